@@ -1,0 +1,61 @@
+// A fixed team of threads for loops (compute) and for jobs (input and output).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "src/base/queue.h"
+
+namespace espalier {
+
+// Runs `body(index)` for 0 <= index < count on `threads` threads, the caller being one of them.
+// Which thread runs which index is left open: bodies must not depend on it.
+// Thread rule: one ParallelFor at a time, from one thread.
+class ComputePool {
+ public:
+  // `on_start` runs once on each of the pool's own threads (it sets MXCSR, say).
+  explicit ComputePool(int threads, std::function<void()> on_start = {});
+  ~ComputePool();
+  ComputePool(const ComputePool&) = delete;
+  ComputePool& operator=(const ComputePool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  void ParallelFor(int64_t count, const std::function<void(int64_t index)>& body);
+
+ private:
+  void Run();
+  void TakeIndices();
+
+  std::vector<std::thread> workers_;
+  std::mutex mutex_;  // guards round_, running_, stop_, body_, count_ between rounds
+  std::condition_variable start_, done_;
+  uint64_t round_ = 0;
+  int running_ = 0;
+  bool stop_ = false;
+  const std::function<void(int64_t)>* body_ = nullptr;
+  int64_t count_ = 0;
+  std::atomic<int64_t> next_{0};
+  std::function<void()> on_start_;
+};
+
+// Runs jobs in order of submission on `threads` threads. The destructor lets queued jobs run.
+// Thread rule: Submit is safe from any thread.
+class JobPool {
+ public:
+  explicit JobPool(int threads);
+  ~JobPool();
+  JobPool(const JobPool&) = delete;
+  JobPool& operator=(const JobPool&) = delete;
+  void Submit(std::function<void()> job);
+
+ private:
+  Queue<std::function<void()>> queue_;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace espalier

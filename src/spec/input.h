@@ -1,0 +1,127 @@
+// What is known of a job's input, step by step: the files and shards (before the survey), what the
+// survey found in each shard, and the preprocessing fitted to the training rows. Plain structs: the
+// coordinator passes them between machines, data/ makes and reads them, bundle/ writes the last one.
+//
+// Thread rule: values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+
+namespace espalier {
+
+// Which set a file belongs to. A training file may also give rows to the validation set.
+enum class FileRole : uint8_t { kTrain, kValidation, kTest };
+
+struct InputFile {
+  std::string path;
+  int64_t length = 0;       // bytes
+  int64_t modified_ms = 0;  // since 1970; frozen at listing, compared at each opening
+  FileRole role = FileRole::kTrain;
+  bool operator==(const InputFile&) const = default;
+};
+
+// A byte range of a file. A CSV shard owns the records that start in [begin, end).
+struct Shard {
+  int32_t file = 0;   // index into InputPlan::files: the file's ordinal
+  int64_t begin = 0;  // bytes
+  int64_t end = 0;
+  bool operator==(const Shard&) const = default;
+};
+
+// The columns in use, as fixed by the spec and the first header.
+struct Schema {
+  std::vector<std::string> names;   // of all columns of the files; positions in decimal without header
+  std::vector<int32_t> features;    // positions, in the order of the model's inputs
+  std::vector<int32_t> label;       // positions
+  int32_t weight = -1;              // position, or -1
+  int32_t validation = -1;          // position, or -1
+  bool operator==(const Schema&) const = default;
+};
+
+// Made by the coordinator before the survey; frozen.
+struct InputPlan {
+  std::vector<InputFile> files;  // training patterns first, then validation, then test
+  std::vector<Shard> shards;     // by file, then position
+  Schema schema;
+};
+
+// Running moments of one column over the training rows of one shard, in double.
+struct ColumnStats {
+  int64_t count = 0;  // values that are not null
+  int64_t nulls = 0;
+  double mean = 0;
+  double m2 = 0;      // sum of squared deviations from the mean (Welford; merged by Chan et al.)
+  double min = 0;     // only when count > 0
+  double max = 0;
+  bool operator==(const ColumnStats&) const = default;
+};
+
+// The narrowest type that holds every value of the features exactly.
+enum class StorageType : uint8_t { kUint8, kFloat32, kFloat64 };
+
+struct SkippedRow {
+  Status why;  // with position
+};
+
+// What the survey found in one shard.
+struct ShardSurvey {
+  int32_t shard = 0;               // index into InputPlan::shards
+  uint32_t checksum = 0;           // CRC-32C of the shard's bytes
+  int64_t train_rows = 0;          // rows of each set, in position order within the set
+  int64_t validation_rows = 0;
+  int64_t test_rows = 0;
+  int64_t dropped_rows = 0;        // by `nulls: drop`
+  int64_t skipped_rows = 0;        // by `bad_rows: skip`
+  std::vector<Status> skipped;     // the first few of them, with positions
+  StorageType storage = StorageType::kUint8;  // over all sets
+  std::vector<ColumnStats> features;  // over training rows, one a feature
+  std::vector<ColumnStats> targets;   // regression: one a target
+  std::map<std::string, int64_t> labels;             // classification: text -> training rows
+  std::map<std::string, int64_t> evaluation_labels;  // the same over validation and test rows
+  double train_weight = 0;
+};
+
+// Per feature: x -> (x - shift) * factor, nulls replaced by `null_value` (in units of x) first.
+struct FittedFeature {
+  std::string name;
+  double shift = 0;
+  double factor = 1;
+  double null_value = 0;
+  bool operator==(const FittedFeature&) const = default;
+};
+
+// Regression: y = (target - shift) * factor is what the network is trained on.
+struct FittedTarget {
+  std::string name;
+  double shift = 0;
+  double factor = 1;
+  bool operator==(const FittedTarget&) const = default;
+};
+
+// All that prediction needs besides the weights.
+struct Preprocessing {
+  std::vector<FittedFeature> features;
+  std::vector<FittedTarget> targets;   // regression
+  std::vector<std::string> classes;    // classification: text of class k, integers sorted
+                                       // numerically, other text bytewise
+  bool operator==(const Preprocessing&) const = default;
+};
+
+// The survey's result, the same on every member.
+struct SurveyResult {
+  std::vector<ShardSurvey> shards;  // one a shard, in shard order (statistics may be emptied)
+  Preprocessing preprocessing;
+  StorageType storage = StorageType::kFloat32;
+  int64_t train_rows = 0;
+  int64_t validation_rows = 0;
+  int64_t test_rows = 0;
+  int64_t skipped_rows = 0;
+  std::string data_fingerprint;     // SHA-256 over shard bounds, checksums and row counts
+};
+
+}  // namespace espalier

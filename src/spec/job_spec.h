@@ -1,0 +1,221 @@
+// What a person asks for: one job, as plain structs. config/ makes them from YAML; every other room
+// reads them. Defaults stand here and nowhere else.
+//
+// Thread rule: values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/base/status.h"
+
+namespace espalier {
+
+// ---- data ------------------------------------------------------------------------------------
+
+// A column by header name or by 0-based position.
+using ColumnRef = std::variant<std::string, int64_t>;
+
+// Positions first..last, both included, 0-based.
+struct ColumnRange {
+  int64_t first = 0;
+  int64_t last = 0;
+  bool operator==(const ColumnRange&) const = default;
+};
+
+struct CsvOptions {
+  bool header = true;
+  char delimiter = ',';
+  char quote = '"';
+  bool multiline = false;  // records may contain quoted line breaks: a file is then one shard
+  bool operator==(const CsvOptions&) const = default;
+};
+
+enum class ScaleKind { kNone, kStandard, kMinMax, kDivide };
+struct Scale {
+  ScaleKind kind = ScaleKind::kStandard;
+  double divisor = 1;  // kDivide only
+  bool operator==(const Scale&) const = default;
+};
+
+enum class NullKind { kFail, kMean, kConstant, kDrop };
+struct NullPolicy {
+  NullKind kind = NullKind::kFail;
+  double constant = 0;  // kConstant only
+  bool operator==(const NullPolicy&) const = default;
+};
+
+struct FeatureSpec {
+  // Empty: "auto", every column that is not label, weight, targets or validation marker.
+  std::vector<std::variant<std::string, int64_t, ColumnRange>> columns;
+  Scale scale;
+  NullPolicy nulls;
+  bool operator==(const FeatureSpec&) const = default;
+};
+
+struct ValidationSpec {
+  double fraction = 0;                // in [0, 1); by a keyed hash of the row's identity
+  std::optional<ColumnRef> column;    // or: rows where this column is true/1
+  std::vector<std::string> files;     // or: patterns of separate files
+  bool operator==(const ValidationSpec&) const = default;
+  bool any() const { return fraction > 0 || column.has_value() || !files.empty(); }
+};
+
+struct BadRows {
+  bool skip = false;   // false: the first bad row fails the job
+  int64_t limit = 0;   // skip: how many bad rows, over all files, are tolerated
+  bool operator==(const BadRows&) const = default;
+};
+
+enum class ShuffleKind { kFull, kWindow, kNone };
+struct Shuffle {
+  ShuffleKind kind = ShuffleKind::kFull;
+  int64_t window_rows = 0;  // kWindow only
+  bool operator==(const Shuffle&) const = default;
+};
+
+struct DataSpec {
+  std::vector<std::string> train;  // patterns or directories, in order
+  std::vector<std::string> test;
+  CsvOptions csv;
+  std::vector<ColumnRef> label;    // one column; several for multi-output regression
+  std::optional<ColumnRef> weight;
+  FeatureSpec features;
+  ValidationSpec validation;
+  BadRows bad_rows;
+  Shuffle shuffle;
+  int64_t shard_bytes = 16 << 20;
+  bool operator==(const DataSpec&) const = default;
+};
+
+// ---- model -----------------------------------------------------------------------------------
+
+enum class Task { kClassification, kRegression };
+enum class Activation { kIdentity, kRelu, kTanh, kSigmoid, kLeakyRelu, kElu, kGelu, kSilu };
+enum class Loss { kSoftmaxCrossEntropy, kBinaryCrossEntropy, kMse, kMae, kHuber };
+enum class Init { kHe, kXavier };
+enum class Precision { kFloat32, kFloat64 };
+enum class TargetScale { kStandard, kNone };
+
+struct ModelSpec {
+  Task task = Task::kClassification;
+  std::vector<int64_t> hidden;            // widths; empty is a linear model
+  std::vector<Activation> activation = {Activation::kRelu};  // one for all, or one a hidden layer
+  double dropout = 0;                     // in [0, 1), after each hidden activation
+  std::optional<Loss> loss;               // absent: cross-entropy (softmax), or MSE
+  double huber_delta = 1;
+  std::optional<Init> init;               // absent: He for the relu family, else Xavier, per layer
+  Precision precision = Precision::kFloat32;
+  TargetScale target_scale = TargetScale::kStandard;  // regression only
+  bool operator==(const ModelSpec&) const = default;
+};
+
+// ---- training --------------------------------------------------------------------------------
+
+enum class OptimizerKind { kSgd, kMomentum, kNesterov, kAdam, kAdamW };
+struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::kAdam;
+  double learning_rate = 1e-3;   // of the global batch; sgd family defaults to 1e-2
+  double momentum = 0.9;         // momentum, nesterov
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
+  bool operator==(const OptimizerSpec&) const = default;
+};
+
+// A length of training in optimizer steps or in epochs.
+struct Span {
+  double amount = 0;
+  bool epochs = false;  // false: steps
+  bool operator==(const Span&) const = default;
+};
+
+enum class ScheduleKind { kConstant, kStep, kCosine };
+struct ScheduleSpec {
+  ScheduleKind kind = ScheduleKind::kConstant;
+  Span warmup;                 // linear from 0 (exclusive); any kind
+  Span every;                  // kStep: length of a stair
+  double factor = 0.1;         // kStep: multiplied each stair
+  double final_fraction = 0;   // kCosine: rate at the end / rate at the start
+  bool operator==(const ScheduleSpec&) const = default;
+};
+
+struct EarlyStopping {
+  std::string metric = "val_loss";  // val_loss, val_accuracy, ...
+  int64_t patience = 10;            // evaluations without improvement
+  double min_delta = 0;
+  bool restore_best = true;
+  bool operator==(const EarlyStopping&) const = default;
+};
+
+struct TrainSpec {
+  OptimizerSpec optimizer;
+  ScheduleSpec schedule;
+  int64_t batch = 256;                   // global
+  std::optional<int64_t> leaves;         // absent: auto
+  std::optional<double> epochs;          // absent and no steps, no max_time: 10
+  std::optional<int64_t> steps;
+  std::optional<int64_t> max_time_ms;
+  std::optional<EarlyStopping> early_stopping;
+  double weight_decay = 0;
+  bool decay_biases = false;
+  double clip_norm = 0;                  // 0: none
+  bool skip_nonfinite = false;           // on_nonfinite: skip
+  uint64_t seed = 1;
+  bool operator==(const TrainSpec&) const = default;
+};
+
+struct WorkerRange {
+  int64_t min = 1;
+  int64_t max = 0;  // 0: as many as there are
+  bool operator==(const WorkerRange&) const = default;
+};
+
+struct OutputSpec {
+  std::string path;
+  bool overwrite = false;
+  bool operator==(const OutputSpec&) const = default;
+};
+
+struct JobSpec {
+  std::string name = "job";
+  DataSpec data;
+  ModelSpec model;
+  TrainSpec train;
+  WorkerRange workers;
+  OutputSpec output;
+  bool operator==(const JobSpec&) const = default;
+
+  // Names the first field that is out of its range or at odds with another; reads only. The message
+  // starts with the field's path as in YAML ("train.batch: ...").
+  Status Validate() const;
+};
+
+// `leaves: auto`: clamp(power of two <= batch/64, 1, 1024), or the number given.
+int64_t LeafCount(const TrainSpec& train);
+
+// The effective end: epochs to run, with the default of 10 when nothing ends the job.
+std::optional<double> EpochLimit(const TrainSpec& train);
+
+// The loss in force.
+Loss EffectiveLoss(const ModelSpec& model);
+
+// SHA-256 over a canonical text of all that decides the model's bits: not name, output, workers and
+// not the address part of URIs. Never used as a seed.
+std::string Fingerprint(const JobSpec& job);
+
+// The names of enumerators as YAML spells them ("relu", "softmax_cross_entropy", "adam", ...).
+const char* Name(Task);
+const char* Name(Activation);
+const char* Name(Loss);
+const char* Name(OptimizerKind);
+const char* Name(ScheduleKind);
+const char* Name(ScaleKind);
+const char* Name(NullKind);
+const char* Name(ShuffleKind);
+const char* Name(Precision);
+const char* Name(Init);
+
+}  // namespace espalier

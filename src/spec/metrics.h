@@ -1,0 +1,39 @@
+// What an evaluation of a model on a set of rows yields. Thread rule: values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace espalier {
+
+struct ClassMetrics {
+  double precision = 0, recall = 0, f1 = 0;  // 0 where the denominator is 0
+  double weight = 0;                         // true weight (rows, when unweighted) of the class
+};
+
+struct Metrics {
+  int64_t rows = 0;
+  double weight = 0;
+  double loss = 0;  // weighted mean over rows
+  // Classification.
+  double accuracy = 0, precision = 0, recall = 0, f1 = 0;  // the last three: weighted over classes
+  std::optional<double> auc;                               // two classes
+  std::vector<ClassMetrics> classes;
+  std::vector<double> confusion;  // [true class][predicted class], row-major, weights
+  // Regression, in the units of the target; means over rows and targets.
+  double rmse = 0, mae = 0, r2 = 0;
+  bool classification = true;
+};
+
+// One line of history: the state after an evaluation.
+struct HistoryRow {
+  double epoch = 0;
+  int64_t step = 0;
+  double learning_rate = 0;
+  Metrics train;  // running values of the epoch; no extra pass
+  std::optional<Metrics> validation;
+};
+
+}  // namespace espalier

@@ -1,0 +1,21 @@
+// The list of parameter tensors of a network: their names, shapes and places in the one flat vector.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace espalier {
+
+// Row-major; `offset` counts elements in the flat vector.
+struct TensorInfo {
+  std::string name;            // "layers.0.weight" ([out, in]), "layers.0.bias" ([out])
+  std::vector<int64_t> shape;
+  int64_t offset = 0;
+  int64_t size = 0;            // elements
+  bool operator==(const TensorInfo&) const = default;
+};
+
+using TensorList = std::vector<TensorInfo>;
+
+}  // namespace espalier
