@@ -1,0 +1,58 @@
+// What members of a job send each other along the physical tree.
+//
+// Thread rule: values; payload bytes are immutable once a message exists.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "src/base/aligned.h"
+#include "src/base/ids.h"
+
+namespace espalier {
+
+// Immutable bytes that share their owner; `data` is aligned to at least 16 bytes.
+struct Payload {
+  std::shared_ptr<const void> owner;
+  const std::byte* data = nullptr;
+  size_t size = 0;  // bytes
+};
+
+// Memory that is still being written; becomes a Payload by Freeze. 64-byte aligned, not initialised.
+struct MutablePayload {
+  std::shared_ptr<void> owner;
+  std::byte* data = nullptr;
+  size_t size = 0;  // bytes
+  Payload Freeze() && { return {std::move(owner), data, size}; }
+};
+MutablePayload AllocatePayload(size_t bytes);
+
+// A payload that owns a copy-free vector.
+template <typename T>
+Payload MakePayload(AlignedVector<T> values) {
+  auto owner = std::make_shared<const AlignedVector<T>>(std::move(values));
+  const auto* data = reinterpret_cast<const std::byte*>(owner->data());
+  const size_t size = owner->size() * sizeof(T);
+  return {std::move(owner), data, size};
+}
+
+// kLeafUp: partial sums of the sender's own leaves. kJoinUp: partial sums of the subtree that the
+// sender joins. kDown: the total. kHello: first message on a link; names the sender.
+enum class MessageKind : uint8_t { kHello = 0, kLeafUp = 1, kJoinUp = 2, kDown = 3 };
+
+struct ReduceMessage {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;
+  uint64_t round = 0;     // counts reductions of the job: a step's gradient, or an evaluation
+  MessageKind kind = MessageKind::kHello;
+  uint32_t from = 0;      // member index
+  uint32_t to = 0;        // member index
+  uint32_t chunk = 0;     // index into the round's chunk table
+  Payload payload;        // kLeafUp, kJoinUp: the vectors of the edge's canonical nodes, one after
+                          // another; kDown: one vector
+};
+
+}  // namespace espalier

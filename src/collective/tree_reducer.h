@@ -1,0 +1,83 @@
+// The tree reduce of one member, as a machine that does no I/O: what arrives goes in, what is to be
+// sent comes out.
+//
+// A round reduces a table of chunks, each a vector of float or double. A member hands in, per chunk,
+// the partial sums of its own leaves (its canonical nodes, one vector each, one after another). They
+// go to the join that takes them, its own or another member's; a join that has both inputs of a
+// chunk adds siblings left + right in leaf order, and passes the canonical nodes of the union up;
+// the root's result is the total of the chunk, which travels down unchanged. Chunks are independent
+// of each other. Nothing depends on the order of arrival.
+//
+// A failure sticks: after the first one the machine ignores everything; the next generation has a
+// machine of its own.
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/collective/fate.h"
+#include "src/collective/message.h"
+#include "src/plan/ownership.h"
+
+namespace espalier {
+
+struct ChunkShape {
+  int64_t elements = 0;
+  bool is_double = false;
+  int64_t bytes() const { return elements * (is_double ? 8 : 4); }
+};
+using RoundShape = std::vector<ChunkShape>;
+
+// The finished sum of one chunk.
+struct ChunkTotal {
+  uint32_t chunk = 0;
+  Payload payload;
+};
+
+// What a call leads to. Sends come before totals: other members must not wait for this one's work.
+struct ReduceActions {
+  std::vector<ReduceMessage> send;
+  std::vector<ChunkTotal> totals;  // at most once a chunk a round
+  Status error;                    // the generation is over for this member
+};
+
+class TreeReducer {
+ public:
+  TreeReducer(ReduceIdentity identity, TreePlace place);
+
+  // Begins round `round` (the first may be any; each later one is the one before plus 1) and takes
+  // what was held for it. REQUIRES: the round before has all its totals.
+  ReduceActions BeginRound(uint64_t round, RoundShape shape);
+  // The member's own partial sums of one chunk; once a chunk. Alone in the job: they are the total.
+  ReduceActions OnOwn(uint32_t chunk, Payload nodes);
+  ReduceActions OnMessage(ReduceMessage message);
+
+  bool failed() const { return !failure_.ok(); }
+
+ private:
+  struct ChunkState {
+    Payload left, right;
+    bool has_left = false, has_right = false, done = false, own_given = false;
+  };
+
+  void Take(ReduceMessage message, ReduceActions& actions);
+  void TakeInput(uint32_t chunk, bool is_left, Payload nodes, ReduceActions& actions);
+  void TakeTotal(uint32_t chunk, Payload total, ReduceActions& actions);
+  ReduceMessage Make(MessageKind kind, int32_t to, uint32_t chunk, Payload payload) const;
+  void Fail(Status error, ReduceActions& actions);
+
+  ReduceIdentity identity_;
+  TreePlace place_;
+  uint64_t round_ = 0;
+  bool begun_ = false;
+  RoundShape shape_;
+  std::vector<ChunkState> chunks_;
+  std::vector<ReduceMessage> held_;  // of the next round, or before the first; bounded
+  Status failure_;
+};
+
+}  // namespace espalier

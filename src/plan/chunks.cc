@@ -1,0 +1,67 @@
+#include "src/plan/chunks.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "src/base/check.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kRowMultiple = 16;  // BLAS kernels work on blocks of so many rows
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Rows a chunk: as even as possible, whole kernel blocks where that keeps within the target.
+int64_t RowsPerChunk(const LayerDims& layer, int64_t element_bytes, int64_t chunk_bytes) {
+  const int64_t fit = std::max<int64_t>(1, chunk_bytes / (layer.in * element_bytes));
+  const int64_t even = CeilDiv(layer.out, CeilDiv(layer.out, fit));
+  const int64_t rounded = CeilDiv(even, kRowMultiple) * kRowMultiple;
+  return rounded <= fit ? rounded : even;
+}
+
+void AddLayer(int32_t index, const LayerDims& layer, int64_t offset, int64_t element_bytes,
+              int64_t chunk_bytes, std::vector<Chunk>& chunks) {
+  const int64_t rows = RowsPerChunk(layer, element_bytes, chunk_bytes);
+  for (int64_t begin = 0; begin < layer.out; begin += rows) {
+    const int64_t end = std::min(begin + rows, layer.out);
+    chunks.push_back({index, begin, end, false, offset, (end - begin) * layer.in});
+    offset += chunks.back().size;
+  }
+  const int64_t with_bias = chunks.back().size + layer.out;
+  if (with_bias * element_bytes > kChunkBytesMax) {
+    chunks.push_back({index, layer.out, layer.out, true, offset, layer.out});
+  } else {
+    chunks.back().bias = true;
+    chunks.back().size = with_bias;
+  }
+}
+
+}  // namespace
+
+std::vector<Chunk> MakeChunks(std::span<const LayerDims> layers, int64_t element_bytes,
+                              int64_t chunk_bytes) {
+  ESPALIER_CHECK(element_bytes > 0 && chunk_bytes > 0 && chunk_bytes <= kChunkBytesMax,
+                 std::to_string(chunk_bytes));
+  std::vector<int64_t> offsets;
+  int64_t offset = 0;
+  for (const LayerDims& layer : layers) {
+    ESPALIER_CHECK(layer.in > 0 && layer.out > 0,
+                   std::to_string(layer.in) + "x" + std::to_string(layer.out));
+    offsets.push_back(offset);
+    offset += layer.in * layer.out + layer.out;
+  }
+  std::vector<int32_t> order(layers.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return layers[a].in * layers[a].out > layers[b].in * layers[b].out;
+  });
+  std::vector<Chunk> chunks;
+  for (int32_t layer : order) {
+    AddLayer(layer, layers[layer], offsets[layer], element_bytes, chunk_bytes, chunks);
+  }
+  return chunks;
+}
+
+}  // namespace espalier

@@ -1,0 +1,248 @@
+#include "src/plan/ownership.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "src/base/check.h"
+
+namespace espalier {
+namespace {
+
+// Number of canonical nodes of [begin, end).
+int32_t NodeCount(int32_t begin, int32_t end, int32_t leaves) {
+  return static_cast<int32_t>(CanonicalNodes(begin, end, leaves).size());
+}
+
+// Finds intervals top-down: a run of members on an interval is split into two runs on two parts,
+// both of at most nodes_max canonical nodes, such that the slowest member is as fast as it can be.
+class IntervalSearch {
+ public:
+  IntervalSearch(int32_t leaves, std::span<const double> speeds, int32_t nodes_max)
+      : leaves_(leaves), nodes_max_(nodes_max), sums_(speeds.size() + 1, 0.0) {
+    for (size_t i = 0; i < speeds.size(); ++i) sums_[i + 1] = sums_[i] + speeds[i];
+    alike_ = std::all_of(speeds.begin(), speeds.end(), [&](double s) { return s == speeds[0]; });
+  }
+
+  std::vector<LeafSpan> Run() {
+    Best({0, leaves_}, 0, static_cast<int32_t>(sums_.size()) - 1);
+    std::vector<LeafSpan> intervals;
+    Collect({0, leaves_}, 0, static_cast<int32_t>(sums_.size()) - 1, intervals);
+    return intervals;
+  }
+
+ private:
+  struct Choice {
+    double time = std::numeric_limits<double>::infinity();  // of the slowest member
+    int32_t cut = 0;       // leaf
+    int32_t members = 0;   // in the left part
+  };
+  struct Candidate {
+    double bound;
+    int32_t cut, members;
+  };
+
+  double Speed(int32_t first, int32_t count) const { return sums_[first + count] - sums_[first]; }
+
+  const Choice& Best(LeafSpan span, int32_t first, int32_t count) {
+    const auto key = std::tuple(span.begin, span.end, alike_ ? 0 : first, count);
+    if (const auto found = memo_.find(key); found != memo_.end()) return found->second;
+    Choice best;
+    const int32_t size = span.end - span.begin;
+    if (count == 1) {
+      best.time = size / Speed(first, 1);
+    } else {
+      // The most promising few: a bound from the parts' total speeds prunes the rest.
+      constexpr size_t kTried = 3;
+      std::vector<Candidate> candidates = Candidates(span, first, count);
+      if (candidates.size() > kTried) candidates.resize(kTried);
+      for (const Candidate& c : candidates) {
+        if (c.bound >= best.time) break;
+        const double left = Best({span.begin, c.cut}, first, c.members).time;
+        const double right = Best({c.cut, span.end}, first + c.members, count - c.members).time;
+        if (std::max(left, right) < best.time) best = {std::max(left, right), c.cut, c.members};
+      }
+    }
+    return memo_.emplace(key, best).first->second;
+  }
+
+  std::vector<Candidate> Candidates(LeafSpan span, int32_t first, int32_t count) const {
+    int32_t widest = 0;
+    for (const TreeNode& n : CanonicalNodes(span.begin, span.end, leaves_)) {
+      const LeafSpan covered = Span(n, leaves_);
+      widest = std::max(widest, RootLevel(covered.end - covered.begin));
+    }
+    // Finer cuts than this leave more than nodes_max nodes on one side.
+    const int32_t grain = 1 << std::max(0, widest - nodes_max_ - 1);
+    std::vector<Candidate> candidates;
+    for (int32_t cut = (span.begin / grain + 1) * grain; cut < span.end; cut += grain) {
+      if (NodeCount(span.begin, cut, leaves_) > nodes_max_ ||
+          NodeCount(cut, span.end, leaves_) > nodes_max_) {
+        continue;
+      }
+      const int32_t left = cut - span.begin, right = span.end - cut;
+      const double wanted = Speed(first, count) * left / (left + right);
+      int32_t near = 1;  // members whose speed comes nearest to the left part's share
+      while (near < count - 1 && Speed(first, near) < wanted) ++near;
+      for (int32_t members = near - 1; members <= near; ++members) {
+        if (members < 1 || members > left || count - members > right) continue;
+        const double time = std::max(left / Speed(first, members),
+                                     right / Speed(first + members, count - members));
+        candidates.push_back({time, cut, members});
+      }
+      const int32_t forced = std::clamp(near, std::max(1, count - right), std::min(count - 1, left));
+      candidates.push_back({std::max(left / Speed(first, forced),
+                                     right / Speed(first + forced, count - forced)),
+                            cut, forced});
+    }
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+      return std::tie(a.bound, a.cut, a.members) < std::tie(b.bound, b.cut, b.members);
+    });
+    candidates.erase(std::unique(candidates.begin(), candidates.end(),
+                                 [](const Candidate& a, const Candidate& b) {
+                                   return a.cut == b.cut && a.members == b.members;
+                                 }),
+                     candidates.end());
+    return candidates;
+  }
+
+  void Collect(LeafSpan span, int32_t first, int32_t count, std::vector<LeafSpan>& out) {
+    if (count == 1) {
+      out.push_back(span);
+      return;
+    }
+    const Choice choice = Best(span, first, count);
+    ESPALIER_CHECK(choice.members > 0, "no cut for " + std::to_string(count) + " members");
+    Collect({span.begin, choice.cut}, first, choice.members, out);
+    Collect({choice.cut, span.end}, first + choice.members, count - choice.members, out);
+  }
+
+  int32_t leaves_, nodes_max_;
+  std::vector<double> sums_;  // prefix sums of the speeds
+  bool alike_ = false;
+  std::map<std::tuple<int32_t, int32_t, int32_t, int32_t>, Choice> memo_;
+};
+
+// Chooses for each run of members the join at its top, by dynamic programming over runs.
+class TreeSearch {
+ public:
+  TreeSearch(const std::vector<LeafSpan>& intervals, int32_t leaves)
+      : n_(static_cast<int32_t>(intervals.size())), best_(static_cast<size_t>(n_) * n_) {
+    std::vector<int32_t> nodes(best_.size());
+    for (int32_t lo = 0; lo < n_; ++lo) {
+      for (int32_t hi = lo; hi < n_; ++hi) {
+        nodes[At(lo, hi)] = NodeCount(intervals[lo].begin, intervals[hi].end, leaves);
+      }
+    }
+    for (int32_t length = 1; length < n_; ++length) {
+      for (int32_t lo = 0; lo + length < n_; ++lo) Solve(lo, lo + length, nodes);
+    }
+  }
+
+  // The join at the top of members lo..hi. REQUIRES: lo < hi.
+  int32_t Top(int32_t lo, int32_t hi) const { return best_[At(lo, hi)].top; }
+
+ private:
+  struct Cell {
+    int32_t most_nodes = 0, depth = 0, top = -1;
+  };
+  size_t At(int32_t lo, int32_t hi) const { return static_cast<size_t>(lo) * n_ + hi; }
+
+  void Solve(int32_t lo, int32_t hi, const std::vector<int32_t>& nodes) {
+    Cell best{std::numeric_limits<int32_t>::max(), std::numeric_limits<int32_t>::max(), -1};
+    for (int32_t j = lo; j < hi; ++j) {
+      const Cell &left = best_[At(lo, j)], &right = best_[At(j + 1, hi)];
+      const Cell here{std::max({nodes[At(lo, j)], nodes[At(j + 1, hi)], left.most_nodes,
+                                right.most_nodes}),
+                      1 + std::max(left.depth, right.depth), j};
+      if (std::tie(here.most_nodes, here.depth) < std::tie(best.most_nodes, best.depth)) best = here;
+    }
+    best_[At(lo, hi)] = best;
+  }
+
+  int32_t n_;
+  std::vector<Cell> best_;
+};
+
+void Place(const TreeSearch& search, const Ownership& o, int32_t leaves, int32_t lo, int32_t hi,
+           int32_t join_to, std::vector<TreePlace>& places) {
+  const int32_t top = search.Top(lo, hi);
+  TreePlace& host = places[top];
+  host.joins = true;
+  host.join_to = join_to;
+  host.down_from = join_to;
+  const auto source = [&](int32_t first, int32_t last) {
+    JoinSource s;
+    s.nodes = CanonicalNodes(o.intervals[first].begin, o.intervals[last].end, leaves);
+    if (first == last) {
+      s.kind = first == top ? SourceKind::kOwnLeaves : SourceKind::kLeavesOf;
+      s.member = first;
+      places[first].leaves_to = top;
+      if (first == static_cast<int32_t>(places.size()) - 1) {  // it joins nothing itself
+        places[first].down_from = top;
+        host.down_to.push_back(first);
+      }
+    } else {
+      s.kind = SourceKind::kJoinOf;
+      s.member = search.Top(first, last);
+      host.down_to.push_back(s.member);
+    }
+    return s;
+  };
+  host.left = source(lo, top);
+  host.right = source(top + 1, hi);
+  std::vector<TreeNode> both = host.left.nodes;
+  both.insert(both.end(), host.right.nodes.begin(), host.right.nodes.end());
+  host.join = PlanJoin(both, leaves);
+  if (lo < top) Place(search, o, leaves, lo, top, top, places);
+  if (top + 1 < hi) Place(search, o, leaves, top + 1, hi, top, places);
+}
+
+}  // namespace
+
+Ownership PlanOwnership(int32_t leaves, int32_t members) {
+  return PlanOwnership(leaves, std::vector<double>(members, 1.0), kNodesAtRest);
+}
+
+Ownership PlanOwnership(int32_t leaves, std::span<const double> speeds, int32_t nodes_max) {
+  ESPALIER_CHECK(!speeds.empty() && speeds.size() <= static_cast<size_t>(leaves) && nodes_max >= 2,
+                 std::to_string(speeds.size()) + " members, " + std::to_string(leaves) + " leaves");
+  return {IntervalSearch(leaves, speeds, nodes_max).Run()};
+}
+
+std::vector<TreePlace> PlanTree(const Ownership& ownership, int32_t leaves) {
+  const auto n = static_cast<int32_t>(ownership.intervals.size());
+  std::vector<TreePlace> places(n);
+  for (int32_t i = 0; i < n; ++i) {
+    places[i].self = i;
+    const LeafSpan own = ownership.intervals[i];
+    places[i].own_nodes = CanonicalNodes(own.begin, own.end, leaves);
+  }
+  if (n > 1) Place(TreeSearch(ownership.intervals, leaves), ownership, leaves, 0, n - 1, -1, places);
+  return places;
+}
+
+int32_t Depth(const std::vector<TreePlace>& places) {
+  int32_t deepest = 0;
+  for (const TreePlace& p : places) {
+    int32_t depth = 0;
+    for (int32_t at = p.self; places[at].down_from >= 0; at = places[at].down_from) ++depth;
+    deepest = std::max(deepest, depth);
+  }
+  return deepest;
+}
+
+int32_t MostNodesOnAnEdge(const std::vector<TreePlace>& places) {
+  size_t most = 0;
+  for (const TreePlace& p : places) {
+    if (!p.joins) continue;
+    for (const JoinSource* s : {&p.left, &p.right}) {
+      if (s->kind != SourceKind::kOwnLeaves) most = std::max(most, s->nodes.size());
+    }
+  }
+  return static_cast<int32_t>(most);
+}
+
+}  // namespace espalier
