@@ -61,8 +61,9 @@ class Queue {
 
  private:
   std::optional<T> TakeLocked() {
-    if (items_.empty()) return std::nullopt;
-    std::optional<T> item(std::move(items_.front()));
+    std::optional<T> item;
+    if (items_.empty()) return item;
+    item.emplace(std::move(items_.front()));
     items_.pop_front();
     return item;
   }

@@ -47,6 +47,11 @@ const std::optional<InputPosition>& Status::position() const {
   return ok() ? none : rep_->position;
 }
 
+const Status& Status::cause() const {
+  static const Status none;
+  return ok() ? none : rep_->cause;
+}
+
 Status Status::At(InputPosition position) const {
   if (ok()) return *this;
   if (rep_->position) {

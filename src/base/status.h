@@ -60,6 +60,8 @@ class [[nodiscard]] Status {
   // The message of this error alone, without its causes.
   const std::string& message() const;
   const std::optional<InputPosition>& position() const;
+  // The error that caused this one; OK when it is the first.
+  const Status& cause() const;
 
   // The same error with a position. An existing position is kept where the new one is silent.
   Status At(InputPosition position) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "src/base/check.h"
@@ -152,6 +153,20 @@ void TreeReducer::Take(ReduceMessage m, ReduceActions& actions) {
   } else {
     TakeInput(m.chunk, is_left, std::move(m.payload), actions);
   }
+}
+
+std::vector<int32_t> TreeReducer::Missing() const {
+  std::set<int32_t> missing;
+  for (const ChunkState& c : chunks_) {
+    if (c.done) continue;
+    if (!c.own_given) missing.insert(place_.self);
+    if (place_.joins && !c.has_left) missing.insert(place_.left.member);
+    if (place_.joins && !c.has_right) missing.insert(place_.right.member);
+    if ((!place_.joins || (c.has_left && c.has_right)) && place_.down_from >= 0) {
+      missing.insert(place_.down_from);
+    }
+  }
+  return {missing.begin(), missing.end()};
 }
 
 void TreeReducer::TakeInput(uint32_t chunk, bool is_left, Payload nodes, ReduceActions& actions) {

@@ -57,6 +57,9 @@ class TreeReducer {
   ReduceActions OnMessage(ReduceMessage message);
 
   bool failed() const { return !failure_.ok(); }
+  // Members from which this round still lacks something, ascending; itself included when its own
+  // sums are missing.
+  std::vector<int32_t> Missing() const;
 
  private:
   struct ChunkState {

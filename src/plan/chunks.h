@@ -3,7 +3,8 @@
 //
 // The flat vector holds, layer after layer and without padding, the weight [out, in] row-major and
 // then the bias [out]. A chunk is a run of whole rows of one layer's weight; the last chunk of a
-// layer holds its bias too. The cut is a function of the shapes alone, never of machines or threads.
+// layer holds its bias too. The cut is a function of the shapes alone, never of machines or
+// threads.
 //
 // Example: one layer of 2 inputs and 3 outputs, 4-byte elements, chunks of 16 bytes:
 //   {layer 0, rows 0..2, offset 0, size 4}, {layer 0, rows 2..3, bias, offset 4, size 5}
@@ -17,8 +18,8 @@
 
 namespace espalier {
 
-// What a chunk aims at. Measured on the leaf step of a 784-256-256-10 network: smaller chunks repack
-// the activations for BLAS too often, larger ones fall out of the second-level cache.
+// What a chunk aims at. Measured on the leaf step of a 784-256-256-10 network: smaller chunks
+// repack the activations for BLAS too often, larger ones fall out of the second-level cache.
 inline constexpr int64_t kChunkBytes = 512 << 10;
 // What a chunk never exceeds, unless a single row (or the bias alone) is larger.
 inline constexpr int64_t kChunkBytesMax = 1 << 20;
@@ -30,7 +31,8 @@ struct LayerDims {
 
 struct Chunk {
   int32_t layer = 0;
-  int64_t out_begin = 0;  // rows [out_begin, out_end) of the layer's weight; may be empty with `bias`
+  int64_t out_begin =
+      0;  // rows [out_begin, out_end) of the layer's weight; may be empty with `bias`
   int64_t out_end = 0;
   bool bias = false;   // the layer's whole bias follows the rows
   int64_t offset = 0;  // elements, in the flat vector

@@ -34,26 +34,32 @@ int EvenBits(int64_t size) {
 
 }  // namespace
 
-int64_t KeyedPermutation(int64_t position, int64_t size, uint64_t seed, uint64_t stream_a,
-                         uint64_t stream_b) {
-  ESPALIER_CHECK(0 <= position && position < size,
-                 std::to_string(position) + " of " + std::to_string(size));
+KeyedPermutation::KeyedPermutation(int64_t size, uint64_t seed, uint64_t stream_a,
+                                   uint64_t stream_b)
+    : size_(size), half_bits_(EvenBits(size) / 2) {
   const PhiloxKey base = MakeKey(seed, RandomUse::kShuffle);
   const uint64_t stream = RandomBits(base, stream_a, stream_b);
   const PhiloxKey key{base.k0 ^ static_cast<uint32_t>(stream),
                       base.k1 ^ static_cast<uint32_t>(stream >> 32)};
-  const int half = EvenBits(size) / 2;
-  const uint64_t mask = (uint64_t{1} << half) - 1;
+  for (int round = 0; round < kRounds; ++round) {
+    keys_[round] = RandomBits(key, stream, static_cast<uint64_t>(round));
+  }
+}
+
+int64_t KeyedPermutation::At(int64_t position) const {
+  ESPALIER_CHECK(0 <= position && position < size_,
+                 std::to_string(position) + " of " + std::to_string(size_));
+  const uint64_t mask = (uint64_t{1} << half_bits_) - 1;
   uint64_t x = static_cast<uint64_t>(position);
   do {
-    uint64_t left = x >> half, right = x & mask;
-    for (uint64_t round = 0; round < 4; ++round) {
-      const uint64_t next = left ^ (RandomBits(key, right, round) & mask);
+    uint64_t left = x >> half_bits_, right = x & mask;
+    for (const uint64_t key : keys_) {
+      const uint64_t next = left ^ (Mix64(right ^ key) & mask);
       left = right;
       right = next;
     }
-    x = left << half | right;
-  } while (x >= static_cast<uint64_t>(size));
+    x = left << half_bits_ | right;
+  } while (x >= static_cast<uint64_t>(size_));
   return static_cast<int64_t>(x);
 }
 
@@ -62,31 +68,28 @@ RowPermutation::RowPermutation(RowOrder order, int64_t window_rows, int64_t size
     : order_(order),
       size_(size),
       block_rows_(std::max<int64_t>(1, window_rows / 8)),
-      epoch_(epoch),
-      leaf_(leaf),
-      seed_(seed) {
-  ESPALIER_CHECK(size >= 0 && epoch >= 0 && leaf >= 0, "a permutation needs a size and a place");
-}
+      seed_(seed),
+      epoch_(static_cast<uint64_t>(epoch)),
+      leaf_(static_cast<uint64_t>(leaf)),
+      rows_(size, seed, epoch_, leaf_),
+      blocks_(size / block_rows_, seed, epoch_, leaf_ << 32) {}
 
 int64_t RowPermutation::At(int64_t position) const {
-  const auto a = static_cast<uint64_t>(epoch_), b = static_cast<uint64_t>(leaf_);
   switch (order_) {
     case RowOrder::kNone: return position;
-    case RowOrder::kFull: return KeyedPermutation(position, size_, seed_, a, b);
+    case RowOrder::kFull: return rows_.At(position);
     case RowOrder::kWindow: break;
   }
-  // Whole blocks are permuted; what is left of the last, shorter block stays behind them. Then each
-  // window of 8 blocks is shuffled within itself.
+  // Each window of 8 blocks is shuffled within itself; then whole blocks are permuted. What is left
+  // of the last, shorter block stays behind them.
   constexpr int64_t kWindowBlocks = 8;
-  const int64_t blocks = size_ / block_rows_, window = block_rows_ * kWindowBlocks;
-  const int64_t first = position / window * window;
-  const int64_t rows = std::min(window, size_ - first);
-  const uint64_t window_stream = b << 32 | static_cast<uint64_t>(1 + first / window);
-  const int64_t shuffled = first + KeyedPermutation(position - first, rows, seed_, a, window_stream);
+  const int64_t window = block_rows_ * kWindowBlocks, first = position / window * window;
+  const uint64_t stream = leaf_ << 32 | static_cast<uint64_t>(1 + first / window);
+  const KeyedPermutation within(std::min(window, size_ - first), seed_, epoch_, stream);
+  const int64_t shuffled = first + within.At(position - first);
   const int64_t block = shuffled / block_rows_;
-  if (block >= blocks) return shuffled;
-  const int64_t source = KeyedPermutation(block, blocks, seed_, a, b << 32);
-  return source * block_rows_ + shuffled % block_rows_;
+  if (block >= size_ / block_rows_) return shuffled;
+  return blocks_.At(block) * block_rows_ + shuffled % block_rows_;
 }
 
 }  // namespace espalier

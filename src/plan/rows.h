@@ -37,6 +37,23 @@ Range StepPositions(int64_t leaf_rows, int64_t steps, int64_t step);
 // How the rows of a leaf are ordered in an epoch.
 enum class RowOrder { kFull, kWindow, kNone };
 
+// A keyed bijection of [0, size): a six-round Feistel network over the next even power of two, with
+// round keys from Philox, walked until it falls inside (Black and Rogaway, "Ciphers with arbitrary
+// finite domains", 2002).
+class KeyedPermutation {
+ public:
+  // (seed, stream_a, stream_b) name the permutation.
+  KeyedPermutation(int64_t size, uint64_t seed, uint64_t stream_a, uint64_t stream_b);
+  // REQUIRES: 0 <= position < size.
+  int64_t At(int64_t position) const;
+
+ private:
+  static constexpr int kRounds = 6;
+  int64_t size_;
+  int half_bits_;
+  uint64_t keys_[kRounds];
+};
+
 // A permutation of [0, size), a pure function of its arguments; position -> row of the leaf.
 class RowPermutation {
  public:
@@ -49,13 +66,10 @@ class RowPermutation {
 
  private:
   RowOrder order_;
-  int64_t size_, block_rows_, epoch_, leaf_;
-  uint64_t seed_;
+  int64_t size_, block_rows_;
+  uint64_t seed_, epoch_, leaf_;
+  KeyedPermutation rows_;  // kFull
+  KeyedPermutation blocks_;  // kWindow: over whole blocks
 };
-
-// A keyed bijection of [0, size): a four-round Feistel network with Philox as round function over
-// the next even power of two, walked until it falls inside.
-int64_t KeyedPermutation(int64_t position, int64_t size, uint64_t seed, uint64_t stream_a,
-                         uint64_t stream_b);
 
 }  // namespace espalier

@@ -1,0 +1,223 @@
+#include "src/training/step_machine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "src/base/check.h"
+#include "src/model/metrics.h"
+#include "src/model/optimizer.h"
+#include "src/model/schedule.h"
+#include "src/plan/rows.h"
+
+namespace espalier {
+
+int64_t TrainingPlan::StepsPerEpoch() const {
+  return espalier::StepsPerEpoch(train_rows, train.batch);
+}
+
+int64_t TrainingPlan::StepsTotal() const {
+  int64_t steps = 0;
+  if (const auto epochs = EpochLimit(train)) {
+    steps = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(*epochs * StepsPerEpoch())));
+  }
+  if (train.steps) steps = steps == 0 ? *train.steps : std::min(steps, *train.steps);
+  return steps;
+}
+
+std::optional<double> MetricByName(const std::string& name, const Metrics& m) {
+  if (name == "val_loss") return m.loss;
+  if (m.classification) {
+    if (name == "val_accuracy") return m.accuracy;
+    if (name == "val_precision") return m.precision;
+    if (name == "val_recall") return m.recall;
+    if (name == "val_f1") return m.f1;
+    if (name == "val_auc") return m.auc;
+    return std::nullopt;
+  }
+  if (name == "val_rmse") return m.rmse;
+  if (name == "val_mae") return m.mae;
+  if (name == "val_r2") return m.r2;
+  return std::nullopt;
+}
+
+bool MoreIsBetter(const std::string& metric) {
+  return metric != "val_loss" && metric != "val_rmse" && metric != "val_mae";
+}
+
+template <typename T>
+StepMachine<T>::StepMachine(TrainingPlan plan) : plan_(std::move(plan)) {
+  const auto size = static_cast<size_t>(ParameterCount(plan_.shape));
+  state_.parameters.resize(size);
+  InitialParameters<T>(plan_.shape, plan_.train.seed, state_.parameters.data());
+  state_.slots.assign(SlotCount(plan_.train.optimizer), AlignedVector<T>(size, T{0}));
+  state_.epoch_totals.assign(TotalsSize(plan_.shape, TotalsKind::kTraining), 0.0);
+}
+
+template <typename T>
+Action StepMachine<T>::Begin() {
+  const int64_t per_epoch = plan_.StepsPerEpoch();
+  ++state_.round;
+  return GradientAction{state_.step, state_.step / per_epoch, state_.step % per_epoch};
+}
+
+template <typename T>
+double StepMachine<T>::LearningRateNow() const {
+  return LearningRate(plan_.train, state_.step, plan_.StepsPerEpoch(), plan_.StepsTotal());
+}
+
+template <typename T>
+Metrics StepMachine<T>::EpochMetrics() const {
+  return MetricsFromTotals(plan_.shape, plan_.targets, TotalsKind::kTraining, state_.epoch_totals);
+}
+
+template <typename T>
+Action StepMachine<T>::OnGradient(const std::vector<double>& stats) {
+  const size_t size = state_.epoch_totals.size();
+  ESPALIER_CHECK(stats.size() == size + kStepExtras, std::to_string(stats.size()) + " statistics");
+  time_is_up_ = time_is_up_ || stats[size + kExtraTimeIsUp] > 0;
+  const bool finite = stats[kTotalNonfinite] == 0 && std::isfinite(stats[kTotalLoss]);
+  if (!finite && !plan_.train.skip_nonfinite) {
+    // The largest power of two in the sum is that of the first leaf.
+    const int leaf = -std::ilogb(stats[size + kExtraNonfiniteLeaves]);
+    return FailAction{Status(
+        StatusCode::kBadInput,
+        "step " + std::to_string(state_.step + 1) + ", leaf " + std::to_string(leaf) +
+            ": the loss or a gradient is not a finite number; lower train.optimizer's "
+            "learning_rate, set train.clip_norm, look for extreme values in the data (espalier "
+            "check), or choose train.on_nonfinite: skip")};
+  }
+  if (finite) AddTotals(state_.epoch_totals.data(), stats.data(), static_cast<int64_t>(size));
+  const double weight = stats[kTotalWeight];
+  if (!finite || weight == 0) {  // counts as a step and updates nothing
+    ++state_.step;
+    return AfterStep();
+  }
+  return UpdateAction{1.0 / weight, LearningRateNow(), state_.updates + 1};
+}
+
+template <typename T>
+Action StepMachine<T>::OnUpdated() {
+  ++state_.updates;
+  ++state_.step;
+  return AfterStep();
+}
+
+template <typename T>
+Action StepMachine<T>::AfterStep() {
+  const int64_t total = plan_.StepsTotal();
+  const bool at_end = time_is_up_ || (total > 0 && state_.step >= total);
+  if (!at_end && state_.step % plan_.StepsPerEpoch() != 0) return Begin();
+  state_.train = EpochMetrics();
+  if (plan_.validation_rows > 0) {
+    phase_ = Phase::kEpochEvaluation;
+    ++state_.round;
+    return EvaluateAction{FileRole::kValidation};
+  }
+  return AfterEvaluation();
+}
+
+template <typename T>
+Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
+  Metrics metrics = MetricsFromTotals(plan_.shape, plan_.targets, TotalsKind::kEvaluation, totals);
+  switch (phase_) {
+    case Phase::kEpochEvaluation:
+      state_.validation = std::move(metrics);
+      return AfterEvaluation();
+    case Phase::kFinalValidation:
+      final_validation_ = std::move(metrics);
+      return FinalTestOrFinish();
+    case Phase::kFinalTest:
+      test_ = std::move(metrics);
+      return Finish();
+    case Phase::kSteps:
+      break;
+  }
+  ESPALIER_CHECK(false, "an evaluation that nobody asked for");
+}
+
+template <typename T>
+Action StepMachine<T>::AfterEvaluation() {
+  phase_ = Phase::kSteps;
+  Record();
+  std::fill(state_.epoch_totals.begin(), state_.epoch_totals.end(), 0.0);
+  const bool patience_is_over = JudgeEarlyStopping();
+  const int64_t total = plan_.StepsTotal();
+  if (total > 0 && state_.step >= total) {
+    return End(plan_.train.steps == total ? "steps" : "epochs");
+  }
+  if (time_is_up_) return End("time");
+  if (patience_is_over) return End("early stopping");
+  return Begin();
+}
+
+template <typename T>
+void StepMachine<T>::Record() {
+  HistoryRow row;
+  row.step = state_.step;
+  row.epoch = static_cast<double>(state_.step) / static_cast<double>(plan_.StepsPerEpoch());
+  row.learning_rate = LearningRate(plan_.train, std::max<int64_t>(0, state_.step - 1),
+                                   plan_.StepsPerEpoch(), plan_.StepsTotal());
+  row.train = *state_.train;
+  row.validation = state_.validation;
+  history_.push_back(std::move(row));
+}
+
+template <typename T>
+bool StepMachine<T>::JudgeEarlyStopping() {
+  if (!plan_.train.early_stopping || !state_.validation) return false;
+  const EarlyStopping& rule = *plan_.train.early_stopping;
+  const auto value = MetricByName(rule.metric, *state_.validation);
+  const double sign = MoreIsBetter(rule.metric) ? 1 : -1;
+  // A value that is not finite never counts as a gain.
+  const bool gain = value && std::isfinite(*value) &&
+                    (!state_.best_value ||
+                     sign * (*value - *state_.best_value) > std::max(0.0, rule.min_delta));
+  if (!gain) return ++state_.evaluations_without_gain >= rule.patience;
+  state_.evaluations_without_gain = 0;
+  state_.best_value = *value;
+  state_.best_step = state_.step;
+  if (rule.restore_best) state_.best_parameters = state_.parameters;
+  return false;
+}
+
+template <typename T>
+Action StepMachine<T>::End(std::string why) {
+  stopped_because_ = std::move(why);
+  final_validation_ = state_.validation;
+  if (state_.best_parameters.empty() || state_.best_step == state_.step) return FinalTestOrFinish();
+  state_.parameters = state_.best_parameters;
+  phase_ = Phase::kFinalValidation;
+  ++state_.round;
+  return EvaluateAction{FileRole::kValidation};
+}
+
+template <typename T>
+Action StepMachine<T>::FinalTestOrFinish() {
+  if (plan_.test_rows == 0) return Finish();
+  phase_ = Phase::kFinalTest;
+  ++state_.round;
+  return EvaluateAction{FileRole::kTest};
+}
+
+template <typename T>
+Action StepMachine<T>::Finish() {
+  FinishAction finish;
+  finish.steps = state_.step;
+  finish.epochs = static_cast<double>(state_.step) / static_cast<double>(plan_.StepsPerEpoch());
+  finish.train = *state_.train;
+  finish.validation = final_validation_;
+  finish.test = test_;
+  finish.stopped_because = stopped_because_;
+  return finish;
+}
+
+template <typename T>
+std::vector<HistoryRow> StepMachine<T>::TakeHistory() {
+  return std::exchange(history_, {});
+}
+
+template class StepMachine<float>;
+template class StepMachine<double>;
+
+}  // namespace espalier

@@ -1,0 +1,122 @@
+// The sequence of one training job: which step, which update, which evaluation comes next, when it
+// ends and with which weights. Pure: computing, sending and writing are actions that the trainer
+// performs (src/worker/trainer.h); what they yield comes back in. Every member runs the same machine
+// on the same totals and so decides alike.
+//
+//   Begin -> Gradient -> (OnGradient) -> Update -> (OnUpdated) -> Gradient ...
+//                                                 after an epoch, and at the end:
+//                                              -> Evaluate(validation) -> (OnEvaluation) -> ...
+//   at the end, with the weights to be saved:  -> Evaluate(validation, test) -> Finish
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/model/network.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+#include "src/spec/metrics.h"
+#include "src/training/job_state.h"
+
+namespace espalier {
+
+// Compute and reduce the gradient of `step` (0-based), which is step `step_of_epoch` of `epoch`.
+struct GradientAction {
+  int64_t step = 0, epoch = 0, step_of_epoch = 0;
+};
+// Apply the total to state().parameters and state().slots: the commit.
+struct UpdateAction {
+  double inverse_weight = 0;   // of the step's total weight
+  double learning_rate = 0;
+  int64_t update = 0;          // 1-based count of updates, this one included
+};
+// Evaluate state().parameters on a set and reduce the totals.
+struct EvaluateAction {
+  FileRole set = FileRole::kValidation;
+};
+// The job is over; state().parameters are the weights to save.
+struct FinishAction {
+  int64_t steps = 0;
+  double epochs = 0;
+  Metrics train;
+  std::optional<Metrics> validation, test;
+  std::string stopped_because;  // "epochs", "steps", "time", "early stopping"
+};
+struct FailAction {
+  Status error;
+};
+using Action = std::variant<GradientAction, UpdateAction, EvaluateAction, FinishAction, FailAction>;
+
+// What the members' leaves add to the totals of a step, after model/metrics.h's kTraining part.
+enum StepExtra : int64_t {
+  kExtraNonfiniteLeaves = 0,  // sum of 2^-leaf over leaves with a non-finite row: exact, for L <= 1024
+  kExtraTimeIsUp = 1,         // 1 from a member that saw the end of `max_time`, else 0
+  kStepExtras = 2,
+};
+
+// What the machine needs to know of the job.
+struct TrainingPlan {
+  TrainSpec train;
+  NetworkShape shape;
+  std::vector<FittedTarget> targets;
+  int64_t train_rows = 0, validation_rows = 0, test_rows = 0;
+
+  int64_t StepsPerEpoch() const;
+  // Steps at the most, by epochs and steps; 0 when only time ends the job.
+  int64_t StepsTotal() const;
+};
+
+// "val_loss", "val_accuracy", ... of an evaluation; none for an unknown name or a value not there.
+std::optional<double> MetricByName(const std::string& name, const Metrics& metrics);
+// False for metrics of which less is better (losses and errors).
+bool MoreIsBetter(const std::string& metric);
+
+template <typename T>
+class StepMachine {
+ public:
+  // Starts from the seed's initial parameters.
+  explicit StepMachine(TrainingPlan plan);
+
+  Action Begin();
+  // `stats`: TotalsSize(shape, kTraining) + kStepExtras values.
+  Action OnGradient(const std::vector<double>& stats);
+  Action OnUpdated();
+  // `totals`: TotalsSize(shape, kEvaluation) values.
+  Action OnEvaluation(const std::vector<double>& totals);
+
+  JobState<T>& state() { return state_; }
+  const JobState<T>& state() const { return state_; }
+  const TrainingPlan& plan() const { return plan_; }
+  // Running metrics of the current epoch.
+  Metrics EpochMetrics() const;
+  double LearningRateNow() const;
+  // History rows made since the last call.
+  std::vector<HistoryRow> TakeHistory();
+
+ private:
+  enum class Phase { kSteps, kEpochEvaluation, kFinalValidation, kFinalTest };
+
+  Action AfterStep();
+  Action AfterEvaluation();
+  Action End(std::string why);
+  Action FinalTestOrFinish();
+  Action Finish();
+  void Record();
+  // Keeps the best; true when patience is over.
+  bool JudgeEarlyStopping();
+
+  TrainingPlan plan_;
+  JobState<T> state_;
+  Phase phase_ = Phase::kSteps;
+  bool time_is_up_ = false;
+  std::string stopped_because_;
+  std::optional<Metrics> final_validation_, test_;
+  std::vector<HistoryRow> history_;
+};
+
+}  // namespace espalier

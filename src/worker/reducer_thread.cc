@@ -1,0 +1,114 @@
+#include "src/worker/reducer_thread.h"
+
+#include <chrono>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/model/arithmetic.h"
+
+namespace espalier {
+
+ReducerThread::ReducerThread(ReduceIdentity identity, TreePlace place,
+                             std::vector<std::string> names)
+    : place_(place), names_(std::move(names)), reducer_(identity, std::move(place)) {}
+
+ReducerThread::~ReducerThread() {
+  links_.reset();
+  queue_.Close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ReducerThread::Start(std::unique_ptr<Links> links) {
+  links_ = std::move(links);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void ReducerThread::BeginRound(uint64_t round, RoundShape shape) {
+  {
+    std::lock_guard lock(mutex_);
+    totals_.assign(shape.size(), {});
+    missing_ = shape.size();
+    missing_members_.clear();
+  }
+  if (!alone()) queue_.Push(Begin{round, std::move(shape)});
+}
+
+void ReducerThread::Contribute(uint32_t chunk, Payload own_nodes) {
+  if (alone()) {
+    Deliver(chunk, std::move(own_nodes));
+  } else {
+    queue_.Push(Own{chunk, std::move(own_nodes)});
+  }
+}
+
+Result<std::vector<Payload>> ReducerThread::WaitTotals(int64_t timeout_ms) {
+  std::unique_lock lock(mutex_);
+  const bool in_time = changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                                         [this] { return !failure_.ok() || missing_ == 0; });
+  if (!failure_.ok()) return failure_;
+  if (!in_time) {
+    std::string who;
+    for (int32_t m : missing_members_) who += (who.empty() ? "" : ", ") + names_[m];
+    return DeadlineExceeded("the sum of this step was not finished within " +
+                            HumanDuration(timeout_ms) + "; missing: " +
+                            (who.empty() ? "every other member" : who));
+  }
+  return std::exchange(totals_, {});
+}
+
+void ReducerThread::Abort(Status why) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_.ok()) failure_ = std::move(why);
+  }
+  changed_.notify_all();
+}
+
+int32_t ReducerThread::broken_member() const {
+  std::lock_guard lock(mutex_);
+  return broken_member_;
+}
+
+void ReducerThread::OnMessage(ReduceMessage message) { queue_.Push(std::move(message)); }
+
+void ReducerThread::OnBroken(Generation, uint32_t member, Status why) {
+  {
+    std::lock_guard lock(mutex_);
+    if (broken_member_ < 0) broken_member_ = static_cast<int32_t>(member);
+  }
+  Abort(why.Wrap("the link to " + (member < names_.size() ? names_[member] : "a member") + " broke"));
+}
+
+void ReducerThread::Run() {
+  PrepareComputeThread();  // sums must treat tiny numbers as every other thread does
+  while (auto event = queue_.Pop()) {
+    if (auto* begin = std::get_if<Begin>(&*event)) {
+      Perform(reducer_.BeginRound(begin->round, std::move(begin->shape)));
+    } else if (auto* own = std::get_if<Own>(&*event)) {
+      Perform(reducer_.OnOwn(own->chunk, std::move(own->nodes)));
+    } else {
+      Perform(reducer_.OnMessage(std::move(std::get<ReduceMessage>(*event))));
+    }
+  }
+}
+
+void ReducerThread::Perform(ReduceActions actions) {
+  for (ReduceMessage& m : actions.send) links_->Send(std::move(m));
+  for (ChunkTotal& t : actions.totals) Deliver(t.chunk, std::move(t.payload));
+  if (!actions.error.ok()) Abort(actions.error.Wrap("the reduce broke down"));
+  std::vector<int32_t> missing = reducer_.Missing();
+  std::lock_guard lock(mutex_);
+  missing_members_ = std::move(missing);
+}
+
+void ReducerThread::Deliver(uint32_t chunk, Payload payload) {
+  bool complete = false;
+  {
+    std::lock_guard lock(mutex_);
+    totals_[chunk] = std::move(payload);
+    complete = --missing_ == 0;
+  }
+  if (complete) changed_.notify_all();
+}
+
+}  // namespace espalier

@@ -1,0 +1,319 @@
+#include "src/worker/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "src/model/arithmetic.h"
+#include "src/model/optimizer.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kEvaluationRows = 128;   // rows of one evaluation call
+constexpr size_t kStepTimesMax = 1 << 20;  // the newest of a long job are left out
+
+RowOrder OrderOf(const Shuffle& shuffle) {
+  switch (shuffle.kind) {
+    case ShuffleKind::kFull: return RowOrder::kFull;
+    case ShuffleKind::kWindow: return RowOrder::kWindow;
+    case ShuffleKind::kNone: return RowOrder::kNone;
+  }
+  return RowOrder::kFull;
+}
+
+double Quantile(std::vector<float> values, double q) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<int64_t>(q * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+}  // namespace
+
+template <typename T>
+Trainer<T>::Trainer(TrainingPlan plan, TrainerOptions options, const RowSource<T>& rows,
+                    ComputePool& pool, ReducerThread& reducer, bool is_root, TrainerHooks hooks)
+    : machine_(std::move(plan)),
+      options_(options),
+      rows_(rows),
+      pool_(pool),
+      reducer_(reducer),
+      is_root_(is_root),
+      hooks_(std::move(hooks)) {
+  const TrainingPlan& p = machine_.plan();
+  const std::vector<LayerDims> dims = Dims(p.shape);
+  chunks_ = MakeChunks(dims, sizeof(T));
+  std::vector<TreeNode> singles;
+  for (int32_t leaf = options_.own.begin; leaf < options_.own.end; ++leaf) {
+    singles.push_back({0, leaf});
+    const int64_t leaf_rows = LeafRows(p.train_rows, options_.leaves, leaf).size();
+    const int64_t steps = std::max<int64_t>(1, p.StepsPerEpoch());
+    passes_.push_back(std::make_unique<LeafPass<T>>(p.shape, (leaf_rows + steps - 1) / steps));
+  }
+  own_join_ = PlanJoin(singles, options_.leaves);
+  pass_rows_.resize(passes_.size());
+  leaf_stats_.resize(passes_.size());
+}
+
+template <typename T>
+Result<TrainerResult<T>> Trainer<T>::Run() {
+  PrepareComputeThread();
+  begun_us_ = last_report_us_ = last_step_us_ = hooks_.now_us();
+  Action action = machine_.Begin();
+  for (;;) {
+    if (aborted_) {
+      std::lock_guard lock(abort_mutex_);
+      return abort_reason_;
+    }
+    for (const HistoryRow& row : machine_.TakeHistory()) {
+      if (hooks_.on_history) hooks_.on_history(row);
+    }
+    if (auto* failed = std::get_if<FailAction>(&action)) return failed->error;
+    if (auto* finish = std::get_if<FinishAction>(&action)) {
+      TrainerResult<T> result;
+      result.finish = std::move(*finish);
+      result.parameters = machine_.state().parameters;
+      result.step_ms_p50 = Quantile(step_ms_, 0.5);
+      result.step_ms_p99 = Quantile(step_ms_, 0.99);
+      return result;
+    }
+    Result<Action> next = Internal("no action");
+    if (auto* gradient = std::get_if<GradientAction>(&action)) next = Perform(*gradient);
+    if (auto* update = std::get_if<UpdateAction>(&action)) next = Perform(*update);
+    if (auto* evaluate = std::get_if<EvaluateAction>(&action)) next = Perform(*evaluate);
+    if (!next.ok()) return next.status();
+    action = std::move(next).value();
+  }
+}
+
+template <typename T>
+void Trainer<T>::Abort(Status why) {
+  {
+    std::lock_guard lock(abort_mutex_);
+    if (abort_reason_.ok()) abort_reason_ = why;
+  }
+  aborted_ = true;
+  reducer_.Abort(std::move(why));
+}
+
+template <typename T>
+Result<Action> Trainer<T>::Perform(const GradientAction& step) {
+  const auto chunk_count = static_cast<uint32_t>(chunks_.size());
+  RoundShape shape;
+  for (const Chunk& c : chunks_) shape.push_back({c.size, sizeof(T) == 8});
+  const int64_t stats_size =
+      TotalsSize(machine_.plan().shape, TotalsKind::kTraining) + kStepExtras;
+  shape.push_back({stats_size, true});
+  reducer_.BeginRound(machine_.state().round, std::move(shape));
+
+  const auto own = static_cast<int64_t>(passes_.size());
+  pool_.ParallelFor(own, [&](int64_t i) { RunLeaf(step, static_cast<int32_t>(i)); });
+  const int64_t elapsed_ms = (hooks_.now_us() - begun_us_) / 1000;
+  if (is_root_ && options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms) {
+    leaf_stats_[0][stats_size - kStepExtras + kExtraTimeIsUp] = 1;
+  }
+  ContributeStats(chunk_count, leaf_stats_);
+  pool_.ParallelFor(chunk_count, [&](int64_t c) { ComputeChunk(static_cast<uint32_t>(c)); });
+
+  ESPALIER_ASSIGN_OR_RETURN(totals_, reducer_.WaitTotals(options_.reduce_timeout_ms));
+  const auto* stats = reinterpret_cast<const double*>(totals_[chunk_count].data);
+  rows_done_ += static_cast<int64_t>(stats[kTotalRows]);
+  return machine_.OnGradient(std::vector<double>(stats, stats + stats_size));
+}
+
+template <typename T>
+void Trainer<T>::RunLeaf(const GradientAction& step, int32_t own_index) {
+  const TrainingPlan& plan = machine_.plan();
+  const int32_t leaf = options_.own.begin + own_index;
+  const Range range = LeafRows(plan.train_rows, options_.leaves, leaf);
+  const Range positions = StepPositions(range.size(), plan.StepsPerEpoch(), step.step_of_epoch);
+  const RowPermutation order(OrderOf(options_.shuffle), options_.shuffle.window_rows, range.size(),
+                             plan.train.seed, step.epoch, leaf);
+  std::vector<int64_t> rows;
+  for (int64_t p = positions.begin; p < positions.end; ++p) rows.push_back(range.begin + order.At(p));
+
+  LeafPass<T>& pass = *passes_[own_index];
+  rows_.Gather(FileRole::kTrain, rows, pass.inputs(), pass.labels(), pass.targets(), pass.weights());
+  const auto count = static_cast<int64_t>(rows.size());
+  std::vector<double>& stats = leaf_stats_[own_index];
+  const int64_t size = TotalsSize(plan.shape, TotalsKind::kTraining);
+  stats.assign(size + kStepExtras, 0.0);
+  const DropoutKey key{plan.train.seed, static_cast<uint64_t>(step.step),
+                       static_cast<uint64_t>(leaf)};
+  pass.ForwardBackward(machine_.state().parameters.data(), count, key, stats.data());
+  if (stats[kTotalNonfinite] > 0) stats[size + kExtraNonfiniteLeaves] = std::ldexp(1.0, -leaf);
+  pass_rows_[own_index] = count;
+}
+
+template <typename T>
+void Trainer<T>::ComputeChunk(uint32_t chunk_index) {
+  const Chunk& chunk = chunks_[chunk_index];
+  const auto bytes = static_cast<size_t>(chunk.size) * sizeof(T);
+  MutablePayload nodes = AllocatePayload(own_join_.kept.size() * bytes);
+  std::vector<T*> sum(passes_.size(), nullptr);  // where each leaf's subtree adds up
+  for (size_t k = 0; k < own_join_.kept.size(); ++k) {
+    sum[own_join_.kept[k]] = reinterpret_cast<T*>(nodes.data + k * bytes);
+  }
+  std::vector<MutablePayload> scratch;
+  size_t next = 0;  // in own_join_.steps, which join in the order in which leaves arrive
+  const auto joins_leaf = [&](int32_t leaf) {
+    return next < own_join_.steps.size() && own_join_.steps[next].from == leaf;
+  };
+  for (int32_t i = 0; i < static_cast<int32_t>(passes_.size()); ++i) {
+    const LeafPass<T>& pass = *passes_[i];
+    if (joins_leaf(i) && pass_rows_[i] == 0) {
+      ++next;  // An empty leaf is the identity of the sum.
+    } else if (joins_leaf(i) && pass.AccumulateIsExact(pass_rows_[i])) {
+      pass.WeightGradient(chunk, sum[own_join_.steps[next++].into], true);
+    } else {
+      if (sum[i] == nullptr) {
+        scratch.push_back(AllocatePayload(bytes));
+        sum[i] = reinterpret_cast<T*>(scratch.back().data);
+      }
+      if (pass_rows_[i] == 0) {
+        std::fill(sum[i], sum[i] + chunk.size, T{-0.0});  // x + -0.0 is x, for every x
+      } else {
+        pass.WeightGradient(chunk, sum[i], false);
+      }
+    }
+    for (; next < own_join_.steps.size() && own_join_.steps[next].from <= i; ++next) {
+      T* into = sum[own_join_.steps[next].into];
+      const T* from = sum[own_join_.steps[next].from];
+      for (int64_t e = 0; e < chunk.size; ++e) into[e] += from[e];
+    }
+  }
+  reducer_.Contribute(chunk_index, std::move(nodes).Freeze());
+}
+
+template <typename T>
+void Trainer<T>::ContributeStats(uint32_t chunk, const std::vector<std::vector<double>>& leaf_stats) {
+  std::vector<std::vector<double>> sums = leaf_stats;
+  for (const JoinStep& s : own_join_.steps) {
+    AddTotals(sums[s.into].data(), sums[s.from].data(), static_cast<int64_t>(sums[s.from].size()));
+  }
+  AlignedVector<double> nodes;
+  for (int32_t k : own_join_.kept) nodes.insert(nodes.end(), sums[k].begin(), sums[k].end());
+  reducer_.Contribute(chunk, MakePayload(std::move(nodes)));
+}
+
+template <typename T>
+Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
+  const TrainingPlan& plan = machine_.plan();
+  JobState<T>& state = machine_.state();
+  const auto count = static_cast<int64_t>(chunks_.size());
+  const auto gradient = [&](int64_t c) { return reinterpret_cast<const T*>(totals_[c].data); };
+  double clip_scale = 1;
+  if (plan.train.clip_norm > 0) {
+    std::vector<double> squares(chunks_.size());
+    pool_.ParallelFor(count, [&](int64_t c) {
+      squares[c] = SquaredNorm<T>(chunks_[c], gradient(c), update.inverse_weight);
+    });
+    double norm_squared = 0;
+    for (double s : squares) norm_squared += s;
+    clip_scale = ClipScale(norm_squared, plan.train.clip_norm);
+  }
+  std::vector<T*> slots;
+  for (AlignedVector<T>& s : state.slots) slots.push_back(s.data());
+  pool_.ParallelFor(count, [&](int64_t c) {
+    ApplyUpdate<T>(plan.train, plan.shape, chunks_[c], state.parameters.data(), slots.data(),
+                   gradient(c), update.inverse_weight, clip_scale, update.learning_rate,
+                   update.update);
+  });
+  totals_.clear();
+  Action next = machine_.OnUpdated();
+  ReportStep(false);
+  return next;
+}
+
+template <typename T>
+int64_t Trainer<T>::SetRows(FileRole set) const {
+  const TrainingPlan& p = machine_.plan();
+  if (set == FileRole::kValidation) return p.validation_rows;
+  return set == FileRole::kTest ? p.test_rows : p.train_rows;
+}
+
+template <typename T>
+Result<Action> Trainer<T>::Perform(const EvaluateAction& evaluate) {
+  const int64_t size = TotalsSize(machine_.plan().shape, TotalsKind::kEvaluation);
+  reducer_.BeginRound(machine_.state().round, {{size, true}});
+  ReportStep(true);
+  const int64_t rows = SetRows(evaluate.set);
+  std::vector<std::vector<double>> totals(passes_.size(), std::vector<double>(size, 0.0));
+  pool_.ParallelFor(static_cast<int64_t>(passes_.size()), [&](int64_t i) {
+    EvaluateLeaf(evaluate.set, rows, static_cast<int32_t>(i), totals[i]);
+  });
+  ContributeStats(0, totals);
+  ESPALIER_ASSIGN_OR_RETURN(auto sums, reducer_.WaitTotals(options_.reduce_timeout_ms));
+  const auto* sum = reinterpret_cast<const double*>(sums[0].data);
+  Action next = machine_.OnEvaluation(std::vector<double>(sum, sum + size));
+  last_step_us_ = hooks_.now_us();  // an evaluation is not part of the next step's time
+  return next;
+}
+
+template <typename T>
+void Trainer<T>::EvaluateLeaf(FileRole set, int64_t rows, int32_t own_index,
+                              std::vector<double>& totals) {
+  const Range range = LeafRows(rows, options_.leaves, options_.own.begin + own_index);
+  std::unique_ptr<LeafPass<T>> pass = TakeEvaluationPass();
+  std::vector<int64_t> indices;
+  for (int64_t begin = range.begin; begin < range.end && !aborted_; begin += kEvaluationRows) {
+    indices.clear();
+    for (int64_t r = begin; r < std::min(range.end, begin + kEvaluationRows); ++r) {
+      indices.push_back(r);
+    }
+    rows_.Gather(set, indices, pass->inputs(), pass->labels(), pass->targets(), pass->weights());
+    pass->Evaluate(machine_.state().parameters.data(), static_cast<int64_t>(indices.size()),
+                   totals.data());
+  }
+  std::lock_guard lock(evaluation_mutex_);
+  evaluation_passes_.push_back(std::move(pass));
+}
+
+template <typename T>
+std::unique_ptr<LeafPass<T>> Trainer<T>::TakeEvaluationPass() {
+  {
+    std::lock_guard lock(evaluation_mutex_);
+    if (!evaluation_passes_.empty()) {
+      auto pass = std::move(evaluation_passes_.back());
+      evaluation_passes_.pop_back();
+      return pass;
+    }
+  }
+  return std::make_unique<LeafPass<T>>(machine_.plan().shape, kEvaluationRows);
+}
+
+template <typename T>
+void Trainer<T>::ReportStep(bool evaluating) {
+  const int64_t now = hooks_.now_us();
+  if (!evaluating) {
+    if (step_ms_.size() < kStepTimesMax) {
+      step_ms_.push_back(static_cast<float>(now - last_step_us_) / 1000.0f);
+    }
+    last_step_us_ = now;
+  }
+  const int64_t since = now - last_report_us_;
+  if (!hooks_.on_report || (since < options_.report_interval_us && !evaluating)) return;
+  if (since >= options_.report_interval_us) {
+    rows_per_second_ = static_cast<double>(rows_done_ - last_report_rows_) * 1e6 /
+                       static_cast<double>(since);
+    last_report_us_ = now;
+    last_report_rows_ = rows_done_;
+  }
+  const TrainingPlan& plan = machine_.plan();
+  StepReport report;
+  report.step = machine_.state().step;
+  report.steps_total = plan.StepsTotal();
+  report.epoch = static_cast<double>(report.step) / static_cast<double>(plan.StepsPerEpoch());
+  report.learning_rate = machine_.LearningRateNow();
+  report.rows_per_second = rows_per_second_;
+  report.running = machine_.EpochMetrics();
+  report.evaluating = evaluating;
+  hooks_.on_report(report);
+}
+
+template class Trainer<float>;
+template class Trainer<double>;
+
+}  // namespace espalier

@@ -1,0 +1,122 @@
+// The step loop of one member: performs the StepMachine's actions with the compute pool and the
+// reducer. This is where a step's time goes.
+//
+// A gradient step: each own leaf's rows are gathered and run forward and backward (the pool, over
+// leaves); then, largest layer first, each chunk of the gradient is computed leaf by leaf and joined
+// into the member's canonical nodes (the pool, over chunks), and handed to the reducer, which sends
+// it while the next chunk is computed. When the totals of all chunks are there, and not before, they
+// are applied.
+//
+// Thread rule: Run on one thread, which is the first of the compute pool; Abort from any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/base/thread_pool.h"
+#include "src/model/leaf_pass.h"
+#include "src/plan/chunks.h"
+#include "src/plan/rows.h"
+#include "src/training/step_machine.h"
+#include "src/worker/reducer_thread.h"
+
+namespace espalier {
+
+// Where rows come from: global row indices of a set to the network's inputs. Safe from several
+// threads. Implemented over the row store (row_source.h) and by tests.
+template <typename T>
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+  virtual void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* labels,
+                      T* targets, T* weights) const = 0;
+};
+
+// How far the loop is, after a commit.
+struct StepReport {
+  int64_t step = 0, steps_total = 0;
+  double epoch = 0;
+  double learning_rate = 0;
+  double rows_per_second = 0;
+  Metrics running;              // of this epoch
+  bool evaluating = false;
+};
+
+// What the shell lends to the loop. All are called on the trainer's thread.
+struct TrainerHooks {
+  std::function<int64_t()> now_us;                    // a clock that never goes back
+  std::function<void(const StepReport&)> on_report;   // a few times a second
+  std::function<void(const HistoryRow&)> on_history;
+};
+
+struct TrainerOptions {
+  Shuffle shuffle;
+  int32_t leaves = 1;
+  LeafSpan own;                       // this member's leaves
+  int64_t max_time_ms = 0;            // 0: none; counted from Run
+  int64_t reduce_timeout_ms = 600'000;
+  int64_t report_interval_us = 200'000;
+};
+
+template <typename T>
+struct TrainerResult {
+  FinishAction finish;
+  AlignedVector<T> parameters;
+  double step_ms_p50 = 0, step_ms_p99 = 0;  // wall time from step to step, evaluations left out
+};
+
+template <typename T>
+class Trainer {
+ public:
+  // All references must outlive the trainer.
+  Trainer(TrainingPlan plan, TrainerOptions options, const RowSource<T>& rows, ComputePool& pool,
+          ReducerThread& reducer, bool is_root, TrainerHooks hooks);
+
+  Result<TrainerResult<T>> Run();
+  // Ends Run soon with this error.
+  void Abort(Status why);
+
+ private:
+  Result<Action> Perform(const GradientAction& step);
+  Result<Action> Perform(const UpdateAction& update);
+  Result<Action> Perform(const EvaluateAction& evaluate);
+  void RunLeaf(const GradientAction& step, int32_t own_index);
+  void ComputeChunk(uint32_t chunk_index);
+  void ContributeStats(uint32_t chunk, const std::vector<std::vector<double>>& leaf_stats);
+  void EvaluateLeaf(FileRole set, int64_t rows, int32_t own_index, std::vector<double>& totals);
+  std::unique_ptr<LeafPass<T>> TakeEvaluationPass();
+  void ReportStep(bool evaluating);
+  int64_t SetRows(FileRole set) const;
+
+  StepMachine<T> machine_;
+  TrainerOptions options_;
+  const RowSource<T>& rows_;
+  ComputePool& pool_;
+  ReducerThread& reducer_;
+  bool is_root_;
+  TrainerHooks hooks_;
+
+  std::vector<Chunk> chunks_;
+  JoinPlan own_join_;                               // single own leaves to canonical nodes
+  std::vector<std::unique_ptr<LeafPass<T>>> passes_;  // one an own leaf
+  std::vector<int64_t> pass_rows_;                  // of the present step
+  std::vector<std::vector<double>> leaf_stats_;
+  std::vector<Payload> totals_;                     // of the present step: the chunks, then the stats
+  std::mutex evaluation_mutex_;                     // guards evaluation_passes_
+  std::vector<std::unique_ptr<LeafPass<T>>> evaluation_passes_;
+  std::vector<float> step_ms_;
+  int64_t begun_us_ = 0, last_step_us_ = 0, last_report_us_ = 0, last_report_rows_ = 0, rows_done_ = 0;
+  double rows_per_second_ = 0;
+
+  std::atomic<bool> aborted_{false};
+  std::mutex abort_mutex_;  // guards abort_reason_
+  Status abort_reason_;
+};
+
+}  // namespace espalier

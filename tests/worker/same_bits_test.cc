@@ -1,0 +1,173 @@
+// The promise "same bits": real trainers, reducers and threads over links in memory, whose mail comes
+// in shuffled order, for 1, 2, 3, 5 and 16 owners of the same leaves.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "src/base/checksum.h"
+#include "src/base/random.h"
+#include "src/collective/memory_link.h"
+#include "src/model/arithmetic.h"
+#include "src/worker/trainer.h"
+
+namespace espalier {
+namespace {
+
+// Rows made up from their index: two overlapping clouds a class.
+template <typename T>
+class MadeUpRows : public RowSource<T> {
+ public:
+  MadeUpRows(int64_t inputs, int32_t classes) : inputs_(inputs), classes_(classes) {}
+  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* labels, T* targets,
+              T* weights) const override {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const uint64_t row = static_cast<uint64_t>(rows[i]) + static_cast<uint64_t>(set) * 1'000'000;
+      const auto label = static_cast<int32_t>(Mix64(row) % static_cast<uint64_t>(classes_));
+      for (int64_t f = 0; f < inputs_; ++f) {
+        inputs[i * inputs_ + f] = static_cast<T>(UnitDouble(Mix64(row * 97 + f)) +
+                                                 (f % classes_ == label ? 0.6 : 0.0));
+      }
+      if (labels != nullptr) labels[i] = label;
+      if (targets != nullptr) targets[i] = static_cast<T>(label);
+      weights[i] = static_cast<T>(row % 5 == 0 ? 0.5 : 1.0);
+    }
+  }
+
+ private:
+  int64_t inputs_;
+  int32_t classes_;
+};
+
+struct Case {
+  int64_t rows = 1000, validation_rows = 100, batch = 96;
+  int32_t leaves = 16;
+  double dropout = 0.2;
+  double clip_norm = 0;
+  std::optional<EarlyStopping> early_stopping = {};
+  double epochs = 2;
+};
+
+template <typename T>
+TrainingPlan MakePlan(const Case& c) {
+  ModelSpec model;
+  model.hidden = {24, 17};
+  model.dropout = c.dropout;
+  TrainingPlan plan;
+  plan.train.batch = c.batch;
+  plan.train.epochs = c.epochs;
+  plan.train.clip_norm = c.clip_norm;
+  plan.train.early_stopping = c.early_stopping;
+  plan.train.weight_decay = 1e-4;
+  plan.shape = *MakeNetworkShape(model, 12, 3);
+  plan.train_rows = c.rows;
+  plan.validation_rows = c.validation_rows;
+  plan.test_rows = 50;
+  return plan;
+}
+
+// The member's result: hash of the parameters, and its metrics as text.
+template <typename T>
+std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self, int threads,
+                        const std::shared_ptr<MemoryNetwork>& network) {
+  const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
+  const MadeUpRows<T> rows(12, 3);
+  ComputePool pool(threads, PrepareComputeThread);
+  ReducerThread reducer({{1}, {1}, {1}}, places[self],
+                        std::vector<std::string>(places.size(), "a member"));
+  if (places.size() > 1) {
+    reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
+  }
+  TrainerOptions options;
+  options.leaves = c.leaves;
+  options.own = ownership.intervals[self];
+  options.reduce_timeout_ms = 60'000;
+  TrainerHooks hooks;
+  hooks.now_us = [] {
+    return std::chrono::duration_cast<std::chrono::microseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  };
+  Trainer<T> trainer(MakePlan<T>(c), options, rows, pool, reducer, places[self].is_root(), hooks);
+  auto result = trainer.Run();
+  if (!result.ok()) return result.status().ToString();
+  const FinishAction& f = result->finish;
+  return Sha256Hex({reinterpret_cast<const char*>(result->parameters.data()),
+                    result->parameters.size() * sizeof(T)}) +
+         " " + std::to_string(f.steps) + " " + f.stopped_because + " " +
+         std::to_string(f.test->accuracy) + " " + std::to_string(f.train.loss);
+}
+
+template <typename T>
+std::string Train(const Case& c, int32_t owners, int threads, uint64_t seed) {
+  const Ownership ownership = PlanOwnership(c.leaves, owners);
+  const auto network = MemoryNetwork::Make(static_cast<uint32_t>(owners), seed);
+  std::vector<std::string> results(owners);
+  std::vector<std::thread> members;
+  for (int32_t m = 0; m < owners; ++m) {
+    members.emplace_back(
+        [&, m] { results[m] = TrainMember<T>(c, ownership, m, threads, network); });
+  }
+  for (std::thread& t : members) t.join();
+  for (const std::string& r : results) CHECK(r == results[0]);
+  return results[0];
+}
+
+template <typename T>
+void CheckSameBits(const Case& c) {
+  InitArithmetic();
+  const std::string expected = Train<T>(c, 1, 1, 1);
+  INFO(expected);
+  CHECK(expected.find(' ') == 64);  // a hash, not an error
+  for (int32_t owners : {1, 2, 3, 5, 16}) {
+    if (owners > c.leaves) continue;
+    for (int threads : {1, 2}) {
+      INFO("owners " << owners << " threads " << threads);
+      CHECK(Train<T>(c, owners, threads, 10 + owners) == expected);
+    }
+  }
+}
+
+TEST_CASE("the same bits for any owners and threads: float, dropout, ragged batches") {
+  CheckSameBits<float>({});
+}
+TEST_CASE("the same bits in double with clipping") {
+  CheckSameBits<double>({.dropout = 0, .clip_norm = 0.3});
+}
+TEST_CASE("the same bits with batches of one leaf row and more rows a leaf than a micro-batch") {
+  CheckSameBits<float>({.rows = 4000, .batch = 3000});
+  CheckSameBits<float>({.rows = 60, .batch = 7});
+}
+TEST_CASE("the same bits with fewer rows than leaves") {
+  CheckSameBits<float>({.rows = 5, .validation_rows = 3, .batch = 2, .epochs = 5});
+}
+TEST_CASE("the same bits for leaves that are no power of two") {
+  CheckSameBits<float>({.leaves = 11});
+}
+TEST_CASE("early stopping decides alike on every member and restores the best weights") {
+  CheckSameBits<float>({.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 1},
+                        .epochs = 40});
+}
+
+TEST_CASE("a cut link ends every member's run with an error that names it") {
+  const Case c{.epochs = 10'000};
+  const Ownership ownership = PlanOwnership(c.leaves, 3);
+  const auto network = MemoryNetwork::Make(3, 5);
+  std::vector<std::string> results(3);
+  std::vector<std::thread> members;
+  InitArithmetic();
+  for (int32_t m : {0, 1}) {
+    // Member 2 never comes; the link to it is cut.
+    members.emplace_back([&, m] { results[m] = TrainMember<float>(c, ownership, m, 1, network); });
+  }
+  for (uint32_t m : {0u, 1u}) network->Cut(2, m);
+  for (std::thread& t : members) t.join();
+  for (int32_t m : {0, 1}) {
+    CHECK(results[m].find("the link to a member broke <- the link was cut") == 0);
+  }
+}
+
+}  // namespace
+}  // namespace espalier
