@@ -1,0 +1,236 @@
+#include "src/worker/daemon.h"
+
+#include <unistd.h>
+
+#include <boost/asio.hpp>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "src/base/log.h"
+#include "src/base/thread_pool.h"
+#include "src/base/version.h"
+#include "src/cluster/worker_core.h"
+#include "src/config/address.h"
+#include "src/data/row_store.h"
+#include "src/rpc/coordinator_client.h"
+#include "src/rpc/peer.h"
+#include "src/worker/job_runner.h"
+
+namespace espalier {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr auto kTick = std::chrono::milliseconds(50);
+constexpr int64_t kAddressBytesMax = 1024;
+
+int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string HostName() {
+  char name[256] = "localhost";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// "host:port", or the first line of the file that `file:PATH` names.
+Result<std::string> FindCoordinator(const std::string& where) {
+  constexpr std::string_view kFile = "file:";
+  if (where.rfind(kFile, 0) != 0) return where;
+  const std::string path = where.substr(kFile.size());
+  std::ifstream in(path);
+  std::string line;
+  if (!in || !std::getline(in, line) || line.empty() ||
+      static_cast<int64_t>(line.size()) > kAddressBytesMax) {
+    return NotFound(path + " holds no coordinator address (host:port on its first line)");
+  }
+  return line;
+}
+
+// Turns what a link says into events of the loop; names the attempt it belongs to.
+class AttemptListener : public CoordinatorLinkListener {
+ public:
+  AttemptListener(uint64_t attempt, std::function<void(WorkerEvent)> post)
+      : attempt_(attempt), post_(std::move(post)) {}
+  void OnConnected() override { post_(LinkUp{attempt_}); }
+  void OnMessage(ToWorker message) override {
+    post_(CoordinatorMessage{attempt_, std::move(message)});
+  }
+  void OnClosed(Status why) override { post_(LinkDown{attempt_, std::move(why)}); }
+
+ private:
+  uint64_t attempt_;
+  std::function<void(WorkerEvent)> post_;
+};
+
+class Daemon {
+ public:
+  Daemon(const WorkerOptions& options, const std::string& arithmetic_id,
+         std::unique_ptr<PeerNetwork> peers)
+      : options_(options),
+        peers_(std::move(peers)),
+        core_(CoreOptions(arithmetic_id)),
+        timer_(loop_),
+        signals_(loop_, SIGTERM, SIGINT) {}
+
+  Status Run() {
+    signals_.async_wait([this](const boost::system::error_code& error, int signal) {
+      if (!error) OnSignal(signal);
+    });
+    Tick();
+    loop_.run();
+    runner_.reset();
+    link_.reset();
+    return end_;
+  }
+
+ private:
+  WorkerCoreOptions CoreOptions(const std::string& arithmetic_id) const {
+    std::random_device random;
+    WorkerCoreOptions core;
+    core.seed = uint64_t{random()} << 32 | random();
+    core.hello.version = kVersion;
+    core.hello.arithmetic_id = arithmetic_id;
+    core.hello.session = std::to_string(core.seed) + "-" + std::to_string(getpid());
+    core.hello.name =
+        options_.name.empty() ? HostName() + ":" + std::to_string(getpid()) : options_.name;
+    core.hello.address = AdvertisedAddress();
+    core.hello.threads = options_.threads;
+    core.hello.memory_bytes = options_.memory_bytes_max;
+    return core;
+  }
+
+  // What others dial: as listened, or the advertised host with our port, or host:port as given.
+  std::string AdvertisedAddress() const {
+    if (options_.advertise.empty()) return peers_->address();
+    if (options_.advertise.find(':') != std::string::npos) return options_.advertise;
+    return options_.advertise + ":" + std::to_string(peers_->port());
+  }
+
+  void Post(WorkerEvent event) {
+    asio::post(loop_, [this, event = std::move(event)]() { Handle(event); });
+  }
+
+  void Tick() {
+    Handle(WorkerTick{runner_ ? runner_->step() : 0});
+    if (ended_) return;
+    timer_.expires_after(kTick);
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) Tick();
+    });
+  }
+
+  void OnSignal(int signal) {
+    Handle(Terminate{signal == SIGTERM ? "SIGTERM" : "SIGINT"});
+    signals_.async_wait([this](const boost::system::error_code& error, int again) {
+      if (!error) OnSignal(again);
+    });
+  }
+
+  void Handle(const WorkerEvent& event) {
+    if (ended_) return;
+    for (WorkerAction& action : core_.Step(event, NowMs())) {
+      std::visit([this](auto& a) { Perform(a); }, action);
+    }
+  }
+
+  void Perform(Connect& connect) {
+    const uint64_t attempt = connect.attempt;
+    pool_.Submit([this, attempt] {
+      Result<std::string> address = FindCoordinator(options_.coordinator);
+      asio::post(loop_, [this, attempt, address = std::move(address)] {
+        if (!address.ok()) return Handle(LinkDown{attempt, address.status()});
+        DropLink();
+        listener_ = std::make_unique<AttemptListener>(
+            attempt, [this](WorkerEvent event) { Post(std::move(event)); });
+        link_ = CoordinatorLink::Open(*address, listener_.get());
+      });
+    });
+  }
+  void Perform(Disconnect&) { DropLink(); }
+  void Perform(SendToCoordinator& send) {
+    if (link_) link_->Send(std::move(send.message));
+  }
+  void Perform(RunSurvey& run) {
+    runner_ = std::make_unique<JobRunner>(
+        RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spool_directory,
+                      options_.spool_bytes_max},
+        *peers_, std::move(run.order), [this](FromWorker message) {
+          Post(Report{std::move(message)});
+        });
+  }
+  void Perform(RunTraining& run) {
+    if (runner_) runner_->StartTraining(std::move(run.order));
+  }
+  void Perform(AbortJob& abort) {
+    if (!runner_) return;
+    runner_->Abort(Cancelled(abort.reason));
+    // Its threads end soon, but not at once: that wait is not the loop's.
+    std::shared_ptr<JobRunner> last(std::move(runner_));
+    pool_.Submit([last]() mutable { last.reset(); });
+  }
+  void Perform(Exit& exit) {
+    end_ = exit.why;
+    ended_ = true;
+    loop_.stop();
+  }
+  void Perform(WorkerLog& log) {
+    switch (log.level) {
+      case LogLevel::kDebug: return LogDebug(log.text);
+      case LogLevel::kInfo: return LogInfo(log.text);
+      case LogLevel::kWarning: return LogWarning(log.text);
+      case LogLevel::kError: return LogError(log.text);
+      case LogLevel::kOff: return;
+    }
+  }
+
+  // The link's destructor waits for gRPC, so it runs on the pool; its listener goes with it.
+  void DropLink() {
+    if (!link_) return;
+    std::shared_ptr<CoordinatorLink> link(std::move(link_));
+    std::shared_ptr<AttemptListener> listener(std::move(listener_));
+    pool_.Submit([link, listener]() mutable {
+      link.reset();
+      listener.reset();
+    });
+  }
+
+  const WorkerOptions& options_;
+  std::unique_ptr<PeerNetwork> peers_;
+  asio::io_context loop_{1};
+  WorkerCore core_;
+  asio::steady_timer timer_;
+  asio::signal_set signals_;
+  std::unique_ptr<AttemptListener> listener_;
+  std::unique_ptr<CoordinatorLink> link_;
+  std::unique_ptr<JobRunner> runner_;
+  bool ended_ = false;
+  Status end_;
+  JobPool pool_{2};  // last: its jobs refer to what stands above
+};
+
+}  // namespace
+
+Status RunWorkerDaemon(const WorkerOptions& options, const std::string& arithmetic_id) {
+  ESPALIER_RETURN_IF_ERROR(CheckListen(options.listen, options.insecure));
+  ESPALIER_RETURN_IF_ERROR(CleanSpool(options.spool_directory));
+  PeerOptions peer_options;
+  peer_options.keepalive_timeout_ms = options.peer_timeout_ms;
+  ESPALIER_ASSIGN_OR_RETURN(auto peers, PeerNetwork::Make(options.listen, peer_options));
+  LogInfo("worker listens on " + peers->address() + ", coordinator " + options.coordinator + ", " +
+          std::to_string(options.threads) + " compute threads, arithmetic: " + arithmetic_id);
+  const Status end = Daemon(options, arithmetic_id, std::move(peers)).Run();
+  LogInfo("worker ends: " + (end.ok() ? std::string("as asked") : end.ToString()));
+  return end;
+}
+
+}  // namespace espalier

@@ -1,0 +1,145 @@
+// espalier-worker: reads options, makes sure of the BLAS kernel, runs the daemon.
+#include <malloc.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <thread>
+
+#include "src/base/log.h"
+#include "src/base/version.h"
+#include "src/config/daemon_options.h"
+#include "src/model/arithmetic.h"
+#include "src/worker/daemon.h"
+
+namespace espalier {
+namespace {
+
+struct Flags {
+  std::string config;
+  bool exit_with_parent = false;
+  bool version = false;
+};
+
+// OpenBLAS chooses its kernel when it is loaded: if another is wanted, start again with its name in
+// the environment. The command line stays the same.
+Status EnsureKernel(const std::string& kernel, char** argv) {
+  constexpr const char* kVariable = "OPENBLAS_CORETYPE";
+  const char* present = std::getenv(kVariable);
+  if (kernel != BlasKernel() && (present == nullptr || kernel != present)) {
+    setenv(kVariable, kernel.c_str(), 1);
+    char path[4096] = {};  // by its real name: /proc/self/exe would show up as "exe" in ps
+    if (readlink("/proc/self/exe", path, sizeof path - 1) > 0) execv(path, argv);
+    return Internal("cannot start again with " + std::string(kVariable) + "=" + kernel);
+  }
+  return VerifyKernel(kernel);
+}
+
+Status EndWithParent() {
+  const pid_t parent = getppid();
+  if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return Internal("cannot watch the parent process");
+  return getppid() == parent && parent != 1 ? Status() : Cancelled("the parent process is gone");
+}
+
+Result<WorkerOptions> ReadOptions(const std::string& path) {
+  if (path.empty()) return WorkerOptions{};
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) return NotFound("cannot read the configuration " + path);
+  return ParseWorkerOptions(text.str(), path);
+}
+
+void FillDefaults(WorkerOptions& o) {
+  const int cores = std::max(1u, std::thread::hardware_concurrency());
+  if (o.threads == 0) o.threads = cores;
+  if (o.memory_bytes_max == 0) {
+    o.memory_bytes_max = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 2;
+  }
+  if (o.spool_directory.empty()) {
+    const char* tmp = std::getenv("TMPDIR");
+    o.spool_directory = std::string(tmp != nullptr && *tmp != '\0' ? tmp : "/tmp") +
+                        "/espalier-spool-" + std::to_string(getuid());
+  }
+}
+
+// Gradient buffers come and go with each step: keep their memory instead of giving it back.
+void TuneMalloc() {
+  mallopt(M_MMAP_THRESHOLD, 256 << 20);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+}
+
+int Fail(const Status& error, int code) {
+  std::cerr << "espalier-worker: " << error.ToString() << "\n";
+  return code;
+}
+
+void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o, std::string& log_level) {
+  app.add_option("--config", flags.config, "YAML file of options; flags override it");
+  app.add_option("--coordinator", o.coordinator, "host:port of the coordinator, or file:PATH");
+  app.add_option("--listen", o.listen, "host:port for other workers; port 0: any free one");
+  app.add_option("--advertise", o.advertise, "host or host:port told to other workers");
+  app.add_option("--name", o.name, "name for people; host:pid when left out");
+  app.add_option("--threads", o.threads, "compute threads; 0: one a core");
+  app.add_option("--memory-bytes-max", o.memory_bytes_max, "bytes for rows; 0: half the memory");
+  app.add_option("--spool-directory", o.spool_directory, "where rows beyond that go");
+  app.add_option("--spool-bytes-max", o.spool_bytes_max, "at most so many bytes there");
+  app.add_option("--kernel", o.kernel, "OpenBLAS kernel; the same on all workers");
+  app.add_option("--log-level", log_level, "debug, info, warning, error or off");
+  app.add_flag("--insecure", o.insecure, "allow to listen beyond loopback without TLS");
+  app.add_flag("--exit-with-parent", flags.exit_with_parent, "end when the parent process ends");
+  app.add_flag("--version", flags.version, "print version and arithmetic id, and end");
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  WorkerOptions o;
+  std::string log_level;
+  // The file comes first, so that flags override it.
+  for (int i = 1; i + 1 < argc; ++i) {
+    if (std::string(argv[i]) != "--config") continue;
+    auto read = ReadOptions(argv[i + 1]);
+    if (!read.ok()) return Fail(read.status(), 2);
+    o = *read;
+  }
+  CLI::App app("espalier-worker: computes gradients of training jobs for a coordinator");
+  AddFlags(app, flags, o, log_level);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  if (!log_level.empty()) {
+    const auto level = ParseLogLevel(log_level);
+    if (!level.ok()) return Fail(level.status(), 2);
+    o.log_level = *level;
+  }
+  FillDefaults(o);
+  if (Status s = o.Validate(); !s.ok()) return Fail(s, 2);
+  if (flags.exit_with_parent) {
+    if (Status s = EndWithParent(); !s.ok()) return Fail(s, 1);
+  }
+  if (Status s = EnsureKernel(o.kernel, argv); !s.ok()) return Fail(s, 1);
+  InitArithmetic();
+  const auto arithmetic = ArithmeticId();
+  if (!arithmetic.ok()) return Fail(arithmetic.status(), 1);
+  if (flags.version) {
+    std::cout << "espalier-worker " << kVersion << "\n" << *arithmetic << "\n";
+    return 0;
+  }
+  OpenLog(o.name.empty() ? "worker" : o.name, o.log_level);
+  TuneMalloc();
+  const Status end = RunWorkerDaemon(o, *arithmetic);
+  if (end.ok()) return 0;
+  return Fail(end, end.code() == StatusCode::kInvalidArgument ? 2 : 1);
+}
+
+}  // namespace
+}  // namespace espalier
+
+int main(int argc, char** argv) { return espalier::Main(argc, argv); }
