@@ -13,9 +13,10 @@ def _visibility(ctx, name):
     return ["@//src/%s:__subpackages__" % room for room in rooms] + ["@//tests:__subpackages__", "@//tools:__subpackages__"]
 
 def _impl(ctx):
-    # Reading the stamp makes it an input: tools/setup rewrites it when a package changes, and
-    # everything that depends on these libraries is then built again.
-    ctx.read(ctx.path(ctx.attr.stamp))
+    # tools/setup rewrites the stamp when a package changes. A macro of its hash goes to everything
+    # that depends on these libraries, which is then built again; headers below the compiler's own
+    # directories are invisible to Bazel, so that their being inputs would not do it.
+    versions = "ESPALIER_SYSTEM_PACKAGES=%s" % str(hash(ctx.read(ctx.path(ctx.attr.stamp)))).replace("-", "1")
     out = []
     for name, pc in ctx.attr.pkgs.items():
         cflags, raw, inc = _pkg_config(ctx, "--cflags", pc), _pkg_config(ctx, "--libs", pc), []
@@ -32,12 +33,17 @@ def _impl(ctx):
             name,
             [i + "/**" for i in inc],
             inc,
-            [f[2:] for f in cflags if f.startswith("-D")],
+            [f[2:] for f in cflags if f.startswith("-D")] + [versions],
             libs,
             _visibility(ctx, name),
         ))
     for name, opts in ctx.attr.plain.items():
-        out.append("cc_library(name = %r, linkopts = %r, visibility = %r)" % (name, opts, _visibility(ctx, name)))
+        out.append("cc_library(name = %r, defines = %r, linkopts = %r, visibility = %r)" % (
+            name,
+            [versions],
+            opts,
+            _visibility(ctx, name),
+        ))
     for t in ctx.attr.tools:
         ctx.symlink(ctx.which(t), "bin/" + t)
     out.append("exports_files(%r)" % ["bin/" + t for t in ctx.attr.tools])

@@ -8,7 +8,7 @@
 
 namespace espalier {
 
-enum class Fate { kTake, kDrop, kHold, kError };
+enum class ReduceFate { kTake, kDrop, kHold, kError };
 
 // What a member compares messages with.
 struct ReduceIdentity {
@@ -19,15 +19,15 @@ struct ReduceIdentity {
 
 // `round` is the round the member is in. A message of a newer incarnation but the same generation is
 // taken: the coordinator's restart changes nothing between members.
-inline Fate FateOf(const ReduceMessage& m, const ReduceIdentity& here, uint64_t round) {
-  if (m.job != here.job) return Fate::kDrop;
-  if (m.generation < here.generation) return Fate::kDrop;
+inline ReduceFate FateOf(const ReduceMessage& m, const ReduceIdentity& here, uint64_t round) {
+  if (m.job != here.job) return ReduceFate::kDrop;
+  if (m.generation < here.generation) return ReduceFate::kDrop;
   if (m.generation > here.generation) {
-    return m.generation.value == here.generation.value + 1 ? Fate::kHold : Fate::kError;
+    return m.generation.value == here.generation.value + 1 ? ReduceFate::kHold : ReduceFate::kError;
   }
-  if (m.round < round) return Fate::kDrop;
-  if (m.round == round) return Fate::kTake;
-  return m.round == round + 1 ? Fate::kHold : Fate::kError;
+  if (m.round < round) return ReduceFate::kDrop;
+  if (m.round == round) return ReduceFate::kTake;
+  return m.round == round + 1 ? ReduceFate::kHold : ReduceFate::kError;
 }
 
 }  // namespace espalier

@@ -105,11 +105,11 @@ ReduceActions TreeReducer::OnMessage(ReduceMessage message) {
 void TreeReducer::Take(ReduceMessage m, ReduceActions& actions) {
   const std::string sender = "member " + std::to_string(m.from);
   // Before the first round all messages of this generation wait for it.
-  const Fate fate = begun_ ? FateOf(m, identity_, round_)
-                           : (FateOf(m, identity_, m.round) == Fate::kTake ? Fate::kHold
-                                                                           : Fate::kDrop);
-  if (fate == Fate::kDrop) return;
-  if (fate == Fate::kHold) {
+  const ReduceFate fate = begun_ ? FateOf(m, identity_, round_)
+                           : (FateOf(m, identity_, m.round) == ReduceFate::kTake ? ReduceFate::kHold
+                                                                           : ReduceFate::kDrop);
+  if (fate == ReduceFate::kDrop) return;
+  if (fate == ReduceFate::kHold) {
     if (held_.size() >= kHeldMax) {
       return Fail(ResourceExhausted(sender + " sent more messages of the next round than it has"),
                   actions);
@@ -117,7 +117,7 @@ void TreeReducer::Take(ReduceMessage m, ReduceActions& actions) {
     held_.push_back(std::move(m));
     return;
   }
-  if (fate == Fate::kError || m.chunk >= chunks_.size()) {
+  if (fate == ReduceFate::kError || m.chunk >= chunks_.size()) {
     return Fail(FailedPrecondition(sender + " sent chunk " + std::to_string(m.chunk) + " of round " +
                                    std::to_string(m.round) + "; this member is in round " +
                                    std::to_string(round_) + " of " +

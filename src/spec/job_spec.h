@@ -116,6 +116,9 @@ struct ModelSpec {
 
 // ---- training --------------------------------------------------------------------------------
 
+// What config/ sets as the learning rate of sgd, momentum and nesterov when none is given.
+inline constexpr double kSgdLearningRate = 1e-2;
+
 enum class OptimizerKind { kSgd, kMomentum, kNesterov, kAdam, kAdamW };
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdam;
@@ -217,5 +220,10 @@ const char* Name(NullKind);
 const char* Name(ShuffleKind);
 const char* Name(Precision);
 const char* Name(Init);
+const char* Name(TargetScale);
+
+// The names of a task's metrics, loss first ("loss", "accuracy", ...): columns of history.csv, and
+// with "val_" before them the choices of early_stopping.metric.
+std::vector<std::string> MetricNames(Task task);
 
 }  // namespace espalier

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace espalier {
@@ -35,5 +36,10 @@ struct HistoryRow {
   Metrics train;  // running values of the epoch; no extra pass
   std::optional<Metrics> validation;
 };
+
+// The metric of that name (without "val_"; see MetricNames), or nothing when `metrics` has none such.
+std::optional<double> MetricValue(const Metrics& metrics, std::string_view metric);
+// Whether a model is the better the higher this metric is (loss, rmse and mae: the lower).
+bool HigherIsBetter(std::string_view metric);
 
 }  // namespace espalier

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "src/base/check.h"
@@ -23,26 +24,6 @@ int64_t TrainingPlan::StepsTotal() const {
   }
   if (train.steps) steps = steps == 0 ? *train.steps : std::min(steps, *train.steps);
   return steps;
-}
-
-std::optional<double> MetricByName(const std::string& name, const Metrics& m) {
-  if (name == "val_loss") return m.loss;
-  if (m.classification) {
-    if (name == "val_accuracy") return m.accuracy;
-    if (name == "val_precision") return m.precision;
-    if (name == "val_recall") return m.recall;
-    if (name == "val_f1") return m.f1;
-    if (name == "val_auc") return m.auc;
-    return std::nullopt;
-  }
-  if (name == "val_rmse") return m.rmse;
-  if (name == "val_mae") return m.mae;
-  if (name == "val_r2") return m.r2;
-  return std::nullopt;
-}
-
-bool MoreIsBetter(const std::string& metric) {
-  return metric != "val_loss" && metric != "val_rmse" && metric != "val_mae";
 }
 
 template <typename T>
@@ -167,8 +148,9 @@ template <typename T>
 bool StepMachine<T>::JudgeEarlyStopping() {
   if (!plan_.train.early_stopping || !state_.validation) return false;
   const EarlyStopping& rule = *plan_.train.early_stopping;
-  const auto value = MetricByName(rule.metric, *state_.validation);
-  const double sign = MoreIsBetter(rule.metric) ? 1 : -1;
+  const std::string_view metric = std::string_view(rule.metric).substr(4);  // "val_" is checked
+  const auto value = MetricValue(*state_.validation, metric);
+  const double sign = HigherIsBetter(metric) ? 1 : -1;
   // A value that is not finite never counts as a gain.
   const bool gain = value && std::isfinite(*value) &&
                     (!state_.best_value ||

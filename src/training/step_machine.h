@@ -21,7 +21,7 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/metrics.h"
-#include "src/training/job_state.h"
+#include "src/training/training_state.h"
 
 namespace espalier {
 
@@ -71,11 +71,6 @@ struct TrainingPlan {
   int64_t StepsTotal() const;
 };
 
-// "val_loss", "val_accuracy", ... of an evaluation; none for an unknown name or a value not there.
-std::optional<double> MetricByName(const std::string& name, const Metrics& metrics);
-// False for metrics of which less is better (losses and errors).
-bool MoreIsBetter(const std::string& metric);
-
 template <typename T>
 class StepMachine {
  public:
@@ -89,8 +84,8 @@ class StepMachine {
   // `totals`: TotalsSize(shape, kEvaluation) values.
   Action OnEvaluation(const std::vector<double>& totals);
 
-  JobState<T>& state() { return state_; }
-  const JobState<T>& state() const { return state_; }
+  TrainingState<T>& state() { return state_; }
+  const TrainingState<T>& state() const { return state_; }
   const TrainingPlan& plan() const { return plan_; }
   // Running metrics of the current epoch.
   Metrics EpochMetrics() const;
@@ -111,7 +106,7 @@ class StepMachine {
   bool JudgeEarlyStopping();
 
   TrainingPlan plan_;
-  JobState<T> state_;
+  TrainingState<T> state_;
   Phase phase_ = Phase::kSteps;
   bool time_is_up_ = false;
   std::string stopped_because_;

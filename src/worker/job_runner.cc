@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "src/base/log.h"
@@ -138,13 +139,21 @@ Status JobRunner::RunJob() {
                                                      : Train<float>(spec, order);
 }
 
+void JobRunner::KeepWithinBudget(SurveyedShard& shard, int64_t& kept_bytes) const {
+  kept_bytes += shard.rows.MemoryBytes();
+  if (kept_bytes <= options_.memory_bytes_max / 2) return;
+  kept_bytes -= shard.rows.MemoryBytes();
+  shard.rows = {};
+  shard.has_rows = false;
+}
+
 Status JobRunner::Survey(const JobSpec& spec) {
   const auto files = MakeFileSystem();
   const auto count = static_cast<int64_t>(order_.shards.size());
   std::vector<std::optional<Result<SurveyedShard>>> results(count);
   std::atomic<bool> failed{false};
-  std::mutex progress_mutex;  // guards bytes and last
-  int64_t bytes = 0, last_us = NowUs();
+  std::mutex progress_mutex;  // guards the three below
+  int64_t bytes = 0, kept_bytes = 0, last_us = NowUs();
   {
     ComputePool pool(options_.threads);
     pool.ParallelFor(count, [&](int64_t i) {
@@ -153,6 +162,7 @@ Status JobRunner::Survey(const JobSpec& spec) {
       results[i] = SurveyShard(*files, *order_.input, spec, shard);
       if (!results[i]->ok()) failed = true;
       std::lock_guard lock(progress_mutex);
+      if (results[i]->ok()) KeepWithinBudget(**results[i], kept_bytes);
       bytes += order_.input->shards[shard].end - order_.input->shards[shard].begin;
       if (NowUs() - last_us < 200'000) return;
       last_us = NowUs();
@@ -182,6 +192,31 @@ Result<StartTraining> JobRunner::WaitForTraining() {
   return std::move(*training_);
 }
 
+Result<std::unique_ptr<RowStore>> JobRunner::LoadOwnRows(const JobSpec& spec,
+                                                         const SurveyResult& survey,
+                                                         const RowRanges& ranges) {
+  const auto files = MakeFileSystem();
+  const RowStoreOptions store{options_.memory_bytes_max, options_.spool_directory,
+                              options_.spool_bytes_max};
+  ESPALIER_ASSIGN_OR_RETURN(const auto loader, RowLoader::Make(*files, *order_.input, spec, survey,
+                                                               ranges, store));
+  std::map<int32_t, SurveyedShard*> surveyed;
+  for (SurveyedShard& s : surveyed_) surveyed[s.survey.shard] = &s;
+  std::vector<Status> results(loader->shards().size());
+  ComputePool pool(options_.threads);
+  pool.ParallelFor(static_cast<int64_t>(results.size()), [&](int64_t i) {
+    if (aborted_) return;
+    const auto kept = surveyed.find(loader->shards()[i]);
+    const bool has_rows = kept != surveyed.end() && kept->second->has_rows;
+    results[i] = loader->Load(loader->shards()[i], has_rows ? &kept->second->rows : nullptr);
+    if (has_rows) kept->second->rows = {};
+  });
+  surveyed_.clear();
+  if (aborted_) return AbortReason();
+  for (Status& s : results) ESPALIER_RETURN_IF_ERROR(std::move(s));
+  return loader->Finish();
+}
+
 template <typename T>
 Status JobRunner::Train(const JobSpec& spec, const espalier::StartTraining& order) {
   const SurveyResult& survey = *order.survey;
@@ -192,17 +227,9 @@ Status JobRunner::Train(const JobSpec& spec, const espalier::StartTraining& orde
                             OwnershipOf(order, order_.members.members.size(), leaves));
   const std::vector<TreePlace> places = PlanTree(ownership, static_cast<int32_t>(leaves));
 
-  const auto files = MakeFileSystem();
-  RowStoreOptions store_options;
-  store_options.memory_bytes_max = options_.memory_bytes_max;
-  store_options.spool_directory = options_.spool_directory;
-  store_options.spool_bytes_max = options_.spool_bytes_max;
   ESPALIER_ASSIGN_OR_RETURN(
-      const auto store,
-      LoadRows(*files, *order_.input, spec, survey,
-               RangesOf(survey, ownership.intervals[self], leaves), surveyed_, store_options,
-               [this](int64_t) { return aborted_ ? AbortReason() : Status(); }));
-  surveyed_.clear();
+      const std::unique_ptr<RowStore> store,
+      LoadOwnRows(spec, survey, RangesOf(survey, ownership.intervals[self], leaves)));
   const StoredRows<T> rows(*store);
 
   LinksRequest request{order.incarnation, order_.job, order_.generation,

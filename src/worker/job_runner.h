@@ -19,6 +19,7 @@
 
 #include "src/base/status.h"
 #include "src/cluster/messages.h"
+#include "src/data/row_store.h"
 #include "src/data/survey.h"
 #include "src/rpc/peer.h"
 #include "src/spec/job_spec.h"
@@ -52,7 +53,12 @@ class JobRunner {
   void Run();
   Status RunJob();
   Status Survey(const JobSpec& spec);
+  // Frees the decoded rows of a shard when those kept would fill half of the memory for rows; they
+  // are then read again when they are loaded.
+  void KeepWithinBudget(SurveyedShard& shard, int64_t& kept_bytes) const;
   Result<espalier::StartTraining> WaitForTraining();
+  Result<std::unique_ptr<RowStore>> LoadOwnRows(const JobSpec& spec, const SurveyResult& survey,
+                                                const RowRanges& ranges);
   template <typename T>
   Status Train(const JobSpec& spec, const espalier::StartTraining& order);
   TrainerHooks Hooks(const JobSpec& spec, bool root);

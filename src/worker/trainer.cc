@@ -201,7 +201,7 @@ void Trainer<T>::ContributeStats(uint32_t chunk, const std::vector<std::vector<d
 template <typename T>
 Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
   const TrainingPlan& plan = machine_.plan();
-  JobState<T>& state = machine_.state();
+  TrainingState<T>& state = machine_.state();
   const auto count = static_cast<int64_t>(chunks_.size());
   const auto gradient = [&](int64_t c) { return reinterpret_cast<const T*>(totals_[c].data); };
   double clip_scale = 1;

@@ -197,17 +197,5 @@ TEST_CASE("a step of weight 0 counts and updates nothing") {
   CHECK(s.letters == "GGUGUGUV");
 }
 
-TEST_CASE("metrics are found by name, with their direction") {
-  Metrics m;
-  m.loss = 2;
-  m.accuracy = 0.5;
-  CHECK(MetricByName("val_loss", m) == 2.0);
-  CHECK(MetricByName("val_accuracy", m) == 0.5);
-  CHECK(MetricByName("val_rmse", m) == std::nullopt);
-  CHECK(MetricByName("val_auc", m) == std::nullopt);
-  CHECK(MoreIsBetter("val_accuracy"));
-  CHECK(!MoreIsBetter("val_loss"));
-}
-
 }  // namespace
 }  // namespace espalier

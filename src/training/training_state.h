@@ -16,7 +16,7 @@
 namespace espalier {
 
 template <typename T>
-struct JobState {
+struct TrainingState {
   AlignedVector<T> parameters;          // flat, see plan/chunks.h
   std::vector<AlignedVector<T>> slots;  // the optimizer's, each like parameters
   int64_t step = 0;                     // committed steps

@@ -1,0 +1,146 @@
+// Structs of the spec to JSON and back, by their Fields. Reading checks kinds and ranges of types;
+// what values mean is for Validate. Within this room.
+//
+// Thread rule: pure functions.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/bundle/json.h"
+#include "src/spec/fields.h"
+#include "src/spec/names.h"
+
+namespace espalier {
+
+// Members of one struct, so that nested types find each other whatever the order of definition.
+struct JsonWriter {
+  template <typename T>
+  Json operator()(const std::vector<T>& values) const {
+    Json list = Json::array();
+    for (const T& v : values) list.push_back((*this)(v));
+    return list;
+  }
+  template <typename T>
+  Json operator()(const std::optional<T>& value) const {
+    return value ? (*this)(*value) : Json(nullptr);
+  }
+  template <typename... T>
+  Json operator()(const std::variant<T...>& value) const {
+    return std::visit([this](const auto& v) { return (*this)(v); }, value);
+  }
+  template <typename T>
+  Json operator()(const T& value) const {
+    if constexpr (std::is_same_v<T, std::string>) {
+      return TextToJson(value);
+    } else if constexpr (std::is_same_v<T, char>) {
+      return std::string(1, value);
+    } else if constexpr (Named<T>) {
+      return NameOf(value);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return NumberToJson(value);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      return value;
+    } else {
+      Json object = Json::object();
+      Fields([&](const char* name, const auto& member) { object[name] = (*this)(member); }, value);
+      return object;
+    }
+  }
+};
+
+struct JsonReader {
+  template <typename T>
+  Status operator()(const Json& json, const std::string& path, std::vector<T>& out) const {
+    if (!json.is_array()) return Wrong(path, "a list");
+    out.clear();
+    for (size_t i = 0; i < json.size(); ++i) {
+      T item{};
+      ESPALIER_RETURN_IF_ERROR((*this)(json[i], path + "[" + std::to_string(i) + "]", item));
+      out.push_back(std::move(item));
+    }
+    return {};
+  }
+  template <typename T>
+  Status operator()(const Json& json, const std::string& path, std::optional<T>& out) const {
+    out.reset();
+    return json.is_null() ? Status() : (*this)(json, path, out.emplace());
+  }
+  // Alternatives have different kinds of JSON: the first that reads is meant.
+  template <typename... T>
+  Status operator()(const Json& json, const std::string& path, std::variant<T...>& out) const {
+    const auto attempt = [&](auto value) {
+      if (!(*this)(json, path, value).ok()) return false;
+      out = std::move(value);
+      return true;
+    };
+    return (attempt(T{}) || ...) ? Status() : Wrong(path, "a name, a position or a range");
+  }
+  template <typename T>
+  Status operator()(const Json& json, const std::string& path, T& out) const {
+    if constexpr (std::is_same_v<T, bool>) {
+      if (!json.is_boolean()) return Wrong(path, "true or false");
+      out = json.get<bool>();
+      return {};
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      ESPALIER_ASSIGN_OR_RETURN(out, TextFromJson(json, path));
+      return {};
+    } else if constexpr (std::is_same_v<T, char>) {
+      std::string text;
+      if (!(*this)(json, path, text).ok() || text.size() != 1) return Wrong(path, "one character");
+      out = text[0];
+      return {};
+    } else if constexpr (Named<T>) {
+      const auto value = json.is_string() ? FromName<T>(json.get<std::string>()) : std::nullopt;
+      if (!value) return Wrong(path, "one of the words of this version");
+      out = *value;
+      return {};
+    } else if constexpr (std::is_floating_point_v<T>) {
+      if (!json.is_number() || !std::isfinite(json.get<T>())) return Wrong(path, "a number");
+      out = json.get<T>();
+      return {};
+    } else if constexpr (std::is_integral_v<T>) {
+      return Whole(json, path, out);
+    } else {
+      return Object(json, path, out);
+    }
+  }
+
+ private:
+  static Status Wrong(const std::string& path, const std::string& expected) {
+    return BadInput(path + ": expected " + expected);
+  }
+  template <typename T>
+  Status Whole(const Json& json, const std::string& path, T& out) const {
+    const bool fits = json.is_number_unsigned()
+                          ? std::in_range<T>(json.get<uint64_t>())
+                          : json.is_number_integer() && std::in_range<T>(json.get<int64_t>());
+    if (!fits) return Wrong(path, "a whole number in range");
+    out = json.get<T>();
+    return {};
+  }
+  template <typename T>
+  Status Object(const Json& json, const std::string& path, T& out) const {
+    if (!json.is_object()) return Wrong(path, "an object");
+    Status first;
+    Fields(
+        [&](const char* name, auto& member) {
+          if (!first.ok()) return;
+          const std::string child = path + "." + name;
+          const auto it = json.find(name);
+          first =
+              it == json.end() ? Wrong(child, "a value, found none") : (*this)(*it, child, member);
+        },
+        out);
+    return first;
+  }
+};
+
+}  // namespace espalier

@@ -1,0 +1,59 @@
+#include "src/bundle/history.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+// A column of metrics of one of the two sets.
+struct Column {
+  std::string metric;
+  bool validation = false;
+};
+
+std::optional<double> ValueOf(const HistoryRow& row, const Column& column) {
+  if (!column.validation) return MetricValue(row.train, column.metric);
+  return row.validation ? MetricValue(*row.validation, column.metric) : std::nullopt;
+}
+
+std::vector<Column> Columns(std::span<const HistoryRow> history, Task task) {
+  std::vector<Column> columns;
+  for (const bool validation : {false, true}) {
+    for (const std::string& metric : MetricNames(task)) {
+      const Column column{metric, validation};
+      const bool seen = std::any_of(history.begin(), history.end(), [&](const HistoryRow& row) {
+        return ValueOf(row, column).has_value();
+      });
+      if (seen || (!validation && metric != "auc")) columns.push_back(column);
+    }
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::string HistoryCsv(std::span<const HistoryRow> history, Task task) {
+  const std::vector<Column> columns = Columns(history, task);
+  std::string out = "epoch,step,learning_rate";
+  for (const Column& column : columns) {
+    out += (column.validation ? ",val_" : ",") + column.metric;
+  }
+  out += '\n';
+  for (const HistoryRow& row : history) {
+    out += ShortestDouble(row.epoch) + "," + std::to_string(row.step) + "," +
+           ShortestDouble(row.learning_rate);
+    for (const Column& column : columns) {
+      const auto value = ValueOf(row, column);
+      out += ',';
+      if (value && std::isfinite(*value)) out += ShortestDouble(*value);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace espalier

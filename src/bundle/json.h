@@ -1,0 +1,27 @@
+// JSON within this room. Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "src/spec/metrics.h"
+
+namespace espalier {
+
+// Keys stay in the order they were given, which is the order for readers.
+using Json = nlohmann::ordered_json;
+
+// A JSON string, or {"hex": "ff00"} for bytes that are not UTF-8 (class names may be anything).
+Json TextToJson(std::string_view text);
+Result<std::string> TextFromJson(const Json& json, const std::string& path);
+
+// A number, without fraction when it is whole; null when it is not finite.
+Json NumberToJson(double value);
+
+Json MetricsToJson(const Metrics& metrics, std::span<const std::string> classes);
+
+}  // namespace espalier

@@ -1,0 +1,22 @@
+// Metrics as JSON, for model.json and for the command line's --json. Thread rule: pure functions.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "src/spec/metrics.h"
+
+namespace espalier {
+
+// One object on one line. Classification:
+//   {"rows":..,"weight":..,"loss":..,"accuracy":..,"precision":..,"recall":..,"f1":..,"auc":..,
+//    "per_class":[{"class":"0","precision":..,"recall":..,"f1":..,"weight":..},..],
+//    "confusion_matrix":[[..],..]}
+// with rows of the matrix by true class, "auc" for two classes only, "per_class" and
+// "confusion_matrix" only when the metrics have them. Regression:
+//   {"rows":..,"weight":..,"loss":..,"rmse":..,"mae":..,"r2":..}
+// Numbers that are not finite are null. `classes` names the classes in order; positions stand in
+// for names that are missing.
+std::string MetricsJsonText(const Metrics& metrics, std::span<const std::string> classes);
+
+}  // namespace espalier

@@ -1,0 +1,143 @@
+#include "src/bundle/model_json.h"
+
+#include "src/base/text.h"
+#include "src/base/version.h"
+#include "src/bundle/archive.h"
+#include "src/bundle/json.h"
+
+namespace espalier {
+namespace {
+
+constexpr int kFormat = 1;
+constexpr size_t kTextBytesMax = size_t{256} << 20;
+
+Json OptionalMetrics(const std::optional<Metrics>& metrics, const ModelDocument& d) {
+  return metrics ? MetricsToJson(*metrics, d.preprocessing.classes) : Json(nullptr);
+}
+
+// The object's member, or null.
+const Json& Member(const Json& object, const char* name) {
+  static const Json null;
+  if (!object.is_object()) return null;
+  const auto it = object.find(name);
+  return it == object.end() ? null : *it;
+}
+
+Status ReadSpec(const Json& spec, JobSpec& job) {
+  const JsonReader read;
+  ESPALIER_RETURN_IF_ERROR(read(Member(spec, "name"), "spec.name", job.name));
+  ESPALIER_RETURN_IF_ERROR(read(Member(spec, "data"), "spec.data", job.data));
+  ESPALIER_RETURN_IF_ERROR(read(Member(spec, "model"), "spec.model", job.model));
+  return read(Member(spec, "train"), "spec.train", job.train);
+}
+
+Status ReadDocument(const Json& json, ModelDocument& d) {
+  const JsonReader read;
+  ESPALIER_RETURN_IF_ERROR(ReadSpec(Member(json, "spec"), d.job));
+  ESPALIER_RETURN_IF_ERROR(read(Member(json, "schema"), "schema", d.schema));
+  ESPALIER_RETURN_IF_ERROR(read(Member(json, "preprocessing"), "preprocessing", d.preprocessing));
+  const Json& rows = Member(json, "rows");
+  ESPALIER_RETURN_IF_ERROR(read(Member(rows, "train"), "rows.train", d.train_rows));
+  ESPALIER_RETURN_IF_ERROR(read(Member(rows, "validation"), "rows.validation", d.validation_rows));
+  ESPALIER_RETURN_IF_ERROR(read(Member(rows, "test"), "rows.test", d.test_rows));
+  ESPALIER_RETURN_IF_ERROR(read(Member(rows, "skipped"), "rows.skipped", d.skipped_rows));
+  const Json& training = Member(json, "training");
+  ESPALIER_RETURN_IF_ERROR(read(Member(training, "steps"), "training.steps", d.steps));
+  ESPALIER_RETURN_IF_ERROR(read(Member(training, "epochs"), "training.epochs", d.epochs));
+  ESPALIER_RETURN_IF_ERROR(
+      read(Member(training, "stopped_because"), "training.stopped_because", d.stopped_because));
+  const std::pair<const char*, std::string*> texts[] = {{"data_fingerprint", &d.data_fingerprint},
+                                                        {"arithmetic_id", &d.arithmetic_id},
+                                                        {"weights_sha256", &d.weights_sha256}};
+  for (const auto& [name, text] : texts) {
+    ESPALIER_RETURN_IF_ERROR(read(Member(json, name), name, *text));
+  }
+  return {};
+}
+
+// What the values must be for prediction to be safe; spec and preprocessing may have been edited.
+Status CheckDocument(const ModelDocument& d) {
+  if (d.schema.features.size() != d.preprocessing.features.size()) {
+    return BadInput("preprocessing.features: found " +
+                    std::to_string(d.preprocessing.features.size()) +
+                    ", expected one for each of " + std::to_string(d.schema.features.size()) +
+                    " features of the schema");
+  }
+  for (const int32_t column : d.schema.features) {
+    if (column < 0 || static_cast<size_t>(column) >= d.schema.names.size()) {
+      return BadInput("schema.features: found position " + std::to_string(column) + " among " +
+                      std::to_string(d.schema.names.size()) + " columns");
+    }
+  }
+  for (const FittedTarget& target : d.preprocessing.targets) {
+    if (target.factor == 0) return BadInput("preprocessing.targets: found a factor of 0");
+  }
+  const bool classes = d.job.model.task == Task::kClassification;
+  if (classes ? d.preprocessing.classes.empty() : d.preprocessing.targets.empty()) {
+    return BadInput(std::string("preprocessing.") + (classes ? "classes" : "targets") +
+                    ": found none, expected at least one");
+  }
+  JobSpec job = d.job;
+  job.output.path = "unused";
+  return job.Validate();
+}
+
+}  // namespace
+
+std::string EncodeModelJson(const ModelDocument& d) {
+  const JsonWriter write;
+  const Json document = {{"format", kFormat},
+                         {"written_by", std::string("espalier ") + kVersion},
+                         {"spec",
+                          {{"name", write(d.job.name)},
+                           {"data", write(d.job.data)},
+                           {"model", write(d.job.model)},
+                           {"train", write(d.job.train)}}},
+                         {"schema", write(d.schema)},
+                         {"preprocessing", write(d.preprocessing)},
+                         {"rows",
+                          {{"train", d.train_rows},
+                           {"validation", d.validation_rows},
+                           {"test", d.test_rows},
+                           {"skipped", d.skipped_rows}}},
+                         {"training",
+                          {{"steps", d.steps},
+                           {"epochs", NumberToJson(d.epochs)},
+                           {"stopped_because", write(d.stopped_because)}}},
+                         {"metrics",
+                          {{"train", MetricsToJson(d.train, d.preprocessing.classes)},
+                           {"validation", OptionalMetrics(d.validation, d)},
+                           {"test", OptionalMetrics(d.test, d)}}},
+                         {"job_fingerprint", Fingerprint(d.job)},
+                         {"data_fingerprint", write(d.data_fingerprint)},
+                         {"arithmetic_id", write(d.arithmetic_id)},
+                         {"weights_sha256", write(d.weights_sha256)}};
+  std::string out = "{\n";
+  for (auto it = document.begin(); it != document.end(); ++it) {
+    if (it != document.begin()) out += ",\n";
+    out += "\"" + it.key() + "\": " + it->dump();
+  }
+  return out + "\n}\n";
+}
+
+Result<ModelDocument> DecodeModelJson(std::string_view text) {
+  if (text.size() > kTextBytesMax) {
+    return BadInput("model.json: found " + HumanBytes(text.size()) + ", expected at most " +
+                    HumanBytes(kTextBytesMax));
+  }
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return BadInput("model.json: found no JSON object");
+  const Json& format = Member(json, "format");
+  if (format != kFormat) {
+    return FailedPrecondition("model.json: found format " + Printable(format.dump(), 20) +
+                              ", this version of Espalier (" + kVersion + ") reads format " +
+                              std::to_string(kFormat));
+  }
+  ModelDocument document;
+  for (const Status& status : {ReadDocument(json, document), CheckDocument(document)}) {
+    if (!status.ok()) return BadInput("model.json: " + status.message());
+  }
+  return document;
+}
+
+}  // namespace espalier

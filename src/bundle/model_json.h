@@ -1,0 +1,55 @@
+// model.json: all about a trained model but its weights. One JSON object, one line a top-level key:
+//
+//   format           1
+//   written_by       "espalier 0.1.0"
+//   spec             {"name": .., "data": {..}, "model": {..}, "train": {..}}: the job, all fields
+//   schema           {"names": [..], "features": [..], "label": [..], "weight": .., "validation":
+//   ..} preprocessing    {"features": [{"name", "shift", "factor", "null_value"}, ..], "targets":
+//   [..],
+//                     "classes": [..]}: input x becomes (x - shift) * factor, nulls null_value
+//                     first; the network's output y becomes y / factor + shift of its target
+//   rows             {"train": .., "validation": .., "test": .., "skipped": ..}
+//   training         {"steps": .., "epochs": .., "stopped_because": ".."}
+//   metrics          {"train": {..}, "validation": {..} | null, "test": {..} | null}
+//   job_fingerprint, data_fingerprint, arithmetic_id, weights_sha256
+//
+// Output and workers are no part of it, nor is any time, host or job id: the same job gives the
+// same bytes. Text that is not UTF-8 is written as {"hex": ".."}.
+//
+// Thread rule: values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+#include "src/spec/metrics.h"
+
+namespace espalier {
+
+struct ModelDocument {
+  JobSpec job;  // output and workers are not kept
+  Schema schema;
+  Preprocessing preprocessing;
+  int64_t train_rows = 0, validation_rows = 0, test_rows = 0, skipped_rows = 0;
+  int64_t steps = 0;
+  double epochs = 0;
+  std::string stopped_because;              // "epochs", "steps", "time", "early stopping"
+  Metrics train;                            // running values of the last epoch
+  std::optional<Metrics> validation, test;  // of the saved weights
+  std::string data_fingerprint;
+  std::string arithmetic_id;
+  std::string weights_sha256;
+};
+
+std::string EncodeModelJson(const ModelDocument& document);
+
+// All but the metrics. kBadInput names the path of what is missing or wrong; kFailedPrecondition
+// for another format. `text` may have up to 256 MiB.
+Result<ModelDocument> DecodeModelJson(std::string_view text);
+
+}  // namespace espalier

@@ -1,0 +1,60 @@
+#include "src/bundle/readme.h"
+
+#include <cstdio>
+
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+std::string Rounded(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::string MetricsLine(const char* set, const Metrics& m) {
+  std::string line = std::string("| ") + set + " | " + HumanCount(m.rows) + " | ";
+  if (m.classification) {
+    return line + "loss " + Rounded(m.loss) + ", accuracy " + Rounded(m.accuracy) + " |\n";
+  }
+  return line + "loss " + Rounded(m.loss) + ", rmse " + Rounded(m.rmse) + ", r2 " + Rounded(m.r2) +
+         " |\n";
+}
+
+std::string Layers(const ModelDocument& d) {
+  std::string text = std::to_string(d.preprocessing.features.size());
+  for (const int64_t width : d.job.model.hidden) text += " - " + std::to_string(width);
+  const size_t outputs = d.job.model.task == Task::kClassification ? d.preprocessing.classes.size()
+                                                                   : d.preprocessing.targets.size();
+  return text + " - " + std::to_string(outputs);
+}
+
+}  // namespace
+
+std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
+  int64_t parameters = 0;
+  for (const TensorInfo& t : tensors) parameters += t.size;
+  std::string out = "# " + Printable(d.job.name, 128) + "\n\nA multi-layer perceptron for " +
+                    Name(d.job.model.task) + ", trained by Espalier: " + Layers(d) + " units, " +
+                    HumanCount(parameters) + " parameters, " + HumanCount(d.steps) + " steps, " +
+                    Rounded(d.epochs) + " epochs.\n\n";
+  out += "| rows | count | result |\n|---|---|---|\n" + MetricsLine("training", d.train);
+  if (d.validation) out += MetricsLine("validation", *d.validation);
+  if (d.test) out += MetricsLine("test", *d.test);
+  out +=
+      "\n| file | what |\n|---|---|\n"
+      "| `weights.safetensors` | the parameters: `layers.0.weight` ([out, in]), `layers.0.bias`, "
+      "... "
+      "|\n"
+      "| `model.json` | the job, the columns, the fitted preprocessing, all metrics |\n"
+      "| `history.csv` | one line an evaluation |\n\n"
+      "In Python: `safetensors.numpy.load_file(\"weights.safetensors\")`. A feature x enters as\n"
+      "(x - shift) * factor with the numbers of `preprocessing.features` in `model.json`";
+  out += d.job.model.task == Task::kClassification
+             ? ";\noutput k is the score of `preprocessing.classes[k]`.\n"
+             : ";\noutput y means y / factor + shift of `preprocessing.targets`.\n";
+  return out + "\nSHA-256 of the weights: " + d.weights_sha256 + "\n";
+}
+
+}  // namespace espalier

@@ -1,0 +1,13 @@
+// README.md of a bundle: what the model is and how to read it. Thread rule: pure functions.
+#pragma once
+
+#include <string>
+
+#include "src/bundle/model_json.h"
+#include "src/spec/tensors.h"
+
+namespace espalier {
+
+std::string BundleReadme(const ModelDocument& document, const TensorList& tensors);
+
+}  // namespace espalier

@@ -1,0 +1,168 @@
+#include "src/cli/check_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/text.h"
+#include "src/cli/format.h"
+
+namespace espalier {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+uint64_t Bytes(int64_t bytes) { return static_cast<uint64_t>(std::max<int64_t>(0, bytes)); }
+
+double Deviation(const ColumnStats& s) {
+  return s.count > 0 ? std::sqrt(std::max(0.0, s.m2 / static_cast<double>(s.count))) : 0;
+}
+
+// Six digits at most: a table, not a record.
+std::string Short(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::string SetTable(const CheckReport& report) {
+  Rows rows = {{"set", "files", "bytes", "rows"}};
+  for (const SetSummary& s : report.sets) {
+    rows.push_back({s.name, HumanCount(s.files), HumanBytes(Bytes(s.bytes)), HumanCount(s.rows)});
+  }
+  std::string text = Table(rows, "  ");
+  text += "  " + HumanCount(report.shards) + (report.shards == 1 ? " shard" : " shards");
+  if (report.dropped_rows > 0) {
+    text += ", " + HumanCount(report.dropped_rows) + " rows with nulls dropped";
+  }
+  if (report.skipped_rows > 0) {
+    text += ", " + HumanCount(report.skipped_rows) + " bad rows skipped";
+  }
+  text += "\n";
+  for (const Status& bad : report.skipped) text += "    skipped: " + bad.ToString() + "\n";
+  return text;
+}
+
+std::string ColumnTable(const std::vector<ColumnSummary>& columns) {
+  Rows rows = {{"column", "nulls", "min", "max", "mean", "deviation"}};
+  for (size_t i = 0; i < std::min(columns.size(), kColumnsShownMax); ++i) {
+    const ColumnStats& s = columns[i].stats;
+    const bool any = s.count > 0;
+    rows.push_back({Printable(columns[i].name, 32), HumanCount(s.nulls), any ? Short(s.min) : "",
+                    any ? Short(s.max) : "", any ? Short(s.mean) : "",
+                    any ? Short(Deviation(s)) : ""});
+  }
+  std::string text = Table(rows, "  ");
+  if (columns.size() > kColumnsShownMax) {
+    text += "  ... and " + HumanCount(static_cast<int64_t>(columns.size() - kColumnsShownMax)) +
+            " more columns\n";
+  }
+  return text;
+}
+
+// What the whole of the features shows that twenty rows of a table may not.
+std::string FeatureSums(const std::vector<ColumnSummary>& features) {
+  int64_t nulls = 0, constant = 0;
+  for (const ColumnSummary& f : features) {
+    nulls += f.stats.nulls;
+    constant += f.stats.count > 0 && f.stats.min == f.stats.max;
+  }
+  std::string text = HumanCount(static_cast<int64_t>(features.size())) +
+                     (features.size() == 1 ? " feature" : " features");
+  if (constant > 0) text += ", " + HumanCount(constant) + " of them constant";
+  return text + ", " + (nulls == 0 ? "no nulls" : HumanCount(nulls) + " nulls");
+}
+
+std::string LabelTable(const std::vector<LabelSummary>& labels) {
+  int64_t total = 0;
+  for (const LabelSummary& l : labels) total += l.train_rows;
+  Rows rows = {{"class", "training rows", "share", "validation and test rows"}};
+  for (size_t i = 0; i < std::min(labels.size(), kColumnsShownMax); ++i) {
+    const LabelSummary& l = labels[i];
+    rows.push_back(
+        {Printable(l.label, 32), HumanCount(l.train_rows),
+         FormatShare(total > 0 ? static_cast<double>(l.train_rows) / static_cast<double>(total)
+                               : 0),
+         HumanCount(l.evaluation_rows)});
+  }
+  std::string text = Table(rows, "  ");
+  if (labels.size() > kColumnsShownMax) {
+    text += "  ... and " + HumanCount(static_cast<int64_t>(labels.size() - kColumnsShownMax)) +
+            " more classes\n";
+  }
+  return text;
+}
+
+std::string LayerText(const std::vector<int64_t>& layers) {
+  std::string text;
+  for (int64_t width : layers) text += (text.empty() ? "" : "-") + std::to_string(width);
+  return text;
+}
+
+Json ColumnsJson(const std::vector<ColumnSummary>& columns) {
+  Json list = Json::array();
+  for (const ColumnSummary& c : columns) {
+    const bool any = c.stats.count > 0;
+    list.push_back({{"name", c.name},
+                    {"count", c.stats.count},
+                    {"nulls", c.stats.nulls},
+                    {"min", any ? Json(c.stats.min) : Json()},
+                    {"max", any ? Json(c.stats.max) : Json()},
+                    {"mean", any ? Json(c.stats.mean) : Json()},
+                    {"deviation", any ? Json(Deviation(c.stats)) : Json()}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string CheckText(const CheckReport& report, bool color) {
+  std::string text = "job '" + Printable(report.job_name) + "' " +
+                     Colored("can be trained", Ink::kGreen, color) + "\n\ndata\n" +
+                     SetTable(report) + "\n" + FeatureSums(report.features) + "\n" +
+                     ColumnTable(report.features);
+  if (!report.targets.empty()) text += "\ntargets\n" + ColumnTable(report.targets);
+  if (!report.labels.empty()) text += "\nlabels\n" + LabelTable(report.labels);
+  const Rows rows = {
+      {"model", LayerText(report.layers) + ", " + HumanCount(report.parameters) + " parameters"},
+      {"steps", HumanCount(report.steps_per_epoch) + " an epoch of " + HumanCount(report.batch) +
+                    " rows each, over " + HumanCount(report.leaves) +
+                    (report.leaves == 1 ? " leaf" : " leaves") +
+                    " (more workers than leaves do not help)"},
+      {"memory", "rows " + HumanBytes(Bytes(report.rows_bytes)) + " (as " + report.storage +
+                     ", shared among the workers), model " + HumanBytes(Bytes(report.model_bytes)) +
+                     " on each worker"},
+      {"output", Printable(report.output, 400)}};
+  return text + "\n" + LeftTable(rows, "");
+}
+
+Json CheckJson(const CheckReport& report) {
+  Json sets = Json::array(), labels = Json::array();
+  for (const SetSummary& s : report.sets) {
+    sets.push_back({{"name", s.name}, {"files", s.files}, {"bytes", s.bytes}, {"rows", s.rows}});
+  }
+  for (const LabelSummary& l : report.labels) {
+    labels.push_back(
+        {{"label", l.label}, {"train_rows", l.train_rows}, {"evaluation_rows", l.evaluation_rows}});
+  }
+  return {{"status", "OK"},
+          {"name", report.job_name},
+          {"task", Name(report.task)},
+          {"sets", std::move(sets)},
+          {"shards", report.shards},
+          {"dropped_rows", report.dropped_rows},
+          {"skipped_rows", report.skipped_rows},
+          {"features", ColumnsJson(report.features)},
+          {"targets", ColumnsJson(report.targets)},
+          {"labels", std::move(labels)},
+          {"layers", report.layers},
+          {"parameters", report.parameters},
+          {"leaves", report.leaves},
+          {"batch", report.batch},
+          {"steps_per_epoch", report.steps_per_epoch},
+          {"storage", report.storage},
+          {"rows_bytes", report.rows_bytes},
+          {"model_bytes_per_worker", report.model_bytes},
+          {"output", report.output}};
+}
+
+}  // namespace espalier

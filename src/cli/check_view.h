@@ -1,0 +1,58 @@
+// How `espalier check` shows what it found. Thread rule: pure functions, and a value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/cli/json_view.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+inline constexpr size_t kColumnsShownMax = 20;
+
+struct SetSummary {
+  std::string name;  // "train", "validation", "test"
+  int64_t files = 0, bytes = 0, rows = 0;
+};
+
+// A feature or a target over the training rows.
+struct ColumnSummary {
+  std::string name;
+  ColumnStats stats;
+};
+
+struct LabelSummary {
+  std::string label;
+  int64_t train_rows = 0, evaluation_rows = 0;  // the latter: validation and test together
+};
+
+// What there is to know of a job before it is trained.
+struct CheckReport {
+  std::string job_name;
+  Task task = Task::kClassification;
+  std::vector<SetSummary> sets;
+  int64_t shards = 0;
+  int64_t dropped_rows = 0, skipped_rows = 0;
+  std::vector<Status> skipped;          // the first few bad rows, with positions
+  std::vector<ColumnSummary> features;  // in the order of the model's inputs
+  std::vector<ColumnSummary> targets;   // regression
+  std::vector<LabelSummary> labels;     // classification, in class order
+  std::vector<int64_t> layers;          // widths: inputs, hidden, outputs
+  int64_t parameters = 0;
+  int64_t leaves = 0, batch = 0, steps_per_epoch = 0;
+  std::string storage;      // of a feature's value: "uint8", "float32", "float64"
+  int64_t rows_bytes = 0;   // of all rows, over all workers together
+  int64_t model_bytes = 0;  // of the job state and gradients, on each worker
+  std::string output;
+};
+
+// The tables for people; ends with '\n'.
+std::string CheckText(const CheckReport& report, bool color);
+
+// The same as one object: {"status":"OK","job":..,"sets":[..],...}.
+Json CheckJson(const CheckReport& report);
+
+}  // namespace espalier

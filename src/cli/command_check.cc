@@ -1,0 +1,222 @@
+// `espalier check`: reads all of the data once, on this machine, and says what a job would meet.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "src/base/queue.h"
+#include "src/base/thread_pool.h"
+#include "src/cli/check_view.h"
+#include "src/cli/commands.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/job_file.h"
+#include "src/data/column_stats.h"
+#include "src/data/merge.h"
+#include "src/data/survey.h"
+#include "src/model/network.h"
+#include "src/model/optimizer.h"
+#include "src/plan/rows.h"
+
+namespace espalier {
+namespace {
+
+constexpr int kReaderThreadsMax = 16;
+
+// Surveys all shards on as many threads as there are cores, keeping statistics and not rows. Of
+// several errors the first shard's is told, whichever thread was faster.
+class LocalSurvey {
+ public:
+  LocalSurvey(const InputPlan& plan, const JobSpec& spec)
+      : plan_(plan), spec_(spec), files_(MakeFileSystem()), first_bad_(plan.shards.size()) {}
+
+  Result<std::vector<ShardSurvey>> Run(const CommandContext& context) {
+    surveys_.resize(plan_.shards.size());
+    JobPool pool(std::clamp<int>(static_cast<int>(std::thread::hardware_concurrency()), 1,
+                                 kReaderThreadsMax));
+    for (size_t i = 0; i < surveys_.size(); ++i) {
+      pool.Submit([this, i] { ReadOne(i); });
+    }
+    bool interrupted = false;
+    for (size_t left = surveys_.size(); left > 0;) {
+      if (done_.PopFor(std::chrono::milliseconds(100))) --left;
+      interrupted |= context.interrupts.any();
+      if (interrupted) first_bad_ = 0;  // what has not begun is left out
+      Draw(context, surveys_.size() - left);
+    }
+    if (context.console.live() && !context.options.json) context.console.Out("\r\x1b[K");
+    if (interrupted) return Cancelled("interrupted");
+    if (!error_.ok()) return error_;
+    return std::move(surveys_);
+  }
+
+ private:
+  void ReadOne(size_t i) {
+    if (i < first_bad_) {
+      Result<SurveyedShard> shard = SurveyShard(*files_, plan_, spec_, static_cast<int>(i));
+      if (shard.ok()) {
+        surveys_[i] = std::move(shard->survey);
+      } else {
+        std::lock_guard lock(mutex_);
+        if (i < first_bad_) {
+          first_bad_ = i;
+          error_ = shard.status();
+        }
+      }
+    }
+    done_.Push(i);
+  }
+
+  void Draw(const CommandContext& context, size_t done) const {
+    if (!context.console.live() || context.options.json) return;
+    const double share = static_cast<double>(done) / static_cast<double>(surveys_.size());
+    const int percent = static_cast<int>(share * 100);
+    context.console.Out("\rreading the data " + Bar(share, 24) + " " + std::to_string(percent) +
+                        " %\x1b[K");
+  }
+
+  const InputPlan& plan_;
+  const JobSpec& spec_;
+  const std::unique_ptr<FileSystem> files_;
+  std::vector<ShardSurvey> surveys_;  // each thread writes its own places
+  Queue<size_t> done_;                // at most one item a shard
+  std::atomic<size_t> first_bad_;     // written under mutex_, but for an interrupt
+  std::mutex mutex_;                  // guards error_
+  Status error_;
+};
+
+std::vector<ColumnSummary> MergeColumns(const std::vector<ShardSurvey>& surveys,
+                                        std::vector<ColumnStats> ShardSurvey::*columns,
+                                        const std::vector<std::string>& names) {
+  std::vector<ColumnSummary> merged;
+  for (const std::string& name : names) merged.push_back({name, {}});
+  for (const ShardSurvey& survey : surveys) {
+    const std::vector<ColumnStats>& shard = survey.*columns;
+    for (size_t c = 0; c < std::min(merged.size(), shard.size()); ++c) {
+      merged[c].stats = Merged(merged[c].stats, shard[c]);
+    }
+  }
+  return merged;
+}
+
+std::vector<std::string> NamesOf(const Schema& schema, const std::vector<int32_t>& positions) {
+  std::vector<std::string> names;
+  for (int32_t p : positions) names.push_back(schema.names[static_cast<size_t>(p)]);
+  return names;
+}
+
+std::vector<LabelSummary> CountLabels(const std::vector<ShardSurvey>& surveys,
+                                      const std::vector<std::string>& classes) {
+  std::map<std::string, LabelSummary> counts;
+  for (const ShardSurvey& survey : surveys) {
+    for (const auto& [label, rows] : survey.labels) counts[label].train_rows += rows;
+    for (const auto& [label, rows] : survey.evaluation_labels) {
+      counts[label].evaluation_rows += rows;
+    }
+  }
+  std::vector<LabelSummary> labels;
+  for (const std::string& name : classes) {
+    labels.push_back(counts[name]);
+    labels.back().label = name;
+  }
+  return labels;
+}
+
+// Everything that comes from the shards before they are merged.
+CheckReport ReportShards(const JobSpec& spec, const InputPlan& plan,
+                         const std::vector<ShardSurvey>& surveys) {
+  CheckReport report;
+  report.job_name = spec.name;
+  report.task = spec.model.task;
+  report.shards = static_cast<int64_t>(plan.shards.size());
+  report.output = spec.output.path;
+  report.sets = {{"train"}, {"validation"}, {"test"}};
+  for (const InputFile& file : plan.files) {
+    SetSummary& set = report.sets[static_cast<size_t>(file.role)];
+    ++set.files;
+    set.bytes += file.length;
+  }
+  for (const ShardSurvey& s : surveys) {
+    report.dropped_rows += s.dropped_rows;
+    report.skipped_rows += s.skipped_rows;
+    for (const Status& bad : s.skipped) {
+      if (report.skipped.size() < kSkippedKept) report.skipped.push_back(bad);
+    }
+  }
+  report.features =
+      MergeColumns(surveys, &ShardSurvey::features, NamesOf(plan.schema, plan.schema.features));
+  if (spec.model.task == Task::kRegression) {
+    report.targets =
+        MergeColumns(surveys, &ShardSurvey::targets, NamesOf(plan.schema, plan.schema.label));
+  }
+  return report;
+}
+
+// The model and what it needs in memory.
+Status ReportModel(const JobSpec& spec, const SurveyResult& survey, CheckReport* report) {
+  const int64_t inputs = static_cast<int64_t>(survey.preprocessing.features.size());
+  const bool classes = spec.model.task == Task::kClassification;
+  const size_t outputs =
+      classes ? survey.preprocessing.classes.size() : survey.preprocessing.targets.size();
+  ESPALIER_ASSIGN_OR_RETURN(const NetworkShape shape,
+                            MakeNetworkShape(spec.model, inputs, static_cast<int64_t>(outputs)));
+  report->layers = {shape.inputs()};
+  for (const LayerShape& layer : shape.layers) report->layers.push_back(layer.out);
+  report->parameters = ParameterCount(shape);
+  report->leaves = LeafCount(spec.train);
+  report->batch = spec.train.batch;
+  report->steps_per_epoch = StepsPerEpoch(survey.train_rows, spec.train.batch);
+
+  constexpr const char* kStorageNames[] = {"uint8", "float32", "float64"};
+  report->storage = kStorageNames[static_cast<size_t>(survey.storage)];
+  const int64_t rows = survey.train_rows + survey.validation_rows + survey.test_rows;
+  const int64_t label_bytes = classes ? 4 : 8 * static_cast<int64_t>(outputs);
+  report->rows_bytes = rows * (inputs * ElementBytes(survey.storage) + label_bytes);
+  // Parameters, their gradient as it is computed and as it is summed, the optimizer's state, and
+  // the best parameters so far.
+  const bool keeps_best = spec.train.early_stopping && spec.train.early_stopping->restore_best;
+  const int64_t vectors = 3 + SlotCount(spec.train.optimizer) + (keeps_best ? 1 : 0);
+  report->model_bytes =
+      report->parameters * vectors * (spec.model.precision == Precision::kFloat64 ? 8 : 4);
+  return Status::Ok();
+}
+
+Result<CheckReport> MakeReport(const JobSpec& spec, const InputPlan& plan,
+                               std::vector<ShardSurvey> surveys) {
+  CheckReport report = ReportShards(spec, plan, surveys);
+  const std::unique_ptr<FileSystem> files = MakeFileSystem();
+  ESPALIER_ASSIGN_OR_RETURN(const SurveyResult merged,
+                            MergeShardSurveys(plan, spec, surveys, files.get()));
+  if (spec.model.task == Task::kClassification) {
+    report.labels = CountLabels(surveys, merged.preprocessing.classes);
+  }
+  report.sets[0].rows = merged.train_rows;
+  report.sets[1].rows = merged.validation_rows;
+  report.sets[2].rows = merged.test_rows;
+  std::erase_if(report.sets, [](const SetSummary& s) { return s.files == 0 && s.rows == 0; });
+  ESPALIER_RETURN_IF_ERROR(ReportModel(spec, merged, &report));
+  return report;
+}
+
+}  // namespace
+
+int RunCheck(const CommandContext& context) {
+  const Result<JobFile> file = LoadJobFile(context.options.job_file, {});
+  if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
+  const Result<InputPlan> plan = CheckLocally(file->spec);
+  if (!plan.ok()) return ShowError(context, plan.status(), kExitUsage);
+  Result<std::vector<ShardSurvey>> surveys = LocalSurvey(*plan, file->spec).Run(context);
+  if (!surveys.ok()) {
+    const bool interrupted = context.interrupts.any();
+    return ShowError(context, surveys.status(),
+                     interrupted ? kExitInterrupted : ExitCodeOf(surveys.status()));
+  }
+  const Result<CheckReport> report = MakeReport(file->spec, *plan, std::move(*surveys));
+  if (!report.ok()) return ShowError(context, report.status(), ExitCodeOf(report.status()));
+  context.console.Out(context.options.json ? JsonLine(CheckJson(*report))
+                                           : CheckText(*report, context.console.out_color()));
+  return kExitSuccess;
+}
+
+}  // namespace espalier

@@ -1,0 +1,186 @@
+// `espalier train`: a cluster on this machine for the time of one job.
+//
+// The order: look at the job, its files and its output before any process starts; start the
+// daemons; submit; follow; show the outcome; remove everything. The first Ctrl-C cancels the job
+// and waits for its end, the second kills (Interrupts).
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "src/base/text.h"
+#include "src/cli/commands.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/follow.h"
+#include "src/cli/job_file.h"
+#include "src/cli/json_view.h"
+#include "src/cli/local_cluster.h"
+#include "src/cli/request_id.h"
+
+namespace espalier {
+namespace {
+
+constexpr int kDefaultWorkersMax = 4;
+constexpr int64_t kRegisterWaitMs = 60'000;  // for all workers
+constexpr int64_t kCancelWaitMs = 10'000;    // for the job's clean end
+
+int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+// What all workers together may hold of rows before they use files.
+int64_t HalfOfMemory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 2; }
+
+Result<int> WorkerCount(const CliOptions& options, const JobSpec& spec) {
+  if (options.workers) return *options.workers;
+  if (spec.workers.max > kLocalWorkersMax) {
+    return InvalidArgument("workers.max: found " + std::to_string(spec.workers.max) +
+                           ", but on one machine at most " + std::to_string(kLocalWorkersMax) +
+                           " workers are started: say how many with --workers");
+  }
+  if (spec.workers.max > 0) return static_cast<int>(spec.workers.max);
+  return std::max<int>(std::min(Cores(), kDefaultWorkersMax), static_cast<int>(spec.workers.min));
+}
+
+// One run. Its parts are called in order by RunTrain.
+class TrainRun {
+ public:
+  TrainRun(const CommandContext& context, LocalCluster& cluster)
+      : context_(context), cluster_(cluster), began_ms_(NowMs()) {}
+
+  Status Submit(const std::string& yaml) {
+    ESPALIER_RETURN_IF_ERROR(cluster_.Start([this] { return Stopping(); }));
+    ESPALIER_ASSIGN_OR_RETURN(client_, ApiClient::Make(cluster_.address()));
+    ESPALIER_ASSIGN_OR_RETURN(
+        job_, client_->Submit({.client_request_id = RandomRequestId(), .job_yaml = yaml}));
+    submitted_ms_ = NowMs();
+    return Status::Ok();
+  }
+
+  FollowEnd FollowToEnd() {
+    view_ = MakeProgressView(context_);
+    FollowOptions options;
+    options.connect = [this] { return ApiClient::Make(cluster_.address()); };
+    options.tick = [this](const JobSnapshot* job) { return Tick(job); };
+    options.away_limit_ms = 5'000;  // on one machine a coordinator that is away is dead
+    return Follow(*job_, *view_, options);
+  }
+
+  // Tells on standard error which daemons have died since the last call, and how.
+  void TellDeaths() {
+    for (const DaemonDeath& death : cluster_.TakeDeaths()) {
+      if (view_) view_->Pause();
+      context_.console.Err(death.text);
+      if (first_death_.empty()) first_death_ = death.name;
+      coordinator_died_ |= death.coordinator;
+    }
+  }
+
+  bool Stopping() const { return context_.interrupts.any() || context_.console.out_closed(); }
+  std::optional<JobId> job() const { return job_; }
+  int64_t client_start_ms() const { return submitted_ms_ - began_ms_; }
+
+ private:
+  Status Tick(const JobSnapshot* job) {
+    if (Stopping() && cancelled_ms_ == 0) {
+      cancelled_ms_ = NowMs();
+      view_->Pause();
+      context_.console.Err("stopping the job; Ctrl-C again kills it at once\n");
+      // It may fail because the job has just ended: its end or the time limit ends the run.
+      if (const Status status = client_->Cancel(*job_); !status.ok()) {
+        context_.console.Err(status.ToString() + "\n");
+      }
+    }
+    if (cancelled_ms_ != 0 && NowMs() - cancelled_ms_ > kCancelWaitMs) {
+      return Cancelled("the job did not end within " + HumanDuration(kCancelWaitMs) +
+                       " of being cancelled");
+    }
+    TellDeaths();
+    const bool queued = job == nullptr || job->state == JobState::kQueued;
+    if (coordinator_died_) return Aborted("the coordinator died; the job is lost");
+    if (queued && !first_death_.empty()) {
+      return Aborted(first_death_ + " died before the job could start");
+    }
+    if (queued && NowMs() - submitted_ms_ > kRegisterWaitMs) {
+      return DeadlineExceeded("the workers did not all register within " +
+                              HumanDuration(kRegisterWaitMs) +
+                              (job != nullptr ? ": " + job->waiting_because : ""));
+    }
+    return Status::Ok();
+  }
+
+  const CommandContext& context_;
+  LocalCluster& cluster_;
+  const int64_t began_ms_;
+  int64_t submitted_ms_ = 0, cancelled_ms_ = 0;
+  std::unique_ptr<ApiClient> client_;
+  std::optional<JobId> job_;
+  std::unique_ptr<ProgressView> view_;
+  std::string first_death_;
+  bool coordinator_died_ = false;
+};
+
+// Runs the job on the cluster and shows how it ended.
+int RunOn(const CommandContext& context, LocalCluster& cluster, const std::string& yaml) {
+  TrainRun run(context, cluster);
+  Status status = run.Submit(yaml);
+  if (!status.ok()) {
+    run.TellDeaths();
+    const int code = run.Stopping() ? kExitInterrupted : SubmitExitCode(status);
+    // The coordinator is ours: that it cannot be reached is a failure of this run.
+    return ShowError(context, status, code == kExitUnreachable ? kExitJobFailed : code);
+  }
+  const FollowEnd end = run.FollowToEnd();
+  if (end.status.ok()) {
+    const int code = ShowOutcome(context, *end.last, run.client_start_ms());
+    return run.Stopping() && code != kExitSuccess ? kExitInterrupted : code;
+  }
+  run.TellDeaths();
+  return ShowError(context, end.status, run.Stopping() ? kExitInterrupted : kExitJobFailed,
+                   run.job());
+}
+
+}  // namespace
+
+int RunTrain(const CommandContext& context) {
+  const CliOptions& options = context.options;
+  const Result<JobFile> file = LoadJobFile(options.job_file, {.output = options.output});
+  if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
+  const Result<int> workers = WorkerCount(options, file->spec);
+  if (!workers.ok()) return ShowError(context, workers.status(), kExitUsage);
+  const Result<InputPlan> input = CheckLocally(file->spec);
+  if (!input.ok()) return ShowError(context, input.status(), kExitUsage);
+  const Result<JobFile> job = Override(*file, {.workers = *workers});
+  if (!job.ok()) return ShowError(context, job.status(), kExitUsage);
+  const Result<std::string> programs = ProgramDirectory();
+  if (!programs.ok()) return ShowError(context, programs.status(), kExitJobFailed);
+
+  const int threads = options.threads.value_or(std::max(1, Cores() / *workers));
+  LocalCluster cluster({.workers = *workers,
+                        .threads = threads,
+                        .memory_bytes_max = HalfOfMemory() / *workers,
+                        .program_directory = *programs,
+                        .temporary_directory = context.env.temporary_directory});
+  if (const Status found = cluster.CheckPrograms(); !found.ok()) {
+    return ShowError(context, found, kExitUsage);
+  }
+  NoteSpares(context, *workers, file->spec);
+  if (!options.json) {
+    context.console.Out("starting " + std::to_string(*workers) +
+                        (*workers == 1 ? " worker" : " workers") + " with " +
+                        std::to_string(threads) + (threads == 1 ? " thread" : " threads") +
+                        (*workers == 1 ? "" : " each") + " on this machine\n");
+  }
+  context.interrupts.SetEmergency([&cluster] { cluster.KillAtOnce(); });
+  const int code = RunOn(context, cluster, job->yaml);
+  cluster.Stop();
+  context.interrupts.SetEmergency({});
+  return code;
+}
+
+}  // namespace espalier

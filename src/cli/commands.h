@@ -1,0 +1,49 @@
+// The commands of `espalier`. Each returns the exit code (exit_code.h) and writes its own output:
+// text for people or JSON to standard output, errors to standard error.
+//
+// Thread rule: the main thread.
+#pragma once
+
+#include <memory>
+
+#include "src/cli/console.h"
+#include "src/cli/interrupts.h"
+#include "src/cli/options.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// All that a command works with. Owned by main.
+struct CommandContext {
+  CliOptions options;
+  Environment env;
+  Console& console;
+  Interrupts& interrupts;
+};
+
+int RunTrain(const CommandContext& context);
+int RunSubmit(const CommandContext& context);
+int RunWatch(const CommandContext& context);
+int RunList(const CommandContext& context);
+int RunStatus(const CommandContext& context);
+int RunCancel(const CommandContext& context);
+int RunWorkers(const CommandContext& context);
+int RunCheck(const CommandContext& context);
+
+// ---- shared by the commands ------------------------------------------------------------------
+
+// The view that fits: JSON lines, a live line, or plain lines.
+std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context);
+
+// Shows how a job has ended and returns its code. REQUIRES: the state is final.
+int ShowOutcome(const CommandContext& context, const JobSnapshot& job, int64_t client_start_ms);
+
+// Shows an error as text on standard error and, with --json, as one object on standard output;
+// returns `code`.
+int ShowError(const CommandContext& context, const Status& error, int code,
+              std::optional<JobId> job = std::nullopt);
+
+// Says on standard error when there will be more workers than leaves: the surplus stands by.
+void NoteSpares(const CommandContext& context, int64_t workers, const JobSpec& spec);
+
+}  // namespace espalier

@@ -1,0 +1,141 @@
+// The commands that speak with a running cluster: submit, watch, list, status, cancel, workers.
+#include <chrono>
+
+#include "src/base/text.h"
+#include "src/cli/commands.h"
+#include "src/cli/coordinator_address.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/follow.h"
+#include "src/cli/job_file.h"
+#include "src/cli/json_view.h"
+#include "src/cli/request_id.h"
+#include "src/cli/result_view.h"
+
+namespace espalier {
+namespace {
+
+// Milliseconds since 1970: the clock of the times in a JobSnapshot.
+int64_t WallClockMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+int ShowError(const CommandContext& context, const Status& error) {
+  return espalier::ShowError(context, error, ExitCodeOf(error));
+}
+
+// What to type to see the job again, with the coordinator when it is not the one found by default.
+std::string WatchCommand(const CommandContext& context, JobId job) {
+  std::string command = "espalier watch " + ToString(job);
+  const std::string& where = context.options.coordinator;
+  const std::string usual =
+      context.env.coordinator.empty() ? kDefaultCoordinator : context.env.coordinator;
+  return where == usual ? command : command + " --coordinator " + where;
+}
+
+// Follows until the job ends or the person has seen enough.
+int FollowJob(const CommandContext& context, JobId job) {
+  const auto view = MakeProgressView(context);
+  FollowOptions options;
+  options.connect = [&context] { return ConnectTo(context.options.coordinator); };
+  options.tick = [&context](const JobSnapshot*) {
+    const bool enough = context.interrupts.any() || context.console.out_closed();
+    return enough ? Cancelled("detached") : Status::Ok();
+  };
+  const FollowEnd end = Follow(job, *view, options);
+  if (end.status.ok()) return ShowOutcome(context, *end.last, 0);
+  if (!context.interrupts.any() && !context.console.out_closed()) {
+    return espalier::ShowError(context, end.status, ExitCodeOf(end.status), job);
+  }
+  context.console.Err("detached; " + ToString(job) + " goes on. Follow it again with\n  " +
+                      WatchCommand(context, job) + "\n");
+  return kExitSuccess;
+}
+
+}  // namespace
+
+int RunSubmit(const CommandContext& context) {
+  Result<JobFile> file = LoadJobFile(context.options.job_file, {.output = context.options.output});
+  if (!file.ok()) return espalier::ShowError(context, file.status(), kExitUsage);
+  NoteSpares(context, file->spec.workers.max, file->spec);
+  auto client = ConnectTo(context.options.coordinator);
+  if (!client.ok()) return ShowError(context, client.status());
+  const Result<JobId> job =
+      (*client)->Submit({.client_request_id = RandomRequestId(), .job_yaml = file->yaml});
+  if (!job.ok()) return espalier::ShowError(context, job.status(), SubmitExitCode(job.status()));
+  if (context.options.json) {
+    context.console.Out(JsonLine({{"event", "submitted"}, {"job", ToString(*job)}}));
+  } else {
+    context.console.Out(ToString(*job) + "\n");
+  }
+  if (!context.options.detach) return FollowJob(context, *job);
+  if (!context.options.json) {
+    context.console.Err("follow it with `" + WatchCommand(context, *job) + "`\n");
+  }
+  return kExitSuccess;
+}
+
+int RunWatch(const CommandContext& context) { return FollowJob(context, context.options.job); }
+
+int RunList(const CommandContext& context) {
+  auto client = ConnectTo(context.options.coordinator);
+  if (!client.ok()) return ShowError(context, client.status());
+  const auto jobs = (*client)->List();
+  if (!jobs.ok()) return ShowError(context, jobs.status());
+  if (context.options.json) {
+    Json list = Json::array();
+    for (const JobSnapshot& job : *jobs) list.push_back(JobJson(job));
+    context.console.Out(JsonLine({{"jobs", std::move(list)}}));
+  } else {
+    context.console.Out(JobTable(*jobs, WallClockMs()));
+  }
+  return kExitSuccess;
+}
+
+int RunStatus(const CommandContext& context) {
+  auto client = ConnectTo(context.options.coordinator);
+  if (!client.ok()) return ShowError(context, client.status());
+  const Result<JobUpdate> job = (*client)->Get(context.options.job);
+  if (!job.ok()) return ShowError(context, job.status());
+  if (context.options.json) {
+    context.console.Out(JsonLine(JobJson(job->snapshot)));
+  } else {
+    for (const HistoryRow& row : job->history) {
+      context.console.Out(EvaluationLine(row, job->snapshot.progress.epochs_total) + "\n");
+    }
+    context.console.Out(StatusText(job->snapshot, WallClockMs(), context.console.out_color()));
+  }
+  return kExitSuccess;
+}
+
+int RunCancel(const CommandContext& context) {
+  auto client = ConnectTo(context.options.coordinator);
+  if (!client.ok()) return ShowError(context, client.status());
+  const Status status = (*client)->Cancel(context.options.job);
+  if (!status.ok()) return ShowError(context, status);
+  const std::string job = ToString(context.options.job);
+  if (context.options.json) {
+    context.console.Out(JsonLine({{"job", job}, {"cancelled", true}}));
+  } else {
+    context.console.Out(job + " is cancelled\n");
+  }
+  return kExitSuccess;
+}
+
+int RunWorkers(const CommandContext& context) {
+  auto client = ConnectTo(context.options.coordinator);
+  if (!client.ok()) return ShowError(context, client.status());
+  const auto workers = (*client)->Workers();
+  if (!workers.ok()) return ShowError(context, workers.status());
+  if (context.options.json) {
+    Json list = Json::array();
+    for (const WorkerSnapshot& worker : *workers) list.push_back(WorkerJson(worker));
+    context.console.Out(JsonLine({{"workers", std::move(list)}}));
+  } else {
+    context.console.Out(WorkerTable(*workers));
+  }
+  return kExitSuccess;
+}
+
+}  // namespace espalier

@@ -1,0 +1,52 @@
+#include "src/cli/commands.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/json_view.h"
+#include "src/cli/result_view.h"
+
+namespace espalier {
+
+std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context) {
+  Console& console = context.console;
+  if (context.options.json) return std::make_unique<JsonView>(console.OutSink());
+  if (console.live()) {
+    return std::make_unique<LiveView>(
+        console.OutSink(), [&console] { return console.Width(); }, console.out_color());
+  }
+  return std::make_unique<PlainView>(console.OutSink());
+}
+
+int ShowOutcome(const CommandContext& context, const JobSnapshot& job, int64_t client_start_ms) {
+  Console& console = context.console;
+  if (job.state != JobState::kSucceeded) {
+    const Status error = !job.error.ok() ? job.error
+                         : job.state == JobState::kCancelled
+                             ? Cancelled("the job was cancelled")
+                             : Internal("the job failed and its coordinator does not say why");
+    console.Err(ToString(job.job) +
+                (job.state == JobState::kCancelled ? " was cancelled\n" : " failed\n"));
+    console.Err(ErrorText(error, console.err_color()));
+  } else if (!context.options.json && job.result) {
+    console.Out(ResultText(job, client_start_ms, console.out_color()));
+  }
+  if (context.options.json) console.Out(JsonLine(OutcomeJson(job, client_start_ms)));
+  return ExitCodeOf(job);
+}
+
+void NoteSpares(const CommandContext& context, int64_t workers, const JobSpec& spec) {
+  const int64_t leaves = LeafCount(spec.train);
+  if (workers <= leaves) return;
+  context.console.Err("note: the job has " + std::to_string(leaves) +
+                      (leaves == 1 ? " leaf" : " leaves") + " for up to " +
+                      std::to_string(workers) +
+                      " workers; those beyond stand by as spares (train.leaves or a greater "
+                      "train.batch makes more)\n");
+}
+
+int ShowError(const CommandContext& context, const Status& error, int code,
+              std::optional<JobId> job) {
+  context.console.Err(ErrorText(error, context.console.err_color()));
+  if (context.options.json) context.console.Out(JsonLine(ErrorJson(job, error)));
+  return code;
+}
+
+}  // namespace espalier

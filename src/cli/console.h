@@ -1,0 +1,37 @@
+// The two streams of this process and what is known of the terminal behind them.
+#pragma once
+
+#include <string_view>
+
+#include "src/cli/options.h"
+#include "src/cli/progress_view.h"
+
+namespace espalier {
+
+// Thread rule: one thread.
+class Console {
+ public:
+  explicit Console(const Environment& env);
+
+  // Writes and flushes. When nobody reads any more (a closed pipe), out_closed() becomes true and
+  // further text goes nowhere.
+  void Out(std::string_view text);
+  void Err(std::string_view text);
+  bool out_closed() const { return out_closed_; }
+  TextSink OutSink() {
+    return [this](std::string_view text) { Out(text); };
+  }
+
+  // Whether a line may be drawn again and again on standard output.
+  bool live() const { return live_; }
+  bool out_color() const { return out_color_; }
+  bool err_color() const { return err_color_; }
+  // Columns of the terminal now; 80 when unknown.
+  int Width() const;
+
+ private:
+  bool live_, out_color_, err_color_;
+  bool out_closed_ = false;
+};
+
+}  // namespace espalier

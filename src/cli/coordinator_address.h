@@ -1,0 +1,22 @@
+// Where the coordinator is: host:port as it stands, or file:PATH of a file that holds it (written
+// by whoever started the coordinator).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/base/status.h"
+#include "src/rpc/api_client.h"
+
+namespace espalier {
+
+// The host:port behind `where`; a file is read again at each call, because a coordinator that was
+// started anew may be elsewhere. kUnavailable when the file cannot be read or is empty: there is no
+// coordinator (yet). What the text names is not looked at.
+Result<std::string> FindCoordinator(const std::string& where);
+
+// A client of the coordinator behind `where`; does not connect yet. kInvalidArgument for what is no
+// address.
+Result<std::unique_ptr<ApiClient>> ConnectTo(const std::string& where);
+
+}  // namespace espalier

@@ -1,0 +1,59 @@
+// What the program tells its caller by its exit code. A contract with scripts: never changed.
+#pragma once
+
+#include "src/base/status.h"
+#include "src/cluster/messages.h"
+
+namespace espalier {
+
+enum ExitCode : int {
+  kExitSuccess = 0,
+  kExitJobFailed = 1,     // the job failed (bad rows included) or was cancelled
+  kExitUsage = 2,         // wrong arguments or spec, output exists, file missing, header mismatch
+  kExitUnreachable = 3,   // the coordinator was not reached
+  kExitInterrupted = 130  // Ctrl-C on `train`
+};
+
+// The code for an error met before a job was accepted: kUnavailable and kDeadlineExceeded mean that
+// the coordinator was not reached, bad rows and broken machinery are failures, all else is usage.
+inline ExitCode ExitCodeOf(const Status& error) {
+  switch (error.code()) {
+    case StatusCode::kOk:
+      return kExitSuccess;
+    case StatusCode::kUnavailable:
+    case StatusCode::kDeadlineExceeded:
+      return kExitUnreachable;
+    case StatusCode::kBadInput:
+    case StatusCode::kDataLoss:
+    case StatusCode::kResourceExhausted:
+    case StatusCode::kCancelled:
+    case StatusCode::kAborted:
+    case StatusCode::kInternal:
+      return kExitJobFailed;
+    default:
+      return kExitUsage;
+  }
+}
+
+// The code for a submission that was not taken: what is wrong with the data then was seen in
+// headers and names, before any row was read, and is the spec's to mend.
+inline ExitCode SubmitExitCode(const Status& error) {
+  return error.code() == StatusCode::kBadInput ? kExitUsage : ExitCodeOf(error);
+}
+
+// The code for a job that has ended. The coordinator looks at files too, so an output that exists,
+// a missing file or a header that does not fit may be found only there: still the caller's spec.
+inline ExitCode ExitCodeOf(const JobSnapshot& job) {
+  if (job.state == JobState::kSucceeded) return kExitSuccess;
+  if (job.state == JobState::kCancelled) return kExitJobFailed;
+  switch (job.error.code()) {
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kNotFound:
+    case StatusCode::kAlreadyExists:
+      return kExitUsage;
+    default:
+      return kExitJobFailed;
+  }
+}
+
+}  // namespace espalier

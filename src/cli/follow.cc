@@ -1,0 +1,121 @@
+#include "src/cli/follow.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <variant>
+
+#include "src/base/queue.h"
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int64_t kTickMs = 100;
+constexpr int64_t kReconnectPauseMs = 500;
+
+int64_t NowMs() {
+  return std::chrono::duration_cast<milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// What the watching thread tells: an update, or why it has ended.
+using WatchEvent = std::variant<JobUpdate, Status>;
+
+// The watching thread. Each stream begins with the whole history; rows that were passed on before
+// are dropped.
+class Watcher {
+ public:
+  Watcher(JobId job, const FollowOptions& options, Queue<WatchEvent>* events)
+      : job_(job), options_(options), events_(*events), thread_([this] { Run(); }) {}
+  ~Watcher() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  void Run() {
+    int64_t heard_ms = NowMs();
+    while (!stop_) {
+      const Status status = WatchOnce(&heard_ms);
+      const bool away = status.code() == StatusCode::kUnavailable ||
+                        status.code() == StatusCode::kDeadlineExceeded;
+      // Who was never reached is not waited for.
+      if (!away || !reached_ || NowMs() - heard_ms > options_.away_limit_ms) {
+        events_.Push(away && reached_ ? status.Wrap("the coordinator has been away for " +
+                                                    HumanDuration(options_.away_limit_ms))
+                                      : status);
+        return;
+      }
+      for (int64_t ms = 0; ms < kReconnectPauseMs && !stop_; ms += 50) {
+        std::this_thread::sleep_for(milliseconds(50));
+      }
+    }
+  }
+
+  Status WatchOnce(int64_t* heard_ms) {
+    ESPALIER_ASSIGN_OR_RETURN(const auto client, options_.connect());
+    size_t rows_in_stream = 0;
+    return client->Watch(
+        job_,
+        [&](JobUpdate update) {
+          *heard_ms = NowMs();
+          reached_ = true;
+          const size_t rows = update.history.size();
+          const size_t known = rows_told_ > rows_in_stream ? rows_told_ - rows_in_stream : 0;
+          update.history.erase(update.history.begin(),
+                               update.history.begin() + std::min(known, rows));
+          rows_in_stream += rows;
+          rows_told_ = std::max(rows_told_, rows_in_stream);
+          events_.Push(std::move(update));
+        },
+        &stop_);
+  }
+
+  const JobId job_;
+  const FollowOptions& options_;
+  Queue<WatchEvent>& events_;
+  std::atomic<bool> stop_{false};
+  bool reached_ = false;
+  size_t rows_told_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace
+
+FollowEnd Follow(JobId job, ProgressView& view, const FollowOptions& options) {
+  FollowEnd end;
+  // Bounded by the coordinator, which merges updates for a slow watcher.
+  Queue<WatchEvent> events;
+  Watcher watcher(job, options, &events);
+  int64_t next_tick_ms = 0;
+  while (true) {
+    std::optional<WatchEvent> event = events.PopFor(milliseconds(kTickMs));
+    const int64_t now_ms = NowMs();
+    if (event) {
+      if (Status* status = std::get_if<Status>(&*event)) {
+        end.status = *status;
+        break;
+      }
+      JobUpdate& update = std::get<JobUpdate>(*event);
+      view.OnUpdate(update, now_ms);
+      end.last = std::move(update.snapshot);
+    }
+    if (now_ms < next_tick_ms) continue;
+    next_tick_ms = now_ms + kTickMs;
+    end.status = options.tick(end.last ? &*end.last : nullptr);
+    if (!end.status.ok()) break;
+    view.OnTick(now_ms);
+  }
+  view.Pause();
+  if (end.status.ok() && !(end.last && IsFinal(end.last->state))) {
+    end.status = Internal("the coordinator ended the stream before the job was over");
+  }
+  return end;
+}
+
+}  // namespace espalier

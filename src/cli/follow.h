@@ -1,0 +1,32 @@
+// Following one job until it ends, until the follower is told to stop, or until the coordinator has
+// been away for too long.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "src/cli/progress_view.h"
+#include "src/rpc/api_client.h"
+
+namespace espalier {
+
+struct FollowOptions {
+  // A new client for each attempt: the address may have moved.
+  std::function<Result<std::unique_ptr<ApiClient>>()> connect;
+  // Called about ten times a second, on the caller's thread; an error ends the following with it.
+  // The snapshot is the newest one, null before the first.
+  std::function<Status(const JobSnapshot*)> tick;
+  int64_t away_limit_ms = 60'000;  // how long the coordinator may be gone
+};
+
+struct FollowEnd {
+  Status status;                    // OK: the job is over; `last` then has its final state
+  std::optional<JobSnapshot> last;  // the newest snapshot that came
+};
+
+// Blocks. The stream is read by a thread of its own, which has ended when this returns; the view is
+// called on the caller's thread.
+FollowEnd Follow(JobId job, ProgressView& view, const FollowOptions& options);
+
+}  // namespace espalier

@@ -1,0 +1,63 @@
+#include "src/cli/interrupts.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "src/cli/exit_code.h"
+
+namespace espalier {
+
+Result<std::unique_ptr<Interrupts>> Interrupts::Make() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  if (pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) return Internal("cannot block signals");
+  // A reader that goes away (`espalier watch | head`) is noticed by the write, not by a signal.
+  std::signal(SIGPIPE, SIG_IGN);
+  const int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+  const int stop_fd = eventfd(0, EFD_CLOEXEC);
+  if (signal_fd < 0 || stop_fd < 0) {
+    return Internal(std::string("cannot watch for signals: ") + std::strerror(errno));
+  }
+  return std::unique_ptr<Interrupts>(new Interrupts(signal_fd, stop_fd));
+}
+
+Interrupts::Interrupts(int signal_fd, int stop_fd)
+    : signal_fd_(signal_fd), stop_fd_(stop_fd), thread_([this] { Run(); }) {}
+
+Interrupts::~Interrupts() {
+  eventfd_write(stop_fd_, 1);
+  thread_.join();
+  close(signal_fd_);
+  close(stop_fd_);
+}
+
+void Interrupts::SetEmergency(std::function<void()> action) {
+  std::lock_guard lock(mutex_);
+  emergency_ = std::move(action);
+}
+
+void Interrupts::Run() {
+  pollfd fds[2] = {{signal_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+  while (true) {
+    if (poll(fds, 2, -1) < 0) continue;  // EINTR
+    if (fds[1].revents) return;
+    signalfd_siginfo info;
+    if (read(signal_fd_, &info, sizeof info) != sizeof info) continue;
+    if (++count_ >= 2) DieAtOnce();
+  }
+}
+
+void Interrupts::DieAtOnce() {
+  std::lock_guard lock(mutex_);
+  if (emergency_) emergency_();
+  _exit(kExitInterrupted);
+}
+
+}  // namespace espalier

@@ -1,0 +1,43 @@
+// Ctrl-C (SIGINT), SIGTERM and SIGHUP as numbers to look at instead of sudden death.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "src/base/status.h"
+
+namespace espalier {
+
+// Takes the three signals from all threads for the rest of the process's life. The first one only
+// raises count(): who works looks at it several times a second and ends cleanly. The second ends
+// the process at once with code 130, after the emergency action. Thread rule: count() and
+// SetEmergency() from any thread; the action runs on a thread of its own.
+class Interrupts {
+ public:
+  // REQUIRES: called in main, before any other thread exists (threads inherit the signal mask).
+  static Result<std::unique_ptr<Interrupts>> Make();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  int count() const { return count_; }
+  bool any() const { return count_ > 0; }
+  // What to do before sudden death; empty: nothing. Does not return while the action is running.
+  void SetEmergency(std::function<void()> action);
+
+ private:
+  Interrupts(int signal_fd, int stop_fd);
+  void Run();
+  void DieAtOnce();
+
+  const int signal_fd_, stop_fd_;
+  std::atomic<int> count_{0};
+  std::mutex mutex_;  // guards emergency_
+  std::function<void()> emergency_;
+  std::thread thread_;
+};
+
+}  // namespace espalier

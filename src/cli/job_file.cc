@@ -1,0 +1,115 @@
+#include "src/cli/job_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "src/config/job_yaml.h"
+#include "src/config/yaml_tree.h"
+#include "src/data/listing.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One byte more than allowed is read at most: the parser then says that it is too long.
+Result<std::string> ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code error;
+  if (!file || fs::is_directory(path, error)) {
+    return NotFound("cannot read the job file " + path + ": " +
+                    (file ? "it is a directory" : std::strerror(errno)));
+  }
+  std::string text(kYamlBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+YamlNode Scalar(std::string text, bool quoted) {
+  return {.kind = YamlNode::Kind::kScalar, .text = std::move(text), .quoted = quoted};
+}
+
+YamlNode& Entry(YamlNode& map, const std::string& key) {
+  if (YamlNode* found = map.Find(key)) return *found;
+  map.entries.emplace_back(Scalar(key, false), YamlNode());
+  return map.entries.back().second;
+}
+
+Result<std::string> WriteOverrides(const std::string& yaml, const std::string& directory,
+                                   const JobOverrides& overrides) {
+  ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml, "job"));
+  if (overrides.output) {
+    YamlNode& output = Entry(root, "output");
+    YamlNode& path = output.kind == YamlNode::Kind::kMap ? Entry(output, "path") : output;
+    path = Scalar((fs::path(directory) / *overrides.output).lexically_normal().string(), true);
+  }
+  if (overrides.workers) {
+    YamlNode range = {.kind = YamlNode::Kind::kMap};
+    for (const char* key : {"min", "max"}) {
+      Entry(range, key) = Scalar(std::to_string(*overrides.workers), false);
+    }
+    Entry(root, "workers") = std::move(range);
+  }
+  return EmitYaml(root);
+}
+
+Result<std::string> WorkingDirectory() {
+  std::error_code error;
+  const fs::path directory = fs::current_path(error);
+  if (error) return NotFound("the working directory is gone: " + error.message());
+  return directory.string();
+}
+
+// The bundle's directory must not exist, and what is above it must let us make it.
+Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
+  const Result<FileInfo> found = files.Stat(output.path);
+  if (found.ok() && !output.overwrite) {
+    return AlreadyExists("output: " + output.path +
+                         " exists already; name another place, or set output: {path: ..., "
+                         "overwrite: true}");
+  }
+  if (!found.ok() && found.status().code() != StatusCode::kNotFound) return found.status();
+  if (output.path.find("://") != std::string::npos) return Status::Ok();
+  fs::path above = fs::path(output.path + "/").lexically_normal().parent_path().parent_path();
+  std::error_code error;
+  while (above.has_relative_path() && !fs::exists(above, error)) above = above.parent_path();
+  if (access(above.c_str(), W_OK | X_OK) != 0) {
+    return PermissionDenied("output: cannot make " + output.path + ": " + above.string() + ": " +
+                            std::strerror(errno));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<InputPlan> CheckLocally(const JobSpec& spec) {
+  const std::unique_ptr<FileSystem> files = MakeFileSystem();
+  ESPALIER_RETURN_IF_ERROR(CheckOutput(*files, spec.output));
+  return PlanInput(*files, spec.data, spec.data.shard_bytes);
+}
+
+Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides) {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string directory, WorkingDirectory());
+  JobFile changed;
+  ESPALIER_ASSIGN_OR_RETURN(changed.yaml, WriteOverrides(file.yaml, directory, overrides));
+  ESPALIER_ASSIGN_OR_RETURN(changed.spec, ParseJob(changed.yaml, "job"));
+  return changed;
+}
+
+Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrides) {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  // The text as it was written is validated first, so that messages have its lines.
+  JobFile file;
+  ESPALIER_ASSIGN_OR_RETURN(file.spec, ParseJob(text, path));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string directory, WorkingDirectory());
+  ESPALIER_ASSIGN_OR_RETURN(file.yaml, MakePathsAbsolute(text, directory));
+  return Override(file, overrides);
+}
+
+}  // namespace espalier

@@ -1,0 +1,37 @@
+// A job file on its way to a cluster: read, validated, with absolute paths and the command line's
+// own wishes written into it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "src/base/status.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// What the command line says otherwise than the file.
+struct JobOverrides {
+  std::optional<std::string> output;  // relative to the working directory
+  std::optional<int> workers;         // exactly so many: workers {min: N, max: N}
+};
+
+struct JobFile {
+  JobSpec spec;      // with absolute paths and overrides
+  std::string yaml;  // the same as text, to be submitted
+};
+
+// Relative paths in the file are taken from the working directory, as on any command line. Errors
+// name the file with line and column; kNotFound when it cannot be read. All of them are the
+// caller's to mend (exit code 2).
+Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrides);
+
+// The same job with other overrides.
+Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides);
+
+// Lists the input files, reads the first header and settles the schema; the output must not exist
+// (unless `overwrite`). For jobs that run on this machine. All errors are the caller's to mend.
+Result<InputPlan> CheckLocally(const JobSpec& spec);
+
+}  // namespace espalier

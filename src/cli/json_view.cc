@@ -1,0 +1,157 @@
+#include "src/cli/json_view.h"
+
+#include <cmath>
+
+#include "src/bundle/metrics_json.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kProgressEveryMs = 1000;
+
+double Seconds(int64_t ms) { return static_cast<double>(ms) / 1000; }
+
+// Empty text is "unknown", hence null.
+Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json SetJson(const std::optional<Metrics>& metrics, const std::vector<std::string>& classes) {
+  return metrics ? Json::parse(MetricsJsonText(*metrics, classes)) : Json();
+}
+
+Json StateJson(const JobSnapshot& job) {
+  return {{"event", "state"},
+          {"job", ToString(job.job)},
+          {"state", JobStateName(job.state)},
+          {"waiting_because", TextOrNull(job.waiting_because)},
+          {"workers", job.workers}};
+}
+
+Json ProgressFields(const JobSnapshot& job) {
+  const Progress& p = job.progress;
+  return {{"phase", TextOrNull(p.phase)},
+          {"step", p.step},
+          {"steps_total", p.steps_total},
+          {"epoch", p.epoch},
+          {"epochs_total", p.epochs_total},
+          {"loss", p.loss},
+          {"accuracy", p.accuracy},
+          {"learning_rate", p.learning_rate},
+          {"rows_per_second", p.rows_per_second},
+          {"input_bytes", job.input_bytes},
+          {"survey_bytes_done", job.survey_bytes_done}};
+}
+
+Json ProgressJson(const JobSnapshot& job) {
+  Json json = {{"event", "progress"}, {"job", ToString(job.job)}};
+  json.update(ProgressFields(job));
+  return json;
+}
+
+Json EvaluationJson(const JobSnapshot& job, const HistoryRow& row) {
+  return {{"event", "evaluation"},
+          {"job", ToString(job.job)},
+          {"epoch", row.epoch},
+          {"step", row.step},
+          {"learning_rate", row.learning_rate},
+          {"train", SetJson(row.train, {})},
+          {"validation", SetJson(row.validation, {})}};
+}
+
+Json SuccessJson(const JobSnapshot& job, int64_t client_start_ms) {
+  const JobResult& r = *job.result;
+  const int64_t start_ms = client_start_ms + job.start_phase_ms;
+  Json metrics = {{"train", SetJson(r.train, r.classes)},
+                  {"validation", SetJson(r.validation, r.classes)},
+                  {"test", SetJson(r.test, r.classes)}};
+  Json timing = {{"start_s", Seconds(start_ms)},
+                 {"survey_s", Seconds(job.survey_phase_ms)},
+                 {"train_s", Seconds(job.train_phase_ms)},
+                 {"total_s", Seconds(start_ms + job.survey_phase_ms + job.train_phase_ms)},
+                 {"step_ms_p50", r.step_ms_p50},
+                 {"step_ms_p99", r.step_ms_p99}};
+  return {{"status", "SUCCEEDED"},
+          {"job", ToString(job.job)},
+          {"steps", r.steps},
+          {"epochs", r.epochs},
+          {"rows_per_epoch", r.rows_per_epoch},
+          {"metrics", std::move(metrics)},
+          {"weights_sha256", r.weights_sha256},
+          {"bundle", r.bundle},
+          {"timing", std::move(timing)}};
+}
+
+}  // namespace
+
+std::string JsonLine(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json OutcomeJson(const JobSnapshot& job, int64_t client_start_ms) {
+  if (job.state == JobState::kSucceeded && job.result) return SuccessJson(job, client_start_ms);
+  Json json = ErrorJson(job.job, job.error);
+  json["status"] = job.state == JobState::kCancelled ? "CANCELLED" : "FAILED";
+  return json;
+}
+
+Json ErrorJson(std::optional<JobId> job, const Status& error) {
+  const InputPosition at =
+      error.ok() ? InputPosition{} : error.position().value_or(InputPosition{});
+  Json details = {{"message", error.ok() ? "unknown" : error.ToString()},
+                  {"file", TextOrNull(at.file)},
+                  {"row", OrNull(at.row)},
+                  {"column", TextOrNull(at.column)},
+                  {"offset", OrNull(at.offset)}};
+  return {
+      {"status", !error.ok() && error.code() == StatusCode::kCancelled ? "CANCELLED" : "FAILED"},
+      {"job", job ? Json(ToString(*job)) : Json()},
+      {"error", std::move(details)}};
+}
+
+Json JobJson(const JobSnapshot& job) {
+  return {{"job", ToString(job.job)},
+          {"name", job.name},
+          {"state", JobStateName(job.state)},
+          {"waiting_because", TextOrNull(job.waiting_because)},
+          {"output", job.output},
+          {"workers", job.workers},
+          {"leaves", job.leaves},
+          {"generation", job.generation.value},
+          {"submitted_ms", job.submitted_ms},
+          {"started_ms", job.started_ms},
+          {"training_ms", job.training_ms},
+          {"ended_ms", job.ended_ms},
+          {"progress", ProgressFields(job)},
+          {"outcome", IsFinal(job.state) ? OutcomeJson(job, 0) : Json()}};
+}
+
+Json WorkerJson(const WorkerSnapshot& worker) {
+  return {{"worker", ToString(worker.worker)},
+          {"name", worker.name},
+          {"address", worker.address},
+          {"version", worker.version},
+          {"arithmetic_id", worker.arithmetic_id},
+          {"threads", worker.threads},
+          {"memory_bytes", worker.memory_bytes},
+          {"job", worker.job ? Json(ToString(worker.job)) : Json()},
+          {"attached_ms", worker.attached_ms},
+          {"last_heard_ms", worker.last_heard_ms}};
+}
+
+void JsonView::OnUpdate(const JobUpdate& update, int64_t now_ms) {
+  const JobSnapshot& job = update.snapshot;
+  std::string state = JsonLine(StateJson(job));
+  if (state != last_state_) out_(state);
+  last_state_ = std::move(state);
+  for (const HistoryRow& row : update.history) out_(JsonLine(EvaluationJson(job, row)));
+  if (IsFinal(job.state) || job.state == JobState::kQueued) return;
+  if (last_progress_ms_ && now_ms - *last_progress_ms_ < kProgressEveryMs) return;
+  last_progress_ms_ = now_ms;
+  out_(JsonLine(ProgressJson(job)));
+}
+
+}  // namespace espalier

@@ -1,0 +1,62 @@
+// What the program says to machines. Every object is one line.
+//
+// While a job runs (`train`, `submit`, `watch` with --json):
+//   {"event":"state","job":"job-1","state":"TRAINING","waiting_because":null,"workers":["local-1"]}
+//   {"event":"progress","job":"job-1","phase":"training","step":188,"steps_total":3760,"epoch":1.0,
+//    "epochs_total":20.0,"loss":..,"accuracy":..,"learning_rate":..,"rows_per_second":..,
+//    "input_bytes":..,"survey_bytes_done":..}
+//   {"event":"evaluation","job":"job-1","epoch":1.0,"step":188,"learning_rate":..,
+//    "train":{..},"validation":{..}}
+// and as the last line the outcome, see OutcomeJson.
+//
+// Thread rule: pure functions, and a view for one thread.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/cli/progress_view.h"
+#include "src/cluster/messages.h"
+
+namespace espalier {
+
+using Json = nlohmann::ordered_json;
+
+// One line, ended by '\n'. Bytes that are not UTF-8 are replaced: JSON cannot hold them.
+std::string JsonLine(const Json& json);
+
+// The outcome of a job that has ended: for success
+//   {"status":"SUCCEEDED","job":..,"steps":..,"epochs":..,"rows_per_epoch":..,
+//    "metrics":{"train":{..},"validation":{..},"test":{..}},"weights_sha256":..,"bundle":..,
+//    "timing":{"start_s":..,"survey_s":..,"train_s":..,"total_s":..,"step_ms_p50":..,
+//    "step_ms_p99":..}}
+// (validation and test are null when there is no such set), else as ErrorJson.
+// `client_start_ms` is what the command did before the job was submitted; it counts to start_s.
+Json OutcomeJson(const JobSnapshot& job, int64_t client_start_ms);
+
+// {"status":"FAILED","job":..,"error":{"message":..,"file":..,"row":..,"column":..,"offset":..}};
+// members that are unknown are null. status is "CANCELLED" for kCancelled.
+Json ErrorJson(std::optional<JobId> job, const Status& error);
+
+// A job as `espalier list --json` and `status --json` show it: everything but its history. A job
+// that has ended has its outcome under "outcome".
+Json JobJson(const JobSnapshot& job);
+Json WorkerJson(const WorkerSnapshot& worker);
+
+// The lines of a running job; progress at most once a second.
+class JsonView final : public ProgressView {
+ public:
+  explicit JsonView(TextSink out) : out_(std::move(out)) {}
+  void OnUpdate(const JobUpdate& update, int64_t now_ms) override;
+  void OnTick(int64_t) override {}
+  void Pause() override {}
+
+ private:
+  TextSink out_;
+  std::string last_state_;
+  std::optional<int64_t> last_progress_ms_;
+};
+
+}  // namespace espalier

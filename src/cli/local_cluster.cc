@@ -1,0 +1,213 @@
+#include "src/cli/local_cluster.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCoordinatorProgram = "espalier-coordinator";
+constexpr const char* kWorkerProgram = "espalier-worker";
+constexpr const char* kDirectoryPrefix = "espalier-train-";
+constexpr int64_t kListenWaitMs = 20'000;
+constexpr int64_t kWorkerStopWaitMs = 3'000;
+constexpr int64_t kCoordinatorStopWaitMs = 2'000;
+constexpr int kPollMs = 50;
+constexpr int kLogTailLines = 12;
+constexpr int64_t kOrphanAgeS = 60;  // a younger directory may be about to be locked
+
+// Removes directories of commands that were killed: nobody holds their lock any more.
+void RemoveOrphans(const std::string& parent) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(parent, error)) {
+    if (!entry.path().filename().string().starts_with(kDirectoryPrefix)) continue;
+    struct stat info;
+    if (lstat(entry.path().c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
+        info.st_uid != geteuid() || std::time(nullptr) - info.st_mtime < kOrphanAgeS) {
+      continue;
+    }
+    const int fd = open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) continue;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+      std::error_code ignored;  // What cannot be removed now is tried again by the next command.
+      fs::remove_all(entry.path(), ignored);
+    }
+    close(fd);
+  }
+}
+
+}  // namespace
+
+Result<std::string> ProgramDirectory() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return Internal("cannot read /proc/self/exe: " + error.message());
+  return program.parent_path().string();
+}
+
+LocalCluster::~LocalCluster() { Stop(); }
+
+std::string LocalCluster::ProgramPath(const char* name) const {
+  return options_.program_directory + "/" + name;
+}
+
+Status LocalCluster::CheckPrograms() const {
+  for (const char* name : {kCoordinatorProgram, kWorkerProgram}) {
+    if (access(ProgramPath(name).c_str(), X_OK) != 0) {
+      return NotFound("looked for the program " + ProgramPath(name) + ": " + std::strerror(errno) +
+                      ". " + kCoordinatorProgram + " and " + kWorkerProgram +
+                      " must lie beside espalier; ./tools/build puts all three into build/bin/");
+    }
+  }
+  return Status::Ok();
+}
+
+Status LocalCluster::Start(const std::function<bool()>& interrupted) {
+  ESPALIER_RETURN_IF_ERROR(CheckPrograms());
+  ESPALIER_RETURN_IF_ERROR(MakeDirectory());
+  ESPALIER_RETURN_IF_ERROR(StartCoordinator(interrupted));
+  for (int number = 1; number <= options_.workers; ++number) {
+    ESPALIER_RETURN_IF_ERROR(StartWorker(number));
+  }
+  return Status::Ok();
+}
+
+Status LocalCluster::MakeDirectory() {
+  RemoveOrphans(options_.temporary_directory);
+  std::string path = options_.temporary_directory + "/" + kDirectoryPrefix + "XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) {
+    return ResourceExhausted("cannot make a temporary directory " + path + ": " +
+                             std::strerror(errno) + ". TMPDIR names another place for it");
+  }
+  directory_lock_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory_lock_ >= 0) flock(directory_lock_, LOCK_EX | LOCK_NB);
+  std::lock_guard lock(mutex_);
+  directory_ = path;
+  return Status::Ok();
+}
+
+Status LocalCluster::Adopt(ChildProcess::Options options) {
+  // Under the lock from start to list: KillAtOnce misses no daemon.
+  std::lock_guard lock(mutex_);
+  ESPALIER_ASSIGN_OR_RETURN(auto child, ChildProcess::Start(std::move(options)));
+  daemons_.push_back(std::move(child));
+  death_told_.push_back(false);
+  return Status::Ok();
+}
+
+Status LocalCluster::StartCoordinator(const std::function<bool()>& interrupted) {
+  int ready[2];
+  if (pipe2(ready, O_CLOEXEC) != 0) {
+    return ResourceExhausted(std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  Status status = Adopt({.name = "the coordinator",
+                         .program = ProgramPath(kCoordinatorProgram),
+                         .arguments = {"--listen", "127.0.0.1:0", "--ready-fd",
+                                       std::to_string(ready[1]), "--exit-with-parent"},
+                         .log_path = directory_ + "/coordinator.log",
+                         .inherited_fd = ready[1]});
+  close(ready[1]);
+  if (status.ok()) status = AwaitAddress(ready[0], interrupted);
+  close(ready[0]);
+  return status;
+}
+
+Status LocalCluster::AwaitAddress(int fd, const std::function<bool()>& interrupted) {
+  std::string text;
+  for (int64_t waited_ms = 0; waited_ms < kListenWaitMs; waited_ms += kPollMs) {
+    if (interrupted()) return Cancelled("interrupted while the coordinator was starting");
+    pollfd readable = {fd, POLLIN, 0};
+    if (poll(&readable, 1, kPollMs) <= 0) continue;
+    char buffer[256];
+    const ssize_t n = read(fd, buffer, sizeof buffer);
+    if (n > 0) text.append(buffer, static_cast<size_t>(n));
+    if (const size_t end = text.find('\n'); end != std::string::npos) {
+      address_ = text.substr(0, end);
+      return Status::Ok();
+    }
+    if (n <= 0 || text.size() > sizeof buffer) break;
+  }
+  ChildProcess& daemon = *daemons_.front();
+  const bool ended = daemon.WaitFor(kPollMs);
+  return Internal("the coordinator " +
+                  (ended ? daemon.Ending()
+                         : "did not tell its address within " + HumanDuration(kListenWaitMs)) +
+                  " at its start; the last lines of its log:\n" + daemon.LogTail(kLogTailLines));
+}
+
+Status LocalCluster::StartWorker(int number) {
+  const std::string name = "local-" + std::to_string(number);
+  const std::string spool = directory_ + "/spool-" + name;
+  if (mkdir(spool.c_str(), 0700) != 0) {
+    return ResourceExhausted("cannot make the directory " + spool + ": " + std::strerror(errno));
+  }
+  return Adopt({.name = "worker " + name,
+                .program = ProgramPath(kWorkerProgram),
+                .arguments = {"--coordinator", address_, "--listen", "127.0.0.1:0", "--threads",
+                              std::to_string(options_.threads), "--exit-with-parent", "--name",
+                              name, "--spool-directory", spool, "--memory-bytes-max",
+                              std::to_string(options_.memory_bytes_max)},
+                .log_path = directory_ + "/" + name + ".log"});
+}
+
+std::vector<DaemonDeath> LocalCluster::TakeDeaths() {
+  std::vector<DaemonDeath> deaths;
+  for (size_t i = 0; i < daemons_.size(); ++i) {
+    ChildProcess& daemon = *daemons_[i];
+    if (death_told_[i] || daemon.Alive()) continue;
+    death_told_[i] = true;
+    deaths.push_back({daemon.name(), i == 0,
+                      daemon.name() + " " + daemon.Ending() + "; the last lines of its log:\n" +
+                          daemon.LogTail(kLogTailLines)});
+  }
+  return deaths;
+}
+
+void LocalCluster::Stop() {
+  for (size_t i = 1; i < daemons_.size(); ++i) daemons_[i]->Signal(SIGTERM);
+  // The coordinator goes last, so that the workers can say good-bye.
+  const auto worker_alive = [this] {
+    for (size_t i = 1; i < daemons_.size(); ++i) {
+      if (daemons_[i]->Alive()) return true;
+    }
+    return false;
+  };
+  for (int64_t waited_ms = 0; waited_ms < kWorkerStopWaitMs && worker_alive(); waited_ms += 5) {
+    poll(nullptr, 0, 5);
+  }
+  if (!daemons_.empty()) {
+    daemons_[0]->Signal(SIGTERM);
+    daemons_[0]->WaitFor(kCoordinatorStopWaitMs);
+  }
+  std::lock_guard lock(mutex_);
+  daemons_.clear();  // kills what is left
+  death_told_.clear();
+  std::error_code ignored;  // What cannot be removed now is removed by the next command.
+  if (!directory_.empty()) fs::remove_all(directory_, ignored);
+  directory_.clear();
+  if (directory_lock_ >= 0) close(directory_lock_);
+  directory_lock_ = -1;
+}
+
+void LocalCluster::KillAtOnce() {
+  std::lock_guard lock(mutex_);
+  for (const auto& daemon : daemons_) daemon->Signal(SIGKILL);
+  std::error_code ignored;
+  if (!directory_.empty()) fs::remove_all(directory_, ignored);
+}
+
+}  // namespace espalier

@@ -1,0 +1,82 @@
+// A whole cluster on this machine for the time of one command: one coordinator and N workers, the
+// real programs, as direct children on loopback. Nothing of it outlives the command: the daemons
+// carry a parent-death signal, and logs and row stores lie in one temporary directory that is
+// removed at the end (a directory that a killed command left is removed by the next one).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/cli/child_process.h"
+
+namespace espalier {
+
+struct LocalClusterOptions {
+  int workers = 1;
+  int threads = 1;                  // compute threads a worker
+  int64_t memory_bytes_max = 0;     // for the rows of a worker; 0: its own default
+  std::string program_directory;    // where espalier-coordinator and espalier-worker lie
+  std::string temporary_directory;  // where ours is made
+};
+
+// The directory of the running program. Error when the system does not tell.
+Result<std::string> ProgramDirectory();
+
+// A daemon that ended though nobody asked it to.
+struct DaemonDeath {
+  std::string name;  // "the coordinator", "worker local-2"
+  bool coordinator = false;
+  std::string text;  // how it ended, and the last lines of its log; several lines, ended by '\n'
+};
+
+// Thread rule: KillAtOnce from any thread, all else from the main thread (see ChildProcess).
+class LocalCluster {
+ public:
+  explicit LocalCluster(LocalClusterOptions options) : options_(std::move(options)) {}
+  ~LocalCluster();  // as Stop
+  LocalCluster(const LocalCluster&) = delete;
+  LocalCluster& operator=(const LocalCluster&) = delete;
+
+  // kNotFound when the programs are not there, naming the paths that were looked for. Does nothing
+  // but look.
+  Status CheckPrograms() const;
+
+  // Starts the coordinator, waits until it listens, starts the workers (which register by
+  // themselves). Looks at `interrupted` several times a second: then kCancelled. On any error what
+  // was started lives on until Stop.
+  Status Start(const std::function<bool()>& interrupted);
+
+  // host:port of the coordinator. REQUIRES: Start was OK.
+  const std::string& address() const { return address_; }
+
+  // The daemons that have died since the last call, the coordinator first.
+  std::vector<DaemonDeath> TakeDeaths();
+
+  // SIGTERM, a little patience, SIGKILL; then the temporary directory goes.
+  void Stop();
+
+  // SIGKILL and removal, for a process that is about to end.
+  void KillAtOnce();
+
+ private:
+  Status MakeDirectory();
+  Status StartCoordinator(const std::function<bool()>& interrupted);
+  Status StartWorker(int number);
+  Status AwaitAddress(int fd, const std::function<bool()>& interrupted);
+  Status Adopt(ChildProcess::Options options);
+  std::string ProgramPath(const char* name) const;
+
+  const LocalClusterOptions options_;
+  std::string directory_;  // empty: none was made
+  int directory_lock_ = -1;
+  std::string address_;
+  std::mutex mutex_;                                    // guards daemons_ (the vector)
+  std::vector<std::unique_ptr<ChildProcess>> daemons_;  // the coordinator first
+  std::vector<bool> death_told_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,82 @@
+// The `espalier` program: reads the environment, parses the command line, runs one command.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "src/base/log.h"
+#include "src/base/version.h"
+#include "src/cli/commands.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/json_view.h"
+#include "src/cli/result_view.h"
+
+namespace espalier {
+namespace {
+
+std::string Variable(const char* name, const char* otherwise = "") {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? otherwise : value;
+}
+
+int RunVersion(const CommandContext& context) {
+  context.console.Out(context.options.json ? JsonLine({{"version", kVersion}})
+                                           : std::string("espalier ") + kVersion + "\n");
+  return kExitSuccess;
+}
+
+int RunCommand(const CommandContext& context) {
+  switch (context.options.command) {
+    case CommandKind::kTrain:
+      return RunTrain(context);
+    case CommandKind::kSubmit:
+      return RunSubmit(context);
+    case CommandKind::kWatch:
+      return RunWatch(context);
+    case CommandKind::kList:
+      return RunList(context);
+    case CommandKind::kStatus:
+      return RunStatus(context);
+    case CommandKind::kCancel:
+      return RunCancel(context);
+    case CommandKind::kWorkers:
+      return RunWorkers(context);
+    case CommandKind::kCheck:
+      return RunCheck(context);
+    case CommandKind::kVersion:
+      return RunVersion(context);
+  }
+  return kExitUsage;
+}
+
+int Main(const std::vector<std::string>& arguments) {
+  const Environment env = {.coordinator = Variable("ESPALIER_COORDINATOR"),
+                           .no_color = !Variable("NO_COLOR").empty(),
+                           .terminal = Variable("TERM"),
+                           .temporary_directory = Variable("TMPDIR", "/tmp")};
+  OpenLog("espalier", LogLevel::kError);
+  Console console(env);
+  const ParsedArguments parsed = ParseArguments(arguments, env);
+  if (!parsed.error.ok()) {
+    console.Err(ErrorText(parsed.error, console.err_color()));
+    return kExitUsage;
+  }
+  if (!parsed.options) {
+    console.Out(parsed.help);
+    return kExitSuccess;
+  }
+  const auto interrupts = Interrupts::Make();
+  if (!interrupts.ok()) {
+    console.Err(ErrorText(interrupts.status(), console.err_color()));
+    return kExitJobFailed;
+  }
+  return RunCommand({*parsed.options, env, console, **interrupts});
+}
+
+}  // namespace
+}  // namespace espalier
+
+int main(int argc, char** argv) {
+  return espalier::Main(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -1,0 +1,214 @@
+#include "src/cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <sstream>
+#include <vector>
+
+#include "src/base/text.h"
+#include "src/base/version.h"
+
+namespace espalier {
+namespace {
+
+constexpr const char* kMainExamples =
+    "Examples:\n"
+    "  espalier check job.yaml                  look at the data and the model, train nothing\n"
+    "  espalier train job.yaml                  train on this machine, no set-up needed\n"
+    "  espalier submit job.yaml                 hand the job to a running cluster and follow it\n"
+    "  espalier watch job-17                    follow it again, from anywhere\n"
+    "\n"
+    "A cluster is found by --coordinator, else the environment's ESPALIER_COORDINATOR, else\n"
+    "127.0.0.1:7700; either host:port, or file:PATH of a file that holds host:port.\n"
+    "\n"
+    "Exit codes: 0 success; 1 the job failed or was cancelled; 2 wrong arguments or job file;\n"
+    "3 the coordinator was not reached; 130 interrupted.\n"
+    "`espalier COMMAND --help` tells more about a command.";
+
+constexpr const char* kTrainExamples =
+    "Starts one coordinator and N workers on this machine (loopback only), trains, shows the "
+    "result\n"
+    "and removes all of it. Ctrl-C stops the job cleanly; a second Ctrl-C stops at once.\n"
+    "The weights are the same bytes for any number of workers and threads.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier train job.yaml\n"
+    "  espalier train job.yaml --workers 2 --threads 1\n"
+    "  espalier train job.yaml --json | tail -n 1     the result as one JSON object";
+
+constexpr const char* kSubmitExamples =
+    "Prints the job's id, then follows it. Ctrl-C detaches: the job goes on.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier submit job.yaml --coordinator trainer-1:7700\n"
+    "  espalier submit job.yaml --detach";
+
+constexpr const char* kWatchExamples =
+    "Exits with the job's code. Ctrl-C detaches: the job goes on.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier watch job-17\n"
+    "  espalier watch 17 --json";
+
+constexpr const char* kCheckExamples =
+    "Reads all of the data once, on this machine, without a cluster: files and shards, rows of "
+    "each\n"
+    "set, nulls and ranges by column, label balance, parameters and the memory a job will need.\n"
+    "\n"
+    "Example:\n"
+    "  espalier check job.yaml";
+
+struct CommandName {
+  const char* name;
+  CommandKind kind;
+  const char* what;
+  const char* examples;
+};
+
+constexpr CommandName kCommands[] = {
+    {"train", CommandKind::kTrain, "Train on this machine: starts the daemons, trains, cleans up",
+     kTrainExamples},
+    {"submit", CommandKind::kSubmit, "Hand a job to a cluster and follow it", kSubmitExamples},
+    {"watch", CommandKind::kWatch, "Follow a job", kWatchExamples},
+    {"list", CommandKind::kList, "List the cluster's jobs, newest last", ""},
+    {"status", CommandKind::kStatus, "Show one job: state, progress, result or error", ""},
+    {"cancel", CommandKind::kCancel, "Stop a job; its workers become free", ""},
+    {"workers", CommandKind::kWorkers, "List the cluster's workers and what they do", ""},
+    {"check", CommandKind::kCheck, "Look at a job's data and model without training",
+     kCheckExamples},
+    {"version", CommandKind::kVersion, "Print the version", ""},
+};
+
+bool NeedsCoordinator(CommandKind kind) {
+  return kind != CommandKind::kTrain && kind != CommandKind::kCheck &&
+         kind != CommandKind::kVersion;
+}
+
+bool TakesJobFile(CommandKind kind) {
+  return kind == CommandKind::kTrain || kind == CommandKind::kSubmit || kind == CommandKind::kCheck;
+}
+
+bool TakesJobId(CommandKind kind) {
+  return kind == CommandKind::kWatch || kind == CommandKind::kStatus ||
+         kind == CommandKind::kCancel;
+}
+
+// CLI11 fills these; they become CliOptions when parsing has succeeded.
+struct RawArguments {
+  CliOptions options;
+  std::string job;
+};
+
+void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
+  CLI::App* sub = app.add_subcommand(command.name, command.what);
+  sub->footer(command.examples);
+  CliOptions& o = raw->options;
+  sub->callback([&o, kind = command.kind] { o.command = kind; });
+  if (TakesJobFile(command.kind)) {
+    sub->add_option("JOB.yaml", o.job_file, "The job file")->required();
+  }
+  if (TakesJobId(command.kind)) {
+    sub->add_option("JOB", raw->job, "The job's id: job-17 or 17")->required();
+  }
+  if (NeedsCoordinator(command.kind)) {
+    sub->add_option("--coordinator", o.coordinator,
+                    "host:port or file:PATH (default: ESPALIER_COORDINATOR, else 127.0.0.1:7700)");
+  }
+  if (command.kind == CommandKind::kTrain) {
+    sub->add_option(
+           "--workers", o.workers,
+           "Worker processes (default: workers.max of the job, else one a core, at most 4)")
+        ->check(CLI::Range(1, kLocalWorkersMax));
+    sub->add_option("--threads", o.threads,
+                    "Compute threads a worker (default: cores / workers, at least 1)")
+        ->check(CLI::Range(1, kThreadsMax));
+  }
+  if (command.kind == CommandKind::kTrain || command.kind == CommandKind::kSubmit) {
+    sub->add_option("--output", o.output, "Write the bundle here instead of the job's `output`");
+  }
+  if (command.kind == CommandKind::kSubmit) {
+    sub->add_flag("--detach", o.detach, "Return as soon as the job is accepted");
+  }
+  sub->add_flag("--json", o.json, "Write JSON to standard output, one object a line");
+}
+
+Status UnknownCommand(const std::string& word) {
+  std::vector<std::string> names;
+  for (const CommandName& c : kCommands) names.push_back(c.name);
+  std::string message = "there is no command '" + Printable(word, 40) + "'";
+  if (const auto near = Nearest(word, names)) message += "; did you mean '" + *near + "'?";
+  return InvalidArgument(message + " `espalier --help` lists the commands");
+}
+
+bool IsCommand(const std::string& word) {
+  for (const CommandName& c : kCommands) {
+    if (word == c.name) return true;
+  }
+  return false;
+}
+
+Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
+  CliOptions options = std::move(raw.options);
+  if (TakesJobId(options.command)) {
+    ESPALIER_ASSIGN_OR_RETURN(options.job, ParseJobId(raw.job));
+  }
+  if (options.coordinator.empty()) options.coordinator = env.coordinator;
+  if (options.coordinator.empty()) options.coordinator = kDefaultCoordinator;
+  if (options.output && options.output->empty()) {
+    return InvalidArgument("--output is empty: give the directory for the bundle");
+  }
+  return options;
+}
+
+}  // namespace
+
+Result<JobId> ParseJobId(const std::string& text) {
+  const std::string digits = text.starts_with("job-") ? text.substr(4) : text;
+  JobId id;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id.value);
+  if (error != std::errc() || end != digits.data() + digits.size() || id.value == 0) {
+    return InvalidArgument(
+        "'" + Printable(text, 40) +
+        "' is not a job's id: expected job-17 or 17; `espalier list` shows them");
+  }
+  return id;
+}
+
+ParsedArguments ParseArguments(std::span<const std::string> arguments, const Environment& env) {
+  ParsedArguments parsed;
+  if (!arguments.empty() && !arguments[0].starts_with("-") && !IsCommand(arguments[0])) {
+    parsed.error = UnknownCommand(arguments[0]);
+    return parsed;
+  }
+  CLI::App app{"Espalier trains multi-layer perceptrons on tables, on one machine or many.",
+               "espalier"};
+  RawArguments raw;
+  app.require_subcommand(1);
+  app.footer(kMainExamples);
+  app.set_version_flag("--version", std::string("espalier ") + kVersion);
+  for (const CommandName& command : kCommands) AddCommand(app, command, &raw);
+  std::vector<std::string> words(arguments.rbegin(), arguments.rend());
+  if (words.empty()) words.push_back("--help");
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out, err;
+    if (app.exit(error, out, err) == 0) {
+      parsed.help = out.str();
+    } else {
+      parsed.error = InvalidArgument(std::string(error.what()) + " (`espalier" +
+                                     (arguments[0].starts_with("-") ? "" : " " + arguments[0]) +
+                                     " --help` tells what can be said)");
+    }
+    return parsed;
+  }
+  Result<CliOptions> options = Finish(std::move(raw), env);
+  if (options.ok()) {
+    parsed.options = std::move(*options);
+  } else {
+    parsed.error = options.status();
+  }
+  return parsed;
+}
+
+}  // namespace espalier

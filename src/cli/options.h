@@ -1,0 +1,62 @@
+// The command line of `espalier`. Thread rule: pure functions; the environment is passed in.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "src/base/ids.h"
+#include "src/base/status.h"
+
+namespace espalier {
+
+enum class CommandKind {
+  kTrain,
+  kSubmit,
+  kWatch,
+  kList,
+  kStatus,
+  kCancel,
+  kWorkers,
+  kCheck,
+  kVersion
+};
+
+// What the shell hands in from the environment.
+struct Environment {
+  std::string coordinator;          // ESPALIER_COORDINATOR
+  bool no_color = false;            // NO_COLOR is set to anything but nothing
+  std::string terminal;             // TERM
+  std::string temporary_directory;  // TMPDIR, else /tmp
+};
+
+inline constexpr const char* kDefaultCoordinator = "127.0.0.1:7700";
+inline constexpr int kLocalWorkersMax = 64;
+inline constexpr int kThreadsMax = 1024;
+
+struct CliOptions {
+  CommandKind command = CommandKind::kVersion;
+  bool json = false;
+  std::string coordinator;     // host:port or file:PATH; flag, else environment, else default
+  std::string job_file;        // train, submit, check
+  JobId job;                   // watch, status, cancel
+  std::optional<int> workers;  // train
+  std::optional<int> threads;  // train
+  std::optional<std::string> output;  // train, submit
+  bool detach = false;                // submit
+};
+
+// One of three: options to act on, text to print (help), or an error (exit code 2).
+struct ParsedArguments {
+  std::optional<CliOptions> options;
+  std::string help;
+  Status error;
+};
+
+// `arguments` without the program's name.
+ParsedArguments ParseArguments(std::span<const std::string> arguments, const Environment& env);
+
+// "job-17" or "17".
+Result<JobId> ParseJobId(const std::string& text);
+
+}  // namespace espalier

@@ -1,0 +1,265 @@
+#include "src/cli/progress_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "src/base/text.h"
+#include "src/cli/format.h"
+
+namespace espalier {
+namespace {
+
+constexpr int kBarWidthMax = 24, kBarWidthMin = 8;
+constexpr int64_t kPaceAfterMs = 500;  // no time left is told before this much was seen
+
+// A piece of the live line; the greatest `rank` is left out first.
+struct Piece {
+  std::string text;
+  int rank = 0;
+};
+
+std::string JoinPieces(const std::vector<Piece>& pieces) {
+  std::string line;
+  for (const Piece& p : pieces) {
+    if (!line.empty()) line += "  ";
+    line += p.text;
+  }
+  return line;
+}
+
+// Leaves out pieces, greatest rank first, until the line fits.
+std::string FitPieces(std::vector<Piece> pieces, int width) {
+  std::erase_if(pieces, [](const Piece& p) { return p.text.empty(); });
+  std::string line = JoinPieces(pieces);
+  while (static_cast<int>(line.size()) > width && pieces.size() > 1) {
+    pieces.erase(std::max_element(pieces.begin(), pieces.end(),
+                                  [](const Piece& a, const Piece& b) { return a.rank < b.rank; }));
+    line = JoinPieces(pieces);
+  }
+  return Fit(line, width);
+}
+
+std::string EpochHead(const Progress& p) {
+  const double running = std::floor(p.epoch + 1e-9) + 1;
+  if (p.epochs_total <= 0) return "epoch " + FormatEpochs(running);
+  return "epoch " + FormatEpochs(std::min(running, std::ceil(p.epochs_total))) + "/" +
+         FormatEpochs(p.epochs_total);
+}
+
+std::string LeftText(int64_t ms) {
+  return (ms < 60'000 ? std::to_string(ms / 1000) + " s" : HumanDuration(ms)) + " left";
+}
+
+double StepShare(const Progress& p) {
+  if (p.steps_total > 0) return static_cast<double>(p.step) / static_cast<double>(p.steps_total);
+  return p.epochs_total > 0 ? p.epoch / p.epochs_total : 0;
+}
+
+// The bar takes what is left of the line, within its bounds; not drawn when there is no room.
+std::string BarAndPercent(double share, int room) {
+  const int width = std::min(kBarWidthMax, room - 6);
+  if (width < kBarWidthMin) return "";
+  const int percent = static_cast<int>(std::clamp(share, 0.0, 1.0) * 100);
+  const std::string number = std::to_string(percent);
+  return Bar(share, width) + " " + std::string(3 - number.size(), ' ') + number + " %";
+}
+
+std::string ValidationText(const std::optional<HistoryRow>& last) {
+  if (!last || !last->validation) return "";
+  const Metrics& v = *last->validation;
+  return v.classification ? "val_accuracy " + FormatShare(v.accuracy)
+                          : "val_rmse " + FormatValue(v.rmse);
+}
+
+std::string TrainingLine(const JobSnapshot& job, const std::optional<HistoryRow>& last,
+                         std::optional<int64_t> left_ms, int width) {
+  const Progress& p = job.progress;
+  if (p.phase == "writing") return Fit("writing the bundle", width);
+  const std::string head = EpochHead(p);
+  const std::string loss = "loss " + FormatValue(p.loss);
+  const std::string left = left_ms ? LeftText(*left_ms) : "";
+  const std::string step =
+      "step " + HumanCount(p.step) + (p.steps_total > 0 ? "/" + HumanCount(p.steps_total) : "");
+  std::string pace;
+  if (p.phase == "evaluating") {
+    pace = "evaluating";
+  } else if (p.rows_per_second > 0) {
+    pace = HumanCount(std::llround(p.rows_per_second)) + " rows/s";
+  }
+  const bool classes = p.accuracy > 0;
+  const int kept = static_cast<int>(head.size() + loss.size() + left.size()) + 8;
+  return FitPieces({{head, 0},
+                    {BarAndPercent(StepShare(p), width - kept), 2},
+                    {step, 5},
+                    {loss, 1},
+                    {classes ? "accuracy " + FormatShare(p.accuracy) : "", 4},
+                    {ValidationText(last), 6},
+                    {pace, 7},
+                    {left, 3}},
+                   width);
+}
+
+std::string SurveyLine(const JobSnapshot& job, int width) {
+  if (job.input_bytes <= 0) return Fit("reading the data", width);
+  const double share =
+      static_cast<double>(job.survey_bytes_done) / static_cast<double>(job.input_bytes);
+  return FitPieces(
+      {{"reading the data", 0},
+       {BarAndPercent(share, width - 20), 1},
+       {HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, job.survey_bytes_done))) + " of " +
+            HumanBytes(static_cast<uint64_t>(job.input_bytes)),
+        2}},
+      width);
+}
+
+std::string Waiting(const JobSnapshot& job) {
+  return job.waiting_because.empty() ? "queued"
+                                     : "waiting because " + Printable(job.waiting_because, 300);
+}
+
+std::string WorkerList(const JobSnapshot& job) {
+  constexpr size_t kShown = 8;
+  std::string text =
+      std::to_string(job.workers.size()) + (job.workers.size() == 1 ? " worker (" : " workers (");
+  for (size_t i = 0; i < std::min(job.workers.size(), kShown); ++i) {
+    text += (i > 0 ? ", " : "") + Printable(job.workers[i], 60);
+  }
+  return text + (job.workers.size() > kShown ? ", ...)" : ")");
+}
+
+}  // namespace
+
+void PaceEstimate::Observe(int64_t step, int64_t steps_total, int64_t now_ms) {
+  if (!first_step_ || step < *first_step_) {
+    first_step_ = step;
+    first_ms_ = now_ms;
+  }
+  if (step != step_) step_ms_ = now_ms;
+  step_ = step;
+  steps_total_ = steps_total;
+}
+
+std::optional<int64_t> PaceEstimate::LeftMs(int64_t now_ms) const {
+  if (!first_step_ || steps_total_ <= 0 || step_ <= *first_step_) return std::nullopt;
+  const double took_ms = static_cast<double>(step_ms_ - first_ms_);
+  if (took_ms < kPaceAfterMs) return std::nullopt;
+  const double pace_ms = took_ms / static_cast<double>(step_ - *first_step_);
+  const double left =
+      pace_ms * static_cast<double>(steps_total_ - step_) - static_cast<double>(now_ms - step_ms_);
+  // Whole seconds: a number that flickers is not read.
+  return left < 1000 ? int64_t{0} : static_cast<int64_t>(left / 1000) * 1000;
+}
+
+std::string Bar(double share, int width) {
+  const int inside = std::max(0, width - 2);
+  const double clamped = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0;
+  const int full = static_cast<int>(clamped * inside);
+  std::string text(static_cast<size_t>(full), '=');
+  if (full < inside) text += '>';
+  text.resize(static_cast<size_t>(inside), ' ');
+  return "[" + text + "]";
+}
+
+std::string LiveLine(const JobSnapshot& job, const std::optional<HistoryRow>& last_evaluation,
+                     std::optional<int64_t> left_ms, int width) {
+  const int room = std::max(1, width - 1);
+  switch (job.state) {
+    case JobState::kQueued:
+      return Fit(Waiting(job), room);
+    case JobState::kSurveying:
+      return SurveyLine(job, room);
+    case JobState::kLoading:
+      return Fit("loading rows and connecting the workers", room);
+    case JobState::kTraining:
+      return TrainingLine(job, last_evaluation, left_ms, room);
+    default:
+      return Fit(JobStateName(job.state), room);
+  }
+}
+
+std::string EvaluationLine(const HistoryRow& row, double epochs_total) {
+  std::string line = "epoch " + FormatEpochs(row.epoch);
+  if (epochs_total > 0) line += "/" + FormatEpochs(epochs_total);
+  line += "  step " + HumanCount(row.step) + "  loss " + FormatValue(row.train.loss);
+  if (row.train.classification) {
+    line += "  accuracy " + FormatShare(row.train.accuracy);
+  } else {
+    line += "  rmse " + FormatValue(row.train.rmse);
+  }
+  if (row.validation) {
+    const Metrics& v = *row.validation;
+    line += "  val_loss " + FormatValue(v.loss);
+    line += v.classification
+                ? "  val_accuracy " + FormatShare(v.accuracy)
+                : "  val_rmse " + FormatValue(v.rmse) + "  val_r2 " + FormatValue(v.r2);
+  }
+  return line;
+}
+
+std::string StateLine(const JobSnapshot& job) {
+  const std::string head = ToString(job.job) + " ";
+  switch (job.state) {
+    case JobState::kQueued:
+      return head + Waiting(job);
+    case JobState::kSurveying:
+      return head + "reading the data: " +
+             HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, job.input_bytes))) + " on " +
+             WorkerList(job);
+    case JobState::kLoading:
+      return head + "loading rows and connecting the workers";
+    case JobState::kTraining:
+      return head + "training: " + HumanCount(job.leaves) +
+             (job.leaves == 1 ? " leaf on " : " leaves on ") + WorkerList(job);
+    case JobState::kSucceeded:
+      return head + "succeeded";
+    case JobState::kFailed:
+      return head + "failed";
+    case JobState::kCancelled:
+      return head + "cancelled";
+  }
+  return head + "is in an unknown state";
+}
+
+void LiveView::OnUpdate(const JobUpdate& update, int64_t now_ms) {
+  job_ = update.snapshot;
+  const Progress& p = job_->progress;
+  if (job_->state == JobState::kTraining) pace_.Observe(p.step, p.steps_total, now_ms);
+  for (const HistoryRow& row : update.history) {
+    Pause();
+    out_(EvaluationLine(row, p.epochs_total) + "\n");
+    last_ = row;
+  }
+}
+
+void LiveView::OnTick(int64_t now_ms) {
+  if (!job_ || IsFinal(job_->state)) return;
+  std::string line = LiveLine(*job_, last_, pace_.LeftMs(now_ms), width_());
+  const size_t open = line.find('['), close = line.find(']');
+  if (color_ && open != std::string::npos && close != std::string::npos) {
+    line = line.substr(0, open) + Colored(line.substr(open, close - open + 1), Ink::kCyan, true) +
+           line.substr(close + 1);
+  }
+  out_("\r" + line + "\x1b[K");
+  drawn_ = true;
+}
+
+void LiveView::Pause() {
+  if (drawn_) out_("\r\x1b[K");
+  drawn_ = false;
+}
+
+void PlainView::OnUpdate(const JobUpdate& update, int64_t) {
+  const JobSnapshot& job = update.snapshot;
+  const std::string state = StateLine(job);
+  // A final state is the result view's to tell, after the last evaluations.
+  if (state != last_state_ && !IsFinal(job.state)) {
+    out_(state + "\n");
+    last_state_ = state;
+  }
+  for (const HistoryRow& row : update.history) {
+    out_(EvaluationLine(row, job.progress.epochs_total) + "\n");
+  }
+}
+
+}  // namespace espalier

@@ -1,0 +1,243 @@
+#include "src/cli/result_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/text.h"
+#include "src/cli/format.h"
+#include "src/cli/progress_view.h"
+
+namespace espalier {
+namespace {
+
+// Rows are whole numbers, weights may not be.
+std::string FormatWeight(double weight) {
+  if (std::isfinite(weight) && std::fabs(weight) < 1e15 && weight == std::floor(weight)) {
+    return HumanCount(static_cast<int64_t>(weight));
+  }
+  return FormatValue(weight);
+}
+
+std::string ClassName(const std::vector<std::string>& classes, size_t k) {
+  return k < classes.size() ? Printable(classes[k], 24) : std::to_string(k);
+}
+
+std::vector<std::string> MetricCells(const std::string& name, const Metrics& m) {
+  std::vector<std::string> cells = {name, FormatValue(m.loss)};
+  if (m.classification) {
+    for (double share : {m.accuracy, m.precision, m.recall, m.f1}) {
+      cells.push_back(FormatShare(share));
+    }
+    cells.push_back(m.auc ? FormatValue(*m.auc) : "");
+  } else {
+    for (double value : {m.rmse, m.mae, m.r2}) cells.push_back(FormatValue(value));
+  }
+  cells.push_back(HumanCount(m.rows));
+  return cells;
+}
+
+std::string MetricsTable(const JobResult& r) {
+  std::vector<std::vector<std::string>> rows;
+  if (r.train.classification) {
+    rows.push_back({"", "loss", "accuracy", "precision", "recall", "f1", "auc", "rows"});
+  } else {
+    rows.push_back({"", "loss", "rmse", "mae", "r2", "rows"});
+  }
+  rows.push_back(MetricCells("train", r.train));
+  if (r.validation) rows.push_back(MetricCells("validation", *r.validation));
+  if (r.test) rows.push_back(MetricCells("test", *r.test));
+  if (r.train.classification &&
+      std::none_of(rows.begin() + 1, rows.end(), [](const auto& row) { return !row[6].empty(); })) {
+    for (auto& row : rows) row.erase(row.begin() + 6);
+  }
+  return Table(rows, "  ");
+}
+
+std::string ClassTable(const Metrics& m, const std::vector<std::string>& classes) {
+  std::vector<std::vector<std::string>> rows = {{"class", "precision", "recall", "f1", "rows"}};
+  for (size_t k = 0; k < m.classes.size(); ++k) {
+    const ClassMetrics& c = m.classes[k];
+    rows.push_back({ClassName(classes, k), FormatShare(c.precision), FormatShare(c.recall),
+                    FormatShare(c.f1), FormatWeight(c.weight)});
+  }
+  return Table(rows, "  ");
+}
+
+// The per-class tables of the best set there is: test, else validation.
+std::string ClassTables(const JobResult& r) {
+  const Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
+  if (m == nullptr || !m->classification || m->classes.empty()) return "";
+  const std::string set = r.test ? "test" : "validation";
+  const size_t count = m->classes.size();
+  if (count > kClassesShownMax) {
+    return "\n" + std::to_string(count) + " classes: the tables by class are in model.json\n";
+  }
+  std::string text = "\n" + set + " set by class\n" + ClassTable(*m, r.classes);
+  if (m->confusion.size() == count * count) {
+    text += "\nconfusion matrix of the " + set + " set (rows: true class, columns: predicted)\n" +
+            ConfusionText(r.classes, m->confusion);
+  }
+  return text;
+}
+
+std::string Headline(const JobResult& r, bool color) {
+  const Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
+  const std::string set = r.test ? "test" : "validation";
+  if (m == nullptr) return "";
+  const std::string text = m->classification
+                               ? set + " accuracy " + FormatShare(m->accuracy)
+                               : set + " rmse " + FormatValue(m->rmse) + ", mae " +
+                                     FormatValue(m->mae) + ", r2 " + FormatValue(m->r2);
+  return Colored(text, Ink::kBold, color) + " (" + HumanCount(m->rows) + " rows)\n";
+}
+
+std::string TimeText(const JobSnapshot& job, int64_t client_start_ms) {
+  const int64_t start_ms = client_start_ms + job.start_phase_ms;
+  const int64_t total_ms = start_ms + job.survey_phase_ms + job.train_phase_ms;
+  std::string text = "start " + HumanDuration(start_ms) + ", survey " +
+                     HumanDuration(job.survey_phase_ms) + ", training " +
+                     HumanDuration(job.train_phase_ms) + ", total " + HumanDuration(total_ms);
+  if (job.result->step_ms_p50 > 0) {
+    text += "; a step " + FormatValue(job.result->step_ms_p50) + " ms (median), " +
+            FormatValue(job.result->step_ms_p99) + " ms (p99)";
+  }
+  return text;
+}
+
+// Advice that the numbers themselves give, at most one sentence.
+std::string Advice(const JobResult& r) {
+  if (!r.validation) return "set data.validation to see how it does on rows it has not learnt from";
+  if (r.validation->loss > 1.3 * r.train.loss && r.train.loss > 0) {
+    return "validation loss is well above training loss: try dropout, weight_decay or "
+           "early_stopping";
+  }
+  if (r.stopped_because == "epochs" || r.stopped_because == "steps") {
+    return "validation loss is still near training loss: more epochs or wider layers may help";
+  }
+  return "";
+}
+
+std::string NextSteps(const JobResult& r) {
+  const std::string bundle = Printable(r.bundle, 400);
+  std::vector<std::vector<std::string>> rows = {
+      {"curves", bundle + "/history.csv"},
+      {"Python", "safetensors.numpy.load_file('" + bundle + "/weights.safetensors')"}};
+  if (const std::string advice = Advice(r); !advice.empty()) rows.push_back({"tune", advice});
+  return "\nwhat to try next\n" + LeftTable(rows, "  ");
+}
+
+std::string StateOf(const JobSnapshot& job) {
+  if (job.state == JobState::kQueued && !job.waiting_because.empty()) {
+    return "waiting because " + Printable(job.waiting_because, 120);
+  }
+  if (job.state == JobState::kTraining) {
+    const Progress& p = job.progress;
+    std::string text = "epoch " + FormatEpochs(p.epoch);
+    if (p.epochs_total > 0) text += "/" + FormatEpochs(p.epochs_total);
+    return text + ", loss " + FormatValue(p.loss);
+  }
+  if (job.state == JobState::kSucceeded && job.result) {
+    const JobResult& r = *job.result;
+    const Metrics& m = r.test ? *r.test : r.validation ? *r.validation : r.train;
+    const std::string set = r.test ? "test" : r.validation ? "validation" : "train";
+    return m.classification ? set + " accuracy " + FormatShare(m.accuracy)
+                            : set + " rmse " + FormatValue(m.rmse);
+  }
+  return Fit(Printable(job.error.ok() ? "" : job.error.message(), 120), 120);
+}
+
+int64_t AgeMs(const JobSnapshot& job, int64_t now_ms) {
+  return std::max<int64_t>(0, (job.ended_ms > 0 ? job.ended_ms : now_ms) - job.submitted_ms);
+}
+
+}  // namespace
+
+std::string ConfusionText(const std::vector<std::string>& classes,
+                          const std::vector<double>& confusion) {
+  const size_t count = static_cast<size_t>(std::llround(std::sqrt(confusion.size())));
+  std::vector<std::vector<std::string>> rows(1, {""});
+  for (size_t k = 0; k < count; ++k) rows[0].push_back(ClassName(classes, k));
+  for (size_t t = 0; t < count; ++t) {
+    rows.push_back({ClassName(classes, t)});
+    for (size_t p = 0; p < count; ++p)
+      rows.back().push_back(FormatWeight(confusion[t * count + p]));
+  }
+  return Table(rows, "  ");
+}
+
+std::string ResultText(const JobSnapshot& job, int64_t client_start_ms, bool color) {
+  const JobResult& r = *job.result;
+  std::string text = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
+                     Colored("succeeded", Ink::kGreen, color) + ": " + FormatEpochs(r.epochs) +
+                     (r.epochs == 1 ? " epoch of " : " epochs of ") + HumanCount(r.rows_per_epoch) +
+                     " rows, " + HumanCount(r.steps) + " steps; ended by " +
+                     Printable(r.stopped_because) + "\n";
+  if (r.skipped_rows > 0) {
+    text +=
+        Colored("skipped " + HumanCount(r.skipped_rows) + " bad rows", Ink::kYellow, color) + "\n";
+  }
+  text += Headline(r, color) + "\n" + MetricsTable(r) + ClassTables(r);
+  text += "\n" + LeftTable({{"time", TimeText(job, client_start_ms)},
+                            {"bundle", Printable(r.bundle, 400)},
+                            {"weights", "sha256 " + r.weights_sha256}},
+                           "");
+  return text + NextSteps(r);
+}
+
+std::string ErrorText(const Status& error, bool color) {
+  std::string text = Colored("error:", Ink::kRed, color) + " ";
+  text += MessageWithCauses(error) + "\n";
+  if (!error.position()) return text;
+  const InputPosition& at = *error.position();
+  std::vector<std::vector<std::string>> rows;
+  if (!at.file.empty()) rows.push_back({"file", Printable(at.file, 400)});
+  if (at.row) rows.push_back({"row", std::to_string(*at.row) + " (line of the file)"});
+  if (!at.column.empty()) rows.push_back({"column", Printable(at.column)});
+  if (at.offset) rows.push_back({"offset", std::to_string(*at.offset) + " bytes"});
+  if (!at.text.empty()) rows.push_back({"found", "'" + Printable(at.text) + "'"});
+  return text + LeftTable(rows, "  ");
+}
+
+std::string JobTable(const std::vector<JobSnapshot>& jobs, int64_t now_ms) {
+  if (jobs.empty()) return "no jobs\n";
+  std::vector<std::vector<std::string>> rows = {{"JOB", "NAME", "STATE", "TIME", "WORKERS", ""}};
+  for (const JobSnapshot& job : jobs) {
+    rows.push_back({ToString(job.job), Printable(job.name, 32), JobStateName(job.state),
+                    HumanDuration(AgeMs(job, now_ms)), std::to_string(job.workers.size()),
+                    StateOf(job)});
+  }
+  return LeftTable(rows, "");
+}
+
+std::string WorkerTable(const std::vector<WorkerSnapshot>& workers) {
+  if (workers.empty()) return "no workers are attached\n";
+  std::vector<std::vector<std::string>> rows = {
+      {"WORKER", "NAME", "ADDRESS", "THREADS", "MEMORY", "JOB", "HEARD", "VERSION"}};
+  for (const WorkerSnapshot& w : workers) {
+    rows.push_back({ToString(w.worker), Printable(w.name, 40), Printable(w.address, 60),
+                    std::to_string(w.threads),
+                    HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, w.memory_bytes))),
+                    w.job ? ToString(w.job) : "free", HumanDuration(w.last_heard_ms) + " ago",
+                    Printable(w.version, 20)});
+  }
+  return LeftTable(rows, "");
+}
+
+std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
+  if (job.state == JobState::kSucceeded && job.result) return ResultText(job, 0, color);
+  std::vector<std::vector<std::string>> rows = {
+      {"job", ToString(job.job) + " '" + Printable(job.name) + "'"},
+      {"state", JobStateName(job.state)},
+      {"age", HumanDuration(AgeMs(job, now_ms))},
+      {"output", Printable(job.output, 400)}};
+  if (!job.workers.empty()) rows.push_back({"now", StateLine(job)});
+  if (job.state == JobState::kTraining) {
+    rows.push_back({"progress", LiveLine(job, std::nullopt, std::nullopt, 100)});
+  }
+  if (job.state == JobState::kQueued) rows.push_back({"why", StateOf(job)});
+  std::string text = LeftTable(rows, "");
+  if (!job.error.ok()) text += ErrorText(job.error, color);
+  return text;
+}
+
+}  // namespace espalier

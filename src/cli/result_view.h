@@ -1,0 +1,35 @@
+// How an ended job looks to a person. Thread rule: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/cluster/messages.h"
+
+namespace espalier {
+
+inline constexpr size_t kClassesShownMax = 20;  // more classes: no tables
+
+// The result of a job that succeeded: metrics, tables for classification (up to kClassesShownMax
+// classes), where the time went, where the bundle is and what to try next. Ends with '\n'.
+// `client_start_ms` is what the command did before the job was submitted (`train` starts daemons).
+// REQUIRES: job.result is set.
+std::string ResultText(const JobSnapshot& job, int64_t client_start_ms, bool color);
+
+// An error with its position on lines of its own: "error: ..." and, when known, file, row, column,
+// byte offset and the text found. Ends with '\n'.
+std::string ErrorText(const Status& error, bool color);
+
+// The tables of `espalier list` and `espalier workers`. `now_ms` is milliseconds since 1970.
+std::string JobTable(const std::vector<JobSnapshot>& jobs, int64_t now_ms);
+std::string WorkerTable(const std::vector<WorkerSnapshot>& workers);
+
+// `espalier status`: all that is known of a job that has not ended, else its result or error.
+std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color);
+
+// A confusion matrix: rows are true classes, columns predicted ones. REQUIRES: confusion holds
+// classes.size() squared numbers.
+std::string ConfusionText(const std::vector<std::string>& classes,
+                          const std::vector<double>& confusion);
+
+}  // namespace espalier

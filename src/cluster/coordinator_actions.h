@@ -1,0 +1,162 @@
+// What goes into a CoordinatorCore and what comes out of it.
+//
+// Thread rule: values.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/base/ids.h"
+#include "src/base/log.h"
+#include "src/base/status.h"
+#include "src/cluster/messages.h"
+#include "src/spec/input.h"
+
+namespace espalier {
+
+using SessionId = Number<struct SessionIdTag>;  // one stream from a worker; numbered by the shell
+using RequestId = Number<struct RequestIdTag>;  // a client's call that waits for an answer
+
+// ---- events ----------------------------------------------------------------------------------
+
+struct SessionOpened {
+  SessionId session;
+  std::string peer;  // address it came from, for messages
+};
+
+struct SessionClosed {
+  SessionId session;
+  Status why;  // OK: the other end closed it
+};
+
+struct WorkerMessage {
+  SessionId session;
+  FromWorker message;
+};
+
+// A job that the shell has parsed, listed and reserved the output of.
+struct Submission {
+  std::string client_request_id;
+  std::string job_yaml;
+  std::string name;
+  std::string output;
+  int64_t workers_min = 1;
+  int64_t workers_max = 0;  // 0: no limit
+  int64_t leaves = 1;
+  std::shared_ptr<const InputPlan> input;
+};
+
+struct Submit {
+  RequestId request;
+  Submission submission;
+};
+
+struct CancelJob {
+  RequestId request;
+  JobId job;
+  std::string reason;  // who asked: "cancelled by a client"
+};
+
+// What came of a MergeWork.
+struct SurveyMerged {
+  JobId job;
+  Generation generation;
+  Result<std::shared_ptr<const SurveyResult>> result;
+};
+
+// Time passed. Sent by the shell a few times each heartbeat interval.
+struct Tick {};
+
+// The daemon ends: every job ends, every worker is dismissed, nothing is taken any more.
+struct Shutdown {
+  std::string reason;
+};
+
+using CoordinatorEvent = std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit,
+                                      CancelJob, SurveyMerged, Tick, Shutdown>;
+
+// ---- actions ---------------------------------------------------------------------------------
+
+// Journal entries: what a later life of the coordinator must know.
+struct WorkerIdGiven {
+  WorkerId worker;
+};
+struct JobAccepted {
+  JobId job;
+  int64_t submitted_ms = 0;
+  Submission submission;
+};
+struct GenerationStarted {
+  JobId job;
+  Generation generation;
+  std::vector<Member> members;
+};
+struct HistoryRecorded {
+  JobId job;
+  HistoryRow row;
+};
+struct JobEnded {
+  JobId job;
+  JobState state = JobState::kFailed;
+  Status error;
+  std::optional<JobResult> result;
+};
+struct JobForgotten {
+  JobId job;
+};
+using JournalEntry = std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, HistoryRecorded,
+                                  JobEnded, JobForgotten>;
+
+struct SendToWorker {
+  SessionId session;
+  ToWorker message;
+};
+
+// Ends a stream after what was to be sent on it; the worker sees why.
+struct CloseSession {
+  SessionId session;
+  Status why;
+};
+
+struct Reply {
+  RequestId request;
+  Result<JobId> result;  // the job submitted or cancelled
+};
+
+// A job's snapshot or history changed.
+struct JobChanged {
+  JobId job;
+  bool progress_only = false;  // state, workers and result are as before: may be delayed
+};
+
+// Survey results of all shards, to be merged off the control loop; SurveyMerged brings the answer.
+struct MergeWork {
+  JobId job;
+  Generation generation;
+  std::string job_yaml;
+  std::shared_ptr<const InputPlan> input;
+  std::vector<ShardSurvey> shards;  // in shard order
+};
+
+struct LogLine {
+  LogLevel level = LogLevel::kInfo;
+  std::string text;
+};
+
+// What the shell does for the core, in the order of the members and within each in order. `persist`
+// comes first because a worker or client must never hear of a job, a generation or an end that a
+// restarted coordinator would not know of.
+struct CoordinatorActions {
+  std::vector<JournalEntry> persist;
+  std::vector<SendToWorker> send;
+  std::vector<CloseSession> close;
+  std::vector<Reply> reply;
+  std::vector<JobChanged> notify;
+  std::vector<MergeWork> work;
+  std::vector<LogLine> log;
+};
+
+}  // namespace espalier

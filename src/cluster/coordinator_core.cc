@@ -1,0 +1,228 @@
+#include "src/cluster/coordinator_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/text.h"
+
+namespace espalier {
+
+CoordinatorCore::CoordinatorCore(CoordinatorCoreOptions options) : options_(std::move(options)) {}
+
+CoordinatorActions CoordinatorCore::Step(const CoordinatorEvent& event, int64_t now_ms) {
+  now_ms_ = std::max(now_ms_, now_ms);
+  std::visit([this](const auto& e) { On(e); }, event);
+  if (std::exchange(queue_moved_, false)) StartJobs();
+  return std::exchange(out_, {});
+}
+
+void CoordinatorCore::On(const Tick&) {
+  ForgiveOwnPause();
+  CheckSessions();
+  std::vector<JobId> running;
+  for (const auto& [id, job] : jobs_) {
+    const JobState state = job.snapshot.state;
+    if (state != JobState::kQueued && !IsFinal(state)) running.push_back(id);
+  }
+  for (JobId id : running) CheckJob(*FindJob(id));
+}
+
+// Silence is only counted while we listened: after a pause of our own (a suspended machine, a
+// debugger) nobody's messages could arrive, and everybody would look dead.
+void CoordinatorCore::ForgiveOwnPause() {
+  const int64_t gap = ticked_ms_ == 0 ? 0 : now_ms_ - ticked_ms_;
+  ticked_ms_ = now_ms_;
+  if (gap <= 2 * options_.heartbeat_interval_ms) return;
+  const auto shift = [&](int64_t& time) { time = std::min(time + gap, now_ms_); };
+  for (auto& [id, session] : sessions_) shift(session.opened_ms);
+  for (auto& [id, worker] : workers_) shift(worker.heard_ms);
+  for (auto& [id, job] : jobs_) {
+    shift(job.moved_ms);
+    for (MemberState& m : job.members) shift(m.moved_ms);
+    if (job.complaint) shift(job.complaint->since_ms);
+  }
+  Log(LogLevel::kWarning, "the coordinator stood still for " + HumanDuration(gap));
+}
+
+void CoordinatorCore::CheckSessions() {
+  std::vector<WorkerId> silent;
+  for (const auto& [id, worker] : workers_) {
+    if (now_ms_ - worker.heard_ms >= options_.liveness_limit_ms) silent.push_back(id);
+  }
+  for (WorkerId id : silent) {
+    const Worker* worker = FindWorker(id);
+    const SessionId session = worker->session;
+    const std::string why = "no message for " + HumanDuration(now_ms_ - worker->heard_ms);
+    Lose(id, "was lost: " + why);
+    sessions_.erase(session);
+    Close(session, Unavailable(why));
+  }
+  std::vector<SessionId> mute;
+  for (const auto& [id, session] : sessions_) {
+    const bool waits = !session.worker && now_ms_ - session.opened_ms >= options_.liveness_limit_ms;
+    if (waits) mute.push_back(id);
+  }
+  for (SessionId id : mute) {
+    Log(LogLevel::kWarning, "closing the stream from " + sessions_[id].peer + ": no Hello for " +
+                                HumanDuration(now_ms_ - sessions_[id].opened_ms));
+    sessions_.erase(id);
+    Close(id, DeadlineExceeded("no Hello came"));
+  }
+}
+
+void CoordinatorCore::CheckJob(JobRecord& job) {
+  if (job.complaint) {
+    const int64_t waited = now_ms_ - job.complaint->since_ms;
+    if (waited >= options_.liveness_limit_ms + options_.heartbeat_interval_ms) {
+      Fail(job, job.complaint->error);
+      return;
+    }
+  }
+  CheckStall(job);
+}
+
+int64_t CoordinatorCore::StallLimit(JobState state) const {
+  if (state == JobState::kSurveying) return options_.survey_timeout_ms;
+  return state == JobState::kLoading ? options_.start_timeout_ms : options_.step_timeout_ms;
+}
+
+// Those that the job waits for and who showed no progress for the limit, with how long.
+std::string CoordinatorCore::Late(const JobRecord& job, int64_t limit_ms) const {
+  const JobState state = job.snapshot.state;
+  std::string late;
+  bool all_surveyed = true;
+  for (const MemberState& m : job.members) {
+    all_surveyed = all_surveyed && m.surveyed;
+    const bool missing = state == JobState::kSurveying ? !m.surveyed : !m.ready;
+    const int64_t since = state == JobState::kSurveying ? m.moved_ms : job.moved_ms;
+    if (state == JobState::kTraining || !missing || now_ms_ - since < limit_ms) continue;
+    late += (late.empty() ? "" : ", ") + ToString(m.member.worker) + " (" +
+            Printable(m.member.address, 256) + ") for " + HumanDuration(now_ms_ - since);
+  }
+  if (now_ms_ - job.moved_ms < limit_ms) return late;
+  const std::string waited = " for " + HumanDuration(now_ms_ - job.moved_ms);
+  if (state == JobState::kTraining) return "its members" + waited;
+  if (state == JobState::kSurveying && all_surveyed) return "the coordinator's merge" + waited;
+  return late;
+}
+
+void CoordinatorCore::CheckStall(JobRecord& job) {
+  const JobState state = job.snapshot.state;
+  const std::string late = Late(job, StallLimit(state));
+  if (late.empty()) return;
+  const char* what = state == JobState::kSurveying ? "no progress of the survey from "
+                     : state == JobState::kLoading ? "no readiness to train from "
+                                                   : "no step from ";
+  Fail(job, DeadlineExceeded(what + late + "; see the log there, then submit again"));
+}
+
+void CoordinatorCore::On(const Shutdown& event) {
+  if (stopping_) return;
+  stopping_ = true;
+  std::vector<JobId> open;
+  for (const auto& [id, job] : jobs_) {
+    if (!IsFinal(job.snapshot.state)) open.push_back(id);
+  }
+  for (JobId id : open) {
+    EndJob(*FindJob(id), JobState::kCancelled,
+           Cancelled("the coordinator was stopped (" + event.reason + ")"), std::nullopt);
+  }
+  for (const auto& [id, session] : sessions_) {
+    Send(id, Dismiss{"the coordinator was stopped (" + event.reason + ")"});
+    Close(id, Status::Ok());
+  }
+  workers_.clear();
+  sessions_.clear();
+}
+
+// ---- queries ---------------------------------------------------------------------------------
+
+JobSnapshot CoordinatorCore::Snapshot(const JobRecord& job) const {
+  JobSnapshot s = job.snapshot;
+  const int64_t end = s.ended_ms != 0 ? s.ended_ms : now_ms_;
+  const int64_t started = s.started_ms != 0 ? s.started_ms : end;
+  const int64_t training = s.training_ms != 0 ? s.training_ms : end;
+  s.start_phase_ms = started - s.submitted_ms;
+  s.survey_phase_ms = training - started;
+  s.train_phase_ms = end - training;
+  s.survey_bytes_done = 0;
+  for (const MemberState& m : job.members) s.survey_bytes_done += m.bytes_done;
+  return s;
+}
+
+std::vector<JobSnapshot> CoordinatorCore::Jobs() const {
+  std::vector<JobSnapshot> out;
+  for (const auto& [id, job] : jobs_) out.push_back(Snapshot(job));
+  return out;
+}
+
+std::optional<JobSnapshot> CoordinatorCore::Job(JobId id) const {
+  const JobRecord* job = FindJob(id);
+  return job == nullptr ? std::nullopt : std::make_optional(Snapshot(*job));
+}
+
+std::vector<HistoryRow> CoordinatorCore::History(JobId id, int64_t from) const {
+  const JobRecord* job = FindJob(id);
+  if (job == nullptr) return {};
+  const int64_t kept = static_cast<int64_t>(job->history.size());
+  const int64_t skip = std::clamp<int64_t>(from - job->history_begin, 0, kept);
+  return {job->history.begin() + skip, job->history.end()};
+}
+
+int64_t CoordinatorCore::HistoryEnd(JobId id) const {
+  const JobRecord* job = FindJob(id);
+  return job == nullptr ? 0 : job->history_begin + static_cast<int64_t>(job->history.size());
+}
+
+std::vector<WorkerSnapshot> CoordinatorCore::Workers() const {
+  std::vector<WorkerSnapshot> out;
+  for (const auto& [id, w] : workers_) {
+    out.push_back({.worker = id,
+                   .name = w.hello.name,
+                   .address = w.hello.address,
+                   .version = w.hello.version,
+                   .arithmetic_id = w.hello.arithmetic_id,
+                   .threads = w.hello.threads,
+                   .memory_bytes = w.hello.memory_bytes,
+                   .job = w.at.job,
+                   .attached_ms = w.attached_ms,
+                   .last_heard_ms = now_ms_ - w.heard_ms});
+  }
+  return out;
+}
+
+std::optional<JobId> CoordinatorCore::FindSubmission(const std::string& client_request_id) const {
+  for (const auto& [id, job] : jobs_) {
+    if (job.submission.client_request_id == client_request_id) return id;
+  }
+  return std::nullopt;
+}
+
+// ---- small things ----------------------------------------------------------------------------
+
+CoordinatorCore::JobRecord* CoordinatorCore::FindJob(JobId id) {
+  const auto it = jobs_.find(id);
+  return it == jobs_.end() ? nullptr : &it->second;
+}
+
+const CoordinatorCore::JobRecord* CoordinatorCore::FindJob(JobId id) const {
+  return const_cast<CoordinatorCore*>(this)->FindJob(id);
+}
+
+void CoordinatorCore::Changed(const JobRecord& job, bool progress_only) {
+  out_.notify.push_back({job.snapshot.job, progress_only});
+}
+
+void CoordinatorCore::Send(SessionId session, ToWorker message) {
+  out_.send.push_back({session, std::move(message)});
+}
+
+void CoordinatorCore::Close(SessionId session, Status why) {
+  out_.close.push_back({session, std::move(why)});
+}
+
+void CoordinatorCore::Log(LogLevel level, std::string text) {
+  out_.log.push_back({level, std::move(text)});
+}
+
+}  // namespace espalier

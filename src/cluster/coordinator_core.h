@@ -1,0 +1,198 @@
+// CoordinatorCore: rendezvous of workers, the queue of jobs, who takes part in which, and every
+// job's state, as a machine that does no I/O. The daemon (coordinator/) turns streams, calls and
+// timers into events and performs the actions.
+//
+// The life of a job: kQueued until the job is first in the queue and `workers_min` workers are
+// free; then it takes all free workers up to `workers_max` and the number of leaves. kSurveying:
+// each member reads its run of shards; the results are merged. kLoading: members load the rows of
+// their leaves. kTraining until the first JobDone. Strict first come, first served: a job that
+// waits lets no younger one pass.
+//
+// A member that is lost fails its job by name. A member that complains about another (a broken
+// link) may merely be the first to notice a death: the complaint is held up to the liveness limit
+// (plus a heartbeat) for the suspect to die, so that the failure names the one who died.
+//
+// Everything a worker says is checked; what cannot be true fails its job by name. Every wait ends:
+// a silent worker after `liveness_limit_ms`, a survey without progress, a start or a step that
+// does not come after their timeouts. (A queued job waits for workers without limit and says why.)
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/ids.h"
+#include "src/base/version.h"
+#include "src/cluster/coordinator_actions.h"
+#include "src/cluster/fate.h"
+#include "src/cluster/messages.h"
+
+namespace espalier {
+
+struct CoordinatorCoreOptions {
+  Incarnation incarnation;
+  std::string version = kVersion;  // workers of another version are refused
+  int64_t heartbeat_interval_ms = 1000;
+  int64_t liveness_limit_ms = 5000;         // silence after which a worker is lost
+  int64_t survey_timeout_ms = 10 * 60'000;  // survey: without a byte of progress
+  int64_t start_timeout_ms = 30 * 60'000;   // from StartTraining until all are ready
+  int64_t step_timeout_ms = 30 * 60'000;    // training: without a step or a change of phase
+  int64_t workers_max = 1000;               // attached at a time; open streams: twice as many
+  int64_t jobs_queued_max = 1000;
+  int64_t jobs_kept_max = 200;         // ended jobs remembered
+  int64_t history_rows_max = 10'000;   // a job; the oldest rows go first
+  int64_t skipped_rows_kept_max = 20;  // positions of skipped rows kept a shard
+};
+
+class CoordinatorCore {
+ public:
+  explicit CoordinatorCore(CoordinatorCoreOptions options);
+
+  // `now_ms`: milliseconds since 1970 by a clock that never goes back.
+  CoordinatorActions Step(const CoordinatorEvent& event, int64_t now_ms);
+
+  // Snapshots as of the newest event, sorted by id.
+  std::vector<JobSnapshot> Jobs() const;
+  std::optional<JobSnapshot> Job(JobId job) const;
+  // History rows from number `from` on (rows are numbered from 0 in order of arrival; forgotten
+  // ones are left out). Rows carry no confusion matrix and no figures a class: the result has them.
+  std::vector<HistoryRow> History(JobId job, int64_t from) const;
+  // Rows recorded so far: the `from` for what comes next.
+  int64_t HistoryEnd(JobId job) const;
+  std::vector<WorkerSnapshot> Workers() const;
+  // The job of an earlier submission with this id, if it is remembered.
+  std::optional<JobId> FindSubmission(const std::string& client_request_id) const;
+
+ private:
+  struct Session {
+    std::string peer;
+    int64_t opened_ms = 0;
+    WorkerId worker = {};  // none before Hello
+  };
+  struct Worker {
+    WorkerId id;
+    Hello hello;
+    SessionId session;
+    int64_t attached_ms = 0;
+    int64_t heard_ms = 0;
+    JobPoint at = {};  // the job it takes part in; none: free
+    size_t place = 0;  // its index among the job's members
+  };
+  struct MemberState {
+    Member member;
+    std::vector<int32_t> shards;
+    int64_t bytes = 0;  // of its shards
+    int64_t bytes_done = 0;
+    int64_t moved_ms = 0;  // when it last showed progress
+    bool surveyed = false;
+    bool ready = false;
+    int64_t step = 0;  // committed, as of its newest heartbeat
+  };
+  // A complaint about a member that is not known to be dead (yet).
+  struct Complaint {
+    Status error;
+    int64_t since_ms = 0;
+  };
+  struct JobRecord {
+    JobSnapshot snapshot;
+    Submission submission;  // without yaml and input once the job has ended
+    std::vector<MemberState> members;
+    std::vector<ShardSurvey> shards;  // survey results so far, by shard
+    std::shared_ptr<const SurveyResult> survey;
+    std::vector<LeafInterval> leaves;
+    std::deque<HistoryRow> history;
+    int64_t history_begin = 0;  // number of the first row kept
+    int64_t moved_ms = 0;       // when the phase began or last showed progress
+    std::optional<Complaint> complaint;
+  };
+
+  // coordinator_core.cc: time and the end.
+  void On(const Tick& event);
+  void On(const Shutdown& event);
+  void ForgiveOwnPause();
+  void CheckSessions();
+  void CheckJob(JobRecord& job);
+  void CheckStall(JobRecord& job);
+  std::string Late(const JobRecord& job, int64_t limit_ms) const;
+  int64_t StallLimit(JobState state) const;
+
+  // coordinator_workers.cc: sessions, Hello, Goodbye, loss.
+  void On(const SessionOpened& event);
+  void On(const SessionClosed& event);
+  void On(const WorkerMessage& event);
+  void Obey(Worker& worker, const Hello& message);
+  void Obey(Worker& worker, const Heartbeat& message);
+  void Obey(Worker& worker, const Goodbye& message);
+  void Greet(SessionId id, Session& session, const Hello& hello);
+  Status CheckHello(const Hello& hello) const;
+  void Attach(SessionId id, Session& session, const Hello& hello);
+  void Reattach(SessionId id, Session& session, Worker& worker, const Hello& hello);
+  void Refuse(SessionId session, Status why);
+  void Lose(WorkerId worker, const std::string& why);
+  Worker* FindWorker(WorkerId worker);
+  Worker* FindText(const std::string& session_text);
+  std::string Label(const Worker& worker) const;
+
+  // coordinator_jobs.cc: submit, cancel, the queue, start and end.
+  void On(const Submit& event);
+  void On(const CancelJob& event);
+  Status CheckSubmission(const Submission& submission) const;
+  void StartJobs();
+  void StartJob(JobRecord& job, std::vector<Worker*> workers);
+  void ExplainQueue();
+  std::string WhyWaiting(const JobRecord& job, int64_t place) const;
+  std::vector<Worker*> FreeWorkers();
+  void EndJob(JobRecord& job, JobState state, Status error, std::optional<JobResult> result);
+  void Fail(JobRecord& job, Status error);
+  void ForgetOldJobs();
+  void SendSurvey(const JobRecord& job, size_t member);
+  void SendTraining(const JobRecord& job, size_t member);
+
+  // coordinator_messages.cc: what members say about their job.
+  void Obey(Worker& worker, const SurveyProgress& message);
+  void Obey(Worker& worker, const SurveyDone& message);
+  void Obey(Worker& worker, const MemberReady& message);
+  void Obey(Worker& worker, const Progress& message);
+  void Obey(Worker& worker, const HistoryEntry& message);
+  void Obey(Worker& worker, const JobDone& message);
+  void Obey(Worker& worker, const JobFailed& message);
+  void On(const SurveyMerged& event);
+  // The worker's job and its place in it when the message is to be obeyed; else null: the message
+  // was dropped, or was impossible and failed the job.
+  struct Place {
+    JobRecord* job = nullptr;
+    MemberState* member = nullptr;
+  };
+  Place Judge(Worker& worker, JobPoint point, const char* what);
+  void Blame(JobRecord& job, const Worker& worker, Status error);
+  void EnterTraining(JobRecord& job);
+
+  JobRecord* FindJob(JobId job);
+  const JobRecord* FindJob(JobId job) const;
+  JobSnapshot Snapshot(const JobRecord& job) const;
+  void Changed(const JobRecord& job, bool progress_only = false);
+  void Send(SessionId session, ToWorker message);
+  void Close(SessionId session, Status why);
+  void Log(LogLevel level, std::string text);
+
+  const CoordinatorCoreOptions options_;
+  int64_t now_ms_ = 0;
+  int64_t ticked_ms_ = 0;  // the newest event; 0: none yet
+  bool stopping_ = false;
+  uint64_t next_worker_ = 1;
+  uint64_t next_job_ = 1;
+  std::map<SessionId, Session> sessions_;
+  std::map<WorkerId, Worker> workers_;
+  std::map<JobId, JobRecord> jobs_;
+  std::deque<JobId> queue_;
+  bool queue_moved_ = false;  // workers or jobs changed such that a waiting job might start
+  CoordinatorActions out_;    // of the step in progress
+};
+
+}  // namespace espalier

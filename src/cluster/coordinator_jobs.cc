@@ -1,0 +1,244 @@
+// CoordinatorCore: submit, cancel, the queue, start and end of jobs.
+#include <algorithm>
+#include <utility>
+
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/cluster/coordinator_core.h"
+#include "src/cluster/survey_shards.h"
+
+namespace espalier {
+
+void CoordinatorCore::On(const Submit& event) {
+  const Submission& submission = event.submission;
+  if (const auto known = FindSubmission(submission.client_request_id)) {
+    out_.reply.push_back({event.request, *known});
+    return;
+  }
+  if (Status s = CheckSubmission(submission); !s.ok()) {
+    out_.reply.push_back({event.request, std::move(s)});
+    return;
+  }
+  const JobId id{next_job_++};
+  JobRecord& job = jobs_[id];
+  job.submission = submission;
+  JobSnapshot& s = job.snapshot;
+  s.job = id;
+  s.name = submission.name;
+  s.output = submission.output;
+  s.leaves = submission.leaves;
+  s.submitted_ms = now_ms_;
+  for (const Shard& shard : submission.input->shards) s.input_bytes += shard.end - shard.begin;
+  out_.persist.push_back(JobAccepted{id, now_ms_, submission});
+  out_.reply.push_back({event.request, id});
+  Changed(job);
+  Log(LogLevel::kInfo, ToString(id) + " '" + Printable(s.name) +
+                           "' accepted: " + HumanBytes(static_cast<uint64_t>(s.input_bytes)) +
+                           " in " + std::to_string(submission.input->shards.size()) + " shards");
+  queue_.push_back(id);
+  queue_moved_ = true;
+}
+
+Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
+  if (stopping_) return Unavailable("the coordinator is being stopped");
+  ESPALIER_CHECK(submission.input != nullptr && submission.leaves >= 1, "a half-made submission");
+  if (submission.client_request_id.empty() || submission.client_request_id.size() > 128) {
+    return InvalidArgument("client_request_id must have 1 to 128 bytes");
+  }
+  if (submission.workers_min > options_.workers_max) {
+    return InvalidArgument("workers.min: " + std::to_string(submission.workers_min) +
+                           " are wanted, this coordinator takes at most " +
+                           std::to_string(options_.workers_max) + " workers");
+  }
+  if (static_cast<int64_t>(queue_.size()) >= options_.jobs_queued_max) {
+    return ResourceExhausted(std::to_string(queue_.size()) +
+                             " jobs wait already, the limit of this coordinator: submit again "
+                             "when some have ended");
+  }
+  for (const auto& [id, job] : jobs_) {
+    if (!IsFinal(job.snapshot.state) && job.snapshot.output == submission.output) {
+      return AlreadyExists("output: " + submission.output + " is reserved by " + ToString(id) +
+                           ", which is " + JobStateName(job.snapshot.state) +
+                           "; choose another output or cancel that job");
+    }
+  }
+  return Status::Ok();
+}
+
+void CoordinatorCore::On(const CancelJob& event) {
+  JobRecord* job = FindJob(event.job);
+  if (job == nullptr) {
+    out_.reply.push_back({event.request, NotFound("there is no " + ToString(event.job) +
+                                                  "; `espalier list` shows the jobs")});
+    return;
+  }
+  if (IsFinal(job->snapshot.state)) {
+    out_.reply.push_back(
+        {event.request, FailedPrecondition(ToString(event.job) + " has already ended (" +
+                                           JobStateName(job->snapshot.state) + ")")});
+    return;
+  }
+  out_.reply.push_back({event.request, event.job});
+  EndJob(*job, JobState::kCancelled, Cancelled(Printable(event.reason, 200)), std::nullopt);
+}
+
+std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeWorkers() {
+  std::vector<Worker*> free;
+  for (auto& [id, worker] : workers_) {
+    if (!worker.at.job) free.push_back(&worker);
+  }
+  return free;
+}
+
+void CoordinatorCore::StartJobs() {
+  while (!queue_.empty()) {
+    JobRecord& job = *FindJob(queue_.front());
+    std::vector<Worker*> free = FreeWorkers();
+    const Submission& wish = job.submission;
+    if (free.empty() || static_cast<int64_t>(free.size()) < wish.workers_min) break;
+    int64_t take = std::min<int64_t>(static_cast<int64_t>(free.size()), wish.leaves);
+    if (wish.workers_max > 0) take = std::min(take, wish.workers_max);
+    free.resize(static_cast<size_t>(take));
+    queue_.pop_front();
+    StartJob(job, std::move(free));
+  }
+  ExplainQueue();
+}
+
+void CoordinatorCore::StartJob(JobRecord& job, std::vector<Worker*> workers) {
+  JobSnapshot& s = job.snapshot;
+  s.state = JobState::kSurveying;
+  s.waiting_because.clear();
+  s.generation = {s.generation.value + 1};
+  s.started_ms = job.moved_ms = now_ms_;
+  const InputPlan& input = *job.submission.input;
+  auto runs = AssignShards(input.shards, static_cast<int>(workers.size()));
+  GenerationStarted started{s.job, s.generation, {}};
+  for (size_t i = 0; i < workers.size(); ++i) {
+    Worker& worker = *workers[i];
+    worker.at = {s.job, s.generation};
+    worker.place = i;
+    MemberState m;
+    m.member = {worker.id, worker.hello.name, worker.hello.address};
+    m.shards = std::move(runs[i]);
+    m.moved_ms = now_ms_;
+    for (int32_t k : m.shards) {
+      const Shard& shard = input.shards[static_cast<size_t>(k)];
+      m.bytes += shard.end - shard.begin;
+    }
+    started.members.push_back(m.member);
+    s.workers.push_back(m.member.name);
+    job.members.push_back(std::move(m));
+  }
+  out_.persist.push_back(std::move(started));
+  for (size_t i = 0; i < job.members.size(); ++i) SendSurvey(job, i);
+  Changed(job);
+  Log(LogLevel::kInfo, ToString(s.job) + " starts on " + std::to_string(workers.size()) +
+                           " workers, generation " + std::to_string(s.generation.value));
+}
+
+void CoordinatorCore::SendSurvey(const JobRecord& job, size_t member) {
+  StartSurvey order{.incarnation = options_.incarnation,
+                    .job = job.snapshot.job,
+                    .generation = job.snapshot.generation,
+                    .job_yaml = job.submission.job_yaml,
+                    .input = job.submission.input,
+                    .members = {},
+                    .shards = job.members[member].shards};
+  for (const MemberState& m : job.members) order.members.members.push_back(m.member);
+  order.members.self = static_cast<int32_t>(member);
+  Send(FindWorker(job.members[member].member.worker)->session, std::move(order));
+}
+
+void CoordinatorCore::SendTraining(const JobRecord& job, size_t member) {
+  Send(FindWorker(job.members[member].member.worker)->session,
+       StartTraining{options_.incarnation, job.snapshot.job, job.snapshot.generation, job.survey,
+                     job.leaves});
+}
+
+// Tells each waiting job what it waits for, and its watchers when that changed.
+void CoordinatorCore::ExplainQueue() {
+  int64_t place = 0;
+  for (JobId id : queue_) {
+    JobRecord& job = *FindJob(id);
+    std::string why = WhyWaiting(job, place++);
+    if (why == job.snapshot.waiting_because) continue;
+    job.snapshot.waiting_because = std::move(why);
+    Changed(job);
+  }
+}
+
+// "needs 3 workers, 1 is free (2 busy with job-4)"; for others than the first, whom they wait for.
+std::string CoordinatorCore::WhyWaiting(const JobRecord& job, int64_t place) const {
+  if (place > 0) {
+    return "number " + std::to_string(place + 1) + " in the queue, behind " +
+           ToString(queue_[static_cast<size_t>(place - 1)]);
+  }
+  int64_t free = 0;
+  std::map<JobId, int64_t> busy;
+  for (const auto& [id, worker] : workers_) ++(worker.at.job ? busy[worker.at.job] : free);
+  const int64_t needs = std::max<int64_t>(1, job.submission.workers_min);
+  std::string why = "needs " + std::to_string(needs) + (needs == 1 ? " worker, " : " workers, ") +
+                    std::to_string(free) + (free == 1 ? " is free" : " are free");
+  constexpr size_t kJobsNamedMax = 4;
+  std::string others;
+  size_t named = 0;
+  for (const auto& [id, count] : busy) {
+    if (++named > kJobsNamedMax) break;
+    others += (others.empty() ? "" : ", ") + std::to_string(count) + " busy with " + ToString(id);
+  }
+  if (named > kJobsNamedMax) others += ", more with other jobs";
+  if (!others.empty()) return why + " (" + others + ")";
+  return workers_.empty() ? why + " (no worker is attached)" : why;
+}
+
+void CoordinatorCore::Fail(JobRecord& job, Status error) {
+  EndJob(job, JobState::kFailed, std::move(error), std::nullopt);
+}
+
+void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
+                             std::optional<JobResult> result) {
+  JobSnapshot& s = job.snapshot;
+  ESPALIER_CHECK(!IsFinal(s.state), ToString(s.job) + " ended twice");
+  if (s.state == JobState::kQueued) std::erase(queue_, s.job);
+  s.state = state;
+  queue_moved_ = true;
+  s.waiting_because.clear();
+  s.ended_ms = now_ms_;
+  s.error = error;
+  s.result = result;
+  out_.persist.push_back(JobEnded{s.job, state, error, std::move(result)});
+  const std::string words =
+      error.ok() ? JobStateName(state) : std::string(JobStateName(state)) + ": " + error.ToString();
+  for (const MemberState& m : job.members) {
+    Worker* worker = FindWorker(m.member.worker);
+    if (worker == nullptr) continue;
+    worker->at = {};
+    Send(worker->session, Release{options_.incarnation, s.job, s.generation, words});
+  }
+  job.submission.job_yaml.clear();
+  job.submission.input.reset();
+  job.shards.clear();
+  job.survey.reset();
+  job.complaint.reset();
+  Changed(job);
+  Log(error.ok() ? LogLevel::kInfo : LogLevel::kWarning, ToString(s.job) + " " + words);
+  ForgetOldJobs();
+}
+
+// REQUIRES: the caller does not touch a job after it ended (with jobs_kept_max 0 it is gone).
+void CoordinatorCore::ForgetOldJobs() {
+  int64_t ended = 0;
+  for (const auto& [id, job] : jobs_) ended += IsFinal(job.snapshot.state);
+  for (auto it = jobs_.begin(); it != jobs_.end() && ended > options_.jobs_kept_max;) {
+    if (!IsFinal(it->second.snapshot.state)) {
+      ++it;
+      continue;
+    }
+    out_.persist.push_back(JobForgotten{it->first});
+    it = jobs_.erase(it);
+    --ended;
+  }
+}
+
+}  // namespace espalier

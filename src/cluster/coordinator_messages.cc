@@ -1,0 +1,243 @@
+// CoordinatorCore: what members say about their job.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/cluster/coordinator_core.h"
+#include "src/cluster/survey_shards.h"
+#include "src/plan/ownership.h"
+
+namespace espalier {
+namespace {
+
+Status CheckProgress(const Progress& p) {
+  const bool good = p.step >= 0 && p.steps_total >= 0 && std::isfinite(p.epoch) && p.epoch >= 0 &&
+                    std::isfinite(p.epochs_total) && p.epochs_total >= 0 && p.phase.size() <= 64;
+  return good ? Status::Ok()
+              : FailedPrecondition("its progress is out of range: step " + std::to_string(p.step) +
+                                   " of " + std::to_string(p.steps_total) + ", epoch " +
+                                   ShortestDouble(p.epoch));
+}
+
+Status CheckHistory(const HistoryRow& row) {
+  if (row.step >= 0 && std::isfinite(row.epoch) && row.epoch >= 0) return Status::Ok();
+  return FailedPrecondition("its history is out of range: step " + std::to_string(row.step) +
+                            ", epoch " + ShortestDouble(row.epoch));
+}
+
+Status CheckResult(const JobResult& r) {
+  const bool good = r.steps >= 0 && std::isfinite(r.epochs) && r.epochs >= 0 &&
+                    r.rows_per_epoch >= 0 && r.skipped_rows >= 0 && r.weights_sha256.size() <= 128;
+  return good ? Status::Ok()
+              : FailedPrecondition("its result is out of range: " + std::to_string(r.steps) +
+                                   " steps, " + std::to_string(r.rows_per_epoch) + " rows");
+}
+
+void DropLargeFigures(Metrics& metrics) {
+  metrics.classes = {};
+  metrics.confusion = {};
+}
+
+}  // namespace
+
+CoordinatorCore::Place CoordinatorCore::Judge(Worker& worker, JobPoint point, const char* what) {
+  const Fate fate = JudgeMessage(point, worker.at);
+  if (fate == Fate::kDrop) return {};
+  JobRecord& job = *FindJob(worker.at.job);
+  if (fate == Fate::kError) {
+    Blame(job, worker,
+          FailedPrecondition(std::string(what) + " names generation " +
+                             std::to_string(point.generation.value) + ", the job is in " +
+                             std::to_string(worker.at.generation.value)));
+    return {};
+  }
+  return {&job, &job.members[worker.place]};
+}
+
+// The job fails because this worker said what cannot be true.
+void CoordinatorCore::Blame(JobRecord& job, const Worker& worker, Status error) {
+  Fail(job, error.Wrap(Label(worker) + " broke the protocol"));
+}
+
+void CoordinatorCore::Obey(Worker& worker, const SurveyProgress& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "SurveyProgress");
+  if (at.job == nullptr) return;
+  const int64_t bytes = std::clamp<int64_t>(message.bytes_done, 0, at.member->bytes);
+  if (bytes <= at.member->bytes_done) return;
+  at.member->bytes_done = bytes;
+  at.member->moved_ms = now_ms_;
+  Changed(*at.job, true);
+}
+
+void CoordinatorCore::Obey(Worker& worker, const SurveyDone& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "SurveyDone");
+  if (at.job == nullptr || at.member->surveyed) return;
+  JobRecord& job = *at.job;
+  if (Status s = CheckSurvey(*job.submission.input, at.member->shards, message.shards); !s.ok()) {
+    Blame(job, worker, std::move(s));
+    return;
+  }
+  at.member->surveyed = true;
+  at.member->bytes_done = at.member->bytes;
+  for (ShardSurvey shard : message.shards) {
+    const size_t kept = static_cast<size_t>(options_.skipped_rows_kept_max);
+    if (shard.skipped.size() > kept) shard.skipped.resize(kept);
+    job.shards.push_back(std::move(shard));
+  }
+  job.moved_ms = now_ms_;
+  Changed(job, true);
+  for (const MemberState& m : job.members) {
+    if (!m.surveyed) return;
+  }
+  // Members answer in any order; the merge is defined on shard order.
+  std::sort(job.shards.begin(), job.shards.end(),
+            [](const ShardSurvey& a, const ShardSurvey& b) { return a.shard < b.shard; });
+  out_.work.push_back({job.snapshot.job, job.snapshot.generation, job.submission.job_yaml,
+                       job.submission.input, job.shards});
+}
+
+void CoordinatorCore::On(const SurveyMerged& event) {
+  JobRecord* job = FindJob(event.job);
+  if (job == nullptr || job->snapshot.state != JobState::kSurveying ||
+      job->snapshot.generation != event.generation) {
+    return;  // cancelled or failed meanwhile
+  }
+  if (!event.result.ok()) {
+    Fail(*job, event.result.status());
+    return;
+  }
+  job->survey = *event.result;
+  job->shards.clear();
+  job->leaves.clear();
+  const auto ownership = PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),
+                                       static_cast<int32_t>(job->members.size()));
+  for (const auto& interval : ownership.intervals) {
+    job->leaves.push_back({interval.begin, interval.end});
+  }
+  job->snapshot.state = JobState::kLoading;
+  job->moved_ms = now_ms_;
+  for (size_t i = 0; i < job->members.size(); ++i) SendTraining(*job, i);
+  Changed(*job);
+  Log(LogLevel::kInfo,
+      ToString(event.job) + " surveyed: " + HumanCount(job->survey->train_rows) + " training rows");
+}
+
+void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "MemberReady");
+  if (at.job == nullptr) return;
+  if (at.job->snapshot.state == JobState::kSurveying) {
+    Blame(*at.job, worker, FailedPrecondition("MemberReady came before StartTraining"));
+    return;
+  }
+  at.member->ready = true;
+  const auto& members = at.job->members;
+  if (std::all_of(members.begin(), members.end(), [](const auto& m) { return m.ready; })) {
+    EnterTraining(*at.job);
+  }
+}
+
+// The first sign of training counts: the root's stream may be faster than another member's Ready.
+void CoordinatorCore::EnterTraining(JobRecord& job) {
+  job.moved_ms = now_ms_;
+  if (job.snapshot.state == JobState::kTraining) return;
+  job.snapshot.state = JobState::kTraining;
+  job.snapshot.training_ms = now_ms_;
+  Changed(job);
+  Log(LogLevel::kInfo, ToString(job.snapshot.job) + " trains");
+}
+
+void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "Progress");
+  if (at.job == nullptr) return;
+  JobRecord& job = *at.job;
+  Status s = CheckProgress(message);
+  if (s.ok() && job.snapshot.state == JobState::kSurveying) {
+    s = FailedPrecondition("Progress came before StartTraining");
+  }
+  if (!s.ok()) {
+    Blame(job, worker, std::move(s));
+    return;
+  }
+  const Progress& last = job.snapshot.progress;
+  if (message.step < last.step) return;
+  const bool moved = message.step != last.step || message.phase != last.phase;
+  const int64_t moved_ms = job.moved_ms;
+  EnterTraining(job);
+  if (!moved) job.moved_ms = moved_ms;
+  job.snapshot.progress = message;
+  Changed(job, true);
+}
+
+void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "HistoryEntry");
+  if (at.job == nullptr) return;
+  JobRecord& job = *at.job;
+  Status s = CheckHistory(message.row);
+  if (s.ok() && job.snapshot.state == JobState::kSurveying) {
+    s = FailedPrecondition("HistoryEntry came before StartTraining");
+  }
+  if (!s.ok()) {
+    Blame(job, worker, std::move(s));
+    return;
+  }
+  if (!job.history.empty() && message.row.step <= job.history.back().step) return;  // sent again
+  EnterTraining(job);
+  HistoryRow row = message.row;
+  DropLargeFigures(row.train);
+  if (row.validation) DropLargeFigures(*row.validation);
+  out_.persist.push_back(HistoryRecorded{job.snapshot.job, row});
+  job.history.push_back(std::move(row));
+  if (static_cast<int64_t>(job.history.size()) > options_.history_rows_max) {
+    job.history.pop_front();
+    ++job.history_begin;
+  }
+  Changed(job);
+}
+
+void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "JobDone");
+  if (at.job == nullptr) return;
+  Status s = CheckResult(message.result);
+  if (s.ok() && at.job->snapshot.state == JobState::kSurveying) {
+    s = FailedPrecondition("JobDone came before StartTraining");
+  }
+  if (!s.ok()) {
+    Blame(*at.job, worker, std::move(s));
+    return;
+  }
+  EnterTraining(*at.job);
+  EndJob(*at.job, JobState::kSucceeded, Status::Ok(), message.result);
+}
+
+// An error in the input or the spec is nobody's fault; others name the worker.
+void CoordinatorCore::Obey(Worker& worker, const JobFailed& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "JobFailed");
+  if (at.job == nullptr) return;
+  JobRecord& job = *at.job;
+  if (message.error.ok()) {
+    Blame(job, worker, FailedPrecondition("JobFailed came without an error"));
+    return;
+  }
+  const StatusCode code = message.error.code();
+  const bool own = message.error.position().has_value() || code == StatusCode::kBadInput ||
+                   code == StatusCode::kInvalidArgument;
+  Status error = own ? message.error : message.error.Wrap(Label(worker) + " failed");
+  const Worker* suspect = FindWorker(message.suspect);
+  const bool accuses = suspect != nullptr && suspect->id != worker.id && suspect->at == worker.at;
+  if (!accuses && code != StatusCode::kAborted) {
+    Fail(job, std::move(error));
+    return;
+  }
+  if (job.complaint) return;  // the first one is nearest to the cause
+  if (accuses) {
+    error = message.error.Wrap(Label(worker) + " lost its link to " + Label(*suspect) +
+                               ", which still answers the coordinator");
+  }
+  job.complaint = Complaint{std::move(error), now_ms_};
+  Log(LogLevel::kWarning, ToString(job.snapshot.job) + ": " + Label(worker) + " complains" +
+                              (accuses ? " about " + Label(*suspect) : "") + ": " +
+                              message.error.ToString());
+}
+
+}  // namespace espalier

@@ -1,0 +1,221 @@
+// CoordinatorCore: sessions, Hello, Goodbye, loss.
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/cluster/coordinator_core.h"
+
+namespace espalier {
+namespace {
+
+// What a worker may say of itself.
+constexpr size_t kNameBytesMax = 256;
+constexpr size_t kArithmeticBytesMax = 1024;
+// Ids given by earlier lives of the coordinator are skipped, within reason.
+constexpr uint64_t kForeignIdMax = uint64_t{1} << 48;
+
+Status CheckText(const char* what, const std::string& text, size_t bytes_max) {
+  if (text.empty()) return InvalidArgument(std::string("the worker's ") + what + " is empty");
+  if (text.size() > bytes_max) {
+    return InvalidArgument(std::string("the worker's ") + what + " has " +
+                           std::to_string(text.size()) + " bytes, at most " +
+                           std::to_string(bytes_max) + " are allowed");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+void CoordinatorCore::On(const SessionOpened& event) {
+  if (stopping_ || static_cast<int64_t>(sessions_.size()) >= 2 * options_.workers_max) {
+    Close(event.session, stopping_ ? Unavailable("the coordinator is being stopped")
+                                   : ResourceExhausted("too many open streams"));
+    return;
+  }
+  sessions_[event.session] = {.peer = event.peer, .opened_ms = now_ms_};
+}
+
+void CoordinatorCore::On(const SessionClosed& event) {
+  const auto it = sessions_.find(event.session);
+  if (it == sessions_.end()) return;  // one that we closed
+  const WorkerId worker = it->second.worker;
+  sessions_.erase(it);
+  if (!worker) return;
+  Lose(worker, "was lost: its connection " +
+                   (event.why.ok() ? "closed" : "broke: " + event.why.ToString()));
+}
+
+void CoordinatorCore::On(const WorkerMessage& event) {
+  const auto it = sessions_.find(event.session);
+  if (it == sessions_.end()) return;  // one that we closed
+  Session& session = it->second;
+  if (!session.worker) {
+    if (const Hello* hello = std::get_if<Hello>(&event.message)) {
+      Greet(event.session, session, *hello);
+    } else {
+      Refuse(event.session, FailedPrecondition("the first message of a worker must be Hello"));
+    }
+    return;
+  }
+  Worker& worker = *FindWorker(session.worker);
+  worker.heard_ms = now_ms_;
+  std::visit([&](const auto& message) { Obey(worker, message); }, event.message);
+}
+
+void CoordinatorCore::Obey(Worker& worker, const Hello&) {
+  const SessionId session = worker.session;
+  Lose(worker.id, "was dropped: it said Hello twice on one stream");
+  Refuse(session, FailedPrecondition("Hello came twice on one stream"));
+}
+
+void CoordinatorCore::Obey(Worker& worker, const Heartbeat& message) {
+  Send(worker.session, Pulse{options_.incarnation});
+  if (JudgeMessage({message.job, message.generation}, worker.at) != Fate::kObey) return;
+  JobRecord& job = *FindJob(worker.at.job);
+  MemberState& member = job.members[worker.place];
+  if (message.step <= member.step) return;
+  member.step = message.step;
+  if (job.snapshot.state == JobState::kTraining) job.moved_ms = now_ms_;
+}
+
+void CoordinatorCore::Obey(Worker& worker, const Goodbye& message) {
+  const SessionId session = worker.session;
+  Lose(worker.id, "left: " + Printable(message.reason, 200));
+  Send(session, Dismiss{"goodbye"});
+  sessions_.erase(session);
+  Close(session, Status::Ok());
+}
+
+void CoordinatorCore::Greet(SessionId id, Session& session, const Hello& hello) {
+  if (Status s = CheckHello(hello); !s.ok()) {
+    Refuse(id, std::move(s));
+    return;
+  }
+  if (Worker* known = FindText(hello.session)) {
+    Reattach(id, session, *known, hello);
+  } else {
+    Attach(id, session, hello);
+  }
+}
+
+Status CoordinatorCore::CheckHello(const Hello& hello) const {
+  if (hello.version != options_.version) {
+    return FailedPrecondition("the worker is version " + Printable(hello.version) +
+                              ", the coordinator is version " + options_.version +
+                              ": install the same version on both");
+  }
+  ESPALIER_RETURN_IF_ERROR(CheckText("name", hello.name, kNameBytesMax));
+  ESPALIER_RETURN_IF_ERROR(CheckText("address", hello.address, kNameBytesMax));
+  ESPALIER_RETURN_IF_ERROR(CheckText("session", hello.session, kNameBytesMax));
+  ESPALIER_RETURN_IF_ERROR(CheckText("arithmetic id", hello.arithmetic_id, kArithmeticBytesMax));
+  if (hello.threads < 1 || hello.memory_bytes < 0) {
+    return InvalidArgument("the worker has " + std::to_string(hello.threads) + " threads and " +
+                           std::to_string(hello.memory_bytes) + " bytes of memory");
+  }
+  for (const auto& [id, worker] : workers_) {
+    if (worker.hello.session == hello.session) continue;
+    if (worker.hello.arithmetic_id == hello.arithmetic_id) break;  // all attached ones are alike
+    return FailedPrecondition(
+        "the worker's arithmetic is '" + Printable(hello.arithmetic_id, 200) + "', but " +
+        Label(worker) + " computes with '" + Printable(worker.hello.arithmetic_id, 200) +
+        "': a model's bits would depend on who trained it. Give all workers the same build, "
+        "OpenBLAS and `kernel` (the default, Haswell, runs on every supported processor)");
+  }
+  const bool full = static_cast<int64_t>(workers_.size()) >= options_.workers_max;
+  if (full && std::none_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+        return entry.second.hello.session == hello.session;
+      })) {
+    return ResourceExhausted(std::to_string(workers_.size()) +
+                             " workers are attached, the limit of this coordinator");
+  }
+  return Status::Ok();
+}
+
+void CoordinatorCore::Attach(SessionId id, Session& session, const Hello& hello) {
+  if (hello.worker.value < kForeignIdMax) {
+    next_worker_ = std::max(next_worker_, hello.worker.value + 1);
+  }
+  const WorkerId worker_id{next_worker_++};
+  session.worker = worker_id;
+  Worker& worker = workers_[worker_id];
+  worker = {
+      .id = worker_id, .hello = hello, .session = id, .attached_ms = now_ms_, .heard_ms = now_ms_};
+  queue_moved_ = true;
+  out_.persist.push_back(WorkerIdGiven{worker_id});
+  Send(id, Welcome{.incarnation = options_.incarnation,
+                   .worker = worker_id,
+                   .heartbeat_interval_ms = options_.heartbeat_interval_ms,
+                   .liveness_limit_ms = options_.liveness_limit_ms});
+  if (hello.job) {
+    Send(id, Release{options_.incarnation, hello.job, hello.generation,
+                     "the coordinator does not count this worker among the job's members"});
+  }
+  Log(LogLevel::kInfo, Label(worker) + " attached, " + std::to_string(hello.threads) +
+                           " threads, " + HumanBytes(static_cast<uint64_t>(hello.memory_bytes)));
+}
+
+// The same process on a new stream, before we noticed that the old one is dead: it keeps its id and
+// its job. Orders that the old stream may have lost are sent again; a worker drops what it has.
+void CoordinatorCore::Reattach(SessionId id, Session& session, Worker& worker, const Hello& hello) {
+  sessions_.erase(worker.session);
+  Close(worker.session, Aborted("the worker has a newer stream"));
+  session.worker = worker.id;
+  worker.session = id;
+  worker.heard_ms = now_ms_;
+  worker.hello = hello;
+  Send(id, Welcome{.incarnation = options_.incarnation,
+                   .worker = worker.id,
+                   .heartbeat_interval_ms = options_.heartbeat_interval_ms,
+                   .liveness_limit_ms = options_.liveness_limit_ms});
+  const JobPoint its{hello.job, hello.generation};
+  if (hello.job && its != worker.at) {
+    Send(id, Release{options_.incarnation, hello.job, hello.generation, "the job is over"});
+  }
+  Log(LogLevel::kInfo, Label(worker) + " attached again on a new stream");
+  const JobRecord* job = FindJob(worker.at.job);
+  if (job == nullptr) return;
+  if (its != worker.at) SendSurvey(*job, worker.place);
+  if (job->snapshot.state != JobState::kSurveying) SendTraining(*job, worker.place);
+}
+
+void CoordinatorCore::Refuse(SessionId session, Status why) {
+  Log(LogLevel::kWarning, "refused " + sessions_[session].peer + ": " + why.ToString());
+  Send(session, Refused{std::move(why)});
+  sessions_.erase(session);
+  Close(session, Status::Ok());
+}
+
+// The worker is gone: forgets it and fails its job by its name. Its session is the caller's.
+void CoordinatorCore::Lose(WorkerId id, const std::string& why) {
+  const Worker worker = *FindWorker(id);
+  workers_.erase(id);
+  queue_moved_ = true;
+  if (const auto it = sessions_.find(worker.session); it != sessions_.end()) {
+    it->second.worker = {};
+  }
+  const std::string text = Label(worker) + " " + why;
+  Log(LogLevel::kWarning, text);
+  if (JobRecord* job = FindJob(worker.at.job)) {
+    Fail(*job, Unavailable(text + "; the job cannot go on without it: see its log, then submit "
+                                  "again"));
+  }
+}
+
+CoordinatorCore::Worker* CoordinatorCore::FindWorker(WorkerId id) {
+  const auto it = workers_.find(id);
+  return it == workers_.end() ? nullptr : &it->second;
+}
+
+CoordinatorCore::Worker* CoordinatorCore::FindText(const std::string& session_text) {
+  for (auto& [id, worker] : workers_) {
+    if (worker.hello.session == session_text) return &worker;
+  }
+  return nullptr;
+}
+
+std::string CoordinatorCore::Label(const Worker& worker) const {
+  return ToString(worker.id) + " (" + Printable(worker.hello.address, 256) + ")";
+}
+
+}  // namespace espalier

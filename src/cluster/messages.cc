@@ -1,0 +1,25 @@
+#include "src/cluster/messages.h"
+
+namespace espalier {
+
+const char* JobStateName(JobState state) {
+  switch (state) {
+    case JobState::kQueued:
+      return "QUEUED";
+    case JobState::kSurveying:
+      return "SURVEYING";
+    case JobState::kLoading:
+      return "LOADING";
+    case JobState::kTraining:
+      return "TRAINING";
+    case JobState::kSucceeded:
+      return "SUCCEEDED";
+    case JobState::kFailed:
+      return "FAILED";
+    case JobState::kCancelled:
+      return "CANCELLED";
+  }
+  return "UNKNOWN";
+}
+
+}  // namespace espalier

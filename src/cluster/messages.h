@@ -1,0 +1,262 @@
+// What coordinator and workers say to each other, and what clients see of jobs: plain structs. rpc/
+// turns them into protos and back; nothing else knows a proto.
+//
+// The life of a job as messages (C coordinator, W each member):
+//   C -> W  StartSurvey     the spec, the frozen input, the members, and this member's shards
+//   W -> C  SurveyDone      what it found in each of its shards
+//   C -> W  StartTraining   the merged survey and who owns which leaves
+//   W -> C  Progress        from the member at the root of the tree, a few times a second, and
+//                           HistoryEntry after each evaluation
+//   W -> C  JobDone         from the root, when the bundle is in place
+//   W -> C  JobFailed       from any member, at any time
+//   C -> W  Release         the job is over here (done, failed or cancelled): drop all of it
+// Every message about a job names job and generation; a worker obeys only the highest incarnation
+// it has seen.
+//
+// Thread rule: values.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/base/ids.h"
+#include "src/base/status.h"
+#include "src/spec/input.h"
+#include "src/spec/metrics.h"
+
+namespace espalier {
+
+// A worker taking part in a job; its index is its place in JobMembers::members.
+struct Member {
+  WorkerId worker;
+  std::string name;     // for messages to people
+  std::string address;  // host:port of its peer service
+  bool operator==(const Member&) const = default;
+};
+
+// Half-open interval of leaves a member owns. The physical tree follows from all of them (plan/).
+struct LeafInterval {
+  int32_t begin = 0;
+  int32_t end = 0;
+  bool operator==(const LeafInterval&) const = default;
+};
+
+// ---- worker to coordinator -------------------------------------------------------------------
+
+struct Hello {
+  std::string version;  // kVersion of the worker's build
+  std::string arithmetic_id;
+  std::string session;      // random text, new at each start of the worker process
+  WorkerId worker;          // what an earlier Welcome gave, when re-attaching; else none
+  Incarnation incarnation;  // the highest seen; none at first
+  std::string name;         // for people; defaults to host:pid
+  std::string address;      // host:port of the peer service
+  int32_t threads = 1;
+  int64_t memory_bytes = 0;
+  // What it is doing, when re-attaching.
+  JobId job;
+  Generation generation;
+};
+
+struct Heartbeat {
+  JobId job;
+  Generation generation;
+  int64_t step = 0;  // committed
+};
+
+struct SurveyDone {
+  JobId job;
+  Generation generation;
+  std::vector<ShardSurvey> shards;
+};
+
+// How far a survey is; for the progress view.
+struct SurveyProgress {
+  JobId job;
+  Generation generation;
+  int64_t bytes_done = 0;
+};
+
+// Rows are loaded and links are up: the member waits for the first step.
+struct MemberReady {
+  JobId job;
+  Generation generation;
+};
+
+struct Progress {
+  JobId job;
+  Generation generation;
+  int64_t step = 0;         // committed
+  int64_t steps_total = 0;  // expected at most
+  double epoch = 0;         // completed epochs, fractional
+  double epochs_total = 0;
+  double loss = 0;      // running, of this epoch
+  double accuracy = 0;  // running; classification only
+  double learning_rate = 0;
+  double rows_per_second = 0;
+  std::string phase;  // "training", "evaluating", "writing"
+};
+
+struct HistoryEntry {
+  JobId job;
+  Generation generation;
+  HistoryRow row;
+};
+
+// What a finished job yields.
+struct JobResult {
+  int64_t steps = 0;
+  double epochs = 0;
+  int64_t rows_per_epoch = 0;
+  Metrics train;
+  std::optional<Metrics> validation;  // of the saved weights
+  std::optional<Metrics> test;
+  std::vector<std::string> classes;
+  std::string weights_sha256;
+  std::string bundle;           // path
+  std::string stopped_because;  // "epochs", "steps", "time", "early stopping"
+  double step_ms_p50 = 0;
+  double step_ms_p99 = 0;
+  int64_t skipped_rows = 0;
+};
+
+struct JobDone {
+  JobId job;
+  Generation generation;
+  JobResult result;
+};
+
+struct JobFailed {
+  JobId job;
+  Generation generation;
+  Status error;
+  WorkerId suspect;  // the member the sender thinks is at fault (a broken link), or none
+};
+
+// The worker is going away by itself (SIGTERM).
+struct Goodbye {
+  std::string reason;
+};
+
+using FromWorker = std::variant<Hello, Heartbeat, SurveyProgress, SurveyDone, MemberReady, Progress,
+                                HistoryEntry, JobDone, JobFailed, Goodbye>;
+
+// ---- coordinator to worker -------------------------------------------------------------------
+
+struct Welcome {
+  Incarnation incarnation;
+  WorkerId worker;
+  int64_t heartbeat_interval_ms = 1000;
+  int64_t liveness_limit_ms = 5000;
+};
+
+// The coordinator will not have this worker (other version, other arithmetic). Final: the worker
+// ends with the message.
+struct Refused {
+  Status error;
+};
+
+struct JobMembers {
+  std::vector<Member> members;
+  int32_t self = 0;
+};
+
+struct StartSurvey {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;
+  std::string job_yaml;
+  std::shared_ptr<const InputPlan> input;
+  JobMembers members;
+  std::vector<int32_t> shards;  // indices into input->shards, ascending
+};
+
+struct StartTraining {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;
+  std::shared_ptr<const SurveyResult> survey;
+  std::vector<LeafInterval> leaves;  // one a member, in member order; together all leaves
+};
+
+struct Release {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;
+  std::string reason;
+};
+
+// Answer to Goodbye, or an order to stop.
+struct Dismiss {
+  std::string reason;
+};
+
+// Answer to each Heartbeat: how a worker notices a coordinator that is gone without a word.
+struct Pulse {
+  Incarnation incarnation;
+};
+
+using ToWorker =
+    std::variant<Welcome, Refused, StartSurvey, StartTraining, Release, Dismiss, Pulse>;
+
+// ---- clients ---------------------------------------------------------------------------------
+
+enum class JobState : uint8_t {
+  kQueued,
+  kSurveying,
+  kLoading,
+  kTraining,
+  kSucceeded,
+  kFailed,
+  kCancelled
+};
+const char* JobStateName(JobState state);  // "QUEUED" ...
+inline bool IsFinal(JobState s) { return s >= JobState::kSucceeded; }
+
+// A job as a client sees it: everything but its history.
+struct JobSnapshot {
+  JobId job;
+  std::string name;
+  JobState state = JobState::kQueued;
+  std::string waiting_because;  // while queued
+  std::string output;
+  std::vector<std::string> workers;  // names
+  int64_t leaves = 0;
+  Generation generation;
+  int64_t input_bytes = 0, survey_bytes_done = 0;
+  Progress progress;
+  std::optional<JobResult> result;  // when succeeded
+  Status error;                     // when failed or cancelled
+  // Milliseconds since 1970; 0 when not reached.
+  int64_t submitted_ms = 0, started_ms = 0, training_ms = 0, ended_ms = 0;
+  // Durations of the consecutive phases, in ms.
+  int64_t start_phase_ms = 0, survey_phase_ms = 0, train_phase_ms = 0;
+};
+
+struct WorkerSnapshot {
+  WorkerId worker;
+  std::string name, address, version, arithmetic_id;
+  int32_t threads = 0;
+  int64_t memory_bytes = 0;
+  JobId job;                  // none: free
+  int64_t attached_ms = 0;    // milliseconds since 1970
+  int64_t last_heard_ms = 0;  // age of the newest message, in ms
+};
+
+// What a watcher receives each time: the snapshot, and the history rows it has not had yet.
+struct JobUpdate {
+  JobSnapshot snapshot;
+  std::vector<HistoryRow> history;
+};
+
+struct SubmitRequest {
+  std::string version;            // the client's kVersion
+  std::string client_request_id;  // random text: a repeated submission is the same job
+  std::string job_yaml;           // paths absolute
+};
+
+}  // namespace espalier

@@ -1,0 +1,264 @@
+#include "src/cluster/worker_core.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "src/base/random.h"
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+// The generation a report is about; Hello, Heartbeat and Goodbye are not reports.
+JobPoint PointOf(const FromWorker& message) {
+  return std::visit(
+      [](const auto& m) -> JobPoint {
+        using T = std::decay_t<decltype(m)>;
+        if constexpr (std::is_same_v<T, Goodbye> || std::is_same_v<T, Hello> ||
+                      std::is_same_v<T, Heartbeat>) {
+          return {};
+        } else {
+          return {m.job, m.generation};
+        }
+      },
+      message);
+}
+
+// These are only worth telling while they are new.
+bool IsFleeting(const FromWorker& message) {
+  return std::holds_alternative<SurveyProgress>(message) ||
+         std::holds_alternative<Progress>(message);
+}
+
+constexpr int64_t kLimitMsMax = 3'600'000;
+
+}  // namespace
+
+WorkerCore::WorkerCore(WorkerCoreOptions options) : options_(std::move(options)) {}
+
+std::vector<WorkerAction> WorkerCore::Step(const WorkerEvent& event, int64_t now_ms) {
+  now_ms_ = std::max(now_ms_, now_ms);
+  if (!ended_) std::visit([this](const auto& e) { On(e); }, event);
+  return std::exchange(out_, {});
+}
+
+// ---- the link --------------------------------------------------------------------------------
+
+void WorkerCore::On(const LinkUp& event) {
+  if (event.attempt != attempt_ || link_ != LinkState::kConnecting) return;
+  link_ = LinkState::kGreeting;
+  heard_ms_ = now_ms_;
+  Hello hello = options_.hello;
+  hello.worker = id_;
+  hello.incarnation = incarnation_;
+  hello.job = at_.job;
+  hello.generation = at_.generation;
+  Send(std::move(hello));
+}
+
+void WorkerCore::On(const LinkDown& event) {
+  if (event.attempt != attempt_ || link_ == LinkState::kDown) return;
+  const bool told = failures_ > 0;  // one line for a series of failures
+  if (!told && !leaving_) {
+    Log(LogLevel::kWarning, "not connected to the coordinator: " +
+                                (event.why.ok() ? "it closed the stream" : event.why.ToString()) +
+                                "; trying again");
+  }
+  BackOff();
+}
+
+void WorkerCore::Drop(const std::string& why) {
+  Log(LogLevel::kWarning, why);
+  out_.push_back(Disconnect{attempt_});
+  BackOff();
+}
+
+// Doubles the wait up to its maximum; the jitter keeps workers from coming back all at once.
+void WorkerCore::BackOff() {
+  link_ = LinkState::kDown;
+  if (leaving_) {
+    End(Status::Ok());
+    return;
+  }
+  const int64_t full = std::min(options_.backoff_max_ms,
+                                options_.backoff_min_ms << std::min<uint64_t>(failures_, 20));
+  const double unit = UnitDouble(Mix64(options_.seed + attempt_));
+  ++failures_;
+  next_attempt_ms_ =
+      now_ms_ + full / 2 + static_cast<int64_t>(unit * static_cast<double>(full / 2));
+}
+
+void WorkerCore::On(const WorkerTick& event) {
+  // A pause of our own is not the coordinator's silence.
+  const int64_t gap = ticked_ms_ == 0 ? 0 : now_ms_ - ticked_ms_;
+  if (gap > 2 * heartbeat_interval_ms_) heard_ms_ = std::min(now_ms_, heard_ms_ + gap);
+  ticked_ms_ = now_ms_;
+  if (leaving_ && now_ms_ >= leave_by_ms_) {
+    End(Status::Ok());
+    return;
+  }
+  if (link_ == LinkState::kAttached || away_ms_ == 0) away_ms_ = now_ms_;
+  if (GivesUp()) {
+    LeaveJob("no coordinator");
+    End(Unavailable("no coordinator answered for " + HumanDuration(now_ms_ - away_ms_) +
+                    "; is it running, and is `coordinator` its address?"));
+    return;
+  }
+  if (link_ == LinkState::kDown) {
+    if (now_ms_ < next_attempt_ms_) return;
+    link_ = LinkState::kConnecting;
+    heard_ms_ = now_ms_;
+    out_.push_back(Connect{++attempt_});
+    return;
+  }
+  const int64_t limit =
+      link_ == LinkState::kAttached ? liveness_limit_ms_ : options_.answer_limit_ms;
+  if (now_ms_ - heard_ms_ >= limit) {
+    Drop("no word from the coordinator for " + HumanDuration(now_ms_ - heard_ms_) +
+         "; connecting again");
+    return;
+  }
+  if (link_ == LinkState::kAttached && now_ms_ - heartbeat_ms_ >= heartbeat_interval_ms_) {
+    heartbeat_ms_ = now_ms_;
+    Send(Heartbeat{at_.job, at_.generation, event.step});
+  }
+}
+
+bool WorkerCore::GivesUp() const {
+  if (now_ms_ - away_ms_ < options_.coordinator_timeout_ms) return false;
+  const bool over = std::any_of(reports_.begin(), reports_.end(), [](const FromWorker& r) {
+    return std::holds_alternative<JobDone>(r) || std::holds_alternative<JobFailed>(r);
+  });
+  return !training_ || over;
+}
+
+void WorkerCore::On(const Terminate& event) {
+  const bool at_once = leaving_ || link_ != LinkState::kAttached;
+  leaving_ = true;
+  leave_by_ms_ = now_ms_ + options_.goodbye_limit_ms;
+  LeaveJob(event.reason);
+  if (at_once) {
+    End(Status::Ok());
+  } else {
+    Send(Goodbye{event.reason});
+  }
+}
+
+void WorkerCore::End(Status why) {
+  ended_ = true;
+  out_.push_back(Exit{std::move(why)});
+}
+
+// ---- orders ----------------------------------------------------------------------------------
+
+void WorkerCore::On(const CoordinatorMessage& event) {
+  if (event.attempt != attempt_ || link_ == LinkState::kDown) return;
+  const bool greeting = std::holds_alternative<Welcome>(event.message) ||
+                        std::holds_alternative<Refused>(event.message) ||
+                        std::holds_alternative<Dismiss>(event.message);
+  if (link_ != LinkState::kAttached && !greeting) {
+    Drop("the coordinator gave an order before its Welcome");
+    return;
+  }
+  heard_ms_ = now_ms_;
+  std::visit([this](const auto& message) { Obey(message); }, event.message);
+}
+
+bool WorkerCore::Current(Incarnation incarnation) {
+  incarnation_ = std::max(incarnation_, incarnation);
+  return incarnation == incarnation_;
+}
+
+void WorkerCore::Obey(const Welcome& message) {
+  if (!Current(message.incarnation)) {
+    Drop("this coordinator is older than one seen before (incarnation " +
+         std::to_string(message.incarnation.value) + ", seen " +
+         std::to_string(incarnation_.value) + ")");
+    return;
+  }
+  link_ = LinkState::kAttached;
+  failures_ = 0;
+  id_ = message.worker;
+  heartbeat_interval_ms_ = std::clamp<int64_t>(message.heartbeat_interval_ms, 1, kLimitMsMax);
+  liveness_limit_ms_ = std::clamp<int64_t>(message.liveness_limit_ms, 1, kLimitMsMax);
+  heartbeat_ms_ = now_ms_;
+  Log(LogLevel::kInfo, "attached as " + ToString(id_));
+  for (const FromWorker& report : reports_) Send(report);
+}
+
+void WorkerCore::Obey(const Refused& message) {
+  End(message.error.ok() ? FailedPrecondition("the coordinator refused this worker")
+                         : message.error.Wrap("the coordinator refused this worker"));
+}
+
+void WorkerCore::Obey(const StartSurvey& message) {
+  const JobPoint point{message.job, message.generation};
+  // An order for the generation we are in was sent again; an older one is over.
+  const bool old = point.job == at_.job && point.generation <= at_.generation;
+  if (!Current(message.incarnation) || leaving_ || !point.job || old) return;
+  LeaveJob("the coordinator started " + ToString(point.job));
+  at_ = point;
+  out_.push_back(RunSurvey{message});
+}
+
+void WorkerCore::Obey(const StartTraining& message) {
+  if (!Current(message.incarnation) || leaving_) return;
+  const Fate fate = JudgeMessage({message.job, message.generation}, at_);
+  if (fate == Fate::kError) {
+    Drop("StartTraining came for a generation whose survey was not ordered");
+    return;
+  }
+  if (fate == Fate::kDrop || training_) return;
+  training_ = true;
+  // It says that the survey has arrived.
+  std::erase_if(reports_, [](const auto& r) { return std::holds_alternative<SurveyDone>(r); });
+  out_.push_back(RunTraining{message});
+}
+
+void WorkerCore::Obey(const Release& message) {
+  const bool known = message.job == at_.job && message.generation >= at_.generation;
+  if (Current(message.incarnation) && known) LeaveJob(message.reason);
+}
+
+void WorkerCore::Obey(const Dismiss& message) {
+  LeaveJob(message.reason);
+  Log(LogLevel::kInfo, "dismissed: " + Printable(message.reason, 200));
+  End(Status::Ok());
+}
+
+void WorkerCore::LeaveJob(const std::string& reason) {
+  if (at_.job) out_.push_back(AbortJob{at_, reason});
+  at_ = {};
+  training_ = false;
+  reports_.clear();
+  history_reports_ = 0;
+}
+
+// ---- reports ---------------------------------------------------------------------------------
+
+void WorkerCore::On(const Report& event) {
+  const JobPoint point = PointOf(event.message);
+  if (!point.job || JudgeMessage(point, at_) != Fate::kObey) return;
+  if (!IsFleeting(event.message)) Keep(event.message);
+  if (link_ == LinkState::kAttached) Send(event.message);
+}
+
+// Of each kind the first one counts, but for history rows.
+void WorkerCore::Keep(const FromWorker& message) {
+  const bool history = std::holds_alternative<HistoryEntry>(message);
+  const bool again = std::any_of(reports_.begin(), reports_.end(), [&](const FromWorker& kept) {
+    return kept.index() == message.index();
+  });
+  if (again && !history) return;
+  reports_.push_back(message);
+  if (!history) return;
+  if (++history_reports_ <= options_.history_reports_max) return;
+  const auto oldest = std::find_if(reports_.begin(), reports_.end(), [](const auto& r) {
+    return std::holds_alternative<HistoryEntry>(r);
+  });
+  reports_.erase(oldest);
+  --history_reports_;
+}
+
+}  // namespace espalier

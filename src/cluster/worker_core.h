@@ -1,0 +1,175 @@
+// WorkerCore: a worker's side of the rendezvous as a machine that does no I/O: attaching to the
+// coordinator and coming back to it, heartbeats, obeying the orders of the highest incarnation, and
+// reporting. The daemon (worker/) turns its link, its threads' results and its signals into events
+// and performs the actions, in order.
+//
+// Reports about the present job are kept until the job is released and told again after each
+// re-attachment: a coordinator or a connection may be away when they are made, and nobody can know
+// what a broken stream still delivered. The coordinator ignores what it has.
+//
+// A worker that no coordinator answers gives up after `coordinator_timeout_ms`, but not before the
+// training it takes part in has ended, one way or the other.
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/base/ids.h"
+#include "src/base/log.h"
+#include "src/base/status.h"
+#include "src/cluster/fate.h"
+#include "src/cluster/messages.h"
+
+namespace espalier {
+
+struct WorkerCoreOptions {
+  Hello hello;                   // what does not change: version, session, name, address, ...
+  uint64_t seed = 1;             // of the jitter
+  int64_t backoff_min_ms = 100;  // wait before the second attempt; doubles up to the maximum
+  int64_t backoff_max_ms = 2000;
+  int64_t answer_limit_ms = 5000;   // an attempt without a connection or a Welcome is given up
+  int64_t goodbye_limit_ms = 2000;  // wait for Dismiss after Goodbye
+  int64_t coordinator_timeout_ms = 600'000;  // without a coordinator: gives up
+  int64_t history_reports_max = 1000;        // history rows kept for telling again; oldest go first
+};
+
+// ---- events ----------------------------------------------------------------------------------
+
+// The link of attempt `attempt` is up.
+struct LinkUp {
+  uint64_t attempt = 0;
+};
+// It could not be made, or it broke.
+struct LinkDown {
+  uint64_t attempt = 0;
+  Status why;
+};
+struct CoordinatorMessage {
+  uint64_t attempt = 0;
+  ToWorker message;
+};
+// What the worker's own threads have to tell the coordinator: SurveyProgress, SurveyDone,
+// MemberReady, Progress, HistoryEntry, JobDone, JobFailed; one about an older job is dropped.
+struct Report {
+  FromWorker message;
+};
+// Time passed; `step` is the last committed step of the present job.
+struct WorkerTick {
+  int64_t step = 0;
+};
+// SIGTERM: say goodbye and end. A second one ends at once.
+struct Terminate {
+  std::string reason;
+};
+using WorkerEvent =
+    std::variant<LinkUp, LinkDown, CoordinatorMessage, Report, WorkerTick, Terminate>;
+
+// ---- actions ---------------------------------------------------------------------------------
+
+// Find the coordinator's address (again) and open a link; events about it carry `attempt`.
+struct Connect {
+  uint64_t attempt = 0;
+};
+// Drop the link of that attempt. Its events are ignored from now on.
+struct Disconnect {
+  uint64_t attempt = 0;
+};
+struct SendToCoordinator {
+  FromWorker message;
+};
+struct RunSurvey {
+  StartSurvey order;
+};
+struct RunTraining {
+  StartTraining order;
+};
+// Drop everything about that generation: threads, links, rows. Comes before any RunSurvey of
+// another one.
+struct AbortJob {
+  JobPoint at;
+  std::string reason;
+};
+// End the process; an error is its last words.
+struct Exit {
+  Status why;
+};
+struct WorkerLog {
+  LogLevel level = LogLevel::kInfo;
+  std::string text;
+};
+using WorkerAction = std::variant<Connect, Disconnect, SendToCoordinator, RunSurvey, RunTraining,
+                                  AbortJob, Exit, WorkerLog>;
+
+class WorkerCore {
+ public:
+  explicit WorkerCore(WorkerCoreOptions options);
+
+  // The actions, to be performed in this order. The first tick starts the first attempt. `now_ms`:
+  // milliseconds by a clock that never goes back. After Exit nothing comes any more.
+  std::vector<WorkerAction> Step(const WorkerEvent& event, int64_t now_ms);
+
+  bool attached() const { return link_ == LinkState::kAttached; }
+  JobPoint job() const { return at_; }
+
+ private:
+  enum class LinkState { kDown, kConnecting, kGreeting, kAttached };
+
+  void On(const LinkUp& event);
+  void On(const LinkDown& event);
+  void On(const CoordinatorMessage& event);
+  void On(const Report& event);
+  void On(const WorkerTick& event);
+  void On(const Terminate& event);
+
+  void Obey(const Welcome& message);
+  void Obey(const Refused& message);
+  void Obey(const StartSurvey& message);
+  void Obey(const StartTraining& message);
+  void Obey(const Release& message);
+  void Obey(const Dismiss& message);
+  void Obey(const Pulse&) {}
+
+  // False: the order is of an older life of the coordinator.
+  bool Current(Incarnation incarnation);
+  void Drop(const std::string& why);
+  void BackOff();
+  bool GivesUp() const;
+  void LeaveJob(const std::string& reason);
+  void Keep(const FromWorker& message);
+  void Send(FromWorker message) { out_.push_back(SendToCoordinator{std::move(message)}); }
+  void End(Status why);
+  void Log(LogLevel level, std::string text) { out_.push_back(WorkerLog{level, std::move(text)}); }
+
+  const WorkerCoreOptions options_;
+  int64_t now_ms_ = 0;
+  int64_t ticked_ms_ = 0;
+  std::vector<WorkerAction> out_;  // of the step in progress
+
+  LinkState link_ = LinkState::kDown;
+  uint64_t attempt_ = 0;   // number of the newest attempt
+  uint64_t failures_ = 0;  // attempts since the last Welcome
+  int64_t next_attempt_ms_ = 0;
+  int64_t away_ms_ = 0;       // when the coordinator was last attached to; 0: time is unknown yet
+  int64_t heard_ms_ = 0;      // newest word of the link
+  int64_t heartbeat_ms_ = 0;  // newest heartbeat sent
+  Incarnation incarnation_;   // the highest seen
+  WorkerId id_;
+  int64_t heartbeat_interval_ms_ = 1000;
+  int64_t liveness_limit_ms_ = 5000;
+
+  JobPoint at_;                     // the present job; none: 0, 0
+  bool training_ = false;           // its StartTraining has come
+  std::deque<FromWorker> reports_;  // about it, in order
+  int64_t history_reports_ = 0;     // how many of them are history rows
+
+  bool leaving_ = false;
+  int64_t leave_by_ms_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace espalier

@@ -1,0 +1,76 @@
+#include "src/config/address.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "src/base/text.h"
+#include "src/config/units.h"
+
+namespace espalier {
+namespace {
+
+bool IsIpv4(const std::string& host) {
+  in_addr unused;
+  return inet_pton(AF_INET, host.c_str(), &unused) == 1;
+}
+
+bool IsIpv6(const std::string& host) {
+  in6_addr unused;
+  return inet_pton(AF_INET6, host.c_str(), &unused) == 1;
+}
+
+bool IsHostName(const std::string& host) {
+  const bool numeric = std::all_of(host.begin(), host.end(),
+                                   [](unsigned char c) { return std::isdigit(c) || c == '.'; });
+  return !host.empty() && host.size() <= 253 && !numeric && host[0] != '-' &&
+         std::all_of(host.begin(), host.end(), [](unsigned char c) {
+           return (c < 0x80 && std::isalnum(c)) || c == '-' || c == '.' || c == '_';
+         });
+}
+
+}  // namespace
+
+Result<Address> ParseAddress(std::string_view text) {
+  const auto wrong = [text](const std::string& expected) {
+    return InvalidArgument("found '" + Printable(text) + "', expected " + expected);
+  };
+  const std::string form = "host:port, such as 127.0.0.1:7700 or [::1]:7700";
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return wrong(form);
+  std::string host(text.substr(0, colon));
+  const auto port = ParseWhole(text.substr(colon + 1));
+  if (!port || *port < 0 || *port > 65535) return wrong(form + ", with a port from 0 to 65535");
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  const bool valid = bracketed ? IsIpv6(host) : IsIpv4(host) || IsHostName(host);
+  if (!valid) return wrong(form);
+  return Address{host, static_cast<int>(*port)};
+}
+
+std::string ToString(const Address& address) {
+  const bool v6 = address.host.find(':') != std::string::npos;
+  return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
+bool IsLoopback(const Address& address) {
+  if (address.host == "localhost") return true;
+  in6_addr v6;
+  if (inet_pton(AF_INET6, address.host.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
+  return IsIpv4(address.host) && address.host.starts_with("127.");
+}
+
+Status CheckListen(std::string_view listen, bool insecure) {
+  const Result<Address> address = ParseAddress(listen);
+  if (!address.ok()) return InvalidArgument("listen: " + address.status().message());
+  if (insecure || IsLoopback(*address)) return {};
+  return InvalidArgument(
+      "listen: found '" + Printable(listen) +
+      "', which other machines can reach, expected a loopback address: "
+      "connections are neither encrypted nor authenticated. Listen on 127.0.0.1, "
+      "or say `insecure: true` (--insecure) if every machine on that network "
+      "may be trusted");
+}
+
+}  // namespace espalier

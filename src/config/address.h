@@ -1,0 +1,30 @@
+// host:port, as daemons listen on and are reached by. Thread rule: pure functions; no name is
+// looked up.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+
+namespace espalier {
+
+struct Address {
+  std::string host;  // a name, IPv4 or IPv6 address, without brackets
+  int port = 0;
+  bool operator==(const Address&) const = default;
+};
+
+// "localhost:7700", "10.0.0.5:7700", "[::1]:7700". Port 0 to 65535; 0 means "any free one" to a
+// listener. The message of an error says what is wrong with `text`, not where it stood.
+Result<Address> ParseAddress(std::string_view text);
+std::string ToString(const Address& address);
+
+// 127.0.0.0/8, ::1 or "localhost": reachable from this machine alone.
+bool IsLoopback(const Address& address);
+
+// Whether a daemon may listen there: loopback, or `insecure` spelled out, for as long as there is
+// neither TLS nor authentication.
+Status CheckListen(std::string_view listen, bool insecure);
+
+}  // namespace espalier

@@ -1,0 +1,157 @@
+#include "src/config/daemon_options.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "src/base/text.h"
+#include "src/config/address.h"
+#include "src/config/reader.h"
+#include "src/config/yaml_tree.h"
+
+namespace espalier {
+
+template <>
+struct Names<LogLevel> {
+  static constexpr EnumName<LogLevel> kAll[] = {{LogLevel::kDebug, "debug"},
+                                                {LogLevel::kInfo, "info"},
+                                                {LogLevel::kWarning, "warning"},
+                                                {LogLevel::kError, "error"},
+                                                {LogLevel::kOff, "off"}};
+};
+
+namespace {
+
+constexpr int64_t kDayMs = 86'400'000;
+
+Status InRange(const std::string& field, int64_t value, int64_t min, int64_t max) {
+  if (value >= min && value <= max) return {};
+  return InvalidArgument(field + ": found " + std::to_string(value) +
+                         ", expected a whole number from " + std::to_string(min) + " to " +
+                         std::to_string(max));
+}
+
+// A printable text of bounded length.
+Status Plain(const std::string& field, const std::string& value, size_t bytes_max) {
+  const bool clean = std::none_of(value.begin(), value.end(),
+                                  [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+  if (clean && value.size() <= bytes_max) return {};
+  return InvalidArgument(field + ": found '" + Printable(value) + "', expected at most " +
+                         std::to_string(bytes_max) + " bytes without control characters");
+}
+
+Status CheckCoordinator(const std::string& where) {
+  if (where.starts_with("hdfs://")) {
+    return Unimplemented(
+        "coordinator: this version of Espalier has no HDFS yet; use host:port or "
+        "file:PATH");
+  }
+  if (where.starts_with("file:")) {
+    if (where.size() > 5) return {};
+    return InvalidArgument("coordinator: found 'file:', expected file:PATH");
+  }
+  const auto address = ParseAddress(where);
+  if (!address.ok()) {
+    return InvalidArgument("coordinator: " + address.status().message() + ", or file:PATH");
+  }
+  if (address->port > 0) return {};
+  return InvalidArgument("coordinator: found port 0, expected the port the coordinator listens on");
+}
+
+// A host alone, or host:port.
+Status CheckAdvertise(const std::string& advertise) {
+  if (advertise.empty() || ParseAddress(advertise).ok() || ParseAddress(advertise + ":0").ok()) {
+    return {};
+  }
+  return InvalidArgument("advertise: found '" + Printable(advertise) +
+                         "', expected a host or host:port that other workers can reach");
+}
+
+// Reads a file of options: `fields_of(reader)` are its keys.
+template <typename Options, typename F>
+Result<Options> Parse(std::string_view text, std::string_view name, Options& options, F fields_of) {
+  Reader reader(name);
+  ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(text, name));
+  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", fields_of(reader)));
+  if (const Status invalid = options.Validate(); !invalid.ok()) return reader.Locate(invalid);
+  return options;
+}
+
+}  // namespace
+
+Status CoordinatorOptions::Validate() const {
+  ESPALIER_RETURN_IF_ERROR(CheckListen(listen, insecure));
+  ESPALIER_RETURN_IF_ERROR(Plain("address_file", address_file, 4096));
+  ESPALIER_RETURN_IF_ERROR(Plain("state_directory", state_directory, 4096));
+  ESPALIER_RETURN_IF_ERROR(InRange("heartbeat_interval_ms", heartbeat_interval_ms, 10, 60'000));
+  ESPALIER_RETURN_IF_ERROR(InRange("liveness_limit_ms", liveness_limit_ms, 100, 3'600'000));
+  if (liveness_limit_ms < 2 * heartbeat_interval_ms) {
+    return InvalidArgument("liveness_limit_ms: found " + std::to_string(liveness_limit_ms) +
+                           ", expected at least twice heartbeat_interval_ms, which is " +
+                           std::to_string(heartbeat_interval_ms));
+  }
+  ESPALIER_RETURN_IF_ERROR(InRange("start_timeout_ms", start_timeout_ms, 1000, kDayMs));
+  ESPALIER_RETURN_IF_ERROR(InRange("survey_timeout_ms", survey_timeout_ms, 1000, 30 * kDayMs));
+  ESPALIER_RETURN_IF_ERROR(InRange("jobs_kept_max", jobs_kept_max, 1, 1'000'000));
+  return InRange("queue_max", queue_max, 1, 1'000'000);
+}
+
+Status WorkerOptions::Validate() const {
+  ESPALIER_RETURN_IF_ERROR(CheckCoordinator(coordinator));
+  ESPALIER_RETURN_IF_ERROR(CheckListen(listen, insecure));
+  ESPALIER_RETURN_IF_ERROR(CheckAdvertise(advertise));
+  ESPALIER_RETURN_IF_ERROR(Plain("name", name, 128));
+  ESPALIER_RETURN_IF_ERROR(InRange("threads", threads, 0, 1024));
+  ESPALIER_RETURN_IF_ERROR(InRange("memory_bytes_max", memory_bytes_max, 0, int64_t{1} << 50));
+  ESPALIER_RETURN_IF_ERROR(Plain("spool_directory", spool_directory, 4096));
+  ESPALIER_RETURN_IF_ERROR(InRange("spool_bytes_max", spool_bytes_max, 0, int64_t{1} << 50));
+  ESPALIER_RETURN_IF_ERROR(InRange("coordinator_timeout_ms", coordinator_timeout_ms, 100, kDayMs));
+  ESPALIER_RETURN_IF_ERROR(InRange("peer_timeout_ms", peer_timeout_ms, 100, 3'600'000));
+  if (kernel.empty()) return InvalidArgument("kernel: found nothing, expected one such as Haswell");
+  return Plain("kernel", kernel, 64);
+}
+
+Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
+                                                   std::string_view name_for_messages) {
+  CoordinatorOptions o;
+  return Parse(yaml_text, name_for_messages, o, [&o](Reader& r) -> std::vector<Field> {
+    return {r.Value("listen", o.listen),
+            r.Value("address_file", o.address_file),
+            r.Value("state_directory", o.state_directory),
+            r.Value("insecure", o.insecure),
+            r.Milliseconds("heartbeat_interval_ms", o.heartbeat_interval_ms),
+            r.Milliseconds("liveness_limit_ms", o.liveness_limit_ms),
+            r.Milliseconds("start_timeout_ms", o.start_timeout_ms),
+            r.Milliseconds("survey_timeout_ms", o.survey_timeout_ms),
+            r.Value("jobs_kept_max", o.jobs_kept_max),
+            r.Value("queue_max", o.queue_max),
+            r.Value("log_level", o.log_level)};
+  });
+}
+
+Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
+                                         std::string_view name_for_messages) {
+  WorkerOptions o;
+  return Parse(yaml_text, name_for_messages, o, [&o](Reader& r) -> std::vector<Field> {
+    return {r.Value("coordinator", o.coordinator),
+            r.Value("listen", o.listen),
+            r.Value("advertise", o.advertise),
+            r.Value("name", o.name),
+            r.Value("threads", o.threads),
+            r.Bytes("memory_bytes_max", o.memory_bytes_max),
+            r.Value("spool_directory", o.spool_directory),
+            r.Bytes("spool_bytes_max", o.spool_bytes_max),
+            r.Milliseconds("coordinator_timeout_ms", o.coordinator_timeout_ms),
+            r.Milliseconds("peer_timeout_ms", o.peer_timeout_ms),
+            r.Value("insecure", o.insecure),
+            r.Value("kernel", o.kernel),
+            r.Value("log_level", o.log_level)};
+  });
+}
+
+Result<LogLevel> ParseLogLevel(std::string_view text) {
+  if (const auto level = FromName<LogLevel>(text)) return *level;
+  return InvalidArgument("log_level: found '" + Printable(text) +
+                         "', expected debug, info, warning, error or off");
+}
+
+}  // namespace espalier

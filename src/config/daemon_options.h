@@ -1,0 +1,65 @@
+// The options of the two daemons: what their YAML files may say. config/coordinator.yaml and
+// config/worker.yaml explain each key. Defaults stand here and nowhere else; flags of the same
+// names (with - for _) override the file, then the daemon calls Validate again.
+//
+// Thread rule: values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "src/base/log.h"
+#include "src/base/status.h"
+
+namespace espalier {
+
+struct CoordinatorOptions {
+  std::string listen = "127.0.0.1:7700";  // port 0: any free one, told through address_file
+  std::string address_file;               // written with the address in use; "": none
+  std::string state_directory;            // "": nothing is kept over a restart
+  bool insecure = false;                  // allows to listen beyond loopback
+  int64_t heartbeat_interval_ms = 1000;
+  int64_t liveness_limit_ms = 5000;  // a worker silent for so long is dead
+  int64_t start_timeout_ms =
+      300'000;  // a job from its start to its workers' readiness, survey apart
+  int64_t survey_timeout_ms = 3'600'000;  // a survey without progress is given up after this
+  int64_t jobs_kept_max = 1000;           // finished jobs remembered
+  int64_t queue_max = 10'000;             // jobs waiting; further ones are refused
+  LogLevel log_level = LogLevel::kInfo;
+  bool operator==(const CoordinatorOptions&) const = default;
+
+  // Names the first field that is out of its range ("liveness_limit_ms: found ..."); reads only.
+  Status Validate() const;
+};
+
+struct WorkerOptions {
+  std::string coordinator = "127.0.0.1:7700";  // host:port, or file:PATH of a file that holds it
+  std::string listen = "127.0.0.1:0";          // for other workers; port 0: any free one
+  std::string advertise;                       // host or host:port told to others; "": as listened
+  std::string name;                            // for people; "": host:pid
+  int threads = 0;                             // that compute; 0: one a core
+  int64_t memory_bytes_max = 0;                // for rows; 0: half of the machine's memory
+  std::string spool_directory;  // rows beyond that; "": below the system's temporary one
+  int64_t spool_bytes_max = int64_t{64} << 30;
+  int64_t coordinator_timeout_ms = 600'000;  // gives up when no coordinator answered for so long
+  int64_t peer_timeout_ms = 5000;  // another worker of the job silent for so long: an error
+  bool insecure = false;           // allows to listen beyond loopback
+  std::string kernel = "Haswell";  // of OpenBLAS; must be the same on all workers of a job
+  LogLevel log_level = LogLevel::kInfo;
+  bool operator==(const WorkerOptions&) const = default;
+
+  Status Validate() const;
+};
+
+// Parse and Validate. An empty text gives all defaults. Errors carry file, line and
+// column like those of ParseJob.
+Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
+                                                   std::string_view name_for_messages);
+Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
+                                         std::string_view name_for_messages);
+
+// "debug", "info", "warning", "error", "off": for the daemons' flags.
+Result<LogLevel> ParseLogLevel(std::string_view text);
+
+}  // namespace espalier

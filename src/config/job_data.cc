@@ -1,0 +1,230 @@
+#include <array>
+#include <filesystem>
+
+#include "src/config/job_sections.h"
+#include "src/config/units.h"
+
+namespace espalier {
+namespace {
+
+// A local path or pattern. What else a path may be belongs to later versions.
+Status ReadPath(Reader& reader, const YamlNode& node, const std::string& path, std::string& out) {
+  ESPALIER_RETURN_IF_ERROR(reader.Read(node, path, out));
+  for (const char* scheme : {"hdfs://", "webhdfs://", "viewfs://"}) {
+    if (out.starts_with(scheme)) return reader.Lacking(node, path, "HDFS");
+  }
+  if (out.find("://") != std::string::npos) {
+    return reader.Unexpected(node, path, "a local path");
+  }
+  return {};
+}
+
+// The same for input, whose extension also says its format.
+Status ReadPattern(Reader& reader, const YamlNode& node, const std::string& path,
+                   std::vector<std::string>& out) {
+  std::string pattern;
+  ESPALIER_RETURN_IF_ERROR(ReadPath(reader, node, path, pattern));
+  static constexpr std::array<std::pair<const char*, const char*>, 7> kLater = {
+      {{".parquet", "Parquet reader"},
+       {".libsvm", "libsvm reader"},
+       {".svm", "libsvm reader"},
+       {".gz", "compressed CSV"},
+       {".zst", "compressed CSV"},
+       {".bz2", "compressed CSV"},
+       {".orc", "ORC reader"}}};
+  for (const auto& [extension, what] : kLater) {
+    if (pattern.ends_with(extension)) return reader.Lacking(node, path, what);
+  }
+  out.push_back(std::move(pattern));
+  return {};
+}
+
+Field Patterns(Reader& reader, std::string key, std::vector<std::string>& out) {
+  return {std::move(key), [&](const YamlNode& node, const std::string& path) {
+            out.clear();
+            return reader.ReadOneOrMany(node, path, [&](const auto& item, const auto& at) {
+              return ReadPattern(reader, item, at, out);
+            });
+          }};
+}
+
+Status ReadFormat(Reader& reader, const YamlNode& node, const std::string& path) {
+  const std::vector<std::string> known = {"csv", "parquet", "libsvm"};
+  if (!node.is_scalar()) return reader.UnknownWord(node, path, known);
+  if (node.text == "csv") return {};
+  if (node.text == "parquet") return reader.Lacking(node, path, "Parquet reader");
+  if (node.text == "libsvm") return reader.Lacking(node, path, "libsvm reader");
+  return reader.UnknownWord(node, path, known);
+}
+
+// A choice that is a word alone and takes no value.
+template <typename F>
+Choice Word(Reader& reader, std::string word, F set) {
+  return {std::move(word), [&reader, set](const YamlNode* body, const std::string& path) {
+            if (body) return reader.Unexpected(*body, path, "the word alone, without a value");
+            set();
+            return Status();
+          }};
+}
+
+// A choice that needs a value: `{word: value}`.
+template <typename T, typename F>
+Choice WithValue(Reader& reader, std::string word, const char* example, T& out, F set) {
+  return {std::move(word),
+          [&reader, &out, set, example](const YamlNode* body, const std::string& path) {
+            if (!body) {
+              return reader.Locate(InvalidArgument(
+                  path + ": found no value, expected one, as in `" + example + "`"));
+            }
+            set();
+            return reader.Read(*body, path, out);
+          }};
+}
+
+Status ReadScale(Reader& reader, const YamlNode& node, const std::string& path, Scale& out) {
+  const auto set = [&out](ScaleKind kind) { return [&out, kind] { out.kind = kind; }; };
+  return reader.ReadChoice(
+      node, path,
+      {Word(reader, "none", set(ScaleKind::kNone)),
+       Word(reader, "standard", set(ScaleKind::kStandard)),
+       Word(reader, "minmax", set(ScaleKind::kMinMax)),
+       WithValue(reader, "divide", "scale: {divide: 255}", out.divisor, set(ScaleKind::kDivide))});
+}
+
+Status ReadNulls(Reader& reader, const YamlNode& node, const std::string& path, NullPolicy& out) {
+  const auto set = [&out](NullKind kind) { return [&out, kind] { out.kind = kind; }; };
+  return reader.ReadChoice(
+      node, path,
+      {Word(reader, "fail", set(NullKind::kFail)), Word(reader, "mean", set(NullKind::kMean)),
+       Word(reader, "drop", set(NullKind::kDrop)),
+       WithValue(reader, "constant", "nulls: {constant: 0}", out.constant,
+                 set(NullKind::kConstant))});
+}
+
+Status ReadShuffle(Reader& reader, const YamlNode& node, const std::string& path, Shuffle& out) {
+  const auto set = [&out](ShuffleKind kind) { return [&out, kind] { out.kind = kind; }; };
+  return reader.ReadChoice(
+      node, path,
+      {Word(reader, "full", set(ShuffleKind::kFull)), Word(reader, "none", set(ShuffleKind::kNone)),
+       WithValue(reader, "window", "shuffle: {window: 100000}", out.window_rows,
+                 set(ShuffleKind::kWindow))});
+}
+
+// "1..784": whole numbers on both sides of two dots.
+std::optional<ColumnRange> ParseRange(const std::string& text) {
+  const size_t dots = text.find("..");
+  if (dots == std::string::npos) return std::nullopt;
+  const auto first = ParseWhole(text.substr(0, dots));
+  const auto last = ParseWhole(text.substr(dots + 2));
+  if (!first || !last) return std::nullopt;
+  return ColumnRange{*first, *last};
+}
+
+// `auto`, a name, a position, a range, or a list of the last three.
+Status ReadColumns(Reader& reader, const YamlNode& node, const std::string& path,
+                   FeatureSpec& out) {
+  out.columns.clear();
+  if (node.is_scalar() && !node.quoted && node.text == "auto") return {};
+  if (node.kind == YamlNode::Kind::kSequence && node.items.empty()) {
+    return reader.ErrorAt(node.mark, path + ": found an empty list, expected columns or `auto`");
+  }
+  return reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
+    if (item.is_scalar()) {
+      if (const auto range = ParseRange(item.text)) {
+        out.columns.emplace_back(*range);
+        return Status();
+      }
+    }
+    ColumnRef column;
+    ESPALIER_RETURN_IF_ERROR(reader.Read(item, at, column));
+    std::visit([&](auto& value) { out.columns.emplace_back(std::move(value)); }, column);
+    return Status();
+  });
+}
+
+Status ReadFeatures(Reader& reader, const YamlNode& node, const std::string& path,
+                    FeatureSpec& out) {
+  if (node.is_scalar()) {
+    if (node.text == "auto") return {};
+    return reader.Unexpected(node, path, "`auto` or a map such as {columns: ...}");
+  }
+  return reader.ReadMap(
+      node, path,
+      {{"columns",
+        [&](const auto& value, const auto& at) { return ReadColumns(reader, value, at, out); }},
+       {"scale",
+        [&](const auto& value, const auto& at) { return ReadScale(reader, value, at, out.scale); }},
+       {"nulls", [&](const auto& value, const auto& at) {
+          return ReadNulls(reader, value, at, out.nulls);
+        }}});
+}
+
+Status ReadBadRows(Reader& reader, const YamlNode& node, const std::string& path, BadRows& out) {
+  return reader.ReadMap(
+      node, path,
+      {{"policy",
+        [&](const auto& value, const auto& at) {
+          const auto set = [&out](bool skip) { return [&out, skip] { out.skip = skip; }; };
+          return reader.ReadChoice(
+              value, at, {Word(reader, "fail", set(false)), Word(reader, "skip", set(true))});
+        }},
+       reader.Value("limit", out.limit)});
+}
+
+Status ReadLabel(Reader& reader, const YamlNode& node, const std::string& path,
+                 std::vector<ColumnRef>& out) {
+  out.clear();
+  return reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
+    ColumnRef column;
+    ESPALIER_RETURN_IF_ERROR(reader.Read(item, at, column));
+    out.push_back(std::move(column));
+    return Status();
+  });
+}
+
+}  // namespace
+
+Status ReadDataSection(Reader& reader, const YamlNode& node, const std::string& path,
+                       DataSpec& out) {
+  const auto section = [&reader](auto read, auto& part) -> ReadValue {
+    return [&reader, read, &part](const YamlNode& value, const std::string& at) {
+      return read(reader, value, at, part);
+    };
+  };
+  return reader.ReadMap(
+      node, path,
+      {Patterns(reader, "train", out.train),
+       Patterns(reader, "test", out.test),
+       {"format", [&](const auto& value, const auto& at) { return ReadFormat(reader, value, at); }},
+       {"csv",
+        [&](const auto& value, const auto& at) {
+          return reader.ReadMap(
+              value, at,
+              {reader.Value("header", out.csv.header), reader.Value("delimiter", out.csv.delimiter),
+               reader.Value("quote", out.csv.quote), reader.Value("multiline", out.csv.multiline)});
+        }},
+       {"label", section(ReadLabel, out.label)},
+       reader.Value("weight", out.weight),
+       {"features", section(ReadFeatures, out.features)},
+       {"validation",
+        [&](const auto& value, const auto& at) {
+          return reader.ReadMap(value, at,
+                                {reader.Value("fraction", out.validation.fraction),
+                                 reader.Value("column", out.validation.column),
+                                 Patterns(reader, "files", out.validation.files)});
+        }},
+       {"bad_rows", section(ReadBadRows, out.bad_rows)},
+       {"shuffle", section(ReadShuffle, out.shuffle)},
+       reader.Bytes("shard_bytes", out.shard_bytes)});
+}
+
+Status ReadOutput(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out) {
+  const auto read_path = [&](const YamlNode& value, const std::string& at) {
+    return ReadPath(reader, value, at, out.path);
+  };
+  if (node.kind != YamlNode::Kind::kMap) return read_path(node, path);
+  return reader.ReadMap(node, path,
+                        {{"path", read_path}, reader.Value("overwrite", out.overwrite)});
+}
+
+}  // namespace espalier

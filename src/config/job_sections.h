@@ -1,0 +1,21 @@
+// The sections of a job's YAML, one function each; used by ParseJob alone. `node` is the section's
+// value, `path` its place for messages. Defaults are those already in `out`.
+#pragma once
+
+#include <string>
+
+#include "src/config/reader.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+Status ReadDataSection(Reader& reader, const YamlNode& node, const std::string& path,
+                       DataSpec& out);
+Status ReadModelSection(Reader& reader, const YamlNode& node, const std::string& path,
+                        ModelSpec& out);
+Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path,
+                        TrainSpec& out);
+// `output: PATH` or `output: {path: PATH, overwrite: true}`.
+Status ReadOutput(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out);
+
+}  // namespace espalier

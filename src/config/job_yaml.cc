@@ -1,0 +1,70 @@
+#include "src/config/job_yaml.h"
+
+#include <filesystem>
+
+#include "src/config/job_sections.h"
+#include "src/config/reader.h"
+#include "src/config/yaml_tree.h"
+
+namespace espalier {
+namespace {
+
+void MakeAbsolute(const std::filesystem::path& directory, YamlNode* node) {
+  if (!node) return;
+  for (YamlNode& item : node->items) MakeAbsolute(directory, &item);
+  if (!node->is_scalar() || node->text.empty() || node->text[0] == '/' ||
+      node->text.find("://") != std::string::npos) {
+    return;
+  }
+  node->text = (directory / node->text).lexically_normal().string();
+}
+
+}  // namespace
+
+Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages) {
+  ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml_text, name_for_messages));
+  Reader reader(name_for_messages);
+  JobSpec job;
+  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(
+      root, "",
+      {reader.Value("name", job.name),
+       {"data", [&](const auto& node,
+                    const auto& path) { return ReadDataSection(reader, node, path, job.data); }},
+       {"model", [&](const auto& node,
+                     const auto& path) { return ReadModelSection(reader, node, path, job.model); }},
+       {"train", [&](const auto& node,
+                     const auto& path) { return ReadTrainSection(reader, node, path, job.train); }},
+       {"workers",
+        [&](const auto& node, const auto& path) {
+          return reader.ReadMap(
+              node, path,
+              {reader.Value("min", job.workers.min), reader.Value("max", job.workers.max)});
+        }},
+       {"output", [&](const auto& node, const auto& path) {
+          return ReadOutput(reader, node, path, job.output);
+        }}}));
+  if (const Status invalid = job.Validate(); !invalid.ok()) return reader.Locate(invalid);
+  return job;
+}
+
+Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_view directory) {
+  if (!directory.starts_with('/')) {
+    return InvalidArgument("directory: found '" + std::string(directory) +
+                           "', expected an absolute path");
+  }
+  ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml_text, "job"));
+  const std::filesystem::path base(directory);
+  if (YamlNode* data = root.Find("data")) {
+    MakeAbsolute(base, data->Find("train"));
+    MakeAbsolute(base, data->Find("test"));
+    if (YamlNode* validation = data->Find("validation")) {
+      MakeAbsolute(base, validation->Find("files"));
+    }
+  }
+  if (YamlNode* output = root.Find("output")) {
+    MakeAbsolute(base, output->kind == YamlNode::Kind::kMap ? output->Find("path") : output);
+  }
+  return EmitYaml(root);
+}
+
+}  // namespace espalier

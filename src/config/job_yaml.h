@@ -1,0 +1,31 @@
+// The job as people write it. Grammar, with every key and its default: config/reference.yaml. All
+// errors name file, line and column, what was found, what was expected, and for a misspelt word the
+// nearest known one:
+//
+//   job.yaml:12:3: unknown key 'epoch'; did you mean 'epochs'?
+//   job.yaml:7:10: train.batch: found 0, expected a whole number from 1 to 1073741824
+//
+// Text is bounded (1 MiB, 32 levels); anchors, aliases and tags are refused. Keys of features that
+// this version lacks give kUnimplemented, everything else kInvalidArgument.
+//
+// Thread rule: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// Parses and validates (JobSpec::Validate). `name_for_messages` is the file's name.
+Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages);
+
+// The same job with relative local paths (data.train, data.test, data.validation.files, output)
+// taken relative to `directory`, as YAML text without comments. ParseJob of the answer gives the
+// same spec but for those paths. Values are not checked here: parse the original first, so that
+// messages have its lines. REQUIRES of input: `directory` absolute, else kInvalidArgument.
+Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_view directory);
+
+}  // namespace espalier

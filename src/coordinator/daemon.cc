@@ -1,0 +1,281 @@
+#include "src/coordinator/daemon.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <csignal>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/config/address.h"
+#include "src/coordinator/preparation.h"
+
+namespace espalier {
+namespace {
+
+constexpr int kPoolThreads = 2;
+constexpr size_t kPreparingMax = 256;       // submissions being read at a time
+constexpr int64_t kShutdownLimitMs = 2000;  // for open calls to end
+constexpr int64_t kTicksAnInterval = 4;
+
+int64_t SystemUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnation incarnation) {
+  CoordinatorCoreOptions core;
+  core.incarnation = incarnation;
+  core.heartbeat_interval_ms = options.heartbeat_interval_ms;
+  core.liveness_limit_ms = options.liveness_limit_ms;
+  core.survey_timeout_ms = options.survey_timeout_ms;
+  core.start_timeout_ms = options.start_timeout_ms;
+  core.jobs_queued_max = options.queue_max;
+  core.jobs_kept_max = options.jobs_kept_max;
+  return core;
+}
+
+void Write(const LogLine& line) {
+  switch (line.level) {
+    case LogLevel::kDebug:
+      LogDebug(line.text);
+      break;
+    case LogLevel::kInfo:
+      LogInfo(line.text);
+      break;
+    case LogLevel::kWarning:
+      LogWarning(line.text);
+      break;
+    default:
+      LogError(line.text);
+      break;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CoordinatorDaemon>> CoordinatorDaemon::Make(
+    const CoordinatorOptions& options) {
+  std::unique_ptr<DirectoryLock> lock;
+  if (!options.state_directory.empty()) {
+    ESPALIER_ASSIGN_OR_RETURN(lock, DirectoryLock::Take(options.state_directory));
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const Incarnation incarnation,
+                            NextIncarnation(options.state_directory, SystemUs()));
+  std::unique_ptr<CoordinatorDaemon> daemon(new CoordinatorDaemon(options, incarnation));
+  daemon->lock_ = std::move(lock);
+  ESPALIER_ASSIGN_OR_RETURN(daemon->server_, CoordinatorServer::Make(options.listen, daemon.get()));
+  LogInfo("listening on " + daemon->address() + ", incarnation " +
+          std::to_string(incarnation.value));
+  return daemon;
+}
+
+CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, Incarnation incarnation)
+    : options_(options),
+      started_(std::chrono::steady_clock::now()),
+      started_ms_(SystemUs() / 1000),
+      core_(CoreOptions(options, incarnation)),
+      pool_(std::make_unique<JobPool>(kPoolThreads)) {
+  signals_.add(SIGTERM);
+  signals_.add(SIGINT);
+}
+
+CoordinatorDaemon::~CoordinatorDaemon() {
+  if (server_) server_->Shutdown(0);
+}
+
+std::string CoordinatorDaemon::address() const {
+  const Result<Address> listening = ParseAddress(server_->address());
+  if (!listening.ok()) return server_->address();
+  const std::string& host = listening->host;
+  if (host != "0.0.0.0" && host != "::") return server_->address();
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) return server_->address();
+  return ToString(Address{name, listening->port});
+}
+
+Status CoordinatorDaemon::Run() {
+  WaitForSignal();
+  TickLater();
+  loop_.run();
+  return failure_;
+}
+
+// Milliseconds since 1970 by a clock that never goes back.
+int64_t CoordinatorDaemon::NowMs() const {
+  return started_ms_ + std::chrono::duration_cast<std::chrono::milliseconds>(
+                           std::chrono::steady_clock::now() - started_)
+                           .count();
+}
+
+void CoordinatorDaemon::WaitForSignal() {
+  signals_.async_wait([this](const boost::system::error_code& error, int signal) {
+    if (!error) Stop(signal == SIGINT ? "SIGINT" : "SIGTERM");
+  });
+}
+
+void CoordinatorDaemon::TickLater() {
+  const int64_t wait = std::clamp<int64_t>(options_.heartbeat_interval_ms / kTicksAnInterval, 1,
+                                           kProgressIntervalMs);
+  timer_.expires_after(std::chrono::milliseconds(wait));
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error || stopping_) return;
+    Feed(Tick{});
+    watchers_.FlushProgress();
+    if (!stopping_) TickLater();
+  });
+}
+
+void CoordinatorDaemon::Stop(const std::string& why) {
+  if (std::exchange(stopping_, true)) return;
+  LogInfo("stopping: " + why);
+  Perform(core_.Step(Shutdown{why}, NowMs()));
+  watchers_.CloseAll(Unavailable("the coordinator was stopped"));
+  replies_.clear();
+  preparing_.clear();
+  server_->Shutdown(kShutdownLimitMs);
+  loop_.stop();
+}
+
+// ---- events ----------------------------------------------------------------------------------
+
+void CoordinatorDaemon::Feed(const CoordinatorEvent& event) {
+  if (!stopping_) Perform(core_.Step(event, NowMs()));
+}
+
+// In the order that CoordinatorActions states. Log lines say what happened, not what was done.
+void CoordinatorDaemon::Perform(CoordinatorActions actions) {
+  for (const LogLine& line : actions.log) Write(line);
+  if (Status s = journal_->Append(actions.persist); !s.ok()) {
+    failure_ = s.Wrap("the journal cannot be written");
+    LogError(failure_.ToString());
+    boost::asio::post(loop_, [this] { Stop("the journal failed"); });
+    return;
+  }
+  for (SendToWorker& send : actions.send) server_->Send(send.session, std::move(send.message));
+  for (CloseSession& close : actions.close) server_->Close(close.session, std::move(close.why));
+  for (const Reply& reply : actions.reply) {
+    const auto it = replies_.find(reply.request);
+    if (it == replies_.end()) continue;
+    for (const Done<JobId>& done : it->second) done(reply.result);
+    replies_.erase(it);
+  }
+  watchers_.Notify(actions.notify);
+  for (MergeWork& work : actions.work) StartMerge(std::move(work));
+}
+
+void CoordinatorDaemon::OnPool(std::function<void()> work) {
+  ++busy_;
+  pool_->Submit([this, work = std::move(work)] {
+    work();
+    --busy_;
+  });
+}
+
+void CoordinatorDaemon::StartMerge(MergeWork work) {
+  OnPool([this, work = std::move(work)] {
+    SurveyMerged merged{work.job, work.generation, MergeShards(work)};
+    boost::asio::post(loop_, [this, merged = std::move(merged)] { Feed(merged); });
+  });
+}
+
+void CoordinatorDaemon::StartSubmission(SubmitRequest request, Done<JobId> done) {
+  if (const auto known = core_.FindSubmission(request.client_request_id)) {
+    done(*known);
+    return;
+  }
+  const auto it = preparing_.find(request.client_request_id);
+  if (it != preparing_.end()) {
+    it->second.push_back(std::move(done));
+    return;
+  }
+  if (preparing_.size() >= kPreparingMax) {
+    done(ResourceExhausted(std::to_string(preparing_.size()) +
+                           " submissions are being read already; submit again in a moment"));
+    return;
+  }
+  preparing_[request.client_request_id].push_back(std::move(done));
+  OnPool([this, request = std::move(request)] {
+    Result<Submission> prepared = PrepareSubmission(request);
+    boost::asio::post(
+        loop_, [this, id = request.client_request_id, prepared = std::move(prepared)]() mutable {
+          EndSubmission(id, std::move(prepared));
+        });
+  });
+}
+
+void CoordinatorDaemon::EndSubmission(const std::string& id, Result<Submission> prepared) {
+  auto waiting = preparing_.extract(id);
+  if (waiting.empty()) return;  // stopping
+  if (!prepared.ok()) {
+    LogInfo("refused a submission: " + prepared.status().ToString());
+    for (const Done<JobId>& done : waiting.mapped()) done(prepared.status());
+    return;
+  }
+  const RequestId request{next_request_++};
+  replies_[request] = std::move(waiting.mapped());
+  Feed(Submit{request, *std::move(prepared)});
+}
+
+// ---- calls, from gRPC's threads --------------------------------------------------------------
+
+void CoordinatorDaemon::OnWorkerOpened(SessionId session, std::string peer) {
+  boost::asio::post(loop_, [this, session, peer = std::move(peer)] {
+    Feed(SessionOpened{session, peer});
+  });
+}
+
+void CoordinatorDaemon::OnWorkerMessage(SessionId session, FromWorker message) {
+  boost::asio::post(loop_, [this, session, message = std::move(message)]() mutable {
+    Feed(WorkerMessage{session, std::move(message)});
+  });
+}
+
+void CoordinatorDaemon::OnWorkerClosed(SessionId session, Status why) {
+  boost::asio::post(loop_, [this, session, why = std::move(why)] {
+    Feed(SessionClosed{session, why});
+  });
+}
+
+void CoordinatorDaemon::OnSubmit(SubmitRequest request, Done<JobId> done) {
+  boost::asio::post(loop_, [this, request = std::move(request), done = std::move(done)]() mutable {
+    StartSubmission(std::move(request), std::move(done));
+  });
+}
+
+void CoordinatorDaemon::OnCancel(JobId job, Done<JobId> done) {
+  boost::asio::post(loop_, [this, job, done = std::move(done)]() mutable {
+    const RequestId request{next_request_++};
+    replies_[request].push_back(std::move(done));
+    Feed(CancelJob{request, job, "cancelled by a client"});
+  });
+}
+
+void CoordinatorDaemon::OnList(Done<std::vector<JobSnapshot>> done) {
+  boost::asio::post(loop_, [this, done = std::move(done)] { done(core_.Jobs()); });
+}
+
+void CoordinatorDaemon::OnGet(JobId job, Done<JobUpdate> done) {
+  boost::asio::post(loop_, [this, job, done = std::move(done)] {
+    const auto snapshot = core_.Job(job);
+    if (!snapshot) {
+      done(NotFound("there is no " + ToString(job) + "; `espalier list` shows the jobs"));
+    } else {
+      done(JobUpdate{*snapshot, core_.History(job, 0)});
+    }
+  });
+}
+
+void CoordinatorDaemon::OnWorkers(Done<std::vector<WorkerSnapshot>> done) {
+  boost::asio::post(loop_, [this, done = std::move(done)] { done(core_.Workers()); });
+}
+
+void CoordinatorDaemon::OnWatch(JobId job, std::shared_ptr<WatchSink> sink) {
+  boost::asio::post(loop_, [this, job, sink = std::move(sink)]() mutable {
+    watchers_.Add(job, std::move(sink));
+  });
+}
+
+}  // namespace espalier

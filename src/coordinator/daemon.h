@@ -1,0 +1,87 @@
+// The coordinator daemon: one control loop (Asio) that owns a CoordinatorCore, turns gRPC's calls,
+// timers and the I/O pool's results into its events, and performs its actions.
+//
+// Threads: the control loop, which never reads a file and never computes for long; gRPC's own,
+// which only post to the loop; an I/O pool for what a submission and a merge need.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/thread_pool.h"
+#include "src/cluster/coordinator_core.h"
+#include "src/config/daemon_options.h"
+#include "src/coordinator/journal.h"
+#include "src/coordinator/watchers.h"
+#include "src/rpc/coordinator_server.h"
+
+namespace espalier {
+
+class CoordinatorDaemon : private CoordinatorHandler {
+ public:
+  // Listens. REQUIRES: options are valid; signals SIGTERM and SIGINT are this object's from now on.
+  static Result<std::unique_ptr<CoordinatorDaemon>> Make(const CoordinatorOptions& options);
+  ~CoordinatorDaemon() override;
+
+  // "host:port" as workers and clients on other machines can use it.
+  std::string address() const;
+  // Serves until SIGTERM or SIGINT, then ends within seconds: jobs are cancelled, workers
+  // dismissed, watchers told. An error: the journal failed.
+  Status Run();
+  // Work of the I/O pool that has not ended (a file system that hangs, say): destroying this object
+  // would wait for it.
+  bool busy() const { return busy_ > 0; }
+
+ private:
+  explicit CoordinatorDaemon(const CoordinatorOptions& options, Incarnation incarnation);
+
+  void OnWorkerOpened(SessionId session, std::string peer) override;
+  void OnWorkerMessage(SessionId session, FromWorker message) override;
+  void OnWorkerClosed(SessionId session, Status why) override;
+  void OnSubmit(SubmitRequest request, Done<JobId> done) override;
+  void OnCancel(JobId job, Done<JobId> done) override;
+  void OnList(Done<std::vector<JobSnapshot>> done) override;
+  void OnGet(JobId job, Done<JobUpdate> done) override;
+  void OnWorkers(Done<std::vector<WorkerSnapshot>> done) override;
+  void OnWatch(JobId job, std::shared_ptr<WatchSink> sink) override;
+
+  // All below: on the control loop.
+  int64_t NowMs() const;
+  void Feed(const CoordinatorEvent& event);
+  void Perform(CoordinatorActions actions);
+  void StartSubmission(SubmitRequest request, Done<JobId> done);
+  void EndSubmission(const std::string& client_request_id, Result<Submission> prepared);
+  void StartMerge(MergeWork work);
+  void OnPool(std::function<void()> work);
+  void TickLater();
+  void WaitForSignal();
+  void Stop(const std::string& why);
+
+  const CoordinatorOptions options_;
+  const std::chrono::steady_clock::time_point started_;
+  const int64_t started_ms_;  // since 1970
+  boost::asio::io_context loop_;
+  boost::asio::steady_timer timer_{loop_};
+  boost::asio::signal_set signals_{loop_};
+  CoordinatorCore core_;
+  std::unique_ptr<Journal> journal_ = MakeForgetfulJournal();
+  std::unique_ptr<DirectoryLock> lock_;
+  Watchers watchers_{&core_};
+  std::map<RequestId, std::vector<Done<JobId>>> replies_;
+  std::map<std::string, std::vector<Done<JobId>>> preparing_;  // by client_request_id
+  uint64_t next_request_ = 1;
+  bool stopping_ = false;
+  Status failure_;
+  std::atomic<int> busy_{0};
+  std::unique_ptr<CoordinatorServer> server_;
+  std::unique_ptr<JobPool> pool_;  // destroyed first: its work posts to all above
+};
+
+}  // namespace espalier

@@ -1,0 +1,92 @@
+#include "src/coordinator/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+#include "src/base/version.h"
+#include "src/config/yaml_tree.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+namespace {
+
+// Flags that were given; the rest is the file's or the default.
+struct Given {
+  std::string config;
+  std::optional<std::string> listen, address_file, state_directory, log_level;
+  std::optional<int64_t> heartbeat_interval_ms, liveness_limit_ms, start_timeout_ms,
+      survey_timeout_ms, jobs_kept_max, queue_max;
+  bool insecure = false;
+};
+
+template <typename T>
+void Override(const std::optional<T>& given, T& option) {
+  if (given) option = *given;
+}
+
+void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
+  app.add_option("--config", given.config, "YAML file with the options below")->type_name("FILE");
+  app.add_option("--listen", given.listen, "host:port for workers and clients; port 0: any");
+  app.add_option("--address-file", given.address_file, "file to write the address in use to");
+  app.add_option("--state-directory", given.state_directory, "what must outlive a restart");
+  app.add_option("--heartbeat-interval-ms", given.heartbeat_interval_ms, "of workers");
+  app.add_option("--liveness-limit-ms", given.liveness_limit_ms,
+                 "a worker silent for so long is dead");
+  app.add_option("--start-timeout-ms", given.start_timeout_ms, "until all members are ready");
+  app.add_option("--survey-timeout-ms", given.survey_timeout_ms, "of a survey without progress");
+  app.add_option("--jobs-kept-max", given.jobs_kept_max, "finished jobs remembered");
+  app.add_option("--queue-max", given.queue_max, "jobs that may wait");
+  app.add_option("--log-level", given.log_level, "debug, info, warning, error or off");
+  app.add_flag("--insecure", given.insecure,
+               "allow to listen beyond loopback, without encryption and authentication");
+  app.add_option("--ready-fd", flags.ready_fd,
+                 "descriptor to write the address in use to, once listening");
+  app.add_flag("--exit-with-parent", flags.exit_with_parent, "end when the parent process does");
+}
+
+Status Apply(const Given& given, CoordinatorOptions& options) {
+  if (!given.config.empty()) {
+    ESPALIER_ASSIGN_OR_RETURN(auto files, FileSystemFor(given.config));
+    ESPALIER_ASSIGN_OR_RETURN(const std::string text, files->ReadAll(given.config, kYamlBytesMax));
+    ESPALIER_ASSIGN_OR_RETURN(options, ParseCoordinatorOptions(text, given.config));
+  }
+  Override(given.listen, options.listen);
+  Override(given.address_file, options.address_file);
+  Override(given.state_directory, options.state_directory);
+  Override(given.heartbeat_interval_ms, options.heartbeat_interval_ms);
+  Override(given.liveness_limit_ms, options.liveness_limit_ms);
+  Override(given.start_timeout_ms, options.start_timeout_ms);
+  Override(given.survey_timeout_ms, options.survey_timeout_ms);
+  Override(given.jobs_kept_max, options.jobs_kept_max);
+  Override(given.queue_max, options.queue_max);
+  if (given.log_level) {
+    ESPALIER_ASSIGN_OR_RETURN(options.log_level, ParseLogLevel(*given.log_level));
+  }
+  options.insecure = options.insecure || given.insecure;
+  return options.Validate();
+}
+
+}  // namespace
+
+Result<CoordinatorFlags> ParseCoordinatorFlags(int argc, const char* const* argv) {
+  CoordinatorFlags flags;
+  Given given;
+  CLI::App app("espalier-coordinator: brings workers together and runs jobs on them");
+  app.set_version_flag("--version", std::string("espalier-coordinator ") + kVersion);
+  Declare(app, given, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    flags.answer = app.help();
+    return flags;
+  } catch (const CLI::CallForVersion&) {
+    flags.answer = app.version() + "\n";
+    return flags;
+  } catch (const CLI::Error& error) {
+    return InvalidArgument(std::string(error.what()) + "; --help lists the flags");
+  }
+  ESPALIER_RETURN_IF_ERROR(Apply(given, flags.options));
+  return flags;
+}
+
+}  // namespace espalier

@@ -1,0 +1,79 @@
+#include "src/coordinator/preparation.h"
+
+#include <string>
+#include <utility>
+
+#include "src/config/job_yaml.h"
+#include "src/data/listing.h"
+#include "src/data/merge.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+namespace {
+
+// "/a/b" of "/a/b/c"; the path itself when it has no parent.
+std::string ParentOf(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Status CheckOutput(const OutputSpec& output, const std::string& probe_name) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto files, FileSystemFor(output.path));
+  const Result<FileInfo> found = files->Stat(output.path);
+  if (found.ok() && !output.overwrite) {
+    return AlreadyExists("output: " + output.path +
+                         " exists; choose another, or replace it with `output: {path: " +
+                         output.path + ", overwrite: true}`");
+  }
+  if (!found.ok() && found.status().code() != StatusCode::kNotFound) {
+    return found.status().Wrap("output");
+  }
+  const std::string parent = ParentOf(output.path);
+  if (Status s = files->MakeDirectory(parent); !s.ok()) return s.Wrap("output");
+  const std::string probe = parent + "/.espalier-probe-" + probe_name;
+  if (Status s = files->WriteAtomically(probe, "probe\n"); !s.ok()) {
+    return s.Wrap("output: the coordinator cannot write to " + parent);
+  }
+  return files->Delete(probe);
+}
+
+// Request ids are arbitrary text.
+std::string FileNameOf(const std::string& text) {
+  std::string name;
+  for (char c : text.substr(0, 64)) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    name += plain ? c : '_';
+  }
+  return name;
+}
+
+}  // namespace
+
+Result<Submission> PrepareSubmission(const SubmitRequest& request) {
+  ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(request.job_yaml, "job"));
+  ESPALIER_RETURN_IF_ERROR(CheckOutput(job.output, FileNameOf(request.client_request_id)));
+  const auto files = MakeFileSystem();
+  ESPALIER_ASSIGN_OR_RETURN(InputPlan input, PlanInput(*files, job.data, job.data.shard_bytes));
+  Submission submission;
+  submission.client_request_id = request.client_request_id;
+  submission.job_yaml = request.job_yaml;
+  submission.name = job.name;
+  submission.output = job.output.path;
+  submission.workers_min = job.workers.min;
+  submission.workers_max = job.workers.max;
+  submission.leaves = LeafCount(job.train);
+  submission.input = std::make_shared<const InputPlan>(std::move(input));
+  return submission;
+}
+
+Result<std::shared_ptr<const SurveyResult>> MergeShards(const MergeWork& work) {
+  ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(work.job_yaml, "job"));
+  const auto files = MakeFileSystem();
+  ESPALIER_ASSIGN_OR_RETURN(SurveyResult merged,
+                            MergeShardSurveys(*work.input, job, work.shards, files.get()));
+  return std::make_shared<const SurveyResult>(std::move(merged));
+}
+
+}  // namespace espalier

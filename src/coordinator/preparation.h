@@ -1,0 +1,22 @@
+// The parts of a job's life on the coordinator that read files or compute for long: on an I/O pool,
+// never on the control loop.
+//
+// Thread rule: safe from any thread.
+#pragma once
+
+#include <memory>
+
+#include "src/base/status.h"
+#include "src/cluster/coordinator_actions.h"
+
+namespace espalier {
+
+// Parses the job, lists its input, fixes the schema and sees to the output: it must not exist
+// (unless `overwrite`), the directory it will stand in is made when it is not there, and a probe is
+// written there and deleted. (That no other live job has the same output is the core's to see.)
+Result<Submission> PrepareSubmission(const SubmitRequest& request);
+
+// The merged survey of all shards, in shard order.
+Result<std::shared_ptr<const SurveyResult>> MergeShards(const MergeWork& work);
+
+}  // namespace espalier

@@ -1,0 +1,58 @@
+#include "src/coordinator/watchers.h"
+
+#include <utility>
+
+namespace espalier {
+
+void Watchers::Add(JobId job, std::shared_ptr<WatchSink> sink) {
+  if (!core_->Job(job)) {
+    sink->Close(NotFound("there is no " + ToString(job) + "; `espalier list` shows the jobs"));
+    return;
+  }
+  // Others have what they have; only the new one is told.
+  std::vector<Watcher> others = std::exchange(watchers_[job], {});
+  watchers_[job].push_back({std::move(sink)});
+  Tell(job);
+  if (others.empty()) return;
+  std::vector<Watcher>& all = watchers_[job];
+  all.insert(all.begin(), others.begin(), others.end());
+}
+
+void Watchers::Notify(const std::vector<JobChanged>& changes) {
+  std::set<JobId> now;
+  for (const JobChanged& change : changes) {
+    if (!watchers_.contains(change.job)) continue;
+    (change.progress_only ? moved_ : now).insert(change.job);
+  }
+  for (JobId job : now) Tell(job);
+}
+
+void Watchers::FlushProgress() {
+  for (JobId job : std::exchange(moved_, {})) Tell(job);
+}
+
+void Watchers::Tell(JobId job) {
+  moved_.erase(job);
+  const auto it = watchers_.find(job);
+  if (it == watchers_.end()) return;
+  std::vector<Watcher>& watchers = it->second;
+  std::erase_if(watchers, [](const Watcher& w) { return w.sink->cancelled(); });
+  const auto snapshot = core_->Job(job);
+  const int64_t end = core_->HistoryEnd(job);
+  for (Watcher& w : watchers) {
+    if (snapshot) w.sink->Send({*snapshot, core_->History(job, w.history_sent)});
+    w.history_sent = end;
+    if (!snapshot) w.sink->Close(NotFound(ToString(job) + " ended and was forgotten"));
+    if (snapshot && IsFinal(snapshot->state)) w.sink->Close(Status::Ok());
+  }
+  const bool over = !snapshot || IsFinal(snapshot->state);
+  if (over || watchers.empty()) watchers_.erase(it);
+}
+
+void Watchers::CloseAll(const Status& why) {
+  for (auto& [job, watchers] : std::exchange(watchers_, {})) {
+    for (Watcher& w : watchers) w.sink->Close(why);
+  }
+}
+
+}  // namespace espalier

@@ -1,0 +1,44 @@
+// The clients that follow jobs: each gets the whole history first, then every change of state at
+// once and progress at most ten times a second, and the final state always.
+//
+// Thread rule: one thread (the control loop).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "src/cluster/coordinator_core.h"
+#include "src/rpc/coordinator_server.h"
+
+namespace espalier {
+
+inline constexpr int64_t kProgressIntervalMs = 100;
+
+class Watchers {
+ public:
+  explicit Watchers(const CoordinatorCore* core) : core_(core) {}
+
+  void Add(JobId job, std::shared_ptr<WatchSink> sink);
+  // Tells what changed now, or keeps mere progress for FlushProgress.
+  void Notify(const std::vector<JobChanged>& changes);
+  // Tells kept progress; true when there was any. Call every kProgressIntervalMs.
+  void FlushProgress();
+  // Ends all streams: the coordinator goes away.
+  void CloseAll(const Status& why);
+
+ private:
+  struct Watcher {
+    std::shared_ptr<WatchSink> sink;
+    int64_t history_sent = 0;  // rows told
+  };
+  void Tell(JobId job);
+
+  const CoordinatorCore* core_;
+  std::map<JobId, std::vector<Watcher>> watchers_;
+  std::set<JobId> moved_;  // progress not told yet
+};
+
+}  // namespace espalier

@@ -1,0 +1,80 @@
+#include "src/data/decoded_rows.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "src/base/check.h"
+
+namespace espalier {
+namespace {
+
+template <typename From, typename To>
+void Convert(const void* from, void* to, int64_t count) {
+  const From* in = static_cast<const From*>(from);
+  To* out = static_cast<To*>(to);
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<To>(in[i]);
+}
+
+}  // namespace
+
+StorageType NarrowestType(std::span<const double> values, StorageType least) {
+  bool bytes = least == StorageType::kUint8, floats = least != StorageType::kFloat64;
+  for (size_t i = 0; i < values.size() && floats; ++i) {
+    const double v = values[i];
+    const bool is_byte = v >= 0 && v <= 255 && v == static_cast<double>(static_cast<uint8_t>(v));
+    bytes = bytes && is_byte;
+    floats =
+        is_byte || std::isnan(v) ||
+        (std::fabs(v) <= 3.4028234663852886e38 && v == static_cast<double>(static_cast<float>(v)));
+  }
+  return !floats ? StorageType::kFloat64 : bytes ? StorageType::kUint8 : StorageType::kFloat32;
+}
+
+void Widen(StorageType from_type, const void* from, StorageType to_type, void* to, int64_t count) {
+  ESPALIER_CHECK(from_type <= to_type, "numbers can only be widened");
+  if (count == 0) return;
+  if (from_type == to_type) {
+    std::memcpy(to, from, count * ElementBytes(to_type));
+  } else if (from_type == StorageType::kFloat32) {
+    Convert<float, double>(from, to, count);
+  } else if (to_type == StorageType::kFloat32) {
+    Convert<uint8_t, float>(from, to, count);
+  } else {
+    Convert<uint8_t, double>(from, to, count);
+  }
+}
+
+void DecodedRows::WidenTo(StorageType to) {
+  if (to <= type) return;
+  const int64_t count = static_cast<int64_t>(features.size()) / ElementBytes(type);
+  std::vector<uint8_t> wide(count * ElementBytes(to));
+  Widen(type, features.data(), to, wide.data(), count);
+  features = std::move(wide);
+  type = to;
+}
+
+void DecodedRows::AppendBytes(std::span<const uint8_t> row) {
+  features.insert(features.end(), row.begin(), row.end());
+  ++rows;
+}
+
+void DecodedRows::AppendDoubles(std::span<const double> row) {
+  const size_t old = features.size();
+  features.resize(old + row.size() * ElementBytes(type));
+  uint8_t* out = features.data() + old;
+  if (type == StorageType::kFloat64) {
+    std::memcpy(out, row.data(), row.size_bytes());
+  } else if (type == StorageType::kFloat32) {
+    Convert<double, float>(row.data(), out, row.size());
+  } else {
+    Convert<double, uint8_t>(row.data(), out, row.size());
+  }
+  ++rows;
+}
+
+int64_t DecodedRows::MemoryBytes() const {
+  return static_cast<int64_t>(features.capacity() + labels.capacity() * sizeof(int32_t) +
+                              (targets.capacity() + weights.capacity()) * sizeof(double));
+}
+
+}  // namespace espalier

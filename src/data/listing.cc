@@ -1,0 +1,174 @@
+#include "src/data/listing.h"
+
+#include <algorithm>
+#include <map>
+
+#include "src/base/text.h"
+#include "src/data/csv_reader.h"
+#include "src/data/schema.h"
+
+namespace espalier {
+namespace {
+
+constexpr size_t kShardsMax = 10'000'000;
+
+// What the first record of a file tells.
+struct FirstRecord {
+  bool any = false;
+  std::vector<std::string> fields;
+  int64_t end = 0;  // first byte after it
+};
+
+class Planner {
+ public:
+  Planner(const FileSystem& files, const DataSpec& data) : files_(files), data_(data) {}
+
+  Status List(FileRole role, const std::string& field, const std::vector<std::string>& patterns) {
+    for (const std::string& pattern : patterns) {
+      Result<std::vector<FileInfo>> found = files_.List(pattern);
+      if (!found.ok()) {
+        return Status(found.status().code(), field + ": " + found.status().message())
+            .At({.file = pattern});
+      }
+      if (found->empty()) {
+        return NotFound(field + ": no file matches '" + pattern +
+                        "' (names that start with _ or . and *._COPYING_ are left out)")
+            .At({.file = pattern});
+      }
+      for (FileInfo& info : *found) {
+        const auto [at, added] = patterns_.emplace(info.path, pattern);
+        if (!added) {
+          return InvalidArgument(field + ": '" + info.path + "' is listed twice, by '" +
+                                 at->second + "' and by '" + pattern +
+                                 "'; each file may belong to one set, once");
+        }
+        plan_.files.push_back({std::move(info.path), info.length, info.modified_ms, role});
+      }
+    }
+    return {};
+  }
+
+  Result<InputPlan> Finish(int64_t shard_bytes) {
+    std::string first_file;
+    for (size_t i = 0; i < plan_.files.size(); ++i) {
+      const InputFile& file = plan_.files[i];
+      if (file.length == 0) continue;
+      ESPALIER_ASSIGN_OR_RETURN(const FirstRecord first, ReadFirst(file));
+      if (first.any) {
+        Status checked = UseFirst(first, file, &first_file);
+        if (!checked.ok()) return checked.At({.file = file.path});
+      }
+      const int64_t header_end = data_.csv.header ? first.end : 0;
+      ESPALIER_RETURN_IF_ERROR(Cut(static_cast<int32_t>(i), header_end, shard_bytes));
+    }
+    if (first_file.empty()) {
+      const size_t count = plan_.files.size();
+      return BadInput("data.train: " +
+                      (count == 1 ? "'" + plan_.files[0].path + "' has"
+                                  : "all " + std::to_string(count) + " files have") +
+                      " no record")
+          .At({.file = plan_.files[0].path, .row = 1, .offset = 0});
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  Result<FirstRecord> ReadFirst(const InputFile& file) const {
+    ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
+    char magic[4] = {};
+    ESPALIER_ASSIGN_OR_RETURN(const size_t size, opened->ReadAt(0, magic));
+    ESPALIER_RETURN_IF_ERROR(CheckMagic({magic, size}, file.path));
+    CsvReader reader(*opened, data_.csv, {0, file.length, false}, 16 << 10);
+    CsvReader::Outcome outcome = reader.Next();
+    FirstRecord first;
+    if (outcome == CsvReader::Outcome::kFailed) return reader.error();
+    // Without header bad rows are the survey's to judge; with one nothing can go on.
+    while (outcome == CsvReader::Outcome::kBadRecord && !data_.csv.header) outcome = reader.Next();
+    if (outcome == CsvReader::Outcome::kBadRecord && data_.csv.header) {
+      LineCounter lines(*opened);
+      ESPALIER_ASSIGN_OR_RETURN(const int64_t row, lines.LineOf(reader.record_offset()));
+      return BadInput("the header: " + reader.error().message())
+          .At(reader.error().position().value_or(InputPosition{}))
+          .At({.row = row});
+    }
+    if (outcome != CsvReader::Outcome::kRecord) return first;
+    first.any = true;
+    first.end = reader.position();
+    first.fields.reserve(reader.fields());
+    for (size_t i = 0; i < reader.fields(); ++i) first.fields.emplace_back(reader.field(i));
+    return first;
+  }
+
+  static Status CheckMagic(std::string_view magic, const std::string& path) {
+    const char* what = magic.starts_with("\x1f\x8b")           ? "compressed with gzip"
+                       : magic.starts_with("\x28\xb5\x2f\xfd") ? "compressed with zstd"
+                       : magic.starts_with("BZh")              ? "compressed with bzip2"
+                       : magic.starts_with("PAR1")             ? "a Parquet file"
+                                                               : nullptr;
+    if (what == nullptr) return {};
+    return Unimplemented("'" + path + "' is " + what +
+                         ", which is not in this build yet; give it as plain CSV")
+        .At({.file = path, .offset = 0});
+  }
+
+  Status UseFirst(const FirstRecord& first, const InputFile& file, std::string* first_file) {
+    std::vector<std::string> names =
+        data_.csv.header ? first.fields : PositionNames(first.fields.size());
+    if (!first_file->empty()) {
+      return data_.csv.header ? CheckHeader(plan_.schema, names, *first_file) : Status();
+    }
+    *first_file = file.path;
+    ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data_, std::move(names)));
+    return {};
+  }
+
+  Status Cut(int32_t file, int64_t header_end, int64_t shard_bytes) {
+    const int64_t length = plan_.files[file].length;
+    for (int64_t begin = 0; begin < length;) {
+      int64_t end = data_.csv.multiline ? length : std::min(begin + shard_bytes, length);
+      end = std::max(end, std::min(header_end, length));
+      plan_.shards.push_back({file, begin, end});
+      begin = end;
+    }
+    if (plan_.shards.size() <= kShardsMax) return {};
+    return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
+                           " bytes give more than " + std::to_string(kShardsMax) +
+                           " shards; choose larger ones");
+  }
+
+  const FileSystem& files_;
+  const DataSpec& data_;
+  InputPlan plan_;
+  std::map<std::string, std::string> patterns_;  // path -> the pattern that listed it
+};
+
+}  // namespace
+
+Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
+  if (shard_bytes <= 0) {
+    return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
+                           " bytes; expected a number above 0");
+  }
+  Planner planner(files, data);
+  ESPALIER_RETURN_IF_ERROR(planner.List(FileRole::kTrain, "data.train", data.train));
+  ESPALIER_RETURN_IF_ERROR(
+      planner.List(FileRole::kValidation, "data.validation.files", data.validation.files));
+  ESPALIER_RETURN_IF_ERROR(planner.List(FileRole::kTest, "data.test", data.test));
+  return planner.Finish(shard_bytes);
+}
+
+Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files,
+                                                    const InputFile& file) {
+  ESPALIER_ASSIGN_OR_RETURN(auto opened, files.Open(file.path));
+  const FileInfo& info = opened->info();
+  if (info.length == file.length && info.modified_ms == file.modified_ms) return opened;
+  const std::string how = info.length != file.length
+                              ? "it had " + std::to_string(file.length) + " bytes and now has " +
+                                    std::to_string(info.length)
+                              : "its time of change differs";
+  return DataLoss("'" + file.path + "' changed after it was listed: " + how +
+                  "; submit the job again when its input is at rest")
+      .At({.file = file.path});
+}
+
+}  // namespace espalier

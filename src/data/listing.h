@@ -1,0 +1,27 @@
+// From patterns to a frozen input: which files, how long, which columns, cut into which shards.
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/status.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+// Lists the training patterns, then validation.files, then the test patterns; each pattern's files
+// sorted bytewise. Fixes the schema by the spec and the first file that has a record, checks the
+// header of each other file against it, and cuts shards of about `shard_bytes` (with csv.multiline
+// one a file; a file's header lies wholly in its first shard; empty files have no shard).
+//
+// Errors name the pattern or the file: nothing matches a pattern (kNotFound), a file listed twice,
+// compressed or columnar content, all training files empty, and what schema.h says.
+// Thread rule: re-entrant.
+Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes);
+
+// Opens a file of the plan and makes sure it is the file that was listed: kDataLoss when length or
+// time of change differ.
+Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files, const InputFile& file);
+
+}  // namespace espalier

@@ -1,0 +1,348 @@
+#include "src/data/merge.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "src/base/checksum.h"
+#include "src/base/text.h"
+#include "src/data/column_stats.h"
+#include "src/data/survey.h"
+
+namespace espalier {
+namespace {
+
+std::string Quoted(const std::string& text) { return "'" + Printable(text) + "'"; }
+
+// The number that `text` spells in the one usual way ("-3", "0", "12"; not "03", "+3").
+std::optional<int64_t> WholeNumber(const std::string& text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (std::to_string(value) != text) return std::nullopt;
+  return value;
+}
+
+class Merger {
+ public:
+  Merger(const InputPlan& plan, const JobSpec& job, std::vector<ShardSurvey> surveys,
+         const FileSystem* files)
+      : plan_(plan), job_(job), surveys_(std::move(surveys)), files_(files) {}
+
+  Result<SurveyResult> Run() {
+    ESPALIER_RETURN_IF_ERROR(CheckShards());
+    for (const ShardSurvey& s : surveys_) Add(s);
+    ESPALIER_RETURN_IF_ERROR(CheckSkipped());
+    ESPALIER_RETURN_IF_ERROR(CheckRows());
+    ESPALIER_RETURN_IF_ERROR(FitFeatures());
+    if (job_.model.task == Task::kClassification) {
+      ESPALIER_RETURN_IF_ERROR(FitClasses());
+      ESPALIER_RETURN_IF_ERROR(CheckEvaluationLabels());
+    } else {
+      ESPALIER_RETURN_IF_ERROR(FitTargets());
+    }
+    Fingerprint();
+    return std::move(result_);
+  }
+
+ private:
+  Status CheckShards() {
+    const auto by_shard = [](const ShardSurvey& a, const ShardSurvey& b) {
+      return a.shard < b.shard;
+    };
+    std::sort(surveys_.begin(), surveys_.end(), by_shard);
+    if (surveys_.size() != plan_.shards.size()) {
+      return Internal("the survey has " + std::to_string(surveys_.size()) + " shards of " +
+                      std::to_string(plan_.shards.size()));
+    }
+    const bool classes = job_.model.task == Task::kClassification;
+    for (size_t i = 0; i < surveys_.size(); ++i) {
+      const ShardSurvey& s = surveys_[i];
+      if (s.shard != static_cast<int32_t>(i) || s.features.size() != plan_.schema.features.size() ||
+          s.targets.size() != (classes ? 0 : plan_.schema.label.size())) {
+        return Internal("the survey of shard " + std::to_string(i) + " does not fit the schema");
+      }
+    }
+    return {};
+  }
+
+  void Add(const ShardSurvey& s) {
+    if (features_.empty()) features_.resize(s.features.size());
+    if (targets_.empty()) targets_.resize(s.targets.size());
+    for (size_t i = 0; i < features_.size(); ++i)
+      features_[i] = Merged(features_[i], s.features[i]);
+    for (size_t i = 0; i < targets_.size(); ++i) targets_[i] = Merged(targets_[i], s.targets[i]);
+    for (const auto& [text, count] : s.labels) labels_[text] += count;
+    storage_ = std::max(storage_, s.storage);
+    weight_ += s.train_weight;
+    dropped_ += s.dropped_rows;
+    result_.train_rows += s.train_rows;
+    result_.validation_rows += s.validation_rows;
+    result_.test_rows += s.test_rows;
+    result_.skipped_rows += s.skipped_rows;
+    ShardSurvey kept;
+    kept.shard = s.shard;
+    kept.checksum = s.checksum;
+    kept.train_rows = s.train_rows;
+    kept.validation_rows = s.validation_rows;
+    kept.test_rows = s.test_rows;
+    kept.dropped_rows = s.dropped_rows;
+    kept.skipped_rows = s.skipped_rows;
+    kept.storage = s.storage;
+    kept.train_weight = s.train_weight;
+    for (const Status& why : s.skipped) {
+      if (described_ == kSkippedKept) break;
+      kept.skipped.push_back(why);
+      ++described_;
+    }
+    result_.shards.push_back(std::move(kept));
+    result_.storage = storage_;
+  }
+
+  Status CheckSkipped() const {
+    if (result_.skipped_rows <= job_.data.bad_rows.limit) return {};
+    const std::string message = std::to_string(result_.skipped_rows) +
+                                " bad rows; data.bad_rows tolerates " +
+                                std::to_string(job_.data.bad_rows.limit);
+    for (const ShardSurvey& s : surveys_) {
+      if (s.skipped.empty()) continue;
+      const Status& first = s.skipped.front();
+      return BadInput(message + "; the first one: " + first.message())
+          .At(first.position().value_or(InputPosition{}));
+    }
+    return BadInput(message);
+  }
+
+  Status CheckRows() const {
+    const std::string& first = plan_.files.front().path;
+    if (result_.train_rows == 0) {
+      std::string why = "no training rows";
+      if (result_.validation_rows > 0) {
+        why += ": all " + std::to_string(result_.validation_rows) + " rows went to validation";
+      } else if (dropped_ > 0) {
+        why += ": features.nulls: drop left out all " + std::to_string(dropped_);
+      } else if (result_.skipped_rows > 0) {
+        why += ": all " + std::to_string(result_.skipped_rows) + " rows were bad and skipped";
+      } else if (job_.data.csv.header) {
+        why += ": the files hold a header and nothing else";
+      }
+      return BadInput(why).At({.file = first, .row = 1, .offset = 0});
+    }
+    if (result_.validation_rows == 0 && job_.data.validation.any()) return NoValidation();
+    if (result_.test_rows == 0 && !job_.data.test.empty()) {
+      return BadInput("the files of data.test hold no rows")
+          .At({.file = FirstOf(FileRole::kTest), .row = 1, .offset = 0});
+    }
+    if (!(weight_ > 0) || !std::isfinite(weight_)) {
+      return BadInput("the weights of all training rows add up to " + ShortestDouble(weight_) +
+                      "; expected a number above 0")
+          .At({.file = first,
+               .column = plan_.schema.weight < 0 ? "" : plan_.schema.names[plan_.schema.weight]});
+    }
+    return {};
+  }
+
+  Status NoValidation() const {
+    const ValidationSpec& v = job_.data.validation;
+    const std::string rows = HumanCount(result_.train_rows);
+    if (v.column) {
+      return BadInput("data.validation.column: no row of " + rows + " is marked true (1)")
+          .At({.file = plan_.files.front().path,
+               .column = plan_.schema.names[plan_.schema.validation]});
+    }
+    if (!v.files.empty()) {
+      return BadInput("the files of data.validation.files hold no rows")
+          .At({.file = FirstOf(FileRole::kValidation), .row = 1, .offset = 0});
+    }
+    return BadInput("data.validation.fraction: " + ShortestDouble(v.fraction) + " of " + rows +
+                    " rows gave no row; choose a larger fraction or another train.seed, or leave "
+                    "validation out")
+        .At({.file = plan_.files.front().path});
+  }
+
+  std::string FirstOf(FileRole role) const {
+    for (const InputFile& file : plan_.files) {
+      if (file.role == role) return file.path;
+    }
+    return {};
+  }
+
+  Status FitFeatures() {
+    for (size_t i = 0; i < features_.size(); ++i) {
+      const std::string& name = plan_.schema.names[plan_.schema.features[i]];
+      const ColumnStats& s = features_[i];
+      FittedFeature fitted = Fitted(s);
+      fitted.name = name;
+      if (s.count == 0 && job_.data.features.nulls.kind != NullKind::kConstant) {
+        return BadInput(
+                   "the column has no value in any training row; leave it out of "
+                   "data.features.columns")
+            .At({.file = plan_.files.front().path, .column = name});
+      }
+      const double low = (s.min - fitted.shift) * fitted.factor;
+      const double high = (s.max - fitted.shift) * fitted.factor;
+      const double null = (fitted.null_value - fitted.shift) * fitted.factor;
+      if (!Fits(low) || !Fits(high) || !Fits(null) || !std::isfinite(fitted.factor) ||
+          (fitted.factor == 0 && s.min < s.max)) {
+        return Overflow(name, s);
+      }
+      result_.preprocessing.features.push_back(std::move(fitted));
+    }
+    return {};
+  }
+
+  FittedFeature Fitted(const ColumnStats& s) const {
+    FittedFeature f;
+    const NullPolicy& nulls = job_.data.features.nulls;
+    f.null_value = nulls.kind == NullKind::kMean       ? s.mean
+                   : nulls.kind == NullKind::kConstant ? nulls.constant
+                                                       : 0;
+    const bool constant = s.count == 0 || s.min == s.max;
+    switch (job_.data.features.scale.kind) {
+      case ScaleKind::kNone:
+        break;
+      case ScaleKind::kDivide:
+        f.factor = 1 / job_.data.features.scale.divisor;
+        break;
+      case ScaleKind::kMinMax:
+        f.shift = s.min;
+        f.factor = constant ? 0 : 1 / (s.max - s.min);
+        break;
+      case ScaleKind::kStandard:
+        f.shift = constant ? s.min : s.mean;
+        f.factor = constant ? 0 : 1 / std::sqrt(s.m2 / static_cast<double>(s.count));
+        break;
+    }
+    return f;
+  }
+
+  // Whether a value that the network sees can be told in the job's precision.
+  bool Fits(double value) const {
+    return job_.model.precision == Precision::kFloat32 ? std::isfinite(static_cast<float>(value))
+                                                       : std::isfinite(value);
+  }
+
+  Status Overflow(const std::string& name, const ColumnStats& s) const {
+    return BadInput("the statistics of the column overflow: its values go from " +
+                    ShortestDouble(s.min) + " to " + ShortestDouble(s.max) +
+                    "; scale the data, choose another data.features.scale or leave the column out")
+        .At({.file = plan_.files.front().path, .column = name});
+  }
+
+  Status FitTargets() {
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      const std::string& name = plan_.schema.names[plan_.schema.label[i]];
+      const ColumnStats& s = targets_[i];
+      FittedTarget fitted{name, 0, 1};
+      if (job_.model.target_scale == TargetScale::kStandard) {
+        const bool constant = s.min == s.max;
+        fitted.shift = constant ? s.min : s.mean;
+        fitted.factor = constant ? 1 : 1 / std::sqrt(s.m2 / static_cast<double>(s.count));
+      }
+      if (!std::isfinite(fitted.factor) || !Fits((s.min - fitted.shift) * fitted.factor) ||
+          !Fits((s.max - fitted.shift) * fitted.factor)) {
+        return Overflow(name, s);
+      }
+      result_.preprocessing.targets.push_back(std::move(fitted));
+    }
+    return {};
+  }
+
+  InputPosition AtLabel() const {
+    return {.file = plan_.files.front().path,
+            .column = plan_.schema.names[plan_.schema.label.front()]};
+  }
+
+  Status FitClasses() {
+    std::vector<std::string>& classes = result_.preprocessing.classes;
+    bool numeric = true;
+    for (const auto& [text, count] : labels_) {
+      classes.push_back(text);
+      numeric = numeric && WholeNumber(text).has_value();
+    }
+    if (classes.size() < 2) {
+      return BadInput("all " + HumanCount(result_.train_rows) + " training rows have the label " +
+                      Quoted(classes.front()) + "; a classifier needs two classes or more")
+          .At(AtLabel());
+    }
+    if (classes.size() > kClassesMax) {
+      return BadInput("the label has " + HumanCount(classes.size()) +
+                      " different values, more than the " + HumanCount(kClassesMax) +
+                      " that make classes; is it a number (model.task: regression) or an "
+                      "identifier?")
+          .At(AtLabel());
+    }
+    if (EffectiveLoss(job_.model) == Loss::kBinaryCrossEntropy && classes.size() != 2) {
+      return InvalidArgument("model.loss: binary_cross_entropy is for two classes, the label has " +
+                             std::to_string(classes.size()) + "; use softmax_cross_entropy")
+          .At(AtLabel());
+    }
+    if (numeric) {
+      std::sort(classes.begin(), classes.end(), [](const std::string& a, const std::string& b) {
+        return *WholeNumber(a) < *WholeNumber(b);
+      });
+    }
+    return {};
+  }
+
+  Status CheckEvaluationLabels() const {
+    for (const ShardSurvey& s : surveys_) {
+      for (const auto& [text, count] : s.evaluation_labels) {
+        if (labels_.contains(text)) continue;
+        int64_t rows = 0;
+        for (const ShardSurvey& other : surveys_) {
+          const auto found = other.evaluation_labels.find(text);
+          if (found != other.evaluation_labels.end()) rows += found->second;
+        }
+        InputPosition at = AtLabel();
+        at.file = plan_.files[plan_.shards[s.shard].file].path;
+        at.text = Printable(text);
+        if (files_ != nullptr) {
+          Result<InputPosition> found = FindEvaluationLabel(*files_, plan_, job_, s.shard, text);
+          if (found.ok() && found->row) at = *std::move(found);
+        }
+        return BadInput("the label " + Quoted(text) + " is in " + HumanCount(rows) +
+                        " validation or test rows and in no training row, so that metrics would "
+                        "mean nothing; add training rows of it or take those rows out")
+            .At(std::move(at));
+      }
+    }
+    return {};
+  }
+
+  void Fingerprint() {
+    Sha256 hash;
+    const auto add = [&hash](const std::string& text) { hash.Update(text.data(), text.size()); };
+    add("espalier data\n");
+    for (const ShardSurvey& s : result_.shards) {
+      const Shard& shard = plan_.shards[s.shard];
+      const int64_t numbers[] = {shard.file,   shard.begin,       shard.end,  s.checksum,
+                                 s.train_rows, s.validation_rows, s.test_rows};
+      for (const int64_t n : numbers) add(std::to_string(n) + " ");
+      add("\n");
+    }
+    result_.data_fingerprint = hash.FinishHex();
+  }
+
+  const InputPlan& plan_;
+  const JobSpec& job_;
+  std::vector<ShardSurvey> surveys_;
+  const FileSystem* const files_;
+  SurveyResult result_;
+  std::vector<ColumnStats> features_, targets_;
+  std::map<std::string, int64_t> labels_;
+  StorageType storage_ = StorageType::kUint8;
+  double weight_ = 0;
+  int64_t dropped_ = 0;
+  size_t described_ = 0;
+};
+
+}  // namespace
+
+Result<SurveyResult> MergeShardSurveys(const InputPlan& plan, const JobSpec& job,
+                                       std::vector<ShardSurvey> surveys, const FileSystem* files) {
+  return Merger(plan, job, std::move(surveys), files).Run();
+}
+
+}  // namespace espalier

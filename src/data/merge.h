@@ -1,0 +1,30 @@
+// From the surveys of all shards to one result, the same on every member.
+#pragma once
+
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+// Merges in shard order, in double, over training rows; fits the preprocessing:
+//   standard  (x - mean) / population deviation     minmax  (x - min) / (max - min)
+//   divide    x / divisor                           none    x
+// A constant column becomes 0 under standard and minmax. Nulls become the mean of the column's
+// other values, or the constant. Regression targets under target_scale standard become (y - mean) /
+// population deviation; a constant target y - mean. Classes are sorted as whole numbers when all
+// are such, else bytewise. The result's shards keep counts and checksums only.
+//
+// Errors: more bad rows than the limit; no training rows; validation or test asked for and without
+// rows; one class only, more than kClassesMax, or other than two for binary cross-entropy; a label
+// in validation or test rows that no training row has (then metrics would mean nothing); weights
+// that are all 0; statistics that overflow. `files`, when given, is used to tell where such a label
+// is. REQUIRES: one survey a shard, in any order. Thread rule: re-entrant.
+Result<SurveyResult> MergeShardSurveys(const InputPlan& plan, const JobSpec& job,
+                                       std::vector<ShardSurvey> surveys,
+                                       const FileSystem* files = nullptr);
+
+}  // namespace espalier

@@ -1,0 +1,272 @@
+#include "src/data/row_decoder.h"
+
+#include <immintrin.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "src/base/random.h"
+#include "src/base/text.h"
+#include "src/data/number.h"
+
+namespace espalier {
+namespace {
+
+constexpr size_t kLabelBytesMax = 256;
+
+// Eight fields of one digit each, as in "0,0,7,0,0,0,1,0,": true when all are digits.
+inline bool EightDigits(const char* text, uint8_t* out) {
+  const __m128i every_other =
+      _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, -1, -1, -1, -1, -1, -1, -1, -1);
+  const __m128i raw = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
+  const __m128i digits = _mm_shuffle_epi8(_mm_sub_epi8(raw, _mm_set1_epi8('0')), every_other);
+  const __m128i over = _mm_subs_epu8(digits, _mm_set1_epi8(9));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(out), digits);
+  return _mm_testz_si128(over, over) != 0;
+}
+
+// The number in the one to three digits before `end`; *bad gets bits when it is no such number or
+// above 255. The four bytes before `end` are readable.
+inline uint32_t UpToThreeDigits(const char* end, uint32_t length, uint32_t* bad) {
+  uint32_t x;
+  std::memcpy(&x, end - 4, 4);
+  // The digits are at the top; what is before them becomes 0.
+  const uint32_t mask = static_cast<uint32_t>(0xFFFFFFFF00000000 >> ((8 * length) & 63));
+  x = (x ^ 0x30303030) & mask;
+  const uint32_t value = (x >> 24) + ((x >> 16) & 0xFF) * 10 + ((x >> 8) & 0xFF) * 100;
+  *bad |= (length - 1 > 2) | (((x + 0x76767676) | x) & 0x80808080) | (value >> 8);
+  return value;
+}
+
+}  // namespace
+
+int32_t LabelTexts::IndexOf(std::string_view text) {
+  const bool short_text = text.size() == 1;
+  if (short_text && of_byte_[static_cast<uint8_t>(text[0])] >= 0) {
+    return of_byte_[static_cast<uint8_t>(text[0])];
+  }
+  if (const auto found = index_.find(text); found != index_.end()) return found->second;
+  const int32_t index = static_cast<int32_t>(texts_.size());
+  texts_.emplace_back(text);
+  index_.emplace(texts_.back(), index);
+  if (short_text) of_byte_[static_cast<uint8_t>(text[0])] = index;
+  return index;
+}
+
+RowDecoder::RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file)
+    : schema_(schema),
+      job_(job),
+      role_(role),
+      file_(file),
+      classification_(job.model.task == Task::kClassification),
+      float32_(job.model.precision == Precision::kFloat32),
+      key_(MakeKey(job.train.seed, RandomUse::kValidation)),
+      bytes_(schema.features.size() + 8),  // EightDigits may write past the last one
+      values_(schema.features.size()),
+      targets_(classification_ ? 0 : schema.label.size()) {
+  for (size_t slot = 0; slot < schema.features.size(); ++slot) {
+    const int32_t column = schema.features[slot];
+    if (!runs_.empty() && runs_.back().column + runs_.back().count == column) {
+      ++runs_.back().count;
+    } else {
+      runs_.push_back({column, 1, static_cast<int32_t>(slot)});
+    }
+  }
+}
+
+bool RowDecoder::Bad(std::string message, int32_t column) {
+  problem_ = {std::move(message), column};
+  return false;
+}
+
+bool RowDecoder::DecodeDigits(const CsvReader& reader) {
+  const char* text = reader.text();
+  const uint32_t* ends = reader.ends();
+  uint32_t bad = 0;
+  for (const Run& run : runs_) {
+    uint32_t begin = run.column == 0 ? 0 : ends[run.column - 1] + 1;
+    const uint32_t* end = ends + run.column;
+    uint8_t* out = bytes_.data() + run.slot;
+    for (int32_t i = 0; i < run.count;) {
+      if (i + 8 <= run.count && end[i + 7] - begin == 15 && EightDigits(text + begin, out + i)) {
+        begin += 16;
+        i += 8;
+        continue;
+      }
+      const int32_t stop = std::min(i + 8, run.count);
+      for (; i < stop; ++i) {
+        out[i] = static_cast<uint8_t>(UpToThreeDigits(text + end[i], end[i] - begin, &bad));
+        begin = end[i] + 1;
+      }
+    }
+    if (bad != 0) return false;
+  }
+  return true;
+}
+
+bool RowDecoder::DecodeFeature(const char* begin, const char* end, int32_t slot) {
+  double value = 0;
+  const int32_t column = schema_.features[slot];
+  switch (ParseNumber(begin, end, &value)) {
+    case NumberKind::kNumber:
+      break;
+    case NumberKind::kNull:
+      if (job_.data.features.nulls.kind == NullKind::kFail) {
+        return Bad(
+            "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to "
+            "go on without it",
+            column);
+      }
+      has_null_ = true;
+      values_[slot] = std::numeric_limits<double>::quiet_NaN();
+      return true;
+    case NumberKind::kInfinite:
+      return Bad("the value is infinite; expected a finite number", column);
+    case NumberKind::kNotNumber:
+      return Bad(
+          "the value is not a number; features are numbers (choose the columns in "
+          "data.features.columns, or encode text as numbers)",
+          column);
+  }
+  if (float32_ && std::isinf(static_cast<float>(value))) {
+    return Bad(
+        "the value does not fit float32, whose largest is 3.4e38; set model.precision: "
+        "float64 or scale the data",
+        column);
+  }
+  values_[slot] = value;
+  return true;
+}
+
+bool RowDecoder::DecodeFeatures(const CsvReader& reader) {
+  const char* text = reader.text();
+  const uint32_t* ends = reader.ends();
+  has_null_ = false;
+  for (const Run& run : runs_) {
+    uint32_t begin = run.column == 0 ? 0 : ends[run.column - 1] + 1;
+    for (int32_t i = 0; i < run.count; ++i) {
+      const uint32_t end = ends[run.column + i];
+      if (!DecodeFeature(text + begin, text + end, run.slot + i)) return false;
+      begin = end + 1;
+    }
+  }
+  return true;
+}
+
+bool RowDecoder::Number(const CsvReader& reader, int32_t column, const char* what, double* value) {
+  const std::string_view text = reader.field(column);
+  const std::string name = what;
+  switch (ParseNumber(text.data(), text.data() + text.size(), value)) {
+    case NumberKind::kNumber:
+      break;
+    case NumberKind::kNull:
+      return Bad("the " + name + " is missing; expected a number", column);
+    case NumberKind::kInfinite:
+      return Bad("the " + name + " is infinite; expected a finite number", column);
+    case NumberKind::kNotNumber:
+      return Bad("the " + name + " is not a number", column);
+  }
+  if (float32_ && std::isinf(static_cast<float>(*value))) {
+    return Bad("the " + name +
+                   " does not fit float32, whose largest is 3.4e38; set "
+                   "model.precision: float64 or scale the data",
+               column);
+  }
+  return true;
+}
+
+bool RowDecoder::DecodeLabel(const CsvReader& reader) {
+  if (!classification_) {
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      if (!Number(reader, schema_.label[i], "label", &targets_[i])) return false;
+    }
+    return true;
+  }
+  const int32_t column = schema_.label[0];
+  const std::string_view text = Trimmed(reader.field(column));
+  if (text.empty()) return Bad("the label is empty", column);
+  if (text.size() > kLabelBytesMax) {
+    return Bad("the label has " + std::to_string(text.size()) + " bytes; at most " +
+                   std::to_string(kLabelBytesMax),
+               column);
+  }
+  label_ = labels_.IndexOf(text);
+  return true;
+}
+
+bool RowDecoder::DecodeWeight(const CsvReader& reader) {
+  if (schema_.weight < 0) return true;
+  if (!Number(reader, schema_.weight, "weight", &weight_)) return false;
+  if (weight_ < 0)
+    return Bad("the weight is negative; expected a number of at least 0", schema_.weight);
+  return true;
+}
+
+int RowDecoder::SetOf(const CsvReader& reader) {
+  constexpr int kTrain = static_cast<int>(FileRole::kTrain);
+  constexpr int kValidation = static_cast<int>(FileRole::kValidation);
+  if (role_ != FileRole::kTrain) return static_cast<int>(role_);
+  const double fraction = job_.data.validation.fraction;
+  if (fraction > 0) {
+    const uint64_t bits = RandomBits(key_, file_, static_cast<uint64_t>(reader.record_offset()));
+    return UnitDouble(bits) < fraction ? kValidation : kTrain;
+  }
+  if (schema_.validation < 0) return kTrain;
+  const std::string_view text = Trimmed(reader.field(schema_.validation));
+  for (const std::string_view yes : {"1", "true", "True", "TRUE"}) {
+    if (text == yes) return kValidation;
+  }
+  for (const std::string_view no : {"0", "false", "False", "FALSE"}) {
+    if (text == no) return kTrain;
+  }
+  Bad("the validation column holds neither true (1) nor false (0)", schema_.validation);
+  return -1;
+}
+
+void RowDecoder::Append(DecodedRows* rows, bool digits) {
+  const std::span<const double> values = values_;
+  if (!digits && type_ != StorageType::kFloat64) {
+    type_ = NarrowestType(values, type_);
+    for (DecodedRows& set : sets_) set.WidenTo(type_);
+  }
+  if (digits) {
+    rows->AppendBytes({bytes_.data(), values_.size()});
+  } else {
+    rows->AppendDoubles(values);
+  }
+  if (classification_) rows->labels.push_back(label_);
+  rows->targets.insert(rows->targets.end(), targets_.begin(), targets_.end());
+  if (schema_.weight >= 0) rows->weights.push_back(weight_);
+}
+
+void RowDecoder::Reserve(double done) {
+  for (DecodedRows& set : sets_) {
+    const size_t rows = static_cast<size_t>(static_cast<double>(set.rows) / done * 1.03);
+    set.features.reserve(rows * values_.size() * ElementBytes(set.type));
+    if (classification_) set.labels.reserve(rows);
+    set.targets.reserve(rows * targets_.size());
+    if (schema_.weight >= 0) set.weights.reserve(rows);
+  }
+}
+
+RowDecoder::Outcome RowDecoder::Add(const CsvReader& reader) {
+  if (reader.fields() != schema_.names.size()) {
+    Bad("the row has " + std::to_string(reader.fields()) + " fields, expected " +
+            std::to_string(schema_.names.size()) +
+            (job_.data.csv.header ? " as in the header" : " as in the first row"),
+        -1);
+    return Outcome::kBad;
+  }
+  const bool digits = type_ == StorageType::kUint8 && DecodeDigits(reader);
+  if (!digits && !DecodeFeatures(reader)) return Outcome::kBad;
+  const bool has_null = !digits && has_null_;
+  if (!DecodeLabel(reader) || !DecodeWeight(reader)) return Outcome::kBad;
+  const int set = SetOf(reader);
+  if (set < 0) return Outcome::kBad;
+  if (has_null && job_.data.features.nulls.kind == NullKind::kDrop) return Outcome::kDropped;
+  Append(&sets_[set], digits);
+  return Outcome::kRow;
+}
+
+}  // namespace espalier

@@ -1,0 +1,103 @@
+// One CSV record to one row of numbers: only the columns in use are converted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "src/base/random.h"
+#include "src/data/csv_reader.h"
+#include "src/data/decoded_rows.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// A shard's label texts, numbered in order of appearance.
+class LabelTexts {
+ public:
+  int32_t IndexOf(std::string_view text);
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  std::vector<std::string> texts_;
+  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> index_;
+  std::vector<int32_t> of_byte_ = std::vector<int32_t>(256, -1);  // texts of one byte
+};
+
+// What is wrong with a row; turned into a Status with its place by the caller.
+struct RowProblem {
+  std::string message;
+  int32_t column = -1;  // -1: the row as a whole
+};
+
+// Decodes the records of one shard. The answers to odd values:
+//   null (empty, nan, NaN, NAN, NA, null, NULL) in a feature  by data.features.nulls
+//   null in label, target, weight or validation column        bad row
+//   inf, too large for a double, or with precision float32 too large for a float: bad row
+//   negative weight, other than 0/1/true/false in the validation column, too few or many fields:
+//   bad
+// Labels (classification) are the text without spaces around it; `nan` and `NA` are labels there.
+// Thread rule: one thread a decoder.
+class RowDecoder {
+ public:
+  enum class Outcome : uint8_t { kRow, kDropped, kBad };
+
+  RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file);
+
+  // Decodes the reader's record and adds it to its set. kBad: problem() says why.
+  Outcome Add(const CsvReader& reader);
+
+  // Makes room for the whole shard, of which the rows so far are the part `done` (0..1].
+  void Reserve(double done);
+
+  const RowProblem& problem() const { return problem_; }
+  std::array<DecodedRows, kSets>& sets() { return sets_; }
+  const LabelTexts& labels() const { return labels_; }
+  int32_t file() const { return file_; }
+
+ private:
+  // Columns [column, column + count) are the features [slot, slot + count).
+  struct Run {
+    int32_t column = 0, count = 0, slot = 0;
+  };
+
+  bool DecodeDigits(const CsvReader& reader);
+  bool DecodeFeatures(const CsvReader& reader);
+  bool DecodeFeature(const char* begin, const char* end, int32_t slot);
+  bool DecodeLabel(const CsvReader& reader);
+  bool DecodeWeight(const CsvReader& reader);
+  // Train, or validation where hash or column say so; -1: bad.
+  int SetOf(const CsvReader& reader);
+  bool Number(const CsvReader& reader, int32_t column, const char* what, double* value);
+  bool Bad(std::string message, int32_t column);
+  void Append(DecodedRows* rows, bool digits);
+
+  const Schema& schema_;
+  const JobSpec& job_;
+  const FileRole role_;
+  const int32_t file_;
+  const bool classification_, float32_;
+  const PhiloxKey key_;  // chooses validation rows
+  std::vector<Run> runs_;
+
+  StorageType type_ = StorageType::kUint8;  // of the rows so far
+  std::vector<uint8_t> bytes_;              // the row, when all features are small whole numbers
+  std::vector<double> values_;              // the row otherwise
+  bool has_null_ = false;
+  int32_t label_ = 0;
+  std::vector<double> targets_;
+  double weight_ = 1;
+
+  LabelTexts labels_;
+  std::array<DecodedRows, kSets> sets_;
+  RowProblem problem_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <cstring>
+
+#include "src/base/text.h"
+#include "src/data/row_store.h"
+
+namespace espalier {
+namespace {
+
+int64_t Aligned(int64_t bytes) {
+  constexpr int64_t kMask = static_cast<int64_t>(kBufferAlignment) - 1;
+  return (bytes + kMask) & ~kMask;
+}
+
+int64_t RowsOf(const ShardSurvey& s, size_t set) {
+  return set == 0 ? s.train_rows : set == 1 ? s.validation_rows : s.test_rows;
+}
+
+// The part of `range` that lies in [first, first + count).
+Range Common(Range range, int64_t first, int64_t count) {
+  const int64_t begin = std::max(range.begin, first);
+  return {begin, std::max(begin, std::min(range.end, first + count))};
+}
+
+}  // namespace
+
+int64_t RowLoader::BytesOf(Range range) const {
+  const int64_t n = range.size();
+  return Aligned(n * store_->features_ * ElementBytes(store_->storage_)) +
+         Aligned(n * store_->targets_ * static_cast<int64_t>(sizeof(double))) +
+         (has_weights_ ? Aligned(n * static_cast<int64_t>(sizeof(double))) : 0) +
+         (classification_ ? Aligned(n * static_cast<int64_t>(sizeof(int32_t))) : 0);
+}
+
+void RowLoader::SetUp(const RowRanges& ranges) {
+  store_ = std::make_unique<RowStore>();
+  classification_ = job_.model.task == Task::kClassification;
+  has_weights_ = plan_.schema.weight >= 0;
+  store_->features_ = static_cast<int64_t>(plan_.schema.features.size());
+  store_->targets_ = classification_ ? 0 : static_cast<int64_t>(plan_.schema.label.size());
+  store_->storage_ = survey_.storage;
+  store_->fitted_targets_ = survey_.preprocessing.targets;
+  for (const FittedFeature& f : survey_.preprocessing.features) {
+    store_->float_scaling_.shift.push_back(static_cast<float>(f.shift));
+    store_->float_scaling_.factor.push_back(static_cast<float>(f.factor));
+    store_->double_scaling_.shift.push_back(f.shift);
+    store_->double_scaling_.factor.push_back(f.factor);
+    store_->null_values_.push_back(f.null_value);
+  }
+  for (size_t i = 0; i < survey_.preprocessing.classes.size(); ++i) {
+    classes_.emplace_back(survey_.preprocessing.classes[i], static_cast<int32_t>(i));
+  }
+  std::sort(classes_.begin(), classes_.end());
+  std::array<int64_t, kSets> next{};
+  for (const ShardSurvey& s : survey_.shards) {
+    first_rows_.push_back(next);
+    bool wanted = false;
+    for (size_t set = 0; set < kSets; ++set) {
+      wanted = wanted || Common(ranges[set], next[set], RowsOf(s, set)).size() > 0;
+      next[set] += RowsOf(s, set);
+    }
+    if (wanted) shards_.push_back(s.shard);
+  }
+  for (size_t set = 0; set < kSets; ++set) store_->sets_[set].range = ranges[set];
+}
+
+Status RowLoader::Reserve(const RowStoreOptions& options) {
+  for (RowStore::Set& set : store_->sets_) {
+    const int64_t bytes = BytesOf(set.range);
+    if (store_->memory_bytes_ + bytes <= options.memory_bytes_max) {
+      ESPALIER_ASSIGN_OR_RETURN(set.region, Region::InMemory(bytes));
+      store_->memory_bytes_ += bytes;
+    } else {
+      const int64_t left = options.spool_bytes_max - store_->spool_bytes_;
+      if (options.spool_directory.empty() || bytes > left) {
+        return ResourceExhausted(
+            "the rows of this worker need " + HumanBytes(bytes) + " more; its memory budget is " +
+            HumanBytes(options.memory_bytes_max) + " and its spool " +
+            (options.spool_directory.empty()
+                 ? std::string("is not set up")
+                 : "has " + HumanBytes(std::max<int64_t>(left, 0)) + " of its limit left") +
+            "; raise one of them or add workers");
+      }
+      ESPALIER_ASSIGN_OR_RETURN(set.region, Region::InSpool(options.spool_directory, bytes));
+      store_->spool_bytes_ += bytes;
+    }
+    const int64_t n = set.range.size();
+    char* at = set.region->data();
+    const auto take = [&at](int64_t size) {
+      char* taken = at;
+      at += Aligned(size);
+      return taken;
+    };
+    set.features = take(n * store_->features_ * ElementBytes(store_->storage_));
+    set.targets = reinterpret_cast<double*>(take(n * store_->targets_ * 8));
+    if (has_weights_) set.weights = reinterpret_cast<double*>(take(n * 8));
+    if (classification_) set.labels = reinterpret_cast<int32_t*>(take(n * 4));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<RowLoader>> RowLoader::Make(const FileSystem& files, const InputPlan& plan,
+                                                   const JobSpec& job, const SurveyResult& survey,
+                                                   const RowRanges& ranges,
+                                                   const RowStoreOptions& options) {
+  const int64_t totals[kSets] = {survey.train_rows, survey.validation_rows, survey.test_rows};
+  bool fits = survey.shards.size() == plan.shards.size() &&
+              survey.preprocessing.features.size() == plan.schema.features.size();
+  for (size_t set = 0; set < kSets; ++set) {
+    const Range& r = ranges[set];
+    fits = fits && r.begin >= 0 && r.begin <= r.end && r.end <= totals[set];
+  }
+  for (size_t i = 0; fits && i < survey.shards.size(); ++i) {
+    fits = survey.shards[i].shard == static_cast<int32_t>(i);
+  }
+  if (job.model.task == Task::kRegression) {
+    fits = fits && survey.preprocessing.targets.size() == plan.schema.label.size();
+  }
+  if (!fits) return Internal("the survey, the plan and the rows to load do not fit each other");
+  std::unique_ptr<RowLoader> loader(new RowLoader(files, plan, job, survey));
+  loader->SetUp(ranges);
+  ESPALIER_RETURN_IF_ERROR(loader->Reserve(options));
+  return loader;
+}
+
+Status RowLoader::Check(int32_t shard, const ShardRows& rows) const {
+  const ShardSurvey& surveyed = survey_.shards[shard];
+  bool same = rows.checksum == surveyed.checksum;
+  for (size_t set = 0; set < kSets; ++set) {
+    same = same && rows.sets[set].rows == RowsOf(surveyed, set) &&
+           rows.sets[set].type <= store_->storage_;
+  }
+  if (same) return {};
+  const Shard& s = plan_.shards[shard];
+  return DataLoss("bytes " + std::to_string(s.begin) + " to " + std::to_string(s.end) + " of '" +
+                  plan_.files[s.file].path +
+                  "' are not what the survey read (checksums differ); the file changed or the disk "
+                  "failed: submit the job again when its input is at rest")
+      .At({.file = plan_.files[s.file].path, .offset = s.begin});
+}
+
+Result<std::vector<int32_t>> RowLoader::ClassesOf(const ShardRows& rows) const {
+  std::vector<int32_t> classes(rows.label_texts.size(), -1);
+  for (size_t i = 0; i < classes.size(); ++i) {
+    const auto found = std::lower_bound(classes_.begin(), classes_.end(),
+                                        std::pair(rows.label_texts[i], int32_t{0}));
+    if (found != classes_.end() && found->first == rows.label_texts[i]) classes[i] = found->second;
+  }
+  // Texts of rows that were left out may be unknown; those of kept rows may not.
+  for (const DecodedRows& set : rows.sets) {
+    for (const int32_t label : set.labels) {
+      if (classes[label] < 0) {
+        return Internal("the label '" + Printable(rows.label_texts[label]) +
+                        "' is not among the classes of the survey");
+      }
+    }
+  }
+  return classes;
+}
+
+Status RowLoader::Copy(int32_t shard, const ShardRows& rows) {
+  std::vector<int32_t> classes;
+  if (classification_) {
+    ESPALIER_ASSIGN_OR_RETURN(classes, ClassesOf(rows));
+  }
+  for (size_t set = 0; set < kSets; ++set) {
+    RowStore::Set& to = store_->sets_[set];
+    const DecodedRows& from = rows.sets[set];
+    const int64_t first = first_rows_[shard][set];
+    const Range common = Common(to.range, first, from.rows);
+    const int64_t n = common.size(), width = store_->features_, targets = store_->targets_;
+    if (n == 0) continue;
+    const int64_t source = common.begin - first, target = common.begin - to.range.begin;
+    Widen(from.type, from.features.data() + source * width * ElementBytes(from.type),
+          store_->storage_, to.features + target * width * ElementBytes(store_->storage_),
+          n * width);
+    std::copy_n(from.targets.data() + source * targets, n * targets, to.targets + target * targets);
+    if (has_weights_) std::copy_n(from.weights.data() + source, n, to.weights + target);
+    for (int64_t i = 0; classification_ && i < n; ++i) {
+      to.labels[target + i] = classes[from.labels[source + i]];
+    }
+  }
+  return {};
+}
+
+Status RowLoader::Load(int32_t shard, const ShardRows* decoded) {
+  if (decoded != nullptr) {
+    ESPALIER_RETURN_IF_ERROR(Check(shard, *decoded));
+    return Copy(shard, *decoded);
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const ShardRows rows, ReadShard(files_, plan_, job_, shard));
+  ESPALIER_RETURN_IF_ERROR(Check(shard, rows));
+  return Copy(shard, rows);
+}
+
+std::unique_ptr<RowStore> RowLoader::Finish() { return std::move(store_); }
+
+Result<std::unique_ptr<RowStore>> LoadRows(
+    const FileSystem& files, const InputPlan& plan, const JobSpec& job, const SurveyResult& survey,
+    const RowRanges& ranges, std::vector<SurveyedShard>& decoded, const RowStoreOptions& options,
+    const std::function<void(int64_t done, int64_t of)>& progress) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto loader,
+                            RowLoader::Make(files, plan, job, survey, ranges, options));
+  std::vector<SurveyedShard*> kept(plan.shards.size(), nullptr);
+  for (SurveyedShard& shard : decoded) {
+    const int32_t index = shard.survey.shard;
+    if (index < 0 || index >= static_cast<int32_t>(kept.size())) {
+      return Internal("a surveyed shard of another plan");
+    }
+    if (shard.has_rows) kept[index] = &shard;
+  }
+  int64_t done = 0;
+  for (const int32_t shard : loader->shards()) {
+    SurveyedShard* from = kept[shard];
+    ESPALIER_RETURN_IF_ERROR(loader->Load(shard, from ? &from->rows : nullptr));
+    if (from != nullptr) {
+      from->rows = {};
+      from->has_rows = false;
+    }
+    if (progress) progress(++done, static_cast<int64_t>(loader->shards().size()));
+  }
+  return loader->Finish();
+}
+
+}  // namespace espalier

@@ -1,0 +1,139 @@
+// A worker's row-major copy of the decoded rows that its leaves need.
+//
+// Per set (training, validation, test) it holds one contiguous range of the set's global row
+// numbers: rows are numbered shard by shard, in each in the order of the file. Features lie in the
+// narrowest type that is exact for the whole job, so that the arithmetic does not depend on who
+// holds what. Gather applies the fitted preprocessing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/base/aligned.h"
+#include "src/base/status.h"
+#include "src/data/spool.h"
+#include "src/data/survey.h"
+#include "src/plan/rows.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+struct RowStoreOptions {
+  int64_t memory_bytes_max = int64_t{1} << 40;  // sets that do not fit go to the spool
+  std::string spool_directory;  // empty: no spool, then what does not fit is an error
+  int64_t spool_bytes_max = 0;
+};
+
+// Global row numbers to hold, by FileRole.
+using RowRanges = std::array<Range, kSets>;
+
+// Thread rule: const and safe from any number of threads once loaded.
+class RowStore {
+ public:
+  Range rows(FileRole set) const { return sets_[Index(set)].range; }
+  int64_t features() const { return features_; }
+  int64_t targets() const { return targets_; }
+  StorageType storage() const { return storage_; }
+  int64_t memory_bytes() const { return memory_bytes_; }
+  int64_t spool_bytes() const { return spool_bytes_; }
+
+  // Fills n = rows.size() rows, by global number:
+  //   inputs   [n, features] row-major: (x - shift) * factor, nulls replaced first. Bytes are
+  //            computed in T, wider numbers in double and then rounded to T.
+  //   labels   [n] class numbers (classification); may be null when not wanted
+  //   targets  [n, targets] (y - shift) * factor in double, rounded (regression); may be null
+  //   weights  [n]; 1 without a weight column; may be null
+  // REQUIRES: every row lies in rows(set). T is float or double.
+  template <typename T>
+  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* labels, T* targets,
+              T* weights) const;
+
+ private:
+  friend class RowLoader;
+  struct Set {
+    Range range;
+    std::unique_ptr<Region> region;  // the arrays below lie in it
+    char* features = nullptr;
+    double* targets = nullptr;
+    double* weights = nullptr;
+    int32_t* labels = nullptr;
+  };
+  // Per feature, in the precision of the arithmetic.
+  template <typename T>
+  struct Scaling {
+    AlignedVector<T> shift, factor;
+  };
+
+  static size_t Index(FileRole set) { return static_cast<size_t>(set); }
+  template <typename T>
+  void Scale(const char* features, T* out) const;
+
+  int64_t features_ = 0, targets_ = 0;
+  StorageType storage_ = StorageType::kUint8;
+  int64_t memory_bytes_ = 0, spool_bytes_ = 0;
+  std::array<Set, kSets> sets_;
+  Scaling<float> float_scaling_;
+  Scaling<double> double_scaling_;
+  AlignedVector<double> null_values_;
+  std::vector<FittedTarget> fitted_targets_;
+};
+
+// Fills a row store shard by shard.
+// Thread rule: Load is safe from several threads, each shard once; the rest from one.
+// `files`, `plan`, `job` and `survey` must outlive the loader.
+class RowLoader {
+ public:
+  // Reserves the memory. kResourceExhausted: neither the budget nor the spool hold the rows.
+  static Result<std::unique_ptr<RowLoader>> Make(const FileSystem& files, const InputPlan& plan,
+                                                 const JobSpec& job, const SurveyResult& survey,
+                                                 const RowRanges& ranges,
+                                                 const RowStoreOptions& options);
+
+  // The shards that have rows to hold, ascending.
+  const std::vector<int32_t>& shards() const { return shards_; }
+
+  // Copies the rows of one of shards(). `decoded` is what the survey kept, or null: then the shard
+  // is read again, and kDataLoss when it is not what was surveyed.
+  Status Load(int32_t shard, const ShardRows* decoded);
+
+  // The store. REQUIRES: Load succeeded for each of shards(). Call once, last.
+  std::unique_ptr<RowStore> Finish();
+
+ private:
+  RowLoader(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
+            const SurveyResult& survey)
+      : files_(files), plan_(plan), job_(job), survey_(survey) {}
+  void SetUp(const RowRanges& ranges);
+  Status Reserve(const RowStoreOptions& options);
+  Status Check(int32_t shard, const ShardRows& rows) const;
+  Status Copy(int32_t shard, const ShardRows& rows);
+  Result<std::vector<int32_t>> ClassesOf(const ShardRows& rows) const;
+  int64_t BytesOf(Range range) const;
+
+  const FileSystem& files_;
+  const InputPlan& plan_;
+  const JobSpec& job_;
+  const SurveyResult& survey_;
+  bool has_weights_ = false, classification_ = false;
+  std::vector<std::array<int64_t, kSets>> first_rows_;  // a shard: global number of its first row
+  std::vector<int32_t> shards_;
+  std::vector<std::pair<std::string, int32_t>> classes_;  // sorted by text
+  std::unique_ptr<RowStore> store_;
+};
+
+// Loads all at once, on this thread: shards that `decoded` has rows of are taken from there and
+// their rows freed, the others are read. `progress` (may be empty) hears the shards done of the
+// shards there are. `decoded` may hold any shards.
+Result<std::unique_ptr<RowStore>> LoadRows(
+    const FileSystem& files, const InputPlan& plan, const JobSpec& job, const SurveyResult& survey,
+    const RowRanges& ranges, std::vector<SurveyedShard>& decoded, const RowStoreOptions& options,
+    const std::function<void(int64_t done, int64_t of)>& progress = {});
+
+}  // namespace espalier

@@ -1,0 +1,60 @@
+// The survey: each shard is read once; counted, checked, checksummed, and its rows are kept as
+// numbers so that the row store need not read them again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/data/csv_reader.h"
+#include "src/data/decoded_rows.h"
+#include "src/data/row_decoder.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+// Distinct labels beyond which a classification job is refused: it is an identifier or a number.
+inline constexpr size_t kClassesMax = 10'000;
+// Skipped rows that are described, a shard and a job.
+inline constexpr size_t kSkippedKept = 10;
+
+// A shard's rows, by set (FileRole as index), in the order of the file.
+struct ShardRows {
+  uint32_t checksum = 0;
+  int64_t dropped = 0, skipped = 0;
+  std::vector<Status> skipped_first;
+  std::vector<std::string> label_texts;  // what DecodedRows::labels index
+  std::array<DecodedRows, kSets> sets;
+  int64_t MemoryBytes() const;
+};
+
+struct SurveyedShard {
+  ShardSurvey survey;
+  // Emptied to save memory: loading then reads the shard again.
+  bool has_rows = true;
+  ShardRows rows;
+};
+
+// Reads the rows of a shard. A bad row is the error (kBadInput, with file, row, column, byte offset
+// and text), or with data.bad_rows skip is left out and counted, until there are more than the
+// limit. kDataLoss: the file changed since it was listed. Validation rows by fraction are chosen by
+// a keyed hash of (file ordinal, byte offset of the row), so not by how shards are cut. REQUIRES:
+// `shard` indexes plan.shards. Thread rule: re-entrant.
+Result<ShardRows> ReadShard(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
+                            int shard);
+
+// ReadShard, with the statistics. Labels are counted as text (classification), regression targets
+// as numbers; column statistics are over training rows.
+Result<SurveyedShard> SurveyShard(const FileSystem& files, const InputPlan& plan,
+                                  const JobSpec& job, int shard);
+
+// Where a label occurs first in a shard, in validation and test rows if there are both kinds; an
+// empty position when it does not.
+Result<InputPosition> FindEvaluationLabel(const FileSystem& files, const InputPlan& plan,
+                                          const JobSpec& job, int shard, const std::string& label);
+
+}  // namespace espalier

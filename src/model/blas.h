@@ -1,0 +1,24 @@
+// The matrix product, as one fixed BLAS call. Internal to model/.
+//
+// Thread rule: safe from any thread; each call runs on its caller's thread (InitArithmetic).
+#pragma once
+
+#include <cstdint>
+
+namespace espalier {
+
+// A row-major matrix as BLAS takes it: `pitch` elements from row to row.
+template <typename T>
+struct Matrix {
+  const T* data = nullptr;
+  int64_t pitch = 0;
+  bool transposed = false;
+};
+
+// c[m, n] = a[m, k] * b[k, n] + (add ? c : 0), where a and b are taken after transposition and c
+// has `c_pitch` elements from row to row. REQUIRES: all sizes fit into 31 bits.
+template <typename T>
+void Multiply(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, bool add, T* c,
+              int64_t c_pitch);
+
+}  // namespace espalier

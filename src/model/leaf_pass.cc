@@ -1,0 +1,251 @@
+#include "src/model/leaf_pass.h"
+
+#include <algorithm>
+#include <string>
+
+#include "src/base/check.h"
+#include "src/model/activation.h"
+#include "src/model/vector_math.h"
+
+namespace espalier {
+namespace {
+
+// Calls f(begin, rows) for each micro-batch.
+template <typename F>
+void ForMicroBatches(int64_t rows, F f) {
+  for (int64_t begin = 0; begin < rows; begin += kMicroBatchRows) {
+    f(begin, std::min(kMicroBatchRows, rows - begin));
+  }
+}
+
+// Numbers of mixed size and sign for the self-test.
+template <typename T>
+AlignedVector<T> TestNumbers(int64_t size, uint64_t seed) {
+  AlignedVector<T> numbers(size);
+  for (int64_t i = 0; i < size; ++i) {
+    numbers[i] = static_cast<T>(2 * UnitDouble(Mix64(seed + static_cast<uint64_t>(i))) - 1);
+  }
+  return numbers;
+}
+
+// Whether c + a^T b by BLAS has the bits of the product apart, added. BLAS rounds once a block of
+// the inner dimension, so this holds when the micro-batch is one block. A corner of the layer's
+// weight with the layer's own remainders of the kernel's block sizes stands for the whole.
+template <typename T>
+bool AccumulatesExactly(const LayerShape& layer, int64_t rows) {
+  const int64_t m = layer.out < 64 ? layer.out : 32 + layer.out % 32;
+  const int64_t n = layer.in < 256 ? layer.in : 192 + layer.in % 64;
+  const auto a = TestNumbers<T>(rows * m, 1), b = TestNumbers<T>(rows * n, 2);
+  auto together = TestNumbers<T>(m * n, 3), apart = together;
+  AlignedVector<T> product(m * n);
+  const Matrix<T> left{a.data(), m, true}, right{b.data(), n, false};
+  Multiply(m, n, rows, left, right, true, together.data(), n);
+  Multiply(m, n, rows, left, right, false, product.data(), n);
+  for (int64_t i = 0; i < m * n; ++i) apart[i] += product[i];
+  return std::equal(apart.begin(), apart.end(), together.begin());
+}
+
+// out[j] (+)= the sum of column j over the rows, rows in order.
+template <typename T>
+void SumColumns(const T* deltas, int64_t pitch, int64_t rows, int64_t width, bool accumulate,
+                T* out) {
+  for (int64_t begin = 0; begin < width; begin += kPadding) {
+    alignas(kBufferAlignment) T sums[kPadding] = {};
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* row = deltas + r * pitch + begin;
+      for (int64_t j = 0; j < kPadding; ++j) sums[j] += row[j];
+    }
+    const int64_t count = std::min(kPadding, width - begin);
+    for (int64_t j = 0; j < count; ++j) {
+      out[begin + j] = accumulate ? out[begin + j] + sums[j] : sums[j];
+    }
+  }
+}
+
+}  // namespace
+
+template <typename T>
+LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
+    : shape_(shape),
+      rows_max_(rows_max),
+      blas_accumulates_(true),
+      layers_(shape.layers.size()),
+      inputs_(rows_max * shape.inputs()),
+      targets_(shape.task == Task::kRegression ? rows_max * shape.outputs() : 0),
+      weights_(rows_max),
+      labels_(shape.task == Task::kClassification ? rows_max : 0) {
+  ESPALIER_CHECK(rows_max >= 0 && rows_max < 1 << 24, std::to_string(rows_max));
+  int64_t offset = 0;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const LayerShape& dims = shape_.layers[i];
+    Layer& layer = layers_[i];
+    layer.pitch = Padded(dims.out);
+    layer.weight_offset = offset;
+    layer.bias.resize(layer.pitch);
+    layer.activations.resize(rows_max * layer.pitch);
+    layer.deltas.resize(rows_max * layer.pitch);
+    if (StoresDerivative(dims.activation, dims.dropout)) {
+      layer.derivatives.resize(rows_max * layer.pitch);
+    }
+    offset += dims.in * dims.out + dims.out;
+    for (int64_t rows : {int64_t{37}, kMicroBatchRows}) {
+      blas_accumulates_ = blas_accumulates_ && AccumulatesExactly<T>(dims, rows);
+    }
+  }
+}
+
+template <typename T>
+void LeafPass<T>::CheckRows(int64_t rows) const {
+  ESPALIER_CHECK(rows >= 0 && rows <= rows_max_,
+                 std::to_string(rows) + " rows of at most " + std::to_string(rows_max_));
+}
+
+template <typename T>
+void LeafPass<T>::LoadBiases(const T* parameters) {
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const LayerShape& dims = shape_.layers[i];
+    const T* bias = parameters + layers_[i].weight_offset + dims.in * dims.out;
+    std::copy(bias, bias + dims.out, layers_[i].bias.begin());
+  }
+}
+
+template <typename T>
+Matrix<T> LeafPass<T>::Input(int64_t index, int64_t begin) const {
+  if (index == 0) return {inputs_.data() + begin * shape_.inputs(), shape_.inputs()};
+  const Layer& below = layers_[index - 1];
+  return {below.activations.data() + begin * below.pitch, below.pitch};
+}
+
+template <typename T>
+OutputRows<T> LeafPass<T>::Outputs(int64_t begin, int64_t rows) const {
+  const Layer& last = layers_.back();
+  const bool regression = shape_.task == Task::kRegression;
+  return {rows,
+          last.pitch,
+          last.activations.data() + begin * last.pitch,
+          regression ? nullptr : labels_.data() + begin,
+          regression ? targets_.data() + begin * shape_.outputs() : nullptr,
+          weights_.data() + begin};
+}
+
+template <typename T>
+void LeafPass<T>::Activate(int64_t index, int64_t begin, int64_t rows, const DropoutKey* key) {
+  const LayerShape& dims = shape_.layers[index];
+  Layer& layer = layers_[index];
+  const bool drops = key != nullptr && dims.dropout > 0;
+  const DropoutMask mask(drops ? *key : DropoutKey{}, index, drops ? dims.dropout : 0);
+  for (int64_t row = begin; row < begin + rows; ++row) {
+    T* z = layer.activations.data() + row * layer.pitch;
+    T* derivative =
+        layer.derivatives.empty() ? nullptr : layer.derivatives.data() + row * layer.pitch;
+    ActivateRow(dims.activation, layer.bias.data(), z, derivative, layer.pitch);
+    if (drops) mask.Apply(row, z, derivative, layer.pitch);
+  }
+}
+
+template <typename T>
+void LeafPass<T>::Forward(const T* parameters, int64_t begin, int64_t rows, const DropoutKey* key) {
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const LayerShape& dims = shape_.layers[i];
+    Layer& layer = layers_[i];
+    Multiply(rows, dims.out, dims.in, Input(i, begin),
+             Matrix<T>{parameters + layer.weight_offset, dims.in, true}, false,
+             layer.activations.data() + begin * layer.pitch, layer.pitch);
+    Activate(i, begin, rows, key);
+  }
+}
+
+template <typename T>
+void LeafPass<T>::Backward(const T* parameters, int64_t begin, int64_t rows, double* totals) {
+  for (int64_t i = static_cast<int64_t>(layers_.size()) - 1; i > 0; --i) {
+    const LayerShape& dims = shape_.layers[i];
+    const LayerShape& below_dims = shape_.layers[i - 1];
+    const Layer& layer = layers_[i];
+    Layer& below = layers_[i - 1];
+    Multiply(rows, dims.in, dims.out,
+             Matrix<T>{layer.deltas.data() + begin * layer.pitch, layer.pitch},
+             Matrix<T>{parameters + layer.weight_offset, dims.in}, false,
+             below.deltas.data() + begin * below.pitch, below.pitch);
+    const T scale = static_cast<T>(1 / (1 - below_dims.dropout));
+    for (int64_t row = begin; row < begin + rows; ++row) {
+      const int64_t at = row * below.pitch;
+      T* delta = below.deltas.data() + at;
+      BackRow(below_dims.activation, below.activations.data() + at,
+              below.derivatives.empty() ? nullptr : below.derivatives.data() + at, scale, delta,
+              below.pitch);
+      if (!AllFinite(delta, below.pitch)) totals[kTotalNonfinite] += 1;
+    }
+  }
+}
+
+template <typename T>
+void LeafPass<T>::ForwardBackward(const T* parameters, int64_t rows, const DropoutKey& key,
+                                  double* totals) {
+  CheckRows(rows);
+  rows_ = rows;
+  LoadBiases(parameters);
+  ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
+    Forward(parameters, begin, count, &key);
+    Layer& last = layers_.back();
+    LossAndDeltas(shape_, Outputs(begin, count), TotalsKind::kTraining,
+                  last.deltas.data() + begin * last.pitch, totals);
+    Backward(parameters, begin, count, totals);
+  });
+}
+
+template <typename T>
+bool LeafPass<T>::AccumulateIsExact(int64_t rows) const {
+  return rows <= kMicroBatchRows && blas_accumulates_;
+}
+
+template <typename T>
+void LeafPass<T>::WeightGradient(const Chunk& chunk, T* out, bool accumulate) const {
+  ESPALIER_CHECK(rows_ >= 0, "no ForwardBackward before");
+  ESPALIER_CHECK(!accumulate || AccumulateIsExact(rows_), std::to_string(rows_));
+  if (rows_ == 0) {
+    if (!accumulate) std::fill(out, out + chunk.size, T{0});
+    return;
+  }
+  const LayerShape& dims = shape_.layers[chunk.layer];
+  const Layer& layer = layers_[chunk.layer];
+  const int64_t height = chunk.out_end - chunk.out_begin;
+  ForMicroBatches(rows_, [&](int64_t begin, int64_t rows) {
+    if (height == 0) return;
+    Multiply(
+        height, dims.in, rows,
+        Matrix<T>{layer.deltas.data() + begin * layer.pitch + chunk.out_begin, layer.pitch, true},
+        Input(chunk.layer, begin), accumulate || begin > 0, out, dims.in);
+  });
+  if (!chunk.bias) return;
+  SumColumns(layer.deltas.data(), layer.pitch, rows_, dims.out, accumulate, out + height * dims.in);
+}
+
+template <typename T>
+void LeafPass<T>::Evaluate(const T* parameters, int64_t rows, double* totals) {
+  CheckRows(rows);
+  rows_ = -1;
+  LoadBiases(parameters);
+  ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
+    Forward(parameters, begin, count, nullptr);
+    LossAndDeltas(shape_, Outputs(begin, count), TotalsKind::kEvaluation,
+                  layers_.back().deltas.data() + begin * layers_.back().pitch, totals);
+  });
+}
+
+template <typename T>
+void LeafPass<T>::Predict(const T* parameters, int64_t rows, T* predictions) {
+  CheckRows(rows);
+  rows_ = -1;
+  LoadBiases(parameters);
+  const int64_t width = shape_.task == Task::kRegression ? shape_.outputs() : shape_.classes();
+  ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
+    Forward(parameters, begin, count, nullptr);
+    Predictions(shape_, Outputs(begin, count), layers_.back().deltas.data(),
+                predictions + begin * width);
+  });
+}
+
+template class LeafPass<float>;
+template class LeafPass<double>;
+
+}  // namespace espalier

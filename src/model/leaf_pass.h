@@ -1,0 +1,95 @@
+// The arithmetic of one leaf batch: forward, loss, backward, and the weight gradient chunk by
+// chunk.
+//
+// A leaf batch is worked through in micro-batches of at most kMicroBatchRows rows, each a fixed
+// sequence of BLAS calls on the caller's thread. The result is a function of (shape, parameters,
+// rows, dropout key) alone: not of rows_max, of the thread or of what the object computed before.
+// Nothing here divides by the number of rows: gradients and losses are sums over rows times their
+// weights, divided once by the total weight in the optimizer.
+//
+// Life of a step:
+//   fill inputs(), labels() or targets(), weights() -> ForwardBackward -> WeightGradient per chunk
+//
+// Thread rule: one thread at a time; WeightGradient, once ForwardBackward is done, is safe from
+// several threads at once. Every computing thread has called PrepareComputeThread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/base/aligned.h"
+#include "src/model/blas.h"
+#include "src/model/dropout.h"
+#include "src/model/loss.h"
+#include "src/model/metrics.h"
+#include "src/model/network.h"
+#include "src/plan/chunks.h"
+
+namespace espalier {
+
+template <typename T>
+class LeafPass {
+ public:
+  // Allocates for batches of at most `rows_max` rows and tests whether BLAS may accumulate.
+  // REQUIRES: a shape of MakeNetworkShape, 0 <= rows_max < 2^24.
+  LeafPass(const NetworkShape& shape, int64_t rows_max);
+
+  const NetworkShape& shape() const { return shape_; }
+  int64_t rows_max() const { return rows_max_; }
+
+  // Filled by the caller before each pass; 64-byte aligned, owned here.
+  T* inputs() { return inputs_.data(); }        // [rows, inputs]
+  int32_t* labels() { return labels_.data(); }  // [rows], classification: class index
+  T* targets() { return targets_.data(); }      // [rows, outputs], regression
+  T* weights() { return weights_.data(); }      // [rows]
+
+  // Forward with dropout, loss and all deltas for the first `rows` rows; adds to `totals`
+  // (TotalsKind::kTraining). Zero rows add nothing.
+  void ForwardBackward(const T* parameters, int64_t rows, const DropoutKey& key, double* totals);
+
+  // The gradient sum of the last ForwardBackward for one chunk: `out` [chunk.size] is set to it, or
+  // with `accumulate` added to. Without rows it is zero. REQUIRES: no Evaluate or Predict since;
+  // accumulate only if AccumulateIsExact(rows of that pass).
+  void WeightGradient(const Chunk& chunk, T* out, bool accumulate) const;
+
+  // Whether accumulating onto a sibling's gradient yields the same bits as computing this leaf's
+  // apart and adding: for a single micro-batch, where BLAS passed this shape's self-test.
+  bool AccumulateIsExact(int64_t rows) const;
+
+  // Forward without dropout; adds to `totals` (TotalsKind::kEvaluation).
+  void Evaluate(const T* parameters, int64_t rows, double* totals);
+
+  // Forward without dropout; classification: probabilities [rows, classes], regression: values
+  // [rows, outputs] in the units of training.
+  void Predict(const T* parameters, int64_t rows, T* predictions);
+
+ private:
+  // Buffers of one layer: rows of `pitch` elements, whose padding stays out of every result.
+  struct Layer {
+    int64_t pitch = 0;
+    int64_t weight_offset = 0;     // in the flat vector
+    AlignedVector<T> bias;         // padded with zeros
+    AlignedVector<T> activations;  // [rows_max, pitch]; the last layer's are the outputs
+    AlignedVector<T> derivatives;  // the same, where the activation needs them
+    AlignedVector<T> deltas;       // the same
+  };
+
+  void CheckRows(int64_t rows) const;
+  void LoadBiases(const T* parameters);
+  // `key` null: no dropout.
+  void Forward(const T* parameters, int64_t begin, int64_t rows, const DropoutKey* key);
+  void Activate(int64_t index, int64_t begin, int64_t rows, const DropoutKey* key);
+  void Backward(const T* parameters, int64_t begin, int64_t rows, double* totals);
+  OutputRows<T> Outputs(int64_t begin, int64_t rows) const;
+  Matrix<T> Input(int64_t index, int64_t begin) const;
+
+  NetworkShape shape_;
+  int64_t rows_max_;
+  int64_t rows_ = -1;  // of the last pass; -1 unless that was ForwardBackward
+  bool blas_accumulates_;
+  std::vector<Layer> layers_;
+  AlignedVector<T> inputs_, targets_, weights_;
+  AlignedVector<int32_t> labels_;
+};
+
+}  // namespace espalier

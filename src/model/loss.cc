@@ -1,0 +1,210 @@
+#include "src/model/loss.h"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "src/base/aligned.h"
+#include "src/base/check.h"
+#include "src/model/vector_math.h"
+
+namespace espalier {
+namespace {
+
+template <typename T>
+using Row = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>, Eigen::Aligned64>;
+
+// One value a row of the micro-batch.
+template <typename T>
+struct Column {
+  alignas(kBufferAlignment) T v[kMicroBatchRows] = {};
+};
+
+void CheckLabel(int32_t label, int64_t classes) {
+  ESPALIER_CHECK(label >= 0 && label < classes,
+                 "label " + std::to_string(label) + " of " + std::to_string(classes));
+}
+
+// Rows whose outputs are not all finite, as a loss of NaN.
+template <typename T>
+double LossOrNan(double loss, const T* outputs, int64_t pitch) {
+  return AllFinite(outputs, pitch) ? loss : static_cast<double>(NAN);
+}
+
+void AddRow(double weight, double loss, double* totals) {
+  totals[kTotalRows] += 1;
+  totals[kTotalWeight] += weight;
+  totals[kTotalLoss] += weight * loss;
+  if (!std::isfinite(loss)) totals[kTotalNonfinite] += 1;
+}
+
+void AddClass(const NetworkShape& shape, TotalsKind kind, int32_t label, int64_t predicted,
+              double weight, double score, double* totals) {
+  const bool correct = label == predicted;
+  if (correct) totals[kTotalCorrect] += weight;
+  if (kind == TotalsKind::kTraining) return;
+  const int64_t classes = shape.classes();
+  double* t = totals + kTotalsFixed;
+  if (classes <= kConfusionClassesMax) {
+    t[label * classes + predicted] += weight;
+  } else {
+    t[3 * label] += weight;
+    t[3 * predicted + 1] += weight;
+    if (correct) t[3 * label + 2] += weight;
+  }
+  if (classes == 2) totals[ScoreBinIndex(shape, score, label)] += weight;
+}
+
+// exps = exp(z - max z) with zeros in the padding, their sum and the maximum, row by row.
+template <typename T>
+void ExpRows(const OutputRows<T>& rows, int64_t width, T* exps, T* sums, T* maxima) {
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    const T* z = rows.outputs + r * rows.pitch;
+    T* e = exps + r * rows.pitch;
+    std::copy(z, z + width, e);
+    std::fill(e + width, e + rows.pitch, z[0]);
+    maxima[r] = Row<T>(e, rows.pitch).maxCoeff();
+    for (int64_t i = 0; i < rows.pitch; ++i) e[i] -= maxima[r];
+    Exp(e, e, rows.pitch);
+    std::fill(e + width, e + rows.pitch, T{0});
+    sums[r] = Row<T>(e, rows.pitch).sum();
+  }
+}
+
+template <typename T>
+void SoftmaxLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
+                 double* totals) {
+  const int64_t width = shape.outputs();
+  Column<T> sums, logs, maxima;
+  ExpRows(rows, width, deltas, sums.v, maxima.v);
+  std::fill(sums.v + rows.rows, sums.v + kMicroBatchRows, T{1});
+  Log(sums.v, logs.v, kMicroBatchRows);
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    const T* z = rows.outputs + r * rows.pitch;
+    T* d = deltas + r * rows.pitch;
+    const int32_t label = rows.labels[r];
+    CheckLabel(label, width);
+    const T weight = rows.weights[r], share = T{1} / sums.v[r];
+    const T loss = logs.v[r] - (z[label] - maxima.v[r]);
+    AddRow(weight, LossOrNan(loss, z, rows.pitch), totals);
+    AddClass(shape, kind, label, std::max_element(z, z + width) - z, weight,
+             width == 2 ? static_cast<double>(z[1]) - static_cast<double>(z[0]) : 0, totals);
+    for (int64_t i = 0; i < rows.pitch; ++i) d[i] *= share;
+    d[label] -= T{1};
+    for (int64_t i = 0; i < rows.pitch; ++i) d[i] *= weight;
+  }
+}
+
+template <typename T>
+void BinaryLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
+                double* totals) {
+  Column<T> z, sigmoid, exps, logs;
+  for (int64_t r = 0; r < rows.rows; ++r) z.v[r] = rows.outputs[r * rows.pitch];
+  Sigmoid(z.v, sigmoid.v, kMicroBatchRows);
+  for (int64_t r = 0; r < kMicroBatchRows; ++r) logs.v[r] = -std::fabs(z.v[r]);
+  Exp(logs.v, exps.v, kMicroBatchRows);
+  Log1p(exps.v, logs.v, kMicroBatchRows);
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    const int32_t label = rows.labels[r];
+    CheckLabel(label, 2);
+    const T x = z.v[r], y = static_cast<T>(label), weight = rows.weights[r];
+    const T loss = (x > 0 ? x : T{0}) - x * y + logs.v[r];
+    AddRow(weight, LossOrNan(loss, rows.outputs + r * rows.pitch, rows.pitch), totals);
+    AddClass(shape, kind, label, x > 0 ? 1 : 0, weight, x, totals);
+    T* d = deltas + r * rows.pitch;
+    std::fill(d, d + rows.pitch, T{0});
+    d[0] = (sigmoid.v[r] - y) * weight;
+  }
+}
+
+// The loss of one output's difference, and its derivative.
+template <typename T>
+struct Penalty {
+  T value, slope;
+};
+
+template <typename T>
+Penalty<T> PenaltyOf(Loss loss, T huber_delta, T d) {
+  const T size = std::fabs(d), sign = d > 0 ? T{1} : d < 0 ? T{-1} : T{0};
+  if (loss == Loss::kMse) return {d * d, 2 * d};
+  if (loss == Loss::kMae) return {size, sign};
+  if (size < huber_delta) return {d * d / 2, d};
+  return {huber_delta * (size - huber_delta / 2), huber_delta * sign};
+}
+
+template <typename T>
+void RegressionLoss(const NetworkShape& shape, const OutputRows<T>& rows, T* deltas,
+                    double* totals) {
+  const int64_t width = shape.outputs();
+  const T share = T{1} / static_cast<T>(width), huber_delta = static_cast<T>(shape.huber_delta);
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    const T* z = rows.outputs + r * rows.pitch;
+    const T* y = rows.targets + r * width;
+    T* delta = deltas + r * rows.pitch;
+    const T weight = rows.weights[r];
+    const double w = weight;
+    double loss = 0;
+    for (int64_t k = 0; k < width; ++k) {
+      const Penalty<T> penalty = PenaltyOf(shape.loss, huber_delta, z[k] - y[k]);
+      loss += static_cast<double>(penalty.value);
+      delta[k] = penalty.slope * share * weight;
+      const double d = static_cast<double>(z[k]) - static_cast<double>(y[k]), target = y[k];
+      double* t = totals + kTotalsFixed + 4 * k;
+      t[0] += w * d * d;
+      t[1] += w * std::fabs(d);
+      t[2] += w * target;
+      t[3] += w * target * target;
+    }
+    std::fill(delta + width, delta + rows.pitch, T{0});
+    AddRow(w, LossOrNan(loss / static_cast<double>(width), z, rows.pitch), totals);
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
+                   double* totals) {
+  switch (shape.loss) {
+    case Loss::kSoftmaxCrossEntropy:
+      return SoftmaxLoss(shape, rows, kind, deltas, totals);
+    case Loss::kBinaryCrossEntropy:
+      return BinaryLoss(shape, rows, kind, deltas, totals);
+    default:
+      return RegressionLoss(shape, rows, deltas, totals);
+  }
+}
+
+template <typename T>
+void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratch, T* predictions) {
+  const int64_t width = shape.outputs();
+  Column<T> z, sums, maxima;
+  if (shape.loss == Loss::kSoftmaxCrossEntropy) {
+    ExpRows(rows, width, scratch, sums.v, maxima.v);
+  } else if (shape.loss == Loss::kBinaryCrossEntropy) {
+    for (int64_t r = 0; r < rows.rows; ++r) z.v[r] = rows.outputs[r * rows.pitch];
+    Sigmoid(z.v, sums.v, kMicroBatchRows);
+  }
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    const T* output = rows.outputs + r * rows.pitch;
+    if (shape.loss == Loss::kSoftmaxCrossEntropy) {
+      for (int64_t k = 0; k < width; ++k) *predictions++ = scratch[r * rows.pitch + k] / sums.v[r];
+    } else if (shape.loss == Loss::kBinaryCrossEntropy) {
+      *predictions++ = T{1} - sums.v[r];
+      *predictions++ = sums.v[r];
+    } else {
+      predictions = std::copy(output, output + width, predictions);
+    }
+  }
+}
+
+#define ESPALIER_INSTANTIATE(T)                                                             \
+  template void LossAndDeltas<T>(const NetworkShape&, const OutputRows<T>&, TotalsKind, T*, \
+                                 double*);                                                  \
+  template void Predictions<T>(const NetworkShape&, const OutputRows<T>&, T*, T*);
+ESPALIER_INSTANTIATE(float)
+ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
+
+}  // namespace espalier

@@ -1,0 +1,43 @@
+// Losses at the output layer: the loss of each row, its derivative by the outputs, the totals of
+// src/model/metrics.h, and predictions. Internal to model/.
+//
+//   softmax_cross_entropy  log(sum exp z) - z[label]
+//   binary_cross_entropy   of one output z: max(z, 0) - z y + log(1 + exp(-|z|))
+//   mse, mae, huber        the mean over outputs of d^2, |d|, and d^2/2 where |d| < delta, else
+//                          delta (|d| - delta/2), with d = output - target
+//
+// Thread rule: pure functions over the caller's buffers.
+#pragma once
+
+#include <cstdint>
+
+#include "src/model/metrics.h"
+#include "src/model/network.h"
+
+namespace espalier {
+
+// Rows of one micro-batch as the output layer sees them.
+template <typename T>
+struct OutputRows {
+  int64_t rows = 0;                 // at most kMicroBatchRows
+  int64_t pitch = 0;                // elements between rows of `outputs`; a multiple of kPadding
+  const T* outputs = nullptr;       // without softmax or sigmoid; zeros between width and pitch
+  const int32_t* labels = nullptr;  // [rows], classification
+  const T* targets = nullptr;       // [rows, width], regression
+  const T* weights = nullptr;       // [rows]
+};
+
+inline constexpr int64_t kMicroBatchRows = 128;
+
+// Adds the rows to `totals` and writes weight * derivative of the loss to `deltas` (laid out as the
+// outputs, zeros in the padding). REQUIRES: labels in [0, classes).
+template <typename T>
+void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
+                   double* totals);
+
+// Classification: probabilities [rows, classes] without padding. Regression: the outputs [rows,
+// width]. `scratch` is laid out as the outputs.
+template <typename T>
+void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratch, T* predictions);
+
+}  // namespace espalier

@@ -1,0 +1,140 @@
+#include "src/model/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "src/base/check.h"
+
+namespace espalier {
+namespace {
+
+double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+int64_t ClassTotals(int64_t classes) {
+  return classes <= kConfusionClassesMax ? classes * classes : 3 * classes;
+}
+
+struct ClassWeights {
+  double actual = 0, predicted = 0, correct = 0;
+};
+
+// `t`: the class part of evaluation totals.
+std::vector<ClassWeights> WeightsOfClasses(int64_t classes, const double* t) {
+  std::vector<ClassWeights> weights(classes);
+  for (int64_t a = 0; a < classes; ++a) {
+    if (classes > kConfusionClassesMax) {
+      weights[a] = {t[3 * a], t[3 * a + 1], t[3 * a + 2]};
+      continue;
+    }
+    for (int64_t p = 0; p < classes; ++p) {
+      const double weight = t[a * classes + p];
+      weights[a].actual += weight;
+      weights[p].predicted += weight;
+      if (a == p) weights[a].correct = weight;
+    }
+  }
+  return weights;
+}
+
+void AddClasses(int64_t classes, const double* t, Metrics& metrics) {
+  double total = 0;
+  for (const ClassWeights& w : WeightsOfClasses(classes, t)) {
+    ClassMetrics m;
+    m.precision = Ratio(w.correct, w.predicted);
+    m.recall = Ratio(w.correct, w.actual);
+    m.f1 = Ratio(2 * m.precision * m.recall, m.precision + m.recall);
+    m.weight = w.actual;
+    metrics.precision += m.weight * m.precision;
+    metrics.recall += m.weight * m.recall;
+    metrics.f1 += m.weight * m.f1;
+    total += m.weight;
+    metrics.classes.push_back(m);
+  }
+  metrics.precision = Ratio(metrics.precision, total);
+  metrics.recall = Ratio(metrics.recall, total);
+  metrics.f1 = Ratio(metrics.f1, total);
+  if (classes <= kConfusionClassesMax) metrics.confusion.assign(t, t + classes * classes);
+}
+
+// The share of pairs (one row of each class) in which class 1 has the higher score; ties half.
+std::optional<double> Auc(const double* bins) {
+  double zeros = 0, ones = 0, pairs = 0;
+  for (int64_t bin = 0; bin < kScoreBins; ++bin) {
+    const double zero = bins[2 * bin], one = bins[2 * bin + 1];
+    pairs += one * (zeros + zero / 2);
+    zeros += zero;
+    ones += one;
+  }
+  if (!(zeros > 0 && ones > 0)) return std::nullopt;
+  return pairs / (zeros * ones);
+}
+
+// `t`: the four sums of one target.
+double Determination(const double* t, double weight) {
+  const double spread = t[3] - t[2] * t[2] / weight;
+  if (spread > 0) return 1 - t[0] / spread;
+  return t[0] == 0 ? 1 : 0;
+}
+
+void AddRegression(const NetworkShape& shape, const std::vector<FittedTarget>& targets,
+                   const double* t, Metrics& metrics) {
+  double squares = 0;
+  for (int64_t k = 0; k < shape.outputs(); ++k, t += 4) {
+    const double factor = targets.empty() ? 1 : targets[k].factor;
+    const double unit = factor != 0 ? 1 / factor : 0;  // a unit of training in units of the target
+    squares += t[0] / metrics.weight * unit * unit;
+    metrics.mae += t[1] / metrics.weight * std::fabs(unit);
+    metrics.r2 += Determination(t, metrics.weight);
+  }
+  const auto count = static_cast<double>(shape.outputs());
+  metrics.rmse = std::sqrt(squares / count);
+  metrics.mae /= count;
+  metrics.r2 /= count;
+}
+
+}  // namespace
+
+int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind) {
+  if (shape.task == Task::kRegression) return kTotalsFixed + 4 * shape.outputs();
+  if (kind == TotalsKind::kTraining) return kTotalsFixed;
+  const int64_t classes = shape.classes();
+  return kTotalsFixed + ClassTotals(classes) + (classes == 2 ? 2 * kScoreBins : 0);
+}
+
+void AddTotals(double* into, const double* from, int64_t size) {
+  for (int64_t i = 0; i < size; ++i) into[i] += from[i];
+}
+
+int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label) {
+  const double place = (score + 16) * 128;
+  const int64_t bin =
+      place > 0 ? static_cast<int64_t>(std::min<double>(place, kScoreBins - 1)) : int64_t{0};
+  return kTotalsFixed + ClassTotals(shape.classes()) + 2 * bin + label;
+}
+
+Metrics MetricsFromTotals(const NetworkShape& shape, const std::vector<FittedTarget>& targets,
+                          TotalsKind kind, const std::vector<double>& totals) {
+  const int64_t size = TotalsSize(shape, kind);
+  ESPALIER_CHECK(static_cast<int64_t>(totals.size()) == size,
+                 std::to_string(totals.size()) + " totals, expected " + std::to_string(size));
+  Metrics metrics;
+  metrics.classification = shape.task == Task::kClassification;
+  metrics.rows = static_cast<int64_t>(totals[kTotalRows]);
+  metrics.weight = totals[kTotalWeight];
+  if (!(metrics.weight > 0)) return metrics;
+  metrics.loss = totals[kTotalLoss] / metrics.weight;
+  const double* rest = totals.data() + kTotalsFixed;
+  if (!metrics.classification) {
+    AddRegression(shape, targets, rest, metrics);
+    return metrics;
+  }
+  metrics.accuracy = totals[kTotalCorrect] / metrics.weight;
+  if (kind == TotalsKind::kTraining) return metrics;
+  const int64_t classes = shape.classes();
+  AddClasses(classes, rest, metrics);
+  if (classes == 2) metrics.auc = Auc(rest + ClassTotals(classes));
+  return metrics;
+}
+
+}  // namespace espalier

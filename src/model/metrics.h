@@ -1,0 +1,63 @@
+// Totals: what the rows of one set add up to, as a vector of doubles that leaves fill and the
+// summation tree adds; and the metrics that follow from them.
+//
+// Layout, in order:
+//   always          rows, weight, loss (sum of weight * loss of the row), correct (weight of the
+//   rows
+//                   whose class was predicted), nonfinite (0 unless a row had a NaN or infinite
+//                   output, loss or delta)
+//   regression      per target: sum of weight * (p - t)^2, weight * |p - t|, weight * t, weight *
+//   t^2
+//                   in the units the network is trained in
+//   kEvaluation, classification:
+//     classes <= kConfusionClassesMax   confusion [true][predicted], weights
+//     otherwise                         per class: true, predicted and correct weight
+//     two classes                       per score bin: weight of class 0, weight of class 1
+// A training step carries the short form (kTraining), for its totals travel with every step.
+// Weights are 1 where a job has none, and all counts are then exact integers.
+//
+// Thread rule: pure functions over the caller's buffers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/model/network.h"
+#include "src/spec/input.h"
+#include "src/spec/metrics.h"
+
+namespace espalier {
+
+enum class TotalsKind { kTraining, kEvaluation };
+
+enum TotalsIndex : int64_t {
+  kTotalRows = 0,
+  kTotalWeight = 1,
+  kTotalLoss = 2,
+  kTotalCorrect = 3,
+  kTotalNonfinite = 4,
+  kTotalsFixed = 5,  // how many of these there are
+};
+
+inline constexpr int64_t kConfusionClassesMax = 1000;
+// Scores (the log-odds of class 1) fall into bins of 1/128 between -16 and 16; what lies beyond
+// goes to the outermost bins. Scores within one bin count as equal.
+inline constexpr int64_t kScoreBins = 4096;
+
+int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind);
+
+// into[i] += from[i].
+void AddTotals(double* into, const double* from, int64_t size);
+
+// The metrics of a set. `targets` are the fitted scales (regression; empty: no scaling); rmse, mae
+// and r2 are means over targets in their own units, the loss is in the units of training. Without
+// rows or weight all values are 0. kTraining yields no precision, recall, F1, AUC and confusion.
+// REQUIRES: totals.size() == TotalsSize(shape, kind).
+Metrics MetricsFromTotals(const NetworkShape& shape, const std::vector<FittedTarget>& targets,
+                          TotalsKind kind, const std::vector<double>& totals);
+
+// Where in the totals a row of two-class evaluation with this score is counted. REQUIRES:
+// evaluation totals of a shape with two classes.
+int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label);
+
+}  // namespace espalier

@@ -1,0 +1,59 @@
+// The network: its layers, its parameters' names and places, and their first values.
+//
+// The parameters are one flat vector: per layer the weight [out, in] row-major, then the bias [out]
+// (src/plan/chunks.h). The last layer has no activation: the losses include softmax and sigmoid.
+//
+// Thread rule: values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/plan/chunks.h"
+#include "src/spec/job_spec.h"
+#include "src/spec/tensors.h"
+
+namespace espalier {
+
+inline constexpr int64_t kLayersMax = 200;
+inline constexpr int64_t kInputsMax = 1 << 24;
+inline constexpr int64_t kWidthMax = 1 << 17;  // units of a layer: a bias then fits into one chunk
+
+struct LayerShape {
+  int64_t in = 0;
+  int64_t out = 0;
+  Activation activation = Activation::kIdentity;
+  Init init = Init::kXavier;
+  double dropout = 0;  // of the activations; in [0, 1)
+};
+
+struct NetworkShape {
+  std::vector<LayerShape> layers;  // at least one
+  Loss loss = Loss::kSoftmaxCrossEntropy;
+  double huber_delta = 1;
+  Task task = Task::kClassification;
+
+  int64_t inputs() const { return layers.front().in; }
+  int64_t outputs() const { return layers.back().out; }
+  // Classification: 2 with binary_cross_entropy (one output unit), else the outputs. Regression: 0.
+  int64_t classes() const;
+};
+
+// `outputs_or_classes`: the number of classes, or of regression targets. Errors (kInvalidArgument)
+// name the field of the spec and what it is at odds with.
+Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, int64_t inputs,
+                                      int64_t outputs_or_classes);
+
+// "layers.0.weight" [out, in], "layers.0.bias" [out], "layers.1.weight", ... in flat order.
+TensorList Tensors(const NetworkShape& shape);
+int64_t ParameterCount(const NetworkShape& shape);
+std::vector<LayerDims> Dims(const NetworkShape& shape);
+
+// Fills `out` [ParameterCount]. Each value is a function of (seed, layer, index) alone: uniform
+// with variance 2 / in (He et al., "Delving deep into rectifiers", 2015) or bound sqrt(6 / (in +
+// out)) (Glorot and Bengio, 2010); biases are 0.
+template <typename T>
+void InitialParameters(const NetworkShape& shape, uint64_t seed, T* out);
+
+}  // namespace espalier

@@ -1,0 +1,117 @@
+#include <utility>
+
+#include "src/rpc/frame_stream.h"
+#include "src/rpc/transport.h"
+
+namespace espalier::rpc {
+
+AcceptedStream::AcceptedStream(grpc::CallbackServerContext* context, const PeerOptions& options,
+                               Callbacks callbacks)
+    : context_(context), options_(options), callbacks_(std::move(callbacks)) {}
+
+void AcceptedStream::Start() {
+  self_ = shared_from_this();
+  alarm_.Set(Deadline(options_.hold_timeout_ms), [weak = weak_from_this()](bool expired) {
+    const auto self = weak.lock();
+    if (!expired || self == nullptr) return;
+    std::lock_guard lock(self->mutex_);
+    if (self->handler_ != nullptr) return;
+    self->BreakLocked(DeadlineExceeded("this member did not open the generation within " +
+                                       std::to_string(self->options_.hold_timeout_ms) + " ms"));
+  });
+  StartRead(&incoming_);
+}
+
+bool AcceptedStream::Accept(std::shared_ptr<FrameHandler> handler) {
+  std::lock_guard lock(mutex_);
+  if (ending_) return false;
+  handler_ = std::move(handler);
+  alarm_.Cancel();
+  StartSendInitialMetadata();  // tells the dialler that it is connected
+  StartRead(&incoming_);
+  return true;
+}
+
+void AcceptedStream::Send(const ReduceMessage& message) {
+  grpc::ByteBuffer frame = ToFrame(message);
+  const auto bytes = static_cast<int64_t>(frame.Length());
+  std::lock_guard lock(mutex_);
+  if (ending_) return;
+  if (const grpc::ByteBuffer* next = queue_.Push(std::move(frame), bytes)) StartWrite(next);
+}
+
+void AcceptedStream::Break(const Status& why) {
+  std::lock_guard lock(mutex_);
+  BreakLocked(why);
+}
+
+void AcceptedStream::BreakLocked(const Status& why) {
+  if (!ending_) why_ = why;
+  ending_ = true;
+  queue_.Drop();
+  if (!queue_.writing()) {
+    FinishLocked();
+  } else if (!done_) {
+    context_->TryCancel();  // the write underway then ends
+  }
+}
+
+void AcceptedStream::FinishLocked() {
+  if (std::exchange(finished_, true)) return;
+  alarm_.Cancel();
+  Finish(ToGrpc(why_, context_));
+}
+
+void AcceptedStream::OnReadDone(bool ok) {
+  if (!ok) return Break(Unavailable("the other side closed the stream"));
+  Result<ReduceMessage> message = FromFrame(incoming_, options_.payload_bytes_max);
+  incoming_.Clear();
+  if (!message.ok()) return Break(message.status());
+  if (!std::exchange(greeted_, true)) {
+    if (message->kind != MessageKind::kHello) {
+      return Break(InvalidArgument("the first frame of a stream is not a hello"));
+    }
+    return callbacks_.on_hello(shared_from_this(), message.value());  // Accept reads on
+  }
+  std::shared_ptr<FrameHandler> handler;
+  {
+    std::lock_guard lock(mutex_);
+    if (ending_) return;
+    handler = handler_;
+  }
+  if (Status taken = handler->OnFrame(std::move(message).value()); !taken.ok()) {
+    return Break(taken);
+  }
+  StartRead(&incoming_);
+}
+
+void AcceptedStream::OnWriteDone(bool ok) {
+  std::lock_guard lock(mutex_);
+  const grpc::ByteBuffer* next = queue_.Written(ok);
+  if (next != nullptr) {
+    StartWrite(next);
+  } else if (ending_) {
+    FinishLocked();
+  } else if (!ok) {
+    BreakLocked(Unavailable("the connection broke"));
+  }
+}
+
+void AcceptedStream::OnCancel() { Break(Unavailable("the other side is gone")); }
+
+void AcceptedStream::OnDone() {
+  std::shared_ptr<FrameHandler> handler;
+  Status why;
+  {
+    std::lock_guard lock(mutex_);
+    done_ = true;
+    handler = std::move(handler_);
+    why = why_;
+    alarm_.Cancel();
+  }
+  if (handler != nullptr) handler->OnClosed(std::move(why));
+  callbacks_.on_done(this);
+  const std::shared_ptr<AcceptedStream> self = std::move(self_);  // may be the last one
+}
+
+}  // namespace espalier::rpc

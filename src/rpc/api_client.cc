@@ -1,0 +1,201 @@
+#include "src/rpc/api_client.h"
+
+#include <grpcpp/support/client_callback.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "proto/espalier/v1/api.grpc.pb.h"
+#include "src/base/version.h"
+#include "src/rpc/convert.h"
+#include "src/rpc/transport.h"
+
+namespace espalier {
+
+namespace {
+
+namespace pb = ::espalier::v1;
+
+constexpr int64_t kMessageBytesMax = int64_t{256} << 20;
+constexpr auto kStopPollInterval = std::chrono::milliseconds(50);
+
+// One watched stream, read a message at a time: the next is asked for when the last was consumed.
+// The hold keeps the call open for those requests, which come from the watching thread.
+class WatchReader final : public grpc::ClientReadReactor<pb::JobUpdate> {
+ public:
+  WatchReader(pb::Espalier::Stub* stub, JobId job) {
+    request_.set_job(job.value);
+    context_.AddMetadata(rpc::kVersionKey, kVersion);
+    stub->async()->Watch(&context_, &request_, this);
+    AddHold();
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  // Runs the stream to its end, which it returns.
+  Status Run(const std::function<void(JobUpdate)>& on_update, const std::atomic<bool>* stop) {
+    while (true) {
+      bool arrived = false;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait_for(lock, kStopPollInterval, [this] { return arrived_ || done_; });
+        if (done_) break;
+        arrived = std::exchange(arrived_, false);
+      }
+      if (error_.ok() && stop != nullptr && *stop) Break(Cancelled("stopped watching"));
+      if (!arrived) continue;
+      Consume(on_update);
+      StartRead(&incoming_);
+    }
+    return error_;
+  }
+
+  const grpc::Status& grpc_status() const { return status_; }
+  const grpc::ClientContext& context() const { return context_; }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return RemoveHold();
+    std::lock_guard lock(mutex_);
+    arrived_ = true;
+    changed_.notify_one();
+  }
+  void OnDone(const grpc::Status& status) override {
+    std::lock_guard lock(mutex_);
+    status_ = status;
+    done_ = true;
+    changed_.notify_one();
+  }
+
+ private:
+  void Break(Status why) {
+    error_ = std::move(why);
+    context_.TryCancel();
+  }
+  void Consume(const std::function<void(JobUpdate)>& on_update) {
+    if (!error_.ok()) return;
+    Result<JobUpdate> update = rpc::FromProto(incoming_);
+    if (update.ok()) {
+      on_update(std::move(update).value());
+    } else {
+      Break(update.status());
+    }
+  }
+
+  pb::WatchRequest request_;
+  grpc::ClientContext context_;
+  pb::JobUpdate incoming_;
+  Status error_;      // our own reason for the end; of the watching thread
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  bool arrived_ = false;
+  bool done_ = false;
+  grpc::Status status_;
+};
+
+class Client final : public ApiClient {
+ public:
+  Client(const std::string& address, const ApiClientOptions& options)
+      : address_(address), options_(options) {
+    rpc::TransportSettings settings;
+    settings.message_bytes_max = kMessageBytesMax;
+    settings.keepalive_interval_ms = options.keepalive_interval_ms;
+    settings.keepalive_timeout_ms = options.keepalive_timeout_ms;
+    settings.connect_timeout_ms = options.connect_timeout_ms;
+    stub_ = pb::Espalier::NewStub(rpc::MakeChannel(address, settings));
+  }
+
+  Result<JobId> Submit(SubmitRequest request) override {
+    if (request.version.empty()) request.version = kVersion;
+    pb::SubmitRequest in;
+    pb::SubmitResponse out;
+    rpc::ToProto(request, &in);
+    ESPALIER_RETURN_IF_ERROR(Call(&pb::Espalier::Stub::Submit, in, &out));
+    return JobId{out.job()};
+  }
+
+  Result<std::vector<JobSnapshot>> List() override {
+    pb::ListJobsResponse out;
+    ESPALIER_RETURN_IF_ERROR(Call(&pb::Espalier::Stub::ListJobs, pb::ListJobsRequest(), &out));
+    return AllFromProto<JobSnapshot>(out.jobs());
+  }
+
+  Result<JobUpdate> Get(JobId job) override {
+    pb::GetJobRequest in;
+    pb::JobUpdate out;
+    in.set_job(job.value);
+    ESPALIER_RETURN_IF_ERROR(Call(&pb::Espalier::Stub::GetJob, in, &out));
+    return rpc::FromProto(out);
+  }
+
+  Status Cancel(JobId job) override {
+    pb::CancelRequest in;
+    pb::CancelResponse out;
+    in.set_job(job.value);
+    return Call(&pb::Espalier::Stub::Cancel, in, &out);
+  }
+
+  Result<std::vector<WorkerSnapshot>> Workers() override {
+    pb::ListWorkersResponse out;
+    ESPALIER_RETURN_IF_ERROR(
+        Call(&pb::Espalier::Stub::ListWorkers, pb::ListWorkersRequest(), &out));
+    return AllFromProto<WorkerSnapshot>(out.workers());
+  }
+
+  Status Watch(JobId job, const std::function<void(JobUpdate)>& on_update,
+               const std::atomic<bool>* stop) override {
+    WatchReader reader(stub_.get(), job);
+    ESPALIER_RETURN_IF_ERROR(reader.Run(on_update, stop));
+    return Explain(reader.grpc_status(), reader.context());
+  }
+
+ private:
+  template <typename Method, typename Request, typename Response>
+  Status Call(Method method, const Request& request, Response* response) {
+    grpc::ClientContext context;
+    context.AddMetadata(rpc::kVersionKey, kVersion);
+    context.set_deadline(rpc::Deadline(options_.call_timeout_ms));
+    return Explain((stub_.get()->*method)(&context, request, response), context);
+  }
+
+  template <typename T, typename List>
+  static Result<std::vector<T>> AllFromProto(const List& list) {
+    std::vector<T> out;
+    for (const auto& item : list) {
+      ESPALIER_ASSIGN_OR_RETURN(T value, rpc::FromProto(item));
+      out.push_back(std::move(value));
+    }
+    return out;
+  }
+
+  Status Explain(const grpc::Status& status, const grpc::ClientContext& context) const {
+    if (status.ok()) return Status::Ok();
+    if (auto sent = rpc::SentError(context)) return *std::move(sent);
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+      return Unavailable("coordinator at " + address_ + " cannot be reached: " +
+                         status.error_message() + "; is espalier-coordinator running?");
+    }
+    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+      return DeadlineExceeded("coordinator at " + address_ + " did not answer within " +
+                              std::to_string(options_.call_timeout_ms) + " ms");
+    }
+    return rpc::FromGrpc(status, context).Wrap("coordinator at " + address_ + " failed the call");
+  }
+
+  const std::string address_;
+  const ApiClientOptions options_;
+  std::unique_ptr<pb::Espalier::Stub> stub_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ApiClient>> ApiClient::Make(const std::string& address,
+                                                   const ApiClientOptions& options) {
+  ESPALIER_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
+  if (parsed.port == 0) return InvalidArgument("'" + address + "' has port 0, which is no address");
+  return std::unique_ptr<ApiClient>(std::make_unique<Client>(address, options));
+}
+
+}  // namespace espalier

@@ -1,0 +1,51 @@
+// A client of the public service, for the command line: blocking calls, each with its deadline.
+//
+// Errors: kUnavailable "coordinator at host:port cannot be reached ..." when there is no
+// connection; kDeadlineExceeded when it does not answer; kFailedPrecondition when its version is
+// another; else the coordinator's own error, whole (code, causes, position in the input).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/cluster/messages.h"
+
+namespace espalier {
+
+struct ApiClientOptions {
+  int64_t connect_timeout_ms = 5'000;
+  int64_t call_timeout_ms = 30'000;  // of each call but Watch
+  int64_t keepalive_interval_ms = 10'000;
+  int64_t keepalive_timeout_ms = 5'000;
+};
+
+// Thread rule: safe from any thread.
+class ApiClient {
+ public:
+  // Does not connect yet: the first call does. kInvalidArgument for what is no address.
+  static Result<std::unique_ptr<ApiClient>> Make(const std::string& address,
+                                                 const ApiClientOptions& options = {});
+  virtual ~ApiClient() = default;
+
+  // A repeated submission (same client_request_id) is the same job. An empty version is filled in.
+  virtual Result<JobId> Submit(SubmitRequest request) = 0;
+  virtual Result<std::vector<JobSnapshot>> List() = 0;
+  // The job with all its history.
+  virtual Result<JobUpdate> Get(JobId job) = 0;
+  virtual Status Cancel(JobId job) = 0;
+  virtual Result<std::vector<WorkerSnapshot>> Workers() = 0;
+
+  // Calls `on_update`, on this thread, for each update until the stream ends. OK: the job is over
+  // and its final state was told. kUnavailable: the coordinator went away; watch again (the first
+  // update then has all history). kCancelled: `*stop` became true; it is looked at every 50 ms and
+  // may be set by another thread or by a signal handler. `stop` may be null.
+  virtual Status Watch(JobId job, const std::function<void(JobUpdate)>& on_update,
+                       const std::atomic<bool>* stop = nullptr) = 0;
+};
+
+}  // namespace espalier

@@ -1,0 +1,39 @@
+// The public service: turns calls into calls of a CoordinatorHandler. Private to rpc/.
+#pragma once
+
+#include "proto/espalier/v1/api.grpc.pb.h"
+#include "src/rpc/convert.h"
+#include "src/rpc/coordinator_server.h"
+#include "src/rpc/open_calls.h"
+
+namespace espalier::rpc {
+
+class ApiService final : public pb::Espalier::CallbackService {
+ public:
+  // Both outlive the service.
+  ApiService(CoordinatorHandler* handler, OpenCalls* calls) : handler_(handler), calls_(calls) {}
+
+  grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,
+                                   const pb::SubmitRequest* request,
+                                   pb::SubmitResponse* response) override;
+  grpc::ServerWriteReactor<pb::JobUpdate>* Watch(grpc::CallbackServerContext* context,
+                                                 const pb::WatchRequest* request) override;
+  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
+                                     const pb::ListJobsRequest* request,
+                                     pb::ListJobsResponse* response) override;
+  grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
+                                   const pb::GetJobRequest* request,
+                                   pb::JobUpdate* response) override;
+  grpc::ServerUnaryReactor* Cancel(grpc::CallbackServerContext* context,
+                                   const pb::CancelRequest* request,
+                                   pb::CancelResponse* response) override;
+  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
+                                        const pb::ListWorkersRequest* request,
+                                        pb::ListWorkersResponse* response) override;
+
+ private:
+  CoordinatorHandler* const handler_;
+  OpenCalls* const calls_;
+};
+
+}  // namespace espalier::rpc

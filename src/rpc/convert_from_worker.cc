@@ -1,0 +1,198 @@
+#include "src/rpc/convert_parts.h"
+
+namespace espalier::rpc {
+
+namespace {
+
+constexpr int64_t kThreadsMax = 4096;
+
+void Set(const Hello& m, pb::FromWorker* out) {
+  pb::Hello* p = out->mutable_hello();
+  p->set_version(Utf8(m.version, kNameBytesMax));
+  p->set_arithmetic_id(Utf8(m.arithmetic_id, kNameBytesMax));
+  p->set_session(Utf8(m.session, kNameBytesMax));
+  p->set_worker(m.worker.value);
+  p->set_incarnation(m.incarnation.value);
+  p->set_name(Utf8(m.name, kNameBytesMax));
+  p->set_address(Utf8(m.address, kNameBytesMax));
+  p->set_threads(m.threads);
+  p->set_memory_bytes(m.memory_bytes);
+  SetPoint(m, p);
+}
+
+Result<FromWorker> Get(const pb::Hello& in) {
+  Fields f("Hello");
+  Hello m;
+  m.version = f.Text("version", in.version(), kNameBytesMax);
+  m.arithmetic_id = f.Text("arithmetic_id", in.arithmetic_id(), kNameBytesMax);
+  m.session = f.Text("session", in.session(), kNameBytesMax);
+  m.worker = {in.worker()};
+  m.incarnation = {in.incarnation()};
+  m.name = f.Text("name", in.name(), kNameBytesMax);
+  m.address = f.Text("address", in.address(), kNameBytesMax);
+  m.threads = f.In("threads", in.threads(), 1, kThreadsMax);
+  m.memory_bytes = f.NotNegative("memory_bytes", in.memory_bytes());
+  m.job = {in.job()};
+  m.generation = {in.generation()};
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
+}
+
+void Set(const Heartbeat& m, pb::FromWorker* out) {
+  SetPoint(m, out->mutable_heartbeat());
+  out->mutable_heartbeat()->set_step(m.step);
+}
+
+Result<FromWorker> Get(const pb::Heartbeat& in) {
+  Fields f("Heartbeat");
+  Heartbeat m{{in.job()}, {in.generation()}, f.NotNegative("step", in.step())};
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(m);
+}
+
+void Set(const SurveyProgress& m, pb::FromWorker* out) {
+  SetPoint(m, out->mutable_survey_progress());
+  out->mutable_survey_progress()->set_bytes_done(m.bytes_done);
+}
+
+Result<FromWorker> Get(const pb::SurveyProgress& in) {
+  Fields f("SurveyProgress");
+  SurveyProgress m;
+  GetPoint(in, f, &m);
+  m.bytes_done = f.NotNegative("bytes_done", in.bytes_done());
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(m);
+}
+
+void Set(const SurveyDone& m, pb::FromWorker* out) {
+  pb::SurveyDone* p = out->mutable_survey_done();
+  SetPoint(m, p);
+  for (const ShardSurvey& shard : m.shards) ToProto(shard, p->add_shards());
+}
+
+Result<FromWorker> Get(const pb::SurveyDone& in) {
+  Fields f("SurveyDone");
+  SurveyDone m;
+  GetPoint(in, f, &m);
+  if (!f.Few("shards", in.shards_size(), kListMax)) return f.status();
+  m.shards.reserve(in.shards_size());
+  for (const pb::ShardSurvey& shard : in.shards()) {
+    m.shards.push_back(Part(f, "shards", FromProto(shard)));
+    if (!f.status().ok()) return f.status();
+  }
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
+}
+
+void Set(const MemberReady& m, pb::FromWorker* out) { SetPoint(m, out->mutable_member_ready()); }
+
+Result<FromWorker> Get(const pb::MemberReady& in) {
+  Fields f("MemberReady");
+  MemberReady m;
+  GetPoint(in, f, &m);
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(m);
+}
+
+void Set(const Progress& m, pb::FromWorker* out) { ToProto(m, out->mutable_progress()); }
+
+Result<FromWorker> Get(const pb::Progress& in) {
+  Fields f("Progress");
+  f.Id("job", in.job());
+  f.Id("generation", in.generation());
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  ESPALIER_ASSIGN_OR_RETURN(Progress m, FromProto(in));
+  return FromWorker(std::move(m));
+}
+
+void Set(const HistoryEntry& m, pb::FromWorker* out) {
+  SetPoint(m, out->mutable_history_entry());
+  ToProto(m.row, out->mutable_history_entry()->mutable_row());
+}
+
+Result<FromWorker> Get(const pb::HistoryEntry& in) {
+  Fields f("HistoryEntry");
+  HistoryEntry m;
+  GetPoint(in, f, &m);
+  m.row = Part(f, "row", FromProto(in.row()));
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
+}
+
+void Set(const JobDone& m, pb::FromWorker* out) {
+  SetPoint(m, out->mutable_job_done());
+  ToProto(m.result, out->mutable_job_done()->mutable_result());
+}
+
+Result<FromWorker> Get(const pb::JobDone& in) {
+  Fields f("JobDone");
+  JobDone m;
+  GetPoint(in, f, &m);
+  if (f.Present("result", in.has_result())) m.result = Part(f, "result", FromProto(in.result()));
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
+}
+
+void Set(const JobFailed& m, pb::FromWorker* out) {
+  pb::JobFailed* p = out->mutable_job_failed();
+  SetPoint(m, p);
+  ToProto(m.error, p->mutable_error());
+  p->set_suspect(m.suspect.value);
+}
+
+Result<FromWorker> Get(const pb::JobFailed& in) {
+  Fields f("JobFailed");
+  JobFailed m;
+  GetPoint(in, f, &m);
+  m.error = RequiredError(in.error(), f);
+  m.suspect = {in.suspect()};
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
+}
+
+void Set(const Goodbye& m, pb::FromWorker* out) {
+  out->mutable_goodbye()->set_reason(Utf8(m.reason));
+}
+
+Result<FromWorker> Get(const pb::Goodbye& in) {
+  Fields f("Goodbye");
+  Goodbye m{f.Text("reason", in.reason(), kTextBytesMax)};
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
+}
+
+}  // namespace
+
+void ToProto(const FromWorker& message, pb::FromWorker* out) {
+  std::visit([out](const auto& m) { Set(m, out); }, message);
+}
+
+Result<FromWorker> FromProto(const pb::FromWorker& in) {
+  switch (in.message_case()) {
+    case pb::FromWorker::kHello:
+      return Get(in.hello());
+    case pb::FromWorker::kHeartbeat:
+      return Get(in.heartbeat());
+    case pb::FromWorker::kSurveyProgress:
+      return Get(in.survey_progress());
+    case pb::FromWorker::kSurveyDone:
+      return Get(in.survey_done());
+    case pb::FromWorker::kMemberReady:
+      return Get(in.member_ready());
+    case pb::FromWorker::kProgress:
+      return Get(in.progress());
+    case pb::FromWorker::kHistoryEntry:
+      return Get(in.history_entry());
+    case pb::FromWorker::kJobDone:
+      return Get(in.job_done());
+    case pb::FromWorker::kJobFailed:
+      return Get(in.job_failed());
+    case pb::FromWorker::kGoodbye:
+      return Get(in.goodbye());
+    case pb::FromWorker::MESSAGE_NOT_SET:
+      break;
+  }
+  return InvalidArgument("malformed FromWorker: it holds no message of a kind known here");
+}
+
+}  // namespace espalier::rpc

@@ -1,0 +1,192 @@
+#include <limits>
+
+#include "src/rpc/convert_parts.h"
+
+namespace espalier::rpc {
+
+namespace {
+
+constexpr int64_t kHourMs = 3'600'000;
+
+void Set(const Welcome& m, pb::ToWorker* out) {
+  pb::Welcome* p = out->mutable_welcome();
+  p->set_incarnation(m.incarnation.value);
+  p->set_worker(m.worker.value);
+  p->set_heartbeat_interval_ms(m.heartbeat_interval_ms);
+  p->set_liveness_limit_ms(m.liveness_limit_ms);
+}
+
+Result<ToWorker> Get(const pb::Welcome& in) {
+  Fields f("Welcome");
+  Welcome m;
+  m.incarnation = {f.Id("incarnation", in.incarnation())};
+  m.worker = {f.Id("worker", in.worker())};
+  m.heartbeat_interval_ms = f.In("heartbeat_interval_ms", in.heartbeat_interval_ms(), 1, kHourMs);
+  m.liveness_limit_ms = f.In("liveness_limit_ms", in.liveness_limit_ms(), 1, 24 * kHourMs);
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(m);
+}
+
+void Set(const Refused& m, pb::ToWorker* out) {
+  ToProto(m.error, out->mutable_refused()->mutable_error());
+}
+
+Result<ToWorker> Get(const pb::Refused& in) {
+  Fields f("Refused");
+  Refused m{RequiredError(in.error(), f)};
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(std::move(m));
+}
+
+void Set(const StartSurvey& m, pb::ToWorker* out) {
+  pb::StartSurvey* p = out->mutable_start_survey();
+  p->set_incarnation(m.incarnation.value);
+  SetPoint(m, p);
+  p->set_job_yaml(m.job_yaml);
+  if (m.input) ToProto(*m.input, p->mutable_input());
+  for (const Member& member : m.members.members) {
+    pb::Member* q = p->add_members();
+    q->set_worker(member.worker.value);
+    q->set_name(Utf8(member.name, kNameBytesMax));
+    q->set_address(Utf8(member.address, kNameBytesMax));
+  }
+  p->set_self(m.members.self);
+  p->mutable_shards()->Add(m.shards.begin(), m.shards.end());
+}
+
+JobMembers MembersFromProto(const pb::StartSurvey& in, Fields& f) {
+  JobMembers out;
+  if (in.members_size() == 0) f.Fail("members", "are missing");
+  if (!f.status().ok() || !f.Few("members", in.members_size(), kMembersMax)) return out;
+  for (const pb::Member& member : in.members()) {
+    out.members.push_back({{f.Id("members.worker", member.worker())},
+                           f.Text("members.name", member.name(), kNameBytesMax),
+                           f.Text("members.address", member.address(), kNameBytesMax)});
+  }
+  out.self = f.In("self", in.self(), 0, in.members_size() - 1);
+  return out;
+}
+
+Result<ToWorker> Get(const pb::StartSurvey& in) {
+  Fields f("StartSurvey");
+  StartSurvey m;
+  m.incarnation = {f.Id("incarnation", in.incarnation())};
+  GetPoint(in, f, &m);
+  m.job_yaml = f.Text("job_yaml", in.job_yaml(), kYamlBytesMax);
+  m.members = MembersFromProto(in, f);
+  if (!f.Present("input", in.has_input())) return f.status();
+  auto input = std::make_shared<InputPlan>(Part(f, "input", FromProto(in.input())));
+  const auto shards = static_cast<int64_t>(input->shards.size());
+  if (!f.status().ok() || !f.Few("shards", in.shards_size(), shards)) return f.status();
+  int64_t least = 0;  // ascending, hence each once
+  for (int32_t shard : in.shards()) {
+    m.shards.push_back(f.In("shards", shard, least, shards - 1));
+    least = int64_t{shard} + 1;
+  }
+  m.input = std::move(input);
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(std::move(m));
+}
+
+void Set(const StartTraining& m, pb::ToWorker* out) {
+  pb::StartTraining* p = out->mutable_start_training();
+  p->set_incarnation(m.incarnation.value);
+  SetPoint(m, p);
+  if (m.survey) ToProto(*m.survey, p->mutable_survey());
+  for (const LeafInterval& leaves : m.leaves) {
+    pb::LeafInterval* q = p->add_leaves();
+    q->set_begin(leaves.begin);
+    q->set_end(leaves.end);
+  }
+}
+
+Result<ToWorker> Get(const pb::StartTraining& in) {
+  Fields f("StartTraining");
+  StartTraining m;
+  m.incarnation = {f.Id("incarnation", in.incarnation())};
+  GetPoint(in, f, &m);
+  if (!f.Present("survey", in.has_survey()) || !f.Few("leaves", in.leaves_size(), kMembersMax)) {
+    return f.status();
+  }
+  m.survey = std::make_shared<SurveyResult>(Part(f, "survey", FromProto(in.survey())));
+  int32_t next = 0;  // without gaps from 0
+  for (const pb::LeafInterval& leaves : in.leaves()) {
+    LeafInterval interval;
+    interval.begin = f.In("leaves.begin", leaves.begin(), next, next);
+    interval.end = f.In("leaves.end", leaves.end(), next, std::numeric_limits<int32_t>::max());
+    next = interval.end;
+    m.leaves.push_back(interval);
+  }
+  if (next == 0) f.Fail("leaves", "are missing");
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(std::move(m));
+}
+
+void Set(const Release& m, pb::ToWorker* out) {
+  pb::Release* p = out->mutable_release();
+  p->set_incarnation(m.incarnation.value);
+  SetPoint(m, p);
+  p->set_reason(Utf8(m.reason));
+}
+
+Result<ToWorker> Get(const pb::Release& in) {
+  Fields f("Release");
+  Release m;
+  m.incarnation = {f.Id("incarnation", in.incarnation())};
+  GetPoint(in, f, &m);
+  m.reason = f.Text("reason", in.reason(), kTextBytesMax);
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(std::move(m));
+}
+
+void Set(const Dismiss& m, pb::ToWorker* out) {
+  out->mutable_dismiss()->set_reason(Utf8(m.reason));
+}
+
+Result<ToWorker> Get(const pb::Dismiss& in) {
+  Fields f("Dismiss");
+  Dismiss m{f.Text("reason", in.reason(), kTextBytesMax)};
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(std::move(m));
+}
+
+void Set(const Pulse& m, pb::ToWorker* out) {
+  out->mutable_pulse()->set_incarnation(m.incarnation.value);
+}
+
+Result<ToWorker> Get(const pb::Pulse& in) {
+  Fields f("Pulse");
+  Pulse m{{f.Id("incarnation", in.incarnation())}};
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(m);
+}
+
+}  // namespace
+
+void ToProto(const ToWorker& message, pb::ToWorker* out) {
+  std::visit([out](const auto& m) { Set(m, out); }, message);
+}
+
+Result<ToWorker> FromProto(const pb::ToWorker& in) {
+  switch (in.message_case()) {
+    case pb::ToWorker::kWelcome:
+      return Get(in.welcome());
+    case pb::ToWorker::kRefused:
+      return Get(in.refused());
+    case pb::ToWorker::kStartSurvey:
+      return Get(in.start_survey());
+    case pb::ToWorker::kStartTraining:
+      return Get(in.start_training());
+    case pb::ToWorker::kRelease:
+      return Get(in.release());
+    case pb::ToWorker::kDismiss:
+      return Get(in.dismiss());
+    case pb::ToWorker::kPulse:
+      return Get(in.pulse());
+    case pb::ToWorker::MESSAGE_NOT_SET:
+      break;
+  }
+  return InvalidArgument("malformed ToWorker: it holds no message of a kind known here");
+}
+
+}  // namespace espalier::rpc

@@ -1,0 +1,223 @@
+#include "src/rpc/coordinator_client.h"
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/support/client_callback.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "proto/espalier/v1/cluster.grpc.pb.h"
+#include "src/base/version.h"
+#include "src/rpc/convert.h"
+#include "src/rpc/transport.h"
+#include "src/rpc/write_queue.h"
+
+namespace espalier {
+
+namespace {
+
+namespace pb = ::espalier::v1;
+
+// The stream. It keeps itself alive from Start to OnDone, so that it may outlast the link that
+// opened it. One read is always underway until one fails; a hold keeps the call open for writes
+// from other threads until then.
+class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorker>,
+                      public std::enable_shared_from_this<Session> {
+ public:
+  Session(const std::string& address, CoordinatorLinkListener* listener,
+          const CoordinatorLinkOptions& options)
+      : address_(address), options_(options), listener_(listener) {}
+
+  void Start() {
+    self_ = shared_from_this();
+    rpc::TransportSettings settings;
+    settings.message_bytes_max = options_.message_bytes_max;
+    settings.keepalive_interval_ms = options_.keepalive_interval_ms;
+    settings.keepalive_timeout_ms = options_.keepalive_timeout_ms;
+    settings.connect_timeout_ms = options_.connect_timeout_ms;
+    stub_ = pb::Coordinator::NewStub(rpc::MakeChannel(address_, settings));
+    context_.AddMetadata(rpc::kVersionKey, kVersion);
+    stub_->async()->Attach(&context_, this);
+    alarm_.Set(rpc::Deadline(options_.connect_timeout_ms), [weak = weak_from_this()](bool expired) {
+      const auto self = weak.lock();
+      if (expired && self != nullptr) self->ConnectTimedOut();
+    });
+    AddHold();
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  void Send(const FromWorker& message) {
+    pb::FromWorker out;
+    rpc::ToProto(message, &out);
+    const auto bytes = static_cast<int64_t>(out.ByteSizeLong());
+    std::lock_guard lock(mutex_);
+    if (closed_ || last_sent_) return;
+    if (bytes > options_.message_bytes_max || queue_.bytes() + bytes > options_.queue_bytes_max) {
+      BreakLocked(ResourceExhausted("cannot send " + std::to_string(bytes) +
+                                    " bytes to the coordinator at " + address_ + ": " +
+                                    std::to_string(queue_.bytes()) + " bytes wait; at most " +
+                                    std::to_string(options_.message_bytes_max) + " a message and " +
+                                    std::to_string(options_.queue_bytes_max) + " together may"));
+      return;
+    }
+    if (const pb::FromWorker* next = queue_.Push(std::move(out), bytes)) StartWrite(next);
+  }
+
+  void CloseAfterSending() {
+    std::lock_guard lock(mutex_);
+    if (closed_ || std::exchange(last_sent_, true)) return;
+    if (!queue_.writing()) StartWritesDone();
+  }
+
+  // Afterwards no listener call is underway or comes later, and gRPC is done with the stream.
+  void Detach() {
+    {
+      std::lock_guard lock(deliver_);
+      listener_ = nullptr;
+    }
+    std::unique_lock lock(mutex_);
+    BreakLocked(Cancelled("the worker closed its link"));
+    ended_.wait(lock, [this] { return done_; });
+  }
+
+  void OnReadInitialMetadataDone(bool ok) override {
+    if (!ok) return;
+    {
+      std::lock_guard lock(mutex_);
+      connected_ = true;
+      alarm_.Cancel();
+    }
+    std::lock_guard lock(deliver_);
+    TellConnected();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return Closed();
+    Result<ToWorker> message = rpc::FromProto(incoming_);
+    if (!message.ok()) {
+      {
+        std::lock_guard lock(mutex_);
+        BreakLocked(message.status().Wrap("the coordinator at " + address_ +
+                                          " sent what this worker does not understand"));
+      }
+      return Closed();
+    }
+    {
+      std::lock_guard lock(deliver_);
+      TellConnected();
+      if (listener_ != nullptr) listener_->OnMessage(std::move(message).value());
+    }
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    std::lock_guard lock(mutex_);
+    const pb::FromWorker* next = queue_.Written(ok);
+    if (closed_ || !ok) return;
+    if (next != nullptr) {
+      StartWrite(next);
+    } else if (last_sent_) {
+      StartWritesDone();
+    }
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    Status why;
+    {
+      std::lock_guard lock(mutex_);
+      alarm_.Cancel();
+      why = why_.ok() ? Explain(status) : why_;
+    }
+    {
+      std::lock_guard lock(deliver_);
+      if (listener_ != nullptr) std::exchange(listener_, nullptr)->OnClosed(std::move(why));
+    }
+    const std::shared_ptr<Session> self = std::move(self_);  // may be the last one
+    std::lock_guard lock(mutex_);
+    done_ = true;
+    ended_.notify_all();
+  }
+
+ private:
+  // The first message may overtake the metadata that tell of the connection.
+  // REQUIRES: deliver_ is held.
+  void TellConnected() {
+    if (listener_ != nullptr && !std::exchange(told_connected_, true)) listener_->OnConnected();
+  }
+
+  void ConnectTimedOut() {
+    std::lock_guard lock(mutex_);
+    if (connected_ || closed_) return;
+    BreakLocked(DeadlineExceeded("coordinator at " + address_ + " did not answer within " +
+                                 std::to_string(options_.connect_timeout_ms) +
+                                 " ms; is it overloaded, or does a firewall swallow packets?"));
+  }
+
+  void BreakLocked(const Status& why) {
+    if (why_.ok()) why_ = why;
+    queue_.Drop();
+    last_sent_ = true;
+    context_.TryCancel();
+  }
+
+  // No more reads: lets OnDone come.
+  void Closed() {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true)) return;
+    queue_.Drop();
+    RemoveHold();
+  }
+
+  Status Explain(const grpc::Status& status) const {
+    Status error = rpc::FromGrpc(status, context_);
+    if (error.code() != StatusCode::kUnavailable) return error;
+    return error.Wrap(connected_ ? "the connection to the coordinator at " + address_ + " broke"
+                                 : "coordinator at " + address_ + " cannot be reached");
+  }
+
+  const std::string address_;
+  const CoordinatorLinkOptions options_;
+  std::unique_ptr<pb::Coordinator::Stub> stub_;
+  grpc::ClientContext context_;
+  pb::ToWorker incoming_;
+  std::shared_ptr<Session> self_;  // until OnDone
+
+  std::mutex deliver_;  // held while the listener is called; guards the next two
+  CoordinatorLinkListener* listener_;
+  bool told_connected_ = false;
+
+  std::mutex mutex_;  // guards what follows
+  rpc::WriteQueue<pb::FromWorker> queue_;
+  Status why_;
+  bool connected_ = false;
+  bool last_sent_ = false;  // nothing more is queued
+  bool closed_ = false;     // the hold is removed: no more writes may start
+  bool done_ = false;       // no reaction comes any more
+  std::condition_variable ended_;
+  grpc::Alarm alarm_;
+};
+
+class Link final : public CoordinatorLink {
+ public:
+  explicit Link(std::shared_ptr<Session> session) : session_(std::move(session)) {
+    session_->Start();
+  }
+  ~Link() override { session_->Detach(); }
+  void Send(FromWorker message) override { session_->Send(message); }
+  void CloseAfterSending() override { session_->CloseAfterSending(); }
+
+ private:
+  const std::shared_ptr<Session> session_;
+};
+
+}  // namespace
+
+std::unique_ptr<CoordinatorLink> CoordinatorLink::Open(const std::string& address,
+                                                       CoordinatorLinkListener* listener,
+                                                       const CoordinatorLinkOptions& options) {
+  return std::make_unique<Link>(std::make_shared<Session>(address, listener, options));
+}
+
+}  // namespace espalier

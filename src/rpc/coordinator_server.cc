@@ -1,0 +1,102 @@
+#include "src/rpc/coordinator_server.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "proto/espalier/v1/cluster.grpc.pb.h"
+#include "src/rpc/api_service.h"
+#include "src/rpc/transport.h"
+#include "src/rpc/worker_session.h"
+
+namespace espalier {
+
+namespace {
+
+using rpc::WorkerSession;
+namespace pb = ::espalier::v1;
+
+class Server final : public CoordinatorServer, public pb::Coordinator::CallbackService {
+ public:
+  Server(CoordinatorHandler* handler, const CoordinatorServerLimits& limits)
+      : handler_(handler), limits_(limits), api_(handler, &calls_) {}
+  ~Server() override { Shutdown(0); }
+
+  Status Start(const std::string& listen) {
+    rpc::TransportSettings settings;
+    settings.message_bytes_max = limits_.message_bytes_max;
+    settings.keepalive_interval_ms = limits_.keepalive_interval_ms;
+    settings.keepalive_timeout_ms = limits_.keepalive_timeout_ms;
+    ESPALIER_ASSIGN_OR_RETURN(running_, rpc::StartServer(listen, {this, &api_}, settings));
+    return Status::Ok();
+  }
+
+  grpc::ServerBidiReactor<pb::FromWorker, pb::ToWorker>* Attach(
+      grpc::CallbackServerContext* context) override {
+    std::shared_ptr<WorkerSession> session;
+    {
+      std::lock_guard lock(mutex_);
+      const SessionId id{++last_session_};
+      session = std::make_shared<WorkerSession>(id, context, handler_, limits_,
+                                                [this](WorkerSession* s) { Forget(s); });
+      sessions_[id] = session;
+    }
+    handler_->OnWorkerOpened(session->id(), context->peer());
+    calls_.Add(session);
+    session->Start();
+    return session.get();
+  }
+
+  int port() const override { return running_.address.port; }
+  std::string address() const override { return ToString(running_.address); }
+
+  void Send(SessionId id, ToWorker message) override {
+    if (const auto session = Find(id)) session->Send(message);
+  }
+  void Close(SessionId id, Status why) override {
+    if (const auto session = Find(id)) session->End(why);
+  }
+
+  void Shutdown(int64_t deadline_ms) override {
+    if (running_.server == nullptr) return;
+    calls_.EndAll();
+    running_.server->Shutdown(rpc::Deadline(std::max<int64_t>(deadline_ms, 0)));
+    running_.server->Wait();
+  }
+
+ private:
+  std::shared_ptr<WorkerSession> Find(SessionId id) {
+    std::lock_guard lock(mutex_);
+    const auto it = sessions_.find(id);
+    return it == sessions_.end() ? nullptr : it->second;
+  }
+  void Forget(WorkerSession* session) {
+    std::shared_ptr<WorkerSession> last;
+    {
+      std::lock_guard lock(mutex_);
+      if (auto node = sessions_.extract(session->id())) last = std::move(node.mapped());
+    }
+    calls_.Remove(session);
+  }
+
+  CoordinatorHandler* const handler_;
+  const CoordinatorServerLimits limits_;
+  rpc::OpenCalls calls_;
+  rpc::ApiService api_;
+  std::mutex mutex_;  // guards the next two
+  std::map<SessionId, std::shared_ptr<WorkerSession>> sessions_;
+  uint64_t last_session_ = 0;
+  rpc::RunningServer running_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Make(
+    const std::string& listen, CoordinatorHandler* handler, const CoordinatorServerLimits& limits) {
+  auto server = std::make_unique<Server>(handler, limits);
+  ESPALIER_RETURN_IF_ERROR(server->Start(listen));
+  return std::unique_ptr<CoordinatorServer>(std::move(server));
+}
+
+}  // namespace espalier

@@ -1,0 +1,111 @@
+// The coordinator's side of gRPC: the public service `Espalier` for clients and the service
+// `Coordinator` for workers, with health and reflection. It turns calls into plain structs and
+// hands them to a CoordinatorHandler; answers come back by callbacks, from any thread, at any time.
+//
+// Version skew: a client names its version in metadata ("espalier-version"); a call from another
+// version is refused with kFailedPrecondition, both named. A call without one (grpcurl, say) may
+// read; Submit must name it. A worker's version is in its Hello, which is the handler's to judge.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/ids.h"
+#include "src/base/status.h"
+#include "src/cluster/coordinator_actions.h"
+#include "src/cluster/messages.h"
+
+namespace espalier {
+
+// Answers a call; safe from any thread; only the first call counts. One that is dropped without
+// being called answers kUnavailable ("the coordinator is shutting down").
+template <typename T>
+using Done = std::function<void(Result<T>)>;
+
+// The stream of updates to one watcher. Thread rule: safe from any thread; may outlive the server,
+// and then does nothing.
+class WatchSink {
+ public:
+  virtual ~WatchSink() = default;
+  // Queues an update; never blocks. While the watcher is slower than the updates they are merged:
+  // the newest snapshot, all history rows.
+  virtual void Send(JobUpdate update) = 0;
+  // Ends the stream after what is queued; OK: the job is over and all is told. Later calls of Send
+  // and Close do nothing. Dropping the last reference to an open sink closes it with kUnavailable.
+  virtual void Close(Status status) = 0;
+  // The watcher has gone away; the sink may be dropped.
+  virtual bool cancelled() const = 0;
+};
+
+// What the coordinator daemon implements. Called from gRPC's threads, concurrently: implementations
+// only enqueue and must not block. Calls about one session come one at a time, in order.
+class CoordinatorHandler {
+ public:
+  virtual ~CoordinatorHandler() = default;
+
+  // A worker opened a stream. A SessionId is never used twice in a server's life; a worker that
+  // comes back has a new one. `peer` is the address it came from, for messages.
+  virtual void OnWorkerOpened(SessionId session, std::string peer) = 0;
+  // Every message has passed its range checks; what it may say when is the handler's to judge.
+  virtual void OnWorkerMessage(SessionId session, FromWorker message) = 0;
+  // The stream is gone, for whatever reason; last word about that session. OK: it ended in order;
+  // kInvalidArgument: the worker sent something malformed; kResourceExhausted: it was too slow.
+  virtual void OnWorkerClosed(SessionId session, Status why) = 0;
+
+  // The request's version has been compared with ours.
+  virtual void OnSubmit(SubmitRequest request, Done<JobId> done) = 0;
+  // Answers with the job's id.
+  virtual void OnCancel(JobId job, Done<JobId> done) = 0;
+  // All jobs, newest last, with progress but without history.
+  virtual void OnList(Done<std::vector<JobSnapshot>> done) = 0;
+  // One job with all its history.
+  virtual void OnGet(JobId job, Done<JobUpdate> done) = 0;
+  virtual void OnWorkers(Done<std::vector<WorkerSnapshot>> done) = 0;
+  // Sends the present state with all history at once, then what is new, then closes with OK when
+  // the job is final; an unknown job closes with kNotFound.
+  virtual void OnWatch(JobId job, std::shared_ptr<WatchSink> sink) = 0;
+};
+
+struct CoordinatorServerLimits {
+  // Largest message either way on Attach. A survey result of 10,000 shards of 784 features is about
+  // 50 MB; beyond the limit the stream breaks with kResourceExhausted.
+  int64_t message_bytes_max = int64_t{64} << 20;
+  // Most that may wait to be sent to one worker; one that is slower is closed.
+  int64_t session_queue_bytes_max = int64_t{256} << 20;
+  int64_t session_queue_messages_max = 1024;
+  // Idle connections are pinged this often; no answer for the timeout breaks them.
+  int64_t keepalive_interval_ms = 10'000;
+  int64_t keepalive_timeout_ms = 5'000;
+};
+
+// Thread rule: all methods are safe from any thread, but not from within the handler's destructor.
+class CoordinatorServer {
+ public:
+  // Listens on "host:port"; port 0 lets the system pick. A port that is taken is kAlreadyExists and
+  // is named. `handler` must outlive the server.
+  static Result<std::unique_ptr<CoordinatorServer>> Make(
+      const std::string& listen, CoordinatorHandler* handler,
+      const CoordinatorServerLimits& limits = {});
+  // Shutdown with a deadline of 0.
+  virtual ~CoordinatorServer() = default;
+
+  virtual int port() const = 0;
+  // "host:port" as given, with the port in use.
+  virtual std::string address() const = 0;
+
+  // Queues a message for a worker; never blocks. A session that is gone: nothing happens
+  // (OnWorkerClosed was or will be called). A queue that overflows closes the session.
+  virtual void Send(SessionId session, ToWorker message) = 0;
+  // Ends the stream after what is queued has been sent (a Refused or a Dismiss, say); the worker
+  // sees `why`. OnWorkerClosed follows.
+  virtual void Close(SessionId session, Status why) = 0;
+
+  // Takes no more calls, lets open ones end until the deadline, breaks the others and returns when
+  // no handler call can come any more. Repeating it does nothing.
+  virtual void Shutdown(int64_t deadline_ms) = 0;
+};
+
+}  // namespace espalier

@@ -1,0 +1,152 @@
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/client_callback.h>
+
+#include <utility>
+
+#include "src/rpc/frame_stream.h"
+#include "src/rpc/transport.h"
+
+namespace espalier::rpc {
+
+namespace {
+
+constexpr const char* kLinkMethod = "/espalier.v1.Peer/Link";
+
+// It keeps itself alive from Start to OnDone. One read is always underway until one fails or is not
+// understood; a hold keeps the call open for writes from other threads until then. gRPC itself
+// retries to connect until the timeout, as the peer may start its listener later.
+class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                            public FrameStream,
+                            public std::enable_shared_from_this<DialledStream> {
+ public:
+  DialledStream(const std::string& address, const PeerOptions& options,
+                std::shared_ptr<FrameHandler> handler, std::function<void()> on_done)
+      : options_(options), handler_(std::move(handler)), on_done_(std::move(on_done)) {
+    TransportSettings settings;
+    settings.message_bytes_max =
+        options.payload_bytes_max + static_cast<int64_t>(kFrameHeaderBytes);
+    settings.keepalive_interval_ms = options.keepalive_interval_ms;
+    settings.keepalive_timeout_ms = options.keepalive_timeout_ms;
+    settings.connect_timeout_ms = options.connect_timeout_ms;
+    settings.retry_ms = options.dial_retry_ms;
+    channel_ = MakeChannel(address, settings);
+    stub_ = std::make_unique<grpc::GenericStub>(channel_);
+  }
+
+  void Start(const ReduceMessage& hello) {
+    self_ = shared_from_this();
+    context_.set_wait_for_ready(true);
+    stub_->PrepareBidiStreamingCall(&context_, kLinkMethod, {}, this);
+    alarm_.Set(Deadline(options_.connect_timeout_ms), [weak = weak_from_this()](bool expired) {
+      const auto self = weak.lock();
+      if (expired && self != nullptr) self->TimedOut();
+    });
+    AddHold();
+    StartRead(&incoming_);
+    Send(hello);
+    StartCall();
+  }
+
+  void Send(const ReduceMessage& message) override {
+    grpc::ByteBuffer frame = ToFrame(message);
+    const auto bytes = static_cast<int64_t>(frame.Length());
+    std::lock_guard lock(mutex_);
+    if (closed_ || !why_.ok()) return;
+    if (const grpc::ByteBuffer* next = queue_.Push(std::move(frame), bytes)) StartWrite(next);
+  }
+
+  void Break(const Status& why) override {
+    std::lock_guard lock(mutex_);
+    BreakLocked(why);
+  }
+
+  void OnReadInitialMetadataDone(bool ok) override {
+    std::lock_guard lock(mutex_);
+    if (ok) connected_ = true;
+    alarm_.Cancel();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return Closed();
+    Result<ReduceMessage> message = FromFrame(incoming_, options_.payload_bytes_max);
+    incoming_.Clear();
+    const Status taken =
+        message.ok() ? handler_->OnFrame(std::move(message).value()) : message.status();
+    if (taken.ok()) return StartRead(&incoming_);
+    Break(taken);
+    Closed();
+  }
+
+  void OnWriteDone(bool ok) override {
+    std::lock_guard lock(mutex_);
+    const grpc::ByteBuffer* next = queue_.Written(ok);
+    if (next != nullptr && !closed_) StartWrite(next);
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    Status why;
+    {
+      std::lock_guard lock(mutex_);
+      alarm_.Cancel();
+      why = why_.ok() ? FromGrpc(status, context_) : why_;
+    }
+    if (why.ok()) why = Unavailable("the other side closed the stream");
+    std::exchange(handler_, nullptr)->OnClosed(std::move(why));
+    const std::shared_ptr<DialledStream> self = std::move(self_);  // may be the last one
+    on_done_();
+  }
+
+ private:
+  void TimedOut() {
+    std::lock_guard lock(mutex_);
+    if (connected_) return;
+    const bool reached = channel_->GetState(false) == GRPC_CHANNEL_READY;
+    BreakLocked(DeadlineExceeded(
+        std::string(reached ? "it was reached but did not open the generation"
+                            : "it cannot be reached; is the worker running, and its port open?") +
+        " (waited " + std::to_string(options_.connect_timeout_ms) + " ms)"));
+  }
+
+  void BreakLocked(const Status& why) {
+    if (why_.ok()) why_ = why;
+    queue_.Drop();
+    context_.TryCancel();
+  }
+
+  // No more reads and writes: lets OnDone come.
+  void Closed() {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true)) return;
+    queue_.Drop();
+    RemoveHold();
+  }
+
+  const PeerOptions options_;
+  std::shared_ptr<FrameHandler> handler_;  // of the reactions
+  const std::function<void()> on_done_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<grpc::GenericStub> stub_;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer incoming_;
+  std::shared_ptr<DialledStream> self_;
+
+  std::mutex mutex_;  // guards what follows
+  WriteQueue<grpc::ByteBuffer> queue_;
+  Status why_;  // our own reason for the end
+  bool connected_ = false;
+  bool closed_ = false;  // the hold is removed: no more writes may start
+  grpc::Alarm alarm_;
+};
+
+}  // namespace
+
+std::shared_ptr<FrameStream> Dial(const std::string& address, const PeerOptions& options,
+                                  const ReduceMessage& hello, std::shared_ptr<FrameHandler> handler,
+                                  std::function<void()> on_done) {
+  auto stream =
+      std::make_shared<DialledStream>(address, options, std::move(handler), std::move(on_done));
+  stream->Start(hello);
+  return stream;
+}
+
+}  // namespace espalier::rpc

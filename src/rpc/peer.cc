@@ -1,0 +1,234 @@
+#include "src/rpc/peer.h"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "proto/espalier/v1/peer.grpc.pb.h"
+#include "src/rpc/frame_stream.h"
+#include "src/rpc/peer_edge.h"
+#include "src/rpc/transport.h"
+
+namespace espalier {
+
+namespace {
+
+using rpc::AcceptedStream;
+using rpc::PeerEdge;
+namespace pb = ::espalier::v1;
+
+// A member of one generation, as streams address it.
+struct Place {
+  JobId job;
+  Generation generation;
+  uint32_t member = 0;
+  auto operator<=>(const Place&) const = default;
+};
+
+Place PlaceOf(const ReduceMessage& hello) { return {hello.job, hello.generation, hello.to}; }
+
+std::string Describe(const Place& place) {
+  return "member " + std::to_string(place.member) + " of generation " +
+         std::to_string(place.generation.value) + " of " + ToString(place.job);
+}
+
+using Edges = std::map<uint32_t, std::shared_ptr<PeerEdge>>;  // by partner
+
+// Who is open here, who was, and the streams that came too early. Thread rule: any thread.
+class Registry {
+ public:
+  explicit Registry(int64_t held_max) : held_max_(held_max) {}
+
+  struct Held {
+    std::shared_ptr<AcceptedStream> stream;
+    ReduceMessage hello;
+  };
+
+  // Registers a member's edges and hands over the streams that wait for it.
+  std::vector<Held> Open(const Place& place, const Edges& edges) {
+    std::lock_guard lock(mutex_);
+    ESPALIER_CHECK(open_.emplace(place, edges).second, Describe(place) + " is open already");
+    Generation& newest = newest_[{place.job, place.member}];
+    newest = std::max(newest, place.generation);
+    if (newest_.size() > kJobsKept) newest_.erase(newest_.begin());
+    std::vector<Held> out;
+    for (auto it = held_.begin(); it != held_.end();) {
+      if (PlaceOf(it->second.hello) == place) {
+        out.push_back(std::move(it->second));
+        it = held_.erase(it);
+      } else {
+        ++it;
+      }
+    }
+    return out;
+  }
+  void Close(const Place& place) {
+    std::lock_guard lock(mutex_);
+    open_.erase(place);
+  }
+  // The edge that a stream is for; or null when the stream is held from now on; or why it cannot
+  // be.
+  Result<std::shared_ptr<PeerEdge>> Find(const std::shared_ptr<AcceptedStream>& stream,
+                                         const ReduceMessage& hello) {
+    const Place place = PlaceOf(hello);
+    std::lock_guard lock(mutex_);
+    if (const auto it = open_.find(place); it != open_.end()) {
+      const auto edge = it->second.find(hello.from);
+      if (edge != it->second.end() && hello.from < hello.to) return edge->second;
+      return InvalidArgument(Describe(place) + " expects no stream from member " +
+                             std::to_string(hello.from));
+    }
+    const auto newest = newest_.find({place.job, place.member});
+    if (newest != newest_.end() && place.generation <= newest->second) {
+      return Aborted(Describe(place) + " is over here");
+    }
+    if (static_cast<int64_t>(held_.size()) >= held_max_) {
+      return ResourceExhausted(std::to_string(held_.size()) +
+                               " streams wait here for their generation to be opened");
+    }
+    held_[stream.get()] = {stream, hello};
+    return std::shared_ptr<PeerEdge>();
+  }
+  void Forget(AcceptedStream* stream) {
+    std::lock_guard lock(mutex_);
+    held_.erase(stream);
+  }
+
+ private:
+  static constexpr size_t kJobsKept = 1024;
+  const int64_t held_max_;
+  std::mutex mutex_;  // guards what follows
+  std::map<Place, Edges> open_;
+  std::map<std::pair<JobId, uint32_t>, Generation> newest_;  // ever opened, of a job and member
+  std::map<AcceptedStream*, Held> held_;
+};
+
+// Counts streams that gRPC still works on.
+class Countdown {
+ public:
+  void Add() {
+    std::lock_guard lock(mutex_);
+    ++count_;
+  }
+  void Done() {
+    std::lock_guard lock(mutex_);
+    if (--count_ == 0) zero_.notify_all();
+  }
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    zero_.wait(lock, [this] { return count_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;  // guards count_
+  std::condition_variable zero_;
+  int64_t count_ = 0;
+};
+
+class MemberLinks final : public Links {
+ public:
+  MemberLinks(Place place, Edges edges, Registry* registry)
+      : place_(place), edges_(std::move(edges)), registry_(registry) {}
+  ~MemberLinks() override {
+    registry_->Close(place_);
+    for (auto& [partner, edge] : edges_) edge->Detach();
+  }
+  void Send(ReduceMessage message) override {
+    const auto it = edges_.find(message.to);
+    ESPALIER_CHECK(it != edges_.end(),
+                   Describe(place_) + " has no link to member " + std::to_string(message.to));
+    it->second->Send(std::move(message));
+  }
+
+ private:
+  const Place place_;
+  const Edges edges_;
+  Registry* const registry_;
+};
+
+class Network final : public PeerNetwork,
+                      public pb::Peer::WithRawCallbackMethod_Link<pb::Peer::Service> {
+ public:
+  explicit Network(const PeerOptions& options)
+      : options_(options), registry_(options.held_streams_max) {}
+  ~Network() override {
+    if (running_.server != nullptr) {
+      running_.server->Shutdown(rpc::Deadline(0));
+      running_.server->Wait();
+    }
+    dialled_.Wait();
+  }
+
+  Status Start(const std::string& listen) {
+    rpc::TransportSettings settings;
+    settings.message_bytes_max =
+        options_.payload_bytes_max + static_cast<int64_t>(rpc::kFrameHeaderBytes);
+    settings.keepalive_interval_ms = options_.keepalive_interval_ms;
+    settings.keepalive_timeout_ms = options_.keepalive_timeout_ms;
+    ESPALIER_ASSIGN_OR_RETURN(running_, rpc::StartServer(listen, {this}, settings));
+    return Status::Ok();
+  }
+
+  int port() const override { return running_.address.port; }
+  std::string address() const override { return ToString(running_.address); }
+
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Link(
+      grpc::CallbackServerContext* context) override {
+    auto stream = std::make_shared<AcceptedStream>(
+        context, options_,
+        AcceptedStream::Callbacks{
+            [this](const auto& s, const ReduceMessage& hello) { Arrived(s, hello); },
+            [this](AcceptedStream* s) { registry_.Forget(s); }});
+    stream->Start();
+    return stream.get();
+  }
+
+  std::unique_ptr<Links> Open(const LinksRequest& request, LinkListener* listener) override {
+    Edges edges;
+    for (uint32_t partner : request.partners) {
+      ESPALIER_CHECK(partner < request.addresses.size() && partner != request.self,
+                     std::to_string(partner));
+      edges[partner] = std::make_shared<PeerEdge>(request, partner, options_, listener);
+    }
+    const Place place{request.job, request.generation, request.self};
+    for (const Registry::Held& held : registry_.Open(place, edges)) {
+      Arrived(held.stream, held.hello);
+    }
+    for (auto& [partner, edge] : edges) {
+      if (partner < request.self) {
+        edge->ExpectStream();
+      } else {
+        dialled_.Add();
+        edge->Dialled(rpc::Dial(request.addresses[partner], options_, edge->Hello(), edge,
+                                [this] { dialled_.Done(); }));
+      }
+    }
+    return std::make_unique<MemberLinks>(place, std::move(edges), &registry_);
+  }
+
+ private:
+  void Arrived(const std::shared_ptr<AcceptedStream>& stream, const ReduceMessage& hello) {
+    Result<std::shared_ptr<PeerEdge>> edge = registry_.Find(stream, hello);
+    if (!edge.ok()) return stream->Break(edge.status());
+    if (edge.value() == nullptr) return;  // held
+    if (Status taken = edge.value()->Accept(stream, hello); !taken.ok()) stream->Break(taken);
+  }
+
+  const PeerOptions options_;
+  Registry registry_;
+  Countdown dialled_;
+  rpc::RunningServer running_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PeerNetwork>> PeerNetwork::Make(const std::string& listen,
+                                                       const PeerOptions& options) {
+  auto network = std::make_unique<Network>(options);
+  ESPALIER_RETURN_IF_ERROR(network->Start(listen));
+  return std::unique_ptr<PeerNetwork>(std::move(network));
+}
+
+}  // namespace espalier

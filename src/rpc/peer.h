@@ -1,0 +1,98 @@
+// Links (collective/link.h) over gRPC: one process's listener for its peers, and the links it opens
+// for each generation of a job.
+//
+// Between two members that exchange messages there is one bidirectional stream of service
+// espalier.v1.Peer; the member with the lower index dials, both directions flow on it. The
+// dialler's first frame is a kHello that names (incarnation, job, generation, from, to). A stream
+// that comes before its member has opened that generation is held, for `hold_timeout_ms`, and its
+// dialler's messages with it (flow control bounds them); a stream for a generation that is over,
+// for another member or for one that is connected already is refused, which the dialler sees as a
+// broken link.
+//
+// A message on the stream is one frame: 64 bytes of header, all numbers little-endian, and the
+// payload.
+//
+//   offset  size
+//        0     4  magic "ESPL" (45 53 50 4c)
+//        4     2  version of this layout: 1
+//        6     1  kind: 0 hello, 1 leaf up, 2 join up, 3 down
+//        7     1  zero
+//        8     8  incarnation
+//       16     8  job
+//       24     8  generation
+//       32     8  round
+//       40     4  from, a member index
+//       44     4  to, a member index
+//       48     4  chunk
+//       52     4  payload length in bytes, at most `payload_bytes_max`
+//       56     4  zero
+//       60     4  CRC-32C of bytes 0..59
+//
+// A kDown of generation 3 of job 7 from member 0 to member 2, incarnation 1, round 9, chunk 4, 1
+// MiB:
+//   45 53 50 4c 01 00 03 00  01 00 00 00 00 00 00 00  07 00 00 00 00 00 00 00  03 00 00 00 00 00 00
+//   00 09 00 00 00 00 00 00 00  00 00 00 00 02 00 00 00  04 00 00 00 00 00 10 00  00 00 00 00 <crc>
+// The payload has no checksum of its own: TCP's, and the agreement on the parameters' hash above.
+//
+// Costs: sending copies no payload (gRPC refers to the message's owner until it is written);
+// receiving copies it once, into a 64-byte aligned buffer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/ids.h"
+#include "src/base/status.h"
+#include "src/collective/link.h"
+
+namespace espalier {
+
+struct PeerOptions {
+  // Largest payload taken from or sent to a peer; compared before memory is reserved.
+  int64_t payload_bytes_max = int64_t{16} << 20;
+  // A peer that cannot be reached, or that does not open the generation, for so long: OnBroken.
+  int64_t connect_timeout_ms = 10'000;
+  int64_t dial_retry_ms = 50;
+  // Streams that wait for their generation to be opened here.
+  int64_t hold_timeout_ms = 10'000;
+  int64_t held_streams_max = 1024;
+  int64_t keepalive_interval_ms = 10'000;
+  int64_t keepalive_timeout_ms = 5'000;
+};
+
+// Which links to open.
+struct LinksRequest {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;
+  uint32_t self = 0;                   // index into addresses
+  std::vector<std::string> addresses;  // host:port of each member's peer service, by member index
+  std::vector<uint32_t> partners;      // members this one exchanges messages with; both sides agree
+};
+
+// Thread rule: safe from any thread.
+class PeerNetwork {
+ public:
+  // Listens on "host:port" (port 0: the system picks), with health and reflection. A port that is
+  // taken is kAlreadyExists and is named.
+  static Result<std::unique_ptr<PeerNetwork>> Make(const std::string& listen,
+                                                   const PeerOptions& options = {});
+  // REQUIRES: all Links opened here are destroyed. Breaks held streams and waits for gRPC.
+  virtual ~PeerNetwork() = default;
+
+  virtual int port() const = 0;
+  virtual std::string address() const = 0;
+
+  // Starts to connect with all partners and returns at once; Send may be called at once (what is
+  // sent before the stream is up waits for it). A partner that is not there in time, or a stream
+  // that breaks, is one OnBroken. `listener` must outlive the links; it is called from gRPC's
+  // threads (one at a time for each partner) and must not destroy the links. Destroying the links
+  // breaks their streams, also for the partners, and returns when no callback can come any more.
+  // REQUIRES: no other links of the same job, generation and self are open here; self and partners
+  // lie within addresses.
+  virtual std::unique_ptr<Links> Open(const LinksRequest& request, LinkListener* listener) = 0;
+};
+
+}  // namespace espalier

@@ -1,0 +1,128 @@
+#include "src/rpc/peer_edge.h"
+
+#include <utility>
+
+#include "src/rpc/transport.h"
+
+namespace espalier::rpc {
+
+PeerEdge::PeerEdge(const LinksRequest& request, uint32_t partner, const PeerOptions& options,
+                   LinkListener* listener)
+    : incarnation_(request.incarnation),
+      job_(request.job),
+      generation_(request.generation),
+      self_(request.self),
+      partner_(partner),
+      address_(request.addresses[partner]),
+      options_(options),
+      listener_(listener) {}
+
+ReduceMessage PeerEdge::Hello() const {
+  ReduceMessage hello;
+  hello.incarnation = incarnation_;
+  hello.job = job_;
+  hello.generation = generation_;
+  hello.kind = MessageKind::kHello;
+  hello.from = self_;
+  hello.to = partner_;
+  return hello;
+}
+
+void PeerEdge::Dialled(std::shared_ptr<FrameStream> stream) {
+  std::lock_guard lock(mutex_);
+  if (broken_) return;  // it broke at once
+  stream_ = std::move(stream);
+  for (const ReduceMessage& message : waiting_) stream_->Send(message);
+  waiting_.clear();
+}
+
+void PeerEdge::ExpectStream() {
+  std::lock_guard lock(mutex_);
+  if (broken_ || stream_ != nullptr) return;
+  alarm_.Set(Deadline(options_.connect_timeout_ms), [weak = weak_from_this()](bool expired) {
+    const auto self = weak.lock();
+    if (!expired || self == nullptr) return;
+    {
+      std::lock_guard lock(self->mutex_);
+      if (self->stream_ != nullptr) return;
+    }
+    self->Broken(DeadlineExceeded("it did not connect within " +
+                                  std::to_string(self->options_.connect_timeout_ms) +
+                                  " ms; is the worker running, and can it reach this one?"));
+  });
+}
+
+Status PeerEdge::Accept(const std::shared_ptr<AcceptedStream>& stream, const ReduceMessage& hello) {
+  if (hello.incarnation != incarnation_) {
+    return FailedPrecondition("the hello is of coordinator incarnation " +
+                              std::to_string(hello.incarnation.value) + ", this generation of " +
+                              std::to_string(incarnation_.value));
+  }
+  std::lock_guard lock(mutex_);
+  if (broken_) return Aborted("the link to this member is broken");
+  if (stream_ != nullptr) return AlreadyExists("the two members are connected already");
+  if (!stream->Accept(shared_from_this())) return Unavailable("the stream ended");
+  stream_ = stream;
+  alarm_.Cancel();
+  for (const ReduceMessage& message : waiting_) stream_->Send(message);
+  waiting_.clear();
+  return Status::Ok();
+}
+
+void PeerEdge::Send(ReduceMessage message) {
+  if (static_cast<int64_t>(message.payload.size) > options_.payload_bytes_max) {
+    return Broken(ResourceExhausted("a payload of " + std::to_string(message.payload.size) +
+                                    " bytes is too large, expected at most " +
+                                    std::to_string(options_.payload_bytes_max)));
+  }
+  std::lock_guard lock(mutex_);
+  if (broken_) return;
+  if (stream_ != nullptr) {
+    stream_->Send(message);
+  } else {
+    waiting_.push_back(std::move(message));
+  }
+}
+
+Status PeerEdge::OnFrame(ReduceMessage m) {
+  if (m.job != job_ || m.generation != generation_ || m.from != partner_ || m.to != self_ ||
+      m.kind == MessageKind::kHello) {
+    return InvalidArgument("a message of " + ToString(m.job) + " generation " +
+                           std::to_string(m.generation.value) + " from member " +
+                           std::to_string(m.from) + " to member " + std::to_string(m.to) +
+                           " came on the stream of " + ToString(job_) + " generation " +
+                           std::to_string(generation_.value) + " from member " +
+                           std::to_string(partner_) + " to member " + std::to_string(self_));
+  }
+  std::lock_guard lock(deliver_);
+  if (listener_ != nullptr) listener_->OnMessage(std::move(m));
+  return Status::Ok();
+}
+
+void PeerEdge::Broken(const Status& why) {
+  std::shared_ptr<FrameStream> stream;
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(broken_, true)) return;
+    stream = std::move(stream_);
+    waiting_.clear();
+    alarm_.Cancel();
+  }
+  if (stream != nullptr) stream->Break(why);
+  std::lock_guard lock(deliver_);
+  if (listener_ == nullptr) return;
+  listener_->OnBroken(
+      generation_, partner_,
+      why.Wrap("the link to member " + std::to_string(partner_) + " at " + address_ + " broke"));
+}
+
+void PeerEdge::Detach() {
+  {
+    std::lock_guard lock(deliver_);
+    listener_ = nullptr;
+  }
+  Broken(Aborted("the other side left generation " + std::to_string(generation_.value) + " of " +
+                 ToString(job_)));
+}
+
+}  // namespace espalier::rpc

@@ -1,0 +1,62 @@
+// One member's end of the link to one partner: the stream, when there is one, and what waits for
+// it. Private to rpc/.
+#pragma once
+
+#include <grpcpp/alarm.h>
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "src/collective/link.h"
+#include "src/rpc/frame_stream.h"
+#include "src/rpc/peer.h"
+
+namespace espalier::rpc {
+
+// It breaks once and stays broken. Thread rule: any thread.
+class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<PeerEdge> {
+ public:
+  PeerEdge(const LinksRequest& request, uint32_t partner, const PeerOptions& options,
+           LinkListener* listener);
+
+  // The hello of the stream that this member dials.
+  ReduceMessage Hello() const;
+  // A stream of our own making.
+  void Dialled(std::shared_ptr<FrameStream> stream);
+  // Breaks the edge when no stream was accepted within the connect timeout.
+  void ExpectStream();
+  // Takes the partner's stream, or says why not.
+  Status Accept(const std::shared_ptr<AcceptedStream>& stream, const ReduceMessage& hello);
+
+  void Send(ReduceMessage message);
+  // The listener is not called any more when this returns; the stream is broken.
+  void Detach();
+
+  Status OnFrame(ReduceMessage message) override;
+  void OnClosed(Status why) override { Broken(why); }
+
+ private:
+  void Broken(const Status& why);
+
+  const Incarnation incarnation_;
+  const JobId job_;
+  const Generation generation_;
+  const uint32_t self_;
+  const uint32_t partner_;
+  const std::string address_;  // of the partner
+  const PeerOptions options_;
+
+  std::mutex
+      deliver_;  // held while the listener is called; guards listener_. Taken before no other.
+  LinkListener* listener_;
+
+  std::mutex mutex_;  // guards what follows; taken before the stream's
+  std::shared_ptr<FrameStream> stream_;
+  std::deque<ReduceMessage> waiting_;  // for the stream
+  bool broken_ = false;
+  grpc::Alarm alarm_;
+};
+
+}  // namespace espalier::rpc

@@ -1,0 +1,232 @@
+#include "src/rpc/transport.h"
+
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/grpc.h>
+#include <grpc/support/log.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/server_builder.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <mutex>
+
+#include "src/base/log.h"
+#include "src/base/version.h"
+#include "src/rpc/convert.h"
+#include "src/rpc/credentials.h"
+#include "src/rpc/fields.h"
+
+namespace espalier::rpc {
+
+namespace {
+
+// Errors travel in trailing metadata, for which gRPC's default limit is 8 KiB.
+constexpr int kMetadataBytesMax = 256 << 10;
+constexpr size_t kErrorBytesMax = 96 << 10;
+constexpr size_t kGrpcMessageBytesMax = 2 << 10;
+
+// gRPC's own log lines are for developers: what matters comes to us as errors; all but its last
+// words.
+void LogFromGrpc(gpr_log_func_args* args) {
+  const std::string line = "grpc: " + std::string(args->message) + " (" + args->file + ":" +
+                           std::to_string(args->line) + ")";
+  if (line.find("assertion failed") != std::string::npos) {
+    LogError(line);
+  } else {
+    LogDebug(line);
+  }
+}
+
+void LogFromProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& message) {
+  LogDebug("protobuf: " + message);
+}
+
+// gRPC is kept running from the first use to the end of the process: taking it down when the last
+// server goes, with streams and timers of its own still ending, aborts now and then
+// (ref_counted.h: prior > 0).
+void PrepareOnce() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    grpc_init();
+    gpr_set_log_function(&LogFromGrpc);
+    google::protobuf::SetLogHandler(&LogFromProtobuf);
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  });
+}
+
+std::string ListenHost(const std::string& host) { return host == "localhost" ? "127.0.0.1" : host; }
+
+// gRPC does not say why it could not listen; the system does.
+Status WhyNotListening(const Address& address) {
+  const std::string where = "cannot listen on " + ToString(address) + ": ";
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(address.port);
+  const std::string host = ListenHost(address.host);
+  if (int code = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); code != 0) {
+    return InvalidArgument(where + "no such host (" + gai_strerror(code) + ")");
+  }
+  const int fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
+  const bool bound =
+      fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1) == 0;
+  const int error = errno;
+  freeaddrinfo(found);
+  if (fd >= 0) close(fd);
+  if (bound) return Unavailable(where + "gRPC could not start; try again");
+  if (error == EADDRINUSE) {
+    return AlreadyExists(where + "port " + port +
+                         " is taken by another program; stop that one or choose another port "
+                         "(0 lets the system pick)");
+  }
+  if (error == EACCES) return PermissionDenied(where + "ports below 1024 are for root");
+  return InvalidArgument(where + std::strerror(error));
+}
+
+void SetArguments(const TransportSettings& settings,
+                  const std::function<void(const char*, int)>& set) {
+  set(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, static_cast<int>(settings.message_bytes_max));
+  set(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytesMax);
+  set(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(settings.keepalive_interval_ms));
+  set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(settings.keepalive_timeout_ms));
+  set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+}
+
+grpc::StatusCode CodeToGrpc(StatusCode code) {
+  switch (code) {
+    case StatusCode::kOk:
+      return grpc::StatusCode::OK;
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kBadInput:
+      return grpc::StatusCode::INVALID_ARGUMENT;
+    case StatusCode::kNotFound:
+      return grpc::StatusCode::NOT_FOUND;
+    case StatusCode::kAlreadyExists:
+      return grpc::StatusCode::ALREADY_EXISTS;
+    case StatusCode::kPermissionDenied:
+      return grpc::StatusCode::PERMISSION_DENIED;
+    case StatusCode::kDataLoss:
+      return grpc::StatusCode::DATA_LOSS;
+    case StatusCode::kResourceExhausted:
+      return grpc::StatusCode::RESOURCE_EXHAUSTED;
+    case StatusCode::kUnavailable:
+      return grpc::StatusCode::UNAVAILABLE;
+    case StatusCode::kDeadlineExceeded:
+      return grpc::StatusCode::DEADLINE_EXCEEDED;
+    case StatusCode::kFailedPrecondition:
+      return grpc::StatusCode::FAILED_PRECONDITION;
+    case StatusCode::kCancelled:
+      return grpc::StatusCode::CANCELLED;
+    case StatusCode::kAborted:
+      return grpc::StatusCode::ABORTED;
+    case StatusCode::kUnimplemented:
+      return grpc::StatusCode::UNIMPLEMENTED;
+    case StatusCode::kInternal:
+      return grpc::StatusCode::INTERNAL;
+  }
+  return grpc::StatusCode::UNKNOWN;
+}
+
+StatusCode CodeFromGrpc(grpc::StatusCode code) {
+  for (int i = 1; i <= static_cast<int>(StatusCode::kInternal); ++i) {
+    const auto ours = static_cast<StatusCode>(i);
+    if (ours != StatusCode::kBadInput && CodeToGrpc(ours) == code) return ours;
+  }
+  if (code == grpc::StatusCode::OUT_OF_RANGE) return StatusCode::kInvalidArgument;
+  if (code == grpc::StatusCode::UNAUTHENTICATED) return StatusCode::kPermissionDenied;
+  return StatusCode::kInternal;
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           const TransportSettings& settings) {
+  PrepareOnce();
+  grpc::ChannelArguments args;
+  SetArguments(settings, [&args](const char* key, int value) { args.SetInt(key, value); });
+  args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  args.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  args.SetInt(GRPC_ARG_DNS_ARES_QUERY_TIMEOUT_MS, static_cast<int>(settings.connect_timeout_ms));
+  // The "least backoff" is also how long one attempt to connect may take.
+  args.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(settings.connect_timeout_ms));
+  args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, static_cast<int>(settings.retry_ms));
+  args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(4 * settings.retry_ms));
+  return grpc::CreateCustomChannel(address, MakeChannelCredentials(), args);
+}
+
+Result<RunningServer> StartServer(const std::string& listen,
+                                  const std::vector<grpc::Service*>& services,
+                                  const TransportSettings& settings) {
+  PrepareOnce();
+  RunningServer out;
+  ESPALIER_ASSIGN_OR_RETURN(out.address, ParseAddress(listen));
+  grpc::ServerBuilder builder;
+  SetArguments(settings,
+               [&](const char* key, int value) { builder.AddChannelArgument(key, value); });
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  int port = 0;
+  const Address bind_to{ListenHost(out.address.host), out.address.port};
+  builder.AddListeningPort(ToString(bind_to), MakeServerCredentials(), &port);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  out.server = builder.BuildAndStart();
+  if (out.server == nullptr || port == 0) return WhyNotListening(out.address);
+  out.address.port = port;
+  return out;
+}
+
+gpr_timespec Deadline(int64_t ms) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(ms, GPR_TIMESPAN));
+}
+
+grpc::Status ToGrpc(const Status& status, grpc::ServerContextBase* context) {
+  if (status.ok()) return grpc::Status::OK;
+  pb::ErrorDetail detail;
+  ToProto(status, &detail);
+  // The causes nearest to the outside are kept when all are too long.
+  while (detail.ByteSizeLong() > kErrorBytesMax && detail.messages_size() > 1) {
+    detail.mutable_messages()->RemoveLast();
+  }
+  context->AddTrailingMetadata(kErrorKey, detail.SerializeAsString());
+  return {CodeToGrpc(status.code()), Utf8(status.ToString(), kGrpcMessageBytesMax)};
+}
+
+std::optional<Status> SentError(const grpc::ClientContext& context) {
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto it = metadata.find(kErrorKey);
+  if (it == metadata.end()) return std::nullopt;
+  pb::ErrorDetail detail;
+  Status error;
+  if (!detail.ParseFromArray(it->second.data(), static_cast<int>(it->second.size())) ||
+      !ErrorFromProto(detail, &error).ok() || error.ok()) {
+    return std::nullopt;
+  }
+  return error;
+}
+
+Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context) {
+  if (status.ok()) return Status::Ok();
+  if (auto sent = SentError(context)) return *std::move(sent);
+  const std::string& message = status.error_message();
+  return Status(CodeFromGrpc(status.error_code()), message.empty() ? "no message" : message);
+}
+
+Status CheckVersion(const std::string& version, const char* peer) {
+  if (version == kVersion) return Status::Ok();
+  return FailedPrecondition("this coordinator is of version " + std::string(kVersion) +
+                            " and the " + peer + " of version " +
+                            (version.empty() ? "unknown" : Utf8(version, 64)) +
+                            "; install the same version on both");
+}
+
+}  // namespace espalier::rpc

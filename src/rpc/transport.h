@@ -1,0 +1,63 @@
+// What all our servers and channels have in common: settings, start, deadlines, errors, metadata.
+// Private to rpc/.
+#pragma once
+
+#include <grpc/support/time.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_context.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/config/address.h"
+
+namespace espalier::rpc {
+
+inline constexpr const char* kVersionKey = "espalier-version";
+inline constexpr const char* kErrorKey = "espalier-error-bin";
+
+struct TransportSettings {
+  int64_t message_bytes_max = 0;
+  int64_t keepalive_interval_ms = 0;
+  int64_t keepalive_timeout_ms = 0;
+  // Channels: a connection attempt, and the pause between attempts.
+  int64_t connect_timeout_ms = 5'000;
+  int64_t retry_ms = 100;
+};
+
+// A channel of its own (no connection is shared with other channels) that connects at its first
+// call. Proxies named in the environment are not used.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           const TransportSettings& settings);
+
+struct RunningServer {
+  Address address;  // with the port in use
+  std::unique_ptr<grpc::Server> server;
+};
+
+// Starts a server with health and reflection. "localhost" listens on 127.0.0.1. `services` must
+// outlive the server.
+Result<RunningServer> StartServer(const std::string& listen,
+                                  const std::vector<grpc::Service*>& services,
+                                  const TransportSettings& settings);
+
+// `ms` from now.
+gpr_timespec Deadline(int64_t ms);
+
+// Ends a call with our error: coarsely in gRPC's words, whole in trailing metadata.
+grpc::Status ToGrpc(const Status& status, grpc::ServerContextBase* context);
+// The error that came whole in trailing metadata, if one did.
+std::optional<Status> SentError(const grpc::ClientContext& context);
+// The error a call ended with: whole when it was sent so, else in gRPC's words.
+Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context);
+
+// OK, or kFailedPrecondition with both versions named. `peer`: "client" and so on.
+Status CheckVersion(const std::string& version, const char* peer);
+
+}  // namespace espalier::rpc

@@ -1,0 +1,56 @@
+// A unary call that is answered once: by the handler, by its cancellation, by a shutdown, or by the
+// loss of the Done that should have answered it. Private to rpc/.
+#pragma once
+
+#include <grpcpp/support/server_callback.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "src/rpc/open_calls.h"
+#include "src/rpc/transport.h"
+
+namespace espalier::rpc {
+
+// Thread rule: any thread.
+template <typename Response>
+class UnaryCall final : public grpc::ServerUnaryReactor, public OpenCall {
+ public:
+  UnaryCall(grpc::CallbackServerContext* context, Response* response, OpenCalls* calls)
+      : context_(context), response_(response), calls_(calls) {}
+
+  // Only the first answer counts. `fill` is called for an OK status.
+  void Answer(const Status& status, const std::function<void(Response*)>& fill = {}) {
+    std::lock_guard lock(mutex_);
+    if (answered_) return;
+    answered_ = true;
+    if (status.ok() && fill) fill(response_);
+    Finish(ToGrpc(status, context_));
+  }
+  void End(const Status& why) override { Answer(why); }
+  void OnCancel() override { Answer(Cancelled("the caller went away")); }
+  void OnDone() override { calls_->Remove(this); }
+
+ private:
+  grpc::CallbackServerContext* const context_;
+  Response* const response_;
+  OpenCalls* const calls_;
+  std::mutex mutex_;  // guards answered_
+  bool answered_ = false;
+};
+
+// A std::function that answers `call` with what `fill` makes of a T, or with kUnavailable when the
+// last copy of it is dropped.
+template <typename T, typename Response>
+std::function<void(Result<T>)> AnswerTo(std::shared_ptr<UnaryCall<Response>> call,
+                                        void (*fill)(const T&, Response*)) {
+  std::shared_ptr<UnaryCall<Response>> guard(
+      call.get(), [call](UnaryCall<Response>*) { call->End(OpenCalls::ShuttingDown()); });
+  return [guard = std::move(guard), fill](Result<T> result) {
+    if (!result.ok()) return guard->Answer(result.status());
+    guard->Answer(Status::Ok(), [&](Response* out) { fill(result.value(), out); });
+  };
+}
+
+}  // namespace espalier::rpc

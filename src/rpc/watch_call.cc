@@ -1,0 +1,87 @@
+#include "src/rpc/watch_call.h"
+
+#include <utility>
+
+#include "src/rpc/transport.h"
+
+namespace espalier::rpc {
+
+void WatchCall::Send(JobUpdate update) {
+  std::lock_guard lock(mutex_);
+  if (ending_) return;
+  if (!writing_) return StartLocked(update);
+  if (!waiting_) {
+    waiting_ = std::move(update);
+    return;
+  }
+  waiting_->snapshot = std::move(update.snapshot);
+  for (HistoryRow& row : update.history) waiting_->history.push_back(std::move(row));
+}
+
+void WatchCall::StartLocked(const JobUpdate& update) {
+  current_.Clear();
+  ToProto(update, &current_);
+  writing_ = true;
+  StartWrite(&current_);
+}
+
+void WatchCall::End(const Status& why) {
+  std::lock_guard lock(mutex_);
+  if (!ending_) why_ = why;
+  ending_ = true;
+  if (!writing_) FinishLocked();
+}
+
+bool WatchCall::cancelled() {
+  std::lock_guard lock(mutex_);
+  return cancelled_;
+}
+
+void WatchCall::FinishLocked() {
+  if (std::exchange(finished_, true)) return;
+  Finish(ToGrpc(why_, context_));
+}
+
+void WatchCall::OnWriteDone(bool ok) {
+  std::lock_guard lock(mutex_);
+  writing_ = false;
+  if (!ok) {
+    ending_ = cancelled_ = true;
+    waiting_.reset();
+  }
+  if (waiting_) {
+    StartLocked(*std::exchange(waiting_, std::nullopt));
+  } else if (ending_) {
+    FinishLocked();
+  }
+}
+
+void WatchCall::OnCancel() {
+  std::lock_guard lock(mutex_);
+  if (!ending_) why_ = Cancelled("the watcher went away");
+  ending_ = cancelled_ = true;
+  waiting_.reset();
+  if (!writing_) FinishLocked();
+}
+
+namespace {
+
+class Sink final : public WatchSink {
+ public:
+  explicit Sink(std::shared_ptr<WatchCall> call) : call_(std::move(call)) {}
+  ~Sink() override { call_->End(OpenCalls::ShuttingDown()); }
+  void Send(JobUpdate update) override { call_->Send(std::move(update)); }
+  void Close(Status status) override { call_->End(status); }
+  bool cancelled() const override { return call_->cancelled(); }
+
+ private:
+  const std::shared_ptr<WatchCall> call_;
+};
+
+}  // namespace
+
+std::shared_ptr<WatchSink> MakeWatchSink(std::shared_ptr<WatchCall> call) {
+  return std::make_shared<Sink>(std::move(call));
+}
+
+}  // namespace espalier::rpc

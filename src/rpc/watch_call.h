@@ -1,0 +1,51 @@
+// The stream of updates to one watcher. Private to rpc/.
+#pragma once
+
+#include <grpcpp/support/server_callback.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "src/rpc/convert.h"
+#include "src/rpc/coordinator_server.h"
+#include "src/rpc/open_calls.h"
+
+namespace espalier::rpc {
+
+// One write at a time; what comes meanwhile is merged into one waiting update.
+// Thread rule: any thread.
+class WatchCall final : public grpc::ServerWriteReactor<pb::JobUpdate>, public OpenCall {
+ public:
+  WatchCall(grpc::CallbackServerContext* context, OpenCalls* calls)
+      : context_(context), calls_(calls) {}
+
+  void Send(JobUpdate update);
+  // Ends after what waits has been sent.
+  void End(const Status& why) override;
+  bool cancelled();
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override { calls_->Remove(this); }
+
+ private:
+  void StartLocked(const JobUpdate& update);
+  void FinishLocked();
+
+  grpc::CallbackServerContext* const context_;
+  OpenCalls* const calls_;
+  std::mutex mutex_;  // guards what follows
+  pb::JobUpdate current_;
+  std::optional<JobUpdate> waiting_;  // only while writing_
+  Status why_;
+  bool writing_ = false;
+  bool ending_ = false;
+  bool cancelled_ = false;
+  bool finished_ = false;
+};
+
+// What the handler holds of a WatchCall.
+std::shared_ptr<WatchSink> MakeWatchSink(std::shared_ptr<WatchCall> call);
+
+}  // namespace espalier::rpc

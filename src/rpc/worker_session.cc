@@ -1,0 +1,132 @@
+#include "src/rpc/worker_session.h"
+
+#include "src/rpc/transport.h"
+
+namespace espalier::rpc {
+
+namespace {
+
+// How long a stream that ends may take to send what is queued.
+constexpr int64_t kFlushTimeoutMs = 5'000;
+
+std::string Bytes(int64_t n) { return std::to_string(n) + " bytes"; }
+
+}  // namespace
+
+WorkerSession::WorkerSession(SessionId id, grpc::CallbackServerContext* context,
+                             CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
+                             DoneCallback on_done)
+    : id_(id), context_(context), handler_(handler), limits_(limits), on_done_(std::move(on_done)) {
+  StartSendInitialMetadata();  // tells the worker that it is connected
+}
+
+void WorkerSession::Send(const ToWorker& message) {
+  pb::ToWorker out;
+  ToProto(message, &out);
+  const auto bytes = static_cast<int64_t>(out.ByteSizeLong());
+  std::lock_guard lock(mutex_);
+  if (ending_) return;
+  if (bytes > limits_.message_bytes_max) {
+    EndLocked(ResourceExhausted("a message of " + Bytes(bytes) +
+                                " for the worker is too large, expected at most " +
+                                Bytes(limits_.message_bytes_max) +
+                                "; use fewer, larger shards (data.shard_bytes)"),
+              true);
+    return;
+  }
+  if (queue_.bytes() + bytes > limits_.session_queue_bytes_max ||
+      queue_.messages() >= limits_.session_queue_messages_max) {
+    EndLocked(ResourceExhausted("the worker does not read: " + std::to_string(queue_.messages()) +
+                                " messages of " + Bytes(queue_.bytes()) + " wait for it"),
+              false);
+    context_->TryCancel();
+    return;
+  }
+  if (const pb::ToWorker* next = queue_.Push(std::move(out), bytes)) StartWrite(next);
+}
+
+void WorkerSession::End(const Status& why) {
+  std::lock_guard lock(mutex_);
+  EndLocked(why, true);
+}
+
+void WorkerSession::EndLocked(const Status& why, bool flush) {
+  if (!ending_) why_ = why;
+  ending_ = true;
+  if (!flush) queue_.Drop();
+  if (queue_.writing()) {
+    BreakOffSoonLocked();
+  } else {
+    FinishLocked();
+  }
+}
+
+void WorkerSession::FinishLocked() {
+  if (finished_) return;
+  finished_ = true;
+  alarm_.Cancel();
+  Finish(ToGrpc(why_, context_));
+}
+
+void WorkerSession::BreakOffSoonLocked() {
+  if (alarm_set_) return;
+  alarm_set_ = true;
+  alarm_.Set(Deadline(kFlushTimeoutMs), [weak = weak_from_this()](bool expired) {
+    const auto self = weak.lock();
+    if (!expired || self == nullptr) return;
+    std::lock_guard lock(self->mutex_);
+    if (!self->done_) self->context_->TryCancel();
+  });
+}
+
+void WorkerSession::OnReadDone(bool ok) {
+  if (!ok) {
+    const bool broken = context_->IsCancelled();
+    std::lock_guard lock(mutex_);
+    EndLocked(broken ? Unavailable("the connection to the worker broke") : Status::Ok(), !broken);
+    return;
+  }
+  Result<FromWorker> message = FromProto(incoming_);
+  if (!message.ok()) {
+    std::lock_guard lock(mutex_);
+    EndLocked(message.status(), false);
+    return;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    if (ending_) return;
+  }
+  handler_->OnWorkerMessage(id_, std::move(message).value());
+  StartRead(&incoming_);
+}
+
+void WorkerSession::OnWriteDone(bool ok) {
+  std::lock_guard lock(mutex_);
+  const pb::ToWorker* next = queue_.Written(ok);
+  if (!ok) {
+    EndLocked(Unavailable("the connection to the worker broke"), false);
+  } else if (next != nullptr) {
+    StartWrite(next);
+  } else if (ending_) {
+    FinishLocked();
+  }
+}
+
+void WorkerSession::OnCancel() {
+  std::lock_guard lock(mutex_);
+  EndLocked(Unavailable("the connection to the worker broke"), false);
+}
+
+void WorkerSession::OnDone() {
+  Status why;
+  {
+    std::lock_guard lock(mutex_);
+    done_ = true;
+    alarm_.Cancel();
+    why = why_;
+  }
+  handler_->OnWorkerClosed(id_, std::move(why));
+  on_done_(this);  // may destroy this
+}
+
+}  // namespace espalier::rpc

@@ -1,0 +1,66 @@
+// One worker's stream, on the coordinator's side. Private to rpc/.
+#pragma once
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "src/rpc/convert.h"
+#include "src/rpc/coordinator_server.h"
+#include "src/rpc/open_calls.h"
+#include "src/rpc/write_queue.h"
+
+namespace espalier::rpc {
+
+// Reads one message at a time and hands it on; writes what is queued. It ends when the worker goes
+// away or sends something malformed, when its queue overflows, or when it is told to; then it
+// finishes the call, and OnDone, the last reaction, tells the handler.
+// Thread rule: Send and End from any thread; reactions from gRPC's.
+class WorkerSession final : public grpc::ServerBidiReactor<pb::FromWorker, pb::ToWorker>,
+                            public OpenCall,
+                            public std::enable_shared_from_this<WorkerSession> {
+ public:
+  using DoneCallback = std::function<void(WorkerSession*)>;
+
+  WorkerSession(SessionId id, grpc::CallbackServerContext* context, CoordinatorHandler* handler,
+                const CoordinatorServerLimits& limits, DoneCallback on_done);
+
+  SessionId id() const { return id_; }
+  // Call once, after the handler has heard of the session and when it is owned by a shared_ptr.
+  void Start() { StartRead(&incoming_); }
+  void Send(const ToWorker& message);
+  // Ends after what is queued has been sent, or when that takes too long.
+  void End(const Status& why) override;
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  void EndLocked(const Status& why, bool flush);
+  void FinishLocked();
+  void BreakOffSoonLocked();
+
+  const SessionId id_;
+  grpc::CallbackServerContext* const context_;  // valid until done_
+  CoordinatorHandler* const handler_;
+  const CoordinatorServerLimits limits_;
+  const DoneCallback on_done_;
+  pb::FromWorker incoming_;
+
+  std::mutex mutex_;  // guards what follows
+  WriteQueue<pb::ToWorker> queue_;
+  Status why_;
+  bool ending_ = false;
+  bool finished_ = false;
+  bool done_ = false;
+  grpc::Alarm alarm_;
+  bool alarm_set_ = false;
+};
+
+}  // namespace espalier::rpc

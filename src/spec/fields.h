@@ -1,0 +1,178 @@
+// The one list of a job's fields, for everything that must not forget any: the fingerprint and the
+// JSON of model.json, in both directions. `Fields(f, s)` calls f(name, member) for each member of a
+// struct of the spec, in order; `s` may be const. Thread rule: pure functions.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+template <typename S, typename T>
+concept Is = std::same_as<std::remove_const_t<S>, T>;
+
+template <typename F>
+void Fields(F&& f, Is<ColumnRange> auto& s) {
+  f("first", s.first);
+  f("last", s.last);
+}
+template <typename F>
+void Fields(F&& f, Is<CsvOptions> auto& s) {
+  f("header", s.header);
+  f("delimiter", s.delimiter);
+  f("quote", s.quote);
+  f("multiline", s.multiline);
+}
+template <typename F>
+void Fields(F&& f, Is<Scale> auto& s) {
+  f("kind", s.kind);
+  f("divisor", s.divisor);
+}
+template <typename F>
+void Fields(F&& f, Is<NullPolicy> auto& s) {
+  f("kind", s.kind);
+  f("constant", s.constant);
+}
+template <typename F>
+void Fields(F&& f, Is<FeatureSpec> auto& s) {
+  f("columns", s.columns);
+  f("scale", s.scale);
+  f("nulls", s.nulls);
+}
+template <typename F>
+void Fields(F&& f, Is<ValidationSpec> auto& s) {
+  f("fraction", s.fraction);
+  f("column", s.column);
+  f("files", s.files);
+}
+template <typename F>
+void Fields(F&& f, Is<BadRows> auto& s) {
+  f("skip", s.skip);
+  f("limit", s.limit);
+}
+template <typename F>
+void Fields(F&& f, Is<Shuffle> auto& s) {
+  f("kind", s.kind);
+  f("window_rows", s.window_rows);
+}
+template <typename F>
+void Fields(F&& f, Is<DataSpec> auto& s) {
+  f("train", s.train);
+  f("test", s.test);
+  f("csv", s.csv);
+  f("label", s.label);
+  f("weight", s.weight);
+  f("features", s.features);
+  f("validation", s.validation);
+  f("bad_rows", s.bad_rows);
+  f("shuffle", s.shuffle);
+  f("shard_bytes", s.shard_bytes);
+}
+template <typename F>
+void Fields(F&& f, Is<ModelSpec> auto& s) {
+  f("task", s.task);
+  f("hidden", s.hidden);
+  f("activation", s.activation);
+  f("dropout", s.dropout);
+  f("loss", s.loss);
+  f("huber_delta", s.huber_delta);
+  f("init", s.init);
+  f("precision", s.precision);
+  f("target_scale", s.target_scale);
+}
+template <typename F>
+void Fields(F&& f, Is<OptimizerSpec> auto& s) {
+  f("kind", s.kind);
+  f("learning_rate", s.learning_rate);
+  f("momentum", s.momentum);
+  f("beta1", s.beta1);
+  f("beta2", s.beta2);
+  f("epsilon", s.epsilon);
+}
+template <typename F>
+void Fields(F&& f, Is<Span> auto& s) {
+  f("amount", s.amount);
+  f("epochs", s.epochs);
+}
+template <typename F>
+void Fields(F&& f, Is<ScheduleSpec> auto& s) {
+  f("kind", s.kind);
+  f("warmup", s.warmup);
+  f("every", s.every);
+  f("factor", s.factor);
+  f("final_fraction", s.final_fraction);
+}
+template <typename F>
+void Fields(F&& f, Is<EarlyStopping> auto& s) {
+  f("metric", s.metric);
+  f("patience", s.patience);
+  f("min_delta", s.min_delta);
+  f("restore_best", s.restore_best);
+}
+template <typename F>
+void Fields(F&& f, Is<TrainSpec> auto& s) {
+  f("optimizer", s.optimizer);
+  f("schedule", s.schedule);
+  f("batch", s.batch);
+  f("leaves", s.leaves);
+  f("epochs", s.epochs);
+  f("steps", s.steps);
+  f("max_time_ms", s.max_time_ms);
+  f("early_stopping", s.early_stopping);
+  f("weight_decay", s.weight_decay);
+  f("decay_biases", s.decay_biases);
+  f("clip_norm", s.clip_norm);
+  f("skip_nonfinite", s.skip_nonfinite);
+  f("seed", s.seed);
+}
+template <typename F>
+void Fields(F&& f, Is<WorkerRange> auto& s) {
+  f("min", s.min);
+  f("max", s.max);
+}
+template <typename F>
+void Fields(F&& f, Is<OutputSpec> auto& s) {
+  f("path", s.path);
+  f("overwrite", s.overwrite);
+}
+template <typename F>
+void Fields(F&& f, Is<JobSpec> auto& s) {
+  f("name", s.name);
+  f("data", s.data);
+  f("model", s.model);
+  f("train", s.train);
+  f("workers", s.workers);
+  f("output", s.output);
+}
+template <typename F>
+void Fields(F&& f, Is<Schema> auto& s) {
+  f("names", s.names);
+  f("features", s.features);
+  f("label", s.label);
+  f("weight", s.weight);
+  f("validation", s.validation);
+}
+template <typename F>
+void Fields(F&& f, Is<FittedFeature> auto& s) {
+  f("name", s.name);
+  f("shift", s.shift);
+  f("factor", s.factor);
+  f("null_value", s.null_value);
+}
+template <typename F>
+void Fields(F&& f, Is<FittedTarget> auto& s) {
+  f("name", s.name);
+  f("shift", s.shift);
+  f("factor", s.factor);
+}
+template <typename F>
+void Fields(F&& f, Is<Preprocessing> auto& s) {
+  f("features", s.features);
+  f("targets", s.targets);
+  f("classes", s.classes);
+}
+
+}  // namespace espalier

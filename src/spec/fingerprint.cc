@@ -1,0 +1,82 @@
+// The canonical text: one line a field, `path=value`. Text is length-prefixed, lists and variants
+// carry their size or alternative, so that two jobs have the same text only if they are the same.
+#include <string>
+#include <type_traits>
+#include <variant>
+
+#include "src/base/checksum.h"
+#include "src/base/text.h"
+#include "src/spec/fields.h"
+#include "src/spec/job_spec.h"
+#include "src/spec/names.h"
+
+namespace espalier {
+namespace {
+
+class Canon {
+ public:
+  template <typename T>
+  void Write(const std::string& path, const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      Line(path, value ? "true" : "false");
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      Line(path, std::to_string(value.size()) + ":" + value);
+    } else if constexpr (Named<T>) {
+      Line(path, NameOf(value));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      Line(path, ShortestDouble(value));
+    } else if constexpr (std::is_integral_v<T>) {
+      Line(path, std::to_string(value));
+    } else {
+      Fields([&](const char* name, const auto& member) { Write(path + "." + name, member); },
+             value);
+    }
+  }
+  template <typename T>
+  void Write(const std::string& path, const std::optional<T>& value) {
+    if (!value) return Line(path, "none");
+    Write(path, *value);
+  }
+  template <typename T>
+  void Write(const std::string& path, const std::vector<T>& values) {
+    Line(path, std::to_string(values.size()) + " items");
+    for (const T& v : values) Write(path + "[]", v);
+  }
+  template <typename... T>
+  void Write(const std::string& path, const std::variant<T...>& value) {
+    Line(path, "alternative " + std::to_string(value.index()));
+    std::visit([&](const auto& v) { Write(path, v); }, value);
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void Line(const std::string& path, const std::string& value) {
+    text_ += path + "=" + value + "\n";
+  }
+  std::string text_ = "espalier job 1\n";
+};
+
+// "hdfs://namenode:9000/a/b" -> "hdfs:///a/b": the same files, whichever address serves them.
+std::string WithoutAddress(const std::string& path) {
+  const size_t scheme = path.find("://");
+  if (scheme == std::string::npos) return path;
+  const size_t slash = path.find('/', scheme + 3);
+  return path.substr(0, scheme + 3) + (slash == std::string::npos ? "" : path.substr(slash));
+}
+
+}  // namespace
+
+std::string Fingerprint(const JobSpec& job) {
+  DataSpec data = job.data;
+  for (auto* list : {&data.train, &data.test, &data.validation.files}) {
+    for (std::string& path : *list) path = WithoutAddress(path);
+  }
+  Canon canon;
+  canon.Write("data", data);
+  canon.Write("model", job.model);
+  canon.Write("train", job.train);
+  return Sha256Hex(canon.text());
+}
+
+}  // namespace espalier

@@ -1,0 +1,64 @@
+#include "src/spec/job_spec.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "src/spec/metrics.h"
+#include "src/spec/names.h"
+
+namespace espalier {
+
+int64_t LeafCount(const TrainSpec& train) {
+  if (train.leaves) return *train.leaves;
+  const auto per_leaf = static_cast<uint64_t>(std::max<int64_t>(train.batch / 64, 1));
+  return std::min<int64_t>(static_cast<int64_t>(std::bit_floor(per_leaf)), 1024);
+}
+
+std::optional<double> EpochLimit(const TrainSpec& train) {
+  if (train.epochs || train.steps || train.max_time_ms) return train.epochs;
+  return 10.0;
+}
+
+Loss EffectiveLoss(const ModelSpec& model) {
+  if (model.loss) return *model.loss;
+  return model.task == Task::kClassification ? Loss::kSoftmaxCrossEntropy : Loss::kMse;
+}
+
+const char* Name(Task v) { return NameOf(v); }
+const char* Name(Activation v) { return NameOf(v); }
+const char* Name(Loss v) { return NameOf(v); }
+const char* Name(OptimizerKind v) { return NameOf(v); }
+const char* Name(ScheduleKind v) { return NameOf(v); }
+const char* Name(ScaleKind v) { return NameOf(v); }
+const char* Name(NullKind v) { return NameOf(v); }
+const char* Name(ShuffleKind v) { return NameOf(v); }
+const char* Name(Precision v) { return NameOf(v); }
+const char* Name(Init v) { return NameOf(v); }
+const char* Name(TargetScale v) { return NameOf(v); }
+
+std::vector<std::string> MetricNames(Task task) {
+  if (task == Task::kRegression) return {"loss", "rmse", "mae", "r2"};
+  return {"loss", "accuracy", "precision", "recall", "f1", "auc"};
+}
+
+bool HigherIsBetter(std::string_view metric) {
+  return metric != "loss" && metric != "rmse" && metric != "mae";
+}
+
+std::optional<double> MetricValue(const Metrics& m, std::string_view metric) {
+  if (metric == "loss") return m.loss;
+  if (m.classification) {
+    if (metric == "accuracy") return m.accuracy;
+    if (metric == "precision") return m.precision;
+    if (metric == "recall") return m.recall;
+    if (metric == "f1") return m.f1;
+    if (metric == "auc") return m.auc;
+    return std::nullopt;
+  }
+  if (metric == "rmse") return m.rmse;
+  if (metric == "mae") return m.mae;
+  if (metric == "r2") return m.r2;
+  return std::nullopt;
+}
+
+}  // namespace espalier

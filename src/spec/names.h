@@ -1,0 +1,124 @@
+// The words of the job's enumerations, as YAML and JSON spell them: one table an enumeration, for
+// writing, for reading and for "did you mean". Thread rule: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+template <typename E>
+struct EnumName {
+  E value;
+  const char* name;
+};
+
+// Specialised for every enumeration that has words: `kAll` lists each enumerator once.
+template <typename E>
+struct Names;
+
+template <>
+struct Names<Task> {
+  static constexpr EnumName<Task> kAll[] = {{Task::kClassification, "classification"},
+                                            {Task::kRegression, "regression"}};
+};
+template <>
+struct Names<Activation> {
+  static constexpr EnumName<Activation> kAll[] = {{Activation::kIdentity, "identity"},
+                                                  {Activation::kRelu, "relu"},
+                                                  {Activation::kTanh, "tanh"},
+                                                  {Activation::kSigmoid, "sigmoid"},
+                                                  {Activation::kLeakyRelu, "leaky_relu"},
+                                                  {Activation::kElu, "elu"},
+                                                  {Activation::kGelu, "gelu"},
+                                                  {Activation::kSilu, "silu"}};
+};
+template <>
+struct Names<Loss> {
+  static constexpr EnumName<Loss> kAll[] = {{Loss::kSoftmaxCrossEntropy, "softmax_cross_entropy"},
+                                            {Loss::kBinaryCrossEntropy, "binary_cross_entropy"},
+                                            {Loss::kMse, "mse"},
+                                            {Loss::kMae, "mae"},
+                                            {Loss::kHuber, "huber"}};
+};
+template <>
+struct Names<OptimizerKind> {
+  static constexpr EnumName<OptimizerKind> kAll[] = {{OptimizerKind::kSgd, "sgd"},
+                                                     {OptimizerKind::kMomentum, "momentum"},
+                                                     {OptimizerKind::kNesterov, "nesterov"},
+                                                     {OptimizerKind::kAdam, "adam"},
+                                                     {OptimizerKind::kAdamW, "adamw"}};
+};
+template <>
+struct Names<ScheduleKind> {
+  static constexpr EnumName<ScheduleKind> kAll[] = {{ScheduleKind::kConstant, "constant"},
+                                                    {ScheduleKind::kStep, "step"},
+                                                    {ScheduleKind::kCosine, "cosine"}};
+};
+template <>
+struct Names<ScaleKind> {
+  static constexpr EnumName<ScaleKind> kAll[] = {{ScaleKind::kNone, "none"},
+                                                 {ScaleKind::kStandard, "standard"},
+                                                 {ScaleKind::kMinMax, "minmax"},
+                                                 {ScaleKind::kDivide, "divide"}};
+};
+template <>
+struct Names<NullKind> {
+  static constexpr EnumName<NullKind> kAll[] = {{NullKind::kFail, "fail"},
+                                                {NullKind::kMean, "mean"},
+                                                {NullKind::kConstant, "constant"},
+                                                {NullKind::kDrop, "drop"}};
+};
+template <>
+struct Names<ShuffleKind> {
+  static constexpr EnumName<ShuffleKind> kAll[] = {
+      {ShuffleKind::kFull, "full"}, {ShuffleKind::kWindow, "window"}, {ShuffleKind::kNone, "none"}};
+};
+template <>
+struct Names<Precision> {
+  static constexpr EnumName<Precision> kAll[] = {{Precision::kFloat32, "float32"},
+                                                 {Precision::kFloat64, "float64"}};
+};
+template <>
+struct Names<Init> {
+  static constexpr EnumName<Init> kAll[] = {{Init::kHe, "he"}, {Init::kXavier, "xavier"}};
+};
+template <>
+struct Names<TargetScale> {
+  static constexpr EnumName<TargetScale> kAll[] = {{TargetScale::kStandard, "standard"},
+                                                   {TargetScale::kNone, "none"}};
+};
+
+template <typename E>
+concept Named = requires {
+  Names<E>::kAll;
+};
+
+template <Named E>
+const char* NameOf(E value) {
+  for (const EnumName<E>& entry : Names<E>::kAll) {
+    if (entry.value == value) return entry.name;
+  }
+  return "unknown";
+}
+
+template <Named E>
+std::optional<E> FromName(std::string_view name) {
+  for (const EnumName<E>& entry : Names<E>::kAll) {
+    if (name == entry.name) return entry.value;
+  }
+  return std::nullopt;
+}
+
+template <Named E>
+std::vector<std::string> AllNames() {
+  std::vector<std::string> names;
+  for (const EnumName<E>& entry : Names<E>::kAll) names.emplace_back(entry.name);
+  return names;
+}
+
+}  // namespace espalier

@@ -1,0 +1,90 @@
+// Our own file interface: the few calls that we make, the same for local disks and (later) HDFS.
+//
+// Paths are absolute or relative to the process for the local file system; `file:///a/b` and `/a/b`
+// are the same file. Every error names the path and says which of these happened:
+//   kNotFound           there is nothing of that name
+//   kAlreadyExists      there is something of that name, and there must not be
+//   kPermissionDenied   the system refuses
+//   kFailedPrecondition it is a directory (or is not one)
+//   kResourceExhausted  disk, quota or open files are used up
+//   kInvalidArgument    the path or the pattern itself is wrong
+//   kUnavailable        any other failure of the device or the network
+//
+// Thread rule: all calls are const and safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+
+namespace espalier {
+
+struct FileInfo {
+  std::string path;
+  int64_t length = 0;       // bytes; 0 for a directory
+  int64_t modified_ms = 0;  // since 1970
+  bool is_directory = false;
+};
+
+// An open file. It keeps its content's place even when the name is renamed or deleted.
+class ReadableFile {
+ public:
+  virtual ~ReadableFile() = default;
+  // As it was when the file was opened.
+  virtual const FileInfo& info() const = 0;
+  // Reads out.size() bytes from `offset`; fewer only where the file ends. Returns how many.
+  virtual Result<size_t> ReadAt(int64_t offset, std::span<char> out) const = 0;
+};
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  // The files that `pattern` names, bytewise sorted by path, at most kListedFilesMax:
+  //   a file          itself, whatever its name
+  //   a directory     the files in it (not below), and
+  //   a glob          * ? [a-z] [!a-z] {one,two} within a path segment; a directory that matches
+  //                   stands for the files in it.
+  // Where names are matched or listed, those that start with `_` or `.` and those that end in
+  // `._COPYING_` are left out. Nothing matches: an empty list for a glob or a directory; kNotFound
+  // for a plain path.
+  virtual Result<std::vector<FileInfo>> List(const std::string& pattern) const = 0;
+
+  virtual Result<FileInfo> Stat(const std::string& path) const = 0;
+  virtual Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const = 0;
+
+  // Makes a file that must not exist: of several callers one succeeds. The content may be seen
+  // while it is being written.
+  virtual Status CreateExclusively(const std::string& path, std::string_view content) const = 0;
+  // Makes or replaces a file; a reader sees the old content or the new, never a part, also after a
+  // power cut. Never onto a directory.
+  virtual Status WriteAtomically(const std::string& path, std::string_view content) const = 0;
+
+  // Renames a file or a directory; `to` must not exist.
+  virtual Status Rename(const std::string& from, const std::string& to) const = 0;
+  // Deletes a file.
+  virtual Status Delete(const std::string& path) const = 0;
+  // Makes a directory and those above it; one that exists is fine.
+  virtual Status MakeDirectory(const std::string& path) const = 0;
+  // Deletes a directory with all in it, or a file; nothing there is fine. Never `/`.
+  virtual Status RemoveTree(const std::string& path) const = 0;
+
+  // A whole file of at most `bytes_max` bytes; a longer one is kResourceExhausted.
+  Result<std::string> ReadAll(const std::string& path, int64_t bytes_max) const;
+};
+
+inline constexpr size_t kListedFilesMax = 1'000'000;
+
+// The file system of a path or URI, by its scheme: none or `file` is this machine's. `hdfs` is
+// known and not in this build (kUnimplemented); any other scheme is refused (kInvalidArgument).
+Result<std::unique_ptr<FileSystem>> FileSystemFor(const std::string& uri);
+
+// Sends each path to the file system of its scheme; for callers with paths of any kind.
+std::unique_ptr<FileSystem> MakeFileSystem();
+
+}  // namespace espalier

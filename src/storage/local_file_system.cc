@@ -1,0 +1,381 @@
+#include "src/storage/local_file_system.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "src/base/text.h"
+#include "src/storage/glob.h"
+
+namespace espalier {
+
+Status FileError(int error_number, const std::string& doing, const std::string& path) {
+  const auto say = [&](StatusCode code, const std::string& why) {
+    return Status(code, "cannot " + doing + " '" + Printable(path, 1024) + "': " + why);
+  };
+  switch (error_number) {
+    case ENOENT:
+      return say(StatusCode::kNotFound, "it does not exist");
+    case EEXIST:
+    case ENOTEMPTY:
+      return say(StatusCode::kAlreadyExists, "it exists");
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return say(StatusCode::kPermissionDenied,
+                 std::string("permission denied (") + std::strerror(error_number) + ")");
+    case EISDIR:
+      return say(StatusCode::kFailedPrecondition, "it is a directory");
+    case ENOTDIR:
+      return say(StatusCode::kFailedPrecondition, "a part of it is a file, not a directory");
+    case ENOSPC:
+    case EDQUOT:
+      return say(StatusCode::kResourceExhausted,
+                 std::string("the disk is full (") + std::strerror(error_number) + ")");
+    case EMFILE:
+    case ENFILE:
+      return say(StatusCode::kResourceExhausted,
+                 "too many open files; raise the limit (ulimit -n)");
+    case ENAMETOOLONG:
+    case ELOOP:
+    case EINVAL:
+      return say(StatusCode::kInvalidArgument, std::strerror(error_number));
+    default:
+      return say(StatusCode::kUnavailable, std::strerror(error_number));
+  }
+}
+
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+// "/a/b" of "file:///a/b" or "/a/b"; refuses what no system call could mean.
+Result<std::string> LocalPath(const std::string& uri) {
+  std::string path = uri;
+  if (path.starts_with("file://")) {
+    path = path.substr(7);
+    if (path.starts_with("localhost/")) path = path.substr(9);
+    if (!path.starts_with("/")) {
+      return InvalidArgument("'" + Printable(uri) + "' names a host; expected file:///PATH");
+    }
+  }
+  if (path.empty()) return InvalidArgument("a path is empty; expected the name of a file");
+  if (path.find('\0') != std::string::npos) {
+    return InvalidArgument("the path '" + Printable(path) + "' holds a NUL byte");
+  }
+  return path;
+}
+
+FileInfo InfoOf(const struct stat& s, std::string path) {
+  const bool directory = S_ISDIR(s.st_mode);
+  return {std::move(path), directory ? 0 : static_cast<int64_t>(s.st_size),
+          int64_t{s.st_mtim.tv_sec} * 1000 + s.st_mtim.tv_nsec / 1'000'000, directory};
+}
+
+class LocalFile : public ReadableFile {
+ public:
+  LocalFile(int fd, FileInfo info) : fd_(fd), info_(std::move(info)) {}
+  const FileInfo& info() const override { return info_; }
+  Result<size_t> ReadAt(int64_t offset, std::span<char> out) const override {
+    size_t done = 0;
+    while (done < out.size()) {
+      const ssize_t n = pread(fd_.get(), out.data() + done, out.size() - done, offset + done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return FileError(errno, "read", info_.path);
+      if (n == 0) break;
+      done += n;
+    }
+    return done;
+  }
+
+ private:
+  Descriptor fd_;
+  FileInfo info_;
+};
+
+// Writes all of `content` and waits until it is on the device.
+Status WriteAndSync(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t n = write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FileError(errno, "write", path);
+    content.remove_prefix(n);
+  }
+  if (fsync(fd) != 0) return FileError(errno, "write", path);
+  return {};
+}
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Makes a new or renamed name in `path`'s directory last through a power cut.
+Status SyncParent(const std::string& path) {
+  const std::string parent = ParentOf(path);
+  Descriptor fd(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a directory and say EINVAL.
+  if (fd.get() < 0 || (fsync(fd.get()) != 0 && errno != EINVAL)) {
+    return FileError(errno, "write", parent);
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> NamesIn(const std::string& directory) {
+  DIR* d = opendir(directory.c_str());
+  if (d == nullptr) return FileError(errno, "list", directory);
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = readdir(d)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  const int error = errno;
+  closedir(d);
+  if (error != 0) return FileError(error, "list", directory);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string Join(const std::string& directory, const std::string& name) {
+  if (directory.empty()) return name;
+  return directory.ends_with('/') ? directory + name : directory + "/" + name;
+}
+
+class LocalFileSystem : public FileSystem {
+ public:
+  Result<std::vector<FileInfo>> List(const std::string& pattern) const override;
+  Result<FileInfo> Stat(const std::string& uri) const override;
+  Result<std::unique_ptr<ReadableFile>> Open(const std::string& uri) const override;
+  Status CreateExclusively(const std::string& uri, std::string_view content) const override;
+  Status WriteAtomically(const std::string& uri, std::string_view content) const override;
+  Status Rename(const std::string& from, const std::string& to) const override;
+  Status Delete(const std::string& uri) const override;
+  Status MakeDirectory(const std::string& uri) const override;
+  Status RemoveTree(const std::string& uri) const override;
+
+ private:
+  // Adds `path`, or the files in it when it is a directory.
+  Status AddFiles(const std::string& path, std::vector<FileInfo>* files) const;
+  // Walks the segments of a pattern from `position` on, below `base`.
+  Status Expand(const std::string& base, const std::string& pattern, size_t position,
+                std::vector<FileInfo>* files) const;
+};
+
+Result<FileInfo> LocalFileSystem::Stat(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  struct stat s;
+  if (stat(path.c_str(), &s) != 0) return FileError(errno, "look up", path);
+  return InfoOf(s, path);
+}
+
+Status LocalFileSystem::AddFiles(const std::string& path, std::vector<FileInfo>* files) const {
+  Result<FileInfo> info = Stat(path);
+  // A name may vanish between the listing and the look; a dangling link is no file.
+  if (!info.ok()) return info.status().code() == StatusCode::kNotFound ? Status() : info.status();
+  std::vector<std::string> names;
+  if (info->is_directory) {
+    ESPALIER_ASSIGN_OR_RETURN(names, NamesIn(path));
+  } else {
+    files->push_back(*std::move(info));
+  }
+  for (const std::string& name : names) {
+    if (IsHiddenName(name)) continue;
+    Result<FileInfo> inner = Stat(Join(path, name));
+    if (inner.ok() && !inner->is_directory) files->push_back(*std::move(inner));
+  }
+  if (files->size() > kListedFilesMax) {
+    return ResourceExhausted("'" + Printable(path) + "' and what was listed before are more than " +
+                             std::to_string(kListedFilesMax) + " files");
+  }
+  return {};
+}
+
+Status LocalFileSystem::Expand(const std::string& base, const std::string& pattern, size_t position,
+                               std::vector<FileInfo>* files) const {
+  // Segments without wildcards are taken as they are, hidden or not.
+  std::string path = base;
+  while (position < pattern.size()) {
+    const size_t slash = std::min(pattern.find('/', position), pattern.size());
+    const std::string segment = pattern.substr(position, slash - position);
+    const bool last = slash >= pattern.size();
+    position = slash + 1;
+    if (segment.empty()) {
+      if (path.empty()) path = "/";
+      continue;
+    }
+    if (!HasGlob(segment)) {
+      path = Join(path, segment);
+      continue;
+    }
+    Result<std::vector<std::string>> names = NamesIn(path.empty() ? "." : path);
+    if (!names.ok()) {
+      const StatusCode code = names.status().code();
+      const bool nothing = code == StatusCode::kNotFound || code == StatusCode::kFailedPrecondition;
+      return nothing ? Status() : names.status();
+    }
+    for (const std::string& name : *names) {
+      if (IsHiddenName(name) || !GlobMatches(segment, name)) continue;
+      const std::string found = Join(path, name);
+      ESPALIER_RETURN_IF_ERROR(last ? AddFiles(found, files)
+                                    : Expand(found, pattern, position, files));
+    }
+    return {};
+  }
+  return AddFiles(path, files);
+}
+
+Result<std::vector<FileInfo>> LocalFileSystem::List(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  std::vector<FileInfo> files;
+  // A plain name comes first: a file may have a wildcard in its name.
+  Result<FileInfo> plain = Stat(path);
+  if (plain.ok()) {
+    ESPALIER_RETURN_IF_ERROR(AddFiles(path, &files));
+  } else if (!HasGlob(path)) {
+    return plain.status();
+  } else {
+    ESPALIER_ASSIGN_OR_RETURN(const auto patterns, ExpandBraces(path));
+    for (const std::string& pattern : patterns) {
+      ESPALIER_RETURN_IF_ERROR(Expand("", pattern, 0, &files));
+    }
+  }
+  const auto by_path = [](const FileInfo& a, const FileInfo& b) { return a.path < b.path; };
+  const auto same_path = [](const FileInfo& a, const FileInfo& b) { return a.path == b.path; };
+  std::sort(files.begin(), files.end(), by_path);
+  files.erase(std::unique(files.begin(), files.end(), same_path), files.end());
+  return files;
+}
+
+Result<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  // Not blocking: opening a named pipe must not wait for its writer.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return FileError(errno, "open", path);
+  struct stat s;
+  if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+    const bool directory = S_ISDIR(s.st_mode);
+    close(fd);
+    if (directory) return FileError(EISDIR, "open", path);
+    return FailedPrecondition("cannot open '" + path + "': it is not a regular file");
+  }
+  return std::unique_ptr<ReadableFile>(new LocalFile(fd, InfoOf(s, path)));
+}
+
+Status LocalFileSystem::CreateExclusively(const std::string& uri, std::string_view content) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (fd.get() < 0) return FileError(errno, "create", path);
+  if (Status written = WriteAndSync(fd.get(), content, path); !written.ok()) {
+    unlink(path.c_str());
+    return written;
+  }
+  return SyncParent(path);
+}
+
+Status LocalFileSystem::WriteAtomically(const std::string& uri, std::string_view content) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  struct stat s;
+  if (stat(path.c_str(), &s) == 0 && S_ISDIR(s.st_mode)) return FileError(EISDIR, "write", path);
+  // The temporary name starts with a dot: listings leave it out.
+  static std::atomic<uint64_t> counter{0};
+  const size_t slash = path.find_last_of('/');
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::string temporary =
+      Join(ParentOf(path),
+           "." + name + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(++counter));
+  Status done;
+  {
+    Descriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (fd.get() < 0) return FileError(errno, "write", path);
+    done = WriteAndSync(fd.get(), content, path);
+  }
+  if (done.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
+    done = FileError(errno, "write", path);
+  }
+  if (!done.ok()) {
+    unlink(temporary.c_str());
+    return done;
+  }
+  return SyncParent(path);
+}
+
+Status LocalFileSystem::Rename(const std::string& from, const std::string& to) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string source, LocalPath(from));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string target, LocalPath(to));
+  if (renameat2(AT_FDCWD, source.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) != 0) {
+    const int error = errno;
+    if (error != EINVAL) {
+      return FileError(error, "rename '" + Printable(source) + "' to", target);
+    }
+    // File systems without that flag: look first; good enough where names are our own.
+    struct stat s;
+    if (lstat(target.c_str(), &s) == 0) return FileError(EEXIST, "rename to", target);
+    if (rename(source.c_str(), target.c_str()) != 0) {
+      return FileError(errno, "rename '" + Printable(source) + "' to", target);
+    }
+  }
+  return SyncParent(target);
+}
+
+Status LocalFileSystem::Delete(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  if (unlink(path.c_str()) != 0) return FileError(errno, "delete", path);
+  return {};
+}
+
+Status LocalFileSystem::MakeDirectory(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  for (size_t end = 1; end <= path.size(); ++end) {
+    if (end != path.size() && path[end] != '/') continue;
+    const std::string part = path.substr(0, end);
+    if (mkdir(part.c_str(), 0777) == 0) continue;
+    const int error = errno;
+    struct stat s;
+    if (stat(part.c_str(), &s) != 0) return FileError(error, "make the directory", path);
+    if (!S_ISDIR(s.st_mode)) return FileError(ENOTDIR, "make the directory", path);
+  }
+  return {};
+}
+
+Status LocalFileSystem::RemoveTree(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  if (path.find_first_not_of('/') == std::string::npos) {
+    return InvalidArgument("refused to delete '" + path + "' with all in it");
+  }
+  struct stat s;
+  if (lstat(path.c_str(), &s) != 0) {
+    return errno == ENOENT ? Status() : FileError(errno, "delete", path);
+  }
+  if (!S_ISDIR(s.st_mode)) return Delete(path);
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(path));
+  for (const std::string& name : names) ESPALIER_RETURN_IF_ERROR(RemoveTree(Join(path, name)));
+  if (rmdir(path.c_str()) != 0) return FileError(errno, "delete", path);
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<FileSystem> MakeLocalFileSystem() { return std::make_unique<LocalFileSystem>(); }
+
+}  // namespace espalier

@@ -1,0 +1,196 @@
+#include "src/bundle/bundle.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "src/base/checksum.h"
+#include "src/base/random.h"
+#include "src/bundle/history.h"
+#include "src/bundle/metrics_json.h"
+
+namespace espalier {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Metrics TwoClasses() {
+  Metrics m;
+  m.rows = 5;
+  m.weight = 5;
+  m.loss = 0.25;
+  m.accuracy = 0.8;
+  m.precision = 0.75;
+  m.recall = 0.8;
+  m.f1 = 0.775;
+  m.auc = 0.9;
+  m.classes = {{1, 0.5, 0.625, 2}, {0.75, 1, 0.875, 3}};
+  m.confusion = {1, 1, 0, 3};
+  return m;
+}
+
+ModelDocument Document() {
+  ModelDocument d;
+  d.job.name = "demo";
+  d.job.data.train = {"/data/*.csv"};
+  d.job.data.label = {std::string("y")};
+  d.job.data.weight = int64_t{4};
+  d.job.data.features.columns = {std::string("a"), int64_t{1}, ColumnRange{2, 3}};
+  d.job.data.validation.fraction = 0.1;
+  d.job.model.hidden = {3};
+  d.job.model.loss = Loss::kBinaryCrossEntropy;
+  d.job.train.leaves = 2;
+  d.job.train.early_stopping = EarlyStopping{};
+  d.job.train.seed = 18446744073709551615u;
+  d.job.output.path = "/models/elsewhere";
+  d.job.workers = {2, 5};
+  d.schema = {{"a", "b", "c", "d", "w", "y"}, {0, 1, 2, 3}, {5}, 4, -1};
+  for (const char* name : {"a", "b", "c", "d"}) {
+    d.preprocessing.features.push_back({name, 0.1, 1.0 / 3, -2});
+  }
+  d.preprocessing.classes = {"no", "caf\xe9"};
+  d.train_rows = 90;
+  d.validation_rows = 10;
+  d.steps = 77;
+  d.epochs = 2.5;
+  d.stopped_because = "early stopping";
+  d.train = TwoClasses();
+  d.validation = TwoClasses();
+  d.data_fingerprint = "d1";
+  d.arithmetic_id = "a1";
+  d.weights_sha256 = "w1";
+  return d;
+}
+
+TensorList Tensors() { return {{"layers.0.weight", {1, 2}, 0, 2}, {"layers.0.bias", {1}, 2, 1}}; }
+
+TEST_CASE("metrics as JSON: classes by name, a matrix, and no number that is not finite") {
+  Metrics m = TwoClasses();
+  m.loss = kNan;
+  const std::string classes[] = {"no", "yes"};
+  CHECK(MetricsJsonText(m, classes) ==
+        R"({"rows":5,"weight":5,"loss":null,"accuracy":0.8,"precision":0.75,"recall":0.8,)"
+        R"("f1":0.775,"auc":0.9,"per_class":[)"
+        R"({"class":"no","precision":1,"recall":0.5,"f1":0.625,"weight":2},)"
+        R"({"class":"yes","precision":0.75,"recall":1,"f1":0.875,"weight":3}],)"
+        R"("confusion_matrix":[[1,1],[0,3]]})");
+  Metrics regression;
+  regression.classification = false;
+  regression.rows = 3;
+  regression.rmse = 1.5;
+  regression.r2 = -std::numeric_limits<double>::infinity();
+  CHECK(MetricsJsonText(regression, {}) ==
+        R"({"rows":3,"weight":0,"loss":0,"rmse":1.5,"mae":0,"r2":null})");
+}
+
+TEST_CASE("model.json reads back as it was but for output, workers and metrics") {
+  const ModelDocument d = Document();
+  const std::string text = EncodeModelJson(d);
+  const auto back = DecodeModelJson(text);
+  INFO(text << back.status().ToString());
+  REQUIRE(back.ok());
+  JobSpec job = d.job;
+  job.output = {};
+  job.workers = {};
+  CHECK(back->job == job);
+  CHECK(back->schema == d.schema);
+  CHECK(back->preprocessing == d.preprocessing);
+  CHECK(back->train_rows == 90);
+  CHECK(back->steps == 77);
+  CHECK(back->epochs == 2.5);
+  CHECK(back->stopped_because == "early stopping");
+  CHECK(back->arithmetic_id == "a1");
+  CHECK(EncodeModelJson(*back).find("\"job_fingerprint\": \"" + Fingerprint(d.job)) !=
+        std::string::npos);
+}
+
+TEST_CASE("model.json does not depend on output and workers") {
+  ModelDocument d = Document();
+  const std::string text = EncodeModelJson(d);
+  d.job.output = {"/other", true};
+  d.job.workers = {9, 9};
+  CHECK(EncodeModelJson(d) == text);
+  CHECK(text.find("elsewhere") == std::string::npos);
+}
+
+TEST_CASE("model.json that lacks or breaks something is refused by path") {
+  using Json = nlohmann::json;
+  const Json good = Json::parse(EncodeModelJson(Document()));
+  const auto error = [&](auto change) {
+    Json json = good;
+    change(json);
+    const auto back = DecodeModelJson(json.dump());
+    return back.ok() ? "OK" : back.status().message();
+  };
+  CHECK(error([](Json&) {}) == "OK");
+  CHECK(error([](Json& j) { j["unknown"] = 1; }) == "OK");
+  CHECK(error([](Json& j) { j["format"] = 2; }).find("found format 2") != std::string::npos);
+  CHECK(error([](Json& j) { j["spec"]["train"].erase("batch"); }) ==
+        "model.json: spec.train.batch: expected a value, found none");
+  CHECK(error([](Json& j) { j["spec"]["model"]["activation"][0] = "step"; }) ==
+        "model.json: spec.model.activation[0]: expected one of the words of this version");
+  CHECK(error([](Json& j) { j["spec"]["train"]["seed"] = -1; }) ==
+        "model.json: spec.train.seed: expected a whole number in range");
+  CHECK(error([](Json& j) { j["spec"]["data"]["label"][0] = 1.5; }) ==
+        "model.json: spec.data.label[0]: expected a name, a position or a range");
+  CHECK(error([](Json& j) { j["spec"]["model"]["dropout"] = 2; }).find("model.dropout: found 2") !=
+        std::string::npos);
+  CHECK(error([](Json& j) { j["preprocessing"]["features"].erase(0); }) ==
+        "model.json: preprocessing.features: found 3, expected one for each of 4 features of the "
+        "schema");
+  CHECK(error([](Json& j) { j["schema"]["features"][0] = 6; }) ==
+        "model.json: schema.features: found position 6 among 6 columns");
+  CHECK(error([](Json& j) { j["preprocessing"]["classes"] = Json::array(); }) ==
+        "model.json: preprocessing.classes: found none, expected at least one");
+  CHECK(DecodeModelJson("{").status().message() == "model.json: found no JSON object");
+  CHECK_FALSE(DecodeModelJson(std::string(100'000, '[')).ok());
+}
+
+TEST_CASE("mutated model.json never crashes the reader") {
+  const std::string good = EncodeModelJson(Document());
+  for (uint64_t round = 0; round < 3000; ++round) {
+    std::string text = good;
+    const uint64_t bits = RandomBits({5, 6}, round, 0);
+    const size_t at = bits % text.size();
+    if (round % 3 == 0) text.erase(at, 1 + (bits >> 32) % 20);
+    if (round % 3 == 1) text[at] = static_cast<char>(bits >> 40);
+    if (round % 3 == 2) text.insert(at, "9");
+    const auto back = DecodeModelJson(text);
+    if (!back.ok()) CHECK_FALSE(back.status().message().empty());
+  }
+}
+
+TEST_CASE("history.csv has a line an evaluation and empty fields for what is not there") {
+  HistoryRow first{1, 4, 1e-3, TwoClasses(), {}};
+  first.train.auc.reset();
+  HistoryRow second{1.5, 6, 5e-4, first.train, first.train};
+  second.validation->loss = kNan;
+  const HistoryRow rows[] = {first, second};
+  CHECK(HistoryCsv(rows, Task::kClassification) ==
+        "epoch,step,learning_rate,loss,accuracy,precision,recall,f1,"
+        "val_loss,val_accuracy,val_precision,val_recall,val_f1\n"
+        "1,4,0.001,0.25,0.8,0.75,0.8,0.775,,,,,\n"
+        "1.5,6,5e-04,0.25,0.8,0.75,0.8,0.775,,0.8,0.75,0.8,0.775\n");
+  CHECK(HistoryCsv({}, Task::kRegression) == "epoch,step,learning_rate,loss,rmse,mae,r2\n");
+}
+
+TEST_CASE("a bundle is four files, named by the hash of the weights and by nothing of this run") {
+  const std::vector<float> flat = {1, 2, 3};
+  ModelDocument d = Document();
+  d.weights_sha256.clear();
+  const Bundle bundle = MakeBundle(d, Tensors(), flat.data(), ElementType::kFloat32, {});
+  REQUIRE(bundle.files.size() == 4);
+  CHECK(bundle.weights_sha256 == Sha256Hex(bundle.files.at(kWeightsFile)));
+  const auto document = DecodeModelJson(bundle.files.at(kModelFile));
+  REQUIRE(document.ok());
+  CHECK(document->weights_sha256 == bundle.weights_sha256);
+  const std::string& readme = bundle.files.at(kReadmeFile);
+  CHECK(readme.find("4 - 3 - 2 units, 3 parameters, 77 steps") != std::string::npos);
+  CHECK(readme.find(bundle.weights_sha256) != std::string::npos);
+  d.job.output.path = "/moved";
+  CHECK(MakeBundle(d, Tensors(), flat.data(), ElementType::kFloat32, {}).files == bundle.files);
+}
+
+}  // namespace
+}  // namespace espalier

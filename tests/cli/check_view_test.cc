@@ -1,0 +1,56 @@
+#include "src/cli/check_view.h"
+
+#include <catch2/catch.hpp>
+
+namespace espalier {
+namespace {
+
+CheckReport Report() {
+  CheckReport r;
+  r.job_name = "digits";
+  r.sets = {{"train", 2, 2048, 900}, {"validation", 0, 0, 100}};
+  r.shards = 4;
+  for (int i = 0; i < 22; ++i) {
+    ColumnStats s = {
+        .count = 900, .nulls = i == 0 ? 3 : 0, .mean = 2, .m2 = 3600, .min = 0, .max = 4};
+    if (i == 1) s = {.count = 900, .mean = 1, .min = 1, .max = 1};
+    r.features.push_back({"x" + std::to_string(i), s});
+  }
+  r.labels = {{"no", 675, 60}, {"yes", 225, 40}};
+  r.layers = {22, 16, 2};
+  r.parameters = 402;
+  r.leaves = 4;
+  r.batch = 256;
+  r.steps_per_epoch = 4;
+  r.storage = "uint8";
+  r.rows_bytes = 22000;
+  r.model_bytes = 8040;
+  r.output = "/models/digits";
+  return r;
+}
+
+TEST_CASE("check shows sets, columns with nulls and ranges, label balance, model and memory") {
+  const std::string text = CheckText(Report(), false);
+  CHECK_THAT(text, Catch::Contains("job 'digits' can be trained"));
+  CHECK_THAT(text, Catch::Contains("  train           2  2.0 KiB   900\n") &&
+                       Catch::Contains("  4 shards\n"));
+  CHECK_THAT(text, Catch::Contains("22 features, 1 of them constant, 3 nulls\n"));
+  CHECK_THAT(text, Catch::Contains("  x0          3    0    4     2          2\n"));
+  CHECK_THAT(text, Catch::Contains("x19") && Catch::Contains("... and 2 more columns"));
+  CHECK(text.find("x20") == std::string::npos);
+  CHECK_THAT(text, Catch::Contains("  no               675  75.00 %"));
+  CHECK_THAT(text, Catch::Contains("22-16-2, 402 parameters") && Catch::Contains("as uint8"));
+}
+
+TEST_CASE("check's JSON has every column") {
+  const Json json = Json::parse(JsonLine(CheckJson(Report())));
+  CHECK(json["status"] == "OK");
+  CHECK(json["features"].size() == 22);
+  CHECK(json["features"][0]["nulls"] == 3);
+  CHECK(json["labels"][1]["train_rows"] == 225);
+  CHECK(json["parameters"] == 402);
+  CHECK(json["sets"][0]["rows"] == 900);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,107 @@
+#include "src/cli/follow.h"
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "tests/cli/jobs.h"
+
+namespace espalier {
+namespace {
+
+// A stream of one attempt: what it tells, then how it ends. Without an end it lasts until stopped.
+struct Stream {
+  std::vector<JobUpdate> updates;
+  std::optional<Status> end;
+};
+
+class FakeClient final : public ApiClient {
+ public:
+  explicit FakeClient(Stream stream) : stream_(std::move(stream)) {}
+  Result<JobId> Submit(SubmitRequest) override { return Unimplemented("submit"); }
+  Result<std::vector<JobSnapshot>> List() override { return Unimplemented("list"); }
+  Result<JobUpdate> Get(JobId) override { return Unimplemented("get"); }
+  Status Cancel(JobId) override { return Unimplemented("cancel"); }
+  Result<std::vector<WorkerSnapshot>> Workers() override { return Unimplemented("workers"); }
+  Status Watch(JobId, const std::function<void(JobUpdate)>& on_update,
+               const std::atomic<bool>* stop) override {
+    for (const JobUpdate& update : stream_.updates) on_update(update);
+    while (!stream_.end && !*stop) std::this_thread::yield();
+    return stream_.end.value_or(Cancelled("stopped"));
+  }
+
+ private:
+  const Stream stream_;
+};
+
+struct Outcome {
+  FollowEnd end;
+  std::string text;
+};
+
+Outcome FollowStreams(std::deque<Stream> streams,
+                      std::function<Status(const JobSnapshot*)> tick = {}) {
+  FollowOptions options;
+  options.connect = [&streams]() -> Result<std::unique_ptr<ApiClient>> {
+    if (streams.empty()) return Unavailable("connection refused");
+    Stream next = std::move(streams.front());
+    streams.pop_front();
+    return std::unique_ptr<ApiClient>(std::make_unique<FakeClient>(std::move(next)));
+  };
+  options.tick = tick ? tick : [](const JobSnapshot*) { return Status::Ok(); };
+  options.away_limit_ms = 700;
+  Outcome outcome;
+  PlainView view([&outcome](std::string_view text) { outcome.text += text; });
+  outcome.end = Follow(JobId{17}, view, options);
+  return outcome;
+}
+
+TEST_CASE("following ends with the job's final state") {
+  const Outcome o = FollowStreams(
+      {{{{TrainingJob(), {Evaluation(1, 188)}}, {SucceededJob(), {}}}, Status::Ok()}});
+  CHECK(o.end.status.ok());
+  REQUIRE(o.end.last);
+  CHECK(o.end.last->state == JobState::kSucceeded);
+  CHECK_THAT(o.text, Catch::Contains("epoch 1/20"));
+}
+
+TEST_CASE("a coordinator that comes back is followed on and no evaluation is told twice") {
+  const Outcome o = FollowStreams(
+      {{{{TrainingJob(), {Evaluation(1, 188)}}}, Unavailable("stream broke")},
+       {{{TrainingJob(), {Evaluation(1, 188), Evaluation(2, 376)}}, {SucceededJob(), {}}},
+        Status::Ok()}});
+  CHECK(o.end.status.ok());
+  CHECK(o.text.find("epoch 1/20") == o.text.rfind("epoch 1/20"));
+  CHECK_THAT(o.text, Catch::Contains("epoch 2/20"));
+}
+
+TEST_CASE("a coordinator that stays away ends the following within the limit") {
+  const Outcome o = FollowStreams({{{{TrainingJob(), {}}}, Unavailable("stream broke")}});
+  CHECK(o.end.status.code() == StatusCode::kUnavailable);
+  CHECK_THAT(o.end.status.ToString(), Catch::Contains("has been away for 700 ms"));
+  CHECK(o.end.last->state == JobState::kTraining);
+}
+
+TEST_CASE("a coordinator that was never reached is not waited for") {
+  const Outcome o = FollowStreams({});
+  CHECK(o.end.status.code() == StatusCode::kUnavailable);
+  CHECK_THAT(o.end.status.ToString(), Catch::Contains("connection refused"));
+  CHECK_FALSE(o.end.last);
+}
+
+TEST_CASE("an error of a tick ends the following and stops the stream") {
+  const Outcome o = FollowStreams(
+      {{{{TrainingJob(), {}}}, std::nullopt}},
+      [](const JobSnapshot* job) { return job == nullptr ? Status::Ok() : Cancelled("enough"); });
+  CHECK(o.end.status.code() == StatusCode::kCancelled);
+  CHECK(o.end.last->state == JobState::kTraining);
+}
+
+TEST_CASE("a stream that ends before the job is an error") {
+  const Outcome o = FollowStreams({{{{TrainingJob(), {}}}, Status::Ok()}});
+  CHECK(o.end.status.code() == StatusCode::kInternal);
+}
+
+}  // namespace
+}  // namespace espalier

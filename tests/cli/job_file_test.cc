@@ -1,0 +1,108 @@
+#include "src/cli/job_file.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "src/cli/coordinator_address.h"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A directory with a small table and a job file; the working directory for the time of the test.
+class JobDirectory {
+ public:
+  JobDirectory() : before_(fs::current_path()) {
+    std::string path = (fs::temp_directory_path() / "job-test-XXXXXX").string();
+    path_ = mkdtemp(path.data());
+    path_ = fs::canonical(path_).string();
+    fs::current_path(path_);
+    Write("rows.csv", "x,y,label\n1,2,a\n3,4,b\n");
+    Write("job.yaml",
+          "name: small\n"
+          "data: {train: rows.csv, label: label}\n"
+          "workers: {min: 1, max: 8}\n"
+          "output: {path: out, overwrite: false}\n");
+  }
+  ~JobDirectory() {
+    fs::current_path(before_);
+    fs::remove_all(path_);
+  }
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ + "/" + name) << text;
+  }
+  std::string Path(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  const fs::path before_;
+  std::string path_;
+};
+
+TEST_CASE("a job file is read with absolute paths") {
+  JobDirectory directory;
+  const auto job = LoadJobFile("job.yaml", {});
+  INFO(job.status().ToString());
+  REQUIRE(job.ok());
+  CHECK(job->spec.name == "small");
+  CHECK(job->spec.data.train == std::vector<std::string>{directory.Path("rows.csv")});
+  CHECK(job->spec.output.path == directory.Path("out"));
+  CHECK(job->spec.workers.max == 8);
+}
+
+TEST_CASE("the command line's output and workers take the place of the file's") {
+  JobDirectory directory;
+  const auto job = LoadJobFile("job.yaml", {.output = "../elsewhere", .workers = 3});
+  REQUIRE(job.ok());
+  CHECK(job->spec.output.path == fs::path(directory.Path("../elsewhere")).lexically_normal());
+  CHECK_FALSE(job->spec.output.overwrite);
+  CHECK(job->spec.workers == WorkerRange{.min = 3, .max = 3});
+  CHECK(job->spec.data.label == std::vector<ColumnRef>{"label"});
+}
+
+TEST_CASE("a job file that is not there, is a directory or is wrong says which and where") {
+  JobDirectory directory;
+  CHECK(LoadJobFile("none.yaml", {}).status().code() == StatusCode::kNotFound);
+  CHECK(LoadJobFile(".", {}).status().code() == StatusCode::kNotFound);
+  directory.Write("wrong.yaml", "data: {train: rows.csv, label: label}\noutptu: out\n");
+  const Status status = LoadJobFile("wrong.yaml", {}).status();
+  CHECK(status.code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(status.message(), Catch::Contains("wrong.yaml:2:1") && Catch::Contains("output"));
+}
+
+TEST_CASE("files, header and output are looked at before anything starts") {
+  JobDirectory directory;
+  JobSpec spec = LoadJobFile("job.yaml", {}).value().spec;
+  const auto plan = CheckLocally(spec);
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  CHECK(plan->schema.features == std::vector<int32_t>{0, 1});
+
+  fs::create_directory("out");
+  CHECK(CheckLocally(spec).status().code() == StatusCode::kAlreadyExists);
+  spec.output.overwrite = true;
+  CHECK(CheckLocally(spec).ok());
+
+  spec.data.label = {ColumnRef("lable")};
+  CHECK_THAT(CheckLocally(spec).status().ToString(), Catch::Contains("label"));
+  spec.data.train = {directory.Path("missing.csv")};
+  CHECK_THAT(CheckLocally(spec).status().ToString(), Catch::Contains("missing.csv"));
+}
+
+TEST_CASE("a coordinator is found by host and port or by a file that holds them") {
+  JobDirectory directory;
+  CHECK(FindCoordinator("localhost:7700").value() == "localhost:7700");
+  const std::string where = "file:" + directory.Path("coordinator");
+  CHECK(FindCoordinator(where).status().code() == StatusCode::kUnavailable);
+  directory.Write("coordinator", "");
+  CHECK(FindCoordinator(where).status().code() == StatusCode::kUnavailable);
+  directory.Write("coordinator", "10.0.0.1:4000\n");
+  CHECK(FindCoordinator(where).value() == "10.0.0.1:4000");
+  directory.Write("coordinator", "[::1]:4001\n");
+  CHECK(FindCoordinator(where).value() == "[::1]:4001");
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,107 @@
+#include "src/cli/json_view.h"
+
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "tests/cli/jobs.h"
+
+namespace espalier {
+namespace {
+
+std::vector<std::string> Keys(const Json& json) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  return keys;
+}
+
+TEST_CASE("a job's success is the object that scripts rely on, key for key") {
+  const Json json = Json::parse(JsonLine(OutcomeJson(SucceededJob(), 100)));
+  CHECK(Keys(json) == std::vector<std::string>{"status", "job", "steps", "epochs", "rows_per_epoch",
+                                               "metrics", "weights_sha256", "bundle", "timing"});
+  CHECK(json["status"] == "SUCCEEDED");
+  CHECK(json["job"] == "job-17");
+  CHECK(json["steps"] == 3760);
+  CHECK(json["epochs"] == 20.0);
+  CHECK(json["rows_per_epoch"] == 48000);
+  CHECK(Keys(json["metrics"]) == std::vector<std::string>{"train", "validation", "test"});
+  CHECK(json["metrics"]["validation"]["loss"] == 0.25);
+  CHECK(json["metrics"]["validation"]["accuracy"] == 0.94);
+  CHECK(json["metrics"]["test"]["auc"] == 0.975);
+  CHECK(json["weights_sha256"] == "ab12");
+  CHECK(json["bundle"] == "/models/digits");
+  CHECK(json["timing"] == Json({{"start_s", 0.35},
+                                {"survey_s", 0.5},
+                                {"train_s", 1.25},
+                                {"total_s", 2.1},
+                                {"step_ms_p50", 3.125},
+                                {"step_ms_p99", 4.5}}));
+}
+
+TEST_CASE("a set that a job does not have is null") {
+  JobSnapshot job = SucceededJob();
+  job.result->test.reset();
+  CHECK(OutcomeJson(job, 0)["metrics"]["test"].is_null());
+}
+
+TEST_CASE("a failure holds the message and the position, null where unknown") {
+  JobSnapshot job = TrainingJob();
+  job.state = JobState::kFailed;
+  job.error = BadInput("expected a number")
+                  .At({.file = "/data/a.csv", .row = 12, .column = "age", .offset = 345});
+  const Json json = OutcomeJson(job, 0);
+  CHECK(Keys(json) == std::vector<std::string>{"status", "job", "error"});
+  CHECK(json["status"] == "FAILED");
+  CHECK(Keys(json["error"]) ==
+        std::vector<std::string>{"message", "file", "row", "column", "offset"});
+  CHECK(json["error"]["file"] == "/data/a.csv");
+  CHECK(json["error"]["row"] == 12);
+  CHECK(json["error"]["column"] == "age");
+  CHECK(json["error"]["offset"] == 345);
+  CHECK_THAT(json["error"]["message"].get<std::string>(), Catch::Contains("expected a number"));
+  const Json usage = ErrorJson(std::nullopt, InvalidArgument("no"));
+  CHECK(usage["job"].is_null());
+  CHECK(usage["error"]["row"].is_null());
+  CHECK(usage["error"]["file"].is_null());
+}
+
+TEST_CASE("a cancelled job says so") {
+  JobSnapshot job = TrainingJob();
+  job.state = JobState::kCancelled;
+  job.error = Cancelled("cancelled by a client");
+  CHECK(OutcomeJson(job, 0)["status"] == "CANCELLED");
+}
+
+TEST_CASE("JSON lines tell states, progress at most once a second, and evaluations") {
+  std::string out;
+  JsonView view([&out](std::string_view text) { out += text; });
+  view.OnUpdate({QueuedJob(), {}}, 0);
+  view.OnUpdate({TrainingJob(), {}}, 10);
+  view.OnUpdate({TrainingJob(), {Evaluation(1, 188)}}, 500);
+  view.OnUpdate({TrainingJob(), {}}, 1010);
+  view.OnUpdate({SucceededJob(), {}}, 1100);
+  std::istringstream lines(out);
+  std::vector<std::string> events;
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line);
+    events.push_back(json["event"]);
+    CHECK(json["job"] == "job-17");
+    if (json["event"] == "evaluation") CHECK(json["validation"]["accuracy"] == 0.942);
+    if (json["event"] == "progress") CHECK(json["steps_total"] == 3760);
+  }
+  CHECK(events ==
+        std::vector<std::string>{"state", "state", "progress", "evaluation", "progress", "state"});
+}
+
+TEST_CASE("text that is not UTF-8 and numbers that are not finite still make JSON") {
+  CHECK(Json::parse(JsonLine({{"name", "a\xff"}, {"loss", 0.0 / 0.0}}))["loss"].is_null());
+}
+
+TEST_CASE("jobs and workers are listed whole") {
+  CHECK(JobJson(SucceededJob())["outcome"]["status"] == "SUCCEEDED");
+  CHECK(JobJson(QueuedJob())["outcome"].is_null());
+  CHECK(JobJson(QueuedJob())["waiting_because"] == "1 of 2 workers have registered");
+  CHECK(WorkerJson({})["job"].is_null());
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,172 @@
+#include "src/cli/local_cluster.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A directory of its own, gone at the end.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string path = (fs::temp_directory_path() / "cluster-test-XXXXXX").string();
+    path_ = mkdtemp(path.data());
+  }
+  ~TemporaryDirectory() { fs::remove_all(path_); }
+  std::string Path(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// Stand-ins for the daemons: shell scripts that behave as told.
+void WriteProgram(const TemporaryDirectory& directory, const std::string& name,
+                  const std::string& script) {
+  std::ofstream(directory.Path("bin/" + name)) << "#!/bin/sh\n" << script << "\n";
+  chmod(directory.Path("bin/" + name).c_str(), 0755);
+}
+
+// Arguments of the coordinator: --listen A --ready-fd N --exit-with-parent.
+constexpr const char* kGoodCoordinator = "echo 127.0.0.1:4242 >&$4; exec sleep 60";
+constexpr const char* kGoodWorker = "echo \"$@\"; pwd; exec sleep 60";
+
+struct Fixture {
+  explicit Fixture(const char* coordinator = kGoodCoordinator, const char* worker = kGoodWorker) {
+    fs::create_directory(directory.Path("bin"));
+    fs::create_directory(directory.Path("tmp"));
+    WriteProgram(directory, "espalier-coordinator", coordinator);
+    WriteProgram(directory, "espalier-worker", worker);
+  }
+  LocalClusterOptions Options(int workers) const {
+    return {.workers = workers,
+            .threads = 1,
+            .program_directory = directory.Path("bin"),
+            .temporary_directory = directory.Path("tmp")};
+  }
+  bool Clean() const { return fs::is_empty(directory.Path("tmp")); }
+  TemporaryDirectory directory;
+};
+
+bool Never() { return false; }
+
+std::vector<DaemonDeath> AwaitDeath(LocalCluster& cluster) {
+  for (int i = 0; i < 500; ++i) {
+    if (auto deaths = cluster.TakeDeaths(); !deaths.empty()) return deaths;
+    usleep(10'000);
+  }
+  return {};
+}
+
+TEST_CASE("a local cluster starts its daemons, tells the address and leaves nothing behind") {
+  Fixture fixture;
+  LocalCluster cluster(fixture.Options(2));
+  const Status status = cluster.Start(Never);
+  INFO(status.ToString());
+  REQUIRE(status.ok());
+  CHECK(cluster.address() == "127.0.0.1:4242");
+  CHECK(cluster.TakeDeaths().empty());
+  CHECK_FALSE(fixture.Clean());
+  cluster.Stop();
+  CHECK(fixture.Clean());
+}
+
+TEST_CASE("missing programs are named with the place that was looked at") {
+  Fixture fixture;
+  fs::remove(fixture.directory.Path("bin/espalier-worker"));
+  LocalCluster cluster(fixture.Options(1));
+  const Status status = cluster.Start(Never);
+  CHECK(status.code() == StatusCode::kNotFound);
+  CHECK_THAT(status.message(), Catch::Contains(fixture.directory.Path("bin/espalier-worker")));
+  CHECK(fixture.Clean());
+}
+
+TEST_CASE("a coordinator that dies at its start is told with the last lines of its log") {
+  Fixture fixture("echo no port is free >&2; exit 3");
+  LocalCluster cluster(fixture.Options(1));
+  const Status status = cluster.Start(Never);
+  CHECK(status.code() == StatusCode::kInternal);
+  CHECK_THAT(status.message(),
+             Catch::Contains("exit code 3") && Catch::Contains("no port is free"));
+  cluster.Stop();
+  CHECK(fixture.Clean());
+}
+
+TEST_CASE("a worker that dies is told once, by name, and not restarted") {
+  Fixture fixture(kGoodCoordinator, "echo out of memory >&2; kill -9 $$");
+  LocalCluster cluster(fixture.Options(1));
+  REQUIRE(cluster.Start(Never).ok());
+  const auto deaths = AwaitDeath(cluster);
+  REQUIRE(deaths.size() == 1);
+  CHECK(deaths[0].name == "worker local-1");
+  CHECK_FALSE(deaths[0].coordinator);
+  CHECK_THAT(deaths[0].text,
+             Catch::Contains("killed by signal 9") && Catch::Contains("out of memory\n"));
+  CHECK(cluster.TakeDeaths().empty());
+}
+
+TEST_CASE("an interrupt ends the wait for a coordinator that does not speak") {
+  Fixture fixture("exec sleep 60");
+  LocalCluster cluster(fixture.Options(1));
+  int asked = 0;
+  CHECK(cluster.Start([&asked] { return ++asked > 2; }).code() == StatusCode::kCancelled);
+  cluster.Stop();
+  CHECK(fixture.Clean());
+}
+
+TEST_CASE("killing at once ends every daemon and removes the directory") {
+  Fixture fixture;
+  LocalCluster cluster(fixture.Options(2));
+  REQUIRE(cluster.Start(Never).ok());
+  cluster.KillAtOnce();
+  CHECK(AwaitDeath(cluster).size() >= 1);
+  CHECK(fixture.Clean());
+}
+
+TEST_CASE("daemons that ignore the polite signal are killed") {
+  Fixture fixture(kGoodCoordinator, "trap '' TERM; while :; do sleep 0.1; done");
+  LocalCluster cluster(fixture.Options(1));
+  REQUIRE(cluster.Start(Never).ok());
+  usleep(100'000);
+  cluster.Stop();
+  CHECK(fixture.Clean());
+}
+
+TEST_CASE("a child has a process group of its own and no signal blocked") {
+  TemporaryDirectory directory;
+  sigset_t set, before;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigprocmask(SIG_BLOCK, &set, &before);
+  auto child = ChildProcess::Start({.name = "sh",
+                                    .program = "/bin/sh",
+                                    .arguments = {"-c", "grep SigBlk /proc/self/status; sleep 60"},
+                                    .log_path = directory.Path("log")});
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  REQUIRE(child.ok());
+  for (int i = 0; i < 500 && (*child)->LogTail(1).empty(); ++i) usleep(10'000);
+  CHECK_THAT((*child)->LogTail(1), Catch::Contains("0000000000000000"));
+  CHECK(getpgid((*child)->pid()) == (*child)->pid());
+  CHECK((*child)->Alive());
+  (*child)->Signal(SIGTERM);
+  CHECK((*child)->WaitFor(5'000));
+  CHECK_THAT((*child)->Ending(), Catch::Contains("signal 15"));
+}
+
+TEST_CASE("a program that cannot be executed is an error at once") {
+  TemporaryDirectory directory;
+  const auto child = ChildProcess::Start(
+      {.name = "nothing", .program = "/no/such/program", .log_path = directory.Path("log")});
+  CHECK_THAT(child.status().message(), Catch::Contains("/no/such/program"));
+}
+
+}  // namespace
+}  // namespace espalier

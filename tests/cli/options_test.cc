@@ -1,0 +1,84 @@
+#include "src/cli/options.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+namespace espalier {
+namespace {
+
+ParsedArguments Parse(const std::vector<std::string>& words, const Environment& env = {}) {
+  return ParseArguments(words, env);
+}
+
+TEST_CASE("train takes a job file, workers, threads, json and output") {
+  const auto parsed =
+      Parse({"train", "job.yaml", "--workers", "3", "--threads", "2", "--json", "--output", "out"});
+  REQUIRE(parsed.options);
+  CHECK(parsed.options->command == CommandKind::kTrain);
+  CHECK(parsed.options->job_file == "job.yaml");
+  CHECK(parsed.options->workers == 3);
+  CHECK(parsed.options->threads == 2);
+  CHECK(parsed.options->json);
+  CHECK(parsed.options->output == "out");
+  const auto bare = Parse({"train", "job.yaml"});
+  REQUIRE(bare.options);
+  CHECK_FALSE(bare.options->workers);
+  CHECK_FALSE(bare.options->threads);
+  CHECK_FALSE(bare.options->json);
+}
+
+TEST_CASE("a number of workers out of 1 to 64 is refused") {
+  for (const char* count : {"0", "65", "-1", "two"}) {
+    const auto parsed = Parse({"train", "job.yaml", "--workers", count});
+    CHECK_FALSE(parsed.options);
+    CHECK(parsed.error.code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(parsed.error.message(), Catch::Contains("--workers"));
+  }
+  CHECK(Parse({"train", "job.yaml", "--workers", "64"}).options);
+}
+
+TEST_CASE("an unknown command names the nearest one") {
+  const auto parsed = Parse({"trian", "job.yaml"});
+  CHECK(parsed.error.code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(parsed.error.message(), Catch::Contains("'trian'") && Catch::Contains("'train'"));
+}
+
+TEST_CASE("a missing job file, an unknown flag and a surplus word are errors") {
+  CHECK(Parse({"train"}).error.code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(Parse({"train", "a.yaml", "--wrokers", "2"}).error.message(),
+             Catch::Contains("--wrokers") && Catch::Contains("espalier train --help"));
+  CHECK(Parse({"check", "a.yaml", "b.yaml"}).error.code() == StatusCode::kInvalidArgument);
+  CHECK(Parse({"--nonsense"}).error.code() == StatusCode::kInvalidArgument);
+  CHECK(Parse({"train", "a.yaml", "--output", ""}).error.code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("help is text and no error") {
+  CHECK_THAT(Parse({}).help, Catch::Contains("train") && Catch::Contains("Exit codes"));
+  CHECK_THAT(Parse({"--help"}).help, Catch::Contains("espalier check job.yaml"));
+  CHECK_THAT(Parse({"train", "--help"}).help,
+             Catch::Contains("--workers") && Catch::Contains("Examples"));
+  CHECK_THAT(Parse({"--version"}).help, Catch::Contains("0.1"));
+}
+
+TEST_CASE("a job is named with or without job- before its number") {
+  CHECK(ParseJobId("job-17").value() == JobId{17});
+  CHECK(ParseJobId("17").value() == JobId{17});
+  for (const char* wrong :
+       {"", "job-", "job-0", "0", "x", "17x", "-3", "99999999999999999999999"}) {
+    INFO(wrong);
+    CHECK(ParseJobId(wrong).status().code() == StatusCode::kInvalidArgument);
+  }
+  CHECK(Parse({"watch", "job-17"}).options->job == JobId{17});
+  CHECK(Parse({"cancel", "soon"}).error.code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("the coordinator is the flag's, else the environment's, else this machine's") {
+  CHECK(Parse({"list"}).options->coordinator == "127.0.0.1:7700");
+  const Environment env = {.coordinator = "file:/run/coordinator"};
+  CHECK(Parse({"list"}, env).options->coordinator == "file:/run/coordinator");
+  CHECK(Parse({"list", "--coordinator", "a:1"}, env).options->coordinator == "a:1");
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,147 @@
+#include "src/cli/progress_view.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "tests/cli/jobs.h"
+
+namespace espalier {
+namespace {
+
+TEST_CASE("the live line shows epoch, bar, step, loss, accuracy, validation, pace and time left") {
+  const std::string line = LiveLine(TrainingJob(), Evaluation(1, 188), 38'000, 200);
+  CHECK(line ==
+        "epoch 2/20  [=>                    ]   7 %  step 300/3,760  loss 0.2101  accuracy 93.80 %"
+        "  val_accuracy 94.20 %  52,345 rows/s  38 s left");
+}
+
+TEST_CASE("the live line never fills a terminal's last column and keeps what matters") {
+  for (int width = 1; width <= 200; ++width) {
+    const std::string line = LiveLine(TrainingJob(), Evaluation(1, 188), 38'000, width);
+    INFO(width);
+    CHECK(static_cast<int>(line.size()) <= std::max(1, width - 1));
+    CHECK_FALSE(line.empty());
+    if (width > 30)
+      CHECK_THAT(line, Catch::Contains("epoch 2/20") && Catch::Contains("loss 0.2101"));
+  }
+  CHECK(LiveLine(TrainingJob(), std::nullopt, std::nullopt, 26) == "epoch 2/20  loss 0.2101");
+}
+
+TEST_CASE("the live line tells each state and phase") {
+  CHECK(LiveLine(QueuedJob(), {}, {}, 80) == "waiting because 1 of 2 workers have registered");
+  JobSnapshot job = TrainingJob();
+  job.state = JobState::kSurveying;
+  job.survey_bytes_done = 1024;
+  CHECK_THAT(LiveLine(job, {}, {}, 80), Catch::StartsWith("reading the data") &&
+                                            Catch::Contains(" 25 %") &&
+                                            Catch::EndsWith("1.0 KiB of 4.0 KiB"));
+  job.state = JobState::kLoading;
+  CHECK_THAT(LiveLine(job, {}, {}, 80), Catch::Contains("loading rows"));
+  job.state = JobState::kTraining;
+  job.progress.phase = "evaluating";
+  CHECK_THAT(LiveLine(job, {}, {}, 160), Catch::Contains("evaluating"));
+  job.progress.phase = "writing";
+  CHECK(LiveLine(job, {}, {}, 80) == "writing the bundle");
+}
+
+TEST_CASE("the last epoch is not counted past the end and an unknown end is left out") {
+  JobSnapshot job = TrainingJob();
+  job.progress.epoch = 20;
+  job.progress.step = 3760;
+  CHECK_THAT(LiveLine(job, {}, {}, 160),
+             Catch::Contains("epoch 20/20") && Catch::Contains("100 %"));
+  job.progress.epochs_total = 0;
+  job.progress.steps_total = 0;
+  CHECK_THAT(LiveLine(job, {}, {}, 160),
+             Catch::Contains("epoch 21  ") && Catch::Contains("step 3,760"));
+}
+
+TEST_CASE("a bar is full at one and survives nonsense") {
+  CHECK(Bar(0, 12) == "[>         ]");
+  CHECK(Bar(0.5, 12) == "[=====>    ]");
+  CHECK(Bar(1, 12) == "[==========]");
+  CHECK(Bar(7, 12) == "[==========]");
+  CHECK(Bar(-1, 4) == "[> ]");
+  CHECK(Bar(0.0 / 0.0, 4) == "[> ]");
+}
+
+TEST_CASE("an evaluation's line holds epoch, step, loss, val_loss and val_accuracy") {
+  CHECK(
+      EvaluationLine(Evaluation(1, 188), 20) ==
+      "epoch 1/20  step 188  loss 0.2500  accuracy 87.90 %  val_loss 0.2500  val_accuracy 94.20 %");
+  HistoryRow row;
+  row.epoch = 2.5;
+  row.step = 1234;
+  row.train.classification = false;
+  row.train.loss = 1e-5;
+  row.train.rmse = 0.5;
+  CHECK(EvaluationLine(row, 0) == "epoch 2.50  step 1,234  loss 1.000e-05  rmse 0.5000");
+}
+
+TEST_CASE("the time left follows the pace since the first step seen") {
+  PaceEstimate pace;
+  CHECK_FALSE(pace.LeftMs(0));
+  pace.Observe(100, 1100, 10'000);
+  CHECK_FALSE(pace.LeftMs(10'000));
+  pace.Observe(200, 1100, 12'000);
+  CHECK(pace.LeftMs(12'000) == 18'000);
+  CHECK(pace.LeftMs(13'500) == 16'000);
+  CHECK(pace.LeftMs(99'000) == 0);
+  pace.Observe(300, 0, 14'000);
+  CHECK_FALSE(pace.LeftMs(14'000));
+}
+
+TEST_CASE("off a terminal there are plain lines, one a state and one an evaluation") {
+  std::string out;
+  PlainView view([&out](std::string_view text) { out += text; });
+  view.OnUpdate({QueuedJob(), {}}, 0);
+  view.OnUpdate({QueuedJob(), {}}, 1);
+  view.OnUpdate({TrainingJob(), {}}, 2);
+  JobSnapshot later = TrainingJob();
+  later.progress.step = 376;
+  view.OnUpdate({later, {Evaluation(1, 188), Evaluation(2, 376)}}, 3);
+  view.OnUpdate({SucceededJob(), {}}, 4);
+  view.OnTick(5);
+  CHECK(
+      out ==
+      "job-17 waiting because 1 of 2 workers have registered\n"
+      "job-17 training: 4 leaves on 2 workers (local-1, local-2)\n"
+      "epoch 1/20  step 188  loss 0.2500  accuracy 87.90 %  val_loss 0.2500  val_accuracy 94.20 %\n"
+      "epoch 2/20  step 376  loss 0.2500  accuracy 87.90 %  val_loss 0.2500  val_accuracy 94.20 "
+      "%\n");
+  CHECK(out.find('\r') == std::string::npos);
+  CHECK(out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("on a terminal one line is drawn again and evaluations stay above it") {
+  std::string out;
+  const auto take = [&out] { return std::exchange(out, ""); };
+  LiveView view([&out](std::string_view text) { out += text; }, [] { return 60; }, false);
+  view.OnTick(0);
+  CHECK(take().empty());
+  view.OnUpdate({TrainingJob(), {}}, 0);
+  view.OnTick(100);
+  CHECK_THAT(take(), Catch::StartsWith("\repoch 2/20") && Catch::EndsWith("\x1b[K"));
+  view.OnUpdate({TrainingJob(), {Evaluation(1, 188)}}, 200);
+  CHECK_THAT(take(), Catch::StartsWith("\r\x1b[Kepoch 1/20  step 188") && Catch::EndsWith("\n"));
+  view.OnTick(300);
+  take();
+  view.Pause();
+  CHECK(take() == "\r\x1b[K");
+  view.Pause();
+  CHECK(take().empty());
+  view.OnUpdate({SucceededJob(), {}}, 400);
+  view.OnTick(400);
+  CHECK(take().empty());
+}
+
+TEST_CASE("only the bar is coloured, and only when asked for") {
+  std::string out;
+  LiveView view([&out](std::string_view text) { out += text; }, [] { return 120; }, true);
+  view.OnUpdate({TrainingJob(), {}}, 0);
+  view.OnTick(0);
+  CHECK_THAT(out, Catch::Contains("\x1b[36m[=>") && Catch::Contains("]\x1b[0m"));
+}
+
+}  // namespace
+}  // namespace espalier

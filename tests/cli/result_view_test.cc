@@ -1,0 +1,145 @@
+#include "src/cli/result_view.h"
+
+#include <catch2/catch.hpp>
+
+#include "src/cli/exit_code.h"
+#include "src/cli/format.h"
+#include "tests/cli/jobs.h"
+
+namespace espalier {
+namespace {
+
+TEST_CASE("a classification's result shows accuracy, tables, confusion matrix, time and bundle") {
+  const std::string text = ResultText(SucceededJob(), 250, false);
+  CHECK_THAT(text,
+             Catch::Contains("job-17 'digits' succeeded: 20 epochs of 48,000 rows, 3,760 steps"));
+  CHECK_THAT(text, Catch::Contains("test accuracy 90.00 % (10 rows)\n"));
+  CHECK_THAT(text, Catch::Contains(
+                       "              loss  accuracy  precision   recall       f1     auc  rows\n"
+                       "  train       0.2500"));
+  CHECK_THAT(text, Catch::Contains("  class  precision    recall       f1  rows\n"
+                                   "  no       80.00 %  100.00 %  88.89 %     4\n"));
+  CHECK_THAT(text, Catch::Contains("       no  yes\n"
+                                   "  no    4    0\n"
+                                   "  yes   1    5\n"));
+  CHECK_THAT(text, Catch::Contains("start 500 ms, survey 500 ms, training 1.2 s, total 2.2 s"));
+  CHECK_THAT(text, Catch::Contains("bundle   /models/digits\n") &&
+                       Catch::Contains("weights  sha256 ab12\n") &&
+                       Catch::Contains("what to try next"));
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK_THAT(ResultText(SucceededJob(), 0, true), Catch::Contains("\x1b[32msucceeded\x1b[0m"));
+}
+
+TEST_CASE("a regression's result shows rmse, mae and r2") {
+  JobSnapshot job = SucceededJob();
+  Metrics m;
+  m.classification = false;
+  m.rows = 1200;
+  m.rmse = 2.5;
+  m.mae = 1.25;
+  m.r2 = 0.75;
+  job.result->train = job.result->validation.emplace(m);
+  job.result->test.reset();
+  const std::string text = ResultText(job, 0, false);
+  CHECK_THAT(text, Catch::Contains("validation rmse 2.5000, mae 1.2500, r2 0.7500 (1,200 rows)"));
+  CHECK_THAT(text, Catch::Contains("rmse     mae      r2   rows"));
+  CHECK(text.find("accuracy") == std::string::npos);
+  CHECK(text.find("confusion") == std::string::npos);
+}
+
+TEST_CASE("tables by class are left out beyond twenty classes") {
+  JobSnapshot job = SucceededJob();
+  job.result->test->classes.resize(21);
+  job.result->test->confusion.resize(21 * 21);
+  const std::string text = ResultText(job, 0, false);
+  CHECK_THAT(text, Catch::Contains("21 classes") && Catch::Contains("model.json"));
+  CHECK(text.find("confusion matrix") == std::string::npos);
+}
+
+TEST_CASE("a job without validation and skipped rows are said") {
+  JobSnapshot job = SucceededJob();
+  job.result->validation.reset();
+  job.result->test.reset();
+  job.result->skipped_rows = 7;
+  CHECK_THAT(ResultText(job, 0, false),
+             Catch::Contains("skipped 7 bad rows") && Catch::Contains("set data.validation"));
+}
+
+TEST_CASE("an error is shown with file, row, column, offset and the text found") {
+  const Status error =
+      BadInput("expected a number")
+          .At({.file = "/data/a.csv", .row = 12, .column = "age", .offset = 345, .text = "x\ty"})
+          .Wrap("survey failed");
+  CHECK(ErrorText(error, false) ==
+        "error: survey failed <- expected a number\n"
+        "  file    /data/a.csv\n"
+        "  row     12 (line of the file)\n"
+        "  column  age\n"
+        "  offset  345 bytes\n"
+        "  found   'x\\x09y'\n");
+  CHECK(ErrorText(InvalidArgument("no such key"), false) == "error: no such key\n");
+  CHECK(ErrorText(Unavailable("refused").Wrap("cannot reach a:1"), false) ==
+        "error: cannot reach a:1 <- refused\n");
+}
+
+TEST_CASE("jobs and workers are listed as tables") {
+  CHECK(JobTable({}, 0) == "no jobs\n");
+  const std::string jobs = JobTable({QueuedJob(), TrainingJob(), SucceededJob()}, 1'005'000);
+  CHECK_THAT(jobs,
+             Catch::Contains("job-17  digits  QUEUED     5.0 s  0        waiting because 1 of 2"));
+  CHECK_THAT(jobs, Catch::Contains("epoch 1.60/20, loss 0.2101"));
+  CHECK_THAT(jobs, Catch::Contains("test accuracy 90.00 %"));
+  CHECK(WorkerTable({}) == "no workers are attached\n");
+  WorkerSnapshot worker;
+  worker.worker = WorkerId{3};
+  worker.name = "node-1";
+  worker.address = "10.0.0.1:7000";
+  worker.threads = 4;
+  worker.memory_bytes = int64_t{8} << 30;
+  worker.last_heard_ms = 500;
+  worker.version = "0.1.0";
+  CHECK_THAT(WorkerTable({worker}),
+             Catch::Contains(
+                 "worker-3  node-1  10.0.0.1:7000  4        8.0 GiB  free  500 ms ago  0.1.0"));
+}
+
+TEST_CASE("a status shows why a job waits and how far it is") {
+  CHECK_THAT(StatusText(QueuedJob(), 1'005'000, false),
+             Catch::Contains("why") && Catch::Contains("1 of 2 workers have registered"));
+  CHECK_THAT(StatusText(TrainingJob(), 1'005'000, false),
+             Catch::Contains("epoch 2/20") && Catch::Contains("local-2"));
+  JobSnapshot failed = TrainingJob();
+  failed.state = JobState::kFailed;
+  failed.error = BadInput("not a number");
+  CHECK_THAT(StatusText(failed, 1'005'000, false), Catch::Contains("error: not a number"));
+}
+
+TEST_CASE("exit codes follow the contract") {
+  CHECK(ExitCodeOf(SucceededJob()) == 0);
+  JobSnapshot job = TrainingJob();
+  job.state = JobState::kCancelled;
+  job.error = Cancelled("by a client");
+  CHECK(ExitCodeOf(job) == 1);
+  job.state = JobState::kFailed;
+  job.error = BadInput("row 3");
+  CHECK(ExitCodeOf(job) == 1);
+  job.error = Unavailable("a worker died");
+  CHECK(ExitCodeOf(job) == 1);
+  job.error = AlreadyExists("output");
+  CHECK(ExitCodeOf(job) == 2);
+  CHECK(ExitCodeOf(Unavailable("refused")) == 3);
+  CHECK(ExitCodeOf(DeadlineExceeded("silent")) == 3);
+  CHECK(ExitCodeOf(NotFound("file")) == 2);
+  CHECK(ExitCodeOf(FailedPrecondition("versions differ")) == 2);
+  CHECK(SubmitExitCode(BadInput("header")) == 2);
+}
+
+TEST_CASE("a line is cut to its width") {
+  CHECK(Fit("abcdef", 6) == "abcdef");
+  CHECK(Fit("abcdef", 5) == "ab...");
+  CHECK(Fit("abcdef", 2) == "ab");
+  CHECK(Fit("ab\ncd", 9) == "ab");
+}
+
+}  // namespace
+}  // namespace espalier

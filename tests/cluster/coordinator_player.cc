@@ -1,0 +1,337 @@
+#include "tests/cluster/coordinator_player.h"
+
+#include <sstream>
+
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace espalier::script {
+namespace {
+
+CoordinatorCoreOptions Options() {
+  CoordinatorCoreOptions o;
+  o.incarnation = {7};
+  o.version = "1.0";
+  o.survey_timeout_ms = 60'000;
+  o.start_timeout_ms = 60'000;
+  o.step_timeout_ms = 60'000;
+  o.workers_max = 6;
+  o.jobs_queued_max = 3;
+  o.jobs_kept_max = 3;
+  o.history_rows_max = 3;
+  return o;
+}
+
+std::string Point(JobId job, Generation generation) {
+  return ToString(job) + "/" + std::to_string(generation.value);
+}
+
+std::string Numbers(const std::vector<int32_t>& numbers) {
+  std::string out;
+  for (int32_t n : numbers) out += " " + std::to_string(n);
+  return out.empty() ? " none" : out;
+}
+
+std::vector<int32_t> ParseNumbers(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<int32_t> out;
+  for (std::string n; std::getline(in, n, ',');) out.push_back(std::stoi(n));
+  return out;
+}
+
+uint64_t IdOf(const std::string& text) {
+  const size_t dash = text.rfind('-');
+  return std::stoull(dash == std::string::npos ? text : text.substr(dash + 1));
+}
+
+}  // namespace
+
+CoordinatorPlayer::CoordinatorPlayer() : core_(Options()) {}
+
+std::vector<std::string> CoordinatorPlayer::Play(const Command& c) {
+  lines_.clear();
+  if (!General(c)) Speak(c);
+  return std::move(lines_);
+}
+
+bool CoordinatorPlayer::General(const Command& c) {
+  const std::string verb = c.Word(0);
+  if (verb == "submit") {
+    DoSubmit(c);
+  } else if (verb == "cancel") {
+    Feed(CancelJob{{1}, {IdOf(c.Word(1))}, "cancelled by a client"});
+  } else if (verb == "merged") {
+    Merged(c);
+  } else if (verb == "pass") {
+    Pass(std::stoll(c.Word(1)));
+  } else if (verb == "pause") {  // the coordinator itself stands still
+    now_ms_ += std::stoll(c.Word(1));
+    Feed(Tick{});
+  } else if (verb == "shutdown") {
+    Feed(Shutdown{c.Text("why", "SIGTERM")});
+  } else if (verb == "show") {
+    Show(c.Word(1));
+  } else if (verb == "history") {
+    ShowHistory({IdOf(c.Word(1))});
+  } else {
+    return false;
+  }
+  return true;
+}
+
+CoordinatorPlayer::Stream& CoordinatorPlayer::Find(const std::string& worker) {
+  for (auto it = streams_.rbegin(); it != streams_.rend(); ++it) {
+    if (it->second.name == worker) return it->second;
+  }
+  CheckFailed(__FILE__, __LINE__, "a known worker", worker);
+}
+
+void CoordinatorPlayer::Open(const Command& c, bool hello) {
+  const std::string who = c.Word(0);
+  const SessionId id{streams_.size() + 1};
+  int streams = 1;
+  for (const auto& [other, stream] : streams_) streams += stream.worker == who;
+  const std::string name = streams == 1 ? who : who + "#" + std::to_string(streams);
+  streams_[id] = {.name = name, .worker = who, .silent = !hello};
+  Feed(SessionOpened{id, "peer of " + name});
+  if (!hello) return;
+  Hello h;
+  h.version = c.Text("version", "1.0");
+  h.arithmetic_id = c.Text("arithmetic", "haswell");
+  h.session = c.Text("session", "session of " + who);
+  h.worker = {static_cast<uint64_t>(c.Number("worker", 0))};
+  h.name = c.Text("name", who);
+  h.address = c.Text("address", who + ":9000");
+  h.threads = static_cast<int32_t>(c.Number("threads", 1));
+  h.job = {static_cast<uint64_t>(c.Number("job", 0))};
+  h.generation = {static_cast<uint64_t>(c.Number("generation", 0))};
+  Feed(WorkerMessage{id, h});
+}
+
+void CoordinatorPlayer::Speak(const Command& c) {
+  const std::string verb = c.Word(1);
+  if (verb == "attaches" || verb == "connects") {
+    Open(c, verb == "attaches");
+    return;
+  }
+  Stream& stream = Find(c.Word(0));
+  SessionId id;
+  for (const auto& [session, s] : streams_) id = &s == &stream ? session : id;
+  if (verb == "falls") {  // silent
+    stream.silent = true;
+  } else if (verb == "breaks") {
+    stream.open = false;
+    const std::string why = c.Text("why");
+    Feed(SessionClosed{id, why.empty() ? Status::Ok() : Unavailable(why)});
+  } else {
+    Feed(WorkerMessage{id, Message(c, stream)});
+  }
+}
+
+FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
+  const std::string verb = c.Word(1);
+  const JobPoint at{{static_cast<uint64_t>(c.Number("job", stream.at.job.value))},
+                    {static_cast<uint64_t>(c.Number("generation", stream.at.generation.value))}};
+  if (verb == "read") return SurveyProgress{at.job, at.generation, c.Number("bytes", 0)};
+  if (verb == "surveys") return Survey(c, stream, at);
+  if (verb == "is") return MemberReady{at.job, at.generation};  // ready
+  if (verb == "beats") return Heartbeat{at.job, at.generation, c.Number("step", 0)};
+  if (verb == "fails") return Failure(c, at);
+  if (verb == "leaves") return Goodbye{c.Text("why", "SIGTERM")};
+  if (verb == "greets") return Hello{};
+  if (verb == "progresses") {
+    Progress p{at.job, at.generation};
+    p.step = c.Number("step", 0);
+    p.phase = c.Text("phase", "training");
+    return p;
+  }
+  if (verb == "evaluates") {
+    HistoryEntry h{at.job, at.generation, {}};
+    h.row.step = c.Number("step", 0);
+    return h;
+  }
+  ESPALIER_CHECK(verb == "finishes", "what does " + stream.name + " do: " + verb);
+  JobDone done{at.job, at.generation, {}};
+  done.result.steps = c.Number("steps", 10);
+  done.result.bundle = "/out";
+  return done;
+}
+
+JobFailed CoordinatorPlayer::Failure(const Command& c, JobPoint at) {
+  JobFailed failed{at.job, at.generation, Unavailable(c.Text("why", "out of luck")), {}};
+  if (c.Text("code") == "aborted") failed.error = Aborted(c.Text("why"));
+  if (c.Text("code") == "ok") failed.error = Status::Ok();
+  if (c.options.contains("file")) {
+    failed.error = BadInput(c.Text("why")).At({.file = c.Text("file"), .row = c.Number("row", 1)});
+  }
+  for (const auto& [worker, name] : names_) {
+    if (name == c.Text("suspect")) failed.suspect = worker;
+  }
+  return failed;
+}
+
+SurveyDone CoordinatorPlayer::Survey(const Command& c, const Stream& stream, JobPoint at) {
+  SurveyDone done{at.job, at.generation, {}};
+  for (int32_t k : c.options.contains("shards") ? ParseNumbers(c.Text("shards")) : stream.shards) {
+    ShardSurvey s;
+    s.shard = k;
+    s.train_rows = c.Number("rows", 10);
+    s.skipped_rows = c.Number("skipped", 0);
+    s.skipped.resize(static_cast<size_t>(std::max<int64_t>(0, s.skipped_rows)), BadInput("bad"));
+    s.features.resize(static_cast<size_t>(c.Number("features", stream.features)));
+    done.shards.push_back(std::move(s));
+  }
+  return done;
+}
+
+void CoordinatorPlayer::DoSubmit(const Command& c) {
+  auto input = std::make_shared<InputPlan>();
+  input->files.push_back({.path = "/in.csv"});
+  const int64_t shards = c.Number("shards", 4), bytes = c.Number("bytes", 100);
+  for (int64_t i = 0; i < shards; ++i) input->shards.push_back({0, i * bytes, (i + 1) * bytes});
+  input->schema.features = {0, 1};
+  input->schema.label = {2};
+  Submission s;
+  s.name = c.Word(1);
+  s.client_request_id = c.Text("request", c.Word(1));
+  s.job_yaml = "name: " + s.name;
+  s.output = c.Text("output", "/models/" + s.name);
+  s.workers_min = c.Number("min", 1);
+  s.workers_max = c.Number("max", 0);
+  s.leaves = c.Number("leaves", 8);
+  s.input = std::move(input);
+  Feed(Submit{{1}, std::move(s)});
+}
+
+void CoordinatorPlayer::Merged(const Command& c) {
+  const JobId job{IdOf(c.Word(1))};
+  const Generation generation{static_cast<uint64_t>(c.Number("generation", 1))};
+  if (c.options.contains("error")) {
+    Feed(SurveyMerged{job, generation, BadInput(c.Text("error"))});
+    return;
+  }
+  auto survey = std::make_shared<SurveyResult>();
+  survey->train_rows = 1000;
+  Feed(SurveyMerged{job, generation, std::shared_ptr<const SurveyResult>(std::move(survey))});
+}
+
+// Time passes in half seconds; who is not silent sends heartbeats.
+void CoordinatorPlayer::Pass(int64_t ms) {
+  const int64_t until = now_ms_ + ms;
+  while (now_ms_ < until) {
+    now_ms_ = std::min(until, now_ms_ + 500);
+    for (const auto& [id, stream] : streams_) {
+      if (!stream.open || stream.silent) continue;
+      Feed(WorkerMessage{id, Heartbeat{stream.at.job, stream.at.generation, 0}});
+    }
+    const size_t before = lines_.size();
+    Feed(Tick{});
+    if (lines_.size() > before) {
+      lines_.insert(lines_.begin() + static_cast<int64_t>(before),
+                    "(" + HumanDuration(ms - (until - now_ms_)) + " later)");
+    }
+  }
+}
+
+void CoordinatorPlayer::Show(const std::string& what) {
+  if (what == "workers") {
+    for (const WorkerSnapshot& w : core_.Workers()) {
+      Say(ToString(w.worker) + " " + w.name + " " + w.address +
+          (w.job ? " in " + ToString(w.job) : " free"));
+    }
+    return;
+  }
+  for (const JobSnapshot& s : core_.Jobs()) {
+    Say(ToString(s.job) + " " + s.name + " " + JobStateName(s.state) + " phases " +
+        std::to_string(s.start_phase_ms) + " " + std::to_string(s.survey_phase_ms) + " " +
+        std::to_string(s.train_phase_ms) + " ms, bytes " + std::to_string(s.survey_bytes_done) +
+        " of " + std::to_string(s.input_bytes) + ", step " + std::to_string(s.progress.step));
+  }
+}
+
+void CoordinatorPlayer::ShowHistory(JobId job) {
+  std::string steps;
+  for (const HistoryRow& row : core_.History(job, 0)) steps += " " + std::to_string(row.step);
+  Say("steps" + steps + ", the next row is number " + std::to_string(core_.HistoryEnd(job)));
+}
+
+// ---- what the machine did --------------------------------------------------------------------
+
+void CoordinatorPlayer::Feed(const CoordinatorEvent& event) {
+  CoordinatorActions actions = core_.Step(event, now_ms_);
+  for (const JournalEntry& entry : actions.persist) Tell(entry);
+  for (SendToWorker& send : actions.send) Tell(send);
+  for (const CloseSession& close : actions.close) {
+    Stream& stream = streams_[close.session];
+    stream.open = false;
+    Say(stream.name + " closed" + (close.why.ok() ? "" : ": " + close.why.ToString()));
+  }
+  for (const Reply& reply : actions.reply) {
+    Say("reply " + (reply.result.ok() ? ToString(*reply.result)
+                                      : "error " + reply.result.status().ToString()));
+  }
+  for (const JobChanged& changed : actions.notify) Tell(changed);
+  for (const MergeWork& work : actions.work) {
+    std::vector<int32_t> shards;
+    for (const ShardSurvey& s : work.shards) shards.push_back(s.shard);
+    Say("merge " + Point(work.job, work.generation) + " shards" + Numbers(shards));
+  }
+}
+
+void CoordinatorPlayer::Tell(const JournalEntry& entry) {
+  if (const auto* e = std::get_if<JobAccepted>(&entry)) Say("persist accepted " + ToString(e->job));
+  if (const auto* e = std::get_if<GenerationStarted>(&entry)) {
+    std::string members;
+    for (const Member& m : e->members) members += " " + ToString(m.worker);
+    Say("persist started " + Point(e->job, e->generation) + " with" + members);
+  }
+  if (const auto* e = std::get_if<HistoryRecorded>(&entry)) {
+    Say("persist history of " + ToString(e->job) + " step " + std::to_string(e->row.step));
+  }
+  if (const auto* e = std::get_if<JobEnded>(&entry)) {
+    Say("persist ended " + ToString(e->job) + " " + JobStateName(e->state));
+  }
+  if (const auto* e = std::get_if<JobForgotten>(&entry)) {
+    Say("persist forgotten " + ToString(e->job));
+  }
+}
+
+void CoordinatorPlayer::Tell(SendToWorker& send) {
+  Stream& stream = streams_[send.session];
+  const std::string to = stream.name + " <- ";
+  if (const auto* m = std::get_if<Welcome>(&send.message)) {
+    names_[m->worker] = stream.worker;
+    Say(to + "Welcome " + ToString(m->worker));
+  } else if (const auto* m = std::get_if<Refused>(&send.message)) {
+    Say(to + "Refused " + m->error.ToString());
+  } else if (const auto* m = std::get_if<StartSurvey>(&send.message)) {
+    stream.at = {m->job, m->generation};
+    stream.shards = m->shards;
+    Say(to + "StartSurvey " + Point(m->job, m->generation) + " as " +
+        std::to_string(m->members.self) + " of " + std::to_string(m->members.members.size()) +
+        ", shards" + Numbers(m->shards));
+  } else if (const auto* m = std::get_if<StartTraining>(&send.message)) {
+    std::string leaves;
+    for (const LeafInterval& i : m->leaves) {
+      leaves += " [" + std::to_string(i.begin) + "," + std::to_string(i.end) + ")";
+    }
+    Say(to + "StartTraining " + Point(m->job, m->generation) + " leaves" + leaves);
+  } else if (const auto* m = std::get_if<Release>(&send.message)) {
+    if (stream.at.job == m->job) stream.at = {};
+    Say(to + "Release " + Point(m->job, m->generation) + " " + m->reason);
+  } else if (const auto* m = std::get_if<Dismiss>(&send.message)) {
+    Say(to + "Dismiss " + m->reason);
+  }
+}
+
+void CoordinatorPlayer::Tell(const JobChanged& changed) {
+  const auto s = core_.Job(changed.job);
+  if (!s || changed.progress_only) return;
+  std::string line = "watch " + ToString(s->job) + " " + JobStateName(s->state);
+  for (const std::string& name : s->workers) line += (name == s->workers[0] ? " on " : " ") + name;
+  if (!s->waiting_because.empty()) line += ", " + s->waiting_because;
+  if (!s->error.ok()) line += ", " + s->error.ToString();
+  if (lines_.empty() || lines_.back() != line) Say(line);
+}
+
+}  // namespace espalier::script

@@ -1,0 +1,54 @@
+// Plays scenario commands on a CoordinatorCore. See tests/scenarios/README.txt for the commands.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/cluster/coordinator_core.h"
+#include "tests/cluster/script.h"
+
+namespace espalier::script {
+
+class CoordinatorPlayer : public Player {
+ public:
+  CoordinatorPlayer();
+  std::vector<std::string> Play(const Command& command) override;
+
+ private:
+  struct Stream {
+    std::string name;    // for the script
+    std::string worker;  // who speaks on it
+    bool open = true;
+    bool silent = false;  // sends no heartbeats
+    JobPoint at;
+    std::vector<int32_t> shards;
+    int64_t features = 2;
+  };
+  void Open(const Command& c, bool hello);
+  void Speak(const Command& c);
+  void DoSubmit(const Command& c);
+  void Merged(const Command& c);
+  void Pass(int64_t ms);
+  void Show(const std::string& what);
+  void ShowHistory(JobId job);
+  bool General(const Command& c);
+  FromWorker Message(const Command& c, const Stream& stream);
+  JobFailed Failure(const Command& c, JobPoint at);
+  SurveyDone Survey(const Command& c, const Stream& stream, JobPoint at);
+
+  void Feed(const CoordinatorEvent& event);
+  void Tell(const JournalEntry& entry);
+  void Tell(SendToWorker& send);
+  void Tell(const JobChanged& changed);
+  void Say(std::string line) { lines_.push_back(std::move(line)); }
+  Stream& Find(const std::string& worker);
+
+  CoordinatorCore core_;
+  int64_t now_ms_ = 1'000'000;
+  std::map<SessionId, Stream> streams_;
+  std::map<WorkerId, std::string> names_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace espalier::script

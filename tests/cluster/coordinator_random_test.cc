@@ -1,0 +1,296 @@
+// Arbitrary events on a CoordinatorCore, from a seed, with what must always hold checked after
+// each.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "src/base/random.h"
+#include "src/cluster/coordinator_core.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kQueuedMax = 5, kKeptMax = 4, kWorkersMax = 8;
+
+class Chaos {
+ public:
+  explicit Chaos(uint64_t seed) : seed_(seed), core_(Options()) {
+    auto input = std::make_shared<InputPlan>();
+    for (int i = 0; i < 5; ++i) input->shards.push_back({0, i * 10, (i + 1) * 10});
+    input->schema.features = {0};
+    input_ = input;
+  }
+
+  void Run(int events) {
+    for (int i = 0; i < events; ++i) OneEvent();
+    // All fall silent: whatever ran must end.
+    for (int i = 0; i < 40; ++i) {
+      now_ms_ += 500;
+      Feed(Tick{});
+    }
+    CHECK(core_.Workers().empty());
+    for (const JobSnapshot& s : core_.Jobs()) {
+      CHECK((s.state == JobState::kQueued || IsFinal(s.state)));
+    }
+    Feed(Shutdown{"end"});
+    for (const JobSnapshot& s : core_.Jobs()) CHECK(IsFinal(s.state));
+  }
+
+ private:
+  static CoordinatorCoreOptions Options() {
+    CoordinatorCoreOptions o;
+    o.incarnation = {3};
+    o.jobs_queued_max = kQueuedMax;
+    o.jobs_kept_max = kKeptMax;
+    o.workers_max = kWorkersMax;
+    o.history_rows_max = 5;
+    o.survey_timeout_ms = o.start_timeout_ms = o.step_timeout_ms = 20'000;
+    return o;
+  }
+
+  uint64_t Draw(uint64_t below) { return Mix64(seed_ * 1'000'003 + ++draws_) % below; }
+
+  void OneEvent() {
+    now_ms_ += static_cast<int64_t>(Draw(100));
+    switch (Draw(16)) {
+      case 0:
+        Feed(SessionOpened{{++sessions_}, "peer"});
+        break;
+      case 1:
+        if (Draw(8) == 0) Feed(SessionClosed{AnySession(), Unavailable("gone")});
+        break;
+      case 2:
+        SubmitOne();
+        break;
+      case 3:
+        if (Draw(4) == 0) Request([&](RequestId r) { Feed(CancelJob{r, AnyJob(), "chance"}); });
+        break;
+      case 4:
+        Merge();
+        break;
+      case 5:
+        Feed(Tick{});
+        break;
+      case 6:
+      case 7:
+        Feed(WorkerMessage{AnySession(), AnyHello()});
+        break;
+      default:
+        Sensible();
+        break;
+    }
+  }
+
+  SessionId AnySession() {
+    const uint64_t recent = std::min<uint64_t>(sessions_, 12);
+    return {sessions_ - (recent == 0 ? 0 : Draw(recent))};
+  }
+  JobId AnyJob() { return {1 + Draw(accepted_ + 2)}; }
+  Generation AnyGeneration() { return {Draw(12) == 0 ? Draw(4) : 1}; }
+
+  Hello AnyHello() {
+    Hello h;
+    h.version = Draw(20) == 0 ? "other" : kVersion;
+    h.arithmetic_id = Draw(20) == 0 ? "b" : "a";
+    h.session = "session " + std::to_string(Draw(40));
+    h.name = "w";
+    h.address = "w:1";
+    h.threads = static_cast<int32_t>(Draw(30)) - 1 + (Draw(30) != 0);
+    h.worker = {Draw(20)};
+    if (Draw(4) == 0) h.job = AnyJob();
+    h.generation = AnyGeneration();
+    return h;
+  }
+
+  void SubmitOne() {
+    Request([&](RequestId r) {
+      Submission s;
+      s.client_request_id = "request " + std::to_string(Draw(500));
+      s.output = "/out/" + std::to_string(Draw(30));
+      s.workers_min = static_cast<int64_t>(Draw(5));
+      s.workers_max = static_cast<int64_t>(Draw(4));
+      s.leaves = static_cast<int64_t>(1 + Draw(8));
+      s.input = input_;
+      Feed(Submit{r, s});
+    });
+  }
+
+  void Merge() {
+    if (merges_.empty()) return;
+    const MergeWork work = merges_[Draw(merges_.size())];
+    Feed(SurveyMerged{work.job, work.generation,
+                      Draw(8) == 0
+                          ? Result<std::shared_ptr<const SurveyResult>>(BadInput("no rows"))
+                          : std::make_shared<const SurveyResult>()});
+  }
+
+  // Mostly what a worker in its place would say, sometimes anything.
+  void Sensible() {
+    const SessionId session = AnySession();
+    const auto it = orders_.find(session);
+    const JobId job = it != orders_.end() && Draw(10) != 0 ? it->second.job : AnyJob();
+    Feed(WorkerMessage{session,
+                       Anything(job, AnyGeneration(),
+                                it == orders_.end() ? std::vector<int32_t>{} : it->second.shards)});
+  }
+
+  FromWorker Anything(JobId job, Generation generation, const std::vector<int32_t>& shards) {
+    const int64_t number = Draw(30) == 0 ? -1 : static_cast<int64_t>(Draw(1000));
+    switch (Draw(14)) {
+      case 0:
+        return Goodbye{"chance"};
+      case 1:
+        return JobFailed{job, generation, Internal("chance"), {Draw(20)}};
+      case 2: {
+        JobDone done{job, generation, {}};
+        done.result.steps = number;
+        return done;
+      }
+      case 3: {
+        HistoryEntry h{job, generation, {}};
+        h.row.step = number;
+        return h;
+      }
+      case 4: {
+        Progress p{job, generation};
+        p.step = number;
+        return p;
+      }
+      case 5:
+      case 6:
+        return MemberReady{job, generation};
+      case 7:
+        return SurveyProgress{job, generation, number};
+      case 8:
+      case 9:
+        return Heartbeat{job, generation, number};
+      default: {
+        SurveyDone done{job, generation, {}};
+        for (int32_t k : shards) {
+          ShardSurvey s;
+          s.shard = Draw(60) == 0 ? 3 : k;
+          s.features.resize(Draw(60) == 0 ? 2 : 1);
+          done.shards.push_back(s);
+        }
+        return done;
+      }
+    }
+  }
+
+  template <typename F>
+  void Request(F&& call) {
+    const RequestId id{++requests_};
+    replies_.erase(id);
+    call(id);
+    CHECK(replies_.contains(id));
+  }
+
+  void Feed(const CoordinatorEvent& event) {
+    const CoordinatorActions actions = core_.Step(event, now_ms_);
+    for (const JournalEntry& entry : actions.persist) {
+      std::visit([this](const auto& e) { Persisted(e); }, entry);
+    }
+    for (const SendToWorker& send : actions.send) Sent(send);
+    for (const CloseSession& close : actions.close) {
+      orders_.erase(close.session);
+      CHECK(closed_.insert(close.session).second);
+    }
+    for (const Reply& reply : actions.reply) CHECK(replies_.insert(reply.request).second);
+    for (const MergeWork& work : actions.work) {
+      CHECK(started_.contains(work.job));
+      CHECK(work.shards.size() == input_->shards.size());
+      merges_.push_back(work);
+    }
+    if (const auto* closed = std::get_if<SessionClosed>(&event)) orders_.erase(closed->session);
+    CheckSnapshots();
+  }
+
+  void Persisted(const WorkerIdGiven& e) {
+    CHECK(e.worker > last_worker_);
+    last_worker_ = e.worker;
+  }
+  void Persisted(const JobAccepted& e) { CHECK(e.job.value == ++accepted_); }
+  void Persisted(const GenerationStarted& e) {
+    CHECK(e.job.value <= accepted_);
+    CHECK((started_.empty() || e.job > *started_.rbegin()));  // first come, first served
+    CHECK(started_.insert(e.job).second);
+    CHECK(!ended_.contains(e.job));
+    CHECK(!e.members.empty());
+  }
+  void Persisted(const HistoryRecorded& e) { CHECK(!ended_.contains(e.job)); }
+  void Persisted(const JobEnded& e) {
+    CHECK(IsFinal(e.state));
+    CHECK(e.error.ok() == (e.state == JobState::kSucceeded));
+    CHECK(ended_.emplace(e.job, e.state).second);
+  }
+  void Persisted(const JobForgotten& e) { CHECK(ended_.contains(e.job)); }
+
+  // What is said about a job was persisted before.
+  void Sent(const SendToWorker& send) {
+    CHECK(!closed_.contains(send.session));
+    if (const auto* m = std::get_if<StartSurvey>(&send.message)) {
+      CHECK(started_.contains(m->job));
+      CHECK(!ended_.contains(m->job));
+      const auto it = orders_.find(send.session);
+      CHECK((it == orders_.end() || it->second.job == m->job));  // one job a worker
+      orders_[send.session] = *m;
+    }
+    if (const auto* m = std::get_if<StartTraining>(&send.message)) {
+      CHECK(!ended_.contains(m->job));
+      CHECK(m->leaves.front().begin == 0);
+    }
+    if (const auto* m = std::get_if<Release>(&send.message)) {
+      const auto it = orders_.find(send.session);
+      if (it == orders_.end() || it->second.job != m->job) return;  // a stranger's claim
+      CHECK(ended_.contains(m->job));
+      orders_.erase(it);
+    }
+  }
+
+  void CheckSnapshots() {
+    int64_t queued = 0, final_count = 0;
+    std::set<JobId> running;
+    for (const JobSnapshot& s : core_.Jobs()) {
+      queued += s.state == JobState::kQueued;
+      final_count += IsFinal(s.state);
+      CHECK(IsFinal(s.state) == ended_.contains(s.job));
+      if (IsFinal(s.state)) CHECK(ended_[s.job] == s.state);
+      CHECK((s.state == JobState::kQueued) == !s.waiting_because.empty());
+      if (s.state != JobState::kQueued && !IsFinal(s.state)) running.insert(s.job);
+      CHECK(core_.History(s.job, 0).size() <= 5);
+    }
+    CHECK(queued <= kQueuedMax);
+    CHECK(final_count <= kKeptMax);
+    const auto workers = core_.Workers();
+    CHECK(static_cast<int64_t>(workers.size()) <= kWorkersMax);
+    std::set<JobId> worked;
+    for (const WorkerSnapshot& w : workers) {
+      if (w.job) worked.insert(w.job);
+    }
+    CHECK(worked == running);
+  }
+
+  const uint64_t seed_;
+  uint64_t draws_ = 0, sessions_ = 0, requests_ = 0, accepted_ = 0;
+  int64_t now_ms_ = 1'000'000;
+  CoordinatorCore core_;
+  std::shared_ptr<const InputPlan> input_;
+  WorkerId last_worker_;
+  std::set<JobId> started_;
+  std::map<JobId, JobState> ended_;
+  std::set<SessionId> closed_;
+  std::set<RequestId> replies_;
+  std::map<SessionId, StartSurvey> orders_;
+  std::vector<MergeWork> merges_;
+};
+
+TEST_CASE("whatever workers and clients say, the coordinator keeps its promises") {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    Chaos(seed).Run(400);
+  }
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,68 @@
+#include "src/cluster/survey_shards.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "src/base/random.h"
+
+namespace espalier {
+namespace {
+
+TEST_CASE("every shard has one reader, in contiguous runs, for any shards and members") {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    std::vector<Shard> shards;
+    const uint64_t count = Mix64(seed) % 40;
+    for (uint64_t i = 0; i < count; ++i) {
+      shards.push_back({0, 0, static_cast<int64_t>(Mix64(seed * 977 + i) % 100)});
+    }
+    const int members = 1 + static_cast<int>(Mix64(seed + 7) % 12);
+    int32_t next = 0;
+    for (const auto& run : AssignShards(shards, members)) {
+      for (int32_t k : run) CHECK(k == next++);
+    }
+    CHECK(next == static_cast<int32_t>(count));
+  }
+}
+
+TEST_CASE("readers get about the same number of bytes") {
+  const std::vector<Shard> shards = {{0, 0, 100}, {1, 0, 10}, {1, 10, 20}, {1, 20, 100}};
+  CHECK(AssignShards(shards, 2) == std::vector<std::vector<int32_t>>{{0}, {1, 2, 3}});
+  const std::vector<Shard> empty(4, Shard{0, 0, 0});
+  CHECK(AssignShards(empty, 2) == std::vector<std::vector<int32_t>>{{0, 1}, {2, 3}});
+}
+
+TEST_CASE("what a shard cannot hold is refused with words") {
+  InputPlan input;
+  input.schema.features = {0};
+  input.schema.label = {1};
+  ShardSurvey good;
+  good.shard = 2;
+  good.train_rows = 3;
+  good.labels = {{"a", 2}, {"b", 1}};
+  good.features = {{.count = 3, .mean = 1, .m2 = 2, .min = 0, .max = 2}};
+  const auto check = [&](auto change) {
+    ShardSurvey s = good;
+    change(s);
+    return CheckSurvey(input, {2}, {s});
+  };
+  CHECK(check([](ShardSurvey&) {}).ok());
+  CHECK_FALSE(check([](ShardSurvey& s) { s.shard = 1; }).ok());
+  CHECK_FALSE(check([](ShardSurvey& s) { s.test_rows = -1; }).ok());
+  CHECK_FALSE(check([](ShardSurvey& s) { s.labels["c"] = 1; }).ok());
+  CHECK_FALSE(
+      check([](ShardSurvey& s) { s.labels["c"] = std::numeric_limits<int64_t>::max(); }).ok());
+  CHECK_FALSE(check([](ShardSurvey& s) { s.evaluation_labels["a"] = 1; }).ok());
+  CHECK_FALSE(check([](ShardSurvey& s) { s.features[0].count = 4; }).ok());
+  CHECK_FALSE(check([](ShardSurvey& s) { s.features[0].m2 = -1; }).ok());
+  CHECK_FALSE(check([](ShardSurvey& s) { s.features[0].min = 3; }).ok());
+  CHECK_FALSE(check([](ShardSurvey& s) { s.targets.resize(2); }).ok());
+  CHECK_FALSE(check([](ShardSurvey& s) { s.skipped.resize(1, BadInput("x")); }).ok());
+  CHECK_FALSE(check([](ShardSurvey& s) { s.storage = static_cast<StorageType>(9); }).ok());
+  CHECK(check([](ShardSurvey& s) {
+          s.train_weight = std::numeric_limits<double>::quiet_NaN();
+        }).ToString() == "survey of shard 2 <- its training weight is out of range");
+  CHECK_FALSE(CheckSurvey(input, {2, 3}, {good}).ok());
+}
+
+}  // namespace
+}  // namespace espalier

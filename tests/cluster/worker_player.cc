@@ -1,0 +1,179 @@
+#include "tests/cluster/worker_player.h"
+
+#include "src/base/check.h"
+#include "src/base/text.h"
+
+namespace espalier::script {
+namespace {
+
+WorkerCoreOptions Options() {
+  WorkerCoreOptions o;
+  o.hello.version = "1.0";
+  o.hello.session = "session";
+  o.hello.name = "a";
+  o.hello.address = "a:9000";
+  o.hello.arithmetic_id = "haswell";
+  o.history_reports_max = 2;
+  o.coordinator_timeout_ms = 30'000;
+  return o;
+}
+
+std::string Point(JobId job, Generation generation) {
+  return job ? ToString(job) + "/" + std::to_string(generation.value) : "no job";
+}
+
+JobPoint PointOf(const Command& c) {
+  return {{static_cast<uint64_t>(c.Number("job", 1))},
+          {static_cast<uint64_t>(c.Number("generation", 1))}};
+}
+
+}  // namespace
+
+WorkerPlayer::WorkerPlayer() : core_(Options()) {}
+
+std::vector<std::string> WorkerPlayer::Play(const Command& c) {
+  lines_.clear();
+  const std::string verb = c.Word(0);
+  if (verb == "pass") {
+    Pass(std::stoll(c.Word(1)));
+  } else if (verb == "link") {
+    Link(c);
+  } else if (verb == "coordinator") {
+    Feed(CoordinatorMessage{static_cast<uint64_t>(c.Number("attempt", attempt_)), Order(c)});
+  } else if (verb == "own") {
+    Feed(Report{Own(c)});
+  } else if (verb == "step") {
+    step_ = std::stoll(c.Word(1));
+  } else {
+    ESPALIER_CHECK(verb == "sigterm", verb);
+    Feed(Terminate{"SIGTERM"});
+  }
+  return std::move(lines_);
+}
+
+void WorkerPlayer::Link(const Command& c) {
+  const uint64_t attempt = static_cast<uint64_t>(c.Number("attempt", attempt_));
+  if (c.Word(1) == "up") {
+    Feed(LinkUp{attempt});
+  } else {
+    Feed(LinkDown{attempt, Unavailable(c.Text("why", "connection refused"))});
+  }
+}
+
+void WorkerPlayer::Pass(int64_t ms) {
+  const int64_t until = now_ms_ + ms;
+  while (now_ms_ < until) {
+    now_ms_ = std::min(until, now_ms_ + 50);
+    const size_t before = lines_.size();
+    Feed(WorkerTick{step_});
+    if (lines_.size() > before) {
+      lines_.insert(lines_.begin() + static_cast<int64_t>(before),
+                    "(" + HumanDuration(ms - (until - now_ms_)) + " later)");
+    }
+  }
+}
+
+ToWorker WorkerPlayer::Order(const Command& c) {
+  const std::string verb = c.Word(1);
+  const Incarnation incarnation{static_cast<uint64_t>(c.Number("incarnation", 7))};
+  const JobPoint at = PointOf(c);
+  if (verb == "welcomes") {
+    return Welcome{incarnation, {static_cast<uint64_t>(c.Number("worker", 1))}, 1000, 5000};
+  }
+  if (verb == "refuses") return Refused{FailedPrecondition(c.Text("why", "other version"))};
+  if (verb == "surveys") {
+    StartSurvey order;
+    order.incarnation = incarnation;
+    order.job = at.job;
+    order.generation = at.generation;
+    return order;
+  }
+  if (verb == "trains") return StartTraining{incarnation, at.job, at.generation, nullptr, {}};
+  if (verb == "releases") return Release{incarnation, at.job, at.generation, c.Text("why", "done")};
+  if (verb == "dismisses") return Dismiss{c.Text("why", "goodbye")};
+  ESPALIER_CHECK(verb == "pulses", verb);
+  return Pulse{incarnation};
+}
+
+FromWorker WorkerPlayer::Own(const Command& c) {
+  const std::string verb = c.Word(1);
+  const JobPoint at = PointOf(c);
+  if (verb == "survey") return SurveyDone{at.job, at.generation, {}};
+  if (verb == "bytes") return SurveyProgress{at.job, at.generation, c.Number("bytes", 1)};
+  if (verb == "ready") return MemberReady{at.job, at.generation};
+  if (verb == "progress") {
+    Progress p{at.job, at.generation};
+    p.step = c.Number("step", 1);
+    return p;
+  }
+  if (verb == "history") {
+    HistoryEntry h{at.job, at.generation, {}};
+    h.row.step = c.Number("step", 1);
+    return h;
+  }
+  if (verb == "done") return JobDone{at.job, at.generation, {}};
+  ESPALIER_CHECK(verb == "failure", verb);
+  return JobFailed{at.job, at.generation, Internal("broken"), {}};
+}
+
+void WorkerPlayer::Feed(const WorkerEvent& event) {
+  for (const WorkerAction& action : core_.Step(event, now_ms_)) lines_.push_back(Tell(action));
+}
+
+std::string WorkerPlayer::Tell(const FromWorker& message) {
+  if (const auto* m = std::get_if<Hello>(&message)) {
+    return "Hello worker " + std::to_string(m->worker.value) + " incarnation " +
+           std::to_string(m->incarnation.value) + " in " + Point(m->job, m->generation);
+  }
+  if (const auto* m = std::get_if<Heartbeat>(&message)) {
+    return "Heartbeat " + Point(m->job, m->generation) + " step " + std::to_string(m->step);
+  }
+  if (const auto* m = std::get_if<SurveyProgress>(&message)) {
+    return "SurveyProgress " + Point(m->job, m->generation);
+  }
+  if (const auto* m = std::get_if<SurveyDone>(&message)) {
+    return "SurveyDone " + Point(m->job, m->generation);
+  }
+  if (const auto* m = std::get_if<MemberReady>(&message)) {
+    return "MemberReady " + Point(m->job, m->generation);
+  }
+  if (const auto* m = std::get_if<Progress>(&message)) {
+    return "Progress " + Point(m->job, m->generation) + " step " + std::to_string(m->step);
+  }
+  if (const auto* m = std::get_if<HistoryEntry>(&message)) {
+    return "HistoryEntry " + Point(m->job, m->generation) + " step " + std::to_string(m->row.step);
+  }
+  if (const auto* m = std::get_if<JobDone>(&message)) {
+    return "JobDone " + Point(m->job, m->generation);
+  }
+  if (const auto* m = std::get_if<JobFailed>(&message)) {
+    return "JobFailed " + Point(m->job, m->generation) + " " + m->error.ToString();
+  }
+  return "Goodbye " + std::get<Goodbye>(message).reason;
+}
+
+std::string WorkerPlayer::Tell(const WorkerAction& action) {
+  if (const auto* a = std::get_if<Connect>(&action)) {
+    attempt_ = a->attempt;
+    return "connect, attempt " + std::to_string(a->attempt);
+  }
+  if (const auto* a = std::get_if<Disconnect>(&action)) {
+    return "disconnect attempt " + std::to_string(a->attempt);
+  }
+  if (const auto* a = std::get_if<SendToCoordinator>(&action)) return "-> " + Tell(a->message);
+  if (const auto* a = std::get_if<RunSurvey>(&action)) {
+    return "run survey of " + Point(a->order.job, a->order.generation);
+  }
+  if (const auto* a = std::get_if<RunTraining>(&action)) {
+    return "run training of " + Point(a->order.job, a->order.generation);
+  }
+  if (const auto* a = std::get_if<AbortJob>(&action)) {
+    return "abort " + Point(a->at.job, a->at.generation) + ": " + a->reason;
+  }
+  if (const auto* a = std::get_if<Exit>(&action)) {
+    return a->why.ok() ? "exit" : "exit with error " + a->why.ToString();
+  }
+  return "log " + std::get<WorkerLog>(action).text;
+}
+
+}  // namespace espalier::script

@@ -1,0 +1,117 @@
+#include "src/config/daemon_options.h"
+
+#include <catch2/catch.hpp>
+
+#include "src/config/address.h"
+#include "src/config/units.h"
+
+namespace espalier {
+namespace {
+
+std::string CoordinatorError(const std::string& text) {
+  return ParseCoordinatorOptions(text, "c.yaml").status().message();
+}
+std::string WorkerError(const std::string& text) {
+  return ParseWorkerOptions(text, "w.yaml").status().message();
+}
+
+TEST_CASE("an empty file of options is all defaults") {
+  CHECK(*ParseCoordinatorOptions("", "c.yaml") == CoordinatorOptions{});
+  CHECK(*ParseWorkerOptions(" \n", "w.yaml") == WorkerOptions{});
+  CHECK(*ParseWorkerOptions("# nothing but words\n", "w.yaml") == WorkerOptions{});
+}
+
+TEST_CASE("options are read with their units") {
+  const auto c = ParseCoordinatorOptions(
+      "{listen: '[::1]:0', address_file: a, heartbeat_interval_ms: 200, liveness_limit_ms: 2s, "
+      "jobs_kept_max: 5, log_level: warning}",
+      "c.yaml");
+  REQUIRE(c.ok());
+  CHECK(c->listen == "[::1]:0");
+  CHECK(c->heartbeat_interval_ms == 200);
+  CHECK(c->liveness_limit_ms == 2000);
+  CHECK(c->log_level == LogLevel::kWarning);
+  const auto w = ParseWorkerOptions(
+      "{coordinator: 'file:/run/c', threads: 3, memory_bytes_max: 2GiB, spool_bytes_max: 1000, "
+      "advertise: node7, insecure: true, listen: '0.0.0.0:7701'}",
+      "w.yaml");
+  REQUIRE(w.ok());
+  CHECK(w->threads == 3);
+  CHECK(w->memory_bytes_max == int64_t{2} << 30);
+  CHECK(w->spool_bytes_max == 1000);
+}
+
+TEST_CASE("wrong options name line, column, what was found and how to mend it") {
+  CHECK(CoordinatorError("listn: x\n") ==
+        "c.yaml:1:1: unknown key 'listn'; did you mean 'listen'?");
+  CHECK(CoordinatorError("listen: 7700\n") ==
+        "c.yaml:1:9: listen: found '7700', expected host:port, such as 127.0.0.1:7700 or "
+        "[::1]:7700");
+  CHECK(CoordinatorError("liveness_limit_ms: 1500\n") ==
+        "c.yaml:1:20: liveness_limit_ms: found 1500, expected at least twice "
+        "heartbeat_interval_ms, which is 1000");
+  CHECK(CoordinatorError("log_level: loud\n") ==
+        "c.yaml:1:12: log_level: unknown value 'loud'; known here: debug, info, warning, error, "
+        "off");
+  CHECK(CoordinatorError("jobs_kept_max: 0\n") ==
+        "c.yaml:1:16: jobs_kept_max: found 0, expected a whole number from 1 to 1000000");
+  CHECK(WorkerError("threads: -1\n") ==
+        "w.yaml:1:10: threads: found -1, expected a whole number from 0 to 1024");
+  CHECK(WorkerError("coordinator: 'host:0'\n") ==
+        "w.yaml:1:14: coordinator: found port 0, expected the port the coordinator listens on");
+  CHECK(WorkerError("coordinator: 'hdfs://n/c'\n") ==
+        "w.yaml:1:14: coordinator: this version of Espalier has no HDFS yet; use host:port or "
+        "file:PATH");
+  CHECK(WorkerError("advertise: 'a b'\n") ==
+        "w.yaml:1:12: advertise: found 'a b', expected a host or host:port that other workers can "
+        "reach");
+  CHECK(ParseWorkerOptions("coordinator: 'hdfs://n/c'\n", "w").status().code() ==
+        StatusCode::kUnimplemented);
+}
+
+TEST_CASE("a listener beyond loopback needs the word insecure") {
+  for (const char* listen : {"127.0.0.1:0", "127.8.9.1:80", "[::1]:1", "localhost:65535"}) {
+    CHECK(CheckListen(listen, false).ToString() == "OK");
+  }
+  for (const char* listen : {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "node:1", "127.example.com:1",
+                             "[::ffff:10.0.0.1]:1"}) {
+    CHECK(CheckListen(listen, false).message().find("insecure: true") != std::string::npos);
+    CHECK(CheckListen(listen, true).ok());
+  }
+  for (const char* wrong : {"", ":", "a", "a:", ":1", "a:70000", "a:-1", "::1:5", "[::1]", "[]:5",
+                            "[x]:5", "1.2.3:4", "256.1.1.1:4", "a b:4", "-a:4", "a:4x"}) {
+    CHECK_FALSE(CheckListen(wrong, true).ok());
+  }
+}
+
+TEST_CASE("addresses read back as written") {
+  for (const char* text : {"node-7.example:7700", "10.1.2.3:1", "[fe80::1]:9"}) {
+    const auto address = ParseAddress(text);
+    REQUIRE(address.ok());
+    CHECK(ToString(*address) == text);
+  }
+}
+
+TEST_CASE("amounts carry their units") {
+  CHECK(ParseDuration("30s") == 30'000);
+  CHECK(ParseDuration("5 min") == 300'000);
+  CHECK(ParseDuration("1.5h") == 5'400'000);
+  CHECK(ParseDuration("250ms") == 250);
+  CHECK(ParseDuration("1 d") == 86'400'000);
+  CHECK(ParseBytes("64MiB") == 64 << 20);
+  CHECK(ParseBytes("1 kB") == 1000);
+  CHECK(ParseSpan("2.5 epochs") == Span{2.5, true});
+  CHECK(ParseSpan("1 step") == Span{1, false});
+  for (const char* wrong :
+       {"", "s", "5", "5 minutes", "1e999s", "nan s", "1e300 d", "5 s s", ". s"}) {
+    CHECK_FALSE(ParseDuration(wrong).has_value());
+  }
+  CHECK(ParseReal("1e-3") == 1e-3);
+  CHECK(ParseReal("+2") == 2.0);
+  for (const char* wrong : {"", "inf", "nan", "1e999", "1,5", "0x10", "+-1", "1 "}) {
+    CHECK_FALSE(ParseReal(wrong).has_value());
+  }
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,72 @@
+// Each file in config/ loads, and says what it claims to say.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "src/config/daemon_options.h"
+#include "src/config/job_yaml.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+namespace {
+
+std::string Text(const std::string& name) {
+  std::ifstream file("config/" + name);
+  REQUIRE(file.good());
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+JobSpec Job(const std::string& name) {
+  const auto job = ParseJob(Text(name), name);
+  INFO(job.status().ToString());
+  REQUIRE(job.ok());
+  return *job;
+}
+
+TEST_CASE("config/mnist.yaml is the shipped example") {
+  const JobSpec job = Job("mnist.yaml");
+  CHECK(job.model.hidden == std::vector<int64_t>{256, 256});
+  CHECK(job.model.dropout == 0.2);
+  CHECK(job.train.schedule.kind == ScheduleKind::kCosine);
+  CHECK(job.train.schedule.warmup == Span{1, true});
+  CHECK(job.train.epochs == 20.0);
+  CHECK(LeafCount(job.train) == 4);
+  CHECK_FALSE(job.data.csv.header);
+  CHECK(job.data.features.scale == Scale{ScaleKind::kDivide, 255});
+}
+
+TEST_CASE("config/housing.yaml is a regression with gaps filled") {
+  const JobSpec job = Job("housing.yaml");
+  CHECK(job.model.task == Task::kRegression);
+  CHECK(job.data.features.columns.size() == 8);
+  CHECK(job.data.features.nulls.kind == NullKind::kMean);
+}
+
+TEST_CASE("config/reference.yaml shows the defaults") {
+  JobSpec expected;
+  expected.data.train = {"data/train/*.csv"};
+  expected.data.label = {std::string("price")};
+  expected.train.epochs = 10;
+  expected.output.path = "models/job";
+  const JobSpec job = Job("reference.yaml");
+  CHECK(job.data == expected.data);
+  CHECK(job.model == expected.model);
+  CHECK(job.train == expected.train);
+  CHECK(job == expected);
+}
+
+TEST_CASE("config/coordinator.yaml and config/worker.yaml show the defaults") {
+  const auto coordinator = ParseCoordinatorOptions(Text("coordinator.yaml"), "coordinator.yaml");
+  INFO(coordinator.status().ToString());
+  REQUIRE(coordinator.ok());
+  CHECK(*coordinator == CoordinatorOptions{});
+  const auto worker = ParseWorkerOptions(Text("worker.yaml"), "worker.yaml");
+  INFO(worker.status().ToString());
+  REQUIRE(worker.ok());
+  CHECK(*worker == WorkerOptions{});
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,134 @@
+// A job as text: bounds against hostile input, normalisation, and mutated examples.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "src/base/random.h"
+#include "src/config/job_yaml.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+namespace {
+
+const std::string kHead = "data: {train: t.csv, label: y}\noutput: m\n";
+
+JobSpec Parsed(const std::string& text) {
+  const auto job = ParseJob(text, "job.yaml");
+  INFO(text << "\n" << job.status().ToString());
+  REQUIRE(job.ok());
+  return *job;
+}
+
+std::string Error(const std::string& text) {
+  const auto job = ParseJob(text, "job.yaml");
+  return job.ok() ? "OK" : job.status().message();
+}
+
+TEST_CASE("text, depth and number of values are bounded") {
+  CHECK(Error(std::string((1 << 20) + 1, '#')) ==
+        "job.yaml: found 1.0 MiB of YAML, expected at most 1.0 MiB");
+  CHECK(Error("a: " + std::string(40, '[') + std::string(40, ']')) ==
+        "job.yaml:1:35: nested deeper than 32 levels");
+  for (const std::string unit : {"[", "{", "- ", "? ", "[{", "{a: ", "- - ", "? - "}) {
+    std::string deep = "a:\n ";
+    while (deep.size() < 500'000) deep += unit;
+    CHECK(Error(deep).find("nested deeper") != std::string::npos);
+  }
+  std::string stairs;
+  for (int i = 0; i < 1000; ++i) stairs += std::string(static_cast<size_t>(i), ' ') + "a:\n";
+  CHECK(Error(stairs) != "OK");
+  std::string many = "a: [";
+  for (int i = 0; i < 70'000; ++i) many += "1,";
+  CHECK(Error(many + "]").find("more than 65536 values") != std::string::npos);
+}
+
+TEST_CASE("relative local paths become absolute and nothing else changes") {
+  const std::string text = R"(
+name: "a: \"quoted\" name with # and 'both'"
+data:
+  train: [x/*.csv, /abs/y.csv, ./z, "../up"]
+  test: t/
+  label: "3"
+  features: {columns: [1, "2", -x, "10..12", "a,b [c]"], nulls: {constant: -1}}
+  validation: {files: v.csv}
+model: {hidden: [], activation: [relu]}
+train: {schedule: {cosine: {warmup: 1 epoch}}, steps: 9, max_time: 5 min}
+output: {path: m, overwrite: true}
+)";
+  const auto made = MakePathsAbsolute(text, "/home/me");
+  REQUIRE(made.ok());
+  INFO(*made);
+  JobSpec expected = Parsed(text);
+  expected.data.train = {"/home/me/x/*.csv", "/abs/y.csv", "/home/me/z", "/home/up"};
+  expected.data.test = {"/home/me/t/"};
+  expected.data.validation.files = {"/home/me/v.csv"};
+  expected.output.path = "/home/me/m";
+  const JobSpec actual = Parsed(*made);
+  CHECK(actual.data == expected.data);
+  CHECK(actual == expected);
+  CHECK(*MakePathsAbsolute(*made, "/other") == *made);
+  CHECK(Parsed(*MakePathsAbsolute(kHead, "/d")).output.path == "/d/m");
+  CHECK_FALSE(MakePathsAbsolute(kHead, "relative").ok());
+  CHECK_FALSE(MakePathsAbsolute("a: [", "/d").ok());
+}
+
+TEST_CASE("mutated text never crashes, and what still parses survives a normalisation") {
+  const std::string seed_text = R"(name: mnist
+data:
+  train: [a/*.csv, b]
+  label: 0
+  csv: {header: false, delimiter: ";"}
+  features: {columns: "1..784", scale: {divide: 255}, nulls: fail}
+  validation: {fraction: 0.2}
+model: {hidden: [256, 256], activation: relu, dropout: 0.2}
+train:
+  optimizer: {adam: {learning_rate: 1e-3}}
+  schedule: {cosine: {warmup: 1 epoch}}
+  epochs: 3
+  max_time: 30s
+output: {path: out, overwrite: true}
+)";
+  const std::string alphabet = "{}[]:,-?&*!|>'\"%@`#\\ \n\t0a~.\xff\x01";
+  const PhiloxKey key{7, 11};
+  int parsed = 0;
+  for (uint64_t round = 0; round < 4000; ++round) {
+    std::string text = seed_text;
+    const uint64_t edits = 1 + RandomBits(key, round, 0) % 2;
+    for (uint64_t e = 1; e <= edits; ++e) {
+      const uint64_t bits = RandomBits(key, round, e);
+      const size_t at = bits % text.size();
+      const char c = alphabet[(bits >> 40) % alphabet.size()];
+      switch ((bits >> 32) % 4) {
+        case 0:
+          text[at] = c;
+          break;
+        case 1:
+          text.insert(at, 1, c);
+          break;
+        case 2:
+          text.erase(at, 1 + (bits >> 50) % 8);
+          break;
+        case 3:
+          text.insert(at, text.substr((bits >> 45) % text.size(), 12));
+          break;
+      }
+    }
+    const auto job = ParseJob(text, "job.yaml");
+    if (!job.ok()) {
+      CHECK_FALSE(job.status().message().empty());
+      continue;
+    }
+    ++parsed;
+    const auto normal = MakePathsAbsolute(text, "/");
+    REQUIRE(normal.ok());
+    const auto again = ParseJob(*normal, "normal.yaml");
+    INFO(text << "\n---\n" << *normal << again.status().ToString());
+    REQUIRE(again.ok());
+    CHECK(again->model == job->model);
+    CHECK(again->train == job->train);
+    CHECK(again->data.features == job->data.features);
+  }
+  CHECK(parsed > 100);
+}
+
+}  // namespace
+}  // namespace espalier

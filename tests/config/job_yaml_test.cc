@@ -1,0 +1,301 @@
+#include "src/config/job_yaml.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+namespace {
+
+const std::string kHead = "data: {train: t.csv, label: y}\noutput: m\n";
+
+JobSpec Parsed(const std::string& text) {
+  const auto job = ParseJob(text, "job.yaml");
+  INFO(text << "\n" << job.status().ToString());
+  REQUIRE(job.ok());
+  return *job;
+}
+
+std::string Error(const std::string& text) {
+  const auto job = ParseJob(text, "job.yaml");
+  return job.ok() ? "OK" : job.status().message();
+}
+
+TEST_CASE("what YAML leaves out is what the structs say") {
+  JobSpec expected;
+  expected.data.train = {"t.csv"};
+  expected.data.label = {std::string("y")};
+  expected.output.path = "m";
+  CHECK(Parsed(kHead) == expected);
+}
+
+TEST_CASE("every key is read") {
+  const JobSpec job = Parsed(R"(
+name: all keys
+data:
+  train: [a.csv, b/*.csv]
+  test: c
+  format: csv
+  csv: {header: true, delimiter: "\t", quote: "'", multiline: true}
+  label: price
+  weight: w
+  features:
+    columns: [x, 3, "4", 7..9]
+    scale: {divide: 255}
+    nulls: {constant: -1.5}
+  validation: {column: is_val}
+  bad_rows: {policy: skip, limit: 100}
+  shuffle: {window: 5000}
+  shard_bytes: 64MiB
+model:
+  task: regression
+  hidden: [8, 4]
+  activation: [relu, tanh]
+  dropout: 0.25
+  loss: {huber: {delta: 0.5}}
+  init: xavier
+  precision: float64
+  target_scale: none
+train:
+  optimizer: {nesterov: {learning_rate: 0.5, momentum: 0.8}}
+  schedule: {step: {every: 3 epochs, factor: 0.5, warmup: 100 steps}}
+  batch: 1000
+  leaves: 16
+  epochs: 2.5
+  steps: 70
+  max_time: 5 min
+  early_stopping: {metric: val_rmse, patience: 40, min_delta: 1e-4, restore_best: false}
+  weight_decay: 1e-4
+  decay_biases: true
+  clip_norm: 5
+  on_nonfinite: skip
+  seed: 18446744073709551615
+workers: {min: 2, max: 4}
+output: {path: out, overwrite: true}
+)");
+  JobSpec e;
+  e.name = "all keys";
+  e.data.train = {"a.csv", "b/*.csv"};
+  e.data.test = {"c"};
+  e.data.csv = {true, '\t', '\'', true};
+  e.data.label = {std::string("price")};
+  e.data.weight = std::string("w");
+  e.data.features.columns = {std::string("x"), int64_t{3}, std::string("4"), ColumnRange{7, 9}};
+  e.data.features.scale = {ScaleKind::kDivide, 255};
+  e.data.features.nulls = {NullKind::kConstant, -1.5};
+  e.data.validation.column = std::string("is_val");
+  e.data.bad_rows = {true, 100};
+  e.data.shuffle = {ShuffleKind::kWindow, 5000};
+  e.data.shard_bytes = 64 << 20;
+  e.model = {Task::kRegression,
+             {8, 4},
+             {Activation::kRelu, Activation::kTanh},
+             0.25,
+             Loss::kHuber,
+             0.5,
+             Init::kXavier,
+             Precision::kFloat64,
+             TargetScale::kNone};
+  e.train.optimizer = {.kind = OptimizerKind::kNesterov, .learning_rate = 0.5, .momentum = 0.8};
+  e.train.schedule = {ScheduleKind::kStep, {100, false}, {3, true}, 0.5, 0};
+  e.train.batch = 1000;
+  e.train.leaves = 16;
+  e.train.epochs = 2.5;
+  e.train.steps = 70;
+  e.train.max_time_ms = 300'000;
+  e.train.early_stopping = EarlyStopping{"val_rmse", 40, 1e-4, false};
+  e.train.weight_decay = 1e-4;
+  e.train.decay_biases = true;
+  e.train.clip_norm = 5;
+  e.train.skip_nonfinite = true;
+  e.train.seed = 18446744073709551615u;
+  e.workers = {2, 4};
+  e.output = {"out", true};
+  CHECK(job.data == e.data);
+  CHECK(job.model == e.model);
+  CHECK(job.train == e.train);
+  CHECK(job == e);
+}
+
+TEST_CASE("optimizer, schedule, scale, nulls, shuffle and loss are a word or a one-key map") {
+  const auto train = [](const std::string& text) { return Parsed(kHead + text).train; };
+  CHECK(train("train: {optimizer: adamw}").optimizer.kind == OptimizerKind::kAdamW);
+  CHECK(train("train: {optimizer: adamw}").optimizer.learning_rate == 1e-3);
+  CHECK(train("train: {optimizer: sgd}").optimizer.learning_rate == 1e-2);
+  CHECK(train("train: {optimizer: {sgd: {learning_rate: 3}}}").optimizer.learning_rate == 3);
+  CHECK(train("train: {optimizer: {momentum: {momentum: 0.5}}}").optimizer.learning_rate == 1e-2);
+  CHECK(train("train: {optimizer: {adam: {beta1: 0, beta2: 0.5, epsilon: 1}}}").optimizer.beta2 ==
+        0.5);
+  CHECK(train("train: {schedule: cosine}").schedule.kind == ScheduleKind::kCosine);
+  const auto cosine =
+      train("train: {schedule: {cosine: {warmup: 1 epoch, final_fraction: 0.1}}}").schedule;
+  CHECK(cosine.warmup == Span{1, true});
+  CHECK(cosine.final_fraction == 0.1);
+  CHECK(train("train: {schedule: {constant: {warmup: 20 steps}}}").schedule.warmup ==
+        Span{20, false});
+  CHECK(Parsed(kHead + "model: {loss: binary_cross_entropy}").model.loss ==
+        Loss::kBinaryCrossEntropy);
+  const auto data = [](const std::string& more) {
+    return Parsed("output: m\ndata: {train: t, label: 0, " + more + "}").data;
+  };
+  CHECK(data("features: auto").features == FeatureSpec{});
+  CHECK(data("features: {columns: auto, scale: none, nulls: mean}").features.nulls.kind ==
+        NullKind::kMean);
+  CHECK(data("features: {scale: minmax, nulls: drop}").features.scale.kind == ScaleKind::kMinMax);
+  CHECK(data("shuffle: none").shuffle.kind == ShuffleKind::kNone);
+  CHECK(data("validation: {fraction: 0.2}").validation.fraction == 0.2);
+  CHECK(data("validation: {files: [v1, v2]}").validation.files.size() == 2);
+  CHECK(data("shard_bytes: 4096").shard_bytes == 4096);
+}
+
+TEST_CASE("a plain integer is a position, a quoted one a name, two dots a range") {
+  const auto label = [](const std::string& text) {
+    return Parsed("output: m\ndata: {train: t, label: " + text + "}").data.label.at(0);
+  };
+  CHECK(label("0") == ColumnRef(int64_t{0}));
+  CHECK(label("\"0\"") == ColumnRef(std::string("0")));
+  CHECK(label("'x y'") == ColumnRef(std::string("x y")));
+  const auto columns =
+      Parsed("output: m\ndata: {train: t, label: 0, features: {columns: 1..784}}").data.features;
+  REQUIRE(columns.columns.size() == 1);
+  CHECK(std::get<ColumnRange>(columns.columns[0]) == ColumnRange{1, 784});
+}
+
+TEST_CASE("a wrong job is one message with line, column, what was found and how to mend it") {
+  struct Row {
+    std::string text;
+    std::string message;
+  };
+  const Row rows[] = {
+      // Keys.
+      {kHead + "train:\n  epoch: 3\n", "job.yaml:4:3: unknown key 'epoch'; did you mean 'epochs'?"},
+      {"dta: 1\n", "job.yaml:1:1: unknown key 'dta'; did you mean 'data'?"},
+      {kHead + "zzzzzzzzzz: 1\n",
+       "job.yaml:3:1: unknown key 'zzzzzzzzzz'; known here: name, data, model, train, workers, "
+       "output"},
+      {kHead + "train: {optimizer: {adam: {lerning_rate: 1}}}\n",
+       "job.yaml:3:28: unknown key 'lerning_rate'; did you mean 'learning_rate'?"},
+      {kHead + "train: {optimizer: {adam: {momentum: 1}}}\n",
+       "job.yaml:3:28: unknown key 'momentum'; known here: learning_rate, beta1, beta2, epsilon"},
+      {kHead + "name: a\nname: b\n",
+       "job.yaml:4:1: key 'name' appears twice; the first is in line 3"},
+      {"? [a]\n: b\n", "job.yaml:1:3: a key must be a word"},
+      // Words.
+      {kHead + "model: {activation: rellu}\n",
+       "job.yaml:3:21: model.activation: unknown value 'rellu'; did you mean 'relu'?"},
+      {kHead + "train: {optimizer: adan}\n",
+       "job.yaml:3:20: train.optimizer: unknown value 'adan'; did you mean 'adam'?"},
+      {kHead + "train: {optimizer: {adm: {}}}\n",
+       "job.yaml:3:21: train.optimizer: unknown value 'adm'; did you mean 'adam'?"},
+      {kHead + "train: {optimizer: {adam: {}, sgd: {}}}\n",
+       "job.yaml:3:20: train.optimizer: found 2 keys, expected exactly one of sgd, momentum, "
+       "nesterov, adam, adamw, lbfgs"},
+      {kHead + "model: {loss: {mse: 3}}\n",
+       "job.yaml:3:21: model.loss.mse: found '3', expected the word alone, without a value"},
+      {kHead + "train: {on_nonfinite: stop}\n",
+       "job.yaml:3:23: train.on_nonfinite: unknown value 'stop'; did you mean 'skip'?"},
+      // Kinds.
+      {kHead + "train:\n  batch: abc\n",
+       "job.yaml:4:10: train.batch: found 'abc', expected a whole number"},
+      {kHead + "train: {batch: 1.5}\n",
+       "job.yaml:3:16: train.batch: found '1.5', expected a whole number"},
+      {kHead + "train: {batch: [1]}\n",
+       "job.yaml:3:16: train.batch: found a list, expected a whole number"},
+      {kHead + "train: {batch: }\n",
+       "job.yaml:3:9: train.batch: found nothing, expected a whole number"},
+      {kHead + "train: {batch: 99999999999999999999}\n",
+       "job.yaml:3:16: train.batch: found '99999999999999999999', expected a whole number"},
+      {kHead + "train: 5\n",
+       "job.yaml:3:8: train: found '5', expected a map with some of the keys optimizer, schedule, "
+       "batch, leaves, epochs, steps, max_time, early_stopping, weight_decay, decay_biases, "
+       "clip_norm, on_nonfinite, seed, checkpoint, mode"},
+      {kHead + "model: {hidden: 256}\n",
+       "job.yaml:3:17: model.hidden: found '256', expected a list of layer widths, such as [256, "
+       "256]"},
+      {kHead + "model: {dropout: .nan}\n",
+       "job.yaml:3:18: model.dropout: found '.nan', expected a number"},
+      {kHead + "train: {max_time: 30}\n",
+       "job.yaml:3:19: train.max_time: found '30', expected a time such as `30s` or `5 min`"},
+      {kHead + "train: {schedule: {cosine: {warmup: 3}}}\n",
+       "job.yaml:3:37: train.schedule.cosine.warmup: found '3', expected an amount such as `1 "
+       "epoch` or `100 steps`"},
+      {kHead + "train: {leaves: many}\n",
+       "job.yaml:3:17: train.leaves: found 'many', expected `auto` or a whole number"},
+      {kHead + "train: {decay_biases: yes}\n",
+       "job.yaml:3:23: train.decay_biases: found 'yes', expected true or false"},
+      {kHead + "train: {seed: -1}\n",
+       "job.yaml:3:15: train.seed: found '-1', expected a whole number from 0 to "
+       "18446744073709551615"},
+      {"output: m\ndata: {train: t, label: 0, csv: {delimiter: tab}}\n",
+       "job.yaml:2:45: data.csv.delimiter: found 'tab', expected one character, such as \",\" or "
+       "\"\\t\" (in double quotes)"},
+      {"output: m\ndata: {train: t, label: 0, features: {scale: divide}}\n",
+       "job.yaml:2:46: data.features.scale.divide: found no value, expected one, as in `scale: "
+       "{divide: 255}`"},
+      {"output: m\ndata: {train: t, label: 0, features: all}\n",
+       "job.yaml:2:38: data.features: found 'all', expected `auto` or a map such as {columns: "
+       "...}"},
+      {"output: m\ndata: {train: t, label: 0, shard_bytes: big}\n",
+       "job.yaml:2:41: data.shard_bytes: found 'big', expected a size such as `64MiB`, or bytes"},
+      {"output: m\ndata: {train: s3://bucket/t, label: 0}\n",
+       "job.yaml:2:15: data.train: found 's3://bucket/t', expected a local path"},
+      // Bounds and what fields ask of each other, with the place of the value.
+      {kHead + "train:\n  batch: 0\n",
+       "job.yaml:4:10: train.batch: found 0, expected a whole number from 1 to 1073741824"},
+      {kHead + "model: {hidden: [4, 0]}\n",
+       "job.yaml:3:21: model.hidden[1]: found 0, expected a whole number from 1 to 65536"},
+      {kHead + "train: {optimizer: {adam: {learning_rate: 0}}}\n",
+       "job.yaml:3:43: train.optimizer.adam.learning_rate: found 0, expected a number above 0"},
+      {"data:\n  train: t.csv\noutput: m\n",
+       "job.yaml:1:1: data.label: found nothing, expected the column to predict; add `label: "
+       "NAME_OR_POSITION` to data"},
+      {"data: {train: t, label: y}\n",
+       "job.yaml: output: found nothing, expected the directory to write the trained model to; add "
+       "`output: PATH`"},
+      {kHead + "train: {early_stopping: {patience: 3}}\n",
+       "job.yaml:3:9: train.early_stopping: found no validation rows to judge by, expected "
+       "data.validation, for instance `validation: {fraction: 0.2}`"},
+      // Text that is not for us.
+      {"",
+       "job.yaml: data.train: found nothing, expected the training files; add `train: PATTERN` to "
+       "data"},
+      {"- a\n", "job.yaml:1:1: found no keys, expected lines such as `key: value`"},
+      {"a: [1\n", "job.yaml:2:1: not valid YAML: end of sequence flow not found"},
+      {"a: &x 1\nb: *x\n",
+       "job.yaml:1:4: anchors (&name) are not supported here; write the value out"},
+      {"a: !!str 1\n", "job.yaml:1:4: tags (tag:yaml.org,2002:str) are not supported here"},
+      {kHead + "---\na: 1\n", "job.yaml: found a second document (after `---`), expected one"},
+  };
+  for (const Row& row : rows) CHECK(Error(row.text) == row.message);
+}
+
+TEST_CASE("what a later version will have is told apart from what is wrong") {
+  struct Row {
+    std::string text;
+    std::string message;
+  };
+  const std::string tail = ": this version of Espalier has no ";
+  const Row rows[] = {
+      {"data: {format: parquet}", "job.yaml:1:16: data.format" + tail + "Parquet reader yet"},
+      {"data: {format: libsvm}", "job.yaml:1:16: data.format" + tail + "libsvm reader yet"},
+      {"data: {train: x/*.parquet}", "job.yaml:1:15: data.train" + tail + "Parquet reader yet"},
+      {"data: {train: x.csv.gz}", "job.yaml:1:15: data.train" + tail + "compressed CSV yet"},
+      {"data: {test: [a, hdfs://n/x]}", "job.yaml:1:18: data.test[1]" + tail + "HDFS yet"},
+      {"output: hdfs://n/x", "job.yaml:1:9: output" + tail + "HDFS yet"},
+      {"train: {checkpoint: {every: 1 epoch}}",
+       "job.yaml:1:21: train.checkpoint" + tail + "checkpoints yet"},
+      {"train: {optimizer: lbfgs}", "job.yaml:1:20: train.optimizer.lbfgs" + tail + "L-BFGS yet"},
+      {"train: {mode: async}",
+       "job.yaml:1:15: train.mode" + tail + "choice of mode (training is synchronous) yet"},
+  };
+  for (const Row& row : rows) {
+    const auto job = ParseJob(row.text, "job.yaml");
+    REQUIRE_FALSE(job.ok());
+    CHECK(job.status().message() == row.message);
+    CHECK(job.status().code() == StatusCode::kUnimplemented);
+  }
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,180 @@
+// The daemon over real connections: a client and a worker of rpc/, the worker played by the test.
+#include "src/coordinator/daemon.h"
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "src/base/queue.h"
+#include "src/rpc/api_client.h"
+#include "src/rpc/coordinator_client.h"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+struct Heard : CoordinatorLinkListener {
+  Queue<ToWorker> messages;
+  void OnConnected() override {}
+  void OnMessage(ToWorker message) override {
+    if (!std::holds_alternative<Pulse>(message)) messages.Push(std::move(message));
+  }
+  void OnClosed(Status) override { messages.Close(); }
+
+  // The next message, which must be a T.
+  template <typename T>
+  T Next() {
+    auto message = messages.PopFor(seconds(10));
+    REQUIRE(message.has_value());
+    REQUIRE(std::holds_alternative<T>(*message));
+    return std::get<T>(*message);
+  }
+};
+
+// A daemon in a thread of its own; SIGTERM ends it, as in production.
+struct Running {
+  Running() {
+    CoordinatorOptions options;
+    options.listen = "127.0.0.1:0";
+    auto made = CoordinatorDaemon::Make(options);
+    REQUIRE(made.ok());
+    daemon = *std::move(made);
+    thread = std::thread([this] { end = daemon->Run(); });
+    client = *ApiClient::Make(daemon->address());
+  }
+  void Stop() {
+    if (!thread.joinable()) return;
+    std::raise(SIGTERM);
+    thread.join();
+  }
+  ~Running() { Stop(); }
+
+  std::unique_ptr<CoordinatorDaemon> daemon;
+  std::unique_ptr<ApiClient> client;
+  std::thread thread;
+  Status end;
+};
+
+SubmitRequest Request(const std::string& name) {
+  const fs::path directory = fs::path(std::getenv("TEST_TMPDIR")) / "daemon";
+  fs::create_directories(directory);
+  std::ofstream(directory / "in.csv") << "y,x\n0,1\n1,2\n0,3\n1,4\n";
+  SubmitRequest request;
+  request.client_request_id = name;
+  request.job_yaml = "name: " + name + "\ndata: {train: " + (directory / "in.csv").string() +
+                     ", label: y}\noutput: " + (directory / name).string() + "\n";
+  return request;
+}
+
+Hello AnyHello() {
+  Hello hello;
+  hello.version = kVersion;
+  hello.arithmetic_id = "test";
+  hello.session = "session";
+  hello.name = "played";
+  hello.address = "127.0.0.1:1";
+  return hello;
+}
+
+ShardSurvey AnySurvey() {
+  ShardSurvey s;
+  s.train_rows = 4;
+  s.train_weight = 4;
+  s.storage = StorageType::kUint8;
+  s.features = {{.count = 4, .mean = 2.5, .m2 = 5, .min = 1, .max = 4}};
+  s.labels = {{"0", 2}, {"1", 2}};
+  return s;
+}
+
+TEST_CASE("a job runs from its submission to its watcher's last update") {
+  Running running;
+  const auto job = running.client->Submit(Request("whole"));
+  INFO(job.status().ToString());
+  REQUIRE(job.ok());
+  CHECK(*running.client->Submit(Request("whole")) == *job);
+  std::vector<JobUpdate> updates;
+  Status watched;
+  std::thread watcher([&] {
+    watched = running.client->Watch(*job, [&](JobUpdate u) { updates.push_back(std::move(u)); });
+  });
+  Heard heard;
+  const auto link = CoordinatorLink::Open(running.daemon->address(), &heard);
+  link->Send(AnyHello());
+  heard.Next<Welcome>();
+  const auto survey = heard.Next<StartSurvey>();
+  CHECK(survey.input->shards.size() == 1);
+  link->Send(SurveyDone{survey.job, survey.generation, {AnySurvey()}});
+  const auto training = heard.Next<StartTraining>();
+  CHECK(training.survey->train_rows == 4);
+  link->Send(MemberReady{survey.job, survey.generation});
+  HistoryEntry history{survey.job, survey.generation, {}};
+  history.row.step = 3;
+  link->Send(history);
+  JobDone done{survey.job, survey.generation, {}};
+  done.result.steps = 3;
+  link->Send(done);
+  heard.Next<Release>();
+  watcher.join();
+  CHECK(watched.ok());
+  REQUIRE(!updates.empty());
+  CHECK(updates.back().snapshot.state == JobState::kSucceeded);
+  CHECK(updates.back().snapshot.result->steps == 3);
+  int64_t rows = 0;
+  for (const JobUpdate& u : updates) rows += static_cast<int64_t>(u.history.size());
+  CHECK(rows == 1);
+  CHECK(running.client->Get(*job)->history.size() == 1);
+  CHECK(running.client->List()->size() == 1);
+  CHECK(running.client->Workers()->size() == 1);
+}
+
+TEST_CASE("bad calls are answered with the coordinator's own words") {
+  Running running;
+  SubmitRequest bad = Request("bad");
+  bad.job_yaml += "epoch: 3\n";
+  CHECK(running.client->Submit(bad).status().code() == StatusCode::kInvalidArgument);
+  CHECK(running.client->Get({9}).status().code() == StatusCode::kNotFound);
+  CHECK(running.client->Cancel({9}).code() == StatusCode::kNotFound);
+  CHECK(running.client->Watch({9}, [](JobUpdate) {}).code() == StatusCode::kNotFound);
+  const auto job = running.client->Submit(Request("cancelled"));
+  REQUIRE(job.ok());
+  CHECK(running.client->Cancel(*job).ok());
+  CHECK(running.client->Cancel(*job).code() == StatusCode::kFailedPrecondition);
+}
+
+TEST_CASE("SIGTERM ends the daemon soon: workers dismissed, watchers told") {
+  Running running;
+  Heard heard;
+  const auto link = CoordinatorLink::Open(running.daemon->address(), &heard);
+  link->Send(AnyHello());
+  heard.Next<Welcome>();
+  const auto job = running.client->Submit(Request("interrupted"));
+  REQUIRE(job.ok());
+  heard.Next<StartSurvey>();
+  JobState last = JobState::kQueued;
+  Queue<int> first;
+  Status watched;
+  std::thread watcher([&] {
+    watched = running.client->Watch(*job, [&](JobUpdate u) {
+      last = u.snapshot.state;
+      first.Push(1);
+    });
+  });
+  REQUIRE(first.PopFor(seconds(10)).has_value());
+  const auto began = std::chrono::steady_clock::now();
+  running.Stop();
+  CHECK(std::chrono::steady_clock::now() - began < seconds(5));
+  watcher.join();
+  CHECK(watched.ok());
+  CHECK(running.end.ok());
+  CHECK(last == JobState::kCancelled);
+  heard.Next<Release>();
+  heard.Next<Dismiss>();
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,56 @@
+#include "src/coordinator/preparation.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path Temporary() { return fs::path(std::getenv("TEST_TMPDIR")) / "preparation"; }
+
+Result<Submission> Prepare(const std::string& output) {
+  fs::create_directories(Temporary());
+  std::ofstream(Temporary() / "in.csv") << "y,x\n0,1\n1,2\n";
+  return PrepareSubmission(
+      {.version = "1",
+       .client_request_id = "a/../b",
+       .job_yaml = "name: small\ndata: {train: " + (Temporary() / "in.csv").string() +
+                   ", label: y}\nworkers: {min: 2, max: 3}\noutput: " + output + "\n"});
+}
+
+TEST_CASE("a submission is parsed and listed, and its output directory made ready") {
+  const fs::path output = Temporary() / "new" / "model";
+  const auto submission = Prepare(output.string());
+  INFO(submission.status().ToString());
+  REQUIRE(submission.ok());
+  CHECK(submission->name == "small");
+  CHECK(submission->output == output.string());
+  CHECK(submission->workers_min == 2);
+  CHECK(submission->workers_max == 3);
+  CHECK(submission->leaves == 4);
+  CHECK(submission->input->shards.size() == 1);
+  CHECK(fs::is_empty(output.parent_path()));  // the probe is gone
+}
+
+TEST_CASE("an output that exists is replaced only when asked") {
+  const fs::path output = Temporary() / "old";
+  fs::create_directories(output);
+  const auto refused = Prepare(output.string());
+  CHECK(refused.status().code() == StatusCode::kAlreadyExists);
+  CHECK(refused.status().message().find("overwrite: true") != std::string::npos);
+  CHECK(Prepare("{path: " + output.string() + ", overwrite: true}").ok());
+}
+
+TEST_CASE("an output that cannot be written is refused at once") {
+  const fs::path file = Temporary() / "file";
+  fs::create_directories(Temporary());
+  std::ofstream(file) << "x";
+  CHECK_FALSE(Prepare((file / "model").string()).ok());
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,286 @@
+#include "src/data/csv_reader.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "src/base/checksum.h"
+#include "src/base/text.h"
+#include "src/data/number.h"
+
+namespace espalier {
+namespace {
+
+class TextFile : public ReadableFile {
+ public:
+  explicit TextFile(std::string text) : text_(std::move(text)) {
+    info_.path = "text.csv";
+    info_.length = static_cast<int64_t>(text_.size());
+  }
+  const FileInfo& info() const override { return info_; }
+  Result<size_t> ReadAt(int64_t offset, std::span<char> out) const override {
+    const size_t begin = std::min<size_t>(offset, text_.size());
+    const size_t size = std::min(out.size(), text_.size() - begin);
+    std::copy_n(text_.data() + begin, size, out.data());
+    return size;
+  }
+
+ private:
+  std::string text_;
+  FileInfo info_;
+};
+
+using Record = std::vector<std::string>;
+using Records = std::map<int64_t, Record>;  // by offset; a bad one is {"!"}
+
+// Adds the records of a range; fails the test when one is there already.
+uint32_t Read(const std::string& text, const CsvOptions& options, CsvRange range, Records* records,
+              int64_t window = CsvReader::kWindowBytes) {
+  const TextFile file(text);
+  CsvReader reader(file, options, range, window);
+  for (;;) {
+    const CsvReader::Outcome outcome = reader.Next();
+    REQUIRE(outcome != CsvReader::Outcome::kFailed);
+    if (outcome == CsvReader::Outcome::kEnd) return reader.checksum();
+    Record record = {"!"};
+    if (outcome == CsvReader::Outcome::kRecord) {
+      record.clear();
+      for (size_t i = 0; i < reader.fields(); ++i) record.emplace_back(reader.field(i));
+    }
+    INFO("record at " << reader.record_offset());
+    REQUIRE(records->emplace(reader.record_offset(), record).second);
+  }
+}
+
+Records ReadAll(const std::string& text, const CsvOptions& options = {}) {
+  Records records;
+  Read(text, options, {0, static_cast<int64_t>(text.size()), false}, &records);
+  return records;
+}
+
+TEST_CASE("records are lines, fields are divided by the delimiter") {
+  CHECK(ReadAll("a,b\n1,2\n") == Records{{0, {"a", "b"}}, {4, {"1", "2"}}});
+  CHECK(ReadAll("a,b\r\n1,2") == Records{{0, {"a", "b"}}, {5, {"1", "2"}}});
+  CHECK(ReadAll("\n\r\n,\n\n") == Records{{3, {"", ""}}});
+  CHECK(ReadAll("") == Records{});
+  CHECK(ReadAll("\n\n\r\n\r") == Records{});
+  CHECK(ReadAll("\xEF\xBB\xBF"
+                "a,b\n1,2") == Records{{0, {"a", "b"}}, {7, {"1", "2"}}});
+  CHECK(ReadAll("\xEF\xBB\xBF\n1") == Records{{4, {"1"}}});
+  CHECK(ReadAll("a;b", {.delimiter = ';'}) == Records{{0, {"a", "b"}}});
+}
+
+TEST_CASE("quoted fields hold delimiters and doubled quotes") {
+  CHECK(ReadAll("\"a,b\",\"c\"\"d\",e\n1,2,3\n") ==
+        Records{{0, {"a,b", "c\"d", "e"}}, {15, {"1", "2", "3"}}});
+  CHECK(ReadAll("5\" pipe,\"\"\r\n") == Records{{0, {"5\" pipe", ""}}});
+  CHECK(ReadAll("'a,b',c", {.quote = '\''}) == Records{{0, {"a,b", "c"}}});
+  CHECK(ReadAll("\"a\"b,c\n1,2\n") == Records{{0, {"!"}}, {7, {"1", "2"}}});
+  CHECK(ReadAll("\"a\nb\",c\n") == Records{{0, {"!"}}, {3, {"b\"", "c"}}});
+  CHECK(ReadAll("\xEF\xBB\xBF\"a\",b\n") == Records{{0, {"a", "b"}}});
+}
+
+TEST_CASE("with multiline a quoted field holds line breaks") {
+  const CsvOptions multiline = {.multiline = true};
+  CHECK(ReadAll("\"a\nb\r\n\nc\",d\r\n\"1\",2\n3,4", multiline) ==
+        Records{{0, {"a\nb\r\n\nc", "d"}}, {13, {"1", "2"}}, {19, {"3", "4"}}});
+  CHECK(ReadAll("1,2\n\"a\nb\nc", multiline) == Records{{0, {"1", "2"}}, {4, {"!"}}});
+  // Many lines in one field, over several windows.
+  std::string field;
+  for (int i = 0; i < 30'000; ++i) field += "line " + std::to_string(i) + "\n";
+  Records records;
+  const std::string text = "x,y\n\"" + field + "\",1\n2,3\n";
+  Read(text, multiline, {0, static_cast<int64_t>(text.size()), false}, &records, 4096);
+  CHECK(records.size() == 3);
+  CHECK(records[4] == Record{field, "1"});
+}
+
+TEST_CASE("a NUL byte makes its record bad and no other") {
+  const std::string text("1,2\n3,\0\n5,6\n", 12);
+  CHECK(ReadAll(text) == Records{{0, {"1", "2"}}, {4, {"!"}}, {8, {"5", "6"}}});
+}
+
+TEST_CASE("fields keep their places in the file") {
+  const TextFile file(
+      "\xEF\xBB\xBF"
+      "ab,c\n1,\"2\",3\n");
+  CsvReader reader(file, {}, {0, 17, false});
+  REQUIRE(reader.Next() == CsvReader::Outcome::kRecord);
+  CHECK(reader.record_offset() == 0);
+  CHECK(reader.field_offset(0) == 3);
+  CHECK(reader.field_offset(1) == 6);
+  REQUIRE(reader.Next() == CsvReader::Outcome::kRecord);
+  CHECK(reader.record_offset() == 8);
+  CHECK(reader.field_offset(1) == 10);
+  CHECK(reader.field_offset(2) == 14);
+}
+
+// A text of all that may come, with records of up to a few hundred bytes.
+std::string RandomText(std::mt19937* random) {
+  const auto pick = [random](int n) { return static_cast<int>((*random)() % n); };
+  std::string text = pick(3) == 0 ? "\xEF\xBB\xBF" : "";
+  const int lines = pick(40);
+  for (int i = 0; i < lines; ++i) {
+    const int fields = pick(6) == 0 ? 0 : 1 + pick(pick(4) == 0 ? 90 : 6);
+    for (int f = 0; f < fields; ++f) {
+      if (f > 0) text += ',';
+      switch (pick(5)) {
+        case 0:
+          text += "\"q,\"\"" + std::to_string(pick(100)) + "\"";
+          break;
+        case 1:
+          break;
+        case 2:
+          text += "-12.5e3";
+          break;
+        default:
+          text += std::to_string(pick(1000));
+      }
+    }
+    if (i + 1 < lines || pick(2)) text += pick(2) ? "\r\n" : "\n";
+  }
+  return text;
+}
+
+TEST_CASE("for any cut the union of the shards is the file, each row once") {
+  std::mt19937 random(7);
+  for (int round = 0; round < 400; ++round) {
+    const std::string text = RandomText(&random);
+    INFO("round " << round << ": " << Printable(text, 4000));
+    const int64_t length = static_cast<int64_t>(text.size());
+    const Records whole = ReadAll(text);
+    std::vector<int64_t> cuts = {0, length};
+    const int count = random() % 8;
+    for (int i = 0; i < count; ++i) cuts.push_back(random() % (length + 1));
+    std::sort(cuts.begin(), cuts.end());
+    Records pieces;
+    for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+      const int64_t window = 1 + random() % 300;
+      const uint32_t checksum = Read(text, {}, {cuts[i], cuts[i + 1], false}, &pieces, window);
+      REQUIRE(checksum == Crc32c(text.data() + cuts[i], cuts[i + 1] - cuts[i]));
+    }
+    REQUIRE(pieces == whole);
+  }
+}
+
+TEST_CASE("every single cut of a small file gives each row once") {
+  const std::string text =
+      "\xEF\xBB\xBF"
+      "a,b\r\n1,\"2,\"\n\n\r\n3,4\n5,6";
+  const int64_t length = static_cast<int64_t>(text.size());
+  const Records whole = ReadAll(text);
+  CHECK(whole.size() == 4);
+  for (int64_t a = 0; a <= length; ++a) {
+    for (int64_t b = a; b <= length; ++b) {
+      Records pieces;
+      Read(text, {}, {0, a, false}, &pieces, 1);
+      Read(text, {}, {a, b, false}, &pieces, 2);
+      Read(text, {}, {b, length, false}, &pieces, 3);
+      REQUIRE(pieces == whole);
+    }
+  }
+}
+
+TEST_CASE("a record beyond the limit ends the read with its place") {
+  const TextFile file("1,2\n" + std::string(CsvReader::kRecordBytesMax + 5000, 'x'));
+  CsvReader reader(file, {}, {0, file.info().length, false});
+  REQUIRE(reader.Next() == CsvReader::Outcome::kRecord);
+  REQUIRE(reader.Next() == CsvReader::Outcome::kFailed);
+  CHECK(reader.error().message() ==
+        "a record is longer than 16.0 MiB; is a quote left open, or is this not a CSV file?");
+  CHECK(reader.error().position()->offset == 4);
+}
+
+TEST_CASE("a file cut short under the reader is data loss") {
+  class Short : public TextFile {
+   public:
+    Short() : TextFile("1,2\n3,4\n") { longer_ = TextFile::info(), longer_.length = 20; }
+    const FileInfo& info() const override { return longer_; }
+
+   private:
+    FileInfo longer_;
+  };
+  const Short file;
+  CsvReader reader(file, {}, {0, 20, false});
+  CHECK(reader.Next() == CsvReader::Outcome::kFailed);
+  CHECK(reader.error().code() == StatusCode::kDataLoss);
+}
+
+TEST_CASE("lines are counted on demand, forwards and back") {
+  const TextFile file("a\n\nb\r\nc");
+  LineCounter lines(file);
+  CHECK(lines.LineOf(0).value() == 1);
+  CHECK(lines.LineOf(6).value() == 4);
+  CHECK(lines.LineOf(3).value() == 3);
+}
+
+NumberKind Parse(const std::string& text, double* value) {
+  const std::string padded = std::string(8, '9') + text;
+  return ParseNumber(padded.data() + 8, padded.data() + padded.size(), value);
+}
+
+TEST_CASE("numbers are read to the last bit, as strtod does") {
+  std::mt19937_64 random(3);
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    INFO(text);
+    REQUIRE(Parse(text, &value) == NumberKind::kNumber);
+    const double expected = std::strtod(text.c_str(), nullptr);
+    REQUIRE(value == expected);
+    REQUIRE(std::signbit(value) == std::signbit(expected));
+  };
+  for (const char* text : {"0",
+                           "-0",
+                           "1",
+                           "255",
+                           "12345678",
+                           "0.1",
+                           ".5",
+                           "5.",
+                           "-.5",
+                           "1234.567",
+                           "-122.23",
+                           "1e3",
+                           "-2.5E-3",
+                           "123456789",
+                           "0.30000000000000004",
+                           "+7",
+                           "1.7976931348623157e308",
+                           "4.9e-324",
+                           "  12 ",
+                           "9007199254740993"}) {
+    check(text);
+  }
+  for (int i = 0; i < 20'000; ++i) {
+    std::string digits = std::to_string(random() % 1'000'000'000 >> (random() % 30));
+    if (random() % 2) digits.insert(random() % (digits.size() + 1), ".");
+    check(random() % 2 ? "-" + digits : digits);
+  }
+}
+
+TEST_CASE("what is no number is told apart") {
+  const std::map<std::string, NumberKind> expected = {
+      {"", NumberKind::kNull},           {"  ", NumberKind::kNull},
+      {"nan", NumberKind::kNull},        {"NaN", NumberKind::kNull},
+      {"NA", NumberKind::kNull},         {"null", NumberKind::kNull},
+      {"NULL", NumberKind::kNull},       {"inf", NumberKind::kInfinite},
+      {"-inf", NumberKind::kInfinite},   {"1e400", NumberKind::kInfinite},
+      {"a", NumberKind::kNotNumber},     {".", NumberKind::kNotNumber},
+      {"-", NumberKind::kNotNumber},     {"-.", NumberKind::kNotNumber},
+      {"1.2.3", NumberKind::kNotNumber}, {"1 2", NumberKind::kNotNumber},
+      {"--1", NumberKind::kNotNumber},   {"+-1", NumberKind::kNotNumber},
+      {"1:2", NumberKind::kNotNumber},   {"0x10", NumberKind::kNotNumber},
+      {"12,3", NumberKind::kNotNumber},  {"-nan", NumberKind::kNotNumber},
+      {"\xff", NumberKind::kNotNumber},  {"1e", NumberKind::kNotNumber}};
+  for (const auto& [text, kind] : expected) {
+    double value = 0;
+    INFO("'" << text << "'");
+    CHECK(Parse(text, &value) == kind);
+  }
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,80 @@
+// What the tests of data/ share: small files, jobs over them, and the whole way to a row store.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "src/data/listing.h"
+#include "src/data/merge.h"
+#include "src/data/row_store.h"
+#include "src/data/survey.h"
+#include "tests/storage/temporary_directory.h"
+
+namespace espalier {
+
+class DataFixture {
+ public:
+  DataFixture() {
+    job.data.label = {std::string("y")};
+    job.data.features.scale.kind = ScaleKind::kNone;
+    job.data.shard_bytes = 1 << 20;
+    job.output.path = "out";
+  }
+
+  // The job's only training file.
+  std::string Train(const std::string& content, const std::string& name = "train.csv") {
+    const std::string path = dir.Put(name, content);
+    job.data.train = {path};
+    return path;
+  }
+
+  Result<InputPlan> Plan() const { return PlanInput(*files, job.data, job.data.shard_bytes); }
+
+  // List, cut and survey all shards; keeps them.
+  Result<SurveyResult> Survey() {
+    shards.clear();
+    ESPALIER_ASSIGN_OR_RETURN(plan, Plan());
+    std::vector<ShardSurvey> surveys;
+    for (size_t i = 0; i < plan.shards.size(); ++i) {
+      ESPALIER_ASSIGN_OR_RETURN(auto shard, SurveyShard(*files, plan, job, static_cast<int>(i)));
+      surveys.push_back(shard.survey);
+      shards.push_back(std::move(shard));
+    }
+    return MergeShardSurveys(plan, job, std::move(surveys), files.get());
+  }
+
+  static RowRanges All(const SurveyResult& survey) {
+    return {Range{0, survey.train_rows}, Range{0, survey.validation_rows},
+            Range{0, survey.test_rows}};
+  }
+
+  TemporaryDirectory dir;
+  std::unique_ptr<FileSystem> files = MakeFileSystem();
+  JobSpec job;
+  InputPlan plan;
+  std::vector<SurveyedShard> shards;
+};
+
+// A set's rows as the network gets them.
+struct Gathered {
+  std::vector<double> inputs, targets, weights;
+  std::vector<int32_t> labels;
+  bool operator==(const Gathered&) const = default;
+};
+
+inline Gathered GatherAll(const RowStore& store, FileRole set) {
+  const Range range = store.rows(set);
+  std::vector<int64_t> rows;
+  for (int64_t r = range.begin; r < range.end; ++r) rows.push_back(r);
+  Gathered g;
+  g.inputs.resize(rows.size() * store.features());
+  g.targets.resize(rows.size() * store.targets());
+  g.weights.resize(rows.size());
+  g.labels.resize(rows.size(), -1);
+  store.Gather<double>(set, rows, g.inputs.data(), g.labels.data(), g.targets.data(),
+                       g.weights.data());
+  return g;
+}
+
+}  // namespace espalier

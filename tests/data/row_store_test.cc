@@ -1,0 +1,188 @@
+#include "src/data/row_store.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <thread>
+
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+std::string Pixels(int rows, int columns, bool fractions) {
+  std::mt19937 random(9);
+  std::string content;
+  for (int i = 0; i < rows; ++i) {
+    content += std::to_string(i % 3);
+    for (int c = 0; c < columns; ++c) {
+      content += "," + std::to_string(random() % 4 ? 0 : random() % 256);
+      if (fractions && c % 5 == 0) content += ".1";
+    }
+    content += "\n";
+  }
+  return content;
+}
+
+void SetUpPixels(DataFixture* f, bool fractions) {
+  f->job.data.csv.header = false;
+  f->job.data.label = {int64_t{0}};
+  f->job.data.shard_bytes = 3000;
+  f->job.data.validation.fraction = 0.2;
+  f->job.data.features.scale = {ScaleKind::kDivide, 255};
+  f->Train(Pixels(300, 37, fractions));
+}
+
+TEST_CASE("rows in memory, in the spool and read again are the same bytes") {
+  for (const bool fractions : {false, true}) {
+    DataFixture f;
+    SetUpPixels(&f, fractions);
+    const auto survey = f.Survey();
+    REQUIRE(survey.ok());
+    CHECK(survey->storage == (fractions ? StorageType::kFloat64 : StorageType::kUint8));
+    const RowRanges all = f.All(*survey);
+    std::vector<SurveyedShard> none;
+    const auto again = LoadRows(*f.files, f.plan, f.job, *survey, all, none, {});
+    const RowStoreOptions spooled = {
+        .memory_bytes_max = 0, .spool_directory = f.dir.path(), .spool_bytes_max = 10 << 20};
+    const auto spool = LoadRows(*f.files, f.plan, f.job, *survey, all, none, spooled);
+    int64_t told = 0;
+    const auto memory = LoadRows(*f.files, f.plan, f.job, *survey, all, f.shards, {},
+                                 [&told](int64_t done, int64_t of) { told += done == of; });
+    REQUIRE(again.ok());
+    REQUIRE(spool.ok());
+    REQUIRE(memory.ok());
+    CHECK(told == 1);
+    CHECK((*spool)->memory_bytes() == 0);
+    CHECK((*spool)->spool_bytes() == (*memory)->memory_bytes());
+    CHECK_FALSE(f.shards[0].has_rows);
+    for (const FileRole set : {FileRole::kTrain, FileRole::kValidation, FileRole::kTest}) {
+      const Gathered expected = GatherAll(**memory, set);
+      CHECK(GatherAll(**again, set) == expected);
+      CHECK(GatherAll(**spool, set) == expected);
+    }
+    CHECK(f.files->List(f.dir / "espalier-spool-*")->empty());
+  }
+}
+
+TEST_CASE("each part of the rows is what the whole has there") {
+  DataFixture f;
+  SetUpPixels(&f, false);
+  const auto survey = f.Survey();
+  const auto whole = *LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  const Gathered expected = GatherAll(*whole, FileRole::kTrain);
+  for (int64_t leaf = 0; leaf < 7; ++leaf) {
+    const Range range = LeafRows(survey->train_rows, 7, leaf);
+    const auto loader =
+        *RowLoader::Make(*f.files, f.plan, f.job, *survey, {range, Range{3, 3}, Range{}}, {});
+    CHECK(loader->shards().size() < f.plan.shards.size());
+    for (const int32_t shard : loader->shards()) REQUIRE(loader->Load(shard, nullptr).ok());
+    const auto part = loader->Finish();
+    const Gathered got = GatherAll(*part, FileRole::kTrain);
+    const auto begin = expected.inputs.begin() + range.begin * 37;
+    CHECK(got.inputs == std::vector<double>(begin, begin + range.size() * 37));
+    const auto labels = expected.labels.begin() + range.begin;
+    CHECK(got.labels == std::vector<int32_t>(labels, labels + range.size()));
+  }
+}
+
+TEST_CASE("shards load in parallel and many threads gather") {
+  DataFixture f;
+  SetUpPixels(&f, false);
+  const auto survey = f.Survey();
+  const auto whole = *LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  const auto loader = *RowLoader::Make(*f.files, f.plan, f.job, *survey, f.All(*survey), {});
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&loader, t] {
+      for (size_t i = t; i < loader->shards().size(); i += 4) {
+        ESPALIER_CHECK(loader->Load(loader->shards()[i], nullptr).ok(), "load");
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  const auto store = loader->Finish();
+  const Gathered expected = GatherAll(*whole, FileRole::kTrain);
+  std::vector<Gathered> got(4);
+  threads.clear();
+  for (Gathered& g : got) {
+    threads.emplace_back([&g, &store] { g = GatherAll(*store, FileRole::kTrain); });
+  }
+  for (std::thread& t : threads) t.join();
+  for (const Gathered& g : got) CHECK(g == expected);
+}
+
+TEST_CASE("gathered rows are scaled, in the order asked for") {
+  DataFixture f;
+  f.job.data.weight = std::string("w");
+  f.job.data.features.scale.kind = ScaleKind::kMinMax;
+  f.job.data.features.columns = {std::string("b"), std::string("a")};
+  f.Train("a,b,w,y\n0,10,1,no\n5,30,0.5,yes\n10,20,2,no\n");
+  const auto survey = f.Survey();
+  REQUIRE(survey.ok());
+  const auto store = *LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  CHECK(store->storage() == StorageType::kUint8);
+  const std::vector<int64_t> rows = {2, 0, 1, 1};
+  std::vector<float> inputs(8), weights(4);
+  std::vector<int32_t> labels(4);
+  store->Gather<float>(FileRole::kTrain, rows, inputs.data(), labels.data(), nullptr,
+                       weights.data());
+  CHECK(inputs == std::vector<float>{0.5f, 1.0f, 0, 0, 1.0f, 0.5f, 1.0f, 0.5f});
+  CHECK(labels == std::vector<int32_t>{0, 0, 1, 1});
+  CHECK(weights == std::vector<float>{2, 1, 0.5f, 0.5f});
+}
+
+TEST_CASE("bytes that changed between survey and load are data loss") {
+  DataFixture f;
+  const std::string path = f.Train("a,y\n1,0\n2,1\n");
+  const auto survey = f.Survey();
+  SurveyResult other = *survey;
+  other.shards[0].checksum ^= 1;
+  std::vector<SurveyedShard> none;
+  const Status error = LoadRows(*f.files, f.plan, f.job, other, f.All(*survey), none, {}).status();
+  CHECK(error.code() == StatusCode::kDataLoss);
+  CHECK(error.message() ==
+        "bytes 0 to 12 of '" + path +
+            "' are not what the survey read (checksums differ); the file changed "
+            "or the disk failed: submit the job again when its input is at rest");
+}
+
+TEST_CASE("rows that fit nowhere are an error with the numbers") {
+  DataFixture f;
+  f.Train("a,y\n1,0\n2,1\n");
+  const auto survey = f.Survey();
+  std::vector<SurveyedShard> none;
+  const auto load = [&](const RowStoreOptions& options) {
+    return LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), none, options).status();
+  };
+  const Status no_spool = load({.memory_bytes_max = 100});
+  CHECK(no_spool.code() == StatusCode::kResourceExhausted);
+  CHECK(no_spool.message() ==
+        "the rows of this worker need 128 B more; its memory budget is 100 B and its spool is not "
+        "set up; raise one of them or add workers");
+  const Status small =
+      load({.memory_bytes_max = 100, .spool_directory = f.dir.path(), .spool_bytes_max = 64});
+  CHECK(small.message().find("its spool has 64 B of its limit left") != std::string::npos);
+  const Status nowhere = load(
+      {.memory_bytes_max = 0, .spool_directory = f.dir / "nowhere", .spool_bytes_max = 1 << 20});
+  CHECK(nowhere.code() == StatusCode::kNotFound);
+  CHECK(nowhere.message().starts_with("cannot make the spool file '" + (f.dir / "nowhere")));
+}
+
+TEST_CASE("orphans in the spool are removed at start, other files are not") {
+  TemporaryDirectory dir;
+  dir.Put("espalier-spool-123-1", "rows");
+  dir.Put("other", "kept");
+  CHECK(CleanSpool(dir.path()).ok());
+  CHECK(MakeLocalFileSystem()->List(dir.path())->size() == 1);
+  CHECK(CleanSpool(dir / "nowhere").ok());
+}
+
+TEST_CASE("a spool without room is an error and not a signal") {
+  TemporaryDirectory dir;
+  const Status error = Region::InSpool(dir.path(), size_t{1} << 55).status();
+  CHECK_FALSE(error.ok());
+  CHECK(error.message().find("in the spool directory") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier

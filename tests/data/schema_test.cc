@@ -1,0 +1,140 @@
+#include "src/data/schema.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+using Positions = std::vector<int32_t>;
+const std::vector<std::string> kNames = {"id", "age", "height", "weight", "is_val", "sex"};
+
+TEST_CASE("columns are found by name, by position and by range") {
+  DataSpec data;
+  data.label = {std::string("sex")};
+  data.weight = int64_t{3};
+  data.validation.column = std::string("is_val");
+  CHECK(MakeSchema(data, kNames)->features == Positions{0, 1, 2});
+  CHECK(MakeSchema(data, kNames)->label == Positions{5});
+  CHECK(MakeSchema(data, kNames)->weight == 3);
+  CHECK(MakeSchema(data, kNames)->validation == 4);
+  data.features.columns = {std::string("height"), int64_t{0}};
+  CHECK(MakeSchema(data, kNames)->features == Positions{2, 0});
+  data.features.columns = {ColumnRange{0, 3}};
+  CHECK(MakeSchema(data, kNames)->features == Positions{0, 1, 2, 3});
+}
+
+TEST_CASE("a name that looks like a position is a name, where there is a header") {
+  DataSpec data;
+  data.label = {std::string("1")};
+  CHECK(MakeSchema(data, {"1", "0", "x"})->label == Positions{0});
+  data.label = {int64_t{1}};
+  CHECK(MakeSchema(data, {"1", "0", "x"})->label == Positions{1});
+  data.label = {std::string("2")};
+  CHECK(MakeSchema(data, PositionNames(3))->label == Positions{2});
+}
+
+TEST_CASE("columns that cannot be are errors that help") {
+  DataSpec data;
+  const auto message = [&](const std::vector<std::string>& names = kNames) {
+    const auto schema = MakeSchema(data, names);
+    REQUIRE_FALSE(schema.ok());
+    CHECK(schema.status().code() == StatusCode::kInvalidArgument);
+    return schema.status().message();
+  };
+  data.label = {std::string("sexx")};
+  CHECK(message() == "data.label: there is no column 'sexx'; did you mean 'sex'?");
+  data.label = {std::string("zzzzzzzz")};
+  CHECK(message() ==
+        "data.label: there is no column 'zzzzzzzz'; the files have 6 columns: 'id', "
+        "'age', 'height', 'weight', 'is_val', 'sex'");
+  data.label = {int64_t{6}};
+  CHECK(message() == "data.label: there is no column 6; the files have 6 columns, counted from 0");
+  data.label = {int64_t{5}};
+  CHECK(
+      message({"5", "0", "0", "1", "2", "3"}) ==
+      "the header names '0' twice, in columns 1 and 2; rename one, or set csv.header: false if the "
+      "first line is data");
+  data.features.columns = {std::string("age"), int64_t{1}};
+  CHECK(message() == "data.features.columns: column 'age' is named twice");
+  data.features.columns = {std::string("age"), std::string("sex")};
+  CHECK(message() == "data.features.columns: column 'sex' is the label; leave it out");
+  data.features.columns = {ColumnRange{4, 6}};
+  CHECK(message() ==
+        "data.features.columns: there is no column 6; the files have 6 columns, counted from 0");
+  data.features.columns.clear();
+  data.label = {int64_t{0}};
+  CHECK(message({"y"}) ==
+        "data.features.columns: no column is left for features; the files have 1 columns");
+  data.label = {int64_t{0}, std::string("id")};
+  CHECK(message() == "data.label: column 'id' is named twice");
+}
+
+TEST_CASE("input is listed set by set, frozen and cut") {
+  DataFixture f;
+  REQUIRE(f.files->MakeDirectory(f.dir / "t").ok());
+  const std::string b = f.dir.Put("t/b.csv", "a,y\n1,0\n2,1\n");
+  const std::string a = f.dir.Put("t/a.csv", "a,y\n3,0\n");
+  const std::string empty = f.dir.Put("t/c.csv", "");
+  const std::string test = f.dir.Put("test.csv", "a,y\n9,1\n");
+  f.dir.Put("t/_SUCCESS", "");
+  f.job.data.train = {f.dir / "t"};
+  f.job.data.test = {test};
+  const auto plan = PlanInput(*f.files, f.job.data, 6);
+  REQUIRE(plan.ok());
+  REQUIRE(plan->files.size() == 4);
+  CHECK(plan->files[0].path == a);
+  CHECK(plan->files[1].path == b);
+  CHECK(plan->files[2].path == empty);
+  CHECK(plan->files[3].path == test);
+  CHECK(plan->files[3].role == FileRole::kTest);
+  CHECK(plan->files[1].length == 12);
+  CHECK(plan->files[1].modified_ms > 0);
+  CHECK(plan->shards ==
+        std::vector<Shard>{{0, 0, 6}, {0, 6, 8}, {1, 0, 6}, {1, 6, 12}, {3, 0, 6}, {3, 6, 8}});
+}
+
+TEST_CASE("a header stays in one shard, multiline files in one") {
+  DataFixture f;
+  f.Train("\n\n\n\n\n\nlong_name_of_a,y\n3,0\n");
+  CHECK(PlanInput(*f.files, f.job.data, 4)->shards == std::vector<Shard>{{0, 0, 23}, {0, 23, 27}});
+  f.job.data.csv.multiline = true;
+  CHECK(PlanInput(*f.files, f.job.data, 4)->shards.size() == 1);
+}
+
+TEST_CASE("inputs that cannot be listed are errors that name the pattern") {
+  DataFixture f;
+  const auto status = [&f] { return f.Plan().status(); };
+  f.job.data.train = {f.dir / "*.csv"};
+  CHECK(status().code() == StatusCode::kNotFound);
+  CHECK(status().message() == "data.train: no file matches '" + (f.dir / "*.csv") +
+                                  "' (names that start with _ or . and *._COPYING_ are left out)");
+  f.job.data.train = {f.dir / "none.csv"};
+  CHECK(status().code() == StatusCode::kNotFound);
+  CHECK(status().message() ==
+        "data.train: cannot look up '" + (f.dir / "none.csv") + "': it does not exist");
+  const std::string train = f.Train("a,y\n1,0\n");
+  f.job.data.test = {f.dir / "t*.csv"};
+  CHECK(status().message() == "data.test: '" + train + "' is listed twice, by '" + train +
+                                  "' and by '" + (f.dir / "t*.csv") +
+                                  "'; each file may belong to one set, once");
+  f.job.data.test.clear();
+  f.job.data.train = {train, f.dir.Put("other.csv", "a,z\n1,0\n")};
+  CHECK(status().code() == StatusCode::kInvalidArgument);
+  CHECK(status().message() == "the header has 'z' in column 1, expected 'y' as in '" + train +
+                                  "'; all files need the same columns in the same order");
+  CHECK(status().position()->file == f.dir / "other.csv");
+  f.dir.Put("other.csv", "a,y,z\n");
+  CHECK(status().message() == "the header has 3 columns, expected 2 as in '" + train + "'");
+  f.Train("\x1f\x8b\x08");
+  CHECK(status().code() == StatusCode::kUnimplemented);
+  f.job.data.train = {"hdfs://name/x"};
+  CHECK(status().code() == StatusCode::kUnimplemented);
+  f.Train("\"a,y\n1,0\n");
+  CHECK(status().message().starts_with("the header: a quoted field is not closed"));
+  CHECK(status().position()->row == 1);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,218 @@
+#include "src/data/survey.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
+
+#include "src/data/column_stats.h"
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+std::string ManyRows(int rows) {
+  std::string content = "a,b,y\n";
+  std::mt19937 random(5);
+  for (int i = 0; i < rows; ++i) {
+    content += std::to_string(i) + "." + std::to_string(random() % 1000) + "," +
+               std::to_string(random() % 256) + "," + std::to_string(random() % 3) + "\n";
+    if (random() % 20 == 0) content += "\n";
+  }
+  return content;
+}
+
+TEST_CASE("validation rows by fraction do not depend on the cut") {
+  Gathered train, validation;
+  for (const int64_t shard_bytes : {1 << 20, 64, 333, 5000}) {
+    DataFixture f;
+    f.job.data.shard_bytes = shard_bytes;
+    f.job.data.validation.fraction = 0.25;
+    f.Train(ManyRows(2000));
+    const auto survey = f.Survey();
+    REQUIRE(survey.ok());
+    const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+    REQUIRE(store.ok());
+    const Gathered t = GatherAll(**store, FileRole::kTrain);
+    const Gathered v = GatherAll(**store, FileRole::kValidation);
+    if (train.inputs.empty()) train = t, validation = v;
+    CHECK(t == train);
+    CHECK(v == validation);
+    CHECK(survey->train_rows + survey->validation_rows == 2000);
+    CHECK(std::abs(survey->validation_rows - 500) < 80);
+  }
+  DataFixture f;
+  f.job.train.seed = 2;
+  f.job.data.validation.fraction = 0.25;
+  f.Train(ManyRows(2000));
+  const auto survey = f.Survey();
+  const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  CHECK_FALSE(GatherAll(**store, FileRole::kValidation) == validation);
+}
+
+TEST_CASE("validation rows are chosen by a column or by files") {
+  DataFixture f;
+  f.job.data.validation.column = std::string("v");
+  f.Train("a,v,y\n1,true,0\n2,0,1\n3,False,0\n4,1,1\n5,TRUE,0\n");
+  const auto by_column = f.Survey();
+  REQUIRE(by_column.ok());
+  CHECK(by_column->train_rows == 2);
+  CHECK(by_column->validation_rows == 3);
+  CHECK(f.plan.schema.features == std::vector<int32_t>{0});
+  f.job.data.features.columns = {std::string("a")};
+  f.job.data.validation = {.files = {f.dir.Put("v.csv", "a,v,y\n9,7,1\n")}};
+  const auto by_files = f.Survey();
+  CHECK(by_files->train_rows == 5);
+  CHECK(by_files->validation_rows == 1);
+}
+
+TEST_CASE("classes sort as whole numbers when all are such, else bytewise") {
+  DataFixture f;
+  f.Train("a,y\n1,10\n2,9\n3,-1\n4,9\n");
+  CHECK(f.Survey()->preprocessing.classes == Strings{"-1", "9", "10"});
+  f.Train("a,y\n1,10\n2,9\n3,09\n4,9\n");
+  CHECK(f.Survey()->preprocessing.classes == Strings{"09", "10", "9"});
+  f.Train("a,y\n1, dog\n2,cat\n3,\"dog\"\n4,Zebra\n5,NA\n");
+  CHECK(f.Survey()->preprocessing.classes == Strings{"NA", "Zebra", "cat", "dog"});
+}
+
+TEST_CASE("scales are fitted to the training rows") {
+  DataFixture f;
+  f.job.data.validation.column = std::string("v");
+  f.Train("a,b,v,y\n1,5,0,0\n2,5,0,1\n6,5,0,1\n1000,7,1,1\n");
+  const auto fitted = [&f](ScaleKind kind) {
+    f.job.data.features.scale = {kind, 4};
+    return f.Survey()->preprocessing.features;
+  };
+  const auto standard = fitted(ScaleKind::kStandard);
+  CHECK(standard[0].name == "a");
+  CHECK(standard[0].shift == 3.0);
+  CHECK(standard[0].factor == Approx(1 / std::sqrt(14.0 / 3)).epsilon(1e-15));
+  CHECK(standard[1].shift == 5.0);
+  CHECK(standard[1].factor == 0.0);
+  CHECK(fitted(ScaleKind::kMinMax)[0] == FittedFeature{"a", 1, 0.2, 0});
+  CHECK(fitted(ScaleKind::kMinMax)[1].factor == 0.0);
+  CHECK(fitted(ScaleKind::kDivide)[0] == FittedFeature{"a", 0, 0.25, 0});
+  CHECK(fitted(ScaleKind::kNone)[0] == FittedFeature{"a", 0, 1, 0});
+}
+
+TEST_CASE("a constant column of any value becomes 0") {
+  DataFixture f;
+  f.job.data.features.scale.kind = ScaleKind::kStandard;
+  f.job.data.shard_bytes = 32;
+  std::string content = "a,y\n";
+  for (int i = 0; i < 50; ++i) content += "0.1," + std::to_string(i % 2) + "\n";
+  f.Train(content);
+  const auto survey = f.Survey();
+  CHECK(survey->preprocessing.features[0].factor == 0.0);
+  CHECK(survey->preprocessing.features[0].shift == 0.1);
+}
+
+TEST_CASE("nulls become the mean or a constant, or their row is dropped") {
+  DataFixture f;
+  f.Train("a,b,y\n1,1,0\n,2,1\nNA,3,0\n4,4,1\n");
+  f.job.data.features.nulls.kind = NullKind::kMean;
+  const auto inputs = [&f] {
+    const auto survey = f.Survey();
+    REQUIRE(survey.ok());
+    auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+    return GatherAll(**store, FileRole::kTrain).inputs;
+  };
+  CHECK(inputs() == std::vector<double>{1, 1, 2.5, 2, 2.5, 3, 4, 4});
+  f.job.data.features.nulls = {NullKind::kConstant, -7};
+  CHECK(inputs() == std::vector<double>{1, 1, -7, 2, -7, 3, 4, 4});
+  f.job.data.features.nulls.kind = NullKind::kDrop;
+  CHECK(inputs() == std::vector<double>{1, 1, 4, 4});
+  CHECK(f.shards[0].survey.dropped_rows == 2);
+  f.job.data.features.nulls.kind = NullKind::kMean;
+  f.Train("a,b,y\n,1,0\n,2,1\n");
+  CHECK(f.Survey().status().message().starts_with("the column has no value in any training row"));
+}
+
+TEST_CASE("regression targets are standardised over the training rows") {
+  DataFixture f;
+  f.job.model.task = Task::kRegression;
+  f.job.data.label = {std::string("y"), std::string("z")};
+  f.Train("a,y,z\n1,10,7\n2,20,7\n3,30,7\n");
+  const auto targets = f.Survey()->preprocessing.targets;
+  REQUIRE(targets.size() == 2);
+  CHECK(targets[0].shift == 20.0);
+  CHECK(targets[0].factor == Approx(1 / std::sqrt(200.0 / 3)).epsilon(1e-15));
+  CHECK(targets[1] == FittedTarget{"z", 7, 1});
+  f.job.model.target_scale = TargetScale::kNone;
+  CHECK(f.Survey()->preprocessing.targets[0] == FittedTarget{"y", 0, 1});
+}
+
+TEST_CASE("merged statistics are those of all rows") {
+  std::mt19937 random(11);
+  std::vector<double> values;
+  for (int i = 0; i < 999; ++i) values.push_back(1e6 + static_cast<double>(random() % 1000) / 7);
+  values[17] = std::nan("");
+  const ColumnStats whole = StatsOf(StorageType::kFloat64, values.data(), 999, 1)[0];
+  ColumnStats merged;
+  for (int begin = 0; begin < 999; begin += 111) {
+    merged = Merged(merged, StatsOf(StorageType::kFloat64, values.data() + begin, 111, 1)[0]);
+  }
+  double mean = 0, m2 = 0;
+  for (const double v : values) mean += std::isnan(v) ? 0 : v / 998;
+  for (const double v : values) m2 += std::isnan(v) ? 0 : (v - mean) * (v - mean);
+  CHECK(whole.nulls == 1);
+  CHECK(merged.count == 998);
+  CHECK(merged.nulls == 1);
+  CHECK(merged.min == whole.min);
+  CHECK(merged.max == whole.max);
+  CHECK(whole.mean == Approx(mean).epsilon(1e-14));
+  CHECK(merged.mean == Approx(mean).epsilon(1e-14));
+  CHECK(whole.m2 == Approx(m2).epsilon(1e-10));
+  CHECK(merged.m2 == Approx(m2).epsilon(1e-10));
+}
+
+TEST_CASE("bytes are summed as exactly as doubles") {
+  std::mt19937 random(11);
+  std::vector<uint8_t> bytes;
+  std::vector<double> doubles;
+  for (int i = 0; i < 70'000 * 3; ++i) {
+    bytes.push_back(static_cast<uint8_t>(random()));
+    doubles.push_back(bytes.back());
+  }
+  const auto a = StatsOf(StorageType::kUint8, bytes.data(), 70'000, 3);
+  const auto b = StatsOf(StorageType::kFloat64, doubles.data(), 70'000, 3);
+  for (int c = 0; c < 3; ++c) {
+    CHECK(a[c].mean == b[c].mean);
+    CHECK(a[c].m2 == Approx(b[c].m2).epsilon(1e-12));
+    CHECK(a[c].min == 0);
+    CHECK(a[c].max == 255);
+  }
+}
+
+TEST_CASE("the fingerprint of the data changes with the data and not with its place") {
+  const auto fingerprint = [](const std::string& content) {
+    DataFixture f;
+    f.Train(content);
+    return f.Survey()->data_fingerprint;
+  };
+  CHECK(fingerprint("a,y\n1,0\n2,1\n").size() == 64);
+  CHECK(fingerprint("a,y\n1,0\n2,1\n") == fingerprint("a,y\n1,0\n2,1\n"));
+  CHECK(fingerprint("a,y\n1,0\n2,1\n") != fingerprint("a,y\n1,0\n3,1\n"));
+}
+
+TEST_CASE("the storage type is the narrowest exact one") {
+  const auto storage = [](const std::string& value) {
+    DataFixture f;
+    f.job.data.features.nulls.kind = NullKind::kMean;
+    f.Train("a,y\n1,0\n2,1\n" + value + ",1\n3,0\n");
+    return f.Survey()->storage;
+  };
+  CHECK(storage("255") == StorageType::kUint8);
+  CHECK(storage("7.0") == StorageType::kUint8);
+  CHECK(storage("256") == StorageType::kFloat32);
+  CHECK(storage("-1") == StorageType::kFloat32);
+  CHECK(storage("0.5") == StorageType::kFloat32);
+  CHECK(storage("") == StorageType::kFloat32);
+  CHECK(storage("0.1") == StorageType::kFloat64);
+  CHECK(storage("16777217") == StorageType::kFloat64);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,269 @@
+"""What the end-to-end tests share: the real programs, small tables, a cluster of daemons.
+
+Daemons and commands run with a parent-death signal and are ended by their own process id; they
+listen on port 0; everything lies in a temporary directory of the test that uses it.
+"""
+import ctypes
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.path.join(ROOT, "build", "bin")
+COMMAND_LIMIT_S = 120
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+sys.path.insert(0, os.path.join(ROOT, "tools", "lib"))
+
+
+def program(name):
+    return os.path.join(BIN, name)
+
+
+def die_with_parent():
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def wait_for(what, condition, limit_s=20):
+    """The first true value of `condition`, asked again and again; else an error names it."""
+    end = time.monotonic() + limit_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError("%s did not happen within %s s" % (what, limit_s))
+        time.sleep(0.05)
+
+
+def json_lines(text):
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def await_step(process):
+    """Reads the JSON lines of a running command until one tells of a step that was done."""
+    for line in process.stdout:
+        event = json.loads(line)
+        if event.get("event") == "progress" and event["step"] > 0:
+            return
+    raise AssertionError("the command ended: " + process.stderr.read())
+
+
+def children_of(pid):
+    """The process ids of the direct children of `pid`."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open("/proc/%s/stat" % entry) as f:
+                    fields = f.read().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(fields[1]) == pid and fields[0] != "Z":
+                found.append(int(entry))
+    return sorted(found)
+
+
+def command_line_of(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid) as f:
+            return f.read().split("\0")
+    except OSError:
+        return []
+
+
+def is_alive(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class EspalierTest(unittest.TestCase):
+    """A test with a directory of its own that is also the programs' TMPDIR."""
+
+    maxDiff = None
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="espalier-e2e-")
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.temporary = os.path.join(self.directory, "tmp")
+        os.mkdir(self.temporary)
+        self.environment = {k: v for k, v in os.environ.items()
+                            if k not in ("ESPALIER_COORDINATOR", "OPENBLAS_CORETYPE")}
+        self.environment["TMPDIR"] = self.temporary
+
+    def path(self, *names):
+        return os.path.join(self.directory, *names)
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as f:
+            f.write(text)
+        return self.path(name)
+
+    def start(self, *arguments, **options):
+        """A running `espalier`; killed at the end of the test when it still runs."""
+        process = subprocess.Popen([program("espalier")] + [str(a) for a in arguments],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   cwd=self.directory, env=self.environment,
+                                   preexec_fn=die_with_parent, **options)
+
+        def end():
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        self.addCleanup(end)
+        return process
+
+    def espalier(self, *arguments, code=0):
+        """Runs `espalier` to its end and checks its exit code. Returns (stdout, stderr)."""
+        process = self.start(*arguments)
+        try:
+            out, err = process.communicate(timeout=COMMAND_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            self.fail("espalier %s did not end within %d s\n%s%s" %
+                      (" ".join(map(str, arguments)), COMMAND_LIMIT_S, out, err))
+        if code is not None:
+            self.assertEqual(process.returncode, code, "espalier %s\n%s%s" %
+                             (" ".join(map(str, arguments)), out, err))
+        return out, err
+
+    def result(self, *arguments, code=0):
+        """The JSON object on the last line of standard output."""
+        out, _ = self.espalier(*arguments, "--json", code=code)
+        return json_lines(out)[-1]
+
+    def job(self, name, spec):
+        """Writes a job file (JSON is YAML) with an output of its own. Returns its path."""
+        spec = dict({"name": name, "output": self.path(name + ".bundle")}, **spec)
+        return self.write(name + ".yaml", json.dumps(spec, indent=1) + "\n")
+
+    # ---- tables ----
+
+    def classes_csv(self, name, rows, features=12, classes=3, seed=1):
+        """A table with a header whose label follows from the features, with some noise."""
+        chance = random.Random(seed)
+        lines = [",".join(["label"] + ["f%d" % i for i in range(features)])]
+        for _ in range(rows):
+            values = [chance.gauss(0, 1) for _ in range(features)]
+            score = values[0] + values[1] * values[2] + 0.1 * chance.gauss(0, 1)
+            label = min(classes - 1, max(0, int(score + classes / 2)))
+            lines.append(",".join([str(label)] + ["%.6g" % v for v in values]))
+        return self.write(name, "\n".join(lines) + "\n")
+
+    def houses_csv(self, name, rows, seed=2):
+        """Houses: skewed features of different sizes, empty fields, a price in dollars."""
+        chance = random.Random(seed)
+        lines = ["rooms,age,income,distance,price"]
+        for _ in range(rows):
+            rooms, age = chance.randint(1, 9), chance.randint(0, 60)
+            income, distance = chance.lognormvariate(1, 0.5), chance.expovariate(0.05)
+            price = 30000 * income + 12000 * rooms - 900 * distance + chance.gauss(0, 4000)
+            empty = chance.random() < 0.05
+            lines.append("%s,%d,%.4f,%.3f,%.1f" %
+                         ("" if empty else rooms, age, income, distance, price))
+        return self.write(name, "\n".join(lines) + "\n")
+
+    def classes_spec(self, csv, **train):
+        return {"data": {"train": csv, "label": "label", "validation": {"fraction": 0.2}},
+                "model": {"task": "classification", "hidden": [16, 8], "dropout": 0.3},
+                "train": dict({"batch": 100, "leaves": 16, "epochs": 3, "seed": 7}, **train)}
+
+    def long_spec(self, csv):
+        """A job that trains until somebody ends it."""
+        spec = self.classes_spec(csv, epochs=10_000_000)
+        return dict(spec, model={"task": "classification", "hidden": [64, 64]})
+
+
+class Cluster:
+    """One coordinator and some workers, the real daemons."""
+
+    def __init__(self, test, workers, threads=1):
+        self.test = test
+        self.directory = tempfile.mkdtemp(prefix="cluster-", dir=test.directory)
+        self.address_file = os.path.join(self.directory, "address")
+        self.workers = {}  # name -> process
+        test.addCleanup(self.stop)
+        self.start_coordinator()
+        for number in range(1, workers + 1):
+            self.start_worker("node-%d" % number, threads)
+        self.wait_for_workers(workers)
+
+    def start_daemon(self, name, arguments):
+        log = open(os.path.join(self.directory, name + ".log"), "a")
+        with log:
+            return subprocess.Popen(arguments, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                    env=self.test.environment, preexec_fn=die_with_parent)
+
+    def start_coordinator(self):
+        if os.path.exists(self.address_file):
+            os.remove(self.address_file)
+        self.coordinator = self.start_daemon("coordinator", [
+            program("espalier-coordinator"), "--listen", "127.0.0.1:0",
+            "--address-file", self.address_file])
+        wait_for("the coordinator's address", lambda: os.path.exists(self.address_file) and
+                 os.path.getsize(self.address_file) > 0)
+        with open(self.address_file) as f:
+            self.address = f.read().strip()
+
+    def start_worker(self, name, threads=1):
+        self.workers[name] = self.start_daemon(name, [
+            program("espalier-worker"), "--coordinator", "file:" + self.address_file,
+            "--listen", "127.0.0.1:0", "--name", name, "--threads", str(threads),
+            "--spool-directory", os.path.join(self.directory, "spool-" + name)])
+
+    def log(self, name):
+        with open(os.path.join(self.directory, name + ".log")) as f:
+            return f.read()
+
+    def espalier(self, command, *arguments, code=0):
+        return self.test.espalier(command, *arguments, "--coordinator", self.address, code=code)
+
+    def result(self, command, *arguments, code=0):
+        return self.test.result(command, *arguments, "--coordinator", self.address, code=code)
+
+    def start(self, command, *arguments):
+        return self.test.start(command, *arguments, "--coordinator", self.address)
+
+    def submit(self, job):
+        """Submits and detaches; returns the job's id as printed ("job-1")."""
+        out, _ = self.espalier("submit", job, "--detach")
+        words = out.replace("'", " ").replace(":", " ").split()
+        return next(w for w in words if w.startswith("job-"))
+
+    def status(self, job):
+        return self.result("status", job)
+
+    def waits(self, job):
+        """Whether a job waits and says why."""
+        status = self.status(job)
+        return status["state"] == "QUEUED" and status["waiting_because"]
+
+    def wait_for_training(self, job):
+        def trains():
+            status = self.status(job)
+            return status["state"] == "TRAINING" and status["progress"]["step"] > 0
+        wait_for(job + " training", trains)
+
+    def wait_for_workers(self, count):
+        def enough():
+            out, _ = self.espalier("workers", code=None)
+            return sum(1 for line in out.splitlines() if line.startswith("worker-")) == count
+        wait_for("%d workers attached" % count, enough, 30)
+
+    def stop(self):
+        for process in list(self.workers.values()) + [self.coordinator]:
+            if process.poll() is None:
+                process.kill()
+            process.wait()

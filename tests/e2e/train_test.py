@@ -1,0 +1,117 @@
+"""`espalier train`: its result, and what becomes of its daemons."""
+import os
+import signal
+import time
+import unittest
+
+from espalier import (EspalierTest, await_step, children_of, command_line_of, is_alive, json_lines,
+                      wait_for)
+
+RESULT_KEYS = {"status", "job", "steps", "epochs", "rows_per_epoch", "metrics", "weights_sha256",
+               "bundle", "timing"}
+TIMING_KEYS = {"start_s", "survey_s", "train_s", "total_s", "step_ms_p50", "step_ms_p99"}
+DEATH_LIMIT_S = 8
+
+
+class TrainTest(EspalierTest):
+    def start_long(self, workers=2, *flags):
+        """A training command that is in its steps. Returns (process, daemons by name)."""
+        job = self.job("long", self.long_spec(self.classes_csv("long.csv", 2000)))
+        process = self.start("train", job, "--workers", workers, "--json", *flags)
+        await_step(process)
+        daemons = {}
+        for pid in children_of(process.pid):
+            name = os.path.basename(command_line_of(pid)[0])
+            daemons.setdefault(name, []).append(pid)
+        return process, daemons
+
+    def assert_all_gone(self, pids):
+        wait_for("the daemons' end", lambda: not any(is_alive(pid) for pid in pids), 5)
+        self.assertEqual(os.listdir(self.temporary), [])
+
+    def test_the_last_line_is_the_result(self):
+        csv, test = self.classes_csv("a.csv", 500), self.classes_csv("t.csv", 100, seed=5)
+        spec = self.classes_spec(csv)
+        spec["data"]["test"] = test
+        out, err = self.espalier("train", self.job("r", spec), "--workers", 2, "--json")
+        lines = json_lines(out)
+        result = lines[-1]
+        self.assertGreater(len(lines), 1, "progress comes first")
+        self.assertEqual(set(result), RESULT_KEYS)
+        self.assertEqual(set(result["timing"]), TIMING_KEYS)
+        self.assertEqual(set(result["metrics"]), {"train", "validation", "test"})
+        for metrics in result["metrics"].values():
+            for key in ("loss", "accuracy", "precision", "recall", "f1"):
+                self.assertIn(key, metrics)
+        self.assertEqual(result["status"], "SUCCEEDED")
+        self.assertEqual(result["epochs"], 3)
+        steps_an_epoch = -(-result["rows_per_epoch"] // 100)
+        self.assertEqual(result["steps"], 3 * steps_an_epoch)
+        self.assertRegex(result["weights_sha256"], r"^[0-9a-f]{64}$")
+        timing = result["timing"]
+        parts = timing["start_s"] + timing["survey_s"] + timing["train_s"]
+        self.assertAlmostEqual(parts, timing["total_s"], delta=0.5)
+        self.assertEqual(os.listdir(self.temporary), [], "all that was temporary is removed")
+        self.assertEqual(err, "")
+
+    def test_plain_output_ends_with_the_result_for_people(self):
+        spec = self.classes_spec(self.classes_csv("a.csv", 300))
+        out, _ = self.espalier("train", self.job("plain", spec), "--workers", 1)
+        self.assertNotIn("\r", out)
+        self.assertNotIn("\x1b", out)
+        for words in ("confusion", "accuracy", "plain.bundle", "next"):
+            self.assertIn(words, out)
+
+    def test_the_daemons_are_direct_children_and_keep_their_names(self):
+        _, daemons = self.start_long(3)
+        self.assertEqual(len(daemons.get("espalier-worker", [])), 3, daemons)
+        self.assertEqual(len(daemons.get("espalier-coordinator", [])), 1, daemons)
+
+    def test_a_killed_worker_fails_the_job_in_time_by_name_and_is_not_restarted(self):
+        process, daemons = self.start_long(2)
+        victim = daemons["espalier-worker"][0]
+        started = time.monotonic()
+        os.kill(victim, signal.SIGKILL)
+        out, err = process.communicate(timeout=60)
+        self.assertLess(time.monotonic() - started, DEATH_LIMIT_S + 4)
+        self.assertEqual(process.returncode, 1, err)
+        failed = json_lines(out)[-1]
+        self.assertEqual(failed["status"], "FAILED")
+        self.assertRegex(failed["error"]["message"] + err, r"local-[12]|worker-\d")
+        self.assert_all_gone(sum(daemons.values(), []))
+        self.assertFalse(os.path.exists(self.path("long.bundle")))
+
+    def test_control_c_stops_cleanly_and_leaves_nothing(self):
+        process, daemons = self.start_long(2)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assert_all_gone(sum(daemons.values(), []))
+        self.assertFalse(os.path.exists(self.path("long.bundle")))
+        self.assertEqual([n for n in os.listdir(self.directory) if "bundle" in n], [])
+
+    def test_control_c_twice_stops_at_once(self):
+        process, daemons = self.start_long(2)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 130)
+        self.assert_all_gone(sum(daemons.values(), []))
+
+    def test_a_killed_command_takes_its_daemons_with_it(self):
+        process, daemons = self.start_long(2)
+        process.kill()
+        process.communicate(timeout=10)
+        wait_for("the daemons' end",
+                 lambda: not any(is_alive(p) for p in sum(daemons.values(), [])), 5)
+
+    def test_the_number_of_workers_comes_from_the_job(self):
+        spec = self.long_spec(self.classes_csv("w.csv", 500))
+        process = self.start("train", self.job("w", dict(spec, workers={"max": 3})), "--json")
+        wait_for("three workers", lambda: sum(
+            "espalier-worker" in command_line_of(p)[0] for p in children_of(process.pid)
+            if command_line_of(p)) == 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,140 @@
+"""What the command line says and its exit codes, which are a contract."""
+import json
+import os
+import unittest
+
+from espalier import EspalierTest, json_lines
+
+
+class UsageTest(EspalierTest):
+    def spec(self, **changes):
+        spec = self.classes_spec(self.classes_csv("ok.csv", 60), epochs=1)
+        spec.update(changes)
+        return spec
+
+    def failure(self, spec, code, *flags):
+        """The last JSON object and the text on standard error of a job that does not succeed."""
+        out, err = self.espalier("train", self.job("bad", spec), "--json", "--workers", 1, *flags,
+                                 code=code)
+        lines = json_lines(out)
+        self.assertNotEqual(err.strip(), "", "errors go to standard error as text, too")
+        return (lines[-1] if lines else None), err
+
+    def test_version_and_help_succeed(self):
+        out, _ = self.espalier("--version")
+        self.assertRegex(out, r"^espalier \d+\.\d+\.\d+")
+        self.assertEqual(self.espalier("version")[0].strip(), out.strip())
+        out, _ = self.espalier("--help")
+        for command in ("train", "submit", "watch", "list", "status", "cancel", "workers",
+                        "check"):
+            self.assertIn(command, out)
+            self.assertIn("--json", self.espalier(command, "--help")[0])
+
+    def test_wrong_usage_ends_with_2_and_names_the_nearest_word(self):
+        _, err = self.espalier("trian", "job.yaml", code=2)
+        self.assertIn("train", err)
+        self.espalier("train", code=2)
+        self.espalier("train", self.job("j", self.spec()), "--workers", "0", code=2)
+        self.espalier("train", self.job("j", self.spec()), "--wrokers", "2", code=2)
+        self.espalier("watch", "seventeen", code=2)
+
+    def test_a_wrong_key_names_line_column_and_the_nearest_key(self):
+        text = ("data:\n  train: %s\n  label: label\nmodel:\n  task: classification\n"
+                "  activaton: relu\noutput: %s\n" % (self.classes_csv("a.csv", 20),
+                                                     self.path("out")))
+        _, err = self.espalier("train", self.write("typo.yaml", text), code=2)
+        self.assertIn("typo.yaml", err)
+        self.assertRegex(err, r"\b6:3\b|line 6,? column 3")
+        self.assertIn("activation", err)
+        wrong_value = text.replace("activaton: relu", "activation: rleu")
+        _, err = self.espalier("check", self.write("value.yaml", wrong_value), code=2)
+        self.assertRegex(err, r"\b6:15\b|line 6,? column 15")
+        self.assertIn("relu", err)
+
+    def test_an_output_that_exists_ends_with_2_unless_it_may_be_overwritten(self):
+        os.mkdir(self.path("bad.bundle"))
+        self.write("bad.bundle/precious", "do not lose\n")
+        _, err = self.failure(self.spec(), 2)
+        self.assertIn("bad.bundle", err)
+        self.assertTrue(os.path.exists(self.path("bad.bundle", "precious")))
+        spec = self.spec(output={"path": self.path("again"), "overwrite": True})
+        first = self.result("train", self.job("o", spec), "--workers", 1)
+        second = self.result("train", self.job("o", spec), "--workers", 1)
+        self.assertEqual(first["weights_sha256"], second["weights_sha256"])
+
+    def test_a_missing_file_and_a_column_that_is_not_there_end_with_2(self):
+        spec = self.spec()
+        spec["data"]["train"] = self.path("nowhere.csv")
+        _, err = self.failure(spec, 2)
+        self.assertIn("nowhere.csv", err)
+        spec = self.spec()
+        spec["data"]["label"] = "lable"
+        _, err = self.failure(spec, 2)
+        self.assertIn("lable", err)
+        self.espalier("train", self.path("no-such-job.yaml"), code=2)
+
+    def test_a_bad_row_ends_with_1_and_is_named_by_file_row_column_and_offset(self):
+        path = self.classes_csv("rows.csv", 300)
+        with open(path) as f:
+            lines = f.readlines()
+        # Line 201 of the file: header, 199 good records, the bad one. An empty line counts.
+        lines.insert(100, "\n")
+        fields = lines[200].split(",")
+        fields[4] = "1.2x"
+        lines[200] = ",".join(fields)
+        record = sum(len(line) for line in lines[:200])
+        field = record + len(",".join(fields[:4])) + 1
+        self.write("rows.csv", "".join(lines))
+        spec = self.classes_spec(path)
+        spec["data"]["shard_bytes"] = 4096
+        failed, err = self.failure(spec, 1)
+        self.assertEqual(failed["status"], "FAILED")
+        error = failed["error"]
+        self.assertEqual(os.path.basename(error["file"]), "rows.csv")
+        self.assertEqual(error["row"], 201)
+        self.assertEqual(error["column"], "f3")
+        self.assertIn(error["offset"], (record, field))
+        self.assertIn("1.2x", err)
+        self.assertIn("rows.csv", err)
+        self.assertIn("201", err)
+        self.assertFalse(os.path.exists(self.path("bad.bundle")))
+
+    def test_bad_rows_may_be_skipped_up_to_a_limit(self):
+        path = self.classes_csv("rows.csv", 100)
+        with open(path, "a") as f:
+            f.write("1,oops\n1,oops\n")
+        spec = self.classes_spec(path)
+        spec["data"]["bad_rows"] = {"policy": "skip", "limit": 2}
+        done = self.result("train", self.job("skip", spec), "--workers", 2)
+        self.assertEqual(done["status"], "SUCCEEDED")
+        spec["data"]["bad_rows"]["limit"] = 1
+        failed, _ = self.failure(spec, 1)
+        self.assertEqual(failed["status"], "FAILED")
+
+    def test_files_without_rows_are_one_clear_error(self):
+        for name, text in (("empty.csv", ""), ("header.csv", "label,f0,f1\n")):
+            spec = self.spec()
+            spec["data"] = {"train": self.write(name, text), "label": "label"}
+            out, err = self.espalier("train", self.job("none", spec), "--workers", 1, code=None)
+            self.assertIn(name, err)
+            self.assertNotIn("Traceback", out + err)
+
+    def test_a_coordinator_that_is_not_there_ends_with_3(self):
+        job = self.job("far", self.spec())
+        for where in ("127.0.0.1:1", "file:" + self.write("address", "127.0.0.1:1\n")):
+            for command in (["submit", job], ["list"], ["status", "job-1"], ["watch", "1"],
+                            ["cancel", "1"], ["workers"]):
+                _, err = self.espalier(*command, "--coordinator", where, code=3)
+                self.assertIn("127.0.0.1:1", err)
+
+    def test_check_shows_the_data_and_trains_nothing(self):
+        job = self.job("checked", self.spec())
+        out, _ = self.espalier("check", job)
+        self.assertIn("60", out)
+        out, _ = self.espalier("check", job, "--json")
+        self.assertTrue(json.loads(out.strip().splitlines()[-1]))
+        self.assertFalse(os.path.exists(self.path("checked.bundle")))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,74 @@
+#include "src/plan/chunks.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "src/base/random.h"
+
+namespace espalier {
+namespace {
+
+// The chunks sorted by offset cover the vector once, whole rows at a time, each bias once.
+void CheckTiles(const std::vector<LayerDims>& layers, std::vector<Chunk> chunks) {
+  std::sort(chunks.begin(), chunks.end(),
+            [](const Chunk& a, const Chunk& b) { return a.offset < b.offset; });
+  int64_t offset = 0;
+  size_t next = 0;
+  for (size_t l = 0; l < layers.size(); ++l) {
+    int64_t row = 0;
+    for (bool bias = false; !bias; ++next) {
+      REQUIRE(next < chunks.size());
+      const Chunk& c = chunks[next];
+      CHECK(c.layer == static_cast<int32_t>(l));
+      CHECK(c.out_begin == row);
+      CHECK(c.offset == offset);
+      CHECK(c.size == (c.out_end - c.out_begin) * layers[l].in + (c.bias ? layers[l].out : 0));
+      row = c.out_end;
+      offset += c.size;
+      bias = c.bias;
+    }
+    CHECK(row == layers[l].out);
+  }
+  CHECK(next == chunks.size());
+}
+
+TEST_CASE("chunks tile the flat vector exactly, for any shapes") {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    std::vector<LayerDims> layers;
+    for (uint64_t l = 0; l <= seed % 4; ++l) {
+      layers.push_back({static_cast<int64_t>(1 + Mix64(seed * 8 + l) % 900),
+                        static_cast<int64_t>(1 + Mix64(seed * 8 + l + 4) % 600)});
+    }
+    for (int64_t chunk_bytes : {int64_t{1}, int64_t{5000}, kChunkBytes, kChunkBytesMax}) {
+      CheckTiles(layers, MakeChunks(layers, 4, chunk_bytes));
+    }
+  }
+}
+
+TEST_CASE("a chunk keeps to its size unless one row or the bias alone is larger") {
+  const std::vector<LayerDims> layers = {{784, 4096}, {1 << 20, 3}, {1, 131072}, {4096, 10}};
+  for (int64_t element : {4, 8}) {
+    const auto chunks = MakeChunks(layers, element);
+    CheckTiles(layers, chunks);
+    for (const Chunk& c : chunks) {
+      const bool one_row = c.out_end - c.out_begin == 1;
+      CHECK((c.size * element <= kChunkBytesMax || one_row));
+    }
+  }
+}
+
+TEST_CASE("the largest layer comes first, equals by index") {
+  const std::vector<LayerDims> layers = {{4, 4}, {30, 30}, {4, 4}, {5, 5}};
+  std::vector<int32_t> order;
+  for (const Chunk& c : MakeChunks(layers, 4)) order.push_back(c.layer);
+  CHECK(order == std::vector<int32_t>{1, 3, 0, 2});
+}
+
+TEST_CASE("the example of the header holds") {
+  const std::vector<LayerDims> layers = {{2, 3}};
+  CHECK(MakeChunks(layers, 4, 16) ==
+        std::vector<Chunk>{{0, 0, 2, false, 0, 4}, {0, 2, 3, true, 4, 5}});
+}
+
+}  // namespace
+}  // namespace espalier

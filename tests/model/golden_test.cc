@@ -1,0 +1,274 @@
+// Against PyTorch: torch_golden.json holds values computed once by PyTorch 2.15.0 in double.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "src/model/optimizer.h"
+#include "src/model/schedule.h"
+#include "tests/model/support.h"
+
+namespace espalier {
+namespace {
+
+using Json = nlohmann::json;
+using Numbers = std::vector<double>;
+
+const Json& Golden() {
+  static const Json golden = Json::parse(std::ifstream("tests/model/torch_golden.json"));
+  return golden;
+}
+
+Activation ActivationOf(const std::string& name) {
+  static const std::map<std::string, Activation> kNames = {
+      {"identity", Activation::kIdentity},
+      {"relu", Activation::kRelu},
+      {"leaky_relu_0.01", Activation::kLeakyRelu},
+      {"elu", Activation::kElu},
+      {"tanh", Activation::kTanh},
+      {"sigmoid", Activation::kSigmoid},
+      {"silu", Activation::kSilu},
+      {"gelu", Activation::kGelu}};
+  return kNames.at(name);
+}
+
+NetworkShape ShapeOf(const std::string& hidden, const std::string& head) {
+  ModelSpec model;
+  model.hidden = {4};
+  model.activation = {ActivationOf(hidden)};
+  if (head.starts_with("softmax")) return MakeShape(model, 5, 3);
+  if (head.starts_with("binary")) {
+    model.loss = Loss::kBinaryCrossEntropy;
+    return MakeShape(model, 5, 2);
+  }
+  model.task = Task::kRegression;
+  model.loss = head == "mse" ? Loss::kMse : head == "mae" ? Loss::kMae : Loss::kHuber;
+  return MakeShape(model, 5, 3);
+}
+
+// Mean loss and mean gradient over fixture rows [begin, end).
+struct Mean {
+  double loss = 0;
+  Numbers gradient;
+};
+
+Mean MeanGradient(const NetworkShape& shape, const Numbers& parameters, int64_t begin, int64_t end,
+                  bool weighted = false) {
+  const Json& fixture = Golden()["fixture"];
+  LeafPass<double> pass(shape, 8);
+  double weight = 0;
+  for (int64_t row = begin, r = 0; row < end; ++row, ++r) {
+    const Numbers x = fixture["x"][row];
+    std::copy(x.begin(), x.end(), pass.inputs() + 5 * r);
+    pass.weights()[r] = weighted ? fixture["row_weights"][row].get<double>() : 1;
+    weight += pass.weights()[r];
+    if (shape.task == Task::kRegression) {
+      const Numbers y = fixture["targets"][row];
+      std::copy(y.begin(), y.end(), pass.targets() + 3 * r);
+    } else {
+      const char* labels = shape.classes() == 2 ? "binary" : "labels";
+      pass.labels()[r] = static_cast<int32_t>(fixture[labels][row].get<double>());
+    }
+  }
+  Mean mean;
+  mean.loss = TrainingTotals(pass, parameters, end - begin)[kTotalLoss] / weight;
+  mean.gradient = WholeGradient(pass);
+  for (double& g : mean.gradient) g /= weight;
+  return mean;
+}
+
+void CheckNear(const Numbers& found, const Numbers& expected, double tolerance) {
+  REQUIRE(found.size() == expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    CHECK(found[i] == Approx(expected[i]).epsilon(tolerance).margin(tolerance));
+  }
+}
+
+// The network under training, one update a call.
+class Trainer {
+ public:
+  Trainer(const NetworkShape& shape, const TrainSpec& train)
+      : shape_(shape), train_(train), parameters(Golden()["fixture"]["weights"].get<Numbers>()) {
+    for (Numbers& slot : slots_) slot.resize(parameters.size());
+  }
+  double Step(int64_t begin, int64_t end, double learning_rate) {
+    const Mean mean = MeanGradient(shape_, parameters, begin, end);
+    double* slots[] = {slots_[0].data(), slots_[1].data()};
+    const auto chunks = ChunksOf<double>(shape_, 64);  // several chunks a layer
+    norm_squared = 0;
+    for (const Chunk& c : chunks) {
+      norm_squared += SquaredNorm(c, mean.gradient.data() + c.offset, 1.0);
+    }
+    ++step_;
+    for (const Chunk& c : chunks) {
+      ApplyUpdate(train_, shape_, c, parameters.data(), slots, mean.gradient.data() + c.offset, 1.0,
+                  ClipScale(norm_squared, train_.clip_norm), learning_rate, step_);
+    }
+    return mean.loss;
+  }
+
+ private:
+  NetworkShape shape_;
+  TrainSpec train_;
+  Numbers slots_[2];
+  int64_t step_ = 0;
+
+ public:
+  Numbers parameters;
+  double norm_squared = 0;
+};
+
+TrainSpec TrainOf(const Json& c) {
+  const std::string name = c["name"];
+  const Json& p = c["parameters"];
+  TrainSpec train;
+  OptimizerSpec& o = train.optimizer;
+  o.kind = name.starts_with("adamw")      ? OptimizerKind::kAdamW
+           : name.starts_with("adam")     ? OptimizerKind::kAdam
+           : name.starts_with("nesterov") ? OptimizerKind::kNesterov
+           : name.starts_with("momentum") ? OptimizerKind::kMomentum
+                                          : OptimizerKind::kSgd;
+  o.learning_rate = p["lr"];
+  o.momentum = p.value("momentum", 0.0);
+  if (p.contains("betas")) {
+    o.beta1 = p["betas"][0];
+    o.beta2 = p["betas"][1];
+    o.epsilon = p["eps"];
+  }
+  train.weight_decay = p["weight_decay"];
+  train.decay_biases = true;
+  return train;
+}
+
+TEST_CASE("losses and gradients equal PyTorch's") {
+  const Json& cases = Golden()["gradients"];
+  REQUIRE(cases.size() == 28);
+  for (const Json& c : cases) {
+    const std::string hidden = c["hidden"], head = c["head"];
+    INFO(hidden << " " << head);
+    const bool binary = head.starts_with("binary");
+    const Json& start = Golden()["fixture"][binary ? "weights_binary_5_4_1" : "weights"];
+    const Mean mean =
+        MeanGradient(ShapeOf(hidden, head), start, 0, 8, head == "softmax_ce_row_weights");
+    CHECK(mean.loss == Approx(c["loss"].get<double>()).epsilon(1e-12));
+    CheckNear(mean.gradient, c["grad"], 1e-12);
+  }
+}
+
+TEST_CASE("leaf sums add up to PyTorch's gradient of the whole batch") {
+  for (const Json& c : Golden()["shards"]) {
+    const NetworkShape shape = ShapeOf(c["hidden"], c["head"]);
+    const Numbers start = Golden()["fixture"]["weights"];
+    Numbers sum(start.size());
+    double loss = 0;
+    for (const Json& part : c["parts"]) {
+      const int64_t begin = part["rows"][0], end = part["rows"][1];
+      const Mean mean = MeanGradient(shape, start, begin, end);
+      CheckNear(mean.gradient, part["grad"], 1e-12);
+      const auto rows = static_cast<double>(end - begin);
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += mean.gradient[i] * rows / 8;
+      loss += mean.loss * rows / 8;
+    }
+    CheckNear(sum, c["whole_grad"], 1e-12);
+    CHECK(loss == Approx(c["whole_loss"].get<double>()).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("optimizers follow PyTorch's, biases decayed as there") {
+  const Json& cases = Golden()["optimizers"];
+  REQUIRE(cases.size() == 22);
+  for (const Json& c : cases) {
+    INFO(c["name"] << " " << c["hidden"] << " " << c["head"]);
+    Trainer trainer(ShapeOf(c["hidden"], c["head"]), TrainOf(c));
+    const Numbers losses = c["losses"];
+    const Json& after = c["weights_after"];
+    for (size_t step = 0; step < after.size(); ++step) {
+      CHECK(trainer.Step(0, 8, c["parameters"]["lr"]) == Approx(losses[step]).epsilon(1e-12));
+      CheckNear(trainer.parameters, after[step], 1e-12);
+    }
+  }
+}
+
+TEST_CASE("clipping by the gradient's norm follows PyTorch's") {
+  const Json& cases = Golden()["clipping"];
+  REQUIRE(cases.size() == 2);
+  for (const Json& c : cases) {
+    TrainSpec train;
+    train.optimizer.kind = OptimizerKind::kSgd;
+    train.clip_norm = c["name"] == "norm2_0.1" ? 0.1 : 10;
+    Trainer trainer(ShapeOf(c["hidden"], c["head"]), train);
+    const Numbers losses = c["losses"], norms = c["norm_before"];
+    for (size_t step = 0; step < norms.size(); ++step) {
+      CHECK(trainer.Step(0, 8, 0.5) == Approx(losses[step]).epsilon(1e-12));
+      CHECK(trainer.norm_squared == Approx(norms[step] * norms[step]).epsilon(1e-12));
+      CheckNear(trainer.parameters, c["weights_after"][step], 1e-12);
+    }
+  }
+}
+
+TEST_CASE("epochs of mini-batches end at PyTorch's weights") {
+  const Json& c = Golden()["minibatches"];
+  Trainer trainer(ShapeOf(c["hidden"], c["head"]), TrainSpec{});
+  size_t step = 0;
+  for (int epoch = 0; epoch < c["epochs"]; ++epoch) {
+    for (const Json& batch : c["batches"]) {
+      CHECK(trainer.Step(batch[0], batch[1], 0.05) ==
+            Approx(c["losses"][step++].get<double>()).epsilon(1e-12));
+    }
+  }
+  CheckNear(trainer.parameters, c["weights_after"], 1e-12);
+}
+
+TrainSpec Scheduled(ScheduleKind kind) {
+  TrainSpec train;
+  train.optimizer.learning_rate = 0.1;
+  train.schedule.kind = kind;
+  return train;
+}
+
+void CheckSchedule(const TrainSpec& train, const char* name, int64_t begin, int64_t end) {
+  INFO(name);
+  const Numbers expected = Golden()["schedules"][name]["lr_at_step"];
+  for (int64_t step = begin; step < end; ++step) {
+    CHECK(LearningRate(train, step, 10, 20) == Approx(expected[step]).epsilon(1e-14).margin(1e-15));
+  }
+}
+
+TEST_CASE("schedules follow PyTorch's") {
+  CheckSchedule(Scheduled(ScheduleKind::kConstant), "constant", 0, 20);
+  TrainSpec stairs = Scheduled(ScheduleKind::kStep);
+  stairs.schedule.every = {6, false};
+  stairs.schedule.factor = 0.5;
+  CheckSchedule(stairs, "step", 0, 20);
+  TrainSpec cosine = Scheduled(ScheduleKind::kCosine);
+  CheckSchedule(cosine, "cosine", 0, 20);
+  cosine.schedule.final_fraction = 0.01;
+  CheckSchedule(cosine, "cosine_min", 0, 20);
+  cosine.schedule.warmup = {0.5, true};  // half an epoch of 10 steps
+  CheckSchedule(cosine, "inverse_sqrt_warmup_5", 0, 5);
+  CheckSchedule(cosine, "warmup_then_cosine", 5, 20);
+}
+
+TEST_CASE("training under PyTorch's schedule ends at its weights") {
+  const Json& c = Golden()["schedule_training"];
+  TrainSpec train;
+  train.optimizer.kind = OptimizerKind::kMomentum;
+  Trainer trainer(ShapeOf(c["hidden"], c["head"]), train);
+  const Numbers rates = c["lr_at_step"], losses = c["losses"];
+  for (size_t step = 0; step < rates.size(); ++step) {
+    CHECK(trainer.Step(0, 8, rates[step]) == Approx(losses[step]).epsilon(1e-12));
+  }
+  CheckNear(trainer.parameters, c["weights_after"], 1e-12);
+}
+
+TEST_CASE("a schedule keeps its last rate after its end") {
+  TrainSpec cosine = Scheduled(ScheduleKind::kCosine);
+  cosine.schedule.final_fraction = 0.25;
+  CHECK(LearningRate(cosine, 20, 10, 20) == Approx(0.025));
+  CHECK(LearningRate(cosine, 500, 10, 20) == Approx(0.025));
+  CHECK(LearningRate(cosine, 500, 10, 0) == 0.1);
+}
+
+}  // namespace
+}  // namespace espalier

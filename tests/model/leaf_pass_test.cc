@@ -1,0 +1,283 @@
+#include "src/model/leaf_pass.h"
+
+#include <immintrin.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "src/model/arithmetic.h"
+#include "tests/model/support.h"
+
+namespace espalier {
+namespace {
+
+ModelSpec Model(Activation activation, Loss loss, double dropout = 0) {
+  ModelSpec model;
+  model.hidden = {7, 6};
+  model.activation = {activation};
+  model.dropout = dropout;
+  const bool classes = loss == Loss::kSoftmaxCrossEntropy || loss == Loss::kBinaryCrossEntropy;
+  model.task = classes ? Task::kClassification : Task::kRegression;
+  model.loss = loss;
+  return model;
+}
+
+NetworkShape Shape(Activation activation, Loss loss, double dropout = 0) {
+  return MakeShape(Model(activation, loss, dropout), 5, loss == Loss::kBinaryCrossEntropy ? 2 : 3);
+}
+
+NetworkShape Wide(double dropout = 0) {
+  ModelSpec model = Model(Activation::kRelu, Loss::kSoftmaxCrossEntropy, dropout);
+  model.hidden = {96, 40};
+  return MakeShape(model, 131, 10);
+}
+
+template <typename T>
+bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+void CheckFiniteDifferences(const NetworkShape& shape, const DropoutKey& key) {
+  constexpr int64_t kRows = 9;
+  constexpr double kStep = 1e-6;
+  LeafPass<double> pass(shape, kRows);
+  FillBatch(pass, kRows, 3);
+  std::vector<double> parameters = StartOf<double>(shape, 5);
+  for (size_t i = 0; i < parameters.size(); ++i) parameters[i] += 0.1 * TestNumber(9, i);
+  TrainingTotals(pass, parameters, kRows, key);
+  const std::vector<double> gradient = WholeGradient(pass);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const double at = parameters[i];
+    parameters[i] = at + kStep;
+    const double above = TrainingTotals(pass, parameters, kRows, key)[kTotalLoss];
+    parameters[i] = at - kStep;
+    const double below = TrainingTotals(pass, parameters, kRows, key)[kTotalLoss];
+    parameters[i] = at;
+    CHECK((above - below) / (2 * kStep) == Approx(gradient[i]).epsilon(1e-5).margin(2e-7));
+  }
+}
+
+TEST_CASE("the gradient agrees with finite differences for every activation and loss") {
+  for (auto activation :
+       {Activation::kIdentity, Activation::kRelu, Activation::kTanh, Activation::kSigmoid,
+        Activation::kLeakyRelu, Activation::kElu, Activation::kGelu, Activation::kSilu}) {
+    for (auto loss : {Loss::kSoftmaxCrossEntropy, Loss::kBinaryCrossEntropy, Loss::kMse, Loss::kMae,
+                      Loss::kHuber}) {
+      INFO(Name(activation) << " " << Name(loss));
+      CheckFiniteDifferences(Shape(activation, loss), {});
+    }
+  }
+}
+
+TEST_CASE("the gradient agrees with finite differences under dropout") {
+  for (auto activation : {Activation::kIdentity, Activation::kRelu, Activation::kGelu}) {
+    INFO(Name(activation));
+    CheckFiniteDifferences(Shape(activation, Loss::kMse, 0.4), {1, 2, 3});
+  }
+}
+
+TEST_CASE("a linear model without hidden layers has a gradient") {
+  ModelSpec model;
+  CheckFiniteDifferences(MakeShape(model, 5, 3), {});
+}
+
+TEST_CASE("dropout is a function of seed, step and leaf") {
+  const NetworkShape shape = Wide(0.5);
+  LeafPass<float> pass(shape, 64);
+  FillBatch(pass, 64, 1);
+  const auto parameters = StartOf<float>(shape, 1);
+  const auto gradient = [&](DropoutKey key) {
+    TrainingTotals(pass, parameters, 64, key);
+    return WholeGradient(pass);
+  };
+  const auto first = gradient({1, 2, 3});
+  CHECK(SameBits(first, gradient({1, 2, 3})));
+  CHECK_FALSE(SameBits(first, gradient({2, 2, 3})));
+  CHECK_FALSE(SameBits(first, gradient({1, 3, 3})));
+  CHECK_FALSE(SameBits(first, gradient({1, 2, 4})));
+  CHECK_FALSE(SameBits(first, gradient({1, 2 + (uint64_t{1} << 32), 3})));
+}
+
+TEST_CASE("dropout keeps the asked share of values, scaled to keep the mean") {
+  constexpr int64_t kSize = 1 << 16;
+  AlignedVector<double> values(kSize, 1.0), also(kSize, 2.0);
+  const DropoutMask mask({1, 2, 3}, 0, 0.3);
+  mask.Apply(5, values.data(), also.data(), kSize);
+  int64_t kept = 0;
+  for (int64_t i = 0; i < kSize; ++i) {
+    CHECK((values[i] == 0 || values[i] == 1 / 0.7));
+    CHECK(also[i] == 2 * values[i]);
+    kept += values[i] != 0;
+  }
+  CHECK(kept == Approx(0.7 * kSize).epsilon(0.01));
+}
+
+TEST_CASE("dropout draws the words of the scalar Philox") {
+  constexpr int64_t kSize = 96;
+  AlignedVector<float> values(kSize, 1.0f);
+  const DropoutKey key{77, (uint64_t{5} << 32) + 9, 21};
+  DropoutMask(key, 2, 0.25).Apply<float>(1000, values.data(), nullptr, kSize);
+  PhiloxKey philox = MakeKey(77, RandomUse::kDropout);
+  philox.k1 ^= 5;
+  for (uint32_t i = 0; i < kSize; ++i) {
+    const auto words = Philox(philox, {i / 32 * 8 + i % 8, 2u << 24 | 1000, 21, 9});
+    const uint32_t bits = words[i % 32 / 8] >> 1;
+    CHECK((values[i] != 0) == (bits >= uint32_t{1} << 29));
+  }
+}
+
+TEST_CASE("evaluation and prediction know no dropout") {
+  const NetworkShape with = Wide(0.5), without = Wide(0);
+  LeafPass<float> a(with, 20), b(without, 20);
+  FillBatch(a, 20, 1);
+  FillBatch(b, 20, 1);
+  const auto parameters = StartOf<float>(with, 1);
+  std::vector<float> p(200), q(200);
+  a.Predict(parameters.data(), 20, p.data());
+  b.Predict(parameters.data(), 20, q.data());
+  CHECK(SameBits(p, q));
+}
+
+template <typename T>
+void CheckAccumulation(int64_t rows) {
+  const NetworkShape shape = Wide();
+  LeafPass<T> left(shape, 128), right(shape, 128);
+  FillBatch(left, rows, 1);
+  FillBatch(right, rows, 2);
+  const auto parameters = StartOf<T>(shape, 1);
+  TrainingTotals(left, parameters, rows);
+  TrainingTotals(right, parameters, rows);
+  REQUIRE(right.AccumulateIsExact(rows));
+  auto together = WholeGradient(left, 4096), apart = together;
+  const auto addend = WholeGradient(right, 4096);
+  for (size_t i = 0; i < apart.size(); ++i) apart[i] += addend[i];
+  for (const Chunk& chunk : ChunksOf<T>(shape, 4096)) {
+    right.WeightGradient(chunk, together.data() + chunk.offset, true);
+  }
+  CHECK(SameBits(together, apart));
+}
+
+TEST_CASE("accumulating onto a sibling has the bits of the separate add") {
+  for (int64_t rows : {1, 2, 31, 64, 127, 128}) {
+    INFO(rows);
+    CheckAccumulation<float>(rows);
+    CheckAccumulation<double>(rows);
+  }
+}
+
+TEST_CASE("several micro-batches may not be accumulated") {
+  const LeafPass<float> pass(Wide(), 300);
+  CHECK(pass.AccumulateIsExact(128));
+  CHECK_FALSE(pass.AccumulateIsExact(129));
+}
+
+TEST_CASE("bits depend neither on rows_max nor on what was computed before nor on the thread") {
+  const NetworkShape shape = Wide(0.2);
+  const auto parameters = StartOf<float>(shape, 1);
+  for (int64_t rows : {1, 5, 64, 200}) {
+    LeafPass<float> exact(shape, rows), roomy(shape, 513);
+    FillBatch(exact, rows, 1);
+    FillBatch(roomy, 513, 8);
+    const auto expected_totals = TrainingTotals(exact, parameters, rows, {1, 2, 3});
+    const auto expected = WholeGradient(exact);
+    TrainingTotals(roomy, parameters, 513, {4, 5, 6});
+    FillBatch(roomy, rows, 1);
+    std::vector<double> totals;
+    std::vector<float> gradient;
+    std::thread([&] {
+      totals = TrainingTotals(roomy, parameters, rows, {1, 2, 3});
+      gradient = WholeGradient(roomy);
+    }).join();
+    CHECK(SameBits(totals, expected_totals));
+    CHECK(SameBits(gradient, expected));
+  }
+}
+
+TEST_CASE("several threads may compute chunks of one leaf at once") {
+  const NetworkShape shape = Wide();
+  LeafPass<float> pass(shape, 64);
+  FillBatch(pass, 64, 1);
+  InitArithmetic();
+  TrainingTotals(pass, StartOf<float>(shape, 1), 64);
+  const auto expected = WholeGradient(pass, 4096);
+  std::vector<float> found(expected.size());
+  const auto chunks = ChunksOf<float>(shape, 4096);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (size_t i = t; i < chunks.size(); i += 3) {
+        pass.WeightGradient(chunks[i], found.data() + chunks[i].offset, false);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(SameBits(found, expected));
+}
+
+TEST_CASE("an empty leaf adds nothing") {
+  const NetworkShape shape = Wide();
+  for (int64_t rows_max : {0, 4}) {
+    LeafPass<double> pass(shape, rows_max);
+    const auto parameters = StartOf<double>(shape, 1);
+    CHECK(TrainingTotals(pass, parameters, 0) ==
+          std::vector<double>(TotalsSize(shape, TotalsKind::kTraining)));
+    CHECK(WholeGradient(pass) == std::vector<double>(parameters.size()));
+    std::vector<double> gradient(parameters.size(), 3.0), before = gradient;
+    for (const Chunk& chunk : ChunksOf<double>(shape)) {
+      pass.WeightGradient(chunk, gradient.data() + chunk.offset, true);
+    }
+    CHECK(gradient == before);
+  }
+}
+
+TEST_CASE("values that are not finite are counted, whichever activation hides them") {
+  for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::max()}) {
+    for (auto activation : {Activation::kRelu, Activation::kTanh, Activation::kGelu}) {
+      const NetworkShape shape = Shape(activation, Loss::kSoftmaxCrossEntropy);
+      LeafPass<float> pass(shape, 4);
+      FillBatch(pass, 4, 1);
+      auto parameters = StartOf<float>(shape, 1);
+      for (float& p : parameters) p *= bad;
+      CHECK(TrainingTotals(pass, parameters, 4)[kTotalNonfinite] > 0);
+    }
+  }
+}
+
+TEST_CASE("probabilities are positive and add up to 1") {
+  for (auto loss : {Loss::kSoftmaxCrossEntropy, Loss::kBinaryCrossEntropy}) {
+    const NetworkShape shape = Shape(Activation::kTanh, loss);
+    LeafPass<double> pass(shape, 150);
+    FillBatch(pass, 150, 1);
+    std::vector<double> p(150 * shape.classes());
+    pass.Predict(StartOf<double>(shape, 1).data(), 150, p.data());
+    for (size_t r = 0; r < 150; ++r) {
+      double sum = 0;
+      for (int64_t c = 0; c < shape.classes(); ++c) {
+        CHECK(p[r * shape.classes() + c] > 0);
+        sum += p[r * shape.classes() + c];
+      }
+      CHECK(sum == Approx(1).epsilon(1e-14));
+    }
+  }
+}
+
+TEST_CASE("float agrees with double to float's precision") {
+  const NetworkShape shape = Wide(0.2);
+  LeafPass<float> a(shape, 200);
+  LeafPass<double> b(shape, 200);
+  FillBatch(a, 200, 1);
+  FillBatch(b, 200, 1);
+  TrainingTotals(a, StartOf<float>(shape, 1), 200, {1, 2, 3});
+  TrainingTotals(b, StartOf<double>(shape, 1), 200, {1, 2, 3});
+  const auto found = WholeGradient(a);
+  const auto expected = WholeGradient(b);
+  for (size_t i = 0; i < found.size(); ++i) {
+    CHECK(found[i] == Approx(expected[i]).epsilon(1e-3).margin(1e-4));
+  }
+}
+
+}  // namespace
+}  // namespace espalier

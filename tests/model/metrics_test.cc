@@ -1,0 +1,142 @@
+#include "src/model/metrics.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/model/support.h"
+
+namespace espalier {
+namespace {
+
+NetworkShape Linear(Task task, int64_t outputs, std::optional<Loss> loss = std::nullopt) {
+  ModelSpec model;
+  model.task = task;
+  model.loss = loss;
+  return MakeShape(model, 2, outputs);
+}
+
+// The identity on two inputs: the outputs of a row are its inputs.
+const std::vector<double> kIdentity = {1, 0, 0, 1, 0, 0};
+
+std::vector<double> EvaluationTotals(LeafPass<double>& pass, const std::vector<double>& parameters,
+                                     int64_t rows) {
+  std::vector<double> totals(TotalsSize(pass.shape(), TotalsKind::kEvaluation));
+  pass.Evaluate(parameters.data(), rows, totals.data());
+  return totals;
+}
+
+TEST_CASE("classification metrics follow from the confusion matrix") {
+  LeafPass<double> pass(Linear(Task::kClassification, 2), 5);
+  // Scores (input 1 - input 0), labels, weights.
+  const double scores[] = {2, -1, 3, -2, 1};
+  const int32_t labels[] = {1, 1, 1, 0, 0};
+  const double weights[] = {1, 2, 1, 4, 2};
+  for (int64_t r = 0; r < 5; ++r) {
+    pass.inputs()[2 * r] = 0;
+    pass.inputs()[2 * r + 1] = scores[r];
+    pass.labels()[r] = labels[r];
+    pass.weights()[r] = weights[r];
+  }
+  const auto totals = EvaluationTotals(pass, kIdentity, 5);
+  const Metrics m = MetricsFromTotals(pass.shape(), {}, TotalsKind::kEvaluation, totals);
+  CHECK(m.rows == 5);
+  CHECK(m.weight == 10);
+  CHECK(m.confusion == std::vector<double>{4, 2, 2, 2});
+  CHECK(m.accuracy == Approx(0.6));
+  REQUIRE(m.classes.size() == 2);
+  CHECK(m.classes[0].precision == Approx(4.0 / 6));
+  CHECK(m.classes[0].recall == Approx(4.0 / 6));
+  CHECK(m.classes[1].f1 == Approx(0.5));
+  CHECK(m.f1 == Approx(0.6 * 4 / 6 + 0.4 * 0.5));
+  // Pairs: weights of class 1 above class 0: 2 above both, -1 above -2 only, 3 above both.
+  CHECK(*m.auc == Approx((1 * 6 + 2 * 4 + 1 * 6) / 24.0));
+  double loss = 0;
+  for (int r = 0; r < 5; ++r) {
+    loss += weights[r] * std::log1p(std::exp(labels[r] ? -scores[r] : scores[r]));
+  }
+  CHECK(m.loss == Approx(loss / 10));
+}
+
+TEST_CASE("binary cross-entropy and softmax of two classes count alike") {
+  const NetworkShape soft = Linear(Task::kClassification, 2);
+  const NetworkShape binary = Linear(Task::kClassification, 2, Loss::kBinaryCrossEntropy);
+  LeafPass<double> a(soft, 300), b(binary, 300);
+  FillBatch(a, 300, 4);
+  FillBatch(b, 300, 4);
+  const auto p = EvaluationTotals(a, {0, 0, 3, -2, 0, 0.25}, 300);
+  const auto q = EvaluationTotals(b, {3, -2, 0.25}, 300);
+  REQUIRE(p.size() == q.size());
+  for (size_t i = 0; i < p.size(); ++i) CHECK(p[i] == Approx(q[i]).epsilon(1e-12));
+}
+
+TEST_CASE("equal scores count half in the AUC, and one class alone has none") {
+  const NetworkShape shape = Linear(Task::kClassification, 2);
+  std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));
+  totals[kTotalWeight] = 4;
+  for (int32_t label : {0, 1}) totals[ScoreBinIndex(shape, 0.5, label)] += 2;
+  CHECK(*MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals).auc == 0.5);
+  totals[ScoreBinIndex(shape, 0.5, 1)] = 0;
+  CHECK_FALSE(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals).auc);
+  for (double score : {-1e300, 1e300, std::nan("")}) {
+    const int64_t index = ScoreBinIndex(shape, score, 1);
+    CHECK((index >= kTotalsFixed && index < static_cast<int64_t>(totals.size())));
+  }
+}
+
+TEST_CASE("regression metrics are in the units of the target") {
+  LeafPass<double> pass(Linear(Task::kRegression, 2), 3);
+  const double predicted[] = {1, 0, 2, 1, 4, 0}, target[] = {0, 1, 2, 2, 1, 0};
+  std::copy(predicted, predicted + 6, pass.inputs());
+  std::copy(target, target + 6, pass.targets());
+  std::fill(pass.weights(), pass.weights() + 3, 1.0);
+  const auto totals = EvaluationTotals(pass, kIdentity, 3);
+  const std::vector<FittedTarget> scaled = {{"a", 5, 0.5}, {"b", 0, 0.1}};
+  const Metrics m = MetricsFromTotals(pass.shape(), scaled, TotalsKind::kEvaluation, totals);
+  CHECK_FALSE(m.classification);
+  CHECK(m.rmse == Approx(std::sqrt((10.0 / 3 * 4 + 2.0 / 3 * 100) / 2)));
+  CHECK(m.mae == Approx((4.0 / 3 * 2 + 2.0 / 3 * 10) / 2));
+  CHECK(m.r2 == Approx(((1 - 10.0 / 2) + (1 - 2.0 / 2)) / 2));
+  CHECK(m.loss == Approx((10.0 + 2) / 2 / 3));
+}
+
+TEST_CASE("a set without rows or with a constant target has defined metrics") {
+  const NetworkShape shape = Linear(Task::kRegression, 1);
+  std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));
+  CHECK(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals).r2 == 0);
+  const std::vector<double> constant = {2, 2, 1, 0, 0, 1, 1, 4, 8};
+  CHECK(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, constant).r2 == 0);
+  const std::vector<double> perfect = {2, 2, 0, 0, 0, 0, 0, 4, 8};
+  CHECK(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, perfect).r2 == 1);
+}
+
+TEST_CASE("with very many classes the totals hold three weights a class") {
+  ModelSpec model;
+  const NetworkShape shape = MakeShape(model, 3, 1500);
+  CHECK(TotalsSize(shape, TotalsKind::kEvaluation) == kTotalsFixed + 3 * 1500);
+  LeafPass<double> pass(shape, 40);
+  FillBatch(pass, 40, 6);
+  const auto totals = EvaluationTotals(pass, StartOf<double>(shape, 2), 40);
+  const Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
+  CHECK(m.confusion.empty());
+  CHECK(m.recall == Approx(m.accuracy));
+  CHECK(m.classes.size() == 1500);
+}
+
+TEST_CASE("training totals of parts add up to those of the whole") {
+  const NetworkShape shape = Linear(Task::kClassification, 2);
+  CHECK(TotalsSize(shape, TotalsKind::kTraining) == kTotalsFixed);
+  LeafPass<double> whole(shape, 30), part(shape, 15);
+  FillBatch(whole, 30, 1);
+  const auto expected = TrainingTotals(whole, kIdentity, 30);
+  std::vector<double> sum(expected.size());
+  for (int64_t begin : {0, 15}) {
+    std::copy(whole.inputs() + 2 * begin, whole.inputs() + 2 * begin + 30, part.inputs());
+    std::copy(whole.labels() + begin, whole.labels() + begin + 15, part.labels());
+    std::copy(whole.weights() + begin, whole.weights() + begin + 15, part.weights());
+    AddTotals(sum.data(), TrainingTotals(part, kIdentity, 15).data(), kTotalsFixed);
+  }
+  for (size_t i = 0; i < sum.size(); ++i) CHECK(sum[i] == Approx(expected[i]).epsilon(1e-13));
+}
+
+}  // namespace
+}  // namespace espalier

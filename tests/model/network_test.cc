@@ -1,0 +1,146 @@
+#include "src/model/network.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "src/model/optimizer.h"
+#include "tests/model/support.h"
+
+namespace espalier {
+namespace {
+
+std::string ErrorOf(const ModelSpec& model, int64_t inputs, int64_t outputs) {
+  return MakeNetworkShape(model, inputs, outputs).status().ToString();
+}
+
+TEST_CASE("a network has its hidden layers, a bare output layer and He or Xavier by activation") {
+  ModelSpec model;
+  model.hidden = {8, 6};
+  model.activation = {Activation::kTanh, Activation::kGelu};
+  model.dropout = 0.25;
+  const NetworkShape shape = MakeShape(model, 5, 3);
+  REQUIRE(shape.layers.size() == 3);
+  CHECK(shape.layers[0].init == Init::kXavier);
+  CHECK(shape.layers[1].init == Init::kHe);
+  CHECK(shape.layers[1].dropout == 0.25);
+  CHECK(shape.layers[2].activation == Activation::kIdentity);
+  CHECK(shape.layers[2].init == Init::kXavier);
+  CHECK(shape.layers[2].dropout == 0);
+  CHECK(shape.inputs() == 5);
+  CHECK(shape.classes() == 3);
+  CHECK(ParameterCount(shape) == 5 * 8 + 8 + 8 * 6 + 6 + 6 * 3 + 3);
+  model.init = Init::kHe;
+  CHECK(MakeShape(model, 5, 3).layers[2].init == Init::kHe);
+}
+
+TEST_CASE("the output layer has one unit for binary cross-entropy and one a regression target") {
+  ModelSpec model;
+  model.loss = Loss::kBinaryCrossEntropy;
+  CHECK(MakeShape(model, 5, 2).outputs() == 1);
+  CHECK(MakeShape(model, 5, 2).classes() == 2);
+  model = {};
+  model.task = Task::kRegression;
+  CHECK(MakeShape(model, 5, 4).outputs() == 4);
+}
+
+TEST_CASE("an impossible network is refused with the field's name") {
+  ModelSpec model;
+  CHECK(ErrorOf(model, 0, 3).find("data.features: ") != std::string::npos);
+  CHECK(ErrorOf(model, 5, 1).find("needs at least 2") != std::string::npos);
+  model.loss = Loss::kMse;
+  CHECK(ErrorOf(model, 5, 3).find("model.loss: ") != std::string::npos);
+  model.loss = Loss::kBinaryCrossEntropy;
+  CHECK(ErrorOf(model, 5, 3).find("softmax_cross_entropy") != std::string::npos);
+  model = {};
+  model.hidden = {4, 0};
+  CHECK(ErrorOf(model, 5, 3).find("model.hidden: ") != std::string::npos);
+  model.hidden = {4, 4, 4};
+  model.activation = {Activation::kRelu, Activation::kRelu};
+  CHECK(ErrorOf(model, 5, 3).find("model.activation: ") != std::string::npos);
+  model = {};
+  model.dropout = std::nan("");
+  CHECK(ErrorOf(model, 5, 3).find("model.dropout: ") != std::string::npos);
+}
+
+TEST_CASE("tensors tile the flat vector in order") {
+  ModelSpec model;
+  model.hidden = {4};
+  const TensorList tensors = Tensors(MakeShape(model, 5, 3));
+  REQUIRE(tensors.size() == 4);
+  CHECK(tensors[0] == TensorInfo{"layers.0.weight", {4, 5}, 0, 20});
+  CHECK(tensors[1] == TensorInfo{"layers.0.bias", {4}, 20, 4});
+  CHECK(tensors[2] == TensorInfo{"layers.1.weight", {3, 4}, 24, 12});
+  CHECK(tensors[3] == TensorInfo{"layers.1.bias", {3}, 36, 3});
+}
+
+TEST_CASE("first weights have the variance of He or Xavier, depend on the seed, and biases are 0") {
+  ModelSpec model;
+  model.hidden = {200};
+  const NetworkShape shape = MakeShape(model, 300, 100);
+  const auto parameters = StartOf<double>(shape, 1);
+  const auto variance = [&](const TensorInfo& tensor) {
+    double sum = 0;
+    for (int64_t i = 0; i < tensor.size; ++i) {
+      sum += parameters[tensor.offset + i] * parameters[tensor.offset + i];
+    }
+    return sum / static_cast<double>(tensor.size);
+  };
+  const TensorList tensors = Tensors(shape);
+  CHECK(variance(tensors[0]) == Approx(2.0 / 300).epsilon(0.02));
+  CHECK(variance(tensors[1]) == 0);
+  CHECK(variance(tensors[2]) == Approx(2.0 / 300).epsilon(0.02));
+  CHECK(parameters == StartOf<double>(shape, 1));
+  CHECK(parameters != StartOf<double>(shape, 2));
+}
+
+TEST_CASE("weight decay spares biases unless told otherwise") {
+  const NetworkShape shape = MakeShape(ModelSpec{}, 2, 2);
+  TrainSpec train;
+  train.weight_decay = 0.5;
+  for (auto kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kNesterov,
+                    OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
+    train.optimizer.kind = kind;
+    for (bool biases : {false, true}) {
+      train.decay_biases = biases;
+      std::vector<float> p(6, 1.0f), a(6), b(6), gradient(6);
+      float* slots[] = {a.data(), b.data()};
+      for (const Chunk& chunk : ChunksOf<float>(shape, 8)) {
+        ApplyUpdate(train, shape, chunk, p.data(), slots, gradient.data(), 1, 1, 0.1, 1);
+      }
+      for (int i = 0; i < 4; ++i) CHECK(p[i] < 1);
+      for (int i = 4; i < 6; ++i) CHECK((p[i] < 1) == biases);
+    }
+  }
+}
+
+TEST_CASE("an update has the same bits however the parameters are cut into chunks") {
+  ModelSpec model;
+  model.hidden = {50};
+  const NetworkShape shape = MakeShape(model, 37, 11);
+  TrainSpec train;
+  train.weight_decay = 0.01;
+  const auto updated = [&](int64_t chunk_bytes) {
+    auto p = StartOf<float>(shape, 1);
+    const auto gradient = StartOf<float>(shape, 2);
+    std::vector<float> m(p.size()), v(p.size());
+    float* slots[] = {m.data(), v.data()};
+    for (int64_t step = 1; step < 4; ++step) {
+      for (const Chunk& c : ChunksOf<float>(shape, chunk_bytes)) {
+        ApplyUpdate(train, shape, c, p.data(), slots, gradient.data() + c.offset, 0.3, 0.9, 1e-2,
+                    step);
+      }
+    }
+    return p;
+  };
+  const auto whole = updated(kChunkBytes);
+  CHECK(updated(200) == whole);
+  CHECK(updated(1000) == whole);
+}
+
+TEST_CASE("no clipping when the limit is 0") {
+  CHECK(ClipScale(1e12, 0) == 1);
+  CHECK(ClipScale(4, 1) == Approx(1 / (2 + 1e-6)).epsilon(1e-15));
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,72 @@
+// Small helpers of the model tests: networks, random batches and whole gradients.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "src/base/random.h"
+#include "src/model/leaf_pass.h"
+
+namespace espalier {
+
+inline NetworkShape MakeShape(const ModelSpec& model, int64_t inputs, int64_t outputs) {
+  return MakeNetworkShape(model, inputs, outputs).value();
+}
+
+inline double TestNumber(uint64_t seed, uint64_t i) {
+  return 2 * UnitDouble(Mix64(seed * 7919 + i)) - 1;
+}
+
+// Fills the pass's buffers with a batch that is a function of `seed` and the row alone.
+template <typename T>
+void FillBatch(LeafPass<T>& pass, int64_t rows, uint64_t seed) {
+  const NetworkShape& shape = pass.shape();
+  for (int64_t i = 0; i < rows * shape.inputs(); ++i) {
+    pass.inputs()[i] = static_cast<T>(TestNumber(seed, i));
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    pass.weights()[r] = static_cast<T>(0.5 + UnitDouble(Mix64(seed + 31 * r)));
+    if (shape.task == Task::kClassification) {
+      pass.labels()[r] = static_cast<int32_t>(Mix64(seed ^ (77 + r)) % shape.classes());
+      continue;
+    }
+    for (int64_t k = 0; k < shape.outputs(); ++k) {
+      pass.targets()[r * shape.outputs() + k] =
+          static_cast<T>(3 * TestNumber(seed + 5, r * shape.outputs() + k));
+    }
+  }
+}
+
+template <typename T>
+std::vector<Chunk> ChunksOf(const NetworkShape& shape, int64_t chunk_bytes = kChunkBytes) {
+  const std::vector<LayerDims> dims = Dims(shape);
+  return MakeChunks(dims, sizeof(T), chunk_bytes);
+}
+
+// The gradient sum over the rows last passed, as one flat vector.
+template <typename T>
+std::vector<T> WholeGradient(const LeafPass<T>& pass, int64_t chunk_bytes = kChunkBytes) {
+  std::vector<T> gradient(ParameterCount(pass.shape()));
+  for (const Chunk& chunk : ChunksOf<T>(pass.shape(), chunk_bytes)) {
+    pass.WeightGradient(chunk, gradient.data() + chunk.offset, false);
+  }
+  return gradient;
+}
+
+template <typename T>
+std::vector<double> TrainingTotals(LeafPass<T>& pass, const std::vector<T>& parameters,
+                                   int64_t rows, const DropoutKey& key = {}) {
+  std::vector<double> totals(TotalsSize(pass.shape(), TotalsKind::kTraining));
+  pass.ForwardBackward(parameters.data(), rows, key, totals.data());
+  return totals;
+}
+
+template <typename T>
+std::vector<T> StartOf(const NetworkShape& shape, uint64_t seed) {
+  std::vector<T> parameters(ParameterCount(shape));
+  InitialParameters<T>(shape, seed, parameters.data());
+  return parameters;
+}
+
+}  // namespace espalier

@@ -1,0 +1,234 @@
+#include "src/rpc/convert.h"
+
+#include <google/protobuf/message.h>
+#include <google/protobuf/stubs/logging.h>
+
+#include <catch2/catch.hpp>
+#include <limits>
+#include <random>
+
+#include "src/rpc/fields.h"
+#include "tests/rpc/messages.h"
+
+namespace espalier::rpc {
+namespace {
+
+template <typename P, typename T>
+P Proto(const T& value) {
+  P out;
+  ToProto(value, &out);
+  return out;
+}
+
+// Names of fields that are not set, anywhere below. Of a repeated field the last entry counts (the
+// first is often number 0).
+void FindUnset(const google::protobuf::Message& m, const std::string& path, std::string* unset) {
+  const auto* reflection = m.GetReflection();
+  for (int i = 0; i < m.GetDescriptor()->field_count(); ++i) {
+    const auto* field = m.GetDescriptor()->field(i);
+    const std::string name = path + "." + field->name();
+    const bool is_message = field->cpp_type() == field->CPPTYPE_MESSAGE;
+    if (field->is_repeated()) {
+      if (reflection->FieldSize(m, field) == 0) {
+        *unset += name + " ";
+      } else if (is_message) {
+        FindUnset(reflection->GetRepeatedMessage(m, field, reflection->FieldSize(m, field) - 1),
+                  name, unset);
+      }
+    } else if (is_message) {
+      FindUnset(reflection->GetMessage(m, field), name, unset);
+    } else if (!reflection->HasField(m, field)) {
+      *unset += name + " ";
+    }
+  }
+}
+
+// The proto of a sample, its round trip, and whether the sample fills all.
+template <typename P, typename T>
+void RoundTrip(const T& sample) {
+  const P proto = Proto<P>(sample);
+  auto back = FromProto(proto);
+  INFO(proto.GetTypeName() << ": " << back.status().ToString());
+  REQUIRE(back.ok());
+  CHECK(Proto<P>(back.value()).SerializeAsString() == proto.SerializeAsString());
+}
+
+template <typename P>
+std::string Unset(const P& proto) {
+  std::string unset;
+  const auto* reflection = proto.GetReflection();
+  const auto* oneof = proto.GetDescriptor()->FindOneofByName("message");
+  if (oneof != nullptr) {
+    const auto* field = reflection->GetOneofFieldDescriptor(proto, oneof);
+    FindUnset(reflection->GetMessage(proto, field), field->name(), &unset);
+  } else {
+    FindUnset(proto, "", &unset);
+  }
+  return unset;
+}
+
+TEST_CASE("every message survives the way to a proto and back, whole") {
+  for (const FromWorker& m : SamplesFromWorker()) RoundTrip<pb::FromWorker>(m);
+  for (const ToWorker& m : SamplesToWorker()) RoundTrip<pb::ToWorker>(m);
+  RoundTrip<pb::JobUpdate>(SampleUpdate());
+  RoundTrip<pb::WorkerSnapshot>(SampleWorker());
+  RoundTrip<pb::SubmitRequest>(SubmitRequest{"0.1.0", "id", "name: \xff"});
+}
+
+TEST_CASE("the samples fill every field, so that no conversion forgets one") {
+  for (const FromWorker& m : SamplesFromWorker()) CHECK(Unset(Proto<pb::FromWorker>(m)) == "");
+  for (const ToWorker& m : SamplesToWorker()) CHECK(Unset(Proto<pb::ToWorker>(m)) == "");
+  CHECK(Unset(Proto<pb::JobUpdate>(SampleUpdate())) == "");
+  CHECK(Unset(Proto<pb::WorkerSnapshot>(SampleWorker())) == "");
+}
+
+TEST_CASE("an error keeps code, causes and position") {
+  Status back;
+  REQUIRE(ErrorFromProto(Proto<pb::ErrorDetail>(SampleError()), &back).ok());
+  CHECK(back.code() == StatusCode::kBadInput);
+  CHECK(back.ToString() == SampleError().ToString());
+  CHECK(back.position() == SampleError().position());
+  CHECK(back.cause().cause().message() == "'x' is not a number");
+}
+
+TEST_CASE("no error is no error, and a code without a message is malformed") {
+  Status back = Internal("before");
+  CHECK(ErrorFromProto(pb::ErrorDetail(), &back).ok());
+  CHECK(back.ok());
+  pb::ErrorDetail detail;
+  detail.set_code(pb::ERROR_CODE_NOT_FOUND);
+  CHECK(!ErrorFromProto(detail, &back).ok());
+  detail.add_messages("x");
+  detail.set_code(static_cast<pb::ErrorCode>(15));
+  CHECK(!ErrorFromProto(detail, &back).ok());
+}
+
+pb::StartSurvey GoodSurvey() { return Proto<pb::ToWorker>(SamplesToWorker()[2]).start_survey(); }
+
+std::string Answer(const pb::StartSurvey& survey) {
+  pb::ToWorker message;
+  *message.mutable_start_survey() = survey;
+  return FromProto(message).status().ToString();
+}
+
+TEST_CASE("indices out of bounds are named with what was expected") {
+  pb::StartSurvey s = GoodSurvey();
+  s.set_self(2);
+  CHECK(Answer(s) == "malformed StartSurvey: self is 2, expected 0 to 1");
+  s = GoodSurvey();
+  s.set_shards(1, 3);
+  CHECK(Answer(s) == "malformed StartSurvey: shards is 3, expected 1 to 2");
+  s = GoodSurvey();
+  s.set_shards(1, 0);
+  CHECK(Answer(s) == "malformed StartSurvey: shards is 0, expected 1 to 2");
+  s = GoodSurvey();
+  s.mutable_input()->mutable_shards(0)->set_file(2);
+  CHECK_THAT(Answer(s), Catch::Contains("shards.file is 2, expected 0 to 1"));
+  s = GoodSurvey();
+  s.mutable_input()->mutable_shards(1)->set_end(101);
+  CHECK_THAT(Answer(s), Catch::Contains("shards.end is 101, expected 0 to 100"));
+  s = GoodSurvey();
+  s.mutable_input()->mutable_schema()->set_weight(4);
+  CHECK_THAT(Answer(s), Catch::Contains("weight is 4, expected -1 to 3"));
+  s = GoodSurvey();
+  s.mutable_input()->mutable_files(0)->set_role(static_cast<pb::FileRole>(9));
+  CHECK_THAT(Answer(s), Catch::Contains("files.role is 9, expected 1 to 3"));
+  s = GoodSurvey();
+  s.clear_members();
+  CHECK_THAT(Answer(s), Catch::Contains("members are missing"));
+  s = GoodSurvey();
+  s.set_generation(0);
+  CHECK_THAT(Answer(s), Catch::Contains("generation is 0"));
+}
+
+TEST_CASE("leaves with a gap, an empty message and numbers that are not finite are refused") {
+  pb::ToWorker training = Proto<pb::ToWorker>(SamplesToWorker()[3]);
+  training.mutable_start_training()->mutable_leaves(1)->set_begin(10);
+  CHECK_THAT(FromProto(training).status().ToString(), Catch::Contains("leaves.begin is 10"));
+  CHECK_THAT(FromProto(pb::FromWorker()).status().ToString(), Catch::Contains("no message"));
+  pb::FromWorker progress = Proto<pb::FromWorker>(SamplesFromWorker()[5]);
+  progress.mutable_progress()->set_epoch(std::numeric_limits<double>::quiet_NaN());
+  CHECK_THAT(FromProto(progress).status().ToString(), Catch::Contains("expected a finite number"));
+  pb::FromWorker failed = Proto<pb::FromWorker>(SamplesFromWorker()[8]);
+  failed.mutable_job_failed()->clear_error();
+  CHECK_THAT(FromProto(failed).status().ToString(), Catch::Contains("error is missing"));
+  pb::FromWorker done = Proto<pb::FromWorker>(SamplesFromWorker()[7]);
+  done.mutable_job_done()->mutable_result()->mutable_train()->add_confusion(1);
+  CHECK_THAT(FromProto(done).status().ToString(),
+             Catch::Contains("confusion has 5 entries, expected 4 or none"));
+}
+
+TEST_CASE("texts above their limit are refused and shown shortened") {
+  pb::FromWorker hello = Proto<pb::FromWorker>(SamplesFromWorker()[0]);
+  hello.mutable_hello()->set_name(std::string(5000, 'n'));
+  CHECK_THAT(FromProto(hello).status().ToString(),
+             Catch::Contains("name has 5000 bytes, expected at most 4096"));
+}
+
+TEST_CASE("bytes that are not UTF-8 are replaced in texts for people") {
+  CHECK(Utf8("caf\xc3\xa9 \xe2\x82\xac") == "caf\xc3\xa9 \xe2\x82\xac");
+  CHECK(Utf8("a\xff"
+             "b") ==
+        "a\xef\xbf\xbd"
+        "b");
+  CHECK(Utf8("\xc0\x80") == "\xef\xbf\xbd\xef\xbf\xbd");  // overlong
+  CHECK(Utf8("\xed\xa0\x80").size() == 9);                // a surrogate
+  CHECK(Utf8("abc\xe2\x82\xac", 4) == "abc");             // cut between characters
+  const FromWorker goodbye = Goodbye{"\xff\xfe"};
+  pb::FromWorker back;
+  REQUIRE(back.ParseFromString(Proto<pb::FromWorker>(goodbye).SerializeAsString()));
+}
+
+// What does not parse, or parses to something odd, must be refused or taken, never crash.
+template <typename P>
+void Mutate(const std::string& bytes, std::mt19937& random) {
+  for (int i = 0; i < 400; ++i) {
+    std::string bad = bytes;
+    const int changes = 1 + static_cast<int>(random() % 4);
+    for (int k = 0; k < changes && !bad.empty(); ++k) {
+      const size_t at = random() % bad.size();
+      switch (random() % 4) {
+        case 0:
+          bad[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bad.erase(at, 1 + random() % 8);
+          break;
+        case 2:
+          bad.insert(at, std::string(1 + random() % 8, static_cast<char>(random())));
+          break;
+        default:
+          bad[at] = static_cast<char>(bad[at] ^ (1 << random() % 8));
+      }
+    }
+    P proto;
+    if (!proto.ParseFromString(bad)) continue;
+    if (auto taken = FromProto(proto); taken.ok()) {
+      CHECK(FromProto(Proto<P>(taken.value())).ok());  // what was taken can be passed on
+    }
+  }
+}
+
+TEST_CASE("mutated and random messages never crash, and what is taken is sound") {
+  google::protobuf::LogSilencer silent;  // it tells of each text that is not UTF-8
+  std::mt19937 random(20);
+  for (const FromWorker& m : SamplesFromWorker()) {
+    Mutate<pb::FromWorker>(Proto<pb::FromWorker>(m).SerializeAsString(), random);
+  }
+  for (const ToWorker& m : SamplesToWorker()) {
+    Mutate<pb::ToWorker>(Proto<pb::ToWorker>(m).SerializeAsString(), random);
+  }
+  Mutate<pb::JobUpdate>(Proto<pb::JobUpdate>(SampleUpdate()).SerializeAsString(), random);
+  Mutate<pb::WorkerSnapshot>(Proto<pb::WorkerSnapshot>(SampleWorker()).SerializeAsString(), random);
+  for (int i = 0; i < 2000; ++i) {
+    std::string bytes(random() % 300, 0);
+    for (char& c : bytes) c = static_cast<char>(random());
+    pb::FromWorker from;
+    pb::ToWorker to;
+    if (from.ParseFromString(bytes)) (void)FromProto(from).ok();
+    if (to.ParseFromString(bytes)) (void)FromProto(to).ok();
+  }
+}
+
+}  // namespace
+}  // namespace espalier::rpc

@@ -1,0 +1,128 @@
+// One sample of each message with every field filled.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/cluster/messages.h"
+
+namespace espalier {
+
+inline Status SampleError() {
+  return BadInput("'x' is not a number")
+      .At({"/data/\xff.csv", 17, "pixel 3", 1234, "x"})
+      .Wrap("shard 4 cannot be read")
+      .Wrap("the survey failed");
+}
+
+inline Metrics SampleMetrics() {
+  Metrics m;
+  m.rows = 10, m.weight = 9.5, m.loss = 0.25;
+  m.accuracy = 0.5, m.precision = 0.6, m.recall = 0.7, m.f1 = 0.8, m.auc = 0.9;
+  m.classes = {{0.1, 0.2, 0.3, 4}, {0.5, 0.6, 0.7, 8}};
+  m.confusion = {1, 2, 3, 4};
+  m.rmse = 1.5, m.mae = 2.5, m.r2 = 3.5, m.classification = true;
+  return m;
+}
+
+inline HistoryRow SampleRow(int64_t step = 40) {
+  return {1.5, step, 0.001, SampleMetrics(), SampleMetrics()};
+}
+
+inline Progress SampleProgress() {
+  return {{7}, {3}, 12, 100, 0.5, 5, 0.3, 0.9, 0.001, 5000, "training"};
+}
+
+inline JobResult SampleResult() {
+  JobResult r;
+  r.steps = 100, r.epochs = 5, r.rows_per_epoch = 48'000;
+  r.train = SampleMetrics(), r.validation = SampleMetrics(), r.test = SampleMetrics();
+  r.classes = {"zero", "\xfe"};
+  r.weights_sha256 = "abc", r.bundle = "/out/\xff", r.stopped_because = "epochs";
+  r.step_ms_p50 = 1.25, r.step_ms_p99 = 2.5, r.skipped_rows = 3;
+  return r;
+}
+
+inline ShardSurvey SampleShard(int32_t shard = 1) {
+  ShardSurvey s;
+  s.shard = shard, s.checksum = 0xdeadbeef;
+  s.train_rows = 1, s.validation_rows = 2, s.test_rows = 3, s.dropped_rows = 4, s.skipped_rows = 5;
+  s.skipped = {SampleError()};
+  s.storage = StorageType::kFloat64;
+  s.features = {{5, 1, 0.5, 2.5, -1, 3}};
+  s.targets = {{6, 2, 0.25, 1.5, -2, 4}};
+  s.labels = {{"a\xff", 3}, {"b", 2}};
+  s.evaluation_labels = {{"c", 1}};
+  s.train_weight = 5.5;
+  return s;
+}
+
+inline InputPlan SamplePlan() {
+  InputPlan p;
+  p.files = {{"/data/\xff.csv", 100, 1'700'000'000'000, FileRole::kTest},
+             {"/data/b.csv", 50, 5, FileRole::kTrain}};
+  p.shards = {{0, 0, 60}, {0, 60, 100}, {1, 10, 50}};
+  p.schema = {{"l", "f\xff", "w", "v"}, {1}, {3}, 2, 3};
+  return p;
+}
+
+inline SurveyResult SampleSurvey() {
+  SurveyResult r;
+  r.shards = {SampleShard(0), SampleShard(1)};
+  r.preprocessing = {{{"f", 0.5, 2, 1.5}}, {{"t", 0.25, 4}}, {"0", "1"}};
+  r.storage = StorageType::kUint8;
+  r.train_rows = 10, r.validation_rows = 2, r.test_rows = 3, r.skipped_rows = 1;
+  r.data_fingerprint = "f00d";
+  return r;
+}
+
+inline std::vector<FromWorker> SamplesFromWorker() {
+  return {Hello{"0.1.0", "arithmetic", "session", {5}, {2}, "name", "host:1", 4, 1 << 30, {7}, {3}},
+          Heartbeat{{7}, {3}, 12},
+          SurveyProgress{{7}, {3}, 4096},
+          SurveyDone{{7}, {3}, {SampleShard(0), SampleShard(5)}},
+          MemberReady{{7}, {3}},
+          SampleProgress(),
+          HistoryEntry{{7}, {3}, SampleRow()},
+          JobDone{{7}, {3}, SampleResult()},
+          JobFailed{{7}, {3}, SampleError(), {9}},
+          Goodbye{"SIGTERM"}};
+}
+
+inline std::vector<ToWorker> SamplesToWorker() {
+  return {
+      Welcome{{2}, {5}, 1000, 5000},
+      Refused{SampleError()},
+      StartSurvey{{2},
+                  {7},
+                  {3},
+                  "name: x",
+                  std::make_shared<const InputPlan>(SamplePlan()),
+                  {{{{5}, "a", "host:1"}, {{6}, "b", "host:2"}}, 1},
+                  {0, 2}},
+      StartTraining{
+          {2}, {7}, {3}, std::make_shared<const SurveyResult>(SampleSurvey()), {{0, 9}, {9, 16}}},
+      Release{{2}, {7}, {3}, "done"},
+      Dismiss{"bye"},
+      Pulse{{2}}};
+}
+
+inline JobSnapshot SampleSnapshot() {
+  JobSnapshot s;
+  s.job = {7}, s.name = "mnist", s.state = JobState::kFailed, s.waiting_because = "no workers";
+  s.output = "/out/\xff", s.workers = {"a", "b"}, s.leaves = 16, s.generation = {3};
+  s.input_bytes = 1000, s.survey_bytes_done = 500, s.progress = SampleProgress();
+  s.result = SampleResult(), s.error = SampleError();
+  s.submitted_ms = 1, s.started_ms = 2, s.training_ms = 3, s.ended_ms = 4;
+  s.start_phase_ms = 5, s.survey_phase_ms = 6, s.train_phase_ms = 7;
+  return s;
+}
+
+inline JobUpdate SampleUpdate() { return {SampleSnapshot(), {SampleRow(), SampleRow(41)}}; }
+
+inline WorkerSnapshot SampleWorker() {
+  return {{5}, "a", "host:1", "0.1.0", "arithmetic", 4, 1 << 30, {7}, 1, 2};
+}
+
+}  // namespace espalier

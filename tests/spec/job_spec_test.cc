@@ -1,0 +1,346 @@
+#include "src/spec/job_spec.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "src/spec/fields.h"
+#include "src/spec/metrics.h"
+#include "src/spec/names.h"
+
+namespace espalier {
+namespace {
+
+JobSpec GoodJob() {
+  JobSpec job;
+  job.data.train = {"/data/*.csv"};
+  job.data.label = {std::string("y")};
+  job.output.path = "/models/m";
+  return job;
+}
+
+using Change = std::function<void(JobSpec&)>;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST_CASE("a job of defaults with data, label and output is valid") {
+  CHECK(GoodJob().Validate().ToString() == "OK");
+}
+
+TEST_CASE("each field out of its range is named with what was found and what was expected") {
+  struct Row {
+    Change change;
+    std::string message;
+  };
+  const Row rows[] = {
+      {[](JobSpec& j) { j.data.train.clear(); },
+       "data.train: found nothing, expected the training files; add `train: PATTERN` to data"},
+      {[](JobSpec& j) { j.data.train = {""}; },
+       "data.train: found '', expected a path of 1 to 4096 bytes"},
+      {[](JobSpec& j) { j.data.label.clear(); },
+       "data.label: found nothing, expected the column to predict; add `label: NAME_OR_POSITION` "
+       "to "
+       "data"},
+      {[](JobSpec& j) { j.output.path.clear(); },
+       "output: found nothing, expected the directory to write the trained model to; add `output: "
+       "PATH`"},
+      {[](JobSpec& j) { j.data.label.emplace_back(int64_t{1}); },
+       "data.label: found 2 columns, expected one for classification (several are for model.task: "
+       "regression)"},
+      {[](JobSpec& j) { j.data.csv.header = false; },
+       "data.label: found the name 'y' although the files have no header, expected a position, "
+       "counted from 0 (or set data.csv.header: true)"},
+      {[](JobSpec& j) { j.data.weight = std::string("y"); },
+       "data.weight: found 'y', expected another column than the label"},
+      {[](JobSpec& j) {
+         j.data.features.columns = {std::string("a"), std::string("y")};
+       },
+       "data.features.columns: found 'y', expected features without the label"},
+      {[](JobSpec& j) {
+         j.data.features.columns = {ColumnRange{5, 2}};
+       },
+       "data.features.columns: found '5..2', expected first..last, counted from 0, both included, "
+       "below 1048576"},
+      {[](JobSpec& j) {
+         j.data.features.scale = {ScaleKind::kDivide, 0};
+       },
+       "data.features.scale.divide: found 0, expected a number other than 0"},
+      {[](JobSpec& j) { j.data.validation.fraction = 1; },
+       "data.validation.fraction: found 1, expected a number of at least 0 and below 1"},
+      {[](JobSpec& j) {
+         j.data.validation.fraction = 0.1;
+         j.data.validation.files = {"v"};
+       },
+       "data.validation: found 2 ways to choose the rows, expected one of fraction, column and "
+       "files"},
+      {[](JobSpec& j) { j.data.bad_rows.skip = true; },
+       "data.bad_rows.limit: found 0, expected a whole number from 1 to 1000000000000"},
+      {[](JobSpec& j) {
+         j.data.shuffle = {ShuffleKind::kWindow, 7};
+       },
+       "data.shuffle.window: found 7, expected a whole number from 8 to 1000000000000"},
+      {[](JobSpec& j) { j.data.shard_bytes = 1; },
+       "data.shard_bytes: found 1, expected a whole number from 1024 to 1073741824"},
+      {[](JobSpec& j) { j.data.csv.delimiter = '5'; },
+       "data.csv.delimiter: found '5', expected one character that cannot be part of a number"},
+      {[](JobSpec& j) { j.data.csv.quote = ','; },
+       "data.csv.quote: found ',', expected another character than the delimiter"},
+      {[](JobSpec& j) {
+         j.model.hidden = {16, 0};
+       },
+       "model.hidden[1]: found 0, expected a whole number from 1 to 65536"},
+      {[](JobSpec& j) { j.model.hidden.assign(65, 1); },
+       "model.hidden: found 65 layers, expected at most 64"},
+      {[](JobSpec& j) {
+         j.model.activation = {Activation::kRelu, Activation::kTanh};
+       },
+       "model.activation: found 2 activations, expected one for all hidden layers, or one for each "
+       "of the 0"},
+      {[](JobSpec& j) { j.model.dropout = 1; },
+       "model.dropout: found 1, expected a number of at least 0 and below 1"},
+      {[](JobSpec& j) { j.model.loss = Loss::kMse; },
+       "model.loss: found mse, expected softmax_cross_entropy or binary_cross_entropy for task "
+       "classification"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kRegression;
+         j.model.loss = Loss::kSoftmaxCrossEntropy;
+       },
+       "model.loss: found softmax_cross_entropy, expected mse, mae or huber for task regression"},
+      {[](JobSpec& j) { j.train.batch = 0; },
+       "train.batch: found 0, expected a whole number from 1 to 1073741824"},
+      {[](JobSpec& j) { j.train.leaves = 1025; },
+       "train.leaves: found 1025, expected a whole number from 1 to 1024"},
+      {[](JobSpec& j) { j.train.epochs = 0; },
+       "train.epochs: found 0, expected a number above 0 and at most 1000000000"},
+      {[](JobSpec& j) { j.train.epochs = kNan; },
+       "train.epochs: found nan, expected a number above 0 and at most 1000000000"},
+      {[](JobSpec& j) { j.train.optimizer.learning_rate = kNan; },
+       "train.optimizer.adam.learning_rate: found nan, expected a number above 0"},
+      {[](JobSpec& j) {
+         j.train.schedule.kind = ScheduleKind::kCosine;
+         j.train.max_time_ms = 1000;
+       },
+       "train.schedule.cosine: found an end by time alone, expected train.epochs or train.steps, "
+       "which say where the curve ends"},
+      {[](JobSpec& j) { j.train.schedule.kind = ScheduleKind::kStep; },
+       "train.schedule.step.every: found 0, expected the length of a stair, such as `3 epochs`"},
+      {[](JobSpec& j) {
+         j.data.validation.fraction = 0.1;
+         j.train.early_stopping = EarlyStopping{.metric = "val_acuracy"};
+       },
+       "train.early_stopping.metric: found 'val_acuracy', expected one of val_loss, val_accuracy, "
+       "val_precision, val_recall, val_f1, val_auc; did you mean 'val_accuracy'?"},
+      {[](JobSpec& j) { j.train.early_stopping = EarlyStopping{}; },
+       "train.early_stopping: found no validation rows to judge by, expected data.validation, for "
+       "instance `validation: {fraction: 0.2}`"},
+      {[](JobSpec& j) { j.train.clip_norm = -1; },
+       "train.clip_norm: found -1, expected a number of at least 0"},
+      {[](JobSpec& j) {
+         j.workers = {4, 2};
+       },
+       "workers.max: found 2, expected at least workers.min, which is 4"},
+      {[](JobSpec& j) { j.name = "a\nb"; },
+       "name: found 'a\\x0ab', expected 1 to 128 bytes without control characters"},
+  };
+  for (const Row& row : rows) {
+    JobSpec job = GoodJob();
+    row.change(job);
+    CHECK(job.Validate().message() == row.message);
+    CHECK(job.Validate().code() == StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_CASE("leaves: auto is a power of two near one a 64 rows, from 1 to 1024") {
+  const auto leaves = [](int64_t batch) {
+    TrainSpec train;
+    train.batch = batch;
+    return LeafCount(train);
+  };
+  CHECK(leaves(1) == 1);
+  CHECK(leaves(127) == 1);
+  CHECK(leaves(128) == 2);
+  CHECK(leaves(256) == 4);
+  CHECK(leaves(1000) == 8);
+  CHECK(leaves(1 << 30) == 1024);
+  TrainSpec train;
+  train.leaves = 7;
+  CHECK(LeafCount(train) == 7);
+}
+
+TEST_CASE("ten epochs are the end only when nothing else ends the job") {
+  TrainSpec train;
+  CHECK(EpochLimit(train) == 10.0);
+  train.steps = 5;
+  CHECK_FALSE(EpochLimit(train).has_value());
+  train.epochs = 0.5;
+  CHECK(EpochLimit(train) == 0.5);
+}
+
+TEST_CASE("the loss in force follows the task unless it is given") {
+  ModelSpec model;
+  CHECK(EffectiveLoss(model) == Loss::kSoftmaxCrossEntropy);
+  model.task = Task::kRegression;
+  CHECK(EffectiveLoss(model) == Loss::kMse);
+  model.loss = Loss::kHuber;
+  CHECK(EffectiveLoss(model) == Loss::kHuber);
+}
+
+TEST_CASE("the fingerprint ignores name, output, workers and the address part of URIs") {
+  const auto changed = [](const Change& change) {
+    JobSpec job = GoodJob();
+    job.data.train = {"hdfs://a:9000/d/*.csv"};
+    change(job);
+    return Fingerprint(job);
+  };
+  const std::string base = changed([](JobSpec&) {});
+  CHECK(base.size() == 64);
+  CHECK(changed([](JobSpec& j) { j.name = "other"; }) == base);
+  CHECK(changed([](JobSpec& j) { j.output = {"elsewhere", true}; }) == base);
+  CHECK(changed([](JobSpec& j) { j.workers = {3, 9}; }) == base);
+  CHECK(changed([](JobSpec& j) { j.data.train = {"hdfs://b/d/*.csv"}; }) == base);
+  CHECK(changed([](JobSpec& j) { j.data.train = {"hdfs://b/e/*.csv"}; }) != base);
+}
+
+TEST_CASE("the fingerprint changes with every other field") {
+  const Change changes[] = {
+      [](JobSpec& j) { j.data.train.push_back("x"); },
+      [](JobSpec& j) {
+        j.data.train = {"/data/", "*.csv"};
+      },
+      [](JobSpec& j) { j.data.test = {"x"}; },
+      [](JobSpec& j) { j.data.csv.header = false; },
+      [](JobSpec& j) { j.data.csv.delimiter = ';'; },
+      [](JobSpec& j) { j.data.csv.quote = '\''; },
+      [](JobSpec& j) { j.data.csv.multiline = true; },
+      [](JobSpec& j) { j.data.label = {int64_t{0}}; },
+      [](JobSpec& j) { j.data.label = {std::string("0")}; },
+      [](JobSpec& j) { j.data.weight = int64_t{3}; },
+      [](JobSpec& j) { j.data.features.columns = {int64_t{1}}; },
+      [](JobSpec& j) {
+        j.data.features.columns = {ColumnRange{1, 2}};
+      },
+      [](JobSpec& j) {
+        j.data.features.columns = {ColumnRange{1, 3}};
+      },
+      [](JobSpec& j) { j.data.features.scale.kind = ScaleKind::kNone; },
+      [](JobSpec& j) { j.data.features.scale.divisor = 2; },
+      [](JobSpec& j) { j.data.features.nulls.kind = NullKind::kDrop; },
+      [](JobSpec& j) { j.data.features.nulls.constant = 2; },
+      [](JobSpec& j) { j.data.validation.fraction = 0.5; },
+      [](JobSpec& j) { j.data.validation.column = int64_t{2}; },
+      [](JobSpec& j) { j.data.validation.files = {"v"}; },
+      [](JobSpec& j) { j.data.bad_rows.skip = true; },
+      [](JobSpec& j) { j.data.bad_rows.limit = 1; },
+      [](JobSpec& j) { j.data.shuffle.kind = ShuffleKind::kNone; },
+      [](JobSpec& j) { j.data.shuffle.window_rows = 8; },
+      [](JobSpec& j) { j.data.shard_bytes = 1 << 20; },
+      [](JobSpec& j) { j.model.task = Task::kRegression; },
+      [](JobSpec& j) {
+        j.model.hidden = {1, 2};
+      },
+      [](JobSpec& j) { j.model.hidden = {12}; },
+      [](JobSpec& j) { j.model.activation = {Activation::kTanh}; },
+      [](JobSpec& j) { j.model.dropout = 0.5; },
+      [](JobSpec& j) { j.model.loss = Loss::kMae; },
+      [](JobSpec& j) { j.model.huber_delta = 2; },
+      [](JobSpec& j) { j.model.init = Init::kHe; },
+      [](JobSpec& j) { j.model.precision = Precision::kFloat64; },
+      [](JobSpec& j) { j.model.target_scale = TargetScale::kNone; },
+      [](JobSpec& j) { j.train.optimizer.kind = OptimizerKind::kAdamW; },
+      [](JobSpec& j) { j.train.optimizer.learning_rate = 0.5; },
+      [](JobSpec& j) { j.train.optimizer.momentum = 0.5; },
+      [](JobSpec& j) { j.train.optimizer.beta1 = 0.5; },
+      [](JobSpec& j) { j.train.optimizer.beta2 = 0.5; },
+      [](JobSpec& j) { j.train.optimizer.epsilon = 0.5; },
+      [](JobSpec& j) { j.train.schedule.kind = ScheduleKind::kCosine; },
+      [](JobSpec& j) { j.train.schedule.warmup.amount = 1; },
+      [](JobSpec& j) { j.train.schedule.warmup.epochs = true; },
+      [](JobSpec& j) { j.train.schedule.every.amount = 1; },
+      [](JobSpec& j) { j.train.schedule.factor = 0.5; },
+      [](JobSpec& j) { j.train.schedule.final_fraction = 0.5; },
+      [](JobSpec& j) { j.train.batch = 1; },
+      [](JobSpec& j) { j.train.leaves = 4; },
+      [](JobSpec& j) { j.train.epochs = 10; },
+      [](JobSpec& j) { j.train.steps = 10; },
+      [](JobSpec& j) { j.train.max_time_ms = 10; },
+      [](JobSpec& j) { j.train.early_stopping = EarlyStopping{}; },
+      [](JobSpec& j) { j.train.early_stopping = EarlyStopping{.metric = "val_f1"}; },
+      [](JobSpec& j) { j.train.early_stopping = EarlyStopping{.patience = 1}; },
+      [](JobSpec& j) { j.train.early_stopping = EarlyStopping{.min_delta = 1}; },
+      [](JobSpec& j) { j.train.early_stopping = EarlyStopping{.restore_best = false}; },
+      [](JobSpec& j) { j.train.weight_decay = 1; },
+      [](JobSpec& j) { j.train.decay_biases = true; },
+      [](JobSpec& j) { j.train.clip_norm = 1; },
+      [](JobSpec& j) { j.train.skip_nonfinite = true; },
+      [](JobSpec& j) { j.train.seed = 2; },
+  };
+  std::set<std::string> seen = {Fingerprint(GoodJob())};
+  size_t count = 1;
+  for (const Change& change : changes) {
+    JobSpec job = GoodJob();
+    change(job);
+    seen.insert(Fingerprint(job));
+    CHECK(seen.size() == ++count);
+  }
+}
+
+// Adds up the sizes of the members that Fields visits, with room for padding below the alignment.
+template <typename S>
+size_t VisitedBytes(const S& s) {
+  size_t bytes = 0;
+  Fields([&](const char*, const auto& member) { bytes += sizeof(member); }, s);
+  return bytes;
+}
+
+TEST_CASE("Fields visits every member: what it misses is smaller than padding could be") {
+  const auto complete = [](const auto& s) {
+    size_t members = 0;
+    Fields([&](const char*, const auto&) { ++members; }, s);
+    const size_t slack = sizeof(s) - VisitedBytes(s);
+    return slack < 8 * members;
+  };
+  CHECK(complete(DataSpec{}));
+  CHECK(complete(ModelSpec{}));
+  CHECK(complete(TrainSpec{}));
+  CHECK(complete(ScheduleSpec{}));
+  CHECK(sizeof(JobSpec) == VisitedBytes(JobSpec{}));
+  CHECK(sizeof(TrainSpec) - VisitedBytes(TrainSpec{}) == 14);  // two flags among eight-byte fields
+  CHECK(sizeof(Preprocessing) == VisitedBytes(Preprocessing{}));
+}
+
+TEST_CASE("every enumerator has one word that reads back") {
+  const auto round = [](auto first) {
+    using E = decltype(first);
+    for (const auto& entry : Names<E>::kAll) {
+      CHECK(FromName<E>(entry.name) == entry.value);
+      CHECK(std::string(NameOf(entry.value)) == entry.name);
+    }
+    CHECK_FALSE(FromName<E>("nonsense").has_value());
+    return std::size(Names<E>::kAll);
+  };
+  CHECK(round(Activation::kRelu) == 8);
+  CHECK(round(Loss::kMse) == 5);
+  CHECK(round(OptimizerKind::kAdam) == 5);
+  CHECK(round(NullKind::kFail) == 4);
+}
+
+TEST_CASE("each metric of a task has a value and a direction") {
+  Metrics m;
+  m.loss = 1;
+  m.accuracy = 2;
+  CHECK(MetricValue(m, "loss") == 1.0);
+  CHECK(MetricValue(m, "accuracy") == 2.0);
+  CHECK_FALSE(MetricValue(m, "auc").has_value());
+  CHECK_FALSE(MetricValue(m, "rmse").has_value());
+  m.classification = false;
+  CHECK(MetricValue(m, "rmse") == 0.0);
+  CHECK_FALSE(MetricValue(m, "accuracy").has_value());
+  CHECK(HigherIsBetter("accuracy"));
+  CHECK(HigherIsBetter("r2"));
+  CHECK_FALSE(HigherIsBetter("loss"));
+  CHECK_FALSE(HigherIsBetter("mae"));
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,42 @@
+// A directory of a test's own, removed at the end.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "src/storage/local_file_system.h"
+
+namespace espalier {
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    const char* base = std::getenv("TEST_TMPDIR");
+    path_ = std::string(base ? base : "/tmp") + "/espalier-test-XXXXXX";
+    REQUIRE(mkdtemp(path_.data()) != nullptr);
+  }
+  ~TemporaryDirectory() { (void)MakeLocalFileSystem()->RemoveTree(path_); }
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  // Writes a file and returns its path.
+  std::string Put(const std::string& name, const std::string& content) const {
+    std::ofstream(*this / name, std::ios::binary) << content;
+    return *this / name;
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string Content(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+}  // namespace espalier

@@ -1,0 +1,128 @@
+"""tools/tidy finds nothing in this tree and finds each breach that is planted in another."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HEADER = "// A header.\n#pragma once\n"
+LONG = "void Long() {\n%s}\n" % ("  Call();\n" * 69)
+METHOD = HEADER + "class A {\n public:\n  int Long() const {\n%s  }\n};\n" % ("    Call();\n" * 69)
+
+
+def run_tidy(root):
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "tidy"), "--root", root],
+                          capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def run_on(files):
+    """Runs tidy on a tree made of these files: {path: text}."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            full = os.path.join(root, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w") as f:
+                f.write(text)
+        return run_tidy(root)
+
+
+class TidyTest(unittest.TestCase):
+    def assert_found(self, rule, path, text, line=None):
+        code, out = run_on({path: text})
+        self.assertEqual(code, 1, "not found: %s in %r" % (rule, text[:80]))
+        where = "%s:%s" % (path, "" if line is None else "%d:" % line)
+        lines = out.split("\n")
+        self.assertTrue(any(l.startswith(where) and " %s: " % rule in l for l in lines), out)
+
+    def assert_clean(self, path, text):
+        code, out = run_on({path: text})
+        self.assertEqual(code, 0, out)
+
+    def test_this_tree_keeps_the_house_rules(self):
+        code, out = run_tidy(ROOT)
+        self.assertEqual(code, 0, "\n" + out)
+
+    def test_includes_go_down_never_up_or_sideways(self):
+        self.assert_found("floors", "src/plan/a.cc", '\n#include "src/model/b.h"\n', 2)
+        self.assert_found("floors", "src/plan/a.cc", '#include "src/spec/b.h"\n')
+        self.assert_found("floors", "src/worker/a.cc", '#include "src/cli/b.h"\n')
+        self.assert_found("floors", "src/plan/a.cc", '#include "src/nowhere/b.h"\n')
+        self.assert_found("floors", "src/nowhere/a.cc", "int a;\n")
+        self.assert_found("floors", "src/plan/a.cc", '#include "b.h"\n')
+        self.assert_clean("src/plan/a.cc", '#include "src/base/b.h"\n#include "src/plan/c.h"\n')
+
+    def test_an_outside_library_belongs_to_its_rooms(self):
+        for header in ("grpcpp/grpcpp.h", "Eigen/Core", "google/protobuf/message.h", "cblas.h",
+                       "boost/asio.hpp", "nlohmann/json.hpp", "CLI/CLI.hpp", "yaml-cpp/yaml.h",
+                       "spdlog/spdlog.h", "openssl/evp.h", "fast_float/fast_float.h", "zmq/zmq.h"):
+            self.assert_found("floors", "src/plan/a.cc", "#include <%s>\n" % header)
+        self.assert_found("floors", "src/training/a.cc", '#include "proto/job.pb.h"\n')
+        self.assert_clean("src/rpc/a.cc", '#include <grpcpp/grpcpp.h>\n#include "proto/a.pb.h"\n')
+        self.assert_clean("src/model/a.cc", "#include <Eigen/Core>\n#include <cblas.h>\n")
+        self.assert_clean("src/storage/a.cc", "#include <sys/stat.h>\n#include <vector>\n")
+
+    def test_lines_functions_and_files_have_limits(self):
+        self.assert_clean("src/base/a.cc", "//" + "x" * 98 + "\n")
+        self.assert_found("columns", "src/base/a.cc", "\n//" + "x" * 99 + "\n", 2)
+        self.assert_found("columns", "tools/a", "#!/bin/bash\n#" + "x" * 100 + "\n", 2)
+        self.assert_found("function", "src/base/a.cc", "namespace n {\n" + LONG + "}\n", 2)
+        self.assert_found("function", "src/base/a.h", METHOD, 5)
+        case = LONG.replace("void Long()", 'TEST_CASE("a {")')
+        self.assert_clean("tests/a_test.cc", case)
+        self.assert_found("function", "tests/a_test.cc", case.replace("Call();", "Call();\n\n"))
+        self.assert_found("function", "tests/a.py", "def f():\n" + "    g()\n" * 70, 1)
+        self.assert_clean("src/base/a.cc", LONG.replace("  Call();\n", "", 1))
+        self.assert_clean("src/base/a.cc", "namespace n {\n" + "int a;\n" * 100 + "}\n")
+        self.assert_found("file", "src/base/a.cc", "int a;\n" * 501)
+        code, out = run_on({"src/base/a.cc": "int a;\n" * 450})
+        self.assertEqual(code, 0)
+        self.assertIn("remark: src/base/a.cc: 450 lines", out)
+
+    def test_a_long_class_is_no_function_but_a_lambda_counts_with_its_function(self):
+        body = "class A {\n" + "  int a = F({1});\n" * 100 + "};\n"
+        self.assert_clean("src/base/a.cc", body)
+        lambda_inside = "void F() {\n  G([] {\n%s  });\n}\n" % ("    Call();\n" * 68)
+        self.assert_found("function", "src/base/a.cc", lambda_inside, 1)
+
+    def test_clock_chance_environment_sleep_exit_and_throw_stay_in_the_shells(self):
+        for call in ("std::chrono::steady_clock::now();", "srand(1);", "int a = rand();",
+                     "std::random_device d;", 'getenv("HOME");', "usleep(1);", "time(nullptr);",
+                     "std::this_thread::sleep_for(a);", "exit(1);", "std::abort();", "throw 1;"):
+            self.assert_found("banned", "src/training/a.cc", "\n" + call + "\n", 2)
+            self.assert_clean("src/cli/a.cc", call + "\n")
+            self.assert_clean("src/training/a.cc", "// " + call + '\nchar s[] = "x";\n')
+        self.assert_clean("src/rpc/a.cc", "auto d = std::chrono::system_clock::now();\n")
+        self.assert_clean("src/base/a.cc", "OnExit(1);\nint b = step_time(3);\n")
+
+    def test_libm_is_banned_in_the_model(self):
+        for call in ("std::exp(x)", "expf(x)", "std::tanh(x)", "pow(x, 2)", "log1p(x)",
+                     "std::cos (x)", "erff(x)", "Eigen::numext::exp(x)"):
+            self.assert_found("libm", "src/model/a.cc", "float y = %s;\n" % call)
+        self.assert_clean("src/model/a.cc", "y = a.exp();\nz = p->log();\nExp(q); std::sqrt(r);\n")
+        self.assert_clean("src/data/a.cc", "double y = std::log(x);\n")
+
+    def test_leftovers_machine_paths_and_headers_without_pragma_once(self):
+        self.assert_found("leftover", "src/base/a.cc", "// TO" + "DO: later\n")
+        self.assert_found("leftover", "tools/a.bzl", "# FIX" + "ME\n")
+        self.assert_found("machine", "config/a.yaml", "path: /home" + "/someone/data\n")
+        self.assert_found("machine", "src/base/a.cc", 'f("/ro' + 'ot/x");\n')
+        self.assert_found("once", "src/base/a.h", "// A header.\nint a;\n")
+        self.assert_found("once", "src/base/a.h", "#pragma once\nint a;\n")
+        self.assert_clean("src/base/a.h", HEADER)
+
+    def test_big_files_and_strangers_at_the_top(self):
+        self.assert_found("size", "tests/golden.txt", "x\n" * 250_001)
+        self.assert_found("top", "notes/a.txt", "x\n")
+
+    def test_unformatted_code(self):
+        style = {".clang-format": "BasedOnStyle: Google\nColumnLimit: 100\n"}
+        code, out = run_on({**style, "src/base/a.cc": "int  a;\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("src/base/a.cc:1: format:", out)
+        self.assertEqual(run_on({**style, "src/base/a.cc": "int a;\n"})[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,152 @@
+// CSV to row store, one thread: MB/s of the file's text, beside a plain copy of the same file.
+//
+// usage: csv JOB.yaml FILE [REPEATS]
+// The job's data options are used; FILE replaces its training files. Prints JSON lines: one for
+// each repeat, then one of the best ("best": true). Fields: file, bytes, rows, storage, survey_s,
+// merge_s, load_s, total_s, mb_per_s (total), cpu_mb_per_s (total by the
+// thread's processor time), survey_mb_per_s, copy_mb_per_s (read into one
+// buffer), gather_us (64 shuffled rows into floats).
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "src/config/job_yaml.h"
+#include "src/data/listing.h"
+#include "src/data/merge.h"
+#include "src/data/row_store.h"
+#include "src/data/survey.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+namespace {
+
+// Of this thread: what it would take on a machine without other work.
+double CpuNow() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct Measured {
+  int64_t bytes = 0, rows = 0;
+  StorageType storage = StorageType::kUint8;
+  double survey_s = 0, merge_s = 0, load_s = 0, copy_s = 0, gather_us = 0, cpu_s = 0;
+  double total_s() const { return survey_s + merge_s + load_s; }
+};
+
+// The yardstick: the bytes through the same windows into one buffer of the file's size.
+Result<double> CopyFile(const FileSystem& files, const std::string& path,
+                        std::vector<char>* buffer) {
+  const double start = Now();
+  ESPALIER_ASSIGN_OR_RETURN(const auto file, files.Open(path));
+  const int64_t length = file->info().length;
+  for (int64_t at = 0; at < length; at += 1 << 20) {
+    const size_t size = std::min<int64_t>(length - at, 1 << 20);
+    ESPALIER_ASSIGN_OR_RETURN(const size_t read, file->ReadAt(at, {buffer->data() + at, size}));
+    if (read != size) return DataLoss("the file became shorter");
+  }
+  return Now() - start;
+}
+
+double GatherMicroseconds(const RowStore& store) {
+  constexpr int64_t kRows = 64, kRounds = 200;
+  const int64_t held = store.rows(FileRole::kTrain).size();
+  std::vector<float> inputs(kRows * store.features()), targets(kRows * store.targets());
+  std::vector<int32_t> labels(kRows);
+  std::vector<float> weights(kRows);
+  const RowPermutation order(RowOrder::kFull, 0, held, 1, 0, 0);
+  std::vector<int64_t> rows(kRows);
+  double spent = 0;
+  for (int64_t round = 0; round < kRounds; ++round) {
+    for (int64_t i = 0; i < kRows; ++i) rows[i] = order.At((round * kRows + i) % held);
+    const double start = Now();
+    store.Gather<float>(FileRole::kTrain, rows, inputs.data(), labels.data(), targets.data(),
+                        weights.data());
+    spent += Now() - start;
+  }
+  return spent / kRounds * 1e6;
+}
+
+Result<Measured> Run(const FileSystem& files, const JobSpec& job, std::vector<char>* buffer) {
+  ESPALIER_ASSIGN_OR_RETURN(const InputPlan plan, PlanInput(files, job.data, job.data.shard_bytes));
+  Measured m;
+  m.bytes = plan.files[0].length;
+  buffer->resize(m.bytes);
+  ESPALIER_ASSIGN_OR_RETURN(m.copy_s, CopyFile(files, plan.files[0].path, buffer));
+  const double start = Now(), cpu_start = CpuNow();
+  std::vector<SurveyedShard> shards;
+  std::vector<ShardSurvey> surveys;
+  for (size_t i = 0; i < plan.shards.size(); ++i) {
+    ESPALIER_ASSIGN_OR_RETURN(SurveyedShard shard,
+                              SurveyShard(files, plan, job, static_cast<int>(i)));
+    surveys.push_back(shard.survey);
+    shards.push_back(std::move(shard));
+  }
+  const double surveyed = Now();
+  ESPALIER_ASSIGN_OR_RETURN(const SurveyResult merged, MergeShardSurveys(plan, job, surveys));
+  const double done_merging = Now();
+  const RowRanges all = {Range{0, merged.train_rows}, Range{0, merged.validation_rows},
+                         Range{0, merged.test_rows}};
+  ESPALIER_ASSIGN_OR_RETURN(const auto store, LoadRows(files, plan, job, merged, all, shards, {}));
+  m.load_s = Now() - done_merging;
+  m.cpu_s = CpuNow() - cpu_start;
+  m.merge_s = done_merging - surveyed;
+  m.survey_s = surveyed - start;
+  m.rows = merged.train_rows + merged.validation_rows;
+  m.storage = merged.storage;
+  m.gather_us = GatherMicroseconds(*store);
+  return m;
+}
+
+void Print(const std::string& file, const Measured& m, bool best) {
+  const char* names[] = {"uint8", "float32", "float64"};
+  const double megabytes = static_cast<double>(m.bytes) / 1e6;
+  std::printf(
+      "{\"bench\":\"csv\",\"best\":%s,\"file\":\"%s\",\"bytes\":%lld,\"rows\":%lld,"
+      "\"storage\":\"%s\",\"survey_s\":%.4f,\"merge_s\":%.4f,\"load_s\":%.4f,\"total_s\":%.4f,"
+      "\"mb_per_s\":%.1f,\"cpu_mb_per_s\":%.1f,\"survey_mb_per_s\":%.1f,\"copy_mb_per_s\":%.1f,"
+      "\"gather_us\":%.2f}\n",
+      best ? "true" : "false", file.c_str(), static_cast<long long>(m.bytes),
+      static_cast<long long>(m.rows), names[static_cast<int>(m.storage)], m.survey_s, m.merge_s,
+      m.load_s, m.total_s(), megabytes / m.total_s(), megabytes / m.cpu_s, megabytes / m.survey_s,
+      megabytes / m.copy_s, m.gather_us);
+}
+
+Status Main(const std::string& yaml_path, const std::string& file, int repeats) {
+  const auto files = MakeFileSystem();
+  ESPALIER_ASSIGN_OR_RETURN(const std::string yaml, files->ReadAll(yaml_path, 1 << 20));
+  ESPALIER_ASSIGN_OR_RETURN(JobSpec job, ParseJob(yaml, yaml_path));
+  job.data.train = {file};
+  job.data.test.clear();
+  Measured best;
+  std::vector<char> buffer;
+  for (int i = 0; i < repeats; ++i) {
+    ESPALIER_ASSIGN_OR_RETURN(const Measured m, Run(*files, job, &buffer));
+    Print(file, m, false);
+    if (i == 0 || m.total_s() < best.total_s()) best = m;
+  }
+  Print(file, best, true);
+  return {};
+}
+
+}  // namespace
+}  // namespace espalier
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: csv JOB.yaml FILE [REPEATS]\n");
+    return 2;
+  }
+  const espalier::Status done =
+      espalier::Main(argv[1], argv[2], argc > 3 ? std::max(1, std::atoi(argv[3])) : 5);
+  if (!done.ok()) std::fprintf(stderr, "%s\n", done.ToString().c_str());
+  return done.ok() ? 0 : 1;
+}

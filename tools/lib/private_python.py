@@ -1,0 +1,30 @@
+"""Private Python environments below build/, made from pinned packages of the registry."""
+import os
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def ensure(name, packages):
+    """The path of a Python that has these packages ("numpy==1.26.4"); made when it is not there."""
+    folder = os.path.join(ROOT, "build", "python", name)
+    python = os.path.join(folder, "bin", "python")
+    marker = os.path.join(folder, "packages")
+    wanted = "\n".join(packages) + "\n"
+    if os.path.exists(marker):
+        with open(marker) as f:
+            if f.read() == wanted and subprocess.run([python, "-c", ""]).returncode == 0:
+                return python
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-input",
+                           "--disable-pip-version-check", "--only-binary=:all:"] + list(packages),
+                          capture_output=True, text=True, timeout=900)
+    if done.returncode:
+        raise RuntimeError("pip could not install %s; is the package registry reachable?\n%s" %
+                           (", ".join(packages), done.stderr))
+    with open(marker, "w") as f:
+        f.write(wanted)
+    return python

@@ -1,0 +1,243 @@
+"""Runs the tests and counts their cases. Called by tools/test.
+
+Without targets: the house rules, every Bazel test as it is shipped, the end-to-end tests with the
+real programs, and the tests of the pure rooms once more under the address sanitizer (with undefined
+behaviour) and the thread sanitizer. Targets are Bazel labels or the words `tidy` and `e2e`; labels
+are tested as shipped. --all adds sanitizers on every target and the long property runs.
+
+The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test; a
+program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that
+does not build) counts as one failed case.
+"""
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+import unittest
+import urllib.parse
+import xml.etree.ElementTree
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
+
+# Rooms whose tests link no gRPC: only there do sanitizers report nothing but our own faults.
+PURE_ROOMS = ["base", "spec", "plan", "storage", "model", "data", "config", "bundle", "cluster",
+              "collective", "training"]
+SANITIZERS = ["asan", "tsan"]
+SKIPS_EXPECTED = 0
+PHASE_LIMIT_S = 45 * 60
+LONG_PHASE_LIMIT_S = 4 * 60 * 60
+LONG_SCALE = 50  # --all: how many times more seeds the property tests try
+
+
+class Tally:
+    def __init__(self):
+        self.passed, self.failed, self.skipped = 0, 0, 0
+        self.failures = []  # "phase: target: case"
+        self.phases = []    # (name, seconds)
+        self.tests = []     # (seconds, "phase: target")
+
+    def fail(self, name):
+        self.failed += 1
+        self.failures.append(name)
+
+
+def count_xml(path, label, tally):
+    """Adds the cases of a test.xml; returns how many of them failed."""
+    failed = 0
+    for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed += 1
+            tally.fail("%s: %s" % (label, case.get("name")))
+        elif case.find("skipped") is not None:
+            tally.skipped += 1
+        else:
+            tally.passed += 1
+    return failed
+
+
+def local_path(uri):
+    return urllib.parse.unquote(urllib.parse.urlparse(uri).path)
+
+
+def count_result(event, label, tally):
+    """One attempt of one test program."""
+    result = event["testResult"]
+    name = "%s: %s" % (label, event["id"]["testResult"]["label"])
+    seconds = float(result.get("testAttemptDurationMillis", 0)) / 1000
+    if not result.get("cachedLocally"):
+        tally.tests.append((seconds, name))
+    xml_path = next((local_path(o["uri"]) for o in result.get("testActionOutput", [])
+                     if o["name"] == "test.xml" and "uri" in o), None)
+    failed = 0
+    if xml_path and os.path.exists(xml_path):
+        try:
+            failed = count_xml(xml_path, name, tally)
+        except xml.etree.ElementTree.ParseError:
+            tally.fail(name + ": wrote an unreadable test.xml")
+            failed = 1
+    elif result["status"] == "PASSED":
+        tally.fail(name + ": passed but left no test.xml to count")
+    if result["status"] != "PASSED" and not failed:
+        tally.fail("%s: the program ended with %s" % (name, result["status"]))
+
+
+def count_events(path, label, tally):
+    """Reads Bazel's build events. Returns the number of test programs and of broken targets."""
+    programs, broken = 0, set()
+    if not os.path.exists(path):
+        return 0, broken
+    with open(path) as f:
+        for line in f:
+            event = json.loads(line)
+            kind = event.get("id", {})
+            if "testResult" in event:
+                programs += 1
+                count_result(event, label, tally)
+            elif "targetCompleted" in kind and "aborted" not in event:
+                if not event.get("completed", {}).get("success"):
+                    broken.add(kind["targetCompleted"]["label"])
+            elif "aborted" in event and event["aborted"].get("reason") not in ("SKIPPED", None):
+                where = (kind.get("targetCompleted") or kind.get("configuredLabel") or
+                         kind.get("unconfiguredLabel") or {})
+                names = [where["label"]] if "label" in where else []
+                broken.update(names + kind.get("pattern", {}).get("pattern", []))
+    for target in sorted(broken):
+        tally.fail("%s: %s: does not build" % (label, target))
+    return programs, broken
+
+
+def bazel_test(label, targets, tally, flags=(), limit_s=PHASE_LIMIT_S):
+    """bazel test of `targets`; their cases go into the tally."""
+    started = time.monotonic()
+    events = os.path.join(ROOT, "build", "test", label.replace(" ", "-") + ".json")
+    os.makedirs(os.path.dirname(events), exist_ok=True)
+    if os.path.exists(events):
+        os.remove(events)
+    print("\n== %s: bazel test %s" % (label, " ".join(targets)), flush=True)
+    command = BAZEL + ["test", "--keep_going", "--build_event_json_file=" + events,
+                       "--test_summary=terse"] + list(flags) + ["--"] + list(targets)
+    if not sys.stdout.isatty():
+        command[len(BAZEL) + 1:len(BAZEL) + 1] = ["--noshow_progress", "--color=no"]
+    try:
+        code = subprocess.run(command, cwd=ROOT, timeout=limit_s).returncode
+    except subprocess.TimeoutExpired:
+        code = "no end within %d minutes" % (limit_s // 60)
+    before = tally.failed
+    programs, _ = count_events(events, label, tally)
+    # 4 is "no tests were found", which a target without tests may say.
+    if code not in (0, 4) and tally.failed == before:
+        tally.fail("%s: bazel test ended with %s" % (label, code))
+    tally.phases.append((label, time.monotonic() - started))
+    print("== %s: %d test programs, %.0f s" % (label, programs, time.monotonic() - started),
+          flush=True)
+
+
+class CountingResult(unittest.TextTestResult):
+    tally, label = None, ""
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        now = time.monotonic()
+        self.tally.tests.append((now - self.started, "%s: %s" % (self.label, test.id())))
+
+    def startTest(self, test):
+        self.started = time.monotonic()
+        super().startTest(test)
+
+
+def python_tests(label, folder, tally):
+    """The unittest files of a folder, in this process."""
+    started = time.monotonic()
+    print("\n== %s: the Python tests of %s" % (label, folder), flush=True)
+    path = os.path.join(ROOT, folder)
+    loader = unittest.TestLoader()
+    suite = loader.discover(path, pattern="*_test.py", top_level_dir=path)
+    kind = type("Result", (CountingResult,), {"tally": tally, "label": label})
+    result = unittest.TextTestRunner(sys.stdout, verbosity=2, resultclass=kind).run(suite)
+    bad = result.failures + result.errors + [(t, "") for t in result.unexpectedSuccesses]
+    names = sorted({test.id() for test, _ in bad})
+    for name in names:
+        tally.fail("%s: %s" % (label, name))
+    tally.skipped += len(result.skipped)
+    tally.passed += max(0, result.testsRun - len(names) - len(result.skipped))
+    tally.phases.append((label, time.monotonic() - started))
+
+
+def build_programs(tally):
+    started = time.monotonic()
+    code = subprocess.run(["tools/build"], cwd=ROOT).returncode
+    if code:
+        tally.fail("build: tools/build ended with %d" % code)
+    tally.phases.append(("build", time.monotonic() - started))
+    return code == 0
+
+
+def pure_targets():
+    return ["//tests/%s/..." % room for room in PURE_ROOMS
+            if os.path.exists(os.path.join(ROOT, "tests", room, "BUILD"))]
+
+
+def run_everything(everything, tally):
+    python_tests("tidy", "tests/tidy", tally)
+    bazel_test("plain", ["//..."], tally)
+    if build_programs(tally):
+        python_tests("e2e", "tests/e2e", tally)
+    for sanitizer in SANITIZERS:
+        targets = ["//tests/..."] if everything else pure_targets()
+        bazel_test(sanitizer, targets, tally, ["--config=" + sanitizer])
+    if everything:
+        bazel_test("long", ["//tests/..."], tally,
+                   ["--test_env=ESPALIER_TEST_SCALE=%d" % LONG_SCALE, "--test_timeout=3600"],
+                   LONG_PHASE_LIMIT_S)
+
+
+def run_targets(targets, everything, tally):
+    labels = [t for t in targets if t not in ("tidy", "e2e")]
+    if "tidy" in targets:
+        python_tests("tidy", "tests/tidy", tally)
+    if labels:
+        bazel_test("plain", labels, tally)
+        for sanitizer in SANITIZERS if everything else []:
+            bazel_test(sanitizer, labels, tally, ["--config=" + sanitizer])
+    if "e2e" in targets and build_programs(tally):
+        python_tests("e2e", "tests/e2e", tally)
+
+
+def report(tally):
+    total = sum(seconds for _, seconds in tally.phases)
+    print("\nWhere the time went: " + ", ".join("%s %.0f s" % p for p in tally.phases) +
+          "; in all %.1f min" % (total / 60))
+    for seconds, name in sorted(tally.tests, reverse=True)[:5]:
+        print("  %6.1f s  %s" % (seconds, name))
+    if tally.skipped != SKIPS_EXPECTED:
+        tally.fail("%d cases were skipped, %d expected" % (tally.skipped, SKIPS_EXPECTED))
+    if tally.passed + tally.failed == 0:
+        tally.fail("no test ran")
+    for failure in tally.failures:
+        print("FAILED " + failure)
+    print("%d passed, %d failed, %d skipped" % (tally.passed, tally.failed, tally.skipped))
+    return 1 if tally.failed else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/test", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", action="store_true",
+                        help="also sanitizers on all targets and long property runs")
+    parser.add_argument("targets", nargs="*", help="Bazel labels, tidy, e2e; none: everything")
+    args = parser.parse_args()
+    os.chdir(ROOT)
+    tally = Tally()
+    if args.targets:
+        run_targets(args.targets, args.all, tally)
+    else:
+        run_everything(args.all, tally)
+    return report(tally)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
