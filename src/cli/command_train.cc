@@ -136,11 +136,11 @@ int RunOn(const CommandContext& context, LocalCluster& cluster, const std::strin
     return ShowError(context, status, code == kExitUnreachable ? kExitJobFailed : code);
   }
   const FollowEnd end = run.FollowToEnd();
+  if (!end.status.ok() || end.last->state != JobState::kSucceeded) run.TellDeaths();
   if (end.status.ok()) {
     const int code = ShowOutcome(context, *end.last, run.client_start_ms());
     return run.Stopping() && code != kExitSuccess ? kExitInterrupted : code;
   }
-  run.TellDeaths();
   return ShowError(context, end.status, run.Stopping() ? kExitInterrupted : kExitJobFailed,
                    run.job());
 }

@@ -1,5 +1,6 @@
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
+#include "src/cli/format.h"
 #include "src/cli/json_view.h"
 #include "src/cli/result_view.h"
 
@@ -18,13 +19,11 @@ std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context) {
 int ShowOutcome(const CommandContext& context, const JobSnapshot& job, int64_t client_start_ms) {
   Console& console = context.console;
   if (job.state != JobState::kSucceeded) {
-    const Status error = !job.error.ok() ? job.error
-                         : job.state == JobState::kCancelled
-                             ? Cancelled("the job was cancelled")
-                             : Internal("the job failed and its coordinator does not say why");
+    const bool cancelled = job.state == JobState::kCancelled;
+    const Status error = job.error.ok() ? Internal("its coordinator does not say why") : job.error;
     console.Err(ToString(job.job) +
-                (job.state == JobState::kCancelled ? " was cancelled\n" : " failed\n"));
-    console.Err(ErrorText(error, console.err_color()));
+                (cancelled ? " was cancelled: " + MessageWithCauses(error) + "\n" : " failed\n"));
+    if (!cancelled) console.Err(ErrorText(error, console.err_color()));
   } else if (!context.options.json && job.result) {
     console.Out(ResultText(job, client_start_ms, console.out_color()));
   }

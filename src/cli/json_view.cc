@@ -20,7 +20,13 @@ Json OrNull(const std::optional<T>& value) {
 }
 
 Json SetJson(const std::optional<Metrics>& metrics, const std::vector<std::string>& classes) {
-  return metrics ? Json::parse(MetricsJsonText(*metrics, classes)) : Json();
+  if (!metrics) return Json();
+  Json json = Json::parse(MetricsJsonText(*metrics, classes));
+  // Running values of an epoch come without classes, hence without what follows from them.
+  if (metrics->classification && metrics->classes.empty()) {
+    for (const char* key : {"precision", "recall", "f1"}) json.erase(key);
+  }
+  return json;
 }
 
 Json StateJson(const JobSnapshot& job) {

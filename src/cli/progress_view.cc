@@ -56,13 +56,21 @@ double StepShare(const Progress& p) {
   return p.epochs_total > 0 ? p.epoch / p.epochs_total : 0;
 }
 
-// The bar takes what is left of the line, within its bounds; not drawn when there is no room.
-std::string BarAndPercent(double share, int room) {
-  const int width = std::min(kBarWidthMax, room - 6);
-  if (width < kBarWidthMin) return "";
+std::string BarAndPercent(double share, int width) {
   const int percent = static_cast<int>(std::clamp(share, 0.0, 1.0) * 100);
   const std::string number = std::to_string(percent);
   return Bar(share, width) + " " + std::string(3 - number.size(), ' ') + number + " %";
+}
+
+// Fits the pieces, one of which is the narrowest bar, then lets the bar have what room is left.
+std::string FitWithBar(std::vector<Piece> pieces, double share, int width) {
+  const std::string narrow = BarAndPercent(share, kBarWidthMin);
+  const std::string line = FitPieces(std::move(pieces), width);
+  const size_t at = line.find(narrow);
+  if (at == std::string::npos) return line;
+  const int room = width - static_cast<int>(line.size());
+  return line.substr(0, at) + BarAndPercent(share, std::min(kBarWidthMax, kBarWidthMin + room)) +
+         line.substr(at + narrow.size());
 }
 
 std::string ValidationText(const std::optional<HistoryRow>& last) {
@@ -76,6 +84,7 @@ std::string TrainingLine(const JobSnapshot& job, const std::optional<HistoryRow>
                          std::optional<int64_t> left_ms, int width) {
   const Progress& p = job.progress;
   if (p.phase == "writing") return Fit("writing the bundle", width);
+  if (p.step == 0) return Fit("starting the first step", width);
   const std::string head = EpochHead(p);
   const std::string loss = "loss " + FormatValue(p.loss);
   const std::string left = left_ms ? LeftText(*left_ms) : "";
@@ -87,35 +96,32 @@ std::string TrainingLine(const JobSnapshot& job, const std::optional<HistoryRow>
   } else if (p.rows_per_second > 0) {
     pace = HumanCount(std::llround(p.rows_per_second)) + " rows/s";
   }
-  const bool classes = p.accuracy > 0;
-  const int kept = static_cast<int>(head.size() + loss.size() + left.size()) + 8;
-  return FitPieces({{head, 0},
-                    {BarAndPercent(StepShare(p), width - kept), 2},
-                    {step, 5},
-                    {loss, 1},
-                    {classes ? "accuracy " + FormatShare(p.accuracy) : "", 4},
-                    {ValidationText(last), 6},
-                    {pace, 7},
-                    {left, 3}},
-                   width);
+  const double share = StepShare(p);
+  return FitWithBar({{head, 0},
+                     {BarAndPercent(share, kBarWidthMin), 3},
+                     {step, 5},
+                     {loss, 1},
+                     {p.accuracy > 0 ? "accuracy " + FormatShare(p.accuracy) : "", 7},
+                     {ValidationText(last), 4},
+                     {pace, 6},
+                     {left, 2}},
+                    share, width);
 }
 
 std::string SurveyLine(const JobSnapshot& job, int width) {
   if (job.input_bytes <= 0) return Fit("reading the data", width);
   const double share =
       static_cast<double>(job.survey_bytes_done) / static_cast<double>(job.input_bytes);
-  return FitPieces(
-      {{"reading the data", 0},
-       {BarAndPercent(share, width - 20), 1},
-       {HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, job.survey_bytes_done))) + " of " +
-            HumanBytes(static_cast<uint64_t>(job.input_bytes)),
-        2}},
-      width);
+  const std::string bytes =
+      HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, job.survey_bytes_done))) + " of " +
+      HumanBytes(static_cast<uint64_t>(job.input_bytes));
+  return FitWithBar({{"reading the data", 0}, {BarAndPercent(share, kBarWidthMin), 1}, {bytes, 2}},
+                    share, width);
 }
 
 std::string Waiting(const JobSnapshot& job) {
   return job.waiting_because.empty() ? "queued"
-                                     : "waiting because " + Printable(job.waiting_because, 300);
+                                     : "waiting because: " + Printable(job.waiting_because, 300);
 }
 
 std::string WorkerList(const JobSnapshot& job) {

@@ -25,8 +25,10 @@ std::string ClassName(const std::vector<std::string>& classes, size_t k) {
 std::vector<std::string> MetricCells(const std::string& name, const Metrics& m) {
   std::vector<std::string> cells = {name, FormatValue(m.loss)};
   if (m.classification) {
-    for (double share : {m.accuracy, m.precision, m.recall, m.f1}) {
-      cells.push_back(FormatShare(share));
+    cells.push_back(FormatShare(m.accuracy));
+    // Running values of an epoch come without classes, hence without what follows from them.
+    for (double share : {m.precision, m.recall, m.f1}) {
+      cells.push_back(m.classes.empty() ? "" : FormatShare(share));
     }
     cells.push_back(m.auc ? FormatValue(*m.auc) : "");
   } else {
@@ -128,7 +130,7 @@ std::string NextSteps(const JobResult& r) {
 
 std::string StateOf(const JobSnapshot& job) {
   if (job.state == JobState::kQueued && !job.waiting_because.empty()) {
-    return "waiting because " + Printable(job.waiting_because, 120);
+    return "waiting because: " + Printable(job.waiting_because, 120);
   }
   if (job.state == JobState::kTraining) {
     const Progress& p = job.progress;

@@ -42,8 +42,7 @@ void CoordinatorCore::On(const SessionClosed& event) {
   const WorkerId worker = it->second.worker;
   sessions_.erase(it);
   if (!worker) return;
-  Lose(worker, "was lost: its connection " +
-                   (event.why.ok() ? "closed" : "broke: " + event.why.ToString()));
+  Lose(worker, "was lost: " + (event.why.ok() ? "its connection closed" : event.why.ToString()));
 }
 
 void CoordinatorCore::On(const WorkerMessage& event) {

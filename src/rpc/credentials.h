@@ -1,6 +1,6 @@
 // The one place that decides how connections are secured. There is no TLS yet: both are insecure,
-// and daemons refuse to listen beyond loopback unless told otherwise (address.h, CheckListen).
-// Private to rpc/.
+// and daemons refuse to listen beyond loopback unless told otherwise (CheckListen in
+// config/address.h). Private to rpc/.
 #pragma once
 
 #include <grpcpp/security/credentials.h>

@@ -58,15 +58,22 @@ Status PeerEdge::Accept(const std::shared_ptr<AcceptedStream>& stream, const Red
                               std::to_string(hello.incarnation.value) + ", this generation of " +
                               std::to_string(incarnation_.value));
   }
-  std::lock_guard lock(mutex_);
-  if (broken_) return Aborted("the link to this member is broken");
-  if (stream_ != nullptr) return AlreadyExists("the two members are connected already");
-  if (!stream->Accept(shared_from_this())) return Unavailable("the stream ended");
-  stream_ = stream;
-  alarm_.Cancel();
-  for (const ReduceMessage& message : waiting_) stream_->Send(message);
-  waiting_.clear();
-  return Status::Ok();
+  {
+    std::lock_guard lock(mutex_);
+    if (broken_) return Aborted("the link to this member is broken");
+    if (stream_ != nullptr) return AlreadyExists("the two members are connected already");
+    if (stream->Accept(shared_from_this())) {
+      stream_ = stream;
+      alarm_.Cancel();
+      for (const ReduceMessage& message : waiting_) stream_->Send(message);
+      waiting_.clear();
+      return Status::Ok();
+    }
+  }
+  // It dials once: there will be no other stream.
+  const Status why = Unavailable("its stream ended before it was taken");
+  Broken(why);
+  return why;
 }
 
 void PeerEdge::Send(ReduceMessage message) {

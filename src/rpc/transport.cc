@@ -1,10 +1,10 @@
 #include "src/rpc/transport.h"
 
 #include <google/protobuf/stubs/logging.h>
-#include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/server_builder.h>
 #include <netdb.h>
@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <future>
 #include <mutex>
 
 #include "src/base/log.h"
@@ -47,17 +48,31 @@ void LogFromProtobuf(google::protobuf::LogLevel, const char*, int, const std::st
   LogDebug("protobuf: " + message);
 }
 
-// gRPC is kept running from the first use to the end of the process: taking it down when the last
-// server goes, with streams and timers of its own still ending, aborts now and then
-// (ref_counted.h: prior > 0).
+// gRPC 1.51 shares the threads that run reactions among all channels and servers, takes them down
+// with the last one and now and then aborts in doing so (grpc_cq_internal_unref, "prior > 0"). One
+// call on a channel that is never given back keeps them up; it leads nowhere and ends at once.
+void KeepReactionThreads() {
+  static const auto* const channel =
+      new std::shared_ptr<grpc::Channel>(grpc::CreateChannel("kept", nullptr));
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(*channel);
+  grpc::ClientContext context;
+  const grpc::Slice empty;
+  const grpc::ByteBuffer nothing(&empty, 1);
+  grpc::ByteBuffer response;
+  std::promise<void> ended;
+  stub.UnaryCall(&context, "/kept", {}, &nothing, &response,
+                 [&ended](const grpc::Status&) { ended.set_value(); });
+  ended.get_future().wait();
+}
+
 void PrepareOnce() {
   static std::once_flag once;
   std::call_once(once, [] {
-    grpc_init();
     gpr_set_log_function(&LogFromGrpc);
     google::protobuf::SetLogHandler(&LogFromProtobuf);
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    KeepReactionThreads();
   });
 }
 

@@ -57,24 +57,37 @@ Action StepMachine<T>::OnGradient(const std::vector<double>& stats) {
   const size_t size = state_.epoch_totals.size();
   ESPALIER_CHECK(stats.size() == size + kStepExtras, std::to_string(stats.size()) + " statistics");
   time_is_up_ = time_is_up_ || stats[size + kExtraTimeIsUp] > 0;
-  const bool finite = stats[kTotalNonfinite] == 0 && std::isfinite(stats[kTotalLoss]);
-  if (!finite && !plan_.train.skip_nonfinite) {
+  if (stats[kTotalNonfinite] != 0 || !std::isfinite(stats[kTotalLoss])) {
     // The largest power of two in the sum is that of the first leaf.
     const int leaf = -std::ilogb(stats[size + kExtraNonfiniteLeaves]);
-    return FailAction{Status(
-        StatusCode::kBadInput,
-        "step " + std::to_string(state_.step + 1) + ", leaf " + std::to_string(leaf) +
-            ": the loss or a gradient is not a finite number; lower train.optimizer's "
-            "learning_rate, set train.clip_norm, look for extreme values in the data (espalier "
-            "check), or choose train.on_nonfinite: skip")};
+    return NonfiniteStep("leaf " + std::to_string(leaf) + ": the loss or a gradient");
   }
-  if (finite) AddTotals(state_.epoch_totals.data(), stats.data(), static_cast<int64_t>(size));
+  AddTotals(state_.epoch_totals.data(), stats.data(), static_cast<int64_t>(size));
   const double weight = stats[kTotalWeight];
-  if (!finite || weight == 0) {  // counts as a step and updates nothing
+  if (weight == 0) {  // counts as a step and updates nothing
     ++state_.step;
     return AfterStep();
   }
   return UpdateAction{1.0 / weight, LearningRateNow(), state_.updates + 1};
+}
+
+template <typename T>
+Action StepMachine<T>::OnNonfiniteGradient() {
+  return NonfiniteStep("the sum of all leaves: the gradient");
+}
+
+template <typename T>
+Action StepMachine<T>::NonfiniteStep(const std::string& where) {
+  if (!plan_.train.skip_nonfinite) {
+    return FailAction{Status(
+        StatusCode::kBadInput,
+        "step " + std::to_string(state_.step + 1) + ", " + where +
+            " is not a finite number; lower train.optimizer's learning_rate, set train.clip_norm, "
+            "look for extreme values in the data (espalier check), or choose train.on_nonfinite: "
+            "skip")};
+  }
+  ++state_.step;
+  return AfterStep();
 }
 
 template <typename T>

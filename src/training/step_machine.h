@@ -81,6 +81,9 @@ class StepMachine {
   // `stats`: TotalsSize(shape, kTraining) + kStepExtras values.
   Action OnGradient(const std::vector<double>& stats);
   Action OnUpdated();
+  // Instead of OnUpdated: the total of the gradient holds a value that is no finite number, and
+  // nothing was applied.
+  Action OnNonfiniteGradient();
   // `totals`: TotalsSize(shape, kEvaluation) values.
   Action OnEvaluation(const std::vector<double>& totals);
 
@@ -96,6 +99,7 @@ class StepMachine {
  private:
   enum class Phase { kSteps, kEpochEvaluation, kFinalValidation, kFinalTest };
 
+  Action NonfiniteStep(const std::string& where);
   Action AfterStep();
   Action AfterEvaluation();
   Action End(std::string why);

@@ -27,16 +27,20 @@ struct Flags {
   bool version = false;
 };
 
-// OpenBLAS chooses its kernel when it is loaded: if another is wanted, start again with its name in
-// the environment. The command line stays the same.
+// OpenBLAS chooses its kernel and starts its threads when it is loaded: unless the environment asks
+// for this kernel and for no threads (ours are over leaves and chunks), start again with one that
+// does. The command line stays the same.
 Status EnsureKernel(const std::string& kernel, char** argv) {
-  constexpr const char* kVariable = "OPENBLAS_CORETYPE";
-  const char* present = std::getenv(kVariable);
-  if (kernel != BlasKernel() && (present == nullptr || kernel != present)) {
-    setenv(kVariable, kernel.c_str(), 1);
+  const auto is = [](const char* variable, const std::string& value) {
+    const char* present = std::getenv(variable);
+    return present != nullptr && value == present;
+  };
+  if (!is("OPENBLAS_CORETYPE", kernel) || !is("OPENBLAS_NUM_THREADS", "1")) {
+    setenv("OPENBLAS_CORETYPE", kernel.c_str(), 1);
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
     char path[4096] = {};  // by its real name: /proc/self/exe would show up as "exe" in ps
     if (readlink("/proc/self/exe", path, sizeof path - 1) > 0) execv(path, argv);
-    return Internal("cannot start again with " + std::string(kVariable) + "=" + kernel);
+    return Internal("cannot start again with OPENBLAS_CORETYPE=" + kernel + " in the environment");
   }
   return VerifyKernel(kernel);
 }

@@ -7,6 +7,7 @@
 
 #include "src/model/arithmetic.h"
 #include "src/model/optimizer.h"
+#include "src/model/vector_math.h"
 
 namespace espalier {
 namespace {
@@ -204,16 +205,21 @@ Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
   TrainingState<T>& state = machine_.state();
   const auto count = static_cast<int64_t>(chunks_.size());
   const auto gradient = [&](int64_t c) { return reinterpret_cast<const T*>(totals_[c].data); };
-  double clip_scale = 1;
-  if (plan.train.clip_norm > 0) {
-    std::vector<double> squares(chunks_.size());
-    pool_.ParallelFor(count, [&](int64_t c) {
+  std::vector<double> squares(chunks_.size(), 0.0);
+  std::atomic<bool> finite{true};
+  pool_.ParallelFor(count, [&](int64_t c) {
+    if (!AllFinite(gradient(c), chunks_[c].size)) finite = false;
+    if (plan.train.clip_norm > 0) {
       squares[c] = SquaredNorm<T>(chunks_[c], gradient(c), update.inverse_weight);
-    });
-    double norm_squared = 0;
-    for (double s : squares) norm_squared += s;
-    clip_scale = ClipScale(norm_squared, plan.train.clip_norm);
+    }
+  });
+  if (!finite) {
+    totals_.clear();
+    return machine_.OnNonfiniteGradient();
   }
+  double norm_squared = 0;
+  for (double s : squares) norm_squared += s;
+  const double clip_scale = ClipScale(norm_squared, plan.train.clip_norm);
   std::vector<T*> slots;
   for (AlignedVector<T>& s : state.slots) slots.push_back(s.data());
   pool_.ParallelFor(count, [&](int64_t c) {

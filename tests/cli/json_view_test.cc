@@ -37,6 +37,15 @@ TEST_CASE("a job's success is the object that scripts rely on, key for key") {
                                 {"step_ms_p99", 4.5}}));
 }
 
+TEST_CASE("running values have no precision, recall and f1, and none are made up") {
+  JobSnapshot job = SucceededJob();
+  job.result->train.classes.clear();
+  const Json train = OutcomeJson(job, 0)["metrics"]["train"];
+  CHECK(train["accuracy"] == 0.95);
+  CHECK_FALSE(train.contains("precision"));
+  CHECK_FALSE(train.contains("f1"));
+}
+
 TEST_CASE("a set that a job does not have is null") {
   JobSnapshot job = SucceededJob();
   job.result->test.reset();

@@ -25,10 +25,15 @@ TEST_CASE("the live line never fills a terminal's last column and keeps what mat
       CHECK_THAT(line, Catch::Contains("epoch 2/20") && Catch::Contains("loss 0.2101"));
   }
   CHECK(LiveLine(TrainingJob(), std::nullopt, std::nullopt, 26) == "epoch 2/20  loss 0.2101");
+  CHECK(LiveLine(TrainingJob(), Evaluation(1, 188), 83'000, 111) ==
+        "epoch 2/20  [>       ]   7 %  step 300/3,760  loss 0.2101  val_accuracy 94.20 %  "
+        "52,345 rows/s  1 min 23 s left");
+  CHECK(LiveLine(TrainingJob(), Evaluation(1, 188), 83'000, 80) ==
+        "epoch 2/20  [>     ]   7 %  loss 0.2101  val_accuracy 94.20 %  1 min 23 s left");
 }
 
 TEST_CASE("the live line tells each state and phase") {
-  CHECK(LiveLine(QueuedJob(), {}, {}, 80) == "waiting because 1 of 2 workers have registered");
+  CHECK(LiveLine(QueuedJob(), {}, {}, 80) == "waiting because: 1 of 2 workers have registered");
   JobSnapshot job = TrainingJob();
   job.state = JobState::kSurveying;
   job.survey_bytes_done = 1024;
@@ -40,6 +45,8 @@ TEST_CASE("the live line tells each state and phase") {
   job.state = JobState::kTraining;
   job.progress.phase = "evaluating";
   CHECK_THAT(LiveLine(job, {}, {}, 160), Catch::Contains("evaluating"));
+  job.progress.step = 0;
+  CHECK(LiveLine(job, {}, {}, 160) == "starting the first step");
   job.progress.phase = "writing";
   CHECK(LiveLine(job, {}, {}, 80) == "writing the bundle");
 }
@@ -104,7 +111,7 @@ TEST_CASE("off a terminal there are plain lines, one a state and one an evaluati
   view.OnTick(5);
   CHECK(
       out ==
-      "job-17 waiting because 1 of 2 workers have registered\n"
+      "job-17 waiting because: 1 of 2 workers have registered\n"
       "job-17 training: 4 leaves on 2 workers (local-1, local-2)\n"
       "epoch 1/20  step 188  loss 0.2500  accuracy 87.90 %  val_loss 0.2500  val_accuracy 94.20 %\n"
       "epoch 2/20  step 376  loss 0.2500  accuracy 87.90 %  val_loss 0.2500  val_accuracy 94.20 "

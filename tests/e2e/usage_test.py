@@ -130,7 +130,8 @@ class UsageTest(EspalierTest):
     def test_check_shows_the_data_and_trains_nothing(self):
         job = self.job("checked", self.spec())
         out, _ = self.espalier("check", job)
-        self.assertIn("60", out)
+        for words in ("12 features", "no nulls", "371 parameters", "memory", "checked.bundle"):
+            self.assertIn(words, out)
         out, _ = self.espalier("check", job, "--json")
         self.assertTrue(json.loads(out.strip().splitlines()[-1]))
         self.assertFalse(os.path.exists(self.path("checked.bundle")))

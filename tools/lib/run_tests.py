@@ -176,6 +176,12 @@ def build_programs(tally):
     return code == 0
 
 
+def all_targets():
+    """Not //...: that would follow the bazel-* links of another Bazel's output into its sources."""
+    return ["//%s/..." % top for top in ("config", "proto", "src", "tests", "tools")
+            if os.path.isdir(os.path.join(ROOT, top))]
+
+
 def pure_targets():
     return ["//tests/%s/..." % room for room in PURE_ROOMS
             if os.path.exists(os.path.join(ROOT, "tests", room, "BUILD"))]
@@ -183,7 +189,7 @@ def pure_targets():
 
 def run_everything(everything, tally):
     python_tests("tidy", "tests/tidy", tally)
-    bazel_test("plain", ["//..."], tally)
+    bazel_test("plain", all_targets(), tally)
     if build_programs(tally):
         python_tests("e2e", "tests/e2e", tally)
     for sanitizer in SANITIZERS:
