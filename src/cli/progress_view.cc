@@ -10,7 +10,7 @@
 namespace espalier {
 namespace {
 
-constexpr int kBarWidthMax = 24, kBarWidthMin = 8;
+constexpr int kBarWidthMax = 24, kBarWidthMin = 6;
 constexpr int64_t kPaceAfterMs = 500;  // no time left is told before this much was seen
 
 // A piece of the live line; the greatest `rank` is left out first.
@@ -47,8 +47,14 @@ std::string EpochHead(const Progress& p) {
          FormatEpochs(p.epochs_total);
 }
 
+// "38 s left", "1:23 left", "2:03:04 left": short, because lines are.
 std::string LeftText(int64_t ms) {
-  return (ms < 60'000 ? std::to_string(ms / 1000) + " s" : HumanDuration(ms)) + " left";
+  const int64_t seconds = ms / 1000;
+  if (seconds < 60) return std::to_string(seconds) + " s left";
+  const auto two = [](int64_t n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+  const int64_t hours = seconds / 3600, minutes = seconds / 60 % 60;
+  return (hours > 0 ? std::to_string(hours) + ":" + two(minutes) : std::to_string(minutes)) + ":" +
+         two(seconds % 60) + " left";
 }
 
 double StepShare(const Progress& p) {
@@ -76,8 +82,7 @@ std::string FitWithBar(std::vector<Piece> pieces, double share, int width) {
 std::string ValidationText(const std::optional<HistoryRow>& last) {
   if (!last || !last->validation) return "";
   const Metrics& v = *last->validation;
-  return v.classification ? "val_accuracy " + FormatShare(v.accuracy)
-                          : "val_rmse " + FormatValue(v.rmse);
+  return v.classification ? "val " + FormatShare(v.accuracy) : "val_rmse " + FormatValue(v.rmse);
 }
 
 std::string TrainingLine(const JobSnapshot& job, const std::optional<HistoryRow>& last,

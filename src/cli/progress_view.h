@@ -4,7 +4,7 @@
 // On a terminal (LiveView), one line is drawn again and again below the permanent lines:
 //
 //   epoch  1/20  step 188  loss 0.4213  accuracy 87.90 %  val_loss 0.1987  val_accuracy 94.20 %
-//   epoch 2/20 [======>             ]  8 %  loss 0.2101  accuracy 93.80 %  12,345 rows/s  38 s left
+//   epoch 2/20  [>      ]   8 %  step 301/3,760  loss 0.2101  val 94.20 %  12,345 rows/s  1:23 left
 //
 // Elsewhere (PlainView), a line for each change of state and each evaluation.
 #pragma once

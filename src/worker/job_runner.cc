@@ -217,6 +217,11 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadOwnRows(const JobSpec& spec,
   return loader->Finish();
 }
 
+void JobRunner::WaitForRelease() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !abort_reason_.ok(); });
+}
+
 template <typename T>
 Status JobRunner::Train(const JobSpec& spec, const espalier::StartTraining& order) {
   const SurveyResult& survey = *order.survey;
@@ -268,8 +273,11 @@ Status JobRunner::Train(const JobSpec& spec, const espalier::StartTraining& orde
     if (broken >= 0) suspect_ = order_.members.members[broken].worker;
     return trained.status();
   }
-  if (!root) return {};
-  return Finish(spec, survey, shape, *trained);
+  if (root) ESPALIER_RETURN_IF_ERROR(Finish(spec, survey, shape, *trained));
+  // The links stay up until the coordinator releases the job: dropping them would take away what
+  // slower members have not read yet.
+  WaitForRelease();
+  return {};
 }
 
 TrainerHooks JobRunner::Hooks(const JobSpec& spec, bool root) {

@@ -57,6 +57,8 @@ class JobRunner {
   // are then read again when they are loaded.
   void KeepWithinBudget(SurveyedShard& shard, int64_t& kept_bytes) const;
   Result<espalier::StartTraining> WaitForTraining();
+  // Ends with Abort, which a Release, the coordinator's absence or the daemon's end leads to.
+  void WaitForRelease();
   Result<std::unique_ptr<RowStore>> LoadOwnRows(const JobSpec& spec, const SurveyResult& survey,
                                                 const RowRanges& ranges);
   template <typename T>

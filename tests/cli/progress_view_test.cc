@@ -12,7 +12,7 @@ TEST_CASE("the live line shows epoch, bar, step, loss, accuracy, validation, pac
   const std::string line = LiveLine(TrainingJob(), Evaluation(1, 188), 38'000, 200);
   CHECK(line ==
         "epoch 2/20  [=>                    ]   7 %  step 300/3,760  loss 0.2101  accuracy 93.80 %"
-        "  val_accuracy 94.20 %  52,345 rows/s  38 s left");
+        "  val 94.20 %  52,345 rows/s  38 s left");
 }
 
 TEST_CASE("the live line never fills a terminal's last column and keeps what matters") {
@@ -25,11 +25,12 @@ TEST_CASE("the live line never fills a terminal's last column and keeps what mat
       CHECK_THAT(line, Catch::Contains("epoch 2/20") && Catch::Contains("loss 0.2101"));
   }
   CHECK(LiveLine(TrainingJob(), std::nullopt, std::nullopt, 26) == "epoch 2/20  loss 0.2101");
-  CHECK(LiveLine(TrainingJob(), Evaluation(1, 188), 83'000, 111) ==
-        "epoch 2/20  [>       ]   7 %  step 300/3,760  loss 0.2101  val_accuracy 94.20 %  "
-        "52,345 rows/s  1 min 23 s left");
+  CHECK(LiveLine(TrainingJob(), Evaluation(1, 188), 83'000, 100) ==
+        "epoch 2/20  [>          ]   7 %  step 300/3,760  loss 0.2101  val 94.20 %  52,345 rows/s"
+        "  1:23 left");
   CHECK(LiveLine(TrainingJob(), Evaluation(1, 188), 83'000, 80) ==
-        "epoch 2/20  [>     ]   7 %  loss 0.2101  val_accuracy 94.20 %  1 min 23 s left");
+        "epoch 2/20  [>      ]   7 %  step 300/3,760  loss 0.2101  val 94.20 %  1:23 left");
+  CHECK_THAT(LiveLine(TrainingJob(), {}, 3'723'000, 80), Catch::EndsWith("1:02:03 left"));
 }
 
 TEST_CASE("the live line tells each state and phase") {
