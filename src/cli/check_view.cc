@@ -116,9 +116,9 @@ Json ColumnsJson(const std::vector<ColumnSummary>& columns) {
 }  // namespace
 
 std::string CheckText(const CheckReport& report, bool color) {
-  std::string text = "job '" + Printable(report.job_name) + "' " +
-                     Colored("can be trained", Ink::kGreen, color) + "\n\ndata\n" +
-                     SetTable(report) + "\n" + FeatureSums(report.features) + "\n" +
+  std::string text = "job '" + Printable(report.job_name) +
+                     "': " + Colored("data and model fit together", Ink::kGreen, color) +
+                     "\n\ndata\n" + SetTable(report) + "\n" + FeatureSums(report.features) + "\n" +
                      ColumnTable(report.features);
   if (!report.targets.empty()) text += "\ntargets\n" + ColumnTable(report.targets);
   if (!report.labels.empty()) text += "\nlabels\n" + LabelTable(report.labels);

@@ -204,7 +204,7 @@ Result<CheckReport> MakeReport(const JobSpec& spec, const InputPlan& plan,
 int RunCheck(const CommandContext& context) {
   const Result<JobFile> file = LoadJobFile(context.options.job_file, {});
   if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
-  const Result<InputPlan> plan = CheckLocally(file->spec);
+  const Result<InputPlan> plan = PlanLocally(file->spec);
   if (!plan.ok()) return ShowError(context, plan.status(), kExitUsage);
   Result<std::vector<ShardSurvey>> surveys = LocalSurvey(*plan, file->spec).Run(context);
   if (!surveys.ok()) {
@@ -216,7 +216,9 @@ int RunCheck(const CommandContext& context) {
   if (!report.ok()) return ShowError(context, report.status(), ExitCodeOf(report.status()));
   context.console.Out(context.options.json ? JsonLine(CheckJson(*report))
                                            : CheckText(*report, context.console.out_color()));
-  return kExitSuccess;
+  // Last, because the data is worth looking at even so.
+  const Status output = CheckOutput(file->spec.output);
+  return output.ok() ? kExitSuccess : ShowError(context, output, kExitUsage);
 }
 
 }  // namespace espalier

@@ -66,9 +66,11 @@ Result<std::string> WorkingDirectory() {
   return directory.string();
 }
 
-// The bundle's directory must not exist, and what is above it must let us make it.
-Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
-  const Result<FileInfo> found = files.Stat(output.path);
+}  // namespace
+
+Status CheckOutput(const OutputSpec& output) {
+  const std::unique_ptr<FileSystem> files = MakeFileSystem();
+  const Result<FileInfo> found = files->Stat(output.path);
   if (found.ok() && !output.overwrite) {
     return AlreadyExists("output: " + output.path +
                          " exists already; name another place, or set output: {path: ..., "
@@ -86,11 +88,8 @@ Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
   return Status::Ok();
 }
 
-}  // namespace
-
-Result<InputPlan> CheckLocally(const JobSpec& spec) {
+Result<InputPlan> PlanLocally(const JobSpec& spec) {
   const std::unique_ptr<FileSystem> files = MakeFileSystem();
-  ESPALIER_RETURN_IF_ERROR(CheckOutput(*files, spec.output));
   return PlanInput(*files, spec.data, spec.data.shard_bytes);
 }
 

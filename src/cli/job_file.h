@@ -30,8 +30,11 @@ Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrid
 // The same job with other overrides.
 Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides);
 
-// Lists the input files, reads the first header and settles the schema; the output must not exist
-// (unless `overwrite`). For jobs that run on this machine. All errors are the caller's to mend.
-Result<InputPlan> CheckLocally(const JobSpec& spec);
+// Before a job runs on this machine. All errors are the caller's to mend.
+// The bundle's directory must not exist (unless `overwrite`), and what is above it must be
+// writable.
+Status CheckOutput(const OutputSpec& output);
+// Lists the input files, reads the first header and settles the schema.
+Result<InputPlan> PlanLocally(const JobSpec& spec);
 
 }  // namespace espalier

@@ -48,8 +48,9 @@ class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<
   const std::string address_;  // of the partner
   const PeerOptions options_;
 
-  std::mutex
-      deliver_;  // held while the listener is called; guards listener_. Taken before no other.
+  // Held while the listener is called, which may Send and, by a message too large, break this very
+  // link; guards listener_. Taken before mutex_.
+  std::recursive_mutex deliver_;
   LinkListener* listener_;
 
   std::mutex mutex_;  // guards what follows; taken before the stream's

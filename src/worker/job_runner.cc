@@ -244,7 +244,7 @@ Status JobRunner::Train(const JobSpec& spec, const espalier::StartTraining& orde
     request.addresses.push_back(m.address);
     names.push_back(m.name + " (" + m.address + ")");
   }
-  ReducerThread reducer({order.incarnation, order_.job, order_.generation}, places[self], names);
+  Reducer reducer({order.incarnation, order_.job, order_.generation}, places[self], names);
   if (places.size() > 1) reducer.Start(peers_.Open(request, &reducer));
   Tell(MemberReady{order_.job, order_.generation});
 

@@ -35,7 +35,7 @@ double Quantile(std::vector<float> values, double q) {
 
 template <typename T>
 Trainer<T>::Trainer(TrainingPlan plan, TrainerOptions options, const RowSource<T>& rows,
-                    ComputePool& pool, ReducerThread& reducer, bool is_root, TrainerHooks hooks)
+                    ComputePool& pool, Reducer& reducer, bool is_root, TrainerHooks hooks)
     : machine_(std::move(plan)),
       options_(options),
       rows_(rows),

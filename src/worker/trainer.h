@@ -24,7 +24,7 @@
 #include "src/plan/chunks.h"
 #include "src/plan/rows.h"
 #include "src/training/step_machine.h"
-#include "src/worker/reducer_thread.h"
+#include "src/worker/reducer.h"
 
 namespace espalier {
 
@@ -76,7 +76,7 @@ class Trainer {
  public:
   // All references must outlive the trainer.
   Trainer(TrainingPlan plan, TrainerOptions options, const RowSource<T>& rows, ComputePool& pool,
-          ReducerThread& reducer, bool is_root, TrainerHooks hooks);
+          Reducer& reducer, bool is_root, TrainerHooks hooks);
 
   Result<TrainerResult<T>> Run();
   // Ends Run soon with this error.
@@ -98,7 +98,7 @@ class Trainer {
   TrainerOptions options_;
   const RowSource<T>& rows_;
   ComputePool& pool_;
-  ReducerThread& reducer_;
+  Reducer& reducer_;
   bool is_root_;
   TrainerHooks hooks_;
 

@@ -31,7 +31,7 @@ CheckReport Report() {
 
 TEST_CASE("check shows sets, columns with nulls and ranges, label balance, model and memory") {
   const std::string text = CheckText(Report(), false);
-  CHECK_THAT(text, Catch::Contains("job 'digits' can be trained"));
+  CHECK_THAT(text, Catch::Contains("job 'digits': data and model fit together"));
   CHECK_THAT(text, Catch::Contains("  train           2  2.0 KiB   900\n") &&
                        Catch::Contains("  4 shards\n"));
   CHECK_THAT(text, Catch::Contains("22 features, 1 of them constant, 3 nulls\n"));

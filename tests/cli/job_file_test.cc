@@ -75,20 +75,22 @@ TEST_CASE("a job file that is not there, is a directory or is wrong says which a
 TEST_CASE("files, header and output are looked at before anything starts") {
   JobDirectory directory;
   JobSpec spec = LoadJobFile("job.yaml", {}).value().spec;
-  const auto plan = CheckLocally(spec);
+  const auto plan = PlanLocally(spec);
   INFO(plan.status().ToString());
   REQUIRE(plan.ok());
   CHECK(plan->schema.features == std::vector<int32_t>{0, 1});
 
+  CHECK(CheckOutput(spec.output).ok());
   fs::create_directory("out");
-  CHECK(CheckLocally(spec).status().code() == StatusCode::kAlreadyExists);
+  CHECK(CheckOutput(spec.output).code() == StatusCode::kAlreadyExists);
   spec.output.overwrite = true;
-  CHECK(CheckLocally(spec).ok());
+  CHECK(CheckOutput(spec.output).ok());
+  CHECK(CheckOutput({.path = directory.Path("rows.csv/below")}).code() != StatusCode::kOk);
 
   spec.data.label = {ColumnRef("lable")};
-  CHECK_THAT(CheckLocally(spec).status().ToString(), Catch::Contains("label"));
+  CHECK_THAT(PlanLocally(spec).status().ToString(), Catch::Contains("label"));
   spec.data.train = {directory.Path("missing.csv")};
-  CHECK_THAT(CheckLocally(spec).status().ToString(), Catch::Contains("missing.csv"));
+  CHECK_THAT(PlanLocally(spec).status().ToString(), Catch::Contains("missing.csv"));
 }
 
 TEST_CASE("a coordinator is found by host and port or by a file that holds them") {

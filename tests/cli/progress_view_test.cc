@@ -29,7 +29,7 @@ TEST_CASE("the live line never fills a terminal's last column and keeps what mat
         "epoch 2/20  [>          ]   7 %  step 300/3,760  loss 0.2101  val 94.20 %  52,345 rows/s"
         "  1:23 left");
   CHECK(LiveLine(TrainingJob(), Evaluation(1, 188), 83'000, 80) ==
-        "epoch 2/20  [>      ]   7 %  step 300/3,760  loss 0.2101  val 94.20 %  1:23 left");
+        "epoch 2/20  [>     ]   7 %  step 300/3,760  loss 0.2101  val 94.20 %  1:23 left");
   CHECK_THAT(LiveLine(TrainingJob(), {}, 3'723'000, 80), Catch::EndsWith("1:02:03 left"));
 }
 

@@ -42,7 +42,8 @@ class TrainTest(EspalierTest):
         self.assertEqual(set(result["metrics"]), {"train", "validation", "test"})
         for name, metrics in result["metrics"].items():
             # The running values of an epoch count what is right, not which class it was.
-            more = [] if name == "train" else ["precision", "recall", "f1", "confusion"]
+            more = [] if name == "train" else ["precision", "recall", "f1",
+                                                     "per_class", "confusion_matrix"]
             for key in ["rows", "loss", "accuracy"] + more:
                 self.assertIn(key, metrics)
         self.assertEqual(result["status"], "SUCCEEDED")

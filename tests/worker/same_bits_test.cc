@@ -75,7 +75,7 @@ std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self,
   const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
   const MadeUpRows<T> rows(12, 3);
   ComputePool pool(threads, PrepareComputeThread);
-  ReducerThread reducer({{1}, {1}, {1}}, places[self],
+  Reducer reducer({{1}, {1}, {1}}, places[self],
                         std::vector<std::string>(places.size(), "a member"));
   if (places.size() > 1) {
     reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));

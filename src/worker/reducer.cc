@@ -1,4 +1,6 @@
-#include "src/worker/reducer_thread.h"
+#include "src/worker/reducer.h"
+
+#include <immintrin.h>
 
 #include <chrono>
 #include <utility>
@@ -8,40 +10,37 @@
 
 namespace espalier {
 
-ReducerThread::ReducerThread(ReduceIdentity identity, TreePlace place,
+Reducer::Reducer(ReduceIdentity identity, TreePlace place,
                              std::vector<std::string> names)
     : place_(place), names_(std::move(names)), reducer_(identity, std::move(place)) {}
 
-ReducerThread::~ReducerThread() {
+Reducer::~Reducer() {
   links_.reset();
-  queue_.Close();
-  if (thread_.joinable()) thread_.join();
 }
 
-void ReducerThread::Start(std::unique_ptr<Links> links) {
+void Reducer::Start(std::unique_ptr<Links> links) {
   links_ = std::move(links);
-  thread_ = std::thread([this] { Run(); });
 }
 
-void ReducerThread::BeginRound(uint64_t round, RoundShape shape) {
+void Reducer::BeginRound(uint64_t round, RoundShape shape) {
   {
     std::lock_guard lock(mutex_);
     totals_.assign(shape.size(), {});
     missing_ = shape.size();
     missing_members_.clear();
   }
-  if (!alone()) queue_.Push(Begin{round, std::move(shape)});
+  if (!alone()) Post(Begin{round, std::move(shape)});
 }
 
-void ReducerThread::Contribute(uint32_t chunk, Payload own_nodes) {
+void Reducer::Contribute(uint32_t chunk, Payload own_nodes) {
   if (alone()) {
     Deliver(chunk, std::move(own_nodes));
   } else {
-    queue_.Push(Own{chunk, std::move(own_nodes)});
+    Post(Own{chunk, std::move(own_nodes)});
   }
 }
 
-Result<std::vector<Payload>> ReducerThread::WaitTotals(int64_t timeout_ms) {
+Result<std::vector<Payload>> Reducer::WaitTotals(int64_t timeout_ms) {
   std::unique_lock lock(mutex_);
   const bool in_time = changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
                                          [this] { return !failure_.ok() || missing_ == 0; });
@@ -56,7 +55,7 @@ Result<std::vector<Payload>> ReducerThread::WaitTotals(int64_t timeout_ms) {
   return std::exchange(totals_, {});
 }
 
-void ReducerThread::Abort(Status why) {
+void Reducer::Abort(Status why) {
   {
     std::lock_guard lock(mutex_);
     if (failure_.ok()) failure_ = std::move(why);
@@ -64,14 +63,14 @@ void ReducerThread::Abort(Status why) {
   changed_.notify_all();
 }
 
-int32_t ReducerThread::broken_member() const {
+int32_t Reducer::broken_member() const {
   std::lock_guard lock(mutex_);
   return broken_member_;
 }
 
-void ReducerThread::OnMessage(ReduceMessage message) { queue_.Push(std::move(message)); }
+void Reducer::OnMessage(ReduceMessage message) { Post(std::move(message)); }
 
-void ReducerThread::OnBroken(Generation, uint32_t member, Status why) {
+void Reducer::OnBroken(Generation, uint32_t member, Status why) {
   {
     std::lock_guard lock(mutex_);
     if (broken_member_ < 0) broken_member_ = static_cast<int32_t>(member);
@@ -79,20 +78,35 @@ void ReducerThread::OnBroken(Generation, uint32_t member, Status why) {
   Abort(why.Wrap("the link to " + (member < names_.size() ? names_[member] : "a member") + " broke"));
 }
 
-void ReducerThread::Run() {
+void Reducer::Post(Event event) {
+  std::unique_lock lock(events_mutex_);
+  events_.push_back(std::move(event));
+  if (draining_) return;
+  draining_ = true;
+  const unsigned int mode = _mm_getcsr();
   PrepareComputeThread();  // sums must treat tiny numbers as every other thread does
-  while (auto event = queue_.Pop()) {
-    if (auto* begin = std::get_if<Begin>(&*event)) {
-      Perform(reducer_.BeginRound(begin->round, std::move(begin->shape)));
-    } else if (auto* own = std::get_if<Own>(&*event)) {
-      Perform(reducer_.OnOwn(own->chunk, std::move(own->nodes)));
-    } else {
-      Perform(reducer_.OnMessage(std::move(std::get<ReduceMessage>(*event))));
-    }
+  while (!events_.empty()) {
+    Event next = std::move(events_.front());
+    events_.pop_front();
+    lock.unlock();
+    Handle(next);
+    lock.lock();
+  }
+  draining_ = false;
+  _mm_setcsr(mode);
+}
+
+void Reducer::Handle(Event& event) {
+  if (auto* begin = std::get_if<Begin>(&event)) {
+    Perform(reducer_.BeginRound(begin->round, std::move(begin->shape)));
+  } else if (auto* own = std::get_if<Own>(&event)) {
+    Perform(reducer_.OnOwn(own->chunk, std::move(own->nodes)));
+  } else {
+    Perform(reducer_.OnMessage(std::move(std::get<ReduceMessage>(event))));
   }
 }
 
-void ReducerThread::Perform(ReduceActions actions) {
+void Reducer::Perform(ReduceActions actions) {
   for (ReduceMessage& m : actions.send) links_->Send(std::move(m));
   for (ChunkTotal& t : actions.totals) Deliver(t.chunk, std::move(t.payload));
   if (!actions.error.ok()) Abort(actions.error.Wrap("the reduce broke down"));
@@ -101,7 +115,7 @@ void ReducerThread::Perform(ReduceActions actions) {
   missing_members_ = std::move(missing);
 }
 
-void ReducerThread::Deliver(uint32_t chunk, Payload payload) {
+void Reducer::Deliver(uint32_t chunk, Payload payload) {
   bool complete = false;
   {
     std::lock_guard lock(mutex_);
