@@ -96,8 +96,9 @@ std::string CoordinatorCore::Late(const JobRecord& job, int64_t limit_ms) const 
     const bool missing = state == JobState::kSurveying ? !m.surveyed : !m.ready;
     const int64_t since = state == JobState::kSurveying ? m.moved_ms : job.moved_ms;
     if (state == JobState::kTraining || !missing || now_ms_ - since < limit_ms) continue;
-    late += (late.empty() ? "" : ", ") + ToString(m.member.worker) + " (" +
-            Printable(m.member.address, 256) + ") for " + HumanDuration(now_ms_ - since);
+    late += (late.empty() ? "" : ", ") + Printable(m.member.name, 128) + " (" +
+            ToString(m.member.worker) + ", " + Printable(m.member.address, 256) + ") for " +
+            HumanDuration(now_ms_ - since);
   }
   if (now_ms_ - job.moved_ms < limit_ms) return late;
   const std::string waited = " for " + HumanDuration(now_ms_ - job.moved_ms);

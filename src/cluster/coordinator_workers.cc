@@ -214,7 +214,8 @@ CoordinatorCore::Worker* CoordinatorCore::FindText(const std::string& session_te
 }
 
 std::string CoordinatorCore::Label(const Worker& worker) const {
-  return ToString(worker.id) + " (" + Printable(worker.hello.address, 256) + ")";
+  return Printable(worker.hello.name, 128) + " (" + ToString(worker.id) + ", " +
+         Printable(worker.hello.address, 256) + ")";
 }
 
 }  // namespace espalier
