@@ -17,9 +17,9 @@ struct AlignedAllocator {
   template <typename U>
   AlignedAllocator(const AlignedAllocator<U>&) {}  // NOLINT: rebind
   T* allocate(size_t n) {
-    return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{kBufferAlignment}));
+    return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{kBufferAlignment}));
   }
-  void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t{kBufferAlignment}); }
+  void deallocate(T* p, size_t) { ::operator delete (p, std::align_val_t{kBufferAlignment}); }
   bool operator==(const AlignedAllocator&) const { return true; }
 };
 

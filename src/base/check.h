@@ -13,8 +13,8 @@ namespace espalier {
 }  // namespace espalier
 
 // `detail` is evaluated only on failure.
-#define ESPALIER_CHECK(condition, detail)                                     \
-  do {                                                                        \
-    if (!(condition)) [[unlikely]]                                            \
-      ::espalier::CheckFailed(__FILE__, __LINE__, #condition, (detail));      \
+#define ESPALIER_CHECK(condition, detail)                                \
+  do {                                                                   \
+    if (!(condition)) [[unlikely]]                                       \
+      ::espalier::CheckFailed(__FILE__, __LINE__, #condition, (detail)); \
   } while (false)

@@ -10,11 +10,21 @@ void OpenLog(std::string_view program, LogLevel least) {
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %n %v");
   switch (least) {
-    case LogLevel::kDebug: logger->set_level(spdlog::level::debug); break;
-    case LogLevel::kInfo: logger->set_level(spdlog::level::info); break;
-    case LogLevel::kWarning: logger->set_level(spdlog::level::warn); break;
-    case LogLevel::kError: logger->set_level(spdlog::level::err); break;
-    case LogLevel::kOff: logger->set_level(spdlog::level::off); break;
+    case LogLevel::kDebug:
+      logger->set_level(spdlog::level::debug);
+      break;
+    case LogLevel::kInfo:
+      logger->set_level(spdlog::level::info);
+      break;
+    case LogLevel::kWarning:
+      logger->set_level(spdlog::level::warn);
+      break;
+    case LogLevel::kError:
+      logger->set_level(spdlog::level::err);
+      break;
+    case LogLevel::kOff:
+      logger->set_level(spdlog::level::off);
+      break;
   }
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));

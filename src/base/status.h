@@ -18,20 +18,20 @@ namespace espalier {
 
 enum class StatusCode : uint8_t {
   kOk = 0,
-  kInvalidArgument = 1,     // the spec, a flag or a call is wrong; nothing was started (exit code 2)
-  kNotFound = 2,            // a file or an id that should be there is not
-  kAlreadyExists = 3,       // an output that must not exist does
-  kPermissionDenied = 4,    // the system or a peer refuses
-  kBadInput = 5,            // the content of a data file is wrong; `position` says where
-  kDataLoss = 6,            // bytes changed under us: a checksum differs, a file is cut short
-  kResourceExhausted = 7,   // a limit was reached: memory, disk, message size, queue
-  kUnavailable = 8,         // a peer cannot be reached (now)
-  kDeadlineExceeded = 9,    // a wait ended without its event
-  kFailedPrecondition = 10, // the call does not fit the state (versions differ, job has ended)
-  kCancelled = 11,          // a person or a shutdown asked for the end
-  kAborted = 12,            // the generation this belonged to is over
-  kUnimplemented = 13,      // a known feature that this build lacks
-  kInternal = 14,           // our own fault
+  kInvalidArgument = 1,    // the spec, a flag or a call is wrong; nothing was started (exit code 2)
+  kNotFound = 2,           // a file or an id that should be there is not
+  kAlreadyExists = 3,      // an output that must not exist does
+  kPermissionDenied = 4,   // the system or a peer refuses
+  kBadInput = 5,           // the content of a data file is wrong; `position` says where
+  kDataLoss = 6,           // bytes changed under us: a checksum differs, a file is cut short
+  kResourceExhausted = 7,  // a limit was reached: memory, disk, message size, queue
+  kUnavailable = 8,        // a peer cannot be reached (now)
+  kDeadlineExceeded = 9,   // a wait ended without its event
+  kFailedPrecondition = 10,  // the call does not fit the state (versions differ, job has ended)
+  kCancelled = 11,           // a person or a shutdown asked for the end
+  kAborted = 12,             // the generation this belonged to is over
+  kUnimplemented = 13,       // a known feature that this build lacks
+  kInternal = 14,            // our own fault
 };
 
 // "INVALID_ARGUMENT" and so on: the field's (gRPC's) names.
@@ -40,8 +40,9 @@ const char* StatusCodeName(StatusCode code);
 // Where in an input file an error lies. Empty or absent members are unknown.
 struct InputPosition {
   std::string file;
-  std::optional<int64_t> row;     // 1-based line where the record starts, header and empty lines counted
-  std::string column;             // header name, else the 0-based position in decimal
+  std::optional<int64_t>
+      row;             // 1-based line where the record starts, header and empty lines counted
+  std::string column;  // header name, else the 0-based position in decimal
   std::optional<int64_t> offset;  // byte offset of the record or field in the (decompressed) file
   std::string text;               // what was found, shortened to 80 bytes and made printable
 
@@ -76,16 +77,26 @@ class [[nodiscard]] Status {
 };
 
 // Constructors for the common codes: `return InvalidArgument("...")`.
-inline Status InvalidArgument(std::string m) { return {StatusCode::kInvalidArgument, std::move(m)}; }
+inline Status InvalidArgument(std::string m) {
+  return {StatusCode::kInvalidArgument, std::move(m)};
+}
 inline Status NotFound(std::string m) { return {StatusCode::kNotFound, std::move(m)}; }
 inline Status AlreadyExists(std::string m) { return {StatusCode::kAlreadyExists, std::move(m)}; }
-inline Status PermissionDenied(std::string m) { return {StatusCode::kPermissionDenied, std::move(m)}; }
+inline Status PermissionDenied(std::string m) {
+  return {StatusCode::kPermissionDenied, std::move(m)};
+}
 inline Status BadInput(std::string m) { return {StatusCode::kBadInput, std::move(m)}; }
 inline Status DataLoss(std::string m) { return {StatusCode::kDataLoss, std::move(m)}; }
-inline Status ResourceExhausted(std::string m) { return {StatusCode::kResourceExhausted, std::move(m)}; }
+inline Status ResourceExhausted(std::string m) {
+  return {StatusCode::kResourceExhausted, std::move(m)};
+}
 inline Status Unavailable(std::string m) { return {StatusCode::kUnavailable, std::move(m)}; }
-inline Status DeadlineExceeded(std::string m) { return {StatusCode::kDeadlineExceeded, std::move(m)}; }
-inline Status FailedPrecondition(std::string m) { return {StatusCode::kFailedPrecondition, std::move(m)}; }
+inline Status DeadlineExceeded(std::string m) {
+  return {StatusCode::kDeadlineExceeded, std::move(m)};
+}
+inline Status FailedPrecondition(std::string m) {
+  return {StatusCode::kFailedPrecondition, std::move(m)};
+}
 inline Status Cancelled(std::string m) { return {StatusCode::kCancelled, std::move(m)}; }
 inline Status Aborted(std::string m) { return {StatusCode::kAborted, std::move(m)}; }
 inline Status Unimplemented(std::string m) { return {StatusCode::kUnimplemented, std::move(m)}; }
@@ -94,14 +105,15 @@ inline Status Internal(std::string m) { return {StatusCode::kInternal, std::move
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(T value) : value_(std::move(value)) {}        // NOLINT: implicit on purpose
   Result(Status status) : value_(std::move(status)) {  // NOLINT: implicit on purpose
     ESPALIER_CHECK(!std::get<Status>(value_).ok(), "a Result made of a Status needs an error");
   }
   template <typename U>
-    requires std::is_convertible_v<U, T> && (!std::is_same_v<std::decay_t<U>, Status>) &&
-             (!std::is_same_v<std::decay_t<U>, T>)
-  Result(U&& value) : value_(T(std::forward<U>(value))) {}  // NOLINT: implicit on purpose
+  requires std::is_convertible_v<U, T> &&
+      (!std::is_same_v<std::decay_t<U>, Status>)&&(!std::is_same_v<std::decay_t<U>, T>)
+          Result(U&& value)
+      : value_(T(std::forward<U>(value))) {}  // NOLINT: implicit on purpose
 
   bool ok() const { return std::holds_alternative<T>(value_); }
   Status status() const { return ok() ? Status() : std::get<Status>(value_); }
@@ -129,15 +141,14 @@ class [[nodiscard]] Result {
 #define ESPALIER_CONCAT(a, b) ESPALIER_CONCAT_(a, b)
 
 // Leaves the function with the error, if `expression` (a Status) is one.
-#define ESPALIER_RETURN_IF_ERROR(expression)                     \
-  do {                                                           \
-    if (::espalier::Status status_ = (expression); !status_.ok()) \
-      return status_;                                            \
+#define ESPALIER_RETURN_IF_ERROR(expression)                                      \
+  do {                                                                            \
+    if (::espalier::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 
 // `ESPALIER_ASSIGN_OR_RETURN(auto x, F());` for F returning a Result.
-#define ESPALIER_ASSIGN_OR_RETURN(declaration, expression)                         \
-  auto ESPALIER_CONCAT(result_, __LINE__) = (expression);                          \
-  if (!ESPALIER_CONCAT(result_, __LINE__).ok())                                    \
-    return ESPALIER_CONCAT(result_, __LINE__).status();                            \
+#define ESPALIER_ASSIGN_OR_RETURN(declaration, expression) \
+  auto ESPALIER_CONCAT(result_, __LINE__) = (expression);  \
+  if (!ESPALIER_CONCAT(result_, __LINE__).ok())            \
+    return ESPALIER_CONCAT(result_, __LINE__).status();    \
   declaration = std::move(ESPALIER_CONCAT(result_, __LINE__)).value()

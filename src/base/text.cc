@@ -23,13 +23,22 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::string_view WithoutSpacesAround(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
 }  // namespace
 
 std::optional<std::string> Nearest(std::string_view word, std::span<const std::string> candidates) {
   word = word.substr(0, 64);
   std::optional<std::string> best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 2) + 1;
+  const std::string_view core = WithoutSpacesAround(word);
+  size_t best_distance = std::min(std::max<size_t>(1, word.size() / 3) + 1, word.size());
   for (const std::string& c : candidates) {
+    if (!core.empty() && WithoutSpacesAround(c) == core) return c;
+    if (c.size() > word.size() + best_distance) continue;
     if (const size_t d = EditDistance(word, c); d < best_distance) {
       best_distance = d;
       best = c;

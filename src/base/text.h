@@ -9,7 +9,9 @@
 
 namespace espalier {
 
-// The candidate that differs least from `word` (edit distance), if it is near enough to be meant.
+// The candidate that differs least from `word`, if it is near enough to be meant: it differs only
+// by spaces around it, or in at most a third of the word's letters (in one, if the word is short)
+// and not in all of them (edit distance).
 std::optional<std::string> Nearest(std::string_view word, std::span<const std::string> candidates);
 
 // `text` cut to `bytes_max` with "..." and control or non-ASCII bytes written as \xNN.

@@ -28,7 +28,8 @@ std::vector<Column> Columns(std::span<const HistoryRow> history, Task task) {
       const bool seen = std::any_of(history.begin(), history.end(), [&](const HistoryRow& row) {
         return ValueOf(row, column).has_value();
       });
-      if (seen || (!validation && metric != "auc")) columns.push_back(column);
+      const bool always = metric == "loss" || metric == "accuracy" || task == Task::kRegression;
+      if (seen || (!validation && always)) columns.push_back(column);
     }
   }
   return columns;

@@ -88,9 +88,9 @@ Json MetricsToJson(const Metrics& m, std::span<const std::string> classes) {
     return out;
   }
   out["accuracy"] = NumberToJson(m.accuracy);
-  out["precision"] = NumberToJson(m.precision);
-  out["recall"] = NumberToJson(m.recall);
-  out["f1"] = NumberToJson(m.f1);
+  for (const char* name : {"precision", "recall", "f1"}) {
+    if (const auto value = MetricValue(m, name)) out[name] = NumberToJson(*value);
+  }
   if (m.auc) out["auc"] = NumberToJson(*m.auc);
   if (m.classes.empty()) return out;
   out["per_class"] = PerClass(m, classes);

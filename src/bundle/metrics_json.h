@@ -12,8 +12,9 @@ namespace espalier {
 //   {"rows":..,"weight":..,"loss":..,"accuracy":..,"precision":..,"recall":..,"f1":..,"auc":..,
 //    "per_class":[{"class":"0","precision":..,"recall":..,"f1":..,"weight":..},..],
 //    "confusion_matrix":[[..],..]}
-// with rows of the matrix by true class, "auc" for two classes only, "per_class" and
-// "confusion_matrix" only when the metrics have them. Regression:
+// with rows of the matrix by true class, "auc" for two classes only; "precision", "recall",
+// "f1", "per_class" and "confusion_matrix" only when the classes were counted (the running values
+// of training have none). Regression:
 //   {"rows":..,"weight":..,"loss":..,"rmse":..,"mae":..,"r2":..}
 // Numbers that are not finite are null. `classes` names the classes in order; positions stand in
 // for names that are missing.

@@ -7,7 +7,8 @@
 namespace espalier {
 namespace {
 
-std::string Rounded(double value) {
+std::string Rounded(double value, double weight = 1) {
+  if (!(weight > 0)) return "-";  // no row was counted
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
@@ -16,10 +17,11 @@ std::string Rounded(double value) {
 std::string MetricsLine(const char* set, const Metrics& m) {
   std::string line = std::string("| ") + set + " | " + HumanCount(m.rows) + " | ";
   if (m.classification) {
-    return line + "loss " + Rounded(m.loss) + ", accuracy " + Rounded(m.accuracy) + " |\n";
+    return line + "loss " + Rounded(m.loss, m.weight) + ", accuracy " +
+           Rounded(m.accuracy, m.weight) + " |\n";
   }
-  return line + "loss " + Rounded(m.loss) + ", rmse " + Rounded(m.rmse) + ", r2 " + Rounded(m.r2) +
-         " |\n";
+  return line + "loss " + Rounded(m.loss, m.weight) + ", rmse " + Rounded(m.rmse, m.weight) +
+         ", r2 " + Rounded(m.r2, m.weight) + " |\n";
 }
 
 std::string Layers(const ModelDocument& d) {

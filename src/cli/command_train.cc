@@ -90,9 +90,12 @@ class TrainRun {
     if (Stopping() && cancelled_ms_ == 0) {
       cancelled_ms_ = NowMs();
       view_->Pause();
-      context_.console.Err("stopping the job; Ctrl-C again kills it at once\n");
-      // It may fail because the job has just ended: its end or the time limit ends the run.
-      if (const Status status = client_->Cancel(*job_); !status.ok()) {
+      context_.console.Err(context_.interrupts.any()
+                               ? "stopping the job; Ctrl-C again kills it at once\n"
+                               : "nobody reads the output; stopping the job\n");
+      // kFailedPrecondition: the job has just ended. Its end or the time limit ends the run.
+      const Status status = client_->Cancel(*job_);
+      if (!status.ok() && status.code() != StatusCode::kFailedPrecondition) {
         context_.console.Err(status.ToString() + "\n");
       }
     }
@@ -180,7 +183,7 @@ int RunTrain(const CommandContext& context) {
   }
   context.interrupts.SetEmergency([&cluster] { cluster.KillAtOnce(); });
   const int code = RunOn(context, cluster, job->yaml);
-  cluster.Stop();
+  cluster.Stop(code == kExitSuccess ? LocalCluster::kStopWaitMs : LocalCluster::kFailedStopWaitMs);
   context.interrupts.SetEmergency({});
   return code;
 }

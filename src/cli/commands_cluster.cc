@@ -48,6 +48,13 @@ int FollowJob(const CommandContext& context, JobId job) {
   if (!context.interrupts.any() && !context.console.out_closed()) {
     return espalier::ShowError(context, end.status, ExitCodeOf(end.status), job);
   }
+  if (end.away_ms > 0) {
+    context.console.Err("detached, but the coordinator at " + context.options.coordinator +
+                        " is not reached since " + HumanDuration(end.away_ms) + ": whether " +
+                        ToString(job) + " goes on is not known. Try again with\n  " +
+                        WatchCommand(context, job) + "\n");
+    return kExitUnreachable;
+  }
   context.console.Err("detached; " + ToString(job) + " goes on. Follow it again with\n  " +
                       WatchCommand(context, job) + "\n");
   return kExitSuccess;

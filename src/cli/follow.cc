@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 
 constexpr int64_t kTickMs = 100;
 constexpr int64_t kReconnectPauseMs = 500;
+constexpr int64_t kAwayToldMs = 1000;  // a shorter outage is not worth a line
 
 int64_t NowMs() {
   return std::chrono::duration_cast<milliseconds>(
@@ -37,15 +38,26 @@ class Watcher {
     thread_.join();
   }
 
+  // Any thread: for how long the coordinator has been gone; 0: it is there, or never was.
+  int64_t AwayMs(int64_t now_ms) const {
+    const int64_t since_ms = away_since_ms_;
+    return since_ms == 0 ? 0 : std::max<int64_t>(1, now_ms - since_ms);
+  }
+
  private:
   void Run() {
-    int64_t heard_ms = NowMs();
     while (!stop_) {
-      const Status status = WatchOnce(&heard_ms);
+      const Status status = WatchOnce();
+      if (reached_ && (replaced_ || status.code() == StatusCode::kNotFound)) {
+        events_.Push(
+            Aborted(ToString(job_) + " was lost: the coordinator was restarted and keeps no jobs"));
+        return;
+      }
       const bool away = status.code() == StatusCode::kUnavailable ||
                         status.code() == StatusCode::kDeadlineExceeded;
+      if (away && reached_ && away_since_ms_ == 0) away_since_ms_ = NowMs();
       // Who was never reached is not waited for.
-      if (!away || !reached_ || NowMs() - heard_ms > options_.away_limit_ms) {
+      if (!away || !reached_ || AwayMs(NowMs()) > options_.away_limit_ms) {
         events_.Push(away && reached_ ? status.Wrap("the coordinator has been away for " +
                                                     HumanDuration(options_.away_limit_ms))
                                       : status);
@@ -57,14 +69,15 @@ class Watcher {
     }
   }
 
-  Status WatchOnce(int64_t* heard_ms) {
+  Status WatchOnce() {
     ESPALIER_ASSIGN_OR_RETURN(const auto client, options_.connect());
     size_t rows_in_stream = 0;
     return client->Watch(
         job_,
         [&](JobUpdate update) {
-          *heard_ms = NowMs();
+          if (IsAnother(update.snapshot)) return;
           reached_ = true;
+          away_since_ms_ = 0;
           const size_t rows = update.history.size();
           const size_t known = rows_told_ > rows_in_stream ? rows_told_ - rows_in_stream : 0;
           update.history.erase(update.history.begin(),
@@ -76,11 +89,20 @@ class Watcher {
         &stop_);
   }
 
+  // A coordinator that kept nothing numbers its jobs anew: the number may be another job's by now.
+  bool IsAnother(const JobSnapshot& job) {
+    if (!reached_) submitted_ms_ = job.submitted_ms;
+    if (job.submitted_ms != submitted_ms_) stop_ = replaced_ = true;
+    return replaced_;
+  }
+
   const JobId job_;
   const FollowOptions& options_;
   Queue<WatchEvent>& events_;
   std::atomic<bool> stop_{false};
-  bool reached_ = false;
+  std::atomic<int64_t> away_since_ms_{0};
+  bool reached_ = false, replaced_ = false;
+  int64_t submitted_ms_ = 0;
   size_t rows_told_ = 0;
   std::thread thread_;
 };
@@ -109,8 +131,10 @@ FollowEnd Follow(JobId job, ProgressView& view, const FollowOptions& options) {
     next_tick_ms = now_ms + kTickMs;
     end.status = options.tick(end.last ? &*end.last : nullptr);
     if (!end.status.ok()) break;
-    view.OnTick(now_ms);
+    const int64_t away_ms = watcher.AwayMs(now_ms);
+    away_ms >= kAwayToldMs ? view.OnAway(away_ms) : view.OnTick(now_ms);
   }
+  end.away_ms = watcher.AwayMs(NowMs());
   view.Pause();
   if (end.status.ok() && !(end.last && IsFinal(end.last->state))) {
     end.status = Internal("the coordinator ended the stream before the job was over");

@@ -23,10 +23,11 @@ struct FollowOptions {
 struct FollowEnd {
   Status status;                    // OK: the job is over; `last` then has its final state
   std::optional<JobSnapshot> last;  // the newest snapshot that came
+  int64_t away_ms = 0;              // how long the coordinator was gone at the end; 0: it was there
 };
 
 // Blocks. The stream is read by a thread of its own, which has ended when this returns; the view is
-// called on the caller's thread.
+// called on the caller's thread. kAborted: the coordinator came back without the job.
 FollowEnd Follow(JobId job, ProgressView& view, const FollowOptions& options);
 
 }  // namespace espalier

@@ -44,7 +44,13 @@ std::string FormatValue(double value) {
   return Print(size != 0 && (size < 1e-3 || size >= 1e6) ? "%.3e" : "%.4f", value);
 }
 
-std::string FormatShare(double share) { return Print("%.2f %%", share * 100); }
+std::string FormatMean(double value, double weight) {
+  return weight > 0 ? FormatValue(value) : "-";
+}
+
+std::string FormatShare(double share) {
+  return std::isnan(share) ? "-" : Print("%.2f %%", share * 100);
+}
 
 std::string FormatEpochs(double epochs) {
   const double whole = std::round(epochs);

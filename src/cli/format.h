@@ -11,7 +11,9 @@ namespace espalier {
 
 // A loss or an error: "0.1234", "1.234e-05", "nan".
 std::string FormatValue(double value);
-// A share in [0, 1] as "97.25 %".
+// The same of a mean over rows of this weight in all: "-" when nothing was counted.
+std::string FormatMean(double value, double weight);
+// A share in [0, 1] as "97.25 %"; NaN, a share of nothing, as "-".
 std::string FormatShare(double share);
 // A whole number without a point, any other number shortest: "3", "2.5".
 std::string FormatEpochs(double epochs);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "src/bundle/output.h"
 #include "src/config/job_yaml.h"
 #include "src/config/yaml_tree.h"
 #include "src/data/listing.h"
@@ -70,13 +71,7 @@ Result<std::string> WorkingDirectory() {
 
 Status CheckOutput(const OutputSpec& output) {
   const std::unique_ptr<FileSystem> files = MakeFileSystem();
-  const Result<FileInfo> found = files->Stat(output.path);
-  if (found.ok() && !output.overwrite) {
-    return AlreadyExists("output: " + output.path +
-                         " exists already; name another place, or set output: {path: ..., "
-                         "overwrite: true}");
-  }
-  if (!found.ok() && found.status().code() != StatusCode::kNotFound) return found.status();
+  ESPALIER_RETURN_IF_ERROR(CheckOutput(*files, output));
   if (output.path.find("://") != std::string::npos) return Status::Ok();
   fs::path above = fs::path(output.path + "/").lexically_normal().parent_path().parent_path();
   std::error_code error;

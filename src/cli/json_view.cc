@@ -1,6 +1,6 @@
 #include "src/cli/json_view.h"
 
-#include <cmath>
+#include <utility>
 
 #include "src/bundle/metrics_json.h"
 
@@ -20,13 +20,7 @@ Json OrNull(const std::optional<T>& value) {
 }
 
 Json SetJson(const std::optional<Metrics>& metrics, const std::vector<std::string>& classes) {
-  if (!metrics) return Json();
-  Json json = Json::parse(MetricsJsonText(*metrics, classes));
-  // Running values of an epoch come without classes, hence without what follows from them.
-  if (metrics->classification && metrics->classes.empty()) {
-    for (const char* key : {"precision", "recall", "f1"}) json.erase(key);
-  }
-  return json;
+  return metrics ? Json::parse(MetricsJsonText(*metrics, classes)) : Json();
 }
 
 Json StateJson(const JobSnapshot& job) {
@@ -148,8 +142,14 @@ Json WorkerJson(const WorkerSnapshot& worker) {
           {"last_heard_ms", worker.last_heard_ms}};
 }
 
+void JsonView::OnAway(int64_t away_ms) {
+  if (std::exchange(away_told_, true)) return;
+  out_(JsonLine({{"event", "coordinator_away"}, {"job", job_}, {"away_s", Seconds(away_ms)}}));
+}
+
 void JsonView::OnUpdate(const JobUpdate& update, int64_t now_ms) {
   const JobSnapshot& job = update.snapshot;
+  job_ = ToString(job.job);
   std::string state = JsonLine(StateJson(job));
   if (state != last_state_) out_(state);
   last_state_ = std::move(state);

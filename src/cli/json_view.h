@@ -7,6 +7,8 @@
 //    "input_bytes":..,"survey_bytes_done":..}
 //   {"event":"evaluation","job":"job-1","epoch":1.0,"step":188,"learning_rate":..,
 //    "train":{..},"validation":{..}}
+//   {"event":"coordinator_away","job":"job-1","away_s":1.0}
+// (once an outage; the job is watched again when the coordinator is back)
 // and as the last line the outcome, see OutcomeJson.
 //
 // Thread rule: pure functions, and a view for one thread.
@@ -50,12 +52,15 @@ class JsonView final : public ProgressView {
  public:
   explicit JsonView(TextSink out) : out_(std::move(out)) {}
   void OnUpdate(const JobUpdate& update, int64_t now_ms) override;
-  void OnTick(int64_t) override {}
+  void OnTick(int64_t) override { away_told_ = false; }
+  void OnAway(int64_t away_ms) override;
   void Pause() override {}
 
  private:
   TextSink out_;
+  std::string job_;
   std::string last_state_;
+  bool away_told_ = false;  // once an outage
   std::optional<int64_t> last_progress_ms_;
 };
 

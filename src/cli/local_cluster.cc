@@ -24,7 +24,6 @@ constexpr const char* kCoordinatorProgram = "espalier-coordinator";
 constexpr const char* kWorkerProgram = "espalier-worker";
 constexpr const char* kDirectoryPrefix = "espalier-train-";
 constexpr int64_t kListenWaitMs = 20'000;
-constexpr int64_t kWorkerStopWaitMs = 3'000;
 constexpr int64_t kCoordinatorStopWaitMs = 2'000;
 constexpr int kPollMs = 50;
 constexpr int kLogTailLines = 12;
@@ -48,6 +47,12 @@ void RemoveOrphans(const std::string& parent) {
     }
     close(fd);
   }
+}
+
+// A process that is stopped (SIGSTOP, a debugger) takes no SIGTERM before it goes on.
+void Terminate(const ChildProcess& daemon) {
+  daemon.Signal(SIGTERM);
+  daemon.Signal(SIGCONT);
 }
 
 }  // namespace
@@ -177,8 +182,8 @@ std::vector<DaemonDeath> LocalCluster::TakeDeaths() {
   return deaths;
 }
 
-void LocalCluster::Stop() {
-  for (size_t i = 1; i < daemons_.size(); ++i) daemons_[i]->Signal(SIGTERM);
+void LocalCluster::Stop(int64_t worker_wait_ms) {
+  for (size_t i = 1; i < daemons_.size(); ++i) Terminate(*daemons_[i]);
   // The coordinator goes last, so that the workers can say good-bye.
   const auto worker_alive = [this] {
     for (size_t i = 1; i < daemons_.size(); ++i) {
@@ -186,11 +191,11 @@ void LocalCluster::Stop() {
     }
     return false;
   };
-  for (int64_t waited_ms = 0; waited_ms < kWorkerStopWaitMs && worker_alive(); waited_ms += 5) {
+  for (int64_t waited_ms = 0; waited_ms < worker_wait_ms && worker_alive(); waited_ms += 5) {
     poll(nullptr, 0, 5);
   }
   if (!daemons_.empty()) {
-    daemons_[0]->Signal(SIGTERM);
+    Terminate(*daemons_[0]);
     daemons_[0]->WaitFor(kCoordinatorStopWaitMs);
   }
   std::lock_guard lock(mutex_);

@@ -36,6 +36,9 @@ struct DaemonDeath {
 // Thread rule: KillAtOnce from any thread, all else from the main thread (see ChildProcess).
 class LocalCluster {
  public:
+  static constexpr int64_t kStopWaitMs = 3'000;
+  static constexpr int64_t kFailedStopWaitMs = 1'000;  // after a failure, which may be a worker's
+
   explicit LocalCluster(LocalClusterOptions options) : options_(std::move(options)) {}
   ~LocalCluster();  // as Stop
   LocalCluster(const LocalCluster&) = delete;
@@ -56,8 +59,8 @@ class LocalCluster {
   // The daemons that have died since the last call, the coordinator first.
   std::vector<DaemonDeath> TakeDeaths();
 
-  // SIGTERM, a little patience, SIGKILL; then the temporary directory goes.
-  void Stop();
+  // SIGTERM, a little patience with the workers, SIGKILL; then the temporary directory goes.
+  void Stop(int64_t worker_wait_ms = kStopWaitMs);
 
   // SIGKILL and removal, for a process that is about to end.
   void KillAtOnce();

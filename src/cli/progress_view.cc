@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "src/base/text.h"
@@ -82,7 +83,8 @@ std::string FitWithBar(std::vector<Piece> pieces, double share, int width) {
 std::string ValidationText(const std::optional<HistoryRow>& last) {
   if (!last || !last->validation) return "";
   const Metrics& v = *last->validation;
-  return v.classification ? "val " + FormatShare(v.accuracy) : "val_rmse " + FormatValue(v.rmse);
+  return v.classification ? "val " + FormatShare(v.accuracy)
+                          : "val_rmse " + FormatMean(v.rmse, v.weight);
 }
 
 std::string TrainingLine(const JobSnapshot& job, const std::optional<HistoryRow>& last,
@@ -91,7 +93,7 @@ std::string TrainingLine(const JobSnapshot& job, const std::optional<HistoryRow>
   if (p.phase == "writing") return Fit("writing the bundle", width);
   if (p.step == 0) return Fit("starting the first step", width);
   const std::string head = EpochHead(p);
-  const std::string loss = "loss " + FormatValue(p.loss);
+  const std::string loss = "loss " + (std::isnan(p.loss) ? "-" : FormatValue(p.loss));
   const std::string left = left_ms ? LeftText(*left_ms) : "";
   const std::string step =
       "step " + HumanCount(p.step) + (p.steps_total > 0 ? "/" + HumanCount(p.steps_total) : "");
@@ -192,18 +194,19 @@ std::string LiveLine(const JobSnapshot& job, const std::optional<HistoryRow>& la
 std::string EvaluationLine(const HistoryRow& row, double epochs_total) {
   std::string line = "epoch " + FormatEpochs(row.epoch);
   if (epochs_total > 0) line += "/" + FormatEpochs(epochs_total);
-  line += "  step " + HumanCount(row.step) + "  loss " + FormatValue(row.train.loss);
+  line +=
+      "  step " + HumanCount(row.step) + "  loss " + FormatMean(row.train.loss, row.train.weight);
   if (row.train.classification) {
     line += "  accuracy " + FormatShare(row.train.accuracy);
   } else {
-    line += "  rmse " + FormatValue(row.train.rmse);
+    line += "  rmse " + FormatMean(row.train.rmse, row.train.weight);
   }
   if (row.validation) {
     const Metrics& v = *row.validation;
-    line += "  val_loss " + FormatValue(v.loss);
-    line += v.classification
-                ? "  val_accuracy " + FormatShare(v.accuracy)
-                : "  val_rmse " + FormatValue(v.rmse) + "  val_r2 " + FormatValue(v.r2);
+    line += "  val_loss " + FormatMean(v.loss, v.weight);
+    line += v.classification ? "  val_accuracy " + FormatShare(v.accuracy)
+                             : "  val_rmse " + FormatMean(v.rmse, v.weight) + "  val_r2 " +
+                                   FormatMean(v.r2, v.weight);
   }
   return line;
 }
@@ -232,6 +235,10 @@ std::string StateLine(const JobSnapshot& job) {
   return head + "is in an unknown state";
 }
 
+std::string AwayLine(int64_t away_ms) {
+  return "coordinator not reached since " + std::to_string(away_ms / 1000) + " s, trying again";
+}
+
 void LiveView::OnUpdate(const JobUpdate& update, int64_t now_ms) {
   job_ = update.snapshot;
   const Progress& p = job_->progress;
@@ -255,9 +262,18 @@ void LiveView::OnTick(int64_t now_ms) {
   drawn_ = true;
 }
 
+void LiveView::OnAway(int64_t away_ms) {
+  out_("\r" + Fit(AwayLine(away_ms), std::max(1, width_() - 1)) + "\x1b[K");
+  drawn_ = true;
+}
+
 void LiveView::Pause() {
   if (drawn_) out_("\r\x1b[K");
   drawn_ = false;
+}
+
+void PlainView::OnAway(int64_t away_ms) {
+  if (!std::exchange(away_told_, true)) out_(AwayLine(away_ms) + "\n");
 }
 
 void PlainView::OnUpdate(const JobUpdate& update, int64_t) {

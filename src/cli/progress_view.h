@@ -49,6 +49,9 @@ std::string EvaluationLine(const HistoryRow& row, double epochs_total);
 // workers (local-1, local-2)".
 std::string StateLine(const JobSnapshot& job);
 
+// "coordinator not reached since 12 s, trying again".
+std::string AwayLine(int64_t away_ms);
+
 // What a view of a running job can do. Final states are shown by the result view, not here.
 class ProgressView {
  public:
@@ -56,6 +59,8 @@ class ProgressView {
   virtual void OnUpdate(const JobUpdate& update, int64_t now_ms) = 0;
   // Called about ten times a second.
   virtual void OnTick(int64_t now_ms) = 0;
+  // Called in place of OnTick while the coordinator is not reached, for `away_ms` by now.
+  virtual void OnAway(int64_t away_ms) = 0;
   // Before anything else is written: leaves the cursor at the start of an empty line.
   virtual void Pause() = 0;
 };
@@ -67,6 +72,7 @@ class LiveView final : public ProgressView {
       : out_(std::move(out)), width_(std::move(width)), color_(color) {}
   void OnUpdate(const JobUpdate& update, int64_t now_ms) override;
   void OnTick(int64_t now_ms) override;
+  void OnAway(int64_t away_ms) override;
   void Pause() override;
 
  private:
@@ -83,12 +89,14 @@ class PlainView final : public ProgressView {
  public:
   explicit PlainView(TextSink out) : out_(std::move(out)) {}
   void OnUpdate(const JobUpdate& update, int64_t now_ms) override;
-  void OnTick(int64_t) override {}
+  void OnTick(int64_t) override { away_told_ = false; }
+  void OnAway(int64_t away_ms) override;
   void Pause() override {}
 
  private:
   TextSink out_;
   std::string last_state_;
+  bool away_told_ = false;  // once an outage
 };
 
 }  // namespace espalier

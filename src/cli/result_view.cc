@@ -23,7 +23,7 @@ std::string ClassName(const std::vector<std::string>& classes, size_t k) {
 }
 
 std::vector<std::string> MetricCells(const std::string& name, const Metrics& m) {
-  std::vector<std::string> cells = {name, FormatValue(m.loss)};
+  std::vector<std::string> cells = {name, FormatMean(m.loss, m.weight)};
   if (m.classification) {
     cells.push_back(FormatShare(m.accuracy));
     // Running values of an epoch come without classes, hence without what follows from them.
@@ -32,7 +32,7 @@ std::vector<std::string> MetricCells(const std::string& name, const Metrics& m) 
     }
     cells.push_back(m.auc ? FormatValue(*m.auc) : "");
   } else {
-    for (double value : {m.rmse, m.mae, m.r2}) cells.push_back(FormatValue(value));
+    for (double value : {m.rmse, m.mae, m.r2}) cells.push_back(FormatMean(value, m.weight));
   }
   cells.push_back(HumanCount(m.rows));
   return cells;
@@ -86,10 +86,10 @@ std::string Headline(const JobResult& r, bool color) {
   const Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
   const std::string set = r.test ? "test" : "validation";
   if (m == nullptr) return "";
-  const std::string text = m->classification
-                               ? set + " accuracy " + FormatShare(m->accuracy)
-                               : set + " rmse " + FormatValue(m->rmse) + ", mae " +
-                                     FormatValue(m->mae) + ", r2 " + FormatValue(m->r2);
+  const std::string text = m->classification ? set + " accuracy " + FormatShare(m->accuracy)
+                                             : set + " rmse " + FormatMean(m->rmse, m->weight) +
+                                                   ", mae " + FormatMean(m->mae, m->weight) +
+                                                   ", r2 " + FormatMean(m->r2, m->weight);
   return Colored(text, Ink::kBold, color) + " (" + HumanCount(m->rows) + " rows)\n";
 }
 
@@ -108,6 +108,9 @@ std::string TimeText(const JobSnapshot& job, int64_t client_start_ms) {
 
 // Advice that the numbers themselves give, at most one sentence.
 std::string Advice(const JobResult& r) {
+  if (!(r.train.weight > 0)) {
+    return "no step of the last epoch counted (on_nonfinite: skip): try a lower learning_rate";
+  }
   if (!r.validation) return "set data.validation to see how it does on rows it has not learnt from";
   if (r.validation->loss > 1.3 * r.train.loss && r.train.loss > 0) {
     return "validation loss is well above training loss: try dropout, weight_decay or "
@@ -136,7 +139,7 @@ std::string StateOf(const JobSnapshot& job) {
     const Progress& p = job.progress;
     std::string text = "epoch " + FormatEpochs(p.epoch);
     if (p.epochs_total > 0) text += "/" + FormatEpochs(p.epochs_total);
-    return text + ", loss " + FormatValue(p.loss);
+    return text + ", loss " + (std::isnan(p.loss) ? "-" : FormatValue(p.loss));
   }
   if (job.state == JobState::kSucceeded && job.result) {
     const JobResult& r = *job.result;

@@ -70,7 +70,8 @@ struct SurveyMerged {
 // Time passed. Sent by the shell a few times each heartbeat interval.
 struct Tick {};
 
-// The daemon ends: every job ends, every worker is dismissed, nothing is taken any more.
+// The daemon ends: every job ends, every stream is closed with kUnavailable (workers come
+// back to the daemon that takes its place), nothing is taken any more.
 struct Shutdown {
   std::string reason;
 };

@@ -129,8 +129,8 @@ void CoordinatorCore::On(const Shutdown& event) {
            Cancelled("the coordinator was stopped (" + event.reason + ")"), std::nullopt);
   }
   for (const auto& [id, session] : sessions_) {
-    Send(id, Dismiss{"the coordinator was stopped (" + event.reason + ")"});
-    Close(id, Status::Ok());
+    // Not a Dismiss: the workers stay and come back to the coordinator's successor.
+    Close(id, Unavailable("the coordinator was stopped (" + event.reason + ")"));
   }
   workers_.clear();
   sessions_.clear();

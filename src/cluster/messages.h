@@ -190,7 +190,7 @@ struct Release {
   std::string reason;
 };
 
-// Answer to Goodbye, or an order to stop.
+// Answer to Goodbye: the worker may end.
 struct Dismiss {
   std::string reason;
 };

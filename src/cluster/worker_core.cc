@@ -90,6 +90,7 @@ void WorkerCore::BackOff() {
 }
 
 void WorkerCore::On(const WorkerTick& event) {
+  if (event.job_over) training_ = false;
   // A pause of our own is not the coordinator's silence.
   const int64_t gap = ticked_ms_ == 0 ? 0 : now_ms_ - ticked_ms_;
   if (gap > 2 * heartbeat_interval_ms_) heard_ms_ = std::min(now_ms_, heard_ms_ + gap);

@@ -58,9 +58,11 @@ struct CoordinatorMessage {
 struct Report {
   FromWorker message;
 };
-// Time passed; `step` is the last committed step of the present job.
+// Time passed; `step` is the last committed step of the present job, `job_over`: its training is
+// done here and only the release is waited for.
 struct WorkerTick {
   int64_t step = 0;
+  bool job_over = false;
 };
 // SIGTERM: say goodbye and end. A second one ends at once.
 struct Terminate {
@@ -163,7 +165,7 @@ class WorkerCore {
   int64_t liveness_limit_ms_ = 5000;
 
   JobPoint at_;                     // the present job; none: 0, 0
-  bool training_ = false;           // its StartTraining has come
+  bool training_ = false;           // its StartTraining has come, and it is not over
   std::deque<FromWorker> reports_;  // about it, in order
   int64_t history_reports_ = 0;     // how many of them are history rows
 

@@ -17,8 +17,8 @@ struct ReduceIdentity {
   Generation generation;
 };
 
-// `round` is the round the member is in. A message of a newer incarnation but the same generation is
-// taken: the coordinator's restart changes nothing between members.
+// `round` is the round the member is in. A message of a newer incarnation but the same generation
+// is taken: the coordinator's restart changes nothing between members.
 inline ReduceFate FateOf(const ReduceMessage& m, const ReduceIdentity& here, uint64_t round) {
   if (m.job != here.job) return ReduceFate::kDrop;
   if (m.generation < here.generation) return ReduceFate::kDrop;

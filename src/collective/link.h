@@ -1,6 +1,6 @@
-// How a TreeReducer reaches other members: an abstract link, in memory for tests (memory_link.h) and
-// over gRPC in production (rpc/peer.h). One conformance suite (tests/collective/link_suite.h) holds
-// for both.
+// How a TreeReducer reaches other members: an abstract link, in memory for tests (memory_link.h)
+// and over gRPC in production (rpc/peer.h). One conformance suite (tests/collective/link_suite.h)
+// holds for both.
 #pragma once
 
 #include "src/base/status.h"

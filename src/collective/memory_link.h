@@ -1,6 +1,6 @@
 // Links in memory, for tests: every member of a job in one process. Each member's mail is delivered
-// by a thread of its own; mail from one sender keeps its order, mail of different senders is mixed by
-// a seed.
+// by a thread of its own; mail from one sender keeps its order, mail of different senders is mixed
+// by a seed.
 //
 // Thread rule: Open and Cut from any thread.
 #pragma once

@@ -20,7 +20,8 @@ struct Payload {
   size_t size = 0;  // bytes
 };
 
-// Memory that is still being written; becomes a Payload by Freeze. 64-byte aligned, not initialised.
+// Memory that is still being written; becomes a Payload by Freeze. 64-byte aligned, not
+// initialised.
 struct MutablePayload {
   std::shared_ptr<void> owner;
   std::byte* data = nullptr;
@@ -46,13 +47,13 @@ struct ReduceMessage {
   Incarnation incarnation;
   JobId job;
   Generation generation;
-  uint64_t round = 0;     // counts reductions of the job: a step's gradient, or an evaluation
+  uint64_t round = 0;  // counts reductions of the job: a step's gradient, or an evaluation
   MessageKind kind = MessageKind::kHello;
-  uint32_t from = 0;      // member index
-  uint32_t to = 0;        // member index
-  uint32_t chunk = 0;     // index into the round's chunk table
-  Payload payload;        // kLeafUp, kJoinUp: the vectors of the edge's canonical nodes, one after
-                          // another; kDown: one vector
+  uint32_t from = 0;   // member index
+  uint32_t to = 0;     // member index
+  uint32_t chunk = 0;  // index into the round's chunk table
+  Payload payload;     // kLeafUp, kJoinUp: the vectors of the edge's canonical nodes, one after
+                       // another; kDown: one vector
 };
 
 }  // namespace espalier

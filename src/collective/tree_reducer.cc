@@ -64,9 +64,10 @@ TreeReducer::TreeReducer(ReduceIdentity identity, TreePlace place)
 ReduceActions TreeReducer::BeginRound(uint64_t round, RoundShape shape) {
   ReduceActions actions;
   if (failed()) return actions;
-  ESPALIER_CHECK(!begun_ || round == round_ + 1, std::to_string(round) + " after " +
-                                                     std::to_string(round_));
-  for (const ChunkState& c : chunks_) ESPALIER_CHECK(c.done, "a round began before its forerunner's end");
+  ESPALIER_CHECK(!begun_ || round == round_ + 1,
+                 std::to_string(round) + " after " + std::to_string(round_));
+  for (const ChunkState& c : chunks_)
+    ESPALIER_CHECK(c.done, "a round began before its forerunner's end");
   round_ = round;
   begun_ = true;
   shape_ = std::move(shape);
@@ -105,9 +106,10 @@ ReduceActions TreeReducer::OnMessage(ReduceMessage message) {
 void TreeReducer::Take(ReduceMessage m, ReduceActions& actions) {
   const std::string sender = "member " + std::to_string(m.from);
   // Before the first round all messages of this generation wait for it.
-  const ReduceFate fate = begun_ ? FateOf(m, identity_, round_)
-                           : (FateOf(m, identity_, m.round) == ReduceFate::kTake ? ReduceFate::kHold
-                                                                           : ReduceFate::kDrop);
+  const ReduceFate fate =
+      begun_ ? FateOf(m, identity_, round_)
+             : (FateOf(m, identity_, m.round) == ReduceFate::kTake ? ReduceFate::kHold
+                                                                   : ReduceFate::kDrop);
   if (fate == ReduceFate::kDrop) return;
   if (fate == ReduceFate::kHold) {
     if (held_.size() >= kHeldMax) {
@@ -118,9 +120,9 @@ void TreeReducer::Take(ReduceMessage m, ReduceActions& actions) {
     return;
   }
   if (fate == ReduceFate::kError || m.chunk >= chunks_.size()) {
-    return Fail(FailedPrecondition(sender + " sent chunk " + std::to_string(m.chunk) + " of round " +
-                                   std::to_string(m.round) + "; this member is in round " +
-                                   std::to_string(round_) + " of " +
+    return Fail(FailedPrecondition(sender + " sent chunk " + std::to_string(m.chunk) +
+                                   " of round " + std::to_string(m.round) +
+                                   "; this member is in round " + std::to_string(round_) + " of " +
                                    std::to_string(chunks_.size()) + " chunks"),
                 actions);
   }
@@ -202,7 +204,8 @@ void TreeReducer::TakeTotal(uint32_t chunk, Payload total, ReduceActions& action
   actions.totals.push_back({chunk, std::move(total)});
 }
 
-ReduceMessage TreeReducer::Make(MessageKind kind, int32_t to, uint32_t chunk, Payload payload) const {
+ReduceMessage TreeReducer::Make(MessageKind kind, int32_t to, uint32_t chunk,
+                                Payload payload) const {
   ReduceMessage m;
   m.incarnation = identity_.incarnation;
   m.job = identity_.job;

@@ -1,12 +1,12 @@
 // The tree reduce of one member, as a machine that does no I/O: what arrives goes in, what is to be
 // sent comes out.
 //
-// A round reduces a table of chunks, each a vector of float or double. A member hands in, per chunk,
-// the partial sums of its own leaves (its canonical nodes, one vector each, one after another). They
-// go to the join that takes them, its own or another member's; a join that has both inputs of a
-// chunk adds siblings left + right in leaf order, and passes the canonical nodes of the union up;
-// the root's result is the total of the chunk, which travels down unchanged. Chunks are independent
-// of each other. Nothing depends on the order of arrival.
+// A round reduces a table of chunks, each a vector of float or double. A member hands in, per
+// chunk, the partial sums of its own leaves (its canonical nodes, one vector each, one after
+// another). They go to the join that takes them, its own or another member's; a join that has both
+// inputs of a chunk adds siblings left + right in leaf order, and passes the canonical nodes of the
+// union up; the root's result is the total of the chunk, which travels down unchanged. Chunks are
+// independent of each other. Nothing depends on the order of arrival.
 //
 // A failure sticks: after the first one the machine ignores everything; the next generation has a
 // machine of its own.

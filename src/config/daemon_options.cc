@@ -6,6 +6,7 @@
 #include "src/base/text.h"
 #include "src/config/address.h"
 #include "src/config/reader.h"
+#include "src/config/units.h"
 #include "src/config/yaml_tree.h"
 
 namespace espalier {
@@ -64,6 +65,18 @@ Status CheckAdvertise(const std::string& advertise) {
   }
   return InvalidArgument("advertise: found '" + Printable(advertise) +
                          "', expected a host or host:port that other workers can reach");
+}
+
+Status Override(const std::optional<std::string>& given, const std::string& flag,
+                const std::string& expected, std::optional<int64_t> (*parse)(std::string_view),
+                int64_t& option) {
+  if (!given) return {};
+  const auto value = parse(*given);
+  if (!value) {
+    return InvalidArgument(flag + ": found '" + Printable(*given) + "', expected " + expected);
+  }
+  option = *value;
+  return {};
 }
 
 // Reads a file of options: `fields_of(reader)` are its keys.
@@ -146,6 +159,17 @@ Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
             r.Value("kernel", o.kernel),
             r.Value("log_level", o.log_level)};
   });
+}
+
+Status OverrideBytes(const std::optional<std::string>& given, const std::string& flag,
+                     int64_t& option) {
+  return Override(given, flag, "a size such as 64MiB, or bytes", ParseBytes, option);
+}
+
+Status OverrideMilliseconds(const std::optional<std::string>& given, const std::string& flag,
+                            int64_t& option) {
+  return Override(given, flag, "milliseconds or a time such as 30s or '5 min'", ParseMilliseconds,
+                  option);
 }
 
 Result<LogLevel> ParseLogLevel(std::string_view text) {

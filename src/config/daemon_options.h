@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -58,6 +59,13 @@ Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
                                                    std::string_view name_for_messages);
 Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
                                          std::string_view name_for_messages);
+
+// For flags: sets `option` from the text given for the flag of its name, if any, which may be what
+// the file may say: bytes or "8GiB"; milliseconds or "5 min".
+Status OverrideBytes(const std::optional<std::string>& given, const std::string& flag,
+                     int64_t& option);
+Status OverrideMilliseconds(const std::optional<std::string>& given, const std::string& flag,
+                            int64_t& option);
 
 // "debug", "info", "warning", "error", "off": for the daemons' flags.
 Result<LogLevel> ParseLogLevel(std::string_view text);

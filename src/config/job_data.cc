@@ -49,7 +49,7 @@ Field Patterns(Reader& reader, std::string key, std::vector<std::string>& out) {
 }
 
 Status ReadFormat(Reader& reader, const YamlNode& node, const std::string& path) {
-  const std::vector<std::string> known = {"csv", "parquet", "libsvm"};
+  const std::vector<std::string> known = {"csv"};
   if (!node.is_scalar()) return reader.UnknownWord(node, path, known);
   if (node.text == "csv") return {};
   if (node.text == "parquet") return reader.Lacking(node, path, "Parquet reader");
@@ -160,7 +160,8 @@ Status ReadFeatures(Reader& reader, const YamlNode& node, const std::string& pat
 }
 
 Status ReadBadRows(Reader& reader, const YamlNode& node, const std::string& path, BadRows& out) {
-  return reader.ReadMap(
+  bool has_limit = false;
+  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(
       node, path,
       {{"policy",
         [&](const auto& value, const auto& at) {
@@ -168,7 +169,14 @@ Status ReadBadRows(Reader& reader, const YamlNode& node, const std::string& path
           return reader.ReadChoice(
               value, at, {Word(reader, "fail", set(false)), Word(reader, "skip", set(true))});
         }},
-       reader.Value("limit", out.limit)});
+       {"limit", [&](const auto& value, const auto& at) {
+          has_limit = true;
+          return reader.Read(value, at, out.limit);
+        }}}));
+  if (!out.skip || has_limit) return {};
+  return reader.ErrorAt(node.mark, path +
+                                       ".limit: found nothing, expected `limit: N`, how many bad "
+                                       "rows `policy: skip` may leave out");
 }
 
 Status ReadLabel(Reader& reader, const YamlNode& node, const std::string& path,

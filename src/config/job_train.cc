@@ -46,9 +46,11 @@ std::vector<Choice> Kinds(Reader& reader, F choose) {
 }
 
 Choice LaterChoice(Reader& reader, const YamlNode& node, std::string word, std::string what) {
-  return {std::move(word), [&reader, &node, what](const YamlNode*, const std::string& path) {
+  return {std::move(word),
+          [&reader, &node, what](const YamlNode*, const std::string& path) {
             return reader.Lacking(node, path, what);
-          }};
+          },
+          true};
 }
 
 Status ReadLoss(Reader& reader, const YamlNode& node, const std::string& path, ModelSpec& out) {

@@ -76,7 +76,9 @@ void Reader::Remember(const std::string& path, YamlMark key, const YamlNode& val
 Status Reader::ReadMap(const YamlNode& node, const std::string& path,
                        const std::vector<Field>& fields) {
   std::vector<std::string> known;
-  for (const Field& field : fields) known.push_back(field.key);
+  for (const Field& field : fields) {
+    if (!field.later) known.push_back(field.key);
+  }
   if (node.kind != YamlNode::Kind::kMap) {
     return Unexpected(node, path, "a map with some of the keys " + Join(known));
   }
@@ -102,7 +104,9 @@ Status Reader::ReadMap(const YamlNode& node, const std::string& path,
 Status Reader::ReadChoice(const YamlNode& node, const std::string& path,
                           const std::vector<Choice>& choices) {
   std::vector<std::string> known;
-  for (const Choice& choice : choices) known.push_back(choice.word);
+  for (const Choice& choice : choices) {
+    if (!choice.later) known.push_back(choice.word);
+  }
   const YamlNode* word = &node;
   const YamlNode* body = nullptr;
   if (node.kind == YamlNode::Kind::kMap) {
@@ -213,8 +217,8 @@ Status Reader::Read(const YamlNode& node, const std::string& path, ColumnRef& ou
 
 Status Reader::ReadDuration(const YamlNode& node, const std::string& path, bool bare_ms,
                             int64_t& out) {
-  auto value = node.is_scalar() ? ParseDuration(node.text) : std::nullopt;
-  if (!value && bare_ms && node.is_scalar()) value = ParseWhole(node.text);
+  const auto parse = bare_ms ? ParseMilliseconds : ParseDuration;
+  const auto value = node.is_scalar() ? parse(node.text) : std::nullopt;
   if (!value) {
     return Unexpected(node, path,
                       bare_ms ? "milliseconds or a time such as `30s` or `5 min`"
@@ -225,8 +229,7 @@ Status Reader::ReadDuration(const YamlNode& node, const std::string& path, bool 
 }
 
 Status Reader::ReadBytes(const YamlNode& node, const std::string& path, int64_t& out) {
-  auto value = node.is_scalar() ? ParseBytes(node.text) : std::nullopt;
-  if (!value && node.is_scalar()) value = ParseWhole(node.text);
+  const auto value = node.is_scalar() ? ParseBytes(node.text) : std::nullopt;
   if (!value) return Unexpected(node, path, "a size such as `64MiB`, or bytes");
   out = *value;
   return {};
@@ -245,9 +248,11 @@ Field Reader::Bytes(std::string key, int64_t& out) {
 }
 
 Field Reader::Later(std::string key, std::string what) {
-  return {std::move(key), [this, what](const YamlNode& node, const std::string& path) {
+  return {std::move(key),
+          [this, what](const YamlNode& node, const std::string& path) {
             return Lacking(node, path, what);
-          }};
+          },
+          true};
 }
 
 }  // namespace espalier

@@ -26,6 +26,7 @@ using ReadValue = std::function<Status(const YamlNode& node, const std::string& 
 struct Field {
   std::string key;
   ReadValue read;
+  bool later = false;  // not in this version: left out of lists of what there is
 };
 
 // One way to write "a word or a one-key map": `word` alone, or `{word: body}`. `body` is null for
@@ -33,6 +34,7 @@ struct Field {
 struct Choice {
   std::string word;
   std::function<Status(const YamlNode* body, const std::string& path)> read;
+  bool later = false;  // as in Field
 };
 
 class Reader {

@@ -61,11 +61,17 @@ std::optional<int64_t> ParseDuration(std::string_view text) {
   return Scaled(text, kUnits);
 }
 
+std::optional<int64_t> ParseMilliseconds(std::string_view text) {
+  const auto whole = ParseWhole(text);
+  return whole ? whole : ParseDuration(text);
+}
+
 std::optional<int64_t> ParseBytes(std::string_view text) {
   static constexpr Unit kUnits[] = {{"B", 1},        {"KiB", 0x1p10}, {"MiB", 0x1p20},
                                     {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"kB", 1e3},
                                     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
-  return Scaled(text, kUnits);
+  const auto whole = ParseWhole(text);
+  return whole ? whole : Scaled(text, kUnits);
 }
 
 std::optional<Span> ParseSpan(std::string_view text) {

@@ -17,7 +17,10 @@ std::optional<int64_t> ParseWhole(std::string_view text);
 std::optional<uint64_t> ParseUnsigned(std::string_view text);
 // "30s", "5 min", "1.5 h"; units ms, s, min, h, d. In milliseconds, rounded.
 std::optional<int64_t> ParseDuration(std::string_view text);
-// "64MiB", "1 GB"; units B, KiB, MiB, GiB, TiB and kB, MB, GB, TB. In bytes, rounded.
+// The same, or a whole number alone, which is milliseconds: for keys and flags that end in _ms.
+std::optional<int64_t> ParseMilliseconds(std::string_view text);
+// "64MiB", "1 GB"; units B, KiB, MiB, GiB, TiB and kB, MB, GB, TB. In bytes, rounded. A whole
+// number alone is bytes.
 std::optional<int64_t> ParseBytes(std::string_view text);
 // "1 epoch", "2.5 epochs", "100 steps".
 std::optional<Span> ParseSpan(std::string_view text);

@@ -32,8 +32,9 @@ class CoordinatorDaemon : private CoordinatorHandler {
 
   // "host:port" as workers and clients on other machines can use it.
   std::string address() const;
-  // Serves until SIGTERM or SIGINT, then ends within seconds: jobs are cancelled, workers
-  // dismissed, watchers told. An error: the journal failed.
+  // Serves until SIGTERM or SIGINT, then ends within seconds: jobs are cancelled, streams of
+  // workers closed (they look for the next coordinator), watchers told. An error: the journal
+  // failed.
   Status Run();
   // Work of the I/O pool that has not ended (a file system that hangs, say): destroying this object
   // would wait for it.

@@ -14,8 +14,9 @@ namespace {
 struct Given {
   std::string config;
   std::optional<std::string> listen, address_file, state_directory, log_level;
-  std::optional<int64_t> heartbeat_interval_ms, liveness_limit_ms, start_timeout_ms,
-      survey_timeout_ms, jobs_kept_max, queue_max;
+  std::optional<std::string> heartbeat_interval_ms, liveness_limit_ms, start_timeout_ms,
+      survey_timeout_ms;  // with units, as in the file
+  std::optional<int64_t> jobs_kept_max, queue_max;
   bool insecure = false;
 };
 
@@ -29,7 +30,8 @@ void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
   app.add_option("--listen", given.listen, "host:port for workers and clients; port 0: any");
   app.add_option("--address-file", given.address_file, "file to write the address in use to");
   app.add_option("--state-directory", given.state_directory, "what must outlive a restart");
-  app.add_option("--heartbeat-interval-ms", given.heartbeat_interval_ms, "of workers");
+  app.add_option("--heartbeat-interval-ms", given.heartbeat_interval_ms,
+                 "of workers; this and the like: milliseconds, or a time such as 30s");
   app.add_option("--liveness-limit-ms", given.liveness_limit_ms,
                  "a worker silent for so long is dead");
   app.add_option("--start-timeout-ms", given.start_timeout_ms, "until all members are ready");
@@ -53,10 +55,14 @@ Status Apply(const Given& given, CoordinatorOptions& options) {
   Override(given.listen, options.listen);
   Override(given.address_file, options.address_file);
   Override(given.state_directory, options.state_directory);
-  Override(given.heartbeat_interval_ms, options.heartbeat_interval_ms);
-  Override(given.liveness_limit_ms, options.liveness_limit_ms);
-  Override(given.start_timeout_ms, options.start_timeout_ms);
-  Override(given.survey_timeout_ms, options.survey_timeout_ms);
+  ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(
+      given.heartbeat_interval_ms, "--heartbeat-interval-ms", options.heartbeat_interval_ms));
+  ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(given.liveness_limit_ms, "--liveness-limit-ms",
+                                                options.liveness_limit_ms));
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideMilliseconds(given.start_timeout_ms, "--start-timeout-ms", options.start_timeout_ms));
+  ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(given.survey_timeout_ms, "--survey-timeout-ms",
+                                                options.survey_timeout_ms));
   Override(given.jobs_kept_max, options.jobs_kept_max);
   Override(given.queue_max, options.queue_max);
   if (given.log_level) {

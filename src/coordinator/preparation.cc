@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "src/bundle/output.h"
 #include "src/config/job_yaml.h"
 #include "src/data/listing.h"
 #include "src/data/merge.h"
@@ -19,17 +20,9 @@ std::string ParentOf(std::string path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Status CheckOutput(const OutputSpec& output, const std::string& probe_name) {
+Status ProbeOutput(const OutputSpec& output, const std::string& probe_name) {
   ESPALIER_ASSIGN_OR_RETURN(const auto files, FileSystemFor(output.path));
-  const Result<FileInfo> found = files->Stat(output.path);
-  if (found.ok() && !output.overwrite) {
-    return AlreadyExists("output: " + output.path +
-                         " exists; choose another, or replace it with `output: {path: " +
-                         output.path + ", overwrite: true}`");
-  }
-  if (!found.ok() && found.status().code() != StatusCode::kNotFound) {
-    return found.status().Wrap("output");
-  }
+  ESPALIER_RETURN_IF_ERROR(CheckOutput(*files, output));
   const std::string parent = ParentOf(output.path);
   if (Status s = files->MakeDirectory(parent); !s.ok()) return s.Wrap("output");
   const std::string probe = parent + "/.espalier-probe-" + probe_name;
@@ -53,7 +46,7 @@ std::string FileNameOf(const std::string& text) {
 
 Result<Submission> PrepareSubmission(const SubmitRequest& request) {
   ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(request.job_yaml, "job"));
-  ESPALIER_RETURN_IF_ERROR(CheckOutput(job.output, FileNameOf(request.client_request_id)));
+  ESPALIER_RETURN_IF_ERROR(ProbeOutput(job.output, FileNameOf(request.client_request_id)));
   const auto files = MakeFileSystem();
   ESPALIER_ASSIGN_OR_RETURN(InputPlan input, PlanInput(*files, job.data, job.data.shard_bytes));
   Submission submission;

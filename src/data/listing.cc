@@ -15,7 +15,7 @@ constexpr size_t kShardsMax = 10'000'000;
 // What the first record of a file tells.
 struct FirstRecord {
   bool any = false;
-  std::vector<std::string> fields;
+  HeaderRecord record;
   int64_t end = 0;  // first byte after it
 };
 
@@ -55,8 +55,7 @@ class Planner {
       if (file.length == 0) continue;
       ESPALIER_ASSIGN_OR_RETURN(const FirstRecord first, ReadFirst(file));
       if (first.any) {
-        Status checked = UseFirst(first, file, &first_file);
-        if (!checked.ok()) return checked.At({.file = file.path});
+        ESPALIER_RETURN_IF_ERROR(UseFirst(first.record, &first_file));
       }
       const int64_t header_end = data_.csv.header ? first.end : 0;
       ESPALIER_RETURN_IF_ERROR(Cut(static_cast<int32_t>(i), header_end, shard_bytes));
@@ -67,7 +66,7 @@ class Planner {
                       (count == 1 ? "'" + plan_.files[0].path + "' has"
                                   : "all " + std::to_string(count) + " files have") +
                       " no record")
-          .At({.file = plan_.files[0].path, .row = 1, .offset = 0});
+          .At({.file = plan_.files[0].path});
     }
     return std::move(plan_);
   }
@@ -94,8 +93,19 @@ class Planner {
     if (outcome != CsvReader::Outcome::kRecord) return first;
     first.any = true;
     first.end = reader.position();
-    first.fields.reserve(reader.fields());
-    for (size_t i = 0; i < reader.fields(); ++i) first.fields.emplace_back(reader.field(i));
+    LineCounter lines(*opened);
+    ESPALIER_ASSIGN_OR_RETURN(const int64_t row, lines.LineOf(reader.record_offset()));
+    HeaderRecord& record = first.record;
+    record.at = {.file = file.path,
+                 .row = row,
+                 .offset = reader.record_offset(),
+                 .text = Printable({reader.text(), reader.ends()[reader.fields() - 1]})};
+    record.fields.reserve(reader.fields());
+    record.offsets.reserve(reader.fields());
+    for (size_t i = 0; i < reader.fields(); ++i) {
+      record.fields.emplace_back(reader.field(i));
+      record.offsets.push_back(reader.field_offset(i));
+    }
     return first;
   }
 
@@ -111,14 +121,14 @@ class Planner {
         .At({.file = path, .offset = 0});
   }
 
-  Status UseFirst(const FirstRecord& first, const InputFile& file, std::string* first_file) {
-    std::vector<std::string> names =
-        data_.csv.header ? first.fields : PositionNames(first.fields.size());
+  Status UseFirst(const HeaderRecord& record, std::string* first_file) {
     if (!first_file->empty()) {
-      return data_.csv.header ? CheckHeader(plan_.schema, names, *first_file) : Status();
+      return data_.csv.header ? CheckHeader(plan_.schema, record, *first_file) : Status();
     }
-    *first_file = file.path;
-    ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data_, std::move(names)));
+    *first_file = record.at.file;
+    std::vector<std::string> names =
+        data_.csv.header ? record.fields : PositionNames(record.fields.size());
+    ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data_, std::move(names), record));
     return {};
   }
 

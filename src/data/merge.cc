@@ -76,7 +76,6 @@ class Merger {
     for (const auto& [text, count] : s.labels) labels_[text] += count;
     storage_ = std::max(storage_, s.storage);
     weight_ += s.train_weight;
-    dropped_ += s.dropped_rows;
     result_.train_rows += s.train_rows;
     result_.validation_rows += s.validation_rows;
     result_.test_rows += s.test_rows;
@@ -115,32 +114,47 @@ class Merger {
   }
 
   Status CheckRows() const {
-    const std::string& first = plan_.files.front().path;
-    if (result_.train_rows == 0) {
-      std::string why = "no training rows";
-      if (result_.validation_rows > 0) {
-        why += ": all " + std::to_string(result_.validation_rows) + " rows went to validation";
-      } else if (dropped_ > 0) {
-        why += ": features.nulls: drop left out all " + std::to_string(dropped_);
-      } else if (result_.skipped_rows > 0) {
-        why += ": all " + std::to_string(result_.skipped_rows) + " rows were bad and skipped";
-      } else if (job_.data.csv.header) {
-        why += ": the files hold a header and nothing else";
-      }
-      return BadInput(why).At({.file = first, .row = 1, .offset = 0});
-    }
+    if (result_.train_rows == 0) return NoTraining();
     if (result_.validation_rows == 0 && job_.data.validation.any()) return NoValidation();
     if (result_.test_rows == 0 && !job_.data.test.empty()) {
-      return BadInput("the files of data.test hold no rows")
-          .At({.file = FirstOf(FileRole::kTest), .row = 1, .offset = 0});
+      return BadInput("the files of data.test hold no rows").At(AtEmpty(FileRole::kTest));
     }
     if (!(weight_ > 0) || !std::isfinite(weight_)) {
-      return BadInput("the weights of all training rows add up to " + ShortestDouble(weight_) +
-                      "; expected a number above 0")
-          .At({.file = first,
+      return BadInput("data.weight: the weights of all training rows add up to " +
+                      ShortestDouble(weight_) + "; expected a number above 0")
+          .At({.file = plan_.files.front().path,
                .column = plan_.schema.weight < 0 ? "" : plan_.schema.names[plan_.schema.weight]});
     }
     return {};
+  }
+
+  // Which key left no row to train on.
+  Status NoTraining() const {
+    const ValidationSpec& v = job_.data.validation;
+    const LeftOut out = LeftOutOf(FileRole::kTrain);
+    const std::string none = ": no training rows: ";
+    InputPosition at{.file = plan_.files.front().path};
+    if (v.files.empty() && result_.validation_rows > 0) {
+      if (v.column) at.column = plan_.schema.names[plan_.schema.validation];
+      return BadInput((v.column ? "data.validation.column" : "data.validation.fraction") + none +
+                      "all " + HumanCount(result_.validation_rows) + " rows went to validation")
+          .At(std::move(at));
+    }
+    if (out.dropped > 0) {
+      return BadInput("data.features.nulls" + none + "drop left out all " +
+                      HumanCount(out.dropped) +
+                      (out.skipped > 0 ? " but " + HumanCount(out.skipped) + " bad ones" : ""))
+          .At(std::move(at));
+    }
+    if (out.skipped > 0) {
+      return BadInput("data.bad_rows" + none + "all " + HumanCount(out.skipped) +
+                      " rows were bad and skipped")
+          .At(std::move(at));
+    }
+    at = AtEmpty(FileRole::kTrain);
+    return BadInput("data.train" + none +
+                    (at.row ? "the files hold a header and nothing else" : "the files are empty"))
+        .At(std::move(at));
   }
 
   Status NoValidation() const {
@@ -153,7 +167,7 @@ class Merger {
     }
     if (!v.files.empty()) {
       return BadInput("the files of data.validation.files hold no rows")
-          .At({.file = FirstOf(FileRole::kValidation), .row = 1, .offset = 0});
+          .At(AtEmpty(FileRole::kValidation));
     }
     return BadInput("data.validation.fraction: " + ShortestDouble(v.fraction) + " of " + rows +
                     " rows gave no row; choose a larger fraction or another train.seed, or leave "
@@ -161,11 +175,31 @@ class Merger {
         .At({.file = plan_.files.front().path});
   }
 
-  std::string FirstOf(FileRole role) const {
-    for (const InputFile& file : plan_.files) {
-      if (file.role == role) return file.path;
+  struct LeftOut {
+    int64_t dropped = 0, skipped = 0;  // rows
+  };
+  LeftOut LeftOutOf(FileRole role) const {
+    LeftOut out;
+    for (const ShardSurvey& s : surveys_) {
+      if (plan_.files[plan_.shards[s.shard].file].role != role) continue;
+      out.dropped += s.dropped_rows;
+      out.skipped += s.skipped_rows;
     }
-    return {};
+    return out;
+  }
+
+  // The first file of a set without rows; with row and offset where it holds the header only.
+  InputPosition AtEmpty(FileRole role) const {
+    const LeftOut out = LeftOutOf(role);
+    const bool nothing = out.dropped == 0 && out.skipped == 0;
+    InputPosition at;
+    for (const InputFile& file : plan_.files) {
+      if (file.role != role) continue;
+      if (at.file.empty()) at.file = file.path;
+      if (file.length == 0 || !nothing || !job_.data.csv.header) continue;
+      return {.file = file.path, .row = 1, .offset = 0};
+    }
+    return at;
   }
 
   Status FitFeatures() {
@@ -334,7 +368,6 @@ class Merger {
   std::map<std::string, int64_t> labels_;
   StorageType storage_ = StorageType::kUint8;
   double weight_ = 0;
-  int64_t dropped_ = 0;
   size_t described_ = 0;
 };
 

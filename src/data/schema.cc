@@ -11,18 +11,47 @@ namespace {
 
 std::string Quoted(const std::string& text) { return "'" + Printable(text) + "'"; }
 
+constexpr size_t kColumnsListed = 10;
+
+// "the files have 3 columns: 'a', 'b', 'c'".
+std::string Columns(const std::vector<std::string>& names) {
+  std::string out = "the files have " + std::to_string(names.size()) + " columns: ";
+  for (size_t i = 0; i < names.size() && i < kColumnsListed; ++i) {
+    out += (i ? ", " : "") + Quoted(names[i]);
+  }
+  return out + (names.size() > kColumnsListed ? ", ..." : "");
+}
+
+// An error about the record as a whole that is about `column`.
+Status RecordError(const HeaderRecord& record, const std::string& message,
+                   const std::string& column = "") {
+  InputPosition at = record.at;
+  at.column = column;
+  return InvalidArgument(message).At(std::move(at));
+}
+
+// An error about the record's field i, which stands for `column`.
+Status FieldError(const HeaderRecord& record, size_t i, const std::string& message,
+                  const std::string& column) {
+  InputPosition at = record.at;
+  at.column = column;
+  if (i < record.offsets.size()) at.offset = record.offsets[i];
+  if (i < record.fields.size()) at.text = Printable(record.fields[i]);
+  return InvalidArgument(message).At(std::move(at));
+}
+
 class Resolver {
  public:
-  Resolver(const DataSpec& data, const std::vector<std::string>& names)
-      : data_(data), names_(names) {}
+  Resolver(const DataSpec& data, const std::vector<std::string>& names, const HeaderRecord& record)
+      : data_(data), names_(names), record_(record) {}
 
   Status IndexNames() {
     for (size_t i = 0; i < names_.size(); ++i) {
       const auto [at, added] = positions_.emplace(names_[i], static_cast<int32_t>(i));
       if (added) continue;
-      return InvalidArgument("the header names " + Quoted(names_[i]) + " twice, in columns " +
-                             std::to_string(at->second) + " and " + std::to_string(i) +
-                             "; rename one, or set csv.header: false if the first line is data");
+      return Error(i, "the header names " + Quoted(names_[i]) + " twice, in columns " +
+                          std::to_string(at->second) + " and " + std::to_string(i) +
+                          "; rename one, or set csv.header: false if the first line is data");
     }
     return {};
   }
@@ -31,24 +60,27 @@ class Resolver {
     if (const auto* position = std::get_if<int64_t>(&column)) return At(field, *position);
     const std::string& name = std::get<std::string>(column);
     if (const auto found = positions_.find(name); found != positions_.end()) return found->second;
-    std::string message = field + ": there is no column " + Quoted(name) + "; ";
-    if (const auto near = Nearest(name, names_)) {
-      return InvalidArgument(message + "did you mean " + Quoted(*near) + "?");
-    }
-    message += "the files have " + std::to_string(names_.size()) + " columns: ";
-    for (size_t i = 0; i < names_.size() && i < 12; ++i) {
-      message += (i ? ", " : "") + Quoted(names_[i]);
-    }
-    return InvalidArgument(message + (names_.size() > 12 ? ", ..." : ""));
+    const auto near = Nearest(name, names_);
+    return RecordError(record_,
+                       field + ": there is no column " + Quoted(name) + "; " + Columns(names_) +
+                           (near ? "; did you mean " + Quoted(*near) + "?" : ""),
+                       Printable(name));
   }
 
   Result<int32_t> At(const std::string& field, int64_t position) const {
     if (position >= 0 && position < static_cast<int64_t>(names_.size())) {
       return static_cast<int32_t>(position);
     }
-    return InvalidArgument(field + ": there is no column " + std::to_string(position) +
-                           "; the files have " + std::to_string(names_.size()) +
-                           " columns, counted from 0");
+    const std::string column = std::to_string(position);
+    return RecordError(record_,
+                       field + ": there is no column " + column + "; the files have " +
+                           std::to_string(names_.size()) + " columns, counted from 0",
+                       column);
+  }
+
+  // An error about a column that is there.
+  Status Error(size_t column, const std::string& message) const {
+    return FieldError(record_, column, message, Printable(names_[column]));
   }
 
   // The features the spec names, or all that are free.
@@ -77,51 +109,54 @@ class Resolver {
     return found;
   }
 
+  Status CheckFeatures(const Schema& schema) const {
+    const std::string field = "data.features.columns: ";
+    if (schema.features.empty()) {
+      return RecordError(record_, field + "no column is left for features; the files have " +
+                                      std::to_string(names_.size()) + " columns");
+    }
+    std::vector<bool> seen(names_.size());
+    for (const int32_t column : schema.features) {
+      const std::string name = field + "column " + Quoted(names_[column]);
+      if (seen[column]) return Error(column, name + " is named twice");
+      seen[column] = true;
+      if (std::count(schema.label.begin(), schema.label.end(), column)) {
+        return Error(column, name + " is the label; leave it out");
+      }
+      if (column == schema.validation) {
+        return Error(column,
+                     name + " marks the validation rows (data.validation.column); leave it out");
+      }
+    }
+    return {};
+  }
+
  private:
   const DataSpec& data_;
   const std::vector<std::string>& names_;
+  const HeaderRecord& record_;
   std::map<std::string, int32_t> positions_;
 };
 
-Status CheckFeatures(const Schema& schema) {
-  const std::string field = "data.features.columns";
-  if (schema.features.empty()) {
-    return InvalidArgument(field + ": no column is left for features; the files have " +
-                           std::to_string(schema.names.size()) + " columns");
-  }
-  std::vector<bool> seen(schema.names.size());
-  for (const int32_t column : schema.features) {
-    const std::string name = Quoted(schema.names[column]);
-    if (seen[column]) return InvalidArgument(field + ": column " + name + " is named twice");
-    seen[column] = true;
-    if (std::count(schema.label.begin(), schema.label.end(), column)) {
-      return InvalidArgument(field + ": column " + name + " is the label; leave it out");
-    }
-    if (column == schema.validation) {
-      return InvalidArgument(field + ": column " + name +
-                             " marks the validation rows (data.validation.column); leave it out");
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
-Result<Schema> MakeSchema(const DataSpec& data, std::vector<std::string> names) {
+Result<Schema> MakeSchema(const DataSpec& data, std::vector<std::string> names,
+                          const HeaderRecord& record) {
   if (names.size() > kColumnsMax) {
-    return InvalidArgument("the files have " + std::to_string(names.size()) + " columns; at most " +
-                           std::to_string(kColumnsMax) + " are supported");
+    return RecordError(record, "the files have " + std::to_string(names.size()) +
+                                   " columns; at most " + std::to_string(kColumnsMax) +
+                                   " are supported");
   }
   Schema schema;
   schema.names = std::move(names);
-  Resolver resolver(data, schema.names);
+  Resolver resolver(data, schema.names, record);
   ESPALIER_RETURN_IF_ERROR(resolver.IndexNames());
   std::vector<bool> taken(schema.names.size());
   for (const ColumnRef& label : data.label) {
     ESPALIER_ASSIGN_OR_RETURN(const int32_t column, resolver.Find("data.label", label));
     if (taken[column]) {
-      return InvalidArgument("data.label: column " + Quoted(schema.names[column]) +
-                             " is named twice");
+      return resolver.Error(
+          column, "data.label: column " + Quoted(schema.names[column]) + " is named twice");
     }
     taken[column] = true;
     schema.label.push_back(column);
@@ -136,7 +171,7 @@ Result<Schema> MakeSchema(const DataSpec& data, std::vector<std::string> names) 
     taken[schema.validation] = true;
   }
   ESPALIER_ASSIGN_OR_RETURN(schema.features, resolver.Features(taken));
-  ESPALIER_RETURN_IF_ERROR(CheckFeatures(schema));
+  ESPALIER_RETURN_IF_ERROR(resolver.CheckFeatures(schema));
   return schema;
 }
 
@@ -147,19 +182,26 @@ std::vector<std::string> PositionNames(size_t columns) {
   return names;
 }
 
-Status CheckHeader(const Schema& schema, const std::vector<std::string>& names,
+Status CheckHeader(const Schema& schema, const HeaderRecord& header,
                    const std::string& first_file) {
-  for (size_t i = 0; i < std::min(names.size(), schema.names.size()); ++i) {
+  const std::vector<std::string>& names = header.fields;
+  const size_t expected = schema.names.size();
+  for (size_t i = 0; i < std::min(names.size(), expected); ++i) {
     if (names[i] == schema.names[i]) continue;
-    return InvalidArgument("the header has " + Quoted(names[i]) + " in column " +
-                           std::to_string(i) + ", expected " + Quoted(schema.names[i]) +
-                           " as in '" + first_file +
-                           "'; all files need the same columns in the "
-                           "same order");
+    return FieldError(header, i,
+                      "the header has " + Quoted(names[i]) + " in column " + std::to_string(i) +
+                          ", expected " + Quoted(schema.names[i]) + " as in '" + first_file +
+                          "'; all files need the same columns in the same order",
+                      Printable(schema.names[i]));
   }
-  if (names.size() == schema.names.size()) return {};
-  return InvalidArgument("the header has " + std::to_string(names.size()) + " columns, expected " +
-                         std::to_string(schema.names.size()) + " as in '" + first_file + "'");
+  if (names.size() == expected) return {};
+  const std::string message = "the header has " + std::to_string(names.size()) +
+                              " columns, expected " + std::to_string(expected) + " as in '" +
+                              first_file + "'";
+  if (names.size() > expected) {
+    return FieldError(header, expected, message, std::to_string(expected));
+  }
+  return RecordError(header, message, Printable(schema.names[names.size()]));
 }
 
 }  // namespace espalier

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "src/base/check.h"
 
@@ -93,6 +95,17 @@ void AddRegression(const NetworkShape& shape, const std::vector<FittedTarget>& t
   metrics.r2 /= count;
 }
 
+// Nothing was counted, hence nothing is known: a loss of 0 would look like perfection.
+Metrics Unknown(Metrics metrics) {
+  metrics.loss = std::numeric_limits<double>::quiet_NaN();
+  if (metrics.classification) {
+    metrics.accuracy = metrics.loss;
+  } else {
+    metrics.rmse = metrics.mae = metrics.r2 = metrics.loss;
+  }
+  return metrics;
+}
+
 }  // namespace
 
 int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind) {
@@ -122,7 +135,7 @@ Metrics MetricsFromTotals(const NetworkShape& shape, const std::vector<FittedTar
   metrics.classification = shape.task == Task::kClassification;
   metrics.rows = static_cast<int64_t>(totals[kTotalRows]);
   metrics.weight = totals[kTotalWeight];
-  if (!(metrics.weight > 0)) return metrics;
+  if (!(metrics.weight > 0)) return Unknown(std::move(metrics));
   metrics.loss = totals[kTotalLoss] / metrics.weight;
   const double* rest = totals.data() + kTotalsFixed;
   if (!metrics.classification) {

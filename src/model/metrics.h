@@ -51,8 +51,8 @@ void AddTotals(double* into, const double* from, int64_t size);
 
 // The metrics of a set. `targets` are the fitted scales (regression; empty: no scaling); rmse, mae
 // and r2 are means over targets in their own units, the loss is in the units of training. Without
-// rows or weight all values are 0. kTraining yields no precision, recall, F1, AUC and confusion.
-// REQUIRES: totals.size() == TotalsSize(shape, kind).
+// rows or weight the means (loss, accuracy, rmse, mae, r2) are NaN. kTraining yields no precision,
+// recall, F1, AUC and confusion. REQUIRES: totals.size() == TotalsSize(shape, kind).
 Metrics MetricsFromTotals(const NetworkShape& shape, const std::vector<FittedTarget>& targets,
                           TotalsKind kind, const std::vector<double>& totals);
 

@@ -36,8 +36,8 @@ class IntervalSearch {
  private:
   struct Choice {
     double time = std::numeric_limits<double>::infinity();  // of the slowest member
-    int32_t cut = 0;       // leaf
-    int32_t members = 0;   // in the left part
+    int32_t cut = 0;                                        // leaf
+    int32_t members = 0;                                    // in the left part
   };
   struct Candidate {
     double bound;
@@ -88,14 +88,15 @@ class IntervalSearch {
       while (near < count - 1 && Speed(first, near) < wanted) ++near;
       for (int32_t members = near - 1; members <= near; ++members) {
         if (members < 1 || members > left || count - members > right) continue;
-        const double time = std::max(left / Speed(first, members),
-                                     right / Speed(first + members, count - members));
+        const double time =
+            std::max(left / Speed(first, members), right / Speed(first + members, count - members));
         candidates.push_back({time, cut, members});
       }
-      const int32_t forced = std::clamp(near, std::max(1, count - right), std::min(count - 1, left));
-      candidates.push_back({std::max(left / Speed(first, forced),
-                                     right / Speed(first + forced, count - forced)),
-                            cut, forced});
+      const int32_t forced =
+          std::clamp(near, std::max(1, count - right), std::min(count - 1, left));
+      candidates.push_back(
+          {std::max(left / Speed(first, forced), right / Speed(first + forced, count - forced)),
+           cut, forced});
     }
     std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
       return std::tie(a.bound, a.cut, a.members) < std::tie(b.bound, b.cut, b.members);
@@ -154,10 +155,11 @@ class TreeSearch {
     Cell best{std::numeric_limits<int32_t>::max(), std::numeric_limits<int32_t>::max(), -1};
     for (int32_t j = lo; j < hi; ++j) {
       const Cell &left = best_[At(lo, j)], &right = best_[At(j + 1, hi)];
-      const Cell here{std::max({nodes[At(lo, j)], nodes[At(j + 1, hi)], left.most_nodes,
-                                right.most_nodes}),
-                      1 + std::max(left.depth, right.depth), j};
-      if (std::tie(here.most_nodes, here.depth) < std::tie(best.most_nodes, best.depth)) best = here;
+      const Cell here{
+          std::max({nodes[At(lo, j)], nodes[At(j + 1, hi)], left.most_nodes, right.most_nodes}),
+          1 + std::max(left.depth, right.depth), j};
+      if (std::tie(here.most_nodes, here.depth) < std::tie(best.most_nodes, best.depth))
+        best = here;
     }
     best_[At(lo, hi)] = best;
   }
@@ -220,7 +222,8 @@ std::vector<TreePlace> PlanTree(const Ownership& ownership, int32_t leaves) {
     const LeafSpan own = ownership.intervals[i];
     places[i].own_nodes = CanonicalNodes(own.begin, own.end, leaves);
   }
-  if (n > 1) Place(TreeSearch(ownership.intervals, leaves), ownership, leaves, 0, n - 1, -1, places);
+  if (n > 1)
+    Place(TreeSearch(ownership.intervals, leaves), ownership, leaves, 0, n - 1, -1, places);
   return places;
 }
 

@@ -4,9 +4,9 @@
 // in-order binary tree over the members: join j (0 <= j < W - 1) stands between members j and j + 1
 // and is done by member j; it adds what comes from its left part (members lo..j) to what comes from
 // its right part (members j+1..hi). Every member has one place as a leaf of this tree, and all but
-// the last one join. (A member that joins two subtrees *and* puts its own leaves between them, as in
-// a tree with members at the inner nodes only, cannot keep the bound below: the canonical nodes left
-// and right of its small interval grow with the depth.)
+// the last one join. (A member that joins two subtrees *and* puts its own leaves between them, as
+// in a tree with members at the inner nodes only, cannot keep the bound below: the canonical nodes
+// left and right of its small interval grow with the depth.)
 //
 // What travels on an edge are the canonical nodes of the subtree's leaves, each one gradient long:
 // so intervals are chosen such that no edge carries more than `kNodesAtRest` (2) of them when all
@@ -39,29 +39,29 @@ struct Ownership {
 // Members that are alike. REQUIRES: 1 <= members <= leaves.
 Ownership PlanOwnership(int32_t leaves, int32_t members);
 
-// Members of different speed (leaves a second, > 0): makes the slowest member's time as short as the
-// bound on nodes allows.
+// Members of different speed (leaves a second, > 0): makes the slowest member's time as short as
+// the bound on nodes allows.
 Ownership PlanOwnership(int32_t leaves, std::span<const double> speeds, int32_t nodes_max);
 
 // Where one input of a join comes from.
 enum class SourceKind : uint8_t { kOwnLeaves, kLeavesOf, kJoinOf };
 struct JoinSource {
   SourceKind kind = SourceKind::kOwnLeaves;
-  int32_t member = 0;                 // the sender; self for kOwnLeaves
-  std::vector<TreeNode> nodes;        // what it delivers
+  int32_t member = 0;           // the sender; self for kOwnLeaves
+  std::vector<TreeNode> nodes;  // what it delivers
 };
 
 // One member's place in the physical tree.
 struct TreePlace {
   int32_t self = 0;
-  std::vector<TreeNode> own_nodes;    // canonical nodes of its own leaves
-  int32_t leaves_to = -1;             // member whose join takes them; self: local; -1: alone in the job
+  std::vector<TreeNode> own_nodes;  // canonical nodes of its own leaves
+  int32_t leaves_to = -1;  // member whose join takes them; self: local; -1: alone in the job
   bool joins = false;
-  JoinSource left, right;             // when it joins
-  JoinPlan join;                      // over left.nodes then right.nodes
-  int32_t join_to = -1;               // member whose join takes the result; -1: this is the root
-  std::vector<int32_t> down_to;       // members to which it passes the total on
-  int32_t down_from = -1;             // member from which it gets the total; -1: it makes it
+  JoinSource left, right;        // when it joins
+  JoinPlan join;                 // over left.nodes then right.nodes
+  int32_t join_to = -1;          // member whose join takes the result; -1: this is the root
+  std::vector<int32_t> down_to;  // members to which it passes the total on
+  int32_t down_from = -1;        // member from which it gets the total; -1: it makes it
   bool is_root() const { return down_from < 0; }
 };
 

@@ -76,9 +76,12 @@ RowPermutation::RowPermutation(RowOrder order, int64_t window_rows, int64_t size
 
 int64_t RowPermutation::At(int64_t position) const {
   switch (order_) {
-    case RowOrder::kNone: return position;
-    case RowOrder::kFull: return rows_.At(position);
-    case RowOrder::kWindow: break;
+    case RowOrder::kNone:
+      return position;
+    case RowOrder::kFull:
+      return rows_.At(position);
+    case RowOrder::kWindow:
+      break;
   }
   // Each window of 8 blocks is shuffled within itself; then whole blocks are permuted. What is left
   // of the last, shorter block stays behind them.

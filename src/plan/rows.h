@@ -1,7 +1,7 @@
 // Which rows a leaf has and when it sees them: pure functions of (rows, leaves, batch, seed).
 //
-// The N rows of a set are cut into L contiguous ranges; leaf l has rows [l*N/L, (l+1)*N/L). An epoch
-// has S = ceil(N/batch) steps; in step s leaf l takes positions [s*n/S, (s+1)*n/S) of its own
+// The N rows of a set are cut into L contiguous ranges; leaf l has rows [l*N/L, (l+1)*N/L). An
+// epoch has S = ceil(N/batch) steps; in step s leaf l takes positions [s*n/S, (s+1)*n/S) of its own
 // permutation of its n rows. So each row comes exactly once an epoch, for any N, L and batch, and a
 // leaf batch may be empty.
 //
@@ -57,8 +57,8 @@ class KeyedPermutation {
 // A permutation of [0, size), a pure function of its arguments; position -> row of the leaf.
 class RowPermutation {
  public:
-  // kFull: one keyed bijection. kWindow: blocks of `window_rows` / 8 rows (at least 1) come in keyed
-  // order, and each window of 8 consecutive such blocks is shuffled within itself.
+  // kFull: one keyed bijection. kWindow: blocks of `window_rows` / 8 rows (at least 1) come in
+  // keyed order, and each window of 8 consecutive such blocks is shuffled within itself.
   RowPermutation(RowOrder order, int64_t window_rows, int64_t size, uint64_t seed, int64_t epoch,
                  int64_t leaf);
   // REQUIRES: 0 <= position < size.
@@ -68,7 +68,7 @@ class RowPermutation {
   RowOrder order_;
   int64_t size_, block_rows_;
   uint64_t seed_, epoch_, leaf_;
-  KeyedPermutation rows_;  // kFull
+  KeyedPermutation rows_;    // kFull
   KeyedPermutation blocks_;  // kWindow: over whole blocks
 };
 

@@ -1,9 +1,10 @@
 // The summation tree: the fixed binary tree over leaf indices in which gradients are added. It is
 // part of the arithmetic: it depends on the number of leaves alone and never changes within a job.
 //
-// Node (level, index) covers the leaves [index << level, min((index + 1) << level, L)). Its value is
-// left child + right child; a node whose right child covers no leaf has its left child's value. An
-// interval of leaves is written as its canonical nodes: the fewest nodes that tile it, in leaf order.
+// Node (level, index) covers the leaves [index << level, min((index + 1) << level, L)). Its value
+// is left child + right child; a node whose right child covers no leaf has its left child's value.
+// An interval of leaves is written as its canonical nodes: the fewest nodes that tile it, in leaf
+// order.
 //
 //   L = 6:            (3,0)                canonical nodes of [1, 6): (0,1) (1,1) (2,1)
 //               (2,0)      (2,1)           where (2,1) covers 4..5, and equals (1,2)
@@ -47,8 +48,8 @@ struct JoinStep {
 };
 struct JoinPlan {
   std::vector<JoinStep> steps;
-  std::vector<int32_t> kept;      // positions in the list that remain, in order
-  std::vector<TreeNode> nodes;    // what they stand for: the canonical nodes of the union
+  std::vector<int32_t> kept;    // positions in the list that remain, in order
+  std::vector<TreeNode> nodes;  // what they stand for: the canonical nodes of the union
 };
 // REQUIRES: the nodes are adjacent and in leaf order.
 JoinPlan PlanJoin(const std::vector<TreeNode>& nodes, int32_t leaves);

@@ -21,13 +21,16 @@ namespace pb = ::espalier::v1;
 
 // A member of one generation, as streams address it.
 struct Place {
+  Incarnation incarnation;  // job numbers may come again in another life of the coordinator
   JobId job;
   Generation generation;
   uint32_t member = 0;
   auto operator<=>(const Place&) const = default;
 };
 
-Place PlaceOf(const ReduceMessage& hello) { return {hello.job, hello.generation, hello.to}; }
+Place PlaceOf(const ReduceMessage& hello) {
+  return {hello.incarnation, hello.job, hello.generation, hello.to};
+}
 
 std::string Describe(const Place& place) {
   return "member " + std::to_string(place.member) + " of generation " +
@@ -50,7 +53,7 @@ class Registry {
   std::vector<Held> Open(const Place& place, const Edges& edges) {
     std::lock_guard lock(mutex_);
     ESPALIER_CHECK(open_.emplace(place, edges).second, Describe(place) + " is open already");
-    Generation& newest = newest_[{place.job, place.member}];
+    Generation& newest = newest_[{place.incarnation, place.job, place.member}];
     newest = std::max(newest, place.generation);
     if (newest_.size() > kJobsKept) newest_.erase(newest_.begin());
     std::vector<Held> out;
@@ -80,7 +83,7 @@ class Registry {
       return InvalidArgument(Describe(place) + " expects no stream from member " +
                              std::to_string(hello.from));
     }
-    const auto newest = newest_.find({place.job, place.member});
+    const auto newest = newest_.find({place.incarnation, place.job, place.member});
     if (newest != newest_.end() && place.generation <= newest->second) {
       return Aborted(Describe(place) + " is over here");
     }
@@ -101,7 +104,7 @@ class Registry {
   const int64_t held_max_;
   std::mutex mutex_;  // guards what follows
   std::map<Place, Edges> open_;
-  std::map<std::pair<JobId, uint32_t>, Generation> newest_;  // ever opened, of a job and member
+  std::map<std::tuple<Incarnation, JobId, uint32_t>, Generation> newest_;  // ever opened
   std::map<AcceptedStream*, Held> held_;
 };
 
@@ -192,7 +195,7 @@ class Network final : public PeerNetwork,
                      std::to_string(partner));
       edges[partner] = std::make_shared<PeerEdge>(request, partner, options_, listener);
     }
-    const Place place{request.job, request.generation, request.self};
+    const Place place{request.incarnation, request.job, request.generation, request.self};
     for (const Registry::Held& held : registry_.Open(place, edges)) {
       Arrived(held.stream, held.hello);
     }

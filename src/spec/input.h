@@ -1,6 +1,7 @@
 // What is known of a job's input, step by step: the files and shards (before the survey), what the
 // survey found in each shard, and the preprocessing fitted to the training rows. Plain structs: the
-// coordinator passes them between machines, data/ makes and reads them, bundle/ writes the last one.
+// coordinator passes them between machines, data/ makes and reads them, bundle/ writes the last
+// one.
 //
 // Thread rule: values.
 #pragma once
@@ -35,11 +36,12 @@ struct Shard {
 
 // The columns in use, as fixed by the spec and the first header.
 struct Schema {
-  std::vector<std::string> names;   // of all columns of the files; positions in decimal without header
-  std::vector<int32_t> features;    // positions, in the order of the model's inputs
-  std::vector<int32_t> label;       // positions
-  int32_t weight = -1;              // position, or -1
-  int32_t validation = -1;          // position, or -1
+  std::vector<std::string>
+      names;  // of all columns of the files; positions in decimal without header
+  std::vector<int32_t> features;  // positions, in the order of the model's inputs
+  std::vector<int32_t> label;     // positions
+  int32_t weight = -1;            // position, or -1
+  int32_t validation = -1;        // position, or -1
   bool operator==(const Schema&) const = default;
 };
 
@@ -55,8 +57,8 @@ struct ColumnStats {
   int64_t count = 0;  // values that are not null
   int64_t nulls = 0;
   double mean = 0;
-  double m2 = 0;      // sum of squared deviations from the mean (Welford; merged by Chan et al.)
-  double min = 0;     // only when count > 0
+  double m2 = 0;   // sum of squared deviations from the mean (Welford; merged by Chan et al.)
+  double min = 0;  // only when count > 0
   double max = 0;
   bool operator==(const ColumnStats&) const = default;
 };
@@ -70,17 +72,17 @@ struct SkippedRow {
 
 // What the survey found in one shard.
 struct ShardSurvey {
-  int32_t shard = 0;               // index into InputPlan::shards
-  uint32_t checksum = 0;           // CRC-32C of the shard's bytes
-  int64_t train_rows = 0;          // rows of each set, in position order within the set
+  int32_t shard = 0;       // index into InputPlan::shards
+  uint32_t checksum = 0;   // CRC-32C of the shard's bytes
+  int64_t train_rows = 0;  // rows of each set, in position order within the set
   int64_t validation_rows = 0;
   int64_t test_rows = 0;
-  int64_t dropped_rows = 0;        // by `nulls: drop`
-  int64_t skipped_rows = 0;        // by `bad_rows: skip`
-  std::vector<Status> skipped;     // the first few of them, with positions
-  StorageType storage = StorageType::kUint8;  // over all sets
-  std::vector<ColumnStats> features;  // over training rows, one a feature
-  std::vector<ColumnStats> targets;   // regression: one a target
+  int64_t dropped_rows = 0;                          // by `nulls: drop`
+  int64_t skipped_rows = 0;                          // by `bad_rows: skip`
+  std::vector<Status> skipped;                       // the first few of them, with positions
+  StorageType storage = StorageType::kUint8;         // over all sets
+  std::vector<ColumnStats> features;                 // over training rows, one a feature
+  std::vector<ColumnStats> targets;                  // regression: one a target
   std::map<std::string, int64_t> labels;             // classification: text -> training rows
   std::map<std::string, int64_t> evaluation_labels;  // the same over validation and test rows
   double train_weight = 0;
@@ -106,9 +108,9 @@ struct FittedTarget {
 // All that prediction needs besides the weights.
 struct Preprocessing {
   std::vector<FittedFeature> features;
-  std::vector<FittedTarget> targets;   // regression
-  std::vector<std::string> classes;    // classification: text of class k, integers sorted
-                                       // numerically, other text bytewise
+  std::vector<FittedTarget> targets;  // regression
+  std::vector<std::string> classes;   // classification: text of class k, integers sorted
+                                      // numerically, other text bytewise
   bool operator==(const Preprocessing&) const = default;
 };
 
@@ -121,7 +123,7 @@ struct SurveyResult {
   int64_t validation_rows = 0;
   int64_t test_rows = 0;
   int64_t skipped_rows = 0;
-  std::string data_fingerprint;     // SHA-256 over shard bounds, checksums and row counts
+  std::string data_fingerprint;  // SHA-256 over shard bounds, checksums and row counts
 };
 
 }  // namespace espalier

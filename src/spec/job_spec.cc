@@ -49,10 +49,11 @@ std::optional<double> MetricValue(const Metrics& m, std::string_view metric) {
   if (metric == "loss") return m.loss;
   if (m.classification) {
     if (metric == "accuracy") return m.accuracy;
+    if (metric == "auc") return m.auc;
+    if (m.classes.empty()) return std::nullopt;
     if (metric == "precision") return m.precision;
     if (metric == "recall") return m.recall;
     if (metric == "f1") return m.f1;
-    if (metric == "auc") return m.auc;
     return std::nullopt;
   }
   if (metric == "rmse") return m.rmse;

@@ -58,16 +58,16 @@ struct FeatureSpec {
 };
 
 struct ValidationSpec {
-  double fraction = 0;                // in [0, 1); by a keyed hash of the row's identity
-  std::optional<ColumnRef> column;    // or: rows where this column is true/1
-  std::vector<std::string> files;     // or: patterns of separate files
+  double fraction = 0;              // in [0, 1); by a keyed hash of the row's identity
+  std::optional<ColumnRef> column;  // or: rows where this column is true/1
+  std::vector<std::string> files;   // or: patterns of separate files
   bool operator==(const ValidationSpec&) const = default;
   bool any() const { return fraction > 0 || column.has_value() || !files.empty(); }
 };
 
 struct BadRows {
-  bool skip = false;   // false: the first bad row fails the job
-  int64_t limit = 0;   // skip: how many bad rows, over all files, are tolerated
+  bool skip = false;  // false: the first bad row fails the job
+  int64_t limit = 0;  // skip: how many bad rows, over all files, are tolerated
   bool operator==(const BadRows&) const = default;
 };
 
@@ -82,7 +82,7 @@ struct DataSpec {
   std::vector<std::string> train;  // patterns or directories, in order
   std::vector<std::string> test;
   CsvOptions csv;
-  std::vector<ColumnRef> label;    // one column; several for multi-output regression
+  std::vector<ColumnRef> label;  // one column; several for multi-output regression
   std::optional<ColumnRef> weight;
   FeatureSpec features;
   ValidationSpec validation;
@@ -103,12 +103,12 @@ enum class TargetScale { kStandard, kNone };
 
 struct ModelSpec {
   Task task = Task::kClassification;
-  std::vector<int64_t> hidden;            // widths; empty is a linear model
+  std::vector<int64_t> hidden;                               // widths; empty is a linear model
   std::vector<Activation> activation = {Activation::kRelu};  // one for all, or one a hidden layer
-  double dropout = 0;                     // in [0, 1), after each hidden activation
-  std::optional<Loss> loss;               // absent: cross-entropy (softmax), or MSE
+  double dropout = 0;        // in [0, 1), after each hidden activation
+  std::optional<Loss> loss;  // absent: cross-entropy (softmax), or MSE
   double huber_delta = 1;
-  std::optional<Init> init;               // absent: He for the relu family, else Xavier, per layer
+  std::optional<Init> init;  // absent: He for the relu family, else Xavier, per layer
   Precision precision = Precision::kFloat32;
   TargetScale target_scale = TargetScale::kStandard;  // regression only
   bool operator==(const ModelSpec&) const = default;
@@ -122,8 +122,8 @@ inline constexpr double kSgdLearningRate = 1e-2;
 enum class OptimizerKind { kSgd, kMomentum, kNesterov, kAdam, kAdamW };
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdam;
-  double learning_rate = 1e-3;   // of the global batch; sgd family defaults to 1e-2
-  double momentum = 0.9;         // momentum, nesterov
+  double learning_rate = 1e-3;  // of the global batch; sgd family defaults to 1e-2
+  double momentum = 0.9;        // momentum, nesterov
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
   bool operator==(const OptimizerSpec&) const = default;
 };
@@ -138,10 +138,10 @@ struct Span {
 enum class ScheduleKind { kConstant, kStep, kCosine };
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::kConstant;
-  Span warmup;                 // linear from 0 (exclusive); any kind
-  Span every;                  // kStep: length of a stair
-  double factor = 0.1;         // kStep: multiplied each stair
-  double final_fraction = 0;   // kCosine: rate at the end / rate at the start
+  Span warmup;                // linear from 0 (exclusive); any kind
+  Span every;                 // kStep: length of a stair
+  double factor = 0.1;        // kStep: multiplied each stair
+  double final_fraction = 0;  // kCosine: rate at the end / rate at the start
   bool operator==(const ScheduleSpec&) const = default;
 };
 
@@ -156,16 +156,16 @@ struct EarlyStopping {
 struct TrainSpec {
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
-  int64_t batch = 256;                   // global
-  std::optional<int64_t> leaves;         // absent: auto
-  std::optional<double> epochs;          // absent and no steps, no max_time: 10
+  int64_t batch = 256;            // global
+  std::optional<int64_t> leaves;  // absent: auto
+  std::optional<double> epochs;   // absent and no steps, no max_time: 10
   std::optional<int64_t> steps;
   std::optional<int64_t> max_time_ms;
   std::optional<EarlyStopping> early_stopping;
   double weight_decay = 0;
   bool decay_biases = false;
-  double clip_norm = 0;                  // 0: none
-  bool skip_nonfinite = false;           // on_nonfinite: skip
+  double clip_norm = 0;         // 0: none
+  bool skip_nonfinite = false;  // on_nonfinite: skip
   uint64_t seed = 1;
   bool operator==(const TrainSpec&) const = default;
 };

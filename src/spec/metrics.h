@@ -14,6 +14,8 @@ struct ClassMetrics {
   double weight = 0;                         // true weight (rows, when unweighted) of the class
 };
 
+// Loss, accuracy, rmse, mae and r2 are NaN when no row (or only rows of weight 0) was counted:
+// there is nothing they could be the mean of.
 struct Metrics {
   int64_t rows = 0;
   double weight = 0;
@@ -21,8 +23,8 @@ struct Metrics {
   // Classification.
   double accuracy = 0, precision = 0, recall = 0, f1 = 0;  // the last three: weighted over classes
   std::optional<double> auc;                               // two classes
-  std::vector<ClassMetrics> classes;
-  std::vector<double> confusion;  // [true class][predicted class], row-major, weights
+  std::vector<ClassMetrics> classes;  // empty: never counted, and so are precision, recall and F1
+  std::vector<double> confusion;      // [true class][predicted class], row-major, weights
   // Regression, in the units of the target; means over rows and targets.
   double rmse = 0, mae = 0, r2 = 0;
   bool classification = true;
@@ -37,7 +39,9 @@ struct HistoryRow {
   std::optional<Metrics> validation;
 };
 
-// The metric of that name (without "val_"; see MetricNames), or nothing when `metrics` has none such.
+// The metric of that name (without "val_"; see MetricNames), or nothing when `metrics` has none
+// such: precision, recall and F1 follow from the classes, which the running values of training do
+// not have. NaN for what no row speaks of.
 std::optional<double> MetricValue(const Metrics& metrics, std::string_view metric);
 // Whether a model is the better the higher this metric is (loss, rmse and mae: the lower).
 bool HigherIsBetter(std::string_view metric);

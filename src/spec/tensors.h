@@ -1,4 +1,5 @@
-// The list of parameter tensors of a network: their names, shapes and places in the one flat vector.
+// The list of parameter tensors of a network: their names, shapes and places in the one flat
+// vector.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,10 @@ namespace espalier {
 
 // Row-major; `offset` counts elements in the flat vector.
 struct TensorInfo {
-  std::string name;            // "layers.0.weight" ([out, in]), "layers.0.bias" ([out])
+  std::string name;  // "layers.0.weight" ([out, in]), "layers.0.bias" ([out])
   std::vector<int64_t> shape;
   int64_t offset = 0;
-  int64_t size = 0;            // elements
+  int64_t size = 0;  // elements
   bool operator==(const TensorInfo&) const = default;
 };
 

@@ -67,6 +67,10 @@ class AnyFileSystem : public FileSystem {
     ESPALIER_RETURN_IF_ERROR(CheckScheme(path));
     return local_->MakeDirectory(path);
   }
+  Result<std::vector<std::string>> Names(const std::string& directory) const override {
+    ESPALIER_RETURN_IF_ERROR(CheckScheme(directory));
+    return local_->Names(directory);
+  }
   Status RemoveTree(const std::string& path) const override {
     ESPALIER_RETURN_IF_ERROR(CheckScheme(path));
     return local_->RemoveTree(path);

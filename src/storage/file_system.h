@@ -55,6 +55,10 @@ class FileSystem {
   // for a plain path.
   virtual Result<std::vector<FileInfo>> List(const std::string& pattern) const = 0;
 
+  // The names of all that a directory holds, hidden ones too, bytewise sorted. kNotFound, or
+  // kFailedPrecondition when it is no directory.
+  virtual Result<std::vector<std::string>> Names(const std::string& directory) const = 0;
+
   virtual Result<FileInfo> Stat(const std::string& path) const = 0;
   virtual Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const = 0;
 

@@ -165,6 +165,7 @@ std::string Join(const std::string& directory, const std::string& name) {
 class LocalFileSystem : public FileSystem {
  public:
   Result<std::vector<FileInfo>> List(const std::string& pattern) const override;
+  Result<std::vector<std::string>> Names(const std::string& uri) const override;
   Result<FileInfo> Stat(const std::string& uri) const override;
   Result<std::unique_ptr<ReadableFile>> Open(const std::string& uri) const override;
   Status CreateExclusively(const std::string& uri, std::string_view content) const override;
@@ -356,6 +357,11 @@ Status LocalFileSystem::MakeDirectory(const std::string& uri) const {
     if (!S_ISDIR(s.st_mode)) return FileError(ENOTDIR, "make the directory", path);
   }
   return {};
+}
+
+Result<std::vector<std::string>> LocalFileSystem::Names(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  return NamesIn(path);
 }
 
 Status LocalFileSystem::RemoveTree(const std::string& uri) const {

@@ -13,6 +13,14 @@
 
 namespace espalier {
 
+namespace {
+
+constexpr int kFirstMark = 512;  // exponent of leaf 0's mark
+
+}  // namespace
+
+double NonfiniteMark(int32_t leaf) { return std::ldexp(1.0, kFirstMark - leaf); }
+
 int64_t TrainingPlan::StepsPerEpoch() const {
   return espalier::StepsPerEpoch(train_rows, train.batch);
 }
@@ -58,8 +66,9 @@ Action StepMachine<T>::OnGradient(const std::vector<double>& stats) {
   ESPALIER_CHECK(stats.size() == size + kStepExtras, std::to_string(stats.size()) + " statistics");
   time_is_up_ = time_is_up_ || stats[size + kExtraTimeIsUp] > 0;
   if (stats[kTotalNonfinite] != 0 || !std::isfinite(stats[kTotalLoss])) {
-    // The largest power of two in the sum is that of the first leaf.
-    const int leaf = -std::ilogb(stats[size + kExtraNonfiniteLeaves]);
+    const double marks = stats[size + kExtraNonfiniteLeaves];
+    if (!(marks > 0)) return NonfiniteStep("the sum of all leaves: the loss");
+    const int leaf = kFirstMark - std::ilogb(marks);
     return NonfiniteStep("leaf " + std::to_string(leaf) + ": the loss or a gradient");
   }
   AddTotals(state_.epoch_totals.data(), stats.data(), static_cast<int64_t>(size));
@@ -165,9 +174,9 @@ bool StepMachine<T>::JudgeEarlyStopping() {
   const auto value = MetricValue(*state_.validation, metric);
   const double sign = HigherIsBetter(metric) ? 1 : -1;
   // A value that is not finite never counts as a gain.
-  const bool gain = value && std::isfinite(*value) &&
-                    (!state_.best_value ||
-                     sign * (*value - *state_.best_value) > std::max(0.0, rule.min_delta));
+  const bool gain =
+      value && std::isfinite(*value) &&
+      (!state_.best_value || sign * (*value - *state_.best_value) > std::max(0.0, rule.min_delta));
   if (!gain) return ++state_.evaluations_without_gain >= rule.patience;
   state_.evaluations_without_gain = 0;
   state_.best_value = *value;

@@ -1,7 +1,7 @@
 // The sequence of one training job: which step, which update, which evaluation comes next, when it
 // ends and with which weights. Pure: computing, sending and writing are actions that the trainer
-// performs (src/worker/trainer.h); what they yield comes back in. Every member runs the same machine
-// on the same totals and so decides alike.
+// performs (src/worker/trainer.h); what they yield comes back in. Every member runs the same
+// machine on the same totals and so decides alike.
 //
 //   Begin -> Gradient -> (OnGradient) -> Update -> (OnUpdated) -> Gradient ...
 //                                                 after an epoch, and at the end:
@@ -31,9 +31,9 @@ struct GradientAction {
 };
 // Apply the total to state().parameters and state().slots: the commit.
 struct UpdateAction {
-  double inverse_weight = 0;   // of the step's total weight
+  double inverse_weight = 0;  // of the step's total weight
   double learning_rate = 0;
-  int64_t update = 0;          // 1-based count of updates, this one included
+  int64_t update = 0;  // 1-based count of updates, this one included
 };
 // Evaluate state().parameters on a set and reduce the totals.
 struct EvaluateAction {
@@ -54,10 +54,14 @@ using Action = std::variant<GradientAction, UpdateAction, EvaluateAction, Finish
 
 // What the members' leaves add to the totals of a step, after model/metrics.h's kTraining part.
 enum StepExtra : int64_t {
-  kExtraNonfiniteLeaves = 0,  // sum of 2^-leaf over leaves with a non-finite row: exact, for L <= 1024
+  kExtraNonfiniteLeaves = 0,  // sum of NonfiniteMark over leaves with a non-finite row
   kExtraTimeIsUp = 1,         // 1 from a member that saw the end of `max_time`, else 0
   kStepExtras = 2,
 };
+
+// 2^(512 - leaf), for leaves below 1024: the sum of distinct marks keeps the first leaf as its
+// exponent, and no mark is too small for a normal number.
+double NonfiniteMark(int32_t leaf);
 
 // What the machine needs to know of the job.
 struct TrainingPlan {

@@ -22,14 +22,14 @@ struct TrainingState {
   int64_t step = 0;                     // committed steps
   int64_t updates = 0;                  // of them, those that changed the parameters
   uint64_t round = 0;                   // reductions begun: the number of the newest
-  std::vector<double> epoch_totals;     // what the steps of this epoch added up to (model/metrics.h)
-  std::optional<Metrics> train;         // of the last finished epoch (or the part of one at the end)
-  std::optional<Metrics> validation;    // of the last evaluation
+  std::vector<double> epoch_totals;   // what the steps of this epoch added up to (model/metrics.h)
+  std::optional<Metrics> train;       // of the last finished epoch (or the part of one at the end)
+  std::optional<Metrics> validation;  // of the last evaluation
   // Early stopping.
   int64_t evaluations_without_gain = 0;
   std::optional<double> best_value;
   int64_t best_step = -1;
-  AlignedVector<T> best_parameters;     // empty unless they are to be restored
+  AlignedVector<T> best_parameters;  // empty unless they are to be restored
 };
 
 }  // namespace espalier

@@ -2,21 +2,17 @@
 
 #include <utility>
 
+#include "src/bundle/output.h"
+
 namespace espalier {
 namespace {
 
-// Moves `temporary` to `output`, which is replaced if it may be. Its old content stands aside until
-// the new one is in place.
+// Moves `temporary` to `output`, replacing an earlier bundle if that is allowed. The old one stands
+// aside until the new one is in place.
 Status PutInPlace(const FileSystem& files, const std::string& temporary, const OutputSpec& output,
                   const std::string& writer) {
-  const auto existing = files.Stat(output.path);
-  if (!existing.ok() && existing.status().code() != StatusCode::kNotFound) return existing.status();
-  if (!existing.ok()) return files.Rename(temporary, output.path);
-  if (!output.overwrite) {
-    return AlreadyExists(output.path +
-                         " came into being while the job ran; the bundle was not written over it. "
-                         "Choose another output, or set output: {path: ..., overwrite: true}");
-  }
+  ESPALIER_RETURN_IF_ERROR(CheckOutput(files, output));
+  if (!files.Stat(output.path).ok()) return files.Rename(temporary, output.path);
   const std::string aside = output.path + ".replaced-" + writer;
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(aside));
   ESPALIER_RETURN_IF_ERROR(files.Rename(output.path, aside));

@@ -5,6 +5,7 @@
 #include <boost/asio.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -28,6 +29,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto kTick = std::chrono::milliseconds(50);
+constexpr auto kEndLimit = std::chrono::seconds(5);
 constexpr int64_t kAddressBytesMax = 1024;
 
 int64_t NowMs() {
@@ -88,6 +90,11 @@ class Daemon {
     });
     Tick();
     loop_.run();
+    // A job's thread that hangs in a file system must not keep the process.
+    std::thread([code = end_.ok() ? 0 : 1] {
+      std::this_thread::sleep_for(kEndLimit);
+      std::_Exit(code);
+    }).detach();
     runner_.reset();
     link_.reset();
     return end_;
@@ -121,7 +128,7 @@ class Daemon {
   }
 
   void Tick() {
-    Handle(WorkerTick{runner_ ? runner_->step() : 0});
+    Handle(WorkerTick{runner_ ? runner_->step() : 0, runner_ && runner_->over()});
     if (ended_) return;
     timer_.expires_after(kTick);
     timer_.async_wait([this](const boost::system::error_code& error) {
@@ -144,10 +151,11 @@ class Daemon {
   }
 
   void Perform(Connect& connect) {
-    const uint64_t attempt = connect.attempt;
+    const uint64_t attempt = newest_attempt_ = connect.attempt;
     pool_.Submit([this, attempt] {
       Result<std::string> address = FindCoordinator(options_.coordinator);
       asio::post(loop_, [this, attempt, address = std::move(address)] {
+        if (attempt != newest_attempt_) return;
         if (!address.ok()) return Handle(LinkDown{attempt, address.status()});
         DropLink();
         listener_ = std::make_unique<AttemptListener>(
@@ -156,7 +164,10 @@ class Daemon {
       });
     });
   }
-  void Perform(Disconnect&) { DropLink(); }
+  void Perform(Disconnect&) {
+    newest_attempt_ = 0;  // an address that is still being looked up comes too late
+    DropLink();
+  }
   void Perform(SendToCoordinator& send) {
     if (link_) link_->Send(std::move(send.message));
   }
@@ -164,9 +175,8 @@ class Daemon {
     runner_ = std::make_unique<JobRunner>(
         RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spool_directory,
                       options_.spool_bytes_max},
-        *peers_, std::move(run.order), [this](FromWorker message) {
-          Post(Report{std::move(message)});
-        });
+        *peers_, std::move(run.order),
+        [this](FromWorker message) { Post(Report{std::move(message)}); });
   }
   void Perform(RunTraining& run) {
     if (runner_) runner_->StartTraining(std::move(run.order));
@@ -176,7 +186,7 @@ class Daemon {
     runner_->Abort(Cancelled(abort.reason));
     // Its threads end soon, but not at once: that wait is not the loop's.
     std::shared_ptr<JobRunner> last(std::move(runner_));
-    pool_.Submit([last]() mutable { last.reset(); });
+    teardown_.Submit([last]() mutable { last.reset(); });
   }
   void Perform(Exit& exit) {
     end_ = exit.why;
@@ -185,11 +195,16 @@ class Daemon {
   }
   void Perform(WorkerLog& log) {
     switch (log.level) {
-      case LogLevel::kDebug: return LogDebug(log.text);
-      case LogLevel::kInfo: return LogInfo(log.text);
-      case LogLevel::kWarning: return LogWarning(log.text);
-      case LogLevel::kError: return LogError(log.text);
-      case LogLevel::kOff: return;
+      case LogLevel::kDebug:
+        return LogDebug(log.text);
+      case LogLevel::kInfo:
+        return LogInfo(log.text);
+      case LogLevel::kWarning:
+        return LogWarning(log.text);
+      case LogLevel::kError:
+        return LogError(log.text);
+      case LogLevel::kOff:
+        return;
     }
   }
 
@@ -215,7 +230,9 @@ class Daemon {
   std::unique_ptr<JobRunner> runner_;
   bool ended_ = false;
   Status end_;
-  JobPool pool_{2};  // last: its jobs refer to what stands above
+  uint64_t newest_attempt_ = 0;
+  JobPool teardown_{1};  // of jobs, which may hang in a file system
+  JobPool pool_{2};      // last: its jobs refer to what stands above
 };
 
 }  // namespace

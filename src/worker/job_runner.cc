@@ -32,9 +32,9 @@ int64_t NowUs() {
 Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
   const Preprocessing& fitted = survey.preprocessing;
   const bool classes = spec.model.task == Task::kClassification;
-  return MakeNetworkShape(spec.model, static_cast<int64_t>(fitted.features.size()),
-                          static_cast<int64_t>(classes ? fitted.classes.size()
-                                                       : fitted.targets.size()));
+  return MakeNetworkShape(
+      spec.model, static_cast<int64_t>(fitted.features.size()),
+      static_cast<int64_t>(classes ? fitted.classes.size() : fitted.targets.size()));
 }
 
 Result<Ownership> OwnershipOf(const StartTraining& order, size_t members, int64_t leaves) {
@@ -198,8 +198,8 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadOwnRows(const JobSpec& spec,
   const auto files = MakeFileSystem();
   const RowStoreOptions store{options_.memory_bytes_max, options_.spool_directory,
                               options_.spool_bytes_max};
-  ESPALIER_ASSIGN_OR_RETURN(const auto loader, RowLoader::Make(*files, *order_.input, spec, survey,
-                                                               ranges, store));
+  ESPALIER_ASSIGN_OR_RETURN(const auto loader,
+                            RowLoader::Make(*files, *order_.input, spec, survey, ranges, store));
   std::map<int32_t, SurveyedShard*> surveyed;
   for (SurveyedShard& s : surveyed_) surveyed[s.survey.shard] = &s;
   std::vector<Status> results(loader->shards().size());
@@ -232,13 +232,10 @@ Status JobRunner::Train(const JobSpec& spec, const espalier::StartTraining& orde
                             OwnershipOf(order, order_.members.members.size(), leaves));
   const std::vector<TreePlace> places = PlanTree(ownership, static_cast<int32_t>(leaves));
 
-  ESPALIER_ASSIGN_OR_RETURN(
-      const std::unique_ptr<RowStore> store,
-      LoadOwnRows(spec, survey, RangesOf(survey, ownership.intervals[self], leaves)));
-  const StoredRows<T> rows(*store);
-
-  LinksRequest request{order.incarnation, order_.job, order_.generation,
-                       static_cast<uint32_t>(self), {}, PartnersOf(places, self)};
+  // The links open before the rows are loaded, which takes some members longer than others:
+  // whoever is ready first is heard and waits for the first total.
+  LinksRequest request{order.incarnation,           order_.job, order_.generation,
+                       static_cast<uint32_t>(self), {},         PartnersOf(places, self)};
   std::vector<std::string> names;
   for (const Member& m : order_.members.members) {
     request.addresses.push_back(m.address);
@@ -246,18 +243,27 @@ Status JobRunner::Train(const JobSpec& spec, const espalier::StartTraining& orde
   }
   Reducer reducer({order.incarnation, order_.job, order_.generation}, places[self], names);
   if (places.size() > 1) reducer.Start(peers_.Open(request, &reducer));
+  ESPALIER_ASSIGN_OR_RETURN(
+      const std::unique_ptr<RowStore> store,
+      LoadOwnRows(spec, survey, RangesOf(survey, ownership.intervals[self], leaves)));
+  const StoredRows<T> rows(*store);
   Tell(MemberReady{order_.job, order_.generation});
 
   ComputePool pool(options_.threads, PrepareComputeThread);
-  TrainingPlan plan{spec.train,        shape, survey.preprocessing.targets, survey.train_rows,
-                    survey.validation_rows, survey.test_rows};
+  TrainingPlan plan{spec.train,
+                    shape,
+                    survey.preprocessing.targets,
+                    survey.train_rows,
+                    survey.validation_rows,
+                    survey.test_rows};
   TrainerOptions trainer_options;
   trainer_options.shuffle = spec.data.shuffle;
   trainer_options.leaves = static_cast<int32_t>(leaves);
   trainer_options.own = ownership.intervals[self];
   trainer_options.max_time_ms = spec.train.max_time_ms.value_or(0);
   const bool root = places[self].is_root();
-  Trainer<T> trainer(std::move(plan), trainer_options, rows, pool, reducer, root, Hooks(spec, root));
+  Trainer<T> trainer(std::move(plan), trainer_options, rows, pool, reducer, root,
+                     Hooks(spec, root));
   {
     std::lock_guard lock(mutex_);
     if (!abort_reason_.ok()) return abort_reason_;
@@ -276,6 +282,7 @@ Status JobRunner::Train(const JobSpec& spec, const espalier::StartTraining& orde
   if (root) ESPALIER_RETURN_IF_ERROR(Finish(spec, survey, shape, *trained));
   // The links stay up until the coordinator releases the job: dropping them would take away what
   // slower members have not read yet.
+  over_ = true;
   WaitForRelease();
   return {};
 }

@@ -1,5 +1,5 @@
-// One job on one worker: survey, wait for the order to train, load rows, train, and at the root write
-// the bundle. A thread of its own does all that in sequence; what it has to tell goes out by
+// One job on one worker: survey, wait for the order to train, load rows, train, and at the root
+// write the bundle. A thread of its own does all that in sequence; what it has to tell goes out by
 // `report`, in order.
 //
 // Thread rule: all public calls from the daemon's loop; none blocks but the destructor, which waits
@@ -48,6 +48,8 @@ class JobRunner {
   void Abort(Status why);
   // The last committed step.
   int64_t step() const { return step_; }
+  // Trained, and told if it was the root's to tell: only the release is waited for.
+  bool over() const { return over_; }
 
  private:
   void Run();
@@ -80,6 +82,7 @@ class JobRunner {
   WorkerId suspect_;                     // of the job's thread: whose link broke
   std::atomic<int64_t> step_{0};
   std::atomic<bool> aborted_{false};
+  std::atomic<bool> over_{false};
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -22,7 +23,9 @@ namespace espalier {
 namespace {
 
 struct Flags {
-  std::string config;
+  std::string config, log_level;
+  std::optional<std::string> memory_bytes_max, spool_bytes_max, coordinator_timeout_ms,
+      peer_timeout_ms;  // with units, as in the file
   bool exit_with_parent = false;
   bool version = false;
 };
@@ -48,7 +51,7 @@ Status EnsureKernel(const std::string& kernel, char** argv) {
 Status EndWithParent() {
   const pid_t parent = getppid();
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return Internal("cannot watch the parent process");
-  return getppid() == parent && parent != 1 ? Status() : Cancelled("the parent process is gone");
+  return getppid() == parent ? Status() : Cancelled("the parent process is gone");
 }
 
 Result<WorkerOptions> ReadOptions(const std::string& path) {
@@ -83,27 +86,48 @@ int Fail(const Status& error, int code) {
   return code;
 }
 
-void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o, std::string& log_level) {
+void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
   app.add_option("--config", flags.config, "YAML file of options; flags override it");
   app.add_option("--coordinator", o.coordinator, "host:port of the coordinator, or file:PATH");
   app.add_option("--listen", o.listen, "host:port for other workers; port 0: any free one");
   app.add_option("--advertise", o.advertise, "host or host:port told to other workers");
   app.add_option("--name", o.name, "name for people; host:pid when left out");
   app.add_option("--threads", o.threads, "compute threads; 0: one a core");
-  app.add_option("--memory-bytes-max", o.memory_bytes_max, "bytes for rows; 0: half the memory");
+  app.add_option("--memory-bytes-max", flags.memory_bytes_max,
+                 "for rows: bytes, or a size such as 8GiB; 0: half the memory");
   app.add_option("--spool-directory", o.spool_directory, "where rows beyond that go");
-  app.add_option("--spool-bytes-max", o.spool_bytes_max, "at most so many bytes there");
+  app.add_option("--spool-bytes-max", flags.spool_bytes_max,
+                 "at most so much there: bytes, or a size such as 64GiB");
+  app.add_option("--coordinator-timeout-ms", flags.coordinator_timeout_ms,
+                 "gives up without a coordinator after milliseconds, or a time such as 10min");
+  app.add_option("--peer-timeout-ms", flags.peer_timeout_ms,
+                 "how long another worker may be silent: milliseconds, or a time such as 5s");
   app.add_option("--kernel", o.kernel, "OpenBLAS kernel; the same on all workers");
-  app.add_option("--log-level", log_level, "debug, info, warning, error or off");
+  app.add_option("--log-level", flags.log_level, "debug, info, warning, error or off");
   app.add_flag("--insecure", o.insecure, "allow to listen beyond loopback without TLS");
   app.add_flag("--exit-with-parent", flags.exit_with_parent, "end when the parent process ends");
   app.add_flag("--version", flags.version, "print version and arithmetic id, and end");
 }
 
+// What the flags say as text.
+Status Apply(const Flags& flags, WorkerOptions& o) {
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideBytes(flags.memory_bytes_max, "--memory-bytes-max", o.memory_bytes_max));
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideBytes(flags.spool_bytes_max, "--spool-bytes-max", o.spool_bytes_max));
+  ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(
+      flags.coordinator_timeout_ms, "--coordinator-timeout-ms", o.coordinator_timeout_ms));
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideMilliseconds(flags.peer_timeout_ms, "--peer-timeout-ms", o.peer_timeout_ms));
+  if (!flags.log_level.empty()) {
+    ESPALIER_ASSIGN_OR_RETURN(o.log_level, ParseLogLevel(flags.log_level));
+  }
+  return {};
+}
+
 int Main(int argc, char** argv) {
   Flags flags;
   WorkerOptions o;
-  std::string log_level;
   // The file comes first, so that flags override it.
   for (int i = 1; i + 1 < argc; ++i) {
     if (std::string(argv[i]) != "--config") continue;
@@ -112,17 +136,13 @@ int Main(int argc, char** argv) {
     o = *read;
   }
   CLI::App app("espalier-worker: computes gradients of training jobs for a coordinator");
-  AddFlags(app, flags, o, log_level);
+  AddFlags(app, flags, o);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  if (!log_level.empty()) {
-    const auto level = ParseLogLevel(log_level);
-    if (!level.ok()) return Fail(level.status(), 2);
-    o.log_level = *level;
-  }
+  if (Status s = Apply(flags, o); !s.ok()) return Fail(s, 2);
   FillDefaults(o);
   if (Status s = o.Validate(); !s.ok()) return Fail(s, 2);
   if (flags.exit_with_parent) {

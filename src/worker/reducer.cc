@@ -10,24 +10,27 @@
 
 namespace espalier {
 
-Reducer::Reducer(ReduceIdentity identity, TreePlace place,
-                             std::vector<std::string> names)
+Reducer::Reducer(ReduceIdentity identity, TreePlace place, std::vector<std::string> names)
     : place_(place), names_(std::move(names)), reducer_(identity, std::move(place)) {}
 
 Reducer::~Reducer() {
+  {
+    std::unique_lock lock(events_mutex_);
+    stopped_ = true;
+    events_.clear();
+    idle_.wait(lock, [this] { return !draining_; });
+  }
   links_.reset();
 }
 
-void Reducer::Start(std::unique_ptr<Links> links) {
-  links_ = std::move(links);
-}
+void Reducer::Start(std::unique_ptr<Links> links) { links_ = std::move(links); }
 
 void Reducer::BeginRound(uint64_t round, RoundShape shape) {
   {
     std::lock_guard lock(mutex_);
     totals_.assign(shape.size(), {});
     missing_ = shape.size();
-    missing_members_.clear();
+    missing_members_.reset();
   }
   if (!alone()) Post(Begin{round, std::move(shape)});
 }
@@ -41,18 +44,24 @@ void Reducer::Contribute(uint32_t chunk, Payload own_nodes) {
 }
 
 Result<std::vector<Payload>> Reducer::WaitTotals(int64_t timeout_ms) {
+  constexpr auto kAnswerLimit = std::chrono::seconds(1);
   std::unique_lock lock(mutex_);
-  const bool in_time = changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
-                                         [this] { return !failure_.ok() || missing_ == 0; });
-  if (!failure_.ok()) return failure_;
-  if (!in_time) {
-    std::string who;
-    for (int32_t m : missing_members_) who += (who.empty() ? "" : ", ") + names_[m];
-    return DeadlineExceeded("the sum of this step was not finished within " +
-                            HumanDuration(timeout_ms) + "; missing: " +
-                            (who.empty() ? "every other member" : who));
+  const auto over = [this] { return !failure_.ok() || missing_ == 0; };
+  if (!changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), over)) {
+    lock.unlock();
+    Post(WhoIsMissing{});
+    lock.lock();
+    changed_.wait_for(lock, kAnswerLimit, [this] { return missing_members_.has_value(); });
   }
-  return std::exchange(totals_, {});
+  if (missing_ == 0) return std::exchange(totals_, {});
+  if (!failure_.ok()) return failure_;
+  std::string who;
+  for (int32_t m : missing_members_.value_or(std::vector<int32_t>())) {
+    who += (who.empty() ? "" : ", ") + names_[m];
+  }
+  return DeadlineExceeded("the sum of this step was not finished within " +
+                          HumanDuration(timeout_ms) +
+                          "; missing: " + (who.empty() ? "not known" : who));
 }
 
 void Reducer::Abort(Status why) {
@@ -75,13 +84,18 @@ void Reducer::OnBroken(Generation, uint32_t member, Status why) {
     std::lock_guard lock(mutex_);
     if (broken_member_ < 0) broken_member_ = static_cast<int32_t>(member);
   }
-  Abort(why.Wrap("the link to " + (member < names_.size() ? names_[member] : "a member") + " broke"));
+  Abort(
+      why.Wrap("the link to " + (member < names_.size() ? names_[member] : "a member") + " broke"));
 }
 
 void Reducer::Post(Event event) {
   std::unique_lock lock(events_mutex_);
+  if (stopped_) return;
   events_.push_back(std::move(event));
-  if (draining_) return;
+  if (!draining_) Drain(lock);
+}
+
+void Reducer::Drain(std::unique_lock<std::mutex>& lock) {
   draining_ = true;
   const unsigned int mode = _mm_getcsr();
   PrepareComputeThread();  // sums must treat tiny numbers as every other thread does
@@ -92,8 +106,9 @@ void Reducer::Post(Event event) {
     Handle(next);
     lock.lock();
   }
-  draining_ = false;
   _mm_setcsr(mode);
+  draining_ = false;
+  idle_.notify_all();  // under the lock: the destructor may be waiting for this very call
 }
 
 void Reducer::Handle(Event& event) {
@@ -101,8 +116,14 @@ void Reducer::Handle(Event& event) {
     Perform(reducer_.BeginRound(begin->round, std::move(begin->shape)));
   } else if (auto* own = std::get_if<Own>(&event)) {
     Perform(reducer_.OnOwn(own->chunk, std::move(own->nodes)));
+  } else if (auto* message = std::get_if<ReduceMessage>(&event)) {
+    Perform(reducer_.OnMessage(std::move(*message)));
   } else {
-    Perform(reducer_.OnMessage(std::move(std::get<ReduceMessage>(event))));
+    {
+      std::lock_guard lock(mutex_);
+      missing_members_ = reducer_.Missing();
+    }
+    changed_.notify_all();
   }
 }
 
@@ -110,9 +131,6 @@ void Reducer::Perform(ReduceActions actions) {
   for (ReduceMessage& m : actions.send) links_->Send(std::move(m));
   for (ChunkTotal& t : actions.totals) Deliver(t.chunk, std::move(t.payload));
   if (!actions.error.ok()) Abort(actions.error.Wrap("the reduce broke down"));
-  std::vector<int32_t> missing = reducer_.Missing();
-  std::lock_guard lock(mutex_);
-  missing_members_ = std::move(missing);
 }
 
 void Reducer::Deliver(uint32_t chunk, Payload payload) {

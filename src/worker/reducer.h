@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,7 +28,7 @@ class Reducer : public LinkListener {
  public:
   // `names[i]` is what member i is called in messages.
   Reducer(ReduceIdentity identity, TreePlace place, std::vector<std::string> names);
-  // Destroys the links first.
+  // Waits for the thread that handles events, then destroys the links.
   ~Reducer() override;
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
@@ -36,13 +37,13 @@ class Reducer : public LinkListener {
   // job.
   void Start(std::unique_ptr<Links> links);
 
-  // A round: the trainer calls BeginRound, its pool Contribute once a chunk (any thread, any order),
-  // the trainer WaitTotals.
+  // A round: the trainer calls BeginRound, its pool Contribute once a chunk (any thread, any
+  // order), the trainer WaitTotals.
   void BeginRound(uint64_t round, RoundShape shape);
   void Contribute(uint32_t chunk, Payload own_nodes);
-  // The totals of all chunks. An error: a link broke, a peer broke the protocol, Abort was called, or
-  // nothing was finished within `timeout_ms` (it then names the members that were missing). Failures
-  // stick.
+  // The totals of all chunks. An error: a link broke, a peer broke the protocol, Abort was called,
+  // or nothing was finished within `timeout_ms` (it then names the members that were missing).
+  // Failures stick.
   Result<std::vector<Payload>> WaitTotals(int64_t timeout_ms);
 
   // Ends every wait with this error. Any thread.
@@ -62,9 +63,13 @@ class Reducer : public LinkListener {
     uint32_t chunk;
     Payload nodes;
   };
-  using Event = std::variant<Begin, Own, ReduceMessage>;
+  // The waiting trainer wants to know who is missing.
+  struct WhoIsMissing {};
+  using Event = std::variant<Begin, Own, ReduceMessage, WhoIsMissing>;
 
   void Post(Event event);
+  // Handles events until there are none.
+  void Drain(std::unique_lock<std::mutex>& lock);
   void Handle(Event& event);
   void Perform(ReduceActions actions);
   void Deliver(uint32_t chunk, Payload payload);
@@ -75,15 +80,17 @@ class Reducer : public LinkListener {
   TreeReducer reducer_;  // of the thread that drains
   std::unique_ptr<Links> links_;
 
-  std::mutex events_mutex_;    // guards the two below
-  std::deque<Event> events_;   // bounded by the protocol: a round's chunks on each edge
-  bool draining_ = false;      // some thread is handling events
+  std::mutex events_mutex_;  // guards the three below
+  std::condition_variable idle_;
+  std::deque<Event> events_;  // bounded by the protocol: a round's chunks on each edge
+  bool draining_ = false;     // some thread is handling events
+  bool stopped_ = false;      // being destroyed
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::vector<Payload> totals_;
   size_t missing_ = 0;
-  std::vector<int32_t> missing_members_;
+  std::optional<std::vector<int32_t>> missing_members_;  // answer to WhoIsMissing
   Status failure_;
   int32_t broken_member_ = -1;
 };

@@ -17,9 +17,12 @@ constexpr size_t kStepTimesMax = 1 << 20;  // the newest of a long job are left 
 
 RowOrder OrderOf(const Shuffle& shuffle) {
   switch (shuffle.kind) {
-    case ShuffleKind::kFull: return RowOrder::kFull;
-    case ShuffleKind::kWindow: return RowOrder::kWindow;
-    case ShuffleKind::kNone: return RowOrder::kNone;
+    case ShuffleKind::kFull:
+      return RowOrder::kFull;
+    case ShuffleKind::kWindow:
+      return RowOrder::kWindow;
+    case ShuffleKind::kNone:
+      return RowOrder::kNone;
   }
   return RowOrder::kFull;
 }
@@ -104,8 +107,7 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   const auto chunk_count = static_cast<uint32_t>(chunks_.size());
   RoundShape shape;
   for (const Chunk& c : chunks_) shape.push_back({c.size, sizeof(T) == 8});
-  const int64_t stats_size =
-      TotalsSize(machine_.plan().shape, TotalsKind::kTraining) + kStepExtras;
+  const int64_t stats_size = TotalsSize(machine_.plan().shape, TotalsKind::kTraining) + kStepExtras;
   shape.push_back({stats_size, true});
   reducer_.BeginRound(machine_.state().round, std::move(shape));
 
@@ -118,7 +120,9 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   ContributeStats(chunk_count, leaf_stats_);
   pool_.ParallelFor(chunk_count, [&](int64_t c) { ComputeChunk(static_cast<uint32_t>(c)); });
 
-  ESPALIER_ASSIGN_OR_RETURN(totals_, reducer_.WaitTotals(options_.reduce_timeout_ms));
+  const bool first = step_ms_.empty();
+  ESPALIER_ASSIGN_OR_RETURN(totals_, reducer_.WaitTotals(first ? options_.first_reduce_timeout_ms
+                                                               : options_.reduce_timeout_ms));
   const auto* stats = reinterpret_cast<const double*>(totals_[chunk_count].data);
   rows_done_ += static_cast<int64_t>(stats[kTotalRows]);
   return machine_.OnGradient(std::vector<double>(stats, stats + stats_size));
@@ -133,10 +137,12 @@ void Trainer<T>::RunLeaf(const GradientAction& step, int32_t own_index) {
   const RowPermutation order(OrderOf(options_.shuffle), options_.shuffle.window_rows, range.size(),
                              plan.train.seed, step.epoch, leaf);
   std::vector<int64_t> rows;
-  for (int64_t p = positions.begin; p < positions.end; ++p) rows.push_back(range.begin + order.At(p));
+  for (int64_t p = positions.begin; p < positions.end; ++p)
+    rows.push_back(range.begin + order.At(p));
 
   LeafPass<T>& pass = *passes_[own_index];
-  rows_.Gather(FileRole::kTrain, rows, pass.inputs(), pass.labels(), pass.targets(), pass.weights());
+  rows_.Gather(FileRole::kTrain, rows, pass.inputs(), pass.labels(), pass.targets(),
+               pass.weights());
   const auto count = static_cast<int64_t>(rows.size());
   std::vector<double>& stats = leaf_stats_[own_index];
   const int64_t size = TotalsSize(plan.shape, TotalsKind::kTraining);
@@ -144,7 +150,7 @@ void Trainer<T>::RunLeaf(const GradientAction& step, int32_t own_index) {
   const DropoutKey key{plan.train.seed, static_cast<uint64_t>(step.step),
                        static_cast<uint64_t>(leaf)};
   pass.ForwardBackward(machine_.state().parameters.data(), count, key, stats.data());
-  if (stats[kTotalNonfinite] > 0) stats[size + kExtraNonfiniteLeaves] = std::ldexp(1.0, -leaf);
+  if (stats[kTotalNonfinite] > 0) stats[size + kExtraNonfiniteLeaves] = NonfiniteMark(leaf);
   pass_rows_[own_index] = count;
 }
 
@@ -189,7 +195,8 @@ void Trainer<T>::ComputeChunk(uint32_t chunk_index) {
 }
 
 template <typename T>
-void Trainer<T>::ContributeStats(uint32_t chunk, const std::vector<std::vector<double>>& leaf_stats) {
+void Trainer<T>::ContributeStats(uint32_t chunk,
+                                 const std::vector<std::vector<double>>& leaf_stats) {
   std::vector<std::vector<double>> sums = leaf_stats;
   for (const JoinStep& s : own_join_.steps) {
     AddTotals(sums[s.into].data(), sums[s.from].data(), static_cast<int64_t>(sums[s.from].size()));
@@ -302,8 +309,8 @@ void Trainer<T>::ReportStep(bool evaluating) {
   const int64_t since = now - last_report_us_;
   if (!hooks_.on_report || (since < options_.report_interval_us && !evaluating)) return;
   if (since >= options_.report_interval_us) {
-    rows_per_second_ = static_cast<double>(rows_done_ - last_report_rows_) * 1e6 /
-                       static_cast<double>(since);
+    rows_per_second_ =
+        static_cast<double>(rows_done_ - last_report_rows_) * 1e6 / static_cast<double>(since);
     last_report_us_ = now;
     last_report_rows_ = rows_done_;
   }

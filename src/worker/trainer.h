@@ -2,10 +2,10 @@
 // reducer. This is where a step's time goes.
 //
 // A gradient step: each own leaf's rows are gathered and run forward and backward (the pool, over
-// leaves); then, largest layer first, each chunk of the gradient is computed leaf by leaf and joined
-// into the member's canonical nodes (the pool, over chunks), and handed to the reducer, which sends
-// it while the next chunk is computed. When the totals of all chunks are there, and not before, they
-// are applied.
+// leaves); then, largest layer first, each chunk of the gradient is computed leaf by leaf and
+// joined into the member's canonical nodes (the pool, over chunks), and handed to the reducer,
+// which sends it while the next chunk is computed. When the totals of all chunks are there, and not
+// before, they are applied.
 //
 // Thread rule: Run on one thread, which is the first of the compute pool; Abort from any.
 #pragma once
@@ -44,22 +44,24 @@ struct StepReport {
   double epoch = 0;
   double learning_rate = 0;
   double rows_per_second = 0;
-  Metrics running;              // of this epoch
+  Metrics running;  // of this epoch
   bool evaluating = false;
 };
 
 // What the shell lends to the loop. All are called on the trainer's thread.
 struct TrainerHooks {
-  std::function<int64_t()> now_us;                    // a clock that never goes back
-  std::function<void(const StepReport&)> on_report;   // a few times a second
+  std::function<int64_t()> now_us;                   // a clock that never goes back
+  std::function<void(const StepReport&)> on_report;  // a few times a second
   std::function<void(const HistoryRow&)> on_history;
 };
 
 struct TrainerOptions {
   Shuffle shuffle;
   int32_t leaves = 1;
-  LeafSpan own;                       // this member's leaves
-  int64_t max_time_ms = 0;            // 0: none; counted from Run
+  LeafSpan own;                                  // this member's leaves
+  int64_t max_time_ms = 0;                       // 0: none; counted from Run
+  int64_t first_reduce_timeout_ms = 86'400'000;  // others may still load rows; the coordinator's
+                                                 // start_timeout_ms ends that earlier
   int64_t reduce_timeout_ms = 600'000;
   int64_t report_interval_us = 200'000;
 };
@@ -103,15 +105,16 @@ class Trainer {
   TrainerHooks hooks_;
 
   std::vector<Chunk> chunks_;
-  JoinPlan own_join_;                               // single own leaves to canonical nodes
+  JoinPlan own_join_;                                 // single own leaves to canonical nodes
   std::vector<std::unique_ptr<LeafPass<T>>> passes_;  // one an own leaf
-  std::vector<int64_t> pass_rows_;                  // of the present step
+  std::vector<int64_t> pass_rows_;                    // of the present step
   std::vector<std::vector<double>> leaf_stats_;
-  std::vector<Payload> totals_;                     // of the present step: the chunks, then the stats
-  std::mutex evaluation_mutex_;                     // guards evaluation_passes_
+  std::vector<Payload> totals_;  // of the present step: the chunks, then the stats
+  std::mutex evaluation_mutex_;  // guards evaluation_passes_
   std::vector<std::unique_ptr<LeafPass<T>>> evaluation_passes_;
   std::vector<float> step_ms_;
-  int64_t begun_us_ = 0, last_step_us_ = 0, last_report_us_ = 0, last_report_rows_ = 0, rows_done_ = 0;
+  int64_t begun_us_ = 0, last_step_us_ = 0, last_report_us_ = 0, last_report_rows_ = 0,
+          rows_done_ = 0;
   double rows_per_second_ = 0;
 
   std::atomic<bool> aborted_{false};

@@ -13,6 +13,14 @@ TEST_CASE("the nearest word is offered only when it is near") {
   CHECK(Nearest("epoch", words) == "epochs");
   CHECK(Nearest("hiden", words) == "hidden");
   CHECK(Nearest("zzzzzz", words) == std::nullopt);
+  const std::vector<std::string> columns = {"x", " c", "label"};
+  CHECK(Nearest("zz", columns) == std::nullopt);
+  CHECK(Nearest("y", columns) == std::nullopt);
+  CHECK(Nearest("", columns) == std::nullopt);
+  CHECK(Nearest("c", columns) == " c");
+  CHECK(Nearest("label  ", columns) == "label");
+  CHECK(Nearest("lavel", columns) == "label");
+  CHECK(Nearest("lavl", columns) == std::nullopt);
 }
 
 TEST_CASE("text is made printable and short") {

@@ -75,6 +75,10 @@ TEST_CASE("metrics as JSON: classes by name, a matrix, and no number that is not
         R"({"class":"no","precision":1,"recall":0.5,"f1":0.625,"weight":2},)"
         R"({"class":"yes","precision":0.75,"recall":1,"f1":0.875,"weight":3}],)"
         R"("confusion_matrix":[[1,1],[0,3]]})");
+  m.classes.clear();
+  m.confusion.clear();
+  CHECK(MetricsJsonText(m, classes) ==
+        R"({"rows":5,"weight":5,"loss":null,"accuracy":0.8,"auc":0.9})");
   Metrics regression;
   regression.classification = false;
   regression.rows = 3;
@@ -164,14 +168,16 @@ TEST_CASE("mutated model.json never crashes the reader") {
 TEST_CASE("history.csv has a line an evaluation and empty fields for what is not there") {
   HistoryRow first{1, 4, 1e-3, TwoClasses(), {}};
   first.train.auc.reset();
-  HistoryRow second{1.5, 6, 5e-4, first.train, first.train};
-  second.validation->loss = kNan;
+  first.train.classes.clear();
+  HistoryRow second{1.5, 6, 5e-4, first.train, TwoClasses()};
+  second.validation->auc.reset();
+  second.validation->loss = second.train.loss = kNan;
   const HistoryRow rows[] = {first, second};
   CHECK(HistoryCsv(rows, Task::kClassification) ==
-        "epoch,step,learning_rate,loss,accuracy,precision,recall,f1,"
+        "epoch,step,learning_rate,loss,accuracy,"
         "val_loss,val_accuracy,val_precision,val_recall,val_f1\n"
-        "1,4,0.001,0.25,0.8,0.75,0.8,0.775,,,,,\n"
-        "1.5,6,5e-04,0.25,0.8,0.75,0.8,0.775,,0.8,0.75,0.8,0.775\n");
+        "1,4,0.001,0.25,0.8,,,,,\n"
+        "1.5,6,5e-04,,0.8,,0.8,0.75,0.8,0.775\n");
   CHECK(HistoryCsv({}, Task::kRegression) == "epoch,step,learning_rate,loss,rmse,mae,r2\n");
 }
 

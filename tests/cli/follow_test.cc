@@ -83,6 +83,30 @@ TEST_CASE("a coordinator that stays away ends the following within the limit") {
   CHECK(o.end.last->state == JobState::kTraining);
 }
 
+TEST_CASE("an end while the coordinator is gone says so, and for how long") {
+  int ticks = 0;
+  const Outcome o = FollowStreams(
+      {{{{TrainingJob(), {}}}, Unavailable("stream broke")}},
+      [&](const JobSnapshot*) { return ++ticks < 4 ? Status::Ok() : Cancelled("enough"); });
+  CHECK(o.end.status.code() == StatusCode::kCancelled);
+  CHECK(o.end.away_ms > 0);
+}
+
+TEST_CASE("a coordinator that comes back without the job has lost it") {
+  JobSnapshot another = TrainingJob();
+  another.submitted_ms += 5;
+  for (const Stream& second : {Stream{{}, NotFound("there is no job-17")},
+                               Stream{{{another, {Evaluation(1, 188)}}}, std::nullopt}}) {
+    const Outcome o = FollowStreams({{{{TrainingJob(), {}}}, Unavailable("broke")}, second});
+    CHECK(o.end.status.code() == StatusCode::kAborted);
+    CHECK(o.end.status.message() ==
+          "job-17 was lost: the coordinator was restarted and keeps no jobs");
+    CHECK_THAT(o.text, !Catch::Contains("epoch"));
+  }
+  CHECK(FollowStreams({{{}, NotFound("there is no job-17")}}).end.status.code() ==
+        StatusCode::kNotFound);
+}
+
 TEST_CASE("a coordinator that was never reached is not waited for") {
   const Outcome o = FollowStreams({});
   CHECK(o.end.status.code() == StatusCode::kUnavailable);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -137,6 +138,18 @@ TEST_CASE("daemons that ignore the polite signal are killed") {
   REQUIRE(cluster.Start(Never).ok());
   usleep(100'000);
   cluster.Stop();
+  CHECK(fixture.Clean());
+}
+
+TEST_CASE("a stopped worker ends at once, and after a failure nobody is waited for long") {
+  Fixture fixture(kGoodCoordinator,
+                  "trap 'exit 0' TERM; kill -STOP $$; while :; do sleep 0.1; done");
+  LocalCluster cluster(fixture.Options(1));
+  REQUIRE(cluster.Start(Never).ok());
+  usleep(300'000);
+  const auto began = std::chrono::steady_clock::now();
+  cluster.Stop();
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::milliseconds(2'500));
   CHECK(fixture.Clean());
 }
 

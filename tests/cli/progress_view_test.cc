@@ -83,7 +83,28 @@ TEST_CASE("an evaluation's line holds epoch, step, loss, val_loss and val_accura
   row.train.classification = false;
   row.train.loss = 1e-5;
   row.train.rmse = 0.5;
+  row.train.weight = 2;
   CHECK(EvaluationLine(row, 0) == "epoch 2.50  step 1,234  loss 1.000e-05  rmse 0.5000");
+  row.train.weight = 0;
+  CHECK(EvaluationLine(row, 0) == "epoch 2.50  step 1,234  loss -  rmse -");
+}
+
+TEST_CASE("an outage is told once in plain lines and counted on the live line") {
+  std::string plain, live;
+  PlainView lines([&](std::string_view text) { plain += text; });
+  lines.OnAway(1'000);
+  lines.OnAway(1'100);
+  lines.OnTick(0);
+  lines.OnAway(2'000);
+  CHECK(plain ==
+        "coordinator not reached since 1 s, trying again\n"
+        "coordinator not reached since 2 s, trying again\n");
+  LiveView line([&](std::string_view text) { live += text; }, [] { return 80; }, false);
+  line.OnAway(1'000);
+  line.OnAway(2'000);
+  CHECK(live ==
+        "\rcoordinator not reached since 1 s, trying again\x1b[K"
+        "\rcoordinator not reached since 2 s, trying again\x1b[K");
 }
 
 TEST_CASE("the time left follows the pace since the first step seen") {

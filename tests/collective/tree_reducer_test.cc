@@ -65,12 +65,13 @@ class Cluster {
         const auto [member, chunk] = todo[i];
         todo.erase(todo.begin() + static_cast<int64_t>(i));
         if (chunk < 0) {
-          for (int32_t c = 0; c < static_cast<int32_t>(shape.size()); ++c) todo.push_back({member, c});
+          for (int32_t c = 0; c < static_cast<int32_t>(shape.size()); ++c)
+            todo.push_back({member, c});
           Perform(member, reducers_[member].BeginRound(round, shape));
         } else {
-          Perform(member, reducers_[member].OnOwn(
-                              chunk, OwnNodes(ownership_.intervals[member], leaves_, round + chunk,
-                                              shape[chunk].elements)));
+          Perform(member,
+                  reducers_[member].OnOwn(chunk, OwnNodes(ownership_.intervals[member], leaves_,
+                                                          round + chunk, shape[chunk].elements)));
         }
       } else {
         const size_t i = draw / 3 % mail_.size();

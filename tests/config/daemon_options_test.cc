@@ -92,6 +92,24 @@ TEST_CASE("addresses read back as written") {
   }
 }
 
+TEST_CASE("flags take the amounts that files take") {
+  int64_t option = 7;
+  CHECK(OverrideBytes(std::nullopt, "--spool-bytes-max", option).ok());
+  CHECK(option == 7);
+  CHECK(OverrideBytes("20KiB", "--spool-bytes-max", option).ok());
+  CHECK(option == 20'480);
+  CHECK(OverrideMilliseconds("5 min", "--liveness-limit-ms", option).ok());
+  CHECK(option == 300'000);
+  CHECK(OverrideMilliseconds("250", "--liveness-limit-ms", option).ok());
+  CHECK(option == 250);
+  CHECK(OverrideBytes("much", "--spool-bytes-max", option).message() ==
+        "--spool-bytes-max: found 'much', expected a size such as 64MiB, or bytes");
+  CHECK(OverrideMilliseconds("5 KiB", "--start-timeout-ms", option).message() ==
+        "--start-timeout-ms: found '5 KiB', expected milliseconds or a time such as 30s or '5 "
+        "min'");
+  CHECK(option == 250);
+}
+
 TEST_CASE("amounts carry their units") {
   CHECK(ParseDuration("30s") == 30'000);
   CHECK(ParseDuration("5 min") == 300'000);
@@ -100,6 +118,10 @@ TEST_CASE("amounts carry their units") {
   CHECK(ParseDuration("1 d") == 86'400'000);
   CHECK(ParseBytes("64MiB") == 64 << 20);
   CHECK(ParseBytes("1 kB") == 1000);
+  CHECK(ParseBytes("20480") == 20'480);
+  CHECK_FALSE(ParseBytes("1.5").has_value());
+  CHECK(ParseMilliseconds("5000") == 5000);
+  CHECK(ParseMilliseconds("5s") == 5000);
   CHECK(ParseSpan("2.5 epochs") == Span{2.5, true});
   CHECK(ParseSpan("1 step") == Span{1, false});
   for (const char* wrong :

@@ -174,12 +174,21 @@ TEST_CASE("a label that only validation has is an error with its place") {
 
 TEST_CASE("data that cannot train a model says why") {
   DataFixture f;
-  Check(&f, {"header only", "a,y\n", "no training rows: the files hold a header and nothing else",
-             1, "", 0, ""});
-  Check(&f, {"empty", "", "has no record", 1, "", 0, ""});
-  Check(&f, {"blank", "\n\n\r\n", "has no record", 1, "", 0, ""});
+  Check(&f,
+        {"header only", "a,y\n",
+         "data.train: no training rows: the files hold a header and nothing else", 1, "", 0, ""});
+  Check(&f, {"empty", "", "has no record", 0, "", 0, ""});
+  Check(&f, {"blank", "\n\n\r\n", "has no record", 0, "", 0, ""});
   f.job.data.features.nulls.kind = NullKind::kDrop;
-  Check(&f, {"all dropped", "a,y\n,1\n,2\n", "features.nulls: drop left out all 2", 1, "", 0, ""});
+  Check(&f, {"all dropped", "a,y\n,1\n,2\n",
+             "data.features.nulls: no training rows: drop left out all 2", 0, "", 0, ""});
+  f.job.data.bad_rows = {.skip = true, .limit = 9};
+  Check(&f, {"all bad", "a,y\nx,1\nx,2\n",
+             "data.bad_rows: no training rows: all 2 rows were bad and skipped", 0, "", 0, ""});
+  f.job.data.validation.column = std::string("v");
+  Check(&f,
+        {"all validate", "a,v,y\n1,1,1\n2,1,0\n",
+         "data.validation.column: no training rows: all 2 rows went to validation", 0, "v", 0, ""});
 }
 
 TEST_CASE("sets without rows and labels without classes say so") {

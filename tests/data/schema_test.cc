@@ -44,11 +44,18 @@ TEST_CASE("columns that cannot be are errors that help") {
     return schema.status().message();
   };
   data.label = {std::string("sexx")};
-  CHECK(message() == "data.label: there is no column 'sexx'; did you mean 'sex'?");
+  const std::string columns =
+      "the files have 6 columns: 'id', 'age', 'height', 'weight', 'is_val', 'sex'";
+  CHECK(message() == "data.label: there is no column 'sexx'; " + columns + "; did you mean 'sex'?");
   data.label = {std::string("zzzzzzzz")};
-  CHECK(message() ==
-        "data.label: there is no column 'zzzzzzzz'; the files have 6 columns: 'id', "
-        "'age', 'height', 'weight', 'is_val', 'sex'");
+  CHECK(message() == "data.label: there is no column 'zzzzzzzz'; " + columns);
+  data.label = {std::string("c")};
+  CHECK(message({"a", " c"}) ==
+        "data.label: there is no column 'c'; the files have 2 columns: 'a', ' c'; did you mean ' "
+        "c'?");
+  data.label = {std::string("zz")};
+  CHECK(message({"x", "y"}) ==
+        "data.label: there is no column 'zz'; the files have 2 columns: 'x', 'y'");
   data.label = {int64_t{6}};
   CHECK(message() == "data.label: there is no column 6; the files have 6 columns, counted from 0");
   data.label = {int64_t{5}};
@@ -124,9 +131,16 @@ TEST_CASE("inputs that cannot be listed are errors that name the pattern") {
   CHECK(status().code() == StatusCode::kInvalidArgument);
   CHECK(status().message() == "the header has 'z' in column 1, expected 'y' as in '" + train +
                                   "'; all files need the same columns in the same order");
-  CHECK(status().position()->file == f.dir / "other.csv");
-  f.dir.Put("other.csv", "a,y,z\n");
+  const std::string other = f.dir / "other.csv";
+  CHECK(status().position() ==
+        InputPosition{.file = other, .row = 1, .column = "y", .offset = 2, .text = "z"});
+  f.dir.Put("other.csv", "\na,y,z\n");
   CHECK(status().message() == "the header has 3 columns, expected 2 as in '" + train + "'");
+  CHECK(status().position() ==
+        InputPosition{.file = other, .row = 2, .column = "2", .offset = 5, .text = "z"});
+  f.dir.Put("other.csv", "a\n");
+  CHECK(status().position() ==
+        InputPosition{.file = other, .row = 1, .column = "y", .offset = 0, .text = "a"});
   f.Train("\x1f\x8b\x08");
   CHECK(status().code() == StatusCode::kUnimplemented);
   f.job.data.train = {"hdfs://name/x"};
@@ -134,6 +148,38 @@ TEST_CASE("inputs that cannot be listed are errors that name the pattern") {
   f.Train("\"a,y\n1,0\n");
   CHECK(status().message().starts_with("the header: a quoted field is not closed"));
   CHECK(status().position()->row == 1);
+}
+
+TEST_CASE("an error about a column points into the header") {
+  DataFixture f;
+  const auto position = [&f] {
+    const Status error = f.Plan().status();
+    INFO(error.ToString());
+    REQUIRE(error.position().has_value());
+    return *error.position();
+  };
+  const auto at = [](const std::string& file, const std::string& column, int64_t offset,
+                     const std::string& text) {
+    return InputPosition{.file = file, .row = 2, .column = column, .offset = offset, .text = text};
+  };
+  const std::string twice = f.Train("\na,\"b\",a,y\n1,2,3,0\n");
+  CHECK(position() == at(twice, "a", 7, "a"));
+  const std::string file = f.Train("\nid,a,y\n1,2,0\n");
+  f.job.data.label = {std::string("z")};
+  CHECK(position() == at(file, "z", 1, "id,a,y"));
+  f.job.data.label = {int64_t{7}};
+  CHECK(position() == at(file, "7", 1, "id,a,y"));
+  f.job.data.label = {std::string("y")};
+  f.job.data.weight = std::string("w");
+  CHECK(position() == at(file, "w", 1, "id,a,y"));
+  f.job.data.weight.reset();
+  f.job.data.validation.column = std::string("v");
+  CHECK(position() == at(file, "v", 1, "id,a,y"));
+  f.job.data.validation.column.reset();
+  f.job.data.features.columns = {std::string("b")};
+  CHECK(position() == at(file, "b", 1, "id,a,y"));
+  f.job.data.features.columns = {std::string("y")};
+  CHECK(position() == at(file, "y", 6, "y"));
 }
 
 }  // namespace

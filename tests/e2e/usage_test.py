@@ -62,6 +62,14 @@ class UsageTest(EspalierTest):
         second = self.result("train", self.job("o", spec), "--workers", 1)
         self.assertEqual(first["weights_sha256"], second["weights_sha256"])
 
+    def test_overwrite_never_costs_anything_but_an_old_bundle(self):
+        os.mkdir(self.path("mine"))
+        self.write("mine/precious", "do not lose\n")
+        spec = self.spec(output={"path": self.path("mine"), "overwrite": True})
+        _, err = self.failure(spec, 2)
+        self.assertIn("precious", err)
+        self.assertTrue(os.path.exists(self.path("mine", "precious")))
+
     def test_a_missing_file_and_a_column_that_is_not_there_end_with_2(self):
         spec = self.spec()
         spec["data"]["train"] = self.path("nowhere.csv")

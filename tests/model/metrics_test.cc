@@ -102,7 +102,9 @@ TEST_CASE("regression metrics are in the units of the target") {
 TEST_CASE("a set without rows or with a constant target has defined metrics") {
   const NetworkShape shape = Linear(Task::kRegression, 1);
   std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));
-  CHECK(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals).r2 == 0);
+  const Metrics none = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
+  for (double value : {none.loss, none.rmse, none.mae, none.r2}) CHECK(std::isnan(value));
+  CHECK(none.weight == 0);
   const std::vector<double> constant = {2, 2, 1, 0, 0, 1, 1, 4, 8};
   CHECK(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, constant).r2 == 0);
   const std::vector<double> perfect = {2, 2, 0, 0, 0, 0, 0, 4, 8};

@@ -89,7 +89,8 @@ void CheckIntervals(const Ownership& o, int32_t leaves) {
   REQUIRE(at == leaves);
 }
 
-TEST_CASE("at rest 1 to 200 workers have at most 2 nodes an edge, a shallow tree and a fair share") {
+TEST_CASE(
+    "at rest 1 to 200 workers have at most 2 nodes an edge, a shallow tree and a fair share") {
   for (int32_t leaves : {200, 256, 1000, 1024}) {
     for (int32_t members = 1; members <= 200; ++members) {
       INFO("leaves " << leaves << " members " << members);

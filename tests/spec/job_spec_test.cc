@@ -332,6 +332,9 @@ TEST_CASE("each metric of a task has a value and a direction") {
   CHECK(MetricValue(m, "loss") == 1.0);
   CHECK(MetricValue(m, "accuracy") == 2.0);
   CHECK_FALSE(MetricValue(m, "auc").has_value());
+  CHECK_FALSE(MetricValue(m, "precision").has_value());
+  m.classes = {{}, {}};
+  CHECK(MetricValue(m, "precision") == 0.0);
   CHECK_FALSE(MetricValue(m, "rmse").has_value());
   m.classification = false;
   CHECK(MetricValue(m, "rmse") == 0.0);

@@ -81,7 +81,11 @@ TEST_CASE("a job is steps, an evaluation after each epoch, and the test at the e
   plan.test_rows = 5;
   StepMachine<float> machine(plan);
   const Script s = Drive(machine, One);
-  CHECK(s.letters == "GUGUGUGUV" "GUGUGUGUV" "GUGUGUGUV" "T");
+  CHECK(s.letters ==
+        "GUGUGUGUV"
+        "GUGUGUGUV"
+        "GUGUGUGUV"
+        "T");
   CHECK(s.finish.steps == 12);
   CHECK(s.finish.epochs == 3);
   CHECK(s.finish.stopped_because == "epochs");
@@ -167,7 +171,7 @@ TEST_CASE("a non-finite gradient fails the job and names step and leaf") {
     stats[kTotalNonfinite] = 2;
     stats[kTotalLoss] = std::numeric_limits<double>::quiet_NaN();
     stats[stats.size() - kStepExtras + kExtraNonfiniteLeaves] =
-        std::ldexp(1.0, -3) + std::ldexp(1.0, -1000);
+        NonfiniteMark(3) + NonfiniteMark(1000);
   });
   CHECK(s.error.message().find("step 3, leaf 3: the loss or a gradient is not a finite number") ==
         0);

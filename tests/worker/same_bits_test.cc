@@ -1,5 +1,5 @@
-// The promise "same bits": real trainers, reducers and threads over links in memory, whose mail comes
-// in shuffled order, for 1, 2, 3, 5 and 16 owners of the same leaves.
+// The promise "same bits": real trainers, reducers and threads over links in memory, whose mail
+// comes in shuffled order, for 1, 2, 3, 5 and 16 owners of the same leaves.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
@@ -27,8 +27,8 @@ class MadeUpRows : public RowSource<T> {
       const uint64_t row = static_cast<uint64_t>(rows[i]) + static_cast<uint64_t>(set) * 1'000'000;
       const auto label = static_cast<int32_t>(Mix64(row) % static_cast<uint64_t>(classes_));
       for (int64_t f = 0; f < inputs_; ++f) {
-        inputs[i * inputs_ + f] = static_cast<T>(UnitDouble(Mix64(row * 97 + f)) +
-                                                 (f % classes_ == label ? 0.6 : 0.0));
+        inputs[i * inputs_ + f] =
+            static_cast<T>(UnitDouble(Mix64(row * 97 + f)) + (f % classes_ == label ? 0.6 : 0.0));
       }
       if (labels != nullptr) labels[i] = label;
       if (targets != nullptr) targets[i] = static_cast<T>(label);
@@ -76,7 +76,7 @@ std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self,
   const MadeUpRows<T> rows(12, 3);
   ComputePool pool(threads, PrepareComputeThread);
   Reducer reducer({{1}, {1}, {1}}, places[self],
-                        std::vector<std::string>(places.size(), "a member"));
+                  std::vector<std::string>(places.size(), "a member"));
   if (places.size() > 1) {
     reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
   }
@@ -147,8 +147,8 @@ TEST_CASE("the same bits for leaves that are no power of two") {
   CheckSameBits<float>({.leaves = 11});
 }
 TEST_CASE("early stopping decides alike on every member and restores the best weights") {
-  CheckSameBits<float>({.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 1},
-                        .epochs = 40});
+  CheckSameBits<float>(
+      {.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 1}, .epochs = 40});
 }
 
 TEST_CASE("a cut link ends every member's run with an error that names it") {
