@@ -1,5 +1,5 @@
-// What may be done to a job's output. `overwrite` replaces an earlier bundle, never anything else: a
-// wrong path must not cost anybody their data.
+// What may be done to a job's output. `overwrite` replaces an earlier bundle, never anything else:
+// a wrong path must not cost anybody their data.
 //
 // Thread rule: reads only; safe from any thread.
 #pragma once

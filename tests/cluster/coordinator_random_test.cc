@@ -7,6 +7,7 @@
 
 #include "src/base/random.h"
 #include "src/cluster/coordinator_core.h"
+#include "tests/testing/scale.h"
 
 namespace espalier {
 namespace {
@@ -286,7 +287,7 @@ class Chaos {
 };
 
 TEST_CASE("whatever workers and clients say, the coordinator keeps its promises") {
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  for (uint64_t seed = 1; seed <= 300 * TestScale(); ++seed) {
     INFO("seed " << seed);
     Chaos(seed).Run(400);
   }

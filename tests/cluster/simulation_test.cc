@@ -10,6 +10,7 @@
 #include "src/base/random.h"
 #include "src/cluster/coordinator_core.h"
 #include "src/cluster/worker_core.h"
+#include "tests/testing/scale.h"
 
 namespace espalier {
 namespace {
@@ -63,7 +64,8 @@ class Simulation {
     for (int i = 0; i < 3000 && !Quiet(); ++i) Pass();
     for (const JobSnapshot& s : core_->Jobs()) {
       CHECK(IsFinal(s.state));
-      if (s.state == JobState::kFailed) CHECK(s.error.ToString().find(" (worker-") != std::string::npos);
+      if (s.state == JobState::kFailed)
+        CHECK(s.error.ToString().find(" (worker-") != std::string::npos);
     }
     CHECK(core_->Workers().size() == processes_.size());
     const JobId last = SubmitOne(4);
@@ -275,7 +277,7 @@ class Simulation {
 
 TEST_CASE("through kills, broken links and restarts every job ends, and the cluster goes on") {
   int successes = 0;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= 60 * TestScale(); ++seed) {
     INFO("seed " << seed);
     Simulation simulation(seed);
     simulation.Storm(20'000);

@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "src/base/random.h"
+#include "tests/testing/scale.h"
 
 namespace espalier {
 namespace {
@@ -107,7 +108,7 @@ TEST_CASE("every member gets the same total, whatever the members and the order 
     Cluster alone(leaves, 1, 1);
     const auto expected = alone.Round(1, shape)[0];
     for (int32_t members = 2; members <= leaves; ++members) {
-      for (uint64_t seed = 0; seed < 20; ++seed) {
+      for (uint64_t seed = 0; seed < 20 * TestScale(); ++seed) {
         Cluster cluster(leaves, members, seed);
         for (uint64_t round = 1; round <= 1; ++round) {
           const auto totals = cluster.Round(round, shape);

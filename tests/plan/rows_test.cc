@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "src/base/random.h"
+#include "tests/testing/scale.h"
 
 namespace espalier {
 namespace {
@@ -39,7 +40,7 @@ void CheckOncePerEpoch(int64_t rows, int64_t leaves, int64_t batch, RowOrder ord
 }
 
 TEST_CASE("each row comes exactly once an epoch, for any rows, leaves, batch and order") {
-  for (uint64_t trial = 0; trial < 400; ++trial) {
+  for (uint64_t trial = 0; trial < 400 * TestScale(); ++trial) {
     const auto draw = [&](uint64_t what, uint64_t below) {
       return static_cast<int64_t>(Mix64(trial * 16 + what) % below);
     };

@@ -169,5 +169,51 @@ TEST_CASE("a cut link ends every member's run with an error that names it") {
   }
 }
 
+// Runs one member until step `last`, then aborts it and tears it down while others still send.
+// True when it ended by that.
+bool TearDownAt(const Case& c, const Ownership& ownership, int32_t self, int64_t last,
+                const std::shared_ptr<MemoryNetwork>& network) {
+  const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
+  const MadeUpRows<float> rows(12, 3);
+  ComputePool pool(2, PrepareComputeThread);
+  Reducer reducer({{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "x"));
+  reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
+  TrainerOptions options;
+  options.leaves = c.leaves;
+  options.own = ownership.intervals[self];
+  options.report_interval_us = 0;
+  Trainer<float>* running = nullptr;
+  TrainerHooks hooks;
+  hooks.now_us = [] { return int64_t{0}; };
+  hooks.on_report = [&](const StepReport& r) {
+    if (r.step >= last) running->Abort(Cancelled("enough"));
+  };
+  Trainer<float> trainer(MakePlan<float>(c), options, rows, pool, reducer, places[self].is_root(),
+                         hooks);
+  running = &trainer;
+  return !trainer.Run().ok();
+}
+
+TEST_CASE("members are torn down in mid-step without harm to the others") {
+  InitArithmetic();
+  const Case c{.epochs = 10'000};
+  const Ownership ownership = PlanOwnership(c.leaves, 3);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto network = MemoryNetwork::Make(3, seed);
+    std::vector<std::thread> members;
+    bool ended[3] = {};  // Catch is for the test's own thread
+    for (int32_t m = 0; m < 3; ++m) {
+      members.emplace_back([&, m] {
+        ended[m] = TearDownAt(c, ownership, m, 3, network);
+        for (uint32_t other = 0; other < 3; ++other) {
+          if (other != static_cast<uint32_t>(m)) network->Cut(static_cast<uint32_t>(m), other);
+        }
+      });
+    }
+    for (std::thread& t : members) t.join();
+    for (bool e : ended) CHECK(e);
+  }
+}
+
 }  // namespace
 }  // namespace espalier
