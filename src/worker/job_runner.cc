@@ -279,6 +279,11 @@ Status JobRunner::Train(const JobSpec& spec, const espalier::StartTraining& orde
     if (broken >= 0) suspect_ = order_.members.members[broken].worker;
     return trained.status();
   }
+  const StepParts& parts = trained->parts;
+  LogInfo(ToString(order_.job) + ": a step's mean parts in ms: leaves " +
+          std::to_string(parts.leaves_ms) + ", gradients " + std::to_string(parts.gradients_ms) +
+          ", waiting for sums " + std::to_string(parts.wait_ms) + ", update " +
+          std::to_string(parts.update_ms));
   if (root) ESPALIER_RETURN_IF_ERROR(Finish(spec, survey, shape, *trained));
   // The links stay up until the coordinator releases the job: dropping them would take away what
   // slower members have not read yet.

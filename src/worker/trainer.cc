@@ -79,6 +79,9 @@ Result<TrainerResult<T>> Trainer<T>::Run() {
       TrainerResult<T> result;
       result.finish = std::move(*finish);
       result.parameters = machine_.state().parameters;
+      const double steps = static_cast<double>(std::max<int64_t>(1, machine_.state().step));
+      result.parts = {parts_.leaves_ms / steps, parts_.gradients_ms / steps, parts_.wait_ms / steps,
+                      parts_.update_ms / steps};
       result.step_ms_p50 = Quantile(step_ms_, 0.5);
       result.step_ms_p99 = Quantile(step_ms_, 0.99);
       return result;
@@ -111,18 +114,24 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   shape.push_back({stats_size, true});
   reducer_.BeginRound(machine_.state().round, std::move(shape));
 
+  const int64_t begin_us = hooks_.now_us();
   const auto own = static_cast<int64_t>(passes_.size());
   pool_.ParallelFor(own, [&](int64_t i) { RunLeaf(step, static_cast<int32_t>(i)); });
-  const int64_t elapsed_ms = (hooks_.now_us() - begun_us_) / 1000;
+  const int64_t leaves_us = hooks_.now_us();
+  const int64_t elapsed_ms = (leaves_us - begun_us_) / 1000;
   if (is_root_ && options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms) {
     leaf_stats_[0][stats_size - kStepExtras + kExtraTimeIsUp] = 1;
   }
   ContributeStats(chunk_count, leaf_stats_);
   pool_.ParallelFor(chunk_count, [&](int64_t c) { ComputeChunk(static_cast<uint32_t>(c)); });
 
+  const int64_t gradients_us = hooks_.now_us();
   const bool first = step_ms_.empty();
   ESPALIER_ASSIGN_OR_RETURN(totals_, reducer_.WaitTotals(first ? options_.first_reduce_timeout_ms
                                                                : options_.reduce_timeout_ms));
+  parts_.leaves_ms += static_cast<double>(leaves_us - begin_us) / 1000;
+  parts_.gradients_ms += static_cast<double>(gradients_us - leaves_us) / 1000;
+  parts_.wait_ms += static_cast<double>(hooks_.now_us() - gradients_us) / 1000;
   const auto* stats = reinterpret_cast<const double*>(totals_[chunk_count].data);
   rows_done_ += static_cast<int64_t>(stats[kTotalRows]);
   return machine_.OnGradient(std::vector<double>(stats, stats + stats_size));
@@ -208,6 +217,7 @@ void Trainer<T>::ContributeStats(uint32_t chunk,
 
 template <typename T>
 Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
+  const int64_t begin_us = hooks_.now_us();
   const TrainingPlan& plan = machine_.plan();
   TrainingState<T>& state = machine_.state();
   const auto count = static_cast<int64_t>(chunks_.size());
@@ -235,6 +245,7 @@ Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
                    update.update);
   });
   totals_.clear();
+  parts_.update_ms += static_cast<double>(hooks_.now_us() - begin_us) / 1000;
   Action next = machine_.OnUpdated();
   ReportStep(false);
   return next;

@@ -66,10 +66,19 @@ struct TrainerOptions {
   int64_t report_interval_us = 200'000;
 };
 
+// Where the wall time of a step goes, as means in ms. `wait_ms` is the exposed part of the reduce.
+struct StepParts {
+  double leaves_ms = 0;     // gather, forward, backward
+  double gradients_ms = 0;  // weight gradients and their local sums
+  double wait_ms = 0;       // for the totals
+  double update_ms = 0;
+};
+
 template <typename T>
 struct TrainerResult {
   FinishAction finish;
   AlignedVector<T> parameters;
+  StepParts parts;
   double step_ms_p50 = 0, step_ms_p99 = 0;  // wall time from step to step, evaluations left out
 };
 
@@ -113,6 +122,7 @@ class Trainer {
   std::mutex evaluation_mutex_;  // guards evaluation_passes_
   std::vector<std::unique_ptr<LeafPass<T>>> evaluation_passes_;
   std::vector<float> step_ms_;
+  StepParts parts_;  // sums over the steps so far
   int64_t begun_us_ = 0, last_step_us_ = 0, last_report_us_ = 0, last_report_rows_ = 0,
           rows_done_ = 0;
   double rows_per_second_ = 0;

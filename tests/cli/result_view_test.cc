@@ -35,6 +35,7 @@ TEST_CASE("a regression's result shows rmse, mae and r2") {
   Metrics m;
   m.classification = false;
   m.rows = 1200;
+  m.weight = 1200;
   m.rmse = 2.5;
   m.mae = 1.25;
   m.r2 = 0.75;
