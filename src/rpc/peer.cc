@@ -83,6 +83,16 @@ class Registry {
       return InvalidArgument(Describe(place) + " expects no stream from member " +
                              std::to_string(hello.from));
     }
+    // An older life of the coordinator is over for good; a newer one's links will open here soon.
+    for (const auto& [open, edges] : open_) {
+      const bool same = open.job == place.job && open.generation == place.generation &&
+                        open.member == place.member;
+      if (same && open.incarnation > place.incarnation) {
+        return FailedPrecondition("the hello is of coordinator incarnation " +
+                                  std::to_string(place.incarnation.value) +
+                                  ", this generation of " + std::to_string(open.incarnation.value));
+      }
+    }
     const auto newest = newest_.find({place.incarnation, place.job, place.member});
     if (newest != newest_.end() && place.generation <= newest->second) {
       return Aborted(Describe(place) + " is over here");
@@ -216,7 +226,7 @@ class Network final : public PeerNetwork,
     Result<std::shared_ptr<PeerEdge>> edge = registry_.Find(stream, hello);
     if (!edge.ok()) return stream->Break(edge.status());
     if (edge.value() == nullptr) return;  // held
-    if (Status taken = edge.value()->Accept(stream, hello); !taken.ok()) stream->Break(taken);
+    if (Status taken = edge.value()->Accept(stream); !taken.ok()) stream->Break(taken);
   }
 
   const PeerOptions options_;

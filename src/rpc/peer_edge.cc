@@ -52,12 +52,7 @@ void PeerEdge::ExpectStream() {
   });
 }
 
-Status PeerEdge::Accept(const std::shared_ptr<AcceptedStream>& stream, const ReduceMessage& hello) {
-  if (hello.incarnation != incarnation_) {
-    return FailedPrecondition("the hello is of coordinator incarnation " +
-                              std::to_string(hello.incarnation.value) + ", this generation of " +
-                              std::to_string(incarnation_.value));
-  }
+Status PeerEdge::Accept(const std::shared_ptr<AcceptedStream>& stream) {
   {
     std::lock_guard lock(mutex_);
     if (broken_) return Aborted("the link to this member is broken");

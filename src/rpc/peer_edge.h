@@ -28,7 +28,7 @@ class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<
   // Breaks the edge when no stream was accepted within the connect timeout.
   void ExpectStream();
   // Takes the partner's stream, or says why not.
-  Status Accept(const std::shared_ptr<AcceptedStream>& stream, const ReduceMessage& hello);
+  Status Accept(const std::shared_ptr<AcceptedStream>& stream);
 
   void Send(ReduceMessage message);
   // The listener is not called any more when this returns; the stream is broken.
