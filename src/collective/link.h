@@ -8,7 +8,8 @@
 
 namespace espalier {
 
-// What a member's links tell it. Called from the link's own threads: implementations only enqueue.
+// What a member's links tell it. Called from the link's own threads. An
+// implementation may add and Send from within, but never waits and never destroys the links.
 class LinkListener {
  public:
   virtual ~LinkListener() = default;

@@ -5,9 +5,10 @@
 // espalier.v1.Peer; the member with the lower index dials, both directions flow on it. The
 // dialler's first frame is a kHello that names (incarnation, job, generation, from, to). A stream
 // that comes before its member has opened that generation is held, for `hold_timeout_ms`, and its
-// dialler's messages with it (flow control bounds them); a stream for a generation that is over,
-// for another member or for one that is connected already is refused, which the dialler sees as a
-// broken link.
+// dialler's messages with it (flow control bounds them), also one of a newer life of the
+// coordinator than the links that are open here; a stream for a generation that is over, of an
+// older life, for another member or for one that is connected already is refused, which the dialler
+// sees as a broken link.
 //
 // A message on the stream is one frame: 64 bytes of header, all numbers little-endian, and the
 // payload.

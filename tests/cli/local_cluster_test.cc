@@ -59,6 +59,24 @@ struct Fixture {
 
 bool Never() { return false; }
 
+// What a stand-in wrote to bin/ready: its process id, once it is set up. Empty after 5 s.
+std::string AwaitReady(const Fixture& fixture) {
+  std::string pid;
+  for (int i = 0; i < 500 && pid.empty(); ++i) {
+    usleep(10'000);
+    std::getline(std::ifstream(fixture.directory.Path("bin/ready")), pid);
+  }
+  return pid;
+}
+
+// The state letter of a process in /proc, or 0.
+char StateOf(const std::string& pid) {
+  std::string line;
+  std::getline(std::ifstream("/proc/" + pid + "/stat"), line);
+  const size_t name_end = line.rfind(") ");
+  return name_end == std::string::npos ? 0 : line[name_end + 2];
+}
+
 std::vector<DaemonDeath> AwaitDeath(LocalCluster& cluster) {
   for (int i = 0; i < 500; ++i) {
     if (auto deaths = cluster.TakeDeaths(); !deaths.empty()) return deaths;
@@ -133,20 +151,24 @@ TEST_CASE("killing at once ends every daemon and removes the directory") {
 }
 
 TEST_CASE("daemons that ignore the polite signal are killed") {
-  Fixture fixture(kGoodCoordinator, "trap '' TERM; while :; do sleep 0.1; done");
+  Fixture fixture(kGoodCoordinator,
+                  "trap '' TERM; echo $$ > ${0%/*}/ready; while :; do sleep 0.1; done");
   LocalCluster cluster(fixture.Options(1));
   REQUIRE(cluster.Start(Never).ok());
-  usleep(100'000);
+  REQUIRE(!AwaitReady(fixture).empty());
   cluster.Stop();
   CHECK(fixture.Clean());
 }
 
 TEST_CASE("a stopped worker ends at once, and after a failure nobody is waited for long") {
   Fixture fixture(kGoodCoordinator,
-                  "trap 'exit 0' TERM; kill -STOP $$; while :; do sleep 0.1; done");
+                  "trap 'exit 0' TERM; echo $$ > ${0%/*}/ready; kill -STOP $$; "
+                  "while :; do sleep 0.1; done");
   LocalCluster cluster(fixture.Options(1));
   REQUIRE(cluster.Start(Never).ok());
-  usleep(300'000);
+  const std::string pid = AwaitReady(fixture);
+  for (int i = 0; i < 500 && StateOf(pid) != 'T'; ++i) usleep(10'000);
+  REQUIRE(StateOf(pid) == 'T');
   const auto began = std::chrono::steady_clock::now();
   cluster.Stop();
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::milliseconds(2'500));

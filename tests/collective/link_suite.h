@@ -174,6 +174,7 @@ void LinksDeliverWhatWasSentBeforeTheOtherSideOpened(uint32_t early, uint32_t la
   RecordingListener late_listener;
   std::unique_ptr<Links> a = network.Open(early, &early_listener);
   for (uint32_t i = 0; i < 5; ++i) a->Send(MakeLinkMessage(early, late, 1, i, 200'000));
+  // Time for the first connection attempts to find nobody; right or wrong does not depend on it.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::unique_ptr<Links> b = network.Open(late, &late_listener);
   b->Send(MakeLinkMessage(late, early, 1, 9, 10));
@@ -212,6 +213,7 @@ void LinksMayBeDestroyedWhileMessagesArrive() {
     to.reset();
     const size_t heard = receiver.messages().size();
     flood.join();
+    // That nothing comes cannot be waited for: leave a wrong call time to show.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     CHECK(receiver.messages().size() == heard);  // nothing after the destructor
     from.reset();

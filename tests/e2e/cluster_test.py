@@ -79,7 +79,6 @@ class ClusterTest(EspalierTest):
         self.assertIn("watch", out + err)
         watcher = cluster.start("watch", "job-1", "--json")
         watcher.stdout.readline()
-        time.sleep(0.2)
         watcher.send_signal(signal.SIGINT)
         out, err = watcher.communicate(timeout=10)
         self.assertEqual(watcher.returncode, 0, err)

@@ -356,7 +356,7 @@ TEST_CASE("a watcher gets every history row once, however slow it is, and then t
     end = client->Watch({7}, [&](JobUpdate update) {
       for (const HistoryRow& row : update.history) steps.push_back(row.step);
       last = update.snapshot.leaves;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // a slow watcher
     });
   });
   const auto sink = c.handler.NextSink();
