@@ -40,8 +40,9 @@ Payload MakePayload(AlignedVector<T> values) {
 }
 
 // kLeafUp: partial sums of the sender's own leaves. kJoinUp: partial sums of the subtree that the
-// sender joins. kDown: the total. kHello: first message on a link; names the sender.
-enum class MessageKind : uint8_t { kHello = 0, kLeafUp = 1, kJoinUp = 2, kDown = 3 };
+// sender joins. kDown: the total. kAcross: what one holder of the top sends the other, its part's
+// partial sums. kHello: first message on a link; names the sender.
+enum class MessageKind : uint8_t { kHello = 0, kLeafUp = 1, kJoinUp = 2, kDown = 3, kAcross = 4 };
 
 struct ReduceMessage {
   Incarnation incarnation;
@@ -52,8 +53,8 @@ struct ReduceMessage {
   uint32_t from = 0;   // member index
   uint32_t to = 0;     // member index
   uint32_t chunk = 0;  // index into the round's chunk table
-  Payload payload;     // kLeafUp, kJoinUp: the vectors of the edge's canonical nodes, one after
-                       // another; kDown: one vector
+  Payload payload;     // kDown: one vector; else the vectors of the edge's canonical nodes, one
+                       // after another
 };
 
 }  // namespace espalier

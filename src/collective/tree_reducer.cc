@@ -10,7 +10,8 @@
 namespace espalier {
 namespace {
 
-// At most this many messages of the next round are held: two inputs a chunk and the total.
+// At most this many messages of the next round are held: two inputs a chunk, and the other part or
+// the total.
 constexpr size_t kHeldMax = 3 * 65536;
 
 template <typename T>
@@ -56,6 +57,13 @@ Payload Join(const JoinPlan& plan, const ChunkShape& shape, size_t left_nodes, s
   return std::move(result).Freeze();
 }
 
+// Whether a message up the tree is what this source sends.
+bool Sends(const JoinSource& source, const ReduceMessage& m) {
+  const SourceKind kind =
+      m.kind == MessageKind::kLeafUp ? SourceKind::kLeavesOf : SourceKind::kJoinOf;
+  return source.kind == kind && source.member == static_cast<int32_t>(m.from);
+}
+
 }  // namespace
 
 TreeReducer::TreeReducer(ReduceIdentity identity, TreePlace place)
@@ -87,7 +95,9 @@ ReduceActions TreeReducer::OnOwn(uint32_t chunk, Payload nodes) {
   ESPALIER_CHECK(nodes.size == place_.own_nodes.size() * shape_[chunk].bytes(),
                  "own sums have " + std::to_string(nodes.size) + " bytes");
   chunks_[chunk].own_given = true;
-  if (place_.leaves_to < 0) {
+  if (place_.leaves_to < 0 && place_.top) {
+    TakeOwnPart(chunk, std::move(nodes), actions);
+  } else if (place_.leaves_to < 0) {
     TakeTotal(chunk, std::move(nodes), actions);
   } else if (place_.leaves_to == place_.self) {
     TakeInput(chunk, place_.left.kind == SourceKind::kOwnLeaves, std::move(nodes), actions);
@@ -126,35 +136,44 @@ void TreeReducer::Take(ReduceMessage m, ReduceActions& actions) {
                                    std::to_string(chunks_.size()) + " chunks"),
                 actions);
   }
-  const auto from = static_cast<int32_t>(m.from);
-  const auto comes_from = [&](const JoinSource& s, SourceKind kind) {
-    return place_.joins && s.kind == kind && s.member == from;
-  };
-  const size_t bytes = static_cast<size_t>(shape_[m.chunk].bytes());
-  const SourceKind kind =
-      m.kind == MessageKind::kLeafUp ? SourceKind::kLeavesOf : SourceKind::kJoinOf;
-  const bool is_total = m.kind == MessageKind::kDown && place_.down_from == from;
-  const bool is_up = m.kind == MessageKind::kLeafUp || m.kind == MessageKind::kJoinUp;
-  const bool is_left = is_up && comes_from(place_.left, kind);
-  const bool is_right = is_up && !is_left && comes_from(place_.right, kind);
-  if (!is_total && !is_left && !is_right) {
+  const size_t vectors = VectorsExpected(m);
+  if (vectors == 0) {
     return Fail(FailedPrecondition(sender + " sent a message of kind " +
                                    std::to_string(static_cast<int>(m.kind)) +
                                    " that its place in the tree does not send here"),
                 actions);
   }
-  const size_t vectors = is_total ? 1 : (is_left ? place_.left : place_.right).nodes.size();
-  if (m.payload.size != vectors * bytes) {
+  const size_t bytes = vectors * static_cast<size_t>(shape_[m.chunk].bytes());
+  if (m.payload.size != bytes) {
     return Fail(FailedPrecondition(sender + " sent " + std::to_string(m.payload.size) +
                                    " bytes for chunk " + std::to_string(m.chunk) + "; expected " +
-                                   std::to_string(vectors * bytes)),
+                                   std::to_string(bytes)),
                 actions);
   }
-  if (is_total) {
+  if (m.kind == MessageKind::kDown) {
     TakeTotal(m.chunk, std::move(m.payload), actions);
+  } else if (m.kind == MessageKind::kAcross) {
+    TakePart(m.chunk, !place_.top->holds_left, std::move(m.payload), actions);
   } else {
-    TakeInput(m.chunk, is_left, std::move(m.payload), actions);
+    TakeInput(m.chunk, Sends(place_.left, m), std::move(m.payload), actions);
   }
+}
+
+size_t TreeReducer::VectorsExpected(const ReduceMessage& m) const {
+  const auto from = static_cast<int32_t>(m.from);
+  switch (m.kind) {
+    case MessageKind::kDown:
+      return place_.down_from == from ? 1 : 0;
+    case MessageKind::kAcross:
+      return place_.top && place_.top->partner == from ? place_.top->theirs.size() : 0;
+    case MessageKind::kLeafUp:
+    case MessageKind::kJoinUp:
+      if (place_.joins && Sends(place_.left, m)) return place_.left.nodes.size();
+      return place_.joins && Sends(place_.right, m) ? place_.right.nodes.size() : 0;
+    case MessageKind::kHello:
+      return 0;
+  }
+  return 0;
 }
 
 std::vector<int32_t> TreeReducer::Missing() const {
@@ -164,9 +183,11 @@ std::vector<int32_t> TreeReducer::Missing() const {
     if (!c.own_given) missing.insert(place_.self);
     if (place_.joins && !c.has_left) missing.insert(place_.left.member);
     if (place_.joins && !c.has_right) missing.insert(place_.right.member);
-    if ((!place_.joins || (c.has_left && c.has_right)) && place_.down_from >= 0) {
-      missing.insert(place_.down_from);
+    if (place_.joins && (!c.has_left || !c.has_right)) continue;
+    if (place_.top && !(place_.top->holds_left ? c.has_top_right : c.has_top_left)) {
+      missing.insert(place_.top->partner);
     }
+    if (place_.down_from >= 0) missing.insert(place_.down_from);
   }
   return {missing.begin(), missing.end()};
 }
@@ -174,22 +195,42 @@ std::vector<int32_t> TreeReducer::Missing() const {
 void TreeReducer::TakeInput(uint32_t chunk, bool is_left, Payload nodes, ReduceActions& actions) {
   ChunkState& state = chunks_[chunk];
   bool& has = is_left ? state.has_left : state.has_right;
-  if (has) {
-    return Fail(FailedPrecondition("chunk " + std::to_string(chunk) + " of round " +
-                                   std::to_string(round_) + " came twice"),
-                actions);
-  }
-  has = true;
+  if (std::exchange(has, true)) return FailTwice(chunk, actions);
   (is_left ? state.left : state.right) = std::move(nodes);
   if (!state.has_left || !state.has_right) return;
   Payload sum = Join(place_.join, shape_[chunk], place_.left.nodes.size(),
                      place_.left.nodes.size() + place_.right.nodes.size(), state.left, state.right);
   state.left = state.right = {};
-  if (place_.join_to < 0) {
-    TakeTotal(chunk, std::move(sum), actions);
+  if (place_.top) {
+    TakeOwnPart(chunk, std::move(sum), actions);
   } else {
     actions.send.push_back(Make(MessageKind::kJoinUp, place_.join_to, chunk, std::move(sum)));
   }
+}
+
+void TreeReducer::TakeOwnPart(uint32_t chunk, Payload nodes, ReduceActions& actions) {
+  actions.send.push_back(Make(MessageKind::kAcross, place_.top->partner, chunk, nodes));
+  TakePart(chunk, place_.top->holds_left, std::move(nodes), actions);
+}
+
+void TreeReducer::TakePart(uint32_t chunk, bool is_left, Payload nodes, ReduceActions& actions) {
+  ChunkState& state = chunks_[chunk];
+  bool& has = is_left ? state.has_top_left : state.has_top_right;
+  if (std::exchange(has, true)) return FailTwice(chunk, actions);
+  (is_left ? state.top_left : state.top_right) = std::move(nodes);
+  if (!state.has_top_left || !state.has_top_right) return;
+  const TopJoin& top = *place_.top;
+  const size_t left_nodes = (top.holds_left ? top.own : top.theirs).size();
+  Payload total = Join(top.join, shape_[chunk], left_nodes, top.own.size() + top.theirs.size(),
+                       state.top_left, state.top_right);
+  state.top_left = state.top_right = {};
+  TakeTotal(chunk, std::move(total), actions);
+}
+
+void TreeReducer::FailTwice(uint32_t chunk, ReduceActions& actions) {
+  Fail(FailedPrecondition("chunk " + std::to_string(chunk) + " of round " + std::to_string(round_) +
+                          " came twice"),
+       actions);
 }
 
 void TreeReducer::TakeTotal(uint32_t chunk, Payload total, ReduceActions& actions) {

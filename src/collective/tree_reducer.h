@@ -5,8 +5,9 @@
 // chunk, the partial sums of its own leaves (its canonical nodes, one vector each, one after
 // another). They go to the join that takes them, its own or another member's; a join that has both
 // inputs of a chunk adds siblings left + right in leaf order, and passes the canonical nodes of the
-// union up; the root's result is the total of the chunk, which travels down unchanged. Chunks are
-// independent of each other. Nothing depends on the order of arrival.
+// union up. At the top the holders of the two parts send each other theirs, and both add left +
+// right: the total of the chunk, which travels down unchanged. Chunks are independent of each
+// other. Nothing depends on the order of arrival.
 //
 // A failure sticks: after the first one the machine ignores everything; the next generation has a
 // machine of its own.
@@ -63,12 +64,21 @@ class TreeReducer {
 
  private:
   struct ChunkState {
-    Payload left, right;
-    bool has_left = false, has_right = false, done = false, own_given = false;
+    Payload left, right;          // inputs of the member's join
+    Payload top_left, top_right;  // inputs of the top
+    bool has_left = false, has_right = false;
+    bool has_top_left = false, has_top_right = false;
+    bool done = false, own_given = false;
   };
 
   void Take(ReduceMessage message, ReduceActions& actions);
   void TakeInput(uint32_t chunk, bool is_left, Payload nodes, ReduceActions& actions);
+  // This holder's part of the top; it goes across as well.
+  void TakeOwnPart(uint32_t chunk, Payload nodes, ReduceActions& actions);
+  void TakePart(uint32_t chunk, bool is_left, Payload nodes, ReduceActions& actions);
+  // How many vectors this message must have, or 0 when this place expects no such message.
+  size_t VectorsExpected(const ReduceMessage& message) const;
+  void FailTwice(uint32_t chunk, ReduceActions& actions);
   void TakeTotal(uint32_t chunk, Payload total, ReduceActions& actions);
   ReduceMessage Make(MessageKind kind, int32_t to, uint32_t chunk, Payload payload) const;
   void Fail(Status error, ReduceActions& actions);

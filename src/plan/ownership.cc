@@ -168,39 +168,90 @@ class TreeSearch {
   std::vector<Cell> best_;
 };
 
-void Place(const TreeSearch& search, const Ownership& o, int32_t leaves, int32_t lo, int32_t hi,
-           int32_t join_to, std::vector<TreePlace>& places) {
-  const int32_t top = search.Top(lo, hi);
-  TreePlace& host = places[top];
-  host.joins = true;
-  host.join_to = join_to;
-  host.down_from = join_to;
-  const auto source = [&](int32_t first, int32_t last) {
+// Gives each member its place.
+class Placing {
+ public:
+  Placing(const Ownership& ownership, int32_t leaves)
+      : ownership_(ownership), leaves_(leaves), search_(ownership.intervals, leaves) {
+    for (const LeafSpan& own : ownership.intervals) {
+      TreePlace place;
+      place.self = static_cast<int32_t>(places_.size());
+      place.own_nodes = CanonicalNodes(own.begin, own.end, leaves);
+      places_.push_back(std::move(place));
+    }
+  }
+
+  std::vector<TreePlace> Run() {
+    const auto last = static_cast<int32_t>(places_.size()) - 1;
+    if (last > 0) Top(last);
+    return std::move(places_);
+  }
+
+ private:
+  std::vector<TreeNode> Nodes(int32_t lo, int32_t hi) const {
+    return CanonicalNodes(ownership_.intervals[lo].begin, ownership_.intervals[hi].end, leaves_);
+  }
+  int32_t Holder(int32_t lo, int32_t hi) const { return lo == hi ? lo : search_.Top(lo, hi); }
+  JoinPlan Joined(std::vector<TreeNode> left, const std::vector<TreeNode>& right) const {
+    left.insert(left.end(), right.begin(), right.end());
+    return PlanJoin(left, leaves_);
+  }
+
+  void Top(int32_t last) {
+    const int32_t cut = search_.Top(0, last);
+    const int32_t left = Holder(0, cut), right = Holder(cut + 1, last);
+    TopJoin top;
+    top.own = Nodes(0, cut);
+    top.theirs = Nodes(cut + 1, last);
+    top.join = Joined(top.own, top.theirs);
+    top.partner = right;
+    top.holds_left = true;
+    places_[left].top = top;
+    std::swap(top.own, top.theirs);
+    top.partner = left;
+    top.holds_left = false;
+    places_[right].top = std::move(top);
+    if (cut > 0) Join(0, cut, -1);
+    if (cut + 1 < last) Join(cut + 1, last, -1);
+    for (TreePlace& p : places_) {  // members that join nothing
+      if (p.joins || p.top) continue;
+      p.down_from = p.leaves_to;
+      places_[p.leaves_to].down_to.push_back(p.self);
+    }
+  }
+
+  // The join of members lo..hi. REQUIRES: lo < hi.
+  void Join(int32_t lo, int32_t hi, int32_t join_to) {
+    const int32_t top = search_.Top(lo, hi);
+    TreePlace& host = places_[top];
+    host.joins = true;
+    host.join_to = host.down_from = join_to;
+    host.left = Source(top, lo, top);
+    host.right = Source(top, top + 1, hi);
+    host.join = Joined(host.left.nodes, host.right.nodes);
+    if (lo < top) Join(lo, top, top);
+    if (top + 1 < hi) Join(top + 1, hi, top);
+  }
+
+  JoinSource Source(int32_t host, int32_t lo, int32_t hi) {
     JoinSource s;
-    s.nodes = CanonicalNodes(o.intervals[first].begin, o.intervals[last].end, leaves);
-    if (first == last) {
-      s.kind = first == top ? SourceKind::kOwnLeaves : SourceKind::kLeavesOf;
-      s.member = first;
-      places[first].leaves_to = top;
-      if (first == static_cast<int32_t>(places.size()) - 1) {  // it joins nothing itself
-        places[first].down_from = top;
-        host.down_to.push_back(first);
-      }
+    s.nodes = Nodes(lo, hi);
+    s.member = Holder(lo, hi);
+    if (lo == hi) {
+      s.kind = lo == host ? SourceKind::kOwnLeaves : SourceKind::kLeavesOf;
+      places_[lo].leaves_to = host;
     } else {
       s.kind = SourceKind::kJoinOf;
-      s.member = search.Top(first, last);
-      host.down_to.push_back(s.member);
+      places_[host].down_to.push_back(s.member);
     }
     return s;
-  };
-  host.left = source(lo, top);
-  host.right = source(top + 1, hi);
-  std::vector<TreeNode> both = host.left.nodes;
-  both.insert(both.end(), host.right.nodes.begin(), host.right.nodes.end());
-  host.join = PlanJoin(both, leaves);
-  if (lo < top) Place(search, o, leaves, lo, top, top, places);
-  if (top + 1 < hi) Place(search, o, leaves, top + 1, hi, top, places);
-}
+  }
+
+  const Ownership& ownership_;
+  const int32_t leaves_;
+  const TreeSearch search_;
+  std::vector<TreePlace> places_;
+};
 
 }  // namespace
 
@@ -215,16 +266,7 @@ Ownership PlanOwnership(int32_t leaves, std::span<const double> speeds, int32_t 
 }
 
 std::vector<TreePlace> PlanTree(const Ownership& ownership, int32_t leaves) {
-  const auto n = static_cast<int32_t>(ownership.intervals.size());
-  std::vector<TreePlace> places(n);
-  for (int32_t i = 0; i < n; ++i) {
-    places[i].self = i;
-    const LeafSpan own = ownership.intervals[i];
-    places[i].own_nodes = CanonicalNodes(own.begin, own.end, leaves);
-  }
-  if (n > 1)
-    Place(TreeSearch(ownership.intervals, leaves), ownership, leaves, 0, n - 1, -1, places);
-  return places;
+  return Placing(ownership, leaves).Run();
 }
 
 int32_t Depth(const std::vector<TreePlace>& places) {
@@ -240,6 +282,7 @@ int32_t Depth(const std::vector<TreePlace>& places) {
 int32_t MostNodesOnAnEdge(const std::vector<TreePlace>& places) {
   size_t most = 0;
   for (const TreePlace& p : places) {
+    if (p.top) most = std::max(most, p.top->own.size());
     if (!p.joins) continue;
     for (const JoinSource* s : {&p.left, &p.right}) {
       if (s->kind != SourceKind::kOwnLeaves) most = std::max(most, s->nodes.size());

@@ -46,8 +46,8 @@ Status Check(const Header& h, size_t frame_bytes, int64_t payload_bytes_max) {
                      std::to_string(kLayout) + "; run the same version on all workers");
   }
   if (h.crc != CrcOf(h)) return Malformed("the header's checksum differs");
-  if (h.kind > static_cast<uint8_t>(MessageKind::kDown)) {
-    return Malformed("kind " + std::to_string(h.kind) + ", expected 0 to 3");
+  if (h.kind > static_cast<uint8_t>(MessageKind::kAcross)) {
+    return Malformed("kind " + std::to_string(h.kind) + ", expected 0 to 4");
   }
   if (h.payload_bytes > payload_bytes_max) {
     return ResourceExhausted("a peer sent a payload of " + std::to_string(h.payload_bytes) +

@@ -16,7 +16,7 @@
 //   offset  size
 //        0     4  magic "ESPL" (45 53 50 4c)
 //        4     2  version of this layout: 1
-//        6     1  kind: 0 hello, 1 leaf up, 2 join up, 3 down
+//        6     1  kind: 0 hello, 1 leaf up, 2 join up, 3 down, 4 across
 //        7     1  zero
 //        8     8  incarnation
 //       16     8  job

@@ -67,6 +67,7 @@ std::vector<uint32_t> PartnersOf(const std::vector<TreePlace>& places, int32_t s
     add(p.self, p.leaves_to);
     add(p.self, p.join_to);
     add(p.self, p.down_from);
+    if (p.top) add(p.self, p.top->partner);
   }
   std::sort(partners.begin(), partners.end());
   partners.erase(std::unique(partners.begin(), partners.end()), partners.end());

@@ -73,7 +73,7 @@ class Reducer : public LinkListener {
   void Handle(Event& event);
   void Perform(ReduceActions actions);
   void Deliver(uint32_t chunk, Payload payload);
-  bool alone() const { return place_.leaves_to < 0; }
+  bool alone() const { return place_.leaves_to < 0 && !place_.top; }
 
   const TreePlace place_;
   const std::vector<std::string> names_;

@@ -131,14 +131,14 @@ TEST_CASE("rounds follow each other on the same machines") {
 
 struct Pair {
   std::vector<TreePlace> places = PlanTree(PlanOwnership(2, 2), 2);
-  TreeReducer root{kHere, places[0]};
-  ReduceMessage Up(uint64_t round, size_t elements, uint32_t chunk = 0) const {
+  TreeReducer holder{kHere, places[0]};
+  ReduceMessage Part(uint64_t round, size_t elements, uint32_t chunk = 0) const {
     ReduceMessage m;
     m.incarnation = {1};
     m.job = {7};
     m.generation = {3};
     m.round = round;
-    m.kind = MessageKind::kLeafUp;
+    m.kind = MessageKind::kAcross;
     m.from = 1;
     m.to = 0;
     m.chunk = chunk;
@@ -149,50 +149,50 @@ struct Pair {
 
 TEST_CASE("a message of the next round is held, an older one dropped") {
   Pair p;
-  CHECK(p.root.OnMessage(p.Up(1, 1)).error.ok());  // before the first round
-  CHECK(p.root.BeginRound(1, {{1, true}}).error.ok());
-  const auto done = p.root.OnOwn(0, MakePayload(AlignedVector<double>{2.0}));
+  CHECK(p.holder.OnMessage(p.Part(1, 1)).error.ok());  // before the first round
+  CHECK(p.holder.BeginRound(1, {{1, true}}).error.ok());
+  const auto done = p.holder.OnOwn(0, MakePayload(AlignedVector<double>{2.0}));
   REQUIRE(done.totals.size() == 1);
   CHECK(AsDoubles(done.totals[0].payload) == std::vector<double>{3.0});
-  CHECK(p.root.OnMessage(p.Up(2, 1)).error.ok());  // held
-  CHECK(p.root.BeginRound(2, {{1, true}}).error.ok());
-  CHECK(p.root.OnMessage(p.Up(1, 1)).error.ok());  // older: dropped, not counted twice
-  CHECK(p.root.OnOwn(0, MakePayload(AlignedVector<double>{5.0})).totals.size() == 1);
+  CHECK(p.holder.OnMessage(p.Part(2, 1)).error.ok());  // held
+  CHECK(p.holder.BeginRound(2, {{1, true}}).error.ok());
+  CHECK(p.holder.OnMessage(p.Part(1, 1)).error.ok());  // older: dropped, not counted twice
+  CHECK(p.holder.OnOwn(0, MakePayload(AlignedVector<double>{5.0})).totals.size() == 1);
 }
 
 TEST_CASE("a peer that breaks the protocol ends the generation by name and number") {
   const auto error_of = [](auto&& change) {
     Pair p;
-    CHECK(p.root.BeginRound(4, {{2, true}}).error.ok());
-    ReduceMessage m = p.Up(4, 2);
+    CHECK(p.holder.BeginRound(4, {{2, true}}).error.ok());
+    ReduceMessage m = p.Part(4, 2);
     change(p, m);
-    return p.root.OnMessage(std::move(m)).error.message();
+    return p.holder.OnMessage(std::move(m)).error.message();
   };
   CHECK(error_of([](Pair&, ReduceMessage& m) { m.round = 6; }) ==
         "member 1 sent chunk 0 of round 6; this member is in round 4 of 1 chunks");
   CHECK(error_of([](Pair&, ReduceMessage& m) { m.chunk = 1; }) ==
         "member 1 sent chunk 1 of round 4; this member is in round 4 of 1 chunks");
-  CHECK(error_of([](Pair& p, ReduceMessage& m) { m.payload = p.Up(4, 3).payload; }) ==
+  CHECK(error_of([](Pair& p, ReduceMessage& m) { m.payload = p.Part(4, 3).payload; }) ==
         "member 1 sent 24 bytes for chunk 0; expected 16");
   CHECK(error_of([](Pair&, ReduceMessage& m) { m.kind = MessageKind::kDown; }) ==
         "member 1 sent a message of kind 3 that its place in the tree does not send here");
-  CHECK(error_of([](Pair& p, ReduceMessage&) { (void)p.root.OnMessage(p.Up(4, 2)); }) ==
+  CHECK(error_of([](Pair& p, ReduceMessage&) { (void)p.holder.OnMessage(p.Part(4, 2)); }) ==
         "chunk 0 of round 4 came twice");
 }
 
 TEST_CASE("a failure sticks, and messages of other jobs and older generations are dropped") {
   Pair p;
-  CHECK(p.root.BeginRound(1, {{1, true}}).error.ok());
-  ReduceMessage other = p.Up(1, 1);
+  CHECK(p.holder.BeginRound(1, {{1, true}}).error.ok());
+  ReduceMessage other = p.Part(1, 1);
   other.job = {8};
-  CHECK(p.root.OnMessage(std::move(other)).error.ok());
-  ReduceMessage older = p.Up(1, 1);
+  CHECK(p.holder.OnMessage(std::move(other)).error.ok());
+  ReduceMessage older = p.Part(1, 1);
   older.generation = {2};
-  CHECK(p.root.OnMessage(std::move(older)).error.ok());
-  CHECK(p.root.Missing() == std::vector<int32_t>{0, 1});
-  CHECK(!p.root.OnMessage(p.Up(1, 9)).error.ok());
-  CHECK(p.root.failed());
-  CHECK(p.root.OnMessage(p.Up(1, 1)).send.empty());
+  CHECK(p.holder.OnMessage(std::move(older)).error.ok());
+  CHECK(p.holder.Missing() == std::vector<int32_t>{0, 1});
+  CHECK(!p.holder.OnMessage(p.Part(1, 9)).error.ok());
+  CHECK(p.holder.failed());
+  CHECK(p.holder.OnMessage(p.Part(1, 1)).send.empty());
 }
 
 }  // namespace

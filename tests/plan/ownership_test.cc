@@ -69,9 +69,16 @@ double SumAlongTree(const std::vector<TreePlace>& places, const Ownership& o, in
     }
     return join(p.join, both);
   };
+  const auto part = [&](int32_t m) { return places[m].joins ? result(result, m) : own(m); };
   for (const TreePlace& p : places) {
     if (!p.is_root()) continue;
-    const auto total = places.size() == 1 ? own(0) : result(result, p.self);
+    if (!p.top) return own(0)[0];
+    std::vector<double> both = part(p.self);
+    REQUIRE(both.size() == p.top->own.size());
+    const std::vector<double> theirs = part(p.top->partner);
+    REQUIRE(theirs.size() == p.top->theirs.size());
+    both.insert(both.end(), theirs.begin(), theirs.end());
+    const auto total = join(p.top->join, both);
     REQUIRE(total.size() == 1);
     return total[0];
   }
@@ -113,20 +120,30 @@ TEST_CASE("every member is reached by the total once and sends to a join that ex
     const Ownership o = PlanOwnership(256, members);
     const auto places = PlanTree(o, 256);
     std::set<int32_t> reached;
+    int roots = 0, holders = 0;
     for (const TreePlace& p : places) {
-      if (p.is_root()) reached.insert(p.self);
+      if (p.down_from < 0) reached.insert(p.self);
       for (int32_t m : p.down_to) {
         CHECK(places[m].down_from == p.self);
         CHECK(reached.insert(m).second);
       }
-      if (members > 1) {
+      if (p.leaves_to >= 0) {
         const TreePlace& parent = places[p.leaves_to];
         const bool expected =
             (parent.left.kind != SourceKind::kJoinOf && parent.left.member == p.self) ||
             (parent.right.kind != SourceKind::kJoinOf && parent.right.member == p.self);
         CHECK(expected);
       }
+      if (p.top) {
+        ++holders;
+        CHECK(p.down_from == -1);
+        CHECK(places[p.top->partner].top->partner == p.self);
+        CHECK(places[p.top->partner].top->holds_left != p.top->holds_left);
+      }
+      roots += p.is_root() ? 1 : 0;
     }
+    CHECK(roots == 1);
+    CHECK(holders == (members == 1 ? 0 : 2));
     CHECK(static_cast<int32_t>(reached.size()) == members);
   }
 }
