@@ -25,7 +25,7 @@ class Links {
  public:
   virtual ~Links() = default;
   // Queues the message for member `message.to`; never blocks. What may be queued is bounded by the
-  // reduce itself: one round's chunks on each edge. Failure comes by OnBroken.
+  // reduce itself: one round's buckets on each edge. Failure comes by OnBroken.
   virtual void Send(ReduceMessage message) = 0;
 };
 

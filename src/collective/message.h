@@ -52,7 +52,7 @@ struct ReduceMessage {
   MessageKind kind = MessageKind::kHello;
   uint32_t from = 0;   // member index
   uint32_t to = 0;     // member index
-  uint32_t chunk = 0;  // index into the round's chunk table
+  uint32_t bucket = 0;  // index into the round's bucket table
   Payload payload;     // kDown: one vector; else the vectors of the edge's canonical nodes, one
                        // after another
 };

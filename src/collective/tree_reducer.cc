@@ -10,7 +10,7 @@
 namespace espalier {
 namespace {
 
-// At most this many messages of the next round are held: two inputs a chunk, and the other part or
+// At most this many messages of the next round are held: two inputs a bucket, and the other part or
 // the total.
 constexpr size_t kHeldMax = 3 * 65536;
 
@@ -22,17 +22,15 @@ void Add(const std::byte* a, const std::byte* b, std::byte* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) z[i] = x[i] + y[i];
 }
 
-void AddVectors(const ChunkShape& shape, const std::byte* a, const std::byte* b, std::byte* out) {
-  if (shape.is_double) {
-    Add<double>(a, b, out, shape.elements);
-  } else {
-    Add<float>(a, b, out, shape.elements);
-  }
+void AddVectors(const BucketShape& shape, const std::byte* a, const std::byte* b, std::byte* out) {
+  Add<float>(a, b, out, shape.floats);
+  const int64_t at = shape.float_bytes();
+  Add<double>(a + at, b + at, out + at, shape.doubles);
 }
 
 // Joins the nodes of two inputs into the canonical nodes of their union. A position that is kept
 // adds up in its place of the result; one that is joined further up adds up in memory of its own.
-Payload Join(const JoinPlan& plan, const ChunkShape& shape, size_t left_nodes, size_t nodes,
+Payload Join(const JoinPlan& plan, const BucketShape& shape, size_t left_nodes, size_t nodes,
              const Payload& left, const Payload& right) {
   const auto bytes = static_cast<size_t>(shape.bytes());
   MutablePayload result = AllocatePayload(plan.kept.size() * bytes);
@@ -74,12 +72,14 @@ ReduceActions TreeReducer::BeginRound(uint64_t round, RoundShape shape) {
   if (failed()) return actions;
   ESPALIER_CHECK(!begun_ || round == round_ + 1,
                  std::to_string(round) + " after " + std::to_string(round_));
-  for (const ChunkState& c : chunks_)
-    ESPALIER_CHECK(c.done, "a round began before its forerunner's end");
+  for (const BucketState& b : buckets_)
+    ESPALIER_CHECK(b.done, "a round began before its forerunner's end");
+  for (const BucketShape& b : shape)
+    ESPALIER_CHECK(b.floats % 2 == 0, std::to_string(b.floats) + " floats before doubles");
   round_ = round;
   begun_ = true;
   shape_ = std::move(shape);
-  chunks_.assign(shape_.size(), {});
+  buckets_.assign(shape_.size(), {});
   for (ReduceMessage& m : std::exchange(held_, {})) {
     if (failed()) break;
     Take(std::move(m), actions);
@@ -87,22 +87,22 @@ ReduceActions TreeReducer::BeginRound(uint64_t round, RoundShape shape) {
   return actions;
 }
 
-ReduceActions TreeReducer::OnOwn(uint32_t chunk, Payload nodes) {
+ReduceActions TreeReducer::OnOwn(uint32_t bucket, Payload nodes) {
   ReduceActions actions;
   if (failed()) return actions;
-  ESPALIER_CHECK(begun_ && chunk < chunks_.size() && !chunks_[chunk].own_given,
-                 "chunk " + std::to_string(chunk) + " of " + std::to_string(chunks_.size()));
-  ESPALIER_CHECK(nodes.size == place_.own_nodes.size() * shape_[chunk].bytes(),
+  ESPALIER_CHECK(begun_ && bucket < buckets_.size() && !buckets_[bucket].own_given,
+                 "bucket " + std::to_string(bucket) + " of " + std::to_string(buckets_.size()));
+  ESPALIER_CHECK(nodes.size == place_.own_nodes.size() * shape_[bucket].bytes(),
                  "own sums have " + std::to_string(nodes.size) + " bytes");
-  chunks_[chunk].own_given = true;
+  buckets_[bucket].own_given = true;
   if (place_.leaves_to < 0 && place_.top) {
-    TakeOwnPart(chunk, std::move(nodes), actions);
+    TakeOwnPart(bucket, std::move(nodes), actions);
   } else if (place_.leaves_to < 0) {
-    TakeTotal(chunk, std::move(nodes), actions);
+    TakeTotal(bucket, std::move(nodes), actions);
   } else if (place_.leaves_to == place_.self) {
-    TakeInput(chunk, place_.left.kind == SourceKind::kOwnLeaves, std::move(nodes), actions);
+    TakeInput(bucket, place_.left.kind == SourceKind::kOwnLeaves, std::move(nodes), actions);
   } else {
-    actions.send.push_back(Make(MessageKind::kLeafUp, place_.leaves_to, chunk, std::move(nodes)));
+    actions.send.push_back(Make(MessageKind::kLeafUp, place_.leaves_to, bucket, std::move(nodes)));
   }
   return actions;
 }
@@ -129,11 +129,11 @@ void TreeReducer::Take(ReduceMessage m, ReduceActions& actions) {
     held_.push_back(std::move(m));
     return;
   }
-  if (fate == ReduceFate::kError || m.chunk >= chunks_.size()) {
-    return Fail(FailedPrecondition(sender + " sent chunk " + std::to_string(m.chunk) +
+  if (fate == ReduceFate::kError || m.bucket >= buckets_.size()) {
+    return Fail(FailedPrecondition(sender + " sent bucket " + std::to_string(m.bucket) +
                                    " of round " + std::to_string(m.round) +
                                    "; this member is in round " + std::to_string(round_) + " of " +
-                                   std::to_string(chunks_.size()) + " chunks"),
+                                   std::to_string(buckets_.size()) + " buckets"),
                 actions);
   }
   const size_t vectors = VectorsExpected(m);
@@ -143,19 +143,19 @@ void TreeReducer::Take(ReduceMessage m, ReduceActions& actions) {
                                    " that its place in the tree does not send here"),
                 actions);
   }
-  const size_t bytes = vectors * static_cast<size_t>(shape_[m.chunk].bytes());
+  const size_t bytes = vectors * static_cast<size_t>(shape_[m.bucket].bytes());
   if (m.payload.size != bytes) {
     return Fail(FailedPrecondition(sender + " sent " + std::to_string(m.payload.size) +
-                                   " bytes for chunk " + std::to_string(m.chunk) + "; expected " +
+                                   " bytes for bucket " + std::to_string(m.bucket) + "; expected " +
                                    std::to_string(bytes)),
                 actions);
   }
   if (m.kind == MessageKind::kDown) {
-    TakeTotal(m.chunk, std::move(m.payload), actions);
+    TakeTotal(m.bucket, std::move(m.payload), actions);
   } else if (m.kind == MessageKind::kAcross) {
-    TakePart(m.chunk, !place_.top->holds_left, std::move(m.payload), actions);
+    TakePart(m.bucket, !place_.top->holds_left, std::move(m.payload), actions);
   } else {
-    TakeInput(m.chunk, Sends(place_.left, m), std::move(m.payload), actions);
+    TakeInput(m.bucket, Sends(place_.left, m), std::move(m.payload), actions);
   }
 }
 
@@ -178,7 +178,7 @@ size_t TreeReducer::VectorsExpected(const ReduceMessage& m) const {
 
 std::vector<int32_t> TreeReducer::Missing() const {
   std::set<int32_t> missing;
-  for (const ChunkState& c : chunks_) {
+  for (const BucketState& c : buckets_) {
     if (c.done) continue;
     if (!c.own_given) missing.insert(place_.self);
     if (place_.joins && !c.has_left) missing.insert(place_.left.member);
@@ -192,60 +192,60 @@ std::vector<int32_t> TreeReducer::Missing() const {
   return {missing.begin(), missing.end()};
 }
 
-void TreeReducer::TakeInput(uint32_t chunk, bool is_left, Payload nodes, ReduceActions& actions) {
-  ChunkState& state = chunks_[chunk];
+void TreeReducer::TakeInput(uint32_t bucket, bool is_left, Payload nodes, ReduceActions& actions) {
+  BucketState& state = buckets_[bucket];
   bool& has = is_left ? state.has_left : state.has_right;
-  if (std::exchange(has, true)) return FailTwice(chunk, actions);
+  if (std::exchange(has, true)) return FailTwice(bucket, actions);
   (is_left ? state.left : state.right) = std::move(nodes);
   if (!state.has_left || !state.has_right) return;
-  Payload sum = Join(place_.join, shape_[chunk], place_.left.nodes.size(),
+  Payload sum = Join(place_.join, shape_[bucket], place_.left.nodes.size(),
                      place_.left.nodes.size() + place_.right.nodes.size(), state.left, state.right);
   state.left = state.right = {};
   if (place_.top) {
-    TakeOwnPart(chunk, std::move(sum), actions);
+    TakeOwnPart(bucket, std::move(sum), actions);
   } else {
-    actions.send.push_back(Make(MessageKind::kJoinUp, place_.join_to, chunk, std::move(sum)));
+    actions.send.push_back(Make(MessageKind::kJoinUp, place_.join_to, bucket, std::move(sum)));
   }
 }
 
-void TreeReducer::TakeOwnPart(uint32_t chunk, Payload nodes, ReduceActions& actions) {
-  actions.send.push_back(Make(MessageKind::kAcross, place_.top->partner, chunk, nodes));
-  TakePart(chunk, place_.top->holds_left, std::move(nodes), actions);
+void TreeReducer::TakeOwnPart(uint32_t bucket, Payload nodes, ReduceActions& actions) {
+  actions.send.push_back(Make(MessageKind::kAcross, place_.top->partner, bucket, nodes));
+  TakePart(bucket, place_.top->holds_left, std::move(nodes), actions);
 }
 
-void TreeReducer::TakePart(uint32_t chunk, bool is_left, Payload nodes, ReduceActions& actions) {
-  ChunkState& state = chunks_[chunk];
+void TreeReducer::TakePart(uint32_t bucket, bool is_left, Payload nodes, ReduceActions& actions) {
+  BucketState& state = buckets_[bucket];
   bool& has = is_left ? state.has_top_left : state.has_top_right;
-  if (std::exchange(has, true)) return FailTwice(chunk, actions);
+  if (std::exchange(has, true)) return FailTwice(bucket, actions);
   (is_left ? state.top_left : state.top_right) = std::move(nodes);
   if (!state.has_top_left || !state.has_top_right) return;
   const TopJoin& top = *place_.top;
   const size_t left_nodes = (top.holds_left ? top.own : top.theirs).size();
-  Payload total = Join(top.join, shape_[chunk], left_nodes, top.own.size() + top.theirs.size(),
+  Payload total = Join(top.join, shape_[bucket], left_nodes, top.own.size() + top.theirs.size(),
                        state.top_left, state.top_right);
   state.top_left = state.top_right = {};
-  TakeTotal(chunk, std::move(total), actions);
+  TakeTotal(bucket, std::move(total), actions);
 }
 
-void TreeReducer::FailTwice(uint32_t chunk, ReduceActions& actions) {
-  Fail(FailedPrecondition("chunk " + std::to_string(chunk) + " of round " + std::to_string(round_) +
+void TreeReducer::FailTwice(uint32_t bucket, ReduceActions& actions) {
+  Fail(FailedPrecondition("bucket " + std::to_string(bucket) + " of round " + std::to_string(round_) +
                           " came twice"),
        actions);
 }
 
-void TreeReducer::TakeTotal(uint32_t chunk, Payload total, ReduceActions& actions) {
-  if (chunks_[chunk].done) {
-    return Fail(FailedPrecondition("the total of chunk " + std::to_string(chunk) + " came twice"),
+void TreeReducer::TakeTotal(uint32_t bucket, Payload total, ReduceActions& actions) {
+  if (buckets_[bucket].done) {
+    return Fail(FailedPrecondition("the total of bucket " + std::to_string(bucket) + " came twice"),
                 actions);
   }
-  chunks_[chunk].done = true;
+  buckets_[bucket].done = true;
   for (int32_t to : place_.down_to) {
-    actions.send.push_back(Make(MessageKind::kDown, to, chunk, total));
+    actions.send.push_back(Make(MessageKind::kDown, to, bucket, total));
   }
-  actions.totals.push_back({chunk, std::move(total)});
+  actions.totals.push_back({bucket, std::move(total)});
 }
 
-ReduceMessage TreeReducer::Make(MessageKind kind, int32_t to, uint32_t chunk,
+ReduceMessage TreeReducer::Make(MessageKind kind, int32_t to, uint32_t bucket,
                                 Payload payload) const {
   ReduceMessage m;
   m.incarnation = identity_.incarnation;
@@ -255,7 +255,7 @@ ReduceMessage TreeReducer::Make(MessageKind kind, int32_t to, uint32_t chunk,
   m.kind = kind;
   m.from = static_cast<uint32_t>(place_.self);
   m.to = static_cast<uint32_t>(to);
-  m.chunk = chunk;
+  m.bucket = bucket;
   m.payload = std::move(payload);
   return m;
 }

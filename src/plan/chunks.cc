@@ -64,4 +64,25 @@ std::vector<Chunk> MakeChunks(std::span<const LayerDims> layers, int64_t element
   return chunks;
 }
 
+BucketTable MakeBuckets(std::span<const Chunk> chunks, int64_t element_bytes,
+                        int64_t bucket_bytes) {
+  ESPALIER_CHECK(element_bytes > 0 && kBucketAlignment % element_bytes == 0,
+                 std::to_string(element_bytes));
+  const int64_t grain = kBucketAlignment / element_bytes;
+  BucketTable table;
+  for (int32_t c = 0; c < static_cast<int32_t>(chunks.size()); ++c) {
+    const int64_t size = (chunks[c].size + grain - 1) / grain * grain;
+    if (table.buckets.empty() ||
+        (table.buckets.back().size + size) * element_bytes > bucket_bytes) {
+      table.buckets.push_back({c, c, 0});
+    }
+    Bucket& bucket = table.buckets.back();
+    table.bucket_of.push_back(static_cast<int32_t>(table.buckets.size()) - 1);
+    table.offset_of.push_back(bucket.size);
+    bucket.chunk_end = c + 1;
+    bucket.size += size;
+  }
+  return table;
+}
+
 }  // namespace espalier

@@ -1,5 +1,6 @@
-// How the flat vector of parameters (and of gradients) is cut into chunks: the unit in which
-// gradients are computed, added, sent and applied.
+// How the flat vector of parameters (and of gradients) is cut into chunks, the unit in which
+// gradients are computed and applied, and how chunks are gathered into buckets, the unit in which
+// they are added and sent.
 //
 // The flat vector holds, layer after layer and without padding, the weight [out, in] row-major and
 // then the bias [out]. A chunk is a run of whole rows of one layer's weight; the last chunk of a
@@ -20,8 +21,7 @@ namespace espalier {
 
 // What a chunk aims at. Measured on the leaf step of a 784-256-256-10 network (tools/benchmarks):
 // chunks of 128 KiB make it 5 % slower, for BLAS packs the activations anew for each; from 256 KiB
-// up it is equally fast, and the smaller the chunk, the more of the reduction hides behind
-// computing.
+// up it is equally fast, and the smaller the chunk, the better many threads share the work.
 inline constexpr int64_t kChunkBytes = 256 << 10;
 // What a chunk never exceeds, unless a single row (or the bias alone) is larger.
 inline constexpr int64_t kChunkBytesMax = 1 << 20;
@@ -47,5 +47,27 @@ struct Chunk {
 // REQUIRES: dims positive, element_bytes > 0, 0 < chunk_bytes <= kChunkBytesMax.
 std::vector<Chunk> MakeChunks(std::span<const LayerDims> layers, int64_t element_bytes,
                               int64_t chunk_bytes = kChunkBytes);
+
+// What a bucket holds at most, unless a single chunk is larger. Measured with two workers and the
+// network above: each message costs some 0.1 ms of wake-ups on both sides, so that four messages of
+// 256 KiB make a step a sixth longer than one of 1 MiB, although less of it hides behind computing.
+inline constexpr int64_t kBucketBytes = 1 << 20;
+// Chunks begin at multiples of this in a bucket, filled up with zeros.
+inline constexpr int64_t kBucketAlignment = 64;  // bytes
+
+struct Bucket {
+  int32_t chunk_begin = 0, chunk_end = 0;
+  int64_t size = 0;  // elements, with those that fill up
+  bool operator==(const Bucket&) const = default;
+};
+struct BucketTable {
+  std::vector<Bucket> buckets;
+  std::vector<int32_t> bucket_of;  // a chunk
+  std::vector<int64_t> offset_of;  // a chunk: elements from the bucket's begin
+};
+
+// Runs of chunks in their order, each as long as fits.
+BucketTable MakeBuckets(std::span<const Chunk> chunks, int64_t element_bytes,
+                        int64_t bucket_bytes = kBucketBytes);
 
 }  // namespace espalier

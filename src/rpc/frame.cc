@@ -27,7 +27,7 @@ struct Header {
   uint8_t kind = 0;
   uint8_t zero8 = 0;
   uint64_t incarnation = 0, job = 0, generation = 0, round = 0;
-  uint32_t from = 0, to = 0, chunk = 0, payload_bytes = 0;
+  uint32_t from = 0, to = 0, bucket = 0, payload_bytes = 0;
   uint32_t zero32 = 0;
   uint32_t crc = 0;  // of all bytes before it
 };
@@ -98,7 +98,7 @@ grpc::ByteBuffer ToFrame(const ReduceMessage& m) {
   h.round = m.round;
   h.from = m.from;
   h.to = m.to;
-  h.chunk = m.chunk;
+  h.bucket = m.bucket;
   h.payload_bytes = static_cast<uint32_t>(m.payload.size);
   h.crc = CrcOf(h);
   const grpc::Slice header(&h, sizeof h);
@@ -128,7 +128,7 @@ Result<ReduceMessage> FromFrame(const grpc::ByteBuffer& frame, int64_t payload_b
   m.kind = static_cast<MessageKind>(h.kind);
   m.from = h.from;
   m.to = h.to;
-  m.chunk = h.chunk;
+  m.bucket = h.bucket;
   if (h.payload_bytes > 0) {
     std::shared_ptr<std::byte> bytes = NewAligned(h.payload_bytes);
     CopyOut(slices, kFrameHeaderBytes, h.payload_bytes, bytes.get());

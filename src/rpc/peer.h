@@ -24,12 +24,12 @@
 //       32     8  round
 //       40     4  from, a member index
 //       44     4  to, a member index
-//       48     4  chunk
+//       48     4  bucket
 //       52     4  payload length in bytes, at most `payload_bytes_max`
 //       56     4  zero
 //       60     4  CRC-32C of bytes 0..59
 //
-// A kDown of generation 3 of job 7 from member 0 to member 2, incarnation 1, round 9, chunk 4, 1
+// A kDown of generation 3 of job 7 from member 0 to member 2, incarnation 1, round 9, bucket 4, 1
 // MiB:
 //   45 53 50 4c 01 00 03 00  01 00 00 00 00 00 00 00  07 00 00 00 00 00 00 00  03 00 00 00 00 00 00
 //   00 09 00 00 00 00 00 00 00  00 00 00 00 02 00 00 00  04 00 00 00 00 00 10 00  00 00 00 00 <crc>

@@ -35,11 +35,11 @@ void Reducer::BeginRound(uint64_t round, RoundShape shape) {
   if (!alone()) Post(Begin{round, std::move(shape)});
 }
 
-void Reducer::Contribute(uint32_t chunk, Payload own_nodes) {
+void Reducer::Contribute(uint32_t bucket, Payload own_nodes) {
   if (alone()) {
-    Deliver(chunk, std::move(own_nodes));
+    Deliver(bucket, std::move(own_nodes));
   } else {
-    Post(Own{chunk, std::move(own_nodes)});
+    Post(Own{bucket, std::move(own_nodes)});
   }
 }
 
@@ -115,7 +115,7 @@ void Reducer::Handle(Event& event) {
   if (auto* begin = std::get_if<Begin>(&event)) {
     Perform(reducer_.BeginRound(begin->round, std::move(begin->shape)));
   } else if (auto* own = std::get_if<Own>(&event)) {
-    Perform(reducer_.OnOwn(own->chunk, std::move(own->nodes)));
+    Perform(reducer_.OnOwn(own->bucket, std::move(own->nodes)));
   } else if (auto* message = std::get_if<ReduceMessage>(&event)) {
     Perform(reducer_.OnMessage(std::move(*message)));
   } else {
@@ -129,15 +129,15 @@ void Reducer::Handle(Event& event) {
 
 void Reducer::Perform(ReduceActions actions) {
   for (ReduceMessage& m : actions.send) links_->Send(std::move(m));
-  for (ChunkTotal& t : actions.totals) Deliver(t.chunk, std::move(t.payload));
+  for (BucketTotal& t : actions.totals) Deliver(t.bucket, std::move(t.payload));
   if (!actions.error.ok()) Abort(actions.error.Wrap("the reduce broke down"));
 }
 
-void Reducer::Deliver(uint32_t chunk, Payload payload) {
+void Reducer::Deliver(uint32_t bucket, Payload payload) {
   bool complete = false;
   {
     std::lock_guard lock(mutex_);
-    totals_[chunk] = std::move(payload);
+    totals_[bucket] = std::move(payload);
     complete = --missing_ == 0;
   }
   if (complete) changed_.notify_all();

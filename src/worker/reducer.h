@@ -37,11 +37,11 @@ class Reducer : public LinkListener {
   // job.
   void Start(std::unique_ptr<Links> links);
 
-  // A round: the trainer calls BeginRound, its pool Contribute once a chunk (any thread, any
+  // A round: the trainer calls BeginRound, its pool Contribute once a bucket (any thread, any
   // order), the trainer WaitTotals.
   void BeginRound(uint64_t round, RoundShape shape);
-  void Contribute(uint32_t chunk, Payload own_nodes);
-  // The totals of all chunks. An error: a link broke, a peer broke the protocol, Abort was called,
+  void Contribute(uint32_t bucket, Payload own_nodes);
+  // The totals of all buckets. An error: a link broke, a peer broke the protocol, Abort was called,
   // or nothing was finished within `timeout_ms` (it then names the members that were missing).
   // Failures stick.
   Result<std::vector<Payload>> WaitTotals(int64_t timeout_ms);
@@ -60,7 +60,7 @@ class Reducer : public LinkListener {
     RoundShape shape;
   };
   struct Own {
-    uint32_t chunk;
+    uint32_t bucket;
     Payload nodes;
   };
   // The waiting trainer wants to know who is missing.
@@ -72,7 +72,7 @@ class Reducer : public LinkListener {
   void Drain(std::unique_lock<std::mutex>& lock);
   void Handle(Event& event);
   void Perform(ReduceActions actions);
-  void Deliver(uint32_t chunk, Payload payload);
+  void Deliver(uint32_t bucket, Payload payload);
   bool alone() const { return place_.leaves_to < 0 && !place_.top; }
 
   const TreePlace place_;
@@ -82,7 +82,7 @@ class Reducer : public LinkListener {
 
   std::mutex events_mutex_;  // guards the three below
   std::condition_variable idle_;
-  std::deque<Event> events_;  // bounded by the protocol: a round's chunks on each edge
+  std::deque<Event> events_;  // bounded by the protocol: a round's buckets on each edge
   bool draining_ = false;     // some thread is handling events
   bool stopped_ = false;      // being destroyed
 

@@ -49,6 +49,14 @@ Trainer<T>::Trainer(TrainingPlan plan, TrainerOptions options, const RowSource<T
   const TrainingPlan& p = machine_.plan();
   const std::vector<LayerDims> dims = Dims(p.shape);
   chunks_ = MakeChunks(dims, sizeof(T));
+  table_ = MakeBuckets(chunks_, sizeof(T));
+  for (const Bucket& b : table_.buckets) {
+    round_shape_.push_back(sizeof(T) == 8 ? BucketShape{0, b.size} : BucketShape{b.size, 0});
+  }
+  stats_at_ = round_shape_.back().bytes();
+  constexpr int64_t kGrain = kBucketAlignment / sizeof(double);
+  round_shape_.back().doubles += (StatsSize() + kGrain - 1) / kGrain * kGrain;
+  open_ = std::vector<OpenBucket>(table_.buckets.size());
   std::vector<TreeNode> singles;
   for (int32_t leaf = options_.own.begin; leaf < options_.own.end; ++leaf) {
     singles.push_back({0, leaf});
@@ -107,12 +115,7 @@ void Trainer<T>::Abort(Status why) {
 
 template <typename T>
 Result<Action> Trainer<T>::Perform(const GradientAction& step) {
-  const auto chunk_count = static_cast<uint32_t>(chunks_.size());
-  RoundShape shape;
-  for (const Chunk& c : chunks_) shape.push_back({c.size, sizeof(T) == 8});
-  const int64_t stats_size = TotalsSize(machine_.plan().shape, TotalsKind::kTraining) + kStepExtras;
-  shape.push_back({stats_size, true});
-  reducer_.BeginRound(machine_.state().round, std::move(shape));
+  reducer_.BeginRound(machine_.state().round, round_shape_);
 
   const int64_t begin_us = hooks_.now_us();
   const auto own = static_cast<int64_t>(passes_.size());
@@ -120,10 +123,11 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   const int64_t leaves_us = hooks_.now_us();
   const int64_t elapsed_ms = (leaves_us - begun_us_) / 1000;
   if (is_root_ && options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms) {
-    leaf_stats_[0][stats_size - kStepExtras + kExtraTimeIsUp] = 1;
+    leaf_stats_[0][StatsSize() - kStepExtras + kExtraTimeIsUp] = 1;
   }
-  ContributeStats(chunk_count, leaf_stats_);
-  pool_.ParallelFor(chunk_count, [&](int64_t c) { ComputeChunk(static_cast<uint32_t>(c)); });
+  OpenBuckets();
+  pool_.ParallelFor(static_cast<int64_t>(chunks_.size()),
+                    [&](int64_t c) { ComputeChunk(static_cast<uint32_t>(c)); });
 
   const int64_t gradients_us = hooks_.now_us();
   const bool first = step_ms_.empty();
@@ -132,9 +136,45 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   parts_.leaves_ms += static_cast<double>(leaves_us - begin_us) / 1000;
   parts_.gradients_ms += static_cast<double>(gradients_us - leaves_us) / 1000;
   parts_.wait_ms += static_cast<double>(hooks_.now_us() - gradients_us) / 1000;
-  const auto* stats = reinterpret_cast<const double*>(totals_[chunk_count].data);
+  const auto* stats = reinterpret_cast<const double*>(totals_.back().data + stats_at_);
   rows_done_ += static_cast<int64_t>(stats[kTotalRows]);
-  return machine_.OnGradient(std::vector<double>(stats, stats + stats_size));
+  return machine_.OnGradient(std::vector<double>(stats, stats + StatsSize()));
+}
+
+template <typename T>
+int64_t Trainer<T>::StatsSize() const {
+  return TotalsSize(machine_.plan().shape, TotalsKind::kTraining) + kStepExtras;
+}
+
+template <typename T>
+const T* Trainer<T>::Total(int64_t chunk) const {
+  return reinterpret_cast<const T*>(totals_[table_.bucket_of[chunk]].data) +
+         table_.offset_of[chunk];
+}
+
+// The last bucket gets the statistics, which are known before any chunk is.
+template <typename T>
+void Trainer<T>::OpenBuckets() {
+  const size_t nodes = own_join_.kept.size();
+  for (size_t b = 0; b < open_.size(); ++b) {
+    const Bucket& bucket = table_.buckets[b];
+    open_[b].nodes = AllocatePayload(nodes * static_cast<size_t>(round_shape_[b].bytes()));
+    open_[b].chunks_left = bucket.chunk_end - bucket.chunk_begin;
+  }
+  const std::vector<std::vector<double>> stats = JoinStats(leaf_stats_);
+  const auto stride = static_cast<size_t>(round_shape_.back().bytes());
+  for (size_t k = 0; k < nodes; ++k) {
+    std::byte* const at = open_.back().nodes.data + k * stride + stats_at_;
+    const size_t bytes = stats[k].size() * sizeof(double);
+    std::memcpy(at, stats[k].data(), bytes);
+    std::memset(at + bytes, 0, stride - static_cast<size_t>(stats_at_) - bytes);
+  }
+}
+
+template <typename T>
+void Trainer<T>::ChunkIsDone(int32_t bucket) {
+  if (--open_[bucket].chunks_left > 0) return;
+  reducer_.Contribute(static_cast<uint32_t>(bucket), std::move(open_[bucket].nodes).Freeze());
 }
 
 template <typename T>
@@ -167,10 +207,16 @@ template <typename T>
 void Trainer<T>::ComputeChunk(uint32_t chunk_index) {
   const Chunk& chunk = chunks_[chunk_index];
   const auto bytes = static_cast<size_t>(chunk.size) * sizeof(T);
-  MutablePayload nodes = AllocatePayload(own_join_.kept.size() * bytes);
+  const int32_t bucket = table_.bucket_of[chunk_index];
+  const int64_t begin = table_.offset_of[chunk_index];
+  const bool last = static_cast<int32_t>(chunk_index) + 1 == table_.buckets[bucket].chunk_end;
+  const int64_t end = last ? table_.buckets[bucket].size : table_.offset_of[chunk_index + 1];
   std::vector<T*> sum(passes_.size(), nullptr);  // where each leaf's subtree adds up
   for (size_t k = 0; k < own_join_.kept.size(); ++k) {
-    sum[own_join_.kept[k]] = reinterpret_cast<T*>(nodes.data + k * bytes);
+    auto* const node =
+        reinterpret_cast<T*>(open_[bucket].nodes.data + k * round_shape_[bucket].bytes());
+    sum[own_join_.kept[k]] = node + begin;
+    std::fill(node + begin + chunk.size, node + end, T{0});
   }
   std::vector<MutablePayload> scratch;
   size_t next = 0;  // in own_join_.steps, which join in the order in which leaves arrive
@@ -200,19 +246,19 @@ void Trainer<T>::ComputeChunk(uint32_t chunk_index) {
       for (int64_t e = 0; e < chunk.size; ++e) into[e] += from[e];
     }
   }
-  reducer_.Contribute(chunk_index, std::move(nodes).Freeze());
+  ChunkIsDone(bucket);
 }
 
 template <typename T>
-void Trainer<T>::ContributeStats(uint32_t chunk,
-                                 const std::vector<std::vector<double>>& leaf_stats) {
+std::vector<std::vector<double>> Trainer<T>::JoinStats(
+    const std::vector<std::vector<double>>& leaf_stats) {
   std::vector<std::vector<double>> sums = leaf_stats;
   for (const JoinStep& s : own_join_.steps) {
     AddTotals(sums[s.into].data(), sums[s.from].data(), static_cast<int64_t>(sums[s.from].size()));
   }
-  AlignedVector<double> nodes;
-  for (int32_t k : own_join_.kept) nodes.insert(nodes.end(), sums[k].begin(), sums[k].end());
-  reducer_.Contribute(chunk, MakePayload(std::move(nodes)));
+  std::vector<std::vector<double>> nodes;
+  for (int32_t k : own_join_.kept) nodes.push_back(std::move(sums[k]));
+  return nodes;
 }
 
 template <typename T>
@@ -221,13 +267,12 @@ Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
   const TrainingPlan& plan = machine_.plan();
   TrainingState<T>& state = machine_.state();
   const auto count = static_cast<int64_t>(chunks_.size());
-  const auto gradient = [&](int64_t c) { return reinterpret_cast<const T*>(totals_[c].data); };
   std::vector<double> squares(chunks_.size(), 0.0);
   std::atomic<bool> finite{true};
   pool_.ParallelFor(count, [&](int64_t c) {
-    if (!AllFinite(gradient(c), chunks_[c].size)) finite = false;
+    if (!AllFinite(Total(c), chunks_[c].size)) finite = false;
     if (plan.train.clip_norm > 0) {
-      squares[c] = SquaredNorm<T>(chunks_[c], gradient(c), update.inverse_weight);
+      squares[c] = SquaredNorm<T>(chunks_[c], Total(c), update.inverse_weight);
     }
   });
   if (!finite) {
@@ -241,7 +286,7 @@ Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
   for (AlignedVector<T>& s : state.slots) slots.push_back(s.data());
   pool_.ParallelFor(count, [&](int64_t c) {
     ApplyUpdate<T>(plan.train, plan.shape, chunks_[c], state.parameters.data(), slots.data(),
-                   gradient(c), update.inverse_weight, clip_scale, update.learning_rate,
+                   Total(c), update.inverse_weight, clip_scale, update.learning_rate,
                    update.update);
   });
   totals_.clear();
@@ -261,14 +306,18 @@ int64_t Trainer<T>::SetRows(FileRole set) const {
 template <typename T>
 Result<Action> Trainer<T>::Perform(const EvaluateAction& evaluate) {
   const int64_t size = TotalsSize(machine_.plan().shape, TotalsKind::kEvaluation);
-  reducer_.BeginRound(machine_.state().round, {{size, true}});
+  reducer_.BeginRound(machine_.state().round, {{0, size}});
   ReportStep(true);
   const int64_t rows = SetRows(evaluate.set);
   std::vector<std::vector<double>> totals(passes_.size(), std::vector<double>(size, 0.0));
   pool_.ParallelFor(static_cast<int64_t>(passes_.size()), [&](int64_t i) {
     EvaluateLeaf(evaluate.set, rows, static_cast<int32_t>(i), totals[i]);
   });
-  ContributeStats(0, totals);
+  AlignedVector<double> nodes;
+  for (const std::vector<double>& node : JoinStats(totals)) {
+    nodes.insert(nodes.end(), node.begin(), node.end());
+  }
+  reducer_.Contribute(0, MakePayload(std::move(nodes)));
   ESPALIER_ASSIGN_OR_RETURN(auto sums, reducer_.WaitTotals(options_.reduce_timeout_ms));
   const auto* sum = reinterpret_cast<const double*>(sums[0].data);
   Action next = machine_.OnEvaluation(std::vector<double>(sum, sum + size));

@@ -3,9 +3,10 @@
 //
 // A gradient step: each own leaf's rows are gathered and run forward and backward (the pool, over
 // leaves); then, largest layer first, each chunk of the gradient is computed leaf by leaf and
-// joined into the member's canonical nodes (the pool, over chunks), and handed to the reducer,
-// which sends it while the next chunk is computed. When the totals of all chunks are there, and not
-// before, they are applied.
+// joined into the member's canonical nodes (the pool, over chunks). A bucket whose chunks are done
+// is handed to the reducer, which sends it while the next one is computed; the last one carries the
+// step's statistics too. When the totals of all buckets are there, and not before, they are
+// applied.
 //
 // Thread rule: Run on one thread, which is the first of the compute pool; Abort from any.
 #pragma once
@@ -99,7 +100,12 @@ class Trainer {
   Result<Action> Perform(const EvaluateAction& evaluate);
   void RunLeaf(const GradientAction& step, int32_t own_index);
   void ComputeChunk(uint32_t chunk_index);
-  void ContributeStats(uint32_t chunk, const std::vector<std::vector<double>>& leaf_stats);
+  // The own leaves' statistics, joined into the member's canonical nodes.
+  std::vector<std::vector<double>> JoinStats(const std::vector<std::vector<double>>& leaf_stats);
+  void OpenBuckets();
+  void ChunkIsDone(int32_t bucket);
+  const T* Total(int64_t chunk) const;
+  int64_t StatsSize() const;
   void EvaluateLeaf(FileRole set, int64_t rows, int32_t own_index, std::vector<double>& totals);
   std::unique_ptr<LeafPass<T>> TakeEvaluationPass();
   void ReportStep(bool evaluating);
@@ -113,12 +119,21 @@ class Trainer {
   bool is_root_;
   TrainerHooks hooks_;
 
+  // A bucket of the present step that is being filled.
+  struct OpenBucket {
+    MutablePayload nodes;
+    std::atomic<int32_t> chunks_left{0};
+  };
   std::vector<Chunk> chunks_;
+  BucketTable table_;
+  RoundShape round_shape_;                            // of a gradient step
+  std::vector<OpenBucket> open_;                      // one a bucket
+  int64_t stats_at_ = 0;                              // bytes, in the last bucket
   JoinPlan own_join_;                                 // single own leaves to canonical nodes
   std::vector<std::unique_ptr<LeafPass<T>>> passes_;  // one an own leaf
   std::vector<int64_t> pass_rows_;                    // of the present step
   std::vector<std::vector<double>> leaf_stats_;
-  std::vector<Payload> totals_;  // of the present step: the chunks, then the stats
+  std::vector<Payload> totals_;  // of the present step, by bucket
   std::mutex evaluation_mutex_;  // guards evaluation_passes_
   std::vector<std::unique_ptr<LeafPass<T>>> evaluation_passes_;
   std::vector<float> step_ms_;

@@ -81,12 +81,12 @@ class RecordingListener : public LinkListener {
   bool sound_ = true;
 };
 
-// A message whose payload of `bytes` follows from round and chunk.
-inline ReduceMessage MakeLinkMessage(uint32_t from, uint32_t to, uint64_t round, uint32_t chunk,
+// A message whose payload of `bytes` follows from round and bucket.
+inline ReduceMessage MakeLinkMessage(uint32_t from, uint32_t to, uint64_t round, uint32_t bucket,
                                      size_t bytes) {
   AlignedVector<unsigned char> payload(bytes);
   for (size_t i = 0; i < bytes; ++i) {
-    payload[i] = static_cast<unsigned char>(i * 31 + round * 7 + chunk * 13 + from);
+    payload[i] = static_cast<unsigned char>(i * 31 + round * 7 + bucket * 13 + from);
   }
   ReduceMessage m{kLinkSuiteIncarnation,
                   kLinkSuiteJob,
@@ -95,7 +95,7 @@ inline ReduceMessage MakeLinkMessage(uint32_t from, uint32_t to, uint64_t round,
                   MessageKind::kLeafUp,
                   from,
                   to,
-                  chunk,
+                  bucket,
                   {}};
   if (bytes > 0) m.payload = MakePayload(std::move(payload));
   return m;
@@ -104,7 +104,7 @@ inline ReduceMessage MakeLinkMessage(uint32_t from, uint32_t to, uint64_t round,
 inline bool SameLinkMessage(const ReduceMessage& a, const ReduceMessage& b) {
   return a.incarnation == b.incarnation && a.job == b.job && a.generation == b.generation &&
          a.round == b.round && a.kind == b.kind && a.from == b.from && a.to == b.to &&
-         a.chunk == b.chunk && a.payload.size == b.payload.size &&
+         a.bucket == b.bucket && a.payload.size == b.payload.size &&
          (a.payload.size == 0 || std::memcmp(a.payload.data, b.payload.data, a.payload.size) == 0);
 }
 
@@ -180,7 +180,7 @@ void LinksDeliverWhatWasSentBeforeTheOtherSideOpened(uint32_t early, uint32_t la
   b->Send(MakeLinkMessage(late, early, 1, 9, 10));
   REQUIRE(late_listener.WaitForMessages(5));
   REQUIRE(early_listener.WaitForMessages(1));
-  CHECK(late_listener.messages().back().chunk == 4);
+  CHECK(late_listener.messages().back().bucket == 4);
 }
 
 template <typename Network>

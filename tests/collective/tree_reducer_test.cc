@@ -54,25 +54,25 @@ class Cluster {
     for (TreePlace& p : PlanTree(ownership_, leaves)) reducers_.emplace_back(kHere, std::move(p));
   }
 
-  // Totals per member and chunk.
+  // Totals per member and bucket.
   std::vector<std::vector<std::vector<double>>> Round(uint64_t round, const RoundShape& shape) {
     totals_.assign(reducers_.size(), std::vector<std::vector<double>>(shape.size()));
-    std::vector<std::pair<int32_t, int32_t>> todo;  // (member, chunk); chunk -1 begins the round
+    std::vector<std::pair<int32_t, int32_t>> todo;  // (member, bucket); bucket -1 begins the round
     for (int32_t m = 0; m < Members(); ++m) todo.push_back({m, -1});
     while (!todo.empty() || !mail_.empty()) {
       const uint64_t draw = Mix64(seed_ + ++turn_);
       if (!todo.empty() && (mail_.empty() || draw % 3 == 0)) {
         const size_t i = draw / 3 % todo.size();
-        const auto [member, chunk] = todo[i];
+        const auto [member, bucket] = todo[i];
         todo.erase(todo.begin() + static_cast<int64_t>(i));
-        if (chunk < 0) {
+        if (bucket < 0) {
           for (int32_t c = 0; c < static_cast<int32_t>(shape.size()); ++c)
             todo.push_back({member, c});
           Perform(member, reducers_[member].BeginRound(round, shape));
         } else {
           Perform(member,
-                  reducers_[member].OnOwn(chunk, OwnNodes(ownership_.intervals[member], leaves_,
-                                                          round + chunk, shape[chunk].elements)));
+                  reducers_[member].OnOwn(bucket, OwnNodes(ownership_.intervals[member], leaves_,
+                                                          round + bucket, shape[bucket].doubles)));
         }
       } else {
         const size_t i = draw / 3 % mail_.size();
@@ -91,7 +91,7 @@ class Cluster {
   void Perform(int32_t member, ReduceActions actions) {
     REQUIRE(actions.error.ToString() == "OK");
     for (ReduceMessage& m : actions.send) mail_.push_back(std::move(m));
-    for (const ChunkTotal& t : actions.totals) totals_[member][t.chunk] = AsDoubles(t.payload);
+    for (const BucketTotal& t : actions.totals) totals_[member][t.bucket] = AsDoubles(t.payload);
   }
 
   int32_t leaves_;
@@ -103,7 +103,7 @@ class Cluster {
 };
 
 TEST_CASE("every member gets the same total, whatever the members and the order of arrival") {
-  const RoundShape shape = {{5, true}, {1, true}, {17, true}};
+  const RoundShape shape = {{0, 5}, {0, 1}, {0, 17}};
   for (int32_t leaves : {1, 3, 6, 16}) {
     Cluster alone(leaves, 1, 1);
     const auto expected = alone.Round(1, shape)[0];
@@ -120,7 +120,7 @@ TEST_CASE("every member gets the same total, whatever the members and the order 
 }
 
 TEST_CASE("rounds follow each other on the same machines") {
-  const RoundShape shape = {{4, true}};
+  const RoundShape shape = {{0, 4}};
   Cluster alone(8, 1, 1), cluster(8, 5, 9);
   for (uint64_t round = 1; round <= 30; ++round) {
     const auto expected = alone.Round(round, shape)[0];
@@ -132,7 +132,7 @@ TEST_CASE("rounds follow each other on the same machines") {
 struct Pair {
   std::vector<TreePlace> places = PlanTree(PlanOwnership(2, 2), 2);
   TreeReducer holder{kHere, places[0]};
-  ReduceMessage Part(uint64_t round, size_t elements, uint32_t chunk = 0) const {
+  ReduceMessage Part(uint64_t round, size_t elements, uint32_t bucket = 0) const {
     ReduceMessage m;
     m.incarnation = {1};
     m.job = {7};
@@ -141,7 +141,7 @@ struct Pair {
     m.kind = MessageKind::kAcross;
     m.from = 1;
     m.to = 0;
-    m.chunk = chunk;
+    m.bucket = bucket;
     m.payload = MakePayload(AlignedVector<double>(elements, 1.0));
     return m;
   }
@@ -150,12 +150,12 @@ struct Pair {
 TEST_CASE("a message of the next round is held, an older one dropped") {
   Pair p;
   CHECK(p.holder.OnMessage(p.Part(1, 1)).error.ok());  // before the first round
-  CHECK(p.holder.BeginRound(1, {{1, true}}).error.ok());
+  CHECK(p.holder.BeginRound(1, {{0, 1}}).error.ok());
   const auto done = p.holder.OnOwn(0, MakePayload(AlignedVector<double>{2.0}));
   REQUIRE(done.totals.size() == 1);
   CHECK(AsDoubles(done.totals[0].payload) == std::vector<double>{3.0});
   CHECK(p.holder.OnMessage(p.Part(2, 1)).error.ok());  // held
-  CHECK(p.holder.BeginRound(2, {{1, true}}).error.ok());
+  CHECK(p.holder.BeginRound(2, {{0, 1}}).error.ok());
   CHECK(p.holder.OnMessage(p.Part(1, 1)).error.ok());  // older: dropped, not counted twice
   CHECK(p.holder.OnOwn(0, MakePayload(AlignedVector<double>{5.0})).totals.size() == 1);
 }
@@ -163,26 +163,26 @@ TEST_CASE("a message of the next round is held, an older one dropped") {
 TEST_CASE("a peer that breaks the protocol ends the generation by name and number") {
   const auto error_of = [](auto&& change) {
     Pair p;
-    CHECK(p.holder.BeginRound(4, {{2, true}}).error.ok());
+    CHECK(p.holder.BeginRound(4, {{0, 2}}).error.ok());
     ReduceMessage m = p.Part(4, 2);
     change(p, m);
     return p.holder.OnMessage(std::move(m)).error.message();
   };
   CHECK(error_of([](Pair&, ReduceMessage& m) { m.round = 6; }) ==
-        "member 1 sent chunk 0 of round 6; this member is in round 4 of 1 chunks");
-  CHECK(error_of([](Pair&, ReduceMessage& m) { m.chunk = 1; }) ==
-        "member 1 sent chunk 1 of round 4; this member is in round 4 of 1 chunks");
+        "member 1 sent bucket 0 of round 6; this member is in round 4 of 1 buckets");
+  CHECK(error_of([](Pair&, ReduceMessage& m) { m.bucket = 1; }) ==
+        "member 1 sent bucket 1 of round 4; this member is in round 4 of 1 buckets");
   CHECK(error_of([](Pair& p, ReduceMessage& m) { m.payload = p.Part(4, 3).payload; }) ==
-        "member 1 sent 24 bytes for chunk 0; expected 16");
+        "member 1 sent 24 bytes for bucket 0; expected 16");
   CHECK(error_of([](Pair&, ReduceMessage& m) { m.kind = MessageKind::kDown; }) ==
         "member 1 sent a message of kind 3 that its place in the tree does not send here");
   CHECK(error_of([](Pair& p, ReduceMessage&) { (void)p.holder.OnMessage(p.Part(4, 2)); }) ==
-        "chunk 0 of round 4 came twice");
+        "bucket 0 of round 4 came twice");
 }
 
 TEST_CASE("a failure sticks, and messages of other jobs and older generations are dropped") {
   Pair p;
-  CHECK(p.holder.BeginRound(1, {{1, true}}).error.ok());
+  CHECK(p.holder.BeginRound(1, {{0, 1}}).error.ok());
   ReduceMessage other = p.Part(1, 1);
   other.job = {8};
   CHECK(p.holder.OnMessage(std::move(other)).error.ok());

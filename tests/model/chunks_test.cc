@@ -70,5 +70,38 @@ TEST_CASE("the example of the header holds") {
         std::vector<Chunk>{{0, 0, 2, false, 0, 4}, {0, 2, 3, true, 4, 5}});
 }
 
+TEST_CASE("buckets are runs of chunks, as long as fits, each chunk at a multiple of 64 bytes") {
+  const std::vector<LayerDims> layers = {{784, 256}, {256, 256}, {256, 10}};
+  for (int64_t element : {4, 8}) {
+    const auto chunks = MakeChunks(layers, element);
+    for (int64_t bytes : {int64_t{1}, int64_t{300'000}, kBucketBytes, int64_t{1} << 30}) {
+      const BucketTable table = MakeBuckets(chunks, element, bytes);
+      int32_t at = 0;
+      for (size_t b = 0; b < table.buckets.size(); ++b) {
+        const Bucket& bucket = table.buckets[b];
+        REQUIRE(bucket.chunk_begin == at);
+        REQUIRE(bucket.chunk_end > at);
+        const bool single = bucket.chunk_end == bucket.chunk_begin + 1;
+        CHECK((single || bucket.size * element <= bytes));
+        int64_t filled = 0;
+        for (; at < bucket.chunk_end; ++at) {
+          CHECK(table.bucket_of[at] == static_cast<int32_t>(b));
+          CHECK(table.offset_of[at] * element % kBucketAlignment == 0);
+          CHECK(table.offset_of[at] >= filled);
+          CHECK(table.offset_of[at] - filled < kBucketAlignment / element);
+          filled = table.offset_of[at] + chunks[at].size;
+        }
+        CHECK(bucket.size >= filled);
+        if (b > 0) {  // its first chunk did not fit into the one before
+          CHECK((table.buckets[b - 1].size + chunks[bucket.chunk_begin].size) * element >
+                bytes - kBucketAlignment);
+        }
+      }
+      CHECK(at == static_cast<int32_t>(chunks.size()));
+    }
+  }
+  CHECK(MakeBuckets(MakeChunks(layers, 4), 4).buckets.size() == 2);
+}
+
 }  // namespace
 }  // namespace espalier

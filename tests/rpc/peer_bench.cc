@@ -1,5 +1,5 @@
 // Round trips between two processes over gRPC links on loopback: up to member 1 and down again, one
-// at a time, and a round of four chunks at once. Prints p50 and p99 in microseconds.
+// at a time, and a round of four buckets at once. Prints p50 and p99 in microseconds.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,12 +47,12 @@ void Echo(Links& links, Inbox& inbox) {
   }
 }
 
-void Measure(Links& links, Inbox& inbox, size_t bytes, int chunks, int rounds) {
+void Measure(Links& links, Inbox& inbox, size_t bytes, int buckets, int rounds) {
   const Payload payload = MakePayload(AlignedVector<char>(bytes, 'x'));
   std::vector<double> us;
   for (int round = 0; round < rounds + 50; ++round) {
     const auto start = std::chrono::steady_clock::now();
-    for (int c = 0; c < chunks; ++c) {
+    for (int c = 0; c < buckets; ++c) {
       links.Send({{1},
                   {1},
                   {1},
@@ -63,7 +63,7 @@ void Measure(Links& links, Inbox& inbox, size_t bytes, int chunks, int rounds) {
                   static_cast<uint32_t>(c),
                   payload});
     }
-    for (int c = 0; c < chunks; ++c) {
+    for (int c = 0; c < buckets; ++c) {
       if (!inbox.messages.Pop()) {
         std::fprintf(stderr, "the link broke\n");
         return;
@@ -73,7 +73,7 @@ void Measure(Links& links, Inbox& inbox, size_t bytes, int chunks, int rounds) {
     if (round >= 50) us.push_back(took.count());
   }
   std::sort(us.begin(), us.end());
-  std::printf("%9zu bytes x %d: p50 %8.0f us, p99 %8.0f us\n", bytes, chunks, us[us.size() / 2],
+  std::printf("%9zu bytes x %d: p50 %8.0f us, p99 %8.0f us\n", bytes, buckets, us[us.size() / 2],
               us[us.size() * 99 / 100]);
   std::fflush(stdout);
 }
