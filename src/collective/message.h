@@ -50,11 +50,11 @@ struct ReduceMessage {
   Generation generation;
   uint64_t round = 0;  // counts reductions of the job: a step's gradient, or an evaluation
   MessageKind kind = MessageKind::kHello;
-  uint32_t from = 0;   // member index
-  uint32_t to = 0;     // member index
+  uint32_t from = 0;    // member index
+  uint32_t to = 0;      // member index
   uint32_t bucket = 0;  // index into the round's bucket table
-  Payload payload;     // kDown: one vector; else the vectors of the edge's canonical nodes, one
-                       // after another
+  Payload payload;      // kDown: one vector; else the vectors of the edge's canonical nodes, one
+                        // after another
 };
 
 }  // namespace espalier

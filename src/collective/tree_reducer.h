@@ -4,8 +4,8 @@
 // A round reduces a table of buckets, each a vector of floats and doubles. A member hands in, per
 // bucket, the partial sums of its own leaves (its canonical nodes, one vector each, one after
 // another). They go to the join that takes them, its own or another member's; a join that has both
-// inputs of a bucket adds siblings left + right in leaf order, and passes the canonical nodes of the
-// union up. At the top the holders of the two parts send each other theirs, and both add left +
+// inputs of a bucket adds siblings left + right in leaf order, and passes the canonical nodes of
+// the union up. At the top the holders of the two parts send each other theirs, and both add left +
 // right: the total of the bucket, which travels down unchanged. Buckets are independent of each
 // other. Nothing depends on the order of arrival.
 //
@@ -45,7 +45,7 @@ struct BucketTotal {
 struct ReduceActions {
   std::vector<ReduceMessage> send;
   std::vector<BucketTotal> totals;  // at most once a bucket a round
-  Status error;                    // the generation is over for this member
+  Status error;                     // the generation is over for this member
 };
 
 class TreeReducer {
@@ -55,7 +55,8 @@ class TreeReducer {
   // Begins round `round` (the first may be any; each later one is the one before plus 1) and takes
   // what was held for it. REQUIRES: the round before has all its totals.
   ReduceActions BeginRound(uint64_t round, RoundShape shape);
-  // The member's own partial sums of one bucket; once a bucket. Alone in the job: they are the total.
+  // The member's own partial sums of one bucket; once a bucket. Alone in the job: they are the
+  // total.
   ReduceActions OnOwn(uint32_t bucket, Payload nodes);
   ReduceActions OnMessage(ReduceMessage message);
 
