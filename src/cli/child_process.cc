@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ namespace {
 
 // Runs in the child between fork and exec: only async-signal-safe calls. Returns when exec fails.
 void BecomeProgram(const char* program, char* const* arguments, int log_fd, int null_fd,
-                   int inherited_fd, pid_t parent) {
+                   int inherited_fd, const cpu_set_t* cores, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // the parent died before prctl
@@ -29,6 +30,7 @@ void BecomeProgram(const char* program, char* const* arguments, int log_fd, int 
   dup2(log_fd, STDOUT_FILENO);
   dup2(log_fd, STDERR_FILENO);
   if (inherited_fd >= 0) fcntl(inherited_fd, F_SETFD, 0);
+  if (cores != nullptr) sched_setaffinity(0, sizeof *cores, cores);  // only makes it faster
   execv(program, arguments);
 }
 
@@ -56,12 +58,15 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::Start(Options options) {
       open(options.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log_fd < 0) return SystemError("cannot write " + options.log_path);
   const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (int core : options.cores) CPU_SET(core, &cores);
   int exec_pipe[2] = {-1, -1};
   const pid_t parent = getpid();
   const pid_t pid = null_fd < 0 || pipe2(exec_pipe, O_CLOEXEC) != 0 ? -1 : fork();
   if (pid == 0) {
     BecomeProgram(options.program.c_str(), arguments.data(), log_fd, null_fd, options.inherited_fd,
-                  parent);
+                  options.cores.empty() ? nullptr : &cores, parent);
     const int error = errno;
     [[maybe_unused]] const ssize_t n = write(exec_pipe[1], &error, sizeof error);
     _exit(127);

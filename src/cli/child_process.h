@@ -21,8 +21,9 @@ class ChildProcess {
     std::string name;     // for messages: "worker local-2"
     std::string program;  // path; also argv[0]
     std::vector<std::string> arguments;
-    std::string log_path;   // standard output and error go there
-    int inherited_fd = -1;  // open in the child under the same number; -1: none
+    std::string log_path;    // standard output and error go there
+    int inherited_fd = -1;   // open in the child under the same number; -1: none
+    std::vector<int> cores;  // that it may run on; empty: those of this process
   };
 
   // Starts the program in a process group of its own (a Ctrl-C at the terminal reaches us alone),

@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "src/base/text.h"
+#include "src/cli/cores.h"
 
 namespace espalier {
 namespace {
@@ -160,13 +161,15 @@ Status LocalCluster::StartWorker(int number) {
   if (mkdir(spool.c_str(), 0700) != 0) {
     return ResourceExhausted("cannot make the directory " + spool + ": " + std::strerror(errno));
   }
-  return Adopt({.name = "worker " + name,
-                .program = ProgramPath(kWorkerProgram),
-                .arguments = {"--coordinator", address_, "--listen", "127.0.0.1:0", "--threads",
-                              std::to_string(options_.threads), "--exit-with-parent", "--name",
-                              name, "--spool-directory", spool, "--memory-bytes-max",
-                              std::to_string(options_.memory_bytes_max)},
-                .log_path = directory_ + "/" + name + ".log"});
+  return Adopt(
+      {.name = "worker " + name,
+       .program = ProgramPath(kWorkerProgram),
+       .arguments = {"--coordinator", address_, "--listen", "127.0.0.1:0", "--threads",
+                     std::to_string(options_.threads), "--exit-with-parent", "--name", name,
+                     "--spool-directory", spool, "--memory-bytes-max",
+                     std::to_string(options_.memory_bytes_max)},
+       .log_path = directory_ + "/" + name + ".log",
+       .cores = ShareOfCores(AllowedCores(), options_.workers, options_.threads, number - 1)});
 }
 
 std::vector<DaemonDeath> LocalCluster::TakeDeaths() {
