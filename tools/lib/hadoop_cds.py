@@ -1,0 +1,83 @@
+"""A class data archive for Hadoop's daemons: they are there in half the time, for half the work.
+
+Made once for a Java and the jars: an HDFS with two NameNodes runs for a moment and its JVMs note
+the classes they load; then a JVM writes these, parsed and verified, into one file that the others
+map.
+A Java that cannot use the file (it was updated, say) starts without it.
+"""
+import glob
+import hashlib
+import os
+import subprocess
+import tempfile
+
+import hadoop_jars
+from hadoop_jars import HadoopError
+
+MAKE_LIMIT_S = 300
+
+
+def archive_path(home, folder):
+    """An archive is of use only to the very Java and jars, at the very place, it was made with."""
+    with open(os.path.join(home, "release")) as f:
+        parts = [home, f.read(), folder, hadoop_jars.ready_mark()]
+    mark = hashlib.sha256("\0".join(parts).encode())
+    return os.path.join(folder, "classes-%s.jsa" % mark.hexdigest()[:16])
+
+
+def note_classes(kind, java, work):
+    """Runs an HDFS whose JVMs write class lists; the classes in order, each once."""
+    home, class_path = java
+    # %p is the id of the process: each JVM writes its own list.
+    flags = ["-XX:DumpLoadedClassList=" + os.path.join(work, "%p.classes")]
+    hdfs = kind.start(dir=os.path.join(work, "hdfs"), ha=True, java=(home, class_path, flags))
+    try:
+        hdfs.put("/tmp/some", b"some")
+        hdfs.get("/tmp/some")
+        hdfs.files.blocks("/tmp/some")
+    finally:
+        hdfs.stop(keep=True)  # in order: a JVM that is killed may leave half a list
+    classes = {}
+    for path in sorted(glob.glob(os.path.join(work, "*.classes"))):
+        with open(path) as f:
+            classes.update(dict.fromkeys(line for line in f if not line.startswith("#")))
+    return classes
+
+
+def make(path, java, kind):
+    home, class_path = java
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(path)) as work:
+        names = os.path.join(work, "names")
+        with open(names, "w") as f:
+            f.writelines(note_classes(kind, java, work))
+        made = os.path.join(work, "made.jsa")
+        # Only jars may be archived; folders follow on the class path of the daemons.
+        jars = [entry for entry in class_path if entry.endswith(".jar")]
+        done = subprocess.run(
+            [os.path.join(home, "bin", "java"), "-Xshare:dump", "-XX:+UseSerialGC",
+             "-XX:SharedClassListFile=" + names, "-XX:SharedArchiveFile=" + made,
+             "-cp", ":".join(jars)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=MAKE_LIMIT_S)
+        if done.returncode or not os.path.exists(made):
+            said = (done.stdout + done.stderr).strip().splitlines() or ["nothing"]
+            raise HadoopError("Java could not archive Hadoop's classes; it said: " + said[-1])
+        for old in glob.glob(os.path.join(os.path.dirname(path), "classes-*.jsa")):
+            os.remove(old)
+        os.replace(made, path)
+
+
+def prepare(say, kind):
+    """(home of Java, class path, flags) to run daemons with. kind: the class of an HDFS."""
+    home, class_path = hadoop_jars.prepare(say)
+    folder = hadoop_jars.cache_folder()
+    path = archive_path(home, folder)
+    if not os.path.exists(path):
+        with hadoop_jars.locked(folder):
+            if not os.path.exists(path):
+                say("archiving Hadoop's classes for quicker starts, once")
+                try:
+                    make(path, (home, class_path), kind)
+                except (HadoopError, OSError, subprocess.SubprocessError) as e:
+                    say("going on without the archive: %s" % e)
+                    return home, class_path, []
+    return home, class_path, ["-XX:SharedArchiveFile=" + path, "-Xshare:auto"]

@@ -1,0 +1,197 @@
+"""Starts a real HDFS on this machine, for trying things out and for tests.
+
+One NameNode and two DataNodes, or with --ha two NameNodes and a JournalNode, each a process of its
+own on loopback, of a pinned version, with a configuration for clients. What is missing is installed
+(Java and Maven by tools/setup --hadoop) and fetched (the jars by Maven, checked against
+tools/lib/hadoop_jars.sha256) at the first start, into $ESPALIER_CACHE or ~/.cache/espalier.
+"""
+import argparse
+import json
+import os
+import shlex
+import signal
+import sys
+import time
+
+import hadoop_daemons as daemons
+from hadoop import Hdfs
+from hadoop_cluster import PROGRAMS
+from hadoop_jars import HadoopError
+from hadoop_state import has_state
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DEFAULT_DIR = os.path.join(ROOT, "build", "hdfs")
+
+
+def say(words):
+    print("hadoop: " + words, flush=True)
+
+
+def state_of(hdfs, daemon):
+    """(a word for the table, whether it is as it should be)"""
+    if not daemons.alive(daemon):
+        return "down", False
+    if daemon["kind"] != "namenode":
+        return "up", True
+    state, found = hdfs.namenode_state(daemon["name"]), hdfs.live_datanodes(daemon["name"])
+    if not state or not found:
+        return "starting", False
+    if found[1]:
+        return "safe mode", False
+    if not hdfs.state["ha"]:
+        return "serving", True
+    return state, state in ("active", "standby")
+
+
+def print_table(hdfs):
+    """True when everything is as it should be."""
+    rows, well = [("NAME", "STATE", "PID", "MB", "HTTP", "RPC", "DATA")], True
+    for daemon in hdfs.daemons():
+        word, good = state_of(hdfs, daemon)
+        well = well and good
+        up = word != "down"
+        rows.append((daemon["name"], word, str(daemon["pid"]) if up else "-",
+                     str(daemons.memory_mb(daemon)) if up else "-", daemon.get("http") or "-",
+                     daemon.get("rpc") or "-", daemon.get("data") or "-"))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+    return well
+
+
+def print_hints(hdfs):
+    tool = os.path.join(ROOT, "tools", "hadoop")
+    if os.getcwd() == ROOT:
+        tool = os.path.relpath(tool)
+    where = "" if hdfs.dir == DEFAULT_DIR else " --dir " + shlex.quote(hdfs.dir)
+    user = hdfs.state["user"]
+    print("\nFor programs that use it (file system %s):" % hdfs.uri)
+    for name, value in hdfs.env().items():
+        print("  export %s=%s" % (name, shlex.quote(value)))
+    print("\nWhat to try next:")
+    print("  %s run%s dfs -ls /" % (tool, where))
+    print("  curl '%s/webhdfs/v1/?op=LISTSTATUS&user.name=%s'" % (hdfs.active_url(), user))
+    print("  %s kill%s dn1        a DataNode dies; `up` brings it back" % (tool, where))
+    if hdfs.state["ha"]:
+        print("  %s failover%s        the other NameNode takes over" % (tool, where))
+    print("  %s stop%s            ends it and removes its data" % (tool, where))
+
+
+def start(args):
+    began = time.monotonic()
+    hosts = args.hosts.split(",") if args.hosts else None
+    hdfs = Hdfs.start(dir=args.dir, ha=args.ha, hosts=hosts,
+                      datanodes=len(hosts) if hosts else args.datanodes,
+                      block_size=args.block_size, http_port=args.http_port, rpc_port=args.rpc_port,
+                      throughput=args.throughput, say=say)
+    say("HDFS %s serves after %.1f s; all of it is in %s" %
+        (hdfs.state["hadoop"], time.monotonic() - began, hdfs.dir))
+    print_table(hdfs)
+    print_hints(hdfs)
+
+
+def stop(args):
+    if not has_state(args.dir):
+        return say("nothing to stop: no HDFS was started in %s" % args.dir)
+    hdfs = Hdfs.attach(args.dir)
+    hdfs.stop(keep=args.keep)
+    say("stopped; its data %s" % ("are kept in " + hdfs.dir if args.keep else "are removed"))
+
+
+def status(args):
+    hdfs = Hdfs.attach(args.dir)
+    if args.json:
+        print(json.dumps(hdfs.state, indent=2))
+        return 0
+    return 0 if print_table(hdfs) else 1
+
+
+def kill(args):
+    Hdfs.attach(args.dir).kill(args.name)
+    say("%s is killed" % args.name)
+
+
+def up(args):
+    Hdfs.attach(args.dir).up(args.name)
+    say("%s is started" % args.name)
+
+
+def failover(args):
+    say("%s is active now" % Hdfs.attach(args.dir).failover())
+
+
+def run(args):
+    return Hdfs.attach(args.dir).run(args.program, *args.args, capture=False,
+                                     limit_s=None).returncode
+
+
+def port(text):
+    value = int(text)
+    if not 0 <= value <= 65535:
+        raise argparse.ArgumentTypeError("%s is no port" % text)
+    return value
+
+
+def size(text):
+    """Bytes, also as 64k, 128m, 1g."""
+    unit = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 1)
+    value = int(text if unit == 1 else text[:-1]) * unit
+    if value < 65536 or value % 512:
+        raise argparse.ArgumentTypeError("a block has 64k or more, a multiple of 512 bytes")
+    return value
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(prog="tools/hadoop", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(function, words):
+        made = commands.add_parser(function.__name__, help=words, description=words)
+        made.set_defaults(function=function)
+        made.add_argument("--dir", default=DEFAULT_DIR, type=os.path.abspath,
+                          help="where it keeps its configuration, data and logs (build/hdfs)")
+        return made
+
+    made = command(start, "start it and wait until it serves; safe to repeat")
+    made.add_argument("--ha", action="store_true", help="two NameNodes and a JournalNode")
+    made.add_argument("--datanodes", type=int, default=2, metavar="N", help="how many (2)")
+    made.add_argument("--hosts", metavar="A,B", help="names of the DataNodes, one for each: "
+                      "localhost, 127.0.0.2, ... (all localhost)")
+    made.add_argument("--block-size", type=size, default=128 << 20, metavar="BYTES",
+                      help="of new files, also as 64k, 1m (128m)")
+    made.add_argument("--http-port", type=port, default=0, metavar="PORT",
+                      help="of the first NameNode's WebHDFS (a free one)")
+    made.add_argument("--rpc-port", type=port, default=0, metavar="PORT",
+                      help="of the first NameNode's RPC (a free one)")
+    made.add_argument("--throughput", action="store_true",
+                      help="let Java compile fully: slower to start, faster later")
+    made = command(stop, "end it by the ids of its processes and remove its data")
+    made.add_argument("--keep", action="store_true",
+                      help="keep the data; `start` goes on with them")
+    made = command(status, "what runs where; exit code 0 when all of it serves")
+    made.add_argument("--json", action="store_true", help="print DIR/state.json")
+    command(kill, "kill one daemon, as a failing machine does").add_argument("name")
+    command(up, "start one daemon again").add_argument("name")
+    command(failover, "make the other NameNode the active one (with --ha)")
+    made = command(run, "run one of Hadoop's own programs on it")
+    made.add_argument("program", choices=sorted(PROGRAMS))
+    made.add_argument("args", nargs=argparse.REMAINDER)
+    return parser
+
+
+def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `tools/hadoop status | head` ends quietly
+    args = make_parser().parse_args()
+    try:
+        return args.function(args) or 0
+    except HadoopError as e:
+        print("hadoop: %s" % e, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("hadoop: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

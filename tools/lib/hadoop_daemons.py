@@ -1,0 +1,157 @@
+"""Daemons as child processes that outlive their starter: spawned, recognised again, ended by id."""
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+from hadoop_jars import HadoopError
+
+END_LIMIT_S = 10
+# Below the ports that the kernel gives to outgoing connections: a client that tries again and again
+# to reach a dead daemon can otherwise be given the daemon's port, and even connect to itself.
+PORTS = range(20000, 32000)
+
+TAKEN = "is taken by another program"
+REASONS = [
+    (re.compile(r"Problem binding to \[([^\]]*)\]|Port in use: (\S+)|"
+                r"Failed to bind to: \S*?(\S+:\d+)"),
+     "the address {0} " + TAKEN),
+    (re.compile(r"No space left on device"), "the disk is full"),
+    (re.compile(r"Could not reserve enough space|[Ii]nsufficient memory|Cannot allocate memory"),
+     "there is not enough memory"),
+    (re.compile(r"Incompatible clusterIDs|Inconsistent namespace"),
+     "its data are of another HDFS; stop it, which removes the data, and start again"),
+]
+
+
+def birth(pid):
+    """When a process began, in ticks since boot: with the id it names a process for good."""
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            fields = f.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    # A zombie with threads still has its sockets open.
+    ended = fields[0] == "Z" and int(fields[17]) <= 1
+    return None if ended else int(fields[19])
+
+
+def reap(pid):
+    """Takes note of the end of a child; what another program started is not ours to reap."""
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        pass
+
+
+def alive(daemon):
+    if not daemon.get("pid"):
+        return False
+    reap(daemon["pid"])
+    return birth(daemon["pid"]) == daemon["birth"]
+
+
+def memory_mb(daemon):
+    try:
+        with open("/proc/%d/statm" % daemon["pid"]) as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+    except OSError:
+        return 0
+
+
+def spawn(daemon, command, env, log):
+    """Starts a daemon in a session of its own: neither Ctrl-C nor a closed terminal ends it."""
+    try:
+        with open(log, "ab") as out:
+            daemon["log_from"] = out.tell()
+            child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=out,
+                                     stderr=subprocess.STDOUT, start_new_session=True)
+    except OSError as e:
+        raise HadoopError("%s cannot be started: %s" % (daemon["name"], e)) from e
+    child.returncode = 0  # it is meant to outlive this object, which would complain
+    daemon.update(pid=child.pid, birth=birth(child.pid), log=log)
+
+
+def send(daemon, number):
+    """True when the signal was sent to the very process that was started."""
+    if not alive(daemon):
+        return False
+    try:
+        os.kill(daemon["pid"], number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def is_frozen(daemon):
+    try:
+        with open("/proc/%d/stat" % daemon["pid"]) as f:
+            return f.read().rpartition(")")[2].split()[0] == "T"
+    except OSError:
+        return False
+
+
+def freeze(daemon):
+    """True when the daemon stands still; a signal takes a moment to reach every thread."""
+    if not send(daemon, signal.SIGSTOP):
+        return False
+    while alive(daemon) and not is_frozen(daemon):
+        time.sleep(0.001)
+    return alive(daemon)
+
+
+def end(daemons, number=signal.SIGTERM):
+    """Ends daemons at the same time; one that does not go in time is killed."""
+    going = [d for d in daemons if send(d, number)]
+    for d in going:
+        send(d, signal.SIGCONT)
+    deadline = time.monotonic() + END_LIMIT_S
+    while any(alive(d) for d in going):
+        if time.monotonic() > deadline:
+            for d in going:
+                send(d, signal.SIGKILL)
+        time.sleep(0.01)
+    for d in daemons:
+        d.update(pid=None, birth=None)
+
+
+def why_ended(daemon):
+    """What the daemon's log says of its end, in one line."""
+    try:
+        with open(daemon["log"], errors="replace") as f:
+            f.seek(daemon.get("log_from", 0))
+            lines = f.read().splitlines()
+    except OSError as e:
+        return "its log cannot be read: %s" % e
+    for pattern, words in REASONS:
+        for line in lines:
+            found = pattern.search(line)
+            if found:
+                return words.format(*[g for g in found.groups() if g])
+    bad = [l for l in lines if re.search(r" (ERROR|FATAL) |Exception|^Error", l)] or lines
+    return bad[-1].strip()[:300] if bad else "its log is empty"
+
+
+def is_free(host, port):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def free_ports(host, count, seed):
+    """`count` ports nobody listens on now; `seed` spreads programs that ask at the same time."""
+    found, first = [], seed * 7919
+    for i in range(len(PORTS)):
+        port = PORTS[(first + i) % len(PORTS)]
+        if is_free(host, port):
+            found.append(port)
+            if len(found) == count:
+                return found
+    raise HadoopError("no %d free ports from %d to %d on %s" %
+                      (count, PORTS.start, PORTS.stop - 1, host))

@@ -1,0 +1,210 @@
+"""The Java and the jars that tools/hadoop runs: found, fetched once with Maven, checked.
+
+The jars are those of Apache Hadoop with all they need, resolved by Maven with its own
+configuration (a mirror in ~/.m2/settings.xml is used). hadoop_jars.sha256 beside this file lists
+each by name and hash: nothing else gets onto a class path. They are kept in a cache folder of the
+user: $ESPALIER_CACHE, else $XDG_CACHE_HOME/espalier, else ~/.cache/espalier.
+"""
+import contextlib
+import fcntl
+import glob
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+VERSION = "3.4.2"
+LIST = os.path.join(HERE, "hadoop_jars.sha256")
+ARTIFACTS = ["hadoop-common", "hadoop-hdfs", "hadoop-hdfs-client"]
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+# Hadoop 3.4 runs on these; later ones miss what it uses of the security manager.
+JAVA_MIN, JAVA_MAX = 11, 17
+FETCH_LIMIT_S = 15 * 60
+INSTALL_LIMIT_S = 30 * 60
+# The pages of the web interface are in none of the jars; the daemons only insist on the folders.
+WEB_FOLDERS = ["hdfs", "datanode", "journal", "secondary"]
+
+
+class HadoopError(Exception):
+    """What went wrong and how to mend it, for a person."""
+
+
+def cache_folder():
+    base = os.environ.get("ESPALIER_CACHE")
+    if not base:
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        base = os.path.join(home, "espalier")
+    return os.path.join(os.path.abspath(base), "hadoop-" + VERSION)
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """One process at a time fills the cache; the others then find it filled."""
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "lock"), "w") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
+
+
+def java_version(home):
+    """The major version of the Java at `home`, or None."""
+    if not os.access(os.path.join(home, "bin", "java"), os.X_OK):
+        return None
+    try:
+        with open(os.path.join(home, "release")) as f:
+            found = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', f.read(), re.M)
+    except OSError:
+        return None
+    return int(found.group(1)) if found else None
+
+
+def java_homes():
+    """Where a Java may be: first what the user says, then the path, then Debian's folders."""
+    named = [os.environ["JAVA_HOME"]] if os.environ.get("JAVA_HOME") else []
+    java = shutil.which("java")
+    found = [os.path.dirname(os.path.dirname(os.path.realpath(java)))] if java else []
+    return named + found + sorted(glob.glob("/usr/lib/jvm/*"), reverse=True)
+
+
+def find_java():
+    for home in java_homes():
+        version = java_version(home)
+        if version and JAVA_MIN <= version <= JAVA_MAX:
+            return home
+    return None
+
+
+def install(missing, say):
+    """Has tools/setup install Java and Maven; it says itself why it cannot."""
+    say("%s missing; tools/setup --hadoop installs it" % missing)
+    done = subprocess.run([os.path.join(ROOT, "tools", "setup"), "--hadoop"], capture_output=True,
+                          text=True, timeout=INSTALL_LIMIT_S)
+    if done.returncode:
+        raise HadoopError("%s missing and tools/setup --hadoop could not install it:\n%s" %
+                          (missing, (done.stdout + done.stderr).strip()))
+
+
+def java_home(say):
+    """The home of a Java that Hadoop runs on; installed when there is none."""
+    home = find_java()
+    if not home:
+        install("a Java %d to %d is" % (JAVA_MIN, JAVA_MAX), say)
+        home = find_java()
+    if not home:
+        seen = ", ".join("%s (%s)" % (h, java_version(h)) for h in java_homes()) or "none"
+        raise HadoopError("no Java %d to %d was found; seen: %s. Install openjdk-17-jre-headless "
+                          "or set JAVA_HOME" % (JAVA_MIN, JAVA_MAX, seen))
+    return home
+
+
+def sha256(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as f:
+        for block in iter(lambda: f.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def wanted_jars():
+    """{file name: SHA-256}, as listed."""
+    with open(LIST) as f:
+        return {name: digest for digest, name in (line.split() for line in f)}
+
+
+def check_jars(folder, wanted):
+    """Raises HadoopError unless `folder` holds exactly the wanted jars."""
+    found = set(os.listdir(folder))
+    for name in sorted(set(wanted) | found):
+        if name not in wanted:
+            raise HadoopError("Maven fetched %s, which %s does not list" % (name, LIST))
+        if name not in found:
+            raise HadoopError("Maven did not fetch %s, which %s lists" % (name, LIST))
+        digest = sha256(os.path.join(folder, name))
+        if digest != wanted[name]:
+            raise HadoopError("%s is not the file expected: its SHA-256 is %s, expected %s. Remove "
+                              "it from Maven's repository (~/.m2/repository) and try again" %
+                              (name, digest, wanted[name]))
+
+
+def pom():
+    entries = "".join("<dependency><groupId>org.apache.hadoop</groupId><artifactId>%s</artifactId>"
+                      "<version>%s</version></dependency>" % (name, VERSION) for name in ARTIFACTS)
+    return ("<project><modelVersion>4.0.0</modelVersion><groupId>espalier</groupId>"
+            "<artifactId>hadoop</artifactId><version>1</version><packaging>pom</packaging>"
+            "<dependencies>%s</dependencies></project>\n" % entries)
+
+
+def run_maven(folder, home, jars):
+    maven = shutil.which("mvn")
+    with open(os.path.join(folder, "pom.xml"), "w") as f:
+        f.write(pom())
+    command = [maven, "--quiet", "--batch-mode", "--file", os.path.join(folder, "pom.xml"), COPY,
+               "-DincludeScope=runtime", "-DoutputDirectory=" + jars]
+    by_hand = ("Without network, put the files listed in %s into %s" %
+               (LIST, os.path.join(cache_folder(), "jars")))
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_LIMIT_S,
+                              env=dict(os.environ, JAVA_HOME=home), stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise HadoopError("Maven did not fetch Hadoop's jars within %d minutes; is the network "
+                          "there? %s" % (FETCH_LIMIT_S // 60, by_hand)) from None
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip().splitlines() or ["nothing"]
+        lines = ([line for line in said if "ERROR" in line] or said)[:3]
+        raise HadoopError("Maven could not fetch Hadoop's jars; is its repository reachable (proxy "
+                          "and mirror stand in ~/.m2/settings.xml)? %s. Maven said:\n%s" %
+                          (by_hand, "\n".join(lines)))
+
+
+def fetch(folder, home, wanted, say):
+    """Fills folder/jars by a rename of the finished, checked thing."""
+    jars = os.path.join(folder, "jars")
+    if os.path.isdir(jars):  # put there by hand, or of an older list
+        with contextlib.suppress(HadoopError):
+            return check_jars(jars, wanted)
+        shutil.rmtree(jars)
+    if not shutil.which("mvn"):
+        install("Maven is", say)
+    if not shutil.which("mvn"):
+        raise HadoopError("Maven (mvn) is missing, also after tools/setup --hadoop")
+    say("fetching Hadoop %s with Maven, %d jars, once" % (VERSION, len(wanted)))
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        fetched = os.path.join(work, "jars")
+        run_maven(work, home, fetched)
+        check_jars(fetched, wanted)
+        os.rename(fetched, jars)
+
+
+def ready_mark():
+    return sha256(LIST) + "\n"
+
+
+def is_ready(folder):
+    try:
+        with open(os.path.join(folder, "ready")) as f:
+            return f.read() == ready_mark()
+    except OSError:
+        return False
+
+
+def prepare(say):
+    """(home of Java, class path) for the daemons; installs and fetches what is missing."""
+    home, folder, wanted = java_home(say), cache_folder(), wanted_jars()
+    try:
+        if not is_ready(folder):
+            with locked(folder):
+                if not is_ready(folder):
+                    fetch(folder, home, wanted, say)
+                    for name in WEB_FOLDERS:
+                        os.makedirs(os.path.join(folder, "web", "webapps", name), exist_ok=True)
+                    with open(os.path.join(folder, "ready"), "w") as f:
+                        f.write(ready_mark())
+    except OSError as e:
+        raise HadoopError("the cache folder %s cannot be filled: %s. ESPALIER_CACHE names another "
+                          "place" % (folder, e)) from e
+    jars = [os.path.join(folder, "jars", name) for name in sorted(wanted)]
+    return home, jars + [os.path.join(folder, "web")]

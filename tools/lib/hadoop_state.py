@@ -1,0 +1,145 @@
+"""The folder of an HDFS that tools/hadoop runs, and state.json in it: who runs where.
+
+    {"format": 1, "hadoop": version, "dir": ..., "conf_dir": ..., "user": the superuser,
+     "ha": bool, "uri": fs.defaultFS, "active": name of the NameNode made active last,
+     "formatted": bool, "options": as given to Hdfs.start, "java_home": ..., "class_path": [...],
+     "daemons": {name: {"name", "kind", "host", "pid", "birth", "http", "rpc", "data", "log"}}}
+
+Addresses are "ip:port"; pid and birth (ticks since boot) name a process for good; pid is null while
+the daemon is down.
+"""
+import contextlib
+import getpass
+import json
+import os
+import re
+import shutil
+import socket
+
+import hadoop_conf
+import hadoop_daemons as daemons
+import hadoop_jars
+from hadoop_jars import HadoopError
+
+HOST = "127.0.0.1"
+OURS = ["conf", "data", "log", "lock", "state.json", "state.json.new"]
+DISK_FREE_MIN = 1 << 29  # below some 100 MB a NameNode stays in safe mode, without an error
+
+
+def user_name():
+    return os.environ.get("HADOOP_USER_NAME") or os.environ.get("USER") or getpass.getuser()
+
+
+def loopback_of(host):
+    """The loopback address of a DataNode's name."""
+    try:
+        address = socket.gethostbyname(host)
+    except OSError as e:
+        raise HadoopError("a DataNode cannot be called %r: %s" % (host, e)) from e
+    if not address.startswith("127."):
+        raise HadoopError("a DataNode cannot be called %r: that is %s, not on loopback" %
+                          (host, address))
+    return address
+
+
+def has_state(folder):
+    return os.path.exists(os.path.join(folder, "state.json"))
+
+
+def read_state(folder):
+    path = os.path.join(folder, "state.json")
+    try:
+        with open(path) as f:
+            state = json.load(f)
+        if state["format"] == 1:
+            return state
+        raise ValueError("format %r, expected 1" % state["format"])
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise HadoopError("%s cannot be read (%s); was it written by another version?" %
+                          (path, e)) from e
+
+
+def check_same(state, ha, options):
+    """A folder is started again only as what it was."""
+    for name, was, is_now in ([("HA", state["ha"], ha)] +
+                              [(k, state["options"].get(k), v) for k, v in options.items()]):
+        if was != is_now:
+            raise HadoopError("the HDFS in %s was started with %s = %s, not %s; stop it first, or "
+                              "name another folder" % (state["dir"], name, was, is_now))
+
+
+def save_state(state):
+    path = os.path.join(state["dir"], "state.json")
+    with open(path + ".new", "w") as f:
+        json.dump(state, f, indent=2)
+        f.write("\n")
+    os.replace(path + ".new", path)
+
+
+def make_folder(folder):
+    bad = re.search(r"[^\w/.+@=~-]", folder, re.ASCII)
+    if bad:  # lists, URIs and format strings of Hadoop's own trip over them
+        raise HadoopError("the folder %r cannot be used: Hadoop cannot handle the %r in it; name "
+                          "another one with --dir" % (folder, bad.group()))
+    try:
+        os.makedirs(folder, exist_ok=True)
+        names = set(os.listdir(folder))
+    except OSError as e:
+        raise HadoopError("the folder %s cannot be used: %s" % (folder, e)) from e
+    if "state.json" not in names and names - {"lock"}:
+        raise HadoopError("%s holds other things (%s); name a folder that is new or empty" %
+                          (folder, ", ".join(sorted(names)[:3])))
+
+
+def remove_folder(folder):
+    for name in OURS:
+        path = os.path.join(folder, name)
+        if os.path.isdir(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                os.remove(path)
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+
+
+def check_disk(folder):
+    free = shutil.disk_usage(folder).free
+    if free < DISK_FREE_MIN:
+        raise HadoopError("the disk of %s has %d MB free, an HDFS needs %d MB; name another folder "
+                          "with --dir" % (folder, free >> 20, DISK_FREE_MIN >> 20))
+
+
+def new_daemon(name, kind, host="localhost"):
+    return {"name": name, "kind": kind, "host": host, "pid": None, "birth": None}
+
+
+def new_state(folder, ha, options):
+    found = [new_daemon("nn%d" % (i + 1), "namenode") for i in range(2 if ha else 1)]
+    found += [new_daemon("jn1", "journalnode")] if ha else []
+    found += [new_daemon("dn%d" % (i + 1), "datanode", host)
+              for i, host in enumerate(options["hosts"])]
+    return {"format": 1, "hadoop": hadoop_jars.VERSION, "dir": folder,
+            "conf_dir": os.path.join(folder, "conf"), "user": user_name(), "ha": ha, "uri": None,
+            "active": "nn1", "formatted": False, "options": options, "java_home": None,
+            "class_path": [], "daemons": {d["name"]: d for d in found}}
+
+
+def assign_ports(state, attempt):
+    """Addresses for every daemon, of ports that are free now."""
+    asked = state["options"]
+    for port in (asked["http_port"], asked["rpc_port"]):
+        if port and not daemons.is_free(HOST, port):
+            raise HadoopError("port %d is taken by another program; name another one, or none to "
+                              "have a free one chosen" % port)
+    free = iter(daemons.free_ports(HOST, 3 * len(state["daemons"]), os.getpid() + attempt))
+    for daemon in state["daemons"].values():
+        http, rpc, data = next(free), next(free), next(free)
+        if daemon["name"] == "nn1":
+            http, rpc = asked["http_port"] or http, asked["rpc_port"] or rpc
+        address = loopback_of(daemon["host"]) if daemon["kind"] == "datanode" else HOST
+        daemon.update(http="%s:%d" % (address, http), rpc="%s:%d" % (HOST, rpc))
+        if daemon["kind"] == "datanode":
+            daemon["data"] = "%s:%d" % (HOST, data)
+    first = state["daemons"]["nn1"]["rpc"]
+    state["uri"] = "hdfs://" + (hadoop_conf.NAMESERVICE if state["ha"] else first)
