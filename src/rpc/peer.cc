@@ -9,6 +9,7 @@
 #include "proto/espalier/v1/peer.grpc.pb.h"
 #include "src/rpc/frame_stream.h"
 #include "src/rpc/peer_edge.h"
+#include "src/rpc/state_transfer.h"
 #include "src/rpc/transport.h"
 
 namespace espalier {
@@ -19,14 +20,8 @@ using rpc::AcceptedStream;
 using rpc::PeerEdge;
 namespace pb = ::espalier::v1;
 
-// A member of one generation, as streams address it.
-struct Place {
-  Incarnation incarnation;  // job numbers may come again in another life of the coordinator
-  JobId job;
-  Generation generation;
-  uint32_t member = 0;
-  auto operator<=>(const Place&) const = default;
-};
+// As streams address it; job numbers may come again in another life of the coordinator.
+using Place = MemberKey;
 
 Place PlaceOf(const ReduceMessage& hello) {
   return {hello.incarnation, hello.job, hello.generation, hello.to};
@@ -180,7 +175,7 @@ class Network final : public PeerNetwork,
         options_.payload_bytes_max + static_cast<int64_t>(rpc::kFrameHeaderBytes);
     settings.keepalive_interval_ms = options_.keepalive_interval_ms;
     settings.keepalive_timeout_ms = options_.keepalive_timeout_ms;
-    ESPALIER_ASSIGN_OR_RETURN(running_, rpc::StartServer(listen, {this}, settings));
+    ESPALIER_ASSIGN_OR_RETURN(running_, rpc::StartServer(listen, {this, &states_}, settings));
     return Status::Ok();
   }
 
@@ -221,6 +216,15 @@ class Network final : public PeerNetwork,
     return std::make_unique<MemberLinks>(place, std::move(edges), &registry_);
   }
 
+  void OfferState(const MemberKey& key, std::function<std::string()> encode) override {
+    states_.Offer(key, std::move(encode));
+  }
+  void WithdrawState(const MemberKey& key) override { states_.Withdraw(key); }
+  Result<std::string> FetchState(const std::string& address, const MemberKey& key,
+                                 const StateFetch& fetch) override {
+    return rpc::FetchState(address, key, options_, fetch);
+  }
+
  private:
   void Arrived(const std::shared_ptr<AcceptedStream>& stream, const ReduceMessage& hello) {
     Result<std::shared_ptr<PeerEdge>> edge = registry_.Find(stream, hello);
@@ -232,6 +236,7 @@ class Network final : public PeerNetwork,
   const PeerOptions options_;
   Registry registry_;
   Countdown dialled_;
+  rpc::StateOffers states_;
   rpc::RunningServer running_;
 };
 

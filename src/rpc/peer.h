@@ -40,6 +40,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -73,6 +74,21 @@ struct LinksRequest {
   std::vector<uint32_t> partners;      // members this one exchanges messages with; both sides agree
 };
 
+// A member of one generation of a job.
+struct MemberKey {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;
+  uint32_t member = 0;
+  auto operator<=>(const MemberKey&) const = default;
+};
+
+struct StateFetch {
+  int64_t bytes_max = 0;            // a larger state is refused before memory is reserved
+  int64_t timeout_ms = 60'000;      // for all of it
+  std::function<bool()> cancelled;  // looked at between parts; may be empty
+};
+
 // Thread rule: safe from any thread.
 class PeerNetwork {
  public:
@@ -94,6 +110,15 @@ class PeerNetwork {
   // REQUIRES: no other links of the same job, generation and self are open here; self and partners
   // lie within addresses.
   virtual std::unique_ptr<Links> Open(const LinksRequest& request, LinkListener* listener) = 0;
+
+  // From now on members that lack the job state can fetch it here; `encode` is called for each of
+  // them, on gRPC's threads, until WithdrawState returns.
+  virtual void OfferState(const MemberKey& key, std::function<std::string()> encode) = 0;
+  virtual void WithdrawState(const MemberKey& key) = 0;
+  // The bytes that this member offers at `address` (its peer service). Blocks. kNotFound: it offers
+  // none; kResourceExhausted: too large; kCancelled; others as the connection fails.
+  virtual Result<std::string> FetchState(const std::string& address, const MemberKey& key,
+                                         const StateFetch& fetch) = 0;
 };
 
 }  // namespace espalier

@@ -44,10 +44,30 @@ StepMachine<T>::StepMachine(TrainingPlan plan) : plan_(std::move(plan)) {
 }
 
 template <typename T>
+StepMachine<T>::StepMachine(TrainingPlan plan, TrainingState<T> state)
+    : plan_(std::move(plan)), state_(std::move(state)) {}
+
+template <typename T>
 Action StepMachine<T>::Begin() {
-  const int64_t per_epoch = plan_.StepsPerEpoch();
   ++state_.round;
-  return GradientAction{state_.step, state_.step / per_epoch, state_.step % per_epoch};
+  return Resume();
+}
+
+template <typename T>
+Action StepMachine<T>::Resume() const {
+  const int64_t per_epoch = plan_.StepsPerEpoch();
+  switch (state_.phase) {
+    case TrainingPhase::kSteps:
+      return GradientAction{state_.step, state_.step / per_epoch, state_.step % per_epoch};
+    case TrainingPhase::kEpochEvaluation:
+    case TrainingPhase::kFinalValidation:
+      return EvaluateAction{FileRole::kValidation};
+    case TrainingPhase::kFinalTest:
+      return EvaluateAction{FileRole::kTest};
+    case TrainingPhase::kFinished:
+      return Finished();
+  }
+  return Finished();
 }
 
 template <typename T>
@@ -64,7 +84,7 @@ template <typename T>
 Action StepMachine<T>::OnGradient(const std::vector<double>& stats) {
   const size_t size = state_.epoch_totals.size();
   ESPALIER_CHECK(stats.size() == size + kStepExtras, std::to_string(stats.size()) + " statistics");
-  time_is_up_ = time_is_up_ || stats[size + kExtraTimeIsUp] > 0;
+  state_.time_is_up = state_.time_is_up || stats[size + kExtraTimeIsUp] > 0;
   if (stats[kTotalNonfinite] != 0 || !std::isfinite(stats[kTotalLoss])) {
     const double marks = stats[size + kExtraNonfiniteLeaves];
     if (!(marks > 0)) return NonfiniteStep("the sum of all leaves: the loss");
@@ -109,13 +129,12 @@ Action StepMachine<T>::OnUpdated() {
 template <typename T>
 Action StepMachine<T>::AfterStep() {
   const int64_t total = plan_.StepsTotal();
-  const bool at_end = time_is_up_ || (total > 0 && state_.step >= total);
+  const bool at_end = state_.time_is_up || (total > 0 && state_.step >= total);
   if (!at_end && state_.step % plan_.StepsPerEpoch() != 0) return Begin();
   state_.train = EpochMetrics();
   if (plan_.validation_rows > 0) {
-    phase_ = Phase::kEpochEvaluation;
-    ++state_.round;
-    return EvaluateAction{FileRole::kValidation};
+    state_.phase = TrainingPhase::kEpochEvaluation;
+    return Begin();
   }
   return AfterEvaluation();
 }
@@ -123,17 +142,18 @@ Action StepMachine<T>::AfterStep() {
 template <typename T>
 Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
   Metrics metrics = MetricsFromTotals(plan_.shape, plan_.targets, TotalsKind::kEvaluation, totals);
-  switch (phase_) {
-    case Phase::kEpochEvaluation:
+  switch (state_.phase) {
+    case TrainingPhase::kEpochEvaluation:
       state_.validation = std::move(metrics);
       return AfterEvaluation();
-    case Phase::kFinalValidation:
-      final_validation_ = std::move(metrics);
+    case TrainingPhase::kFinalValidation:
+      state_.final_validation = std::move(metrics);
       return FinalTestOrFinish();
-    case Phase::kFinalTest:
-      test_ = std::move(metrics);
+    case TrainingPhase::kFinalTest:
+      state_.test = std::move(metrics);
       return Finish();
-    case Phase::kSteps:
+    case TrainingPhase::kSteps:
+    case TrainingPhase::kFinished:
       break;
   }
   ESPALIER_CHECK(false, "an evaluation that nobody asked for");
@@ -141,7 +161,7 @@ Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
 
 template <typename T>
 Action StepMachine<T>::AfterEvaluation() {
-  phase_ = Phase::kSteps;
+  state_.phase = TrainingPhase::kSteps;
   Record();
   std::fill(state_.epoch_totals.begin(), state_.epoch_totals.end(), 0.0);
   const bool patience_is_over = JudgeEarlyStopping();
@@ -149,7 +169,7 @@ Action StepMachine<T>::AfterEvaluation() {
   if (total > 0 && state_.step >= total) {
     return End(plan_.train.steps == total ? "steps" : "epochs");
   }
-  if (time_is_up_) return End("time");
+  if (state_.time_is_up) return End("time");
   if (patience_is_over) return End("early stopping");
   return Begin();
 }
@@ -187,32 +207,36 @@ bool StepMachine<T>::JudgeEarlyStopping() {
 
 template <typename T>
 Action StepMachine<T>::End(std::string why) {
-  stopped_because_ = std::move(why);
-  final_validation_ = state_.validation;
+  state_.stopped_because = std::move(why);
+  state_.final_validation = state_.validation;
   if (state_.best_parameters.empty() || state_.best_step == state_.step) return FinalTestOrFinish();
   state_.parameters = state_.best_parameters;
-  phase_ = Phase::kFinalValidation;
-  ++state_.round;
-  return EvaluateAction{FileRole::kValidation};
+  state_.phase = TrainingPhase::kFinalValidation;
+  return Begin();
 }
 
 template <typename T>
 Action StepMachine<T>::FinalTestOrFinish() {
   if (plan_.test_rows == 0) return Finish();
-  phase_ = Phase::kFinalTest;
-  ++state_.round;
-  return EvaluateAction{FileRole::kTest};
+  state_.phase = TrainingPhase::kFinalTest;
+  return Begin();
 }
 
 template <typename T>
 Action StepMachine<T>::Finish() {
+  state_.phase = TrainingPhase::kFinished;
+  return Finished();
+}
+
+template <typename T>
+FinishAction StepMachine<T>::Finished() const {
   FinishAction finish;
   finish.steps = state_.step;
   finish.epochs = static_cast<double>(state_.step) / static_cast<double>(plan_.StepsPerEpoch());
   finish.train = *state_.train;
-  finish.validation = final_validation_;
-  finish.test = test_;
-  finish.stopped_because = stopped_because_;
+  finish.validation = state_.final_validation;
+  finish.test = state_.test;
+  finish.stopped_because = state_.stopped_because;
   return finish;
 }
 

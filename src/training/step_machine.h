@@ -8,6 +8,9 @@
 //                                              -> Evaluate(validation) -> (OnEvaluation) -> ...
 //   at the end, with the weights to be saved:  -> Evaluate(validation, test) -> Finish
 //
+// A round that was begun and never answered (the generation ended) is begun again by Resume, on
+// this machine or on another one with the same state.
+//
 // Thread rule: one thread.
 #pragma once
 
@@ -80,8 +83,12 @@ class StepMachine {
  public:
   // Starts from the seed's initial parameters.
   explicit StepMachine(TrainingPlan plan);
+  // Goes on from a state; Resume comes first.
+  StepMachine(TrainingPlan plan, TrainingState<T> state);
 
   Action Begin();
+  // The action of the round in flight, once more.
+  Action Resume() const;
   // `stats`: TotalsSize(shape, kTraining) + kStepExtras values.
   Action OnGradient(const std::vector<double>& stats);
   Action OnUpdated();
@@ -101,24 +108,19 @@ class StepMachine {
   std::vector<HistoryRow> TakeHistory();
 
  private:
-  enum class Phase { kSteps, kEpochEvaluation, kFinalValidation, kFinalTest };
-
   Action NonfiniteStep(const std::string& where);
   Action AfterStep();
   Action AfterEvaluation();
   Action End(std::string why);
   Action FinalTestOrFinish();
   Action Finish();
+  FinishAction Finished() const;
   void Record();
   // Keeps the best; true when patience is over.
   bool JudgeEarlyStopping();
 
   TrainingPlan plan_;
   TrainingState<T> state_;
-  Phase phase_ = Phase::kSteps;
-  bool time_is_up_ = false;
-  std::string stopped_because_;
-  std::optional<Metrics> final_validation_, test_;
   std::vector<HistoryRow> history_;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "src/base/aligned.h"
@@ -15,13 +16,26 @@
 
 namespace espalier {
 
+// What the round in flight is for.
+enum class TrainingPhase : uint8_t {
+  kSteps,            // the gradient of step `step`
+  kEpochEvaluation,  // the validation set, after an epoch
+  kFinalValidation,  // the validation set with the restored weights
+  kFinalTest,        // the test set
+  kFinished,         // none: the job is over
+};
+
+// A member's state is always that of a moment between two rounds: all totals before `round` are
+// applied, none of `round` is.
 template <typename T>
 struct TrainingState {
   AlignedVector<T> parameters;          // flat, see plan/chunks.h
   std::vector<AlignedVector<T>> slots;  // the optimizer's, each like parameters
   int64_t step = 0;                     // committed steps
   int64_t updates = 0;                  // of them, those that changed the parameters
-  uint64_t round = 0;                   // reductions begun: the number of the newest
+  uint64_t round = 0;  // reductions begun: the number of the newest, which is in flight
+  TrainingPhase phase = TrainingPhase::kSteps;
+  bool time_is_up = false;
   std::vector<double> epoch_totals;   // what the steps of this epoch added up to (model/metrics.h)
   std::optional<Metrics> train;       // of the last finished epoch (or the part of one at the end)
   std::optional<Metrics> validation;  // of the last evaluation
@@ -30,6 +44,22 @@ struct TrainingState {
   std::optional<double> best_value;
   int64_t best_step = -1;
   AlignedVector<T> best_parameters;  // empty unless they are to be restored
+  // The end.
+  std::string stopped_because;
+  std::optional<Metrics> final_validation, test;
+
+  // Calls visit(field) for each, in an order that never changes. A field that is missing here does
+  // not compile.
+  template <typename State, typename Visitor>
+  static void VisitFields(State& state, Visitor&& visit) {
+    auto& [parameters, slots, step, updates, round, phase, time_is_up, epoch_totals, train,
+           validation, evaluations_without_gain, best_value, best_step, best_parameters,
+           stopped_because, final_validation, test] = state;
+    visit(parameters), visit(slots), visit(step), visit(updates), visit(round), visit(phase);
+    visit(time_is_up), visit(epoch_totals), visit(train), visit(validation);
+    visit(evaluations_without_gain), visit(best_value), visit(best_step), visit(best_parameters);
+    visit(stopped_because), visit(final_validation), visit(test);
+  }
 };
 
 }  // namespace espalier

@@ -1,0 +1,219 @@
+#include "src/training/state_codec.h"
+
+#include <bit>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "src/base/checksum.h"
+#include "src/model/metrics.h"
+#include "src/model/optimizer.h"
+
+namespace espalier {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
+
+constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
+constexpr uint32_t kLayout = 1;
+constexpr size_t kCrcBytes = sizeof(uint32_t);
+
+// The fields of a Metrics, for both directions. One that is missing does not compile.
+template <typename M, typename Visitor>
+void VisitMetrics(M& m, Visitor& visit) {
+  auto& [rows, weight, loss, accuracy, precision, recall, f1, auc, classes, confusion, rmse, mae,
+         r2, classification] = m;
+  visit(rows), visit(weight), visit(loss), visit(accuracy), visit(precision), visit(recall);
+  visit(f1), visit(auc), visit(classes), visit(confusion), visit(rmse), visit(mae), visit(r2);
+  visit(classification);
+}
+
+template <typename V>
+inline constexpr bool kIsPlain =
+    std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, ClassMetrics>;
+static_assert(sizeof(ClassMetrics) == 4 * sizeof(double));
+
+class Writer {
+ public:
+  void Raw(const void* data, size_t size) { out_.append(static_cast<const char*>(data), size); }
+  template <typename V>
+  void operator()(const V& value) {
+    if constexpr (std::is_same_v<V, Metrics>) {
+      VisitMetrics(value, *this);
+    } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
+      const auto wide = static_cast<int64_t>(value);
+      Raw(&wide, sizeof wide);
+    } else if constexpr (std::is_floating_point_v<V>) {
+      Raw(&value, sizeof value);
+    } else {
+      Array(value);
+    }
+  }
+  template <typename V>
+  void operator()(const std::optional<V>& value) {
+    Raw(value ? "\1" : "\0", 1);
+    if (value) (*this)(*value);
+  }
+  std::string Finish() && {
+    const uint32_t crc = Crc32c(out_.data(), out_.size());
+    Raw(&crc, sizeof crc);
+    return std::move(out_);
+  }
+
+ private:
+  template <typename A>
+  void Array(const A& array) {
+    using Element = typename A::value_type;
+    (*this)(static_cast<int64_t>(array.size()));
+    if constexpr (kIsPlain<Element>) {
+      Raw(array.data(), array.size() * sizeof(Element));
+    } else {
+      for (const Element& e : array) (*this)(e);
+    }
+  }
+  std::string out_;
+};
+
+// Reads what Writer wrote; after the first fault all values are zero.
+class Reader {
+ public:
+  explicit Reader(std::string_view in) : in_(in) {}
+  bool ok() const { return ok_; }
+  bool at_end() const { return in_.empty(); }
+
+  template <typename V>
+  void operator()(V& value) {
+    if constexpr (std::is_same_v<V, Metrics>) {
+      VisitMetrics(value, *this);
+    } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
+      int64_t wide = 0;
+      Raw(&wide, sizeof wide);
+      value = static_cast<V>(wide);
+      if (static_cast<int64_t>(value) != wide) ok_ = false;
+    } else if constexpr (std::is_floating_point_v<V>) {
+      Raw(&value, sizeof value);
+    } else {
+      Array(value);
+    }
+  }
+  template <typename V>
+  void operator()(std::optional<V>& value) {
+    char given = 0;
+    Raw(&given, 1);
+    if (given != 0 && given != 1) ok_ = false;
+    value.reset();
+    if (ok_ && given == 1) (*this)(value.emplace());
+  }
+
+ private:
+  void Raw(void* data, size_t size) {
+    if (!ok_ || in_.size() < size) {
+      ok_ = false;
+      std::memset(data, 0, size);
+      return;
+    }
+    std::memcpy(data, in_.data(), size);
+    in_.remove_prefix(size);
+  }
+  template <typename A>
+  void Array(A& array) {
+    using Element = typename A::value_type;
+    int64_t size = 0;
+    (*this)(size);
+    // An element takes at least a byte.
+    constexpr size_t kBytes = kIsPlain<Element> ? sizeof(Element) : 1;
+    if (size < 0 || static_cast<uint64_t>(size) > in_.size() / kBytes) ok_ = false;
+    array.clear();
+    if (!ok_) return;
+    array.resize(static_cast<size_t>(size));
+    if constexpr (kIsPlain<Element>) {
+      Raw(array.data(), array.size() * sizeof(Element));
+    } else {
+      for (Element& e : array) (*this)(e);
+    }
+  }
+  std::string_view in_;
+  bool ok_ = true;
+};
+
+Status Bad(const std::string& what) {
+  return Status(StatusCode::kBadInput, "this is no job state that can be gone on with: " + what);
+}
+
+Status CheckEnvelope(std::string_view bytes, size_t element_bytes) {
+  uint32_t layout = 0, element = 0, crc = 0;
+  if (bytes.size() < sizeof kMagic + sizeof layout + sizeof element + kCrcBytes ||
+      std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
+    return Bad("it does not start with ESPS, or is cut off");
+  }
+  std::memcpy(&layout, bytes.data() + sizeof kMagic, sizeof layout);
+  std::memcpy(&element, bytes.data() + sizeof kMagic + sizeof layout, sizeof element);
+  std::memcpy(&crc, bytes.data() + bytes.size() - kCrcBytes, kCrcBytes);
+  if (layout != kLayout) {
+    return Bad("its layout is " + std::to_string(layout) + ", this program's is " +
+               std::to_string(kLayout));
+  }
+  if (crc != Crc32c(bytes.data(), bytes.size() - kCrcBytes)) {
+    return Bad("its checksum differs from its " + std::to_string(bytes.size()) + " bytes");
+  }
+  if (element != element_bytes) {
+    return Bad("it has numbers of " + std::to_string(element) + " bytes, the job's have " +
+               std::to_string(element_bytes));
+  }
+  return Status::Ok();
+}
+
+template <typename T>
+Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
+  const auto size = static_cast<size_t>(ParameterCount(plan.shape));
+  if (s.parameters.size() != size ||
+      (!s.best_parameters.empty() && s.best_parameters.size() != size))
+    return Bad("it has " + std::to_string(s.parameters.size()) + " parameters, the job has " +
+               std::to_string(size));
+  const auto slots = static_cast<size_t>(SlotCount(plan.train.optimizer));
+  bool same = s.slots.size() == slots;
+  for (const AlignedVector<T>& slot : s.slots) same = same && slot.size() == size;
+  if (!same) return Bad("its optimizer's state is not that of the job's optimizer");
+  const int64_t total = plan.StepsTotal();
+  if (s.step < 0 || s.updates < 0 || s.updates > s.step || (total > 0 && s.step > total) ||
+      s.evaluations_without_gain < 0 || s.best_step < -1 || s.best_step > s.step) {
+    return Bad("its step " + std::to_string(s.step) + " cannot be one of the job's");
+  }
+  if (s.phase > TrainingPhase::kFinished || (s.phase != TrainingPhase::kSteps && !s.train) ||
+      s.epoch_totals.size() != static_cast<size_t>(TotalsSize(plan.shape, TotalsKind::kTraining))) {
+    return Bad("its parts contradict each other");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+template <typename T>
+std::string EncodeState(const TrainingState<T>& state) {
+  Writer writer;
+  writer.Raw(kMagic, sizeof kMagic);
+  const uint32_t head[] = {kLayout, sizeof(T)};
+  writer.Raw(head, sizeof head);
+  TrainingState<T>::VisitFields(state, writer);
+  return std::move(writer).Finish();
+}
+
+template <typename T>
+Result<TrainingState<T>> DecodeState(std::string_view bytes, const TrainingPlan& plan) {
+  ESPALIER_RETURN_IF_ERROR(CheckEnvelope(bytes, sizeof(T)));
+  bytes.remove_prefix(sizeof kMagic + 2 * sizeof(uint32_t));
+  bytes.remove_suffix(kCrcBytes);
+  Reader reader(bytes);
+  TrainingState<T> state;
+  TrainingState<T>::VisitFields(state, reader);
+  if (!reader.ok() || !reader.at_end()) return Bad("its fields do not fill its bytes");
+  ESPALIER_RETURN_IF_ERROR(CheckAgainst(plan, state));
+  return state;
+}
+
+template std::string EncodeState<float>(const TrainingState<float>&);
+template std::string EncodeState<double>(const TrainingState<double>&);
+template Result<TrainingState<float>> DecodeState<float>(std::string_view, const TrainingPlan&);
+template Result<TrainingState<double>> DecodeState<double>(std::string_view, const TrainingPlan&);
+
+}  // namespace espalier

@@ -1,0 +1,81 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "src/rpc/peer.h"
+
+namespace espalier {
+namespace {
+
+constexpr MemberKey kKey{{1}, {7}, {3}, 2};
+
+std::unique_ptr<PeerNetwork> MustListen() {
+  auto network = PeerNetwork::Make("127.0.0.1:0");
+  REQUIRE(network.ok());
+  return std::move(network).value();
+}
+
+std::string Bytes(size_t size) {
+  std::string bytes(size, '\0');
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 + i / 251);
+  return bytes;
+}
+
+TEST_CASE("a state of any size arrives whole") {
+  const auto holder = MustListen(), asker = MustListen();
+  for (size_t size : {size_t{1}, size_t{1} << 20, (size_t{5} << 20) + 3}) {
+    holder->OfferState(kKey, [&] { return Bytes(size); });
+    const auto state = asker->FetchState(holder->address(), kKey, {.bytes_max = 64 << 20});
+    REQUIRE(state.status().ToString() == "OK");
+    CHECK(*state == Bytes(size));
+  }
+  holder->WithdrawState(kKey);
+}
+
+TEST_CASE("a state that is not offered, or not any more, is not found") {
+  const auto holder = MustListen(), asker = MustListen();
+  holder->OfferState(kKey, [] { return std::string("state"); });
+  MemberKey other = kKey;
+  other.generation = {4};
+  CHECK(asker->FetchState(holder->address(), other, {.bytes_max = 100}).status().code() ==
+        StatusCode::kNotFound);
+  holder->WithdrawState(kKey);
+  const Status gone = asker->FetchState(holder->address(), kKey, {.bytes_max = 100}).status();
+  CHECK(gone.code() == StatusCode::kNotFound);
+  CHECK_THAT(gone.message(), Catch::Contains("member 2 of generation 3 of job-7"));
+}
+
+TEST_CASE("a state larger than expected is refused, and a dead holder does not block") {
+  auto holder = MustListen();
+  const auto asker = MustListen();
+  holder->OfferState(kKey, [] { return Bytes(5000); });
+  CHECK(asker->FetchState(holder->address(), kKey, {.bytes_max = 4999}).status().code() ==
+        StatusCode::kResourceExhausted);
+  const std::string address = holder->address();
+  holder.reset();
+  CHECK_FALSE(asker->FetchState(address, kKey, {.bytes_max = 100, .timeout_ms = 2000}).ok());
+}
+
+TEST_CASE("withdrawing waits for those who are just encoding") {
+  const auto holder = MustListen(), asker = MustListen();
+  std::atomic<bool> entered{false}, leave{false}, withdrawn{false};
+  holder->OfferState(kKey, [&] {
+    entered = true;
+    while (!leave) std::this_thread::yield();
+    CHECK_FALSE(withdrawn);
+    return std::string("state");
+  });
+  std::thread fetching(
+      [&] { CHECK(asker->FetchState(holder->address(), kKey, {.bytes_max = 100}).ok()); });
+  while (!entered) std::this_thread::yield();
+  std::thread withdrawing([&] {
+    holder->WithdrawState(kKey);
+    withdrawn = true;
+  });
+  leave = true;
+  withdrawing.join();
+  fetching.join();
+}
+
+}  // namespace
+}  // namespace espalier
