@@ -40,9 +40,9 @@ const char* StatusCodeName(StatusCode code);
 // Where in an input file an error lies. Empty or absent members are unknown.
 struct InputPosition {
   std::string file;
-  std::optional<int64_t>
-      row;             // 1-based line where the record starts, header and empty lines counted
-  std::string column;  // header name, else the 0-based position in decimal
+  std::optional<int64_t> row;     // 1-based line where the record starts, header and empty lines
+                                  // counted; in Parquet the 1-based row
+  std::string column;             // header name, else the 0-based position in decimal
   std::optional<int64_t> offset;  // byte offset of the record or field in the (decompressed) file
   std::string text;               // what was found, shortened to 80 bytes and made printable
 

@@ -196,7 +196,9 @@ std::string ErrorText(const Status& error, bool color) {
   const InputPosition& at = *error.position();
   std::vector<std::vector<std::string>> rows;
   if (!at.file.empty()) rows.push_back({"file", Printable(at.file, 400)});
-  if (at.row) rows.push_back({"row", std::to_string(*at.row) + " (line of the file)"});
+  // Rows of text have a byte offset, and are lines; those of Parquet are counted.
+  const std::string unit = at.offset ? " (line of the file)" : "";
+  if (at.row) rows.push_back({"row", std::to_string(*at.row) + unit});
   if (!at.column.empty()) rows.push_back({"column", Printable(at.column)});
   if (at.offset) rows.push_back({"offset", std::to_string(*at.offset) + " bytes"});
   if (!at.text.empty()) rows.push_back({"found", "'" + Printable(at.text) + "'"});

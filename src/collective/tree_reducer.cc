@@ -228,8 +228,8 @@ void TreeReducer::TakePart(uint32_t bucket, bool is_left, Payload nodes, ReduceA
 }
 
 void TreeReducer::FailTwice(uint32_t bucket, ReduceActions& actions) {
-  Fail(FailedPrecondition("bucket " + std::to_string(bucket) + " of round " + std::to_string(round_) +
-                          " came twice"),
+  Fail(FailedPrecondition("bucket " + std::to_string(bucket) + " of round " +
+                          std::to_string(round_) + " came twice"),
        actions);
 }
 

@@ -1,4 +1,3 @@
-#include <array>
 #include <filesystem>
 
 #include "src/config/job_sections.h"
@@ -24,17 +23,7 @@ Status ReadPattern(Reader& reader, const YamlNode& node, const std::string& path
                    std::vector<std::string>& out) {
   std::string pattern;
   ESPALIER_RETURN_IF_ERROR(ReadPath(reader, node, path, pattern));
-  static constexpr std::array<std::pair<const char*, const char*>, 7> kLater = {
-      {{".parquet", "Parquet reader"},
-       {".libsvm", "libsvm reader"},
-       {".svm", "libsvm reader"},
-       {".gz", "compressed CSV"},
-       {".zst", "compressed CSV"},
-       {".bz2", "compressed CSV"},
-       {".orc", "ORC reader"}}};
-  for (const auto& [extension, what] : kLater) {
-    if (pattern.ends_with(extension)) return reader.Lacking(node, path, what);
-  }
+  if (pattern.ends_with(".orc")) return reader.Lacking(node, path, "ORC reader");
   out.push_back(std::move(pattern));
   return {};
 }
@@ -46,15 +35,6 @@ Field Patterns(Reader& reader, std::string key, std::vector<std::string>& out) {
               return ReadPattern(reader, item, at, out);
             });
           }};
-}
-
-Status ReadFormat(Reader& reader, const YamlNode& node, const std::string& path) {
-  const std::vector<std::string> known = {"csv"};
-  if (!node.is_scalar()) return reader.UnknownWord(node, path, known);
-  if (node.text == "csv") return {};
-  if (node.text == "parquet") return reader.Lacking(node, path, "Parquet reader");
-  if (node.text == "libsvm") return reader.Lacking(node, path, "libsvm reader");
-  return reader.UnknownWord(node, path, known);
 }
 
 // A choice that is a word alone and takes no value.
@@ -203,7 +183,7 @@ Status ReadDataSection(Reader& reader, const YamlNode& node, const std::string& 
       node, path,
       {Patterns(reader, "train", out.train),
        Patterns(reader, "test", out.test),
-       {"format", [&](const auto& value, const auto& at) { return ReadFormat(reader, value, at); }},
+       reader.Value("format", out.format),
        {"csv",
         [&](const auto& value, const auto& at) {
           return reader.ReadMap(

@@ -7,6 +7,7 @@
 
 #include "src/base/checksum.h"
 #include "src/base/text.h"
+#include "src/data/decompressed_file.h"
 
 namespace espalier {
 namespace {
@@ -50,6 +51,7 @@ CsvReader::CsvReader(const ReadableFile& file, const CsvOptions& options, const 
     : file_(file),
       options_(options),
       range_(range),
+      length_(file.info().length),
       window_bytes_(window_bytes),
       skip_next_(range.skip_header) {
   // One byte before the range tells whether a record starts at its begin.
@@ -61,9 +63,9 @@ int64_t CsvReader::field_offset(size_t i) const {
   return record_offset_ + text_skew_ + (i == 0 ? 0 : ends_[i - 1] + 1);
 }
 
-CsvReader::Outcome CsvReader::Fail(Status error) {
-  error_ = std::move(error);
-  return Outcome::kFailed;
+void CsvReader::FoundEnd(int64_t end) {
+  length_ = end;
+  range_.end = std::min(range_.end, end);
 }
 
 CsvReader::Outcome CsvReader::Bad(const std::string& why, size_t begin, size_t end) {
@@ -95,7 +97,7 @@ bool CsvReader::Fill() {
   } else {
     wanted = std::min<int64_t>(wanted, std::max<int64_t>(kept, 4096));
   }
-  wanted = std::min(wanted, file_.info().length - from);
+  wanted = std::min(wanted, length_ - from);
   const size_t needed = kPad + kept + wanted + kPad;
   if (position_ > 0) std::memmove(buffer_.data() + kPad, data() + position_, kept);
   window_offset_ = Offset(position_);
@@ -108,9 +110,13 @@ bool CsvReader::Fill() {
     error_ = read.status();
     return false;
   }
+  if (static_cast<int64_t>(*read) != wanted && length_ == DecompressedFile::kLengthUnknown) {
+    wanted = static_cast<int64_t>(*read);
+    FoundEnd(from + wanted);
+  }
   if (static_cast<int64_t>(*read) != wanted) {
     error_ = DataLoss("'" + file_.info().path + "' ends at byte " + std::to_string(from + *read) +
-                      " although it had " + std::to_string(file_.info().length) +
+                      " although it had " + std::to_string(length_) +
                       " bytes when it was listed; it changed during the job");
     return false;
   }
@@ -135,7 +141,7 @@ bool CsvReader::FindLine(size_t searched, size_t* line_end, size_t* next) {
       return !TooLong(*line_end - position_);
     }
     searched = size_ - position_;
-    if (Offset(size_) >= file_.info().length) {
+    if (Offset(size_) >= length_) {
       *line_end = *next = size_;
       return !TooLong(size_ - position_);
     }
@@ -201,8 +207,8 @@ CsvReader::Outcome CsvReader::TakeRecord(size_t line_end, size_t next) {
 }
 
 CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end) {
-  // scratch_ gets 8 readable bytes, then the fields without quotes, one byte between them.
-  scratch_.assign(8, '\0');
+  // scratch_ gets kReadable bytes, then the fields without quotes, one byte between them.
+  scratch_.assign(kReadable, '\0');
   fields_ = 0;
   raw_begins_.clear();
   const char* d = data();
@@ -228,7 +234,7 @@ CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end
         p >= limit || d[p] == '\n' || (d[p] == '\r' && p + 1 < limit && d[p + 1] == '\n');
     if (!line_over && d[p] != options_.delimiter) return *end = p, Quoted::kJunk;
     if (ends_.size() <= fields_) ends_.resize(2 * fields_ + 64);
-    ends_[fields_++] = static_cast<uint32_t>(scratch_.size() - 8);
+    ends_[fields_++] = static_cast<uint32_t>(scratch_.size() - kReadable);
     if (line_over) {
       *end = p;
       return Quoted::kDone;
@@ -255,11 +261,11 @@ CsvReader::Quoted CsvReader::SplitLines(size_t* line_end, size_t* next) {
       }
       return how;
     }
-    if (!options_.multiline || Offset(*next) >= file_.info().length) return how;
+    if (!options_.multiline || Offset(*next) >= length_) return how;
     // The line break is part of the field. Doubling keeps the work linear. FindLine may move the
     // window; places relative to position_ stay.
     const size_t target = 2 * (*next - position_);
-    while (*next - position_ < target && Offset(*next) < file_.info().length) {
+    while (*next - position_ < target && Offset(*next) < length_) {
       const size_t searched = *next - position_;
       if (!FindLine(searched, line_end, next)) return Quoted::kFailed;
     }
@@ -288,7 +294,7 @@ CsvReader::Outcome CsvReader::TakeQuoted(size_t line_end, size_t next) {
   if (window_has_nul_ && std::memchr(data() + begin, 0, line_end - begin) != nullptr) {
     return Bad("the record holds a NUL byte; is this a text file in UTF-8?", begin, line_end);
   }
-  text_ = scratch_.data() + 8;
+  text_ = scratch_.data() + kReadable;
   return Outcome::kRecord;
 }
 

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/data/record_reader.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
@@ -34,45 +35,22 @@ struct CsvRange {
   bool skip_header = false;  // leave out the first record; only where begin is 0
 };
 
-class CsvReader {
+class CsvReader final : public RecordReader {
  public:
   // A longer record fails the read: a quote is not closed, or this is no CSV file.
   static constexpr int64_t kRecordBytesMax = 16 << 20;
   static constexpr int64_t kWindowBytes = 512 << 10;
 
-  enum class Outcome : uint8_t {
-    kRecord,     // the record is in text(), ends() and so on
-    kBadRecord,  // error() says why; the next call goes on with the record after it
-    kEnd,
-    kFailed,  // error() says why; for good
-  };
-
-  // REQUIRES: 0 <= begin <= end <= file.info().length.
+  // REQUIRES: 0 <= begin <= end <= file.info().length; the whole file when that is
+  // DecompressedFile::kLengthUnknown.
   CsvReader(const ReadableFile& file, const CsvOptions& options, const CsvRange& range,
             int64_t window_bytes = kWindowBytes);
 
-  Outcome Next();
-
-  // The record's fields. They lie in text(): field i is [ends()[i-1] + 1, ends()[i]), the first one
-  // starts at 0; 8 bytes before text() are readable. Valid until the next call.
-  const char* text() const { return text_; }
-  const uint32_t* ends() const { return ends_.data(); }
-  size_t fields() const { return fields_; }
-  std::string_view field(size_t i) const {
-    const uint32_t begin = i == 0 ? 0 : ends_[i - 1] + 1;
-    return {text_ + begin, ends_[i] - begin};
-  }
-  // Byte offset in the file of the record and of a field of it.
-  int64_t record_offset() const { return record_offset_; }
-  int64_t field_offset(size_t i) const;
-
-  // The error, with file and byte offset and text, without row.
-  const Status& error() const { return error_; }
-
-  // CRC-32C of the bytes [begin, end); complete after kEnd.
-  uint32_t checksum() const { return checksum_; }
-  // First byte after the last record returned.
-  int64_t position() const { return Offset(position_); }
+  Outcome Next() override;
+  int64_t field_offset(size_t i) const override;
+  int64_t position() const override { return Offset(position_); }
+  uint32_t checksum() const override { return checksum_; }
+  const std::string& file_path() const { return file_.info().path; }
 
  private:
   static constexpr size_t kPad = 64;  // readable bytes before and after the window
@@ -95,11 +73,12 @@ class CsvReader {
   Quoted SplitLines(size_t* line_end, size_t* next);
   Outcome TakeQuoted(size_t line_end, size_t next);
   Outcome Bad(const std::string& why, size_t begin, size_t end);
-  Outcome Fail(Status error);
+  void FoundEnd(int64_t end);
 
   const ReadableFile& file_;
   const CsvOptions options_;
-  const CsvRange range_;
+  CsvRange range_;  // and length_: the end is told by the first short read where it is unknown
+  int64_t length_;  // of the file
   const int64_t window_bytes_;
 
   std::vector<char> buffer_;   // kPad, the window, kPad
@@ -110,15 +89,10 @@ class CsvReader {
   bool skip_next_ = false;  // the header is still to come
   bool window_has_nul_ = false;
 
-  const char* text_ = nullptr;
-  std::vector<uint32_t> ends_;
   std::vector<uint32_t> raw_begins_;  // of a record with quotes, relative to the record
   bool quoted_ = false;
   std::string scratch_;
-  size_t fields_ = 0;
-  int64_t record_offset_ = 0;
   uint32_t text_skew_ = 0;  // 3 where a byte order mark stands before the text
-  Status error_;
   uint32_t checksum_ = 0;
 };
 

@@ -5,7 +5,10 @@
 
 #include "src/base/text.h"
 #include "src/data/csv_reader.h"
+#include "src/data/libsvm_reader.h"
+#include "src/data/parquet_plan.h"
 #include "src/data/schema.h"
+#include "src/data/text_input.h"
 
 namespace espalier {
 namespace {
@@ -16,12 +19,14 @@ constexpr size_t kShardsMax = 10'000'000;
 struct FirstRecord {
   bool any = false;
   HeaderRecord record;
-  int64_t end = 0;  // first byte after it
+  int64_t end = 0;          // first byte after it
+  bool compressed = false;  // the file is
 };
 
 class Planner {
  public:
-  Planner(const FileSystem& files, const DataSpec& data) : files_(files), data_(data) {}
+  Planner(const FileSystem& files, const DataSpec& data)
+      : files_(files), data_(data), libsvm_columns_(LibsvmColumns(data)) {}
 
   Status List(FileRole role, const std::string& field, const std::vector<std::string>& patterns) {
     for (const std::string& pattern : patterns) {
@@ -49,15 +54,19 @@ class Planner {
   }
 
   Result<InputPlan> Finish(int64_t shard_bytes) {
+    if (!plan_.files.empty() && FormatOf(data_, plan_.files[0].path) == DataFormat::kParquet) {
+      ESPALIER_RETURN_IF_ERROR(PlanParquet(files_, data_, shard_bytes, &plan_));
+      return std::move(plan_);
+    }
     std::string first_file;
     for (size_t i = 0; i < plan_.files.size(); ++i) {
       const InputFile& file = plan_.files[i];
       if (file.length == 0) continue;
       ESPALIER_ASSIGN_OR_RETURN(const FirstRecord first, ReadFirst(file));
       if (first.any) {
-        ESPALIER_RETURN_IF_ERROR(UseFirst(first.record, &first_file));
+        ESPALIER_RETURN_IF_ERROR(UseFirst(first.record, &plan_.files[i], &first_file));
       }
-      const int64_t header_end = data_.csv.header ? first.end : 0;
+      const int64_t header_end = first.compressed ? file.length : HasHeader(data_) ? first.end : 0;
       ESPALIER_RETURN_IF_ERROR(Cut(static_cast<int32_t>(i), header_end, shard_bytes));
     }
     if (first_file.empty()) {
@@ -73,33 +82,33 @@ class Planner {
 
  private:
   Result<FirstRecord> ReadFirst(const InputFile& file) const {
-    ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
-    char magic[4] = {};
-    ESPALIER_ASSIGN_OR_RETURN(const size_t size, opened->ReadAt(0, magic));
-    ESPALIER_RETURN_IF_ERROR(CheckMagic({magic, size}, file.path));
-    CsvReader reader(*opened, data_.csv, {0, file.length, false}, 16 << 10);
-    CsvReader::Outcome outcome = reader.Next();
+    ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
+    const auto records = input->Records(data_, {0, file.length, false}, libsvm_columns_, 16 << 10);
+    RecordReader& reader = *records;
+    RecordReader::Outcome outcome = reader.Next();
     FirstRecord first;
-    if (outcome == CsvReader::Outcome::kFailed) return reader.error();
+    first.compressed = input->compressed();
+    if (outcome == RecordReader::Outcome::kFailed) return reader.error();
     // Without header bad rows are the survey's to judge; with one nothing can go on.
-    while (outcome == CsvReader::Outcome::kBadRecord && !data_.csv.header) outcome = reader.Next();
-    if (outcome == CsvReader::Outcome::kBadRecord && data_.csv.header) {
-      LineCounter lines(*opened);
+    while (outcome == RecordReader::Outcome::kBadRecord && !HasHeader(data_))
+      outcome = reader.Next();
+    if (outcome == RecordReader::Outcome::kBadRecord && HasHeader(data_)) {
+      LineCounter lines(input->lines());
       ESPALIER_ASSIGN_OR_RETURN(const int64_t row, lines.LineOf(reader.record_offset()));
       return BadInput("the header: " + reader.error().message())
           .At(reader.error().position().value_or(InputPosition{}))
           .At({.row = row});
     }
-    if (outcome != CsvReader::Outcome::kRecord) return first;
+    if (outcome != RecordReader::Outcome::kRecord) return first;
     first.any = true;
     first.end = reader.position();
-    LineCounter lines(*opened);
+    LineCounter lines(input->lines());
     ESPALIER_ASSIGN_OR_RETURN(const int64_t row, lines.LineOf(reader.record_offset()));
     HeaderRecord& record = first.record;
     record.at = {.file = file.path,
                  .row = row,
                  .offset = reader.record_offset(),
-                 .text = Printable({reader.text(), reader.ends()[reader.fields() - 1]})};
+                 .text = Printable(reader.record())};
     record.fields.reserve(reader.fields());
     record.offsets.reserve(reader.fields());
     for (size_t i = 0; i < reader.fields(); ++i) {
@@ -109,25 +118,15 @@ class Planner {
     return first;
   }
 
-  static Status CheckMagic(std::string_view magic, const std::string& path) {
-    const char* what = magic.starts_with("\x1f\x8b")           ? "compressed with gzip"
-                       : magic.starts_with("\x28\xb5\x2f\xfd") ? "compressed with zstd"
-                       : magic.starts_with("BZh")              ? "compressed with bzip2"
-                       : magic.starts_with("PAR1")             ? "a Parquet file"
-                                                               : nullptr;
-    if (what == nullptr) return {};
-    return Unimplemented("'" + path + "' is " + what +
-                         ", which is not in this build yet; give it as plain CSV")
-        .At({.file = path, .offset = 0});
-  }
-
-  Status UseFirst(const HeaderRecord& record, std::string* first_file) {
+  Status UseFirst(const HeaderRecord& record, InputFile* file, std::string* first_file) {
     if (!first_file->empty()) {
-      return data_.csv.header ? CheckHeader(plan_.schema, record, *first_file) : Status();
+      if (!HasHeader(data_)) return {};
+      ESPALIER_ASSIGN_OR_RETURN(file->columns, MatchHeader(plan_.schema, record, *first_file));
+      return {};
     }
     *first_file = record.at.file;
     std::vector<std::string> names =
-        data_.csv.header ? record.fields : PositionNames(record.fields.size());
+        HasHeader(data_) ? record.fields : PositionNames(record.fields.size());
     ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data_, std::move(names), record));
     return {};
   }
@@ -148,6 +147,7 @@ class Planner {
 
   const FileSystem& files_;
   const DataSpec& data_;
+  const size_t libsvm_columns_;  // of LIBSVM text
   InputPlan plan_;
   std::map<std::string, std::string> patterns_;  // path -> the pattern that listed it
 };

@@ -196,7 +196,7 @@ class Merger {
     for (const InputFile& file : plan_.files) {
       if (file.role != role) continue;
       if (at.file.empty()) at.file = file.path;
-      if (file.length == 0 || !nothing || !job_.data.csv.header) continue;
+      if (file.length == 0 || !nothing || !HasHeader(job_.data)) continue;
       return {.file = file.path, .row = 1, .offset = 0};
     }
     return at;

@@ -80,7 +80,7 @@ bool RowDecoder::Bad(std::string message, int32_t column) {
   return false;
 }
 
-bool RowDecoder::DecodeDigits(const CsvReader& reader) {
+bool RowDecoder::DecodeDigits(const RecordReader& reader) {
   const char* text = reader.text();
   const uint32_t* ends = reader.ends();
   uint32_t bad = 0;
@@ -139,22 +139,27 @@ bool RowDecoder::DecodeFeature(const char* begin, const char* end, int32_t slot)
   return true;
 }
 
-bool RowDecoder::DecodeFeatures(const CsvReader& reader) {
+bool RowDecoder::DecodeFeatures(const RecordReader& reader) {
   const char* text = reader.text();
   const uint32_t* ends = reader.ends();
   has_null_ = false;
   for (const Run& run : runs_) {
+    double* out = values_.data() + run.slot;
     uint32_t begin = run.column == 0 ? 0 : ends[run.column - 1] + 1;
     for (int32_t i = 0; i < run.count; ++i) {
       const uint32_t end = ends[run.column + i];
-      if (!DecodeFeature(text + begin, text + end, run.slot + i)) return false;
+      if (!ParseDecimal(text + begin, text + end, &out[i]) &&
+          !DecodeFeature(text + begin, text + end, run.slot + i)) {
+        return false;
+      }
       begin = end + 1;
     }
   }
   return true;
 }
 
-bool RowDecoder::Number(const CsvReader& reader, int32_t column, const char* what, double* value) {
+bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* what,
+                        double* value) {
   const std::string_view text = reader.field(column);
   const std::string name = what;
   switch (ParseNumber(text.data(), text.data() + text.size(), value)) {
@@ -176,7 +181,7 @@ bool RowDecoder::Number(const CsvReader& reader, int32_t column, const char* wha
   return true;
 }
 
-bool RowDecoder::DecodeLabel(const CsvReader& reader) {
+bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   if (!classification_) {
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (!Number(reader, schema_.label[i], "label", &targets_[i])) return false;
@@ -195,7 +200,7 @@ bool RowDecoder::DecodeLabel(const CsvReader& reader) {
   return true;
 }
 
-bool RowDecoder::DecodeWeight(const CsvReader& reader) {
+bool RowDecoder::DecodeWeight(const RecordReader& reader) {
   if (schema_.weight < 0) return true;
   if (!Number(reader, schema_.weight, "weight", &weight_)) return false;
   if (weight_ < 0)
@@ -203,7 +208,7 @@ bool RowDecoder::DecodeWeight(const CsvReader& reader) {
   return true;
 }
 
-int RowDecoder::SetOf(const CsvReader& reader) {
+int RowDecoder::SetOf(const RecordReader& reader) {
   constexpr int kTrain = static_cast<int>(FileRole::kTrain);
   constexpr int kValidation = static_cast<int>(FileRole::kValidation);
   if (role_ != FileRole::kTrain) return static_cast<int>(role_);
@@ -250,11 +255,11 @@ void RowDecoder::Reserve(double done) {
   }
 }
 
-RowDecoder::Outcome RowDecoder::Add(const CsvReader& reader) {
+RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
   if (reader.fields() != schema_.names.size()) {
     Bad("the row has " + std::to_string(reader.fields()) + " fields, expected " +
             std::to_string(schema_.names.size()) +
-            (job_.data.csv.header ? " as in the header" : " as in the first row"),
+            (HasHeader(job_.data) ? " as in the header" : " as in the first row"),
         -1);
     return Outcome::kBad;
   }

@@ -1,4 +1,4 @@
-// One CSV record to one row of numbers: only the columns in use are converted.
+// One record of text to one row of numbers: only the columns in use are converted.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "src/base/random.h"
-#include "src/data/csv_reader.h"
 #include "src/data/decoded_rows.h"
+#include "src/data/record_reader.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
@@ -52,7 +52,7 @@ class RowDecoder {
   RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file);
 
   // Decodes the reader's record and adds it to its set. kBad: problem() says why.
-  Outcome Add(const CsvReader& reader);
+  Outcome Add(const RecordReader& reader);
 
   // Makes room for the whole shard, of which the rows so far are the part `done` (0..1].
   void Reserve(double done);
@@ -68,14 +68,14 @@ class RowDecoder {
     int32_t column = 0, count = 0, slot = 0;
   };
 
-  bool DecodeDigits(const CsvReader& reader);
-  bool DecodeFeatures(const CsvReader& reader);
+  bool DecodeDigits(const RecordReader& reader);
+  bool DecodeFeatures(const RecordReader& reader);
   bool DecodeFeature(const char* begin, const char* end, int32_t slot);
-  bool DecodeLabel(const CsvReader& reader);
-  bool DecodeWeight(const CsvReader& reader);
+  bool DecodeLabel(const RecordReader& reader);
+  bool DecodeWeight(const RecordReader& reader);
   // Train, or validation where hash or column say so; -1: bad.
-  int SetOf(const CsvReader& reader);
-  bool Number(const CsvReader& reader, int32_t column, const char* what, double* value);
+  int SetOf(const RecordReader& reader);
+  bool Number(const RecordReader& reader, int32_t column, const char* what, double* value);
   bool Bad(std::string message, int32_t column);
   void Append(DecodedRows* rows, bool digits);
 

@@ -4,6 +4,11 @@
 // numbers: rows are numbered shard by shard, in each in the order of the file. Features lie in the
 // narrowest type that is exact for the whole job, so that the arithmetic does not depend on who
 // holds what. Gather applies the fitted preprocessing.
+//
+// That holds for float32 jobs too: a number that is no float32 is kept as a double, and rounded
+// only after it was shifted and scaled in double. To round it first would halve the memory of
+// tables of decimals, but a float32 has 24 bits for value and offset together: of a time in seconds
+// since 1970 it keeps steps of 128 s, of which the mean cannot be taken off again.
 #pragma once
 
 #include <array>

@@ -182,26 +182,60 @@ std::vector<std::string> PositionNames(size_t columns) {
   return names;
 }
 
-Status CheckHeader(const Schema& schema, const HeaderRecord& header,
-                   const std::string& first_file) {
+Result<std::vector<int32_t>> MatchHeader(const Schema& schema, const HeaderRecord& header,
+                                         const std::string& first_file) {
   const std::vector<std::string>& names = header.fields;
-  const size_t expected = schema.names.size();
-  for (size_t i = 0; i < std::min(names.size(), expected); ++i) {
-    if (names[i] == schema.names[i]) continue;
-    return FieldError(header, i,
-                      "the header has " + Quoted(names[i]) + " in column " + std::to_string(i) +
-                          ", expected " + Quoted(schema.names[i]) + " as in '" + first_file +
-                          "'; all files need the same columns in the same order",
-                      Printable(schema.names[i]));
+  if (names == schema.names) return std::vector<int32_t>();
+  std::map<std::string_view, int32_t> positions;
+  for (size_t i = 0; i < schema.names.size(); ++i) {
+    positions.emplace(schema.names[i], static_cast<int32_t>(i));
   }
-  if (names.size() == expected) return {};
-  const std::string message = "the header has " + std::to_string(names.size()) +
-                              " columns, expected " + std::to_string(expected) + " as in '" +
-                              first_file + "'";
-  if (names.size() > expected) {
-    return FieldError(header, expected, message, std::to_string(expected));
+  std::vector<int32_t> columns;
+  std::vector<int32_t> found(schema.names.size(), -1);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string has =
+        "the header has " + Quoted(names[i]) + " in column " + std::to_string(i);
+    const auto at = positions.find(names[i]);
+    if (at == positions.end()) {
+      const auto near = Nearest(names[i], schema.names);
+      return FieldError(header, i,
+                        has + ", which '" + first_file + "' does not have" +
+                            (near ? " (it has " + Quoted(*near) + ")" : "") +
+                            "; all files need the same columns, in any order",
+                        Printable(names[i]));
+    }
+    int32_t& place = found[at->second];
+    if (place >= 0) {
+      return FieldError(header, i, has + " and in column " + std::to_string(place),
+                        Printable(names[i]));
+    }
+    place = static_cast<int32_t>(i);
+    columns.push_back(at->second);
   }
-  return RecordError(header, message, Printable(schema.names[names.size()]));
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i] >= 0) continue;
+    return RecordError(header,
+                       "the header has no column " + Quoted(schema.names[i]) + ", which '" +
+                           first_file + "' has; all files need the same columns, in any order",
+                       Printable(schema.names[i]));
+  }
+  return columns;
+}
+
+Schema InFileOrder(const Schema& schema, const std::vector<int32_t>& columns) {
+  if (columns.empty()) return schema;
+  std::vector<int32_t> place(columns.size());
+  Schema out;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    place[columns[i]] = static_cast<int32_t>(i);
+    out.names.push_back(schema.names[columns[i]]);
+  }
+  const auto moved = [&place](int32_t column) { return column < 0 ? column : place[column]; };
+  for (const int32_t column : schema.features) out.features.push_back(moved(column));
+  for (const int32_t column : schema.label) out.label.push_back(moved(column));
+  out.weight = moved(schema.weight);
+  out.validation = moved(schema.validation);
+  return out;
 }
 
 }  // namespace espalier

@@ -32,7 +32,13 @@ Result<Schema> MakeSchema(const DataSpec& data, std::vector<std::string> names,
 // Names for files without header: "0", "1", ...
 std::vector<std::string> PositionNames(size_t columns);
 
-// OK when a further file's header is the same. The error says where they part.
-Status CheckHeader(const Schema& schema, const HeaderRecord& header, const std::string& first_file);
+// How a further file's columns stand in the schema, by name: for each column of the file its
+// position there (InputFile::columns); empty when the order is the same. The header must have the
+// same names, each once, in any order; the error says which is missing, unknown or there twice.
+Result<std::vector<int32_t>> MatchHeader(const Schema& schema, const HeaderRecord& header,
+                                         const std::string& first_file);
+
+// The schema as it is for a file with these InputFile::columns.
+Schema InFileOrder(const Schema& schema, const std::vector<int32_t>& columns);
 
 }  // namespace espalier

@@ -7,6 +7,10 @@
 #include "src/data/column_stats.h"
 #include "src/data/listing.h"
 #include "src/data/number.h"
+#include "src/data/parquet_reader.h"
+#include "src/data/row_decoder.h"
+#include "src/data/schema.h"
+#include "src/data/text_input.h"
 
 namespace espalier {
 namespace {
@@ -18,30 +22,32 @@ constexpr int64_t kRowsBeforeReserve = 256;
 // Reads one shard of a plan record by record.
 class ShardScan {
  public:
-  ShardScan(const ReadableFile& file, const InputPlan& plan, const JobSpec& job, int shard)
+  ShardScan(std::unique_ptr<TextInput> input, const InputPlan& plan, const JobSpec& job, int shard)
       : plan_(plan),
-        lines_(file),
-        reader_(file, job.data.csv, RangeOf(plan.shards[shard], job.data.csv)),
-        decoder_(plan.schema, job, plan.files[plan.shards[shard].file].role,
-                 plan.shards[shard].file) {}
+        input_(std::move(input)),
+        schema_(InFileOrder(plan.schema, plan.files[plan.shards[shard].file].columns)),
+        lines_(input_->lines()),
+        reader_(
+            input_->Records(job.data, RangeOf(plan.shards[shard], job.data), schema_.names.size())),
+        decoder_(schema_, job, plan.files[plan.shards[shard].file].role, plan.shards[shard].file) {}
 
   enum class Outcome : uint8_t { kRow, kDropped, kBad, kEnd, kFailed };
 
   Outcome Next() {
-    switch (reader_.Next()) {
-      case CsvReader::Outcome::kEnd:
+    switch (reader_->Next()) {
+      case RecordReader::Outcome::kEnd:
         return Outcome::kEnd;
-      case CsvReader::Outcome::kFailed:
-        error_ = WithRow(reader_.error());
+      case RecordReader::Outcome::kFailed:
+        error_ = WithRow(reader_->error());
         return Outcome::kFailed;
-      case CsvReader::Outcome::kBadRecord:
+      case RecordReader::Outcome::kBadRecord:
         in_reader_ = true;
         return Outcome::kBad;
-      case CsvReader::Outcome::kRecord:
+      case RecordReader::Outcome::kRecord:
         break;
     }
     in_reader_ = false;
-    switch (decoder_.Add(reader_)) {
+    switch (decoder_.Add(*reader_)) {
       case RowDecoder::Outcome::kRow:
         return Outcome::kRow;
       case RowDecoder::Outcome::kDropped:
@@ -53,27 +59,28 @@ class ShardScan {
   }
 
   // The last bad row, with its place. Counts lines: not for rows that nobody reads about.
-  Status BadRow() { return WithRow(in_reader_ ? reader_.error() : Located(decoder_.problem())); }
+  Status BadRow() { return WithRow(in_reader_ ? reader_->error() : Located(decoder_.problem())); }
   const Status& error() const { return error_; }
-  const CsvReader& reader() const { return reader_; }
+  const RecordReader& reader() const { return *reader_; }
+  const Schema& schema() const { return schema_; }
+  bool compressed() const { return input_->compressed(); }
   RowDecoder& decoder() { return decoder_; }
-  Result<int64_t> Row() { return lines_.LineOf(reader_.record_offset()); }
+  Result<int64_t> Row() { return lines_.LineOf(reader_->record_offset()); }
 
  private:
-  static CsvRange RangeOf(const Shard& shard, const CsvOptions& csv) {
-    return {shard.begin, shard.end, csv.header && shard.begin == 0};
+  static CsvRange RangeOf(const Shard& shard, const DataSpec& data) {
+    return {shard.begin, shard.end, HasHeader(data) && shard.begin == 0};
   }
 
   Status Located(const RowProblem& problem) const {
     InputPosition at;
-    at.offset = reader_.record_offset();
+    at.offset = reader_->record_offset();
     if (problem.column >= 0) {
-      at.column = plan_.schema.names[problem.column];
-      at.offset = reader_.field_offset(problem.column);
-      at.text = Printable(reader_.field(problem.column));
+      at.column = schema_.names[problem.column];
+      at.offset = reader_->field_offset(problem.column);
+      at.text = Printable(reader_->field(problem.column));
     } else {
-      const size_t last = reader_.fields() - 1;
-      at.text = Printable({reader_.text(), reader_.ends()[last]});
+      at.text = Printable(reader_->record());
     }
     return BadInput(problem.message).At(std::move(at));
   }
@@ -82,25 +89,30 @@ class ShardScan {
     InputPosition at;
     at.file = plan_.files[FileIndex()].path;
     const bool of_content = error.code() == StatusCode::kBadInput;
-    const int64_t offset = reader_.record_offset();
+    const int64_t offset = reader_->record_offset();
     if (Result<int64_t> row = lines_.LineOf(offset); of_content && row.ok()) at.row = *row;
     return error.At(std::move(at));
   }
   size_t FileIndex() const { return decoder_.file(); }
 
   const InputPlan& plan_;
+  const std::unique_ptr<TextInput> input_;
+  const Schema schema_;  // as the file's columns stand
   LineCounter lines_;
-  CsvReader reader_;
+  const std::unique_ptr<RecordReader> reader_;
   RowDecoder decoder_;
   bool in_reader_ = false;
   Status error_;
 };
 
-Status TooManySkipped(const BadRows& policy, const Status& last) {
-  const std::string limit = std::to_string(policy.limit);
-  return BadInput("more than " + limit +
-                  " bad rows, the limit of data.bad_rows; the last one: " + last.message())
-      .At(last.position().value_or(InputPosition{}));
+Result<std::unique_ptr<TextInput>> OpenShard(const FileSystem& files, const InputPlan& plan,
+                                             int shard) {
+  const Shard& range = plan.shards[shard];
+  const InputFile& file = plan.files[range.file];
+  ESPALIER_ASSIGN_OR_RETURN(
+      auto input, TextInput::Open(files, file, range.begin == 0 && range.end == file.length));
+  input->WillRead(range.begin, range.end);
+  return input;
 }
 
 // Per label: rows of the training set, and rows of the others.
@@ -145,24 +157,22 @@ ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, bool classific
 
 }  // namespace
 
-int64_t ShardRows::MemoryBytes() const {
-  int64_t bytes = 0;
-  for (const DecodedRows& set : sets) bytes += set.MemoryBytes();
-  return bytes;
-}
-
 Result<ShardRows> ReadShard(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
                             int shard) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto file,
-                            OpenUnchanged(files, plan.files[plan.shards[shard].file]));
-  ShardScan scan(*file, plan, job, shard);
-  const BadRows& policy = job.data.bad_rows;
   const Shard& range = plan.shards[shard];
+  const InputFile& listed = plan.files[range.file];
+  if (FormatOf(job.data, listed.path) == DataFormat::kParquet) {
+    ESPALIER_ASSIGN_OR_RETURN(const auto file, OpenUnchanged(files, listed));
+    return ReadParquetShard(*file, plan, job, shard);
+  }
+  ESPALIER_ASSIGN_OR_RETURN(auto input, OpenShard(files, plan, shard));
+  ShardScan scan(std::move(input), plan, job, shard);
   ShardRows rows;
   for (int64_t taken = 0;;) {
     const ShardScan::Outcome outcome = scan.Next();
     if (outcome == ShardScan::Outcome::kRow) {
-      if (++taken == kRowsBeforeReserve) {
+      // What a compressed file will hold cannot be told: its begin may be unlike the rest.
+      if (++taken == kRowsBeforeReserve && !scan.compressed()) {
         const double read = static_cast<double>(scan.reader().position() - range.begin);
         scan.decoder().Reserve(std::min(1.0, read / static_cast<double>(range.end - range.begin)));
       }
@@ -174,16 +184,12 @@ Result<ShardRows> ReadShard(const FileSystem& files, const InputPlan& plan, cons
       ++rows.dropped;
       continue;
     }
-    if (!policy.skip) return scan.BadRow();
-    ++rows.skipped;
-    if (rows.skipped > policy.limit) return TooManySkipped(policy, scan.BadRow());
-    if (rows.skipped_first.size() < kSkippedKept) rows.skipped_first.push_back(scan.BadRow());
+    ESPALIER_RETURN_IF_ERROR(
+        TakeBadRow(job.data.bad_rows, &rows, [&scan] { return scan.BadRow(); }));
   }
   const auto& labels = scan.decoder().labels().texts();
   if (labels.size() > kClassesMax) {
-    return BadInput("the label has more than " + std::to_string(kClassesMax) +
-                    " different values; is it a number (model.task: regression) or an identifier?")
-        .At({.file = file->info().path, .column = plan.schema.names[plan.schema.label[0]]});
+    return TooManyLabels(listed.path, plan.schema.names[plan.schema.label[0]]);
   }
   rows.checksum = scan.reader().checksum();
   rows.label_texts = labels;
@@ -202,10 +208,14 @@ Result<SurveyedShard> SurveyShard(const FileSystem& files, const InputPlan& plan
 
 Result<InputPosition> FindEvaluationLabel(const FileSystem& files, const InputPlan& plan,
                                           const JobSpec& job, int shard, const std::string& label) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto file,
-                            OpenUnchanged(files, plan.files[plan.shards[shard].file]));
-  ShardScan scan(*file, plan, job, shard);
-  const int32_t column = plan.schema.label[0];
+  const InputFile& listed = plan.files[plan.shards[shard].file];
+  if (FormatOf(job.data, listed.path) == DataFormat::kParquet) {
+    ESPALIER_ASSIGN_OR_RETURN(const auto file, OpenUnchanged(files, listed));
+    return FindParquetLabel(*file, plan, job, shard, label);
+  }
+  ESPALIER_ASSIGN_OR_RETURN(auto input, OpenShard(files, plan, shard));
+  ShardScan scan(std::move(input), plan, job, shard);
+  const int32_t column = scan.schema().label[0];
   for (;;) {
     const int64_t train_before = scan.decoder().sets()[kTrain].rows;
     const ShardScan::Outcome outcome = scan.Next();
@@ -215,9 +225,9 @@ Result<InputPosition> FindEvaluationLabel(const FileSystem& files, const InputPl
     if (scan.decoder().sets()[kTrain].rows > train_before) continue;
     if (Trimmed(scan.reader().field(column)) != label) continue;
     ESPALIER_ASSIGN_OR_RETURN(const int64_t row, scan.Row());
-    return InputPosition{.file = file->info().path,
+    return InputPosition{.file = listed.path,
                          .row = row,
-                         .column = plan.schema.names[column],
+                         .column = scan.schema().names[column],
                          .offset = scan.reader().field_offset(column),
                          .text = Printable(label)};
   }

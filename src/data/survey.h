@@ -8,29 +8,12 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/csv_reader.h"
-#include "src/data/decoded_rows.h"
-#include "src/data/row_decoder.h"
+#include "src/data/shard_rows.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
 namespace espalier {
-
-// Distinct labels beyond which a classification job is refused: it is an identifier or a number.
-inline constexpr size_t kClassesMax = 10'000;
-// Skipped rows that are described, a shard and a job.
-inline constexpr size_t kSkippedKept = 10;
-
-// A shard's rows, by set (FileRole as index), in the order of the file.
-struct ShardRows {
-  uint32_t checksum = 0;
-  int64_t dropped = 0, skipped = 0;
-  std::vector<Status> skipped_first;
-  std::vector<std::string> label_texts;  // what DecodedRows::labels index
-  std::array<DecodedRows, kSets> sets;
-  int64_t MemoryBytes() const;
-};
 
 struct SurveyedShard {
   ShardSurvey survey;
@@ -42,7 +25,8 @@ struct SurveyedShard {
 // Reads the rows of a shard. A bad row is the error (kBadInput, with file, row, column, byte offset
 // and text), or with data.bad_rows skip is left out and counted, until there are more than the
 // limit. kDataLoss: the file changed since it was listed. Validation rows by fraction are chosen by
-// a keyed hash of (file ordinal, byte offset of the row), so not by how shards are cut. REQUIRES:
+// a keyed hash of (file ordinal, byte offset of the row | Parquet row index), so not by how shards
+// are cut. REQUIRES:
 // `shard` indexes plan.shards. Thread rule: re-entrant.
 Result<ShardRows> ReadShard(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
                             int shard);

@@ -148,7 +148,21 @@ InputFile FileFromProto(const pb::InputFile& in, Fields& f) {
   out.modified_ms = in.modified_ms();
   out.role = static_cast<FileRole>(
       f.In("files.role", in.role(), pb::FILE_ROLE_TRAIN, pb::FILE_ROLE_TEST) - 1);
+  out.columns.assign(in.columns().begin(), in.columns().end());
   return out;
+}
+
+// A file's columns are each of the schema's once.
+void CheckColumns(const InputFile& file, size_t columns, Fields& f) {
+  if (file.columns.empty()) return;
+  std::vector<bool> seen(columns);
+  bool right = file.columns.size() == columns;
+  for (size_t i = 0; right && i < columns; ++i) {
+    const int32_t column = file.columns[i];
+    right = column >= 0 && static_cast<size_t>(column) < columns && !seen[column];
+    if (right) seen[column] = true;
+  }
+  if (!right) f.Fail("files.columns", "are not each of the schema's once");
 }
 
 Shard ShardFromProto(const pb::Shard& in, const std::vector<InputFile>& files, Fields& f) {
@@ -172,6 +186,7 @@ void ToProto(const InputPlan& plan, pb::InputPlan* out) {
     p->set_length(file.length);
     p->set_modified_ms(file.modified_ms);
     p->set_role(static_cast<pb::FileRole>(static_cast<int>(file.role) + 1));
+    p->mutable_columns()->Add(file.columns.begin(), file.columns.end());
   }
   for (const Shard& shard : plan.shards) {
     pb::Shard* p = out->add_shards();
@@ -193,6 +208,7 @@ Result<InputPlan> FromProto(const pb::InputPlan& in) {
   out.shards.reserve(in.shards_size());
   for (const pb::Shard& s : in.shards()) out.shards.push_back(ShardFromProto(s, out.files, f));
   out.schema = Part(f, "schema", FromProto(in.schema()));
+  for (const InputFile& file : out.files) CheckColumns(file, out.schema.names.size(), f);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return out;
 }

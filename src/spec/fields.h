@@ -62,6 +62,7 @@ template <typename F>
 void Fields(F&& f, Is<DataSpec> auto& s) {
   f("train", s.train);
   f("test", s.test);
+  f("format", s.format);
   f("csv", s.csv);
   f("label", s.label);
   f("weight", s.weight);

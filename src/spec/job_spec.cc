@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
 
 #include "src/spec/metrics.h"
 #include "src/spec/names.h"
@@ -22,6 +23,27 @@ std::optional<double> EpochLimit(const TrainSpec& train) {
 Loss EffectiveLoss(const ModelSpec& model) {
   if (model.loss) return *model.loss;
   return model.task == Task::kClassification ? Loss::kSoftmaxCrossEntropy : Loss::kMse;
+}
+
+DataFormat FormatOf(const DataSpec& data) {
+  if (data.format) return *data.format;
+  if (data.train.empty()) return DataFormat::kCsv;
+  std::string_view name = data.train.front();
+  for (const std::string_view packed : {".gz", ".zst"}) {
+    if (name.ends_with(packed)) name.remove_suffix(packed.size());
+  }
+  if (name.ends_with(".libsvm") || name.ends_with(".svm")) return DataFormat::kLibsvm;
+  return name.ends_with(".parquet") ? DataFormat::kParquet : DataFormat::kCsv;
+}
+
+DataFormat FormatOf(const DataSpec& data, const std::string& path) {
+  const bool by_name = !data.format && path.ends_with(".parquet");
+  return by_name ? DataFormat::kParquet : FormatOf(data);
+}
+
+bool HasHeader(const DataSpec& data) {
+  const DataFormat format = FormatOf(data);
+  return format == DataFormat::kParquet || (format == DataFormat::kCsv && data.csv.header);
 }
 
 const char* Name(Task v) { return NameOf(v); }

@@ -27,6 +27,8 @@ struct ColumnRange {
   bool operator==(const ColumnRange&) const = default;
 };
 
+enum class DataFormat { kCsv, kParquet, kLibsvm };
+
 struct CsvOptions {
   bool header = true;
   char delimiter = ',';
@@ -81,6 +83,7 @@ struct Shuffle {
 struct DataSpec {
   std::vector<std::string> train;  // patterns or directories, in order
   std::vector<std::string> test;
+  std::optional<DataFormat> format;  // unset: FormatOf tells
   CsvOptions csv;
   std::vector<ColumnRef> label;  // one column; several for multi-output regression
   std::optional<ColumnRef> weight;
@@ -91,6 +94,15 @@ struct DataSpec {
   int64_t shard_bytes = 16 << 20;
   bool operator==(const DataSpec&) const = default;
 };
+
+// `data.format`, or what the extension of the first training pattern says (before `.gz` or `.zst`):
+// `.libsvm` and `.svm`, `.parquet`; CSV otherwise.
+DataFormat FormatOf(const DataSpec& data);
+// The format of one of the job's files, which a directory or a wildcard may have brought in:
+// Parquet when its name ends in `.parquet` and data.format is unset, else as above.
+DataFormat FormatOf(const DataSpec& data, const std::string& path);
+// Whether columns have names: by the first line of each CSV file, or in Parquet always.
+bool HasHeader(const DataSpec& data);
 
 // ---- model -----------------------------------------------------------------------------------
 

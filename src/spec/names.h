@@ -79,6 +79,12 @@ struct Names<ShuffleKind> {
       {ShuffleKind::kFull, "full"}, {ShuffleKind::kWindow, "window"}, {ShuffleKind::kNone, "none"}};
 };
 template <>
+struct Names<DataFormat> {
+  static constexpr EnumName<DataFormat> kAll[] = {{DataFormat::kCsv, "csv"},
+                                                  {DataFormat::kParquet, "parquet"},
+                                                  {DataFormat::kLibsvm, "libsvm"}};
+};
+template <>
 struct Names<Precision> {
   static constexpr EnumName<Precision> kAll[] = {{Precision::kFloat32, "float32"},
                                                  {Precision::kFloat64, "float64"}};

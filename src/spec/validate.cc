@@ -94,7 +94,7 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
     const ColumnRef column = std::holds_alternative<int64_t>(entry)
                                  ? ColumnRef(std::get<int64_t>(entry))
                                  : ColumnRef(std::get<std::string>(entry));
-    CheckColumn(f, path, column, data.csv.header);
+    CheckColumn(f, path, column, HasHeader(data));
     for (const ColumnRef& label : data.label) {
       f.Expect(label != column, path, Shown(column), "features without the label");
     }
@@ -113,7 +113,7 @@ void CheckValidation(Findings& f, const DataSpec& data) {
   f.Expect(ways <= 1, "data.validation", std::to_string(ways) + " ways to choose the rows",
            "one of fraction, column and files");
   if (v.column) {
-    CheckColumn(f, "data.validation.column", *v.column, data.csv.header);
+    CheckColumn(f, "data.validation.column", *v.column, HasHeader(data));
     f.Expect(std::find(data.label.begin(), data.label.end(), *v.column) == data.label.end(),
              "data.validation.column", Shown(*v.column), "another column than the label");
   }
@@ -133,12 +133,28 @@ void CheckCsv(Findings& f, const CsvOptions& csv) {
            "another character than the delimiter");
 }
 
+// LIBSVM text: column 0 is the label, column i the feature of index i.
+void CheckLibsvm(Findings& f, const DataSpec& data) {
+  if (FormatOf(data) != DataFormat::kLibsvm) return;
+  const std::vector<ColumnRef> first = {int64_t{0}};
+  f.Expect(data.label.empty() || data.label == first, "data.label",
+           data.label.empty() ? "nothing" : Shown(data.label[0]),
+           "0: the label of LIBSVM text is its first field");
+  f.Expect(!data.features.columns.empty(), "data.features.columns", "nothing",
+           "the indices that are features, such as \"1..784\", since LIBSVM text does not say how "
+           "many there are");
+  f.Expect(!data.weight, "data.weight", "a column", "none: LIBSVM text has no weights");
+  f.Expect(!data.validation.column, "data.validation.column", "a column",
+           "a fraction or files: LIBSVM text has no such column");
+}
+
 void CheckData(Findings& f, const DataSpec& data, Task task) {
   f.Expect(!data.train.empty(), "data.train", "nothing",
            "the training files; add `train: PATTERN` to data");
   f.Paths("data.train", data.train);
   f.Paths("data.test", data.test);
   CheckCsv(f, data.csv);
+  CheckLibsvm(f, data);
   f.Expect(!data.label.empty(), "data.label", "nothing",
            "the column to predict; add `label: NAME_OR_POSITION` to data");
   f.Expect(task == Task::kRegression || data.label.size() <= 1, "data.label",
@@ -147,12 +163,12 @@ void CheckData(Findings& f, const DataSpec& data, Task task) {
   f.Expect(data.label.size() <= 1024, "data.label", std::to_string(data.label.size()) + " columns",
            "at most 1024");
   for (size_t i = 0; i < data.label.size(); ++i) {
-    CheckColumn(f, "data.label", data.label[i], data.csv.header);
+    CheckColumn(f, "data.label", data.label[i], HasHeader(data));
     f.Expect(std::count(data.label.begin(), data.label.end(), data.label[i]) == 1, "data.label",
              Shown(data.label[i]) + " twice", "each column once");
   }
   if (data.weight) {
-    CheckColumn(f, "data.weight", *data.weight, data.csv.header);
+    CheckColumn(f, "data.weight", *data.weight, HasHeader(data));
     f.Expect(std::find(data.label.begin(), data.label.end(), *data.weight) == data.label.end(),
              "data.weight", Shown(*data.weight), "another column than the label");
   }

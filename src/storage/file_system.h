@@ -1,7 +1,7 @@
-// Our own file interface: the few calls that we make, the same for local disks and (later) HDFS.
+// Our own file interface: the few calls that we make, the same for local disks and HDFS.
 //
-// Paths are absolute or relative to the process for the local file system; `file:///a/b` and `/a/b`
-// are the same file. Every error names the path and says which of these happened:
+// Paths are URIs (uri.h); those of the local file system are absolute or relative to the process.
+// Every error names the path and says which of these happened:
 //   kNotFound           there is nothing of that name
 //   kAlreadyExists      there is something of that name, and there must not be
 //   kPermissionDenied   the system refuses
@@ -31,7 +31,14 @@ struct FileInfo {
   bool is_directory = false;
 };
 
-// An open file. It keeps its content's place even when the name is renamed or deleted.
+// A part of a file and the hosts that have it on their own disks.
+struct BlockLocation {
+  int64_t offset = 0, length = 0;
+  std::vector<std::string> hosts;  // names as the cluster knows them; empty: no one in particular
+};
+
+// An open file. On a local disk it keeps its content's place even when the name is renamed or
+// deleted; on HDFS a file that was replaced by one of another length is noticed (kDataLoss).
 class ReadableFile {
  public:
   virtual ~ReadableFile() = default;
@@ -39,6 +46,9 @@ class ReadableFile {
   virtual const FileInfo& info() const = 0;
   // Reads out.size() bytes from `offset`; fewer only where the file ends. Returns how many.
   virtual Result<size_t> ReadAt(int64_t offset, std::span<char> out) const = 0;
+  // A hint: these bytes will be read in order, in pieces of any size, by one thread. A file that is
+  // far away then asks for them once. Nothing need follow.
+  virtual void WillRead(int64_t /*offset*/, int64_t /*length*/) const {}
 };
 
 class FileSystem {
@@ -62,12 +72,23 @@ class FileSystem {
   virtual Result<FileInfo> Stat(const std::string& path) const = 0;
   virtual Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const = 0;
 
-  // Makes a file that must not exist: of several callers one succeeds. The content may be seen
-  // while it is being written.
+  // Where the bytes from `offset` on are; a hint, for the placement of work. In order of offset.
+  virtual Result<std::vector<BlockLocation>> BlockLocations(const std::string& path, int64_t offset,
+                                                            int64_t length) const = 0;
+
+  // Makes a file that must not exist: of several callers one succeeds, if their contents differ
+  // (over a network an answer can be lost; whether the file is ours is then read from its content:
+  // put a name of the caller's own in it). The content may be seen while it is being written.
   virtual Status CreateExclusively(const std::string& path, std::string_view content) const = 0;
   // Makes or replaces a file; a reader sees the old content or the new, never a part, also after a
-  // power cut. Never onto a directory.
-  virtual Status WriteAtomically(const std::string& path, std::string_view content) const = 0;
+  // power cut. Never onto a directory. The bytes are first written under a hidden name beside it
+  // that carries `writer`: what tells this writer from all others, "g3-m1" say; empty: the file
+  // system's own.
+  virtual Status WriteAtomically(const std::string& path, std::string_view content,
+                                 const std::string& writer) const = 0;
+  Status WriteAtomically(const std::string& path, std::string_view content) const {
+    return WriteAtomically(path, content, {});
+  }
 
   // Renames a file or a directory; `to` must not exist.
   virtual Status Rename(const std::string& from, const std::string& to) const = 0;
@@ -84,11 +105,16 @@ class FileSystem {
 
 inline constexpr size_t kListedFilesMax = 1'000'000;
 
-// The file system of a path or URI, by its scheme: none or `file` is this machine's. `hdfs` is
-// known and not in this build (kUnimplemented); any other scheme is refused (kInvalidArgument).
-Result<std::unique_ptr<FileSystem>> FileSystemFor(const std::string& uri);
+// "cannot DOING 'PATH': WHY", the form of every error of this room.
+Status FileProblem(StatusCode code, const std::string& doing, const std::string& path,
+                   const std::string& why);
 
-// Sends each path to the file system of its scheme; for callers with paths of any kind.
+// Sends each path to the file system of its scheme, made when it is first used; as
+// MakeFileSystem(StorageOptions) of file_systems.h with nothing set: no Hadoop configuration, no
+// user's name.
 std::unique_ptr<FileSystem> MakeFileSystem();
+
+// The same, after a look at the scheme of `uri` (kInvalidArgument).
+Result<std::unique_ptr<FileSystem>> FileSystemFor(const std::string& uri);
 
 }  // namespace espalier

@@ -12,13 +12,14 @@
 #include <cstring>
 
 #include "src/base/text.h"
-#include "src/storage/glob.h"
+#include "src/storage/pattern_listing.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 
 Status FileError(int error_number, const std::string& doing, const std::string& path) {
   const auto say = [&](StatusCode code, const std::string& why) {
-    return Status(code, "cannot " + doing + " '" + Printable(path, 1024) + "': " + why);
+    return FileProblem(code, doing, path, why);
   };
   switch (error_number) {
     case ENOENT:
@@ -69,20 +70,10 @@ class Descriptor {
 };
 
 // "/a/b" of "file:///a/b" or "/a/b"; refuses what no system call could mean.
-Result<std::string> LocalPath(const std::string& uri) {
-  std::string path = uri;
-  if (path.starts_with("file://")) {
-    path = path.substr(7);
-    if (path.starts_with("localhost/")) path = path.substr(9);
-    if (!path.starts_with("/")) {
-      return InvalidArgument("'" + Printable(uri) + "' names a host; expected file:///PATH");
-    }
-  }
-  if (path.empty()) return InvalidArgument("a path is empty; expected the name of a file");
-  if (path.find('\0') != std::string::npos) {
-    return InvalidArgument("the path '" + Printable(path) + "' holds a NUL byte");
-  }
-  return path;
+Result<std::string> LocalPath(const std::string& text) {
+  ESPALIER_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
+  if (uri.kind == Uri::Kind::kLocal) return std::move(uri.path);
+  return InvalidArgument("'" + Printable(text) + "' is not a file of this machine");
 }
 
 FileInfo InfoOf(const struct stat& s, std::string path) {
@@ -105,6 +96,9 @@ class LocalFile : public ReadableFile {
       done += n;
     }
     return done;
+  }
+  void WillRead(int64_t offset, int64_t length) const override {
+    (void)posix_fadvise(fd_.get(), offset, length, POSIX_FADV_WILLNEED);
   }
 
  private:
@@ -157,115 +151,62 @@ Result<std::vector<std::string>> NamesIn(const std::string& directory) {
   return names;
 }
 
-std::string Join(const std::string& directory, const std::string& name) {
-  if (directory.empty()) return name;
-  return directory.ends_with('/') ? directory + name : directory + "/" + name;
-}
-
-class LocalFileSystem : public FileSystem {
+class LocalFileSystem : public FileSystem, private DirectoryReader {
  public:
   Result<std::vector<FileInfo>> List(const std::string& pattern) const override;
   Result<std::vector<std::string>> Names(const std::string& uri) const override;
   Result<FileInfo> Stat(const std::string& uri) const override;
   Result<std::unique_ptr<ReadableFile>> Open(const std::string& uri) const override;
+  Result<std::vector<BlockLocation>> BlockLocations(const std::string& uri, int64_t offset,
+                                                    int64_t length) const override;
   Status CreateExclusively(const std::string& uri, std::string_view content) const override;
-  Status WriteAtomically(const std::string& uri, std::string_view content) const override;
+  Status WriteAtomically(const std::string& uri, std::string_view content,
+                         const std::string& writer) const override;
   Status Rename(const std::string& from, const std::string& to) const override;
   Status Delete(const std::string& uri) const override;
   Status MakeDirectory(const std::string& uri) const override;
   Status RemoveTree(const std::string& uri) const override;
 
  private:
-  // Adds `path`, or the files in it when it is a directory.
-  Status AddFiles(const std::string& path, std::vector<FileInfo>* files) const;
-  // Walks the segments of a pattern from `position` on, below `base`.
-  Status Expand(const std::string& base, const std::string& pattern, size_t position,
-                std::vector<FileInfo>* files) const;
+  Result<FileInfo> Look(const std::string& path) const override;
+  Result<std::vector<FileInfo>> Entries(const std::string& directory) const override;
 };
 
-Result<FileInfo> LocalFileSystem::Stat(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+Result<FileInfo> LocalFileSystem::Look(const std::string& path) const {
   struct stat s;
   if (stat(path.c_str(), &s) != 0) return FileError(errno, "look up", path);
   return InfoOf(s, path);
 }
 
-Status LocalFileSystem::AddFiles(const std::string& path, std::vector<FileInfo>* files) const {
-  Result<FileInfo> info = Stat(path);
-  // A name may vanish between the listing and the look; a dangling link is no file.
-  if (!info.ok()) return info.status().code() == StatusCode::kNotFound ? Status() : info.status();
-  std::vector<std::string> names;
-  if (info->is_directory) {
-    ESPALIER_ASSIGN_OR_RETURN(names, NamesIn(path));
-  } else {
-    files->push_back(*std::move(info));
-  }
-  for (const std::string& name : names) {
-    if (IsHiddenName(name)) continue;
-    Result<FileInfo> inner = Stat(Join(path, name));
-    if (inner.ok() && !inner->is_directory) files->push_back(*std::move(inner));
-  }
-  if (files->size() > kListedFilesMax) {
-    return ResourceExhausted("'" + Printable(path) + "' and what was listed before are more than " +
-                             std::to_string(kListedFilesMax) + " files");
-  }
-  return {};
+Result<FileInfo> LocalFileSystem::Stat(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  return Look(path);
 }
 
-Status LocalFileSystem::Expand(const std::string& base, const std::string& pattern, size_t position,
-                               std::vector<FileInfo>* files) const {
-  // Segments without wildcards are taken as they are, hidden or not.
-  std::string path = base;
-  while (position < pattern.size()) {
-    const size_t slash = std::min(pattern.find('/', position), pattern.size());
-    const std::string segment = pattern.substr(position, slash - position);
-    const bool last = slash >= pattern.size();
-    position = slash + 1;
-    if (segment.empty()) {
-      if (path.empty()) path = "/";
-      continue;
-    }
-    if (!HasGlob(segment)) {
-      path = Join(path, segment);
-      continue;
-    }
-    Result<std::vector<std::string>> names = NamesIn(path.empty() ? "." : path);
-    if (!names.ok()) {
-      const StatusCode code = names.status().code();
-      const bool nothing = code == StatusCode::kNotFound || code == StatusCode::kFailedPrecondition;
-      return nothing ? Status() : names.status();
-    }
-    for (const std::string& name : *names) {
-      if (IsHiddenName(name) || !GlobMatches(segment, name)) continue;
-      const std::string found = Join(path, name);
-      ESPALIER_RETURN_IF_ERROR(last ? AddFiles(found, files)
-                                    : Expand(found, pattern, position, files));
-    }
-    return {};
+Result<std::vector<FileInfo>> LocalFileSystem::Entries(const std::string& directory) const {
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(directory));
+  std::vector<FileInfo> entries;
+  for (const std::string& name : names) {
+    // A name may vanish between the listing and the look; a dangling link is no file.
+    Result<FileInfo> info = Look(JoinPath(directory, name));
+    if (info.ok()) entries.push_back(*std::move(info));
   }
-  return AddFiles(path, files);
+  return entries;
 }
 
 Result<std::vector<FileInfo>> LocalFileSystem::List(const std::string& uri) const {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
-  std::vector<FileInfo> files;
-  // A plain name comes first: a file may have a wildcard in its name.
-  Result<FileInfo> plain = Stat(path);
-  if (plain.ok()) {
-    ESPALIER_RETURN_IF_ERROR(AddFiles(path, &files));
-  } else if (!HasGlob(path)) {
-    return plain.status();
-  } else {
-    ESPALIER_ASSIGN_OR_RETURN(const auto patterns, ExpandBraces(path));
-    for (const std::string& pattern : patterns) {
-      ESPALIER_RETURN_IF_ERROR(Expand("", pattern, 0, &files));
-    }
-  }
-  const auto by_path = [](const FileInfo& a, const FileInfo& b) { return a.path < b.path; };
-  const auto same_path = [](const FileInfo& a, const FileInfo& b) { return a.path == b.path; };
-  std::sort(files.begin(), files.end(), by_path);
-  files.erase(std::unique(files.begin(), files.end(), same_path), files.end());
-  return files;
+  return ListPattern(*this, path);
+}
+
+Result<std::vector<BlockLocation>> LocalFileSystem::BlockLocations(const std::string& uri,
+                                                                   int64_t offset,
+                                                                   int64_t length) const {
+  ESPALIER_ASSIGN_OR_RETURN(const FileInfo info, Stat(uri));
+  std::vector<BlockLocation> all;
+  const int64_t end = std::min(info.length, offset + length);
+  if (offset < end) all.push_back({offset, end - offset, {}});
+  return all;
 }
 
 Result<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& uri) const {
@@ -278,7 +219,7 @@ Result<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& u
     const bool directory = S_ISDIR(s.st_mode);
     close(fd);
     if (directory) return FileError(EISDIR, "open", path);
-    return FailedPrecondition("cannot open '" + path + "': it is not a regular file");
+    return FileProblem(StatusCode::kFailedPrecondition, "open", path, "it is not a regular file");
   }
   return std::unique_ptr<ReadableFile>(new LocalFile(fd, InfoOf(s, path)));
 }
@@ -294,7 +235,8 @@ Status LocalFileSystem::CreateExclusively(const std::string& uri, std::string_vi
   return SyncParent(path);
 }
 
-Status LocalFileSystem::WriteAtomically(const std::string& uri, std::string_view content) const {
+Status LocalFileSystem::WriteAtomically(const std::string& uri, std::string_view content,
+                                        const std::string& writer) const {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
   struct stat s;
   if (stat(path.c_str(), &s) == 0 && S_ISDIR(s.st_mode)) return FileError(EISDIR, "write", path);
@@ -302,9 +244,9 @@ Status LocalFileSystem::WriteAtomically(const std::string& uri, std::string_view
   static std::atomic<uint64_t> counter{0};
   const size_t slash = path.find_last_of('/');
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::string who = writer.empty() ? std::to_string(getpid()) : writer;
   const std::string temporary =
-      Join(ParentOf(path),
-           "." + name + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(++counter));
+      JoinPath(ParentOf(path), "." + name + ".tmp-" + who + "-" + std::to_string(++counter));
   Status done;
   {
     Descriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -327,13 +269,13 @@ Status LocalFileSystem::Rename(const std::string& from, const std::string& to) c
   if (renameat2(AT_FDCWD, source.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) != 0) {
     const int error = errno;
     if (error != EINVAL) {
-      return FileError(error, "rename '" + Printable(source) + "' to", target);
+      return FileError(error, "rename '" + Printable(source, 1024) + "' to", target);
     }
     // File systems without that flag: look first; good enough where names are our own.
     struct stat s;
     if (lstat(target.c_str(), &s) == 0) return FileError(EEXIST, "rename to", target);
     if (rename(source.c_str(), target.c_str()) != 0) {
-      return FileError(errno, "rename '" + Printable(source) + "' to", target);
+      return FileError(errno, "rename '" + Printable(source, 1024) + "' to", target);
     }
   }
   return SyncParent(target);
@@ -375,7 +317,7 @@ Status LocalFileSystem::RemoveTree(const std::string& uri) const {
   }
   if (!S_ISDIR(s.st_mode)) return Delete(path);
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(path));
-  for (const std::string& name : names) ESPALIER_RETURN_IF_ERROR(RemoveTree(Join(path, name)));
+  for (const std::string& name : names) ESPALIER_RETURN_IF_ERROR(RemoveTree(JoinPath(path, name)));
   if (rmdir(path.c_str()) != 0) return FileError(errno, "delete", path);
   return {};
 }

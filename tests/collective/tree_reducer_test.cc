@@ -72,7 +72,7 @@ class Cluster {
         } else {
           Perform(member,
                   reducers_[member].OnOwn(bucket, OwnNodes(ownership_.intervals[member], leaves_,
-                                                          round + bucket, shape[bucket].doubles)));
+                                                           round + bucket, shape[bucket].doubles)));
         }
       } else {
         const size_t i = draw / 3 % mail_.size();

@@ -138,6 +138,14 @@ TEST_CASE("indices out of bounds are named with what was expected") {
   s.mutable_input()->mutable_files(0)->set_role(static_cast<pb::FileRole>(9));
   CHECK_THAT(Answer(s), Catch::Contains("files.role is 9, expected 1 to 3"));
   s = GoodSurvey();
+  for (const int32_t column : {4, -1, 0}) {
+    s.mutable_input()->mutable_files(1)->set_columns(0, column);
+    CHECK_THAT(Answer(s), Catch::Contains("files.columns are not each of the schema's once"));
+  }
+  s = GoodSurvey();
+  s.mutable_input()->mutable_files(1)->add_columns(1);
+  CHECK_THAT(Answer(s), Catch::Contains("files.columns are not each of the schema's once"));
+  s = GoodSurvey();
   s.clear_members();
   CHECK_THAT(Answer(s), Catch::Contains("members are missing"));
   s = GoodSurvey();

@@ -61,7 +61,7 @@ inline ShardSurvey SampleShard(int32_t shard = 1) {
 inline InputPlan SamplePlan() {
   InputPlan p;
   p.files = {{"/data/\xff.csv", 100, 1'700'000'000'000, FileRole::kTest},
-             {"/data/b.csv", 50, 5, FileRole::kTrain}};
+             {"/data/b.csv", 50, 5, FileRole::kTrain, {3, 0, 2, 1}}};
   p.shards = {{0, 0, 60}, {0, 60, 100}, {1, 10, 50}};
   p.schema = {{"l", "f\xff", "w", "v"}, {1}, {3}, 2, 3};
   return p;

@@ -209,6 +209,7 @@ TEST_CASE("the fingerprint changes with every other field") {
         j.data.train = {"/data/", "*.csv"};
       },
       [](JobSpec& j) { j.data.test = {"x"}; },
+      [](JobSpec& j) { j.data.format = DataFormat::kCsv; },
       [](JobSpec& j) { j.data.csv.header = false; },
       [](JobSpec& j) { j.data.csv.delimiter = ';'; },
       [](JobSpec& j) { j.data.csv.quote = '\''; },

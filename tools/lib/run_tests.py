@@ -2,8 +2,8 @@
 
 Without targets: the house rules, every Bazel test as it is shipped, the end-to-end tests with the
 real programs, and the tests of the pure rooms once more under the address sanitizer (with undefined
-behaviour) and the thread sanitizer. Targets are Bazel labels or the words `tidy` and `e2e`; labels
-are tested as shipped. --all adds sanitizers on every target and the long property runs.
+behaviour) and the thread sanitizer. Targets are Bazel labels or the words `tidy`, `hdfs` and `e2e`;
+labels are tested as shipped. --all adds sanitizers on every target and the long property runs.
 
 The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test; a
 program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that
@@ -167,6 +167,16 @@ def python_tests(label, folder, tally):
     tally.phases.append((label, time.monotonic() - started))
 
 
+def hdfs_tests(tally):
+    """The C++ tests that need a running HDFS: on a plain one, and on one with two NameNodes."""
+    from hadoop import Hdfs
+    for label, ha in (("hdfs", False), ("hdfs ha", True)):
+        with Hdfs.start(ha=ha, block_size=1 << 20) as hdfs:
+            bazel_test(label, ["//tests/storage:hdfs_test"], tally,
+                       ["--test_env=ESPALIER_TEST_HDFS=%s/tmp" % hdfs.uri,
+                        "--test_env=ESPALIER_TEST_HADOOP_CONF=" + hdfs.conf_dir])
+
+
 def build_programs(tally):
     started = time.monotonic()
     code = subprocess.run(["tools/build"], cwd=ROOT).returncode
@@ -190,6 +200,7 @@ def pure_targets():
 def run_everything(everything, tally):
     python_tests("tidy", "tests/tidy", tally)
     bazel_test("plain", all_targets(), tally)
+    hdfs_tests(tally)
     if build_programs(tally):
         python_tests("e2e", "tests/e2e", tally)
     for sanitizer in SANITIZERS:
@@ -202,13 +213,15 @@ def run_everything(everything, tally):
 
 
 def run_targets(targets, everything, tally):
-    labels = [t for t in targets if t not in ("tidy", "e2e")]
+    labels = [t for t in targets if t not in ("tidy", "e2e", "hdfs")]
     if "tidy" in targets:
         python_tests("tidy", "tests/tidy", tally)
     if labels:
         bazel_test("plain", labels, tally)
         for sanitizer in SANITIZERS if everything else []:
             bazel_test(sanitizer, labels, tally, ["--config=" + sanitizer])
+    if "hdfs" in targets:
+        hdfs_tests(tally)
     if "e2e" in targets and build_programs(tally):
         python_tests("e2e", "tests/e2e", tally)
 
@@ -234,7 +247,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true",
                         help="also sanitizers on all targets and long property runs")
-    parser.add_argument("targets", nargs="*", help="Bazel labels, tidy, e2e; none: everything")
+    parser.add_argument("targets", nargs="*",
+                        help="Bazel labels, tidy, hdfs, e2e; none: everything")
     args = parser.parse_args()
     os.chdir(ROOT)
     tally = Tally()

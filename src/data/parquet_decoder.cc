@@ -1,0 +1,406 @@
+#include "src/data/parquet_decoder.h"
+
+#include <arrow/array.h>
+#include <arrow/record_batch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "src/base/text.h"
+#include "src/data/number.h"
+#include "src/data/transpose.h"
+
+namespace espalier {
+namespace {
+
+constexpr size_t kLabelBytesMax = 256;
+constexpr int kTrain = static_cast<int>(FileRole::kTrain);
+constexpr int kValidation = static_cast<int>(FileRole::kValidation);
+
+// True when all are finite (in float too, when `float32`); NaN is not.
+template <typename T>
+bool AllFinite(const T* values, int64_t count, bool float32) {
+  if constexpr (std::is_integral_v<T>) return true;
+  bool odd = false;
+  if (float32) {
+    for (int64_t i = 0; i < count; ++i) {
+      odd |= !(std::fabs(static_cast<float>(values[i])) <= std::numeric_limits<float>::max());
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      odd |= !(std::fabs(values[i]) <= std::numeric_limits<T>::max());
+    }
+  }
+  return !odd;
+}
+
+template <typename T>
+bool IsByte(T value) {
+  if constexpr (std::is_integral_v<T>) {
+    return value >= 0 && static_cast<uint64_t>(value) <= 255;
+  } else {
+    return value >= 0 && value <= 255 && value == static_cast<T>(static_cast<int32_t>(value));
+  }
+}
+
+template <typename T>
+bool IsFloat(T value) {
+  if constexpr (std::is_same_v<T, float> || sizeof(T) <= 2) return true;
+  const double wide = static_cast<double>(value);
+  return wide != wide || wide == static_cast<double>(static_cast<float>(wide));
+}
+
+// The narrowest type of at least `least` that holds all values exactly (see NarrowestType).
+template <typename T>
+StorageType TypeOf(const T* values, int64_t count, StorageType least) {
+  constexpr int64_t kBlock = 1024;
+  for (int64_t begin = 0; begin < count && least != StorageType::kFloat64; begin += kBlock) {
+    const T* block = values + begin;
+    const int64_t size = std::min(kBlock, count - begin);
+    bool wide = false;
+    if (least == StorageType::kUint8) {
+      for (int64_t i = 0; i < size; ++i) wide |= !IsByte(block[i]);
+      if (!wide) continue;
+      least = StorageType::kFloat32;
+      wide = false;
+    }
+    if constexpr (std::is_same_v<T, float> || sizeof(T) <= 2) return least;
+    for (int64_t i = 0; i < size; ++i) wide |= !IsFloat(block[i]);
+    if (wide) least = StorageType::kFloat64;
+  }
+  return least;
+}
+
+}  // namespace
+
+ParquetDecoder::ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_t file,
+                               ParquetProjection projection, ShardRows* rows)
+    : schema_(plan.schema),
+      job_(job),
+      path_(plan.files[file].path),
+      role_(plan.files[file].role),
+      file_(file),
+      projection_(std::move(projection)),
+      classification_(job.model.task == Task::kClassification),
+      float32_(job.model.precision == Precision::kFloat32),
+      key_(MakeKey(job.train.seed, RandomUse::kValidation)),
+      rows_(rows) {}
+
+void ParquetDecoder::Reserve(int64_t rows) {
+  double share[kSets] = {};
+  share[static_cast<int>(role_)] = 1;
+  if (role_ == FileRole::kTrain && job_.data.validation.fraction > 0) {
+    share[kValidation] = job_.data.validation.fraction * 1.03;
+    share[kTrain] = std::min(1.0, (1 - job_.data.validation.fraction) * 1.03);
+  }
+  const int64_t targets = classification_ ? 0 : static_cast<int64_t>(schema_.label.size());
+  for (int i = 0; i < kSets; ++i) {
+    DecodedRows& set = rows_->sets[i];
+    const size_t n = static_cast<size_t>(static_cast<double>(rows) * share[i]);
+    set.features.reserve(n * schema_.features.size() * ElementBytes(type_));
+    if (classification_) set.labels.reserve(n);
+    set.targets.reserve(n * targets);
+    if (schema_.weight >= 0) set.weights.reserve(n);
+  }
+}
+
+void ParquetDecoder::Bad(int64_t row, std::string message, int32_t column, int32_t source,
+                         int64_t element) {
+  if (states_[row] == State::kBad) return;
+  states_[row] = State::kBad;
+  problems_[row] = {std::move(message), column, source, element};
+}
+
+Status ParquetDecoder::ReadNumbers() {
+  std::vector<bool> wanted(projection_.columns.size());
+  for (const auto& run : projection_.features) wanted[run.source] = true;
+  if (!classification_) {
+    for (const int32_t source : projection_.label) wanted[source] = true;
+  }
+  if (projection_.weight >= 0) wanted[projection_.weight] = true;
+  numbers_.assign(wanted.size(), {});
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i]) continue;
+    ESPALIER_ASSIGN_OR_RETURN(
+        numbers_[i], NumbersOf(*batch_->column(static_cast<int>(i)), projection_.vectors[i],
+                               projection_.widths[i]));
+  }
+  return {};
+}
+
+void ParquetDecoder::CheckFeature(const ParquetProjection::Run& run, int64_t row, int64_t i,
+                                  double value) {
+  const int32_t column = schema_.features[run.slot + i];
+  const int64_t element = projection_.vectors[run.source] ? run.element + i : -1;
+  if (std::isnan(value)) {
+    if (job_.data.features.nulls.kind == NullKind::kFail) {
+      Bad(row,
+          "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to "
+          "go on without it",
+          column, run.source, element);
+    } else if (job_.data.features.nulls.kind == NullKind::kDrop && states_[row] == State::kGood) {
+      states_[row] = State::kDropped;
+    }
+  } else if (std::isinf(value)) {
+    Bad(row, "the value is infinite; expected a finite number", column, run.source, element);
+  } else if (float32_ && std::isinf(static_cast<float>(value))) {
+    Bad(row,
+        "the value does not fit float32, whose largest is 3.4e38; set model.precision: float64 or "
+        "scale the data",
+        column, run.source, element);
+  }
+}
+
+template <typename T>
+void ParquetDecoder::CheckRun(const ParquetProjection::Run& run) {
+  const Numbers& numbers = numbers_[run.source];
+  const T* values = numbers.as<T>();
+  if (AllFinite(values, count_ * numbers.width, float32_)) return;
+  for (int64_t r = 0; r < count_; ++r) {
+    const T* row = values + r * numbers.width + run.element;
+    for (int64_t i = 0; i < run.count; ++i) {
+      const double value = static_cast<double>(row[i]);
+      const bool odd = !(std::fabs(float32_ ? static_cast<float>(value) : value) <=
+                         std::numeric_limits<double>::max());
+      if (odd) CheckFeature(run, r, i, value);
+    }
+  }
+}
+
+void ParquetDecoder::CheckFeatures() {
+  for (const ParquetProjection::Run& run : projection_.features) {
+    const Numbers& numbers = numbers_[run.source];
+    for (const auto& [row, length] : numbers.wrong_lengths) {
+      Bad(row,
+          "the list has " + std::to_string(length) + " values, expected " +
+              std::to_string(numbers.width) +
+              " as in the first row; all lists of a vector column "
+              "need one length",
+          schema_.features[run.slot], run.source);
+    }
+    for (const int64_t row : numbers.not_numbers) {
+      Bad(row,
+          "the value is not a number; features are numbers (choose the columns in "
+          "data.features.columns, or encode text as numbers)",
+          schema_.features[run.slot], run.source);
+    }
+    WithNative(numbers.native, [&](auto t) { CheckRun<decltype(t)>(run); });
+  }
+}
+
+void ParquetDecoder::CheckNumber(int32_t source, int32_t column, const char* what,
+                                 bool not_negative) {
+  const std::string name = what;
+  const Numbers& numbers = numbers_[source];
+  for (const int64_t row : numbers.not_numbers) {
+    Bad(row, "the " + name + " is not a number", column, source);
+  }
+  for (int64_t r = 0; r < count_; ++r) {
+    const double value = numbers.At(r);
+    if (std::isnan(value)) {
+      Bad(r, "the " + name + " is missing; expected a number", column, source);
+    } else if (std::isinf(value)) {
+      Bad(r, "the " + name + " is infinite; expected a finite number", column, source);
+    } else if (float32_ && std::isinf(static_cast<float>(value))) {
+      Bad(r,
+          "the " + name +
+              " does not fit float32, whose largest is 3.4e38; set model.precision: float64 or "
+              "scale the data",
+          column, source);
+    } else if (not_negative && value < 0) {
+      Bad(r, "the " + name + " is negative; expected a number of at least 0", column, source);
+    }
+  }
+}
+
+Status ParquetDecoder::ReadLabels() {
+  if (!classification_) {
+    for (size_t i = 0; i < projection_.label.size(); ++i) {
+      CheckNumber(projection_.label[i], schema_.label[i], "label", false);
+    }
+    return {};
+  }
+  const int32_t source = projection_.label[0], column = schema_.label[0];
+  ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(*batch_->column(source)));
+  label_of_.assign(count_, 0);
+  std::string scratch;
+  for (int64_t r = 0; r < count_; ++r) {
+    if (states_[r] == State::kBad) continue;
+    const auto found = texts->At(r, &scratch);
+    const std::string_view text = found ? Trimmed(*found) : std::string_view();
+    if (text.empty()) {
+      Bad(r, found ? "the label is empty" : "the label is missing", column, source);
+    } else if (text.size() > kLabelBytesMax) {
+      Bad(r,
+          "the label has " + std::to_string(text.size()) + " bytes; at most " +
+              std::to_string(kLabelBytesMax),
+          column, source);
+    } else {
+      label_of_[r] = labels_.IndexOf(text);
+    }
+  }
+  return {};
+}
+
+Status ParquetDecoder::ChooseSets() {
+  set_of_.assign(count_, static_cast<uint8_t>(role_));
+  if (role_ != FileRole::kTrain) return {};
+  const double fraction = job_.data.validation.fraction;
+  if (fraction > 0) {
+    for (int64_t r = 0; r < count_; ++r) {
+      const uint64_t bits = RandomBits(key_, file_, static_cast<uint64_t>(first_row_ + r));
+      set_of_[r] = UnitDouble(bits) < fraction ? kValidation : kTrain;
+    }
+    return {};
+  }
+  const int32_t source = projection_.validation;
+  if (source < 0) return {};
+  ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(*batch_->column(source)));
+  std::string scratch;
+  const auto is_one_of = [](std::string_view text, const std::array<std::string_view, 4>& words) {
+    return std::find(words.begin(), words.end(), text) != words.end();
+  };
+  for (int64_t r = 0; r < count_; ++r) {
+    if (states_[r] == State::kBad) continue;
+    const auto found = texts->At(r, &scratch);
+    const std::string_view text = found ? Trimmed(*found) : std::string_view();
+    if (is_one_of(text, {"1", "true", "True", "TRUE"})) {
+      set_of_[r] = kValidation;
+    } else if (!is_one_of(text, {"0", "false", "False", "FALSE"})) {
+      Bad(r, "the validation column holds neither true (1) nor false (0)", schema_.validation,
+          source);
+    }
+  }
+  return {};
+}
+
+InputPosition ParquetDecoder::PlaceOf(int64_t row, int32_t column, int32_t source,
+                                      int64_t element) const {
+  return {.file = path_,
+          .row = first_row_ + row + 1,
+          .column = schema_.names[column],
+          .text = ShownValue(*batch_->column(source), row, element)};
+}
+
+Status ParquetDecoder::TakeBadRows() {
+  for (const auto& [row, problem] : problems_) {
+    ESPALIER_RETURN_IF_ERROR(TakeBadRow(job_.data.bad_rows, rows_, [&, row = row, &p = problem] {
+      return BadInput(p.message).At(PlaceOf(row, p.column, p.source, p.element));
+    }));
+  }
+  return {};
+}
+
+void ParquetDecoder::LookForWatched() {
+  if (!watched_ || watched_at_) return;
+  for (const int64_t r : good_) {
+    if (set_of_[r] == kTrain || labels_.texts()[label_of_[r]] != *watched_) continue;
+    watched_at_ = PlaceOf(r, schema_.label[0], projection_.label[0], -1);
+    return;
+  }
+}
+
+Status ParquetDecoder::Add(const arrow::RecordBatch& batch, int64_t first_row) {
+  batch_ = &batch;
+  first_row_ = first_row;
+  count_ = batch.num_rows();
+  states_.assign(count_, State::kGood);
+  problems_.clear();
+  ESPALIER_RETURN_IF_ERROR(ReadNumbers());
+  CheckFeatures();
+  ESPALIER_RETURN_IF_ERROR(ReadLabels());
+  if (projection_.weight >= 0) CheckNumber(projection_.weight, schema_.weight, "weight", true);
+  ESPALIER_RETURN_IF_ERROR(ChooseSets());
+  ESPALIER_RETURN_IF_ERROR(TakeBadRows());
+  good_.clear();
+  for (int64_t r = 0; r < count_; ++r) {
+    if (states_[r] == State::kGood) good_.push_back(r);
+    rows_->dropped += states_[r] == State::kDropped;
+  }
+  LookForWatched();
+  Append();
+  return {};
+}
+
+template <typename T>
+void ParquetDecoder::AppendFeatures() {
+  const int64_t width = static_cast<int64_t>(schema_.features.size());
+  const bool all = static_cast<int64_t>(good_.size()) == count_;
+  scratch_.resize(count_ * width * sizeof(T));
+  T* room = reinterpret_cast<T*>(scratch_.data());
+  std::vector<Lane<T>> lanes;
+  for (const ParquetProjection::Run& run : projection_.features) {
+    const Numbers& numbers = numbers_[run.source];
+    WithNative(numbers.native, [&](auto t) {
+      using From = decltype(t);
+      const From* values = numbers.as<From>() + run.element;
+      if constexpr (std::is_same_v<From, T>) {
+        lanes.push_back({values, numbers.width, run.slot, run.count});
+        return;
+      }
+      lanes.push_back({room, run.count, run.slot, run.count});
+      if (all && run.count == numbers.width) {
+        for (int64_t i = 0; i < count_ * run.count; ++i) room[i] = static_cast<T>(values[i]);
+      } else {
+        for (const int64_t r : good_) {
+          for (int64_t i = 0; i < run.count; ++i) {
+            room[r * run.count + i] = static_cast<T>(values[r * numbers.width + i]);
+          }
+        }
+      }
+      room += count_ * run.count;
+    });
+  }
+  int64_t more[kSets] = {};
+  for (const int64_t r : good_) ++more[set_of_[r]];
+  T* next[kSets];
+  for (int i = 0; i < kSets; ++i) {
+    DecodedRows& set = rows_->sets[i];
+    const size_t old = set.features.size();
+    set.features.resize(old + more[i] * width * sizeof(T));
+    next[i] = reinterpret_cast<T*>(set.features.data() + old);
+    set.rows += more[i];
+  }
+  std::vector<T*> targets(good_.size());
+  for (size_t i = 0; i < good_.size(); ++i) {
+    T*& target = next[set_of_[good_[i]]];
+    targets[i] = target;
+    target += width;
+  }
+  Transpose<T>(lanes, good_, targets.data());
+}
+
+void ParquetDecoder::Append() {
+  const bool all = static_cast<int64_t>(good_.size()) == count_;
+  for (const ParquetProjection::Run& run : projection_.features) {
+    const Numbers& numbers = numbers_[run.source];
+    WithNative(numbers.native, [&](auto t) {
+      const auto* values = numbers.as<decltype(t)>() + run.element;
+      if (all && run.count == numbers.width) {
+        type_ = TypeOf(values, count_ * run.count, type_);
+        return;
+      }
+      for (const int64_t r : good_) type_ = TypeOf(values + r * numbers.width, run.count, type_);
+    });
+  }
+  for (DecodedRows& set : rows_->sets) set.WidenTo(type_);
+  if (type_ == StorageType::kUint8) {
+    AppendFeatures<uint8_t>();
+  } else if (type_ == StorageType::kFloat32) {
+    AppendFeatures<float>();
+  } else {
+    AppendFeatures<double>();
+  }
+  for (const int64_t r : good_) {
+    DecodedRows& set = rows_->sets[set_of_[r]];
+    if (classification_) {
+      set.labels.push_back(label_of_[r]);
+    } else {
+      for (const int32_t source : projection_.label) set.targets.push_back(numbers_[source].At(r));
+    }
+    if (projection_.weight >= 0) set.weights.push_back(numbers_[projection_.weight].At(r));
+  }
+}
+
+}  // namespace espalier

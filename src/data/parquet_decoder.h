@@ -1,0 +1,100 @@
+// Batches of columns to rows of numbers, by the same rules as RowDecoder (row_decoder.h) has for
+// CSV: what is null, bad or dropped, which set a row belongs to, and which type is narrow enough.
+//
+// A batch is checked column by column, then its good rows are transposed into the shard's rows.
+#pragma once
+
+#include <arrow/type_fwd.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/random.h"
+#include "src/base/status.h"
+#include "src/data/parquet_numbers.h"
+#include "src/data/parquet_projection.h"
+#include "src/data/row_decoder.h"
+#include "src/data/shard_rows.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// Decodes the batches of one shard, in the order of the file. Thread rule: one thread a decoder.
+// `plan`, `job` and `rows` must outlive it.
+class ParquetDecoder {
+ public:
+  ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_t file,
+                 ParquetProjection projection, ShardRows* rows);
+
+  // Makes room for the whole shard.
+  void Reserve(int64_t rows);
+
+  // The batch's columns are the projection's. The error is that of a bad row, with its place, or
+  // that too many were skipped.
+  Status Add(const arrow::RecordBatch& batch, int64_t first_row);
+
+  // From now on remembers where this label first occurs in validation or test rows.
+  void Watch(const std::string& label) { watched_ = label; }
+  const std::optional<InputPosition>& watched_at() const { return watched_at_; }
+
+  const LabelTexts& labels() const { return labels_; }
+
+ private:
+  struct Problem {
+    std::string message;
+    int32_t column = 0;  // in the schema
+    int32_t source = -1;
+    int64_t element = -1;
+  };
+  enum class State : uint8_t { kGood, kDropped, kBad };
+
+  Status ReadNumbers();
+  void Bad(int64_t row, std::string message, int32_t column, int32_t source, int64_t element = -1);
+  void CheckFeatures();
+  template <typename T>
+  void CheckRun(const ParquetProjection::Run& run);
+  void CheckFeature(const ParquetProjection::Run& run, int64_t row, int64_t element, double value);
+  void CheckNumber(int32_t source, int32_t column, const char* what, bool not_negative);
+  Status ReadLabels();
+  Status ChooseSets();
+  Status TakeBadRows();
+  InputPosition PlaceOf(int64_t row, int32_t column, int32_t source, int64_t element) const;
+  void LookForWatched();
+  void Append();
+  template <typename T>
+  void AppendFeatures();
+
+  const Schema& schema_;
+  const JobSpec& job_;
+  const std::string& path_;
+  const FileRole role_;
+  const int32_t file_;
+  const ParquetProjection projection_;
+  const bool classification_, float32_;
+  const PhiloxKey key_;  // chooses validation rows
+  ShardRows* const rows_;
+
+  // Of the batch:
+  const arrow::RecordBatch* batch_ = nullptr;
+  int64_t first_row_ = 0, count_ = 0;
+  std::vector<Numbers> numbers_;         // by source
+  std::vector<State> states_;            // by row
+  std::map<int64_t, Problem> problems_;  // of bad rows: the first one of each
+  std::vector<int32_t> label_of_;        // by row
+  std::vector<uint8_t> set_of_;          // by row
+  std::vector<int64_t> good_;            // rows to append
+  std::vector<char> scratch_;            // converted columns
+
+  StorageType type_ = StorageType::kUint8;  // of the rows so far
+  LabelTexts labels_;
+  std::optional<std::string> watched_;
+  std::optional<InputPosition> watched_at_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,396 @@
+#include "src/data/parquet_numbers.h"
+
+#include <arrow/array.h>
+#include <arrow/scalar.h>
+#include <arrow/type.h>
+#include <arrow/util/decimal.h>
+#include <arrow/util/float16.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "src/base/text.h"
+#include "src/data/number.h"
+
+namespace espalier {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+template <typename T>
+constexpr Native kNativeOf = [] {
+  if constexpr (std::is_same_v<T, float>) return Native::kFloat;
+  if constexpr (std::is_same_v<T, double>) return Native::kDouble;
+  constexpr int kSize = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 2 : sizeof(T) == 4 ? 4 : 6;
+  return static_cast<Native>(kSize + (std::is_signed_v<T> ? 1 : 0));
+}();
+
+// Room for `count` numbers that `numbers` owns.
+template <typename T>
+T* Own(Numbers* numbers, int64_t count) {
+  std::shared_ptr<T[]> room(new T[count > 0 ? count : 1]);
+  numbers->native = kNativeOf<T>;
+  numbers->data = room.get();
+  numbers->owned = room;
+  return room.get();
+}
+
+// Numbers of type To, one a row, by `value(row)`; NaN where the array is null.
+template <typename To, typename F>
+Numbers Converted(const arrow::Array& array, F&& value) {
+  Numbers numbers;
+  const int64_t rows = array.length();
+  To* out = Own<To>(&numbers, rows);
+  if (array.null_count() == 0) {
+    for (int64_t r = 0; r < rows; ++r) out[r] = static_cast<To>(value(r));
+  } else {
+    for (int64_t r = 0; r < rows; ++r) {
+      out[r] = array.IsNull(r) ? static_cast<To>(kNan) : static_cast<To>(value(r));
+    }
+  }
+  return numbers;
+}
+
+// Values that lie in the array as T.
+template <typename T>
+Numbers Plain(const arrow::Array& array) {
+  const T* values = array.data()->GetValues<T>(1);
+  if (array.null_count() == 0) {
+    Numbers numbers;
+    numbers.native = kNativeOf<T>;
+    numbers.data = values;
+    return numbers;
+  }
+  // Up to 16 bits a float is exact; a float stays one.
+  using To = std::conditional_t<sizeof(T) <= 2 || std::is_same_v<T, float>, float, double>;
+  return Converted<To>(array, [values](int64_t r) { return values[r]; });
+}
+
+// Whole numbers in units of 1 / divisor.
+template <typename T>
+Numbers Scaled(const arrow::Array& array, double divisor) {
+  const T* values = array.data()->GetValues<T>(1);
+  return Converted<double>(array,
+                           [=](int64_t r) { return static_cast<double>(values[r]) / divisor; });
+}
+
+double UnitsASecond(arrow::TimeUnit::type unit) {
+  switch (unit) {
+    case arrow::TimeUnit::SECOND:
+      return 1;
+    case arrow::TimeUnit::MILLI:
+      return 1e3;
+    case arrow::TimeUnit::MICRO:
+      return 1e6;
+    case arrow::TimeUnit::NANO:
+      break;
+  }
+  return 1e9;
+}
+
+Numbers Booleans(const arrow::Array& array) {
+  const auto& values = static_cast<const arrow::BooleanArray&>(array);
+  const auto value = [&](int64_t r) { return values.Value(r) ? 1 : 0; };
+  return array.null_count() == 0 ? Converted<uint8_t>(array, value)
+                                 : Converted<float>(array, value);
+}
+
+Numbers Halves(const arrow::Array& array) {
+  const uint16_t* bits = array.data()->GetValues<uint16_t>(1);
+  return Converted<float>(
+      array, [bits](int64_t r) { return arrow::util::Float16::FromBits(bits[r]).ToFloat(); });
+}
+
+// The nearest double. Dividing two exact numbers rounds once; else the text decides.
+template <typename Decimal>
+double DecimalNumber(const Decimal& value, int32_t scale) {
+  static constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  constexpr int64_t kExact = int64_t{1} << 53;
+  if (scale >= 0 && scale < static_cast<int32_t>(kPowers.size()) && value <= Decimal(kExact) &&
+      value >= Decimal(-kExact)) {
+    int64_t whole = 0;
+    if constexpr (std::is_same_v<Decimal, arrow::Decimal256>) {
+      whole = static_cast<int64_t>(value.low_bits());
+    } else {
+      whole = static_cast<int64_t>(value);
+    }
+    return static_cast<double>(whole) / kPowers[scale];
+  }
+  double number = 0;
+  switch (ParseNumberSlowly(value.ToString(scale), &number)) {
+    case NumberKind::kNumber:
+      return number;
+    case NumberKind::kInfinite:
+      return kInfinity;
+    default:
+      return kNan;
+  }
+}
+
+template <typename Decimal, typename Array>
+Numbers Decimals(const arrow::Array& array) {
+  const auto& values = static_cast<const Array&>(array);
+  const int32_t scale = static_cast<const arrow::DecimalType&>(*array.type()).scale();
+  return Converted<double>(
+      array, [&](int64_t r) { return DecimalNumber(Decimal(values.GetValue(r)), scale); });
+}
+
+// Calls f with the array of texts; false when it is none.
+template <typename F>
+bool WithTexts(const arrow::Array& array, F&& f) {
+  switch (array.type_id()) {
+    case arrow::Type::STRING:
+    case arrow::Type::BINARY:
+      f(static_cast<const arrow::BinaryArray&>(array));
+      return true;
+    case arrow::Type::LARGE_STRING:
+    case arrow::Type::LARGE_BINARY:
+      f(static_cast<const arrow::LargeBinaryArray&>(array));
+      return true;
+    case arrow::Type::STRING_VIEW:
+    case arrow::Type::BINARY_VIEW:
+      f(static_cast<const arrow::BinaryViewArray&>(array));
+      return true;
+    case arrow::Type::FIXED_SIZE_BINARY:
+      f(static_cast<const arrow::FixedSizeBinaryArray&>(array));
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What the texts say, as in CSV.
+template <typename Array>
+Numbers ParsedTexts(const Array& texts) {
+  std::vector<int64_t> not_numbers;
+  Numbers numbers = Converted<double>(texts, [&](int64_t r) {
+    double value = 0;
+    switch (ParseNumberSlowly(texts.GetView(r), &value)) {
+      case NumberKind::kNumber:
+        return value;
+      case NumberKind::kInfinite:
+        return kInfinity;
+      case NumberKind::kNotNumber:
+        not_numbers.push_back(r);
+        return 0.0;
+      case NumberKind::kNull:
+        break;
+    }
+    return kNan;
+  });
+  numbers.not_numbers = std::move(not_numbers);
+  return numbers;
+}
+
+Result<Numbers> FromDictionary(const arrow::Array& array) {
+  const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
+  ESPALIER_ASSIGN_OR_RETURN(const Numbers values, NumbersOf(*dictionary.dictionary(), false, 1));
+  const int64_t size = dictionary.dictionary()->length();
+  std::vector<bool> bad(size);
+  for (const int64_t i : values.not_numbers) bad[i] = true;
+  std::vector<int64_t> not_numbers;
+  Numbers numbers = Converted<double>(array, [&](int64_t r) {
+    const int64_t index = dictionary.GetValueIndex(r);
+    if (index < 0 || index >= size || bad[index]) {
+      not_numbers.push_back(r);
+      return 0.0;
+    }
+    return values.At(index);
+  });
+  numbers.not_numbers = std::move(not_numbers);
+  return numbers;
+}
+
+// Where the list of a row lies among the elements.
+struct List {
+  int64_t begin = 0, length = 0;
+};
+
+List ListAt(const arrow::Array& array, int64_t row) {
+  if (array.type_id() == arrow::Type::LIST) {
+    const auto& lists = static_cast<const arrow::ListArray&>(array);
+    return {lists.value_offset(row), lists.value_length(row)};
+  }
+  if (array.type_id() == arrow::Type::LARGE_LIST) {
+    const auto& lists = static_cast<const arrow::LargeListArray&>(array);
+    return {lists.value_offset(row), lists.value_length(row)};
+  }
+  const auto& lists = static_cast<const arrow::FixedSizeListArray&>(array);
+  return {lists.value_offset(row), lists.value_length(row)};
+}
+
+bool IsList(const arrow::Array& array) {
+  return array.type_id() == arrow::Type::LIST || array.type_id() == arrow::Type::LARGE_LIST ||
+         array.type_id() == arrow::Type::FIXED_SIZE_LIST;
+}
+
+std::shared_ptr<arrow::Array> Elements(const arrow::Array& array) {
+  if (array.type_id() == arrow::Type::LIST) {
+    return static_cast<const arrow::ListArray&>(array).values();
+  }
+  if (array.type_id() == arrow::Type::LARGE_LIST) {
+    return static_cast<const arrow::LargeListArray&>(array).values();
+  }
+  return static_cast<const arrow::FixedSizeListArray&>(array).values();
+}
+
+// Lists that are there, of one length and one after the other need no copy.
+Result<Numbers> FromLists(const arrow::Array& array, int64_t width) {
+  const int64_t rows = array.length();
+  const std::shared_ptr<arrow::Array> elements = Elements(array);
+  const int64_t first = rows > 0 ? ListAt(array, 0).begin : 0;
+  bool dense = array.null_count() == 0;
+  for (int64_t r = 0; r < rows && dense; ++r) {
+    const List list = ListAt(array, r);
+    dense = list.length == width && list.begin == first + r * width;
+  }
+  if (dense) {
+    const auto part = elements->Slice(first, rows * width);
+    ESPALIER_ASSIGN_OR_RETURN(Numbers numbers, NumbersOf(*part, false, 1));
+    numbers.width = width;
+    return numbers;
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const Numbers values, NumbersOf(*elements, false, 1));
+  Numbers numbers;
+  numbers.width = width;
+  double* out = Own<double>(&numbers, rows * width);
+  for (int64_t r = 0; r < rows; ++r, out += width) {
+    const bool null = array.IsNull(r);
+    const List list = null ? List{0, width} : ListAt(array, r);
+    if (list.length != width) numbers.wrong_lengths.emplace_back(r, list.length);
+    for (int64_t i = 0; i < width; ++i) {
+      out[i] = null ? kNan : list.length != width ? 0 : values.At(list.begin + i);
+    }
+  }
+  return numbers;
+}
+
+// Shortest, and a whole number without exponent.
+template <typename T>
+std::string_view Written(T value, std::string* scratch) {
+  scratch->resize(32);
+  char* const begin = scratch->data();
+  std::to_chars_result end{};
+  if constexpr (std::is_floating_point_v<T>) {
+    constexpr T kWholeMax = static_cast<T>(int64_t{1} << 53);
+    end = std::fabs(value) <= kWholeMax && value == std::trunc(value)
+              ? std::to_chars(begin, begin + 32, static_cast<int64_t>(value))
+              : std::to_chars(begin, begin + 32, value);
+  } else {
+    end = std::to_chars(begin, begin + 32, value);
+  }
+  return {begin, static_cast<size_t>(end.ptr - begin)};
+}
+
+}  // namespace
+
+Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width) {
+  using arrow::Type;
+  if (vector) return FromLists(array, width);
+  switch (array.type_id()) {
+    case Type::UINT8:
+      return Plain<uint8_t>(array);
+    case Type::INT8:
+      return Plain<int8_t>(array);
+    case Type::UINT16:
+      return Plain<uint16_t>(array);
+    case Type::INT16:
+      return Plain<int16_t>(array);
+    case Type::UINT32:
+      return Plain<uint32_t>(array);
+    case Type::INT32:
+    case Type::DATE32:
+      return Plain<int32_t>(array);
+    case Type::UINT64:
+      return Plain<uint64_t>(array);
+    case Type::INT64:
+      return Plain<int64_t>(array);
+    case Type::FLOAT:
+      return Plain<float>(array);
+    case Type::DOUBLE:
+      return Plain<double>(array);
+    case Type::HALF_FLOAT:
+      return Halves(array);
+    case Type::BOOL:
+      return Booleans(array);
+    case Type::DATE64:
+      return Scaled<int64_t>(array, 86'400'000);
+    case Type::TIMESTAMP:
+      return Scaled<int64_t>(
+          array, UnitsASecond(static_cast<const arrow::TimestampType&>(*array.type()).unit()));
+    case Type::TIME32:
+      return Scaled<int32_t>(
+          array, UnitsASecond(static_cast<const arrow::TimeType&>(*array.type()).unit()));
+    case Type::TIME64:
+      return Scaled<int64_t>(
+          array, UnitsASecond(static_cast<const arrow::TimeType&>(*array.type()).unit()));
+    case Type::DURATION:
+      return Scaled<int64_t>(
+          array, UnitsASecond(static_cast<const arrow::DurationType&>(*array.type()).unit()));
+    case Type::DECIMAL32:
+      return Decimals<arrow::Decimal32, arrow::Decimal32Array>(array);
+    case Type::DECIMAL64:
+      return Decimals<arrow::Decimal64, arrow::Decimal64Array>(array);
+    case Type::DECIMAL128:
+      return Decimals<arrow::Decimal128, arrow::Decimal128Array>(array);
+    case Type::DECIMAL256:
+      return Decimals<arrow::Decimal256, arrow::Decimal256Array>(array);
+    case Type::DICTIONARY:
+      return FromDictionary(array);
+    default:
+      break;
+  }
+  Numbers numbers;
+  if (WithTexts(array, [&](const auto& texts) { numbers = ParsedTexts(texts); })) return numbers;
+  return Internal("a column of type " + array.type()->ToString() + " as numbers");
+}
+
+Result<std::unique_ptr<ColumnTexts>> ColumnTexts::Make(const arrow::Array& array) {
+  std::unique_ptr<ColumnTexts> texts(new ColumnTexts(array));
+  if (array.type_id() == arrow::Type::DICTIONARY) {
+    const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
+    ESPALIER_ASSIGN_OR_RETURN(texts->dictionary_, Make(*dictionary.dictionary()));
+  } else if (!WithTexts(array, [](const auto&) {})) {
+    ESPALIER_ASSIGN_OR_RETURN(texts->numbers_, NumbersOf(array, false, 1));
+  }
+  return texts;
+}
+
+std::optional<std::string_view> ColumnTexts::At(int64_t row, std::string* scratch) const {
+  if (array_.IsNull(row)) return std::nullopt;
+  if (dictionary_ != nullptr) {
+    const int64_t index = static_cast<const arrow::DictionaryArray&>(array_).GetValueIndex(row);
+    if (index < 0 || index >= dictionary_->array_.length()) return std::nullopt;
+    return dictionary_->At(index, scratch);
+  }
+  std::string_view text;
+  if (WithTexts(array_, [&](const auto& texts) { text = texts.GetView(row); })) return text;
+  if (array_.type_id() == arrow::Type::BOOL) return numbers_.At(row) != 0 ? "true" : "false";
+  return WithNative(numbers_.native, [&](auto t) -> std::optional<std::string_view> {
+    const auto value = numbers_.as<decltype(t)>()[row];
+    if (value != value) return std::nullopt;
+    return Written(value, scratch);
+  });
+}
+
+std::string ShownValue(const arrow::Array& array, int64_t row, int64_t element) {
+  if (array.IsNull(row)) return "null";
+  if (IsList(array)) {
+    const List list = ListAt(array, row);
+    if (element < 0 || element >= list.length) return "a list of " + std::to_string(list.length);
+    return ShownValue(*Elements(array), list.begin + element, -1);
+  }
+  std::string scratch;
+  const auto one = array.Slice(row, 1);
+  const auto texts = ColumnTexts::Make(*one);
+  if (!texts.ok()) return "";
+  const auto text = (*texts)->At(0, &scratch);
+  return text ? Printable(*text) : "nan";
+}
+
+}  // namespace espalier

@@ -1,0 +1,34 @@
+// From the columns of a job to those of one Parquet file. Thread rule: pure functions and values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/data/parquet_columns.h"
+#include "src/spec/input.h"
+
+namespace espalier {
+
+// Which columns of a file feed which parts of a row. A source is an index into `columns`.
+struct ParquetProjection {
+  // Features [slot, slot + count) are elements [element, element + count) of a source.
+  struct Run {
+    int32_t source = 0, slot = 0, count = 0;
+    int64_t element = 0;
+  };
+  std::vector<int> columns;     // positions in the file, ascending
+  std::vector<bool> vectors;    // by source
+  std::vector<int64_t> widths;  // by source: the numbers a row must have
+  std::vector<Run> features;
+  std::vector<int32_t> label;  // sources
+  int32_t weight = -1, validation = -1;
+  int64_t numbers_a_row = 0;
+};
+
+// By name. kDataLoss: a column of the schema is not there, which planning had seen.
+Result<ParquetProjection> Project(const Schema& schema, const std::vector<ParquetColumn>& columns,
+                                  const std::string& path);
+
+}  // namespace espalier

@@ -1,0 +1,23 @@
+// Reads the shards of Parquet files: a shard is a run of row groups, those that start in its byte
+// range. Rows are identified by their index in the file. Thread rule: re-entrant.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+#include "src/data/shard_rows.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+// ReadShard (survey.h) for a Parquet file. One row group is in memory at a time, besides the rows.
+Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& plan,
+                                   const JobSpec& job, int shard);
+
+// FindEvaluationLabel (survey.h) for a Parquet file.
+Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan& plan,
+                                       const JobSpec& job, int shard, const std::string& label);
+
+}  // namespace espalier

@@ -1,0 +1,24 @@
+#include "src/data/shard_rows.h"
+
+namespace espalier {
+
+int64_t ShardRows::MemoryBytes() const {
+  int64_t bytes = 0;
+  for (const DecodedRows& set : sets) bytes += set.MemoryBytes();
+  return bytes;
+}
+
+Status TooManySkipped(const BadRows& policy, const Status& last) {
+  const std::string limit = std::to_string(policy.limit);
+  return BadInput("more than " + limit +
+                  " bad rows, the limit of data.bad_rows; the last one: " + last.message())
+      .At(last.position().value_or(InputPosition{}));
+}
+
+Status TooManyLabels(const std::string& file, const std::string& column) {
+  return BadInput("the label has more than " + std::to_string(kClassesMax) +
+                  " different values; is it a number (model.task: regression) or an identifier?")
+      .At({.file = file, .column = column});
+}
+
+}  // namespace espalier

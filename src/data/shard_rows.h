@@ -1,0 +1,47 @@
+// The rows of one shard, as every reader gives them, and the rules that all readers keep.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/data/decoded_rows.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// Distinct labels beyond which a classification job is refused: it is an identifier or a number.
+inline constexpr size_t kClassesMax = 10'000;
+// Skipped rows that are described, a shard and a job.
+inline constexpr size_t kSkippedKept = 10;
+
+// A shard's rows, by set (FileRole as index), in the order of the file. Thread rule: values.
+struct ShardRows {
+  uint32_t checksum = 0;
+  int64_t dropped = 0, skipped = 0;
+  std::vector<Status> skipped_first;
+  std::vector<std::string> label_texts;  // what DecodedRows::labels index
+  std::array<DecodedRows, kSets> sets;
+  int64_t MemoryBytes() const;
+};
+
+// More rows of a shard are bad than data.bad_rows tolerates; `last` describes the last one.
+Status TooManySkipped(const BadRows& policy, const Status& last);
+
+// Applies data.bad_rows to a bad row: counts it in `rows`, or returns the error that ends the
+// reading. `describe` makes the row's error; it is called only when somebody will read it.
+template <typename F>
+Status TakeBadRow(const BadRows& policy, ShardRows* rows, F&& describe) {
+  if (!policy.skip) return describe();
+  ++rows->skipped;
+  if (rows->skipped > policy.limit) return TooManySkipped(policy, describe());
+  if (rows->skipped_first.size() < kSkippedKept) rows->skipped_first.push_back(describe());
+  return {};
+}
+
+// The error of a shard with more than kClassesMax labels.
+Status TooManyLabels(const std::string& file, const std::string& column);
+
+}  // namespace espalier

@@ -1,0 +1,39 @@
+#include "src/data/text_input.h"
+
+#include <algorithm>
+
+#include "src/data/libsvm_reader.h"
+#include "src/data/listing.h"
+
+namespace espalier {
+
+Result<std::unique_ptr<TextInput>> TextInput::Open(const FileSystem& files, const InputFile& file,
+                                                   bool whole) {
+  auto input = std::make_unique<TextInput>();
+  ESPALIER_ASSIGN_OR_RETURN(input->raw_, OpenUnchanged(files, file));
+  if (!whole) return input;
+  ESPALIER_ASSIGN_OR_RETURN(const Compression compression, CompressionOf(*input->raw_));
+  if (compression == Compression::kNone) return input;
+  input->text_ = std::make_unique<DecompressedFile>(*input->raw_, compression);
+  input->lines_ = std::make_unique<DecompressedFile>(*input->raw_, compression);
+  return input;
+}
+
+void TextInput::WillRead(int64_t begin, int64_t end) const {
+  constexpr int64_t kLastRecord = 4096;  // the last record of a shard goes on in the next one
+  begin = std::max<int64_t>(begin - 1, 0);
+  end = std::min(end + kLastRecord, raw_->info().length);
+  raw_->WillRead(begin, end - begin);
+}
+
+std::unique_ptr<RecordReader> TextInput::Records(const DataSpec& data, CsvRange range,
+                                                 size_t columns, int64_t window_bytes) const {
+  const ReadableFile& file = compressed() ? *text_ : *raw_;
+  if (compressed()) range = {0, DecompressedFile::kLengthUnknown, range.skip_header};
+  if (FormatOf(data) == DataFormat::kLibsvm) {
+    return std::make_unique<LibsvmReader>(file, range, columns, window_bytes);
+  }
+  return std::make_unique<CsvReader>(file, data.csv, range, window_bytes);
+}
+
+}  // namespace espalier

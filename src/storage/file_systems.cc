@@ -1,0 +1,107 @@
+#include "src/storage/file_systems.h"
+
+#include <map>
+#include <mutex>
+
+#include "src/base/text.h"
+#include "src/storage/hadoop_config.h"
+#include "src/storage/local_file_system.h"
+#include "src/storage/name_nodes.h"
+#include "src/storage/uri.h"
+#include "src/storage/webhdfs_file_system.h"
+
+namespace espalier {
+namespace {
+
+class AnyFileSystem : public FileSystem {
+ public:
+  explicit AnyFileSystem(StorageOptions options) : options_(std::move(options)) {}
+
+  Result<std::vector<FileInfo>> List(const std::string& pattern) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(pattern));
+    return files->List(pattern);
+  }
+  Result<std::vector<std::string>> Names(const std::string& directory) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(directory));
+    return files->Names(directory);
+  }
+  Result<FileInfo> Stat(const std::string& path) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
+    return files->Stat(path);
+  }
+  Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
+    return files->Open(path);
+  }
+  Result<std::vector<BlockLocation>> BlockLocations(const std::string& path, int64_t offset,
+                                                    int64_t length) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
+    return files->BlockLocations(path, offset, length);
+  }
+  Status CreateExclusively(const std::string& path, std::string_view content) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
+    return files->CreateExclusively(path, content);
+  }
+  Status WriteAtomically(const std::string& path, std::string_view content,
+                         const std::string& writer) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
+    return files->WriteAtomically(path, content, writer);
+  }
+  Status Rename(const std::string& from, const std::string& to) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(from));
+    ESPALIER_ASSIGN_OR_RETURN(const auto target, For(to));
+    if (files == target) return files->Rename(from, to);
+    return InvalidArgument("cannot rename '" + Printable(from) + "' to '" + Printable(to) +
+                           "': they are on different file systems");
+  }
+  Status Delete(const std::string& path) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
+    return files->Delete(path);
+  }
+  Status MakeDirectory(const std::string& path) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
+    return files->MakeDirectory(path);
+  }
+  Status RemoveTree(const std::string& path) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
+    return files->RemoveTree(path);
+  }
+
+ private:
+  Result<std::shared_ptr<const FileSystem>> For(const std::string& path) const {
+    ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(path));
+    if (uri.kind == Uri::Kind::kLocal) return local_;
+    std::lock_guard lock(mutex_);
+    std::shared_ptr<const FileSystem>& known = remote_[uri.prefix];
+    if (known != nullptr) return known;
+    HadoopConfig config;
+    if (!options_.hadoop_conf_dir.empty()) {
+      ESPALIER_ASSIGN_OR_RETURN(
+          config, HadoopConfig::Read(options_.hadoop_conf_dir, options_.webhdfs.user));
+    }
+    ESPALIER_ASSIGN_OR_RETURN(auto name_nodes, FindNameNodes(uri, config));
+    known =
+        MakeWebHdfsFileSystem(uri.prefix, std::move(name_nodes), options_.webhdfs, options_.writer);
+    return known;
+  }
+
+  const StorageOptions options_;
+  const std::shared_ptr<const FileSystem> local_ = MakeLocalFileSystem();
+  mutable std::mutex mutex_;                                                 // guards remote_
+  mutable std::map<std::string, std::shared_ptr<const FileSystem>> remote_;  // by prefix
+};
+
+}  // namespace
+
+std::unique_ptr<FileSystem> MakeFileSystem(StorageOptions options) {
+  return std::make_unique<AnyFileSystem>(std::move(options));
+}
+
+std::unique_ptr<FileSystem> MakeFileSystem() { return MakeFileSystem(StorageOptions{}); }
+
+Result<std::unique_ptr<FileSystem>> FileSystemFor(const std::string& uri) {
+  ESPALIER_RETURN_IF_ERROR(ParseUri(uri).status());
+  return MakeFileSystem();
+}
+
+}  // namespace espalier

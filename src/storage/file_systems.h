@@ -1,0 +1,23 @@
+// The file systems that this program can reach, behind one interface. The shells read the
+// environment and pass it in: HADOOP_CONF_DIR, and for the user HADOOP_USER_NAME, then USER.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/storage/file_system.h"
+#include "src/storage/webhdfs_client.h"
+
+namespace espalier {
+
+struct StorageOptions {
+  std::string hadoop_conf_dir;  // empty: none; read when an HDFS is first used
+  std::string writer;  // in temporary names where a call gives no other; empty: host and process
+  WebHdfsOptions webhdfs;  // with the user's name
+};
+
+// Sends each path to the file system of its scheme (uri.h). Each HDFS is made at its first use and
+// kept, with its connections. Errors of a configuration come from the call that needs it.
+std::unique_ptr<FileSystem> MakeFileSystem(StorageOptions options);
+
+}  // namespace espalier

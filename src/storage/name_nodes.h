@@ -1,0 +1,31 @@
+// Where the NameNodes of an HDFS serve WebHDFS. Thread rule: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/storage/hadoop_config.h"
+#include "src/storage/uri.h"
+
+namespace espalier {
+
+struct NameNode {
+  HostPort http;
+  std::string why;  // how this address was found, for error messages
+};
+
+// The NameNodes that serve `uri` (of kind hdfs or webhdfs), in the order to be tried: one, or those
+// of a name service. The HTTP address comes from
+//   1. dfs.namenode.http-address[.NAMESERVICE[.ID]] where the configuration knows the name service,
+//      or an rpc-address equal to the URI's host and port;
+//   2. the URI itself when its scheme is webhdfs;
+//   3. port 9870 on the URI's host.
+// kInvalidArgument: no default file system, one that is not an HDFS, bad or missing addresses;
+// kUnimplemented: a cluster that serves HTTPS only.
+Result<std::vector<NameNode>> FindNameNodes(const Uri& uri, const HadoopConfig& config);
+
+inline constexpr int kDefaultHttpPort = 9870;
+inline constexpr int kDefaultRpcPort = 8020;
+
+}  // namespace espalier

@@ -1,0 +1,279 @@
+#include "src/storage/webhdfs_client.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "src/base/log.h"
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+constexpr int kRedirectsMax = 3;
+constexpr int kSuspectRequests = 256;  // a data node is avoided for this many requests
+constexpr size_t kSuspectsMax = 64;
+constexpr size_t kDataNodeMovesMax = 3;
+
+Verdict TooManyRedirects(const std::string& who) {
+  return {Fate::kFail, StatusCode::kUnavailable,
+          who + " redirects again and again; expected a data node after one redirect"};
+}
+
+}  // namespace
+
+WebHdfsClient::WebHdfsClient(std::string prefix, std::vector<NameNode> name_nodes,
+                             WebHdfsOptions options)
+    : prefix_(std::move(prefix)),
+      name_nodes_(std::move(name_nodes)),
+      options_(std::move(options)),
+      http_(options_.http) {}
+
+std::string WebHdfsClient::UrlOf(const Operation& operation, size_t name_node) const {
+  Parameters parameters = operation.parameters;
+  if (!options_.user.empty()) parameters.emplace_back("user.name", options_.user);
+  return OperationUrl(name_nodes_[name_node].http, operation.path, operation.op, parameters);
+}
+
+Verdict WebHdfsClient::JudgeNameNode(const HttpReply& reply, size_t name_node) const {
+  if (reply.status != 0 && reply.failure == HttpFailure::kNone) reached_ = true;
+  const NameNode& node = name_nodes_[name_node];
+  return Judge(reply, {.address = ToString(node.http),
+                       .origin = node.why,
+                       .user = options_.user,
+                       .alone = name_nodes_.size() == 1});
+}
+
+Verdict WebHdfsClient::JudgeDataNode(const HttpReply& reply, const HostPort& address) const {
+  return Judge(reply, {.data_node = true, .address = ToString(address), .user = options_.user});
+}
+
+HttpReply WebHdfsClient::AskNameNode(const Operation& operation, size_t name_node,
+                                     Verdict* verdict) const {
+  HttpReply reply = http_.Call({.method = operation.method, .url = UrlOf(operation, name_node)});
+  *verdict = JudgeNameNode(reply, name_node);
+  return reply;
+}
+
+WebHdfsClient::Answer WebHdfsClient::Ask(const Operation& operation) const {
+  Attempts attempts(*this, operation.doing, operation.shown);
+  Answer answer;
+  for (;;) {
+    Verdict verdict;
+    HttpReply reply = AskNameNode(operation, attempts.name_node(), &verdict);
+    if (verdict.fate == Fate::kDone && reply.status != 200) {
+      verdict = {Fate::kFail, StatusCode::kUnavailable,
+                 "the NameNode answers HTTP " + std::to_string(reply.status) + "; expected 200"};
+    }
+    if (verdict.fate == Fate::kDone) {
+      attempts.Succeeded();
+      answer.body = std::move(reply.body);
+      return answer;
+    }
+    answer.maybe_done |= verdict.maybe_done;
+    answer.status = attempts.Next(verdict, reply.elapsed_ms);
+    if (!answer.status.ok()) return answer;
+  }
+}
+
+Verdict WebHdfsClient::TryCreate(const Operation& operation, std::string_view content,
+                                 size_t name_node, int64_t* elapsed_ms) const {
+  Verdict verdict;
+  HttpReply reply = AskNameNode(operation, name_node, &verdict);
+  *elapsed_ms = reply.elapsed_ms;
+  verdict.maybe_done = false;  // the first step makes nothing
+  if (verdict.fate != Fate::kDone) return verdict;
+  const std::string who = "the NameNode " + ToString(name_nodes_[name_node].http);
+  for (int i = 0; i < kRedirectsMax; ++i) {
+    if (reply.status != 307) {
+      return {Fate::kFail, StatusCode::kUnavailable,
+              who + " answers CREATE with HTTP " + std::to_string(reply.status) +
+                  "; expected a redirect to a DataNode"};
+    }
+    const Result<HostPort> target = RedirectTarget(reply.location, false);
+    if (!target.ok()) {
+      return {Fate::kFail, StatusCode::kUnavailable, who + ": " + target.status().message()};
+    }
+    reply = http_.Call({.method = HttpMethod::kPut,
+                        .url = std::move(reply.location),
+                        .content = content,
+                        .is_upload = true});
+    *elapsed_ms += reply.elapsed_ms;
+    if (reply.status == 307 && reply.failure == HttpFailure::kNone) continue;
+    verdict = JudgeDataNode(reply, *target);
+    if (verdict.fate == Fate::kDone && reply.status != 201) {
+      return {
+          Fate::kFail, StatusCode::kUnavailable,
+          "the DataNode answers HTTP " + std::to_string(reply.status) + "; expected 201 (created)",
+          true};
+    }
+    // A node of this address may have several names; its bare address excludes it where it is
+    // alone.
+    if (verdict.fate == Fate::kOtherDataNode && !reply.peer_ip.empty()) {
+      std::lock_guard lock(mutex_);
+      if (suspects_.size() < kSuspectsMax) suspects_.emplace_back(reply.peer_ip, 4);
+    }
+    return verdict;
+  }
+  return TooManyRedirects(who);
+}
+
+WebHdfsClient::Answer WebHdfsClient::Create(Operation operation, std::string_view content,
+                                            bool exclusively) const {
+  operation.op = "CREATE";
+  operation.method = HttpMethod::kPut;
+  operation.parameters = {{"overwrite", exclusively ? "false" : "true"}, {"createparent", "false"}};
+  Attempts attempts(*this, operation.doing, operation.shown);
+  Answer answer;
+  for (;;) {
+    Operation next = operation;
+    if (std::string excluded = Excluded(); !excluded.empty()) {
+      next.parameters.emplace_back("excludedatanodes", std::move(excluded));
+    }
+    int64_t elapsed_ms = 0;
+    const Verdict verdict = TryCreate(next, content, attempts.name_node(), &elapsed_ms);
+    if (verdict.fate == Fate::kDone) {
+      attempts.Succeeded();
+      return answer;
+    }
+    answer.maybe_done |= verdict.maybe_done;
+    if (exclusively && verdict.maybe_done) {
+      answer.status = FileProblem(verdict.code, operation.doing, operation.shown, verdict.why);
+      return answer;
+    }
+    answer.status = attempts.Next(verdict, elapsed_ms);
+    if (!answer.status.ok()) return answer;
+  }
+}
+
+WebHdfsClient::Range WebHdfsClient::OpenRange(const std::string& path, int64_t offset,
+                                              int64_t length, size_t name_node) const {
+  Operation open{
+      .op = "OPEN",
+      .path = path,
+      .parameters = {{"offset", std::to_string(offset)}, {"length", std::to_string(length)}}};
+  if (std::string excluded = Excluded(); !excluded.empty()) {
+    open.parameters.emplace_back("excludedatanodes", std::move(excluded));
+  }
+  Range range;
+  HttpRequest request{.url = UrlOf(open, name_node)};
+  request.stop_at_content = true;
+  HttpReply reply = http_.Call(request);
+  range.elapsed_ms = reply.elapsed_ms;
+  // A gateway (HttpFS) may send the bytes itself.
+  if (reply.status == 200) {
+    reached_ = true;
+    range.body = http_.Get(request.url);
+  } else {
+    range.verdict = JudgeNameNode(reply, name_node);
+    if (range.verdict.fate == Fate::kAgain) {
+      std::lock_guard lock(mutex_);
+      suspects_.clear();  // with all of its nodes excluded no one is left
+    }
+    if (range.verdict.fate != Fate::kDone) return range;
+  }
+  std::string location = std::move(reply.location);
+  const std::string who = "the NameNode " + ToString(name_nodes_[name_node].http);
+  for (int i = 0; range.body == nullptr || range.body->head().status == 307; ++i) {
+    if (range.body != nullptr) location = range.body->head().location;
+    const Result<HostPort> target = RedirectTarget(location, false);
+    if (i >= kRedirectsMax || !target.ok()) {
+      range.body = nullptr;
+      range.verdict = TooManyRedirects(who);
+      if (!target.ok()) range.verdict.why = who + ": " + target.status().message();
+      return range;
+    }
+    range.source = *target;
+    range.body = http_.Get(location);
+  }
+  const HttpReply& head = range.body->head();
+  range.verdict =
+      range.source.port == 0 ? JudgeNameNode(head, name_node) : JudgeDataNode(head, range.source);
+  if (range.verdict.fate == Fate::kDone && head.status == 200) return range;
+  if (range.verdict.fate == Fate::kDone) {
+    range.verdict = {Fate::kFail, StatusCode::kUnavailable,
+                     "HTTP " + std::to_string(head.status) + " came; expected 200"};
+  }
+  range.elapsed_ms += head.elapsed_ms;
+  range.body = nullptr;
+  return range;
+}
+
+void WebHdfsClient::Suspect(const std::string& path, int64_t offset,
+                            const HostPort& data_node) const {
+  if (data_node.port == 0) return;
+  const Operation operation{.op = "GET_BLOCK_LOCATIONS",
+                            .path = path,
+                            .parameters = {{"offset", std::to_string(offset)}, {"length", "1"}}};
+  // One try: without an answer the NameNode's own choice must do.
+  Verdict verdict;
+  const HttpReply reply = AskNameNode(operation, active_, &verdict);
+  if (verdict.fate != Fate::kDone) return;
+  const auto blocks = ParseBlockLocations(reply.body);
+  const std::string name = blocks.ok() ? DataNodeName(*blocks, data_node) : "";
+  if (name.empty()) return;
+  LogWarning(prefix_ + ": the DataNode " + ToString(data_node) +
+             " failed while it was read from; others are asked for");
+  std::lock_guard lock(mutex_);
+  for (auto& [known, left] : suspects_) {
+    if (known == name) return void(left = kSuspectRequests);
+  }
+  if (suspects_.size() < kSuspectsMax) suspects_.emplace_back(name, kSuspectRequests);
+}
+
+std::string WebHdfsClient::Excluded() const {
+  std::lock_guard lock(mutex_);
+  std::string names;
+  for (auto& [name, left] : suspects_) {
+    --left;
+    (names += names.empty() ? "" : ",") += name;
+  }
+  std::erase_if(suspects_, [](const auto& suspect) { return suspect.second <= 0; });
+  return names;
+}
+
+Attempts::Attempts(const WebHdfsClient& client, std::string doing, std::string shown)
+    : client_(client),
+      doing_(std::move(doing)),
+      shown_(std::move(shown)),
+      budget_(client.options_.retry, std::hash<std::string>()(shown_)),
+      name_node_(client.active_) {}
+
+Status Attempts::Fail(const Verdict& verdict, const std::string& more) const {
+  return FileProblem(verdict.code, doing_, shown_, verdict.why + more);
+}
+
+Status Attempts::Next(const Verdict& verdict, int64_t elapsed_ms) {
+  budget_.Spend(elapsed_ms);
+  if (verdict.fate == Fate::kFail) return Fail(verdict, "");
+  bool at_once = false;
+  if (verdict.fate == Fate::kOtherNameNode) {
+    const size_t count = client_.name_nodes_.size();
+    size_t expected = name_node_;
+    name_node_ = (name_node_ + 1) % count;
+    client_.active_.compare_exchange_strong(expected, name_node_);
+    at_once = ++moves_ < count;
+  } else if (verdict.fate == Fate::kOtherDataNode) {
+    at_once = ++moves_ <= kDataNodeMovesMax;
+  }
+  const auto wait = budget_.NextWait(client_.reached_, at_once);
+  if (!wait) {
+    return Fail(verdict, "; given up after " + std::to_string(budget_.attempts()) + " tries in " +
+                             HumanDuration(budget_.spent_ms()));
+  }
+  if (at_once) return {};
+  moves_ = 0;
+  if (!client_.waiting_.exchange(true)) {
+    LogWarning("cannot " + doing_ + " '" + Printable(shown_, 1024) + "' yet: " + verdict.why +
+               "; trying again");
+  }
+  if (client_.http_.Wait(*wait)) return {};
+  return Fail({Fate::kFail, StatusCode::kCancelled, "it was cancelled"}, "");
+}
+
+void Attempts::Succeeded() {
+  budget_.Restart();
+  moves_ = 0;
+  if (client_.waiting_.exchange(false)) LogInfo(client_.prefix_ + " answers again");
+}
+
+}  // namespace espalier

@@ -1,0 +1,165 @@
+#include "src/storage/webhdfs_verdict.h"
+
+#include <array>
+
+#include "src/base/text.h"
+#include "src/storage/webhdfs_protocol.h"
+
+namespace espalier {
+namespace {
+
+struct Meaning {
+  std::string_view exception;
+  std::string_view text;  // that the message must hold
+  Fate fate;
+  StatusCode code;
+  const char* why;          // nullptr: the exception's own words
+  bool with_words = false;  // the exception's words after `why`
+};
+
+using enum Fate;
+using enum StatusCode;
+
+// The first match holds; a name that is empty matches every exception.
+constexpr std::array kMeanings = {
+    Meaning{"StandbyException", "", kOtherNameNode, kUnavailable, "the NameNode is in standby"},
+    Meaning{"ObserverRetryOnActiveException", "", kOtherNameNode, kUnavailable,
+            "the NameNode is an observer"},
+    Meaning{"SafeModeException", "", kAgain, kUnavailable, "the NameNode is in safe mode", true},
+    Meaning{"", "Name node is in safe mode", kAgain, kUnavailable, "the NameNode is in safe mode"},
+    Meaning{"RetriableException", "", kAgain, kUnavailable, "the NameNode is not ready", true},
+    Meaning{"", "Failed to find datanode", kAgain, kUnavailable,
+            "the NameNode knows no live DataNode for it", true},
+    Meaning{"", "could only be written to 0", kAgain, kUnavailable,
+            "no DataNode takes the block (are they full, or down?)", true},
+    Meaning{"", "is not a file", kFail, kFailedPrecondition, "it is a directory"},
+    Meaning{"FileNotFoundException", "Parent directory", kFail, kNotFound,
+            "the directory it would be in does not exist"},
+    Meaning{"FileNotFoundException", "", kFail, kNotFound, "it does not exist"},
+    Meaning{"ParentNotDirectoryException", "", kFail, kFailedPrecondition,
+            "a part of it is a file, not a directory"},
+    Meaning{"FileAlreadyExistsException", "", kFail, kAlreadyExists, "it exists"},
+    Meaning{"AlreadyBeingCreatedException", "", kFail, kAlreadyExists, "it is being written"},
+    Meaning{"RecoveryInProgressException", "", kFail, kAlreadyExists, "it is being written"},
+    Meaning{"PathIsNotEmptyDirectoryException", "", kFail, kFailedPrecondition,
+            "it is a directory that is not empty"},
+    Meaning{"AccessControlException", "is not a directory", kFail, kFailedPrecondition,
+            "a part of it is a file, not a directory"},
+    Meaning{"SecretManager$InvalidToken", "", kAgain, kPermissionDenied, "its token has expired"},
+    Meaning{"", "InvalidToken", kAgain, kPermissionDenied, "its token has expired"},
+    Meaning{"NSQuotaExceededException", "", kFail, kResourceExhausted,
+            "the quota of names is used up", true},
+    Meaning{"DSQuotaExceededException", "", kFail, kResourceExhausted,
+            "the quota of space is used up", true},
+    Meaning{"QuotaExceededException", "", kFail, kResourceExhausted, "the quota is used up", true},
+    Meaning{"PathComponentTooLongException", "", kFail, kInvalidArgument, "its name is too long"},
+    Meaning{"MaxDirectoryItemsExceededException", "", kFail, kResourceExhausted,
+            "its directory is full"},
+    Meaning{"", "out of the range [", kFail, kDataLoss,
+            "it became shorter while it was being read"},
+    Meaning{"IllegalArgumentException", "", kFail, kInvalidArgument, nullptr},
+    Meaning{"InvalidPathException", "", kFail, kInvalidArgument, nullptr},
+    Meaning{"UnsupportedOperationException", "", kFail, kInvalidArgument, nullptr},
+};
+
+// Exceptions that say that the data node could not reach the rest of HDFS.
+constexpr std::array<std::string_view, 8> kNetwork = {
+    "ConnectException",        "SocketTimeoutException", "NoRouteToHostException",
+    "ConnectTimeoutException", "SocketException",        "EOFException",
+    "BlockMissingException",   "UnknownHostException"};
+
+std::string WhoOf(const Asked& asked) {
+  const std::string who = asked.data_node ? "the DataNode " : "the NameNode ";
+  return who + Printable(asked.address, 300);
+}
+
+// For errors that a wrong address explains.
+std::string PortAdvice(const Asked& asked) {
+  if (asked.data_node) return "";
+  return " (its address is from " + asked.origin +
+         "); name the NameNode's HTTP port, 9870 by default, as webhdfs://HOST:PORT/PATH, or give "
+         "its Hadoop configuration by HADOOP_CONF_DIR";
+}
+
+Verdict JudgeFailure(const HttpReply& reply, const Asked& asked) {
+  const std::string who = WhoOf(asked);
+  const Fate other = asked.data_node ? kOtherDataNode : kOtherNameNode;
+  switch (reply.failure) {
+    case HttpFailure::kCancelled:
+      return {kFail, kCancelled, "it was cancelled", reply.sent};
+    case HttpFailure::kResolve:
+      return {other, kUnavailable,
+              who + " cannot be reached: its name is not known" + PortAdvice(asked)};
+    case HttpFailure::kConnect:
+      return {other, kUnavailable,
+              who + " cannot be reached: " + reply.reason +
+                  (asked.data_node ? "" : "; is HDFS running there?") + PortAdvice(asked)};
+    case HttpFailure::kTimeout:
+      return {other, kUnavailable, who + " does not answer: " + reply.reason, reply.sent};
+    case HttpFailure::kNotHttp:
+      return {kFail, kInvalidArgument, who + " does not speak HTTP" + PortAdvice(asked),
+              reply.sent};
+    case HttpFailure::kTooLong:
+      return {kFail, kUnavailable, who + ": " + reply.reason, reply.sent};
+    default:
+      return {other, kUnavailable, who + " broke off: " + reply.reason, reply.sent};
+  }
+}
+
+Verdict JudgeException(const RemoteException& remote, const HttpReply& reply, const Asked& asked) {
+  const std::string words = remote.name + (remote.message.empty() ? "" : ": " + remote.message);
+  for (const Meaning& m : kMeanings) {
+    if (!m.exception.empty() && m.exception != remote.name) continue;
+    if (remote.message.find(m.text) == std::string::npos) continue;
+    std::string why = m.why == nullptr ? words : m.why;
+    if (m.with_words) why += " (" + remote.message + ")";
+    if (m.fate == kOtherNameNode && asked.alone) {
+      why += ", and no other one is known; name the name service, hdfs://NAMESERVICE/PATH";
+    }
+    return {m.fate, m.code, std::move(why)};
+  }
+  for (const std::string_view name : kNetwork) {
+    if (remote.name != name) continue;
+    return {asked.data_node ? kOtherDataNode : kAgain, kUnavailable,
+            WhoOf(asked) + " says " + words, true};
+  }
+  if (remote.name == "AccessControlException" || remote.name == "SecurityException" ||
+      remote.name == "AuthorizationException") {
+    const std::string as = asked.user.empty() ? "without a user's name"
+                                              : "as the user '" + Printable(asked.user) + "'";
+    return {
+        kFail, kPermissionDenied,
+        "permission denied " + as + " (" + remote.message + "); HADOOP_USER_NAME sets the user"};
+  }
+  const bool again = reply.status >= 500;
+  // A data node that cannot read its blocks says so with any exception.
+  const Fate fate = asked.data_node ? kOtherDataNode : again ? kAgain : kFail;
+  return {fate, kUnavailable, WhoOf(asked) + " says " + words, again};
+}
+
+}  // namespace
+
+Verdict Judge(const HttpReply& reply, const Asked& asked) {
+  if (reply.body.find("HTTP request to a Hadoop IPC port") != std::string::npos) {
+    return {kFail, kInvalidArgument,
+            WhoOf(asked) + " is the RPC port, which does not serve WebHDFS" + PortAdvice(asked)};
+  }
+  if (reply.failure != HttpFailure::kNone) return JudgeFailure(reply, asked);
+  const int status = reply.status;
+  if (status == 200 || status == 201 || (status == 307 && !reply.location.empty())) return {};
+  const RemoteException remote = ParseRemoteException(reply.body);
+  if (!remote.name.empty()) return JudgeException(remote, reply, asked);
+  const std::string says = WhoOf(asked) + " answers HTTP " + std::to_string(status);
+  if (status == 401) {
+    return {kFail, kPermissionDenied,
+            says + ": it asks for authentication (Kerberos), which this build does not do"};
+  }
+  if (status >= 500 || status == 429 || status == 408) {
+    const Fate other = asked.data_node ? kOtherDataNode : kOtherNameNode;
+    return {other, kUnavailable, says, true};
+  }
+  if (status == 403) return {kFail, kPermissionDenied, says + " without saying why"};
+  return {kFail, kInvalidArgument, says + " and nothing of WebHDFS" + PortAdvice(asked)};
+}
+
+}  // namespace espalier

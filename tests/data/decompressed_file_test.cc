@@ -1,0 +1,184 @@
+#include "src/data/decompressed_file.h"
+
+#include <random>
+
+#include "src/data/csv_reader.h"
+#include "tests/data/compress.h"
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+struct Whole {
+  Status status;
+  std::string text;
+};
+
+// The text of a file, in pieces of `piece` bytes; the error of the first piece that has one.
+Whole TextOf(const DataFixture& f, const std::string& path, size_t piece = 100'000) {
+  const auto raw = f.files->Open(path);
+  REQUIRE(raw.ok());
+  const auto compression = CompressionOf(**raw);
+  if (!compression.ok()) return {compression.status(), ""};
+  REQUIRE(*compression != Compression::kNone);
+  const DecompressedFile file(**raw, *compression);
+  Whole whole;
+  for (;;) {
+    std::string part(piece, '\0');
+    const auto size = file.ReadAt(static_cast<int64_t>(whole.text.size()), part);
+    if (!size.ok()) return {size.status(), whole.text};
+    whole.text.append(part, 0, *size);
+    if (*size < piece) return whole;
+  }
+}
+
+std::string Numbers(int rows) {
+  std::mt19937_64 random(1);
+  std::string text;
+  for (int i = 0; i < rows; ++i) {
+    text += std::to_string(random() % 1000) + "," + std::to_string(i) + "\n";
+  }
+  return text;
+}
+
+TEST_CASE("compressed text is read as it was, in pieces of any size") {
+  DataFixture f;
+  const std::string text = Numbers(100'000);
+  const std::string half = text.substr(0, text.size() / 2), rest = text.substr(text.size() / 2);
+  const std::string skippable("\x53\x2A\x4D\x18\x03\0\0\0abc", 11);
+  const std::map<std::string, std::string> contents = {
+      {"a.gz", Gzip(text)},
+      {"stored.gz", Gzip(text, 0)},
+      {"members.gz", Gzip(half) + Gzip("") + Gzip(rest) + Gzip("")},
+      {"no_name", Gzip(text)},
+      {"a.zst", Zstd(text)},
+      {"frames.zst", skippable + Zstd(half) + Zstd("") + skippable + Zstd(rest) + skippable},
+  };
+  for (const auto& [name, content] : contents) {
+    const std::string path = f.dir.Put(name, content);
+    for (const size_t piece : {7u, 4096u, 10'000'000u}) {
+      INFO(name << " in pieces of " << piece);
+      const Whole whole = TextOf(f, path, piece);
+      CHECK(whole.status.ToString() == "OK");
+      CHECK((whole.text == text));
+    }
+  }
+}
+
+TEST_CASE("compressed text is read anew when asked for an earlier place, and skips ahead") {
+  DataFixture f;
+  const std::string text = Numbers(100'000);
+  for (const std::string& content : {Gzip(text), Zstd(text)}) {
+    const auto raw = f.files->Open(f.dir.Put("x", content));
+    const DecompressedFile file(**raw, *CompressionOf(**raw));
+    for (const size_t offset : {500'000u, 3u, 900'000u, 0u}) {
+      std::string part(100, '\0');
+      REQUIRE(file.ReadAt(static_cast<int64_t>(offset), part).value() == 100);
+      CHECK(part == text.substr(offset, 100));
+    }
+    std::string part(100, '\0');
+    CHECK(file.ReadAt(static_cast<int64_t>(text.size()) - 40, part).value() == 40);
+    CHECK(file.ReadAt(static_cast<int64_t>(text.size()), part).value() == 0);
+    CHECK(file.ReadAt(static_cast<int64_t>(text.size()) + 1000, part).value() == 0);
+  }
+}
+
+TEST_CASE("a compressed file that is cut anywhere is an error") {
+  DataFixture f;
+  const std::string text = Numbers(300);
+  for (const std::string& whole : {Gzip(text), Zstd(text)}) {
+    for (size_t size = 4; size < whole.size(); ++size) {
+      INFO(size << " of " << whole.size() << " bytes");
+      const Whole cut = TextOf(f, f.dir.Put("x.bin", whole.substr(0, size)));
+      REQUIRE(cut.status.code() == StatusCode::kBadInput);
+      REQUIRE(cut.status.message().find("ends in the middle of its compressed text") !=
+              std::string::npos);
+      REQUIRE(text.starts_with(cut.text));
+    }
+  }
+}
+
+TEST_CASE("a flipped bit never gives other text") {
+  DataFixture f;
+  const std::string text = Numbers(200);
+  for (const std::string& whole : {Gzip(text), Zstd(text)}) {
+    int noticed = 0;
+    for (size_t i = 0; i < whole.size(); ++i) {
+      std::string flipped = whole;
+      flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
+      const auto raw = f.files->Open(f.dir.Put("x.bin", flipped));
+      const auto compression = CompressionOf(**raw);
+      if (!compression.ok() || *compression == Compression::kNone) continue;
+      const Whole read = TextOf(f, f.dir / "x.bin");
+      INFO("byte " << i);
+      noticed += !read.status.ok();
+      REQUIRE((!read.status.ok() || read.text == text));
+      if (!read.status.ok()) REQUIRE(read.status.code() == StatusCode::kBadInput);
+    }
+    CHECK(noticed > static_cast<int>(whole.size()) * 9 / 10);
+  }
+}
+
+TEST_CASE("what is wrong with a compressed file is said in words") {
+  struct Row {
+    std::string name, content;
+    StatusCode code;
+    std::string message;  // a part of it
+  };
+  DataFixture f;
+  std::string wrong_crc = Gzip("1,2\n");
+  wrong_crc[wrong_crc.size() - 6] ^= 1;
+  const std::string window_of_256_mib("\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00", 9);
+  const Row rows[] = {
+      {"a.csv.gz", "1,2\n3,4\n", StatusCode::kBadInput,
+       "is not what its name says: gzip text starts with the bytes 1f 8b; write the file again"},
+      {"a.csv.zst", Gzip("1,2\n"), StatusCode::kBadInput, "zstd text starts with the bytes 28 b5"},
+      {"a.csv.bz2", "BZh91AY", StatusCode::kUnimplemented,
+       "is compressed with bzip2, which cannot"},
+      {"a.zip", "PK\x03\x04....", StatusCode::kUnimplemented, "is a zip archive"},
+      {"a.xz",
+       std::string("\xFD"
+                   "7zXZ\0\0",
+                   7),
+       StatusCode::kUnimplemented, "compressed with xz"},
+      {"a.gz", Gzip("1,2\n") + "garbage", StatusCode::kBadInput,
+       "goes on after the end of its gzip text with bytes that are none"},
+      {"a.gz", Gzip("1,2\n") + std::string(512, '\0'), StatusCode::kBadInput, "goes on after"},
+      {"a.zst", Zstd("1,2\n") + "garbage", StatusCode::kBadInput,
+       "goes on after the end of its zstd text"},
+      {"a.gz", wrong_crc, StatusCode::kBadInput, "is damaged: incorrect data check"},
+      {"a.zst", window_of_256_mib, StatusCode::kBadInput,
+       "needs more than 128 MiB of memory to decompress; compress it without --long"},
+  };
+  for (const Row& row : rows) {
+    const std::string path = f.dir.Put(row.name, row.content);
+    const Status status = TextOf(f, path).status;
+    INFO(row.name << ": " << status.ToString());
+    CHECK(status.code() == row.code);
+    CHECK(status.message().find(row.message) != std::string::npos);
+    REQUIRE(status.position().has_value());
+    CHECK(status.position()->file == path);
+  }
+}
+
+TEST_CASE("a decompression bomb is stopped") {
+  DataFixture f;
+  const std::string line = "0,0,0,0,0,0,0\n";
+  std::string text;
+  while (text.size() < (200 << 20)) text += line;
+  f.job.data.csv.header = false;
+  f.job.data.label = {int64_t{0}};
+  f.Train(Zstd(text), "bomb.csv.zst");
+  const auto survey = f.Survey();
+  CHECK(survey.status().code() == StatusCode::kBadInput);
+  CHECK(survey.status().message().find("is taken for a decompression bomb (at most 2000 times") !=
+        std::string::npos);
+  // One record without an end is stopped by the limit of a record, long before.
+  f.Train(Gzip(std::string(40 << 20, '7')), "long.csv.gz");
+  const Status endless = f.Survey().status();
+  INFO(endless.ToString());
+  CHECK(endless.message().find("a record is longer than 16.0 MiB") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier

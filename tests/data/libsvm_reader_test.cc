@@ -1,0 +1,144 @@
+#include "src/data/libsvm_reader.h"
+
+#include <random>
+
+#include "tests/data/compress.h"
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+class LibsvmFixture : public DataFixture {
+ public:
+  LibsvmFixture() {
+    job.data.label = {int64_t{0}};
+    job.data.features.columns = {ColumnRange{1, 7}};
+  }
+  // The training rows of the file as a network gets them.
+  Gathered Rows() {
+    const auto survey = Survey();
+    INFO(survey.status().ToString());
+    REQUIRE(survey.ok());
+    const auto store = LoadRows(*files, plan, job, *survey, All(*survey), shards, {});
+    REQUIRE(store.ok());
+    classes = survey->preprocessing.classes;
+    return GatherAll(**store, FileRole::kTrain);
+  }
+  std::vector<std::string> classes;
+};
+
+TEST_CASE("LIBSVM text is a dense table") {
+  LibsvmFixture f;
+  f.Train(
+      "+1 3:0.5 7:2 # a comment\n"
+      "# nothing else\n\n   \n"
+      "-1\t1:-1e2  2:7 \r\n"
+      "1\n"
+      "-1 7:1 1:3",
+      "a.libsvm");
+  const Gathered rows = f.Rows();
+  CHECK(f.classes == std::vector<std::string>{"-1", "1"});
+  CHECK(rows.labels == std::vector<int32_t>{1, 0, 1, 0});
+  CHECK(rows.inputs == std::vector<double>{0,    0, 0.5, 0, 0, 0, 2,  //
+                                           -100, 7, 0,   0, 0, 0, 0,  //
+                                           0,    0, 0,   0, 0, 0, 0,  //
+                                           3,    0, 0,   0, 0, 0, 1});
+}
+
+TEST_CASE("LIBSVM text gives the rows that the same table as CSV gives, however it is cut") {
+  std::mt19937_64 random(2);
+  std::string csv, libsvm;
+  for (int row = 0; row < 2000; ++row) {
+    const std::string label = std::to_string(random() % 3);
+    csv += label;
+    libsvm += label;
+    for (int i = 1; i <= 7; ++i) {
+      const int64_t value = random() % 3 == 0 ? static_cast<int64_t>(random() % 900) - 300 : 0;
+      csv += "," + std::to_string(value);
+      if (value != 0) libsvm += " " + std::to_string(i) + ":" + std::to_string(value);
+    }
+    csv += "\n";
+    libsvm += "\n";
+  }
+  LibsvmFixture f;
+  f.job.data.csv.header = false;
+  f.Train(csv);
+  const Gathered expected = f.Rows();
+  f.job.data.csv.header = true;  // means nothing to LIBSVM text
+  for (const int64_t shard_bytes : {1000, 7777, 1 << 20}) {
+    f.job.data.shard_bytes = shard_bytes;
+    f.Train(libsvm, "a.svm");
+    CHECK((f.Rows() == expected));
+  }
+  f.Train(Gzip(libsvm), "a.libsvm.gz");
+  CHECK((f.Rows() == expected));
+  f.job.data.format = DataFormat::kLibsvm;
+  f.Train(libsvm, "part-00000");
+  CHECK((f.Rows() == expected));
+}
+
+TEST_CASE("a bad row of LIBSVM text is named exactly") {
+  struct Row {
+    std::string line, message, column;
+    int64_t offset;
+    std::string text;
+  };
+  const Row rows[] = {
+      {"1:2 2:3", "the line starts with a pair; expected the label", "", 0, "1:2"},
+      {"1,2 2:3", "the row has several labels; expected one", "", 0, "1,2"},
+      {"1 2:3 x", "a field without a colon; expected index:value", "", 6, "x"},
+      {"1 qid:4 2:3", "query id (qid)", "", 2, "qid:4"},
+      {"1 a:4", "what is before the colon is not a whole number", "", 2, "a:4"},
+      {"1 1.5:4", "what is before the colon is not a whole number", "", 2, "1.5:4"},
+      {"1 :4", "what is before the colon is not a whole number", "", 2, ":4"},
+      {"1 -1:4", "what is before the colon is not a whole number", "", 2, "-1:4"},
+      {"1 0:4", "the index is 0; indices of LIBSVM text count from 1", "", 2, "0:4"},
+      {"1 2:3 8:4", "the index is above 7, the highest in data.features.columns", "", 6, "8:4"},
+      {"1 99999999999999999999:4", "the index is above 7", "", 2, "99999999999999999999:4"},
+      {"1 2: 3:4", "nothing follows the colon", "", 2, "2:"},
+      {"1 2:3 3:4 2:3", "the index is in the row twice", "", 10, "2:3"},
+      {"1 2:3 5:abc", "the value is not a number", "5", 6, "abc"},
+      {"1 5:inf", "the value is infinite", "5", 2, "inf"},
+      {"1 5:nan", "the value is missing", "5", 2, "nan"},
+      {std::string("1 5:\0", 5), "a NUL byte", "", 0, "1 5:\\x00"},
+  };
+  LibsvmFixture f;
+  const std::string start = "0 1:1\n# two\n";
+  for (const Row& row : rows) {
+    const std::string path = f.Train(start + row.line + "\n", "a.libsvm");
+    const Status error = f.Survey().status();
+    INFO(row.line << ": " << error.ToString());
+    CHECK(error.code() == StatusCode::kBadInput);
+    CHECK(error.message().find(row.message) != std::string::npos);
+    REQUIRE(error.position().has_value());
+    CHECK(*error.position() ==
+          InputPosition{.file = path,
+                        .row = 3,
+                        .column = row.column,
+                        .offset = static_cast<int64_t>(start.size()) + row.offset,
+                        .text = row.text});
+  }
+}
+
+TEST_CASE("a job on LIBSVM text names its indices and nothing that such text lacks") {
+  LibsvmFixture f;
+  f.Train("1 2:3\n0 1:1\n", "a.libsvm");
+  CHECK(f.job.Validate().ToString() == "OK");
+  const auto message = [&f](auto change) {
+    JobSpec job = f.job;
+    change(job.data);
+    return job.Validate().message();
+  };
+  CHECK(message([](DataSpec& d) {
+          d.features.columns.clear();
+        }).find("data.features.columns: found nothing, expected the indices") != std::string::npos);
+  CHECK(message([](DataSpec& d) { d.label = {int64_t{3}}; }).find("the label of LIBSVM text") !=
+        std::string::npos);
+  CHECK(message([](DataSpec& d) { d.weight = int64_t{1}; }).find("has no weights") !=
+        std::string::npos);
+  CHECK(message([](DataSpec& d) { d.validation.column = int64_t{1}; }).find("no such column") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,217 @@
+// Directories as Spark and Hive leave them: many parts, compressed or not, of any order of columns.
+#include <random>
+
+#include "tests/data/compress.h"
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+// The training rows of the job as a network gets them.
+Gathered Rows(DataFixture* f) {
+  const auto survey = f->Survey();
+  INFO(survey.status().ToString());
+  REQUIRE(survey.ok());
+  const auto store =
+      LoadRows(*f->files, f->plan, f->job, *survey, DataFixture::All(*survey), f->shards, {});
+  REQUIRE(store.ok());
+  return GatherAll(**store, FileRole::kTrain);
+}
+
+std::string Table(int rows, int seed, const std::string& header = "a,b,y\n") {
+  std::mt19937_64 random(seed);
+  std::string text = header;
+  for (int i = 0; i < rows; ++i) {
+    text += std::to_string(random() % 1000) + "," + std::to_string(random() % 100'000) + ".25," +
+            std::to_string(random() % 2) + "\n";
+  }
+  return text;
+}
+
+TEST_CASE("a compressed file gives what the plain one gives: rows, statistics, checksums") {
+  DataFixture f;
+  const std::string text = Table(20'000, 1);
+  f.job.data.features.scale.kind = ScaleKind::kStandard;
+  f.job.data.validation.fraction = 0.25;
+  f.Train(text);
+  const auto plain = f.Survey();
+  REQUIRE(plain.ok());
+  const Gathered expected = Rows(&f);
+  const std::map<std::string, std::string> packed = {
+      {"a.csv.gz", Gzip(text)}, {"a.csv.zst", Zstd(text)}, {"part-0", Gzip(text)}};
+  for (const auto& [name, content] : packed) {
+    for (const int64_t shard_bytes : {1 << 10, 1 << 20}) {
+      INFO(name << " with shards of " << shard_bytes);
+      f.job.data.shard_bytes = shard_bytes;
+      f.Train(content, name);
+      const auto survey = f.Survey();
+      REQUIRE(survey.ok());
+      CHECK(f.plan.shards.size() == 1);
+      CHECK(survey->shards[0].checksum == plain->shards[0].checksum);
+      CHECK(survey->preprocessing == plain->preprocessing);
+      CHECK(survey->validation_rows == plain->validation_rows);
+      CHECK((Rows(&f) == expected));
+    }
+  }
+}
+
+TEST_CASE("a compressed shard is read again when its rows were let go") {
+  DataFixture f;
+  f.Train(Gzip(Table(5000, 2)), "a.csv.gz");
+  const Gathered expected = Rows(&f);
+  const auto survey = f.Survey();
+  f.shards[0].rows = {};
+  f.shards[0].has_rows = false;
+  const auto store =
+      LoadRows(*f.files, f.plan, f.job, *survey, DataFixture::All(*survey), f.shards, {});
+  REQUIRE(store.ok());
+  CHECK((GatherAll(**store, FileRole::kTrain) == expected));
+}
+
+TEST_CASE("a bad row in compressed text has its row and offset in the text") {
+  DataFixture f;
+  const std::string text = Table(30'000, 3);
+  const std::string bad = text + "1,x,0\n" + Table(10, 4, "");
+  for (const std::string& content : {Gzip(bad), Zstd(bad)}) {
+    const std::string path = f.Train(content, "a.bin");
+    const Status error = f.Survey().status();
+    CHECK(error.message().find("the value is not a number") != std::string::npos);
+    CHECK(error.position() == InputPosition{.file = path,
+                                            .row = 30'002,
+                                            .column = "b",
+                                            .offset = static_cast<int64_t>(text.size()) + 2,
+                                            .text = "x"});
+  }
+  // Several bad rows that are tolerated, and rows after them.
+  f.job.data.bad_rows = {true, 5};
+  f.Train(Gzip(text + "1,x,0\n" + Table(10'000, 5, "") + "1,2\n3,3,1\n"), "a.csv.gz");
+  const auto survey = f.Survey();
+  REQUIRE(survey.ok());
+  CHECK(survey->skipped_rows == 2);
+  CHECK(survey->train_rows == 40'001);
+  CHECK(survey->shards[0].skipped[1].position()->row == 40'003);
+}
+
+TEST_CASE("a damaged compressed file among good ones is named, in the listing or the survey") {
+  DataFixture f;
+  const std::string packed = Gzip(Table(50'000, 6));
+  const std::string good = f.dir.Put("a.csv.gz", packed);
+  f.job.data.train = {good, f.dir.Put("b.csv.gz", packed.substr(0, packed.size() - 5))};
+  Status error = f.Survey().status();
+  CHECK(error.code() == StatusCode::kBadInput);
+  CHECK(error.position()->file == f.dir / "b.csv.gz");
+  CHECK(error.message().find("ends in the middle") != std::string::npos);
+  f.dir.Put("b.csv.gz", "a,b,y\n1,2,0\n");
+  error = f.Plan().status();
+  CHECK(error.position()->file == f.dir / "b.csv.gz");
+  CHECK(error.message().find("is not what its name says") != std::string::npos);
+}
+
+TEST_CASE("columns in another order are matched by name, file by file") {
+  DataFixture f;
+  f.job.data.label = {std::string("y")};
+  f.job.data.weight = std::string("w");
+  f.job.data.validation.column = std::string("v");
+  const auto use = [&f](const std::string& b, const std::string& c) {
+    f.job.data.train = {f.dir.Put("a.csv", "p,q,y,w,v\n1,2,0,0.5,0\n3,4,1,1.5,0\n"),
+                        f.dir.Put("b.csv", b), f.dir.Put("c.csv", c)};
+  };
+  const auto both = [&f] {
+    const auto survey = f.Survey();
+    INFO(survey.status().ToString());
+    REQUIRE(survey.ok());
+    const auto store =
+        LoadRows(*f.files, f.plan, f.job, *survey, DataFixture::All(*survey), f.shards, {});
+    return std::pair(GatherAll(**store, FileRole::kTrain),
+                     GatherAll(**store, FileRole::kValidation));
+  };
+  use("p,q,y,w,v\n5,6,0,2.5,0\n7,8,0,3.5,1\n", "p,q,y,w,v\n9,10,1,4,0\n");
+  const auto expected = both();
+  CHECK(expected.first.inputs == std::vector<double>{1, 2, 3, 4, 5, 6, 9, 10});
+  use("y,v,q,w,p\n0,0,6,2.5,5\n0,1,8,3.5,7\n", Gzip("w,p,v,q,y\n4,9,0,10,1\n"));
+  CHECK((both() == expected));
+  CHECK(f.plan.files[0].columns.empty());
+  CHECK(f.plan.files[1].columns == std::vector<int32_t>{2, 4, 1, 3, 0});
+  // The spec's positions are those of the first file.
+  f.job.data.label = {int64_t{2}};
+  CHECK((both() == expected));
+  // Places in errors are those of the file itself.
+  use("y,v,q,w,p\n0,0,6,2.5,bad\n", "p,q,y,w,v\n");
+  const Status error = f.Survey().status();
+  CHECK(
+      error.position() ==
+      InputPosition{.file = f.dir / "b.csv", .row = 2, .column = "p", .offset = 20, .text = "bad"});
+}
+
+TEST_CASE("thousands of parts, empty ones among them, and what is in flight left out") {
+  DataFixture f;
+  REQUIRE(f.files->MakeDirectory(f.dir / "t").ok());
+  const auto name = [](int i) {
+    const std::string digits = std::to_string(i);
+    return "t/part-" + std::string(5 - digits.size(), '0') + digits;
+  };
+  std::string all = "a,b,y\n";
+  for (int i = 0; i < 3000; ++i) {
+    const std::string rows = i % 7 == 0 ? "" : Table(3, i, "");
+    const std::string part = i % 11 == 0 && rows.empty() ? "" : "a,b,y\n" + rows;
+    all += rows;
+    switch (i % 3) {
+      case 0:
+        f.dir.Put(name(i) + ".csv", part);
+        break;
+      case 1:
+        f.dir.Put(name(i) + ".csv.gz", part.empty() ? "" : Gzip(part));
+        break;
+      default:
+        f.dir.Put(name(i) + ".csv.zst", Zstd(part));
+    }
+  }
+  f.dir.Put("t/_SUCCESS", "");
+  f.dir.Put("t/_committed_1", "garbage\n");
+  f.dir.Put("t/.part-00000.csv.crc", std::string("crc\0\0", 5));
+  f.dir.Put("t/part-99999.csv._COPYING_", "a,b,y\nhalf,of,");
+  f.Train(all);
+  const Gathered expected = Rows(&f);
+  CHECK(expected.labels.size() > 7000);
+  for (const char* pattern : {"t", "t/*", "t/part-*"}) {
+    f.job.data.train = {f.dir / pattern};
+    CHECK((Rows(&f) == expected));
+    CHECK(f.plan.files.size() == 3000);
+  }
+}
+
+TEST_CASE("an empty part among full ones is fine wherever it stands, and all empty is an error") {
+  DataFixture f;
+  const std::string full = "a,b,y\n1,2,0\n3,4,1\n";
+  const std::string empties[] = {"", "\n\n", "a,b,y\n", "a,b,y"};
+  for (const std::string& empty : empties) {
+    for (const std::string& content : {empty, empty.empty() ? "" : Gzip(empty), Zstd(empty)}) {
+      f.job.data.train = {f.dir.Put("1", content), f.dir.Put("2", full), f.dir.Put("3", content),
+                          f.dir.Put("4", full)};
+      CHECK(Rows(&f).labels == std::vector<int32_t>{0, 1, 0, 1});
+      f.job.data.train = {f.dir / "1", f.dir / "3"};
+      CHECK(f.Survey().status().code() == StatusCode::kBadInput);
+    }
+  }
+}
+
+TEST_CASE("with multiline a compressed file's fields hold line breaks") {
+  DataFixture f;
+  f.job.data.csv.multiline = true;
+  f.job.data.label = {std::string("y")};
+  f.job.data.features.columns = {std::string("a")};
+  const std::string text = "a,note,y\n1,\"two\nlines, \"\"quoted\"\"\",p\n2,\"\r\n\",q\n3,x,p\n";
+  f.Train(text);
+  const Gathered expected = Rows(&f);
+  CHECK(expected.inputs == std::vector<double>{1, 2, 3});
+  for (const std::string& content : {Gzip(text), Zstd(text)}) {
+    f.Train(content, "a.bin");
+    CHECK((Rows(&f) == expected));
+  }
+  f.Train(Gzip(text + "4,\"never closed\n5,6,p\n"), "a.csv.gz");
+  CHECK(f.Survey().status().message().find("not closed before the end of the file") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,83 @@
+// Which Parquet files and columns fit together.
+#include <filesystem>
+
+#include "tests/data/parquet_fixture.h"
+
+namespace espalier {
+namespace {
+
+TEST_CASE("files may order columns differently and widen numbers; all else is an error") {
+  ParquetFixture f;
+  const std::string first =
+      f.Write({Json("a", arrow::int32(), "[1, 2]"), Json("b", arrow::float32(), "[5, 6]"), Y(2)},
+              {}, "1.parquet");
+  const std::string second =
+      f.dir.Put("2.parquet", ParquetText({Y(1), Json("b", arrow::decimal128(5, 1), R"(["7.5"])"),
+                                          Json("a", arrow::float64(), "[3.25]")}));
+  f.job.data.train = {f.dir.path()};
+  CHECK(f.Rows().inputs == Doubles{1, 5, 2, 6, 3.25, 7.5});
+  const auto differs = [&](const std::vector<ParquetField>& fields, const std::string& message) {
+    f.dir.Put("2.parquet", ParquetText(fields));
+    const Status error = f.Error();
+    INFO(error.ToString());
+    CHECK(error.code() == StatusCode::kBadInput);
+    CHECK(error.position()->file == second);
+    CHECK(error.message().find(message) != std::string::npos);
+    CHECK(error.message().find(first) != std::string::npos);
+    CHECK(error.message().find(second) != std::string::npos);
+  };
+  const auto a = Json("a", arrow::int32(), "[1]"), b = Json("b", arrow::float32(), "[1]");
+  differs({a, Y(1)}, "column 'b' of '");
+  differs({a, b, Y(1), Json("c", arrow::int32(), "[1]")}, "is not in");
+  differs({a, Json("b", arrow::utf8(), R"(["1"])"), Y(1)},
+          "holds text (string), but numbers (float) in");
+  differs({a, Json("b", arrow::list(arrow::float32()), "[[1]]"), Y(1)},
+          "holds lists of numbers (list<element: float>), but numbers (float) in");
+  differs({a, Json("b", arrow::boolean(), "[true]"), Y(1)}, "holds booleans (bool)");
+}
+
+TEST_CASE("a column that cannot be used is named with its type, unless it is not used") {
+  ParquetFixture f;
+  const auto strukt = arrow::struct_({arrow::field("x", arrow::int32())});
+  const auto deep = arrow::list(arrow::list(arrow::float32()));
+  const std::string path =
+      f.Write({Json("a", arrow::int32(), "[1, 2]"), Json("s", strukt, R"([{"x": 1}, {"x": 2}])"),
+               Json("d", deep, "[[[1]], [[2]]]"), Y(2)});
+  const Status error = f.Error();
+  CHECK(error.code() == StatusCode::kInvalidArgument);
+  CHECK(error.message().find("data.features.columns: column 's' of '" + path +
+                             "' has the type struct<x: int32>; expected numbers") == 0);
+  f.job.data.features.columns = {std::string("d")};
+  CHECK(f.Error().message().find("has the type list<element: list<element: float>>") !=
+        std::string::npos);
+  f.job.data.features.columns = {std::string("a")};
+  CHECK(f.Rows().inputs == Doubles{1, 2});
+  f.job.data.features.columns = {std::string("aa")};
+  CHECK(f.Error().message().find("did you mean 'a'?") != std::string::npos);
+  f.job.data.features.columns.clear();
+  f.Write({Json("a", arrow::int32(), "[1]"), Json("y", arrow::list(arrow::int32()), "[[1]]")});
+  CHECK(f.Error().message().find("expected one number, boolean or text a row") !=
+        std::string::npos);
+  f.Write({Json("a", arrow::int32(), "[1]"), Json("a", arrow::int32(), "[1]"), Y(1)});
+  CHECK(f.Error().message().find("names the column 'a' twice") != std::string::npos);
+}
+
+TEST_CASE("the format comes from data.format or from the files' names") {
+  ParquetFixture f;
+  const std::string text = ParquetText({Json("a", arrow::int32(), "[1, 2]"), Y(2)});
+  f.Train(text, "part-00000");
+  CHECK(f.Error().message().find("is a Parquet file") != std::string::npos);
+  f.job.data.format = DataFormat::kParquet;
+  CHECK(f.Rows().inputs == Doubles{1, 2});
+  f.job.data.format.reset();
+  f.Train(text, "a.snappy.parquet");
+  f.dir.Put("_SUCCESS", "");
+  REQUIRE(std::filesystem::remove(f.dir / "part-00000"));
+  f.job.data.train = {f.dir.path()};
+  CHECK(f.Rows().inputs == Doubles{1, 2});
+  f.dir.Put("b.csv", "a,y\n1,2\n");
+  CHECK(f.Error().message().find("all files of a job need one format") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier

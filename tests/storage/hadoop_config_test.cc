@@ -1,0 +1,158 @@
+#include "src/storage/hadoop_config.h"
+
+#include <catch2/catch.hpp>
+
+#include "src/storage/name_nodes.h"
+#include "tests/storage/temporary_directory.h"
+
+namespace espalier {
+namespace {
+
+std::string Property(const std::string& name, const std::string& value,
+                     const std::string& more = "") {
+  return "<property><name>" + name + "</name><value>" + value + "</value>" + more + "</property>\n";
+}
+
+std::string Site(const std::string& inner) {
+  return "<?xml version=\"1.0\"?>\n<configuration xmlns:xi=\"http://www.w3.org/2001/XInclude\">\n" +
+         inner + "</configuration>\n";
+}
+
+HadoopConfig Config(const std::string& inner) {
+  TemporaryDirectory dir;
+  dir.Put("hdfs-site.xml", Site(inner));
+  auto config = HadoopConfig::Read(dir.path(), "ada");
+  INFO(config.status().ToString());
+  REQUIRE(config.ok());
+  return *std::move(config);
+}
+
+TEST_CASE("values are read as Hadoop reads them") {
+  TemporaryDirectory dir;
+  dir.Put("core-site.xml",
+          Site(Property("a", " 1 ") + Property("kept", "core", "<final>true</final>") +
+               Property("later", "core") + Property("cdata", "<![CDATA[x<&y]]>") +
+               "<property name=\"short\" value=\"attributes\"/>" +
+               "<property><value>v</value><name>turned</name><description>d</description>"
+               "</property>" +
+               "<property><name>nothing</name></property><property><name>empty</name><value/>"
+               "</property><xi:include href=\"more.xml\"/>"));
+  dir.Put("hdfs-site.xml", Site(Property("kept", "hdfs") + Property("later", "hdfs")));
+  dir.Put("more.xml", Site(Property("included", "yes")));
+  const auto config = HadoopConfig::Read(dir.path(), "ada");
+  INFO(config.status().ToString());
+  REQUIRE(config.ok());
+  const auto get = [&](const std::string& name) { return config->Get(name).value(); };
+  CHECK(get("a") == "1");
+  CHECK(get("kept") == "core");
+  CHECK(get("later") == "hdfs");
+  CHECK(get("cdata") == "x<&y");
+  CHECK(get("short") == "attributes");
+  CHECK(get("turned") == "v");
+  CHECK(get("nothing").empty());
+  CHECK(get("empty").empty());
+  CHECK(get("included") == "yes");
+  CHECK(get("user.name") == "ada");
+  CHECK(get("never set").empty());
+}
+
+TEST_CASE("variables are replaced, unknown ones stay, circles are told") {
+  const HadoopConfig config =
+      Config(Property("host", "nn.${domain}") + Property("domain", "example") +
+             Property("address", "${host}:${port}/${user.name}") + Property("x", "${y}") +
+             Property("y", "a${x}") + Property("list", " a , b,, ${domain} "));
+  CHECK(config.Get("address").value() == "nn.example:${port}/ada");
+  CHECK(config.GetList("list").value() == std::vector<std::string>{"a", "b", "example"});
+  const Status circle = config.Get("x").status();
+  CHECK(circle.code() == StatusCode::kInvalidArgument);
+  CHECK(circle.message().find("takes more than 20 replacements of ${...}") != std::string::npos);
+}
+
+TEST_CASE("what is no configuration is refused with file and line") {
+  struct Case {
+    std::string text, words;
+  };
+  const std::vector<Case> cases = {
+      {"", "no element found"},
+      {"<configuration>\n<property>", "line 2: it is not well-formed XML"},
+      {"<html/>", "the outermost element is <html>; expected <configuration>"},
+      {"<!DOCTYPE c [<!ENTITY a \"b\">]><configuration/>", "a DOCTYPE is not allowed here"},
+      {Site("<property><value>1</value></property>"), "a property has no name"},
+      {Site("<xi:include href=\"../secret.xml\"/>"), "it includes '../secret.xml'; only files of"},
+      {Site("<xi:include href=\"http://h/x.xml\"/>"), "only files of the same directory"},
+      {Site("<xi:include href=\"none.xml\"/>"), "it includes 'none.xml'"},
+      {Site("<xi:include href=\"core-site.xml\"/>"), "included too deep or in a circle"},
+      {std::string(100, '<'), "not well-formed"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.text);
+    TemporaryDirectory dir;
+    dir.Put("core-site.xml", c.text);
+    const Status status = HadoopConfig::Read(dir.path(), "").status();
+    INFO(status.ToString());
+    CHECK_FALSE(status.ok());
+    CHECK(status.ToString().find(c.words) != std::string::npos);
+    CHECK(status.ToString().find("core-site.xml' line ") != std::string::npos);
+  }
+  std::string deep;
+  for (int i = 0; i < 100; ++i) deep += "<a>";
+  TemporaryDirectory dir;
+  dir.Put("core-site.xml", "<configuration>" + deep);
+  CHECK(HadoopConfig::Read(dir.path(), "").status().message().find("nested too deep") !=
+        std::string::npos);
+}
+
+// "host:port host:port" of the NameNodes, or the error.
+std::string NameNodesOf(const std::string& uri, const HadoopConfig& config) {
+  const auto found = FindNameNodes(ParseUri(uri).value(), config);
+  if (!found.ok()) return found.status().message();
+  std::string all;
+  for (const NameNode& node : *found) all += (all.empty() ? "" : " ") + ToString(node.http);
+  return all;
+}
+
+TEST_CASE("the NameNodes' HTTP addresses come from the configuration, the URI or the default") {
+  const HadoopConfig none;
+  CHECK(NameNodesOf("hdfs://h/p", none) == "h:9870");
+  CHECK(NameNodesOf("hdfs://h:8020/p", none) == "h:9870");
+  CHECK(NameNodesOf("webhdfs://h:1234/p", none) == "h:1234");
+  CHECK(NameNodesOf("webhdfs://h/p", none) == "h:9870");
+  const HadoopConfig one = Config(Property("fs.defaultFS", "hdfs://h:9000") +
+                                  Property("dfs.namenode.http-address", "0.0.0.0:50070"));
+  CHECK(NameNodesOf("hdfs:///p", one) == "h:50070");
+  CHECK(NameNodesOf("hdfs://h:9000/p", one) == "h:50070");
+  CHECK(NameNodesOf("hdfs://other:9000/p", one) == "other:9870");
+  const std::string services = Property("dfs.nameservices", "ns, single") +
+                               Property("dfs.ha.namenodes.ns", "nn1,nn2") +
+                               Property("dfs.client.failover.proxy.provider.ns", "org.x.Provider") +
+                               Property("dfs.namenode.rpc-address.ns.nn1", "a:8020") +
+                               Property("dfs.namenode.rpc-address.ns.nn2", "b:8020") +
+                               Property("dfs.namenode.http-address.ns.nn1", "a:50070") +
+                               Property("dfs.namenode.http-address.single", "c:50070") +
+                               Property("fs.defaultFS", "hdfs://ns");
+  const HadoopConfig ha = Config(services);
+  CHECK(NameNodesOf("hdfs://ns/p", ha) == "a:50070 b:9870");
+  CHECK(NameNodesOf("hdfs:///p", ha) == "a:50070 b:9870");
+  CHECK(NameNodesOf("webhdfs://ns/p", ha) == "a:50070 b:9870");
+  CHECK(NameNodesOf("hdfs://single/p", ha) == "c:50070");
+  CHECK(NameNodesOf("hdfs://a:8020/p", ha) == "a:50070");
+  CHECK(NameNodesOf("hdfs://a/p", ha) == "a:50070");
+}
+
+TEST_CASE("what leads to no NameNode is told with the key and the file") {
+  CHECK(NameNodesOf("hdfs:///p", Config(Property("fs.defaultFS", "file:///")))
+            .find("fs.defaultFS in the Hadoop configuration in '") != std::string::npos);
+  CHECK(NameNodesOf("hdfs:///p", Config(Property("fs.defaultFS", "s3a://b"))).find("'s3a://b'") !=
+        std::string::npos);
+  CHECK(NameNodesOf("hdfs://ns/p", Config(Property("dfs.ha.namenodes.ns", "n1")))
+            .starts_with("neither dfs.namenode.http-address.ns.n1 nor "
+                         "dfs.namenode.rpc-address.ns.n1 is set in the Hadoop configuration in"));
+  CHECK(NameNodesOf("hdfs://ns/p", Config(Property("dfs.nameservices", "ns") +
+                                          Property("dfs.namenode.http-address.ns", "a:b")))
+            .find("has no port between 1 and 65535") != std::string::npos);
+  CHECK(NameNodesOf("hdfs://h/p", Config(Property("dfs.http.policy", "HTTPS_ONLY")))
+            .find("HTTPS_ONLY; WebHDFS over HTTPS is not in this build") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,13 @@
+// The conformance suite's subject on a real HDFS.
+#include "tests/storage/hdfs_subject.h"
+
+#include "tests/storage/subject.h"
+
+namespace espalier {
+
+std::vector<Subject> MakeSubjects() {
+  const std::shared_ptr<const FileSystem> files = MakeFileSystem(HdfsOptions("espalier"));
+  return {{"hdfs", files, OwnDirectory(files, FreshHdfsPath("conformance"))}};
+}
+
+}  // namespace espalier

@@ -1,0 +1,60 @@
+#include "src/storage/uri.h"
+
+#include <catch2/catch.hpp>
+
+namespace espalier {
+namespace {
+
+TEST_CASE("a URI is taken apart, its path as it stands") {
+  struct Case {
+    std::string text, prefix, host;
+    int port;
+    std::string path;
+  };
+  const std::vector<Case> cases = {
+      {"hdfs://nn:8020/a/b", "hdfs://nn:8020", "nn", 8020, "/a/b"},
+      {"hdfs://ns-1/a%20b?c#d", "hdfs://ns-1", "ns-1", 0, "/a%20b?c#d"},
+      {"hdfs:///a//b/", "hdfs://", "", 0, "/a/b"},
+      {"hdfs:/a", "hdfs://", "", 0, "/a"},
+      {"hdfs://h/", "hdfs://h", "h", 0, "/"},
+      {"webhdfs://[::1]:9870/x", "webhdfs://[::1]:9870", "::1", 9870, "/x"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.text);
+    const auto uri = ParseUri(c.text);
+    REQUIRE(uri.ok());
+    CHECK(uri->kind != Uri::Kind::kLocal);
+    CHECK(uri->prefix == c.prefix);
+    CHECK(uri->host == c.host);
+    CHECK(uri->port == c.port);
+    CHECK(uri->path == c.path);
+  }
+}
+
+TEST_CASE("paths of this machine stay as they are") {
+  for (const char* text : {"/a//b/", "a/../b", "a:b", "C:\\x", "hdfs", "x:y/z", ":"}) {
+    INFO(text);
+    CHECK(ParseUri(text)->kind == Uri::Kind::kLocal);
+    CHECK(ParseUri(text)->path == text);
+  }
+  for (const char* text : {"file:/a", "file:///a", "file://localhost/a"}) {
+    CHECK(ParseUri(text)->path == "/a");
+  }
+}
+
+TEST_CASE("other schemes and crooked addresses are refused with what is expected") {
+  for (const char* text :
+       {"s3a://b/k", "http://h/p", "swebhdfs://h:9871/p", "gs://b", "hdfs://h:0/p",
+        "hdfs://h:99999/p", "hdfs://h:x/p", "hdfs://u@h/p", "hdfs://h", "hdfs://h/a/../b",
+        "hdfs://h/./b", "webhdfs:///p", "hdfs://[::1/p", "hdfs://h p/x", "file://host/p", ""}) {
+    INFO(text);
+    const Status status = ParseUri(text).status();
+    CHECK(status.code() == StatusCode::kInvalidArgument);
+    CHECK(status.message().find("expected") + status.message().find("does not know") !=
+          2 * std::string::npos);
+  }
+  CHECK(ParseUri(std::string("/a\0b", 4)).status().code() == StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,242 @@
+// Calls of WebHDFS to servers that fail and lie: which error, which NameNode, done or not.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+#include "src/storage/webhdfs_file_system.h"
+#include "tests/storage/fake_hdfs.h"
+
+namespace espalier {
+namespace {
+
+using Then = ServedReply::Then;
+
+TEST_CASE("a standby is passed over for the other NameNode, which is then asked first") {
+  FakeHdfs active;
+  active.content["/f"] = "1";
+  ScriptedServer standby([](const ServedRequest&) {
+    return Exception(403, "StandbyException",
+                     "Operation category READ is not supported in state standby.");
+  });
+  const auto files = MakeWebHdfsFileSystem("hdfs://ns",
+                                           {{{"127.0.0.1", ClosedPort()}, "a"},
+                                            {{"127.0.0.1", standby.port()}, "b"},
+                                            {{"127.0.0.1", active.server.port()}, "c"}},
+                                           Quick().webhdfs, "w");
+  CHECK(files->Stat("hdfs://ns/f")->length == 1);
+  CHECK(files->Stat("hdfs://ns/f").ok());
+  CHECK(standby.Count("GETFILESTATUS") == 1);
+  CHECK(files->ReadAll("hdfs://ns/f", 10).value() == "1");
+  CHECK(files->CreateExclusively("hdfs://ns/g", "2").ok());
+}
+
+TEST_CASE("what passes is waited for, and told by name when it does not pass") {
+  int left = 3;
+  ServedReply trouble;
+  FakeHdfs hdfs([&](const ServedRequest&, ServedReply* reply) {
+    *reply = trouble;
+    return left-- > 0;
+  });
+  hdfs.content["/f"] = "1";
+  const std::vector<std::pair<ServedReply, std::string>> troubles = {
+      {Exception(403, "RetriableException", "NameNode still not started"),
+       "the NameNode is not ready (NameNode still not started)"},
+      {Exception(403, "SafeModeException", "Zero blocklocations for /f. Name node is in safe mode"),
+       "the NameNode is in safe mode (Zero blocklocations"},
+      {Exception(403, "StandbyException", "x"),
+       "the NameNode is in standby, and no other one is known; name the name service"},
+      {Exception(403, "IOException", "Failed to find datanode, suggest to check cluster health."),
+       "the NameNode knows no live DataNode for it"},
+      {Reply(503, "busy"), "answers HTTP 503"},
+      {{"", Then::kClose}, "broke off"},
+  };
+  for (const auto& [reply, words] : troubles) {
+    INFO(words);
+    trouble = reply;
+    left = 3;
+    CHECK(hdfs.files->Stat(hdfs.base + "/f").ok());
+    left = 1 << 20;
+    const Status status = hdfs.files->Stat(hdfs.base + "/f").status();
+    INFO(status.ToString());
+    CHECK(status.code() == StatusCode::kUnavailable);
+    CHECK(status.message().find(words) != std::string::npos);
+    CHECK(status.message().find("; given up after ") != std::string::npos);
+  }
+}
+
+TEST_CASE("what does not pass is told at once") {
+  ServedReply trouble;
+  int asked = 0;
+  FakeHdfs hdfs([&](const ServedRequest&, ServedReply* reply) {
+    *reply = trouble;
+    return ++asked > 0;
+  });
+  struct Case {
+    ServedReply reply;
+    StatusCode code;
+    std::string words;
+  };
+  const std::vector<Case> cases = {
+      {Exception(403, "AccessControlException", "Permission denied: user=ada, access=READ"),
+       StatusCode::kPermissionDenied,
+       "permission denied as the user 'ada' (Permission denied: user=ada, access=READ); "
+       "HADOOP_USER_NAME sets the user"},
+      {Exception(404, "FileNotFoundException", "File does not exist: /f"), StatusCode::kNotFound,
+       "it does not exist"},
+      {Exception(403, "ParentNotDirectoryException", "/f (is not a directory)"),
+       StatusCode::kFailedPrecondition, "a part of it is a file, not a directory"},
+      {Exception(403, "DSQuotaExceededException", "The DiskSpace quota of /f is exceeded"),
+       StatusCode::kResourceExhausted,
+       "the quota of space is used up (The DiskSpace quota of /f is exceeded)"},
+      {Exception(400, "IllegalArgumentException", "Invalid value"), StatusCode::kInvalidArgument,
+       "IllegalArgumentException: Invalid value"},
+      {Exception(403, "IOException", "odd\\n\\tat java.lang"), StatusCode::kUnavailable,
+       "says IOException: odd"},
+      {Reply(401, "", "WWW-Authenticate: Negotiate\r\n"), StatusCode::kPermissionDenied,
+       "answers HTTP 401: it asks for authentication (Kerberos)"},
+      {Reply(404, "<html>nothing</html>"), StatusCode::kInvalidArgument,
+       "answers HTTP 404 and nothing of WebHDFS (its address is from the URI); name the "
+       "NameNode's HTTP port, 9870 by default"},
+      {{"HTTP/1.1 404 Not Found\r\nContent-type: text/plain\r\n\r\nIt looks like you are making an "
+        "HTTP request to a Hadoop IPC port. This is not the correct port",
+        Then::kClose},
+       StatusCode::kInvalidArgument,
+       "is the RPC port, which does not serve WebHDFS"},
+      {{"SSH-2.0-server\r\n", Then::kClose}, StatusCode::kInvalidArgument, "does not speak HTTP"},
+      {Reply(200, "garbage"), StatusCode::kUnavailable, "not what WebHDFS says"},
+      {Reply(200, R"({"FileStatus":{"type":"FILE","length":-1,"modificationTime":1}})"),
+       StatusCode::kUnavailable, "not what WebHDFS says"},
+      {Reply(200, std::string(100'000, '[')), StatusCode::kUnavailable, "not what WebHDFS says"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.words);
+    trouble = c.reply;
+    asked = 0;
+    const Status status = hdfs.files->Stat(hdfs.base + "/f").status();
+    INFO(status.ToString());
+    CHECK(status.code() == c.code);
+    CHECK(status.message().find(c.words) != std::string::npos);
+    CHECK(asked == 1);
+  }
+}
+
+TEST_CASE("a file is ours only by the data node's 201, or by its content read back") {
+  enum { kStored, kForeign, kNothing, kOnlyOk, kPartial } what = kStored;
+  int puts = 0;
+  FakeHdfs* self = nullptr;
+  FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
+    if (!IsData(r, "CREATE") || ++puts > 1) return false;
+    if (what != kNothing) self->content[r.path] = what == kForeign ? "other" : r.content;
+    if (what == kPartial) self->content[r.path] = "mi";
+    *reply = {"", Then::kClose};
+    if (what == kOnlyOk) *reply = Reply(200, "");
+    return true;
+  });
+  self = &hdfs;
+  const auto create = [&](auto kind) {
+    what = kind;
+    puts = 0;
+    hdfs.content.clear();
+    return hdfs.files->CreateExclusively(hdfs.base + "/f", "mine");
+  };
+  CHECK(create(kStored).ok());
+  CHECK(create(kForeign).code() == StatusCode::kAlreadyExists);
+  CHECK(hdfs.content["/f"] == "other");
+  CHECK(create(kNothing).ok());
+  CHECK(puts == 2);
+  CHECK(hdfs.content["/f"] == "mine");
+  CHECK(create(kOnlyOk).ok());
+  CHECK(hdfs.server.Count("OPEN") > 0);
+  const Status partial = create(kPartial);
+  CHECK(partial.code() == StatusCode::kUnavailable);
+  CHECK(partial.message().find("a file of 2 of 4 bytes is there") != std::string::npos);
+}
+
+TEST_CASE("a lost answer to a rename, a deletion or an atomic write is no failure") {
+  bool lose = true;
+  FakeHdfs* self = nullptr;
+  FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
+    const std::string op = r.op();
+    const bool acts = op == "RENAME" || op == "DELETE" || IsData(r, "CREATE");
+    if (!lose || !acts) return false;
+    lose = false;
+    (void)self->Serve(r);
+    *reply = {"", Then::kClose};
+    return true;
+  });
+  self = &hdfs;
+  hdfs.content["/a"] = "1";
+  CHECK(hdfs.files->Rename(hdfs.base + "/a", hdfs.base + "/b").ok());
+  CHECK(hdfs.content == std::map<std::string, std::string>{{"/b", "1"}});
+  lose = true;
+  CHECK(hdfs.files->Delete(hdfs.base + "/b").ok());
+  CHECK(hdfs.files->Delete(hdfs.base + "/b").code() == StatusCode::kNotFound);
+  for (const char* op : {"CREATE", "RENAME"}) {
+    lose = op == std::string("CREATE");
+    CHECK(hdfs.files->WriteAtomically(hdfs.base + "/c", op, "g2-m0").ok());
+    CHECK(hdfs.content == std::map<std::string, std::string>{{"/c", op}});
+  }
+}
+
+TEST_CASE("block locations fall back to the older call, once for all") {
+  FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
+    if (r.op() != "GET_BLOCK_LOCATIONS") return false;
+    *reply = Reply(200, R"({"LocatedBlocks":{"locatedBlocks":[{"startOffset":5,"block":)"
+                        R"({"numBytes":7},"locations":[{"ipAddr":"10.0.0.1","hostName":"node1",)"
+                        R"("xferPort":9866,"infoPort":9864}]}]}})");
+    return true;
+  });
+  hdfs.content["/f"] = "0123456789";
+  for (int i = 0; i < 2; ++i) {
+    const auto blocks = hdfs.files->BlockLocations(hdfs.base + "/f", 0, 10);
+    REQUIRE(blocks.ok());
+    REQUIRE(blocks->size() == 1);
+    CHECK(blocks->at(0).offset == 5);
+    CHECK(blocks->at(0).length == 7);
+    CHECK(blocks->at(0).hosts == std::vector<std::string>{"node1"});
+  }
+  CHECK(hdfs.server.Count("GETFILEBLOCKLOCATIONS") == 1);
+}
+
+TEST_CASE("listings with false names, out of order or without end are refused") {
+  std::string entries;
+  FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
+    if (r.op() != "LISTSTATUS_BATCH") return false;
+    *reply = Reply(200, R"({"DirectoryListing":{"partialListing":{"FileStatuses":{"FileStatus":[)" +
+                            entries + R"(]}},"remainingEntries":5}})");
+    return true;
+  });
+  const auto entry = [](const std::string& name) {
+    return R"({"pathSuffix":")" + name + R"(","type":"FILE","length":1,"modificationTime":1})";
+  };
+  for (const std::string& bad : {entry("../x"), entry(".."), entry("b") + "," + entry("a"),
+                                 entry("a"), std::string(), std::string("7")}) {
+    INFO(bad);
+    entries = bad;
+    CHECK_FALSE(hdfs.files->Names(hdfs.base + "/d").ok());
+  }
+}
+
+TEST_CASE("a cancelled wait ends at once") {
+  std::atomic<bool> cancelled{false};
+  StorageOptions options = Quick();
+  options.webhdfs.retry.give_up_ms = 1'000'000;
+  options.webhdfs.retry.wait_ms = options.webhdfs.retry.wait_max_ms = 100'000;
+  options.webhdfs.http.cancelled = [&] { return cancelled.load(); };
+  FakeHdfs hdfs(
+      [](const ServedRequest&, ServedReply* reply) {
+        *reply = Exception(403, "SafeModeException", "x");
+        return true;
+      },
+      options);
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    cancelled = true;
+  });
+  CHECK(hdfs.files->Stat(hdfs.base + "/f").status().code() == StatusCode::kCancelled);
+  later.join();
+}
+
+}  // namespace
+}  // namespace espalier
