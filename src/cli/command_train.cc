@@ -67,6 +67,7 @@ class TrainRun {
     FollowOptions options;
     options.connect = [this] { return ApiClient::Make(cluster_.address()); };
     options.tick = [this](const JobSnapshot* job) { return Tick(job); };
+    options.submitted_here = true;
     options.away_limit_ms = 5'000;  // on one machine a coordinator that is away is dead
     return Follow(*job_, *view_, options);
   }

@@ -35,7 +35,7 @@ std::string WatchCommand(const CommandContext& context, JobId job) {
 }
 
 // Follows until the job ends or the person has seen enough.
-int FollowJob(const CommandContext& context, JobId job) {
+int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   const auto view = MakeProgressView(context);
   FollowOptions options;
   options.connect = [&context] { return ConnectTo(context.options.coordinator); };
@@ -43,6 +43,7 @@ int FollowJob(const CommandContext& context, JobId job) {
     const bool enough = context.interrupts.any() || context.console.out_closed();
     return enough ? Cancelled("detached") : Status::Ok();
   };
+  options.submitted_here = submitted_here;
   const FollowEnd end = Follow(job, *view, options);
   if (end.status.ok()) return ShowOutcome(context, *end.last, 0);
   if (!context.interrupts.any() && !context.console.out_closed()) {
@@ -76,14 +77,16 @@ int RunSubmit(const CommandContext& context) {
   } else {
     context.console.Out(ToString(*job) + "\n");
   }
-  if (!context.options.detach) return FollowJob(context, *job);
+  if (!context.options.detach) return FollowJob(context, *job, true);
   if (!context.options.json) {
     context.console.Err("follow it with `" + WatchCommand(context, *job) + "`\n");
   }
   return kExitSuccess;
 }
 
-int RunWatch(const CommandContext& context) { return FollowJob(context, context.options.job); }
+int RunWatch(const CommandContext& context) {
+  return FollowJob(context, context.options.job, false);
+}
 
 int RunList(const CommandContext& context) {
   auto client = ConnectTo(context.options.coordinator);

@@ -48,7 +48,8 @@ class Watcher {
   void Run() {
     while (!stop_) {
       const Status status = WatchOnce();
-      if (reached_ && (replaced_ || status.code() == StatusCode::kNotFound)) {
+      const bool unknown = status.code() == StatusCode::kNotFound;
+      if (replaced_ || (unknown && (reached_ || options_.submitted_here))) {
         events_.Push(
             Aborted(ToString(job_) + " was lost: the coordinator was restarted and keeps no jobs"));
         return;

@@ -18,6 +18,8 @@ struct FollowOptions {
   // The snapshot is the newest one, null before the first.
   std::function<Status(const JobSnapshot*)> tick;
   int64_t away_limit_ms = 60'000;  // how long the coordinator may be gone
+  // This command submitted the job: a coordinator that does not know it has lost it.
+  bool submitted_here = false;
 };
 
 struct FollowEnd {
@@ -27,7 +29,8 @@ struct FollowEnd {
 };
 
 // Blocks. The stream is read by a thread of its own, which has ended when this returns; the view is
-// called on the caller's thread. kAborted: the coordinator came back without the job.
+// called on the caller's thread. kAborted: the coordinator does
+// not know the job any more.
 FollowEnd Follow(JobId job, ProgressView& view, const FollowOptions& options);
 
 }  // namespace espalier

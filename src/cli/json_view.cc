@@ -34,6 +34,7 @@ Json StateJson(const JobSnapshot& job) {
 Json ProgressFields(const JobSnapshot& job) {
   const Progress& p = job.progress;
   return {{"phase", TextOrNull(p.phase)},
+          {"phase_share", p.phase_share},
           {"step", p.step},
           {"steps_total", p.steps_total},
           {"epoch", p.epoch},

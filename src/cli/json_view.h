@@ -2,9 +2,9 @@
 //
 // While a job runs (`train`, `submit`, `watch` with --json):
 //   {"event":"state","job":"job-1","state":"TRAINING","waiting_because":null,"workers":["local-1"]}
-//   {"event":"progress","job":"job-1","phase":"training","step":188,"steps_total":3760,"epoch":1.0,
-//    "epochs_total":20.0,"loss":..,"accuracy":..,"learning_rate":..,"rows_per_second":..,
-//    "input_bytes":..,"survey_bytes_done":..}
+//   {"event":"progress","job":"job-1","phase":"training","phase_share":0.0,"step":188,
+//    "steps_total":3760,"epoch":1.0,"epochs_total":20.0,"loss":..,"accuracy":..,"learning_rate":..,
+//    "rows_per_second":..,"input_bytes":..,"survey_bytes_done":..}
 //   {"event":"evaluation","job":"job-1","epoch":1.0,"step":188,"learning_rate":..,
 //    "train":{..},"validation":{..}}
 //   {"event":"coordinator_away","job":"job-1","away_s":1.0}

@@ -99,7 +99,7 @@ std::string TrainingLine(const JobSnapshot& job, const std::optional<HistoryRow>
       "step " + HumanCount(p.step) + (p.steps_total > 0 ? "/" + HumanCount(p.steps_total) : "");
   std::string pace;
   if (p.phase == "evaluating") {
-    pace = "evaluating";
+    pace = "evaluating " + std::to_string(static_cast<int>(100 * p.phase_share)) + " %";
   } else if (p.rows_per_second > 0) {
     pace = HumanCount(std::llround(p.rows_per_second)) + " rows/s";
   }

@@ -139,7 +139,7 @@ struct MergeWork {
   Generation generation;
   std::string job_yaml;
   std::shared_ptr<const InputPlan> input;
-  std::vector<ShardSurvey> shards;  // in shard order
+  ShardSurveys shards;  // in shard order
 };
 
 struct LogLine {

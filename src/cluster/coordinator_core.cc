@@ -92,8 +92,8 @@ std::string CoordinatorCore::Late(const JobRecord& job, int64_t limit_ms) const 
   std::string late;
   bool all_surveyed = true;
   for (const MemberState& m : job.members) {
-    all_surveyed = all_surveyed && m.surveyed;
-    const bool missing = state == JobState::kSurveying ? !m.surveyed : !m.ready;
+    all_surveyed = all_surveyed && m.shards_missing == 0;
+    const bool missing = state == JobState::kSurveying ? m.shards_missing > 0 : !m.ready;
     const int64_t since = state == JobState::kSurveying ? m.moved_ms : job.moved_ms;
     if (state == JobState::kTraining || !missing || now_ms_ - since < limit_ms) continue;
     late += (late.empty() ? "" : ", ") + Printable(m.member.name, 128) + " (" +

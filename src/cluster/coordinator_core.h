@@ -42,12 +42,14 @@ struct CoordinatorCoreOptions {
   int64_t liveness_limit_ms = 5000;         // silence after which a worker is lost
   int64_t survey_timeout_ms = 10 * 60'000;  // survey: without a byte of progress
   int64_t start_timeout_ms = 30 * 60'000;   // from StartTraining until all are ready
-  int64_t step_timeout_ms = 30 * 60'000;    // training: without a step or a change of phase
-  int64_t workers_max = 1000;               // attached at a time; open streams: twice as many
+  int64_t step_timeout_ms =
+      30 * 60'000;             // training: without a step or any progress of an evaluation
+  int64_t workers_max = 1000;  // attached at a time; open streams: twice as many
   int64_t jobs_queued_max = 1000;
-  int64_t jobs_kept_max = 200;         // ended jobs remembered
-  int64_t history_rows_max = 10'000;   // a job; the oldest rows go first
-  int64_t skipped_rows_kept_max = 20;  // positions of skipped rows kept a shard
+  int64_t jobs_kept_max = 200;                  // ended jobs remembered
+  int64_t history_rows_max = 10'000;            // a job; the oldest rows go first
+  int64_t skipped_rows_kept_max = 20;           // positions of skipped rows kept a shard
+  int64_t survey_bytes_max = int64_t{2} << 30;  // of surveys that wait for their merge, all jobs
 };
 
 class CoordinatorCore {
@@ -89,8 +91,8 @@ class CoordinatorCore {
     std::vector<int32_t> shards;
     int64_t bytes = 0;  // of its shards
     int64_t bytes_done = 0;
-    int64_t moved_ms = 0;  // when it last showed progress
-    bool surveyed = false;
+    int64_t moved_ms = 0;       // when it last showed progress
+    size_t shards_missing = 0;  // of its shards, those whose survey has not come
     bool ready = false;
     int64_t step = 0;  // committed, as of its newest heartbeat
   };
@@ -103,7 +105,8 @@ class CoordinatorCore {
     JobSnapshot snapshot;
     Submission submission;  // without yaml and input once the job has ended
     std::vector<MemberState> members;
-    std::vector<ShardSurvey> shards;  // survey results so far, by shard
+    ShardSurveys shards;       // survey results so far, by shard; null: not yet
+    int64_t survey_bytes = 0;  // what they take, until they are merged
     std::shared_ptr<const SurveyResult> survey;
     std::vector<LeafInterval> leaves;
     std::deque<HistoryRow> history;
@@ -156,7 +159,13 @@ class CoordinatorCore {
 
   // coordinator_messages.cc: what members say about their job.
   void Obey(Worker& worker, const SurveyProgress& message);
-  void Obey(Worker& worker, const SurveyDone& message);
+  void Obey(Worker& worker, const SurveyPart& message);
+  void TakeShard(JobRecord& job, MemberState& member,
+                 const std::shared_ptr<const ShardSurvey>& shard);
+  // When the surveys of all shards are there.
+  void MergeIfSurveyed(JobRecord& job);
+  Status SurveyTooLarge(const JobRecord& job) const;
+  void ForgetSurvey(JobRecord& job);
   void Obey(Worker& worker, const MemberReady& message);
   void Obey(Worker& worker, const Progress& message);
   void Obey(Worker& worker, const HistoryEntry& message);
@@ -191,6 +200,7 @@ class CoordinatorCore {
   std::map<WorkerId, Worker> workers_;
   std::map<JobId, JobRecord> jobs_;
   std::deque<JobId> queue_;
+  int64_t survey_bytes_ = 0;  // of all jobs
   bool queue_moved_ = false;  // workers or jobs changed such that a waiting job might start
   CoordinatorActions out_;    // of the step in progress
 };

@@ -55,6 +55,7 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
                              " jobs wait already, the limit of this coordinator: submit again "
                              "when some have ended");
   }
+  if (Status s = CheckSurveySize(*submission.input, options_.survey_bytes_max); !s.ok()) return s;
   for (const auto& [id, job] : jobs_) {
     if (!IsFinal(job.snapshot.state) && job.snapshot.output == submission.output) {
       return AlreadyExists("output: " + submission.output + " is reserved by " + ToString(id) +
@@ -113,6 +114,7 @@ void CoordinatorCore::StartJob(JobRecord& job, std::vector<Worker*> workers) {
   s.started_ms = job.moved_ms = now_ms_;
   const InputPlan& input = *job.submission.input;
   auto runs = AssignShards(input.shards, static_cast<int>(workers.size()));
+  job.shards.resize(input.shards.size());
   GenerationStarted started{s.job, s.generation, {}};
   for (size_t i = 0; i < workers.size(); ++i) {
     Worker& worker = *workers[i];
@@ -121,6 +123,7 @@ void CoordinatorCore::StartJob(JobRecord& job, std::vector<Worker*> workers) {
     MemberState m;
     m.member = {worker.id, worker.hello.name, worker.hello.address};
     m.shards = std::move(runs[i]);
+    m.shards_missing = m.shards.size();
     m.moved_ms = now_ms_;
     for (int32_t k : m.shards) {
       const Shard& shard = input.shards[static_cast<size_t>(k)];
@@ -135,6 +138,7 @@ void CoordinatorCore::StartJob(JobRecord& job, std::vector<Worker*> workers) {
   Changed(job);
   Log(LogLevel::kInfo, ToString(s.job) + " starts on " + std::to_string(workers.size()) +
                            " workers, generation " + std::to_string(s.generation.value));
+  MergeIfSurveyed(job);
 }
 
 void CoordinatorCore::SendSurvey(const JobRecord& job, size_t member) {
@@ -218,7 +222,7 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
   }
   job.submission.job_yaml.clear();
   job.submission.input.reset();
-  job.shards.clear();
+  ForgetSurvey(job);
   job.survey.reset();
   job.complaint.reset();
   Changed(job);

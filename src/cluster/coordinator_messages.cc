@@ -13,11 +13,13 @@ namespace {
 
 Status CheckProgress(const Progress& p) {
   const bool good = p.step >= 0 && p.steps_total >= 0 && std::isfinite(p.epoch) && p.epoch >= 0 &&
-                    std::isfinite(p.epochs_total) && p.epochs_total >= 0 && p.phase.size() <= 64;
+                    std::isfinite(p.epochs_total) && p.epochs_total >= 0 && p.phase.size() <= 64 &&
+                    p.phase_share >= 0 && p.phase_share <= 1;
   return good ? Status::Ok()
               : FailedPrecondition("its progress is out of range: step " + std::to_string(p.step) +
                                    " of " + std::to_string(p.steps_total) + ", epoch " +
-                                   ShortestDouble(p.epoch));
+                                   ShortestDouble(p.epoch) + ", share of the phase " +
+                                   ShortestDouble(p.phase_share));
 }
 
 Status CheckHistory(const HistoryRow& row) {
@@ -70,31 +72,77 @@ void CoordinatorCore::Obey(Worker& worker, const SurveyProgress& message) {
   Changed(*at.job, true);
 }
 
-void CoordinatorCore::Obey(Worker& worker, const SurveyDone& message) {
-  const Place at = Judge(worker, {message.job, message.generation}, "SurveyDone");
-  if (at.job == nullptr || at.member->surveyed) return;
+void CoordinatorCore::Obey(Worker& worker, const SurveyPart& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "SurveyPart");
+  if (at.job == nullptr) return;
   JobRecord& job = *at.job;
-  if (Status s = CheckSurvey(*job.submission.input, at.member->shards, message.shards); !s.ok()) {
+  MemberState& member = *at.member;
+  if (Status s = CheckSurvey(*job.submission.input, member.shards, message.shards); !s.ok()) {
     Blame(job, worker, std::move(s));
     return;
   }
-  at.member->surveyed = true;
-  at.member->bytes_done = at.member->bytes;
-  for (ShardSurvey shard : message.shards) {
-    const size_t kept = static_cast<size_t>(options_.skipped_rows_kept_max);
-    if (shard.skipped.size() > kept) shard.skipped.resize(kept);
-    job.shards.push_back(std::move(shard));
+  const bool all_came_before = member.shards_missing == 0;
+  if (!all_came_before) {
+    for (const auto& shard : message.shards) TakeShard(job, member, shard);
+    if (survey_bytes_ > options_.survey_bytes_max) {
+      Fail(job, SurveyTooLarge(job));
+      return;
+    }
   }
-  job.moved_ms = now_ms_;
+  Send(worker.session,
+       SurveyTaken{options_.incarnation, job.snapshot.job, job.snapshot.generation,
+                   static_cast<int64_t>(member.shards.size() - member.shards_missing)});
+  if (all_came_before) return;  // told again
+  member.moved_ms = job.moved_ms = now_ms_;
+  if (member.shards_missing == 0) member.bytes_done = member.bytes;
   Changed(job, true);
-  for (const MemberState& m : job.members) {
-    if (!m.surveyed) return;
+  MergeIfSurveyed(job);
+}
+
+void CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
+                                const std::shared_ptr<const ShardSurvey>& shard) {
+  auto& kept = job.shards[static_cast<size_t>(shard->shard)];
+  if (kept != nullptr) return;  // told again
+  const auto skipped_max = static_cast<size_t>(options_.skipped_rows_kept_max);
+  if (shard->skipped.size() > skipped_max) {
+    auto shorter = std::make_shared<ShardSurvey>(*shard);
+    shorter->skipped.resize(skipped_max);
+    kept = std::move(shorter);
+  } else {
+    kept = shard;
   }
-  // Members answer in any order; the merge is defined on shard order.
-  std::sort(job.shards.begin(), job.shards.end(),
-            [](const ShardSurvey& a, const ShardSurvey& b) { return a.shard < b.shard; });
+  --member.shards_missing;
+  const int64_t bytes = MemoryBytes(*kept);
+  job.survey_bytes += bytes;
+  survey_bytes_ += bytes;
+}
+
+void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
+  for (const MemberState& m : job.members) {
+    if (m.shards_missing > 0) return;
+  }
+  // By shard, whoever came first: the merge is defined on shard order.
   out_.work.push_back({job.snapshot.job, job.snapshot.generation, job.submission.job_yaml,
-                       job.submission.input, job.shards});
+                       job.submission.input, std::exchange(job.shards, {})});
+}
+
+Status CoordinatorCore::SurveyTooLarge(const JobRecord& job) const {
+  int64_t came = 0;
+  for (const auto& shard : job.shards) came += shard != nullptr;
+  const auto bytes = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
+  return ResourceExhausted(
+      "what the survey found does not fit: " + std::to_string(came) + " of " +
+      std::to_string(job.shards.size()) + " shards take " + bytes(job.survey_bytes) +
+      ", other jobs " + bytes(survey_bytes_ - job.survey_bytes) + ", together at most " +
+      bytes(options_.survey_bytes_max) +
+      " (survey_bytes_max of the coordinator) are allowed; use fewer, larger shards "
+      "(data.shard_bytes)" +
+      (survey_bytes_ > job.survey_bytes ? ", or submit again when the others have ended" : ""));
+}
+
+void CoordinatorCore::ForgetSurvey(JobRecord& job) {
+  job.shards.clear();
+  survey_bytes_ -= std::exchange(job.survey_bytes, 0);
 }
 
 void CoordinatorCore::On(const SurveyMerged& event) {
@@ -108,7 +156,7 @@ void CoordinatorCore::On(const SurveyMerged& event) {
     return;
   }
   job->survey = *event.result;
-  job->shards.clear();
+  ForgetSurvey(*job);
   job->leaves.clear();
   const auto ownership = PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),
                                        static_cast<int32_t>(job->members.size()));
@@ -161,7 +209,8 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
   }
   const Progress& last = job.snapshot.progress;
   if (message.step < last.step) return;
-  const bool moved = message.step != last.step || message.phase != last.phase;
+  const bool moved = message.step != last.step || message.phase != last.phase ||
+                     message.phase_share > last.phase_share;
   const int64_t moved_ms = job.moved_ms;
   EnterTraining(job);
   if (!moved) job.moved_ms = moved_ms;

@@ -3,7 +3,9 @@
 //
 // The life of a job as messages (C coordinator, W each member):
 //   C -> W  StartSurvey     the spec, the frozen input, the members, and this member's shards
-//   W -> C  SurveyDone      what it found in each of its shards
+//   W -> C  SurveyPart      what it found in some of its shards, a few MiB at a time; the next one
+//                           when
+//   C -> W  SurveyTaken     has answered the last one: nobody holds more than it must
 //   C -> W  StartTraining   the merged survey and who owns which leaves
 //   W -> C  Progress        from the member at the root of the tree, a few times a second, and
 //                           HistoryEntry after each evaluation
@@ -68,10 +70,15 @@ struct Heartbeat {
   int64_t step = 0;  // committed
 };
 
-struct SurveyDone {
+// Surveys of shards, shared: they are large and pass through several hands.
+using ShardSurveys = std::vector<std::shared_ptr<const ShardSurvey>>;
+
+// What the member found in the next of its shards, in the order in which it was given them. The
+// survey is over when it has told all.
+struct SurveyPart {
   JobId job;
   Generation generation;
-  std::vector<ShardSurvey> shards;
+  ShardSurveys shards;
 };
 
 // How far a survey is; for the progress view.
@@ -98,7 +105,8 @@ struct Progress {
   double accuracy = 0;  // running; classification only
   double learning_rate = 0;
   double rows_per_second = 0;
-  std::string phase;  // "training", "evaluating", "writing"
+  std::string phase;       // "training", "evaluating", "writing"
+  double phase_share = 0;  // of an evaluation that is done, 0 to 1
 };
 
 struct HistoryEntry {
@@ -142,7 +150,7 @@ struct Goodbye {
   std::string reason;
 };
 
-using FromWorker = std::variant<Hello, Heartbeat, SurveyProgress, SurveyDone, MemberReady, Progress,
+using FromWorker = std::variant<Hello, Heartbeat, SurveyProgress, SurveyPart, MemberReady, Progress,
                                 HistoryEntry, JobDone, JobFailed, Goodbye>;
 
 // ---- coordinator to worker -------------------------------------------------------------------
@@ -175,6 +183,14 @@ struct StartSurvey {
   std::vector<int32_t> shards;  // indices into input->shards, ascending
 };
 
+// So many of the member's shards have arrived. Answers each SurveyPart.
+struct SurveyTaken {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;
+  int64_t shards = 0;
+};
+
 struct StartTraining {
   Incarnation incarnation;
   JobId job;
@@ -200,8 +216,8 @@ struct Pulse {
   Incarnation incarnation;
 };
 
-using ToWorker =
-    std::variant<Welcome, Refused, StartSurvey, StartTraining, Release, Dismiss, Pulse>;
+using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, Release, Dismiss, Pulse,
+                              SurveyTaken>;
 
 // ---- clients ---------------------------------------------------------------------------------
 

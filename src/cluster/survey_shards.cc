@@ -4,11 +4,14 @@
 #include <cmath>
 #include <string>
 
+#include "src/base/text.h"
+
 namespace espalier {
 namespace {
 
 // Rows of one shard cannot be more than its bytes; this bound also keeps sums of counts in range.
 constexpr int64_t kRowsMax = int64_t{1} << 48;
+constexpr size_t kColumnBytes = sizeof(ColumnStats);
 
 bool InRange(int64_t count) { return count >= 0 && count <= kRowsMax; }
 
@@ -80,22 +83,41 @@ std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards,
   return runs;
 }
 
-Status CheckSurvey(const InputPlan& input, const std::vector<int32_t>& expected,
-                   const std::vector<ShardSurvey>& found) {
-  if (found.size() != expected.size()) {
-    return FailedPrecondition("the survey has " + std::to_string(found.size()) +
-                              " shards, expected " + std::to_string(expected.size()));
-  }
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i].shard != expected[i]) {
-      return FailedPrecondition("the survey has shard " + std::to_string(found[i].shard) +
-                                " in the place of shard " + std::to_string(expected[i]));
+Status CheckSurvey(const InputPlan& input, const std::vector<int32_t>& given,
+                   const ShardSurveys& found) {
+  for (const auto& shard : found) {
+    if (!std::binary_search(given.begin(), given.end(), shard->shard)) {
+      return FailedPrecondition("it surveyed shard " + std::to_string(shard->shard) +
+                                ", which it was not given");
     }
-    if (Status s = CheckShard(input.schema, found[i]); !s.ok()) {
-      return s.Wrap("survey of shard " + std::to_string(found[i].shard));
+    if (Status s = CheckShard(input.schema, *shard); !s.ok()) {
+      return s.Wrap("survey of shard " + std::to_string(shard->shard));
     }
   }
   return Status::Ok();
+}
+
+int64_t MemoryBytes(const ShardSurvey& survey) {
+  constexpr size_t kMapNode = 96;  // of a std::map from text to number
+  size_t bytes = sizeof survey + (survey.features.size() + survey.targets.size()) * kColumnBytes;
+  for (const auto* labels : {&survey.labels, &survey.evaluation_labels}) {
+    for (const auto& [text, count] : *labels) bytes += kMapNode + text.size();
+  }
+  for (const Status& why : survey.skipped) bytes += sizeof(Status) + why.ToString().size();
+  return static_cast<int64_t>(bytes);
+}
+
+Status CheckSurveySize(const InputPlan& input, int64_t bytes_max) {
+  const size_t columns = input.schema.features.size() + input.schema.label.size();
+  const double bytes = static_cast<double>(input.shards.size()) * static_cast<double>(columns) *
+                       static_cast<double>(kColumnBytes);
+  if (bytes <= static_cast<double>(bytes_max)) return Status::Ok();
+  return InvalidArgument(
+      "data.shard_bytes: " + HumanCount(static_cast<int64_t>(input.shards.size())) + " shards of " +
+      HumanCount(static_cast<int64_t>(columns)) + " columns have statistics of " +
+      HumanBytes(static_cast<uint64_t>(bytes)) + ", more than the " +
+      HumanBytes(static_cast<uint64_t>(bytes_max)) +
+      " that this coordinator has room for (survey_bytes_max); use fewer, larger shards");
 }
 
 }  // namespace espalier

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/cluster/messages.h"
 #include "src/spec/input.h"
 
 namespace espalier {
@@ -17,9 +18,16 @@ namespace espalier {
 // REQUIRES: members >= 1.
 std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards, int members);
 
-// OK when `found` covers exactly the shards `expected`, in that order, with counts and statistics
+// OK when the shards of `found` are among those `given` (ascending), with counts and statistics
 // within their ranges. The message names the shard and what is wrong with it.
-Status CheckSurvey(const InputPlan& input, const std::vector<int32_t>& expected,
-                   const std::vector<ShardSurvey>& found);
+Status CheckSurvey(const InputPlan& input, const std::vector<int32_t>& given,
+                   const ShardSurveys& found);
+
+// Memory that the survey of a shard takes.
+int64_t MemoryBytes(const ShardSurvey& survey);
+
+// kInvalidArgument, with the setting that mends it, when the statistics of all shards will take
+// more than `bytes_max`.
+Status CheckSurveySize(const InputPlan& input, int64_t bytes_max);
 
 }  // namespace espalier

@@ -185,6 +185,7 @@ void WorkerCore::Obey(const Welcome& message) {
   liveness_limit_ms_ = std::clamp<int64_t>(message.liveness_limit_ms, 1, kLimitMsMax);
   heartbeat_ms_ = now_ms_;
   Log(LogLevel::kInfo, "attached as " + ToString(id_));
+  SendPart();
   for (const FromWorker& report : reports_) Send(report);
 }
 
@@ -203,6 +204,19 @@ void WorkerCore::Obey(const StartSurvey& message) {
   out_.push_back(RunSurvey{message});
 }
 
+void WorkerCore::Obey(const SurveyTaken& message) {
+  if (!Current(message.incarnation)) return;
+  if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;
+  const size_t before = parts_.size();
+  while (!parts_.empty()) {
+    const int64_t taken = shards_taken_ + static_cast<int64_t>(parts_.front().shards.size());
+    if (message.shards < taken) break;
+    shards_taken_ = taken;
+    parts_.pop_front();
+  }
+  if (parts_.size() < before) SendPart();
+}
+
 void WorkerCore::Obey(const StartTraining& message) {
   if (!Current(message.incarnation) || leaving_) return;
   const Fate fate = JudgeMessage({message.job, message.generation}, at_);
@@ -212,8 +226,7 @@ void WorkerCore::Obey(const StartTraining& message) {
   }
   if (fate == Fate::kDrop || training_) return;
   training_ = true;
-  // It says that the survey has arrived.
-  std::erase_if(reports_, [](const auto& r) { return std::holds_alternative<SurveyDone>(r); });
+  ForgetParts();  // the survey has arrived
   out_.push_back(RunTraining{message});
 }
 
@@ -234,6 +247,7 @@ void WorkerCore::LeaveJob(const std::string& reason) {
   training_ = false;
   reports_.clear();
   history_reports_ = 0;
+  ForgetParts();
 }
 
 // ---- reports ---------------------------------------------------------------------------------
@@ -241,8 +255,22 @@ void WorkerCore::LeaveJob(const std::string& reason) {
 void WorkerCore::On(const Report& event) {
   const JobPoint point = PointOf(event.message);
   if (!point.job || JudgeMessage(point, at_) != Fate::kObey) return;
+  if (const auto* part = std::get_if<SurveyPart>(&event.message)) {
+    parts_.push_back(*part);
+    if (parts_.size() == 1) SendPart();
+    return;
+  }
   if (!IsFleeting(event.message)) Keep(event.message);
   if (link_ == LinkState::kAttached) Send(event.message);
+}
+
+void WorkerCore::SendPart() {
+  if (link_ == LinkState::kAttached && !parts_.empty()) Send(parts_.front());
+}
+
+void WorkerCore::ForgetParts() {
+  parts_.clear();
+  shards_taken_ = 0;
 }
 
 // Of each kind the first one counts, but for history rows.

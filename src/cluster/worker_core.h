@@ -5,7 +5,8 @@
 //
 // Reports about the present job are kept until the job is released and told again after each
 // re-attachment: a coordinator or a connection may be away when they are made, and nobody can know
-// what a broken stream still delivered. The coordinator ignores what it has.
+// what a broken stream still delivered. The coordinator ignores what it has. Parts of the survey,
+// which are large, go out one at a time and are forgotten when the coordinator has taken them.
 //
 // A worker that no coordinator answers gives up after `coordinator_timeout_ms`, but not before the
 // training it takes part in has ended, one way or the other.
@@ -53,7 +54,7 @@ struct CoordinatorMessage {
   uint64_t attempt = 0;
   ToWorker message;
 };
-// What the worker's own threads have to tell the coordinator: SurveyProgress, SurveyDone,
+// What the worker's own threads have to tell the coordinator: SurveyProgress, SurveyPart,
 // MemberReady, Progress, HistoryEntry, JobDone, JobFailed; one about an older job is dropped.
 struct Report {
   FromWorker message;
@@ -131,6 +132,7 @@ class WorkerCore {
   void Obey(const Welcome& message);
   void Obey(const Refused& message);
   void Obey(const StartSurvey& message);
+  void Obey(const SurveyTaken& message);
   void Obey(const StartTraining& message);
   void Obey(const Release& message);
   void Obey(const Dismiss& message);
@@ -143,6 +145,8 @@ class WorkerCore {
   bool GivesUp() const;
   void LeaveJob(const std::string& reason);
   void Keep(const FromWorker& message);
+  void SendPart();
+  void ForgetParts();
   void Send(FromWorker message) { out_.push_back(SendToCoordinator{std::move(message)}); }
   void End(Status why);
   void Log(LogLevel level, std::string text) { out_.push_back(WorkerLog{level, std::move(text)}); }
@@ -168,6 +172,8 @@ class WorkerCore {
   bool training_ = false;           // its StartTraining has come, and it is not over
   std::deque<FromWorker> reports_;  // about it, in order
   int64_t history_reports_ = 0;     // how many of them are history rows
+  std::deque<SurveyPart> parts_;    // of its survey that are not taken yet; the first is underway
+  int64_t shards_taken_ = 0;        // of those before them
 
   bool leaving_ = false;
   int64_t leave_by_ms_ = 0;

@@ -32,6 +32,9 @@ CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnatio
   core.liveness_limit_ms = options.liveness_limit_ms;
   core.survey_timeout_ms = options.survey_timeout_ms;
   core.start_timeout_ms = options.start_timeout_ms;
+  core.step_timeout_ms = options.step_timeout_ms;
+  core.workers_max = options.workers_max;
+  core.survey_bytes_max = options.survey_bytes_max;
   core.jobs_queued_max = options.queue_max;
   core.jobs_kept_max = options.jobs_kept_max;
   return core;
@@ -77,7 +80,8 @@ CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, Incarnat
       started_(std::chrono::steady_clock::now()),
       started_ms_(SystemUs() / 1000),
       core_(CoreOptions(options, incarnation)),
-      pool_(std::make_unique<JobPool>(kPoolThreads)) {
+      pool_(std::make_unique<JobPool>(kPoolThreads)),
+      merging_(std::make_unique<JobPool>(1)) {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
 }
@@ -166,17 +170,19 @@ void CoordinatorDaemon::Perform(CoordinatorActions actions) {
   for (MergeWork& work : actions.work) StartMerge(std::move(work));
 }
 
-void CoordinatorDaemon::OnPool(std::function<void()> work) {
+void CoordinatorDaemon::OnPool(JobPool& pool, std::function<void()> work) {
   ++busy_;
-  pool_->Submit([this, work = std::move(work)] {
+  pool.Submit([this, work = std::move(work)] {
     work();
     --busy_;
   });
 }
 
 void CoordinatorDaemon::StartMerge(MergeWork work) {
-  OnPool([this, work = std::move(work)] {
-    SurveyMerged merged{work.job, work.generation, MergeShards(work)};
+  OnPool(*merging_, [this, shared = std::make_shared<MergeWork>(std::move(work))] {
+    const JobId job = shared->job;
+    const Generation generation = shared->generation;
+    SurveyMerged merged{job, generation, MergeShards(std::move(*shared))};
     boost::asio::post(loop_, [this, merged = std::move(merged)] { Feed(merged); });
   });
 }
@@ -197,7 +203,7 @@ void CoordinatorDaemon::StartSubmission(SubmitRequest request, Done<JobId> done)
     return;
   }
   preparing_[request.client_request_id].push_back(std::move(done));
-  OnPool([this, request = std::move(request)] {
+  OnPool(*pool_, [this, request = std::move(request)] {
     Result<Submission> prepared = PrepareSubmission(request);
     boost::asio::post(
         loop_, [this, id = request.client_request_id, prepared = std::move(prepared)]() mutable {
@@ -227,9 +233,10 @@ void CoordinatorDaemon::OnWorkerOpened(SessionId session, std::string peer) {
   });
 }
 
-void CoordinatorDaemon::OnWorkerMessage(SessionId session, FromWorker message) {
-  boost::asio::post(loop_, [this, session, message = std::move(message)]() mutable {
+void CoordinatorDaemon::OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) {
+  boost::asio::post(loop_, [this, session, message = std::move(message), hold]() mutable {
     Feed(WorkerMessage{session, std::move(message)});
+    hold.reset();
   });
 }
 

@@ -2,7 +2,8 @@
 // timers and the I/O pool's results into its events, and performs its actions.
 //
 // Threads: the control loop, which never reads a file and never computes for long; gRPC's own,
-// which only post to the loop; an I/O pool for what a submission and a merge need.
+// which only post to the loop; an I/O pool for what a submission needs; a thread for merges, which
+// may be long and must not delay submissions.
 #pragma once
 
 #include <atomic>
@@ -36,7 +37,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   // workers closed (they look for the next coordinator), watchers told. An error: the journal
   // failed.
   Status Run();
-  // Work of the I/O pool that has not ended (a file system that hangs, say): destroying this object
+  // Work of the pools that has not ended (a file system that hangs, say): destroying this object
   // would wait for it.
   bool busy() const { return busy_ > 0; }
 
@@ -44,7 +45,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   explicit CoordinatorDaemon(const CoordinatorOptions& options, Incarnation incarnation);
 
   void OnWorkerOpened(SessionId session, std::string peer) override;
-  void OnWorkerMessage(SessionId session, FromWorker message) override;
+  void OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) override;
   void OnWorkerClosed(SessionId session, Status why) override;
   void OnSubmit(SubmitRequest request, Done<JobId> done) override;
   void OnCancel(JobId job, Done<JobId> done) override;
@@ -60,7 +61,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void StartSubmission(SubmitRequest request, Done<JobId> done);
   void EndSubmission(const std::string& client_request_id, Result<Submission> prepared);
   void StartMerge(MergeWork work);
-  void OnPool(std::function<void()> work);
+  void OnPool(JobPool& pool, std::function<void()> work);
   void TickLater();
   void WaitForSignal();
   void Stop(const std::string& why);
@@ -82,7 +83,9 @@ class CoordinatorDaemon : private CoordinatorHandler {
   Status failure_;
   std::atomic<int> busy_{0};
   std::unique_ptr<CoordinatorServer> server_;
-  std::unique_ptr<JobPool> pool_;  // destroyed first: its work posts to all above
+  // Destroyed first: their work posts to all above.
+  std::unique_ptr<JobPool> pool_;
+  std::unique_ptr<JobPool> merging_;
 };
 
 }  // namespace espalier

@@ -15,8 +15,8 @@ struct Given {
   std::string config;
   std::optional<std::string> listen, address_file, state_directory, log_level;
   std::optional<std::string> heartbeat_interval_ms, liveness_limit_ms, start_timeout_ms,
-      survey_timeout_ms;  // with units, as in the file
-  std::optional<int64_t> jobs_kept_max, queue_max;
+      survey_timeout_ms, step_timeout_ms, survey_bytes_max;  // with units, as in the file
+  std::optional<int64_t> workers_max, jobs_kept_max, queue_max;
   bool insecure = false;
 };
 
@@ -36,6 +36,10 @@ void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
                  "a worker silent for so long is dead");
   app.add_option("--start-timeout-ms", given.start_timeout_ms, "until all members are ready");
   app.add_option("--survey-timeout-ms", given.survey_timeout_ms, "of a survey without progress");
+  app.add_option("--step-timeout-ms", given.step_timeout_ms, "of a training without progress");
+  app.add_option("--workers-max", given.workers_max, "workers that may be attached");
+  app.add_option("--survey-bytes-max", given.survey_bytes_max,
+                 "memory for the statistics of surveys under way: bytes, or a size such as 2GiB");
   app.add_option("--jobs-kept-max", given.jobs_kept_max, "finished jobs remembered");
   app.add_option("--queue-max", given.queue_max, "jobs that may wait");
   app.add_option("--log-level", given.log_level, "debug, info, warning, error or off");
@@ -63,6 +67,11 @@ Status Apply(const Given& given, CoordinatorOptions& options) {
       OverrideMilliseconds(given.start_timeout_ms, "--start-timeout-ms", options.start_timeout_ms));
   ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(given.survey_timeout_ms, "--survey-timeout-ms",
                                                 options.survey_timeout_ms));
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideMilliseconds(given.step_timeout_ms, "--step-timeout-ms", options.step_timeout_ms));
+  Override(given.workers_max, options.workers_max);
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideBytes(given.survey_bytes_max, "--survey-bytes-max", options.survey_bytes_max));
   Override(given.jobs_kept_max, options.jobs_kept_max);
   Override(given.queue_max, options.queue_max);
   if (given.log_level) {

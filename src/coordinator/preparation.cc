@@ -7,6 +7,7 @@
 #include "src/config/job_yaml.h"
 #include "src/data/listing.h"
 #include "src/data/merge.h"
+#include "src/rpc/message_size.h"
 #include "src/storage/file_system.h"
 
 namespace espalier {
@@ -49,6 +50,7 @@ Result<Submission> PrepareSubmission(const SubmitRequest& request) {
   ESPALIER_RETURN_IF_ERROR(ProbeOutput(job.output, FileNameOf(request.client_request_id)));
   const auto files = MakeFileSystem();
   ESPALIER_ASSIGN_OR_RETURN(InputPlan input, PlanInput(*files, job.data, job.data.shard_bytes));
+  ESPALIER_RETURN_IF_ERROR(CheckSendable(input));
   Submission submission;
   submission.client_request_id = request.client_request_id;
   submission.job_yaml = request.job_yaml;
@@ -61,11 +63,18 @@ Result<Submission> PrepareSubmission(const SubmitRequest& request) {
   return submission;
 }
 
-Result<std::shared_ptr<const SurveyResult>> MergeShards(const MergeWork& work) {
+Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work) {
   ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(work.job_yaml, "job"));
   const auto files = MakeFileSystem();
+  std::vector<ShardSurvey> shards;
+  shards.reserve(work.shards.size());
+  for (auto& shard : work.shards) {
+    shards.push_back(*shard);
+    shard.reset();
+  }
   ESPALIER_ASSIGN_OR_RETURN(SurveyResult merged,
-                            MergeShardSurveys(*work.input, job, work.shards, files.get()));
+                            MergeShardSurveys(*work.input, job, std::move(shards), files.get()));
+  ESPALIER_RETURN_IF_ERROR(CheckSendable(merged));
   return std::make_shared<const SurveyResult>(std::move(merged));
 }
 

@@ -13,10 +13,12 @@ namespace espalier {
 
 // Parses the job, lists its input, fixes the schema and sees to the output: it must not exist
 // (unless `overwrite`), the directory it will stand in is made when it is not there, and a probe is
-// written there and deleted. (That no other live job has the same output is the core's to see.)
+// written there and deleted; the input must fit into messages to workers. (That no other live job
+// has the same output is the core's to see.)
 Result<Submission> PrepareSubmission(const SubmitRequest& request);
 
-// The merged survey of all shards, in shard order.
-Result<std::shared_ptr<const SurveyResult>> MergeShards(const MergeWork& work);
+// The merged survey of all shards, in shard order. Takes the work, to free each shard's survey
+// soon.
+Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work);
 
 }  // namespace espalier

@@ -9,6 +9,11 @@ void Watchers::Add(JobId job, std::shared_ptr<WatchSink> sink) {
     sink->Close(NotFound("there is no " + ToString(job) + "; `espalier list` shows the jobs"));
     return;
   }
+  if (Count() >= kWatchersMax) {
+    sink->Close(ResourceExhausted(std::to_string(kWatchersMax) +
+                                  " clients watch already, the limit of this coordinator"));
+    return;
+  }
   // Others have what they have; only the new one is told.
   std::vector<Watcher> others = std::exchange(watchers_[job], {});
   watchers_[job].push_back({std::move(sink)});
@@ -16,6 +21,16 @@ void Watchers::Add(JobId job, std::shared_ptr<WatchSink> sink) {
   if (others.empty()) return;
   std::vector<Watcher>& all = watchers_[job];
   all.insert(all.begin(), others.begin(), others.end());
+}
+
+// Those that have gone away are forgotten first.
+int64_t Watchers::Count() {
+  int64_t count = 0;
+  for (auto& [job, watchers] : watchers_) {
+    std::erase_if(watchers, [](const Watcher& w) { return w.sink->cancelled(); });
+    count += static_cast<int64_t>(watchers.size());
+  }
+  return count;
 }
 
 void Watchers::Notify(const std::vector<JobChanged>& changes) {

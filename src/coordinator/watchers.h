@@ -1,5 +1,6 @@
 // The clients that follow jobs: each gets the whole history first, then every change of state at
-// once and progress at most ten times a second, and the final state always.
+// once and progress at most ten times a second, and the final state always. Nobody is kept waiting:
+// one who reads too slowly is dropped by its sink, and there is a limit to how many may watch.
 //
 // Thread rule: one thread (the control loop).
 #pragma once
@@ -16,6 +17,7 @@
 namespace espalier {
 
 inline constexpr int64_t kProgressIntervalMs = 100;
+inline constexpr int64_t kWatchersMax = 10'000;
 
 class Watchers {
  public:
@@ -35,6 +37,7 @@ class Watchers {
     int64_t history_sent = 0;  // rows told
   };
   void Tell(JobId job);
+  int64_t Count();
 
   const CoordinatorCore* core_;
   std::map<JobId, std::vector<Watcher>> watchers_;

@@ -40,6 +40,11 @@ void AcceptedStream::Send(const ReduceMessage& message) {
   if (const grpc::ByteBuffer* next = queue_.Push(std::move(frame), bytes)) StartWrite(next);
 }
 
+FrameStream::Queued AcceptedStream::queued() {
+  std::lock_guard lock(mutex_);
+  return {queue_.bytes(), queue_.messages()};
+}
+
 void AcceptedStream::Break(const Status& why) {
   std::lock_guard lock(mutex_);
   BreakLocked(why);
@@ -70,6 +75,9 @@ void AcceptedStream::OnReadDone(bool ok) {
   if (!std::exchange(greeted_, true)) {
     if (message->kind != MessageKind::kHello) {
       return Break(InvalidArgument("the first frame of a stream is not a hello"));
+    }
+    if (message->payload.size > 0) {  // it may have to be held
+      return Break(InvalidArgument("the hello of a stream has a payload"));
     }
     return callbacks_.on_hello(shared_from_this(), message.value());  // Accept reads on
   }

@@ -68,7 +68,7 @@ grpc::ServerUnaryReactor* ApiService::Submit(grpc::CallbackServerContext* contex
 
 grpc::ServerWriteReactor<pb::JobUpdate>* ApiService::Watch(grpc::CallbackServerContext* context,
                                                            const pb::WatchRequest* request) {
-  auto call = std::make_shared<WatchCall>(context, calls_);
+  auto call = std::make_shared<WatchCall>(context, calls_, watch_rows_max_);
   grpc::ServerWriteReactor<pb::JobUpdate>* reactor = call.get();
   calls_->Add(call);
   Status wrong = CheckCaller(*context);

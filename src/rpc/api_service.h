@@ -11,7 +11,8 @@ namespace espalier::rpc {
 class ApiService final : public pb::Espalier::CallbackService {
  public:
   // Both outlive the service.
-  ApiService(CoordinatorHandler* handler, OpenCalls* calls) : handler_(handler), calls_(calls) {}
+  ApiService(CoordinatorHandler* handler, OpenCalls* calls, int64_t watch_rows_max)
+      : handler_(handler), calls_(calls), watch_rows_max_(watch_rows_max) {}
 
   grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,
                                    const pb::SubmitRequest* request,
@@ -34,6 +35,7 @@ class ApiService final : public pb::Espalier::CallbackService {
  private:
   CoordinatorHandler* const handler_;
   OpenCalls* const calls_;
+  const int64_t watch_rows_max_;
 };
 
 }  // namespace espalier::rpc

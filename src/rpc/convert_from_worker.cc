@@ -64,20 +64,21 @@ Result<FromWorker> Get(const pb::SurveyProgress& in) {
   return FromWorker(m);
 }
 
-void Set(const SurveyDone& m, pb::FromWorker* out) {
-  pb::SurveyDone* p = out->mutable_survey_done();
+void Set(const SurveyPart& m, pb::FromWorker* out) {
+  pb::SurveyPart* p = out->mutable_survey_part();
   SetPoint(m, p);
-  for (const ShardSurvey& shard : m.shards) ToProto(shard, p->add_shards());
+  for (const auto& shard : m.shards) ToProto(*shard, p->add_shards());
 }
 
-Result<FromWorker> Get(const pb::SurveyDone& in) {
-  Fields f("SurveyDone");
-  SurveyDone m;
+Result<FromWorker> Get(const pb::SurveyPart& in) {
+  Fields f("SurveyPart");
+  SurveyPart m;
   GetPoint(in, f, &m);
+  if (in.shards_size() == 0) f.Fail("shards", "are missing");
   if (!f.Few("shards", in.shards_size(), kListMax)) return f.status();
   m.shards.reserve(in.shards_size());
   for (const pb::ShardSurvey& shard : in.shards()) {
-    m.shards.push_back(Part(f, "shards", FromProto(shard)));
+    m.shards.push_back(std::make_shared<const ShardSurvey>(Part(f, "shards", FromProto(shard))));
     if (!f.status().ok()) return f.status();
   }
   ESPALIER_RETURN_IF_ERROR(f.status());
@@ -175,8 +176,8 @@ Result<FromWorker> FromProto(const pb::FromWorker& in) {
       return Get(in.heartbeat());
     case pb::FromWorker::kSurveyProgress:
       return Get(in.survey_progress());
-    case pb::FromWorker::kSurveyDone:
-      return Get(in.survey_done());
+    case pb::FromWorker::kSurveyPart:
+      return Get(in.survey_part());
     case pb::FromWorker::kMemberReady:
       return Get(in.member_ready());
     case pb::FromWorker::kProgress:

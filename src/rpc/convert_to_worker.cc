@@ -88,6 +88,23 @@ Result<ToWorker> Get(const pb::StartSurvey& in) {
   return ToWorker(std::move(m));
 }
 
+void Set(const SurveyTaken& m, pb::ToWorker* out) {
+  pb::SurveyTaken* p = out->mutable_survey_taken();
+  p->set_incarnation(m.incarnation.value);
+  SetPoint(m, p);
+  p->set_shards(m.shards);
+}
+
+Result<ToWorker> Get(const pb::SurveyTaken& in) {
+  Fields f("SurveyTaken");
+  SurveyTaken m;
+  m.incarnation = {f.Id("incarnation", in.incarnation())};
+  GetPoint(in, f, &m);
+  m.shards = f.NotNegative("shards", in.shards());
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(m);
+}
+
 void Set(const StartTraining& m, pb::ToWorker* out) {
   pb::StartTraining* p = out->mutable_start_training();
   p->set_incarnation(m.incarnation.value);
@@ -183,6 +200,8 @@ Result<ToWorker> FromProto(const pb::ToWorker& in) {
       return Get(in.dismiss());
     case pb::ToWorker::kPulse:
       return Get(in.pulse());
+    case pb::ToWorker::kSurveyTaken:
+      return Get(in.survey_taken());
     case pb::ToWorker::MESSAGE_NOT_SET:
       break;
   }

@@ -144,6 +144,7 @@ void ToProto(const Progress& p, pb::Progress* out) {
   out->set_learning_rate(p.learning_rate);
   out->set_rows_per_second(p.rows_per_second);
   out->set_phase(Utf8(p.phase, kNameBytesMax));
+  out->set_phase_share(p.phase_share);
 }
 
 Result<Progress> FromProto(const pb::Progress& in) {
@@ -160,6 +161,7 @@ Result<Progress> FromProto(const pb::Progress& in) {
   p.learning_rate = f.Finite("learning_rate", in.learning_rate());
   p.rows_per_second = f.Finite("rows_per_second", in.rows_per_second());
   p.phase = f.Text("phase", in.phase(), kNameBytesMax);
+  p.phase_share = f.Finite("phase_share", in.phase_share());
   ESPALIER_RETURN_IF_ERROR(f.status());
   return p;
 }

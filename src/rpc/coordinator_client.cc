@@ -54,11 +54,14 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
     const auto bytes = static_cast<int64_t>(out.ByteSizeLong());
     std::lock_guard lock(mutex_);
     if (closed_ || last_sent_) return;
-    if (bytes > options_.message_bytes_max || queue_.bytes() + bytes > options_.queue_bytes_max) {
+    if (bytes > options_.message_bytes_max || queue_.bytes() + bytes > options_.queue_bytes_max ||
+        queue_.messages() >= options_.queue_messages_max) {
       BreakLocked(ResourceExhausted("cannot send " + std::to_string(bytes) +
                                     " bytes to the coordinator at " + address_ + ": " +
+                                    std::to_string(queue_.messages()) + " messages of " +
                                     std::to_string(queue_.bytes()) + " bytes wait; at most " +
                                     std::to_string(options_.message_bytes_max) + " a message and " +
+                                    std::to_string(options_.queue_messages_max) + " messages of " +
                                     std::to_string(options_.queue_bytes_max) + " together may"));
       return;
     }

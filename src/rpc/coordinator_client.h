@@ -9,6 +9,7 @@
 
 #include "src/base/status.h"
 #include "src/cluster/messages.h"
+#include "src/rpc/message_size.h"
 
 namespace espalier {
 
@@ -29,8 +30,10 @@ class CoordinatorLinkListener {
 
 struct CoordinatorLinkOptions {
   int64_t connect_timeout_ms = 5'000;
-  int64_t message_bytes_max = int64_t{64} << 20;
-  int64_t queue_bytes_max = int64_t{256} << 20;  // beyond it the link breaks: kResourceExhausted
+  int64_t message_bytes_max = kMessageBytesMax;
+  // Beyond these the link breaks: kResourceExhausted.
+  int64_t queue_bytes_max = int64_t{256} << 20;
+  int64_t queue_messages_max = 10'000;
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;
 };

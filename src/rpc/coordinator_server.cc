@@ -1,13 +1,16 @@
 #include "src/rpc/coordinator_server.h"
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "proto/espalier/v1/cluster.grpc.pb.h"
+#include "src/base/thread_pool.h"
 #include "src/rpc/api_service.h"
 #include "src/rpc/transport.h"
+#include "src/rpc/worker_encoder.h"
 #include "src/rpc/worker_session.h"
 
 namespace espalier {
@@ -17,10 +20,12 @@ namespace {
 using rpc::WorkerSession;
 namespace pb = ::espalier::v1;
 
-class Server final : public CoordinatorServer, public pb::Coordinator::CallbackService {
+class Server final
+    : public CoordinatorServer,
+      public pb::Coordinator::WithRawCallbackMethod_Attach<pb::Coordinator::Service> {
  public:
   Server(CoordinatorHandler* handler, const CoordinatorServerLimits& limits)
-      : handler_(handler), limits_(limits), api_(handler, &calls_) {}
+      : handler_(handler), limits_(limits), api_(handler, &calls_, limits.watch_rows_max) {}
   ~Server() override { Shutdown(0); }
 
   Status Start(const std::string& listen) {
@@ -32,7 +37,7 @@ class Server final : public CoordinatorServer, public pb::Coordinator::CallbackS
     return Status::Ok();
   }
 
-  grpc::ServerBidiReactor<pb::FromWorker, pb::ToWorker>* Attach(
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(
       grpc::CallbackServerContext* context) override {
     std::shared_ptr<WorkerSession> session;
     {
@@ -52,14 +57,21 @@ class Server final : public CoordinatorServer, public pb::Coordinator::CallbackS
   std::string address() const override { return ToString(running_.address); }
 
   void Send(SessionId id, ToWorker message) override {
-    if (const auto session = Find(id)) session->Send(message);
+    encoding_.Submit([this, id, message = std::move(message)] {
+      if (const auto session = Find(id)) session->Send(encoder_.Encode(message));
+    });
   }
   void Close(SessionId id, Status why) override {
-    if (const auto session = Find(id)) session->End(why);
+    encoding_.Submit([this, id, why = std::move(why)] {
+      if (const auto session = Find(id)) session->End(why);
+    });
   }
 
   void Shutdown(int64_t deadline_ms) override {
     if (running_.server == nullptr) return;
+    std::promise<void> sent;  // what was given to Send and Close before
+    encoding_.Submit([&sent] { sent.set_value(); });
+    sent.get_future().wait();
     calls_.EndAll();
     running_.server->Shutdown(rpc::Deadline(std::max<int64_t>(deadline_ms, 0)));
     running_.server->Wait();
@@ -88,6 +100,8 @@ class Server final : public CoordinatorServer, public pb::Coordinator::CallbackS
   std::map<SessionId, std::shared_ptr<WorkerSession>> sessions_;
   uint64_t last_session_ = 0;
   rpc::RunningServer running_;
+  rpc::WorkerEncoder encoder_;  // of encoding_
+  JobPool encoding_{1};         // last: its jobs refer to what stands above
 };
 
 }  // namespace

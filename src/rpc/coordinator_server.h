@@ -17,6 +17,7 @@
 #include "src/base/status.h"
 #include "src/cluster/coordinator_actions.h"
 #include "src/cluster/messages.h"
+#include "src/rpc/message_size.h"
 
 namespace espalier {
 
@@ -25,13 +26,17 @@ namespace espalier {
 template <typename T>
 using Done = std::function<void(Result<T>)>;
 
+// Held while a message is not handled; see OnWorkerMessage.
+using MessageHold = std::shared_ptr<void>;
+
 // The stream of updates to one watcher. Thread rule: safe from any thread; may outlive the server,
 // and then does nothing.
 class WatchSink {
  public:
   virtual ~WatchSink() = default;
   // Queues an update; never blocks. While the watcher is slower than the updates they are merged:
-  // the newest snapshot, all history rows.
+  // the newest snapshot, all history rows; one for whom too many rows wait is closed with
+  // kResourceExhausted.
   virtual void Send(JobUpdate update) = 0;
   // Ends the stream after what is queued; OK: the job is over and all is told. Later calls of Send
   // and Close do nothing. Dropping the last reference to an open sink closes it with kUnavailable.
@@ -49,8 +54,10 @@ class CoordinatorHandler {
   // A worker opened a stream. A SessionId is never used twice in a server's life; a worker that
   // comes back has a new one. `peer` is the address it came from, for messages.
   virtual void OnWorkerOpened(SessionId session, std::string peer) = 0;
-  // Every message has passed its range checks; what it may say when is the handler's to judge.
-  virtual void OnWorkerMessage(SessionId session, FromWorker message) = 0;
+  // Every message has passed its range checks; what it may say when is the handler's to judge. The
+  // handler keeps `hold` until it has dealt with the message: while too much is not dealt with,
+  // nothing more is read from that worker.
+  virtual void OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) = 0;
   // The stream is gone, for whatever reason; last word about that session. OK: it ended in order;
   // kInvalidArgument: the worker sent something malformed; kResourceExhausted: it was too slow.
   virtual void OnWorkerClosed(SessionId session, Status why) = 0;
@@ -70,12 +77,16 @@ class CoordinatorHandler {
 };
 
 struct CoordinatorServerLimits {
-  // Largest message either way on Attach. One worker's survey of 1,500 shards of 784 features is
-  // about 50 MB; a larger message breaks the stream with kResourceExhausted.
-  int64_t message_bytes_max = int64_t{64} << 20;
+  // Largest message either way on Attach; a larger one breaks the stream with kResourceExhausted.
+  int64_t message_bytes_max = kMessageBytesMax;
   // Most that may wait to be sent to one worker; one that is slower is closed.
   int64_t session_queue_bytes_max = int64_t{256} << 20;
   int64_t session_queue_messages_max = 1024;
+  // Beyond these nothing is read from a worker before the handler has dealt with something.
+  int64_t session_unhandled_bytes_max = int64_t{1} << 20;
+  int64_t session_unhandled_messages_max = 256;
+  // History rows that may wait for one watcher; one that is slower is closed.
+  int64_t watch_rows_max = 20'000;
   // Idle connections are pinged this often; no answer for the timeout breaks them.
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;
@@ -96,8 +107,10 @@ class CoordinatorServer {
   // "host:port" as given, with the port in use.
   virtual std::string address() const = 0;
 
-  // Queues a message for a worker; never blocks. A session that is gone: nothing happens
-  // (OnWorkerClosed was or will be called). A queue that overflows closes the session.
+  // Queues a message for a worker; never blocks, and encodes it on a thread of its own: what many
+  // workers get (StartSurvey::input, StartTraining::survey) once for all of them. A session that is
+  // gone: nothing happens (OnWorkerClosed was or will be called). A queue that overflows closes the
+  // session.
   virtual void Send(SessionId session, ToWorker message) = 0;
   // Ends the stream after what is queued has been sent (a Refused or a Dismiss, say); the worker
   // sees `why`. OnWorkerClosed follows.

@@ -55,6 +55,11 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     if (const grpc::ByteBuffer* next = queue_.Push(std::move(frame), bytes)) StartWrite(next);
   }
 
+  Queued queued() override {
+    std::lock_guard lock(mutex_);
+    return {queue_.bytes(), queue_.messages()};
+  }
+
   void Break(const Status& why) override {
     std::lock_guard lock(mutex_);
     BreakLocked(why);

@@ -30,6 +30,11 @@ class FrameStream {
  public:
   virtual ~FrameStream() = default;
   virtual void Send(const ReduceMessage& message) = 0;
+  // What was sent and is not written yet.
+  struct Queued {
+    int64_t bytes = 0, messages = 0;
+  };
+  virtual Queued queued() = 0;
   // Ends the stream for both sides; the handler's OnClosed gets `why`, and, if the call can still
   // carry it, the other side as well.
   virtual void Break(const Status& why) = 0;
@@ -63,6 +68,7 @@ class AcceptedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   bool Accept(std::shared_ptr<FrameHandler> handler);
 
   void Send(const ReduceMessage& message) override;
+  Queued queued() override;
   void Break(const Status& why) override;
 
   void OnReadDone(bool ok) override;

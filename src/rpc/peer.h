@@ -7,7 +7,8 @@
 // that comes before its member has opened that generation is held, for `hold_timeout_ms`, and its
 // dialler's messages with it (flow control bounds them), also one of a newer life of the
 // coordinator than the links that are open here; a stream for a generation that is over, of an
-// older life, for another member or for one that is connected already is refused, which the dialler
+// older life, for another member or for one that is connected already, and one whose hello has a
+// payload, is refused, which the dialler
 // sees as a broken link.
 //
 // A message on the stream is one frame: 64 bytes of header, all numbers little-endian, and the
@@ -72,6 +73,10 @@ struct LinksRequest {
   uint32_t self = 0;                   // index into addresses
   std::vector<std::string> addresses;  // host:port of each member's peer service, by member index
   std::vector<uint32_t> partners;      // members this one exchanges messages with; both sides agree
+  // Most that may wait to be sent to one partner; beyond it the link to that one breaks with
+  // kResourceExhausted. The reduce itself needs a few rounds' sums.
+  int64_t queue_bytes_max = int64_t{1} << 30;
+  int64_t queue_messages_max = 1 << 20;
 };
 
 // A member of one generation of a job.

@@ -15,6 +15,8 @@ PeerEdge::PeerEdge(const LinksRequest& request, uint32_t partner, const PeerOpti
       partner_(partner),
       address_(request.addresses[partner]),
       options_(options),
+      queue_bytes_max_(request.queue_bytes_max),
+      queue_messages_max_(request.queue_messages_max),
       listener_(listener) {}
 
 ReduceMessage PeerEdge::Hello() const {
@@ -77,13 +79,32 @@ void PeerEdge::Send(ReduceMessage message) {
                                     " bytes is too large, expected at most " +
                                     std::to_string(options_.payload_bytes_max)));
   }
-  std::lock_guard lock(mutex_);
-  if (broken_) return;
-  if (stream_ != nullptr) {
-    stream_->Send(message);
-  } else {
-    waiting_.push_back(std::move(message));
+  Status room;
+  {
+    std::lock_guard lock(mutex_);
+    if (broken_) return;
+    const auto bytes = static_cast<int64_t>(kFrameHeaderBytes + message.payload.size);
+    room = RoomLocked(bytes);
+    if (room.ok() && stream_ != nullptr) {
+      stream_->Send(message);
+    } else if (room.ok()) {
+      waiting_bytes_ += bytes;
+      waiting_.push_back(std::move(message));
+    }
   }
+  if (!room.ok()) Broken(room);
+}
+
+Status PeerEdge::RoomLocked(int64_t bytes) const {
+  FrameStream::Queued queued{waiting_bytes_, static_cast<int64_t>(waiting_.size())};
+  if (stream_ != nullptr) queued = stream_->queued();
+  if (queued.bytes + bytes <= queue_bytes_max_ && queued.messages < queue_messages_max_) {
+    return Status::Ok();
+  }
+  return ResourceExhausted("it does not read: " + std::to_string(queued.messages) +
+                           " messages of " + std::to_string(queued.bytes) +
+                           " bytes wait for it, at most " + std::to_string(queue_messages_max_) +
+                           " of " + std::to_string(queue_bytes_max_) + " may");
 }
 
 Status PeerEdge::OnFrame(ReduceMessage m) {

@@ -39,6 +39,8 @@ class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<
 
  private:
   void Broken(const Status& why);
+  // OK when one more message of that many bytes may wait for the partner.
+  Status RoomLocked(int64_t bytes) const;
 
   const Incarnation incarnation_;
   const JobId job_;
@@ -47,6 +49,7 @@ class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<
   const uint32_t partner_;
   const std::string address_;  // of the partner
   const PeerOptions options_;
+  const int64_t queue_bytes_max_, queue_messages_max_;
 
   // Held while the listener is called, which may Send and, by a message too large, break this very
   // link; guards listener_. Taken before mutex_.
@@ -56,6 +59,7 @@ class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<
   std::mutex mutex_;  // guards what follows; taken before the stream's
   std::shared_ptr<FrameStream> stream_;
   std::deque<ReduceMessage> waiting_;  // for the stream
+  int64_t waiting_bytes_ = 0;
   bool broken_ = false;
   grpc::Alarm alarm_;
 };

@@ -16,6 +16,13 @@ void WatchCall::Send(JobUpdate update) {
   }
   waiting_->snapshot = std::move(update.snapshot);
   for (HistoryRow& row : update.history) waiting_->history.push_back(std::move(row));
+  const auto rows = static_cast<int64_t>(waiting_->history.size());
+  if (rows <= rows_max_) return;
+  waiting_.reset();
+  ending_ = cancelled_ = true;
+  why_ = ResourceExhausted("the watcher does not read: " + std::to_string(rows) +
+                           " evaluations wait for it; watch again");
+  context_->TryCancel();  // the write underway then ends
 }
 
 void WatchCall::StartLocked(const JobUpdate& update) {

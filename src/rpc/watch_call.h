@@ -13,12 +13,13 @@
 
 namespace espalier::rpc {
 
-// One write at a time; what comes meanwhile is merged into one waiting update.
+// One write at a time; what comes meanwhile is merged into one waiting update. A watcher
+// for whom more than `rows_max` history rows wait does not read, and is dropped.
 // Thread rule: any thread.
 class WatchCall final : public grpc::ServerWriteReactor<pb::JobUpdate>, public OpenCall {
  public:
-  WatchCall(grpc::CallbackServerContext* context, OpenCalls* calls)
-      : context_(context), calls_(calls) {}
+  WatchCall(grpc::CallbackServerContext* context, OpenCalls* calls, int64_t rows_max)
+      : context_(context), calls_(calls), rows_max_(rows_max) {}
 
   void Send(JobUpdate update);
   // Ends after what waits has been sent.
@@ -35,6 +36,7 @@ class WatchCall final : public grpc::ServerWriteReactor<pb::JobUpdate>, public O
 
   grpc::CallbackServerContext* const context_;
   OpenCalls* const calls_;
+  const int64_t rows_max_;
   std::mutex mutex_;  // guards what follows
   pb::JobUpdate current_;
   std::optional<JobUpdate> waiting_;  // only while writing_

@@ -1,5 +1,7 @@
 #include "src/rpc/worker_session.h"
 
+#include <grpcpp/impl/codegen/proto_utils.h>
+
 #include "src/rpc/transport.h"
 
 namespace espalier::rpc {
@@ -8,6 +10,14 @@ namespace {
 
 // How long a stream that ends may take to send what is queued.
 constexpr int64_t kFlushTimeoutMs = 5'000;
+
+Result<FromWorker> Parse(grpc::ByteBuffer* buffer) {
+  pb::FromWorker proto;
+  const bool read = grpc::SerializationTraits<pb::FromWorker>::Deserialize(buffer, &proto).ok();
+  buffer->Clear();
+  if (!read) return InvalidArgument("malformed FromWorker: it is no protocol buffer of that kind");
+  return FromProto(proto);
+}
 
 std::string Bytes(int64_t n) { return std::to_string(n) + " bytes"; }
 
@@ -20,10 +30,8 @@ WorkerSession::WorkerSession(SessionId id, grpc::CallbackServerContext* context,
   StartSendInitialMetadata();  // tells the worker that it is connected
 }
 
-void WorkerSession::Send(const ToWorker& message) {
-  pb::ToWorker out;
-  ToProto(message, &out);
-  const auto bytes = static_cast<int64_t>(out.ByteSizeLong());
+void WorkerSession::Send(grpc::ByteBuffer message) {
+  const auto bytes = static_cast<int64_t>(message.Length());
   std::lock_guard lock(mutex_);
   if (ending_) return;
   if (bytes > limits_.message_bytes_max) {
@@ -42,7 +50,7 @@ void WorkerSession::Send(const ToWorker& message) {
     context_->TryCancel();
     return;
   }
-  if (const pb::ToWorker* next = queue_.Push(std::move(out), bytes)) StartWrite(next);
+  if (const auto* next = queue_.Push(std::move(message), bytes)) StartWrite(next);
 }
 
 void WorkerSession::End(const Status& why) {
@@ -86,7 +94,8 @@ void WorkerSession::OnReadDone(bool ok) {
     EndLocked(broken ? Unavailable("the connection to the worker broke") : Status::Ok(), !broken);
     return;
   }
-  Result<FromWorker> message = FromProto(incoming_);
+  const auto bytes = static_cast<int64_t>(incoming_.Length());
+  Result<FromWorker> message = Parse(&incoming_);
   if (!message.ok()) {
     std::lock_guard lock(mutex_);
     EndLocked(message.status(), false);
@@ -95,14 +104,34 @@ void WorkerSession::OnReadDone(bool ok) {
   {
     std::lock_guard lock(mutex_);
     if (ending_) return;
+    unhandled_bytes_ += bytes;
+    ++unhandled_messages_;
   }
-  handler_->OnWorkerMessage(id_, std::move(message).value());
-  StartRead(&incoming_);
+  handler_->OnWorkerMessage(
+      id_, std::move(message).value(),
+      MessageHold(nullptr, [self = shared_from_this(), bytes](void*) { self->Handled(bytes); }));
+  std::lock_guard lock(mutex_);
+  paused_ = !MayReadLocked();
+  if (!paused_ && !finished_) StartRead(&incoming_);
+}
+
+bool WorkerSession::MayReadLocked() const {
+  return unhandled_bytes_ < limits_.session_unhandled_bytes_max &&
+         unhandled_messages_ < limits_.session_unhandled_messages_max;
+}
+
+void WorkerSession::Handled(int64_t bytes) {
+  std::lock_guard lock(mutex_);
+  unhandled_bytes_ -= bytes;
+  --unhandled_messages_;
+  if (!paused_ || !MayReadLocked()) return;
+  paused_ = false;
+  if (!finished_) StartRead(&incoming_);
 }
 
 void WorkerSession::OnWriteDone(bool ok) {
   std::lock_guard lock(mutex_);
-  const pb::ToWorker* next = queue_.Written(ok);
+  const grpc::ByteBuffer* next = queue_.Written(ok);
   if (!ok) {
     EndLocked(Unavailable("the connection to the worker broke"), false);
   } else if (next != nullptr) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <grpcpp/alarm.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <functional>
@@ -16,11 +17,12 @@
 
 namespace espalier::rpc {
 
-// Reads one message at a time and hands it on; writes what is queued. It ends when the worker goes
+// Reads one message at a time and hands it on, but none while too much of what it handed on is not
+// handled: the worker then has to wait. Writes what is queued. It ends when the worker goes
 // away or sends something malformed, when its queue overflows, or when it is told to; then it
 // finishes the call, and OnDone, the last reaction, tells the handler.
 // Thread rule: Send and End from any thread; reactions from gRPC's.
-class WorkerSession final : public grpc::ServerBidiReactor<pb::FromWorker, pb::ToWorker>,
+class WorkerSession final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                             public OpenCall,
                             public std::enable_shared_from_this<WorkerSession> {
  public:
@@ -32,7 +34,8 @@ class WorkerSession final : public grpc::ServerBidiReactor<pb::FromWorker, pb::T
   SessionId id() const { return id_; }
   // Call once, after the handler has heard of the session and when it is owned by a shared_ptr.
   void Start() { StartRead(&incoming_); }
-  void Send(const ToWorker& message);
+  // An encoded ToWorker.
+  void Send(grpc::ByteBuffer message);
   // Ends after what is queued has been sent, or when that takes too long.
   void End(const Status& why) override;
 
@@ -45,16 +48,21 @@ class WorkerSession final : public grpc::ServerBidiReactor<pb::FromWorker, pb::T
   void EndLocked(const Status& why, bool flush);
   void FinishLocked();
   void BreakOffSoonLocked();
+  void Handled(int64_t bytes);
+  bool MayReadLocked() const;
 
   const SessionId id_;
   grpc::CallbackServerContext* const context_;  // valid until done_
   CoordinatorHandler* const handler_;
   const CoordinatorServerLimits limits_;
   const DoneCallback on_done_;
-  pb::FromWorker incoming_;
+  grpc::ByteBuffer incoming_;
 
   std::mutex mutex_;  // guards what follows
-  WriteQueue<pb::ToWorker> queue_;
+  WriteQueue<grpc::ByteBuffer> queue_;
+  int64_t unhandled_bytes_ = 0;
+  int64_t unhandled_messages_ = 0;
+  bool paused_ = false;  // no read is underway
   Status why_;
   bool ending_ = false;
   bool finished_ = false;

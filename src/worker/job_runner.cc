@@ -15,7 +15,9 @@
 #include "src/storage/file_system.h"
 #include "src/worker/bundle_writer.h"
 #include "src/worker/row_source.h"
+#include "src/worker/survey_run.h"
 #include "src/worker/trainer.h"
+#include "src/worker/watched_files.h"
 
 namespace espalier {
 namespace {
@@ -72,6 +74,19 @@ std::vector<uint32_t> PartnersOf(const std::vector<TreePlace>& places, int32_t s
   std::sort(partners.begin(), partners.end());
   partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
   return partners;
+}
+
+LinksRequest LinksOf(const StartTraining& order, const JobMembers& members,
+                     const std::vector<TreePlace>& places, int64_t round_bytes) {
+  LinksRequest request;
+  request.incarnation = order.incarnation;
+  request.job = order.job;
+  request.generation = order.generation;
+  request.self = static_cast<uint32_t>(members.self);
+  for (const Member& m : members.members) request.addresses.push_back(m.address);
+  request.partners = PartnersOf(places, members.self);
+  request.queue_bytes_max = 2 * kVectorsARoundMax * round_bytes;
+  return request;
 }
 
 RowRanges RangesOf(const SurveyResult& survey, LeafSpan own, int64_t leaves) {
@@ -140,47 +155,22 @@ Status JobRunner::RunJob() {
                                                      : Train<float>(spec, order);
 }
 
-void JobRunner::KeepWithinBudget(SurveyedShard& shard, int64_t& kept_bytes) const {
-  kept_bytes += shard.rows.MemoryBytes();
-  if (kept_bytes <= options_.memory_bytes_max / 2) return;
-  kept_bytes -= shard.rows.MemoryBytes();
-  shard.rows = {};
-  shard.has_rows = false;
-}
-
 Status JobRunner::Survey(const JobSpec& spec) {
   const auto files = MakeFileSystem();
-  const auto count = static_cast<int64_t>(order_.shards.size());
-  std::vector<std::optional<Result<SurveyedShard>>> results(count);
-  std::atomic<bool> failed{false};
-  std::mutex progress_mutex;  // guards the three below
-  int64_t bytes = 0, kept_bytes = 0, last_us = NowUs();
-  {
-    ComputePool pool(options_.threads);
-    pool.ParallelFor(count, [&](int64_t i) {
-      if (aborted_ || failed) return;
-      const int32_t shard = order_.shards[i];
-      results[i] = SurveyShard(*files, *order_.input, spec, shard);
-      if (!results[i]->ok()) failed = true;
-      std::lock_guard lock(progress_mutex);
-      if (results[i]->ok()) KeepWithinBudget(**results[i], kept_bytes);
-      bytes += order_.input->shards[shard].end - order_.input->shards[shard].begin;
-      if (NowUs() - last_us < 200'000) return;
-      last_us = NowUs();
-      Tell(SurveyProgress{order_.job, order_.generation, bytes});
-    });
-  }
+  SurveyRunOptions run;
+  run.threads = options_.threads;
+  run.rows_bytes_max = options_.memory_bytes_max / 2;
+  SurveyRunHooks hooks;
+  hooks.now_us = NowUs;
+  hooks.on_part = [this](ShardSurveys shards) {
+    Tell(SurveyPart{order_.job, order_.generation, std::move(shards)});
+  };
+  hooks.on_bytes_read = [this](int64_t bytes) {
+    Tell(SurveyProgress{order_.job, order_.generation, bytes});
+  };
+  auto surveyed = RunSurvey(*files, *order_.input, spec, order_.shards, aborted_, run, hooks);
   if (aborted_) return AbortReason();
-  // The first bad shard in order is the one to tell, whichever thread met it first.
-  for (auto& r : results) {
-    if (r && !r->ok()) return r->status();
-  }
-  SurveyDone done{order_.job, order_.generation, {}};
-  for (auto& r : results) {
-    done.shards.push_back((*r)->survey);
-    surveyed_.push_back(std::move(**r));
-  }
-  Tell(std::move(done));
+  ESPALIER_ASSIGN_OR_RETURN(surveyed_, std::move(surveyed));
   return {};
 }
 
@@ -196,11 +186,13 @@ Result<StartTraining> JobRunner::WaitForTraining() {
 Result<std::unique_ptr<RowStore>> JobRunner::LoadOwnRows(const JobSpec& spec,
                                                          const SurveyResult& survey,
                                                          const RowRanges& ranges) {
-  const auto files = MakeFileSystem();
+  const auto disk = MakeFileSystem();
+  const WatchedFiles files(
+      *disk, [this] { return aborted_ ? AbortReason() : Status::Ok(); }, [](int64_t) {});
   const RowStoreOptions store{options_.memory_bytes_max, options_.spool_directory,
                               options_.spool_bytes_max};
   ESPALIER_ASSIGN_OR_RETURN(const auto loader,
-                            RowLoader::Make(*files, *order_.input, spec, survey, ranges, store));
+                            RowLoader::Make(files, *order_.input, spec, survey, ranges, store));
   std::map<int32_t, SurveyedShard*> surveyed;
   for (SurveyedShard& s : surveyed_) surveyed[s.survey.shard] = &s;
   std::vector<Status> results(loader->shards().size());
@@ -235,15 +227,14 @@ Status JobRunner::Train(const JobSpec& spec, const espalier::StartTraining& orde
 
   // The links open before the rows are loaded, which takes some members longer than others:
   // whoever is ready first is heard and waits for the first total.
-  LinksRequest request{order.incarnation,           order_.job, order_.generation,
-                       static_cast<uint32_t>(self), {},         PartnersOf(places, self)};
+  const int64_t round_bytes = RoundBytesMax(shape, sizeof(T));
   std::vector<std::string> names;
-  for (const Member& m : order_.members.members) {
-    request.addresses.push_back(m.address);
-    names.push_back(m.name + " (" + m.address + ")");
+  for (const Member& m : order_.members.members) names.push_back(m.name + " (" + m.address + ")");
+  Reducer reducer({order.incarnation, order_.job, order_.generation}, places[self], names,
+                  round_bytes);
+  if (places.size() > 1) {
+    reducer.Start(peers_.Open(LinksOf(order, order_.members, places, round_bytes), &reducer));
   }
-  Reducer reducer({order.incarnation, order_.job, order_.generation}, places[self], names);
-  if (places.size() > 1) reducer.Start(peers_.Open(request, &reducer));
   ESPALIER_ASSIGN_OR_RETURN(
       const std::unique_ptr<RowStore> store,
       LoadOwnRows(spec, survey, RangesOf(survey, ownership.intervals[self], leaves)));
@@ -312,6 +303,7 @@ TrainerHooks JobRunner::Hooks(const JobSpec& spec, bool root) {
     p.learning_rate = r.learning_rate;
     p.rows_per_second = r.rows_per_second;
     p.phase = r.evaluating ? "evaluating" : "training";
+    p.phase_share = r.evaluated_share;
     Tell(std::move(p));
   };
   hooks.on_history = [this, root](const HistoryRow& row) {

@@ -36,7 +36,8 @@ struct RunnerOptions {
 
 class JobRunner {
  public:
-  // Starts with the survey. `peers` must outlive this; `report` is called on the job's thread.
+  // Starts with the survey. `peers` must outlive this; `report` is called on the job's thread
+  // and, during the survey, on those that read, one call at a time.
   JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey order,
             std::function<void(FromWorker)> report);
   ~JobRunner();
@@ -44,7 +45,8 @@ class JobRunner {
   JobRunner& operator=(const JobRunner&) = delete;
 
   void StartTraining(espalier::StartTraining order);
-  // Everything about the job ends soon; nothing is reported any more.
+  // Everything about the job ends within a fraction of a second, unless a file system hangs;
+  // nothing is reported any more.
   void Abort(Status why);
   // The last committed step.
   int64_t step() const { return step_; }
@@ -55,9 +57,6 @@ class JobRunner {
   void Run();
   Status RunJob();
   Status Survey(const JobSpec& spec);
-  // Frees the decoded rows of a shard when those kept would fill half of the memory for rows; they
-  // are then read again when they are loaded.
-  void KeepWithinBudget(SurveyedShard& shard, int64_t& kept_bytes) const;
   Result<espalier::StartTraining> WaitForTraining();
   // Ends with Abort, which a Release, the coordinator's absence or the daemon's end leads to.
   void WaitForRelease();

@@ -10,8 +10,13 @@
 
 namespace espalier {
 
-Reducer::Reducer(ReduceIdentity identity, TreePlace place, std::vector<std::string> names)
-    : place_(place), names_(std::move(names)), reducer_(identity, std::move(place)) {}
+Reducer::Reducer(ReduceIdentity identity, TreePlace place, std::vector<std::string> names,
+                 int64_t round_bytes_max)
+    : place_(place),
+      names_(std::move(names)),
+      reducer_(identity, std::move(place)),
+      round_bytes_max_(round_bytes_max),
+      received_bytes_(names_.size()) {}
 
 Reducer::~Reducer() {
   {
@@ -32,7 +37,12 @@ void Reducer::BeginRound(uint64_t round, RoundShape shape) {
     missing_ = shape.size();
     missing_members_.reset();
   }
-  if (!alone()) Post(Begin{round, std::move(shape)});
+  if (alone()) return;
+  {
+    std::lock_guard lock(events_mutex_);
+    ++rounds_begun_;
+  }
+  Post(Begin{round, std::move(shape)});
 }
 
 void Reducer::Contribute(uint32_t bucket, Payload own_nodes) {
@@ -77,7 +87,31 @@ int32_t Reducer::broken_member() const {
   return broken_member_;
 }
 
-void Reducer::OnMessage(ReduceMessage message) { Post(std::move(message)); }
+void Reducer::OnMessage(ReduceMessage message) {
+  Status fits;
+  {
+    std::lock_guard lock(events_mutex_);
+    fits = CountLocked(message);
+  }
+  if (fits.ok()) return Post(std::move(message));
+  Abort(fits.Wrap("the reduce broke down"));
+}
+
+Status Reducer::CountLocked(const ReduceMessage& message) {
+  if (message.from >= received_bytes_.size()) {
+    return InvalidArgument("a message is from member " + std::to_string(message.from) + " of " +
+                           std::to_string(received_bytes_.size()));
+  }
+  int64_t& received = received_bytes_[message.from];
+  received += kMessageBytesMin + static_cast<int64_t>(message.payload.size);
+  // One round ahead at most, and messages of no payload count too.
+  const int64_t most = (rounds_begun_ + 1) * kVectorsARoundMax * round_bytes_max_;
+  if (received <= most) return Status::Ok();
+  return ResourceExhausted(names_[message.from] + " sent " + std::to_string(received) +
+                           " bytes in " + std::to_string(rounds_begun_) +
+                           " rounds, more than the " + std::to_string(most) +
+                           " that the reduce has; is it of the same version?");
+}
 
 void Reducer::OnBroken(Generation, uint32_t member, Status why) {
   {

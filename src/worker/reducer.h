@@ -5,6 +5,10 @@
 // that others bring meanwhile: a hand-over to another thread costs more than adding 256 KiB, and on
 // two cores made a step of two workers 10 % longer. The daemon's loop never comes here.
 //
+// What a partner may have sent is bounded: it can be one round ahead of this member, and of each
+// round it sends no more than a few times the round's sums. Who sends more breaks the protocol and
+// ends the generation.
+//
 // Alone in a job there is nothing to send: the sums handed in are the totals.
 #pragma once
 
@@ -24,10 +28,18 @@
 
 namespace espalier {
 
+// What one partner may send of a round, in vectors of all buckets: its nodes of both kinds (4 at
+// most each, while leaves move), the other part of the top (4) and the total.
+inline constexpr int64_t kVectorsARoundMax = 13;
+// A message counts for at least so much.
+inline constexpr int64_t kMessageBytesMin = 64;
+
 class Reducer : public LinkListener {
  public:
-  // `names[i]` is what member i is called in messages.
-  Reducer(ReduceIdentity identity, TreePlace place, std::vector<std::string> names);
+  // `names[i]` is what member i is called in messages; `round_bytes_max` what the sums of any round
+  // of the job take, one vector of each bucket (RoundBytesMax).
+  Reducer(ReduceIdentity identity, TreePlace place, std::vector<std::string> names,
+          int64_t round_bytes_max);
   // Waits for the thread that handles events, then destroys the links.
   ~Reducer() override;
   Reducer(const Reducer&) = delete;
@@ -68,6 +80,8 @@ class Reducer : public LinkListener {
   using Event = std::variant<Begin, Own, ReduceMessage, WhoIsMissing>;
 
   void Post(Event event);
+  // OK when that member may have sent so much by now.
+  Status CountLocked(const ReduceMessage& message);
   // Handles events until there are none.
   void Drain(std::unique_lock<std::mutex>& lock);
   void Handle(Event& event);
@@ -80,11 +94,15 @@ class Reducer : public LinkListener {
   TreeReducer reducer_;  // of the thread that drains
   std::unique_ptr<Links> links_;
 
-  std::mutex events_mutex_;  // guards the three below
+  const int64_t round_bytes_max_;
+
+  std::mutex events_mutex_;  // guards the five below
   std::condition_variable idle_;
   std::deque<Event> events_;  // bounded by the protocol: a round's buckets on each edge
   bool draining_ = false;     // some thread is handling events
   bool stopped_ = false;      // being destroyed
+  int64_t rounds_begun_ = 0;
+  std::vector<int64_t> received_bytes_;  // by member
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;

@@ -12,7 +12,6 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kEvaluationRows = 128;   // rows of one evaluation call
 constexpr size_t kStepTimesMax = 1 << 20;  // the newest of a long job are left out
 
 RowOrder OrderOf(const Shuffle& shuffle) {
@@ -35,6 +34,19 @@ double Quantile(std::vector<float> values, double q) {
 }
 
 }  // namespace
+
+int64_t RoundBytesMax(const NetworkShape& shape, size_t bytes_a_parameter) {
+  const auto element = static_cast<int64_t>(bytes_a_parameter);
+  const std::vector<Chunk> chunks = MakeChunks(Dims(shape), element);
+  const BucketTable table = MakeBuckets(chunks, element);
+  int64_t bytes = 0;
+  for (const Bucket& b : table.buckets) bytes += b.size * element + kMessageBytesMin;
+  for (const TotalsKind kind : {TotalsKind::kTraining, TotalsKind::kEvaluation}) {
+    const int64_t doubles = TotalsSize(shape, kind) + kStepExtras + kBucketAlignment;
+    bytes += doubles * static_cast<int64_t>(sizeof(double)) + kMessageBytesMin;
+  }
+  return bytes;
+}
 
 template <typename T>
 Trainer<T>::Trainer(TrainingPlan plan, TrainerOptions options, const RowSource<T>& rows,
@@ -72,6 +84,7 @@ Trainer<T>::Trainer(TrainingPlan plan, TrainerOptions options, const RowSource<T
 template <typename T>
 Result<TrainerResult<T>> Trainer<T>::Run() {
   PrepareComputeThread();
+  thread_ = std::this_thread::get_id();
   begun_us_ = last_report_us_ = last_step_us_ = hooks_.now_us();
   Action action = machine_.Begin();
   for (;;) {
@@ -292,88 +305,29 @@ Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
   totals_.clear();
   parts_.update_ms += static_cast<double>(hooks_.now_us() - begin_us) / 1000;
   Action next = machine_.OnUpdated();
-  ReportStep(false);
+  ReportStep();
   return next;
 }
 
 template <typename T>
-int64_t Trainer<T>::SetRows(FileRole set) const {
-  const TrainingPlan& p = machine_.plan();
-  if (set == FileRole::kValidation) return p.validation_rows;
-  return set == FileRole::kTest ? p.test_rows : p.train_rows;
-}
-
-template <typename T>
-Result<Action> Trainer<T>::Perform(const EvaluateAction& evaluate) {
-  const int64_t size = TotalsSize(machine_.plan().shape, TotalsKind::kEvaluation);
-  reducer_.BeginRound(machine_.state().round, {{0, size}});
-  ReportStep(true);
-  const int64_t rows = SetRows(evaluate.set);
-  std::vector<std::vector<double>> totals(passes_.size(), std::vector<double>(size, 0.0));
-  pool_.ParallelFor(static_cast<int64_t>(passes_.size()), [&](int64_t i) {
-    EvaluateLeaf(evaluate.set, rows, static_cast<int32_t>(i), totals[i]);
-  });
-  AlignedVector<double> nodes;
-  for (const std::vector<double>& node : JoinStats(totals)) {
-    nodes.insert(nodes.end(), node.begin(), node.end());
-  }
-  reducer_.Contribute(0, MakePayload(std::move(nodes)));
-  ESPALIER_ASSIGN_OR_RETURN(auto sums, reducer_.WaitTotals(options_.reduce_timeout_ms));
-  const auto* sum = reinterpret_cast<const double*>(sums[0].data);
-  Action next = machine_.OnEvaluation(std::vector<double>(sum, sum + size));
-  last_step_us_ = hooks_.now_us();  // an evaluation is not part of the next step's time
-  return next;
-}
-
-template <typename T>
-void Trainer<T>::EvaluateLeaf(FileRole set, int64_t rows, int32_t own_index,
-                              std::vector<double>& totals) {
-  const Range range = LeafRows(rows, options_.leaves, options_.own.begin + own_index);
-  std::unique_ptr<LeafPass<T>> pass = TakeEvaluationPass();
-  std::vector<int64_t> indices;
-  for (int64_t begin = range.begin; begin < range.end && !aborted_; begin += kEvaluationRows) {
-    indices.clear();
-    for (int64_t r = begin; r < std::min(range.end, begin + kEvaluationRows); ++r) {
-      indices.push_back(r);
-    }
-    rows_.Gather(set, indices, pass->inputs(), pass->labels(), pass->targets(), pass->weights());
-    pass->Evaluate(machine_.state().parameters.data(), static_cast<int64_t>(indices.size()),
-                   totals.data());
-  }
-  std::lock_guard lock(evaluation_mutex_);
-  evaluation_passes_.push_back(std::move(pass));
-}
-
-template <typename T>
-std::unique_ptr<LeafPass<T>> Trainer<T>::TakeEvaluationPass() {
-  {
-    std::lock_guard lock(evaluation_mutex_);
-    if (!evaluation_passes_.empty()) {
-      auto pass = std::move(evaluation_passes_.back());
-      evaluation_passes_.pop_back();
-      return pass;
-    }
-  }
-  return std::make_unique<LeafPass<T>>(machine_.plan().shape, kEvaluationRows);
-}
-
-template <typename T>
-void Trainer<T>::ReportStep(bool evaluating) {
+void Trainer<T>::ReportStep() {
   const int64_t now = hooks_.now_us();
-  if (!evaluating) {
-    if (step_ms_.size() < kStepTimesMax) {
-      step_ms_.push_back(static_cast<float>(now - last_step_us_) / 1000.0f);
-    }
-    last_step_us_ = now;
+  if (step_ms_.size() < kStepTimesMax) {
+    step_ms_.push_back(static_cast<float>(now - last_step_us_) / 1000.0f);
   }
+  last_step_us_ = now;
   const int64_t since = now - last_report_us_;
-  if (!hooks_.on_report || (since < options_.report_interval_us && !evaluating)) return;
-  if (since >= options_.report_interval_us) {
-    rows_per_second_ =
-        static_cast<double>(rows_done_ - last_report_rows_) * 1e6 / static_cast<double>(since);
-    last_report_us_ = now;
-    last_report_rows_ = rows_done_;
-  }
+  if (since < options_.report_interval_us) return;
+  rows_per_second_ =
+      static_cast<double>(rows_done_ - last_report_rows_) * 1e6 / static_cast<double>(since);
+  last_report_us_ = now;
+  last_report_rows_ = rows_done_;
+  Report(false, 0);
+}
+
+template <typename T>
+void Trainer<T>::Report(bool evaluating, double evaluated_share) {
+  if (!hooks_.on_report) return;
   const TrainingPlan& plan = machine_.plan();
   StepReport report;
   report.step = machine_.state().step;
@@ -383,6 +337,7 @@ void Trainer<T>::ReportStep(bool evaluating) {
   report.rows_per_second = rows_per_second_;
   report.running = machine_.EpochMetrics();
   report.evaluating = evaluating;
+  report.evaluated_share = evaluated_share;
   hooks_.on_report(report);
 }
 

@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "src/base/status.h"
@@ -39,7 +40,7 @@ class RowSource {
                       T* targets, T* weights) const = 0;
 };
 
-// How far the loop is, after a commit.
+// How far the loop is, after a commit or within an evaluation.
 struct StepReport {
   int64_t step = 0, steps_total = 0;
   double epoch = 0;
@@ -47,6 +48,7 @@ struct StepReport {
   double rows_per_second = 0;
   Metrics running;  // of this epoch
   bool evaluating = false;
+  double evaluated_share = 0;  // of this member's rows, 0 to 1
 };
 
 // What the shell lends to the loop. All are called on the trainer's thread.
@@ -83,6 +85,10 @@ struct TrainerResult {
   double step_ms_p50 = 0, step_ms_p99 = 0;  // wall time from step to step, evaluations left out
 };
 
+// The most that the sums of one round of a job take, in one vector of each bucket, with what its
+// messages count for: for the Reducer.
+int64_t RoundBytesMax(const NetworkShape& shape, size_t bytes_a_parameter);
+
 template <typename T>
 class Trainer {
  public:
@@ -108,7 +114,10 @@ class Trainer {
   int64_t StatsSize() const;
   void EvaluateLeaf(FileRole set, int64_t rows, int32_t own_index, std::vector<double>& totals);
   std::unique_ptr<LeafPass<T>> TakeEvaluationPass();
-  void ReportStep(bool evaluating);
+  void ReportStep();
+  void ReportEvaluation();
+  // Tells the hook; what is told of a step is as of the newest one.
+  void Report(bool evaluating, double evaluated_share);
   int64_t SetRows(FileRole set) const;
 
   StepMachine<T> machine_;
@@ -133,8 +142,11 @@ class Trainer {
   std::vector<std::unique_ptr<LeafPass<T>>> passes_;  // one an own leaf
   std::vector<int64_t> pass_rows_;                    // of the present step
   std::vector<std::vector<double>> leaf_stats_;
-  std::vector<Payload> totals_;  // of the present step, by bucket
-  std::mutex evaluation_mutex_;  // guards evaluation_passes_
+  std::vector<Payload> totals_;             // of the present step, by bucket
+  std::atomic<int64_t> evaluated_rows_{0};  // of the present evaluation, by all threads
+  int64_t evaluation_rows_ = 0;             // that it has, of this member's
+  std::thread::id thread_;                  // that runs Run
+  std::mutex evaluation_mutex_;             // guards evaluation_passes_
   std::vector<std::unique_ptr<LeafPass<T>>> evaluation_passes_;
   std::vector<float> step_ms_;
   StepParts parts_;  // sums over the steps so far

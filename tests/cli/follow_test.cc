@@ -41,8 +41,10 @@ struct Outcome {
 };
 
 Outcome FollowStreams(std::deque<Stream> streams,
-                      std::function<Status(const JobSnapshot*)> tick = {}) {
+                      std::function<Status(const JobSnapshot*)> tick = {},
+                      bool submitted_here = false) {
   FollowOptions options;
+  options.submitted_here = submitted_here;
   options.connect = [&streams]() -> Result<std::unique_ptr<ApiClient>> {
     if (streams.empty()) return Unavailable("connection refused");
     Stream next = std::move(streams.front());
@@ -103,8 +105,14 @@ TEST_CASE("a coordinator that comes back without the job has lost it") {
           "job-17 was lost: the coordinator was restarted and keeps no jobs");
     CHECK_THAT(o.text, !Catch::Contains("epoch"));
   }
-  CHECK(FollowStreams({{{}, NotFound("there is no job-17")}}).end.status.code() ==
-        StatusCode::kNotFound);
+}
+
+TEST_CASE("a job unknown from the first is lost if it was submitted here, else there is none") {
+  const std::deque<Stream> unknown = {{{}, NotFound("there is no job-17")}};
+  CHECK(FollowStreams(unknown).end.status.ToString() == NotFound("there is no job-17").ToString());
+  const Status lost = FollowStreams(unknown, {}, true).end.status;
+  CHECK(lost.code() == StatusCode::kAborted);
+  CHECK(lost.message() == "job-17 was lost: the coordinator was restarted and keeps no jobs");
 }
 
 TEST_CASE("a coordinator that was never reached is not waited for") {

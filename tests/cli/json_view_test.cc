@@ -81,12 +81,15 @@ TEST_CASE("a cancelled job says so") {
 }
 
 TEST_CASE("JSON lines tell states, progress at most once a second, and evaluations") {
+  JobSnapshot training = TrainingJob();
+  training.progress.phase = "evaluating";
+  training.progress.phase_share = 0.25;
   std::string out;
   JsonView view([&out](std::string_view text) { out += text; });
   view.OnUpdate({QueuedJob(), {}}, 0);
-  view.OnUpdate({TrainingJob(), {}}, 10);
-  view.OnUpdate({TrainingJob(), {Evaluation(1, 188)}}, 500);
-  view.OnUpdate({TrainingJob(), {}}, 1010);
+  view.OnUpdate({training, {}}, 10);
+  view.OnUpdate({training, {Evaluation(1, 188)}}, 500);
+  view.OnUpdate({training, {}}, 1010);
   view.OnUpdate({SucceededJob(), {}}, 1100);
   std::istringstream lines(out);
   std::vector<std::string> events;
@@ -95,7 +98,10 @@ TEST_CASE("JSON lines tell states, progress at most once a second, and evaluatio
     events.push_back(json["event"]);
     CHECK(json["job"] == "job-17");
     if (json["event"] == "evaluation") CHECK(json["validation"]["accuracy"] == 0.942);
-    if (json["event"] == "progress") CHECK(json["steps_total"] == 3760);
+    if (json["event"] == "progress") {
+      CHECK(json["steps_total"] == 3760);
+      CHECK(json["phase_share"] == 0.25);
+    }
   }
   CHECK(events ==
         std::vector<std::string>{"state", "state", "progress", "evaluation", "progress", "state"});

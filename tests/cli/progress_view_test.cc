@@ -45,7 +45,8 @@ TEST_CASE("the live line tells each state and phase") {
   CHECK_THAT(LiveLine(job, {}, {}, 80), Catch::Contains("loading rows"));
   job.state = JobState::kTraining;
   job.progress.phase = "evaluating";
-  CHECK_THAT(LiveLine(job, {}, {}, 160), Catch::Contains("evaluating"));
+  job.progress.phase_share = 0.4;
+  CHECK_THAT(LiveLine(job, {}, {}, 160), Catch::Contains("evaluating 40 %"));
   job.progress.step = 0;
   CHECK(LiveLine(job, {}, {}, 160) == "starting the first step");
   job.progress.phase = "writing";

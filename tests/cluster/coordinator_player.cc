@@ -19,6 +19,7 @@ CoordinatorCoreOptions Options() {
   o.jobs_queued_max = 3;
   o.jobs_kept_max = 3;
   o.history_rows_max = 3;
+  o.survey_bytes_max = 10'000;
   return o;
 }
 
@@ -143,6 +144,7 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
     Progress p{at.job, at.generation};
     p.step = c.Number("step", 0);
     p.phase = c.Text("phase", "training");
+    p.phase_share = static_cast<double>(c.Number("percent", 0)) / 100;
     return p;
   }
   if (verb == "evaluates") {
@@ -170,8 +172,8 @@ JobFailed CoordinatorPlayer::Failure(const Command& c, JobPoint at) {
   return failed;
 }
 
-SurveyDone CoordinatorPlayer::Survey(const Command& c, const Stream& stream, JobPoint at) {
-  SurveyDone done{at.job, at.generation, {}};
+SurveyPart CoordinatorPlayer::Survey(const Command& c, const Stream& stream, JobPoint at) {
+  SurveyPart part{at.job, at.generation, {}};
   for (int32_t k : c.options.contains("shards") ? ParseNumbers(c.Text("shards")) : stream.shards) {
     ShardSurvey s;
     s.shard = k;
@@ -179,9 +181,10 @@ SurveyDone CoordinatorPlayer::Survey(const Command& c, const Stream& stream, Job
     s.skipped_rows = c.Number("skipped", 0);
     s.skipped.resize(static_cast<size_t>(std::max<int64_t>(0, s.skipped_rows)), BadInput("bad"));
     s.features.resize(static_cast<size_t>(c.Number("features", stream.features)));
-    done.shards.push_back(std::move(s));
+    for (int64_t i = c.Number("labels", 0); i > 0; --i) s.labels[std::to_string(i)] = 0;
+    part.shards.push_back(std::make_shared<const ShardSurvey>(std::move(s)));
   }
-  return done;
+  return part;
 }
 
 void CoordinatorPlayer::DoSubmit(const Command& c) {
@@ -189,8 +192,9 @@ void CoordinatorPlayer::DoSubmit(const Command& c) {
   input->files.push_back({.path = "/in.csv"});
   const int64_t shards = c.Number("shards", 4), bytes = c.Number("bytes", 100);
   for (int64_t i = 0; i < shards; ++i) input->shards.push_back({0, i * bytes, (i + 1) * bytes});
-  input->schema.features = {0, 1};
-  input->schema.label = {2};
+  const int64_t features = c.Number("features", 2);
+  for (int32_t i = 0; i < features; ++i) input->schema.features.push_back(i);
+  input->schema.label = {static_cast<int32_t>(features)};
   Submission s;
   s.name = c.Word(1);
   s.client_request_id = c.Text("request", c.Word(1));
@@ -273,7 +277,7 @@ void CoordinatorPlayer::Feed(const CoordinatorEvent& event) {
   for (const JobChanged& changed : actions.notify) Tell(changed);
   for (const MergeWork& work : actions.work) {
     std::vector<int32_t> shards;
-    for (const ShardSurvey& s : work.shards) shards.push_back(s.shard);
+    for (const auto& s : work.shards) shards.push_back(s->shard);
     Say("merge " + Point(work.job, work.generation) + " shards" + Numbers(shards));
   }
 }
@@ -310,6 +314,8 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
     Say(to + "StartSurvey " + Point(m->job, m->generation) + " as " +
         std::to_string(m->members.self) + " of " + std::to_string(m->members.members.size()) +
         ", shards" + Numbers(m->shards));
+  } else if (const auto* m = std::get_if<SurveyTaken>(&send.message)) {
+    Say(to + "SurveyTaken " + Point(m->job, m->generation) + " " + std::to_string(m->shards));
   } else if (const auto* m = std::get_if<StartTraining>(&send.message)) {
     std::string leaves;
     for (const LeafInterval& i : m->leaves) {

@@ -35,7 +35,7 @@ class CoordinatorPlayer : public Player {
   bool General(const Command& c);
   FromWorker Message(const Command& c, const Stream& stream);
   JobFailed Failure(const Command& c, JobPoint at);
-  SurveyDone Survey(const Command& c, const Stream& stream, JobPoint at);
+  SurveyPart Survey(const Command& c, const Stream& stream, JobPoint at);
 
   void Feed(const CoordinatorEvent& event);
   void Tell(const JournalEntry& entry);

@@ -167,14 +167,15 @@ class Chaos {
       case 9:
         return Heartbeat{job, generation, number};
       default: {
-        SurveyDone done{job, generation, {}};
+        SurveyPart part{job, generation, {}};
         for (int32_t k : shards) {
+          if (Draw(4) == 0) continue;  // later
           ShardSurvey s;
           s.shard = Draw(60) == 0 ? 3 : k;
           s.features.resize(Draw(60) == 0 ? 2 : 1);
-          done.shards.push_back(s);
+          part.shards.push_back(std::make_shared<const ShardSurvey>(std::move(s)));
         }
-        return done;
+        return part;
       }
     }
   }
@@ -201,6 +202,7 @@ class Chaos {
     for (const MergeWork& work : actions.work) {
       CHECK(started_.contains(work.job));
       CHECK(work.shards.size() == input_->shards.size());
+      for (const auto& shard : work.shards) CHECK(shard != nullptr);
       merges_.push_back(work);
     }
     if (const auto* closed = std::get_if<SessionClosed>(&event)) orders_.erase(closed->session);

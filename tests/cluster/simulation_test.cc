@@ -215,12 +215,15 @@ class Simulation {
     CHECK(p.job == JobPoint{});  // what it did before was aborted first
     p.job = {a.order.job, a.order.generation};
     p.members = a.order.members;
-    SurveyDone done{a.order.job, a.order.generation, {}};
+    int64_t ready_ms = now_ms_;
     for (int32_t k : a.order.shards) {
-      done.shards.emplace_back();
-      done.shards.back().shard = k;
+      SurveyPart part{a.order.job, a.order.generation, {}};
+      auto survey = std::make_shared<ShardSurvey>();
+      survey->shard = k;
+      part.shards.push_back(std::move(survey));
+      ready_ms = std::max(ready_ms, Soon(500));  // in shard order
+      p.results.emplace(ready_ms, std::move(part));
     }
-    p.results.emplace(Soon(500), done);
   }
   void Do(Process& p, const RunTraining& a) {
     CHECK(p.job == JobPoint{a.order.job, a.order.generation});

@@ -43,7 +43,7 @@ TEST_CASE("what a shard cannot hold is refused with words") {
   const auto check = [&](auto change) {
     ShardSurvey s = good;
     change(s);
-    return CheckSurvey(input, {2}, {s});
+    return CheckSurvey(input, {2}, {std::make_shared<const ShardSurvey>(s)});
   };
   CHECK(check([](ShardSurvey&) {}).ok());
   CHECK_FALSE(check([](ShardSurvey& s) { s.shard = 1; }).ok());
@@ -61,7 +61,36 @@ TEST_CASE("what a shard cannot hold is refused with words") {
   CHECK(check([](ShardSurvey& s) {
           s.train_weight = std::numeric_limits<double>::quiet_NaN();
         }).ToString() == "survey of shard 2 <- its training weight is out of range");
-  CHECK_FALSE(CheckSurvey(input, {2, 3}, {good}).ok());
+  const auto shard = std::make_shared<const ShardSurvey>(good);
+  CHECK(CheckSurvey(input, {1, 2, 3}, {shard}).ok());
+  CHECK(CheckSurvey(input, {1, 3}, {shard}).ToString() ==
+        "it surveyed shard 2, which it was not given");
+}
+
+TEST_CASE("a shard's survey takes memory by its columns, labels and bad rows") {
+  ShardSurvey s;
+  const int64_t empty = MemoryBytes(s);
+  s.features.resize(1000);
+  const int64_t columns = MemoryBytes(s) - empty;
+  CHECK(columns == 1000 * static_cast<int64_t>(sizeof(ColumnStats)));
+  s.labels[std::string(500, 'a')] = 1;
+  s.evaluation_labels["b"] = 1;
+  s.skipped = {BadInput(std::string(700, 'x'))};
+  CHECK(MemoryBytes(s) > empty + columns + 500 + 700);
+}
+
+TEST_CASE("statistics that will not fit are refused with the setting that mends it") {
+  InputPlan input;
+  input.shards.resize(1000);
+  input.schema.features.resize(999);
+  input.schema.label = {0};
+  CHECK(CheckSurveySize(input, 48'000'000).ok());
+  const Status refused = CheckSurveySize(input, 47'999'999);
+  CHECK(refused.code() == StatusCode::kInvalidArgument);
+  CHECK(refused.message() ==
+        "data.shard_bytes: 1,000 shards of 1,000 columns have statistics of 45.8 MiB, more than "
+        "the 45.8 MiB that this coordinator has room for (survey_bytes_max); use fewer, larger "
+        "shards");
 }
 
 }  // namespace

@@ -88,6 +88,8 @@ ToWorker WorkerPlayer::Order(const Command& c) {
     order.generation = at.generation;
     return order;
   }
+  if (verb == "takes")
+    return SurveyTaken{incarnation, at.job, at.generation, c.Number("shards", 1)};
   if (verb == "trains") return StartTraining{incarnation, at.job, at.generation, nullptr, {}};
   if (verb == "releases") return Release{incarnation, at.job, at.generation, c.Text("why", "done")};
   if (verb == "dismisses") return Dismiss{c.Text("why", "goodbye")};
@@ -98,7 +100,11 @@ ToWorker WorkerPlayer::Order(const Command& c) {
 FromWorker WorkerPlayer::Own(const Command& c) {
   const std::string verb = c.Word(1);
   const JobPoint at = PointOf(c);
-  if (verb == "survey") return SurveyDone{at.job, at.generation, {}};
+  if (verb == "survey") {
+    return SurveyPart{at.job, at.generation,
+                      ShardSurveys(static_cast<size_t>(c.Number("shards", 1)),
+                                   std::make_shared<const ShardSurvey>())};
+  }
   if (verb == "bytes") return SurveyProgress{at.job, at.generation, c.Number("bytes", 1)};
   if (verb == "ready") return MemberReady{at.job, at.generation};
   if (verb == "progress") {
@@ -131,8 +137,9 @@ std::string WorkerPlayer::Tell(const FromWorker& message) {
   if (const auto* m = std::get_if<SurveyProgress>(&message)) {
     return "SurveyProgress " + Point(m->job, m->generation);
   }
-  if (const auto* m = std::get_if<SurveyDone>(&message)) {
-    return "SurveyDone " + Point(m->job, m->generation);
+  if (const auto* m = std::get_if<SurveyPart>(&message)) {
+    return "SurveyPart " + Point(m->job, m->generation) + " of " +
+           std::to_string(m->shards.size()) + " shards";
   }
   if (const auto* m = std::get_if<MemberReady>(&message)) {
     return "MemberReady " + Point(m->job, m->generation);

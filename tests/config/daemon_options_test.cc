@@ -24,13 +24,17 @@ TEST_CASE("an empty file of options is all defaults") {
 TEST_CASE("options are read with their units") {
   const auto c = ParseCoordinatorOptions(
       "{listen: '[::1]:0', address_file: a, heartbeat_interval_ms: 200, liveness_limit_ms: 2s, "
-      "jobs_kept_max: 5, log_level: warning}",
+      "jobs_kept_max: 5, log_level: warning, step_timeout_ms: 2 h, workers_max: 3, "
+      "survey_bytes_max: 1GiB}",
       "c.yaml");
   REQUIRE(c.ok());
   CHECK(c->listen == "[::1]:0");
   CHECK(c->heartbeat_interval_ms == 200);
   CHECK(c->liveness_limit_ms == 2000);
   CHECK(c->log_level == LogLevel::kWarning);
+  CHECK(c->step_timeout_ms == 7'200'000);
+  CHECK(c->workers_max == 3);
+  CHECK(c->survey_bytes_max == 1 << 30);
   const auto w = ParseWorkerOptions(
       "{coordinator: 'file:/run/c', threads: 3, memory_bytes_max: 2GiB, spool_bytes_max: 1000, "
       "advertise: node7, insecure: true, listen: '0.0.0.0:7701'}",
@@ -55,6 +59,13 @@ TEST_CASE("wrong options name line, column, what was found and how to mend it") 
         "off");
   CHECK(CoordinatorError("jobs_kept_max: 0\n") ==
         "c.yaml:1:16: jobs_kept_max: found 0, expected a whole number from 1 to 1000000");
+  CHECK(CoordinatorError("step_timeout_ms: 900 ms\n") ==
+        "c.yaml:1:18: step_timeout_ms: found 900, expected a whole number from 1000 to 2592000000");
+  CHECK(CoordinatorError("workers_max: 10001\n") ==
+        "c.yaml:1:14: workers_max: found 10001, expected a whole number from 1 to 10000");
+  CHECK(CoordinatorError("survey_bytes_max: 4KiB\n") ==
+        "c.yaml:1:19: survey_bytes_max: found 4096, expected a whole number from 1048576 to "
+        "1099511627776");
   CHECK(WorkerError("threads: -1\n") ==
         "w.yaml:1:10: threads: found -1, expected a whole number from 0 to 1024");
   CHECK(WorkerError("coordinator: 'host:0'\n") ==

@@ -112,7 +112,9 @@ TEST_CASE("a job runs from its submission to its watcher's last update") {
   heard.Next<Welcome>();
   const auto survey = heard.Next<StartSurvey>();
   CHECK(survey.input->shards.size() == 1);
-  link->Send(SurveyDone{survey.job, survey.generation, {AnySurvey()}});
+  link->Send(SurveyPart{
+      survey.job, survey.generation, {std::make_shared<const ShardSurvey>(AnySurvey())}});
+  CHECK(heard.Next<SurveyTaken>().shards == 1);
   const auto training = heard.Next<StartTraining>();
   CHECK(training.survey->train_rows == 4);
   link->Send(MemberReady{survey.job, survey.generation});

@@ -18,12 +18,16 @@ TEST_CASE("flags override the file, and the file the defaults") {
   const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/c.yaml";
   std::ofstream(path) << "listen: 127.0.0.1:1234\nliveness_limit_ms: 7000\n";
   const auto flags = Parse({"--config", path.c_str(), "--listen", "127.0.0.1:0", "--ready-fd", "5",
-                            "--exit-with-parent", "--log-level", "warning"});
+                            "--exit-with-parent", "--log-level", "warning", "--step-timeout-ms",
+                            "2 min", "--workers-max", "7", "--survey-bytes-max", "5MiB"});
   REQUIRE(flags.ok());
   CHECK(flags->options.listen == "127.0.0.1:0");
   CHECK(flags->options.liveness_limit_ms == 7000);
   CHECK(flags->options.heartbeat_interval_ms == CoordinatorOptions().heartbeat_interval_ms);
   CHECK(flags->options.log_level == LogLevel::kWarning);
+  CHECK(flags->options.step_timeout_ms == 120'000);
+  CHECK(flags->options.workers_max == 7);
+  CHECK(flags->options.survey_bytes_max == 5 << 20);
   CHECK(flags->ready_fd == 5);
   CHECK(flags->exit_with_parent);
 }
@@ -33,6 +37,7 @@ TEST_CASE("wrong flags are refused with words") {
   CHECK(Parse({"--queue-max", "many"}).status().code() == StatusCode::kInvalidArgument);
   CHECK(Parse({"--log-level", "loud"}).status().code() == StatusCode::kInvalidArgument);
   CHECK(Parse({"--liveness-limit-ms", "-1"}).status().code() == StatusCode::kInvalidArgument);
+  CHECK(Parse({"--workers-max", "0"}).status().code() == StatusCode::kInvalidArgument);
   CHECK(Parse({"--config", "/no/such/file"}).status().code() == StatusCode::kNotFound);
 }
 

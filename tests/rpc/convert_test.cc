@@ -2,12 +2,15 @@
 
 #include <google/protobuf/message.h>
 #include <google/protobuf/stubs/logging.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 
 #include <catch2/catch.hpp>
 #include <limits>
 #include <random>
 
 #include "src/rpc/fields.h"
+#include "src/rpc/message_size.h"
+#include "src/rpc/worker_encoder.h"
 #include "tests/rpc/messages.h"
 
 namespace espalier::rpc {
@@ -240,6 +243,74 @@ TEST_CASE("mutated and random messages never crash, and what is taken is sound")
     if (from.ParseFromString(bytes)) (void)FromProto(from).ok();
     if (to.ParseFromString(bytes)) (void)FromProto(to).ok();
   }
+}
+
+grpc::Slice LastSlice(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  REQUIRE(buffer.Dump(&slices).ok());
+  return slices.back();
+}
+
+TEST_CASE("what is encoded for workers is the message, and its large part is shared") {
+  rpc::WorkerEncoder encoder;
+  for (const ToWorker& message : SamplesToWorker()) {
+    grpc::ByteBuffer first = encoder.Encode(message), second = encoder.Encode(message);
+    const bool large = message.index() == 2 || message.index() == 3;
+    CHECK((LastSlice(first).begin() == LastSlice(second).begin()) == large);
+    pb::ToWorker expected, found;
+    rpc::ToProto(message, &expected);
+    REQUIRE(grpc::SerializationTraits<pb::ToWorker>::Deserialize(&first, &found).ok());
+    CHECK(found.SerializeAsString() == expected.SerializeAsString());
+  }
+  // Another plan at the place of one that is gone is not taken for it.
+  StartSurvey survey = std::get<StartSurvey>(SamplesToWorker()[2]);
+  for (int32_t files = 1; files < 20; ++files) {
+    auto plan = std::make_shared<InputPlan>();
+    plan->files.resize(files);
+    survey.input = plan;
+    grpc::ByteBuffer buffer = encoder.Encode(survey);
+    pb::ToWorker found;
+    REQUIRE(grpc::SerializationTraits<pb::ToWorker>::Deserialize(&buffer, &found).ok());
+    CHECK(found.start_survey().input().files_size() == files);
+    survey.input = nullptr;
+  }
+}
+
+TEST_CASE("what would not fit into a message is refused before, with what mends it") {
+  InputPlan plan = SamplePlan();
+  CHECK(CheckSendable(plan).ok());
+  plan.shards.assign(1'000'001, Shard{0, 0, 1});
+  CHECK(CheckSendable(plan).code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(CheckSendable(plan).message(),
+             Catch::Contains("1,000,001 shards") && Catch::Contains("data.shard_bytes"));
+  plan.shards.resize(1);
+  plan.files.assign(1000, plan.files[0]);
+  for (InputFile& file : plan.files) file.path = "/" + std::string(60'000, 'x');
+  CHECK_THAT(CheckSendable(plan).message(), Catch::Contains("57.2 MiB to tell a worker"));
+
+  SurveyResult result = SampleSurvey();
+  CHECK(CheckSendable(result).ok());
+  result.preprocessing.classes.assign(1000, std::string(60'000, 'x'));
+  CHECK_THAT(CheckSendable(result).message(), Catch::Contains("1,000 classes"));
+}
+
+TEST_CASE(
+    "a shard's survey is measured as it will be sent, and one too large is told by its place") {
+  const InputPlan plan = SamplePlan();
+  ShardSurvey survey = SampleShard();
+  pb::ShardSurvey proto;
+  rpc::ToProto(survey, &proto);
+  CHECK(*MeasureSurvey(plan, survey) == static_cast<int64_t>(proto.ByteSizeLong()));
+  for (int i = 0; i < 1000; ++i) survey.labels[std::to_string(i) + std::string(60'000, 'x')] = 1;
+  const Status labels = MeasureSurvey(plan, survey).status();
+  CHECK(labels.code() == StatusCode::kResourceExhausted);
+  CHECK(labels.position()->file == plan.files[0].path);
+  CHECK_THAT(labels.message(), Catch::Contains("bytes 60 to 100") &&
+                                   Catch::Contains("use smaller shards (data.shard_bytes)"));
+  survey.labels.clear();
+  survey.features.assign(1'200'000, survey.features[0]);
+  CHECK_THAT(MeasureSurvey(plan, survey).status().message(),
+             Catch::Contains("data.features.columns"));
 }
 
 }  // namespace

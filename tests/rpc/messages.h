@@ -31,7 +31,7 @@ inline HistoryRow SampleRow(int64_t step = 40) {
 }
 
 inline Progress SampleProgress() {
-  return {{7}, {3}, 12, 100, 0.5, 5, 0.3, 0.9, 0.001, 5000, "training"};
+  return {{7}, {3}, 12, 100, 0.5, 5, 0.3, 0.9, 0.001, 5000, "evaluating", 0.25};
 }
 
 inline JobResult SampleResult() {
@@ -81,7 +81,10 @@ inline std::vector<FromWorker> SamplesFromWorker() {
   return {Hello{"0.1.0", "arithmetic", "session", {5}, {2}, "name", "host:1", 4, 1 << 30, {7}, {3}},
           Heartbeat{{7}, {3}, 12},
           SurveyProgress{{7}, {3}, 4096},
-          SurveyDone{{7}, {3}, {SampleShard(0), SampleShard(5)}},
+          SurveyPart{{7},
+                     {3},
+                     {std::make_shared<const ShardSurvey>(SampleShard(0)),
+                      std::make_shared<const ShardSurvey>(SampleShard(5))}},
           MemberReady{{7}, {3}},
           SampleProgress(),
           HistoryEntry{{7}, {3}, SampleRow()},
@@ -105,7 +108,8 @@ inline std::vector<ToWorker> SamplesToWorker() {
           {2}, {7}, {3}, std::make_shared<const SurveyResult>(SampleSurvey()), {{0, 9}, {9, 16}}},
       Release{{2}, {7}, {3}, "done"},
       Dismiss{"bye"},
-      Pulse{{2}}};
+      Pulse{{2}},
+      SurveyTaken{{2}, {7}, {3}, 12}};
 }
 
 inline JobSnapshot SampleSnapshot() {

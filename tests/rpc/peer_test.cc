@@ -3,9 +3,11 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
+#include <future>
 #include <random>
 
 #include "src/rpc/frame.h"
+#include "src/rpc/frame_stream.h"
 #include "tests/collective/link_suite.h"
 
 namespace espalier {
@@ -168,6 +170,47 @@ TEST_CASE("a port in use is refused by name") {
 }
 
 // ---- frames ----------------------------------------------------------------------------------
+
+TEST_CASE("what waits for a partner is bounded in messages and in bytes") {
+  for (const bool by_bytes : {true, false}) {
+    for (uint32_t self : {0u, 1u}) {
+      GrpcNetwork network({}, 2);
+      RecordingListener listener;
+      LinksRequest request = RequestFor(network.networks, self);
+      request.queue_bytes_max = by_bytes ? 10'000 : 1'000'000;
+      request.queue_messages_max = by_bytes ? 1'000'000 : 10;
+      const auto links = network.networks[self]->Open(request, &listener);
+      // The other one never opens the generation: all waits here.
+      for (uint64_t i = 0; i < 20; ++i) links->Send(MakeLinkMessage(self, 1 - self, i, 0, 1000));
+      REQUIRE(listener.WaitForBreak(1 - self));
+      const Status why = listener.why(1 - self);
+      CHECK(why.code() == StatusCode::kResourceExhausted);
+      CHECK_THAT(why.ToString(), Catch::Contains("it does not read: ") &&
+                                     Catch::Contains(by_bytes ? "of 10000 may" : "at most 10 of"));
+    }
+  }
+}
+
+class ClosedStream final : public rpc::FrameHandler {
+ public:
+  Status OnFrame(ReduceMessage) override { return Status::Ok(); }
+  void OnClosed(Status why) override { closed.set_value(std::move(why)); }
+  std::promise<Status> closed;
+};
+
+TEST_CASE("a hello with a payload, which would have to be held, is refused") {
+  GrpcNetwork network({}, 1);
+  auto handler = std::make_shared<ClosedStream>();
+  std::promise<void> done;
+  ReduceMessage hello = MakeLinkMessage(1, 0, 0, 0, 1000);
+  hello.kind = MessageKind::kHello;
+  const auto stream =
+      rpc::Dial(network.networks[0]->address(), {}, hello, handler, [&done] { done.set_value(); });
+  const Status why = handler->closed.get_future().get();
+  CHECK(why.code() == StatusCode::kInvalidArgument);
+  CHECK(why.message() == "the hello of a stream has a payload");
+  done.get_future().wait();
+}
 
 std::string Bytes(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;

@@ -38,7 +38,8 @@ class FakeHandler : public CoordinatorHandler {
   void OnWorkerOpened(SessionId session, std::string) override {
     events.Push({session, "opened", {}, {}});
   }
-  void OnWorkerMessage(SessionId session, FromWorker message) override {
+  void OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) override {
+    if (keep_holds) holds.Push(std::move(hold));
     events.Push({session, "message", std::move(message), {}});
   }
   void OnWorkerClosed(SessionId session, Status why) override {
@@ -81,6 +82,8 @@ class FakeHandler : public CoordinatorHandler {
 
   Queue<Event> events;
   Queue<std::shared_ptr<WatchSink>> sinks;
+  std::atomic<bool> keep_holds = false;
+  Queue<MessageHold> holds;
   std::mutex mutex;  // guards never
   std::vector<Done<JobId>> never;
 };
@@ -267,6 +270,49 @@ TEST_CASE("a worker that does not read is closed when its queue overflows") {
   CHECK_THAT(closed.why.ToString(), Catch::Contains("the worker does not read"));
 }
 
+TEST_CASE("a worker is read no further than its messages are dealt with") {
+  CoordinatorServerLimits limits;
+  limits.session_unhandled_messages_max = 5;
+  Coordinator c(limits);
+  c.handler.keep_holds = true;
+  FakeWorker w;
+  const auto link = CoordinatorLink::Open(c.server->address(), &w);
+  CHECK(c.handler.Next().what == "opened");
+  for (int i = 1; i <= 40; ++i) link->Send(Heartbeat{{}, {}, i});
+  int64_t seen = 0;
+  const auto next = [&] {
+    const FakeHandler::Event event = c.handler.Next();
+    CHECK(std::get<Heartbeat>(event.message).step == ++seen);
+  };
+  for (int i = 0; i < 5; ++i) next();
+  CHECK_FALSE(c.handler.events.PopFor(std::chrono::milliseconds(100)).has_value());
+  while (seen < 40) {
+    REQUIRE(c.handler.holds.PopFor(kPatience).has_value());  // one is dealt with: one more comes
+    next();
+  }
+  link->Send(Goodbye{"SIGTERM"});
+  c.handler.keep_holds = false;
+  while (c.handler.holds.PopFor(std::chrono::milliseconds(0))) {
+  }
+  CHECK(std::holds_alternative<Goodbye>(c.handler.Next().message));
+}
+
+TEST_CASE("many bytes that are not dealt with stop the reading too, and an end is still noticed") {
+  CoordinatorServerLimits limits;
+  limits.session_unhandled_bytes_max = 1000;
+  Coordinator c(limits);
+  c.handler.keep_holds = true;
+  FakeWorker w;
+  auto link = CoordinatorLink::Open(c.server->address(), &w);
+  CHECK(c.handler.Next().what == "opened");
+  for (int i = 0; i < 9; ++i) link->Send(Goodbye{std::string(600, 'x')});
+  CHECK(c.handler.Next().what == "message");
+  CHECK(c.handler.Next().what == "message");
+  CHECK_FALSE(c.handler.events.PopFor(std::chrono::milliseconds(100)).has_value());
+  link.reset();
+  CHECK(c.handler.Next().what == "closed");
+}
+
 TEST_CASE("a message above the limit is not sent and named with both sizes") {
   CoordinatorServerLimits limits;
   limits.message_bytes_max = 10'000;
@@ -371,6 +417,27 @@ TEST_CASE("a watcher gets every history row once, however slow it is, and then t
   CHECK(last == 300);
   REQUIRE(steps.size() == 300);
   for (int i = 0; i < 300; ++i) CHECK(steps[i] == i + 1);
+}
+
+TEST_CASE("a watcher that does not read is dropped when too many rows wait for it") {
+  CoordinatorServerLimits limits;
+  limits.watch_rows_max = 50;
+  Coordinator c(limits);
+  auto stub =
+      v1::Espalier::NewStub(rpc::MakeChannel(c.server->address(), {1 << 26, 10'000, 5'000}));
+  grpc::ClientContext context;
+  v1::WatchRequest request;
+  request.set_job(7);
+  const auto reader = stub->Watch(&context, request);  // never reads
+  const auto sink = c.handler.NextSink();
+  JobUpdate large{SampleSnapshot(), {}};
+  large.snapshot.workers.assign(30, std::string(1000, 'w'));
+  for (int i = 0; i < 100'000 && !sink->cancelled(); ++i) {
+    JobUpdate update = large;
+    update.history = {SampleRow(i)};
+    sink->Send(std::move(update));
+  }
+  CHECK(sink->cancelled());
 }
 
 TEST_CASE("a watch ends when it is stopped, and its sink learns of it") {

@@ -1,5 +1,6 @@
 // The promise "same bits": real trainers, reducers and threads over links in memory, whose mail
 // comes in shuffled order, for 1, 2, 3, 5 and 16 owners of the same leaves.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
@@ -76,7 +77,8 @@ std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self,
   const MadeUpRows<T> rows(12, 3);
   ComputePool pool(threads, PrepareComputeThread);
   Reducer reducer({{1}, {1}, {1}}, places[self],
-                  std::vector<std::string>(places.size(), "a member"));
+                  std::vector<std::string>(places.size(), "a member"),
+                  RoundBytesMax(MakePlan<T>(c).shape, sizeof(T)));
   if (places.size() > 1) {
     reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
   }
@@ -151,6 +153,59 @@ TEST_CASE("early stopping decides alike on every member and restores the best we
       {.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 1}, .epochs = 40});
 }
 
+TEST_CASE("a partner that sends more than the reduce has ends the generation, by name") {
+  const Ownership ownership = PlanOwnership(4, 2);
+  Reducer reducer({{1}, {1}, {1}}, PlanTree(ownership, 4)[0], {"a", "b"}, 1000);
+  reducer.BeginRound(1, {{250, 0}});
+  ReduceMessage ahead;
+  ahead.incarnation = {1};
+  ahead.job = {1};
+  ahead.generation = {1};
+  ahead.round = 2;
+  ahead.kind = MessageKind::kAcross;
+  ahead.from = 1;
+  ahead.payload = MakePayload(AlignedVector<float>(250));
+  for (int i = 0; i < 24; ++i) reducer.OnMessage(ahead);  // 1064 bytes each of 2 * 13 * 1000
+  CHECK(reducer.WaitTotals(1).status().code() == StatusCode::kDeadlineExceeded);
+  reducer.OnMessage(ahead);
+  const Status end = reducer.WaitTotals(1).status();
+  CHECK(end.code() == StatusCode::kResourceExhausted);
+  CHECK_THAT(end.ToString(),
+             Catch::Contains("b sent 26600 bytes in 1 rounds, more than the 26000"));
+  ahead.from = 7;
+  reducer.OnMessage(ahead);  // from nobody: no harm
+}
+
+TEST_CASE("an evaluation tells how far it is, and never goes back") {
+  InitArithmetic();
+  Case c{.rows = 300, .validation_rows = 20'000, .epochs = 1};
+  c.leaves = 2;
+  const MadeUpRows<float> rows(12, 3);
+  ComputePool pool(2, PrepareComputeThread);
+  const Ownership ownership = PlanOwnership(c.leaves, 1);
+  Reducer reducer({{1}, {1}, {1}}, PlanTree(ownership, c.leaves)[0], {"a"},
+                  RoundBytesMax(MakePlan<float>(c).shape, sizeof(float)));
+  TrainerOptions options;
+  options.leaves = c.leaves;
+  options.own = ownership.intervals[0];
+  options.report_interval_us = 0;
+  std::vector<double> shares;
+  TrainerHooks hooks;
+  int64_t now_us = 0;
+  hooks.now_us = [&now_us] { return ++now_us; };
+  hooks.on_report = [&shares](const StepReport& r) {
+    if (r.evaluating) shares.push_back(r.evaluated_share);
+  };
+  REQUIRE(Trainer<float>(MakePlan<float>(c), options, rows, pool, reducer, true, hooks).Run().ok());
+  // The first evaluation is the validation set's: its reports are those before the next 0.
+  const auto end = std::find(shares.begin() + 1, shares.end(), 0.0);
+  CHECK(shares.front() == 0);
+  CHECK(end - shares.begin() > 10);
+  CHECK(std::is_sorted(shares.begin(), end));
+  CHECK(*(end - 1) <= 1);
+  CHECK(*(end - 1) > 0.4);
+}
+
 TEST_CASE("a cut link ends every member's run with an error that names it") {
   const Case c{.epochs = 10'000};
   const Ownership ownership = PlanOwnership(c.leaves, 3);
@@ -176,7 +231,8 @@ bool TearDownAt(const Case& c, const Ownership& ownership, int32_t self, int64_t
   const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
   const MadeUpRows<float> rows(12, 3);
   ComputePool pool(2, PrepareComputeThread);
-  Reducer reducer({{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "x"));
+  Reducer reducer({{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "x"),
+                  RoundBytesMax(MakePlan<float>(c).shape, sizeof(float)));
   reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
   TrainerOptions options;
   options.leaves = c.leaves;

@@ -1,0 +1,70 @@
+#include "src/rpc/message_size.h"
+
+#include <string>
+
+#include "src/base/text.h"
+#include "src/rpc/convert.h"
+
+namespace espalier {
+namespace {
+
+namespace pb = ::espalier::v1;
+
+std::string Bytes(int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); }
+
+// What the receiver will make of it: its size, then its content.
+template <typename Proto, typename T>
+Status Check(const T& value, const std::string& what, const std::string& mend) {
+  Proto proto;
+  rpc::ToProto(value, &proto);
+  const auto bytes = static_cast<int64_t>(proto.ByteSizeLong());
+  if (bytes > kMessagePartBytesMax) {
+    return InvalidArgument(what + " takes " + Bytes(bytes) + " to tell a worker, at most " +
+                           Bytes(kMessagePartBytesMax) + " are possible; " + mend);
+  }
+  const auto back = rpc::FromProto(proto);
+  if (back.ok()) return Status::Ok();
+  return InvalidArgument(what + " cannot be told to workers (" + back.status().message() + "); " +
+                         mend);
+}
+
+}  // namespace
+
+Result<int64_t> MeasureSurvey(const InputPlan& input, const ShardSurvey& survey) {
+  pb::ShardSurvey proto;
+  rpc::ToProto(survey, &proto);
+  const auto bytes = static_cast<int64_t>(proto.ByteSizeLong());
+  if (bytes <= kMessagePartBytesMax) return bytes;
+  const Shard& shard = input.shards[static_cast<size_t>(survey.shard)];
+  const size_t labels = survey.labels.size() + survey.evaluation_labels.size();
+  return ResourceExhausted("what the survey found in bytes " + std::to_string(shard.begin) +
+                           " to " + std::to_string(shard.end) + " takes " + Bytes(bytes) + " (" +
+                           std::to_string(survey.features.size() + survey.targets.size()) +
+                           " columns, " + std::to_string(labels) + " labels), at most " +
+                           Bytes(kMessagePartBytesMax) + " can be told to the coordinator; " +
+                           (labels > survey.features.size()
+                                ? "use smaller shards (data.shard_bytes)"
+                                : "use fewer columns (data.features.columns)"))
+      .At({.file = input.files[static_cast<size_t>(shard.file)].path});
+}
+
+Status CheckSendable(const InputPlan& input) {
+  return Check<pb::InputPlan>(
+      input,
+      "data: the list of " + HumanCount(static_cast<int64_t>(input.files.size())) + " files, " +
+          HumanCount(static_cast<int64_t>(input.shards.size())) + " shards and " +
+          HumanCount(static_cast<int64_t>(input.schema.names.size())) + " columns",
+      "use larger shards (data.shard_bytes), or fewer and larger files");
+}
+
+Status CheckSendable(const SurveyResult& survey) {
+  return Check<pb::SurveyResult>(
+      survey,
+      "data: the survey's result, of " + HumanCount(static_cast<int64_t>(survey.shards.size())) +
+          " shards, " + HumanCount(static_cast<int64_t>(survey.preprocessing.features.size())) +
+          " columns and " + HumanCount(static_cast<int64_t>(survey.preprocessing.classes.size())) +
+          " classes,",
+      "use larger shards (data.shard_bytes), or shorter names and labels");
+}
+
+}  // namespace espalier

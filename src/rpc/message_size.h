@@ -1,0 +1,30 @@
+// Whether what a job needs can be sent at all, known before it starts: the large parts of messages
+// between coordinator and workers, measured and checked as their receiver will.
+//
+// Thread rule: pure functions; they encode their argument, so not for a control loop.
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/status.h"
+#include "src/spec/input.h"
+
+namespace espalier {
+
+// Largest message between coordinator and worker.
+inline constexpr int64_t kMessageBytesMax = int64_t{64} << 20;
+// Largest of the parts below: leaves room for the rest of its message.
+inline constexpr int64_t kMessagePartBytesMax = int64_t{48} << 20;
+
+// Bytes of a shard's survey in a message. kResourceExhausted, naming the shard's place and the
+// settings that mend it, when they are more than kMessagePartBytesMax. REQUIRES: the survey is of
+// one of the plan's shards.
+Result<int64_t> MeasureSurvey(const InputPlan& input, const ShardSurvey& survey);
+
+// OK, or kInvalidArgument when workers could not be sent this plan, naming the settings that mend
+// it.
+Status CheckSendable(const InputPlan& input);
+// The same for the survey's result.
+Status CheckSendable(const SurveyResult& survey);
+
+}  // namespace espalier

@@ -1,0 +1,137 @@
+#include "src/worker/survey_run.h"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "src/base/thread_pool.h"
+#include "src/rpc/message_size.h"
+#include "src/worker/watched_files.h"
+
+namespace espalier {
+namespace {
+
+class SurveyRun {
+ public:
+  SurveyRun(const FileSystem& files, const InputPlan& input, const JobSpec& spec,
+            const std::vector<int32_t>& shards, const std::atomic<bool>& aborted,
+            const SurveyRunOptions& options, const SurveyRunHooks& hooks)
+      : files_(files),
+        input_(input),
+        spec_(spec),
+        shards_(shards),
+        aborted_(aborted),
+        options_(options),
+        hooks_(hooks),
+        results_(shards.size()),
+        bytes_(shards.size()) {}
+
+  Result<std::vector<SurveyedShard>> Run() {
+    last_us_ = hooks_.now_us();
+    ComputePool pool(options_.threads);
+    pool.ParallelFor(static_cast<int64_t>(shards_.size()), [this](int64_t i) { Survey(i); });
+    if (aborted_) return Cancelled("the survey was aborted");
+    std::vector<SurveyedShard> out;
+    for (auto& r : results_) {
+      if (!r) continue;  // after a bad one
+      if (!r->ok()) return r->status();
+      out.push_back(std::move(**r));
+    }
+    return out;
+  }
+
+ private:
+  void Survey(int64_t i) {
+    if (aborted_ || failed_) return;
+    const Shard& shard = input_.shards[shards_[i]];
+    const int64_t size = shard.end - shard.begin;
+    int64_t read = 0;  // of this shard; a reader may look at some bytes beyond it, or twice
+    const auto count = [&](int64_t bytes) {
+      const int64_t more = std::min(bytes, size - read);
+      read += more;
+      CountBytes(more);
+    };
+    const WatchedFiles watched(
+        files_, [this] { return aborted_ ? Cancelled("the survey was aborted") : Status::Ok(); },
+        count);
+    Result<SurveyedShard> result = SurveyShard(watched, input_, spec_, shards_[i]);
+    count(size);
+    if (!result.ok()) return Take(i, result.status(), 0);
+    const Result<int64_t> message_bytes = MeasureSurvey(input_, result->survey);
+    if (!message_bytes.ok()) return Take(i, message_bytes.status(), 0);
+    Take(i, std::move(result), *message_bytes);
+  }
+
+  void CountBytes(int64_t more) {
+    std::lock_guard lock(mutex_);
+    bytes_read_ += more;
+    const int64_t now_us = hooks_.now_us();
+    if (now_us - last_us_ < options_.report_interval_us) return;
+    last_us_ = now_us;
+    hooks_.on_bytes_read(bytes_read_);
+  }
+
+  void Take(int64_t i, Result<SurveyedShard> result, int64_t message_bytes) {
+    std::lock_guard lock(mutex_);
+    if (!result.ok()) failed_ = true;
+    results_[i] = std::move(result);
+    bytes_[i] = message_bytes;
+    if (failed_) return;
+    KeepWithinBudget(**results_[i]);
+    for (; told_ < results_.size() && results_[told_]; ++told_) {
+      if (part_bytes_ + bytes_[told_] > options_.part_bytes) TellPart();
+      part_bytes_ += bytes_[told_];
+      ShardSurvey& survey = (*results_[told_])->survey;
+      ShardSurvey left;
+      left.shard = survey.shard;
+      part_.push_back(std::make_shared<const ShardSurvey>(std::exchange(survey, std::move(left))));
+    }
+    if (told_ == results_.size()) TellPart();
+  }
+
+  void TellPart() {
+    part_bytes_ = 0;
+    if (!part_.empty()) hooks_.on_part(std::exchange(part_, {}));
+  }
+
+  void KeepWithinBudget(SurveyedShard& shard) {
+    const int64_t bytes = shard.rows.MemoryBytes();
+    if (kept_bytes_ + bytes <= options_.rows_bytes_max) {
+      kept_bytes_ += bytes;
+      return;
+    }
+    shard.rows = {};
+    shard.has_rows = false;
+  }
+
+  const FileSystem& files_;
+  const InputPlan& input_;
+  const JobSpec& spec_;
+  const std::vector<int32_t>& shards_;
+  const std::atomic<bool>& aborted_;
+  const SurveyRunOptions& options_;
+  const SurveyRunHooks& hooks_;
+  std::atomic<bool> failed_{false};
+
+  std::mutex mutex_;  // guards all below while the pool runs
+  std::vector<std::optional<Result<SurveyedShard>>> results_;  // by place in shards_
+  std::vector<int64_t> bytes_;                                 // of each one's survey in a message
+  size_t told_ = 0;                                            // shards that are told or in part_
+  ShardSurveys part_;
+  int64_t part_bytes_ = 0, kept_bytes_ = 0, bytes_read_ = 0, last_us_ = 0;
+};
+
+}  // namespace
+
+Result<std::vector<SurveyedShard>> RunSurvey(const FileSystem& files, const InputPlan& input,
+                                             const JobSpec& spec,
+                                             const std::vector<int32_t>& shards,
+                                             const std::atomic<bool>& aborted,
+                                             const SurveyRunOptions& options,
+                                             const SurveyRunHooks& hooks) {
+  return SurveyRun(files, input, spec, shards, aborted, options, hooks).Run();
+}
+
+}  // namespace espalier

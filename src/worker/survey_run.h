@@ -1,0 +1,47 @@
+// The survey of one member's shards: each is read once, on a team of threads; what was found is
+// told in parts as soon as all shards before it are done, so that neither the member nor a message
+// ever holds all of it.
+//
+// Thread rule: Run on one thread; see the hooks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/cluster/messages.h"
+#include "src/data/survey.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+struct SurveyRunOptions {
+  int threads = 1;
+  // Decoded rows that may be kept for loading; beyond it a shard's are dropped and read again.
+  int64_t rows_bytes_max = 0;
+  int64_t part_bytes = int64_t{4} << 20;  // of the message; a part ends where it is reached
+  int64_t report_interval_us = 200'000;
+};
+
+// Called on the reading threads, one call at a time.
+struct SurveyRunHooks {
+  std::function<int64_t()> now_us;                   // a clock that never goes back
+  std::function<void(ShardSurveys)> on_part;         // in the order of the shards
+  std::function<void(int64_t bytes)> on_bytes_read;  // of the shards so far; a few times a second
+};
+
+// What loading needs of the shards: their numbers, and decoded rows where they were kept (the
+// statistics have gone into the parts). Errors are those of SurveyShard and MeasureSurvey, the
+// first bad shard's in order, whichever was met first; kCancelled soon after `aborted` became true.
+Result<std::vector<SurveyedShard>> RunSurvey(const FileSystem& files, const InputPlan& input,
+                                             const JobSpec& spec,
+                                             const std::vector<int32_t>& shards,
+                                             const std::atomic<bool>& aborted,
+                                             const SurveyRunOptions& options,
+                                             const SurveyRunHooks& hooks);
+
+}  // namespace espalier

@@ -1,0 +1,63 @@
+#include "src/worker/watched_files.h"
+
+#include <utility>
+
+namespace espalier {
+namespace {
+
+class WatchedFile final : public ReadableFile {
+ public:
+  WatchedFile(std::unique_ptr<ReadableFile> inner, const WatchedFiles::Hooks& hooks)
+      : inner_(std::move(inner)), hooks_(hooks) {}
+
+  const FileInfo& info() const override { return inner_->info(); }
+  Result<size_t> ReadAt(int64_t offset, std::span<char> out) const override {
+    ESPALIER_RETURN_IF_ERROR(hooks_.before_read());
+    ESPALIER_ASSIGN_OR_RETURN(const size_t bytes, inner_->ReadAt(offset, out));
+    hooks_.after_read(static_cast<int64_t>(bytes));
+    return bytes;
+  }
+  void WillRead(int64_t offset, int64_t length) const override { inner_->WillRead(offset, length); }
+
+ private:
+  const std::unique_ptr<ReadableFile> inner_;
+  const WatchedFiles::Hooks& hooks_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ReadableFile>> WatchedFiles::Open(const std::string& path) const {
+  ESPALIER_RETURN_IF_ERROR(hooks_.before_read());
+  ESPALIER_ASSIGN_OR_RETURN(auto file, inner_.Open(path));
+  return std::unique_ptr<ReadableFile>(std::make_unique<WatchedFile>(std::move(file), hooks_));
+}
+
+Result<std::vector<FileInfo>> WatchedFiles::List(const std::string& pattern) const {
+  return inner_.List(pattern);
+}
+Result<std::vector<std::string>> WatchedFiles::Names(const std::string& directory) const {
+  return inner_.Names(directory);
+}
+Result<FileInfo> WatchedFiles::Stat(const std::string& path) const { return inner_.Stat(path); }
+Status WatchedFiles::CreateExclusively(const std::string& path, std::string_view content) const {
+  return inner_.CreateExclusively(path, content);
+}
+Result<std::vector<BlockLocation>> WatchedFiles::BlockLocations(const std::string& path,
+                                                                int64_t offset,
+                                                                int64_t length) const {
+  return inner_.BlockLocations(path, offset, length);
+}
+Status WatchedFiles::WriteAtomically(const std::string& path, std::string_view content,
+                                     const std::string& writer) const {
+  return inner_.WriteAtomically(path, content, writer);
+}
+Status WatchedFiles::Rename(const std::string& from, const std::string& to) const {
+  return inner_.Rename(from, to);
+}
+Status WatchedFiles::Delete(const std::string& path) const { return inner_.Delete(path); }
+Status WatchedFiles::MakeDirectory(const std::string& path) const {
+  return inner_.MakeDirectory(path);
+}
+Status WatchedFiles::RemoveTree(const std::string& path) const { return inner_.RemoveTree(path); }
+
+}  // namespace espalier

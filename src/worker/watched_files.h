@@ -1,0 +1,54 @@
+// A file system that tells of every read and can be told to stop: how a survey shows progress
+// within a large shard, and how reading ends soon after an abort. Readers read some hundred KiB at
+// a time, so that both happen many times a second.
+//
+// Thread rule: safe from any thread, as is what it stands on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+class WatchedFiles final : public FileSystem {
+ public:
+  // `inner` must outlive this and its files. `before_read` is asked before each read from a file;
+  // an error is the read's answer. `after_read` is told how many bytes came. Both are called on the
+  // reading threads, concurrently.
+  WatchedFiles(const FileSystem& inner, std::function<Status()> before_read,
+               std::function<void(int64_t bytes)> after_read)
+      : inner_(inner), hooks_{std::move(before_read), std::move(after_read)} {}
+
+  Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const override;
+
+  // All else is the inner one's.
+  Result<std::vector<FileInfo>> List(const std::string& pattern) const override;
+  Result<std::vector<std::string>> Names(const std::string& directory) const override;
+  Result<FileInfo> Stat(const std::string& path) const override;
+  Status CreateExclusively(const std::string& path, std::string_view content) const override;
+  Result<std::vector<BlockLocation>> BlockLocations(const std::string& path, int64_t offset,
+                                                    int64_t length) const override;
+  using FileSystem::WriteAtomically;
+  Status WriteAtomically(const std::string& path, std::string_view content,
+                         const std::string& writer) const override;
+  Status Rename(const std::string& from, const std::string& to) const override;
+  Status Delete(const std::string& path) const override;
+  Status MakeDirectory(const std::string& path) const override;
+  Status RemoveTree(const std::string& path) const override;
+
+  struct Hooks {
+    std::function<Status()> before_read;
+    std::function<void(int64_t)> after_read;
+  };
+
+ private:
+  const FileSystem& inner_;
+  const Hooks hooks_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,316 @@
+// The real daemons and the real command line as other programs see them: health and reflection by a
+// client that knows none of our code, and the meeting of different versions, the other one played
+// by the test.
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/unknown_field_set.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/server_builder.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/espalier/v1/api.grpc.pb.h"
+#include "proto/espalier/v1/cluster.grpc.pb.h"
+#include "src/base/version.h"
+#include "src/rpc/transport.h"
+
+namespace espalier {
+namespace {
+
+constexpr const char* kOtherVersion = "0.0.1-other";
+
+// A program whose output is read line by line; killed at the end if it still runs.
+class Program {
+ public:
+  explicit Program(const std::string& command) {
+    out_ = popen(("echo $$; exec " + command + " 2>&1").c_str(), "r");
+    REQUIRE(out_ != nullptr);
+    pid_ = std::stoi(Line());
+  }
+  ~Program() {
+    if (out_ == nullptr) return;
+    kill(pid_, SIGKILL);
+    pclose(out_);
+  }
+  // The next line without its end; empty at the end of the output.
+  std::string Line() {
+    char line[4096] = {};
+    if (std::fgets(line, sizeof line, out_) == nullptr) return "";
+    std::string text = line;
+    if (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+  }
+  // The rest of the line that holds `text`, after it.
+  std::string After(const std::string& text) {
+    for (std::string line = Line(); !line.empty(); line = Line()) {
+      seen_ += line + "\n";
+      if (const size_t at = line.find(text); at != std::string::npos) {
+        return line.substr(at + text.size());
+      }
+    }
+    FAIL("'" + text + "' was not said in:\n" + seen_);
+    return "";
+  }
+  // All that is still said, and the exit code.
+  std::pair<std::string, int> End() {
+    std::string all;
+    for (std::string line = Line(); !line.empty(); line = Line()) all += line + "\n";
+    const int status = pclose(std::exchange(out_, nullptr));
+    return {all, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+  }
+
+ private:
+  FILE* out_ = nullptr;
+  pid_t pid_ = 0;
+  std::string seen_;
+};
+
+std::string CoordinatorCommand() {
+  return "src/coordinator/espalier-coordinator --listen 127.0.0.1:0 --exit-with-parent";
+}
+std::string WorkerCommand(const std::string& coordinator) {
+  return "src/worker/espalier-worker --listen 127.0.0.1:0 --threads 1 --exit-with-parent "
+         "--spool-directory " +
+         std::string(std::getenv("TEST_TMPDIR")) + "/spool --coordinator " + coordinator;
+}
+
+grpc::ByteBuffer Buffer(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+std::string Text(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  REQUIRE(buffer.Dump(&slices).ok());
+  std::string text;
+  for (const grpc::Slice& s : slices)
+    text.append(reinterpret_cast<const char*>(s.begin()), s.size());
+  return text;
+}
+// The fields of a message that are messages or texts: number and content.
+using Message = std::vector<std::pair<int, std::string>>;
+
+Message Decode(const std::string& bytes) {
+  google::protobuf::UnknownFieldSet fields;
+  REQUIRE(fields.ParseFromString(bytes));
+  Message out;
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const auto& field = fields.field(i);
+    if (field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) continue;
+    out.emplace_back(field.number(), field.length_delimited());
+  }
+  return out;
+}
+
+// The message in field `number`, which must be there.
+Message Part(const Message& fields, int number) {
+  for (const auto& [n, content] : fields) {
+    if (n == number) return Decode(content);
+  }
+  FAIL("no field " << number);
+  return {};
+}
+
+struct GenericClient {
+  explicit GenericClient(const std::string& address)
+      : stub(rpc::MakeChannel(address, {1 << 20, 10'000, 5'000})) {}
+
+  std::string Unary(const std::string& method, const std::string& request) {
+    grpc::ClientContext context;
+    context.set_deadline(rpc::Deadline(20'000));
+    const grpc::ByteBuffer in = Buffer(request);
+    grpc::ByteBuffer out;
+    std::promise<grpc::Status> ended;
+    stub.UnaryCall(&context, method, {}, &in, &out,
+                   [&ended](const grpc::Status& status) { ended.set_value(status); });
+    const grpc::Status status = ended.get_future().get();
+    INFO(status.error_message());
+    REQUIRE(status.ok());
+    return Text(out);
+  }
+
+  // The first answer on a stream to one message.
+  std::string Stream(const std::string& method, const std::string& request) {
+    grpc::ClientContext context;
+    context.set_deadline(rpc::Deadline(20'000));
+    grpc::CompletionQueue queue;
+    const auto next = [&queue] {
+      void* tag;
+      bool ok = false;
+      return queue.Next(&tag, &ok) && ok;
+    };
+    auto call = stub.PrepareCall(&context, method, &queue);
+    call->StartCall(nullptr);
+    REQUIRE(next());
+    call->Write(Buffer(request), nullptr);
+    REQUIRE(next());
+    grpc::ByteBuffer out;
+    call->Read(&out, nullptr);
+    REQUIRE(next());
+    context.TryCancel();
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    next();
+    return Text(out);
+  }
+
+  grpc::GenericStub stub;
+};
+
+// grpc.health.v1: an empty request asks for the server, {status: SERVING} is 08 01.
+void CheckHealth(const std::string& address) {
+  CHECK(GenericClient(address).Unary("/grpc.health.v1.Health/Check", "") ==
+        std::string("\x08\x01", 2));
+}
+
+// grpc.reflection.v1alpha: {list_services: "*"}; the answer's field 6 holds messages with a name.
+std::set<std::string> Services(const std::string& address) {
+  const auto answer = Decode(GenericClient(address).Stream(
+      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*"));
+  std::set<std::string> names;
+  for (const auto& [number, service] : Part(answer, 6)) {
+    names.insert(Decode(service).at(0).second);
+  }
+  return names;
+}
+
+// {file_containing_symbol: NAME}; the answer's field 4 holds files.
+google::protobuf::FileDescriptorProto FileOf(const std::string& address, const std::string& name) {
+  const auto answer = Decode(GenericClient(address).Stream(
+      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+      std::string("\x22") + static_cast<char>(name.size()) + name));
+  google::protobuf::FileDescriptorProto file;
+  REQUIRE(file.ParseFromString(Part(answer, 4).at(0).second));
+  return file;
+}
+
+TEST_CASE("a general client learns that a coordinator is well and what it offers") {
+  Program coordinator(CoordinatorCommand() + " --ready-fd 1");
+  const std::string address = coordinator.After("127.0.0.1:");
+  CheckHealth("127.0.0.1:" + address);
+  const auto services = Services("127.0.0.1:" + address);
+  CHECK(services.contains("espalier.v1.Espalier"));
+  CHECK(services.contains("espalier.v1.Coordinator"));
+  const auto file = FileOf("127.0.0.1:" + address, "espalier.v1.Espalier");
+  REQUIRE(file.service_size() == 1);
+  CHECK(file.service(0).method(0).name() == "Submit");
+}
+
+TEST_CASE("a general client learns that a worker is well and what it offers") {
+  Program worker(WorkerCommand("127.0.0.1:1"));
+  std::string address = worker.After("worker listens on ");
+  address = address.substr(0, address.find(','));
+  CheckHealth(address);
+  CHECK(Services(address).contains("espalier.v1.Peer"));
+}
+
+bool NamesBoth(const std::string& message) {
+  return message.find(kOtherVersion) != std::string::npos &&
+         message.find(kVersion) != std::string::npos &&
+         message.find("install the same version on both") != std::string::npos;
+}
+
+TEST_CASE("a coordinator refuses workers and clients of another version, with both named") {
+  Program program(CoordinatorCommand() + " --ready-fd 1");
+  const std::string address = "127.0.0.1:" + program.After("127.0.0.1:");
+  const auto channel = rpc::MakeChannel(address, {1 << 20, 10'000, 5'000});
+
+  const auto coordinator = v1::Coordinator::NewStub(channel);
+  grpc::ClientContext attach;
+  attach.set_deadline(rpc::Deadline(20'000));
+  const auto stream = coordinator->Attach(&attach);
+  v1::FromWorker hello;
+  hello.mutable_hello()->set_version(kOtherVersion);
+  hello.mutable_hello()->set_threads(1);
+  REQUIRE(stream->Write(hello));
+  v1::ToWorker answer;
+  REQUIRE(stream->Read(&answer));
+  CHECK(NamesBoth(answer.refused().error().messages(0)));
+  CHECK_FALSE(stream->Read(&answer));
+  CHECK(stream->Finish().ok());
+
+  const auto espalier = v1::Espalier::NewStub(channel);
+  grpc::ClientContext submit;
+  submit.set_deadline(rpc::Deadline(20'000));
+  v1::SubmitRequest request;
+  request.set_version(kOtherVersion);
+  request.set_client_request_id("x");
+  request.set_job_yaml("name: x");
+  v1::SubmitResponse response;
+  const grpc::Status refused = espalier->Submit(&submit, request, &response);
+  CHECK(refused.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+  CHECK(NamesBoth(refused.error_message()));
+}
+
+// A coordinator of another version: refuses all, as any version does.
+class OtherCoordinator final : public v1::Coordinator::Service, public v1::Espalier::Service {
+ public:
+  OtherCoordinator() {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(static_cast<v1::Coordinator::Service*>(this));
+    builder.RegisterService(static_cast<v1::Espalier::Service*>(this));
+    server_ = builder.BuildAndStart();
+    REQUIRE(port > 0);
+    address_ = "127.0.0.1:" + std::to_string(port);
+  }
+  const std::string& address() const { return address_; }
+
+ private:
+  grpc::Status Attach(grpc::ServerContext*,
+                      grpc::ServerReaderWriter<v1::ToWorker, v1::FromWorker>* stream) override {
+    stream->SendInitialMetadata();  // tells the worker that it is connected
+    v1::FromWorker hello;
+    if (!stream->Read(&hello)) return grpc::Status::OK;
+    v1::ToWorker refused;
+    auto* error = refused.mutable_refused()->mutable_error();
+    error->set_code(v1::ERROR_CODE_FAILED_PRECONDITION);
+    error->add_messages("the worker is version " + hello.hello().version() +
+                        ", the coordinator is version " + kOtherVersion);
+    stream->Write(refused);
+    return grpc::Status::OK;
+  }
+  grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest*,
+                        v1::ListJobsResponse*) override {
+    const auto it = context->client_metadata().find("espalier-version");
+    const std::string version = it == context->client_metadata().end()
+                                    ? "unknown"
+                                    : std::string(it->second.data(), it->second.size());
+    return {grpc::StatusCode::FAILED_PRECONDITION, "this coordinator is of version " +
+                                                       std::string(kOtherVersion) +
+                                                       " and the client of version " + version};
+  }
+
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+TEST_CASE("a worker that a coordinator of another version refuses ends with both named") {
+  OtherCoordinator other;
+  const auto [said, code] = Program(WorkerCommand(other.address())).End();
+  CHECK(code == 1);
+  CHECK_THAT(said, Catch::Contains("the coordinator refused this worker") &&
+                       Catch::Contains(std::string("the worker is version ") + kVersion) &&
+                       Catch::Contains(kOtherVersion));
+}
+
+TEST_CASE("a command refused by a coordinator of another version ends with both named") {
+  OtherCoordinator other;
+  const auto [said, code] = Program("src/cli/espalier list --coordinator " + other.address()).End();
+  CHECK(code != 0);
+  CHECK_THAT(said, Catch::Contains(std::string("the client of version ") + kVersion) &&
+                       Catch::Contains(kOtherVersion));
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,173 @@
+// The survey of a member's shards over real files: what it tells, and how soon it can be ended.
+#include "src/worker/survey_run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <numeric>
+
+#include "src/config/job_yaml.h"
+#include "src/data/listing.h"
+#include "src/worker/watched_files.h"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A CSV of `rows` rows, cut into shards of about `shard_bytes`.
+struct Input {
+  Input(int rows, int64_t shard_bytes) {
+    const fs::path path = fs::path(std::getenv("TEST_TMPDIR")) / "survey.csv";
+    std::ofstream out(path);
+    out << "y,a,b\n";
+    for (int i = 0; i < rows; ++i) out << i % 3 << "," << i << "," << 0.5 * i << "\n";
+    out.close();
+    spec =
+        *ParseJob("name: x\ndata: {train: " + path.string() + ", label: y}\noutput: /out\n", "x");
+    files = MakeFileSystem();
+    plan = *PlanInput(*files, spec.data, shard_bytes);
+    shards.resize(plan.shards.size());
+    std::iota(shards.begin(), shards.end(), 0);
+    for (const Shard& s : plan.shards) bytes += s.end - s.begin;
+  }
+  JobSpec spec;
+  std::unique_ptr<FileSystem> files;
+  InputPlan plan;
+  std::vector<int32_t> shards;
+  int64_t bytes = 0;
+};
+
+struct Told {
+  ShardSurveys shards;
+  std::vector<size_t> parts;
+  std::vector<int64_t> bytes;
+  int64_t now_us = 0;
+  SurveyRunHooks Hooks() {
+    return {[this] { return ++now_us; },
+            [this](ShardSurveys part) {
+              parts.push_back(part.size());
+              shards.insert(shards.end(), part.begin(), part.end());
+            },
+            [this](int64_t read) { bytes.push_back(read); }};
+  }
+};
+
+const std::atomic<bool> kNever{false};
+
+TEST_CASE("every shard is told once, in order, in parts of bounded size") {
+  const Input input(20'000, 4096);
+  REQUIRE(input.shards.size() > 50);
+  for (const int64_t part_bytes : {int64_t{1}, int64_t{1000}, int64_t{1} << 30}) {
+    for (const int threads : {1, 3}) {
+      Told told;
+      const SurveyRunOptions options{
+          .threads = threads, .rows_bytes_max = 1 << 30, .part_bytes = part_bytes};
+      const auto surveyed = RunSurvey(*input.files, input.plan, input.spec, input.shards, kNever,
+                                      options, told.Hooks());
+      REQUIRE(surveyed.ok());
+      REQUIRE(told.shards.size() == input.shards.size());
+      int64_t rows = 0;
+      for (size_t i = 0; i < told.shards.size(); ++i) {
+        CHECK(told.shards[i]->shard == static_cast<int32_t>(i));
+        CHECK((*surveyed)[i].survey.shard == static_cast<int32_t>(i));
+        CHECK((*surveyed)[i].has_rows);
+        rows += told.shards[i]->train_rows;
+      }
+      CHECK(rows == 20'000);
+      if (part_bytes == 1) CHECK(told.parts.size() == input.shards.size());
+      if (part_bytes > 1000) CHECK(told.parts.size() == 1);
+      if (part_bytes == 1000) CHECK(*std::max_element(told.parts.begin(), told.parts.end()) < 20);
+    }
+  }
+}
+
+TEST_CASE("decoded rows are kept as far as they fit") {
+  const Input input(20'000, 4096);
+  Told told;
+  const auto surveyed = RunSurvey(*input.files, input.plan, input.spec, input.shards, kNever,
+                                  {.rows_bytes_max = 20'000}, told.Hooks());
+  REQUIRE(surveyed.ok());
+  int64_t kept = 0;
+  for (const SurveyedShard& s : *surveyed) kept += s.has_rows;
+  CHECK(kept > 0);
+  CHECK(kept < static_cast<int64_t>(surveyed->size()));
+}
+
+TEST_CASE("one large shard shows progress while it is read, up to all of its bytes") {
+  const Input input(300'000, 1 << 30);
+  REQUIRE(input.shards.size() == 1);
+  REQUIRE(input.bytes > 4 << 20);
+  Told told;
+  REQUIRE(RunSurvey(*input.files, input.plan, input.spec, input.shards, kNever,
+                    {.report_interval_us = 0}, told.Hooks())
+              .ok());
+  CHECK(told.bytes.size() > 5);
+  CHECK(std::is_sorted(told.bytes.begin(), told.bytes.end()));
+  CHECK(told.bytes.back() == input.bytes);
+}
+
+TEST_CASE("an abort ends the reading of a shard at its next block") {
+  const Input input(300'000, 1 << 30);
+  std::atomic<bool> aborted{false};
+  Told told;
+  SurveyRunHooks hooks = told.Hooks();
+  hooks.on_bytes_read = [&](int64_t bytes) {
+    told.bytes.push_back(bytes);
+    aborted = true;
+  };
+  const auto surveyed = RunSurvey(*input.files, input.plan, input.spec, input.shards, aborted,
+                                  {.report_interval_us = 0}, hooks);
+  CHECK(surveyed.status().code() == StatusCode::kCancelled);
+  CHECK(told.shards.empty());
+  REQUIRE(told.bytes.size() >= 2);  // the first block, and the rest of the shard, which ended there
+  CHECK(told.bytes.front() < input.bytes / 2);
+  CHECK(told.bytes.size() < 4);
+}
+
+TEST_CASE("the first bad shard is the one that is told") {
+  Input input(20'000, 4096);
+  std::fstream file(input.plan.files[0].path, std::ios::in | std::ios::out);
+  for (const int shard : {30, 10}) {
+    file.seekp(input.plan.shards[shard].begin + 100);
+    file << "xx";
+  }
+  file.close();
+  input.plan.files[0].modified_ms = input.files->Stat(input.plan.files[0].path)->modified_ms;
+  Told told;
+  const Status bad = RunSurvey(*input.files, input.plan, input.spec, input.shards, kNever,
+                               {.threads = 2}, told.Hooks())
+                         .status();
+  CHECK(bad.code() == StatusCode::kBadInput);
+  REQUIRE(bad.position().has_value());
+  CHECK(*bad.position()->offset < input.plan.shards[11].end);
+}
+
+TEST_CASE("a watched file is the file, until reading is stopped") {
+  const fs::path path = fs::path(std::getenv("TEST_TMPDIR")) / "watched";
+  std::ofstream(path) << "0123456789";
+  const auto disk = MakeFileSystem();
+  bool stop = false;
+  std::vector<int64_t> reads;
+  const WatchedFiles files(
+      *disk, [&stop] { return stop ? Cancelled("enough") : Status::Ok(); },
+      [&reads](int64_t bytes) { reads.push_back(bytes); });
+  const auto file = files.Open(path.string());
+  REQUIRE(file.ok());
+  CHECK((*file)->info().length == 10);
+  char out[8];
+  CHECK(*(*file)->ReadAt(5, out) == 5);
+  CHECK(std::string(out, 5) == "56789");
+  CHECK(reads == std::vector<int64_t>{5});
+  stop = true;
+  CHECK((*file)->ReadAt(0, out).status().message() == "enough");
+  CHECK(files.Open(path.string()).status().code() == StatusCode::kCancelled);
+  CHECK(files.Stat(path.string()).ok());
+}
+
+}  // namespace
+}  // namespace espalier
