@@ -28,8 +28,8 @@ constexpr int kReaderThreadsMax = 16;
 // several errors the first shard's is told, whichever thread was faster.
 class LocalSurvey {
  public:
-  LocalSurvey(const InputPlan& plan, const JobSpec& spec)
-      : plan_(plan), spec_(spec), files_(MakeFileSystem()), first_bad_(plan.shards.size()) {}
+  LocalSurvey(const FileSystem& files, const InputPlan& plan, const JobSpec& spec)
+      : files_(files), plan_(plan), spec_(spec), first_bad_(plan.shards.size()) {}
 
   Result<std::vector<ShardSurvey>> Run(const CommandContext& context) {
     surveys_.resize(plan_.shards.size());
@@ -54,7 +54,7 @@ class LocalSurvey {
  private:
   void ReadOne(size_t i) {
     if (i < first_bad_) {
-      Result<SurveyedShard> shard = SurveyShard(*files_, plan_, spec_, static_cast<int>(i));
+      Result<SurveyedShard> shard = SurveyShard(files_, plan_, spec_, static_cast<int>(i));
       if (shard.ok()) {
         surveys_[i] = std::move(shard->survey);
       } else {
@@ -76,9 +76,9 @@ class LocalSurvey {
                         " %\x1b[K");
   }
 
+  const FileSystem& files_;
   const InputPlan& plan_;
   const JobSpec& spec_;
-  const std::unique_ptr<FileSystem> files_;
   std::vector<ShardSurvey> surveys_;  // each thread writes its own places
   Queue<size_t> done_;                // at most one item a shard
   std::atomic<size_t> first_bad_;     // written under mutex_, but for an interrupt
@@ -182,12 +182,11 @@ Status ReportModel(const JobSpec& spec, const SurveyResult& survey, CheckReport*
   return Status::Ok();
 }
 
-Result<CheckReport> MakeReport(const JobSpec& spec, const InputPlan& plan,
+Result<CheckReport> MakeReport(const FileSystem& files, const JobSpec& spec, const InputPlan& plan,
                                std::vector<ShardSurvey> surveys) {
   CheckReport report = ReportShards(spec, plan, surveys);
-  const std::unique_ptr<FileSystem> files = MakeFileSystem();
   ESPALIER_ASSIGN_OR_RETURN(const SurveyResult merged,
-                            MergeShardSurveys(plan, spec, surveys, files.get()));
+                            MergeShardSurveys(plan, spec, surveys, &files));
   if (spec.model.task == Task::kClassification) {
     report.labels = CountLabels(surveys, merged.preprocessing.classes);
   }
@@ -204,20 +203,22 @@ Result<CheckReport> MakeReport(const JobSpec& spec, const InputPlan& plan,
 int RunCheck(const CommandContext& context) {
   const Result<JobFile> file = LoadJobFile(context.options.job_file, {});
   if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
-  const Result<InputPlan> plan = PlanLocally(file->spec);
+  const Result<InputPlan> plan = PlanLocally(context.files, file->spec);
   if (!plan.ok()) return ShowError(context, plan.status(), kExitUsage);
-  Result<std::vector<ShardSurvey>> surveys = LocalSurvey(*plan, file->spec).Run(context);
+  Result<std::vector<ShardSurvey>> surveys =
+      LocalSurvey(context.files, *plan, file->spec).Run(context);
   if (!surveys.ok()) {
     const bool interrupted = context.interrupts.any();
     return ShowError(context, surveys.status(),
                      interrupted ? kExitInterrupted : ExitCodeOf(surveys.status()));
   }
-  const Result<CheckReport> report = MakeReport(file->spec, *plan, std::move(*surveys));
+  const Result<CheckReport> report =
+      MakeReport(context.files, file->spec, *plan, std::move(*surveys));
   if (!report.ok()) return ShowError(context, report.status(), ExitCodeOf(report.status()));
   context.console.Out(context.options.json ? JsonLine(CheckJson(*report))
                                            : CheckText(*report, context.console.out_color()));
   // Last, because the data is worth looking at even so.
-  const Status output = CheckOutput(file->spec.output);
+  const Status output = CheckOutputHere(context.files, file->spec.output);
   return output.ok() ? kExitSuccess : ShowError(context, output, kExitUsage);
 }
 

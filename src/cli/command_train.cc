@@ -157,9 +157,9 @@ int RunTrain(const CommandContext& context) {
   if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
   const Result<int> workers = WorkerCount(options, file->spec);
   if (!workers.ok()) return ShowError(context, workers.status(), kExitUsage);
-  const Status output = CheckOutput(file->spec.output);
+  const Status output = CheckOutputHere(context.files, file->spec.output);
   if (!output.ok()) return ShowError(context, output, kExitUsage);
-  const Result<InputPlan> input = PlanLocally(file->spec);
+  const Result<InputPlan> input = PlanLocally(context.files, file->spec);
   if (!input.ok()) return ShowError(context, input.status(), kExitUsage);
   const Result<JobFile> job = Override(*file, {.workers = *workers});
   if (!job.ok()) return ShowError(context, job.status(), kExitUsage);

@@ -19,6 +19,7 @@ struct CommandContext {
   Environment env;
   Console& console;
   Interrupts& interrupts;
+  const FileSystem& files;
 };
 
 int RunTrain(const CommandContext& context);

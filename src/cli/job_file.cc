@@ -11,7 +11,7 @@
 #include "src/config/job_yaml.h"
 #include "src/config/yaml_tree.h"
 #include "src/data/listing.h"
-#include "src/storage/file_system.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
@@ -69,10 +69,10 @@ Result<std::string> WorkingDirectory() {
 
 }  // namespace
 
-Status CheckOutput(const OutputSpec& output) {
-  const std::unique_ptr<FileSystem> files = MakeFileSystem();
-  ESPALIER_RETURN_IF_ERROR(CheckOutput(*files, output));
-  if (output.path.find("://") != std::string::npos) return Status::Ok();
+Status CheckOutputHere(const FileSystem& files, const OutputSpec& output) {
+  ESPALIER_RETURN_IF_ERROR(CheckOutput(files, output));
+  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(output.path));
+  if (uri.kind != Uri::Kind::kLocal) return Status::Ok();  // the coordinator tries it
   fs::path above = fs::path(output.path + "/").lexically_normal().parent_path().parent_path();
   std::error_code error;
   while (above.has_relative_path() && !fs::exists(above, error)) above = above.parent_path();
@@ -83,9 +83,8 @@ Status CheckOutput(const OutputSpec& output) {
   return Status::Ok();
 }
 
-Result<InputPlan> PlanLocally(const JobSpec& spec) {
-  const std::unique_ptr<FileSystem> files = MakeFileSystem();
-  return PlanInput(*files, spec.data, spec.data.shard_bytes);
+Result<InputPlan> PlanLocally(const FileSystem& files, const JobSpec& spec) {
+  return PlanInput(files, spec.data, spec.data.shard_bytes);
 }
 
 Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides) {

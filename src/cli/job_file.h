@@ -8,6 +8,7 @@
 #include "src/base/status.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
+#include "src/storage/file_system.h"
 
 namespace espalier {
 
@@ -33,8 +34,8 @@ Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides);
 // Before a job runs on this machine. All errors are the caller's to mend.
 // The bundle's directory must not exist (unless `overwrite`), and what is above it must be
 // writable.
-Status CheckOutput(const OutputSpec& output);
+Status CheckOutputHere(const FileSystem& files, const OutputSpec& output);
 // Lists the input files, reads the first header and settles the schema.
-Result<InputPlan> PlanLocally(const JobSpec& spec);
+Result<InputPlan> PlanLocally(const FileSystem& files, const JobSpec& spec);
 
 }  // namespace espalier

@@ -51,10 +51,12 @@ int RunCommand(const CommandContext& context) {
 }
 
 int Main(const std::vector<std::string>& arguments) {
-  const Environment env = {.coordinator = Variable("ESPALIER_COORDINATOR"),
-                           .no_color = !Variable("NO_COLOR").empty(),
-                           .terminal = Variable("TERM"),
-                           .temporary_directory = Variable("TMPDIR", "/tmp")};
+  const Environment env = {
+      .coordinator = Variable("ESPALIER_COORDINATOR"),
+      .no_color = !Variable("NO_COLOR").empty(),
+      .terminal = Variable("TERM"),
+      .temporary_directory = Variable("TMPDIR", "/tmp"),
+      .hadoop = ReadHadoopEnvironment([](const char* name) { return Variable(name); })};
   OpenLog("espalier", LogLevel::kError);
   Console console(env);
   const ParsedArguments parsed = ParseArguments(arguments, env);
@@ -71,7 +73,11 @@ int Main(const std::vector<std::string>& arguments) {
     console.Err(ErrorText(interrupts.status(), console.err_color()));
     return kExitJobFailed;
   }
-  return RunCommand({*parsed.options, env, console, **interrupts});
+  const auto files =
+      MakeFileSystem({.hadoop_conf_dir = env.hadoop.conf_dir,
+                      .webhdfs = {.user = env.hadoop.user,
+                                  .http = {.cancelled = [&] { return (*interrupts)->any(); }}}});
+  return RunCommand({*parsed.options, env, console, **interrupts, *files});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "src/base/ids.h"
 #include "src/base/status.h"
+#include "src/storage/file_systems.h"
 
 namespace espalier {
 
@@ -28,6 +29,7 @@ struct Environment {
   bool no_color = false;            // NO_COLOR is set to anything but nothing
   std::string terminal;             // TERM
   std::string temporary_directory;  // TMPDIR, else /tmp
+  HadoopEnvironment hadoop;
 };
 
 inline constexpr const char* kDefaultCoordinator = "127.0.0.1:7700";

@@ -109,6 +109,8 @@ Status CoordinatorOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(
       InRange("survey_bytes_max", survey_bytes_max, int64_t{1} << 20, int64_t{1} << 40));
   ESPALIER_RETURN_IF_ERROR(InRange("jobs_kept_max", jobs_kept_max, 1, 1'000'000));
+  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_conf_dir", hadoop_conf_dir, 4096));
+  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_user", hadoop_user, 256));
   return InRange("queue_max", queue_max, 1, 1'000'000);
 }
 
@@ -123,6 +125,8 @@ Status WorkerOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(InRange("spool_bytes_max", spool_bytes_max, 0, int64_t{1} << 50));
   ESPALIER_RETURN_IF_ERROR(InRange("coordinator_timeout_ms", coordinator_timeout_ms, 100, kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("peer_timeout_ms", peer_timeout_ms, 100, 3'600'000));
+  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_conf_dir", hadoop_conf_dir, 4096));
+  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_user", hadoop_user, 256));
   if (kernel.empty()) return InvalidArgument("kernel: found nothing, expected one such as Haswell");
   return Plain("kernel", kernel, 64);
 }
@@ -144,6 +148,8 @@ Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
             r.Bytes("survey_bytes_max", o.survey_bytes_max),
             r.Value("jobs_kept_max", o.jobs_kept_max),
             r.Value("queue_max", o.queue_max),
+            r.Value("hadoop_conf_dir", o.hadoop_conf_dir),
+            r.Value("hadoop_user", o.hadoop_user),
             r.Value("log_level", o.log_level)};
   });
 }
@@ -164,6 +170,8 @@ Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
             r.Milliseconds("peer_timeout_ms", o.peer_timeout_ms),
             r.Value("insecure", o.insecure),
             r.Value("kernel", o.kernel),
+            r.Value("hadoop_conf_dir", o.hadoop_conf_dir),
+            r.Value("hadoop_user", o.hadoop_user),
             r.Value("log_level", o.log_level)};
   });
 }

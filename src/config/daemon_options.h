@@ -31,6 +31,8 @@ struct CoordinatorOptions {
   int64_t survey_bytes_max = int64_t{2} << 30;
   int64_t jobs_kept_max = 1000;  // finished jobs remembered
   int64_t queue_max = 10'000;    // jobs waiting; further ones are refused
+  std::string hadoop_conf_dir;  // with core-site.xml and hdfs-site.xml; "": as the environment says
+  std::string hadoop_user;      // to HDFS without Kerberos; "": as the environment says
   LogLevel log_level = LogLevel::kInfo;
   bool operator==(const CoordinatorOptions&) const = default;
 
@@ -51,6 +53,8 @@ struct WorkerOptions {
   int64_t peer_timeout_ms = 5000;  // another worker of the job silent for so long: an error
   bool insecure = false;           // allows to listen beyond loopback
   std::string kernel = "Haswell";  // of OpenBLAS; must be the same on all workers of a job
+  std::string hadoop_conf_dir;  // with core-site.xml and hdfs-site.xml; "": as the environment says
+  std::string hadoop_user;      // to HDFS without Kerberos; "": as the environment says
   LogLevel log_level = LogLevel::kInfo;
   bool operator==(const WorkerOptions&) const = default;
 

@@ -2,18 +2,17 @@
 
 #include "src/config/job_sections.h"
 #include "src/config/units.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
 
-// A local path or pattern. What else a path may be belongs to later versions.
+// A path or pattern, local or on HDFS.
 Status ReadPath(Reader& reader, const YamlNode& node, const std::string& path, std::string& out) {
   ESPALIER_RETURN_IF_ERROR(reader.Read(node, path, out));
-  for (const char* scheme : {"hdfs://", "webhdfs://", "viewfs://"}) {
-    if (out.starts_with(scheme)) return reader.Lacking(node, path, "HDFS");
-  }
-  if (out.find("://") != std::string::npos) {
-    return reader.Unexpected(node, path, "a local path");
+  if (const auto uri = ParseUri(out); !uri.ok()) {
+    return reader.Unexpected(
+        node, path, "a local path, hdfs://... or webhdfs://...: " + uri.status().message());
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include "src/config/job_sections.h"
 #include "src/config/reader.h"
 #include "src/config/yaml_tree.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
@@ -12,11 +13,11 @@ namespace {
 void MakeAbsolute(const std::filesystem::path& directory, YamlNode* node) {
   if (!node) return;
   for (YamlNode& item : node->items) MakeAbsolute(directory, &item);
-  if (!node->is_scalar() || node->text.empty() || node->text[0] == '/' ||
-      node->text.find("://") != std::string::npos) {
-    return;
-  }
-  node->text = (directory / node->text).lexically_normal().string();
+  if (!node->is_scalar()) return;
+  // What is no path at all was told when the job was read.
+  const Result<Uri> uri = ParseUri(node->text);
+  if (!uri.ok() || uri->kind != Uri::Kind::kLocal || uri->path.starts_with('/')) return;
+  node->text = (directory / uri->path).lexically_normal().string();
 }
 
 }  // namespace

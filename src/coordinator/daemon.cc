@@ -77,6 +77,8 @@ Result<std::unique_ptr<CoordinatorDaemon>> CoordinatorDaemon::Make(
 
 CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, Incarnation incarnation)
     : options_(options),
+      storage_{.hadoop_conf_dir = options.hadoop_conf_dir,
+               .webhdfs = {.user = options.hadoop_user}},
       started_(std::chrono::steady_clock::now()),
       started_ms_(SystemUs() / 1000),
       core_(CoreOptions(options, incarnation)),
@@ -182,7 +184,7 @@ void CoordinatorDaemon::StartMerge(MergeWork work) {
   OnPool(*merging_, [this, shared = std::make_shared<MergeWork>(std::move(work))] {
     const JobId job = shared->job;
     const Generation generation = shared->generation;
-    SurveyMerged merged{job, generation, MergeShards(std::move(*shared))};
+    SurveyMerged merged{job, generation, MergeShards(std::move(*shared), storage_)};
     boost::asio::post(loop_, [this, merged = std::move(merged)] { Feed(merged); });
   });
 }
@@ -204,7 +206,7 @@ void CoordinatorDaemon::StartSubmission(SubmitRequest request, Done<JobId> done)
   }
   preparing_[request.client_request_id].push_back(std::move(done));
   OnPool(*pool_, [this, request = std::move(request)] {
-    Result<Submission> prepared = PrepareSubmission(request);
+    Result<Submission> prepared = PrepareSubmission(request, storage_);
     boost::asio::post(
         loop_, [this, id = request.client_request_id, prepared = std::move(prepared)]() mutable {
           EndSubmission(id, std::move(prepared));

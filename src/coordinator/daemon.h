@@ -22,6 +22,7 @@
 #include "src/coordinator/journal.h"
 #include "src/coordinator/watchers.h"
 #include "src/rpc/coordinator_server.h"
+#include "src/storage/file_systems.h"
 
 namespace espalier {
 
@@ -67,6 +68,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void Stop(const std::string& why);
 
   const CoordinatorOptions options_;
+  const StorageOptions storage_;
   const std::chrono::steady_clock::time_point started_;
   const int64_t started_ms_;  // since 1970
   boost::asio::io_context loop_;

@@ -14,6 +14,7 @@ namespace {
 struct Given {
   std::string config;
   std::optional<std::string> listen, address_file, state_directory, log_level;
+  std::optional<std::string> hadoop_conf_dir, hadoop_user;
   std::optional<std::string> heartbeat_interval_ms, liveness_limit_ms, start_timeout_ms,
       survey_timeout_ms, step_timeout_ms, survey_bytes_max;  // with units, as in the file
   std::optional<int64_t> workers_max, jobs_kept_max, queue_max;
@@ -42,6 +43,9 @@ void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
                  "memory for the statistics of surveys under way: bytes, or a size such as 2GiB");
   app.add_option("--jobs-kept-max", given.jobs_kept_max, "finished jobs remembered");
   app.add_option("--queue-max", given.queue_max, "jobs that may wait");
+  app.add_option("--hadoop-conf-dir", given.hadoop_conf_dir,
+                 "with core-site.xml and hdfs-site.xml; else HADOOP_CONF_DIR");
+  app.add_option("--hadoop-user", given.hadoop_user, "to HDFS; else HADOOP_USER_NAME, then USER");
   app.add_option("--log-level", given.log_level, "debug, info, warning, error or off");
   app.add_flag("--insecure", given.insecure,
                "allow to listen beyond loopback, without encryption and authentication");
@@ -74,6 +78,8 @@ Status Apply(const Given& given, CoordinatorOptions& options) {
       OverrideBytes(given.survey_bytes_max, "--survey-bytes-max", options.survey_bytes_max));
   Override(given.jobs_kept_max, options.jobs_kept_max);
   Override(given.queue_max, options.queue_max);
+  Override(given.hadoop_conf_dir, options.hadoop_conf_dir);
+  Override(given.hadoop_user, options.hadoop_user);
   if (given.log_level) {
     ESPALIER_ASSIGN_OR_RETURN(options.log_level, ParseLogLevel(*given.log_level));
   }

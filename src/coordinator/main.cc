@@ -14,7 +14,7 @@
 #include "src/base/log.h"
 #include "src/coordinator/daemon.h"
 #include "src/coordinator/flags.h"
-#include "src/storage/file_system.h"
+#include "src/storage/file_systems.h"
 
 namespace espalier {
 namespace {
@@ -52,6 +52,11 @@ Status TellReady(int fd, const std::string& address) {
                      " cannot be written: " + std::strerror(error));
 }
 
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 // Deletes the address file, if it is still ours.
 void RemoveAddressFile(const FileSystem& files, const std::string& path,
                        const std::string& address) {
@@ -78,8 +83,12 @@ Status Serve(const CoordinatorFlags& flags, CoordinatorDaemon& daemon) {
 
 int Main(int argc, char** argv) {
   const pid_t parent = getppid();
-  const auto flags = ParseCoordinatorFlags(argc, argv);
+  auto flags = ParseCoordinatorFlags(argc, argv);
   if (!flags.ok()) return Complain(flags.status());
+  const HadoopEnvironment hadoop = ReadHadoopEnvironment(Variable);
+  CoordinatorOptions& options = flags->options;
+  if (options.hadoop_conf_dir.empty()) options.hadoop_conf_dir = hadoop.conf_dir;
+  if (options.hadoop_user.empty()) options.hadoop_user = hadoop.user;
   if (flags->answer) {
     std::fputs(flags->answer->c_str(), stdout);
     return 0;

@@ -8,29 +8,32 @@
 #include "src/data/listing.h"
 #include "src/data/merge.h"
 #include "src/rpc/message_size.h"
-#include "src/storage/file_system.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
 
-// "/a/b" of "/a/b/c"; the path itself when it has no parent.
-std::string ParentOf(std::string path) {
+// "/a/b" of "/a/b/c", "hdfs://host/" of "hdfs://host/a"; a root is its own parent.
+Result<std::string> ParentOf(const std::string& text) {
+  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(text));
+  std::string path = uri.path;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
+  if (slash == std::string::npos) return std::string(".");
+  return uri.prefix + (slash == 0 ? "/" : path.substr(0, slash));
 }
 
-Status ProbeOutput(const OutputSpec& output, const std::string& probe_name) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto files, FileSystemFor(output.path));
-  ESPALIER_RETURN_IF_ERROR(CheckOutput(*files, output));
-  const std::string parent = ParentOf(output.path);
-  if (Status s = files->MakeDirectory(parent); !s.ok()) return s.Wrap("output");
-  const std::string probe = parent + "/.espalier-probe-" + probe_name;
-  if (Status s = files->WriteAtomically(probe, "probe\n"); !s.ok()) {
+Status ProbeOutput(const FileSystem& files, const OutputSpec& output,
+                   const std::string& probe_name) {
+  ESPALIER_RETURN_IF_ERROR(CheckOutput(files, output));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string parent, ParentOf(output.path));
+  if (Status s = files.MakeDirectory(parent); !s.ok()) return s.Wrap("output");
+  const std::string probe =
+      parent + (parent.back() == '/' ? "" : "/") + ".espalier-probe-" + probe_name;
+  if (Status s = files.WriteAtomically(probe, "probe\n"); !s.ok()) {
     return s.Wrap("output: the coordinator cannot write to " + parent);
   }
-  return files->Delete(probe);
+  return files.Delete(probe);
 }
 
 // Request ids are arbitrary text.
@@ -45,10 +48,10 @@ std::string FileNameOf(const std::string& text) {
 
 }  // namespace
 
-Result<Submission> PrepareSubmission(const SubmitRequest& request) {
+Result<Submission> PrepareSubmission(const SubmitRequest& request, const StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(request.job_yaml, "job"));
-  ESPALIER_RETURN_IF_ERROR(ProbeOutput(job.output, FileNameOf(request.client_request_id)));
-  const auto files = MakeFileSystem();
+  const auto files = MakeFileSystem(storage);
+  ESPALIER_RETURN_IF_ERROR(ProbeOutput(*files, job.output, FileNameOf(request.client_request_id)));
   ESPALIER_ASSIGN_OR_RETURN(InputPlan input, PlanInput(*files, job.data, job.data.shard_bytes));
   ESPALIER_RETURN_IF_ERROR(CheckSendable(input));
   Submission submission;
@@ -63,9 +66,10 @@ Result<Submission> PrepareSubmission(const SubmitRequest& request) {
   return submission;
 }
 
-Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work) {
+Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work,
+                                                        const StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(work.job_yaml, "job"));
-  const auto files = MakeFileSystem();
+  const auto files = MakeFileSystem(storage);
   std::vector<ShardSurvey> shards;
   shards.reserve(work.shards.size());
   for (auto& shard : work.shards) {

@@ -8,6 +8,7 @@
 
 #include "src/base/status.h"
 #include "src/cluster/coordinator_actions.h"
+#include "src/storage/file_systems.h"
 
 namespace espalier {
 
@@ -15,10 +16,11 @@ namespace espalier {
 // (unless `overwrite`), the directory it will stand in is made when it is not there, and a probe is
 // written there and deleted; the input must fit into messages to workers. (That no other live job
 // has the same output is the core's to see.)
-Result<Submission> PrepareSubmission(const SubmitRequest& request);
+Result<Submission> PrepareSubmission(const SubmitRequest& request, const StorageOptions& storage);
 
 // The merged survey of all shards, in shard order. Takes the work, to free each shard's survey
 // soon.
-Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work);
+Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work,
+                                                        const StorageOptions& storage);
 
 }  // namespace espalier

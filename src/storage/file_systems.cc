@@ -104,4 +104,19 @@ Result<std::unique_ptr<FileSystem>> FileSystemFor(const std::string& uri) {
   return MakeFileSystem();
 }
 
+HadoopEnvironment ReadHadoopEnvironment(
+    const std::function<std::string(const char* name)>& variable) {
+  HadoopEnvironment found;
+  found.conf_dir = variable("HADOOP_CONF_DIR");
+  if (const std::string home = variable("HADOOP_HOME"); found.conf_dir.empty() && !home.empty()) {
+    const std::string directory = home + "/etc/hadoop";
+    const auto there = MakeFileSystem()->Stat(directory);
+    if (there.ok() && there->is_directory) found.conf_dir = directory;
+  }
+  for (const char* name : {"HADOOP_USER_NAME", "USER", "LOGNAME"}) {
+    if (found.user.empty()) found.user = variable(name);
+  }
+  return found;
+}
+
 }  // namespace espalier

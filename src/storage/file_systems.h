@@ -2,6 +2,7 @@
 // environment and pass it in: HADOOP_CONF_DIR, and for the user HADOOP_USER_NAME, then USER.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,6 +16,15 @@ struct StorageOptions {
   std::string writer;  // in temporary names where a call gives no other; empty: host and process
   WebHdfsOptions webhdfs;  // with the user's name
 };
+
+// What Hadoop's own tools would take from the environment.
+struct HadoopEnvironment {
+  std::string conf_dir;  // HADOOP_CONF_DIR, else $HADOOP_HOME/etc/hadoop if it exists; or empty
+  std::string user;      // HADOOP_USER_NAME, else USER, else LOGNAME; or empty
+};
+// `variable` gives the value of an environment variable, or nothing.
+HadoopEnvironment ReadHadoopEnvironment(
+    const std::function<std::string(const char* name)>& variable);
 
 // Sends each path to the file system of its scheme (uri.h). Each HDFS is made at its first use and
 // kept, with its connections. Errors of a configuration come from the call that needs it.

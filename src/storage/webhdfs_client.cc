@@ -15,7 +15,7 @@ constexpr size_t kSuspectsMax = 64;
 constexpr size_t kDataNodeMovesMax = 3;
 
 Verdict TooManyRedirects(const std::string& who) {
-  return {Fate::kFail, StatusCode::kUnavailable,
+  return {CallFate::kFail, StatusCode::kUnavailable,
           who + " redirects again and again; expected a data node after one redirect"};
 }
 
@@ -60,11 +60,11 @@ WebHdfsClient::Answer WebHdfsClient::Ask(const Operation& operation) const {
   for (;;) {
     Verdict verdict;
     HttpReply reply = AskNameNode(operation, attempts.name_node(), &verdict);
-    if (verdict.fate == Fate::kDone && reply.status != 200) {
-      verdict = {Fate::kFail, StatusCode::kUnavailable,
+    if (verdict.fate == CallFate::kDone && reply.status != 200) {
+      verdict = {CallFate::kFail, StatusCode::kUnavailable,
                  "the NameNode answers HTTP " + std::to_string(reply.status) + "; expected 200"};
     }
-    if (verdict.fate == Fate::kDone) {
+    if (verdict.fate == CallFate::kDone) {
       attempts.Succeeded();
       answer.body = std::move(reply.body);
       return answer;
@@ -81,17 +81,17 @@ Verdict WebHdfsClient::TryCreate(const Operation& operation, std::string_view co
   HttpReply reply = AskNameNode(operation, name_node, &verdict);
   *elapsed_ms = reply.elapsed_ms;
   verdict.maybe_done = false;  // the first step makes nothing
-  if (verdict.fate != Fate::kDone) return verdict;
+  if (verdict.fate != CallFate::kDone) return verdict;
   const std::string who = "the NameNode " + ToString(name_nodes_[name_node].http);
   for (int i = 0; i < kRedirectsMax; ++i) {
     if (reply.status != 307) {
-      return {Fate::kFail, StatusCode::kUnavailable,
+      return {CallFate::kFail, StatusCode::kUnavailable,
               who + " answers CREATE with HTTP " + std::to_string(reply.status) +
                   "; expected a redirect to a DataNode"};
     }
     const Result<HostPort> target = RedirectTarget(reply.location, false);
     if (!target.ok()) {
-      return {Fate::kFail, StatusCode::kUnavailable, who + ": " + target.status().message()};
+      return {CallFate::kFail, StatusCode::kUnavailable, who + ": " + target.status().message()};
     }
     reply = http_.Call({.method = HttpMethod::kPut,
                         .url = std::move(reply.location),
@@ -100,15 +100,15 @@ Verdict WebHdfsClient::TryCreate(const Operation& operation, std::string_view co
     *elapsed_ms += reply.elapsed_ms;
     if (reply.status == 307 && reply.failure == HttpFailure::kNone) continue;
     verdict = JudgeDataNode(reply, *target);
-    if (verdict.fate == Fate::kDone && reply.status != 201) {
+    if (verdict.fate == CallFate::kDone && reply.status != 201) {
       return {
-          Fate::kFail, StatusCode::kUnavailable,
+          CallFate::kFail, StatusCode::kUnavailable,
           "the DataNode answers HTTP " + std::to_string(reply.status) + "; expected 201 (created)",
           true};
     }
     // A node of this address may have several names; its bare address excludes it where it is
     // alone.
-    if (verdict.fate == Fate::kOtherDataNode && !reply.peer_ip.empty()) {
+    if (verdict.fate == CallFate::kOtherDataNode && !reply.peer_ip.empty()) {
       std::lock_guard lock(mutex_);
       if (suspects_.size() < kSuspectsMax) suspects_.emplace_back(reply.peer_ip, 4);
     }
@@ -131,7 +131,7 @@ WebHdfsClient::Answer WebHdfsClient::Create(Operation operation, std::string_vie
     }
     int64_t elapsed_ms = 0;
     const Verdict verdict = TryCreate(next, content, attempts.name_node(), &elapsed_ms);
-    if (verdict.fate == Fate::kDone) {
+    if (verdict.fate == CallFate::kDone) {
       attempts.Succeeded();
       return answer;
     }
@@ -165,11 +165,11 @@ WebHdfsClient::Range WebHdfsClient::OpenRange(const std::string& path, int64_t o
     range.body = http_.Get(request.url);
   } else {
     range.verdict = JudgeNameNode(reply, name_node);
-    if (range.verdict.fate == Fate::kAgain) {
+    if (range.verdict.fate == CallFate::kAgain) {
       std::lock_guard lock(mutex_);
       suspects_.clear();  // with all of its nodes excluded no one is left
     }
-    if (range.verdict.fate != Fate::kDone) return range;
+    if (range.verdict.fate != CallFate::kDone) return range;
   }
   std::string location = std::move(reply.location);
   const std::string who = "the NameNode " + ToString(name_nodes_[name_node].http);
@@ -188,9 +188,9 @@ WebHdfsClient::Range WebHdfsClient::OpenRange(const std::string& path, int64_t o
   const HttpReply& head = range.body->head();
   range.verdict =
       range.source.port == 0 ? JudgeNameNode(head, name_node) : JudgeDataNode(head, range.source);
-  if (range.verdict.fate == Fate::kDone && head.status == 200) return range;
-  if (range.verdict.fate == Fate::kDone) {
-    range.verdict = {Fate::kFail, StatusCode::kUnavailable,
+  if (range.verdict.fate == CallFate::kDone && head.status == 200) return range;
+  if (range.verdict.fate == CallFate::kDone) {
+    range.verdict = {CallFate::kFail, StatusCode::kUnavailable,
                      "HTTP " + std::to_string(head.status) + " came; expected 200"};
   }
   range.elapsed_ms += head.elapsed_ms;
@@ -207,7 +207,7 @@ void WebHdfsClient::Suspect(const std::string& path, int64_t offset,
   // One try: without an answer the NameNode's own choice must do.
   Verdict verdict;
   const HttpReply reply = AskNameNode(operation, active_, &verdict);
-  if (verdict.fate != Fate::kDone) return;
+  if (verdict.fate != CallFate::kDone) return;
   const auto blocks = ParseBlockLocations(reply.body);
   const std::string name = blocks.ok() ? DataNodeName(*blocks, data_node) : "";
   if (name.empty()) return;
@@ -244,15 +244,15 @@ Status Attempts::Fail(const Verdict& verdict, const std::string& more) const {
 
 Status Attempts::Next(const Verdict& verdict, int64_t elapsed_ms) {
   budget_.Spend(elapsed_ms);
-  if (verdict.fate == Fate::kFail) return Fail(verdict, "");
+  if (verdict.fate == CallFate::kFail) return Fail(verdict, "");
   bool at_once = false;
-  if (verdict.fate == Fate::kOtherNameNode) {
+  if (verdict.fate == CallFate::kOtherNameNode) {
     const size_t count = client_.name_nodes_.size();
     size_t expected = name_node_;
     name_node_ = (name_node_ + 1) % count;
     client_.active_.compare_exchange_strong(expected, name_node_);
     at_once = ++moves_ < count;
-  } else if (verdict.fate == Fate::kOtherDataNode) {
+  } else if (verdict.fate == CallFate::kOtherDataNode) {
     at_once = ++moves_ <= kDataNodeMovesMax;
   }
   const auto wait = budget_.NextWait(client_.reached_, at_once);
@@ -267,7 +267,7 @@ Status Attempts::Next(const Verdict& verdict, int64_t elapsed_ms) {
                "; trying again");
   }
   if (client_.http_.Wait(*wait)) return {};
-  return Fail({Fate::kFail, StatusCode::kCancelled, "it was cancelled"}, "");
+  return Fail({CallFate::kFail, StatusCode::kCancelled, "it was cancelled"}, "");
 }
 
 void Attempts::Succeeded() {

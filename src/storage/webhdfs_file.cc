@@ -29,7 +29,7 @@ Verdict RangeStream::Open(size_t name_node, int64_t* elapsed_ms) {
   if (range.body == nullptr) return range.verdict;
   const auto length = range.body->head().content_length;
   if (length && *length != wanted) {
-    return {Fate::kFail, StatusCode::kDataLoss,
+    return {CallFate::kFail, StatusCode::kDataLoss,
             "of " + std::to_string(wanted) + " bytes from " + std::to_string(position_) +
                 " on a reply brings " + std::to_string(*length) +
                 "; the file changed while it was being read"};
@@ -44,9 +44,9 @@ Verdict RangeStream::WhyShort(int64_t* elapsed_ms) const {
   const std::string who = source_.port == 0 ? "the reply" : "the DataNode " + ToString(source_);
   const std::string where = " at byte " + std::to_string(position_);
   if (result.failure == HttpFailure::kCancelled) {
-    return {Fate::kFail, StatusCode::kCancelled, "it was cancelled"};
+    return {CallFate::kFail, StatusCode::kCancelled, "it was cancelled"};
   }
-  return {Fate::kOtherDataNode, StatusCode::kUnavailable,
+  return {CallFate::kOtherDataNode, StatusCode::kUnavailable,
           who + " broke off" + where +
               (result.failure == HttpFailure::kNone ? " too early" : ": " + result.reason)};
 }
@@ -72,7 +72,7 @@ Status RangeStream::Read(std::span<char> out) {
       attempts.Succeeded();
       since_failure = 0;
     }
-    if (verdict.fate == Fate::kOtherDataNode) client_.Suspect(path_, position_, source_);
+    if (verdict.fate == CallFate::kOtherDataNode) client_.Suspect(path_, position_, source_);
     ESPALIER_RETURN_IF_ERROR(attempts.Next(verdict, elapsed_ms));
   }
   if (position_ < end_ || body_ == nullptr) {

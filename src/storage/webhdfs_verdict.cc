@@ -11,13 +11,13 @@ namespace {
 struct Meaning {
   std::string_view exception;
   std::string_view text;  // that the message must hold
-  Fate fate;
+  CallFate fate;
   StatusCode code;
   const char* why;          // nullptr: the exception's own words
   bool with_words = false;  // the exception's words after `why`
 };
 
-using enum Fate;
+using enum CallFate;
 using enum StatusCode;
 
 // The first match holds; a name that is empty matches every exception.
@@ -83,7 +83,7 @@ std::string PortAdvice(const Asked& asked) {
 
 Verdict JudgeFailure(const HttpReply& reply, const Asked& asked) {
   const std::string who = WhoOf(asked);
-  const Fate other = asked.data_node ? kOtherDataNode : kOtherNameNode;
+  const CallFate other = asked.data_node ? kOtherDataNode : kOtherNameNode;
   switch (reply.failure) {
     case HttpFailure::kCancelled:
       return {kFail, kCancelled, "it was cancelled", reply.sent};
@@ -133,7 +133,7 @@ Verdict JudgeException(const RemoteException& remote, const HttpReply& reply, co
   }
   const bool again = reply.status >= 500;
   // A data node that cannot read its blocks says so with any exception.
-  const Fate fate = asked.data_node ? kOtherDataNode : again ? kAgain : kFail;
+  const CallFate fate = asked.data_node ? kOtherDataNode : again ? kAgain : kFail;
   return {fate, kUnavailable, WhoOf(asked) + " says " + words, again};
 }
 
@@ -155,7 +155,7 @@ Verdict Judge(const HttpReply& reply, const Asked& asked) {
             says + ": it asks for authentication (Kerberos), which this build does not do"};
   }
   if (status >= 500 || status == 429 || status == 408) {
-    const Fate other = asked.data_node ? kOtherDataNode : kOtherNameNode;
+    const CallFate other = asked.data_node ? kOtherDataNode : kOtherNameNode;
     return {other, kUnavailable, says, true};
   }
   if (status == 403) return {kFail, kPermissionDenied, says + " without saying why"};

@@ -9,7 +9,7 @@
 
 namespace espalier {
 
-enum class Fate {
+enum class CallFate {
   kDone,           // the reply is the answer (of a status that `expected` allows)
   kFail,           // the error is final
   kAgain,          // wait, then the same again
@@ -18,7 +18,7 @@ enum class Fate {
 };
 
 struct Verdict {
-  Fate fate = Fate::kDone;
+  CallFate fate = CallFate::kDone;
   StatusCode code = StatusCode::kUnavailable;  // of the error when it is (or becomes) final
   std::string why;                             // to stand after "cannot read 'x': "
   bool maybe_done = false;                     // the request may have taken effect all the same

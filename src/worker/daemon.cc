@@ -173,8 +173,12 @@ class Daemon {
   }
   void Perform(RunSurvey& run) {
     runner_ = std::make_unique<JobRunner>(
-        RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spool_directory,
-                      options_.spool_bytes_max},
+        RunnerOptions{options_.threads,
+                      options_.memory_bytes_max,
+                      options_.spool_directory,
+                      options_.spool_bytes_max,
+                      {.hadoop_conf_dir = options_.hadoop_conf_dir,
+                       .webhdfs = {.user = options_.hadoop_user}}},
         *peers_, std::move(run.order),
         [this](FromWorker message) { Post(Report{std::move(message)}); });
   }

@@ -12,7 +12,6 @@
 #include "src/model/arithmetic.h"
 #include "src/plan/ownership.h"
 #include "src/plan/rows.h"
-#include "src/storage/file_system.h"
 #include "src/worker/bundle_writer.h"
 #include "src/worker/row_source.h"
 #include "src/worker/survey_run.h"
@@ -96,11 +95,17 @@ RowRanges RangesOf(const SurveyResult& survey, LeafSpan own, int64_t leaves) {
   return {range(survey.train_rows), range(survey.validation_rows), range(survey.test_rows)};
 }
 
+StorageOptions Cancellable(StorageOptions options, const std::atomic<bool>& cancelled) {
+  options.webhdfs.http.cancelled = [&cancelled] { return cancelled.load(); };
+  return options;
+}
+
 }  // namespace
 
 JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey order,
                      std::function<void(FromWorker)> report)
     : options_(std::move(options)),
+      files_(MakeFileSystem(Cancellable(options_.storage, aborted_))),
       peers_(peers),
       order_(std::move(order)),
       report_(std::move(report)),
@@ -156,7 +161,6 @@ Status JobRunner::RunJob() {
 }
 
 Status JobRunner::Survey(const JobSpec& spec) {
-  const auto files = MakeFileSystem();
   SurveyRunOptions run;
   run.threads = options_.threads;
   run.rows_bytes_max = options_.memory_bytes_max / 2;
@@ -168,7 +172,7 @@ Status JobRunner::Survey(const JobSpec& spec) {
   hooks.on_bytes_read = [this](int64_t bytes) {
     Tell(SurveyProgress{order_.job, order_.generation, bytes});
   };
-  auto surveyed = RunSurvey(*files, *order_.input, spec, order_.shards, aborted_, run, hooks);
+  auto surveyed = RunSurvey(*files_, *order_.input, spec, order_.shards, aborted_, run, hooks);
   if (aborted_) return AbortReason();
   ESPALIER_ASSIGN_OR_RETURN(surveyed_, std::move(surveyed));
   return {};
@@ -186,9 +190,8 @@ Result<StartTraining> JobRunner::WaitForTraining() {
 Result<std::unique_ptr<RowStore>> JobRunner::LoadOwnRows(const JobSpec& spec,
                                                          const SurveyResult& survey,
                                                          const RowRanges& ranges) {
-  const auto disk = MakeFileSystem();
   const WatchedFiles files(
-      *disk, [this] { return aborted_ ? AbortReason() : Status::Ok(); }, [](int64_t) {});
+      *files_, [this] { return aborted_ ? AbortReason() : Status::Ok(); }, [](int64_t) {});
   const RowStoreOptions store{options_.memory_bytes_max, options_.spool_directory,
                               options_.spool_bytes_max};
   ESPALIER_ASSIGN_OR_RETURN(const auto loader,
@@ -349,9 +352,8 @@ Status JobRunner::Finish(const JobSpec& spec, const SurveyResult& survey, const 
   ESPALIER_ASSIGN_OR_RETURN(document.arithmetic_id, ArithmeticId());
   const std::string writer = "g" + std::to_string(order_.generation.value) + "-m" +
                              std::to_string(order_.members.self) + "-" + ToString(order_.job);
-  ESPALIER_ASSIGN_OR_RETURN(r.weights_sha256,
-                            WriteBundle<T>(*MakeFileSystem(), std::move(document), shape,
-                                           trained.parameters, history_, writer));
+  ESPALIER_ASSIGN_OR_RETURN(r.weights_sha256, WriteBundle<T>(*files_, std::move(document), shape,
+                                                             trained.parameters, history_, writer));
   r.bundle = spec.output.path;
   Tell(std::move(done));
   return {};

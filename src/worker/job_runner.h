@@ -23,6 +23,7 @@
 #include "src/data/survey.h"
 #include "src/rpc/peer.h"
 #include "src/spec/job_spec.h"
+#include "src/storage/file_systems.h"
 #include "src/worker/trainer.h"
 
 namespace espalier {
@@ -32,6 +33,7 @@ struct RunnerOptions {
   int64_t memory_bytes_max = 0;
   std::string spool_directory;
   int64_t spool_bytes_max = 0;
+  StorageOptions storage;
 };
 
 class JobRunner {
@@ -73,6 +75,7 @@ class JobRunner {
   Status AbortReason() const;
 
   const RunnerOptions options_;
+  const std::unique_ptr<FileSystem> files_;  // its waits end with Abort
   PeerNetwork& peers_;
   const StartSurvey order_;
   const std::function<void(FromWorker)> report_;

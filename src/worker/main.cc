@@ -17,6 +17,7 @@
 #include "src/base/version.h"
 #include "src/config/daemon_options.h"
 #include "src/model/arithmetic.h"
+#include "src/storage/file_systems.h"
 #include "src/worker/daemon.h"
 
 namespace espalier {
@@ -62,6 +63,11 @@ Result<WorkerOptions> ReadOptions(const std::string& path) {
   return ParseWorkerOptions(text.str(), path);
 }
 
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 void FillDefaults(WorkerOptions& o) {
   const int cores = std::max(1u, std::thread::hardware_concurrency());
   if (o.threads == 0) o.threads = cores;
@@ -69,10 +75,13 @@ void FillDefaults(WorkerOptions& o) {
     o.memory_bytes_max = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 2;
   }
   if (o.spool_directory.empty()) {
-    const char* tmp = std::getenv("TMPDIR");
-    o.spool_directory = std::string(tmp != nullptr && *tmp != '\0' ? tmp : "/tmp") +
-                        "/espalier-spool-" + std::to_string(getuid());
+    const std::string tmp = Variable("TMPDIR");
+    o.spool_directory =
+        (tmp.empty() ? "/tmp" : tmp) + "/espalier-spool-" + std::to_string(getuid());
   }
+  const HadoopEnvironment hadoop = ReadHadoopEnvironment(Variable);
+  if (o.hadoop_conf_dir.empty()) o.hadoop_conf_dir = hadoop.conf_dir;
+  if (o.hadoop_user.empty()) o.hadoop_user = hadoop.user;
 }
 
 // Gradient buffers come and go with each step: keep their memory instead of giving it back.
@@ -103,6 +112,9 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
   app.add_option("--peer-timeout-ms", flags.peer_timeout_ms,
                  "how long another worker may be silent: milliseconds, or a time such as 5s");
   app.add_option("--kernel", o.kernel, "OpenBLAS kernel; the same on all workers");
+  app.add_option("--hadoop-conf-dir", o.hadoop_conf_dir,
+                 "with core-site.xml and hdfs-site.xml; else HADOOP_CONF_DIR");
+  app.add_option("--hadoop-user", o.hadoop_user, "to HDFS; else HADOOP_USER_NAME, then USER");
   app.add_option("--log-level", flags.log_level, "debug, info, warning, error or off");
   app.add_flag("--insecure", o.insecure, "allow to listen beyond loopback without TLS");
   app.add_flag("--exit-with-parent", flags.exit_with_parent, "end when the parent process ends");

@@ -75,22 +75,24 @@ TEST_CASE("a job file that is not there, is a directory or is wrong says which a
 TEST_CASE("files, header and output are looked at before anything starts") {
   JobDirectory directory;
   JobSpec spec = LoadJobFile("job.yaml", {}).value().spec;
-  const auto plan = PlanLocally(spec);
+  const auto plan = PlanLocally(*MakeFileSystem(), spec);
   INFO(plan.status().ToString());
   REQUIRE(plan.ok());
   CHECK(plan->schema.features == std::vector<int32_t>{0, 1});
 
-  CHECK(CheckOutput(spec.output).ok());
+  CHECK(CheckOutputHere(*MakeFileSystem(), spec.output).ok());
   fs::create_directory("out");
-  CHECK(CheckOutput(spec.output).code() == StatusCode::kAlreadyExists);
+  CHECK(CheckOutputHere(*MakeFileSystem(), spec.output).code() == StatusCode::kAlreadyExists);
   spec.output.overwrite = true;
-  CHECK(CheckOutput(spec.output).ok());
-  CHECK(CheckOutput({.path = directory.Path("rows.csv/below")}).code() != StatusCode::kOk);
+  CHECK(CheckOutputHere(*MakeFileSystem(), spec.output).ok());
+  CHECK(CheckOutputHere(*MakeFileSystem(), {.path = directory.Path("rows.csv/below")}).code() !=
+        StatusCode::kOk);
 
   spec.data.label = {ColumnRef("lable")};
-  CHECK_THAT(PlanLocally(spec).status().ToString(), Catch::Contains("label"));
+  CHECK_THAT(PlanLocally(*MakeFileSystem(), spec).status().ToString(), Catch::Contains("label"));
   spec.data.train = {directory.Path("missing.csv")};
-  CHECK_THAT(PlanLocally(spec).status().ToString(), Catch::Contains("missing.csv"));
+  CHECK_THAT(PlanLocally(*MakeFileSystem(), spec).status().ToString(),
+             Catch::Contains("missing.csv"));
 }
 
 TEST_CASE("a coordinator is found by host and port or by a file that holds them") {

@@ -19,7 +19,8 @@ Result<Submission> Prepare(const std::string& output) {
       {.version = "1",
        .client_request_id = "a/../b",
        .job_yaml = "name: small\ndata: {train: " + (Temporary() / "in.csv").string() +
-                   ", label: y}\nworkers: {min: 2, max: 3}\noutput: " + output + "\n"});
+                   ", label: y}\nworkers: {min: 2, max: 3}\noutput: " + output + "\n"},
+      StorageOptions{});
 }
 
 TEST_CASE("a submission is parsed and listed, and its output directory made ready") {

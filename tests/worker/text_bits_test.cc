@@ -119,14 +119,15 @@ class TrainFixture : public DataFixture {
     const Rows rows(*store);
     const std::vector<TreePlace> places = PlanTree(ownership, kLeaves);
     ComputePool pool(1, PrepareComputeThread);
-    Reducer reducer({{1}, {1}, {1}}, places[self],
-                    std::vector<std::string>(places.size(), "a member"));
-    if (places.size() > 1) {
-      reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
-    }
     TrainingPlan training;
     training.train = job.train;
     training.shape = *MakeNetworkShape(job.model, store->features(), 3);
+    Reducer reducer({{1}, {1}, {1}}, places[self],
+                    std::vector<std::string>(places.size(), "a member"),
+                    RoundBytesMax(training.shape, sizeof(float)));
+    if (places.size() > 1) {
+      reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
+    }
     training.train_rows = survey.train_rows;
     training.validation_rows = survey.validation_rows;
     TrainerOptions options;
