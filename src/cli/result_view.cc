@@ -6,6 +6,7 @@
 #include "src/base/text.h"
 #include "src/cli/format.h"
 #include "src/cli/progress_view.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
@@ -124,9 +125,13 @@ std::string Advice(const JobResult& r) {
 
 std::string NextSteps(const JobResult& r) {
   const std::string bundle = Printable(r.bundle, 400);
-  std::vector<std::vector<std::string>> rows = {
-      {"curves", bundle + "/history.csv"},
-      {"Python", "safetensors.numpy.load_file('" + bundle + "/weights.safetensors')"}};
+  std::vector<std::vector<std::string>> rows = {{"curves", bundle + "/history.csv"}};
+  const auto uri = ParseUri(r.bundle);
+  if (uri.ok() && uri->kind != Uri::Kind::kLocal) {
+    rows.push_back({"copy", "hdfs dfs -get '" + bundle + "'"});
+  } else {
+    rows.push_back({"Python", "safetensors.numpy.load_file('" + bundle + "/weights.safetensors')"});
+  }
   if (const std::string advice = Advice(r); !advice.empty()) rows.push_back({"tune", advice});
   return "\nwhat to try next\n" + LeftTable(rows, "  ");
 }

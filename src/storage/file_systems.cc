@@ -1,5 +1,8 @@
 #include "src/storage/file_systems.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <map>
 #include <mutex>
 
@@ -104,6 +107,19 @@ Result<std::unique_ptr<FileSystem>> FileSystemFor(const std::string& uri) {
   return MakeFileSystem();
 }
 
+namespace {
+
+// The name of the process's user in the system's list; empty when it is not there.
+std::string ProcessUser() {
+  std::vector<char> buffer(16 << 10);
+  passwd entry = {};
+  passwd* found = nullptr;
+  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) != 0) return "";
+  return found == nullptr ? "" : found->pw_name;
+}
+
+}  // namespace
+
 HadoopEnvironment ReadHadoopEnvironment(
     const std::function<std::string(const char* name)>& variable) {
   HadoopEnvironment found;
@@ -113,9 +129,9 @@ HadoopEnvironment ReadHadoopEnvironment(
     const auto there = MakeFileSystem()->Stat(directory);
     if (there.ok() && there->is_directory) found.conf_dir = directory;
   }
-  for (const char* name : {"HADOOP_USER_NAME", "USER", "LOGNAME"}) {
-    if (found.user.empty()) found.user = variable(name);
-  }
+  found.user = variable("HADOOP_USER_NAME");
+  if (found.user.empty()) found.user = variable("USER");
+  if (found.user.empty()) found.user = ProcessUser();
   return found;
 }
 

@@ -20,7 +20,7 @@ struct StorageOptions {
 // What Hadoop's own tools would take from the environment.
 struct HadoopEnvironment {
   std::string conf_dir;  // HADOOP_CONF_DIR, else $HADOOP_HOME/etc/hadoop if it exists; or empty
-  std::string user;      // HADOOP_USER_NAME, else USER, else LOGNAME; or empty
+  std::string user;      // HADOOP_USER_NAME, else USER, else the process's own; or empty
 };
 // `variable` gives the value of an environment variable, or nothing.
 HadoopEnvironment ReadHadoopEnvironment(

@@ -5,8 +5,9 @@ import re
 import subprocess
 import unittest
 
-import parquet_file
 from espalier import EspalierTest, program
+
+import parquet_file  # in tools/lib, which `espalier` puts on the path
 
 # Of what gRPC loads; none of it may use a symbol of Arrow's or Parquet's libraries, which hold a
 # libcrypto of their own.
