@@ -24,6 +24,21 @@ std::string Short(double value) {
   return text;
 }
 
+// Which hosts have how much of the input on their own disks.
+std::string HostLines(const CheckReport& report) {
+  constexpr size_t kShown = 8;
+  if (report.hosts.empty()) return "";
+  std::string text = "  near the data: ";
+  for (size_t i = 0; i < report.hosts.size() && i < kShown; ++i) {
+    const auto& [host, bytes] = report.hosts[i];
+    text += (i == 0 ? "" : ", ") + Printable(host, 64) + " " + HumanBytes(Bytes(bytes));
+  }
+  if (report.hosts.size() > kShown) {
+    text += " and " + std::to_string(report.hosts.size() - kShown) + " more hosts";
+  }
+  return text + "\n";
+}
+
 std::string SetTable(const CheckReport& report) {
   Rows rows = {{"set", "files", "bytes", "rows"}};
   for (const SetSummary& s : report.sets) {
@@ -118,8 +133,8 @@ Json ColumnsJson(const std::vector<ColumnSummary>& columns) {
 std::string CheckText(const CheckReport& report, bool color) {
   std::string text = "job '" + Printable(report.job_name) +
                      "': " + Colored("data and model fit together", Ink::kGreen, color) +
-                     "\n\ndata\n" + SetTable(report) + "\n" + FeatureSums(report.features) + "\n" +
-                     ColumnTable(report.features);
+                     "\n\ndata\n" + SetTable(report) + HostLines(report) + "\n" +
+                     FeatureSums(report.features) + "\n" + ColumnTable(report.features);
   if (!report.targets.empty()) text += "\ntargets\n" + ColumnTable(report.targets);
   if (!report.labels.empty()) text += "\nlabels\n" + LabelTable(report.labels);
   const Rows rows = {
@@ -144,11 +159,14 @@ Json CheckJson(const CheckReport& report) {
     labels.push_back(
         {{"label", l.label}, {"train_rows", l.train_rows}, {"evaluation_rows", l.evaluation_rows}});
   }
+  Json hosts = Json::object();
+  for (const auto& [host, bytes] : report.hosts) hosts[host] = bytes;
   return {{"status", "OK"},
           {"name", report.job_name},
           {"task", Name(report.task)},
           {"sets", std::move(sets)},
           {"shards", report.shards},
+          {"hosts", std::move(hosts)},
           {"dropped_rows", report.dropped_rows},
           {"skipped_rows", report.skipped_rows},
           {"features", ColumnsJson(report.features)},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/cli/json_view.h"
@@ -35,6 +36,8 @@ struct CheckReport {
   Task task = Task::kClassification;
   std::vector<SetSummary> sets;
   int64_t shards = 0;
+  // How many bytes of the input each host could read from its own disks; empty: not known.
+  std::vector<std::pair<std::string, int64_t>> hosts;
   int64_t dropped_rows = 0, skipped_rows = 0;
   std::vector<Status> skipped;          // the first few bad rows, with positions
   std::vector<ColumnSummary> features;  // in the order of the model's inputs

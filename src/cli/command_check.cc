@@ -13,6 +13,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/job_file.h"
 #include "src/data/column_stats.h"
+#include "src/data/listing.h"
 #include "src/data/merge.h"
 #include "src/data/survey.h"
 #include "src/model/network.h"
@@ -137,6 +138,13 @@ CheckReport ReportShards(const JobSpec& spec, const InputPlan& plan,
     ++set.files;
     set.bytes += file.length;
   }
+  std::map<std::string, int64_t> near;
+  for (size_t i = 0; i < plan.hosts.size(); ++i) {
+    for (const std::string& host : plan.hosts[i]) {
+      near[host] += plan.shards[i].end - plan.shards[i].begin;
+    }
+  }
+  report.hosts.assign(near.begin(), near.end());
   for (const ShardSurvey& s : surveys) {
     report.dropped_rows += s.dropped_rows;
     report.skipped_rows += s.skipped_rows;
@@ -203,8 +211,9 @@ Result<CheckReport> MakeReport(const FileSystem& files, const JobSpec& spec, con
 int RunCheck(const CommandContext& context) {
   const Result<JobFile> file = LoadJobFile(context.options.job_file, {});
   if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
-  const Result<InputPlan> plan = PlanLocally(context.files, file->spec);
+  Result<InputPlan> plan = PlanLocally(context.files, file->spec);
   if (!plan.ok()) return ShowError(context, plan.status(), kExitUsage);
+  FindHosts(context.files, &*plan);
   Result<std::vector<ShardSurvey>> surveys =
       LocalSurvey(context.files, *plan, file->spec).Run(context);
   if (!surveys.ok()) {

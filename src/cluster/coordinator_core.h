@@ -148,6 +148,10 @@ class CoordinatorCore {
   Status CheckSubmission(const Submission& submission) const;
   void StartJobs();
   void StartJob(JobRecord& job, std::vector<Worker*> workers);
+  // The same workers, in the order of the runs they are to survey.
+  static std::vector<Worker*> NearTo(const InputPlan& input,
+                                     const std::vector<std::vector<int32_t>>& runs,
+                                     std::vector<Worker*> workers);
   void ExplainQueue();
   std::string WhyWaiting(const JobRecord& job, int64_t place) const;
   std::vector<Worker*> FreeWorkers();

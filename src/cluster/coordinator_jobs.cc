@@ -106,6 +106,23 @@ void CoordinatorCore::StartJobs() {
   ExplainQueue();
 }
 
+std::vector<CoordinatorCore::Worker*> CoordinatorCore::NearTo(
+    const InputPlan& input, const std::vector<std::vector<int32_t>>& runs,
+    std::vector<Worker*> workers) {
+  std::vector<std::vector<std::string>> names;
+  for (const Worker* worker : workers) {
+    std::vector<std::string> known;
+    for (const std::string& text : {worker->hello.name, worker->hello.address}) {
+      known.push_back(text.substr(0, text.rfind(':')));  // of "host:pid", "host:port"
+      known.push_back(known.back().substr(0, known.back().find('.')));
+    }
+    names.push_back(std::move(known));
+  }
+  std::vector<Worker*> placed;
+  for (const size_t w : PlaceRuns(input, runs, names)) placed.push_back(workers[w]);
+  return placed;
+}
+
 void CoordinatorCore::StartJob(JobRecord& job, std::vector<Worker*> workers) {
   JobSnapshot& s = job.snapshot;
   s.state = JobState::kSurveying;
@@ -114,6 +131,7 @@ void CoordinatorCore::StartJob(JobRecord& job, std::vector<Worker*> workers) {
   s.started_ms = job.moved_ms = now_ms_;
   const InputPlan& input = *job.submission.input;
   auto runs = AssignShards(input.shards, static_cast<int>(workers.size()));
+  workers = NearTo(input, runs, std::move(workers));
   job.shards.resize(input.shards.size());
   GenerationStarted started{s.job, s.generation, {}};
   for (size_t i = 0; i < workers.size(); ++i) {

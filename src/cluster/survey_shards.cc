@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "src/base/text.h"
@@ -81,6 +82,39 @@ std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards,
     before += bytes;
   }
   return runs;
+}
+
+std::vector<size_t> PlaceRuns(const InputPlan& input, const std::vector<std::vector<int32_t>>& runs,
+                              const std::vector<std::vector<std::string>>& names) {
+  std::vector<size_t> place;
+  std::vector<bool> taken(names.size(), false);
+  for (const std::vector<int32_t>& run : runs) {
+    std::map<std::string, int64_t> bytes;  // by host
+    for (int32_t k : run) {
+      const auto shard = static_cast<size_t>(k);
+      if (shard >= input.hosts.size()) continue;
+      for (const std::string& host : input.hosts[shard]) {
+        bytes[host] += input.shards[shard].end - input.shards[shard].begin;
+      }
+    }
+    size_t best = names.size();
+    int64_t best_bytes = -1;
+    for (size_t w = 0; w < names.size(); ++w) {
+      if (taken[w]) continue;
+      int64_t held = 0;
+      for (const std::string& name : names[w]) {
+        const auto found = bytes.find(name);
+        if (found != bytes.end()) held = std::max(held, found->second);
+      }
+      if (held > best_bytes) {
+        best = w;
+        best_bytes = held;
+      }
+    }
+    taken[best] = true;
+    place.push_back(best);
+  }
+  return place;
 }
 
 Status CheckSurvey(const InputPlan& input, const std::vector<int32_t>& given,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "src/base/status.h"
@@ -17,6 +18,13 @@ namespace espalier {
 // member's run may be empty. Returns indices into `shards`, ascending, one list a member.
 // REQUIRES: members >= 1.
 std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards, int members);
+
+// Which worker surveys which run: the worker (an index into `names`) of each run, each once. A run
+// goes to the worker whose disks hold most of its bytes, in order of the runs; the order of the
+// workers decides where that says nothing. `names[w]`: what worker w's host may be called.
+// REQUIRES: as many runs as workers.
+std::vector<size_t> PlaceRuns(const InputPlan& input, const std::vector<std::vector<int32_t>>& runs,
+                              const std::vector<std::vector<std::string>>& names);
 
 // OK when the shards of `found` are among those `given` (ascending), with counts and statistics
 // within their ranges. The message names the shard and what is wrong with it.

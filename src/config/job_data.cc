@@ -10,10 +10,8 @@ namespace {
 // A path or pattern, local or on HDFS.
 Status ReadPath(Reader& reader, const YamlNode& node, const std::string& path, std::string& out) {
   ESPALIER_RETURN_IF_ERROR(reader.Read(node, path, out));
-  if (const auto uri = ParseUri(out); !uri.ok()) {
-    return reader.Unexpected(
-        node, path, "a local path, hdfs://... or webhdfs://...: " + uri.status().message());
-  }
+  const auto uri = ParseUri(out);
+  if (!uri.ok()) return reader.ErrorAt(node.mark, path + ": " + uri.status().message());
   return {};
 }
 

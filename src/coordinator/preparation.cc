@@ -54,6 +54,7 @@ Result<Submission> PrepareSubmission(const SubmitRequest& request, const Storage
   ESPALIER_RETURN_IF_ERROR(ProbeOutput(*files, job.output, FileNameOf(request.client_request_id)));
   ESPALIER_ASSIGN_OR_RETURN(InputPlan input, PlanInput(*files, job.data, job.data.shard_bytes));
   ESPALIER_RETURN_IF_ERROR(CheckSendable(input));
+  FindHosts(*files, &input);
   Submission submission;
   submission.client_request_id = request.client_request_id;
   submission.job_yaml = request.job_yaml;

@@ -167,6 +167,34 @@ Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64
   return planner.Finish(shard_bytes);
 }
 
+void FindHosts(const FileSystem& files, InputPlan* plan) {
+  constexpr int32_t kFilesAsked = 4096;
+  plan->hosts.assign(plan->shards.size(), {});
+  int32_t asked = -1;
+  std::vector<BlockLocation> blocks;
+  for (size_t i = 0; i < plan->shards.size(); ++i) {
+    const Shard& shard = plan->shards[i];
+    if (shard.file >= kFilesAsked) return;
+    if (shard.file != asked) {
+      const InputFile& file = plan->files[shard.file];
+      auto found = files.BlockLocations(file.path, 0, file.length);
+      blocks = found.ok() ? std::move(found).value() : std::vector<BlockLocation>();
+      asked = shard.file;
+    }
+    std::map<std::string, int64_t> bytes;
+    int64_t most = 0;
+    for (const BlockLocation& b : blocks) {
+      const int64_t here =
+          std::min(shard.end, b.offset + b.length) - std::max(shard.begin, b.offset);
+      if (here <= 0) continue;
+      for (const std::string& host : b.hosts) most = std::max(most, bytes[host] += here);
+    }
+    for (const auto& [host, held] : bytes) {
+      if (held == most) plan->hosts[i].push_back(host);
+    }
+  }
+}
+
 Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files,
                                                     const InputFile& file) {
   ESPALIER_ASSIGN_OR_RETURN(auto opened, files.Open(file.path));

@@ -21,6 +21,10 @@ namespace espalier {
 // Thread rule: re-entrant.
 Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes);
 
+// Fills InputPlan::hosts from where the file system says the blocks are. Files beyond the first few
+// thousand, and those of which nothing is known, get none: it is a hint.
+void FindHosts(const FileSystem& files, InputPlan* plan);
+
 // Opens a file of the plan and makes sure it is the file that was listed: kDataLoss when length or
 // time of change differ.
 Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files, const InputFile& file);

@@ -53,6 +53,9 @@ struct InputPlan {
   std::vector<InputFile> files;  // training patterns first, then validation, then test
   std::vector<Shard> shards;     // by file, then position
   Schema schema;
+  // By shard: the hosts that have most of it on their own disks, a hint for the coordinator alone
+  // (it does not travel to workers). Empty: not known.
+  std::vector<std::vector<std::string>> hosts = {};
 };
 
 // Running moments of one column over the training rows of one shard, in double.

@@ -133,10 +133,9 @@ std::string OperationUrl(const HostPort& name_node, std::string_view path, std::
 Result<HostPort> RedirectTarget(const std::string& location, bool secure) {
   const bool http = location.starts_with("http://"), https = location.starts_with("https://");
   if (!https && (!http || secure)) {
-    const size_t colon = location.find("://");
-    const std::string scheme = colon == std::string::npos ? "" : location.substr(0, colon);
-    return Unavailable("it redirects to an address of the scheme '" + Printable(scheme, 20) +
-                       "'; expected http or https");
+    // Nothing of a malformed address is told either: any part of it may be the token.
+    return Unavailable(std::string("it redirects to an address that is not ") +
+                       (secure ? "https" : "http or https"));
   }
   const size_t begin = https ? 8 : 7;
   const size_t end = std::min(location.find_first_of("/?#", begin), location.size());

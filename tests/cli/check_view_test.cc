@@ -10,6 +10,7 @@ CheckReport Report() {
   r.job_name = "digits";
   r.sets = {{"train", 2, 2048, 900}, {"validation", 0, 0, 100}};
   r.shards = 4;
+  r.hosts = {{"node1", 2048}, {"node2", 1024}};
   for (int i = 0; i < 22; ++i) {
     ColumnStats s = {
         .count = 900, .nulls = i == 0 ? 3 : 0, .mean = 2, .m2 = 3600, .min = 0, .max = 4};
@@ -32,8 +33,9 @@ CheckReport Report() {
 TEST_CASE("check shows sets, columns with nulls and ranges, label balance, model and memory") {
   const std::string text = CheckText(Report(), false);
   CHECK_THAT(text, Catch::Contains("job 'digits': data and model fit together"));
-  CHECK_THAT(text, Catch::Contains("  train           2  2.0 KiB   900\n") &&
-                       Catch::Contains("  4 shards\n"));
+  CHECK_THAT(text,
+             Catch::Contains("  train           2  2.0 KiB   900\n") &&
+                 Catch::Contains("  4 shards\n  near the data: node1 2.0 KiB, node2 1.0 KiB\n"));
   CHECK_THAT(text, Catch::Contains("22 features, 1 of them constant, 3 nulls\n"));
   CHECK_THAT(text, Catch::Contains("  x0          3    0    4     2          2\n"));
   CHECK_THAT(text, Catch::Contains("x19") && Catch::Contains("... and 2 more columns"));

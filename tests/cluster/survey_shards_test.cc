@@ -93,5 +93,19 @@ TEST_CASE("statistics that will not fit are refused with the setting that mends 
         "shards");
 }
 
+TEST_CASE("a run of shards goes to the worker whose disks hold most of it") {
+  using Names = std::vector<std::vector<std::string>>;
+  InputPlan input;
+  for (int i = 0; i < 6; ++i) input.shards.push_back({0, 100 * i, 100 * i + 100});
+  const std::vector<std::vector<int32_t>> runs = {{0, 1}, {2, 3}, {4, 5}};
+  const Names workers = {{"a", "10.0.0.1"}, {"b", "10.0.0.2"}, {"c", "10.0.0.3"}};
+  CHECK(PlaceRuns(input, runs, workers) == std::vector<size_t>{0, 1, 2});  // nothing is known
+  input.hosts = {{"c", "a"}, {"c"}, {"10.0.0.1"}, {"x"}, {"y"}, {}};
+  CHECK(PlaceRuns(input, runs, workers) == std::vector<size_t>{2, 0, 1});
+  input.hosts = {{"b"}, {"b"}, {"b"}, {"b"}, {"b"}, {"b"}};  // one host has it all
+  CHECK(PlaceRuns(input, runs, workers) == std::vector<size_t>{1, 0, 2});
+  CHECK(PlaceRuns(input, {{}, {0}}, {{"a"}, {"b"}}) == std::vector<size_t>{0, 1});
+}
+
 }  // namespace
 }  // namespace espalier

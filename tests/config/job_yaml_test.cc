@@ -247,7 +247,9 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
       {"output: m\ndata: {train: t, label: 0, shard_bytes: big}\n",
        "job.yaml:2:41: data.shard_bytes: found 'big', expected a size such as `64MiB`, or bytes"},
       {"output: m\ndata: {train: s3://bucket/t, label: 0}\n",
-       "job.yaml:2:15: data.train: found 's3://bucket/t', expected a local path"},
+       "job.yaml:2:15: data.train: the scheme 's3' of 's3://bucket/t' is not one "
+       "that is read here; expected a path, file:///PATH, hdfs://HOST[:PORT]/PATH, "
+       "hdfs://NAMESERVICE/PATH, hdfs:///PATH or webhdfs://HOST:PORT/PATH"},
       {"output: m\ndata: {train: t, label: 0, bad_rows: {policy: skip}}\n",
        "job.yaml:2:38: data.bad_rows.limit: found nothing, expected `limit: N`, how many bad rows "
        "`policy: skip` may leave out"},
@@ -291,8 +293,8 @@ TEST_CASE("paths may lie on HDFS; a scheme that is not known is told with those 
   CHECK(job->data.train ==
         std::vector<std::string>{"hdfs://n/x/*.csv", "hdfs:///y", "webhdfs://h:9870/z"});
   const std::string error = Error("data: {train: s3a://bucket/x, label: 0}\noutput: m\n");
-  CHECK_THAT(error, Catch::StartsWith("job.yaml:1:15: data.train: found 's3a://bucket/x', expected "
-                                      "a local path, hdfs://... or webhdfs://...: "));
+  CHECK_THAT(error, Catch::StartsWith("job.yaml:1:15: data.train: the scheme 's3a' of "
+                                      "'s3a://bucket/x' is not one that is read here"));
 }
 
 TEST_CASE("what a later version will have is told apart from what is wrong") {

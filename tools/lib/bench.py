@@ -3,7 +3,12 @@
   (a) leaf    the leaf step against bare matrix products of whole-batch shapes
   (b) step    steps of 1 x 1, 1 x 2 and 2 x 1 workers x threads, and what of the reduce is exposed
   (c) csv     CSV to row store beside Arrow's reader and a plain copy
-  (d) job     the whole MNIST job with 2 workers: wall time, memory of all processes
+  (d) parquet Parquet to row store beside Arrow's own reader and the same transposition
+  (e) hdfs    a file of a real HDFS beside curl with 1, 2 and 4 streams; a survey from there beside
+              one from local disk
+  (f) job     the whole MNIST job with 2 workers: wall time, memory of all processes
+
+`data` stands for (c), (d) and (e).
 
 The work: MNIST as CSV, 784-256-256-10 ReLU, Adam, global batch 256, validation 0.2, 5 epochs. Peers
 run here when they are installed (PyTorch) or can be had (pyarrow, in a private environment); else
@@ -26,11 +31,13 @@ import time
 
 import bench_peers
 import mnist
+from hadoop import Hdfs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 ESPALIER = os.path.join(ROOT, "build", "bin", "espalier")
-PARTS = ["leaf", "step", "csv", "job"]
+PARTS = ["leaf", "step", "csv", "parquet", "hdfs", "job"]
+GROUPS = {"data": ["csv", "parquet", "hdfs"]}
 TORCH = {  # measured elsewhere: one machine of 2 cores, PyTorch on CPU
     "step_1x1_ms": 4.8, "step_ddp_2x1_ms": 7.4, "job_wall_s": 15.0, "job_memory_mb": 2900,
 }
@@ -83,13 +90,17 @@ def programs():
     return os.path.join(info.stdout.strip(), "tools", "benchmarks")
 
 
-def json_of(command):
-    """The JSON lines that a C++ part prints, by the name of the bench."""
+def json_lines(command):
+    """The JSON lines that a C++ part prints."""
     environment = dict(os.environ, OPENBLAS_CORETYPE="Haswell", OPENBLAS_NUM_THREADS="1")
     done = subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True,
                           env=environment)
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {line["bench"]: line for line in lines}
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def json_of(command):
+    """The same by the name of the bench."""
+    return {line["bench"]: line for line in json_lines(command)}
 
 
 def write_job(folder, name, **changes):
@@ -231,6 +242,68 @@ def bench_csv(table, folder, args):
             table.add("", "", "plain copy %.0f MB/s" % copy, mine["mb_per_s"] / copy)
 
 
+def bench_parquet(table, folder, args):
+    say("(d) Parquet to row store, one thread")
+    with tempfile.TemporaryDirectory(prefix="espalier-bench-") as temporary:
+        for kind, rows in (("digits", 20_000), ("floats", 20_000), ("vectors", 20_000),
+                           ("narrow", 1_000_000)):
+            best = json_lines([os.path.join(folder, "parquet"), kind, str(rows), temporary,
+                               str(args.rounds)])[-1]
+            table.add("Parquet to row store, " + kind,
+                      "%.0f MB/s, %s rows/s" % (best["mb_per_s"], "{:,.0f}".format(
+                          best["rows_per_s"])),
+                      "Arrow and transposition", best["ratio"], 0.9)
+            table.add("  peak memory", "%.0f MB" % best["peak_mb"])
+
+
+def curl_mb_per_s(url, size, streams):
+    """Wall time of that many curls at once, each of an equal part of the file."""
+    part = (size + streams - 1) // streams
+    started = time.monotonic()
+    processes = [subprocess.Popen(["curl", "-sSfL", "-o", "/dev/null", "%s?op=OPEN&offset=%d"
+                                   "&length=%d" % (url, i * part, min(part, size - i * part))])
+                 for i in range(streams)]
+    if any([p.wait() for p in processes]):
+        raise RuntimeError("curl failed")
+    return size / 1e6 / (time.monotonic() - started)
+
+
+def bench_hdfs(table, folder, args):
+    say("(e) HDFS: starts one, with two DataNodes")
+    size = 300_000_000
+    with Hdfs.start(throughput=True) as hdfs, \
+            tempfile.TemporaryDirectory(prefix="espalier-bench-") as temporary:
+        os.environ.update(hdfs.env())
+        block = os.urandom(1_000_000)
+        hdfs.put("/bench.bin", block * (size // len(block)))
+        url = hdfs.active_url() + "/webhdfs/v1/bench.bin"
+        for streams in (1, 2, 4):
+            curl, ours = [], []
+            for _ in range(args.rounds + 1):  # the first warms both up
+                curl.append(curl_mb_per_s(url, size, streams))
+                ours.append(json_lines([os.path.join(folder, "webhdfs"), hdfs.uri + "/bench.bin",
+                                        str(streams), str(1 << 20)])[-1]["mb_per_s"])
+            table.add("WebHDFS read, streams: %d" % streams, "%.0f MB/s" % median(ours[1:]),
+                      "curl %.0f MB/s" % median(curl[1:]), median(ours[1:]) / median(curl[1:]), 0.9)
+        local, remote = [], []
+        jobs = {"local": write_job(temporary, "local", steps=1)}
+        for part in ("train", "test"):
+            for file in sorted(glob.glob(os.path.join(ROOT, "build", "mnist", part, "*.csv"))):
+                hdfs.put("/mnist/%s/%s" % (part, os.path.basename(file)), file)
+        with open(jobs["local"]) as f:
+            spec = json.load(f)
+        spec["data"].update(train=hdfs.uri + "/mnist/train/*.csv",
+                            test=hdfs.uri + "/mnist/test/*.csv")
+        jobs["hdfs"] = os.path.join(temporary, "hdfs.yaml")
+        with open(jobs["hdfs"], "w") as f:
+            json.dump(spec, f)
+        for _ in range(args.rounds):
+            local.append(result_of(start_train(jobs["local"], 2, 1))["timing"]["survey_s"])
+            remote.append(result_of(start_train(jobs["hdfs"], 2, 1))["timing"]["survey_s"])
+        table.add("survey of MNIST's CSV from HDFS, 2 workers", "%.2f s" % median(remote),
+                  "from local disk %.2f s" % median(local), median(remote) / median(local))
+
+
 def run_torch_job():
     started = time.monotonic()
     process = subprocess.Popen(bench_peers.torch_command(ROOT, "job", "build/mnist"), cwd=ROOT)
@@ -241,7 +314,7 @@ def run_torch_job():
 
 
 def bench_job(table, args):
-    say("(d) the whole MNIST job, 2 workers; %d rounds" % args.rounds)
+    say("(f) the whole MNIST job, 2 workers; %d rounds" % args.rounds)
     walls, memories, accuracies, torch = [], [], [], []
     with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
         job = write_job(folder, "job")
@@ -273,8 +346,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured")
     parser.add_argument("--no-torch", dest="torch", action="store_false",
                         help="do not run PyTorch although it is installed")
-    parser.add_argument("parts", nargs="*", help="some of %s; none: all" % ", ".join(PARTS))
+    parser.add_argument("parts", nargs="*", help="some of %s, or data; none: all" % ", ".join(PARTS))
     args = parser.parse_args()
+    args.parts = [p for part in args.parts for p in GROUPS.get(part, [part])]
     unknown = [p for p in args.parts if p not in PARTS]
     if unknown or args.rounds < 1:
         parser.error("unknown part %s" % unknown if unknown else "--rounds is at least 1")
@@ -282,7 +356,7 @@ def main():
     args.torch = args.torch and bench_peers.torch_is_installed()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     mnist.main(os.path.join(ROOT, "build"))
-    folder = programs() if {"leaf", "csv"} & set(parts) else ""
+    folder = programs() if {"leaf", "csv", "parquet", "hdfs"} & set(parts) else ""
     table = Table()
     if "leaf" in parts:
         bench_leaf(table, folder, args)
@@ -290,6 +364,10 @@ def main():
         bench_step(table, args)
     if "csv" in parts:
         bench_csv(table, folder, args)
+    if "parquet" in parts:
+        bench_parquet(table, folder, args)
+    if "hdfs" in parts:
+        bench_hdfs(table, folder, args)
     if "job" in parts:
         bench_job(table, args)
     table.print()

@@ -70,7 +70,8 @@ def plain(values):
 
 
 def chunk_of(name, values, at, codec):
-    """One column of a row group that begins `at` this place: (its entry in the footer, bytes)."""
+    """One column of a row group, to stand at offset `at`: its entry in the footer, what is stored
+    there, and how many bytes that would be without compression."""
     page = plain(values)
     stored = gzip.compress(page, 1, mtime=0) if codec == GZIP else page
     header = thrift((1, "i32", 0), (2, "i32", len(page)), (3, "i32", len(stored)),
@@ -81,7 +82,8 @@ def chunk_of(name, values, at, codec):
                   (4, "i32", codec), (5, "i64", len(values)),
                   (6, "i64", len(header) + len(page)), (7, "i64", len(header) + len(stored)),
                   (9, "i64", at))
-    return thrift((2, "i64", at), (3, "struct", meta)), header + stored
+    entry = thrift((2, "i64", at), (3, "struct", meta))
+    return entry, header + stored, len(header) + len(page)
 
 
 def footer_of(columns, rows, groups):
@@ -102,13 +104,14 @@ def write(path, columns, group_rows, codec=UNCOMPRESSED):
     with open(path, "wb") as f:
         f.write(b"PAR1")
         for begin in range(0, rows, group_rows):
-            end, start, chunks = min(begin + group_rows, rows), at, []
+            end, size, chunks = min(begin + group_rows, rows), 0, []
             for name, values in columns:
-                entry, data = chunk_of(name, values[begin:end], at, codec)
+                entry, data, plain_size = chunk_of(name, values[begin:end], at, codec)
                 chunks.append(entry)
                 f.write(data)
                 at += len(data)
-            groups.append(thrift((1, "list", ("struct", chunks)), (2, "i64", at - start),
+                size += plain_size
+            groups.append(thrift((1, "list", ("struct", chunks)), (2, "i64", size),
                                  (3, "i64", end - begin)))
         footer = footer_of(columns, rows, groups)
         f.write(footer + struct.pack("<I", len(footer)) + b"PAR1")

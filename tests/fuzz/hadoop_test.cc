@@ -1,0 +1,74 @@
+#include <catch2/catch.hpp>
+
+#include "src/storage/hadoop_config.h"
+#include "src/storage/webhdfs_protocol.h"
+#include "src/storage/webhdfs_verdict.h"
+#include "tests/fuzz/mutate.h"
+#include "tests/testing/scale.h"
+
+namespace espalier {
+namespace {
+
+Result<std::string> NoInclude(const void*, const std::string& name) {
+  return NotFound(name + " is not there");
+}
+
+TEST_CASE("mutated Hadoop XML is read or refused by file, and its values never hang") {
+  const std::string seed = R"(<?xml version="1.0"?>
+<configuration>
+  <property><name>a</name><value>hdfs://${b}:${c}</value><final>true</final></property>
+  <property><name>b</name><value>h${c}</value></property>
+  <property><name>c</name><value>8020 &lt;</value><description>x</description></property>
+</configuration>)";
+  int read = 0;
+  for (uint64_t i = 0; i < 4000 * TestScale(); ++i) {
+    HadoopConfig config;
+    const std::string text = Mutated(seed, "<>/&;${}abc\"'= \n!-[]", i);
+    const Status status = ParseHadoopXml(text, "core-site.xml", NoInclude, nullptr, &config);
+    read += status.ok() ? 1 : 0;
+    if (!status.ok()) REQUIRE_FALSE(status.message().empty());
+    for (const char* name : {"a", "b", "c"}) (void)config.Get(name);
+  }
+  CHECK(read > 0);  // not every edit breaks it
+}
+
+TEST_CASE("mutated replies of WebHDFS are understood or refused, within bounds") {
+  const std::string seeds[] = {
+      R"({"FileStatus":{"length":12,"modificationTime":1320895981256,"pathSuffix":"","type":"FILE","blockSize":1024,"owner":"u"}})",
+      R"({"FileStatuses":{"FileStatus":[{"length":5,"modificationTime":1,"pathSuffix":"a b","type":"FILE"},{"length":0,"modificationTime":2,"pathSuffix":"d","type":"DIRECTORY"}]}})",
+      R"({"DirectoryListing":{"partialListing":{"FileStatuses":{"FileStatus":[{"length":5,"modificationTime":1,"pathSuffix":"a","type":"FILE"}]}},"remainingEntries":2}})",
+      R"({"boolean":true})",
+      R"({"RemoteException":{"exception":"StandbyException","javaClassName":"org.x.S","message":"Operation category READ is not supported"}})",
+      R"({"BlockLocations":{"BlockLocation":[{"cachedHosts":[],"corrupt":false,"hosts":["h1","h2"],"length":134217728,"names":["10.0.0.1:9866","10.0.0.2:9866"],"offset":0,"topologyPaths":[]}]}})",
+  };
+  for (uint64_t i = 0; i < 6000 * TestScale(); ++i) {
+    const std::string body = Mutated(seeds[i % 6], "{}[]\":,0123456789-.eEtruefalsn\\u", i);
+    if (const auto status = ParseFileStatus(body); status.ok()) REQUIRE(status->length >= 0);
+    if (const auto listing = ParseListing(body); listing.ok()) {
+      REQUIRE(listing->remaining >= 0);
+      for (const FileInfo& f : listing->entries) REQUIRE(f.length >= 0);
+    }
+    if (const auto blocks = ParseBlockLocations(body); blocks.ok()) {
+      for (const LocatedBlock& b : *blocks) REQUIRE((b.where.offset >= 0 && b.where.length >= 0));
+    }
+    (void)ParseBoolean(body);
+    REQUIRE(ParseRemoteException(body).message.size() <= 300);
+  }
+}
+
+TEST_CASE("a mutated redirect is an address or refused, and never told") {
+  const std::string seed =
+      "http://dn1.example:9864/webhdfs/v1/a?op=OPEN&delegation=SECRET&offset=0";
+  for (uint64_t i = 0; i < 4000 * TestScale(); ++i) {
+    const auto target = RedirectTarget(Mutated(seed, ":/?@[]%#.0123456789s", i), i % 2 == 0);
+    if (target.ok()) {
+      REQUIRE_FALSE(target->host.empty());
+      REQUIRE((target->port >= 0 && target->port <= 65535));
+    } else {
+      REQUIRE(target.status().message().find("SECRET") == std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,56 @@
+#include "tests/data/fixture.h"
+#include "tests/fuzz/mutate.h"
+#include "tests/testing/scale.h"
+
+namespace espalier {
+namespace {
+
+// What must hold of any file: it is read, or refused in words that name it; and cut into shards of
+// any size it gives as many rows.
+void CheckText(DataFixture& f, const std::string& text, const std::string& name) {
+  const std::string path = f.Train(text, name);
+  f.job.data.shard_bytes = 1 << 20;
+  const auto whole = f.Survey();
+  if (!whole.ok()) {
+    REQUIRE_FALSE(whole.status().message().empty());
+    const std::string told = whole.status().ToString();
+    REQUIRE((told.find(path) != std::string::npos || told.find("data.") != std::string::npos));
+    return;
+  }
+  f.job.data.shard_bytes = 7;
+  const auto cut = f.Survey();
+  INFO(cut.status().ToString());
+  REQUIRE(cut.ok());
+  REQUIRE(cut->train_rows == whole->train_rows);
+  REQUIRE(cut->skipped_rows == whole->skipped_rows);
+}
+
+TEST_CASE("mutated CSV is read the same in any cut, or refused by name") {
+  const std::string seeds[] = {
+      "y,a,b\n0,1.5,2\n1,-3e2,0.25\r\n0,,7\n1,123456789012,1e-300\n",
+      "y,\"a\",b\n\"0\",\"1\"\"5\",2\n1,\"4\",\"\"\n\n0,7,8",
+      "\xef\xbb\xbfy,a,b\n1,0,255\n0,255,0\n",
+  };
+  for (uint64_t i = 0; i < 1500 * TestScale(); ++i) {
+    DataFixture f;
+    f.job.data.features.columns = {std::string("a"), std::string("b")};
+    f.job.data.features.nulls.kind = i % 2 == 0 ? NullKind::kMean : NullKind::kFail;
+    if (i % 3 == 0) f.job.data.bad_rows = {.skip = true, .limit = 100};
+    INFO("mutation " << i);
+    CheckText(f, Mutated(seeds[i % 3], ",\"\n\r.-+eE0123456789 ", i), "t.csv");
+  }
+}
+
+TEST_CASE("mutated LIBSVM text is read the same in any cut, or refused by name") {
+  const std::string seed = "+1 3:0.5 7:2 # a\n-1 1:-1e2\t2:7\r\n\n+1 5:1\n-1 1:3 2:4 3:5\n";
+  for (uint64_t i = 0; i < 1000 * TestScale(); ++i) {
+    DataFixture f;
+    f.job.data.label = {int64_t{0}};
+    f.job.data.features.columns = {ColumnRange{1, 7}};
+    INFO("mutation " << i);
+    CheckText(f, Mutated(seed, ":# \t\n\r.-+e0123456789", i), "t.libsvm");
+  }
+}
+
+}  // namespace
+}  // namespace espalier
