@@ -289,7 +289,8 @@ def bench_hdfs(table, folder, args):
         jobs = {"local": write_job(temporary, "local", steps=1)}
         for part in ("train", "test"):
             for file in sorted(glob.glob(os.path.join(ROOT, "build", "mnist", part, "*.csv"))):
-                hdfs.put("/mnist/%s/%s" % (part, os.path.basename(file)), file)
+                with open(file, "rb") as content:
+                    hdfs.put("/mnist/%s/%s" % (part, os.path.basename(file)), content.read())
         with open(jobs["local"]) as f:
             spec = json.load(f)
         spec["data"].update(train=hdfs.uri + "/mnist/train/*.csv",
