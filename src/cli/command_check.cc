@@ -206,29 +206,35 @@ Result<CheckReport> MakeReport(const FileSystem& files, const JobSpec& spec, con
   return report;
 }
 
+// No coordinator is asked here: what cannot be reached is storage.
+ExitCode LocalExitCode(const Status& error) {
+  const ExitCode code = ExitCodeOf(error);
+  return code == kExitUnreachable ? kExitJobFailed : code;
+}
+
 }  // namespace
 
 int RunCheck(const CommandContext& context) {
   const Result<JobFile> file = LoadJobFile(context.options.job_file, {});
   if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
   Result<InputPlan> plan = PlanLocally(context.files, file->spec);
-  if (!plan.ok()) return ShowError(context, plan.status(), kExitUsage);
+  if (!plan.ok()) return ShowError(context, plan.status(), PlanExitCode(plan.status()));
   FindHosts(context.files, &*plan);
   Result<std::vector<ShardSurvey>> surveys =
       LocalSurvey(context.files, *plan, file->spec).Run(context);
   if (!surveys.ok()) {
     const bool interrupted = context.interrupts.any();
     return ShowError(context, surveys.status(),
-                     interrupted ? kExitInterrupted : ExitCodeOf(surveys.status()));
+                     interrupted ? kExitInterrupted : LocalExitCode(surveys.status()));
   }
   const Result<CheckReport> report =
       MakeReport(context.files, file->spec, *plan, std::move(*surveys));
-  if (!report.ok()) return ShowError(context, report.status(), ExitCodeOf(report.status()));
+  if (!report.ok()) return ShowError(context, report.status(), LocalExitCode(report.status()));
   context.console.Out(context.options.json ? JsonLine(CheckJson(*report))
                                            : CheckText(*report, context.console.out_color()));
   // Last, because the data is worth looking at even so.
   const Status output = CheckOutputHere(context.files, file->spec.output);
-  return output.ok() ? kExitSuccess : ShowError(context, output, kExitUsage);
+  return output.ok() ? kExitSuccess : ShowError(context, output, PlanExitCode(output));
 }
 
 }  // namespace espalier

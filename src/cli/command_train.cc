@@ -158,9 +158,9 @@ int RunTrain(const CommandContext& context) {
   const Result<int> workers = WorkerCount(options, file->spec);
   if (!workers.ok()) return ShowError(context, workers.status(), kExitUsage);
   const Status output = CheckOutputHere(context.files, file->spec.output);
-  if (!output.ok()) return ShowError(context, output, kExitUsage);
+  if (!output.ok()) return ShowError(context, output, PlanExitCode(output));
   const Result<InputPlan> input = PlanLocally(context.files, file->spec);
-  if (!input.ok()) return ShowError(context, input.status(), kExitUsage);
+  if (!input.ok()) return ShowError(context, input.status(), PlanExitCode(input.status()));
   const Result<JobFile> job = Override(*file, {.workers = *workers});
   if (!job.ok()) return ShowError(context, job.status(), kExitUsage);
   const Result<std::string> programs = ProgramDirectory();

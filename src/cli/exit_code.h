@@ -35,6 +35,22 @@ inline ExitCode ExitCodeOf(const Status& error) {
   }
 }
 
+// The code for an error met on this machine before a coordinator was asked: storage that is away is
+// a failure, which may be over later; all that was found wrong is the spec's to mend.
+inline ExitCode PlanExitCode(const Status& error) {
+  switch (error.code()) {
+    case StatusCode::kUnavailable:
+    case StatusCode::kDeadlineExceeded:
+    case StatusCode::kResourceExhausted:
+    case StatusCode::kInternal:
+      return kExitJobFailed;
+    case StatusCode::kCancelled:
+      return kExitInterrupted;
+    default:
+      return kExitUsage;
+  }
+}
+
 // The code for a submission that was not taken: what is wrong with the data then was seen in
 // headers and names, before any row was read, and is the spec's to mend.
 inline ExitCode SubmitExitCode(const Status& error) {

@@ -48,7 +48,11 @@ Result<std::string> WriteOverrides(const std::string& yaml, const std::string& d
   if (overrides.output) {
     YamlNode& output = Entry(root, "output");
     YamlNode& path = output.kind == YamlNode::Kind::kMap ? Entry(output, "path") : output;
-    path = Scalar((fs::path(directory) / *overrides.output).lexically_normal().string(), true);
+    ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(*overrides.output));
+    path = Scalar(uri.kind != Uri::Kind::kLocal
+                      ? *overrides.output
+                      : (fs::path(directory) / uri.path).lexically_normal().string(),
+                  true);
   }
   if (overrides.workers) {
     YamlNode range = {.kind = YamlNode::Kind::kMap};

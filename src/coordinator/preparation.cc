@@ -46,9 +46,7 @@ std::string FileNameOf(const std::string& text) {
   return name;
 }
 
-}  // namespace
-
-Result<Submission> PrepareSubmission(const SubmitRequest& request, const StorageOptions& storage) {
+Result<Submission> Prepare(const SubmitRequest& request, const StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(request.job_yaml, "job"));
   const auto files = MakeFileSystem(storage);
   ESPALIER_RETURN_IF_ERROR(ProbeOutput(*files, job.output, FileNameOf(request.client_request_id)));
@@ -65,6 +63,27 @@ Result<Submission> PrepareSubmission(const SubmitRequest& request, const Storage
   submission.leaves = LeafCount(job.train);
   submission.input = std::make_shared<const InputPlan>(std::move(input));
   return submission;
+}
+
+// To clients of a coordinator kUnavailable means that it is away itself; here storage is.
+Status AsFailure(const Status& error) {
+  if (error.code() != StatusCode::kUnavailable && error.code() != StatusCode::kDeadlineExceeded) {
+    return error;
+  }
+  std::string message;
+  for (const Status* s = &error; !s->ok(); s = &s->cause()) {
+    message += (message.empty() ? "" : " <- ") + s->message();
+  }
+  const Status failure = Aborted(std::move(message));
+  return error.position() ? failure.At(*error.position()) : failure;
+}
+
+}  // namespace
+
+Result<Submission> PrepareSubmission(const SubmitRequest& request, const StorageOptions& storage) {
+  Result<Submission> prepared = Prepare(request, storage);
+  if (!prepared.ok()) return AsFailure(prepared.status());
+  return prepared;
 }
 
 Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work,

@@ -30,6 +30,8 @@ constexpr std::array kMeanings = {
     Meaning{"RetriableException", "", kAgain, kUnavailable, "the NameNode is not ready", true},
     Meaning{"", "Failed to find datanode", kAgain, kUnavailable,
             "the NameNode knows no live DataNode for it", true},
+    Meaning{"", "No active nodes contain this block", kAgain, kUnavailable,
+            "the NameNode knows no live DataNode for it", true},
     Meaning{"", "could only be written to 0", kAgain, kUnavailable,
             "no DataNode takes the block (are they full, or down?)", true},
     Meaning{"", "is not a file", kFail, kFailedPrecondition, "it is a directory"},
@@ -76,8 +78,10 @@ std::string WhoOf(const Asked& asked) {
 // For errors that a wrong address explains.
 std::string PortAdvice(const Asked& asked) {
   if (asked.data_node) return "";
-  return " (its address is from " + asked.origin +
-         "); name the NameNode's HTTP port, 9870 by default, as webhdfs://HOST:PORT/PATH, or give "
+  const std::string from = " (its address is from " + asked.origin + ")";
+  if (asked.origin.starts_with("dfs.")) return from;  // of a configuration that knows it
+  return from +
+         "; name the NameNode's HTTP port, 9870 by default, as webhdfs://HOST:PORT/PATH, or give "
          "its Hadoop configuration by HADOOP_CONF_DIR";
 }
 

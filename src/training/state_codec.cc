@@ -107,6 +107,7 @@ class Reader {
 
  private:
   void Raw(void* data, size_t size) {
+    if (size == 0) return;  // `data` may be null
     if (!ok_ || in_.size() < size) {
       ok_ = false;
       std::memset(data, 0, size);

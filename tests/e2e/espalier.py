@@ -187,10 +187,11 @@ class EspalierTest(unittest.TestCase):
 
 
 class Cluster:
-    """One coordinator and some workers, the real daemons."""
+    """One coordinator and some workers, the real daemons. `flags`: more of each one's arguments."""
 
-    def __init__(self, test, workers, threads=1):
+    def __init__(self, test, workers, threads=1, flags=()):
         self.test = test
+        self.flags = list(flags)
         self.directory = tempfile.mkdtemp(prefix="cluster-", dir=test.directory)
         self.address_file = os.path.join(self.directory, "address")
         self.workers = {}  # name -> process
@@ -211,7 +212,7 @@ class Cluster:
             os.remove(self.address_file)
         self.coordinator = self.start_daemon("coordinator", [
             program("espalier-coordinator"), "--listen", "127.0.0.1:0",
-            "--address-file", self.address_file])
+            "--address-file", self.address_file] + self.flags)
         wait_for("the coordinator's address", lambda: os.path.exists(self.address_file) and
                  os.path.getsize(self.address_file) > 0)
         with open(self.address_file) as f:
@@ -221,7 +222,7 @@ class Cluster:
         self.workers[name] = self.start_daemon(name, [
             program("espalier-worker"), "--coordinator", "file:" + self.address_file,
             "--listen", "127.0.0.1:0", "--name", name, "--threads", str(threads),
-            "--spool-directory", os.path.join(self.directory, "spool-" + name)])
+            "--spool-directory", os.path.join(self.directory, "spool-" + name)] + self.flags)
 
     def log(self, name):
         with open(os.path.join(self.directory, name + ".log")) as f:

@@ -33,13 +33,16 @@ TEST_CASE("mutated Hadoop XML is read or refused by file, and its values never h
 }
 
 TEST_CASE("mutated replies of WebHDFS are understood or refused, within bounds") {
+  const std::string file = R"({"length":5,"modificationTime":1,"pathSuffix":"a b","type":"FILE"})";
+  const std::string files = R"({"FileStatuses":{"FileStatus":[)" + file + "," + file + "]}}";
   const std::string seeds[] = {
-      R"({"FileStatus":{"length":12,"modificationTime":1320895981256,"pathSuffix":"","type":"FILE","blockSize":1024,"owner":"u"}})",
-      R"({"FileStatuses":{"FileStatus":[{"length":5,"modificationTime":1,"pathSuffix":"a b","type":"FILE"},{"length":0,"modificationTime":2,"pathSuffix":"d","type":"DIRECTORY"}]}})",
-      R"({"DirectoryListing":{"partialListing":{"FileStatuses":{"FileStatus":[{"length":5,"modificationTime":1,"pathSuffix":"a","type":"FILE"}]}},"remainingEntries":2}})",
+      R"({"FileStatus":)" + file + "}",
+      files,
+      R"({"DirectoryListing":{"partialListing":)" + files + R"(,"remainingEntries":2}})",
       R"({"boolean":true})",
-      R"({"RemoteException":{"exception":"StandbyException","javaClassName":"org.x.S","message":"Operation category READ is not supported"}})",
-      R"({"BlockLocations":{"BlockLocation":[{"cachedHosts":[],"corrupt":false,"hosts":["h1","h2"],"length":134217728,"names":["10.0.0.1:9866","10.0.0.2:9866"],"offset":0,"topologyPaths":[]}]}})",
+      R"({"RemoteException":{"exception":"StandbyException","message":"READ is not supported"}})",
+      R"({"BlockLocations":{"BlockLocation":[{"corrupt":false,"hosts":["h1","h2"],)"
+      R"("length":134217728,"names":["10.0.0.1:9866","10.0.0.2:9866"],"offset":0}]}})",
   };
   for (uint64_t i = 0; i < 6000 * TestScale(); ++i) {
     const std::string body = Mutated(seeds[i % 6], "{}[]\":,0123456789-.eEtruefalsn\\u", i);

@@ -347,7 +347,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured")
     parser.add_argument("--no-torch", dest="torch", action="store_false",
                         help="do not run PyTorch although it is installed")
-    parser.add_argument("parts", nargs="*", help="some of %s, or data; none: all" % ", ".join(PARTS))
+    parser.add_argument("parts", nargs="*",
+                        help="some of %s, or data; none: all" % ", ".join(PARTS))
     args = parser.parse_args()
     args.parts = [p for part in args.parts for p in GROUPS.get(part, [part])]
     unknown = [p for p in args.parts if p not in PARTS]

