@@ -23,7 +23,8 @@ namespace {
 
 constexpr int kDefaultWorkersMax = 4;
 constexpr int64_t kRegisterWaitMs = 60'000;  // for all workers
-constexpr int64_t kCancelWaitMs = 10'000;    // for the job's clean end
+constexpr auto kRegisterPoll = std::chrono::milliseconds(10);
+constexpr int64_t kCancelWaitMs = 10'000;  // for the job's clean end
 
 int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -50,12 +51,13 @@ Result<int> WorkerCount(const CliOptions& options, const JobSpec& spec) {
 // One run. Its parts are called in order by RunTrain.
 class TrainRun {
  public:
-  TrainRun(const CommandContext& context, LocalCluster& cluster)
-      : context_(context), cluster_(cluster), began_ms_(NowMs()) {}
+  TrainRun(const CommandContext& context, LocalCluster& cluster, int workers)
+      : context_(context), cluster_(cluster), workers_(workers), began_ms_(NowMs()) {}
 
   Status Submit(const std::string& yaml) {
     ESPALIER_RETURN_IF_ERROR(cluster_.Start([this] { return Stopping(); }));
     ESPALIER_ASSIGN_OR_RETURN(client_, ApiClient::Make(cluster_.address()));
+    ESPALIER_RETURN_IF_ERROR(AwaitWorkers());
     ESPALIER_ASSIGN_OR_RETURN(
         job_, client_->Submit({.client_request_id = RandomRequestId(), .job_yaml = yaml}));
     submitted_ms_ = NowMs();
@@ -79,6 +81,7 @@ class TrainRun {
       context_.console.Err(death.text);
       if (first_death_.empty()) first_death_ = death.name;
       coordinator_died_ |= death.coordinator;
+      workers_died_ += !death.coordinator;
     }
   }
 
@@ -105,33 +108,48 @@ class TrainRun {
                        " of being cancelled");
     }
     TellDeaths();
-    const bool queued = job == nullptr || job->state == JobState::kQueued;
     if (coordinator_died_) return Aborted("the coordinator died; the job is lost");
-    if (queued && !first_death_.empty()) {
-      return Aborted(first_death_ + " died before the job could start");
-    }
-    if (queued && NowMs() - submitted_ms_ > kRegisterWaitMs) {
-      return DeadlineExceeded("the workers did not all register within " +
-                              HumanDuration(kRegisterWaitMs) +
-                              (job != nullptr ? ": " + job->waiting_because : ""));
-    }
+    const bool queued = job == nullptr || job->state == JobState::kQueued;
+    if (queued && workers_died_ == workers_) return Aborted("all workers died");
     return Status::Ok();
+  }
+
+  // The job may go on with fewer workers, but it starts with all.
+  Status AwaitWorkers() {
+    const int64_t begin_ms = NowMs();
+    for (;;) {
+      ESPALIER_ASSIGN_OR_RETURN(const auto attached, client_->Workers());
+      if (static_cast<int>(attached.size()) >= workers_) return Status::Ok();
+      TellDeaths();
+      if (coordinator_died_) return Aborted("the coordinator died before the job could start");
+      if (!first_death_.empty()) return Aborted(first_death_ + " died before the job could start");
+      if (Stopping()) return Cancelled("stopped before the job could start");
+      if (NowMs() - begin_ms > kRegisterWaitMs) {
+        return DeadlineExceeded(std::to_string(attached.size()) + " of " +
+                                std::to_string(workers_) + " workers registered within " +
+                                HumanDuration(kRegisterWaitMs));
+      }
+      std::this_thread::sleep_for(kRegisterPoll);
+    }
   }
 
   const CommandContext& context_;
   LocalCluster& cluster_;
+  const int workers_;
   const int64_t began_ms_;
   int64_t submitted_ms_ = 0, cancelled_ms_ = 0;
   std::unique_ptr<ApiClient> client_;
   std::optional<JobId> job_;
   std::unique_ptr<ProgressView> view_;
   std::string first_death_;
+  int workers_died_ = 0;
   bool coordinator_died_ = false;
 };
 
 // Runs the job on the cluster and shows how it ended.
-int RunOn(const CommandContext& context, LocalCluster& cluster, const std::string& yaml) {
-  TrainRun run(context, cluster);
+int RunOn(const CommandContext& context, LocalCluster& cluster, int workers,
+          const std::string& yaml) {
+  TrainRun run(context, cluster, workers);
   Status status = run.Submit(yaml);
   if (!status.ok()) {
     run.TellDeaths();
@@ -183,7 +201,7 @@ int RunTrain(const CommandContext& context) {
                         (*workers == 1 ? "" : " each") + " on this machine\n");
   }
   context.interrupts.SetEmergency([&cluster] { cluster.KillAtOnce(); });
-  const int code = RunOn(context, cluster, job->yaml);
+  const int code = RunOn(context, cluster, *workers, job->yaml);
   cluster.Stop(code == kExitSuccess ? LocalCluster::kStopWaitMs : LocalCluster::kFailedStopWaitMs);
   context.interrupts.SetEmergency({});
   return code;

@@ -43,7 +43,7 @@ YamlNode& Entry(YamlNode& map, const std::string& key) {
 }
 
 Result<std::string> WriteOverrides(const std::string& yaml, const std::string& directory,
-                                   const JobOverrides& overrides) {
+                                   int64_t workers_min, const JobOverrides& overrides) {
   ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml, "job"));
   if (overrides.output) {
     YamlNode& output = Entry(root, "output");
@@ -56,9 +56,9 @@ Result<std::string> WriteOverrides(const std::string& yaml, const std::string& d
   }
   if (overrides.workers) {
     YamlNode range = {.kind = YamlNode::Kind::kMap};
-    for (const char* key : {"min", "max"}) {
-      Entry(range, key) = Scalar(std::to_string(*overrides.workers), false);
-    }
+    const int64_t least = std::min<int64_t>(workers_min, *overrides.workers);
+    Entry(range, "min") = Scalar(std::to_string(least), false);
+    Entry(range, "max") = Scalar(std::to_string(*overrides.workers), false);
     Entry(root, "workers") = std::move(range);
   }
   return EmitYaml(root);
@@ -94,7 +94,8 @@ Result<InputPlan> PlanLocally(const FileSystem& files, const JobSpec& spec) {
 Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string directory, WorkingDirectory());
   JobFile changed;
-  ESPALIER_ASSIGN_OR_RETURN(changed.yaml, WriteOverrides(file.yaml, directory, overrides));
+  ESPALIER_ASSIGN_OR_RETURN(changed.yaml,
+                            WriteOverrides(file.yaml, directory, file.spec.workers.min, overrides));
   ESPALIER_ASSIGN_OR_RETURN(changed.spec, ParseJob(changed.yaml, "job"));
   return changed;
 }

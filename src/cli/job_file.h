@@ -15,7 +15,7 @@ namespace espalier {
 // What the command line says otherwise than the file.
 struct JobOverrides {
   std::optional<std::string> output;  // relative to the working directory
-  std::optional<int> workers;         // exactly so many: workers {min: N, max: N}
+  std::optional<int> workers;         // at most so many, and no more can be its minimum
 };
 
 struct JobFile {

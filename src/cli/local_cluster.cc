@@ -123,7 +123,9 @@ Status LocalCluster::StartCoordinator(const std::function<bool()>& interrupted) 
   Status status = Adopt({.name = "the coordinator",
                          .program = ProgramPath(kCoordinatorProgram),
                          .arguments = {"--listen", "127.0.0.1:0", "--ready-fd",
-                                       std::to_string(ready[1]), "--exit-with-parent"},
+                                       std::to_string(ready[1]), "--exit-with-parent",
+                                       // Nobody starts a worker again here.
+                                       "--below-min-timeout-ms", "0"},
                          .log_path = directory_ + "/coordinator.log",
                          .inherited_fd = ready[1]});
   close(ready[1]);

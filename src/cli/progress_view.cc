@@ -141,6 +141,12 @@ std::string WorkerList(const JobSnapshot& job) {
   return text + (job.workers.size() > kShown ? ", ...)" : ")");
 }
 
+std::string Recovering(const JobSnapshot& job) {
+  if (!job.waiting_because.empty()) return "waiting: " + Printable(job.waiting_because, 400);
+  return "recovering: generation " + std::to_string(job.generation.value) + " on " +
+         WorkerList(job);
+}
+
 }  // namespace
 
 void PaceEstimate::Observe(int64_t step, int64_t steps_total, int64_t now_ms) {
@@ -186,6 +192,8 @@ std::string LiveLine(const JobSnapshot& job, const std::optional<HistoryRow>& la
       return Fit("loading rows and connecting the workers", room);
     case JobState::kTraining:
       return TrainingLine(job, last_evaluation, left_ms, room);
+    case JobState::kRecovering:
+      return Fit(Recovering(job), room);
     default:
       return Fit(JobStateName(job.state), room);
   }
@@ -225,6 +233,8 @@ std::string StateLine(const JobSnapshot& job) {
     case JobState::kTraining:
       return head + "training: " + HumanCount(job.leaves) +
              (job.leaves == 1 ? " leaf on " : " leaves on ") + WorkerList(job);
+    case JobState::kRecovering:
+      return head + Recovering(job);
     case JobState::kSucceeded:
       return head + "succeeded";
     case JobState::kFailed:

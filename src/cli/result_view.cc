@@ -137,7 +137,7 @@ std::string NextSteps(const JobResult& r) {
 }
 
 std::string StateOf(const JobSnapshot& job) {
-  if (job.state == JobState::kQueued && !job.waiting_because.empty()) {
+  if (!job.waiting_because.empty()) {
     return "waiting because: " + Printable(job.waiting_because, 120);
   }
   if (job.state == JobState::kTraining) {
@@ -246,7 +246,7 @@ std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
   if (job.state == JobState::kTraining) {
     rows.push_back({"progress", LiveLine(job, std::nullopt, std::nullopt, 100)});
   }
-  if (job.state == JobState::kQueued) rows.push_back({"why", StateOf(job)});
+  if (!job.waiting_because.empty()) rows.push_back({"why", StateOf(job)});
   std::string text = LeftTable(rows, "");
   if (!job.error.ok()) text += ErrorText(job.error, color);
   return text;

@@ -94,6 +94,11 @@ struct GenerationStarted {
   JobId job;
   Generation generation;
   std::vector<Member> members;
+  std::vector<LeafInterval> leaves;  // one a member; none while surveying
+};
+struct SurveyRecorded {
+  JobId job;
+  std::shared_ptr<const SurveyResult> survey;
 };
 struct HistoryRecorded {
   JobId job;
@@ -108,8 +113,8 @@ struct JobEnded {
 struct JobForgotten {
   JobId job;
 };
-using JournalEntry = std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, HistoryRecorded,
-                                  JobEnded, JobForgotten>;
+using JournalEntry = std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, SurveyRecorded,
+                                  HistoryRecorded, JobEnded, JobForgotten>;
 
 struct SendToWorker {
   SessionId session;

@@ -39,7 +39,8 @@ void CoordinatorCore::ForgiveOwnPause() {
   for (auto& [id, job] : jobs_) {
     shift(job.moved_ms);
     for (MemberState& m : job.members) shift(m.moved_ms);
-    if (job.complaint) shift(job.complaint->since_ms);
+    for (Complaint& c : job.complaints) shift(c.since_ms);
+    if (job.recovery.since_ms != 0) shift(job.recovery.since_ms);
   }
   Log(LogLevel::kWarning, "the coordinator stood still for " + HumanDuration(gap));
 }
@@ -47,11 +48,17 @@ void CoordinatorCore::ForgiveOwnPause() {
 void CoordinatorCore::CheckSessions() {
   std::vector<WorkerId> silent;
   for (const auto& [id, worker] : workers_) {
-    if (now_ms_ - worker.heard_ms >= options_.liveness_limit_ms) silent.push_back(id);
+    const int64_t limit =
+        worker.session ? options_.liveness_limit_ms : options_.heartbeat_interval_ms;
+    if (now_ms_ - worker.heard_ms >= limit) silent.push_back(id);
   }
   for (WorkerId id : silent) {
     const Worker* worker = FindWorker(id);
     const SessionId session = worker->session;
+    if (!session) {
+      Lose(id, "was lost: " + worker->detached_why.ToString());
+      continue;
+    }
     const std::string why = "no message for " + HumanDuration(now_ms_ - worker->heard_ms);
     Lose(id, "was lost: " + why);
     sessions_.erase(session);
@@ -71,19 +78,19 @@ void CoordinatorCore::CheckSessions() {
 }
 
 void CoordinatorCore::CheckJob(JobRecord& job) {
-  if (job.complaint) {
-    const int64_t waited = now_ms_ - job.complaint->since_ms;
-    if (waited >= options_.liveness_limit_ms + options_.heartbeat_interval_ms) {
-      Fail(job, job.complaint->error);
-      return;
-    }
-  }
-  CheckStall(job);
+  const JobId id = job.snapshot.job;
+  const auto runs = [&] {  // and is remembered
+    const JobRecord* found = FindJob(id);
+    return found != nullptr && !IsFinal(found->snapshot.state);
+  };
+  CheckComplaints(job);
+  if (runs()) CheckRecovery(job);
+  if (runs()) CheckStall(job);
 }
 
 int64_t CoordinatorCore::StallLimit(JobState state) const {
   if (state == JobState::kSurveying) return options_.survey_timeout_ms;
-  return state == JobState::kLoading ? options_.start_timeout_ms : options_.step_timeout_ms;
+  return state == JobState::kTraining ? options_.step_timeout_ms : options_.start_timeout_ms;
 }
 
 // Those that the job waits for and who showed no progress for the limit, with how long.
@@ -108,12 +115,13 @@ std::string CoordinatorCore::Late(const JobRecord& job, int64_t limit_ms) const 
 }
 
 void CoordinatorCore::CheckStall(JobRecord& job) {
+  if (job.recovery.since_ms != 0) return;  // it waits for workers: another limit
   const JobState state = job.snapshot.state;
   const std::string late = Late(job, StallLimit(state));
   if (late.empty()) return;
-  const char* what = state == JobState::kSurveying ? "no progress of the survey from "
-                     : state == JobState::kLoading ? "no readiness to train from "
-                                                   : "no step from ";
+  const char* what = state == JobState::kSurveying  ? "no progress of the survey from "
+                     : state == JobState::kTraining ? "no step from "
+                                                    : "no readiness to train from ";
   Fail(job, DeadlineExceeded(what + late + "; see the log there, then submit again"));
 }
 
@@ -146,7 +154,7 @@ JobSnapshot CoordinatorCore::Snapshot(const JobRecord& job) const {
   s.start_phase_ms = started - s.submitted_ms;
   s.survey_phase_ms = training - started;
   s.train_phase_ms = end - training;
-  s.survey_bytes_done = 0;
+  s.survey_bytes_done = job.surveyed.bytes_done;
   for (const MemberState& m : job.members) s.survey_bytes_done += m.bytes_done;
   return s;
 }
@@ -215,6 +223,7 @@ void CoordinatorCore::Changed(const JobRecord& job, bool progress_only) {
 }
 
 void CoordinatorCore::Send(SessionId session, ToWorker message) {
+  if (!session) return;
   out_.send.push_back({session, std::move(message)});
 }
 

@@ -8,13 +8,21 @@
 // their leaves. kTraining until the first JobDone. Strict first come, first served: a job that
 // waits lets no younger one pass.
 //
-// A member that is lost fails its job by name. A member that complains about another (a broken
-// link) may merely be the first to notice a death: the complaint is held up to the liveness limit
-// (plus a heartbeat) for the suspect to die, so that the failure names the one who died.
+// A member that is lost (its stream ended and it did not come back within a heartbeat, or it was
+// silent for the liveness limit) costs its job no more than the round in flight: the survivors,
+// with free workers in the place of the lost where that is possible, become the next generation
+// (kSurveying again, or kRecovering until all are ready to go on). With fewer than `workers_min`
+// the survivors keep their state and wait for workers, up to `below_min_timeout_ms`. When all are
+// lost, new members begin again: from a checkpoint, or from the start. A job that loses members
+// again and again without a step between them fails.
+//
+// A member that complains about its link to another one may merely be the first to notice a death:
+// the complaint waits a heartbeat for that death to show. Then the pair is kept apart in the tree
+// of the next generation; if no tree is left, the most-complained-of member leaves the job.
 //
 // Everything a worker says is checked; what cannot be true fails its job by name. Every wait ends:
-// a silent worker after `liveness_limit_ms`, a survey without progress, a start or a step that
-// does not come after their timeouts. (A queued job waits for workers without limit and says why.)
+// a silent worker after `liveness_limit_ms`, a survey without progress, a start or a step that does
+// not come after their timeouts. (A queued job waits for workers without limit and says why.)
 //
 // Thread rule: one thread.
 #pragma once
@@ -24,11 +32,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "src/base/ids.h"
 #include "src/base/version.h"
+#include "src/cluster/arrangement.h"
 #include "src/cluster/coordinator_actions.h"
 #include "src/cluster/fate.h"
 #include "src/cluster/messages.h"
@@ -43,8 +53,9 @@ struct CoordinatorCoreOptions {
   int64_t survey_timeout_ms = 10 * 60'000;  // survey: without a byte of progress
   int64_t start_timeout_ms = 30 * 60'000;   // from StartTraining until all are ready
   int64_t step_timeout_ms =
-      30 * 60'000;             // training: without a step or any progress of an evaluation
-  int64_t workers_max = 1000;  // attached at a time; open streams: twice as many
+      30 * 60'000;  // training: without a step or any progress of an evaluation
+  int64_t below_min_timeout_ms = 5 * 60'000;  // wait for workers, when too few are left
+  int64_t workers_max = 1000;                 // attached at a time; open streams: twice as many
   int64_t jobs_queued_max = 1000;
   int64_t jobs_kept_max = 200;                  // ended jobs remembered
   int64_t history_rows_max = 10'000;            // a job; the oldest rows go first
@@ -80,39 +91,61 @@ class CoordinatorCore {
   struct Worker {
     WorkerId id;
     Hello hello;
-    SessionId session;
+    SessionId session;  // none: its stream ended, it may come back
+    Status detached_why;
     int64_t attached_ms = 0;
-    int64_t heard_ms = 0;
-    JobPoint at = {};  // the job it takes part in; none: free
-    size_t place = 0;  // its index among the job's members
+    int64_t heard_ms = 0;  // newest message, or when the stream ended
+    JobPoint at = {};      // the job it takes part in; none: free
+    size_t place = 0;      // its index among the job's members
   };
   struct MemberState {
     Member member;
     std::vector<int32_t> shards;
-    int64_t bytes = 0;  // of its shards
+    bool joined = false;  // it was not in the generation before
+    int64_t bytes = 0;    // of its shards
     int64_t bytes_done = 0;
     int64_t moved_ms = 0;       // when it last showed progress
     size_t shards_missing = 0;  // of its shards, those whose survey has not come
     bool ready = false;
-    int64_t step = 0;  // committed, as of its newest heartbeat
+    uint64_t round = 0;  // in flight, as of its MemberReady
+    int64_t step = 0;    // committed, as of its newest heartbeat
   };
-  // A complaint about a member that is not known to be dead (yet).
+  // A broken link to a member that is not known to be dead (yet).
   struct Complaint {
-    Status error;
+    WorkerId from, about;
+    Status why;
     int64_t since_ms = 0;
+  };
+  // Of the survey, what all generations of a job have in common.
+  struct SurveyState {
+    ShardSurveys shards;     // results so far, by shard; null: not yet
+    int64_t bytes = 0;       // what they take in memory, until they are merged
+    int64_t bytes_done = 0;  // of the input, by earlier generations
+    bool merging = false;
+  };
+  struct Recovery {
+    int64_t since_ms = 0;    // when the job began to wait for workers; 0: it does not
+    int64_t step = 0;        // furthest committed step
+    int64_t reached = 0;     // how far the job was when members were last lost
+    int64_t fruitless = 0;   // losses since it last got further
+    std::string last_words;  // of the newest loss
   };
   struct JobRecord {
     JobSnapshot snapshot;
     Submission submission;  // without yaml and input once the job has ended
     std::vector<MemberState> members;
-    ShardSurveys shards;       // survey results so far, by shard; null: not yet
-    int64_t survey_bytes = 0;  // what they take, until they are merged
+    SurveyState surveyed;
     std::shared_ptr<const SurveyResult> survey;
     std::vector<LeafInterval> leaves;
+    std::optional<Proceed> proceed;  // of this generation, once all were ready
+    Recovery recovery;
     std::deque<HistoryRow> history;
-    int64_t history_begin = 0;  // number of the first row kept
-    int64_t moved_ms = 0;       // when the phase began or last showed progress
-    std::optional<Complaint> complaint;
+    int64_t history_begin = 0;          // number of the first row kept
+    int64_t moved_ms = 0;               // when the phase began or last showed progress
+    std::vector<Complaint> complaints;  // of this generation
+    WorkerPairs broken;                 // kept apart in the tree, from earlier generations
+    std::map<WorkerId, int64_t> complained_of;
+    std::set<WorkerId> expelled;  // not taken again
   };
 
   // coordinator_core.cc: time and the end.
@@ -137,6 +170,7 @@ class CoordinatorCore {
   void Attach(SessionId id, Session& session, const Hello& hello);
   void Reattach(SessionId id, Session& session, Worker& worker, const Hello& hello);
   void Refuse(SessionId session, Status why);
+  void Detach(Worker& worker, Status why);
   void Lose(WorkerId worker, const std::string& why);
   Worker* FindWorker(WorkerId worker);
   Worker* FindText(const std::string& session_text);
@@ -147,7 +181,10 @@ class CoordinatorCore {
   void On(const CancelJob& event);
   Status CheckSubmission(const Submission& submission) const;
   void StartJobs();
-  void StartJob(JobRecord& job, std::vector<Worker*> workers);
+  void StartJob(JobRecord& job, const std::vector<Worker*>& workers);
+  // Makes these the members of a new generation, in this order.
+  void BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers);
+  void GiveShards(JobRecord& job, std::vector<std::vector<int32_t>> runs);
   // The same workers, in the order of the runs they are to survey.
   static std::vector<Worker*> NearTo(const InputPlan& input,
                                      const std::vector<std::vector<int32_t>>& runs,
@@ -161,6 +198,25 @@ class CoordinatorCore {
   void SendSurvey(const JobRecord& job, size_t member);
   void SendTraining(const JobRecord& job, size_t member);
 
+  // coordinator_recovery.cc: members are lost, links break.
+  static int64_t Reached(const JobRecord& job);
+  static int64_t Least(const JobRecord& job);
+  void MemberLost(JobRecord& job, const std::string& why);
+  // The next generation, or the wait for workers enough.
+  void Regroup(JobRecord& job);
+  // False: one of them waits on, and so must the queue.
+  bool RegroupWaitingJobs();
+  void GiveUpSurvivors(JobRecord& job, const std::string& why);
+  std::vector<Worker*> Survivors(const JobRecord& job);
+  void AddReplacements(const JobRecord& job, std::vector<Worker*>& workers);
+  void SurveyOn(JobRecord& job, std::vector<Worker*> workers);
+  void TrainOn(JobRecord& job, std::vector<Worker*> workers);
+  void AwaitWorkers(JobRecord& job, size_t survivors);
+  void Expel(JobRecord& job, std::vector<Worker*>& workers);
+  void CheckComplaints(JobRecord& job);
+  void CheckRecovery(JobRecord& job);
+  void ProceedIfReady(JobRecord& job);
+
   // coordinator_messages.cc: what members say about their job.
   void Obey(Worker& worker, const SurveyProgress& message);
   void Obey(Worker& worker, const SurveyPart& message);
@@ -171,6 +227,7 @@ class CoordinatorCore {
   Status SurveyTooLarge(const JobRecord& job) const;
   void ForgetSurvey(JobRecord& job);
   void Obey(Worker& worker, const MemberReady& message);
+  void Obey(Worker& worker, const LinkBroken& message);
   void Obey(Worker& worker, const Progress& message);
   void Obey(Worker& worker, const HistoryEntry& message);
   void Obey(Worker& worker, const JobDone& message);
@@ -190,6 +247,7 @@ class CoordinatorCore {
   const JobRecord* FindJob(JobId job) const;
   JobSnapshot Snapshot(const JobRecord& job) const;
   void Changed(const JobRecord& job, bool progress_only = false);
+  // To a worker without a stream nothing is sent: when it comes back it gets what it lacks.
   void Send(SessionId session, ToWorker message);
   void Close(SessionId session, Status why);
   void Log(LogLevel level, std::string text);

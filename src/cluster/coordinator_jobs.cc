@@ -92,7 +92,8 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeWorkers() {
 }
 
 void CoordinatorCore::StartJobs() {
-  while (!queue_.empty()) {
+  const bool none_waits = RegroupWaitingJobs();
+  while (none_waits && !queue_.empty()) {
     JobRecord& job = *FindJob(queue_.front());
     std::vector<Worker*> free = FreeWorkers();
     const Submission& wish = job.submission;
@@ -101,7 +102,7 @@ void CoordinatorCore::StartJobs() {
     if (wish.workers_max > 0) take = std::min(take, wish.workers_max);
     free.resize(static_cast<size_t>(take));
     queue_.pop_front();
-    StartJob(job, std::move(free));
+    StartJob(job, free);
   }
   ExplainQueue();
 }
@@ -123,40 +124,52 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::NearTo(
   return placed;
 }
 
-void CoordinatorCore::StartJob(JobRecord& job, std::vector<Worker*> workers) {
+void CoordinatorCore::StartJob(JobRecord& job, const std::vector<Worker*>& workers) {
+  job.snapshot.started_ms = now_ms_;
+  job.surveyed.shards.resize(job.submission.input->shards.size());
+  SurveyOn(job, workers);
+}
+
+void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers) {
   JobSnapshot& s = job.snapshot;
-  s.state = JobState::kSurveying;
-  s.waiting_because.clear();
   s.generation = {s.generation.value + 1};
-  s.started_ms = job.moved_ms = now_ms_;
-  const InputPlan& input = *job.submission.input;
-  auto runs = AssignShards(input.shards, static_cast<int>(workers.size()));
-  workers = NearTo(input, runs, std::move(workers));
-  job.shards.resize(input.shards.size());
-  GenerationStarted started{s.job, s.generation, {}};
+  s.waiting_because.clear();
+  s.workers.clear();
+  job.members.clear();
+  job.complaints.clear();
+  job.proceed.reset();
+  job.recovery.since_ms = 0;
+  job.moved_ms = now_ms_;
+  GenerationStarted started{s.job, s.generation, {}, job.leaves};
   for (size_t i = 0; i < workers.size(); ++i) {
     Worker& worker = *workers[i];
-    worker.at = {s.job, s.generation};
-    worker.place = i;
     MemberState m;
     m.member = {worker.id, worker.hello.name, worker.hello.address};
-    m.shards = std::move(runs[i]);
-    m.shards_missing = m.shards.size();
+    m.joined = worker.at.job != s.job;
     m.moved_ms = now_ms_;
-    for (int32_t k : m.shards) {
-      const Shard& shard = input.shards[static_cast<size_t>(k)];
-      m.bytes += shard.end - shard.begin;
-    }
+    worker.at = {s.job, s.generation};
+    worker.place = i;
     started.members.push_back(m.member);
     s.workers.push_back(m.member.name);
     job.members.push_back(std::move(m));
   }
   out_.persist.push_back(std::move(started));
-  for (size_t i = 0; i < job.members.size(); ++i) SendSurvey(job, i);
   Changed(job);
-  Log(LogLevel::kInfo, ToString(s.job) + " starts on " + std::to_string(workers.size()) +
-                           " workers, generation " + std::to_string(s.generation.value));
-  MergeIfSurveyed(job);
+  Log(LogLevel::kInfo, ToString(s.job) + " generation " + std::to_string(s.generation.value) +
+                           ": " + std::to_string(workers.size()) +
+                           (workers.size() == 1 ? " worker" : " workers"));
+}
+
+void CoordinatorCore::GiveShards(JobRecord& job, std::vector<std::vector<int32_t>> runs) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    MemberState& m = job.members[i];
+    m.shards = std::move(runs[i]);
+    m.shards_missing = m.shards.size();
+    for (int32_t k : m.shards) {
+      const Shard& shard = job.submission.input->shards[static_cast<size_t>(k)];
+      m.bytes += shard.end - shard.begin;
+    }
+  }
 }
 
 void CoordinatorCore::SendSurvey(const JobRecord& job, size_t member) {
@@ -165,17 +178,19 @@ void CoordinatorCore::SendSurvey(const JobRecord& job, size_t member) {
                     .generation = job.snapshot.generation,
                     .job_yaml = job.submission.job_yaml,
                     .input = job.submission.input,
-                    .members = {},
                     .shards = job.members[member].shards};
-  for (const MemberState& m : job.members) order.members.members.push_back(m.member);
-  order.members.self = static_cast<int32_t>(member);
   Send(FindWorker(job.members[member].member.worker)->session, std::move(order));
 }
 
 void CoordinatorCore::SendTraining(const JobRecord& job, size_t member) {
-  Send(FindWorker(job.members[member].member.worker)->session,
-       StartTraining{options_.incarnation, job.snapshot.job, job.snapshot.generation, job.survey,
-                     job.leaves});
+  StartTraining order{.incarnation = options_.incarnation,
+                      .job = job.snapshot.job,
+                      .generation = job.snapshot.generation,
+                      .members = {},
+                      .survey = job.survey,
+                      .leaves = job.leaves};
+  for (const MemberState& m : job.members) order.members.push_back(m.member);
+  Send(FindWorker(job.members[member].member.worker)->session, std::move(order));
 }
 
 // Tells each waiting job what it waits for, and its watchers when that changed.
@@ -195,6 +210,9 @@ std::string CoordinatorCore::WhyWaiting(const JobRecord& job, int64_t place) con
   if (place > 0) {
     return "number " + std::to_string(place + 1) + " in the queue, behind " +
            ToString(queue_[static_cast<size_t>(place - 1)]);
+  }
+  for (const auto& [id, other] : jobs_) {
+    if (other.recovery.since_ms != 0) return "behind " + ToString(id) + ", which waits for workers";
   }
   int64_t free = 0;
   std::map<JobId, int64_t> busy;
@@ -234,7 +252,7 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
       error.ok() ? JobStateName(state) : std::string(JobStateName(state)) + ": " + error.ToString();
   for (const MemberState& m : job.members) {
     Worker* worker = FindWorker(m.member.worker);
-    if (worker == nullptr) continue;
+    if (worker == nullptr || worker->at.job != s.job) continue;
     worker->at = {};
     Send(worker->session, Release{options_.incarnation, s.job, s.generation, words});
   }
@@ -242,7 +260,9 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
   job.submission.input.reset();
   ForgetSurvey(job);
   job.survey.reset();
-  job.complaint.reset();
+  job.complaints.clear();
+  job.proceed.reset();
+  job.recovery = {};
   Changed(job);
   Log(error.ok() ? LogLevel::kInfo : LogLevel::kWarning, ToString(s.job) + " " + words);
   ForgetOldJobs();

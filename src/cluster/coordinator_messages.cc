@@ -101,7 +101,7 @@ void CoordinatorCore::Obey(Worker& worker, const SurveyPart& message) {
 
 void CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
                                 const std::shared_ptr<const ShardSurvey>& shard) {
-  auto& kept = job.shards[static_cast<size_t>(shard->shard)];
+  auto& kept = job.surveyed.shards[static_cast<size_t>(shard->shard)];
   if (kept != nullptr) return;  // told again
   const auto skipped_max = static_cast<size_t>(options_.skipped_rows_kept_max);
   if (shard->skipped.size() > skipped_max) {
@@ -113,76 +113,65 @@ void CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
   }
   --member.shards_missing;
   const int64_t bytes = MemoryBytes(*kept);
-  job.survey_bytes += bytes;
+  job.surveyed.bytes += bytes;
   survey_bytes_ += bytes;
 }
 
 void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
-  for (const MemberState& m : job.members) {
-    if (m.shards_missing > 0) return;
+  if (job.surveyed.merging) return;
+  for (const auto& shard : job.surveyed.shards) {
+    if (shard == nullptr) return;
   }
   // By shard, whoever came first: the merge is defined on shard order.
   out_.work.push_back({job.snapshot.job, job.snapshot.generation, job.submission.job_yaml,
-                       job.submission.input, std::exchange(job.shards, {})});
+                       job.submission.input, std::exchange(job.surveyed.shards, {})});
+  job.surveyed.merging = true;
 }
 
 Status CoordinatorCore::SurveyTooLarge(const JobRecord& job) const {
   int64_t came = 0;
-  for (const auto& shard : job.shards) came += shard != nullptr;
+  for (const auto& shard : job.surveyed.shards) came += shard != nullptr;
   const auto bytes = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
   return ResourceExhausted(
       "what the survey found does not fit: " + std::to_string(came) + " of " +
-      std::to_string(job.shards.size()) + " shards take " + bytes(job.survey_bytes) +
-      ", other jobs " + bytes(survey_bytes_ - job.survey_bytes) + ", together at most " +
+      std::to_string(job.surveyed.shards.size()) + " shards take " + bytes(job.surveyed.bytes) +
+      ", other jobs " + bytes(survey_bytes_ - job.surveyed.bytes) + ", together at most " +
       bytes(options_.survey_bytes_max) +
       " (survey_bytes_max of the coordinator) are allowed; use fewer, larger shards "
       "(data.shard_bytes)" +
-      (survey_bytes_ > job.survey_bytes ? ", or submit again when the others have ended" : ""));
+      (survey_bytes_ > job.surveyed.bytes ? ", or submit again when the others have ended" : ""));
 }
 
 void CoordinatorCore::ForgetSurvey(JobRecord& job) {
-  job.shards.clear();
-  survey_bytes_ -= std::exchange(job.survey_bytes, 0);
+  survey_bytes_ -= job.surveyed.bytes;
+  job.surveyed = {};
 }
 
 void CoordinatorCore::On(const SurveyMerged& event) {
   JobRecord* job = FindJob(event.job);
-  if (job == nullptr || job->snapshot.state != JobState::kSurveying ||
-      job->snapshot.generation != event.generation) {
-    return;  // cancelled or failed meanwhile
-  }
+  if (job == nullptr || IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
   if (!event.result.ok()) {
     Fail(*job, event.result.status());
     return;
   }
   job->survey = *event.result;
   ForgetSurvey(*job);
-  job->leaves.clear();
+  out_.persist.push_back(SurveyRecorded{event.job, job->survey});
+  Log(LogLevel::kInfo,
+      ToString(event.job) + " surveyed: " + HumanCount(job->survey->train_rows) + " training rows");
+  if (job->recovery.since_ms != 0) return;  // too few workers are left
+  // The same generation goes on, now with leaves.
   const auto ownership = PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),
                                        static_cast<int32_t>(job->members.size()));
-  for (const auto& interval : ownership.intervals) {
-    job->leaves.push_back({interval.begin, interval.end});
-  }
+  GenerationStarted started{event.job, job->snapshot.generation, {}, {}};
+  for (const LeafSpan& i : ownership.intervals) job->leaves.push_back({i.begin, i.end});
+  for (const MemberState& m : job->members) started.members.push_back(m.member);
+  started.leaves = job->leaves;
+  out_.persist.push_back(std::move(started));
   job->snapshot.state = JobState::kLoading;
   job->moved_ms = now_ms_;
   for (size_t i = 0; i < job->members.size(); ++i) SendTraining(*job, i);
   Changed(*job);
-  Log(LogLevel::kInfo,
-      ToString(event.job) + " surveyed: " + HumanCount(job->survey->train_rows) + " training rows");
-}
-
-void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
-  const Place at = Judge(worker, {message.job, message.generation}, "MemberReady");
-  if (at.job == nullptr) return;
-  if (at.job->snapshot.state == JobState::kSurveying) {
-    Blame(*at.job, worker, FailedPrecondition("MemberReady came before StartTraining"));
-    return;
-  }
-  at.member->ready = true;
-  const auto& members = at.job->members;
-  if (std::all_of(members.begin(), members.end(), [](const auto& m) { return m.ready; })) {
-    EnterTraining(*at.job);
-  }
 }
 
 // The first sign of training counts: the root's stream may be faster than another member's Ready.
@@ -200,7 +189,7 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
   Status s = CheckProgress(message);
-  if (s.ok() && job.snapshot.state == JobState::kSurveying) {
+  if (s.ok() && job.leaves.empty()) {
     s = FailedPrecondition("Progress came before StartTraining");
   }
   if (!s.ok()) {
@@ -215,6 +204,7 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
   EnterTraining(job);
   if (!moved) job.moved_ms = moved_ms;
   job.snapshot.progress = message;
+  job.recovery.step = std::max(job.recovery.step, message.step);
   Changed(job, true);
 }
 
@@ -223,7 +213,7 @@ void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
   Status s = CheckHistory(message.row);
-  if (s.ok() && job.snapshot.state == JobState::kSurveying) {
+  if (s.ok() && job.leaves.empty()) {
     s = FailedPrecondition("HistoryEntry came before StartTraining");
   }
   if (!s.ok()) {
@@ -248,7 +238,7 @@ void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "JobDone");
   if (at.job == nullptr) return;
   Status s = CheckResult(message.result);
-  if (s.ok() && at.job->snapshot.state == JobState::kSurveying) {
+  if (s.ok() && at.job->leaves.empty()) {
     s = FailedPrecondition("JobDone came before StartTraining");
   }
   if (!s.ok()) {
@@ -263,30 +253,14 @@ void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
 void CoordinatorCore::Obey(Worker& worker, const JobFailed& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "JobFailed");
   if (at.job == nullptr) return;
-  JobRecord& job = *at.job;
   if (message.error.ok()) {
-    Blame(job, worker, FailedPrecondition("JobFailed came without an error"));
+    Blame(*at.job, worker, FailedPrecondition("JobFailed came without an error"));
     return;
   }
   const StatusCode code = message.error.code();
   const bool own = message.error.position().has_value() || code == StatusCode::kBadInput ||
                    code == StatusCode::kInvalidArgument;
-  Status error = own ? message.error : message.error.Wrap(Label(worker) + " failed");
-  const Worker* suspect = FindWorker(message.suspect);
-  const bool accuses = suspect != nullptr && suspect->id != worker.id && suspect->at == worker.at;
-  if (!accuses && code != StatusCode::kAborted) {
-    Fail(job, std::move(error));
-    return;
-  }
-  if (job.complaint) return;  // the first one is nearest to the cause
-  if (accuses) {
-    error = message.error.Wrap(Label(worker) + " lost its link to " + Label(*suspect) +
-                               ", which still answers the coordinator");
-  }
-  job.complaint = Complaint{std::move(error), now_ms_};
-  Log(LogLevel::kWarning, ToString(job.snapshot.job) + ": " + Label(worker) + " complains" +
-                              (accuses ? " about " + Label(*suspect) : "") + ": " +
-                              message.error.ToString());
+  Fail(*at.job, own ? message.error : message.error.Wrap(Label(worker) + " failed"));
 }
 
 }  // namespace espalier

@@ -42,7 +42,20 @@ void CoordinatorCore::On(const SessionClosed& event) {
   const WorkerId worker = it->second.worker;
   sessions_.erase(it);
   if (!worker) return;
-  Lose(worker, "was lost: " + (event.why.ok() ? "its connection closed" : event.why.ToString()));
+  Detach(*FindWorker(worker), event.why.ok() ? Unavailable("its connection closed") : event.why);
+}
+
+// A process that died and a network that hiccups look alike for a moment. A member that another one
+// misses too is dead; else it has a heartbeat to come back.
+void CoordinatorCore::Detach(Worker& worker, Status why) {
+  worker.session = {};
+  worker.heard_ms = now_ms_;
+  worker.detached_why = std::move(why);
+  const JobRecord* job = FindJob(worker.at.job);
+  const bool missed =
+      job != nullptr && std::any_of(job->complaints.begin(), job->complaints.end(),
+                                    [&](const Complaint& c) { return c.about == worker.id; });
+  if (job == nullptr || missed) Lose(worker.id, "was lost: " + worker.detached_why.ToString());
 }
 
 void CoordinatorCore::On(const WorkerMessage& event) {
@@ -75,6 +88,7 @@ void CoordinatorCore::Obey(Worker& worker, const Heartbeat& message) {
   MemberState& member = job.members[worker.place];
   if (message.step <= member.step) return;
   member.step = message.step;
+  job.recovery.step = std::max(job.recovery.step, message.step);
   if (job.snapshot.state == JobState::kTraining) job.moved_ms = now_ms_;
 }
 
@@ -138,8 +152,10 @@ void CoordinatorCore::Attach(SessionId id, Session& session, const Hello& hello)
   const WorkerId worker_id{next_worker_++};
   session.worker = worker_id;
   Worker& worker = workers_[worker_id];
-  worker = {
-      .id = worker_id, .hello = hello, .session = id, .attached_ms = now_ms_, .heard_ms = now_ms_};
+  worker.id = worker_id;
+  worker.hello = hello;
+  worker.session = id;
+  worker.attached_ms = worker.heard_ms = now_ms_;
   queue_moved_ = true;
   out_.persist.push_back(WorkerIdGiven{worker_id});
   Send(id, Welcome{.incarnation = options_.incarnation,
@@ -157,8 +173,10 @@ void CoordinatorCore::Attach(SessionId id, Session& session, const Hello& hello)
 // The same process on a new stream, before we noticed that the old one is dead: it keeps its id and
 // its job. Orders that the old stream may have lost are sent again; a worker drops what it has.
 void CoordinatorCore::Reattach(SessionId id, Session& session, Worker& worker, const Hello& hello) {
-  sessions_.erase(worker.session);
-  Close(worker.session, Aborted("the worker has a newer stream"));
+  if (worker.session) {
+    sessions_.erase(worker.session);
+    Close(worker.session, Aborted("the worker has a newer stream"));
+  }
   session.worker = worker.id;
   worker.session = id;
   worker.heard_ms = now_ms_;
@@ -168,14 +186,14 @@ void CoordinatorCore::Reattach(SessionId id, Session& session, Worker& worker, c
                    .heartbeat_interval_ms = options_.heartbeat_interval_ms,
                    .liveness_limit_ms = options_.liveness_limit_ms});
   const JobPoint its{hello.job, hello.generation};
-  if (hello.job && its != worker.at) {
+  if (hello.job && hello.job != worker.at.job) {
     Send(id, Release{options_.incarnation, hello.job, hello.generation, "the job is over"});
   }
   Log(LogLevel::kInfo, Label(worker) + " attached again on a new stream");
   const JobRecord* job = FindJob(worker.at.job);
   if (job == nullptr) return;
   if (its != worker.at) SendSurvey(*job, worker.place);
-  if (job->snapshot.state != JobState::kSurveying) SendTraining(*job, worker.place);
+  if (!job->leaves.empty()) SendTraining(*job, worker.place);
 }
 
 void CoordinatorCore::Refuse(SessionId session, Status why) {
@@ -185,7 +203,7 @@ void CoordinatorCore::Refuse(SessionId session, Status why) {
   Close(session, Status::Ok());
 }
 
-// The worker is gone: forgets it and fails its job by its name. Its session is the caller's.
+// The worker is gone: forgets it; its job goes on without it. Its session is the caller's.
 void CoordinatorCore::Lose(WorkerId id, const std::string& why) {
   const Worker worker = *FindWorker(id);
   workers_.erase(id);
@@ -195,10 +213,7 @@ void CoordinatorCore::Lose(WorkerId id, const std::string& why) {
   }
   const std::string text = Label(worker) + " " + why;
   Log(LogLevel::kWarning, text);
-  if (JobRecord* job = FindJob(worker.at.job)) {
-    Fail(*job, Unavailable(text + "; the job cannot go on without it: see its log, then submit "
-                                  "again"));
-  }
+  if (JobRecord* job = FindJob(worker.at.job)) MemberLost(*job, text);
 }
 
 CoordinatorCore::Worker* CoordinatorCore::FindWorker(WorkerId id) {

@@ -12,6 +12,8 @@ const char* JobStateName(JobState state) {
       return "LOADING";
     case JobState::kTraining:
       return "TRAINING";
+    case JobState::kRecovering:
+      return "RECOVERING";
     case JobState::kSucceeded:
       return "SUCCEEDED";
     case JobState::kFailed:

@@ -2,18 +2,25 @@
 // turns them into protos and back; nothing else knows a proto.
 //
 // The life of a job as messages (C coordinator, W each member):
-//   C -> W  StartSurvey     the spec, the frozen input, the members, and this member's shards
+//   C -> W  StartSurvey     the spec, the frozen input, and this member's shards (a member that
+//   comes
+//                           later gets one without shards)
 //   W -> C  SurveyPart      what it found in some of its shards, a few MiB at a time; the next one
 //                           when
 //   C -> W  SurveyTaken     has answered the last one: nobody holds more than it must
-//   C -> W  StartTraining   the merged survey and who owns which leaves
+//   C -> W  StartTraining   the members, the merged survey and who owns which leaves
+//   W -> C  MemberReady     rows are loaded and links are up; how far its job state is
+//   C -> W  Proceed         all are ready: go on from the state of the one that is furthest
 //   W -> C  Progress        from the member at the root of the tree, a few times a second, and
 //                           HistoryEntry after each evaluation
 //   W -> C  JobDone         from the root, when the bundle is in place
 //   W -> C  JobFailed       from any member, at any time
+//   W -> C  LinkBroken      the sum cannot be finished: a partner is gone or cannot be reached
 //   C -> W  Release         the job is over here (done, failed or cancelled): drop all of it
-// Every message about a job names job and generation; a worker obeys only the highest incarnation
-// it has seen.
+// When a member is lost the others get StartTraining (or StartSurvey) of the next generation: they
+// keep their job state and their rows, drop all else of the generation before, and go on at
+// Proceed. Every message about a job names job and generation; a worker obeys only the highest
+// incarnation it has seen.
 //
 // Thread rule: values.
 #pragma once
@@ -32,7 +39,7 @@
 
 namespace espalier {
 
-// A worker taking part in a job; its index is its place in JobMembers::members.
+// A worker taking part in a job; its index is its place in StartTraining::members.
 struct Member {
   WorkerId worker;
   std::string name;     // for messages to people
@@ -88,10 +95,21 @@ struct SurveyProgress {
   int64_t bytes_done = 0;
 };
 
-// Rows are loaded and links are up: the member waits for the first step.
+// Rows are loaded and links are up: the member waits for Proceed.
 struct MemberReady {
   JobId job;
   Generation generation;
+  uint64_t round = 0;  // in flight in its job state (training/training_state.h): what it has not
+                       // applied yet; 1 at the start
+};
+
+// The sums of this generation cannot be finished here. The member keeps its job state and its other
+// links and waits for the next generation.
+struct LinkBroken {
+  JobId job;
+  Generation generation;
+  WorkerId other;  // the member at the far end
+  Status why;
 };
 
 struct Progress {
@@ -142,7 +160,6 @@ struct JobFailed {
   JobId job;
   Generation generation;
   Status error;
-  WorkerId suspect;  // the member the sender thinks is at fault (a broken link), or none
 };
 
 // The worker is going away by itself (SIGTERM).
@@ -150,8 +167,8 @@ struct Goodbye {
   std::string reason;
 };
 
-using FromWorker = std::variant<Hello, Heartbeat, SurveyProgress, SurveyPart, MemberReady, Progress,
-                                HistoryEntry, JobDone, JobFailed, Goodbye>;
+using FromWorker = std::variant<Hello, Heartbeat, SurveyProgress, SurveyPart, MemberReady,
+                                LinkBroken, Progress, HistoryEntry, JobDone, JobFailed, Goodbye>;
 
 // ---- coordinator to worker -------------------------------------------------------------------
 
@@ -168,18 +185,12 @@ struct Refused {
   Status error;
 };
 
-struct JobMembers {
-  std::vector<Member> members;
-  int32_t self = 0;
-};
-
 struct StartSurvey {
   Incarnation incarnation;
   JobId job;
   Generation generation;
   std::string job_yaml;
   std::shared_ptr<const InputPlan> input;
-  JobMembers members;
   std::vector<int32_t> shards;  // indices into input->shards, ascending
 };
 
@@ -195,8 +206,20 @@ struct StartTraining {
   Incarnation incarnation;
   JobId job;
   Generation generation;
+  std::vector<Member> members;  // the receiver finds itself by its id
   std::shared_ptr<const SurveyResult> survey;
   std::vector<LeafInterval> leaves;  // one a member, in member order; together all leaves
+};
+
+// All members are ready. Those whose round in flight is older fetch the job state of the holder;
+// then all begin that round (again).
+struct Proceed {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;
+  uint64_t round = 0;
+  int32_t holder = 0;    // index of a member whose state is at `round`
+  bool fetched = false;  // some member will fetch it
 };
 
 struct Release {
@@ -216,8 +239,8 @@ struct Pulse {
   Incarnation incarnation;
 };
 
-using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, Release, Dismiss, Pulse,
-                              SurveyTaken>;
+using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, Proceed, Release,
+                              Dismiss, Pulse, SurveyTaken>;
 
 // ---- clients ---------------------------------------------------------------------------------
 
@@ -226,6 +249,7 @@ enum class JobState : uint8_t {
   kSurveying,
   kLoading,
   kTraining,
+  kRecovering,  // members were lost: the next generation forms, or waits for workers
   kSucceeded,
   kFailed,
   kCancelled
@@ -238,7 +262,7 @@ struct JobSnapshot {
   JobId job;
   std::string name;
   JobState state = JobState::kQueued;
-  std::string waiting_because;  // while queued
+  std::string waiting_because;  // while queued, or recovering without workers enough
   std::string output;
   std::vector<std::string> workers;  // names
   int64_t leaves = 0;

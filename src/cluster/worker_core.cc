@@ -129,7 +129,8 @@ void WorkerCore::On(const WorkerTick& event) {
 bool WorkerCore::GivesUp() const {
   if (now_ms_ - away_ms_ < options_.coordinator_timeout_ms) return false;
   const bool over = std::any_of(reports_.begin(), reports_.end(), [](const FromWorker& r) {
-    return std::holds_alternative<JobDone>(r) || std::holds_alternative<JobFailed>(r);
+    return std::holds_alternative<JobDone>(r) || std::holds_alternative<JobFailed>(r) ||
+           std::holds_alternative<LinkBroken>(r);
   });
   return !training_ || over;
 }
@@ -197,11 +198,21 @@ void WorkerCore::Obey(const Refused& message) {
 void WorkerCore::Obey(const StartSurvey& message) {
   const JobPoint point{message.job, message.generation};
   // An order for the generation we are in was sent again; an older one is over.
-  const bool old = point.job == at_.job && point.generation <= at_.generation;
+  const bool same_job = point.job == at_.job;
+  const bool old = same_job && point.generation <= at_.generation;
   if (!Current(message.incarnation) || leaving_ || !point.job || old) return;
-  LeaveJob("the coordinator started " + ToString(point.job));
-  at_ = point;
+  if (!same_job) LeaveJob("the coordinator started " + ToString(point.job));
+  EnterGeneration(point);
   out_.push_back(RunSurvey{message});
+}
+
+// What was to be told of an older generation of the job is of no use any more.
+void WorkerCore::EnterGeneration(JobPoint at) {
+  at_ = at;
+  training_ = proceeds_ = false;
+  reports_.clear();
+  history_reports_ = 0;
+  ForgetParts();
 }
 
 void WorkerCore::Obey(const SurveyTaken& message) {
@@ -219,15 +230,32 @@ void WorkerCore::Obey(const SurveyTaken& message) {
 
 void WorkerCore::Obey(const StartTraining& message) {
   if (!Current(message.incarnation) || leaving_) return;
-  const Fate fate = JudgeMessage({message.job, message.generation}, at_);
-  if (fate == Fate::kError) {
-    Drop("StartTraining came for a generation whose survey was not ordered");
+  const JobPoint point{message.job, message.generation};
+  if (!at_.job || point.job != at_.job || point.generation < at_.generation) return;
+  if (point == at_ && training_) return;
+  const auto self = std::find_if(message.members.begin(), message.members.end(),
+                                 [this](const Member& m) { return m.worker == id_; });
+  if (self == message.members.end()) {
+    Drop("StartTraining came for " + ToString(point.job) + ", but " + ToString(id_) +
+         " is not among its members");
     return;
   }
-  if (fate == Fate::kDrop || training_) return;
+  if (point != at_) EnterGeneration(point);
   training_ = true;
   ForgetParts();  // the survey has arrived
-  out_.push_back(RunTraining{message});
+  out_.push_back(RunTraining{message, static_cast<int32_t>(self - message.members.begin())});
+}
+
+void WorkerCore::Obey(const Proceed& message) {
+  if (!Current(message.incarnation) || proceeds_) return;
+  const Fate fate = JudgeMessage({message.job, message.generation}, at_);
+  if (fate == Fate::kDrop) return;
+  if (fate == Fate::kError || !training_) {
+    Drop("Proceed came for a generation that was not started here");
+    return;
+  }
+  proceeds_ = true;
+  out_.push_back(RunProceed{message});
 }
 
 void WorkerCore::Obey(const Release& message) {
@@ -243,11 +271,7 @@ void WorkerCore::Obey(const Dismiss& message) {
 
 void WorkerCore::LeaveJob(const std::string& reason) {
   if (at_.job) out_.push_back(AbortJob{at_, reason});
-  at_ = {};
-  training_ = false;
-  reports_.clear();
-  history_reports_ = 0;
-  ForgetParts();
+  EnterGeneration({});
 }
 
 // ---- reports ---------------------------------------------------------------------------------

@@ -9,7 +9,8 @@
 // which are large, go out one at a time and are forgotten when the coordinator has taken them.
 //
 // A worker that no coordinator answers gives up after `coordinator_timeout_ms`, but not before the
-// training it takes part in has ended, one way or the other.
+// training it takes part in has ended, one way or the other, or stands still because a partner was
+// lost, which only a coordinator can mend.
 //
 // Thread rule: one thread.
 #pragma once
@@ -55,7 +56,8 @@ struct CoordinatorMessage {
   ToWorker message;
 };
 // What the worker's own threads have to tell the coordinator: SurveyProgress, SurveyPart,
-// MemberReady, Progress, HistoryEntry, JobDone, JobFailed; one about an older job is dropped.
+// MemberReady, LinkBroken, Progress, HistoryEntry, JobDone, JobFailed; one about an older job is
+// dropped.
 struct Report {
   FromWorker message;
 };
@@ -85,14 +87,20 @@ struct Disconnect {
 struct SendToCoordinator {
   FromWorker message;
 };
+// Survey these shards; of a newer generation of the same job it takes the place of what runs.
 struct RunSurvey {
   StartSurvey order;
 };
+// Take part in that generation, as order.members[self]; takes the place of what runs.
 struct RunTraining {
   StartTraining order;
+  int32_t self = 0;
 };
-// Drop everything about that generation: threads, links, rows. Comes before any RunSurvey of
-// another one.
+// All members of the present generation are ready.
+struct RunProceed {
+  Proceed order;
+};
+// Drop everything about that job: threads, links, rows. Comes before any RunSurvey of another one.
 struct AbortJob {
   JobPoint at;
   std::string reason;
@@ -106,7 +114,7 @@ struct WorkerLog {
   std::string text;
 };
 using WorkerAction = std::variant<Connect, Disconnect, SendToCoordinator, RunSurvey, RunTraining,
-                                  AbortJob, Exit, WorkerLog>;
+                                  RunProceed, AbortJob, Exit, WorkerLog>;
 
 class WorkerCore {
  public:
@@ -134,6 +142,7 @@ class WorkerCore {
   void Obey(const StartSurvey& message);
   void Obey(const SurveyTaken& message);
   void Obey(const StartTraining& message);
+  void Obey(const Proceed& message);
   void Obey(const Release& message);
   void Obey(const Dismiss& message);
   void Obey(const Pulse&) {}
@@ -144,6 +153,7 @@ class WorkerCore {
   void BackOff();
   bool GivesUp() const;
   void LeaveJob(const std::string& reason);
+  void EnterGeneration(JobPoint at);
   void Keep(const FromWorker& message);
   void SendPart();
   void ForgetParts();
@@ -170,6 +180,7 @@ class WorkerCore {
 
   JobPoint at_;                     // the present job; none: 0, 0
   bool training_ = false;           // its StartTraining has come, and it is not over
+  bool proceeds_ = false;           // its Proceed has come
   std::deque<FromWorker> reports_;  // about it, in order
   int64_t history_reports_ = 0;     // how many of them are history rows
   std::deque<SurveyPart> parts_;    // of its survey that are not taken yet; the first is underway

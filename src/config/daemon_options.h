@@ -24,9 +24,10 @@ struct CoordinatorOptions {
   int64_t liveness_limit_ms = 5000;  // a worker silent for so long is dead
   int64_t start_timeout_ms =
       300'000;  // a job from its start to its workers' readiness, survey apart
-  int64_t survey_timeout_ms = 3'600'000;  // a survey without progress is given up after this
-  int64_t step_timeout_ms = 1'800'000;    // a training without a step or an evaluation's progress
-  int64_t workers_max = 1000;             // attached at a time; further ones are refused
+  int64_t survey_timeout_ms = 3'600'000;   // a survey without progress is given up after this
+  int64_t step_timeout_ms = 1'800'000;     // a training without a step or an evaluation's progress
+  int64_t below_min_timeout_ms = 300'000;  // a job with fewer than workers.min left waits so long
+  int64_t workers_max = 1000;              // attached at a time; further ones are refused
   // Of the statistics that surveys under way have sent; bounds shards times columns of a job.
   int64_t survey_bytes_max = int64_t{2} << 30;
   int64_t jobs_kept_max = 1000;  // finished jobs remembered

@@ -33,6 +33,7 @@ CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnatio
   core.survey_timeout_ms = options.survey_timeout_ms;
   core.start_timeout_ms = options.start_timeout_ms;
   core.step_timeout_ms = options.step_timeout_ms;
+  core.below_min_timeout_ms = options.below_min_timeout_ms;
   core.workers_max = options.workers_max;
   core.survey_bytes_max = options.survey_bytes_max;
   core.jobs_queued_max = options.queue_max;

@@ -85,14 +85,36 @@ Result<FromWorker> Get(const pb::SurveyPart& in) {
   return FromWorker(std::move(m));
 }
 
-void Set(const MemberReady& m, pb::FromWorker* out) { SetPoint(m, out->mutable_member_ready()); }
+void Set(const MemberReady& m, pb::FromWorker* out) {
+  pb::MemberReady* p = out->mutable_member_ready();
+  SetPoint(m, p);
+  p->set_round(m.round);
+}
 
 Result<FromWorker> Get(const pb::MemberReady& in) {
   Fields f("MemberReady");
   MemberReady m;
   GetPoint(in, f, &m);
+  m.round = f.Id("round", in.round());
   ESPALIER_RETURN_IF_ERROR(f.status());
   return FromWorker(m);
+}
+
+void Set(const LinkBroken& m, pb::FromWorker* out) {
+  pb::LinkBroken* p = out->mutable_link_broken();
+  SetPoint(m, p);
+  p->set_other(m.other.value);
+  ToProto(m.why, p->mutable_why());
+}
+
+Result<FromWorker> Get(const pb::LinkBroken& in) {
+  Fields f("LinkBroken");
+  LinkBroken m;
+  GetPoint(in, f, &m);
+  m.other = {f.Id("other", in.other())};
+  m.why = RequiredError(in.why(), f);
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
 }
 
 void Set(const Progress& m, pb::FromWorker* out) { ToProto(m, out->mutable_progress()); }
@@ -138,7 +160,6 @@ void Set(const JobFailed& m, pb::FromWorker* out) {
   pb::JobFailed* p = out->mutable_job_failed();
   SetPoint(m, p);
   ToProto(m.error, p->mutable_error());
-  p->set_suspect(m.suspect.value);
 }
 
 Result<FromWorker> Get(const pb::JobFailed& in) {
@@ -146,7 +167,6 @@ Result<FromWorker> Get(const pb::JobFailed& in) {
   JobFailed m;
   GetPoint(in, f, &m);
   m.error = RequiredError(in.error(), f);
-  m.suspect = {in.suspect()};
   ESPALIER_RETURN_IF_ERROR(f.status());
   return FromWorker(std::move(m));
 }
@@ -180,6 +200,8 @@ Result<FromWorker> FromProto(const pb::FromWorker& in) {
       return Get(in.survey_part());
     case pb::FromWorker::kMemberReady:
       return Get(in.member_ready());
+    case pb::FromWorker::kLinkBroken:
+      return Get(in.link_broken());
     case pb::FromWorker::kProgress:
       return Get(in.progress());
     case pb::FromWorker::kHistoryEntry:

@@ -44,27 +44,7 @@ void Set(const StartSurvey& m, pb::ToWorker* out) {
   SetPoint(m, p);
   p->set_job_yaml(m.job_yaml);
   if (m.input) ToProto(*m.input, p->mutable_input());
-  for (const Member& member : m.members.members) {
-    pb::Member* q = p->add_members();
-    q->set_worker(member.worker.value);
-    q->set_name(Utf8(member.name, kNameBytesMax));
-    q->set_address(Utf8(member.address, kNameBytesMax));
-  }
-  p->set_self(m.members.self);
   p->mutable_shards()->Add(m.shards.begin(), m.shards.end());
-}
-
-JobMembers MembersFromProto(const pb::StartSurvey& in, Fields& f) {
-  JobMembers out;
-  if (in.members_size() == 0) f.Fail("members", "are missing");
-  if (!f.status().ok() || !f.Few("members", in.members_size(), kMembersMax)) return out;
-  for (const pb::Member& member : in.members()) {
-    out.members.push_back({{f.Id("members.worker", member.worker())},
-                           f.Text("members.name", member.name(), kNameBytesMax),
-                           f.Text("members.address", member.address(), kNameBytesMax)});
-  }
-  out.self = f.In("self", in.self(), 0, in.members_size() - 1);
-  return out;
 }
 
 Result<ToWorker> Get(const pb::StartSurvey& in) {
@@ -73,7 +53,6 @@ Result<ToWorker> Get(const pb::StartSurvey& in) {
   m.incarnation = {f.Id("incarnation", in.incarnation())};
   GetPoint(in, f, &m);
   m.job_yaml = f.Text("job_yaml", in.job_yaml(), kYamlBytesMax);
-  m.members = MembersFromProto(in, f);
   if (!f.Present("input", in.has_input())) return f.status();
   auto input = std::make_shared<InputPlan>(Part(f, "input", FromProto(in.input())));
   const auto shards = static_cast<int64_t>(input->shards.size());
@@ -110,6 +89,12 @@ void Set(const StartTraining& m, pb::ToWorker* out) {
   p->set_incarnation(m.incarnation.value);
   SetPoint(m, p);
   if (m.survey) ToProto(*m.survey, p->mutable_survey());
+  for (const Member& member : m.members) {
+    pb::Member* q = p->add_members();
+    q->set_worker(member.worker.value);
+    q->set_name(Utf8(member.name, kNameBytesMax));
+    q->set_address(Utf8(member.address, kNameBytesMax));
+  }
   for (const LeafInterval& leaves : m.leaves) {
     pb::LeafInterval* q = p->add_leaves();
     q->set_begin(leaves.begin);
@@ -135,8 +120,36 @@ Result<ToWorker> Get(const pb::StartTraining& in) {
     m.leaves.push_back(interval);
   }
   if (next == 0) f.Fail("leaves", "are missing");
+  if (in.members_size() != in.leaves_size()) f.Fail("members", "are not as many as intervals");
+  if (!f.status().ok()) return f.status();
+  for (const pb::Member& member : in.members()) {
+    m.members.push_back({{f.Id("members.worker", member.worker())},
+                         f.Text("members.name", member.name(), kNameBytesMax),
+                         f.Text("members.address", member.address(), kNameBytesMax)});
+  }
   ESPALIER_RETURN_IF_ERROR(f.status());
   return ToWorker(std::move(m));
+}
+
+void Set(const Proceed& m, pb::ToWorker* out) {
+  pb::Proceed* p = out->mutable_proceed();
+  p->set_incarnation(m.incarnation.value);
+  SetPoint(m, p);
+  p->set_round(m.round);
+  p->set_holder(m.holder);
+  p->set_fetched(m.fetched);
+}
+
+Result<ToWorker> Get(const pb::Proceed& in) {
+  Fields f("Proceed");
+  Proceed m;
+  m.incarnation = {f.Id("incarnation", in.incarnation())};
+  GetPoint(in, f, &m);
+  m.round = f.Id("round", in.round());
+  m.holder = f.In("holder", in.holder(), 0, kMembersMax - 1);
+  m.fetched = in.fetched();
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(m);
 }
 
 void Set(const Release& m, pb::ToWorker* out) {
@@ -194,6 +207,8 @@ Result<ToWorker> FromProto(const pb::ToWorker& in) {
       return Get(in.start_survey());
     case pb::ToWorker::kStartTraining:
       return Get(in.start_training());
+    case pb::ToWorker::kProceed:
+      return Get(in.proceed());
     case pb::ToWorker::kRelease:
       return Get(in.release());
     case pb::ToWorker::kDismiss:

@@ -15,8 +15,9 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-constexpr uint32_t kLayout = 1;
+constexpr uint32_t kLayout = 2;
 constexpr size_t kCrcBytes = sizeof(uint32_t);
+constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // of a HistoryRow
 
 // The fields of a Metrics, for both directions. One that is missing does not compile.
 template <typename M, typename Visitor>
@@ -26,6 +27,12 @@ void VisitMetrics(M& m, Visitor& visit) {
   visit(rows), visit(weight), visit(loss), visit(accuracy), visit(precision), visit(recall);
   visit(f1), visit(auc), visit(classes), visit(confusion), visit(rmse), visit(mae), visit(r2);
   visit(classification);
+}
+
+template <typename R, typename Visitor>
+void VisitRow(R& row, Visitor& visit) {
+  auto& [epoch, step, learning_rate, train, validation] = row;
+  visit(epoch), visit(step), visit(learning_rate), visit(train), visit(validation);
 }
 
 template <typename V>
@@ -40,6 +47,8 @@ class Writer {
   void operator()(const V& value) {
     if constexpr (std::is_same_v<V, Metrics>) {
       VisitMetrics(value, *this);
+    } else if constexpr (std::is_same_v<V, HistoryRow>) {
+      VisitRow(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       const auto wide = static_cast<int64_t>(value);
       Raw(&wide, sizeof wide);
@@ -85,6 +94,8 @@ class Reader {
   void operator()(V& value) {
     if constexpr (std::is_same_v<V, Metrics>) {
       VisitMetrics(value, *this);
+    } else if constexpr (std::is_same_v<V, HistoryRow>) {
+      VisitRow(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       int64_t wide = 0;
       Raw(&wide, sizeof wide);
@@ -121,8 +132,10 @@ class Reader {
     using Element = typename A::value_type;
     int64_t size = 0;
     (*this)(size);
-    // An element takes at least a byte.
-    constexpr size_t kBytes = kIsPlain<Element> ? sizeof(Element) : 1;
+    // What an element takes at least.
+    constexpr size_t kBytes = kIsPlain<Element>                     ? sizeof(Element)
+                              : std::is_same_v<Element, HistoryRow> ? kRowBytesMin
+                                                                    : sizeof(int64_t);
     if (size < 0 || static_cast<uint64_t>(size) > in_.size() / kBytes) ok_ = false;
     array.clear();
     if (!ok_) return;

@@ -183,7 +183,9 @@ void StepMachine<T>::Record() {
                                    plan_.StepsPerEpoch(), plan_.StepsTotal());
   row.train = *state_.train;
   row.validation = state_.validation;
-  history_.push_back(std::move(row));
+  row.train.confusion.clear();
+  if (row.validation) row.validation->confusion.clear();
+  state_.history.push_back(std::move(row));
 }
 
 template <typename T>
@@ -238,11 +240,6 @@ FinishAction StepMachine<T>::Finished() const {
   finish.test = state_.test;
   finish.stopped_because = state_.stopped_because;
   return finish;
-}
-
-template <typename T>
-std::vector<HistoryRow> StepMachine<T>::TakeHistory() {
-  return std::exchange(history_, {});
 }
 
 template class StepMachine<float>;

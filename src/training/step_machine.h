@@ -104,8 +104,6 @@ class StepMachine {
   // Running metrics of the current epoch.
   Metrics EpochMetrics() const;
   double LearningRateNow() const;
-  // History rows made since the last call.
-  std::vector<HistoryRow> TakeHistory();
 
  private:
   Action NonfiniteStep(const std::string& where);
@@ -121,7 +119,6 @@ class StepMachine {
 
   TrainingPlan plan_;
   TrainingState<T> state_;
-  std::vector<HistoryRow> history_;
 };
 
 }  // namespace espalier

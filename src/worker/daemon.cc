@@ -172,6 +172,7 @@ class Daemon {
     if (link_) link_->Send(std::move(send.message));
   }
   void Perform(RunSurvey& run) {
+    if (runner_) return runner_->Survey(std::move(run.order));
     runner_ = std::make_unique<JobRunner>(
         RunnerOptions{options_.threads,
                       options_.memory_bytes_max,
@@ -183,7 +184,10 @@ class Daemon {
         [this](FromWorker message) { Post(Report{std::move(message)}); });
   }
   void Perform(RunTraining& run) {
-    if (runner_) runner_->StartTraining(std::move(run.order));
+    if (runner_) runner_->Train({std::move(run.order), run.self});
+  }
+  void Perform(RunProceed& run) {
+    if (runner_) runner_->Proceed(run.order);
   }
   void Perform(AbortJob& abort) {
     if (!runner_) return;

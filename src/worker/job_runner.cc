@@ -10,89 +10,17 @@
 #include "src/config/job_yaml.h"
 #include "src/data/row_store.h"
 #include "src/model/arithmetic.h"
-#include "src/plan/ownership.h"
-#include "src/plan/rows.h"
 #include "src/worker/bundle_writer.h"
-#include "src/worker/row_source.h"
 #include "src/worker/survey_run.h"
-#include "src/worker/trainer.h"
 #include "src/worker/watched_files.h"
 
 namespace espalier {
 namespace {
 
-constexpr int64_t kTrainOrderTimeoutMs = 24 * 3'600'000;  // other members' surveys may be long
-
 int64_t NowUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-// The network of a surveyed job.
-Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
-  const Preprocessing& fitted = survey.preprocessing;
-  const bool classes = spec.model.task == Task::kClassification;
-  return MakeNetworkShape(
-      spec.model, static_cast<int64_t>(fitted.features.size()),
-      static_cast<int64_t>(classes ? fitted.classes.size() : fitted.targets.size()));
-}
-
-Result<Ownership> OwnershipOf(const StartTraining& order, size_t members, int64_t leaves) {
-  Ownership ownership;
-  int32_t at = 0;
-  for (const LeafInterval& i : order.leaves) {
-    if (i.begin != at || i.end <= i.begin) {
-      return FailedPrecondition("the coordinator's leaf intervals do not follow each other");
-    }
-    ownership.intervals.push_back({i.begin, i.end});
-    at = i.end;
-  }
-  if (at != leaves || ownership.intervals.size() != members) {
-    return FailedPrecondition("the coordinator's leaf intervals do not cover the job's " +
-                              std::to_string(leaves) + " leaves");
-  }
-  return ownership;
-}
-
-// The members this one exchanges messages with.
-std::vector<uint32_t> PartnersOf(const std::vector<TreePlace>& places, int32_t self) {
-  std::vector<uint32_t> partners;
-  const auto add = [&](int32_t a, int32_t b) {
-    const int32_t other = a == self ? b : a;
-    if ((a == self || b == self) && a != b && a >= 0 && b >= 0) {
-      partners.push_back(static_cast<uint32_t>(other));
-    }
-  };
-  for (const TreePlace& p : places) {
-    add(p.self, p.leaves_to);
-    add(p.self, p.join_to);
-    add(p.self, p.down_from);
-    if (p.top) add(p.self, p.top->partner);
-  }
-  std::sort(partners.begin(), partners.end());
-  partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
-  return partners;
-}
-
-LinksRequest LinksOf(const StartTraining& order, const JobMembers& members,
-                     const std::vector<TreePlace>& places, int64_t round_bytes) {
-  LinksRequest request;
-  request.incarnation = order.incarnation;
-  request.job = order.job;
-  request.generation = order.generation;
-  request.self = static_cast<uint32_t>(members.self);
-  for (const Member& m : members.members) request.addresses.push_back(m.address);
-  request.partners = PartnersOf(places, members.self);
-  request.queue_bytes_max = 2 * kVectorsARoundMax * round_bytes;
-  return request;
-}
-
-RowRanges RangesOf(const SurveyResult& survey, LeafSpan own, int64_t leaves) {
-  const auto range = [&](int64_t rows) {
-    return Range{LeafRows(rows, leaves, own.begin).begin, LeafRows(rows, leaves, own.end - 1).end};
-  };
-  return {range(survey.train_rows), range(survey.validation_rows), range(survey.test_rows)};
 }
 
 StorageOptions Cancellable(StorageOptions options, const std::atomic<bool>& cancelled) {
@@ -105,10 +33,13 @@ StorageOptions Cancellable(StorageOptions options, const std::atomic<bool>& canc
 JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey order,
                      std::function<void(FromWorker)> report)
     : options_(std::move(options)),
-      files_(MakeFileSystem(Cancellable(options_.storage, aborted_))),
+      job_(order.job),
+      job_yaml_(order.job_yaml),
+      input_(order.input),
+      files_(MakeFileSystem(Cancellable(options_.storage, interrupted_))),
       peers_(peers),
-      order_(std::move(order)),
       report_(std::move(report)),
+      next_(std::move(order)),
       thread_([this] { Run(); }) {}
 
 JobRunner::~JobRunner() {
@@ -116,212 +47,158 @@ JobRunner::~JobRunner() {
   thread_.join();
 }
 
-void JobRunner::StartTraining(espalier::StartTraining order) {
+void JobRunner::Survey(StartSurvey order) { GiveOrder(std::move(order)); }
+
+void JobRunner::Train(TrainingOrder order) { GiveOrder(std::move(order)); }
+
+void JobRunner::GiveOrder(Order order) {
   {
     std::lock_guard lock(mutex_);
-    training_ = std::move(order);
+    next_ = std::move(order);
+    interrupted_ = true;
+    if (member_) member_->Interrupt();
   }
   changed_.notify_all();
+}
+
+void JobRunner::Proceed(const espalier::Proceed& order) {
+  std::lock_guard lock(mutex_);
+  proceed_ = order;
+  if (member_) member_->Proceed(order);
 }
 
 void JobRunner::Abort(Status why) {
-  std::function<void(Status)> abort_trainer;
   {
     std::lock_guard lock(mutex_);
-    if (!abort_reason_.ok()) return;
-    abort_reason_ = why;
-    aborted_ = true;
-    if (abort_trainer_) abort_trainer_(why);
+    if (aborted_.exchange(true)) return;
+    interrupted_ = true;
+    if (member_) member_->Interrupt();
   }
   changed_.notify_all();
-}
-
-Status JobRunner::AbortReason() const {
-  std::lock_guard lock(mutex_);
-  return abort_reason_;
+  LogDebug(ToString(job_) + " ends here: " + why.ToString());
 }
 
 void JobRunner::Tell(FromWorker message) {
   if (!aborted_) report_(std::move(message));
 }
 
+std::optional<JobRunner::Order> JobRunner::WaitForOrder() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return aborted_ || next_.has_value(); });
+  if (aborted_) return std::nullopt;
+  interrupted_ = false;
+  if (member_) member_->Rearm();
+  return std::exchange(next_, std::nullopt);
+}
+
 void JobRunner::Run() {
-  const Status end = RunJob();
-  if (end.ok() || aborted_) return;
-  LogWarning(ToString(order_.job) + " fails here: " + end.ToString());
-  Tell(JobFailed{order_.job, order_.generation, end, suspect_});
+  Result<JobSpec> spec = ParseJob(job_yaml_, "job");
+  if (spec.ok()) spec_ = *spec;
+  while (const std::optional<Order> order = WaitForOrder()) {
+    Status end = spec.status();
+    if (spec.ok()) end = std::visit([this](const auto& o) { return Perform(o); }, *order);
+    if (end.ok() || interrupted_) continue;
+    LogWarning(ToString(job_) + " fails here: " + end.ToString());
+    const Generation generation = std::visit(
+        [](const auto& o) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(o)>, StartSurvey>) {
+            return o.generation;
+          } else {
+            return o.order.generation;
+          }
+        },
+        *order);
+    Tell(JobFailed{job_, generation, end});
+  }
 }
 
-Status JobRunner::RunJob() {
-  ESPALIER_ASSIGN_OR_RETURN(const JobSpec spec, ParseJob(order_.job_yaml, "job"));
-  ESPALIER_RETURN_IF_ERROR(Survey(spec));
-  ESPALIER_ASSIGN_OR_RETURN(const auto order, WaitForTraining());
-  return spec.model.precision == Precision::kFloat64 ? Train<double>(spec, order)
-                                                     : Train<float>(spec, order);
-}
-
-Status JobRunner::Survey(const JobSpec& spec) {
+Status JobRunner::Perform(const StartSurvey& order) {
   SurveyRunOptions run;
   run.threads = options_.threads;
   run.rows_bytes_max = options_.memory_bytes_max / 2;
+  for (const SurveyedShard& kept : surveyed_) {
+    if (kept.has_rows) run.rows_bytes_max -= kept.rows.MemoryBytes();
+  }
   SurveyRunHooks hooks;
   hooks.now_us = NowUs;
-  hooks.on_part = [this](ShardSurveys shards) {
-    Tell(SurveyPart{order_.job, order_.generation, std::move(shards)});
+  hooks.on_part = [&](ShardSurveys shards) {
+    Tell(SurveyPart{job_, order.generation, std::move(shards)});
   };
-  hooks.on_bytes_read = [this](int64_t bytes) {
-    Tell(SurveyProgress{order_.job, order_.generation, bytes});
-  };
-  auto surveyed = RunSurvey(*files_, *order_.input, spec, order_.shards, aborted_, run, hooks);
-  if (aborted_) return AbortReason();
-  ESPALIER_ASSIGN_OR_RETURN(surveyed_, std::move(surveyed));
-  return {};
+  hooks.on_bytes_read = [&](int64_t bytes) { Tell(SurveyProgress{job_, order.generation, bytes}); };
+  ESPALIER_ASSIGN_OR_RETURN(auto surveyed, RunSurvey(*files_, *order.input, spec_, order.shards,
+                                                     interrupted_, run, hooks));
+  for (SurveyedShard& s : surveyed) surveyed_.push_back(std::move(s));
+  return Status::Ok();
 }
 
-Result<StartTraining> JobRunner::WaitForTraining() {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::milliseconds(kTrainOrderTimeoutMs),
-                    [this] { return training_.has_value() || !abort_reason_.ok(); });
-  if (!abort_reason_.ok()) return abort_reason_;
-  if (!training_) return DeadlineExceeded("no order to train came after the survey");
-  return std::move(*training_);
-}
-
-Result<std::unique_ptr<RowStore>> JobRunner::LoadOwnRows(const JobSpec& spec,
-                                                         const SurveyResult& survey,
-                                                         const RowRanges& ranges) {
+Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey,
+                                                      const RowRanges& ranges, int64_t memory_bytes,
+                                                      int64_t spool_bytes) {
   const WatchedFiles files(
-      *files_, [this] { return aborted_ ? AbortReason() : Status::Ok(); }, [](int64_t) {});
-  const RowStoreOptions store{options_.memory_bytes_max, options_.spool_directory,
-                              options_.spool_bytes_max};
+      *files_, [this] { return interrupted_ ? Cancelled("a newer order came") : Status::Ok(); },
+      [](int64_t) {});
+  const RowStoreOptions store{std::max<int64_t>(0, options_.memory_bytes_max - memory_bytes),
+                              options_.spool_directory,
+                              std::max<int64_t>(0, options_.spool_bytes_max - spool_bytes)};
   ESPALIER_ASSIGN_OR_RETURN(const auto loader,
-                            RowLoader::Make(files, *order_.input, spec, survey, ranges, store));
+                            RowLoader::Make(files, *input_, spec_, survey, ranges, store));
   std::map<int32_t, SurveyedShard*> surveyed;
   for (SurveyedShard& s : surveyed_) surveyed[s.survey.shard] = &s;
   std::vector<Status> results(loader->shards().size());
   ComputePool pool(options_.threads);
   pool.ParallelFor(static_cast<int64_t>(results.size()), [&](int64_t i) {
-    if (aborted_) return;
+    if (interrupted_) return;
     const auto kept = surveyed.find(loader->shards()[i]);
     const bool has_rows = kept != surveyed.end() && kept->second->has_rows;
     results[i] = loader->Load(loader->shards()[i], has_rows ? &kept->second->rows : nullptr);
     if (has_rows) kept->second->rows = {};
   });
   surveyed_.clear();
-  if (aborted_) return AbortReason();
+  if (interrupted_) return Cancelled("a newer order came");
   for (Status& s : results) ESPALIER_RETURN_IF_ERROR(std::move(s));
   return loader->Finish();
 }
 
-void JobRunner::WaitForRelease() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !abort_reason_.ok(); });
+Status JobRunner::Perform(const TrainingOrder& order) {
+  return spec_.model.precision == Precision::kFloat64 ? Train<double>(order) : Train<float>(order);
 }
 
 template <typename T>
-Status JobRunner::Train(const JobSpec& spec, const espalier::StartTraining& order) {
-  const SurveyResult& survey = *order.survey;
-  const int64_t leaves = LeafCount(spec.train);
-  const int32_t self = order_.members.self;
-  ESPALIER_ASSIGN_OR_RETURN(const NetworkShape shape, ShapeOf(spec, survey));
-  ESPALIER_ASSIGN_OR_RETURN(const Ownership ownership,
-                            OwnershipOf(order, order_.members.members.size(), leaves));
-  const std::vector<TreePlace> places = PlanTree(ownership, static_cast<int32_t>(leaves));
-
-  // The links open before the rows are loaded, which takes some members longer than others:
-  // whoever is ready first is heard and waits for the first total.
-  const int64_t round_bytes = RoundBytesMax(shape, sizeof(T));
-  std::vector<std::string> names;
-  for (const Member& m : order_.members.members) names.push_back(m.name + " (" + m.address + ")");
-  Reducer reducer({order.incarnation, order_.job, order_.generation}, places[self], names,
-                  round_bytes);
-  if (places.size() > 1) {
-    reducer.Start(peers_.Open(LinksOf(order, order_.members, places, round_bytes), &reducer));
-  }
-  ESPALIER_ASSIGN_OR_RETURN(
-      const std::unique_ptr<RowStore> store,
-      LoadOwnRows(spec, survey, RangesOf(survey, ownership.intervals[self], leaves)));
-  const StoredRows<T> rows(*store);
-  Tell(MemberReady{order_.job, order_.generation});
-
-  ComputePool pool(options_.threads, PrepareComputeThread);
-  TrainingPlan plan{spec.train,
-                    shape,
-                    survey.preprocessing.targets,
-                    survey.train_rows,
-                    survey.validation_rows,
-                    survey.test_rows};
-  TrainerOptions trainer_options;
-  trainer_options.shuffle = spec.data.shuffle;
-  trainer_options.leaves = static_cast<int32_t>(leaves);
-  trainer_options.own = ownership.intervals[self];
-  trainer_options.max_time_ms = spec.train.max_time_ms.value_or(0);
-  const bool root = places[self].is_root();
-  Trainer<T> trainer(std::move(plan), trainer_options, rows, pool, reducer, root,
-                     Hooks(spec, root));
-  {
+Status JobRunner::Train(const TrainingOrder& order) {
+  if (!member_) {
+    MemberHooks hooks;
+    hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
+    hooks.on_step = [this](int64_t step) { step_ = step; };
+    hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
+                        int64_t spool) { return LoadRows(survey, ranges, memory, spool); };
+    ESPALIER_ASSIGN_OR_RETURN(
+        auto made, TypedJobMember<T>::Make(spec_, order.order.survey, options_.threads, peers_,
+                                           std::move(hooks)));
     std::lock_guard lock(mutex_);
-    if (!abort_reason_.ok()) return abort_reason_;
-    abort_trainer_ = [&trainer](Status why) { trainer.Abort(std::move(why)); };
+    member_ = std::move(made);
+    if (proceed_) member_->Proceed(*proceed_);
+    if (interrupted_) member_->Interrupt();
   }
-  auto trained = trainer.Run();
-  {
-    std::lock_guard lock(mutex_);
-    abort_trainer_ = nullptr;
+  over_ = false;
+  auto& member = static_cast<TypedJobMember<T>&>(*member_);
+  JobMember::End end = member.Run(order);
+  // The links stay up until the next order or the release: dropping them would take away what
+  // slower members have not read yet, and look like another death.
+  if (interrupted_ || end.broken) return Status::Ok();
+  ESPALIER_RETURN_IF_ERROR(std::move(end.status));
+  if (end.root) {
+    ESPALIER_RETURN_IF_ERROR(Finish(order.order, order.self, member, *end.trained));
   }
-  if (!trained.ok()) {
-    const int32_t broken = reducer.broken_member();
-    if (broken >= 0) suspect_ = order_.members.members[broken].worker;
-    return trained.status();
-  }
-  const StepParts& parts = trained->parts;
-  LogInfo(ToString(order_.job) + ": a step's mean parts in ms: leaves " +
-          std::to_string(parts.leaves_ms) + ", gradients " + std::to_string(parts.gradients_ms) +
-          ", waiting for sums " + std::to_string(parts.wait_ms) + ", update " +
-          std::to_string(parts.update_ms));
-  if (root) ESPALIER_RETURN_IF_ERROR(Finish(spec, survey, shape, *trained));
-  // The links stay up until the coordinator releases the job: dropping them would take away what
-  // slower members have not read yet.
   over_ = true;
-  WaitForRelease();
-  return {};
-}
-
-TrainerHooks JobRunner::Hooks(const JobSpec& spec, bool root) {
-  TrainerHooks hooks;
-  hooks.now_us = NowUs;
-  const double epochs_total = EpochLimit(spec.train).value_or(0);
-  hooks.on_report = [this, root, epochs_total](const StepReport& r) {
-    step_ = r.step;
-    if (!root) return;
-    Progress p;
-    p.job = order_.job;
-    p.generation = order_.generation;
-    p.step = r.step;
-    p.steps_total = r.steps_total;
-    p.epoch = r.epoch;
-    p.epochs_total = epochs_total;
-    p.loss = r.running.loss;
-    p.accuracy = r.running.accuracy;
-    p.learning_rate = r.learning_rate;
-    p.rows_per_second = r.rows_per_second;
-    p.phase = r.evaluating ? "evaluating" : "training";
-    p.phase_share = r.evaluated_share;
-    Tell(std::move(p));
-  };
-  hooks.on_history = [this, root](const HistoryRow& row) {
-    if (!root) return;
-    history_.push_back(row);
-    Tell(HistoryEntry{order_.job, order_.generation, row});
-  };
-  return hooks;
+  return Status::Ok();
 }
 
 template <typename T>
-Status JobRunner::Finish(const JobSpec& spec, const SurveyResult& survey, const NetworkShape& shape,
-                         const TrainerResult<T>& trained) {
+Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJobMember<T>& member,
+                         const Trained& trained) {
   const FinishAction& f = trained.finish;
-  JobDone done{order_.job, order_.generation, {}};
+  const SurveyResult& survey = *order.survey;
+  JobDone done{order.job, order.generation, {}};
   JobResult& r = done.result;
   r.steps = f.steps;
   r.epochs = f.epochs;
@@ -335,8 +212,8 @@ Status JobRunner::Finish(const JobSpec& spec, const SurveyResult& survey, const 
   r.step_ms_p99 = trained.step_ms_p99;
   r.skipped_rows = survey.skipped_rows;
   ModelDocument document;
-  document.job = spec;
-  document.schema = order_.input->schema;
+  document.job = spec_;
+  document.schema = input_->schema;
   document.preprocessing = survey.preprocessing;
   document.train_rows = survey.train_rows;
   document.validation_rows = survey.validation_rows;
@@ -350,13 +227,14 @@ Status JobRunner::Finish(const JobSpec& spec, const SurveyResult& survey, const 
   document.test = f.test;
   document.data_fingerprint = survey.data_fingerprint;
   ESPALIER_ASSIGN_OR_RETURN(document.arithmetic_id, ArithmeticId());
-  const std::string writer = "g" + std::to_string(order_.generation.value) + "-m" +
-                             std::to_string(order_.members.self) + "-" + ToString(order_.job);
-  ESPALIER_ASSIGN_OR_RETURN(r.weights_sha256, WriteBundle<T>(*files_, std::move(document), shape,
-                                                             trained.parameters, history_, writer));
-  r.bundle = spec.output.path;
+  const std::string writer = "g" + std::to_string(order.generation.value) + "-m" +
+                             std::to_string(self) + "-" + ToString(order.job);
+  ESPALIER_ASSIGN_OR_RETURN(r.weights_sha256,
+                            WriteBundle<T>(*files_, std::move(document), member.shape(),
+                                           member.parameters(), trained.history, writer));
+  r.bundle = spec_.output.path;
   Tell(std::move(done));
-  return {};
+  return Status::Ok();
 }
 
 }  // namespace espalier

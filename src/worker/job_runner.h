@@ -1,6 +1,6 @@
-// One job on one worker: survey, wait for the order to train, load rows, train, and at the root
-// write the bundle. A thread of its own does all that in sequence; what it has to tell goes out by
-// `report`, in order.
+// One job on one worker: surveys its shards, takes part in training generation after generation,
+// and at the root writes the bundle. A thread of its own performs the newest order; an order that
+// comes meanwhile interrupts the one underway. What it has to tell goes out by `report`.
 //
 // Thread rule: all public calls from the daemon's loop; none blocks but the destructor, which waits
 // for the thread (call Abort first).
@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "src/base/status.h"
@@ -24,7 +25,7 @@
 #include "src/rpc/peer.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_systems.h"
-#include "src/worker/trainer.h"
+#include "src/worker/job_member.h"
 
 namespace espalier {
 
@@ -38,15 +39,19 @@ struct RunnerOptions {
 
 class JobRunner {
  public:
-  // Starts with the survey. `peers` must outlive this; `report` is called on the job's thread
-  // and, during the survey, on those that read, one call at a time.
+  // Starts with the survey. `peers` must outlive this; `report` is called on any thread.
   JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey order,
             std::function<void(FromWorker)> report);
   ~JobRunner();
   JobRunner(const JobRunner&) = delete;
   JobRunner& operator=(const JobRunner&) = delete;
 
-  void StartTraining(espalier::StartTraining order);
+  JobId job() const { return job_; }
+  // A newer generation of the job: takes the place of what is underway.
+  void Survey(StartSurvey order);
+  void Train(TrainingOrder order);
+  // All members of that generation are ready.
+  void Proceed(const espalier::Proceed& order);
   // Everything about the job ends within a fraction of a second, unless a file system hangs;
   // nothing is reported any more.
   void Abort(Status why);
@@ -56,41 +61,44 @@ class JobRunner {
   bool over() const { return over_; }
 
  private:
+  using Order = std::variant<StartSurvey, TrainingOrder>;
+
   void Run();
-  Status RunJob();
-  Status Survey(const JobSpec& spec);
-  Result<espalier::StartTraining> WaitForTraining();
-  // Ends with Abort, which a Release, the coordinator's absence or the daemon's end leads to.
-  void WaitForRelease();
-  Result<std::unique_ptr<RowStore>> LoadOwnRows(const JobSpec& spec, const SurveyResult& survey,
-                                                const RowRanges& ranges);
+  // The next order; none: aborted.
+  std::optional<Order> WaitForOrder();
+  void GiveOrder(Order order);
+  Status Perform(const StartSurvey& order);
+  Status Perform(const TrainingOrder& order);
   template <typename T>
-  Status Train(const JobSpec& spec, const espalier::StartTraining& order);
-  TrainerHooks Hooks(const JobSpec& spec, bool root);
+  Status Train(const TrainingOrder& order);
+  Result<std::unique_ptr<RowStore>> LoadRows(const SurveyResult& survey, const RowRanges& ranges,
+                                             int64_t memory_bytes, int64_t spool_bytes);
   // Writes the bundle and tells the result.
   template <typename T>
-  Status Finish(const JobSpec& spec, const SurveyResult& survey, const NetworkShape& shape,
-                const TrainerResult<T>& trained);
+  Status Finish(const StartTraining& order, int32_t self, const TypedJobMember<T>& member,
+                const Trained& trained);
   void Tell(FromWorker message);
-  Status AbortReason() const;
 
   const RunnerOptions options_;
-  const std::unique_ptr<FileSystem> files_;  // its waits end with Abort
+  const JobId job_;
+  const std::string job_yaml_;
+  const std::shared_ptr<const InputPlan> input_;
+  std::atomic<bool> interrupted_{false};     // the order underway is not to be gone on with
+  const std::unique_ptr<FileSystem> files_;  // its waits end when interrupted
   PeerNetwork& peers_;
-  const StartSurvey order_;
   const std::function<void(FromWorker)> report_;
-  std::vector<SurveyedShard> surveyed_;  // of the job's thread
-  std::vector<HistoryRow> history_;      // of the job's thread
-  WorkerId suspect_;                     // of the job's thread: whose link broke
+  // Of the job's thread.
+  JobSpec spec_;
+  std::vector<SurveyedShard> surveyed_;
   std::atomic<int64_t> step_{0};
   std::atomic<bool> aborted_{false};
   std::atomic<bool> over_{false};
 
-  mutable std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
-  std::optional<espalier::StartTraining> training_;
-  Status abort_reason_;
-  std::function<void(Status)> abort_trainer_;  // set while a trainer runs
+  std::optional<Order> next_;
+  std::optional<espalier::Proceed> proceed_;
+  std::unique_ptr<JobMember> member_;  // set once, by the job's thread
 
   std::thread thread_;  // last: started when all else stands
 };

@@ -11,11 +11,12 @@
 namespace espalier {
 
 Reducer::Reducer(ReduceIdentity identity, TreePlace place, std::vector<std::string> names,
-                 int64_t round_bytes_max)
+                 int64_t round_bytes_max, std::function<void(int32_t, const Status&)> on_broken)
     : place_(place),
       names_(std::move(names)),
       reducer_(identity, std::move(place)),
       round_bytes_max_(round_bytes_max),
+      on_broken_(std::move(on_broken)),
       received_bytes_(names_.size()) {}
 
 Reducer::~Reducer() {
@@ -82,9 +83,9 @@ void Reducer::Abort(Status why) {
   changed_.notify_all();
 }
 
-int32_t Reducer::broken_member() const {
+bool Reducer::broken() const {
   std::lock_guard lock(mutex_);
-  return broken_member_;
+  return broken_;
 }
 
 void Reducer::OnMessage(ReduceMessage message) {
@@ -114,10 +115,12 @@ Status Reducer::CountLocked(const ReduceMessage& message) {
 }
 
 void Reducer::OnBroken(Generation, uint32_t member, Status why) {
+  bool first = false;
   {
     std::lock_guard lock(mutex_);
-    if (broken_member_ < 0) broken_member_ = static_cast<int32_t>(member);
+    first = !std::exchange(broken_, true);
   }
+  if (first && on_broken_) on_broken_(static_cast<int32_t>(member), why);
   Abort(
       why.Wrap("the link to " + (member < names_.size() ? names_[member] : "a member") + " broke"));
 }

@@ -15,6 +15,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,9 +38,11 @@ inline constexpr int64_t kMessageBytesMin = 64;
 class Reducer : public LinkListener {
  public:
   // `names[i]` is what member i is called in messages; `round_bytes_max` what the sums of any round
-  // of the job take, one vector of each bucket (RoundBytesMax).
+  // of the job take, one vector of each bucket (RoundBytesMax). `on_broken` is told of the first
+  // link that breaks, on the link's thread, before any wait ends.
   Reducer(ReduceIdentity identity, TreePlace place, std::vector<std::string> names,
-          int64_t round_bytes_max);
+          int64_t round_bytes_max,
+          std::function<void(int32_t member, const Status& why)> on_broken = {});
   // Waits for the thread that handles events, then destroys the links.
   ~Reducer() override;
   Reducer(const Reducer&) = delete;
@@ -60,8 +63,8 @@ class Reducer : public LinkListener {
 
   // Ends every wait with this error. Any thread.
   void Abort(Status why);
-  // The member whose link broke first, or -1.
-  int32_t broken_member() const;
+  // Whether a link broke; there is no cure within this generation.
+  bool broken() const;
 
   void OnMessage(ReduceMessage message) override;
   void OnBroken(Generation generation, uint32_t member, Status why) override;
@@ -95,6 +98,7 @@ class Reducer : public LinkListener {
   std::unique_ptr<Links> links_;
 
   const int64_t round_bytes_max_;
+  const std::function<void(int32_t, const Status&)> on_broken_;
 
   std::mutex events_mutex_;  // guards the five below
   std::condition_variable idle_;
@@ -110,7 +114,7 @@ class Reducer : public LinkListener {
   size_t missing_ = 0;
   std::optional<std::vector<int32_t>> missing_members_;  // answer to WhoIsMissing
   Status failure_;
-  int32_t broken_member_ = -1;
+  bool broken_ = false;
 };
 
 }  // namespace espalier

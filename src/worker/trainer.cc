@@ -26,13 +26,6 @@ RowOrder OrderOf(const Shuffle& shuffle) {
   return RowOrder::kFull;
 }
 
-double Quantile(std::vector<float> values, double q) {
-  if (values.empty()) return 0;
-  const auto at = values.begin() + static_cast<int64_t>(q * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
 }  // namespace
 
 int64_t RoundBytesMax(const NetworkShape& shape, size_t bytes_a_parameter) {
@@ -49,14 +42,16 @@ int64_t RoundBytesMax(const NetworkShape& shape, size_t bytes_a_parameter) {
 }
 
 template <typename T>
-Trainer<T>::Trainer(TrainingPlan plan, TrainerOptions options, const RowSource<T>& rows,
-                    ComputePool& pool, Reducer& reducer, bool is_root, TrainerHooks hooks)
-    : machine_(std::move(plan)),
+Trainer<T>::Trainer(StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
+                    ComputePool& pool, Reducer& reducer, bool is_root, StepTimes& times,
+                    TrainerHooks hooks)
+    : machine_(machine),
       options_(options),
       rows_(rows),
       pool_(pool),
       reducer_(reducer),
       is_root_(is_root),
+      times_(times),
       hooks_(std::move(hooks)) {
   const TrainingPlan& p = machine_.plan();
   const std::vector<LayerDims> dims = Dims(p.shape);
@@ -82,38 +77,43 @@ Trainer<T>::Trainer(TrainingPlan plan, TrainerOptions options, const RowSource<T
 }
 
 template <typename T>
-Result<TrainerResult<T>> Trainer<T>::Run() {
+Result<FinishAction> Trainer<T>::Run() {
   PrepareComputeThread();
   thread_ = std::this_thread::get_id();
-  begun_us_ = last_report_us_ = last_step_us_ = hooks_.now_us();
-  Action action = machine_.Begin();
+  last_report_us_ = last_step_us_ = hooks_.now_us();
+  Action action = machine_.Resume();
   for (;;) {
-    if (aborted_) {
+    TellHistory();
+    if (auto* failed = std::get_if<FailAction>(&action)) return failed->error;
+    if (auto* finish = std::get_if<FinishAction>(&action)) return std::move(*finish);
+    // An update is never left out: its gradient's statistics are counted already.
+    auto* update = std::get_if<UpdateAction>(&action);
+    if (aborted_ && update == nullptr) {
       std::lock_guard lock(abort_mutex_);
       return abort_reason_;
     }
-    for (const HistoryRow& row : machine_.TakeHistory()) {
-      if (hooks_.on_history) hooks_.on_history(row);
-    }
-    if (auto* failed = std::get_if<FailAction>(&action)) return failed->error;
-    if (auto* finish = std::get_if<FinishAction>(&action)) {
-      TrainerResult<T> result;
-      result.finish = std::move(*finish);
-      result.parameters = machine_.state().parameters;
-      const double steps = static_cast<double>(std::max<int64_t>(1, machine_.state().step));
-      result.parts = {parts_.leaves_ms / steps, parts_.gradients_ms / steps, parts_.wait_ms / steps,
-                      parts_.update_ms / steps};
-      result.step_ms_p50 = Quantile(step_ms_, 0.5);
-      result.step_ms_p99 = Quantile(step_ms_, 0.99);
-      return result;
-    }
     Result<Action> next = Internal("no action");
+    if (update != nullptr) next = Perform(*update);
     if (auto* gradient = std::get_if<GradientAction>(&action)) next = Perform(*gradient);
-    if (auto* update = std::get_if<UpdateAction>(&action)) next = Perform(*update);
     if (auto* evaluate = std::get_if<EvaluateAction>(&action)) next = Perform(*evaluate);
     if (!next.ok()) return next.status();
     action = std::move(next).value();
   }
+}
+
+template <typename T>
+void Trainer<T>::TellHistory() {
+  const std::vector<HistoryRow>& rows = machine_.state().history;
+  for (; options_.history_told < rows.size(); ++options_.history_told) {
+    if (hooks_.on_history) hooks_.on_history(rows[options_.history_told]);
+  }
+}
+
+template <typename T>
+Result<std::vector<Payload>> Trainer<T>::WaitTotals() {
+  auto totals = reducer_.WaitTotals(options_.reduce_timeout_ms);
+  if (totals.ok() && hooks_.on_first_totals) std::exchange(hooks_.on_first_totals, nullptr)();
+  return totals;
 }
 
 template <typename T>
@@ -134,7 +134,7 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   const auto own = static_cast<int64_t>(passes_.size());
   pool_.ParallelFor(own, [&](int64_t i) { RunLeaf(step, static_cast<int32_t>(i)); });
   const int64_t leaves_us = hooks_.now_us();
-  const int64_t elapsed_ms = (leaves_us - begun_us_) / 1000;
+  const int64_t elapsed_ms = (leaves_us - options_.begun_us) / 1000;
   if (is_root_ && options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms) {
     leaf_stats_[0][StatsSize() - kStepExtras + kExtraTimeIsUp] = 1;
   }
@@ -143,12 +143,10 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
                     [&](int64_t c) { ComputeChunk(static_cast<uint32_t>(c)); });
 
   const int64_t gradients_us = hooks_.now_us();
-  const bool first = step_ms_.empty();
-  ESPALIER_ASSIGN_OR_RETURN(totals_, reducer_.WaitTotals(first ? options_.first_reduce_timeout_ms
-                                                               : options_.reduce_timeout_ms));
-  parts_.leaves_ms += static_cast<double>(leaves_us - begin_us) / 1000;
-  parts_.gradients_ms += static_cast<double>(gradients_us - leaves_us) / 1000;
-  parts_.wait_ms += static_cast<double>(hooks_.now_us() - gradients_us) / 1000;
+  ESPALIER_ASSIGN_OR_RETURN(totals_, WaitTotals());
+  times_.sums.leaves_ms += static_cast<double>(leaves_us - begin_us) / 1000;
+  times_.sums.gradients_ms += static_cast<double>(gradients_us - leaves_us) / 1000;
+  times_.sums.wait_ms += static_cast<double>(hooks_.now_us() - gradients_us) / 1000;
   const auto* stats = reinterpret_cast<const double*>(totals_.back().data + stats_at_);
   rows_done_ += static_cast<int64_t>(stats[kTotalRows]);
   return machine_.OnGradient(std::vector<double>(stats, stats + StatsSize()));
@@ -303,7 +301,7 @@ Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
                    update.update);
   });
   totals_.clear();
-  parts_.update_ms += static_cast<double>(hooks_.now_us() - begin_us) / 1000;
+  times_.sums.update_ms += static_cast<double>(hooks_.now_us() - begin_us) / 1000;
   Action next = machine_.OnUpdated();
   ReportStep();
   return next;
@@ -312,9 +310,10 @@ Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
 template <typename T>
 void Trainer<T>::ReportStep() {
   const int64_t now = hooks_.now_us();
-  if (step_ms_.size() < kStepTimesMax) {
-    step_ms_.push_back(static_cast<float>(now - last_step_us_) / 1000.0f);
+  if (times_.step_ms.size() < kStepTimesMax) {
+    times_.step_ms.push_back(static_cast<float>(now - last_step_us_) / 1000.0f);
   }
+  ++times_.steps;
   last_step_us_ = now;
   const int64_t since = now - last_report_us_;
   if (since < options_.report_interval_us) return;

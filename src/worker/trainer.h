@@ -8,6 +8,9 @@
 // step's statistics too. When the totals of all buckets are there, and not before, they are
 // applied.
 //
+// A trainer is for one generation. Interrupted by Abort or a broken link, it leaves the machine as
+// of a moment between two rounds, so that another trainer can go on with it.
+//
 // Thread rule: Run on one thread, which is the first of the compute pool; Abort from any.
 #pragma once
 
@@ -31,7 +34,7 @@
 namespace espalier {
 
 // Where rows come from: global row indices of a set to the network's inputs. Safe from several
-// threads. Implemented over the row store (row_source.h) and by tests.
+// threads. Implemented over the row store (own_rows.h) and by tests.
 template <typename T>
 class RowSource {
  public:
@@ -56,15 +59,16 @@ struct TrainerHooks {
   std::function<int64_t()> now_us;                   // a clock that never goes back
   std::function<void(const StepReport&)> on_report;  // a few times a second
   std::function<void(const HistoryRow&)> on_history;
+  std::function<void()> on_first_totals;  // of this trainer: every member has begun
 };
 
 struct TrainerOptions {
   Shuffle shuffle;
   int32_t leaves = 1;
-  LeafSpan own;                                  // this member's leaves
-  int64_t max_time_ms = 0;                       // 0: none; counted from Run
-  int64_t first_reduce_timeout_ms = 86'400'000;  // others may still load rows; the coordinator's
-                                                 // start_timeout_ms ends that earlier
+  LeafSpan own;             // this member's leaves
+  int64_t max_time_ms = 0;  // 0: none; counted from `begun_us`
+  int64_t begun_us = 0;     // when this worker began to train
+  size_t history_told = 0;  // rows of the state's history that on_history has had
   int64_t reduce_timeout_ms = 600'000;
   int64_t report_interval_us = 200'000;
 };
@@ -77,12 +81,11 @@ struct StepParts {
   double update_ms = 0;
 };
 
-template <typename T>
-struct TrainerResult {
-  FinishAction finish;
-  AlignedVector<T> parameters;
-  StepParts parts;
-  double step_ms_p50 = 0, step_ms_p99 = 0;  // wall time from step to step, evaluations left out
+// Of all steps that this worker took part in, over generations.
+struct StepTimes {
+  std::vector<float> step_ms;  // wall time from step to step, evaluations left out
+  StepParts sums;
+  int64_t steps = 0;
 };
 
 // The most that the sums of one round of a job take, in one vector of each bucket, with what its
@@ -93,10 +96,12 @@ template <typename T>
 class Trainer {
  public:
   // All references must outlive the trainer.
-  Trainer(TrainingPlan plan, TrainerOptions options, const RowSource<T>& rows, ComputePool& pool,
-          Reducer& reducer, bool is_root, TrainerHooks hooks);
+  Trainer(StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
+          ComputePool& pool, Reducer& reducer, bool is_root, StepTimes& times, TrainerHooks hooks);
 
-  Result<TrainerResult<T>> Run();
+  // From the round in flight to the end of the job; machine.state().parameters are then the weights
+  // to save.
+  Result<FinishAction> Run();
   // Ends Run soon with this error.
   void Abort(Status why);
 
@@ -120,12 +125,16 @@ class Trainer {
   void Report(bool evaluating, double evaluated_share);
   int64_t SetRows(FileRole set) const;
 
-  StepMachine<T> machine_;
+  void TellHistory();
+  Result<std::vector<Payload>> WaitTotals();
+
+  StepMachine<T>& machine_;
   TrainerOptions options_;
   const RowSource<T>& rows_;
   ComputePool& pool_;
   Reducer& reducer_;
   bool is_root_;
+  StepTimes& times_;
   TrainerHooks hooks_;
 
   // A bucket of the present step that is being filled.
@@ -148,10 +157,7 @@ class Trainer {
   std::thread::id thread_;                  // that runs Run
   std::mutex evaluation_mutex_;             // guards evaluation_passes_
   std::vector<std::unique_ptr<LeafPass<T>>> evaluation_passes_;
-  std::vector<float> step_ms_;
-  StepParts parts_;  // sums over the steps so far
-  int64_t begun_us_ = 0, last_step_us_ = 0, last_report_us_ = 0, last_report_rows_ = 0,
-          rows_done_ = 0;
+  int64_t last_step_us_ = 0, last_report_us_ = 0, last_report_rows_ = 0, rows_done_ = 0;
   double rows_per_second_ = 0;
 
   std::atomic<bool> aborted_{false};

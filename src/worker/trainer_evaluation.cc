@@ -36,7 +36,7 @@ Result<Action> Trainer<T>::Perform(const EvaluateAction& evaluate) {
     nodes.insert(nodes.end(), node.begin(), node.end());
   }
   reducer_.Contribute(0, MakePayload(std::move(nodes)));
-  ESPALIER_ASSIGN_OR_RETURN(auto sums, reducer_.WaitTotals(options_.reduce_timeout_ms));
+  ESPALIER_ASSIGN_OR_RETURN(auto sums, WaitTotals());
   const auto* sum = reinterpret_cast<const double*>(sums[0].data);
   Action next = machine_.OnEvaluation(std::vector<double>(sum, sum + size));
   last_step_us_ = hooks_.now_us();  // an evaluation is not part of the next step's time

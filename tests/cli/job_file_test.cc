@@ -58,7 +58,7 @@ TEST_CASE("the command line's output and workers take the place of the file's") 
   REQUIRE(job.ok());
   CHECK(job->spec.output.path == fs::path(directory.Path("../elsewhere")).lexically_normal());
   CHECK_FALSE(job->spec.output.overwrite);
-  CHECK(job->spec.workers == WorkerRange{.min = 3, .max = 3});
+  CHECK(job->spec.workers == WorkerRange{.min = 1, .max = 3});
   CHECK(job->spec.data.label == std::vector<ColumnRef>{"label"});
 }
 

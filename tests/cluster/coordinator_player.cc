@@ -15,6 +15,7 @@ CoordinatorCoreOptions Options() {
   o.survey_timeout_ms = 60'000;
   o.start_timeout_ms = 60'000;
   o.step_timeout_ms = 60'000;
+  o.below_min_timeout_ms = 30'000;
   o.workers_max = 6;
   o.jobs_queued_max = 3;
   o.jobs_kept_max = 3;
@@ -135,7 +136,12 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
                     {static_cast<uint64_t>(c.Number("generation", stream.at.generation.value))}};
   if (verb == "read") return SurveyProgress{at.job, at.generation, c.Number("bytes", 0)};
   if (verb == "surveys") return Survey(c, stream, at);
-  if (verb == "is") return MemberReady{at.job, at.generation};  // ready
+  if (verb == "is") {  // ready
+    return MemberReady{at.job, at.generation, static_cast<uint64_t>(c.Number("round", 1))};
+  }
+  if (verb == "misses")
+    return LinkBroken{at.job, at.generation, Named(c.Word(2)),
+                      Unavailable(c.Text("why", "no answer"))};
   if (verb == "beats") return Heartbeat{at.job, at.generation, c.Number("step", 0)};
   if (verb == "fails") return Failure(c, at);
   if (verb == "leaves") return Goodbye{c.Text("why", "SIGTERM")};
@@ -160,16 +166,21 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
 }
 
 JobFailed CoordinatorPlayer::Failure(const Command& c, JobPoint at) {
-  JobFailed failed{at.job, at.generation, Unavailable(c.Text("why", "out of luck")), {}};
-  if (c.Text("code") == "aborted") failed.error = Aborted(c.Text("why"));
+  JobFailed failed{at.job, at.generation, Unavailable(c.Text("why", "out of luck"))};
   if (c.Text("code") == "ok") failed.error = Status::Ok();
   if (c.options.contains("file")) {
     failed.error = BadInput(c.Text("why")).At({.file = c.Text("file"), .row = c.Number("row", 1)});
   }
-  for (const auto& [worker, name] : names_) {
-    if (name == c.Text("suspect")) failed.suspect = worker;
-  }
   return failed;
+}
+
+// The newest worker of that name.
+WorkerId CoordinatorPlayer::Named(const std::string& wanted) const {
+  WorkerId found;
+  for (const auto& [worker, name] : names_) {
+    if (name == wanted) found = worker;
+  }
+  return found;
 }
 
 SurveyPart CoordinatorPlayer::Survey(const Command& c, const Stream& stream, JobPoint at) {
@@ -287,7 +298,11 @@ void CoordinatorPlayer::Tell(const JournalEntry& entry) {
   if (const auto* e = std::get_if<GenerationStarted>(&entry)) {
     std::string members;
     for (const Member& m : e->members) members += " " + ToString(m.worker);
-    Say("persist started " + Point(e->job, e->generation) + " with" + members);
+    Say("persist started " + Point(e->job, e->generation) + " with" + members +
+        (e->leaves.empty() ? "" : ", leaves"));
+  }
+  if (const auto* e = std::get_if<SurveyRecorded>(&entry)) {
+    Say("persist survey of " + ToString(e->job));
   }
   if (const auto* e = std::get_if<HistoryRecorded>(&entry)) {
     Say("persist history of " + ToString(e->job) + " step " + std::to_string(e->row.step));
@@ -311,17 +326,20 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
   } else if (const auto* m = std::get_if<StartSurvey>(&send.message)) {
     stream.at = {m->job, m->generation};
     stream.shards = m->shards;
-    Say(to + "StartSurvey " + Point(m->job, m->generation) + " as " +
-        std::to_string(m->members.self) + " of " + std::to_string(m->members.members.size()) +
-        ", shards" + Numbers(m->shards));
+    Say(to + "StartSurvey " + Point(m->job, m->generation) + " shards" + Numbers(m->shards));
   } else if (const auto* m = std::get_if<SurveyTaken>(&send.message)) {
     Say(to + "SurveyTaken " + Point(m->job, m->generation) + " " + std::to_string(m->shards));
   } else if (const auto* m = std::get_if<StartTraining>(&send.message)) {
+    stream.at = {m->job, m->generation};
     std::string leaves;
-    for (const LeafInterval& i : m->leaves) {
-      leaves += " [" + std::to_string(i.begin) + "," + std::to_string(i.end) + ")";
+    for (size_t i = 0; i < m->leaves.size(); ++i) {
+      leaves += " " + m->members[i].name + " [" + std::to_string(m->leaves[i].begin) + "," +
+                std::to_string(m->leaves[i].end) + ")";
     }
-    Say(to + "StartTraining " + Point(m->job, m->generation) + " leaves" + leaves);
+    Say(to + "StartTraining " + Point(m->job, m->generation) + " with" + leaves);
+  } else if (const auto* m = std::get_if<Proceed>(&send.message)) {
+    Say(to + "Proceed " + Point(m->job, m->generation) + " from round " + std::to_string(m->round) +
+        (m->fetched ? ", others fetch it from member " + std::to_string(m->holder) : ""));
   } else if (const auto* m = std::get_if<Release>(&send.message)) {
     if (stream.at.job == m->job) stream.at = {};
     Say(to + "Release " + Point(m->job, m->generation) + " " + m->reason);

@@ -34,6 +34,7 @@ class CoordinatorPlayer : public Player {
   void ShowHistory(JobId job);
   bool General(const Command& c);
   FromWorker Message(const Command& c, const Stream& stream);
+  WorkerId Named(const std::string& wanted) const;
   JobFailed Failure(const Command& c, JobPoint at);
   SurveyPart Survey(const Command& c, const Stream& stream, JobPoint at);
 

@@ -46,6 +46,7 @@ class Chaos {
     o.jobs_kept_max = kKeptMax;
     o.workers_max = kWorkersMax;
     o.history_rows_max = 5;
+    o.below_min_timeout_ms = 10'000;
     o.survey_timeout_ms = o.start_timeout_ms = o.step_timeout_ms = 20'000;
     return o;
   }
@@ -142,7 +143,7 @@ class Chaos {
       case 0:
         return Goodbye{"chance"};
       case 1:
-        return JobFailed{job, generation, Internal("chance"), {Draw(20)}};
+        return JobFailed{job, generation, Internal("chance")};
       case 2: {
         JobDone done{job, generation, {}};
         done.result.steps = number;
@@ -160,8 +161,9 @@ class Chaos {
       }
       case 5:
       case 6:
-        return MemberReady{job, generation};
+        return MemberReady{job, generation, Draw(3)};
       case 7:
+        if (Draw(2) == 0) return LinkBroken{job, generation, {1 + Draw(20)}, Unavailable("cut")};
         return SurveyProgress{job, generation, number};
       case 8:
       case 9:
@@ -216,10 +218,19 @@ class Chaos {
   void Persisted(const JobAccepted& e) { CHECK(e.job.value == ++accepted_); }
   void Persisted(const GenerationStarted& e) {
     CHECK(e.job.value <= accepted_);
-    CHECK((started_.empty() || e.job > *started_.rbegin()));  // first come, first served
-    CHECK(started_.insert(e.job).second);
+    auto& generation = started_[e.job];
+    // First come, first served.
+    CHECK((generation > 0 || started_.rbegin()->first == e.job));
+    // A number is used once; the generation that surveyed is told again with its leaves.
+    CHECK((e.generation.value == generation + 1 ||
+           (e.generation.value == generation && !e.leaves.empty())));
+    generation = e.generation.value;
     CHECK(!ended_.contains(e.job));
     CHECK(!e.members.empty());
+  }
+  void Persisted(const SurveyRecorded& e) {
+    CHECK(!ended_.contains(e.job));
+    CHECK(surveyed_.insert(e.job).second);
   }
   void Persisted(const HistoryRecorded& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const JobEnded& e) {
@@ -246,8 +257,7 @@ class Chaos {
     if (const auto* m = std::get_if<Release>(&send.message)) {
       const auto it = orders_.find(send.session);
       if (it == orders_.end() || it->second.job != m->job) return;  // a stranger's claim
-      CHECK(ended_.contains(m->job));
-      orders_.erase(it);
+      orders_.erase(it);  // ended, or given up to an older job
     }
   }
 
@@ -259,7 +269,10 @@ class Chaos {
       final_count += IsFinal(s.state);
       CHECK(IsFinal(s.state) == ended_.contains(s.job));
       if (IsFinal(s.state)) CHECK(ended_[s.job] == s.state);
-      CHECK((s.state == JobState::kQueued) == !s.waiting_because.empty());
+      CHECK((s.waiting_because.empty() || s.state == JobState::kQueued ||
+             s.state == JobState::kRecovering));
+      CHECK((s.state != JobState::kQueued || !s.waiting_because.empty()));
+      if (s.state == JobState::kRecovering && !s.waiting_because.empty()) continue;
       if (s.state != JobState::kQueued && !IsFinal(s.state)) running.insert(s.job);
       CHECK(core_.History(s.job, 0).size() <= 5);
     }
@@ -271,7 +284,8 @@ class Chaos {
     for (const WorkerSnapshot& w : workers) {
       if (w.job) worked.insert(w.job);
     }
-    CHECK(worked == running);
+    CHECK(std::includes(worked.begin(), worked.end(), running.begin(), running.end()));
+    for (JobId job : worked) CHECK(!ended_.contains(job));
   }
 
   const uint64_t seed_;
@@ -280,7 +294,8 @@ class Chaos {
   CoordinatorCore core_;
   std::shared_ptr<const InputPlan> input_;
   WorkerId last_worker_;
-  std::set<JobId> started_;
+  std::map<JobId, uint64_t> started_;  // newest generation
+  std::set<JobId> surveyed_;
   std::map<JobId, JobState> ended_;
   std::set<SessionId> closed_;
   std::set<RequestId> replies_;

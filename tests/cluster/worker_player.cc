@@ -90,7 +90,11 @@ ToWorker WorkerPlayer::Order(const Command& c) {
   }
   if (verb == "takes")
     return SurveyTaken{incarnation, at.job, at.generation, c.Number("shards", 1)};
-  if (verb == "trains") return StartTraining{incarnation, at.job, at.generation, nullptr, {}};
+  if (verb == "trains") {
+    const WorkerId self{static_cast<uint64_t>(c.Number("worker", 1))};
+    return StartTraining{incarnation, at.job, at.generation, {{self, "me", "me:1"}}, nullptr, {}};
+  }
+  if (verb == "proceeds") return Proceed{incarnation, at.job, at.generation, 1};
   if (verb == "releases") return Release{incarnation, at.job, at.generation, c.Text("why", "done")};
   if (verb == "dismisses") return Dismiss{c.Text("why", "goodbye")};
   ESPALIER_CHECK(verb == "pulses", verb);
@@ -106,7 +110,8 @@ FromWorker WorkerPlayer::Own(const Command& c) {
                                    std::make_shared<const ShardSurvey>())};
   }
   if (verb == "bytes") return SurveyProgress{at.job, at.generation, c.Number("bytes", 1)};
-  if (verb == "ready") return MemberReady{at.job, at.generation};
+  if (verb == "ready") return MemberReady{at.job, at.generation, 1};
+  if (verb == "broken") return LinkBroken{at.job, at.generation, {2}, Unavailable("cut")};
   if (verb == "progress") {
     Progress p{at.job, at.generation};
     p.step = c.Number("step", 1);
@@ -119,7 +124,7 @@ FromWorker WorkerPlayer::Own(const Command& c) {
   }
   if (verb == "done") return JobDone{at.job, at.generation, {}};
   ESPALIER_CHECK(verb == "failure", verb);
-  return JobFailed{at.job, at.generation, Internal("broken"), {}};
+  return JobFailed{at.job, at.generation, Internal("broken")};
 }
 
 void WorkerPlayer::Feed(const WorkerEvent& event) {
@@ -143,6 +148,9 @@ std::string WorkerPlayer::Tell(const FromWorker& message) {
   }
   if (const auto* m = std::get_if<MemberReady>(&message)) {
     return "MemberReady " + Point(m->job, m->generation);
+  }
+  if (const auto* m = std::get_if<LinkBroken>(&message)) {
+    return "LinkBroken " + Point(m->job, m->generation) + " to " + ToString(m->other);
   }
   if (const auto* m = std::get_if<Progress>(&message)) {
     return "Progress " + Point(m->job, m->generation) + " step " + std::to_string(m->step);
@@ -173,6 +181,9 @@ std::string WorkerPlayer::Tell(const WorkerAction& action) {
   }
   if (const auto* a = std::get_if<RunTraining>(&action)) {
     return "run training of " + Point(a->order.job, a->order.generation);
+  }
+  if (const auto* a = std::get_if<RunProceed>(&action)) {
+    return "proceed " + Point(a->order.job, a->order.generation);
   }
   if (const auto* a = std::get_if<AbortJob>(&action)) {
     return "abort " + Point(a->at.job, a->at.generation) + ": " + a->reason;

@@ -117,13 +117,14 @@ TEST_CASE("a job runs from its submission to its watcher's last update") {
   CHECK(heard.Next<SurveyTaken>().shards == 1);
   const auto training = heard.Next<StartTraining>();
   CHECK(training.survey->train_rows == 4);
-  link->Send(MemberReady{survey.job, survey.generation});
+  link->Send(MemberReady{survey.job, survey.generation, 1});
   HistoryEntry history{survey.job, survey.generation, {}};
   history.row.step = 3;
   link->Send(history);
   JobDone done{survey.job, survey.generation, {}};
   done.result.steps = 3;
   link->Send(done);
+  heard.Next<Proceed>();
   heard.Next<Release>();
   watcher.join();
   CHECK(watched.ok());

@@ -19,8 +19,8 @@ class ClusterTest(EspalierTest):
         csv = self.classes_csv("short.csv", 200)
         return self.job(name, dict(self.classes_spec(csv), workers=workers or {"max": 1}))
 
-    def test_a_killed_worker_fails_its_job_by_name_and_the_next_job_is_served(self):
-        cluster = Cluster(self, workers=3)
+    def test_a_job_that_needs_the_killed_worker_fails_by_name_and_the_next_job_is_served(self):
+        cluster = Cluster(self, workers=3, coordinator_flags=["--below-min-timeout-ms", "1s"])
         watcher = cluster.start("submit", self.long_job("doomed", min=3), "--json")
         await_step(watcher)
         started = time.monotonic()

@@ -189,9 +189,10 @@ class EspalierTest(unittest.TestCase):
 class Cluster:
     """One coordinator and some workers, the real daemons. `flags`: more of each one's arguments."""
 
-    def __init__(self, test, workers, threads=1, flags=()):
+    def __init__(self, test, workers, threads=1, flags=(), coordinator_flags=()):
         self.test = test
         self.flags = list(flags)
+        self.coordinator_flags = list(coordinator_flags)
         self.directory = tempfile.mkdtemp(prefix="cluster-", dir=test.directory)
         self.address_file = os.path.join(self.directory, "address")
         self.workers = {}  # name -> process
@@ -212,7 +213,7 @@ class Cluster:
             os.remove(self.address_file)
         self.coordinator = self.start_daemon("coordinator", [
             program("espalier-coordinator"), "--listen", "127.0.0.1:0",
-            "--address-file", self.address_file] + self.flags)
+            "--address-file", self.address_file] + self.flags + self.coordinator_flags)
         wait_for("the coordinator's address", lambda: os.path.exists(self.address_file) and
                  os.path.getsize(self.address_file) > 0)
         with open(self.address_file) as f:

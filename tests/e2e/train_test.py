@@ -70,11 +70,24 @@ class TrainTest(EspalierTest):
         self.assertEqual(len(daemons.get("espalier-worker", [])), 3, daemons)
         self.assertEqual(len(daemons.get("espalier-coordinator", [])), 1, daemons)
 
-    def test_a_killed_worker_fails_the_job_in_time_by_name_and_is_not_restarted(self):
+    def test_a_killed_worker_is_not_restarted_and_the_job_goes_on_without_it(self):
+        spec = self.classes_spec(self.classes_csv("some.csv", 2000), epochs=2500)
+        quiet = self.result("train", self.job("quiet", spec), "--workers", 2)
+        process = self.start("train", self.job("disturbed", spec), "--workers", 2, "--json")
+        await_step(process)
+        workers = [pid for pid in children_of(process.pid)
+                   if os.path.basename(command_line_of(pid)[0]) == "espalier-worker"]
+        os.kill(workers[0], signal.SIGKILL)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(json_lines(out)[-1]["weights_sha256"], quiet["weights_sha256"])
+        self.assertRegex(err, r"local-[12]")
+
+    def test_when_all_workers_are_killed_the_job_fails_in_time_by_name(self):
         process, daemons = self.start_long(2)
-        victim = daemons["espalier-worker"][0]
         started = time.monotonic()
-        os.kill(victim, signal.SIGKILL)
+        for victim in daemons["espalier-worker"]:
+            os.kill(victim, signal.SIGKILL)
         out, err = process.communicate(timeout=60)
         self.assertLess(time.monotonic() - started, DEATH_LIMIT_S + 4)
         self.assertEqual(process.returncode, 1, err)

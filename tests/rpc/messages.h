@@ -85,31 +85,31 @@ inline std::vector<FromWorker> SamplesFromWorker() {
                      {3},
                      {std::make_shared<const ShardSurvey>(SampleShard(0)),
                       std::make_shared<const ShardSurvey>(SampleShard(5))}},
-          MemberReady{{7}, {3}},
+          MemberReady{{7}, {3}, 41},
+          LinkBroken{{7}, {3}, {9}, SampleError()},
           SampleProgress(),
           HistoryEntry{{7}, {3}, SampleRow()},
           JobDone{{7}, {3}, SampleResult()},
-          JobFailed{{7}, {3}, SampleError(), {9}},
+          JobFailed{{7}, {3}, SampleError()},
           Goodbye{"SIGTERM"}};
 }
 
 inline std::vector<ToWorker> SamplesToWorker() {
-  return {
-      Welcome{{2}, {5}, 1000, 5000},
-      Refused{SampleError()},
-      StartSurvey{{2},
-                  {7},
-                  {3},
-                  "name: x",
-                  std::make_shared<const InputPlan>(SamplePlan()),
-                  {{{{5}, "a", "host:1"}, {{6}, "b", "host:2"}}, 1},
-                  {0, 2}},
-      StartTraining{
-          {2}, {7}, {3}, std::make_shared<const SurveyResult>(SampleSurvey()), {{0, 9}, {9, 16}}},
-      Release{{2}, {7}, {3}, "done"},
-      Dismiss{"bye"},
-      Pulse{{2}},
-      SurveyTaken{{2}, {7}, {3}, 12}};
+  return {Welcome{{2}, {5}, 1000, 5000},
+          Refused{SampleError()},
+          StartSurvey{
+              {2}, {7}, {3}, "name: x", std::make_shared<const InputPlan>(SamplePlan()), {0, 2}},
+          StartTraining{{2},
+                        {7},
+                        {3},
+                        {{{5}, "a", "host:1"}, {{6}, "b", "host:2"}},
+                        std::make_shared<const SurveyResult>(SampleSurvey()),
+                        {{0, 9}, {9, 16}}},
+          Proceed{{2}, {7}, {3}, 41, 1, true},
+          Release{{2}, {7}, {3}, "done"},
+          Dismiss{"bye"},
+          Pulse{{2}},
+          SurveyTaken{{2}, {7}, {3}, 12}};
 }
 
 inline JobSnapshot SampleSnapshot() {

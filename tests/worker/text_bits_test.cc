@@ -140,12 +140,16 @@ class TrainFixture : public DataFixture {
                  std::chrono::steady_clock::now().time_since_epoch())
           .count();
     };
-    Trainer<float> trainer(std::move(training), options, rows, pool, reducer,
-                           places[self].is_root(), hooks);
+    StepMachine<float> machine(std::move(training));
+    machine.Begin();
+    StepTimes times;
+    Trainer<float> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times,
+                           hooks);
     const auto result = trainer.Run();
     if (!result.ok()) return result.status().ToString();
-    return Sha256Hex({reinterpret_cast<const char*>(result->parameters.data()),
-                      result->parameters.size() * sizeof(float)});
+    const AlignedVector<float>& weights = machine.state().parameters;
+    return Sha256Hex(
+        {reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(float)});
   }
 };
 

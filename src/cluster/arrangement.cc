@@ -1,0 +1,61 @@
+#include "src/cluster/arrangement.h"
+
+#include "src/base/random.h"
+
+namespace espalier {
+namespace {
+
+constexpr int kPermutationsTried = 300;
+constexpr size_t kSwapsTriedMax = 10'000;
+
+using Edges = std::vector<std::pair<size_t, size_t>>;
+
+// Places that exchange messages.
+Edges EdgesOf(const std::vector<TreePlace>& places) {
+  Edges edges;
+  const auto add = [&](int32_t from, int32_t to) {
+    if (to >= 0 && to != from)
+      edges.push_back({static_cast<size_t>(from), static_cast<size_t>(to)});
+  };
+  for (const TreePlace& p : places) {
+    add(p.self, p.leaves_to);
+    add(p.self, p.join_to);
+    add(p.self, p.down_from);
+    if (p.top) add(p.self, p.top->partner);
+  }
+  return edges;
+}
+
+bool Fits(const std::vector<WorkerId>& workers, const Edges& edges, const WorkerPairs& broken) {
+  for (const auto& [a, b] : edges) {
+    if (broken.contains(PairOf(workers[a], workers[b]))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::vector<WorkerId>> ArrangeMembers(std::vector<WorkerId> workers,
+                                                    const Ownership& ownership, int32_t leaves,
+                                                    const WorkerPairs& broken) {
+  if (broken.empty()) return workers;
+  const Edges edges = EdgesOf(PlanTree(ownership, leaves));
+  if (Fits(workers, edges, broken)) return workers;
+  size_t swaps = 0;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    for (size_t k = i + 1; k < workers.size() && ++swaps <= kSwapsTriedMax; ++k) {
+      std::swap(workers[i], workers[k]);
+      if (Fits(workers, edges, broken)) return workers;
+      std::swap(workers[i], workers[k]);
+    }
+  }
+  uint64_t drawn = 0;
+  for (int n = 0; n < kPermutationsTried; ++n) {
+    for (size_t i = workers.size(); i > 1; --i)
+      std::swap(workers[i - 1], workers[Mix64(++drawn) % i]);
+    if (Fits(workers, edges, broken)) return workers;
+  }
+  return std::nullopt;
+}
+
+}  // namespace espalier

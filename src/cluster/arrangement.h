@@ -1,0 +1,33 @@
+// In which order workers become members, when some pairs of them cannot reach each other.
+//
+// Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "src/base/ids.h"
+#include "src/plan/ownership.h"
+
+namespace espalier {
+
+// Pairs of workers whose link broke though both live; each pair in ascending order.
+using WorkerPairs = std::set<std::pair<WorkerId, WorkerId>>;
+
+inline std::pair<WorkerId, WorkerId> PairOf(WorkerId a, WorkerId b) {
+  return a < b ? std::pair(a, b) : std::pair(b, a);
+}
+
+// An order of `workers` in which no pair of `broken` exchanges messages in the tree over
+// `ownership` (the i-th worker has the i-th interval), as near to the given order as was found:
+// that one itself, else one with two workers in each other's place, else one of some hundred
+// permutations. None: there seems to be no such order.
+// REQUIRES: as many workers as intervals.
+std::optional<std::vector<WorkerId>> ArrangeMembers(std::vector<WorkerId> workers,
+                                                    const Ownership& ownership, int32_t leaves,
+                                                    const WorkerPairs& broken);
+
+}  // namespace espalier

@@ -1,0 +1,308 @@
+// CoordinatorCore: members are lost, links break, the next generation forms.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/cluster/coordinator_core.h"
+#include "src/cluster/survey_shards.h"
+#include "src/plan/ownership.h"
+
+namespace espalier {
+namespace {
+
+// Generations in a row that may come to nothing, beside one for each member.
+constexpr int64_t kFruitlessMax = 4;
+
+std::string CountOfWorkers(int64_t n) {
+  return std::to_string(n) + (n == 1 ? " worker" : " workers");
+}
+
+}  // namespace
+
+// How far the job is, in a number that grows: shards surveyed, then steps.
+int64_t CoordinatorCore::Reached(const JobRecord& job) {
+  if (job.survey != nullptr) {
+    return static_cast<int64_t>(job.survey->shards.size()) + job.recovery.step;
+  }
+  return std::count_if(job.surveyed.shards.begin(), job.surveyed.shards.end(),
+                       [](const auto& shard) { return shard != nullptr; });
+}
+
+void CoordinatorCore::MemberLost(JobRecord& job, const std::string& why) {
+  Recovery& r = job.recovery;
+  r.last_words = why;
+  const int64_t reached = Reached(job);
+  r.fruitless = reached > r.reached ? 1 : r.fruitless + 1;
+  r.reached = std::max(r.reached, reached);
+  const auto members = static_cast<int64_t>(job.members.size());
+  if (r.fruitless > kFruitlessMax + members) {
+    Fail(job, Unavailable("the job lost members " + std::to_string(r.fruitless) +
+                          " times without a step between them; the last time " + why +
+                          ". See the workers' logs: a lack of memory there, or a network that "
+                          "keeps workers apart, would do that"));
+    return;
+  }
+  Regroup(job);
+}
+
+void CoordinatorCore::Regroup(JobRecord& job) {
+  std::vector<Worker*> workers = Survivors(job);
+  const size_t survivors = workers.size();
+  AddReplacements(job, workers);
+  if (static_cast<int64_t>(workers.size()) < Least(job)) return AwaitWorkers(job, survivors);
+  if (job.survey == nullptr) {
+    SurveyOn(job, std::move(workers));
+  } else {
+    TrainOn(job, std::move(workers));
+  }
+}
+
+// Oldest first. When its survivors and the free workers do not suffice for one, those of younger
+// jobs that wait as well are given up; when even they do not, the younger ones wait behind it.
+bool CoordinatorCore::RegroupWaitingJobs() {
+  std::vector<JobId> waiting;
+  for (const auto& [id, job] : jobs_) {
+    if (job.recovery.since_ms != 0) waiting.push_back(id);
+  }
+  for (auto it = waiting.begin(); it != waiting.end(); ++it) {
+    JobRecord& job = *FindJob(*it);
+    Regroup(job);
+    if (IsFinal(job.snapshot.state) || job.recovery.since_ms == 0) continue;
+    auto missing = Least(job) - static_cast<int64_t>(Survivors(job).size() + FreeWorkers().size());
+    std::vector<JobRecord*> yield;
+    for (auto younger = waiting.rbegin(); missing > 0 && *younger != *it; ++younger) {
+      yield.push_back(FindJob(*younger));
+      missing -= static_cast<int64_t>(Survivors(*yield.back()).size());
+    }
+    if (missing > 0) return false;
+    for (JobRecord* y : yield) GiveUpSurvivors(*y, "an older job needs this worker");
+    Regroup(job);
+  }
+  return true;
+}
+
+void CoordinatorCore::GiveUpSurvivors(JobRecord& job, const std::string& why) {
+  for (Worker* worker : Survivors(job)) {
+    Send(worker->session,
+         Release{options_.incarnation, worker->at.job, worker->at.generation, why});
+    worker->at = {};
+  }
+}
+
+int64_t CoordinatorCore::Least(const JobRecord& job) {
+  return std::max<int64_t>(1, job.submission.workers_min);
+}
+
+// Members that are not known to be lost, in their order.
+std::vector<CoordinatorCore::Worker*> CoordinatorCore::Survivors(const JobRecord& job) {
+  std::vector<Worker*> out;
+  for (const MemberState& m : job.members) {
+    Worker* worker = FindWorker(m.member.worker);
+    if (worker != nullptr && worker->at.job == job.snapshot.job) out.push_back(worker);
+  }
+  return out;
+}
+
+// Free workers in the place of lost members; while others wait in the queue, only as many as the
+// job cannot do without.
+void CoordinatorCore::AddReplacements(const JobRecord& job, std::vector<Worker*>& workers) {
+  int64_t wanted = Least(job);
+  if (queue_.empty()) wanted = std::max(wanted, static_cast<int64_t>(job.members.size()));
+  wanted = std::min(wanted, job.snapshot.leaves);
+  for (Worker* free : FreeWorkers()) {
+    if (static_cast<int64_t>(workers.size()) >= wanted) return;
+    if (!job.expelled.contains(free->id)) workers.push_back(free);
+  }
+}
+
+void CoordinatorCore::AwaitWorkers(JobRecord& job, size_t survivors) {
+  JobSnapshot& s = job.snapshot;
+  Recovery& r = job.recovery;
+  std::string why = "needs " + CountOfWorkers(Least(job)) + ", " + std::to_string(survivors) +
+                    (survivors == 1 ? " is left: " : " are left: ") + r.last_words;
+  if (r.since_ms != 0 && why == s.waiting_because) return;
+  if (r.since_ms == 0) r.since_ms = now_ms_;
+  job.complaints.clear();
+  s.state = JobState::kRecovering;
+  s.waiting_because = std::move(why);
+  Changed(job);
+  Log(LogLevel::kWarning, ToString(s.job) + " waits: " + s.waiting_because);
+}
+
+void CoordinatorCore::CheckRecovery(JobRecord& job) {
+  const Recovery& r = job.recovery;
+  if (r.since_ms == 0 || now_ms_ - r.since_ms < options_.below_min_timeout_ms) return;
+  Fail(job, Unavailable("the job " + job.snapshot.waiting_because + "; no others came within " +
+                        HumanDuration(now_ms_ - r.since_ms) +
+                        ". Start workers (or lower workers.min), then submit again"));
+}
+
+// Shards that nobody present has are spread over all; what was taken already stays.
+void CoordinatorCore::SurveyOn(JobRecord& job, std::vector<Worker*> workers) {
+  const InputPlan& input = *job.submission.input;
+  const auto is_open = [&](int32_t k) {
+    return !job.surveyed.merging && job.surveyed.shards[static_cast<size_t>(k)] == nullptr;
+  };
+  std::vector<std::vector<int32_t>> runs(workers.size());
+  std::set<int32_t> kept;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    if (workers[i]->at.job != job.snapshot.job) continue;
+    for (int32_t k : job.members[workers[i]->place].shards) {
+      if (!is_open(k)) continue;
+      runs[i].push_back(k);
+      kept.insert(k);
+    }
+  }
+  std::vector<int32_t> spread;
+  std::vector<Shard> shards;
+  job.surveyed.bytes_done = 0;
+  for (int32_t k = 0; k < static_cast<int32_t>(input.shards.size()); ++k) {
+    const Shard& shard = input.shards[static_cast<size_t>(k)];
+    if (!is_open(k)) job.surveyed.bytes_done += shard.end - shard.begin;
+    if (!is_open(k) || kept.contains(k)) continue;
+    spread.push_back(k);
+    shards.push_back(shard);
+  }
+  const auto more = AssignShards(shards, static_cast<int>(workers.size()));
+  for (size_t i = 0; i < workers.size(); ++i) {
+    for (int32_t n : more[i]) runs[i].push_back(spread[static_cast<size_t>(n)]);
+    std::sort(runs[i].begin(), runs[i].end());
+  }
+  if (job.members.empty()) workers = NearTo(input, runs, std::move(workers));
+  job.snapshot.state = JobState::kSurveying;
+  BeginGeneration(job, workers);
+  GiveShards(job, std::move(runs));
+  for (size_t i = 0; i < job.members.size(); ++i) SendSurvey(job, i);
+  MergeIfSurveyed(job);
+}
+
+void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
+  const auto leaves = static_cast<int32_t>(job.snapshot.leaves);
+  Ownership ownership;
+  std::optional<std::vector<WorkerId>> order;
+  for (;;) {
+    ownership = PlanOwnership(leaves, static_cast<int32_t>(workers.size()));
+    std::vector<WorkerId> ids;
+    for (const Worker* w : workers) ids.push_back(w->id);
+    order = ArrangeMembers(std::move(ids), ownership, leaves, job.broken);
+    if (order) break;
+    Expel(job, workers);
+    if (static_cast<int64_t>(workers.size()) < Least(job)) {
+      return AwaitWorkers(job, workers.size());
+    }
+  }
+  if (Survivors(job).empty()) job.snapshot.progress = {};  // from the start, or a checkpoint
+  workers.clear();
+  for (WorkerId id : *order) workers.push_back(FindWorker(id));
+  job.leaves.clear();
+  for (const LeafSpan& i : ownership.intervals) job.leaves.push_back({i.begin, i.end});
+  const bool first = job.snapshot.training_ms == 0;
+  job.snapshot.state = first ? JobState::kLoading : JobState::kRecovering;
+  BeginGeneration(job, workers);
+  for (size_t i = 0; i < job.members.size(); ++i) {
+    if (job.members[i].joined) SendSurvey(job, i);
+    SendTraining(job, i);
+  }
+}
+
+// Takes the member out that most of the broken links have in common, then the one that others
+// complained about most, then the last.
+void CoordinatorCore::Expel(JobRecord& job, std::vector<Worker*>& workers) {
+  const auto blame = [&](const Worker* w) {
+    int64_t pairs = 0;
+    for (const auto& [a, b] : job.broken) {
+      const WorkerId other = a == w->id ? b : b == w->id ? a : WorkerId{};
+      pairs += std::any_of(workers.begin(), workers.end(),
+                           [&](const Worker* v) { return other && v->id == other; });
+    }
+    const auto found = job.complained_of.find(w->id);
+    return std::pair(pairs, found == job.complained_of.end() ? int64_t{0} : found->second);
+  };
+  const auto worst = std::max_element(workers.rbegin(), workers.rend(),
+                                      [&](auto* a, auto* b) { return blame(a) < blame(b); });
+  Worker& worker = **worst;
+  const std::string why =
+      Label(worker) + " has no working link to other members of " + ToString(job.snapshot.job);
+  workers.erase(std::next(worst).base());
+  job.expelled.insert(worker.id);
+  job.recovery.last_words = why + ", and no tree is left without them: it was taken out";
+  Log(LogLevel::kWarning, job.recovery.last_words);
+  if (worker.at.job != job.snapshot.job) return;
+  Send(worker.session, Release{options_.incarnation, worker.at.job, worker.at.generation, why});
+  worker.at = {};
+  queue_moved_ = true;
+}
+
+void CoordinatorCore::Obey(Worker& worker, const LinkBroken& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "LinkBroken");
+  if (at.job == nullptr) return;
+  JobRecord& job = *at.job;
+  Worker* other = FindWorker(message.other);
+  const bool lost = other == nullptr || other->at != worker.at;
+  if (message.why.ok() || message.other == worker.id || (lost && !job.recovery.since_ms)) {
+    Blame(job, worker, FailedPrecondition("LinkBroken names no other member and reason"));
+    return;
+  }
+  if (lost || job.recovery.since_ms != 0) return;  // the job waits for workers as it is
+  Log(LogLevel::kWarning, ToString(job.snapshot.job) + ": " + Label(worker) + " lost its link to " +
+                              Label(*other) + ": " + message.why.ToString());
+  if (!other->session) {
+    Lose(other->id, "was lost: " + other->detached_why.ToString());
+    return;
+  }
+  job.complaints.push_back({worker.id, other->id, message.why, now_ms_});
+}
+
+// Nobody died within a heartbeat: the link is what is broken.
+void CoordinatorCore::CheckComplaints(JobRecord& job) {
+  if (job.complaints.empty()) return;
+  if (now_ms_ - job.complaints.front().since_ms < options_.heartbeat_interval_ms) return;
+  std::string why;
+  for (const Complaint& c : std::exchange(job.complaints, {})) {
+    const Worker* from = FindWorker(c.from);
+    const Worker* about = FindWorker(c.about);
+    if (from == nullptr || about == nullptr) continue;
+    job.broken.insert(PairOf(c.from, c.about));
+    ++job.complained_of[c.about];
+    why = Label(*from) + " lost its link to " + Label(*about) +
+          ", which still answers the coordinator (" + c.why.ToString() + ")";
+  }
+  if (!why.empty()) MemberLost(job, why);
+}
+
+void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "MemberReady");
+  if (at.job == nullptr) return;
+  JobRecord& job = *at.job;
+  if (job.leaves.empty() || message.round == 0) {
+    Blame(job, worker,
+          FailedPrecondition("MemberReady came before StartTraining, or without a "
+                             "round"));
+    return;
+  }
+  if (job.proceed) {  // told again
+    Send(worker.session, *job.proceed);
+    return;
+  }
+  at.member->ready = true;
+  at.member->round = message.round;
+  ProceedIfReady(job);
+}
+
+void CoordinatorCore::ProceedIfReady(JobRecord& job) {
+  Proceed p{options_.incarnation, job.snapshot.job, job.snapshot.generation};
+  for (const MemberState& m : job.members) {
+    if (!m.ready) return;
+    p.round = std::max(p.round, m.round);
+  }
+  for (size_t i = job.members.size(); i-- > 0;) {
+    if (job.members[i].round == p.round) p.holder = static_cast<int32_t>(i);
+    p.fetched = p.fetched || job.members[i].round < p.round;
+  }
+  job.proceed = p;
+  for (const MemberState& m : job.members) Send(FindWorker(m.member.worker)->session, p);
+  EnterTraining(job);
+}
+
+}  // namespace espalier

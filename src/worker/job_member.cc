@@ -1,0 +1,372 @@
+#include "src/worker/job_member.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/model/arithmetic.h"
+#include "src/plan/ownership.h"
+#include "src/plan/rows.h"
+#include "src/training/state_codec.h"
+
+namespace espalier {
+namespace {
+
+constexpr auto kFetchRetry = std::chrono::milliseconds(10);
+constexpr int64_t kFetchTimeoutMs = 60'000;
+constexpr int64_t kStateSlackBytes = int64_t{256} << 20;  // history, metrics
+
+int64_t NowUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// The network of a surveyed job.
+Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
+  const Preprocessing& fitted = survey.preprocessing;
+  const bool classes = spec.model.task == Task::kClassification;
+  return MakeNetworkShape(
+      spec.model, static_cast<int64_t>(fitted.features.size()),
+      static_cast<int64_t>(classes ? fitted.classes.size() : fitted.targets.size()));
+}
+
+Result<Ownership> OwnershipOf(const StartTraining& order, int64_t leaves) {
+  Ownership ownership;
+  int32_t at = 0;
+  for (const LeafInterval& i : order.leaves) {
+    if (i.begin != at || i.end <= i.begin) {
+      return FailedPrecondition("the coordinator's leaf intervals do not follow each other");
+    }
+    ownership.intervals.push_back({i.begin, i.end});
+    at = i.end;
+  }
+  if (at != leaves || ownership.intervals.size() != order.members.size()) {
+    return FailedPrecondition("the coordinator's leaf intervals do not cover the job's " +
+                              std::to_string(leaves) + " leaves");
+  }
+  return ownership;
+}
+
+// The members this one exchanges messages with.
+std::vector<uint32_t> PartnersOf(const std::vector<TreePlace>& places, int32_t self) {
+  std::vector<uint32_t> partners;
+  const auto add = [&](int32_t a, int32_t b) {
+    const int32_t other = a == self ? b : a;
+    if ((a == self || b == self) && a != b && a >= 0 && b >= 0) {
+      partners.push_back(static_cast<uint32_t>(other));
+    }
+  };
+  for (const TreePlace& p : places) {
+    add(p.self, p.leaves_to);
+    add(p.self, p.join_to);
+    add(p.self, p.down_from);
+    if (p.top) add(p.self, p.top->partner);
+  }
+  std::sort(partners.begin(), partners.end());
+  partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
+  return partners;
+}
+
+LinksRequest LinksOf(const TrainingOrder& order, const std::vector<TreePlace>& places,
+                     int64_t round_bytes) {
+  LinksRequest request;
+  request.incarnation = order.order.incarnation;
+  request.job = order.order.job;
+  request.generation = order.order.generation;
+  request.self = static_cast<uint32_t>(order.self);
+  for (const Member& m : order.order.members) request.addresses.push_back(m.address);
+  request.partners = PartnersOf(places, order.self);
+  request.queue_bytes_max = 2 * kVectorsARoundMax * round_bytes;
+  return request;
+}
+
+std::vector<std::string> NamesOf(const StartTraining& order) {
+  std::vector<std::string> names;
+  for (const Member& m : order.members) names.push_back(m.name + " (" + m.address + ")");
+  return names;
+}
+
+double Quantile(std::vector<float> values, double q) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<int64_t>(q * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+Status Interrupted() { return Cancelled("a newer order came"); }
+
+}  // namespace
+
+template <typename T>
+Result<std::unique_ptr<TypedJobMember<T>>> TypedJobMember<T>::Make(
+    const JobSpec& spec, std::shared_ptr<const SurveyResult> survey, int threads,
+    PeerNetwork& peers, MemberHooks hooks) {
+  ESPALIER_ASSIGN_OR_RETURN(NetworkShape shape, ShapeOf(spec, *survey));
+  return std::unique_ptr<TypedJobMember>(new TypedJobMember(
+      spec, std::move(survey), std::move(shape), threads, peers, std::move(hooks)));
+}
+
+template <typename T>
+TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const SurveyResult> survey,
+                                  NetworkShape shape, int threads, PeerNetwork& peers,
+                                  MemberHooks hooks)
+    : spec_(spec),
+      survey_(std::move(survey)),
+      leaves_(static_cast<int32_t>(LeafCount(spec.train))),
+      peers_(peers),
+      hooks_(std::move(hooks)),
+      pool_(threads, PrepareComputeThread),
+      machine_({spec.train, std::move(shape), survey_->preprocessing.targets, survey_->train_rows,
+                survey_->validation_rows, survey_->test_rows}),
+      rows_([this](const RowRanges& ranges, int64_t memory, int64_t spool) {
+        return hooks_.load(*survey_, ranges, memory, spool);
+      }),
+      row_source_(rows_) {
+  machine_.Begin();
+}
+
+template <typename T>
+TypedJobMember<T>::~TypedJobMember() {
+  Disconnect();
+}
+
+template <typename T>
+void TypedJobMember<T>::Disconnect() {
+  Withdraw();
+  reducer_.reset();
+}
+
+template <typename T>
+void TypedJobMember<T>::Withdraw() {
+  if (offered_) peers_.WithdrawState(*offered_);
+  offered_.reset();
+}
+
+template <typename T>
+bool TypedJobMember<T>::interrupted() const {
+  std::lock_guard lock(mutex_);
+  return interrupted_;
+}
+
+template <typename T>
+void TypedJobMember<T>::Interrupt() {
+  {
+    std::lock_guard lock(mutex_);
+    interrupted_ = true;
+    if (interrupt_trainer_) interrupt_trainer_();
+  }
+  changed_.notify_all();
+}
+
+template <typename T>
+void TypedJobMember<T>::Rearm() {
+  std::lock_guard lock(mutex_);
+  interrupted_ = false;
+}
+
+template <typename T>
+void TypedJobMember<T>::Proceed(const espalier::Proceed& proceed) {
+  {
+    std::lock_guard lock(mutex_);
+    proceed_ = proceed;
+  }
+  changed_.notify_all();
+}
+
+template <typename T>
+JobMember::End TypedJobMember<T>::Run(const TrainingOrder& order) {
+  End end;
+  end.status = [&]() -> Status {
+    ESPALIER_ASSIGN_OR_RETURN(const Ownership ownership, OwnershipOf(order.order, leaves_));
+    const std::vector<TreePlace> places = PlanTree(ownership, leaves_);
+    const LeafSpan own = ownership.intervals[order.self];
+    end.root = places[order.self].is_root();
+    // The links open before the rows are loaded, which takes some members longer than others.
+    ESPALIER_RETURN_IF_ERROR(Connect(order, places));
+    ESPALIER_RETURN_IF_ERROR(LoadRows(own));
+    hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
+    ESPALIER_ASSIGN_OR_RETURN(const espalier::Proceed proceed, WaitForProceed(order));
+    ESPALIER_RETURN_IF_ERROR(Level(order, proceed));
+    return TrainOn(order, own, end.root, end);
+  }();
+  end.broken = end.broken || (reducer_ && reducer_->broken());
+  return end;
+}
+
+template <typename T>
+Status TypedJobMember<T>::Connect(const TrainingOrder& order,
+                                  const std::vector<TreePlace>& places) {
+  Disconnect();
+  const StartTraining& start = order.order;
+  const int64_t round_bytes = RoundBytesMax(machine_.plan().shape, sizeof(T));
+  reducer_ = std::make_unique<Reducer>(
+      ReduceIdentity{start.incarnation, start.job, start.generation}, places[order.self],
+      NamesOf(start), round_bytes,
+      [this, start](int32_t member, const Status& why) { TellBroken(start, member, why); });
+  if (places.size() > 1) {
+    reducer_->Start(peers_.Open(LinksOf(order, places, round_bytes), reducer_.get()));
+  }
+  return Status::Ok();
+}
+
+template <typename T>
+void TypedJobMember<T>::TellBroken(const StartTraining& order, int32_t member, const Status& why) {
+  if (interrupted()) return;  // a newer generation: others drop their links of this one
+  hooks_.tell(LinkBroken{order.job, order.generation, order.members[member].worker, why});
+}
+
+template <typename T>
+Status TypedJobMember<T>::LoadRows(LeafSpan own) {
+  const auto range = [&](int64_t rows) {
+    return Range{LeafRows(rows, leaves_, own.begin).begin,
+                 LeafRows(rows, leaves_, own.end - 1).end};
+  };
+  return rows_.Cover(
+      {range(survey_->train_rows), range(survey_->validation_rows), range(survey_->test_rows)});
+}
+
+template <typename T>
+Result<Proceed> TypedJobMember<T>::WaitForProceed(const TrainingOrder& order) {
+  std::unique_lock lock(mutex_);
+  const auto came = [&] { return proceed_ && proceed_->generation == order.order.generation; };
+  changed_.wait(lock, [&] { return interrupted_ || came(); });
+  if (interrupted_) return Interrupted();
+  return *proceed_;
+}
+
+// Brings the state to the round that all begin, or lets others fetch it.
+template <typename T>
+Status TypedJobMember<T>::Level(const TrainingOrder& order, const espalier::Proceed& proceed) {
+  const uint64_t round = machine_.state().round;
+  const auto members = static_cast<int32_t>(order.order.members.size());
+  if (proceed.holder >= members || round > proceed.round ||
+      (proceed.holder == order.self && round != proceed.round)) {
+    return FailedPrecondition(
+        "the coordinator's Proceed names round " + std::to_string(proceed.round) + " of member " +
+        std::to_string(proceed.holder) + ", this worker is at round " + std::to_string(round));
+  }
+  if (round < proceed.round) return FetchState(order, proceed);
+  if (!proceed.fetched || proceed.holder != order.self) return Status::Ok();
+  const auto bytes = std::make_shared<const std::string>(EncodeState(machine_.state()));
+  offered_ = MemberKey{order.order.incarnation, order.order.job, order.order.generation,
+                       static_cast<uint32_t>(order.self)};
+  peers_.OfferState(*offered_, [bytes] { return *bytes; });
+  return Status::Ok();
+}
+
+template <typename T>
+Status TypedJobMember<T>::FetchState(const TrainingOrder& order, const espalier::Proceed& proceed) {
+  const int64_t begin_us = NowUs();
+  const Member& holder = order.order.members[proceed.holder];
+  const MemberKey key{order.order.incarnation, order.order.job, order.order.generation,
+                      static_cast<uint32_t>(proceed.holder)};
+  StateFetch fetch;
+  const auto vectors = static_cast<int64_t>(machine_.state().slots.size()) + 2;  // and the best
+  fetch.bytes_max =
+      vectors * ParameterCount(machine_.plan().shape) * static_cast<int64_t>(sizeof(T)) +
+      kStateSlackBytes;
+  fetch.timeout_ms = kFetchTimeoutMs;
+  fetch.cancelled = [this] { return interrupted(); };
+  for (;;) {
+    Result<std::string> bytes = peers_.FetchState(holder.address, key, fetch);
+    if (interrupted()) return Interrupted();
+    if (bytes.ok()) {
+      ESPALIER_ASSIGN_OR_RETURN(TrainingState<T> state, DecodeState<T>(*bytes, machine_.plan()));
+      if (state.round != proceed.round) {
+        return FailedPrecondition("the state of " + holder.name + " is of round " +
+                                  std::to_string(state.round) + ", expected " +
+                                  std::to_string(proceed.round));
+      }
+      machine_ = StepMachine<T>(machine_.plan(), std::move(state));
+      LogInfo(ToString(key.job) + ": fetched the job state, " + std::to_string(bytes->size()) +
+              " bytes of round " + std::to_string(proceed.round) + ", from " + holder.name +
+              " in " + std::to_string((NowUs() - begin_us) / 1000) + " ms");
+      return Status::Ok();
+    }
+    // The holder may not have had its Proceed yet.
+    const bool early = bytes.status().code() == StatusCode::kNotFound &&
+                       NowUs() - begin_us < kFetchTimeoutMs * 1000;
+    if (!early) {
+      TellBroken(order.order, proceed.holder, bytes.status());
+      reducer_->OnBroken(key.generation, key.member, bytes.status());
+      return bytes.status();
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kFetchRetry, [this] { return interrupted_; });
+  }
+}
+
+template <typename T>
+Status TypedJobMember<T>::TrainOn(const TrainingOrder& order, LeafSpan own, bool root, End& end) {
+  TrainerOptions options;
+  options.shuffle = spec_.data.shuffle;
+  options.leaves = leaves_;
+  options.own = own;
+  options.max_time_ms = spec_.train.max_time_ms.value_or(0);
+  if (begun_us_ == 0) begun_us_ = NowUs();
+  options.begun_us = begun_us_;
+  Trainer<T> trainer(machine_, options, row_source_, pool_, *reducer_, root, times_,
+                     Hooks(order, root));
+  {
+    std::lock_guard lock(mutex_);
+    if (interrupted_) return Interrupted();
+    interrupt_trainer_ = [&trainer] { trainer.Abort(Interrupted()); };
+  }
+  auto finish = trainer.Run();
+  {
+    std::lock_guard lock(mutex_);
+    interrupt_trainer_ = nullptr;
+  }
+  if (!finish.ok()) return finish.status();
+  const StepParts& sums = times_.sums;
+  const double steps = static_cast<double>(std::max<int64_t>(1, times_.steps));
+  LogInfo(ToString(order.order.job) + ": a step's mean parts in ms: leaves " +
+          std::to_string(sums.leaves_ms / steps) + ", gradients " +
+          std::to_string(sums.gradients_ms / steps) + ", waiting for sums " +
+          std::to_string(sums.wait_ms / steps) + ", update " +
+          std::to_string(sums.update_ms / steps));
+  end.trained = Trained{*std::move(finish), machine_.state().history, Quantile(times_.step_ms, 0.5),
+                        Quantile(times_.step_ms, 0.99)};
+  return Status::Ok();
+}
+
+template <typename T>
+TrainerHooks TypedJobMember<T>::Hooks(const TrainingOrder& order, bool root) {
+  TrainerHooks hooks;
+  hooks.now_us = NowUs;
+  const JobId job = order.order.job;
+  const Generation generation = order.order.generation;
+  const double epochs_total = EpochLimit(spec_.train).value_or(0);
+  hooks.on_report = [this, job, generation, root, epochs_total](const StepReport& r) {
+    hooks_.on_step(r.step);
+    if (!root) return;
+    Progress p;
+    p.job = job;
+    p.generation = generation;
+    p.step = r.step;
+    p.steps_total = r.steps_total;
+    p.epoch = r.epoch;
+    p.epochs_total = epochs_total;
+    p.loss = r.running.loss;
+    p.accuracy = r.running.accuracy;
+    p.learning_rate = r.learning_rate;
+    p.rows_per_second = r.rows_per_second;
+    p.phase = r.evaluating ? "evaluating" : "training";
+    p.phase_share = r.evaluated_share;
+    hooks_.tell(std::move(p));
+  };
+  if (root) {
+    hooks.on_history = [this, job, generation](const HistoryRow& row) {
+      hooks_.tell(HistoryEntry{job, generation, row});
+    };
+  }
+  hooks.on_first_totals = [this] { Withdraw(); };
+  return hooks;
+}
+
+template class TypedJobMember<float>;
+template class TypedJobMember<double>;
+
+}  // namespace espalier

@@ -1,0 +1,136 @@
+// One worker's part in the training of a job, over all its generations: the step machine with the
+// job state and the rows stay; links, reducer and trainer are each generation's own.
+//
+// The life of a generation here: the links open, the rows that lack are loaded, MemberReady is told
+// with the round that the state is at; when Proceed comes, who is behind fetches the state from the
+// holder; then the step loop runs until the job ends, a link breaks or a newer order interrupts.
+//
+// Thread rule: Run on the job's thread; Interrupt and Proceed from any.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/base/thread_pool.h"
+#include "src/cluster/messages.h"
+#include "src/rpc/peer.h"
+#include "src/spec/job_spec.h"
+#include "src/training/step_machine.h"
+#include "src/worker/own_rows.h"
+#include "src/worker/reducer.h"
+#include "src/worker/trainer.h"
+
+namespace espalier {
+
+// A generation to take part in, as order.members[self].
+struct TrainingOrder {
+  StartTraining order;
+  int32_t self = 0;
+};
+
+// What a finished training leaves for the root to write and tell.
+struct Trained {
+  FinishAction finish;
+  std::vector<HistoryRow> history;
+  double step_ms_p50 = 0, step_ms_p99 = 0;
+};
+
+// What the runner lends.
+struct MemberHooks {
+  std::function<void(FromWorker)> tell;  // any thread
+  std::function<void(int64_t step)> on_step;
+  // Loads rows, as OwnRows wants it.
+  std::function<Result<std::unique_ptr<RowStore>>(const SurveyResult& survey,
+                                                  const RowRanges& ranges, int64_t memory_bytes,
+                                                  int64_t spool_bytes)>
+      load;
+};
+
+class JobMember {
+ public:
+  virtual ~JobMember() = default;
+
+  // Takes part in a generation until its end: the job is trained (at the root: what it yields), or
+  // an error. After one of a broken link, which has been told, the links stay up: the caller waits
+  // for a newer order, and then runs again or destroys this.
+  struct End {
+    Status status;                   // OK, or why the job cannot go on here
+    bool broken = false;             // a link: the next generation mends it
+    bool root = false;               // this member writes the bundle
+    std::optional<Trained> trained;  // with status OK
+  };
+  virtual End Run(const TrainingOrder& order) = 0;
+  // Ends the present Run soon; until Rearm the next ones too.
+  virtual void Interrupt() = 0;
+  virtual void Rearm() = 0;
+  // All members of that generation are ready.
+  virtual void Proceed(const espalier::Proceed& proceed) = 0;
+  // Drops the links of the last generation.
+  virtual void Disconnect() = 0;
+};
+
+// `spec`, `survey`, `peers` must outlive the member.
+template <typename T>
+class TypedJobMember final : public JobMember {
+ public:
+  static Result<std::unique_ptr<TypedJobMember>> Make(const JobSpec& spec,
+                                                      std::shared_ptr<const SurveyResult> survey,
+                                                      int threads, PeerNetwork& peers,
+                                                      MemberHooks hooks);
+  ~TypedJobMember() override;
+
+  End Run(const TrainingOrder& order) override;
+  void Interrupt() override;
+  void Rearm() override;
+  void Proceed(const espalier::Proceed& proceed) override;
+  void Disconnect() override;
+
+  // The trained weights, flat.
+  const AlignedVector<T>& parameters() const { return machine_.state().parameters; }
+  const NetworkShape& shape() const { return machine_.plan().shape; }
+
+ private:
+  TypedJobMember(const JobSpec& spec, std::shared_ptr<const SurveyResult> survey,
+                 NetworkShape shape, int threads, PeerNetwork& peers, MemberHooks hooks);
+  Status Connect(const TrainingOrder& order, const std::vector<TreePlace>& places);
+  Status LoadRows(LeafSpan own);
+  Result<espalier::Proceed> WaitForProceed(const TrainingOrder& order);
+  Status Level(const TrainingOrder& order, const espalier::Proceed& proceed);
+  Status FetchState(const TrainingOrder& order, const espalier::Proceed& proceed);
+  Status TrainOn(const TrainingOrder& order, LeafSpan own, bool root, End& end);
+  TrainerHooks Hooks(const TrainingOrder& order, bool root);
+  void TellBroken(const StartTraining& order, int32_t member, const Status& why);
+  void Withdraw();
+  bool interrupted() const;
+
+  const JobSpec& spec_;
+  const std::shared_ptr<const SurveyResult> survey_;
+  const int32_t leaves_;
+  PeerNetwork& peers_;
+  const MemberHooks hooks_;
+  ComputePool pool_;
+  StepMachine<T> machine_;
+  OwnRows rows_;
+  StoredRows<T> row_source_;
+  StepTimes times_;
+  int64_t begun_us_ = 0;
+  std::unique_ptr<Reducer> reducer_;  // of the last generation
+  std::optional<MemberKey> offered_;
+
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  bool interrupted_ = false;
+  std::optional<espalier::Proceed> proceed_;
+  std::function<void()> interrupt_trainer_;  // set while a trainer runs
+};
+
+extern template class TypedJobMember<float>;
+extern template class TypedJobMember<double>;
+
+}  // namespace espalier

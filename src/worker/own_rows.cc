@@ -1,0 +1,76 @@
+#include "src/worker/own_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/check.h"
+
+namespace espalier {
+namespace {
+
+constexpr size_t kStoresMax = 8;  // then all are loaded anew as one
+constexpr std::array<FileRole, kSets> kRoles = {FileRole::kTrain, FileRole::kValidation,
+                                                FileRole::kTest};
+
+bool Overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
+
+}  // namespace
+
+Status OwnRows::Cover(const RowRanges& wanted) {
+  std::erase_if(stores_, [&](const std::unique_ptr<RowStore>& store) {
+    return std::none_of(kRoles.begin(), kRoles.end(), [&](FileRole set) {
+      return Overlap(store->rows(set), wanted[static_cast<size_t>(set)]);
+    });
+  });
+  std::vector<RowRanges> missing = Missing(wanted);
+  if (stores_.size() + missing.size() > kStoresMax) {
+    stores_.clear();
+    missing = {wanted};
+  }
+  return LoadAll(missing);
+}
+
+Status OwnRows::LoadAll(const std::vector<RowRanges>& parts) {
+  for (const RowRanges& part : parts) {
+    int64_t memory = 0, spool = 0;
+    for (const auto& store : stores_) {
+      memory += store->memory_bytes();
+      spool += store->spool_bytes();
+    }
+    ESPALIER_ASSIGN_OR_RETURN(auto store, load_(part, memory, spool));
+    stores_.push_back(std::move(store));
+  }
+  return Status::Ok();
+}
+
+std::vector<RowRanges> OwnRows::Missing(const RowRanges& wanted) const {
+  std::vector<RowRanges> parts;
+  for (size_t set = 0; set < kSets; ++set) {
+    std::vector<Range> held;
+    for (const auto& store : stores_) held.push_back(store->rows(kRoles[set]));
+    std::sort(held.begin(), held.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
+    size_t part = 0;
+    const auto add = [&](int64_t begin, int64_t end) {
+      if (begin >= end) return;
+      if (parts.size() <= part) parts.emplace_back();
+      parts[part++][set] = {begin, end};
+    };
+    int64_t at = wanted[set].begin;
+    for (const Range& h : held) {
+      add(at, std::min(h.begin, wanted[set].end));
+      at = std::max(at, h.end);
+    }
+    add(at, wanted[set].end);
+  }
+  return parts;
+}
+
+const RowStore& OwnRows::Find(FileRole set, int64_t row) const {
+  for (const auto& store : stores_) {
+    const Range range = store->rows(set);
+    if (range.begin <= row && row < range.end) return *store;
+  }
+  CheckFailed(__FILE__, __LINE__, "a row that is held", std::to_string(row));
+}
+
+}  // namespace espalier

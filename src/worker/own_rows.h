@@ -1,0 +1,60 @@
+// The rows of a worker's leaves, over the generations of a job: what is held is kept when the
+// leaves change, and only what lacks is loaded.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/data/row_store.h"
+#include "src/worker/trainer.h"
+
+namespace espalier {
+
+// Thread rule: Cover from one thread while nobody gathers; Gather safe from several threads.
+class OwnRows {
+ public:
+  // Loads the rows of these ranges into a store; so many bytes are held already, in memory and in
+  // the spool.
+  using Load = std::function<Result<std::unique_ptr<RowStore>>(
+      const RowRanges& ranges, int64_t memory_bytes, int64_t spool_bytes)>;
+  explicit OwnRows(Load load) : load_(std::move(load)) {}
+
+  // Afterwards the rows of `wanted` are held. What is of no use any more is dropped first. After an
+  // error what was held and is wanted is still there.
+  // REQUIRES: ranges are unions of whole leaves' ranges, so that no leaf's rows lie in two stores.
+  Status Cover(const RowRanges& wanted);
+
+  // The store that holds row `row` of the set. REQUIRES: it is covered.
+  const RowStore& Find(FileRole set, int64_t row) const;
+
+ private:
+  // Parts of `wanted` that no store has, as few loads as they need.
+  std::vector<RowRanges> Missing(const RowRanges& wanted) const;
+  Status LoadAll(const std::vector<RowRanges>& parts);
+
+  const Load load_;
+  std::vector<std::unique_ptr<RowStore>> stores_;
+};
+
+// The trainer's view of them. `rows` must outlive this.
+template <typename T>
+class StoredRows : public RowSource<T> {
+ public:
+  explicit StoredRows(const OwnRows& rows) : rows_(rows) {}
+  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* labels, T* targets,
+              T* weights) const override {
+    if (rows.empty()) return;
+    rows_.Find(set, rows[0]).Gather<T>(set, rows, inputs, labels, targets, weights);
+  }
+
+ private:
+  const OwnRows& rows_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,102 @@
+"""Workers die, hang and come back: the job goes on, to the same bits."""
+
+import os
+import signal
+import unittest
+
+from espalier import Cluster, EspalierTest, json_lines, wait_for
+
+
+class RecoveryTest(EspalierTest):
+    def spec(self, **workers):
+        """A job of some seconds."""
+        if not os.path.exists(self.path("rows.csv")):
+            self.classes_csv("rows.csv", 4000)
+        spec = self.classes_spec(self.path("rows.csv"), epochs=250)
+        return dict(spec, model={"task": "classification", "hidden": [64, 64], "dropout": 0.2},
+                    workers=workers)
+
+    def quiet_weights(self):
+        quiet = self.result("train", self.job("quiet", self.spec()), "--workers", 1)
+        return quiet["weights_sha256"]
+
+    def start_job(self, cluster, name, **workers):
+        job = cluster.submit(self.job(name, self.spec(**workers)))
+        cluster.wait_for_training(job)
+        return job
+
+    def assert_right(self, cluster, job, weights):
+        done = cluster.result("watch", job)
+        self.assertEqual(done["status"], "SUCCEEDED")
+        self.assertEqual(done["weights_sha256"], weights)
+
+    def wait_for_generation(self, cluster, job, generation):
+        def trains():
+            log = cluster.log("coordinator")
+            at = log.find("%s generation %d:" % (job, generation))
+            return at >= 0 and log.find(job + " trains", at) >= 0
+        wait_for("generation %d training" % generation, trains)
+
+    def test_a_worker_that_is_killed_costs_nothing_but_time(self):
+        weights = self.quiet_weights()
+        cluster = Cluster(self, workers=3)
+        for victim in ("node-1", "node-2", "node-3"):
+            job = self.start_job(cluster, "without-" + victim)
+            cluster.workers[victim].kill()
+            cluster.workers[victim].wait()
+            self.assert_right(cluster, job, weights)
+            cluster.start_worker(victim)
+            cluster.wait_for_workers(3)
+
+    def test_two_at_once_then_the_last_but_one_and_replacements(self):
+        weights = self.quiet_weights()
+        cluster = Cluster(self, workers=4)
+        job = self.start_job(cluster, "many", max=4)
+        cluster.workers["node-2"].kill()
+        cluster.workers["node-3"].kill()
+        wait_for("two lost", lambda: cluster.log("coordinator").count(" was lost: ") == 2)
+        cluster.start_worker("node-5")
+        cluster.workers["node-4"].kill()
+        self.assert_right(cluster, job, weights)
+
+    def test_when_all_are_killed_new_workers_begin_again(self):
+        weights = self.quiet_weights()
+        cluster = Cluster(self, workers=2)
+        job = self.start_job(cluster, "all")
+        for name in ("node-1", "node-2"):
+            cluster.workers[name].kill()
+        wait_for("the wait", lambda: cluster.status(job)["state"] == "RECOVERING")
+        self.assertIn("needs 1 worker", cluster.status(job)["waiting_because"])
+        cluster.start_worker("node-3")
+        self.assert_right(cluster, job, weights)
+
+    def test_a_hanging_worker_is_given_up_and_comes_back_as_a_new_one(self):
+        weights = self.quiet_weights()
+        cluster = Cluster(self, workers=2, coordinator_flags=["--liveness-limit-ms", "2s"])
+        job = self.start_job(cluster, "zombie")
+        victim = cluster.workers["node-1"]
+        victim.send_signal(signal.SIGSTOP)
+        self.wait_for_generation(cluster, job, 2)
+        victim.send_signal(signal.SIGCONT)
+        wait_for("the zombie's release", lambda: cluster.log("node-1").count("attached as") == 2)
+        self.assert_right(cluster, job, weights)
+        # It serves the next job.
+        cluster.wait_for_workers(2)
+        other = self.job("next", dict(self.spec(min=2), train={"epochs": 2, "seed": 7}))
+        self.assertEqual(cluster.result("submit", other)["status"], "SUCCEEDED")
+
+    def test_a_worker_killed_in_the_survey_is_replaced_by_the_others(self):
+        weights = self.quiet_weights()
+        spec = self.spec()
+        spec["data"]["shard_bytes"] = "4KiB"
+        cluster = Cluster(self, workers=3)
+        watcher = cluster.start("submit", self.job("survey", spec), "--json")
+        wait_for("the survey", lambda: "generation 1:" in cluster.log("coordinator"))
+        cluster.workers["node-2"].kill()
+        out, err = watcher.communicate(timeout=60)
+        self.assertEqual(watcher.returncode, 0, err)
+        self.assertEqual(json_lines(out)[-1]["weights_sha256"], weights)
+
+
+if __name__ == "__main__":
+    unittest.main()
