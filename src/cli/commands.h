@@ -28,6 +28,7 @@ int RunWatch(const CommandContext& context);
 int RunList(const CommandContext& context);
 int RunStatus(const CommandContext& context);
 int RunCancel(const CommandContext& context);
+int RunDrain(const CommandContext& context);
 int RunWorkers(const CommandContext& context);
 int RunCheck(const CommandContext& context);
 

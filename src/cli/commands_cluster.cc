@@ -1,4 +1,6 @@
-// The commands that speak with a running cluster: submit, watch, list, status, cancel, workers.
+// The commands that speak with a running cluster: submit, watch, list, status, cancel,
+// drain, workers.
+#include <algorithm>
 #include <chrono>
 
 #include "src/base/text.h"
@@ -129,6 +131,33 @@ int RunCancel(const CommandContext& context) {
     context.console.Out(JsonLine({{"job", job}, {"cancelled", true}}));
   } else {
     context.console.Out(job + " is cancelled\n");
+  }
+  return kExitSuccess;
+}
+
+int RunDrain(const CommandContext& context) {
+  auto client = ConnectTo(context.options.coordinator);
+  if (!client.ok()) return ShowError(context, client.status());
+  const auto workers = (*client)->Workers();
+  if (!workers.ok()) return ShowError(context, workers.status());
+  const std::string& wanted = context.options.worker;
+  const auto found = std::find_if(workers->begin(), workers->end(), [&](const auto& w) {
+    return w.name == wanted || ToString(w.worker) == wanted;
+  });
+  if (found == workers->end()) {
+    return ShowError(context, NotFound("there is no worker '" + Printable(wanted) +
+                                       "'; `espalier workers` shows their names and ids"));
+  }
+  const Status status = (*client)->Drain(found->worker);
+  if (!status.ok()) return ShowError(context, status);
+  const std::string worker = ToString(found->worker);
+  if (context.options.json) {
+    context.console.Out(JsonLine({{"worker", worker}, {"drained", true}}));
+  } else {
+    context.console.Out(
+        worker + " leaves" +
+        (found->job ? "; its share of " + ToString(found->job) + " moves to the others first\n"
+                    : "\n"));
   }
   return kExitSuccess;
 }

@@ -40,6 +40,8 @@ int RunCommand(const CommandContext& context) {
       return RunStatus(context);
     case CommandKind::kCancel:
       return RunCancel(context);
+    case CommandKind::kDrain:
+      return RunDrain(context);
     case CommandKind::kWorkers:
       return RunWorkers(context);
     case CommandKind::kCheck:

@@ -73,6 +73,8 @@ constexpr CommandName kCommands[] = {
     {"list", CommandKind::kList, "List the cluster's jobs, newest last", ""},
     {"status", CommandKind::kStatus, "Show one job: state, progress, result or error", ""},
     {"cancel", CommandKind::kCancel, "Stop a job; its workers become free", ""},
+    {"drain", CommandKind::kDrain,
+     "Let a worker go: its leaves move to others first, training goes on", ""},
     {"workers", CommandKind::kWorkers, "List the cluster's workers and what they do", ""},
     {"check", CommandKind::kCheck, "Look at a job's data and model without training",
      kCheckExamples},
@@ -109,6 +111,9 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
   }
   if (TakesJobId(command.kind)) {
     sub->add_option("JOB", raw->job, "The job's id: job-17 or 17")->required();
+  }
+  if (command.kind == CommandKind::kDrain) {
+    sub->add_option("WORKER", o.worker, "The worker's name or id: worker-3")->required();
   }
   if (NeedsCoordinator(command.kind)) {
     sub->add_option("--coordinator", o.coordinator,

@@ -18,6 +18,7 @@ enum class CommandKind {
   kList,
   kStatus,
   kCancel,
+  kDrain,
   kWorkers,
   kCheck,
   kVersion
@@ -42,6 +43,7 @@ struct CliOptions {
   std::string coordinator;     // host:port or file:PATH; flag, else environment, else default
   std::string job_file;        // train, submit, check
   JobId job;                   // watch, status, cancel
+  std::string worker;          // drain: name or id
   std::optional<int> workers;  // train
   std::optional<int> threads;  // train
   std::optional<std::string> output;  // train, submit

@@ -1,10 +1,13 @@
 #include "src/cluster/arrangement.h"
 
+#include <algorithm>
+
 #include "src/base/random.h"
 
 namespace espalier {
 namespace {
 
+constexpr double kGainMin = 0.15;
 constexpr int kPermutationsTried = 300;
 constexpr size_t kSwapsTriedMax = 10'000;
 
@@ -56,6 +59,23 @@ std::optional<std::vector<WorkerId>> ArrangeMembers(std::vector<WorkerId> worker
     if (Fits(workers, edges, broken)) return workers;
   }
   return std::nullopt;
+}
+
+std::optional<BetterPlan> BetterOwnership(const std::vector<LeafInterval>& leaves,
+                                          const std::vector<double>& leaf_ms) {
+  std::vector<double> speeds;
+  for (double ms : leaf_ms) speeds.push_back(1 / ms);
+  BetterPlan better;
+  better.ownership = PlanOwnership(leaves.back().end, speeds, kNodesAfterMove);
+  double now = 0, then = 0;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const LeafSpan& next = better.ownership.intervals[i];
+    now = std::max(now, leaf_ms[i] * (leaves[i].end - leaves[i].begin));
+    then = std::max(then, leaf_ms[i] * (next.end - next.begin));
+  }
+  better.gain = 1 - then / now;
+  if (!(better.gain >= kGainMin)) return std::nullopt;
+  return better;
 }
 
 }  // namespace espalier

@@ -60,6 +60,13 @@ struct CancelJob {
   std::string reason;  // who asked: "cancelled by a client"
 };
 
+// The worker is to leave as soon as its job can do without it.
+struct DrainWorker {
+  RequestId request;
+  WorkerId worker;
+  std::string reason;
+};
+
 // What came of a MergeWork.
 struct SurveyMerged {
   JobId job;
@@ -77,7 +84,7 @@ struct Shutdown {
 };
 
 using CoordinatorEvent = std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit,
-                                      CancelJob, SurveyMerged, Tick, Shutdown>;
+                                      CancelJob, DrainWorker, SurveyMerged, Tick, Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------
 
@@ -132,6 +139,11 @@ struct Reply {
   Result<JobId> result;  // the job submitted or cancelled
 };
 
+struct DrainReply {
+  RequestId request;
+  Result<WorkerId> result;  // the worker that leaves now
+};
+
 // A job's snapshot or history changed.
 struct JobChanged {
   JobId job;
@@ -160,6 +172,7 @@ struct CoordinatorActions {
   std::vector<SendToWorker> send;
   std::vector<CloseSession> close;
   std::vector<Reply> reply;
+  std::vector<DrainReply> drained;
   std::vector<JobChanged> notify;
   std::vector<MergeWork> work;
   std::vector<LogLine> log;

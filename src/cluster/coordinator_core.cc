@@ -25,6 +25,10 @@ void CoordinatorCore::On(const Tick&) {
     if (state != JobState::kQueued && !IsFinal(state)) running.push_back(id);
   }
   for (JobId id : running) CheckJob(*FindJob(id));
+  if (!stopping_) {
+    ChangeJobs();
+    ShrinkForQueue();
+  }
 }
 
 // Silence is only counted while we listened: after a pause of our own (a suspended machine, a
@@ -41,6 +45,8 @@ void CoordinatorCore::ForgiveOwnPause() {
     for (MemberState& m : job.members) shift(m.moved_ms);
     for (Complaint& c : job.complaints) shift(c.since_ms);
     if (job.recovery.since_ms != 0) shift(job.recovery.since_ms);
+    if (job.plan) shift(job.plan->since_ms);
+    if (job.planned_ms != 0) shift(job.planned_ms);
   }
   Log(LogLevel::kWarning, "the coordinator stood still for " + HumanDuration(gap));
 }
@@ -85,6 +91,7 @@ void CoordinatorCore::CheckJob(JobRecord& job) {
   };
   CheckComplaints(job);
   if (runs()) CheckRecovery(job);
+  if (runs()) CheckPlan(job);
   if (runs()) CheckStall(job);
 }
 

@@ -16,6 +16,11 @@
 // lost, new members begin again: from a checkpoint, or from the start. A job that loses members
 // again and again without a step between them fails.
 //
+// While a job trains its members may change by plan, without a pause: free workers join up to
+// `workers_max`, workers that want to leave do, leaves move from slow members to fast ones, and
+// workers beyond its minimum go to a job that waits for its own. The next generation loads its rows
+// beside the training; when all are ready the root ends the present one.
+//
 // A member that complains about its link to another one may merely be the first to notice a death:
 // the complaint waits a heartbeat for that death to show. Then the pair is kept apart in the tree
 // of the next generation; if no tree is left, the most-complained-of member leaves the job.
@@ -55,6 +60,7 @@ struct CoordinatorCoreOptions {
   int64_t step_timeout_ms =
       30 * 60'000;  // training: without a step or any progress of an evaluation
   int64_t below_min_timeout_ms = 5 * 60'000;  // wait for workers, when too few are left
+  int64_t rebalance_interval_ms = 60'000;     // a job's surplus workers change at most so often
   int64_t workers_max = 1000;                 // attached at a time; open streams: twice as many
   int64_t jobs_queued_max = 1000;
   int64_t jobs_kept_max = 200;                  // ended jobs remembered
@@ -96,7 +102,9 @@ class CoordinatorCore {
     int64_t attached_ms = 0;
     int64_t heard_ms = 0;  // newest message, or when the stream ended
     JobPoint at = {};      // the job it takes part in; none: free
-    size_t place = 0;      // its index among the job's members
+    size_t place = 0;      // its index among the job's members; SIZE_MAX: it is yet to join
+    bool leaving = false;  // let go as soon as its job can do without it
+    std::string leaving_why;
   };
   struct MemberState {
     Member member;
@@ -123,6 +131,17 @@ class CoordinatorCore {
     int64_t bytes_done = 0;  // of the input, by earlier generations
     bool merging = false;
   };
+  // The next generation, while it is prepared beside the present one.
+  struct Plan {
+    Generation generation;
+    std::vector<WorkerId> workers;  // in member order
+    std::vector<LeafInterval> leaves;
+    std::set<WorkerId> ready;
+    bool ordered = false;  // the root was told to end the present one
+    int64_t since_ms = 0;
+    std::string why;
+  };
+  // How often members were lost, to see when that leads nowhere.
   struct Recovery {
     int64_t since_ms = 0;    // when the job began to wait for workers; 0: it does not
     int64_t step = 0;        // furthest committed step
@@ -139,6 +158,10 @@ class CoordinatorCore {
     std::vector<LeafInterval> leaves;
     std::optional<Proceed> proceed;  // of this generation, once all were ready
     Recovery recovery;
+    uint64_t generations = 0;  // numbers used
+    std::optional<Plan> plan;
+    int64_t planned_ms = 0;        // when the newest plan ended, one way or the other
+    std::set<WorkerId> departing;  // members of the generation before, until all are in this one
     std::deque<HistoryRow> history;
     int64_t history_begin = 0;          // number of the first row kept
     int64_t moved_ms = 0;               // when the phase began or last showed progress
@@ -183,7 +206,7 @@ class CoordinatorCore {
   void StartJobs();
   void StartJob(JobRecord& job, const std::vector<Worker*>& workers);
   // Makes these the members of a new generation, in this order.
-  void BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers);
+  void BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers, Generation number);
   void GiveShards(JobRecord& job, std::vector<std::vector<int32_t>> runs);
   // The same workers, in the order of the runs they are to survey.
   static std::vector<Worker*> NearTo(const InputPlan& input,
@@ -214,8 +237,33 @@ class CoordinatorCore {
   void AwaitWorkers(JobRecord& job, size_t survivors);
   void Expel(JobRecord& job, std::vector<Worker*>& workers);
   void CheckComplaints(JobRecord& job);
+  bool MissesSwitch(Worker& worker, const LinkBroken& message);
   void CheckRecovery(JobRecord& job);
   void ProceedIfReady(JobRecord& job);
+
+  // coordinator_planned.cc: workers join, leave and exchange leaves beside the training.
+  bool MayChange(const JobRecord& job) const;
+  std::optional<int64_t> LeftMs(const JobRecord& job) const;
+  static bool IsMember(const JobRecord& job, const Worker& worker);
+  bool PlanGeneration(JobRecord& job, const std::vector<Worker*>& workers,
+                      const Ownership& ownership, std::string why);
+  void AbandonPlan(JobRecord& job, const std::string& why);
+  bool ReadyForPlan(Worker& worker, const MemberReady& message);
+  void SendSwitch(const JobRecord& job, const Worker& worker);
+  void CompletePlan(JobRecord& job, uint64_t round);
+  void CheckPlan(JobRecord& job);
+  void LetGo(Worker& worker, const JobRecord& job);
+  void Dismissed(Worker& worker);
+  void On(const DrainWorker& event);
+  Status Drain(Worker& worker, std::string why);
+  bool ReleaseLeavers(JobRecord& job);
+  void ChangeJobs();
+  void Grow(JobRecord& job, size_t jobs);
+  void ShrinkForQueue();
+  void Obey(Worker& worker, const Switched& message);
+  void Obey(Worker& worker, const Leaving& message);
+  void Obey(Worker& worker, const Uneven& message);
+  void Obey(Worker& worker, const StatesDiffer& message);
 
   // coordinator_messages.cc: what members say about their job.
   void Obey(Worker& worker, const SurveyProgress& message);

@@ -86,7 +86,7 @@ void CoordinatorCore::On(const CancelJob& event) {
 std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeWorkers() {
   std::vector<Worker*> free;
   for (auto& [id, worker] : workers_) {
-    if (!worker.at.job) free.push_back(&worker);
+    if (!worker.at.job && !worker.leaving) free.push_back(&worker);
   }
   return free;
 }
@@ -130,9 +130,10 @@ void CoordinatorCore::StartJob(JobRecord& job, const std::vector<Worker*>& worke
   SurveyOn(job, workers);
 }
 
-void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers) {
+void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers,
+                                      Generation number) {
   JobSnapshot& s = job.snapshot;
-  s.generation = {s.generation.value + 1};
+  s.generation = number;
   s.waiting_because.clear();
   s.workers.clear();
   job.members.clear();
@@ -248,6 +249,10 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
   s.error = error;
   s.result = result;
   out_.persist.push_back(JobEnded{s.job, state, error, std::move(result)});
+  AbandonPlan(job, "the job ends");
+  for (WorkerId id : std::exchange(job.departing, {})) {
+    if (Worker* worker = FindWorker(id)) LetGo(*worker, job);
+  }
   const std::string words =
       error.ok() ? JobStateName(state) : std::string(JobStateName(state)) + ": " + error.ToString();
   for (const MemberState& m : job.members) {
@@ -255,6 +260,7 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
     if (worker == nullptr || worker->at.job != s.job) continue;
     worker->at = {};
     Send(worker->session, Release{options_.incarnation, s.job, s.generation, words});
+    if (worker->leaving) Dismissed(*worker);
   }
   job.submission.job_yaml.clear();
   job.submission.input.reset();

@@ -47,6 +47,7 @@ CoordinatorCore::Place CoordinatorCore::Judge(Worker& worker, JobPoint point, co
   const Fate fate = JudgeMessage(point, worker.at);
   if (fate == Fate::kDrop) return {};
   JobRecord& job = *FindJob(worker.at.job);
+  if (!IsMember(job, worker)) return {};  // it is yet to join, or has left
   if (fate == Fate::kError) {
     Blame(job, worker,
           FailedPrecondition(std::string(what) + " names generation " +
@@ -251,6 +252,14 @@ void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
 
 // An error in the input or the spec is nobody's fault; others name the worker.
 void CoordinatorCore::Obey(Worker& worker, const JobFailed& message) {
+  if (JobRecord* job = FindJob(worker.at.job); job != nullptr && job->plan &&
+                                               message.job == job->snapshot.job &&
+                                               message.generation == job->plan->generation) {
+    const std::string why = Label(worker) + " failed to prepare it: " + message.error.ToString();
+    if (!IsMember(*job, worker)) job->expelled.insert(worker.id);
+    AbandonPlan(*job, why);
+    return;
+  }
   const Place at = Judge(worker, {message.job, message.generation}, "JobFailed");
   if (at.job == nullptr) return;
   if (message.error.ok()) {

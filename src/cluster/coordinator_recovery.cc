@@ -30,6 +30,10 @@ int64_t CoordinatorCore::Reached(const JobRecord& job) {
 }
 
 void CoordinatorCore::MemberLost(JobRecord& job, const std::string& why) {
+  AbandonPlan(job, why);
+  for (WorkerId id : std::exchange(job.departing, {})) {
+    if (Worker* worker = FindWorker(id)) LetGo(*worker, job);
+  }
   Recovery& r = job.recovery;
   r.last_words = why;
   const int64_t reached = Reached(job);
@@ -171,7 +175,7 @@ void CoordinatorCore::SurveyOn(JobRecord& job, std::vector<Worker*> workers) {
   }
   if (job.members.empty()) workers = NearTo(input, runs, std::move(workers));
   job.snapshot.state = JobState::kSurveying;
-  BeginGeneration(job, workers);
+  BeginGeneration(job, workers, {++job.generations});
   GiveShards(job, std::move(runs));
   for (size_t i = 0; i < job.members.size(); ++i) SendSurvey(job, i);
   MergeIfSurveyed(job);
@@ -199,7 +203,7 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
   for (const LeafSpan& i : ownership.intervals) job.leaves.push_back({i.begin, i.end});
   const bool first = job.snapshot.training_ms == 0;
   job.snapshot.state = first ? JobState::kLoading : JobState::kRecovering;
-  BeginGeneration(job, workers);
+  BeginGeneration(job, workers, {++job.generations});
   for (size_t i = 0; i < job.members.size(); ++i) {
     if (job.members[i].joined) SendSurvey(job, i);
     SendTraining(job, i);
@@ -234,7 +238,20 @@ void CoordinatorCore::Expel(JobRecord& job, std::vector<Worker*>& workers) {
   queue_moved_ = true;
 }
 
+// A member that lost the generation before without having had its last total.
+bool CoordinatorCore::MissesSwitch(Worker& worker, const LinkBroken& message) {
+  JobRecord* job = FindJob(worker.at.job);
+  if (job == nullptr || job->snapshot.state != JobState::kTraining || !IsMember(*job, worker) ||
+      job->members[worker.place].ready || message.job != job->snapshot.job ||
+      message.generation >= worker.at.generation) {
+    return false;
+  }
+  MemberLost(*job, Label(worker) + " did not get the last sum of the generation before");
+  return true;
+}
+
 void CoordinatorCore::Obey(Worker& worker, const LinkBroken& message) {
+  if (MissesSwitch(worker, message)) return;
   const Place at = Judge(worker, {message.job, message.generation}, "LinkBroken");
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
@@ -272,6 +289,7 @@ void CoordinatorCore::CheckComplaints(JobRecord& job) {
 }
 
 void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
+  if (ReadyForPlan(worker, message)) return;
   const Place at = Judge(worker, {message.job, message.generation}, "MemberReady");
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;

@@ -85,6 +85,7 @@ void CoordinatorCore::Obey(Worker& worker, const Heartbeat& message) {
   Send(worker.session, Pulse{options_.incarnation});
   if (JudgeMessage({message.job, message.generation}, worker.at) != Fate::kObey) return;
   JobRecord& job = *FindJob(worker.at.job);
+  if (!IsMember(job, worker)) return;
   MemberState& member = job.members[worker.place];
   if (message.step <= member.step) return;
   member.step = message.step;
@@ -190,8 +191,14 @@ void CoordinatorCore::Reattach(SessionId id, Session& session, Worker& worker, c
     Send(id, Release{options_.incarnation, hello.job, hello.generation, "the job is over"});
   }
   Log(LogLevel::kInfo, Label(worker) + " attached again on a new stream");
-  const JobRecord* job = FindJob(worker.at.job);
+  JobRecord* job = FindJob(worker.at.job);
   if (job == nullptr) return;
+  if (job->plan && job->plan->ordered) {
+    SendSwitch(*job, worker);
+  } else {
+    AbandonPlan(*job, Label(worker) + " lost its stream");  // and maybe its orders
+  }
+  if (!IsMember(*job, worker)) return;
   if (its != worker.at) SendSurvey(*job, worker.place);
   if (!job->leaves.empty()) SendTraining(*job, worker.place);
 }
@@ -213,7 +220,13 @@ void CoordinatorCore::Lose(WorkerId id, const std::string& why) {
   }
   const std::string text = Label(worker) + " " + why;
   Log(LogLevel::kWarning, text);
-  if (JobRecord* job = FindJob(worker.at.job)) MemberLost(*job, text);
+  JobRecord* job = FindJob(worker.at.job);
+  if (job == nullptr) return;
+  if (IsMember(*job, worker) || (job->plan && job->plan->ordered)) {
+    MemberLost(*job, text);
+  } else if (job->departing.erase(id) == 0) {
+    AbandonPlan(*job, text);
+  }
 }
 
 CoordinatorCore::Worker* CoordinatorCore::FindWorker(WorkerId id) {

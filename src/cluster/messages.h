@@ -16,10 +16,16 @@
 //   W -> C  JobDone         from the root, when the bundle is in place
 //   W -> C  JobFailed       from any member, at any time
 //   W -> C  LinkBroken      the sum cannot be finished: a partner is gone or cannot be reached
+//   W -> C  StatesDiffer    the members' job states are not the same: who is not with the majority
 //   C -> W  Release         the job is over here (done, failed or cancelled): drop all of it
 // When a member is lost the others get StartTraining (or StartSurvey) of the next generation: they
 // keep their job state and their rows, drop all else of the generation before, and go on at
-// Proceed. Every message about a job names job and generation; a worker obeys only the highest
+// Proceed. When members join, leave or exchange leaves by plan, nobody waits:
+//   C -> W  StartTraining   of the next generation, planned: rows are loaded beside the training
+//   W -> C  MemberReady     they are
+//   C -> W  SwitchOver      all are: the root stamps the end of this generation into a total
+//   W -> C  Switched        that total is applied, the next generation has begun
+// Every message about a job names job and generation; a worker obeys only the highest
 // incarnation it has seen.
 //
 // Thread rule: values.
@@ -103,6 +109,36 @@ struct MemberReady {
                        // applied yet; 1 at the start
 };
 
+// The generation that was prepared has begun here; `round` is in flight in it.
+struct Switched {
+  JobId job;
+  Generation generation;
+  uint64_t round = 0;
+};
+
+// Job states differ (training/training_state.h): nothing of the step in flight was applied, and the
+// member went back to the last state that all agreed on, or to none.
+struct StatesDiffer {
+  JobId job;
+  Generation generation;
+  int64_t step = 0;
+  std::vector<int32_t> members;  // whose state is not the majority's; none: no majority
+};
+
+// From the root: steps would be notably shorter if leaves were dealt out by what each member takes
+// for one.
+struct Uneven {
+  JobId job;
+  Generation generation;
+  int64_t step = 0;
+  std::vector<double> leaf_ms;  // by member
+};
+
+// The worker wants to go (SIGTERM, `espalier drain`) and takes part until it is let go.
+struct Leaving {
+  std::string reason;
+};
+
 // The sums of this generation cannot be finished here. The member keeps its job state and its other
 // links and waits for the next generation.
 struct LinkBroken {
@@ -167,8 +203,9 @@ struct Goodbye {
   std::string reason;
 };
 
-using FromWorker = std::variant<Hello, Heartbeat, SurveyProgress, SurveyPart, MemberReady,
-                                LinkBroken, Progress, HistoryEntry, JobDone, JobFailed, Goodbye>;
+using FromWorker = std::variant<Hello, Heartbeat, SurveyProgress, SurveyPart, MemberReady, Switched,
+                                LinkBroken, StatesDiffer, Uneven, Progress, HistoryEntry, JobDone,
+                                JobFailed, Leaving, Goodbye>;
 
 // ---- coordinator to worker -------------------------------------------------------------------
 
@@ -209,6 +246,19 @@ struct StartTraining {
   std::vector<Member> members;  // the receiver finds itself by its id
   std::shared_ptr<const SurveyResult> survey;
   std::vector<LeafInterval> leaves;  // one a member, in member order; together all leaves
+  // A planned change: rows are loaded while the generation before still trains, MemberReady tells
+  // when they are; it begins after the step into whose total the root stamps it. Then a member that
+  // was not in the generation before fetches the state from `holder`.
+  bool planned = false;
+  int32_t holder = 0;  // member index
+};
+
+// To the members of a generation when all of the next one are ready: the root stamps it.
+struct SwitchOver {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;  // that ends
+  Generation next;
 };
 
 // All members are ready. Those whose round in flight is older fetch the job state of the holder;
@@ -239,8 +289,8 @@ struct Pulse {
   Incarnation incarnation;
 };
 
-using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, Proceed, Release,
-                              Dismiss, Pulse, SurveyTaken>;
+using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, SwitchOver, Proceed,
+                              Release, Dismiss, Pulse, SurveyTaken>;
 
 // ---- clients ---------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ JobPoint PointOf(const FromWorker& message) {
       [](const auto& m) -> JobPoint {
         using T = std::decay_t<decltype(m)>;
         if constexpr (std::is_same_v<T, Goodbye> || std::is_same_v<T, Hello> ||
-                      std::is_same_v<T, Heartbeat>) {
+                      std::is_same_v<T, Heartbeat> || std::is_same_v<T, Leaving>) {
           return {};
         } else {
           return {m.job, m.generation};
@@ -28,7 +28,7 @@ JobPoint PointOf(const FromWorker& message) {
 // These are only worth telling while they are new.
 bool IsFleeting(const FromWorker& message) {
   return std::holds_alternative<SurveyProgress>(message) ||
-         std::holds_alternative<Progress>(message);
+         std::holds_alternative<Progress>(message) || std::holds_alternative<Uneven>(message);
 }
 
 constexpr int64_t kLimitMsMax = 3'600'000;
@@ -99,6 +99,10 @@ void WorkerCore::On(const WorkerTick& event) {
     End(Status::Ok());
     return;
   }
+  if (asked_to_leave_ && !leaving_ && (now_ms_ >= leave_by_ms_ || !at_.job)) {
+    On(Terminate{"asked to leave"});
+    return;
+  }
   if (link_ == LinkState::kAttached || away_ms_ == 0) away_ms_ = now_ms_;
   if (GivesUp()) {
     LeaveJob("no coordinator");
@@ -137,6 +141,14 @@ bool WorkerCore::GivesUp() const {
 
 void WorkerCore::On(const Terminate& event) {
   const bool at_once = leaving_ || link_ != LinkState::kAttached;
+  if (!at_once && !asked_to_leave_ && training_ && proceeds_) {
+    asked_to_leave_ = true;
+    leave_by_ms_ = now_ms_ + options_.leave_limit_ms;
+    Log(LogLevel::kInfo, event.reason + ": leaving " + ToString(at_.job) + " within " +
+                             HumanDuration(options_.leave_limit_ms) + "; again: at once");
+    Send(Leaving{event.reason});
+    return;
+  }
   leaving_ = true;
   leave_by_ms_ = now_ms_ + options_.goodbye_limit_ms;
   LeaveJob(event.reason);
@@ -210,6 +222,7 @@ void WorkerCore::Obey(const StartSurvey& message) {
 void WorkerCore::EnterGeneration(JobPoint at) {
   at_ = at;
   training_ = proceeds_ = false;
+  planned_ = {};
   reports_.clear();
   history_reports_ = 0;
   ForgetParts();
@@ -233,6 +246,7 @@ void WorkerCore::Obey(const StartTraining& message) {
   const JobPoint point{message.job, message.generation};
   if (!at_.job || point.job != at_.job || point.generation < at_.generation) return;
   if (point == at_ && training_) return;
+  if (message.planned && planned_ == point.generation) return;
   const auto self = std::find_if(message.members.begin(), message.members.end(),
                                  [this](const Member& m) { return m.worker == id_; });
   if (self == message.members.end()) {
@@ -240,10 +254,26 @@ void WorkerCore::Obey(const StartTraining& message) {
          " is not among its members");
     return;
   }
+  const auto place = static_cast<int32_t>(self - message.members.begin());
+  if (message.planned) return Prepare(message, place);
   if (point != at_) EnterGeneration(point);
   training_ = true;
   ForgetParts();  // the survey has arrived
-  out_.push_back(RunTraining{message, static_cast<int32_t>(self - message.members.begin())});
+  out_.push_back(RunTraining{message, place});
+}
+
+// A worker that joins is told of the planned generation by a StartSurvey before.
+void WorkerCore::Prepare(const StartTraining& message, int32_t self) {
+  const bool joins = message.generation == at_.generation;
+  planned_ = message.generation;
+  if (joins) training_ = proceeds_ = true;
+  out_.push_back(RunPreparation{message, self});
+}
+
+void WorkerCore::Obey(const SwitchOver& message) {
+  if (!Current(message.incarnation)) return;
+  if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;
+  out_.push_back(RunSwitch{message.next});
 }
 
 void WorkerCore::Obey(const Proceed& message) {
@@ -278,6 +308,17 @@ void WorkerCore::LeaveJob(const std::string& reason) {
 
 void WorkerCore::On(const Report& event) {
   const JobPoint point = PointOf(event.message);
+  const bool planned = planned_ && point == JobPoint{at_.job, planned_};
+  if (planned && point != at_) {
+    // Told once; when it gets lost with the link the coordinator plans anew.
+    if (std::holds_alternative<Switched>(event.message)) {
+      EnterGeneration(point);
+      training_ = proceeds_ = true;
+      Keep(event.message);
+    }
+    if (link_ == LinkState::kAttached) Send(event.message);
+    return;
+  }
   if (!point.job || JudgeMessage(point, at_) != Fate::kObey) return;
   if (const auto* part = std::get_if<SurveyPart>(&event.message)) {
     parts_.push_back(*part);

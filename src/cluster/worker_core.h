@@ -36,6 +36,7 @@ struct WorkerCoreOptions {
   int64_t backoff_max_ms = 2000;
   int64_t answer_limit_ms = 5000;   // an attempt without a connection or a Welcome is given up
   int64_t goodbye_limit_ms = 2000;  // wait for Dismiss after Goodbye
+  int64_t leave_limit_ms = 30'000;  // wait for the Dismiss of a member that asked to leave
   int64_t coordinator_timeout_ms = 600'000;  // without a coordinator: gives up
   int64_t history_reports_max = 1000;        // history rows kept for telling again; oldest go first
 };
@@ -67,7 +68,8 @@ struct WorkerTick {
   int64_t step = 0;
   bool job_over = false;
 };
-// SIGTERM: say goodbye and end. A second one ends at once.
+// SIGTERM: a member of a job asks to leave and takes part until it is dismissed, for
+// `leave_limit_ms` at most; others say goodbye. A second one ends at once.
 struct Terminate {
   std::string reason;
 };
@@ -96,9 +98,18 @@ struct RunTraining {
   StartTraining order;
   int32_t self = 0;
 };
+// Load what is needed to take part in that generation, beside what runs (or as one who joins).
+struct RunPreparation {
+  StartTraining order;
+  int32_t self = 0;
+};
 // All members of the present generation are ready.
 struct RunProceed {
   Proceed order;
+};
+// All members of the prepared generation are ready: the root ends the present one.
+struct RunSwitch {
+  Generation next;
 };
 // Drop everything about that job: threads, links, rows. Comes before any RunSurvey of another one.
 struct AbortJob {
@@ -114,7 +125,7 @@ struct WorkerLog {
   std::string text;
 };
 using WorkerAction = std::variant<Connect, Disconnect, SendToCoordinator, RunSurvey, RunTraining,
-                                  RunProceed, AbortJob, Exit, WorkerLog>;
+                                  RunPreparation, RunProceed, RunSwitch, AbortJob, Exit, WorkerLog>;
 
 class WorkerCore {
  public:
@@ -143,6 +154,8 @@ class WorkerCore {
   void Obey(const SurveyTaken& message);
   void Obey(const StartTraining& message);
   void Obey(const Proceed& message);
+  void Obey(const SwitchOver& message);
+  void Prepare(const StartTraining& message, int32_t self);
   void Obey(const Release& message);
   void Obey(const Dismiss& message);
   void Obey(const Pulse&) {}
@@ -181,11 +194,13 @@ class WorkerCore {
   JobPoint at_;                     // the present job; none: 0, 0
   bool training_ = false;           // its StartTraining has come, and it is not over
   bool proceeds_ = false;           // its Proceed has come
+  Generation planned_;              // the next one, prepared beside it; or none
   std::deque<FromWorker> reports_;  // about it, in order
   int64_t history_reports_ = 0;     // how many of them are history rows
   std::deque<SurveyPart> parts_;    // of its survey that are not taken yet; the first is underway
   int64_t shards_taken_ = 0;        // of those before them
 
+  bool asked_to_leave_ = false;
   bool leaving_ = false;
   int64_t leave_by_ms_ = 0;
   bool ended_ = false;

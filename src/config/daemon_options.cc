@@ -106,6 +106,7 @@ Status CoordinatorOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(InRange("survey_timeout_ms", survey_timeout_ms, 1000, 30 * kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("step_timeout_ms", step_timeout_ms, 1000, 30 * kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("below_min_timeout_ms", below_min_timeout_ms, 0, 30 * kDayMs));
+  ESPALIER_RETURN_IF_ERROR(InRange("rebalance_interval_ms", rebalance_interval_ms, 0, 30 * kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("workers_max", workers_max, 1, 10'000));
   ESPALIER_RETURN_IF_ERROR(
       InRange("survey_bytes_max", survey_bytes_max, int64_t{1} << 20, int64_t{1} << 40));
@@ -146,6 +147,7 @@ Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
             r.Milliseconds("survey_timeout_ms", o.survey_timeout_ms),
             r.Milliseconds("step_timeout_ms", o.step_timeout_ms),
             r.Milliseconds("below_min_timeout_ms", o.below_min_timeout_ms),
+            r.Milliseconds("rebalance_interval_ms", o.rebalance_interval_ms),
             r.Value("workers_max", o.workers_max),
             r.Bytes("survey_bytes_max", o.survey_bytes_max),
             r.Value("jobs_kept_max", o.jobs_kept_max),

@@ -27,6 +27,7 @@ struct CoordinatorOptions {
   int64_t survey_timeout_ms = 3'600'000;   // a survey without progress is given up after this
   int64_t step_timeout_ms = 1'800'000;     // a training without a step or an evaluation's progress
   int64_t below_min_timeout_ms = 300'000;  // a job with fewer than workers.min left waits so long
+  int64_t rebalance_interval_ms = 60'000;  // a job's surplus workers change at most so often
   int64_t workers_max = 1000;              // attached at a time; further ones are refused
   // Of the statistics that surveys under way have sent; bounds shards times columns of a job.
   int64_t survey_bytes_max = int64_t{2} << 30;

@@ -34,6 +34,7 @@ CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnatio
   core.start_timeout_ms = options.start_timeout_ms;
   core.step_timeout_ms = options.step_timeout_ms;
   core.below_min_timeout_ms = options.below_min_timeout_ms;
+  core.rebalance_interval_ms = options.rebalance_interval_ms;
   core.workers_max = options.workers_max;
   core.survey_bytes_max = options.survey_bytes_max;
   core.jobs_queued_max = options.queue_max;
@@ -141,6 +142,7 @@ void CoordinatorDaemon::Stop(const std::string& why) {
   Perform(core_.Step(Shutdown{why}, NowMs()));
   watchers_.CloseAll(Unavailable("the coordinator was stopped"));
   replies_.clear();
+  drains_.clear();
   preparing_.clear();
   server_->Shutdown(kShutdownLimitMs);
   loop_.stop();
@@ -168,6 +170,12 @@ void CoordinatorDaemon::Perform(CoordinatorActions actions) {
     if (it == replies_.end()) continue;
     for (const Done<JobId>& done : it->second) done(reply.result);
     replies_.erase(it);
+  }
+  for (const DrainReply& reply : actions.drained) {
+    const auto it = drains_.find(reply.request);
+    if (it == drains_.end()) continue;
+    it->second(reply.result);
+    drains_.erase(it);
   }
   watchers_.Notify(actions.notify);
   for (MergeWork& work : actions.work) StartMerge(std::move(work));
@@ -260,6 +268,14 @@ void CoordinatorDaemon::OnCancel(JobId job, Done<JobId> done) {
     const RequestId request{next_request_++};
     replies_[request].push_back(std::move(done));
     Feed(CancelJob{request, job, "cancelled by a client"});
+  });
+}
+
+void CoordinatorDaemon::OnDrain(WorkerId worker, Done<WorkerId> done) {
+  boost::asio::post(loop_, [this, worker, done = std::move(done)]() mutable {
+    const RequestId request{next_request_++};
+    drains_[request] = std::move(done);
+    Feed(DrainWorker{request, worker, "drained by a client"});
   });
 }
 

@@ -50,6 +50,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void OnWorkerClosed(SessionId session, Status why) override;
   void OnSubmit(SubmitRequest request, Done<JobId> done) override;
   void OnCancel(JobId job, Done<JobId> done) override;
+  void OnDrain(WorkerId worker, Done<WorkerId> done) override;
   void OnList(Done<std::vector<JobSnapshot>> done) override;
   void OnGet(JobId job, Done<JobUpdate> done) override;
   void OnWorkers(Done<std::vector<WorkerSnapshot>> done) override;
@@ -79,6 +80,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   std::unique_ptr<DirectoryLock> lock_;
   Watchers watchers_{&core_};
   std::map<RequestId, std::vector<Done<JobId>>> replies_;
+  std::map<RequestId, Done<WorkerId>> drains_;
   std::map<std::string, std::vector<Done<JobId>>> preparing_;  // by client_request_id
   uint64_t next_request_ = 1;
   bool stopping_ = false;

@@ -16,7 +16,7 @@ struct Given {
   std::optional<std::string> listen, address_file, state_directory, log_level;
   std::optional<std::string> hadoop_conf_dir, hadoop_user;
   std::optional<std::string> heartbeat_interval_ms, liveness_limit_ms, start_timeout_ms,
-      below_min_timeout_ms, survey_timeout_ms, step_timeout_ms,
+      below_min_timeout_ms, rebalance_interval_ms, survey_timeout_ms, step_timeout_ms,
       survey_bytes_max;  // with units, as in the file
   std::optional<int64_t> workers_max, jobs_kept_max, queue_max;
   bool insecure = false;
@@ -36,6 +36,8 @@ void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
                  "of workers; this and the like: milliseconds, or a time such as 30s");
   app.add_option("--liveness-limit-ms", given.liveness_limit_ms,
                  "a worker silent for so long is dead");
+  app.add_option("--rebalance-interval-ms", given.rebalance_interval_ms,
+                 "surplus workers of a job change at most so often");
   app.add_option("--below-min-timeout-ms", given.below_min_timeout_ms,
                  "wait of a job that lost workers for its minimum");
   app.add_option("--start-timeout-ms", given.start_timeout_ms, "until all members are ready");
@@ -74,6 +76,8 @@ Status Apply(const Given& given, CoordinatorOptions& options) {
       OverrideMilliseconds(given.start_timeout_ms, "--start-timeout-ms", options.start_timeout_ms));
   ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(
       given.below_min_timeout_ms, "--below-min-timeout-ms", options.below_min_timeout_ms));
+  ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(
+      given.rebalance_interval_ms, "--rebalance-interval-ms", options.rebalance_interval_ms));
   ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(given.survey_timeout_ms, "--survey-timeout-ms",
                                                 options.survey_timeout_ms));
   ESPALIER_RETURN_IF_ERROR(

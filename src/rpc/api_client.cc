@@ -137,6 +137,13 @@ class Client final : public ApiClient {
     return Call(&pb::Espalier::Stub::Cancel, in, &out);
   }
 
+  Status Drain(WorkerId worker) override {
+    pb::DrainRequest in;
+    pb::DrainResponse out;
+    in.set_worker(worker.value);
+    return Call(&pb::Espalier::Stub::Drain, in, &out);
+  }
+
   Result<std::vector<WorkerSnapshot>> Workers() override {
     pb::ListWorkersResponse out;
     ESPALIER_RETURN_IF_ERROR(

@@ -38,6 +38,7 @@ class ApiClient {
   // The job with all its history.
   virtual Result<JobUpdate> Get(JobId job) = 0;
   virtual Status Cancel(JobId job) = 0;
+  virtual Status Drain(WorkerId worker) = 0;
   virtual Result<std::vector<WorkerSnapshot>> Workers() = 0;
 
   // Calls `on_update`, on this thread, for each update until the stream ends. OK: the job is over

@@ -43,6 +43,8 @@ void FillJob(const JobId& job, Response* out) {
   out->set_job(job.value);
 }
 
+void FillWorker(const WorkerId& worker, pb::DrainResponse* out) { out->set_worker(worker.value); }
+
 void FillJobs(const std::vector<JobSnapshot>& jobs, pb::ListJobsResponse* out) {
   for (const JobSnapshot& job : jobs) ToProto(job, out->add_jobs());
 }
@@ -103,6 +105,16 @@ grpc::ServerUnaryReactor* ApiService::Cancel(grpc::CallbackServerContext* contex
   return Serve(context, response, calls_, CheckJob(request->job()), [&](auto call) {
     handler_->OnCancel({request->job()},
                        AnswerTo<JobId>(std::move(call), &FillJob<pb::CancelResponse>));
+  });
+}
+
+grpc::ServerUnaryReactor* ApiService::Drain(grpc::CallbackServerContext* context,
+                                            const pb::DrainRequest* request,
+                                            pb::DrainResponse* response) {
+  const Status argument =
+      request->worker() != 0 ? Status::Ok() : InvalidArgument("the call names no worker");
+  return Serve(context, response, calls_, argument, [&](auto call) {
+    handler_->OnDrain({request->worker()}, AnswerTo<WorkerId>(std::move(call), &FillWorker));
   });
 }
 

@@ -28,6 +28,9 @@ class ApiService final : public pb::Espalier::CallbackService {
   grpc::ServerUnaryReactor* Cancel(grpc::CallbackServerContext* context,
                                    const pb::CancelRequest* request,
                                    pb::CancelResponse* response) override;
+  grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* context,
+                                  const pb::DrainRequest* request,
+                                  pb::DrainResponse* response) override;
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
                                         const pb::ListWorkersRequest* request,
                                         pb::ListWorkersResponse* response) override;

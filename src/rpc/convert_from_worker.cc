@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "src/rpc/convert_parts.h"
 
 namespace espalier::rpc {
@@ -100,6 +102,73 @@ Result<FromWorker> Get(const pb::MemberReady& in) {
   return FromWorker(m);
 }
 
+void Set(const Switched& m, pb::FromWorker* out) {
+  pb::Switched* p = out->mutable_switched();
+  SetPoint(m, p);
+  p->set_round(m.round);
+}
+
+Result<FromWorker> Get(const pb::Switched& in) {
+  Fields f("Switched");
+  Switched m;
+  GetPoint(in, f, &m);
+  m.round = f.Id("round", in.round());
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(m);
+}
+
+void Set(const StatesDiffer& m, pb::FromWorker* out) {
+  pb::StatesDiffer* p = out->mutable_states_differ();
+  SetPoint(m, p);
+  p->set_step(m.step);
+  p->mutable_members()->Add(m.members.begin(), m.members.end());
+}
+
+Result<FromWorker> Get(const pb::StatesDiffer& in) {
+  Fields f("StatesDiffer");
+  StatesDiffer m;
+  GetPoint(in, f, &m);
+  m.step = f.NotNegative("step", in.step());
+  if (!f.Few("members", in.members_size(), kMembersMax)) return f.status();
+  for (int32_t member : in.members()) {
+    m.members.push_back(f.In("members", member, 0, kMembersMax - 1));
+  }
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
+}
+
+void Set(const Uneven& m, pb::FromWorker* out) {
+  pb::Uneven* p = out->mutable_uneven();
+  SetPoint(m, p);
+  p->set_step(m.step);
+  p->mutable_leaf_ms()->Add(m.leaf_ms.begin(), m.leaf_ms.end());
+}
+
+Result<FromWorker> Get(const pb::Uneven& in) {
+  Fields f("Uneven");
+  Uneven m;
+  GetPoint(in, f, &m);
+  m.step = f.NotNegative("step", in.step());
+  if (!f.Few("leaf_ms", in.leaf_ms_size(), kMembersMax)) return f.status();
+  for (double ms : in.leaf_ms()) {
+    m.leaf_ms.push_back(ms);
+    if (!(ms > 0) || !std::isfinite(ms)) f.Fail("leaf_ms", "is no positive number");
+  }
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
+}
+
+void Set(const Leaving& m, pb::FromWorker* out) {
+  out->mutable_leaving()->set_reason(Utf8(m.reason));
+}
+
+Result<FromWorker> Get(const pb::Leaving& in) {
+  Fields f("Leaving");
+  Leaving m{f.Text("reason", in.reason(), kTextBytesMax)};
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
+}
+
 void Set(const LinkBroken& m, pb::FromWorker* out) {
   pb::LinkBroken* p = out->mutable_link_broken();
   SetPoint(m, p);
@@ -200,6 +269,14 @@ Result<FromWorker> FromProto(const pb::FromWorker& in) {
       return Get(in.survey_part());
     case pb::FromWorker::kMemberReady:
       return Get(in.member_ready());
+    case pb::FromWorker::kSwitched:
+      return Get(in.switched());
+    case pb::FromWorker::kStatesDiffer:
+      return Get(in.states_differ());
+    case pb::FromWorker::kUneven:
+      return Get(in.uneven());
+    case pb::FromWorker::kLeaving:
+      return Get(in.leaving());
     case pb::FromWorker::kLinkBroken:
       return Get(in.link_broken());
     case pb::FromWorker::kProgress:

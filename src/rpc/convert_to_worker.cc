@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "src/rpc/convert_parts.h"
@@ -88,6 +89,8 @@ void Set(const StartTraining& m, pb::ToWorker* out) {
   pb::StartTraining* p = out->mutable_start_training();
   p->set_incarnation(m.incarnation.value);
   SetPoint(m, p);
+  p->set_planned(m.planned);
+  p->set_holder(m.holder);
   if (m.survey) ToProto(*m.survey, p->mutable_survey());
   for (const Member& member : m.members) {
     pb::Member* q = p->add_members();
@@ -121,6 +124,8 @@ Result<ToWorker> Get(const pb::StartTraining& in) {
   }
   if (next == 0) f.Fail("leaves", "are missing");
   if (in.members_size() != in.leaves_size()) f.Fail("members", "are not as many as intervals");
+  m.planned = in.planned();
+  m.holder = f.In("holder", in.holder(), 0, std::max(0, in.members_size() - 1));
   if (!f.status().ok()) return f.status();
   for (const pb::Member& member : in.members()) {
     m.members.push_back({{f.Id("members.worker", member.worker())},
@@ -129,6 +134,23 @@ Result<ToWorker> Get(const pb::StartTraining& in) {
   }
   ESPALIER_RETURN_IF_ERROR(f.status());
   return ToWorker(std::move(m));
+}
+
+void Set(const SwitchOver& m, pb::ToWorker* out) {
+  pb::SwitchOver* p = out->mutable_switch_over();
+  p->set_incarnation(m.incarnation.value);
+  SetPoint(m, p);
+  p->set_next(m.next.value);
+}
+
+Result<ToWorker> Get(const pb::SwitchOver& in) {
+  Fields f("SwitchOver");
+  SwitchOver m;
+  m.incarnation = {f.Id("incarnation", in.incarnation())};
+  GetPoint(in, f, &m);
+  m.next = {f.Id("next", in.next())};
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(m);
 }
 
 void Set(const Proceed& m, pb::ToWorker* out) {
@@ -207,6 +229,8 @@ Result<ToWorker> FromProto(const pb::ToWorker& in) {
       return Get(in.start_survey());
     case pb::ToWorker::kStartTraining:
       return Get(in.start_training());
+    case pb::ToWorker::kSwitchOver:
+      return Get(in.switch_over());
     case pb::ToWorker::kProceed:
       return Get(in.proceed());
     case pb::ToWorker::kRelease:

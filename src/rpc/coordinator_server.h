@@ -66,6 +66,8 @@ class CoordinatorHandler {
   virtual void OnSubmit(SubmitRequest request, Done<JobId> done) = 0;
   // Answers with the job's id.
   virtual void OnCancel(JobId job, Done<JobId> done) = 0;
+  // Answers with the worker's id when it goes.
+  virtual void OnDrain(WorkerId worker, Done<WorkerId> done) = 0;
   // All jobs, newest last, with progress but without history.
   virtual void OnList(Done<std::vector<JobSnapshot>> done) = 0;
   // One job with all its history.

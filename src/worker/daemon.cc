@@ -186,6 +186,12 @@ class Daemon {
   void Perform(RunTraining& run) {
     if (runner_) runner_->Train({std::move(run.order), run.self});
   }
+  void Perform(RunPreparation& run) {
+    if (runner_) runner_->Prepare({std::move(run.order), run.self});
+  }
+  void Perform(RunSwitch& run) {
+    if (runner_) runner_->SwitchTo(run.next);
+  }
   void Perform(RunProceed& run) {
     if (runner_) runner_->Proceed(run.order);
   }

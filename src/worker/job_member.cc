@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/cluster/arrangement.h"
 #include "src/model/arithmetic.h"
 #include "src/plan/ownership.h"
 #include "src/plan/rows.h"
@@ -14,6 +15,7 @@ namespace espalier {
 namespace {
 
 constexpr auto kFetchRetry = std::chrono::milliseconds(10);
+constexpr int64_t kPaceTellUs = 1'000'000;
 constexpr int64_t kFetchTimeoutMs = 60'000;
 constexpr int64_t kStateSlackBytes = int64_t{256} << 20;  // history, metrics
 
@@ -120,8 +122,9 @@ TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const Sur
       pool_(threads, PrepareComputeThread),
       machine_({spec.train, std::move(shape), survey_->preprocessing.targets, survey_->train_rows,
                 survey_->validation_rows, survey_->test_rows}),
-      rows_([this](const RowRanges& ranges, int64_t memory, int64_t spool) {
-        return hooks_.load(*survey_, ranges, memory, spool);
+      rows_([this](const RowRanges& ranges, int64_t memory, int64_t spool,
+                   const std::function<bool()>& cancelled) {
+        return hooks_.load(*survey_, ranges, memory, spool, cancelled);
       }),
       row_source_(rows_) {
   machine_.Begin();
@@ -129,12 +132,14 @@ TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const Sur
 
 template <typename T>
 TypedJobMember<T>::~TypedJobMember() {
+  StopPreparing();
   Disconnect();
 }
 
 template <typename T>
 void TypedJobMember<T>::Disconnect() {
   Withdraw();
+  before_.reset();
   reducer_.reset();
 }
 
@@ -155,7 +160,7 @@ void TypedJobMember<T>::Interrupt() {
   {
     std::lock_guard lock(mutex_);
     interrupted_ = true;
-    if (interrupt_trainer_) interrupt_trainer_();
+    if (trainer_ != nullptr) trainer_->Abort(Interrupted());
   }
   changed_.notify_all();
 }
@@ -176,39 +181,152 @@ void TypedJobMember<T>::Proceed(const espalier::Proceed& proceed) {
 }
 
 template <typename T>
+Result<typename TypedJobMember<T>::Place> TypedJobMember<T>::PlaceIn(
+    const TrainingOrder& order) const {
+  ESPALIER_ASSIGN_OR_RETURN(const Ownership ownership, OwnershipOf(order.order, leaves_));
+  Place place{order, PlanTree(ownership, leaves_), ownership.intervals[order.self], false};
+  place.root = place.tree[order.self].is_root();
+  return place;
+}
+
+template <typename T>
 JobMember::End TypedJobMember<T>::Run(const TrainingOrder& order) {
+  StopPreparing();
   End end;
   end.status = [&]() -> Status {
-    ESPALIER_ASSIGN_OR_RETURN(const Ownership ownership, OwnershipOf(order.order, leaves_));
-    const std::vector<TreePlace> places = PlanTree(ownership, leaves_);
-    const LeafSpan own = ownership.intervals[order.self];
-    end.root = places[order.self].is_root();
-    // The links open before the rows are loaded, which takes some members longer than others.
-    ESPALIER_RETURN_IF_ERROR(Connect(order, places));
-    ESPALIER_RETURN_IF_ERROR(LoadRows(own));
-    hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
-    ESPALIER_ASSIGN_OR_RETURN(const espalier::Proceed proceed, WaitForProceed(order));
-    ESPALIER_RETURN_IF_ERROR(Level(order, proceed));
-    return TrainOn(order, own, end.root, end);
+    ESPALIER_ASSIGN_OR_RETURN(Place place, PlaceIn(order));
+    ESPALIER_RETURN_IF_ERROR(order.order.planned ? Join(place) : Begin(place));
+    for (;;) {
+      end.root = place.root;
+      end.order = place.order;
+      ESPALIER_ASSIGN_OR_RETURN(TrainerEnd trained, TrainOn(place));
+      if (trained.finish) {
+        end.trained = Trained{*std::move(trained.finish), machine_.state().history,
+                              Quantile(times_.step_ms, 0.5), Quantile(times_.step_ms, 0.99)};
+        return Status::Ok();
+      }
+      const auto next = TakePrepared(trained.next);
+      if (!next) {
+        end.left = true;
+        return Status::Ok();
+      }
+      ESPALIER_ASSIGN_OR_RETURN(Place into, PlaceIn(*next));
+      ESPALIER_RETURN_IF_ERROR(SwitchInto(place, into));
+      place = std::move(into);
+    }
   }();
-  end.broken = end.broken || (reducer_ && reducer_->broken());
+  StopPreparing();
+  end.broken = std::exchange(diverged_, false) || (reducer_ && reducer_->broken());
   return end;
 }
 
 template <typename T>
-Status TypedJobMember<T>::Connect(const TrainingOrder& order,
-                                  const std::vector<TreePlace>& places) {
+Status TypedJobMember<T>::Begin(const Place& place) {
+  const TrainingOrder& order = place.order;
+  // The links open before the rows are loaded, which takes some members longer than others.
   Disconnect();
-  const StartTraining& start = order.order;
-  const int64_t round_bytes = RoundBytesMax(machine_.plan().shape, sizeof(T));
+  Connect(place);
+  ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));
+  hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
+  ESPALIER_ASSIGN_OR_RETURN(const espalier::Proceed proceed, WaitForProceed(order));
+  return Level(order, proceed);
+}
+
+template <typename T>
+Status TypedJobMember<T>::Join(const Place& place) {
+  const TrainingOrder& order = place.order;
+  Disconnect();
+  ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));
+  hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
+  ESPALIER_RETURN_IF_ERROR(FetchState(order, order.order.holder, std::nullopt));
+  Connect(place);
+  hooks_.tell(Switched{order.order.job, order.order.generation, machine_.state().round});
+  return Status::Ok();
+}
+
+template <typename T>
+Status TypedJobMember<T>::SwitchInto(const Place& before, const Place& place) {
+  Withdraw();
+  before_ = std::move(reducer_);
+  Connect(place);
+  rows_.Adopt(RangesOf(place.own));
+  const StartTraining& start = place.order.order;
+  hooks_.tell(Switched{start.job, start.generation, machine_.state().round});
+  const auto joins = [&](const Member& m) {
+    const auto& members = before.order.order.members;
+    return std::none_of(members.begin(), members.end(),
+                        [&](const Member& b) { return b.worker == m.worker; });
+  };
+  const bool joined = std::any_of(start.members.begin(), start.members.end(), joins);
+  if (joined && start.holder == place.order.self) OfferState(place.order);
+  return Status::Ok();
+}
+
+template <typename T>
+void TypedJobMember<T>::Prepare(const TrainingOrder& order) {
+  std::lock_guard lock(mutex_);
+  prepared_.reset();
+  const uint64_t number = ++preparation_;
+  preparing_ = std::thread([this, order, number, last = std::move(preparing_)]() mutable {
+    if (last.joinable()) last.join();
+    const auto stopped = [this, number] { return preparation_ != number; };
+    Result<Place> place = PlaceIn(order);
+    Status staged = place.status();
+    if (place.ok()) staged = rows_.Stage(RangesOf(place->own), stopped);
+    if (stopped()) return;
+    const StartTraining& start = order.order;
+    if (!staged.ok()) {
+      hooks_.tell(JobFailed{start.job, start.generation, staged});
+      return;
+    }
+    {
+      std::lock_guard lock(mutex_);
+      prepared_ = order;
+    }
+    hooks_.tell(MemberReady{start.job, start.generation, 1});
+  });
+}
+
+template <typename T>
+void TypedJobMember<T>::StopPreparing() {
+  std::thread last;
+  {
+    std::lock_guard lock(mutex_);
+    ++preparation_;
+    last = std::move(preparing_);
+    prepared_.reset();
+    switch_to_ = {};
+  }
+  if (last.joinable()) last.join();
+}
+
+template <typename T>
+std::optional<TrainingOrder> TypedJobMember<T>::TakePrepared(Generation next) {
+  std::lock_guard lock(mutex_);
+  switch_to_ = {};
+  if (!prepared_ || prepared_->order.generation != next) return std::nullopt;
+  return std::exchange(prepared_, std::nullopt);
+}
+
+template <typename T>
+void TypedJobMember<T>::SwitchTo(Generation next) {
+  std::lock_guard lock(mutex_);
+  switch_to_ = next;
+  if (trainer_ != nullptr) trainer_->SwitchTo(next);
+}
+
+template <typename T>
+void TypedJobMember<T>::Connect(const Place& place) {
+  const StartTraining& start = place.order.order;
+  const int64_t round_bytes =
+      RoundBytesMax(machine_.plan().shape, sizeof(T), static_cast<int32_t>(start.members.size()));
   reducer_ = std::make_unique<Reducer>(
-      ReduceIdentity{start.incarnation, start.job, start.generation}, places[order.self],
+      ReduceIdentity{start.incarnation, start.job, start.generation}, place.tree[place.order.self],
       NamesOf(start), round_bytes,
       [this, start](int32_t member, const Status& why) { TellBroken(start, member, why); });
-  if (places.size() > 1) {
-    reducer_->Start(peers_.Open(LinksOf(order, places, round_bytes), reducer_.get()));
+  if (place.tree.size() > 1) {
+    reducer_->Start(peers_.Open(LinksOf(place.order, place.tree, round_bytes), reducer_.get()));
   }
-  return Status::Ok();
 }
 
 template <typename T>
@@ -218,13 +336,12 @@ void TypedJobMember<T>::TellBroken(const StartTraining& order, int32_t member, c
 }
 
 template <typename T>
-Status TypedJobMember<T>::LoadRows(LeafSpan own) {
+RowRanges TypedJobMember<T>::RangesOf(LeafSpan own) const {
   const auto range = [&](int64_t rows) {
     return Range{LeafRows(rows, leaves_, own.begin).begin,
                  LeafRows(rows, leaves_, own.end - 1).end};
   };
-  return rows_.Cover(
-      {range(survey_->train_rows), range(survey_->validation_rows), range(survey_->test_rows)});
+  return {range(survey_->train_rows), range(survey_->validation_rows), range(survey_->test_rows)};
 }
 
 template <typename T>
@@ -247,21 +364,26 @@ Status TypedJobMember<T>::Level(const TrainingOrder& order, const espalier::Proc
         "the coordinator's Proceed names round " + std::to_string(proceed.round) + " of member " +
         std::to_string(proceed.holder) + ", this worker is at round " + std::to_string(round));
   }
-  if (round < proceed.round) return FetchState(order, proceed);
-  if (!proceed.fetched || proceed.holder != order.self) return Status::Ok();
-  const auto bytes = std::make_shared<const std::string>(EncodeState(machine_.state()));
-  offered_ = MemberKey{order.order.incarnation, order.order.job, order.order.generation,
-                       static_cast<uint32_t>(order.self)};
-  peers_.OfferState(*offered_, [bytes] { return *bytes; });
+  if (round < proceed.round) return FetchState(order, proceed.holder, proceed.round);
+  if (proceed.fetched && proceed.holder == order.self) OfferState(order);
   return Status::Ok();
 }
 
 template <typename T>
-Status TypedJobMember<T>::FetchState(const TrainingOrder& order, const espalier::Proceed& proceed) {
+void TypedJobMember<T>::OfferState(const TrainingOrder& order) {
+  const auto bytes = std::make_shared<const std::string>(EncodeState(machine_.state()));
+  offered_ = MemberKey{order.order.incarnation, order.order.job, order.order.generation,
+                       static_cast<uint32_t>(order.self)};
+  peers_.OfferState(*offered_, [bytes] { return *bytes; });
+}
+
+template <typename T>
+Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_index,
+                                     std::optional<uint64_t> round) {
   const int64_t begin_us = NowUs();
-  const Member& holder = order.order.members[proceed.holder];
+  const Member& holder = order.order.members[holder_index];
   const MemberKey key{order.order.incarnation, order.order.job, order.order.generation,
-                      static_cast<uint32_t>(proceed.holder)};
+                      static_cast<uint32_t>(holder_index)};
   StateFetch fetch;
   const auto vectors = static_cast<int64_t>(machine_.state().slots.size()) + 2;  // and the best
   fetch.bytes_max =
@@ -274,23 +396,23 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, const espalier:
     if (interrupted()) return Interrupted();
     if (bytes.ok()) {
       ESPALIER_ASSIGN_OR_RETURN(TrainingState<T> state, DecodeState<T>(*bytes, machine_.plan()));
-      if (state.round != proceed.round) {
+      if (round && state.round != *round) {
         return FailedPrecondition("the state of " + holder.name + " is of round " +
                                   std::to_string(state.round) + ", expected " +
-                                  std::to_string(proceed.round));
+                                  std::to_string(*round));
       }
       machine_ = StepMachine<T>(machine_.plan(), std::move(state));
       LogInfo(ToString(key.job) + ": fetched the job state, " + std::to_string(bytes->size()) +
-              " bytes of round " + std::to_string(proceed.round) + ", from " + holder.name +
-              " in " + std::to_string((NowUs() - begin_us) / 1000) + " ms");
+              " bytes of round " + std::to_string(machine_.state().round) + ", from " +
+              holder.name + " in " + std::to_string((NowUs() - begin_us) / 1000) + " ms");
       return Status::Ok();
     }
-    // The holder may not have had its Proceed yet.
+    // The holder may not have had its Proceed yet; of a planned change nobody knows when it comes.
     const bool early = bytes.status().code() == StatusCode::kNotFound &&
-                       NowUs() - begin_us < kFetchTimeoutMs * 1000;
+                       (!round || NowUs() - begin_us < kFetchTimeoutMs * 1000);
     if (!early) {
-      TellBroken(order.order, proceed.holder, bytes.status());
-      reducer_->OnBroken(key.generation, key.member, bytes.status());
+      TellBroken(order.order, holder_index, bytes.status());
+      if (reducer_) reducer_->OnBroken(key.generation, key.member, bytes.status());
       return bytes.status();
     }
     std::unique_lock lock(mutex_);
@@ -299,45 +421,69 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, const espalier:
 }
 
 template <typename T>
-Status TypedJobMember<T>::TrainOn(const TrainingOrder& order, LeafSpan own, bool root, End& end) {
+Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
+  const StartTraining& start = place.order.order;
   TrainerOptions options;
   options.shuffle = spec_.data.shuffle;
   options.leaves = leaves_;
-  options.own = own;
+  options.own = place.own;
+  options.members = static_cast<int32_t>(start.members.size());
+  options.self = place.order.self;
   options.max_time_ms = spec_.train.max_time_ms.value_or(0);
   if (begun_us_ == 0) begun_us_ = NowUs();
   options.begun_us = begun_us_;
-  Trainer<T> trainer(machine_, options, row_source_, pool_, *reducer_, root, times_,
-                     Hooks(order, root));
+  Trainer<T> trainer(machine_, options, row_source_, pool_, *reducer_, place.root, times_,
+                     Hooks(place));
   {
     std::lock_guard lock(mutex_);
     if (interrupted_) return Interrupted();
-    interrupt_trainer_ = [&trainer] { trainer.Abort(Interrupted()); };
+    trainer_ = &trainer;
+    trainer.SwitchTo(switch_to_);
   }
-  auto finish = trainer.Run();
+  auto end = trainer.Run();
   {
     std::lock_guard lock(mutex_);
-    interrupt_trainer_ = nullptr;
+    trainer_ = nullptr;
   }
-  if (!finish.ok()) return finish.status();
+  if (!end.ok()) {
+    if (trainer.divergence()) Restore(start, *trainer.divergence());
+    return end;
+  }
+  if (!end->finish) return end;
   const StepParts& sums = times_.sums;
   const double steps = static_cast<double>(std::max<int64_t>(1, times_.steps));
-  LogInfo(ToString(order.order.job) + ": a step's mean parts in ms: leaves " +
+  LogInfo(ToString(start.job) + ": a step's mean parts in ms: leaves " +
           std::to_string(sums.leaves_ms / steps) + ", gradients " +
           std::to_string(sums.gradients_ms / steps) + ", waiting for sums " +
           std::to_string(sums.wait_ms / steps) + ", update " +
           std::to_string(sums.update_ms / steps));
-  end.trained = Trained{*std::move(finish), machine_.state().history, Quantile(times_.step_ms, 0.5),
-                        Quantile(times_.step_ms, 0.99)};
-  return Status::Ok();
+  return end;
+}
+
+// Back to the newest state that all had; a member that never had one fetches it from another.
+template <typename T>
+void TypedJobMember<T>::Restore(const StartTraining& order, const Divergence& divergence) {
+  if (agreed_) {
+    machine_ = StepMachine<T>(machine_.plan(), *agreed_);
+  } else {
+    machine_ = StepMachine<T>(machine_.plan());
+    machine_.Begin();
+  }
+  diverged_ = true;
+  LogWarning(ToString(order.job) + ": the members' states differ before step " +
+             std::to_string(divergence.step + 1) + "; back to step " +
+             std::to_string(machine_.state().step));
+  hooks_.tell(StatesDiffer{order.job, order.generation, divergence.step, divergence.members});
 }
 
 template <typename T>
-TrainerHooks TypedJobMember<T>::Hooks(const TrainingOrder& order, bool root) {
+TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
   TrainerHooks hooks;
   hooks.now_us = NowUs;
-  const JobId job = order.order.job;
-  const Generation generation = order.order.generation;
+  const StartTraining& start = place.order.order;
+  const JobId job = start.job;
+  const Generation generation = start.generation;
+  const bool root = place.root;
   const double epochs_total = EpochLimit(spec_.train).value_or(0);
   hooks.on_report = [this, job, generation, root, epochs_total](const StepReport& r) {
     hooks_.on_step(r.step);
@@ -361,9 +507,24 @@ TrainerHooks TypedJobMember<T>::Hooks(const TrainingOrder& order, bool root) {
     hooks.on_history = [this, job, generation](const HistoryRow& row) {
       hooks_.tell(HistoryEntry{job, generation, row});
     };
+    hooks.on_pace = [this, &start](const std::vector<double>& leaf_ms) {
+      TellPace(start, leaf_ms);
+    };
   }
-  hooks.on_first_totals = [this] { Withdraw(); };
+  hooks.on_first_totals = [this] {
+    Withdraw();
+    before_.reset();
+  };
+  hooks.on_agreed = [this] { agreed_ = machine_.state(); };
   return hooks;
+}
+
+template <typename T>
+void TypedJobMember<T>::TellPace(const StartTraining& order, const std::vector<double>& leaf_ms) {
+  if (std::any_of(leaf_ms.begin(), leaf_ms.end(), [](double ms) { return !(ms > 0); })) return;
+  if (NowUs() - pace_told_us_ < kPaceTellUs || !BetterOwnership(order.leaves, leaf_ms)) return;
+  pace_told_us_ = NowUs();
+  hooks_.tell(Uneven{order.job, order.generation, machine_.state().step, leaf_ms});
 }
 
 template class TypedJobMember<float>;

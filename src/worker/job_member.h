@@ -1,19 +1,26 @@
 // One worker's part in the training of a job, over all its generations: the step machine with the
 // job state and the rows stay; links, reducer and trainer are each generation's own.
 //
+// A generation may also begin by plan, without a pause: Prepare loads the rows that it lacks on a
+// thread of its own; the total that the root stamped ends the present generation, and the next one
+// begins with the next round. The links of the one before stay up until its first sums are there,
+// because only then has everybody had the last total.
+//
 // The life of a generation here: the links open, the rows that lack are loaded, MemberReady is told
 // with the round that the state is at; when Proceed comes, who is behind fetches the state from the
 // holder; then the step loop runs until the job ends, a link breaks or a newer order interrupts.
 //
-// Thread rule: Run on the job's thread; Interrupt and Proceed from any.
+// Thread rule: Run on the job's thread; the others from any, one at a time.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "src/base/status.h"
@@ -46,9 +53,9 @@ struct MemberHooks {
   std::function<void(FromWorker)> tell;  // any thread
   std::function<void(int64_t step)> on_step;
   // Loads rows, as OwnRows wants it.
-  std::function<Result<std::unique_ptr<RowStore>>(const SurveyResult& survey,
-                                                  const RowRanges& ranges, int64_t memory_bytes,
-                                                  int64_t spool_bytes)>
+  std::function<Result<std::unique_ptr<RowStore>>(
+      const SurveyResult& survey, const RowRanges& ranges, int64_t memory_bytes,
+      int64_t spool_bytes, const std::function<bool()>& cancelled)>
       load;
 };
 
@@ -61,8 +68,10 @@ class JobMember {
   // for a newer order, and then runs again or destroys this.
   struct End {
     Status status;                   // OK, or why the job cannot go on here
-    bool broken = false;             // a link: the next generation mends it
+    bool broken = false;             // a link, or the agreement: the next generation mends it
+    bool left = false;               // the job goes on without this member
     bool root = false;               // this member writes the bundle
+    TrainingOrder order;             // of the generation in which it ended
     std::optional<Trained> trained;  // with status OK
   };
   virtual End Run(const TrainingOrder& order) = 0;
@@ -71,6 +80,10 @@ class JobMember {
   virtual void Rearm() = 0;
   // All members of that generation are ready.
   virtual void Proceed(const espalier::Proceed& proceed) = 0;
+  // Loads the rows of a generation that is to follow the one that runs; tells MemberReady.
+  virtual void Prepare(const TrainingOrder& order) = 0;
+  // At the root: ends the present generation.
+  virtual void SwitchTo(Generation next) = 0;
   // Drops the links of the last generation.
   virtual void Disconnect() = 0;
 };
@@ -89,6 +102,8 @@ class TypedJobMember final : public JobMember {
   void Interrupt() override;
   void Rearm() override;
   void Proceed(const espalier::Proceed& proceed) override;
+  void Prepare(const TrainingOrder& order) override;
+  void SwitchTo(Generation next) override;
   void Disconnect() override;
 
   // The trained weights, flat.
@@ -98,13 +113,32 @@ class TypedJobMember final : public JobMember {
  private:
   TypedJobMember(const JobSpec& spec, std::shared_ptr<const SurveyResult> survey,
                  NetworkShape shape, int threads, PeerNetwork& peers, MemberHooks hooks);
-  Status Connect(const TrainingOrder& order, const std::vector<TreePlace>& places);
-  Status LoadRows(LeafSpan own);
+  // Its place in a generation.
+  struct Place {
+    TrainingOrder order;
+    std::vector<TreePlace> tree;
+    LeafSpan own;
+    bool root = false;
+  };
+  Result<Place> PlaceIn(const TrainingOrder& order) const;
+  RowRanges RangesOf(LeafSpan own) const;
+  void Connect(const Place& place);
+  // Joins a planned generation whose members are about to begin it, or have.
+  Status Join(const Place& place);
+  Status Begin(const Place& place);
+  // The next generation, when this worker is a member of it.
+  std::optional<TrainingOrder> TakePrepared(Generation next);
+  Status SwitchInto(const Place& before, const Place& place);
+  void StopPreparing();
+  void Restore(const StartTraining& order, const Divergence& divergence);
   Result<espalier::Proceed> WaitForProceed(const TrainingOrder& order);
   Status Level(const TrainingOrder& order, const espalier::Proceed& proceed);
-  Status FetchState(const TrainingOrder& order, const espalier::Proceed& proceed);
-  Status TrainOn(const TrainingOrder& order, LeafSpan own, bool root, End& end);
-  TrainerHooks Hooks(const TrainingOrder& order, bool root);
+  void OfferState(const TrainingOrder& order);
+  // `round`: that it must be of; none: whatever the holder has.
+  Status FetchState(const TrainingOrder& order, int32_t holder, std::optional<uint64_t> round);
+  Result<TrainerEnd> TrainOn(const Place& place);
+  TrainerHooks Hooks(const Place& place);
+  void TellPace(const StartTraining& order, const std::vector<double>& leaf_ms);
   void TellBroken(const StartTraining& order, int32_t member, const Status& why);
   void Withdraw();
   bool interrupted() const;
@@ -119,15 +153,22 @@ class TypedJobMember final : public JobMember {
   OwnRows rows_;
   StoredRows<T> row_source_;
   StepTimes times_;
-  int64_t begun_us_ = 0;
+  int64_t begun_us_ = 0, pace_told_us_ = 0;
+  bool diverged_ = false;
   std::unique_ptr<Reducer> reducer_;  // of the last generation
+  std::unique_ptr<Reducer> before_;   // of the one before a planned change, until all are over it
+  std::optional<TrainingState<T>> agreed_;  // the newest that all members had
   std::optional<MemberKey> offered_;
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   bool interrupted_ = false;
   std::optional<espalier::Proceed> proceed_;
-  std::function<void()> interrupt_trainer_;  // set while a trainer runs
+  Trainer<T>* trainer_ = nullptr;  // while one runs
+  Generation switch_to_;           // as ordered, of the present generation
+  std::optional<TrainingOrder> prepared_;
+  std::thread preparing_;                 // the newest; it waits for the one before it
+  std::atomic<uint64_t> preparation_{0};  // number of the newest; older ones stop
 };
 
 extern template class TypedJobMember<float>;

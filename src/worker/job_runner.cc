@@ -67,6 +67,19 @@ void JobRunner::Proceed(const espalier::Proceed& order) {
   if (member_) member_->Proceed(order);
 }
 
+void JobRunner::Prepare(TrainingOrder order) {
+  {
+    std::lock_guard lock(mutex_);
+    if (member_ && !next_) return member_->Prepare(order);
+  }
+  GiveOrder(std::move(order));
+}
+
+void JobRunner::SwitchTo(Generation next) {
+  std::lock_guard lock(mutex_);
+  if (member_) member_->SwitchTo(next);
+}
+
 void JobRunner::Abort(Status why) {
   {
     std::lock_guard lock(mutex_);
@@ -133,9 +146,11 @@ Status JobRunner::Perform(const StartSurvey& order) {
 
 Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey,
                                                       const RowRanges& ranges, int64_t memory_bytes,
-                                                      int64_t spool_bytes) {
+                                                      int64_t spool_bytes,
+                                                      const std::function<bool()>& cancelled) {
   const WatchedFiles files(
-      *files_, [this] { return interrupted_ ? Cancelled("a newer order came") : Status::Ok(); },
+      *files_,
+      [&] { return interrupted_ || cancelled() ? Cancelled("a newer order came") : Status::Ok(); },
       [](int64_t) {});
   const RowStoreOptions store{std::max<int64_t>(0, options_.memory_bytes_max - memory_bytes),
                               options_.spool_directory,
@@ -147,14 +162,14 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
   std::vector<Status> results(loader->shards().size());
   ComputePool pool(options_.threads);
   pool.ParallelFor(static_cast<int64_t>(results.size()), [&](int64_t i) {
-    if (interrupted_) return;
+    if (interrupted_ || cancelled()) return;
     const auto kept = surveyed.find(loader->shards()[i]);
     const bool has_rows = kept != surveyed.end() && kept->second->has_rows;
     results[i] = loader->Load(loader->shards()[i], has_rows ? &kept->second->rows : nullptr);
     if (has_rows) kept->second->rows = {};
   });
   surveyed_.clear();
-  if (interrupted_) return Cancelled("a newer order came");
+  if (interrupted_ || cancelled()) return Cancelled("a newer order came");
   for (Status& s : results) ESPALIER_RETURN_IF_ERROR(std::move(s));
   return loader->Finish();
 }
@@ -170,7 +185,9 @@ Status JobRunner::Train(const TrainingOrder& order) {
     hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
     hooks.on_step = [this](int64_t step) { step_ = step; };
     hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
-                        int64_t spool) { return LoadRows(survey, ranges, memory, spool); };
+                        int64_t spool, const std::function<bool()>& cancelled) {
+      return LoadRows(survey, ranges, memory, spool, cancelled);
+    };
     ESPALIER_ASSIGN_OR_RETURN(
         auto made, TypedJobMember<T>::Make(spec_, order.order.survey, options_.threads, peers_,
                                            std::move(hooks)));
@@ -184,10 +201,10 @@ Status JobRunner::Train(const TrainingOrder& order) {
   JobMember::End end = member.Run(order);
   // The links stay up until the next order or the release: dropping them would take away what
   // slower members have not read yet, and look like another death.
-  if (interrupted_ || end.broken) return Status::Ok();
+  if (interrupted_ || end.broken || end.left) return Status::Ok();
   ESPALIER_RETURN_IF_ERROR(std::move(end.status));
   if (end.root) {
-    ESPALIER_RETURN_IF_ERROR(Finish(order.order, order.self, member, *end.trained));
+    ESPALIER_RETURN_IF_ERROR(Finish(end.order.order, end.order.self, member, *end.trained));
   }
   over_ = true;
   return Status::Ok();

@@ -52,6 +52,11 @@ class JobRunner {
   void Train(TrainingOrder order);
   // All members of that generation are ready.
   void Proceed(const espalier::Proceed& order);
+  // A generation that is to follow the one underway without a pause; or, when there is none here,
+  // one to join.
+  void Prepare(TrainingOrder order);
+  // All members of it are ready: at the root, ends the one underway.
+  void SwitchTo(Generation next);
   // Everything about the job ends within a fraction of a second, unless a file system hangs;
   // nothing is reported any more.
   void Abort(Status why);
@@ -72,7 +77,8 @@ class JobRunner {
   template <typename T>
   Status Train(const TrainingOrder& order);
   Result<std::unique_ptr<RowStore>> LoadRows(const SurveyResult& survey, const RowRanges& ranges,
-                                             int64_t memory_bytes, int64_t spool_bytes);
+                                             int64_t memory_bytes, int64_t spool_bytes,
+                                             const std::function<bool()>& cancelled);
   // Writes the bundle and tells the result.
   template <typename T>
   Status Finish(const StartTraining& order, int32_t self, const TypedJobMember<T>& member,

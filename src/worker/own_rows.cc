@@ -16,29 +16,49 @@ bool Overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin
 
 }  // namespace
 
-Status OwnRows::Cover(const RowRanges& wanted) {
+void OwnRows::Drop(const RowRanges& wanted) {
   std::erase_if(stores_, [&](const std::unique_ptr<RowStore>& store) {
     return std::none_of(kRoles.begin(), kRoles.end(), [&](FileRole set) {
       return Overlap(store->rows(set), wanted[static_cast<size_t>(set)]);
     });
   });
+}
+
+Status OwnRows::Cover(const RowRanges& wanted) {
+  staged_.clear();
+  Drop(wanted);
   std::vector<RowRanges> missing = Missing(wanted);
   if (stores_.size() + missing.size() > kStoresMax) {
     stores_.clear();
     missing = {wanted};
   }
-  return LoadAll(missing);
+  return LoadAll(missing, stores_, [] { return false; });
 }
 
-Status OwnRows::LoadAll(const std::vector<RowRanges>& parts) {
+Status OwnRows::Stage(const RowRanges& wanted, const std::function<bool()>& cancelled) {
+  staged_.clear();
+  return LoadAll(Missing(wanted), staged_, cancelled);
+}
+
+void OwnRows::Adopt(const RowRanges& wanted) {
+  for (auto& store : staged_) stores_.push_back(std::move(store));
+  staged_.clear();
+  Drop(wanted);
+}
+
+Status OwnRows::LoadAll(const std::vector<RowRanges>& parts,
+                        std::vector<std::unique_ptr<RowStore>>& into,
+                        const std::function<bool()>& cancelled) {
   for (const RowRanges& part : parts) {
     int64_t memory = 0, spool = 0;
-    for (const auto& store : stores_) {
-      memory += store->memory_bytes();
-      spool += store->spool_bytes();
+    for (const auto* stores : {&stores_, &staged_}) {
+      for (const auto& store : *stores) {
+        memory += store->memory_bytes();
+        spool += store->spool_bytes();
+      }
     }
-    ESPALIER_ASSIGN_OR_RETURN(auto store, load_(part, memory, spool));
-    stores_.push_back(std::move(store));
+    ESPALIER_ASSIGN_OR_RETURN(auto store, load_(part, memory, spool, cancelled));
+    into.push_back(std::move(store));
   }
   return Status::Ok();
 }

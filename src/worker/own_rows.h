@@ -16,13 +16,15 @@
 
 namespace espalier {
 
-// Thread rule: Cover from one thread while nobody gathers; Gather safe from several threads.
+// Thread rule: Cover and Adopt from one thread while nobody gathers; Stage from any one thread
+// while neither runs; Find safe from several threads.
 class OwnRows {
  public:
   // Loads the rows of these ranges into a store; so many bytes are held already, in memory and in
   // the spool.
   using Load = std::function<Result<std::unique_ptr<RowStore>>(
-      const RowRanges& ranges, int64_t memory_bytes, int64_t spool_bytes)>;
+      const RowRanges& ranges, int64_t memory_bytes, int64_t spool_bytes,
+      const std::function<bool()>& cancelled)>;
   explicit OwnRows(Load load) : load_(std::move(load)) {}
 
   // Afterwards the rows of `wanted` are held. What is of no use any more is dropped first. After an
@@ -30,16 +32,24 @@ class OwnRows {
   // REQUIRES: ranges are unions of whole leaves' ranges, so that no leaf's rows lie in two stores.
   Status Cover(const RowRanges& wanted);
 
+  // Loads what Cover would have to load, beside what is in use; Adopt takes it over. What an
+  // earlier Stage loaded is dropped.
+  Status Stage(const RowRanges& wanted, const std::function<bool()>& cancelled);
+  // Afterwards exactly what Stage was asked for is held.
+  void Adopt(const RowRanges& wanted);
+
   // The store that holds row `row` of the set. REQUIRES: it is covered.
   const RowStore& Find(FileRole set, int64_t row) const;
 
  private:
   // Parts of `wanted` that no store has, as few loads as they need.
   std::vector<RowRanges> Missing(const RowRanges& wanted) const;
-  Status LoadAll(const std::vector<RowRanges>& parts);
+  Status LoadAll(const std::vector<RowRanges>& parts, std::vector<std::unique_ptr<RowStore>>& into,
+                 const std::function<bool()>& cancelled);
+  void Drop(const RowRanges& wanted);
 
   const Load load_;
-  std::vector<std::unique_ptr<RowStore>> stores_;
+  std::vector<std::unique_ptr<RowStore>> stores_, staged_;
 };
 
 // The trainer's view of them. `rows` must outlive this.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <utility>
 
+#include "src/base/checksum.h"
 #include "src/model/arithmetic.h"
 #include "src/model/optimizer.h"
 #include "src/model/vector_math.h"
@@ -12,6 +14,8 @@
 namespace espalier {
 namespace {
 
+constexpr int64_t kMemberNumbers = 2;  // ms a leaf, checksum of the state
+constexpr double kPaceSmoothing = 0.2;
 constexpr size_t kStepTimesMax = 1 << 20;  // the newest of a long job are left out
 
 RowOrder OrderOf(const Shuffle& shuffle) {
@@ -28,14 +32,15 @@ RowOrder OrderOf(const Shuffle& shuffle) {
 
 }  // namespace
 
-int64_t RoundBytesMax(const NetworkShape& shape, size_t bytes_a_parameter) {
+int64_t RoundBytesMax(const NetworkShape& shape, size_t bytes_a_parameter, int32_t members) {
   const auto element = static_cast<int64_t>(bytes_a_parameter);
   const std::vector<Chunk> chunks = MakeChunks(Dims(shape), element);
   const BucketTable table = MakeBuckets(chunks, element);
   int64_t bytes = 0;
   for (const Bucket& b : table.buckets) bytes += b.size * element + kMessageBytesMin;
   for (const TotalsKind kind : {TotalsKind::kTraining, TotalsKind::kEvaluation}) {
-    const int64_t doubles = TotalsSize(shape, kind) + kStepExtras + kBucketAlignment;
+    const int64_t doubles =
+        TotalsSize(shape, kind) + kStepExtras + kMemberNumbers * members + kBucketAlignment;
     bytes += doubles * static_cast<int64_t>(sizeof(double)) + kMessageBytesMin;
   }
   return bytes;
@@ -77,7 +82,7 @@ Trainer<T>::Trainer(StepMachine<T>& machine, TrainerOptions options, const RowSo
 }
 
 template <typename T>
-Result<FinishAction> Trainer<T>::Run() {
+Result<TrainerEnd> Trainer<T>::Run() {
   PrepareComputeThread();
   thread_ = std::this_thread::get_id();
   last_report_us_ = last_step_us_ = hooks_.now_us();
@@ -85,13 +90,16 @@ Result<FinishAction> Trainer<T>::Run() {
   for (;;) {
     TellHistory();
     if (auto* failed = std::get_if<FailAction>(&action)) return failed->error;
-    if (auto* finish = std::get_if<FinishAction>(&action)) return std::move(*finish);
+    if (auto* finish = std::get_if<FinishAction>(&action)) {
+      return TrainerEnd{std::move(*finish), {}};
+    }
     // An update is never left out: its gradient's statistics are counted already.
     auto* update = std::get_if<UpdateAction>(&action);
     if (aborted_ && update == nullptr) {
       std::lock_guard lock(abort_mutex_);
       return abort_reason_;
     }
+    if (next_ && update == nullptr) return TrainerEnd{std::nullopt, next_};
     Result<Action> next = Internal("no action");
     if (update != nullptr) next = Perform(*update);
     if (auto* gradient = std::get_if<GradientAction>(&action)) next = Perform(*gradient);
@@ -135,9 +143,12 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   pool_.ParallelFor(own, [&](int64_t i) { RunLeaf(step, static_cast<int32_t>(i)); });
   const int64_t leaves_us = hooks_.now_us();
   const int64_t elapsed_ms = (leaves_us - options_.begun_us) / 1000;
+  const int64_t extras = TotalsSize(machine_.plan().shape, TotalsKind::kTraining);
   if (is_root_ && options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms) {
-    leaf_stats_[0][StatsSize() - kStepExtras + kExtraTimeIsUp] = 1;
+    leaf_stats_[0][extras + kExtraTimeIsUp] = 1;
   }
+  if (is_root_) leaf_stats_[0][extras + kExtraSwitch] = static_cast<double>(switch_to_);
+  AddOwnNumbers(step);
   OpenBuckets();
   pool_.ParallelFor(static_cast<int64_t>(chunks_.size()),
                     [&](int64_t c) { ComputeChunk(static_cast<uint32_t>(c)); });
@@ -147,14 +158,69 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   times_.sums.leaves_ms += static_cast<double>(leaves_us - begin_us) / 1000;
   times_.sums.gradients_ms += static_cast<double>(gradients_us - leaves_us) / 1000;
   times_.sums.wait_ms += static_cast<double>(hooks_.now_us() - gradients_us) / 1000;
+  const double leaf_ms =
+      static_cast<double>(gradients_us - begin_us) / 1000 / static_cast<double>(own);
+  leaf_ms_ += (leaf_ms - leaf_ms_) * (leaf_ms_ == 0 ? 1 : kPaceSmoothing);
   const auto* stats = reinterpret_cast<const double*>(totals_.back().data + stats_at_);
+  ESPALIER_RETURN_IF_ERROR(HearMembers(step, stats + extras + kStepExtras));
+  next_ = {static_cast<uint64_t>(stats[extras + kExtraSwitch])};
   rows_done_ += static_cast<int64_t>(stats[kTotalRows]);
-  return machine_.OnGradient(std::vector<double>(stats, stats + StatsSize()));
+  return machine_.OnGradient(std::vector<double>(stats, stats + extras + kStepExtras));
+}
+
+template <typename T>
+void Trainer<T>::AddOwnNumbers(const GradientAction& step) {
+  double* const own = leaf_stats_[0].data() + StatsSize() - kMemberNumbers * options_.members +
+                      kMemberNumbers * options_.self;
+  own[0] = leaf_ms_;
+  own[1] = 0;
+  if (options_.members == 1 || step.step % options_.agreement_steps != 0) return;
+  const TrainingState<T>& state = machine_.state();
+  const size_t bytes = state.parameters.size() * sizeof(T);
+  uint32_t crc = Crc32c(state.parameters.data(), bytes);
+  for (const AlignedVector<T>& slot : state.slots) crc = Crc32c(slot.data(), bytes, crc);
+  own[1] = static_cast<double>(crc) + 1;  // never 0
+}
+
+template <typename T>
+Status Trainer<T>::HearMembers(const GradientAction& step, const double* numbers) {
+  if (options_.members == 1) return Status::Ok();
+  pace_sum_.resize(options_.members);
+  for (int32_t m = 0; m < options_.members; ++m) pace_sum_[m] += numbers[kMemberNumbers * m];
+  if (++pace_steps_ == options_.pace_steps) {
+    for (double& p : pace_sum_) p /= static_cast<double>(pace_steps_);
+    if (is_root_ && hooks_.on_pace) hooks_.on_pace(pace_sum_);
+    pace_sum_.assign(options_.members, 0);
+    pace_steps_ = 0;
+  }
+  return step.step % options_.agreement_steps == 0 ? Compare(step, numbers + 1) : Status::Ok();
+}
+
+template <typename T>
+Status Trainer<T>::Compare(const GradientAction& step, const double* checksums) {
+  std::map<double, int32_t> votes;
+  for (int32_t m = 0; m < options_.members; ++m) ++votes[checksums[kMemberNumbers * m]];
+  if (votes.size() == 1) {
+    if (hooks_.on_agreed) hooks_.on_agreed();
+    return Status::Ok();
+  }
+  Divergence found{step.step, {}};
+  for (const auto& [checksum, count] : votes) {
+    if (2 * count <= options_.members) continue;
+    for (int32_t m = 0; m < options_.members; ++m) {
+      if (checksums[kMemberNumbers * m] != checksum) found.members.push_back(m);
+    }
+  }
+  divergence_ = std::move(found);
+  totals_.clear();
+  return Status(StatusCode::kDataLoss,
+                "the members' job states differ before step " + std::to_string(step.step + 1));
 }
 
 template <typename T>
 int64_t Trainer<T>::StatsSize() const {
-  return TotalsSize(machine_.plan().shape, TotalsKind::kTraining) + kStepExtras;
+  return TotalsSize(machine_.plan().shape, TotalsKind::kTraining) + kStepExtras +
+         kMemberNumbers * options_.members;
 }
 
 template <typename T>
@@ -206,7 +272,7 @@ void Trainer<T>::RunLeaf(const GradientAction& step, int32_t own_index) {
   const auto count = static_cast<int64_t>(rows.size());
   std::vector<double>& stats = leaf_stats_[own_index];
   const int64_t size = TotalsSize(plan.shape, TotalsKind::kTraining);
-  stats.assign(size + kStepExtras, 0.0);
+  stats.assign(StatsSize(), 0.0);
   const DropoutKey key{plan.train.seed, static_cast<uint64_t>(step.step),
                        static_cast<uint64_t>(leaf)};
   pass.ForwardBackward(machine_.state().parameters.data(), count, key, stats.data());

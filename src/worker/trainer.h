@@ -8,6 +8,11 @@
 // step's statistics too. When the totals of all buckets are there, and not before, they are
 // applied.
 //
+// Beside the leaves' statistics each member adds two numbers of its own to a step's totals, in
+// places that nobody else touches: how long a leaf takes it, and on every `agreement_steps`-th step
+// a checksum of its job state. So all members know who is slow, and whether all hold the same
+// state, before they apply the total.
+//
 // A trainer is for one generation. Interrupted by Abort or a broken link, it leaves the machine as
 // of a moment between two rounds, so that another trainer can go on with it.
 //
@@ -19,10 +24,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "src/base/ids.h"
 #include "src/base/status.h"
 #include "src/base/thread_pool.h"
 #include "src/model/leaf_pass.h"
@@ -60,12 +67,20 @@ struct TrainerHooks {
   std::function<void(const StepReport&)> on_report;  // a few times a second
   std::function<void(const HistoryRow&)> on_history;
   std::function<void()> on_first_totals;  // of this trainer: every member has begun
+  // All members hold the same state, this one: as it was before the step in flight.
+  std::function<void()> on_agreed;
+  // At the root, every `pace_steps`: mean ms a leaf of each member takes.
+  std::function<void(const std::vector<double>& leaf_ms)> on_pace;
 };
 
 struct TrainerOptions {
   Shuffle shuffle;
   int32_t leaves = 1;
-  LeafSpan own;             // this member's leaves
+  LeafSpan own;  // this member's leaves
+  int32_t members = 1;
+  int32_t self = 0;
+  int64_t agreement_steps = 100;  // states are compared every so many steps
+  int64_t pace_steps = 20;
   int64_t max_time_ms = 0;  // 0: none; counted from `begun_us`
   int64_t begun_us = 0;     // when this worker began to train
   size_t history_told = 0;  // rows of the state's history that on_history has had
@@ -81,6 +96,19 @@ struct StepParts {
   double update_ms = 0;
 };
 
+// How a trainer's run ended.
+struct TrainerEnd {
+  std::optional<FinishAction> finish;  // the job is trained
+  Generation next;                     // else: the generation that begins now
+};
+
+// The states of these members are not those of the others, who are more than half; none: there is
+// no majority. Nothing of the step in flight was applied.
+struct Divergence {
+  int64_t step = 0;
+  std::vector<int32_t> members;
+};
+
 // Of all steps that this worker took part in, over generations.
 struct StepTimes {
   std::vector<float> step_ms;  // wall time from step to step, evaluations left out
@@ -90,7 +118,7 @@ struct StepTimes {
 
 // The most that the sums of one round of a job take, in one vector of each bucket, with what its
 // messages count for: for the Reducer.
-int64_t RoundBytesMax(const NetworkShape& shape, size_t bytes_a_parameter);
+int64_t RoundBytesMax(const NetworkShape& shape, size_t bytes_a_parameter, int32_t members);
 
 template <typename T>
 class Trainer {
@@ -99,9 +127,12 @@ class Trainer {
   Trainer(StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
           ComputePool& pool, Reducer& reducer, bool is_root, StepTimes& times, TrainerHooks hooks);
 
-  // From the round in flight to the end of the job; machine.state().parameters are then the weights
-  // to save.
-  Result<FinishAction> Run();
+  // From the round in flight to the end of the job, when machine.state().parameters are the weights
+  // to save, or to the end of the generation. kDataLoss with `divergence()`: the states differ.
+  Result<TrainerEnd> Run();
+  // At the root, any thread: this generation's last step is the next one whose sum has not begun.
+  void SwitchTo(Generation next) { switch_to_ = next.value; }
+  const std::optional<Divergence>& divergence() const { return divergence_; }
   // Ends Run soon with this error.
   void Abort(Status why);
 
@@ -126,6 +157,10 @@ class Trainer {
   int64_t SetRows(FileRole set) const;
 
   void TellHistory();
+  void AddOwnNumbers(const GradientAction& step);
+  // Reads what the members said of themselves; an error: they differ.
+  Status HearMembers(const GradientAction& step, const double* numbers);
+  Status Compare(const GradientAction& step, const double* checksums);
   Result<std::vector<Payload>> WaitTotals();
 
   StepMachine<T>& machine_;
@@ -159,6 +194,13 @@ class Trainer {
   std::vector<std::unique_ptr<LeafPass<T>>> evaluation_passes_;
   int64_t last_step_us_ = 0, last_report_us_ = 0, last_report_rows_ = 0, rows_done_ = 0;
   double rows_per_second_ = 0;
+
+  double leaf_ms_ = 0;            // of this member, smoothed
+  std::vector<double> pace_sum_;  // of all, since the last on_pace
+  int64_t pace_steps_ = 0;
+  std::optional<Divergence> divergence_;
+  Generation next_;  // as the root stamped it
+  std::atomic<uint64_t> switch_to_{0};
 
   std::atomic<bool> aborted_{false};
   std::mutex abort_mutex_;  // guards abort_reason_

@@ -16,6 +16,7 @@ CoordinatorCoreOptions Options() {
   o.start_timeout_ms = 60'000;
   o.step_timeout_ms = 60'000;
   o.below_min_timeout_ms = 30'000;
+  o.rebalance_interval_ms = 2000;
   o.workers_max = 6;
   o.jobs_queued_max = 3;
   o.jobs_kept_max = 3;
@@ -62,6 +63,8 @@ bool CoordinatorPlayer::General(const Command& c) {
     DoSubmit(c);
   } else if (verb == "cancel") {
     Feed(CancelJob{{1}, {IdOf(c.Word(1))}, "cancelled by a client"});
+  } else if (verb == "drain") {
+    Feed(DrainWorker{{1}, Named(c.Word(1)), "drained by a client"});
   } else if (verb == "merged") {
     Merged(c);
   } else if (verb == "pass") {
@@ -126,7 +129,9 @@ void CoordinatorPlayer::Speak(const Command& c) {
     const std::string why = c.Text("why");
     Feed(SessionClosed{id, why.empty() ? Status::Ok() : Unavailable(why)});
   } else {
-    Feed(WorkerMessage{id, Message(c, stream)});
+    const FromWorker message = Message(c, stream);
+    if (const auto* m = std::get_if<Switched>(&message)) stream.at.generation = m->generation;
+    Feed(WorkerMessage{id, message});
   }
 }
 
@@ -142,6 +147,19 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
   if (verb == "misses")
     return LinkBroken{at.job, at.generation, Named(c.Word(2)),
                       Unavailable(c.Text("why", "no answer"))};
+  if (verb == "switches") {
+    return Switched{at.job, at.generation, static_cast<uint64_t>(c.Number("round", 2))};
+  }
+  if (verb == "differs") {
+    return StatesDiffer{at.job, at.generation, c.Number("step", 100),
+                        ParseNumbers(c.Text("members"))};
+  }
+  if (verb == "paces") {
+    Uneven u{at.job, at.generation, c.Number("step", 100), {}};
+    for (int32_t tenths : ParseNumbers(c.Text("tenths"))) u.leaf_ms.push_back(tenths / 10.0);
+    return u;
+  }
+  if (verb == "asks") return Leaving{c.Text("why", "SIGTERM")};
   if (verb == "beats") return Heartbeat{at.job, at.generation, c.Number("step", 0)};
   if (verb == "fails") return Failure(c, at);
   if (verb == "leaves") return Goodbye{c.Text("why", "SIGTERM")};
@@ -285,6 +303,10 @@ void CoordinatorPlayer::Feed(const CoordinatorEvent& event) {
     Say("reply " + (reply.result.ok() ? ToString(*reply.result)
                                       : "error " + reply.result.status().ToString()));
   }
+  for (const DrainReply& reply : actions.drained) {
+    Say("drain " + (reply.result.ok() ? ToString(*reply.result) + " leaves"
+                                      : "error " + reply.result.status().ToString()));
+  }
   for (const JobChanged& changed : actions.notify) Tell(changed);
   for (const MergeWork& work : actions.work) {
     std::vector<int32_t> shards;
@@ -330,13 +352,17 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
   } else if (const auto* m = std::get_if<SurveyTaken>(&send.message)) {
     Say(to + "SurveyTaken " + Point(m->job, m->generation) + " " + std::to_string(m->shards));
   } else if (const auto* m = std::get_if<StartTraining>(&send.message)) {
-    stream.at = {m->job, m->generation};
+    if (!m->planned) stream.at = {m->job, m->generation};
     std::string leaves;
     for (size_t i = 0; i < m->leaves.size(); ++i) {
       leaves += " " + m->members[i].name + " [" + std::to_string(m->leaves[i].begin) + "," +
                 std::to_string(m->leaves[i].end) + ")";
     }
-    Say(to + "StartTraining " + Point(m->job, m->generation) + " with" + leaves);
+    Say(to + "StartTraining " + Point(m->job, m->generation) +
+        (m->planned ? " planned, state from member " + std::to_string(m->holder) : "") + " with" +
+        leaves);
+  } else if (const auto* m = std::get_if<SwitchOver>(&send.message)) {
+    Say(to + "SwitchOver " + Point(m->job, m->generation) + " to " + std::to_string(m->next.value));
   } else if (const auto* m = std::get_if<Proceed>(&send.message)) {
     Say(to + "Proceed " + Point(m->job, m->generation) + " from round " + std::to_string(m->round) +
         (m->fetched ? ", others fetch it from member " + std::to_string(m->holder) : ""));

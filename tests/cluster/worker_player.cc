@@ -94,6 +94,14 @@ ToWorker WorkerPlayer::Order(const Command& c) {
     const WorkerId self{static_cast<uint64_t>(c.Number("worker", 1))};
     return StartTraining{incarnation, at.job, at.generation, {{self, "me", "me:1"}}, nullptr, {}};
   }
+  if (verb == "plans") {
+    const WorkerId self{static_cast<uint64_t>(c.Number("worker", 1))};
+    StartTraining order{incarnation, at.job, at.generation, {{self, "me", "me:1"}}, nullptr, {}};
+    order.planned = true;
+    return order;
+  }
+  if (verb == "switches")
+    return SwitchOver{incarnation, at.job, at.generation, {at.generation.value + 1}};
   if (verb == "proceeds") return Proceed{incarnation, at.job, at.generation, 1};
   if (verb == "releases") return Release{incarnation, at.job, at.generation, c.Text("why", "done")};
   if (verb == "dismisses") return Dismiss{c.Text("why", "goodbye")};
@@ -111,6 +119,7 @@ FromWorker WorkerPlayer::Own(const Command& c) {
   }
   if (verb == "bytes") return SurveyProgress{at.job, at.generation, c.Number("bytes", 1)};
   if (verb == "ready") return MemberReady{at.job, at.generation, 1};
+  if (verb == "switched") return Switched{at.job, at.generation, 7};
   if (verb == "broken") return LinkBroken{at.job, at.generation, {2}, Unavailable("cut")};
   if (verb == "progress") {
     Progress p{at.job, at.generation};
@@ -149,6 +158,10 @@ std::string WorkerPlayer::Tell(const FromWorker& message) {
   if (const auto* m = std::get_if<MemberReady>(&message)) {
     return "MemberReady " + Point(m->job, m->generation);
   }
+  if (const auto* m = std::get_if<Switched>(&message)) {
+    return "Switched " + Point(m->job, m->generation) + " round " + std::to_string(m->round);
+  }
+  if (const auto* m = std::get_if<Leaving>(&message)) return "Leaving " + m->reason;
   if (const auto* m = std::get_if<LinkBroken>(&message)) {
     return "LinkBroken " + Point(m->job, m->generation) + " to " + ToString(m->other);
   }
@@ -181,6 +194,12 @@ std::string WorkerPlayer::Tell(const WorkerAction& action) {
   }
   if (const auto* a = std::get_if<RunTraining>(&action)) {
     return "run training of " + Point(a->order.job, a->order.generation);
+  }
+  if (const auto* a = std::get_if<RunPreparation>(&action)) {
+    return "prepare " + Point(a->order.job, a->order.generation);
+  }
+  if (const auto* a = std::get_if<RunSwitch>(&action)) {
+    return "switch to generation " + std::to_string(a->next.value);
   }
   if (const auto* a = std::get_if<RunProceed>(&action)) {
     return "proceed " + Point(a->order.job, a->order.generation);

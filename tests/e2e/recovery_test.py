@@ -2,17 +2,20 @@
 
 import os
 import signal
+import threading
 import unittest
 
 from espalier import Cluster, EspalierTest, json_lines, wait_for
 
 
 class RecoveryTest(EspalierTest):
+    epochs = 250
+
     def spec(self, **workers):
         """A job of some seconds."""
         if not os.path.exists(self.path("rows.csv")):
             self.classes_csv("rows.csv", 4000)
-        spec = self.classes_spec(self.path("rows.csv"), epochs=250)
+        spec = self.classes_spec(self.path("rows.csv"), epochs=self.epochs)
         return dict(spec, model={"task": "classification", "hidden": [64, 64], "dropout": 0.2},
                     workers=workers)
 
@@ -96,6 +99,49 @@ class RecoveryTest(EspalierTest):
         out, err = watcher.communicate(timeout=60)
         self.assertEqual(watcher.returncode, 0, err)
         self.assertEqual(json_lines(out)[-1]["weights_sha256"], weights)
+
+    def wait_for_line(self, cluster, text):
+        wait_for("'%s' in the coordinator's log" % text, lambda: text in cluster.log("coordinator"))
+
+    def test_workers_join_and_leave_while_the_job_trains(self):
+        self.epochs = 1500  # near its end a job does not change any more
+        weights = self.quiet_weights()
+        cluster = Cluster(self, workers=1, coordinator_flags=["--rebalance-interval-ms", "100"])
+        job = self.start_job(cluster, "changing")
+        cluster.start_worker("node-2")
+        self.wait_for_line(cluster, job + " generation 2: 2 workers")
+        out, _ = cluster.espalier("drain", "node-1")
+        self.assertIn("leaves", out)
+        self.wait_for_line(cluster, job + " generation 3: 1 worker")
+        self.assertEqual(cluster.workers["node-1"].wait(timeout=10), 0)
+        cluster.start_worker("node-3")
+        self.wait_for_line(cluster, job + " generation 4: 2 workers")
+        cluster.workers["node-2"].send_signal(signal.SIGTERM)
+        self.assertEqual(cluster.workers["node-2"].wait(timeout=10), 0)
+        self.assert_right(cluster, job, weights)
+        self.assertNotIn("was lost", cluster.log("coordinator"))
+
+    def test_a_slowed_worker_loses_leaves(self):
+        weights = self.quiet_weights()
+        cluster = Cluster(self, workers=2)
+        job = self.start_job(cluster, "slow")
+        slow, stop = cluster.workers["node-2"], threading.Event()
+
+        def slow_down():
+            while not stop.is_set():
+                slow.send_signal(signal.SIGSTOP)
+                stop.wait(0.03)
+                slow.send_signal(signal.SIGCONT)
+                stop.wait(0.01)
+        thread = threading.Thread(target=slow_down)
+        thread.start()
+        try:
+            self.wait_for_line(cluster, "leaves are dealt out anew")
+            self.wait_for_line(cluster, job + " generation 2: 2 workers")
+        finally:
+            stop.set()
+            thread.join()
+        self.assert_right(cluster, job, weights)
 
 
 if __name__ == "__main__":

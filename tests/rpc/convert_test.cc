@@ -158,13 +158,13 @@ TEST_CASE("leaves with a gap, an empty message and numbers that are not finite a
   training = Proto<pb::ToWorker>(SamplesToWorker()[3]);
   training.mutable_start_training()->clear_members();
   CHECK_THAT(FromProto(training).status().ToString(), Catch::Contains("members are not as many"));
-  pb::FromWorker progress = Proto<pb::FromWorker>(SamplesFromWorker()[6]);
+  pb::FromWorker progress = Proto<pb::FromWorker>(SamplesFromWorker()[10]);
   progress.mutable_progress()->set_epoch(std::numeric_limits<double>::quiet_NaN());
   CHECK_THAT(FromProto(progress).status().ToString(), Catch::Contains("expected a finite number"));
-  pb::FromWorker failed = Proto<pb::FromWorker>(SamplesFromWorker()[9]);
+  pb::FromWorker failed = Proto<pb::FromWorker>(SamplesFromWorker()[13]);
   failed.mutable_job_failed()->clear_error();
   CHECK_THAT(FromProto(failed).status().ToString(), Catch::Contains("error is missing"));
-  pb::FromWorker done = Proto<pb::FromWorker>(SamplesFromWorker()[8]);
+  pb::FromWorker done = Proto<pb::FromWorker>(SamplesFromWorker()[12]);
   done.mutable_job_done()->mutable_result()->mutable_train()->add_confusion(1);
   CHECK_THAT(FromProto(done).status().ToString(),
              Catch::Contains("confusion has 5 entries, expected 4 or none"));

@@ -51,6 +51,7 @@ class FakeHandler : public CoordinatorHandler {
     done(JobId{7});
     done(JobId{8});  // only the first counts
   }
+  void OnDrain(WorkerId worker, Done<WorkerId> done) override { done(worker); }
   void OnCancel(JobId job, Done<JobId> done) override {
     if (job.value == 404) return done(NotFound("no such job: job-404"));
     if (job.value == 1) {

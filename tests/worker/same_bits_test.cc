@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "src/base/checksum.h"
@@ -76,15 +77,18 @@ std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self,
   const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
   const MadeUpRows<T> rows(12, 3);
   ComputePool pool(threads, PrepareComputeThread);
-  Reducer reducer({{1}, {1}, {1}}, places[self],
-                  std::vector<std::string>(places.size(), "a member"),
-                  RoundBytesMax(MakePlan<T>(c).shape, sizeof(T)));
+  Reducer reducer(
+      {{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "a member"),
+      RoundBytesMax(MakePlan<T>(c).shape, sizeof(T), static_cast<int32_t>(places.size())));
   if (places.size() > 1) {
     reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
   }
   TrainerOptions options;
   options.leaves = c.leaves;
   options.own = ownership.intervals[self];
+  options.members = static_cast<int32_t>(places.size());
+  options.self = self;
+  options.agreement_steps = 3;
   options.reduce_timeout_ms = 60'000;
   TrainerHooks hooks;
   hooks.now_us = [] {
@@ -98,7 +102,7 @@ std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self,
   Trainer<T> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times, hooks);
   const auto result = trainer.Run();
   if (!result.ok()) return result.status().ToString();
-  const FinishAction& f = *result;
+  const FinishAction& f = *result->finish;
   const AlignedVector<T>& weights = machine.state().parameters;
   return Sha256Hex({reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(T)}) +
          " " + std::to_string(f.steps) + " " + f.stopped_because + " " +
@@ -187,7 +191,7 @@ TEST_CASE("an evaluation tells how far it is, and never goes back") {
   ComputePool pool(1, PrepareComputeThread);  // with two, either may do all of it
   const Ownership ownership = PlanOwnership(c.leaves, 1);
   Reducer reducer({{1}, {1}, {1}}, PlanTree(ownership, c.leaves)[0], {"a"},
-                  RoundBytesMax(MakePlan<float>(c).shape, sizeof(float)));
+                  RoundBytesMax(MakePlan<float>(c).shape, sizeof(float), 3));
   TrainerOptions options;
   options.leaves = c.leaves;
   options.own = ownership.intervals[0];
@@ -238,7 +242,7 @@ bool TearDownAt(const Case& c, const Ownership& ownership, int32_t self, int64_t
   const MadeUpRows<float> rows(12, 3);
   ComputePool pool(2, PrepareComputeThread);
   Reducer reducer({{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "x"),
-                  RoundBytesMax(MakePlan<float>(c).shape, sizeof(float)));
+                  RoundBytesMax(MakePlan<float>(c).shape, sizeof(float), 3));
   reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
   TrainerOptions options;
   options.leaves = c.leaves;
@@ -277,6 +281,65 @@ TEST_CASE("members are torn down in mid-step without harm to the others") {
     }
     for (std::thread& t : members) t.join();
     for (bool e : ended) CHECK(e);
+  }
+}
+
+// Runs member `self` of three; at step 7 a bit flips in the parameters of `faulty`. What it found.
+std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t self, int32_t faulty,
+                                       const std::shared_ptr<MemoryNetwork>& network) {
+  const Ownership ownership = PlanOwnership(c.leaves, members);
+  const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
+  const MadeUpRows<float> rows(12, 3);
+  ComputePool pool(1, PrepareComputeThread);
+  Reducer reducer({{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "x"),
+                  RoundBytesMax(MakePlan<float>(c).shape, sizeof(float), members));
+  reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
+  TrainerOptions options;
+  options.leaves = c.leaves;
+  options.own = ownership.intervals[self];
+  options.members = members;
+  options.self = self;
+  options.agreement_steps = 5;
+  options.report_interval_us = 0;
+  options.reduce_timeout_ms = 60'000;
+  StepMachine<float> machine(MakePlan<float>(c));
+  machine.Begin();
+  int64_t agreed_step = -1;
+  TrainerHooks hooks;
+  hooks.now_us = [now = int64_t{0}]() mutable { return ++now; };
+  hooks.on_agreed = [&] { agreed_step = machine.state().step; };
+  hooks.on_report = [&](const StepReport& r) {
+    if (self != faulty || r.step != 7) return;
+    uint32_t bits;
+    std::memcpy(&bits, &machine.state().parameters[3], sizeof bits);
+    bits ^= 1;
+    std::memcpy(&machine.state().parameters[3], &bits, sizeof bits);
+  };
+  StepTimes times;
+  Trainer<float> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times,
+                         hooks);
+  const auto end = trainer.Run();
+  if (end.ok() || agreed_step != 5 || machine.state().step != 10) return std::nullopt;
+  return trainer.divergence();
+}
+
+TEST_CASE("a bit that flips in one member's parameters is found before the next agreed step") {
+  InitArithmetic();
+  const Case c{.epochs = 100};
+  const int32_t members = GENERATE(2, 3, 5);
+  const int32_t faulty = GENERATE(0, 1);
+  const auto network = MemoryNetwork::Make(static_cast<uint32_t>(members), 3);
+  std::vector<std::optional<Divergence>> found(members);
+  std::vector<std::thread> threads;
+  for (int32_t m = 0; m < members; ++m) {
+    threads.emplace_back([&, m] { found[m] = RunWithFault(c, members, m, faulty, network); });
+  }
+  for (std::thread& t : threads) t.join();
+  for (const auto& f : found) {
+    REQUIRE(f);
+    CHECK(f->step == 10);
+    // Of two, nobody can tell who is right.
+    CHECK(f->members == (members == 2 ? std::vector<int32_t>{} : std::vector<int32_t>{faulty}));
   }
 }
 

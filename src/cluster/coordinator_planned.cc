@@ -1,0 +1,393 @@
+// CoordinatorCore: planned changes of a job's membership: workers join, leave, exchange leaves. The
+// next generation is prepared while the present one trains; when all are ready the root ends it.
+#include <algorithm>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/cluster/coordinator_core.h"
+#include "src/plan/ownership.h"
+
+namespace espalier {
+namespace {
+
+// A change that would come into effect only near the end is not worth it.
+constexpr int64_t kWorthMs = 3000;
+
+std::vector<LeafInterval> IntervalsOf(const Ownership& ownership) {
+  std::vector<LeafInterval> out;
+  for (const LeafSpan& i : ownership.intervals) out.push_back({i.begin, i.end});
+  return out;
+}
+
+}  // namespace
+
+bool CoordinatorCore::MayChange(const JobRecord& job) const {
+  return job.snapshot.state == JobState::kTraining && !job.plan && job.complaints.empty() &&
+         job.departing.empty() &&
+         std::all_of(job.members.begin(), job.members.end(), [](auto& m) { return m.ready; });
+}
+
+// Milliseconds that the training will still take at the present pace; none: not known.
+std::optional<int64_t> CoordinatorCore::LeftMs(const JobRecord& job) const {
+  const Progress& p = job.snapshot.progress;
+  if (p.step < 1 || p.steps_total < 1) return std::nullopt;
+  const double passed = static_cast<double>(now_ms_ - job.snapshot.training_ms);
+  return static_cast<int64_t>(passed * static_cast<double>(p.steps_total - p.step) /
+                              static_cast<double>(p.step));
+}
+
+bool CoordinatorCore::IsMember(const JobRecord& job, const Worker& worker) {
+  return worker.place < job.members.size() && job.members[worker.place].member.worker == worker.id;
+}
+
+// Orders the preparation of a generation of these workers. False: no tree spans them.
+bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>& workers,
+                                     const Ownership& ownership, std::string why) {
+  std::vector<WorkerId> ids;
+  for (const Worker* w : workers) ids.push_back(w->id);
+  auto order = ArrangeMembers(std::move(ids), ownership, static_cast<int32_t>(job.snapshot.leaves),
+                              job.broken);
+  if (!order) return false;
+  Plan& plan = job.plan.emplace();
+  plan.generation = {++job.generations};
+  plan.workers = *std::move(order);
+  plan.leaves = IntervalsOf(ownership);
+  plan.since_ms = now_ms_;
+  plan.why = std::move(why);
+  StartTraining start{.incarnation = options_.incarnation,
+                      .job = job.snapshot.job,
+                      .generation = plan.generation,
+                      .members = {},
+                      .survey = job.survey,
+                      .leaves = plan.leaves,
+                      .planned = true};
+  bool has_holder = false;
+  for (WorkerId id : plan.workers) {
+    Worker& worker = *FindWorker(id);
+    if (!std::exchange(has_holder, has_holder || worker.at.job == job.snapshot.job) && has_holder) {
+      start.holder = static_cast<int32_t>(start.members.size());
+    }
+    start.members.push_back({id, worker.hello.name, worker.hello.address});
+  }
+  for (WorkerId id : plan.workers) {
+    Worker& worker = *FindWorker(id);
+    if (worker.at.job != job.snapshot.job) {
+      worker.at = {job.snapshot.job, plan.generation};
+      worker.place = SIZE_MAX;
+      Send(worker.session, StartSurvey{.incarnation = options_.incarnation,
+                                       .job = job.snapshot.job,
+                                       .generation = plan.generation,
+                                       .job_yaml = job.submission.job_yaml,
+                                       .input = job.submission.input,
+                                       .shards = {}});
+    }
+    Send(worker.session, start);
+  }
+  Log(LogLevel::kInfo, ToString(job.snapshot.job) + " prepares generation " +
+                           std::to_string(plan.generation.value) + ": " + plan.why);
+  return true;
+}
+
+// Those who were to join are free again. What members loaded they drop with the next change.
+void CoordinatorCore::AbandonPlan(JobRecord& job, const std::string& why) {
+  if (!job.plan) return;
+  const Plan plan = *std::exchange(job.plan, std::nullopt);
+  job.planned_ms = now_ms_;
+  for (WorkerId id : plan.workers) {
+    Worker* worker = FindWorker(id);
+    if (worker == nullptr || worker->at != JobPoint{job.snapshot.job, plan.generation}) continue;
+    Send(worker->session,
+         Release{options_.incarnation, job.snapshot.job, plan.generation, "the plan changed"});
+    worker->at = {};
+    queue_moved_ = true;
+  }
+  Log(LogLevel::kInfo, ToString(job.snapshot.job) + " gives up preparing generation " +
+                           std::to_string(plan.generation.value) + ": " + why);
+}
+
+// True when the message is about the generation in preparation.
+bool CoordinatorCore::ReadyForPlan(Worker& worker, const MemberReady& message) {
+  JobRecord* job = FindJob(worker.at.job);
+  if (job == nullptr || !job->plan || job->snapshot.job != message.job ||
+      job->plan->generation != message.generation) {
+    return false;
+  }
+  Plan& plan = *job->plan;
+  plan.ready.insert(worker.id);
+  const bool all = std::all_of(plan.workers.begin(), plan.workers.end(),
+                               [&](WorkerId id) { return plan.ready.contains(id); });
+  if (!all || plan.ordered) return true;
+  plan.ordered = true;
+  GenerationStarted started{job->snapshot.job, plan.generation, {}, plan.leaves};
+  for (WorkerId id : plan.workers) {
+    const Worker& member = *FindWorker(id);
+    started.members.push_back({id, member.hello.name, member.hello.address});
+  }
+  out_.persist.push_back(std::move(started));
+  for (const MemberState& m : job->members) SendSwitch(*job, *FindWorker(m.member.worker));
+  return true;
+}
+
+void CoordinatorCore::SendSwitch(const JobRecord& job, const Worker& worker) {
+  Send(worker.session, SwitchOver{options_.incarnation, job.snapshot.job, job.snapshot.generation,
+                                  job.plan->generation});
+}
+
+void CoordinatorCore::Obey(Worker& worker, const Switched& message) {
+  JobRecord* planning = FindJob(worker.at.job);
+  if (planning != nullptr && planning->plan && planning->plan->ordered &&
+      message.job == planning->snapshot.job && message.generation == planning->plan->generation) {
+    CompletePlan(*planning, message.round);
+  }
+  const Place at = Judge(worker, {message.job, message.generation}, "Switched");
+  if (at.job == nullptr) return;
+  at.member->ready = true;
+  JobRecord& job = *at.job;
+  job.moved_ms = now_ms_;
+  if (!std::all_of(job.members.begin(), job.members.end(), [](auto& m) { return m.ready; })) return;
+  // Nobody needs the links of the generation before any more.
+  for (WorkerId id : std::exchange(job.departing, {})) {
+    if (Worker* worker = FindWorker(id)) LetGo(*worker, job);
+  }
+}
+
+// The first member is in the planned generation, so all will be, or will miss each other.
+void CoordinatorCore::CompletePlan(JobRecord& job, uint64_t round) {
+  const Plan plan = *std::exchange(job.plan, std::nullopt);
+  std::vector<Worker*> workers;
+  for (WorkerId id : plan.workers) workers.push_back(FindWorker(id));
+  for (const MemberState& m : job.members) {
+    if (std::find(plan.workers.begin(), plan.workers.end(), m.member.worker) ==
+        plan.workers.end()) {
+      job.departing.insert(m.member.worker);
+    }
+  }
+  job.leaves = plan.leaves;
+  job.planned_ms = now_ms_;
+  BeginGeneration(job, workers, plan.generation);
+  job.proceed = Proceed{options_.incarnation, job.snapshot.job, plan.generation, round};
+}
+
+// A member that is not one any more: free again, or dismissed when it wanted to go.
+void CoordinatorCore::LetGo(Worker& worker, const JobRecord& job) {
+  if (worker.at.job != job.snapshot.job) return;
+  Send(worker.session, Release{options_.incarnation, worker.at.job, job.snapshot.generation,
+                               "the job goes on without it"});
+  worker.at = {};
+  queue_moved_ = true;
+  if (worker.leaving) Dismissed(worker);
+}
+
+void CoordinatorCore::Dismissed(Worker& worker) {
+  const SessionId session = worker.session;
+  Log(LogLevel::kInfo, Label(worker) + " leaves: " + worker.leaving_why);
+  Send(session, Dismiss{worker.leaving_why});
+  workers_.erase(worker.id);
+  sessions_.erase(session);
+  if (session) Close(session, Status::Ok());
+  queue_moved_ = true;
+}
+
+void CoordinatorCore::CheckPlan(JobRecord& job) {
+  if (job.plan && now_ms_ - job.plan->since_ms >= options_.start_timeout_ms) {
+    if (job.plan->ordered) return MemberLost(job, "the root did not begin the next generation");
+    AbandonPlan(job, "not all were ready within " + HumanDuration(options_.start_timeout_ms));
+  }
+  const auto late = std::find_if(job.members.begin(), job.members.end(),
+                                 [](const MemberState& m) { return !m.ready; });
+  if (job.snapshot.state == JobState::kTraining && job.planned_ms != 0 &&
+      late != job.members.end() && now_ms_ - job.planned_ms >= options_.liveness_limit_ms) {
+    MemberLost(job, Printable(late->member.name, 128) + " did not begin the generation");
+  }
+}
+
+// ---- who leaves ------------------------------------------------------------------------------
+
+void CoordinatorCore::Obey(Worker& worker, const Leaving& message) {
+  Status ignored = Drain(worker, Printable(message.reason, 200));
+  if (!ignored.ok()) Log(LogLevel::kInfo, ignored.ToString());
+}
+
+void CoordinatorCore::On(const DrainWorker& event) {
+  Worker* worker = FindWorker(event.worker);
+  if (worker == nullptr) {
+    out_.drained.push_back({event.request, NotFound("there is no " + ToString(event.worker) +
+                                                    "; `espalier workers` shows them")});
+    return;
+  }
+  const Status drained = Drain(*worker, event.reason);
+  out_.drained.push_back(
+      {event.request, drained.ok() ? Result<WorkerId>(event.worker) : Result<WorkerId>(drained)});
+}
+
+// Notes that the worker is to go, as soon as its job can do without it.
+Status CoordinatorCore::Drain(Worker& worker, std::string why) {
+  worker.leaving = true;
+  worker.leaving_why = std::move(why);
+  JobRecord* job = FindJob(worker.at.job);
+  if (job == nullptr) {
+    Dismissed(worker);
+    return Status::Ok();
+  }
+  const std::string who = Label(worker);
+  const JobId id = job->snapshot.job;
+  if (MayChange(*job)) ReleaseLeavers(*job);
+  if (job->plan || !job->departing.empty()) return Status::Ok();
+  return FailedPrecondition(who + " is needed by " + ToString(id) +
+                            " for now; it leaves as soon as another worker can take its place, or "
+                            "when the job ends");
+}
+
+// Those who want to leave do, when workers enough are left.
+bool CoordinatorCore::ReleaseLeavers(JobRecord& job) {
+  std::vector<Worker*> stay;
+  std::string leavers;
+  for (Worker* w : Survivors(job)) {
+    if (w->leaving) {
+      leavers += (leavers.empty() ? "" : ", ") + Label(*w);
+    } else {
+      stay.push_back(w);
+    }
+  }
+  if (leavers.empty()) return false;
+  AddReplacements(job, stay);
+  if (static_cast<int64_t>(stay.size()) < Least(job)) return false;
+  const auto ownership =
+      PlanOwnership(static_cast<int32_t>(job.snapshot.leaves), static_cast<int32_t>(stay.size()));
+  return PlanGeneration(job, stay, ownership, leavers + " wants to leave");
+}
+
+// ---- who joins, who gets which leaves ----------------------------------------------------------
+
+// Free workers go to the jobs with fewest members, as far as these may grow.
+void CoordinatorCore::ChangeJobs() {
+  std::vector<JobRecord*> growing;
+  for (auto& [id, job] : jobs_) {
+    if (!MayChange(job) || ReleaseLeavers(job)) continue;
+    const auto members = static_cast<int64_t>(job.members.size());
+    const int64_t most =
+        std::min(job.submission.workers_max > 0 ? job.submission.workers_max : options_.workers_max,
+                 job.snapshot.leaves);
+    const auto left = LeftMs(job);
+    const bool rested =
+        now_ms_ - job.planned_ms >= options_.rebalance_interval_ms || job.planned_ms == 0;
+    if (members < most && rested && left.value_or(kWorthMs) >= kWorthMs) growing.push_back(&job);
+  }
+  if (!queue_.empty()) return;
+  std::stable_sort(growing.begin(), growing.end(),
+                   [](auto* a, auto* b) { return a->members.size() < b->members.size(); });
+  for (size_t k = 0; k < growing.size(); ++k) Grow(*growing[k], growing.size() - k);
+}
+
+// Takes its share of the free workers, `jobs` of which want some.
+void CoordinatorCore::Grow(JobRecord& job, size_t jobs) {
+  std::vector<Worker*> workers = Survivors(job);
+  const size_t before = workers.size();
+  std::vector<Worker*> free = FreeWorkers();
+  std::erase_if(free, [&](Worker* w) {
+    return job.expelled.contains(w->id) ||
+           now_ms_ - w->attached_ms < options_.heartbeat_interval_ms;
+  });
+  const int64_t most =
+      std::min(job.submission.workers_max > 0 ? job.submission.workers_max : options_.workers_max,
+               job.snapshot.leaves);
+  size_t take = (free.size() + jobs - 1) / jobs;
+  take = std::min(take, static_cast<size_t>(most) - before);
+  if (take == 0) return;
+  workers.insert(workers.end(), free.begin(), free.begin() + static_cast<int64_t>(take));
+  const auto ownership = PlanOwnership(static_cast<int32_t>(job.snapshot.leaves),
+                                       static_cast<int32_t>(workers.size()));
+  PlanGeneration(job, workers, ownership,
+                 std::to_string(take) + (take == 1 ? " worker joins" : " workers join"));
+}
+
+// A job that waits in the queue for its minimum may have what others hold beyond theirs.
+void CoordinatorCore::ShrinkForQueue() {
+  if (queue_.empty()) return;
+  const JobRecord& head = *FindJob(queue_.front());
+  int64_t missing = Least(head) - static_cast<int64_t>(FreeWorkers().size());
+  std::vector<JobRecord*> rich;
+  int64_t surplus = 0;
+  for (auto& [id, job] : jobs_) {
+    if (job.plan) return;  // workers may come from there
+    const bool rested = now_ms_ - std::max(job.planned_ms, job.snapshot.training_ms) >=
+                        options_.rebalance_interval_ms;
+    if (!MayChange(job) || !rested) continue;
+    surplus += static_cast<int64_t>(job.members.size()) - Least(job);
+    rich.push_back(&job);
+  }
+  if (missing <= 0 || surplus < missing) return;
+  const auto of = [](const JobRecord* j) {
+    return static_cast<int64_t>(j->members.size()) - Least(*j);
+  };
+  std::stable_sort(rich.begin(), rich.end(), [&](auto* a, auto* b) { return of(a) > of(b); });
+  for (JobRecord* job : rich) {
+    const int64_t give = std::min(missing, of(job));
+    if (give <= 0) return;
+    std::vector<Worker*> stay = Survivors(*job);
+    stay.resize(stay.size() - static_cast<size_t>(give));
+    const auto ownership = PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),
+                                         static_cast<int32_t>(stay.size()));
+    PlanGeneration(*job, stay, ownership, ToString(head.snapshot.job) + " needs workers");
+    missing -= give;
+  }
+}
+
+void CoordinatorCore::Obey(Worker& worker, const Uneven& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "Uneven");
+  if (at.job == nullptr) return;
+  JobRecord& job = *at.job;
+  if (message.leaf_ms.size() != job.members.size()) {
+    Blame(job, worker,
+          FailedPrecondition("Uneven is about " + std::to_string(message.leaf_ms.size()) +
+                             " members"));
+    return;
+  }
+  if (!MayChange(job)) return;
+  const auto better = BetterOwnership(job.leaves, message.leaf_ms);
+  if (!better) return;
+  const auto left = LeftMs(job);
+  if (left && static_cast<double>(*left) * better->gain < static_cast<double>(kWorthMs)) return;
+  const auto slow = std::max_element(message.leaf_ms.begin(), message.leaf_ms.end());
+  const auto slow_place = static_cast<size_t>(slow - message.leaf_ms.begin());
+  PlanGeneration(job, Survivors(job), better->ownership,
+                 "leaves are dealt out anew, steps will be " +
+                     std::to_string(static_cast<int>(better->gain * 100)) + " % shorter; " +
+                     Printable(job.members[slow_place].member.name, 128) + " takes " +
+                     ShortestDouble(*slow) + " ms a leaf");
+}
+
+// ---- silent corruption -------------------------------------------------------------------------
+
+void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "StatesDiffer");
+  if (at.job == nullptr) return;
+  JobRecord& job = *at.job;
+  std::string who;
+  std::vector<Worker*> wrong;
+  for (int32_t m : message.members) {
+    if (static_cast<size_t>(m) >= job.members.size()) {
+      Blame(job, worker, FailedPrecondition("StatesDiffer names member " + std::to_string(m)));
+      return;
+    }
+    if (Worker* w = FindWorker(job.members[static_cast<size_t>(m)].member.worker)) {
+      who += (who.empty() ? "" : ", ") + Label(*w);
+      wrong.push_back(w);
+    }
+  }
+  const std::string step = " before step " + std::to_string(message.step + 1);
+  const std::string why = wrong.empty()
+                              ? "the members' parameters differ" + step + ", and no majority agrees"
+                              : who + " held other parameters than most members" + step +
+                                    " (its memory may be faulty) and was taken out";
+  Log(LogLevel::kError, ToString(job.snapshot.job) + ": " + why);
+  for (Worker* w : wrong) {
+    job.expelled.insert(w->id);
+    Send(w->session, Release{options_.incarnation, w->at.job, w->at.generation, why});
+    w->at = {};
+    queue_moved_ = true;
+  }
+  MemberLost(job, why);
+}
+
+}  // namespace espalier
