@@ -7,7 +7,11 @@
 
 namespace espalier {
 
-CoordinatorCore::CoordinatorCore(CoordinatorCoreOptions options) : options_(std::move(options)) {}
+CoordinatorCore::CoordinatorCore(CoordinatorCoreOptions options,
+                                 const std::vector<JournalEntry>& past)
+    : options_(std::move(options)) {
+  for (const JournalEntry& entry : past) Recall(entry);
+}
 
 CoordinatorActions CoordinatorCore::Step(const CoordinatorEvent& event, int64_t now_ms) {
   now_ms_ = std::max(now_ms_, now_ms);
@@ -130,7 +134,7 @@ void CoordinatorCore::On(const Shutdown& event) {
   stopping_ = true;
   std::vector<JobId> open;
   for (const auto& [id, job] : jobs_) {
-    if (!IsFinal(job.snapshot.state)) open.push_back(id);
+    if (!event.jobs_go_on && !IsFinal(job.snapshot.state)) open.push_back(id);
   }
   for (JobId id : open) {
     EndJob(*FindJob(id), JobState::kCancelled,

@@ -65,7 +65,9 @@ struct CoordinatorCoreOptions {
 
 class CoordinatorCore {
  public:
-  explicit CoordinatorCore(CoordinatorCoreOptions options);
+  // `past`: what earlier lives remembered, in order (coordinator_restore.cc).
+  explicit CoordinatorCore(CoordinatorCoreOptions options,
+                           const std::vector<JournalEntry>& past = {});
 
   // `now_ms`: milliseconds since 1970 by a clock that never goes back.
   CoordinatorActions Step(const CoordinatorEvent& event, int64_t now_ms);
@@ -79,6 +81,9 @@ class CoordinatorCore {
   // Rows recorded so far: the `from` for what comes next.
   int64_t HistoryEnd(JobId job) const;
   std::vector<WorkerSnapshot> Workers() const;
+  // All that the entries so far have said, in as few as possible: a core made with them is in the
+  // same state as one made with all entries.
+  std::vector<JournalEntry> Remember() const;
   // The job of an earlier submission with this id, if it is remembered.
   std::optional<JobId> FindSubmission(const std::string& client_request_id) const;
 
@@ -242,6 +247,10 @@ class CoordinatorCore {
   Place Judge(Worker& worker, JobPoint point, const char* what);
   void Blame(JobRecord& job, const Worker& worker, Status error);
   void EnterTraining(JobRecord& job);
+
+  // coordinator_restore.cc: from the journal and to it.
+  void On(const JobRefused& event);
+  void Recall(const JournalEntry& entry);
 
   JobRecord* FindJob(JobId job);
   const JobRecord* FindJob(JobId job) const;

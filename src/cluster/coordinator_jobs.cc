@@ -246,8 +246,8 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
   s.waiting_because.clear();
   s.ended_ms = now_ms_;
   s.error = error;
-  s.result = result;
-  out_.persist.push_back(JobEnded{s.job, state, error, std::move(result)});
+  s.result = std::move(result);
+  out_.persist.push_back(JobEnded{Snapshot(job)});
   const std::string words =
       error.ok() ? JobStateName(state) : std::string(JobStateName(state)) + ": " + error.ToString();
   for (const MemberState& m : job.members) {

@@ -308,7 +308,7 @@ void CoordinatorPlayer::Tell(const JournalEntry& entry) {
     Say("persist history of " + ToString(e->job) + " step " + std::to_string(e->row.step));
   }
   if (const auto* e = std::get_if<JobEnded>(&entry)) {
-    Say("persist ended " + ToString(e->job) + " " + JobStateName(e->state));
+    Say("persist ended " + ToString(e->snapshot.job) + " " + JobStateName(e->snapshot.state));
   }
   if (const auto* e = std::get_if<JobForgotten>(&entry)) {
     Say("persist forgotten " + ToString(e->job));

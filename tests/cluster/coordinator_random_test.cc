@@ -232,11 +232,14 @@ class Chaos {
     CHECK(!ended_.contains(e.job));
     CHECK(surveyed_.insert(e.job).second);
   }
+  void Persisted(const TrainingStarted& e) { CHECK(started_.contains(e.job)); }
+  void Persisted(const IncarnationTaken&) {}
   void Persisted(const HistoryRecorded& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const JobEnded& e) {
-    CHECK(IsFinal(e.state));
-    CHECK(e.error.ok() == (e.state == JobState::kSucceeded));
-    CHECK(ended_.emplace(e.job, e.state).second);
+    const JobSnapshot& s = e.snapshot;
+    CHECK(IsFinal(s.state));
+    CHECK(s.error.ok() == (s.state == JobState::kSucceeded));
+    CHECK(ended_.emplace(s.job, s.state).second);
   }
   void Persisted(const JobForgotten& e) { CHECK(ended_.contains(e.job)); }
 

@@ -42,10 +42,10 @@ struct Heard : CoordinatorLinkListener {
 
 // A daemon in a thread of its own; SIGTERM ends it, as in production.
 struct Running {
-  Running() {
+  explicit Running(const std::string& directory = "") {
     CoordinatorOptions options;
     options.listen = "127.0.0.1:0";
-    auto made = CoordinatorDaemon::Make(options);
+    auto made = CoordinatorDaemon::Make(options, *OpenJournal(directory, {}, 1));
     REQUIRE(made.ok());
     daemon = *std::move(made);
     thread = std::thread([this] { end = daemon->Run(); });
