@@ -196,7 +196,7 @@ Status Outbox::WriteGroup() {
     const auto& more = batches_[count].entries;
     entries.insert(entries.end(), more.begin(), more.end());
   }
-  ESPALIER_RETURN_IF_ERROR(journal_->Append(entries));
+  if (!entries.empty()) ESPALIER_RETURN_IF_ERROR(journal_->Append(entries));
   const uint64_t ticket = batches_[count - 1].ticket;
   batches_.erase(batches_.begin(), batches_.begin() + static_cast<int64_t>(count));
   Tell([this, ticket, wants = journal_->wants_rewrite()] { Free(ticket, wants); });

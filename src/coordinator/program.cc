@@ -104,6 +104,7 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   }
   if (Status s = CheckReadyFd(flags->ready_fd); !s.ok()) return Complain(s);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the call
   OpenLog("espalier-coordinator", flags->options.log_level);
   auto journal = OpenJournal(options.state_directory, StorageOf(options), NowUs());
   if (!journal.ok()) return Complain(journal.status());

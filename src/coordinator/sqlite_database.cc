@@ -7,6 +7,7 @@
 namespace espalier {
 
 Result<bool> SqliteStatement::Step() {
+  errno = 0;
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
@@ -39,6 +40,7 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& 
 }
 
 Status SqliteDatabase::Run(const std::string& sql) {
+  errno = 0;
   if (sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) {
     return Status::Ok();
   }
@@ -77,14 +79,17 @@ Status SqliteDatabase::Transaction(const std::function<Status()>& body) {
   return done;
 }
 
+// SQLite passes the system's reason on only sometimes; else errno, cleared before the call, has it.
 Status SqliteDatabase::Error(const std::string& doing) const {
+  const int reason = errno;
   const int code = sqlite3_errcode(handle_) & 0xff;
-  const int error = sqlite3_system_errno(handle_);
+  const int passed_on = sqlite3_system_errno(handle_);
+  const int error = passed_on != 0 ? passed_on : reason;
   std::string text = "cannot " + doing + " '" + path_ + "': " + sqlite3_errmsg(handle_);
   if (code == SQLITE_FULL) return ResourceExhausted(text);
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) return DataLoss(text);
   if (code == SQLITE_BUSY || code == SQLITE_LOCKED) return FailedPrecondition(text);
-  if (error != 0) text += std::string(" (") + std::strerror(error) + ")";
+  if (error != 0 && code == SQLITE_IOERR) text += std::string(" (") + std::strerror(error) + ")";
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   return full && code == SQLITE_IOERR ? ResourceExhausted(text) : Unavailable(text);
 }

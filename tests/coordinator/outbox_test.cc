@@ -71,7 +71,8 @@ struct Loop {
       for (const SendToWorker& send : a.send) done.push_back(Word(send.message));
       for (const Reply& reply : a.reply) {
         done.push_back(reply.result.ok() ? ToString(*reply.result)
-                                         : reply.result.status().ToString());
+                                         : StatusCodeName(reply.result.status().code()) +
+                                               (": " + reply.result.status().ToString()));
       }
     };
     hooks.refuse = [this](JobId job, const Status&) { done.push_back("refuse " + ToString(job)); };
@@ -107,7 +108,8 @@ struct Loop {
 
 CoordinatorActions Pulses() {
   CoordinatorActions a;
-  a.send.push_back({{1}, Pulse{{1}}});
+  a.send.resize(1);
+  a.send[0].message = Pulse{{1}};
   return a;
 }
 
@@ -121,7 +123,8 @@ CoordinatorActions Accepts(uint64_t job) {
 CoordinatorActions Starts(uint64_t job) {
   CoordinatorActions a;
   a.persist.push_back(GenerationStarted{{job}, {1}, {}, {}, 0, {}});
-  a.send.push_back({{1}, StartSurvey{.job = {job}}});
+  a.send.resize(1);
+  a.send[0].message = StartSurvey{.job = {job}};
   return a;
 }
 
