@@ -86,13 +86,13 @@ void CoordinatorCore::On(const CancelJob& event) {
 std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeWorkers() {
   std::vector<Worker*> free;
   for (auto& [id, worker] : workers_) {
-    if (!worker.at.job) free.push_back(&worker);
+    if (!worker.at.job && worker.session) free.push_back(&worker);
   }
   return free;
 }
 
 void CoordinatorCore::StartJobs() {
-  const bool none_waits = RegroupWaitingJobs();
+  const bool none_waits = !Awaits() && RegroupWaitingJobs();
   while (none_waits && !queue_.empty()) {
     JobRecord& job = *FindJob(queue_.front());
     std::vector<Worker*> free = FreeWorkers();
@@ -140,7 +140,7 @@ void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>
   job.proceed.reset();
   job.recovery.since_ms = 0;
   job.moved_ms = now_ms_;
-  GenerationStarted started{s.job, s.generation, {}, job.leaves};
+  if (!workers.empty()) job.arithmetic_id = workers.front()->hello.arithmetic_id;
   for (size_t i = 0; i < workers.size(); ++i) {
     Worker& worker = *workers[i];
     MemberState m;
@@ -149,11 +149,10 @@ void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>
     m.moved_ms = now_ms_;
     worker.at = {s.job, s.generation};
     worker.place = i;
-    started.members.push_back(m.member);
     s.workers.push_back(m.member.name);
     job.members.push_back(std::move(m));
   }
-  out_.persist.push_back(std::move(started));
+  out_.persist.push_back(StartOf(job));
   Changed(job);
   Log(LogLevel::kInfo, ToString(s.job) + " generation " + std::to_string(s.generation.value) +
                            ": " + std::to_string(workers.size()) +
@@ -211,6 +210,10 @@ std::string CoordinatorCore::WhyWaiting(const JobRecord& job, int64_t place) con
     return "number " + std::to_string(place + 1) + " in the queue, behind " +
            ToString(queue_[static_cast<size_t>(place - 1)]);
   }
+  if (Awaits()) {
+    return "the coordinator was restarted and waits " + HumanDuration(options_.liveness_limit_ms) +
+           " for its workers to come back";
+  }
   for (const auto& [id, other] : jobs_) {
     if (other.recovery.since_ms != 0) return "behind " + ToString(id) + ", which waits for workers";
   }
@@ -256,16 +259,22 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
     worker->at = {};
     Send(worker->session, Release{options_.incarnation, s.job, s.generation, words});
   }
+  ForgetWork(job);
+  Changed(job);
+  Log(error.ok() ? LogLevel::kInfo : LogLevel::kWarning, ToString(s.job) + " " + words);
+  ForgetOldJobs();
+}
+
+void CoordinatorCore::ForgetWork(JobRecord& job) {
+  const int64_t bytes_done = job.surveyed.bytes_done;
   job.submission.job_yaml.clear();
   job.submission.input.reset();
   ForgetSurvey(job);
+  job.surveyed.bytes_done = bytes_done;
   job.survey.reset();
   job.complaints.clear();
   job.proceed.reset();
   job.recovery = {};
-  Changed(job);
-  Log(error.ok() ? LogLevel::kInfo : LogLevel::kWarning, ToString(s.job) + " " + words);
-  ForgetOldJobs();
 }
 
 // REQUIRES: the caller does not touch a job after it ended (with jobs_kept_max 0 it is gone).

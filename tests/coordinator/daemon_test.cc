@@ -185,5 +185,29 @@ TEST_CASE("SIGTERM ends the daemon soon: workers are sent away to come back, wat
   CHECK_THAT(heard.why.ToString(), Catch::Contains("the coordinator was stopped (SIGTERM)"));
 }
 
+TEST_CASE("with a state directory SIGTERM ends no job: the next coordinator has them all") {
+  const std::string directory = std::string(std::getenv("TEST_TMPDIR")) + "/kept";
+  fs::remove_all(directory);
+  JobId waiting, cancelled;
+  {
+    Running running(directory);
+    waiting = *running.client->Submit(Request("waiting"));
+    cancelled = *running.client->Submit(Request("cancelled"));
+    REQUIRE(running.client->Cancel(cancelled).ok());
+    running.Stop();
+    CHECK(running.end.ok());
+  }
+  Running running(directory);
+  CHECK(*running.client->Submit(Request("waiting")) == waiting);
+  CHECK(running.client->Get(waiting)->snapshot.state == JobState::kQueued);
+  CHECK(running.client->Get(cancelled)->snapshot.state == JobState::kCancelled);
+  CHECK(running.client->Submit(Request("third"))->value > cancelled.value);
+  Heard heard;
+  const auto link = CoordinatorLink::Open(running.daemon->address(), &heard);
+  link->Send(AnyHello());
+  heard.Next<Welcome>();
+  CHECK(heard.Next<StartSurvey>().job == waiting);
+}
+
 }  // namespace
 }  // namespace espalier
