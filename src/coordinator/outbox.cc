@@ -48,14 +48,14 @@ Status NoNewJobs(const Status& why) {
           "no new job is accepted: the coordinator's journal cannot be written: " + why.ToString()};
 }
 
-// Takes the pulses out of `sends`.
-std::vector<SendToWorker> TakePulses(std::vector<SendToWorker>& sends) {
-  const auto first = std::stable_partition(sends.begin(), sends.end(),
-                                           [](const SendToWorker& s) { return !IsPulse(s); });
-  std::vector<SendToWorker> pulses(std::make_move_iterator(first),
-                                   std::make_move_iterator(sends.end()));
-  sends.erase(first, sends.end());
-  return pulses;
+// Takes those out of `all` that promise nothing.
+template <typename T, typename F>
+std::vector<T> TakeHarmless(std::vector<T>& all, F is_harmless) {
+  const auto first = std::stable_partition(all.begin(), all.end(),
+                                           [&](const T& one) { return !is_harmless(one); });
+  std::vector<T> harmless(std::make_move_iterator(first), std::make_move_iterator(all.end()));
+  all.erase(first, all.end());
+  return harmless;
 }
 
 }  // namespace
@@ -80,8 +80,9 @@ void Outbox::Push(CoordinatorActions actions) {
     return;
   }
   CoordinatorActions at_once;
-  at_once.send = TakePulses(actions.send);
-  if (!at_once.send.empty()) hooks_.perform(std::move(at_once));
+  at_once.send = TakeHarmless(actions.send, IsPulse);
+  at_once.notify = TakeHarmless(actions.notify, [](const auto& n) { return n.progress_only; });
+  if (!at_once.send.empty() || !at_once.notify.empty()) hooks_.perform(std::move(at_once));
   const auto count = static_cast<int64_t>(entries.size());
   const uint64_t ticket = count == 0 ? 0 : next_ticket_++;
   waiting_.push_back({ticket, count, std::move(actions)});

@@ -3,8 +3,8 @@
 //
 // Actions leave in the order of their steps. Those of a step with journal entries, and all after
 // it, wait until the entries are kept; a thread of its own writes them, all that wait in one go, so
-// the control loop never waits for a disk. Pulses leave at once: they answer heartbeats and promise
-// nothing, and a slow disk must not look like a dead coordinator.
+// the control loop never waits for a disk. Pulses and mere progress leave at once: they
+// promise nothing, and a slow disk must not look like a dead coordinator.
 //
 // "A full disk refuses new jobs and harms no running one":
 //   - A step that accepts a job whose entries cannot be written is undone: the client is told why,
