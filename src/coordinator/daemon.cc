@@ -78,7 +78,7 @@ CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, OpenedJo
       storage_(StorageOf(options)),
       started_(std::chrono::steady_clock::now()),
       started_ms_(SystemUs() / 1000),
-      core_(CoreOptions(options, journal.incarnation)),
+      core_(CoreOptions(options, journal.incarnation), journal.past),
       outbox_(std::move(journal.journal), Hooks()),
       pool_(std::make_unique<JobPool>(kPoolThreads)),
       merging_(std::make_unique<JobPool>(1)) {

@@ -13,8 +13,9 @@ EPOCHS = 400
 class CoordinatorRestartTest(EspalierTest):
     def setUp(self):
         super().setUp()
-        self.csv = self.classes_csv("rows.csv", 600)
-        self.spec = self.classes_spec(self.csv, epochs=EPOCHS)
+        # Some ten seconds of training.
+        self.csv = self.classes_csv("rows.csv", 1500)
+        self.spec = self.classes_spec(self.csv, epochs=EPOCHS, batch=32)
 
     def quiet_run(self):
         """The result of the same job where nothing happens."""
