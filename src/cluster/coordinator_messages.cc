@@ -209,7 +209,10 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
 }
 
 void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
-  const Place at = Judge(worker, {message.job, message.generation}, "HistoryEntry");
+  // A row of an earlier generation, told by a member that was away, is as true as ever.
+  const bool earlier = message.job == worker.at.job && message.generation < worker.at.generation;
+  const Place at = Judge(worker, earlier ? worker.at : JobPoint{message.job, message.generation},
+                         "HistoryEntry");
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
   Status s = CheckHistory(message.row);
@@ -221,7 +224,7 @@ void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
     return;
   }
   if (!job.history.empty() && message.row.step <= job.history.back().step) return;  // sent again
-  EnterTraining(job);
+  if (!earlier) EnterTraining(job);
   HistoryRow row = message.row;
   DropLargeFigures(row.train);
   if (row.validation) DropLargeFigures(*row.validation);

@@ -209,7 +209,7 @@ void WorkerCore::Obey(const StartSurvey& message) {
 // What was to be told of an older generation of the job is of no use any more.
 void WorkerCore::EnterGeneration(JobPoint at) {
   at_ = at;
-  training_ = proceeds_ = false;
+  training_ = started_ = proceeds_ = false;
   reports_.clear();
   history_reports_ = 0;
   ForgetParts();
@@ -232,7 +232,7 @@ void WorkerCore::Obey(const StartTraining& message) {
   if (!Current(message.incarnation) || leaving_) return;
   const JobPoint point{message.job, message.generation};
   if (!at_.job || point.job != at_.job || point.generation < at_.generation) return;
-  if (point == at_ && training_) return;
+  if (point == at_ && started_) return;
   const auto self = std::find_if(message.members.begin(), message.members.end(),
                                  [this](const Member& m) { return m.worker == id_; });
   if (self == message.members.end()) {
@@ -241,7 +241,7 @@ void WorkerCore::Obey(const StartTraining& message) {
     return;
   }
   if (point != at_) EnterGeneration(point);
-  training_ = true;
+  training_ = started_ = true;
   ForgetParts();  // the survey has arrived
   out_.push_back(RunTraining{message, static_cast<int32_t>(self - message.members.begin())});
 }
@@ -250,7 +250,7 @@ void WorkerCore::Obey(const Proceed& message) {
   if (!Current(message.incarnation) || proceeds_) return;
   const Fate fate = JudgeMessage({message.job, message.generation}, at_);
   if (fate == Fate::kDrop) return;
-  if (fate == Fate::kError || !training_) {
+  if (fate == Fate::kError || !started_) {
     Drop("Proceed came for a generation that was not started here");
     return;
   }

@@ -115,6 +115,7 @@ std::string CoordinatorDaemon::address() const {
 
 Status CoordinatorDaemon::Run() {
   WaitForSignal();
+  Feed(Tick{});  // before any question: what was restored then knows the time
   TickLater();
   loop_.run();
   return failure_;

@@ -16,6 +16,7 @@ class CoordinatorRestartTest(EspalierTest):
         # Some ten seconds of training.
         self.csv = self.classes_csv("rows.csv", 1500)
         self.spec = self.classes_spec(self.csv, epochs=EPOCHS, batch=32)
+        self.spec["model"]["hidden"] = [64, 64]
 
     def quiet_run(self):
         """The result of the same job where nothing happens."""
@@ -141,9 +142,12 @@ class CoordinatorRestartTest(EspalierTest):
                                           os.path.join(TESTING, "mortal-coordinator"))
                 cluster.wait_for_workers(2)
                 job = self.job("mortal-%d" % number, dict(self.spec, workers={"min": 2}))
-                cluster.espalier("submit", job, "--detach", code=None)
+                acknowledged = "job-1" in cluster.espalier("submit", job, "--detach", code=None)[0]
                 self.assertEqual(cluster.coordinator.wait(timeout=30), -signal.SIGKILL)
                 cluster.restart_coordinator()
+                if "mortal" not in cluster.espalier("list")[0]:
+                    self.assertFalse(acknowledged)
+                    self.assertEqual(cluster.submit(job), "job-1")
                 result = cluster.result("watch", "job-1")
                 self.assertEqual(result["status"], "SUCCEEDED")
                 self.assertEqual(result["weights_sha256"], quiet["weights_sha256"])
