@@ -52,6 +52,7 @@ std::vector<std::string> Bytes(const std::vector<JournalEntry>& entries) {
 }
 
 HistoryRecorded Row(int64_t step) { return {{7}, SampleRow(step)}; }
+WorkerIdGiven Id(uint64_t worker) { return {{worker}}; }  // a small one
 
 // The two durable kinds, by the form of their directory.
 std::string DirectoryOf(const std::string& kind, const std::string& name) {
@@ -201,20 +202,20 @@ TEST_CASE("a segment at the end that was cut anywhere loses only its last record
   const std::string directory = DirectoryOf("files", "whole");
   {
     OpenedJournal opened = Open(directory);
-    REQUIRE(opened.journal->Append({Row(1)}).ok());
-    REQUIRE(opened.journal->Append({Row(2), Row(3)}).ok());
+    REQUIRE(opened.journal->Append({Id(1)}).ok());
+    REQUIRE(opened.journal->Append({Id(2), Id(3)}).ok());
   }
   const std::string whole = Read(NewestSegment(directory));
   const size_t record = (whole.size() - kSegmentHeaderBytes) / 2;
   for (size_t size = 0; size < whole.size(); ++size) {
     INFO("cut to " << size << " of " << whole.size() << " bytes");
     const std::string torn = Torn("torn", directory, whole.substr(0, size));
-    std::vector<JournalEntry> kept = {Row(1)};
-    if (size >= kSegmentHeaderBytes + record) kept.push_back(Row(2));
+    std::vector<JournalEntry> kept = {Id(1)};
+    if (size >= kSegmentHeaderBytes + record) kept.push_back(Id(2));
     OpenedJournal opened = Open(torn);
     CHECK(Bytes(opened.past) == Bytes(kept));
-    REQUIRE(opened.journal->Append({Row(9)}).ok());
-    kept.push_back(Row(9));
+    REQUIRE(opened.journal->Append({Id(9)}).ok());
+    kept.push_back(Id(9));
     CHECK(Bytes(Open(torn).past) == Bytes(kept));
   }
 }

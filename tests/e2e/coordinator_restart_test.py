@@ -161,6 +161,7 @@ class CoordinatorRestartTest(EspalierTest):
         cluster.start_coordinator(cluster.address, os.path.join(TESTING, "mortal-coordinator"))
         job = self.job("never", self.spec)
         cluster.espalier("submit", job, "--detach", code=3)
+        self.assertEqual(cluster.coordinator.wait(timeout=30), -signal.SIGKILL)
         cluster.restart_coordinator()
         self.assertNotIn("never", cluster.espalier("list")[0])
         self.assertEqual(cluster.submit(job), "job-1")
