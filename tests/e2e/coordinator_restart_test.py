@@ -7,6 +7,8 @@ import unittest
 
 from espalier import TESTING, Cluster, EspalierTest, await_step, is_alive, json_lines, wait_for
 
+from hadoop import Hdfs  # in tools/lib, which `espalier` puts on the path
+
 EPOCHS = 400
 
 
@@ -181,6 +183,23 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertEqual(older.wait(timeout=30), 1)
         self.assertIn("a newer coordinator (incarnation", cluster.log("coordinator"))
         self.assert_like_quiet(cluster, submitted, result)
+
+    def test_a_state_directory_on_hdfs(self):
+        with Hdfs.start(block_size=1 << 20) as hdfs:
+            cluster = Cluster(self, workers=2, state=hdfs.uri + "/espalier/state",
+                              flags=["--hadoop-conf-dir", hdfs.conf_dir])
+            watcher = cluster.start("submit", self.job("far", dict(self.spec, workers={"min": 2})),
+                                    "--json")
+            await_step(watcher)
+            cluster.kill_coordinator()
+            cluster.restart_coordinator()
+            out, err = watcher.communicate(timeout=100)
+            self.assertEqual(watcher.returncode, 0, err)
+            self.assert_like_quiet(cluster, "job-1", json_lines(out)[-1])
+            cluster.kill_coordinator()
+            cluster.restart_coordinator()
+            self.assertEqual(cluster.status("job-1")["state"], "SUCCEEDED")
+            self.assertEqual(len(self.evaluations(cluster, "job-1")), EPOCHS)
 
     def test_a_second_coordinator_on_a_local_state_directory_is_refused(self):
         cluster = Cluster(self, workers=0, state=self.path("state"))
