@@ -16,8 +16,9 @@ namespace espalier {
 namespace {
 
 constexpr int64_t kSegmentBytesMax = int64_t{4} << 30;
-constexpr int kAttempts = 10;          // while other coordinators start and tidy up
-constexpr int64_t kSegmentsMax = 256;  // after which it is time for a rewrite
+constexpr int kAttempts = 10;  // while other coordinators start and tidy up
+constexpr int64_t kSegmentsMax =
+    32;  // after which it is time for a rewrite: a start reads them all
 
 std::string Digits(uint64_t number) {
   char text[24];

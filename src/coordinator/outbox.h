@@ -107,7 +107,7 @@ class Outbox {
   // The writing thread's.
   std::deque<Batch> batches_;
   std::set<JobId> refused_;
-  std::string room_told_;
+  std::string room_told_ = Status::Ok().ToString();
   bool failed_ = false;
 
   Queue<Batch> queue_;  // to the writing thread
