@@ -37,7 +37,8 @@ struct WorkerMessage {
   FromWorker message;
 };
 
-// A job that the shell has parsed, listed and reserved the output of.
+// A job that the shell has parsed, listed and reserved the output of. Once the job has ended, yaml
+// and input are forgotten.
 struct Submission {
   std::string client_request_id;
   std::string job_yaml;
@@ -74,17 +75,26 @@ struct SurveyMerged {
   Result<std::shared_ptr<const SurveyResult>> result;
 };
 
+// The journal could not keep the acceptance of this job, and its client was told so: it never was.
+struct JobRefused {
+  JobId job;
+  Status why;
+};
+
 // Time passed. Sent by the shell a few times each heartbeat interval.
 struct Tick {};
 
-// The daemon ends: every job ends, every stream is closed with kUnavailable (workers come
-// back to the daemon that takes its place), nothing is taken any more.
+// The daemon ends: every stream is closed with kUnavailable (workers come back to the daemon that
+// takes its place), nothing is taken any more. Every job ends, unless the journal will tell the
+// next daemon of them.
 struct Shutdown {
   std::string reason;
+  bool jobs_go_on = false;
 };
 
 using CoordinatorEvent = std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit,
-                                      CancelJob, DrainWorker, SurveyMerged, Tick, Shutdown>;
+                                      CancelJob, DrainWorker, SurveyMerged, JobRefused, Tick,
+                                      Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------
 
@@ -102,6 +112,8 @@ struct GenerationStarted {
   Generation generation;
   std::vector<Member> members;
   std::vector<LeafInterval> leaves;  // one a member; none while surveying
+  int64_t at_ms = 0;
+  std::string arithmetic_id;  // of its members
 };
 struct SurveyRecorded {
   JobId job;
@@ -111,17 +123,29 @@ struct HistoryRecorded {
   JobId job;
   HistoryRow row;
 };
-struct JobEnded {
+// For the first time.
+struct GenerationReserved {
   JobId job;
-  JobState state = JobState::kFailed;
-  Status error;
-  std::optional<JobResult> result;
+  Generation generation;  // its number is used, though it may never begin
+};
+struct TrainingStarted {
+  JobId job;
+  int64_t at_ms = 0;
+};
+struct JobEnded {
+  JobSnapshot snapshot;
 };
 struct JobForgotten {
   JobId job;
 };
-using JournalEntry = std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, SurveyRecorded,
-                                  HistoryRecorded, JobEnded, JobForgotten>;
+// The coordinator is older than the workers (its journal is a copy, say): from now on it has this
+// number.
+struct IncarnationTaken {
+  Incarnation incarnation;
+};
+using JournalEntry =
+    std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, SurveyRecorded, HistoryRecorded,
+                 TrainingStarted, JobEnded, JobForgotten, IncarnationTaken, GenerationReserved>;
 
 struct SendToWorker {
   SessionId session;

@@ -7,10 +7,16 @@
 
 namespace espalier {
 
-CoordinatorCore::CoordinatorCore(CoordinatorCoreOptions options) : options_(std::move(options)) {}
+CoordinatorCore::CoordinatorCore(CoordinatorCoreOptions options,
+                                 const std::vector<JournalEntry>& past)
+    : options_(std::move(options)) {
+  for (const JournalEntry& entry : past) Recall(entry);
+  FinishRecall();
+}
 
 CoordinatorActions CoordinatorCore::Step(const CoordinatorEvent& event, int64_t now_ms) {
   now_ms_ = std::max(now_ms_, now_ms);
+  if (begun_ms_ == 0) BeginLife();
   std::visit([this](const auto& e) { On(e); }, event);
   if (std::exchange(queue_moved_, false)) StartJobs();
   return std::exchange(out_, {});
@@ -19,6 +25,7 @@ CoordinatorActions CoordinatorCore::Step(const CoordinatorEvent& event, int64_t 
 void CoordinatorCore::On(const Tick&) {
   ForgiveOwnPause();
   CheckSessions();
+  CheckAwaited();
   std::vector<JobId> running;
   for (const auto& [id, job] : jobs_) {
     const JobState state = job.snapshot.state;
@@ -38,6 +45,7 @@ void CoordinatorCore::ForgiveOwnPause() {
   ticked_ms_ = now_ms_;
   if (gap <= 2 * options_.heartbeat_interval_ms) return;
   const auto shift = [&](int64_t& time) { time = std::min(time + gap, now_ms_); };
+  if (awaiting_) awaits_until_ms_ += gap;
   for (auto& [id, session] : sessions_) shift(session.opened_ms);
   for (auto& [id, worker] : workers_) shift(worker.heard_ms);
   for (auto& [id, job] : jobs_) {
@@ -54,10 +62,12 @@ void CoordinatorCore::ForgiveOwnPause() {
 void CoordinatorCore::CheckSessions() {
   std::vector<WorkerId> silent;
   for (const auto& [id, worker] : workers_) {
+    if (Awaits()) break;
     const int64_t limit =
         worker.session ? options_.liveness_limit_ms : options_.heartbeat_interval_ms;
     if (now_ms_ - worker.heard_ms >= limit) silent.push_back(id);
   }
+  for (WorkerId id : silent) FindWorker(id)->doomed = true;
   for (WorkerId id : silent) {
     const Worker* worker = FindWorker(id);
     const SessionId session = worker->session;
@@ -137,7 +147,7 @@ void CoordinatorCore::On(const Shutdown& event) {
   stopping_ = true;
   std::vector<JobId> open;
   for (const auto& [id, job] : jobs_) {
-    if (!IsFinal(job.snapshot.state)) open.push_back(id);
+    if (!event.jobs_go_on && !IsFinal(job.snapshot.state)) open.push_back(id);
   }
   for (JobId id : open) {
     EndJob(*FindJob(id), JobState::kCancelled,

@@ -25,6 +25,15 @@
 // the complaint waits a heartbeat for that death to show. Then the pair is kept apart in the tree
 // of the next generation; if no tree is left, the most-complained-of member leaves the job.
 //
+// After a restart (`past`) jobs that had ended, and their histories, are there; queued ones are
+// queued, and so are those that were surveyed: their survey begins anew. Members of jobs that train
+// are awaited for a liveness limit: a Hello that names an id and its job makes it a member again,
+// in the generation the journal knows (it gets the orders of that one if it has not heard of it).
+// In that time nobody is declared dead and no job gets workers. Who has not come then is lost like
+// any other member. Numbers that workers have seen are never used again; when they know a higher
+// incarnation, a young coordinator takes one above it (its journal is an old copy), and one that is
+// older than the liveness limit sends them away (it is itself the older one).
+//
 // Everything a worker says is checked; what cannot be true fails its job by name. Every wait ends:
 // a silent worker after `liveness_limit_ms`, a survey without progress, a start or a step that does
 // not come after their timeouts. (A queued job waits for workers without limit and says why.)
@@ -71,7 +80,9 @@ struct CoordinatorCoreOptions {
 
 class CoordinatorCore {
  public:
-  explicit CoordinatorCore(CoordinatorCoreOptions options);
+  // `past`: what earlier lives remembered, in order (coordinator_restore.cc).
+  explicit CoordinatorCore(CoordinatorCoreOptions options,
+                           const std::vector<JournalEntry>& past = {});
 
   // `now_ms`: milliseconds since 1970 by a clock that never goes back.
   CoordinatorActions Step(const CoordinatorEvent& event, int64_t now_ms);
@@ -85,6 +96,9 @@ class CoordinatorCore {
   // Rows recorded so far: the `from` for what comes next.
   int64_t HistoryEnd(JobId job) const;
   std::vector<WorkerSnapshot> Workers() const;
+  // All that the entries so far have said, in as few as possible: a core made with them is in the
+  // same state as one made with all entries.
+  std::vector<JournalEntry> Remember() const;
   // The job of an earlier submission with this id, if it is remembered.
   std::optional<JobId> FindSubmission(const std::string& client_request_id) const;
 
@@ -101,6 +115,8 @@ class CoordinatorCore {
     Status detached_why;
     int64_t attached_ms = 0;
     int64_t heard_ms = 0;  // newest message, or when the stream ended
+    bool doomed = false;   // found silent, about to be lost: no survivor
+    bool awaited = false;  // known from the journal; it has not come back yet
     JobPoint at = {};      // the job it takes part in; none: free
     size_t place = 0;      // its index among the job's members; SIZE_MAX: it is yet to join
     bool leaving = false;  // let go as soon as its job can do without it
@@ -169,6 +185,8 @@ class CoordinatorCore {
     WorkerPairs broken;                 // kept apart in the tree, from earlier generations
     std::map<WorkerId, int64_t> complained_of;
     std::set<WorkerId> expelled;  // not taken again
+    std::string arithmetic_id;    // of the members
+    bool outdated = false;  // after a restart: its members are not all in the newest generation
   };
 
   // coordinator_core.cc: time and the end.
@@ -193,6 +211,7 @@ class CoordinatorCore {
   void Attach(SessionId id, Session& session, const Hello& hello);
   void Reattach(SessionId id, Session& session, Worker& worker, const Hello& hello);
   void Refuse(SessionId session, Status why);
+  void SendAway(SessionId session, Status why);
   void Detach(Worker& worker, Status why);
   void Lose(WorkerId worker, const std::string& why);
   Worker* FindWorker(WorkerId worker);
@@ -217,6 +236,8 @@ class CoordinatorCore {
   std::vector<Worker*> FreeWorkers();
   void EndJob(JobRecord& job, JobState state, Status error, std::optional<JobResult> result);
   void Fail(JobRecord& job, Status error);
+  // What only a job that has not ended needs.
+  void ForgetWork(JobRecord& job);
   void ForgetOldJobs();
   void SendSurvey(const JobRecord& job, size_t member);
   void SendTraining(const JobRecord& job, size_t member);
@@ -290,6 +311,31 @@ class CoordinatorCore {
   Place Judge(Worker& worker, JobPoint point, const char* what);
   void Blame(JobRecord& job, const Worker& worker, Status error);
   void EnterTraining(JobRecord& job);
+  void AddHistory(JobRecord& job, HistoryRow row);
+
+  // coordinator_restore.cc: from the journal and to it.
+  void On(const JobRefused& event);
+  void Recall(const JournalEntry& entry);
+  void Recall(const WorkerIdGiven& e);
+  void Recall(const JobAccepted& e);
+  void Recall(const GenerationStarted& e);
+  void Recall(const SurveyRecorded& e);
+  void Recall(const HistoryRecorded& e);
+  void Recall(const TrainingStarted& e);
+  void Recall(const GenerationReserved& e);
+  void Recall(const JobEnded& e);
+  void Recall(const JobForgotten& e);
+  void Recall(const IncarnationTaken& e);
+  void FinishRecall();
+  void AwaitMember(const JobRecord& job, size_t place);
+  void BeginLife();
+  bool Awaits() const;
+  void CheckAwaited();
+  bool MissesMembers(const JobRecord& job);
+  Worker* FindAwaited(const Hello& hello);
+  bool HeedNumbers(SessionId id, const Hello& hello);
+  void HeedGeneration(JobRecord& job, Generation seen);
+  static GenerationStarted StartOf(const JobRecord& job);
 
   JobRecord* FindJob(JobId job);
   const JobRecord* FindJob(JobId job) const;
@@ -300,9 +346,12 @@ class CoordinatorCore {
   void Close(SessionId session, Status why);
   void Log(LogLevel level, std::string text);
 
-  const CoordinatorCoreOptions options_;
+  CoordinatorCoreOptions options_;  // the incarnation may grow
   int64_t now_ms_ = 0;
-  int64_t ticked_ms_ = 0;  // the newest event; 0: none yet
+  int64_t begun_ms_ = 0;         // the first event; 0: none yet
+  bool awaiting_ = false;        // the journal tells of members who may come back ...
+  int64_t awaits_until_ms_ = 0;  // ... until then
+  int64_t ticked_ms_ = 0;        // the newest event; 0: none yet
   bool stopping_ = false;
   uint64_t next_worker_ = 1;
   uint64_t next_job_ = 1;

@@ -86,13 +86,13 @@ void CoordinatorCore::On(const CancelJob& event) {
 std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeWorkers() {
   std::vector<Worker*> free;
   for (auto& [id, worker] : workers_) {
-    if (!worker.at.job && !worker.leaving) free.push_back(&worker);
+    if (!worker.at.job && !worker.leaving && worker.session) free.push_back(&worker);
   }
   return free;
 }
 
 void CoordinatorCore::StartJobs() {
-  const bool none_waits = RegroupWaitingJobs();
+  const bool none_waits = !Awaits() && RegroupWaitingJobs();
   while (none_waits && !queue_.empty()) {
     JobRecord& job = *FindJob(queue_.front());
     std::vector<Worker*> free = FreeWorkers();
@@ -141,7 +141,7 @@ void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>
   job.proceed.reset();
   job.recovery.since_ms = 0;
   job.moved_ms = now_ms_;
-  GenerationStarted started{s.job, s.generation, {}, job.leaves};
+  if (!workers.empty()) job.arithmetic_id = workers.front()->hello.arithmetic_id;
   for (size_t i = 0; i < workers.size(); ++i) {
     Worker& worker = *workers[i];
     MemberState m;
@@ -150,11 +150,10 @@ void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>
     m.moved_ms = now_ms_;
     worker.at = {s.job, s.generation};
     worker.place = i;
-    started.members.push_back(m.member);
     s.workers.push_back(m.member.name);
     job.members.push_back(std::move(m));
   }
-  out_.persist.push_back(std::move(started));
+  out_.persist.push_back(StartOf(job));
   Changed(job);
   Log(LogLevel::kInfo, ToString(s.job) + " generation " + std::to_string(s.generation.value) +
                            ": " + std::to_string(workers.size()) +
@@ -212,6 +211,10 @@ std::string CoordinatorCore::WhyWaiting(const JobRecord& job, int64_t place) con
     return "number " + std::to_string(place + 1) + " in the queue, behind " +
            ToString(queue_[static_cast<size_t>(place - 1)]);
   }
+  if (Awaits()) {
+    return "the coordinator was restarted and waits " + HumanDuration(options_.liveness_limit_ms) +
+           " for its workers to come back";
+  }
   for (const auto& [id, other] : jobs_) {
     if (other.recovery.since_ms != 0) return "behind " + ToString(id) + ", which waits for workers";
   }
@@ -247,8 +250,8 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
   s.waiting_because.clear();
   s.ended_ms = now_ms_;
   s.error = error;
-  s.result = result;
-  out_.persist.push_back(JobEnded{s.job, state, error, std::move(result)});
+  s.result = std::move(result);
+  out_.persist.push_back(JobEnded{Snapshot(job)});
   AbandonPlan(job, "the job ends");
   for (WorkerId id : std::exchange(job.departing, {})) {
     if (Worker* worker = FindWorker(id)) LetGo(*worker, job);
@@ -262,16 +265,22 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
     Send(worker->session, Release{options_.incarnation, s.job, s.generation, words});
     if (worker->leaving) Dismissed(*worker);
   }
+  ForgetWork(job);
+  Changed(job);
+  Log(error.ok() ? LogLevel::kInfo : LogLevel::kWarning, ToString(s.job) + " " + words);
+  ForgetOldJobs();
+}
+
+void CoordinatorCore::ForgetWork(JobRecord& job) {
+  const int64_t bytes_done = job.surveyed.bytes_done;
   job.submission.job_yaml.clear();
   job.submission.input.reset();
   ForgetSurvey(job);
+  job.surveyed.bytes_done = bytes_done;
   job.survey.reset();
   job.complaints.clear();
   job.proceed.reset();
   job.recovery = {};
-  Changed(job);
-  Log(error.ok() ? LogLevel::kInfo : LogLevel::kWarning, ToString(s.job) + " " + words);
-  ForgetOldJobs();
 }
 
 // REQUIRES: the caller does not touch a job after it ended (with jobs_kept_max 0 it is gone).

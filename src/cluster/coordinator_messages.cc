@@ -164,11 +164,8 @@ void CoordinatorCore::On(const SurveyMerged& event) {
   // The same generation goes on, now with leaves.
   const auto ownership = PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),
                                        static_cast<int32_t>(job->members.size()));
-  GenerationStarted started{event.job, job->snapshot.generation, {}, {}};
   for (const LeafSpan& i : ownership.intervals) job->leaves.push_back({i.begin, i.end});
-  for (const MemberState& m : job->members) started.members.push_back(m.member);
-  started.leaves = job->leaves;
-  out_.persist.push_back(std::move(started));
+  out_.persist.push_back(StartOf(*job));
   job->snapshot.state = JobState::kLoading;
   job->moved_ms = now_ms_;
   for (size_t i = 0; i < job->members.size(); ++i) SendTraining(*job, i);
@@ -180,7 +177,10 @@ void CoordinatorCore::EnterTraining(JobRecord& job) {
   job.moved_ms = now_ms_;
   if (job.snapshot.state == JobState::kTraining) return;
   job.snapshot.state = JobState::kTraining;
-  job.snapshot.training_ms = now_ms_;
+  if (job.snapshot.training_ms == 0) {
+    job.snapshot.training_ms = now_ms_;
+    out_.persist.push_back(TrainingStarted{job.snapshot.job, now_ms_});
+  }
   Changed(job);
   Log(LogLevel::kInfo, ToString(job.snapshot.job) + " trains");
 }
@@ -210,7 +210,10 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
 }
 
 void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
-  const Place at = Judge(worker, {message.job, message.generation}, "HistoryEntry");
+  // A row of an earlier generation, told by a member that was away, is as true as ever.
+  const bool earlier = message.job == worker.at.job && message.generation < worker.at.generation;
+  const Place at = Judge(worker, earlier ? worker.at : JobPoint{message.job, message.generation},
+                         "HistoryEntry");
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
   Status s = CheckHistory(message.row);
@@ -222,17 +225,20 @@ void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
     return;
   }
   if (!job.history.empty() && message.row.step <= job.history.back().step) return;  // sent again
-  EnterTraining(job);
+  if (!earlier) EnterTraining(job);
   HistoryRow row = message.row;
   DropLargeFigures(row.train);
   if (row.validation) DropLargeFigures(*row.validation);
   out_.persist.push_back(HistoryRecorded{job.snapshot.job, row});
-  job.history.push_back(std::move(row));
-  if (static_cast<int64_t>(job.history.size()) > options_.history_rows_max) {
-    job.history.pop_front();
-    ++job.history_begin;
-  }
+  AddHistory(job, std::move(row));
   Changed(job);
+}
+
+void CoordinatorCore::AddHistory(JobRecord& job, HistoryRow row) {
+  job.history.push_back(std::move(row));
+  if (static_cast<int64_t>(job.history.size()) <= options_.history_rows_max) return;
+  job.history.pop_front();
+  ++job.history_begin;
 }
 
 void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {

@@ -50,6 +50,7 @@ bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>&
   if (!order) return false;
   Plan& plan = job.plan.emplace();
   plan.generation = {++job.generations};
+  out_.persist.push_back(GenerationReserved{job.snapshot.job, plan.generation});
   plan.workers = *std::move(order);
   plan.leaves = IntervalsOf(ownership);
   plan.since_ms = now_ms_;
@@ -118,7 +119,8 @@ bool CoordinatorCore::ReadyForPlan(Worker& worker, const MemberReady& message) {
                                [&](WorkerId id) { return plan.ready.contains(id); });
   if (!all || plan.ordered) return true;
   plan.ordered = true;
-  GenerationStarted started{job->snapshot.job, plan.generation, {}, plan.leaves};
+  GenerationStarted started{job->snapshot.job, plan.generation, {}, plan.leaves,
+                            job->snapshot.started_ms, job->arithmetic_id};
   for (WorkerId id : plan.workers) {
     const Worker& member = *FindWorker(id);
     started.members.push_back({id, member.hello.name, member.hello.address});

@@ -103,7 +103,8 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::Survivors(const JobRecord
   std::vector<Worker*> out;
   for (const MemberState& m : job.members) {
     Worker* worker = FindWorker(m.member.worker);
-    if (worker != nullptr && worker->at.job == job.snapshot.job) out.push_back(worker);
+    if (worker == nullptr || worker->doomed || worker->at.job != job.snapshot.job) continue;
+    out.push_back(worker);
   }
   return out;
 }
@@ -264,7 +265,7 @@ void CoordinatorCore::Obey(Worker& worker, const LinkBroken& message) {
   if (lost || job.recovery.since_ms != 0) return;  // the job waits for workers as it is
   Log(LogLevel::kWarning, ToString(job.snapshot.job) + ": " + Label(worker) + " lost its link to " +
                               Label(*other) + ": " + message.why.ToString());
-  if (!other->session) {
+  if (!other->session && !Awaits()) {
     Lose(other->id, "was lost: " + other->detached_why.ToString());
     return;
   }
@@ -273,7 +274,7 @@ void CoordinatorCore::Obey(Worker& worker, const LinkBroken& message) {
 
 // Nobody died within a heartbeat: the link is what is broken.
 void CoordinatorCore::CheckComplaints(JobRecord& job) {
-  if (job.complaints.empty()) return;
+  if (job.complaints.empty() || Awaits()) return;
   if (now_ms_ - job.complaints.front().since_ms < options_.heartbeat_interval_ms) return;
   std::string why;
   for (const Complaint& c : std::exchange(job.complaints, {})) {

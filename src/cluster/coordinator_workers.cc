@@ -12,8 +12,6 @@ namespace {
 // What a worker may say of itself.
 constexpr size_t kNameBytesMax = 256;
 constexpr size_t kArithmeticBytesMax = 1024;
-// Ids given by earlier lives of the coordinator are skipped, within reason.
-constexpr uint64_t kForeignIdMax = uint64_t{1} << 48;
 
 Status CheckText(const char* what, const std::string& text, size_t bytes_max) {
   if (text.empty()) return InvalidArgument(std::string("the worker's ") + what + " is empty");
@@ -55,7 +53,9 @@ void CoordinatorCore::Detach(Worker& worker, Status why) {
   const bool missed =
       job != nullptr && std::any_of(job->complaints.begin(), job->complaints.end(),
                                     [&](const Complaint& c) { return c.about == worker.id; });
-  if (job == nullptr || missed) Lose(worker.id, "was lost: " + worker.detached_why.ToString());
+  if (job == nullptr || (missed && !Awaits())) {
+    Lose(worker.id, "was lost: " + worker.detached_why.ToString());
+  }
 }
 
 void CoordinatorCore::On(const WorkerMessage& event) {
@@ -103,10 +103,13 @@ void CoordinatorCore::Obey(Worker& worker, const Goodbye& message) {
 
 void CoordinatorCore::Greet(SessionId id, Session& session, const Hello& hello) {
   if (Status s = CheckHello(hello); !s.ok()) {
-    Refuse(id, std::move(s));
+    s.code() == StatusCode::kUnavailable ? SendAway(id, std::move(s)) : Refuse(id, std::move(s));
     return;
   }
-  if (Worker* known = FindText(hello.session)) {
+  if (!HeedNumbers(id, hello)) return;
+  Worker* known = FindText(hello.session);
+  if (known == nullptr) known = FindAwaited(hello);
+  if (known != nullptr) {
     Reattach(id, session, *known, hello);
   } else {
     Attach(id, session, hello);
@@ -130,6 +133,11 @@ Status CoordinatorCore::CheckHello(const Hello& hello) const {
   for (const auto& [id, worker] : workers_) {
     if (worker.hello.session == hello.session) continue;
     if (worker.hello.arithmetic_id == hello.arithmetic_id) break;  // all attached ones are alike
+    if (worker.awaited) {
+      return Unavailable(
+          "the coordinator was restarted and waits for workers with another "
+          "arithmetic; come back when they had the time");
+    }
     return FailedPrecondition(
         "the worker's arithmetic is '" + Printable(hello.arithmetic_id, 200) + "', but " +
         Label(worker) + " computes with '" + Printable(worker.hello.arithmetic_id, 200) +
@@ -138,7 +146,8 @@ Status CoordinatorCore::CheckHello(const Hello& hello) const {
   }
   const bool full = static_cast<int64_t>(workers_.size()) >= options_.workers_max;
   if (full && std::none_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
-        return entry.second.hello.session == hello.session;
+        const bool awaited = entry.second.awaited && entry.first == hello.worker;
+        return awaited || entry.second.hello.session == hello.session;
       })) {
     return ResourceExhausted(std::to_string(workers_.size()) +
                              " workers are attached, the limit of this coordinator");
@@ -147,9 +156,6 @@ Status CoordinatorCore::CheckHello(const Hello& hello) const {
 }
 
 void CoordinatorCore::Attach(SessionId id, Session& session, const Hello& hello) {
-  if (hello.worker.value < kForeignIdMax) {
-    next_worker_ = std::max(next_worker_, hello.worker.value + 1);
-  }
   const WorkerId worker_id{next_worker_++};
   session.worker = worker_id;
   Worker& worker = workers_[worker_id];
@@ -178,6 +184,11 @@ void CoordinatorCore::Reattach(SessionId id, Session& session, Worker& worker, c
     sessions_.erase(worker.session);
     Close(worker.session, Aborted("the worker has a newer stream"));
   }
+  if (std::exchange(worker.awaited, false)) {
+    JobRecord& job = *FindJob(worker.at.job);
+    HeedGeneration(job, hello.generation);
+    if (hello.generation < worker.at.generation && !job.leaves.empty()) job.outdated = true;
+  }
   session.worker = worker.id;
   worker.session = id;
   worker.heard_ms = now_ms_;
@@ -198,7 +209,7 @@ void CoordinatorCore::Reattach(SessionId id, Session& session, Worker& worker, c
   } else {
     AbandonPlan(*job, Label(worker) + " lost its stream");  // and maybe its orders
   }
-  if (!IsMember(*job, worker)) return;
+  if (!IsMember(*job, worker) || job->outdated) return;
   if (its != worker.at) SendSurvey(*job, worker.place);
   if (!job->leaves.empty()) SendTraining(*job, worker.place);
 }
@@ -208,6 +219,13 @@ void CoordinatorCore::Refuse(SessionId session, Status why) {
   Send(session, Refused{std::move(why)});
   sessions_.erase(session);
   Close(session, Status::Ok());
+}
+
+// As Refuse, but not for good: the worker may come back.
+void CoordinatorCore::SendAway(SessionId session, Status why) {
+  Log(LogLevel::kWarning, "sent " + sessions_[session].peer + " away: " + why.ToString());
+  sessions_.erase(session);
+  Close(session, std::move(why));
 }
 
 // The worker is gone: forgets it; its job goes on without it. Its session is the caller's.
@@ -222,7 +240,10 @@ void CoordinatorCore::Lose(WorkerId id, const std::string& why) {
   Log(LogLevel::kWarning, text);
   JobRecord* job = FindJob(worker.at.job);
   if (job == nullptr) return;
-  if (IsMember(*job, worker) || (job->plan && job->plan->ordered)) {
+  // Of several that are lost at once the first one's loss has made a generation without all.
+  const bool member =
+      IsMember(*job, worker) && worker.at.generation == job->snapshot.generation;
+  if (member || (job->plan && job->plan->ordered)) {
     MemberLost(*job, text);
   } else if (job->departing.erase(id) == 0) {
     AbandonPlan(*job, text);

@@ -221,7 +221,7 @@ void WorkerCore::Obey(const StartSurvey& message) {
 // What was to be told of an older generation of the job is of no use any more.
 void WorkerCore::EnterGeneration(JobPoint at) {
   at_ = at;
-  training_ = proceeds_ = false;
+  training_ = started_ = proceeds_ = false;
   planned_ = {};
   reports_.clear();
   history_reports_ = 0;
@@ -245,7 +245,7 @@ void WorkerCore::Obey(const StartTraining& message) {
   if (!Current(message.incarnation) || leaving_) return;
   const JobPoint point{message.job, message.generation};
   if (!at_.job || point.job != at_.job || point.generation < at_.generation) return;
-  if (point == at_ && training_) return;
+  if (point == at_ && started_) return;
   if (message.planned && planned_ == point.generation) return;
   const auto self = std::find_if(message.members.begin(), message.members.end(),
                                  [this](const Member& m) { return m.worker == id_; });
@@ -257,7 +257,7 @@ void WorkerCore::Obey(const StartTraining& message) {
   const auto place = static_cast<int32_t>(self - message.members.begin());
   if (message.planned) return Prepare(message, place);
   if (point != at_) EnterGeneration(point);
-  training_ = true;
+  training_ = started_ = true;
   ForgetParts();  // the survey has arrived
   out_.push_back(RunTraining{message, place});
 }
@@ -266,7 +266,7 @@ void WorkerCore::Obey(const StartTraining& message) {
 void WorkerCore::Prepare(const StartTraining& message, int32_t self) {
   const bool joins = message.generation == at_.generation;
   planned_ = message.generation;
-  if (joins) training_ = proceeds_ = true;
+  if (joins) training_ = started_ = proceeds_ = true;
   out_.push_back(RunPreparation{message, self});
 }
 
@@ -280,7 +280,7 @@ void WorkerCore::Obey(const Proceed& message) {
   if (!Current(message.incarnation) || proceeds_) return;
   const Fate fate = JudgeMessage({message.job, message.generation}, at_);
   if (fate == Fate::kDrop) return;
-  if (fate == Fate::kError || !training_) {
+  if (fate == Fate::kError || !started_) {
     Drop("Proceed came for a generation that was not started here");
     return;
   }
@@ -313,7 +313,7 @@ void WorkerCore::On(const Report& event) {
     // Told once; when it gets lost with the link the coordinator plans anew.
     if (std::holds_alternative<Switched>(event.message)) {
       EnterGeneration(point);
-      training_ = proceeds_ = true;
+      training_ = started_ = proceeds_ = true;
       Keep(event.message);
     }
     if (link_ == LinkState::kAttached) Send(event.message);

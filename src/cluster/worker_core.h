@@ -193,6 +193,7 @@ class WorkerCore {
 
   JobPoint at_;                     // the present job; none: 0, 0
   bool training_ = false;           // its StartTraining has come, and it is not over
+  bool started_ = false;            // its StartTraining has come, over or not
   bool proceeds_ = false;           // its Proceed has come
   Generation planned_;              // the next one, prepared beside it; or none
   std::deque<FromWorker> reports_;  // about it, in order

@@ -18,8 +18,9 @@ namespace espalier {
 struct CoordinatorOptions {
   std::string listen = "127.0.0.1:7700";  // port 0: any free one, told through address_file
   std::string address_file;               // written with the address in use; "": none
-  std::string state_directory;            // "": nothing is kept over a restart
-  bool insecure = false;                  // allows to listen beyond loopback
+  // For what outlives a restart: a local path, or a URI of a directory that several hosts reach.
+  std::string state_directory;  // "": nothing is kept
+  bool insecure = false;        // allows to listen beyond loopback
   int64_t heartbeat_interval_ms = 1000;
   int64_t liveness_limit_ms = 5000;  // a worker silent for so long is dead
   int64_t start_timeout_ms =

@@ -61,33 +61,43 @@ void Write(const LogLine& line) {
 
 }  // namespace
 
+StorageOptions StorageOf(const CoordinatorOptions& options) {
+  return {.hadoop_conf_dir = options.hadoop_conf_dir, .webhdfs = {.user = options.hadoop_user}};
+}
+
 Result<std::unique_ptr<CoordinatorDaemon>> CoordinatorDaemon::Make(
-    const CoordinatorOptions& options) {
-  std::unique_ptr<DirectoryLock> lock;
-  if (!options.state_directory.empty()) {
-    ESPALIER_ASSIGN_OR_RETURN(lock, DirectoryLock::Take(options.state_directory));
-  }
-  ESPALIER_ASSIGN_OR_RETURN(const Incarnation incarnation,
-                            NextIncarnation(options.state_directory, SystemUs()));
-  std::unique_ptr<CoordinatorDaemon> daemon(new CoordinatorDaemon(options, incarnation));
-  daemon->lock_ = std::move(lock);
+    const CoordinatorOptions& options, OpenedJournal journal) {
+  const std::string incarnation = std::to_string(journal.incarnation.value);
+  std::unique_ptr<CoordinatorDaemon> daemon(new CoordinatorDaemon(options, std::move(journal)));
   ESPALIER_ASSIGN_OR_RETURN(daemon->server_, CoordinatorServer::Make(options.listen, daemon.get()));
-  LogInfo("listening on " + daemon->address() + ", incarnation " +
-          std::to_string(incarnation.value));
+  LogInfo("listening on " + daemon->address() + ", incarnation " + incarnation);
   return daemon;
 }
 
-CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, Incarnation incarnation)
+CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, OpenedJournal journal)
     : options_(options),
-      storage_{.hadoop_conf_dir = options.hadoop_conf_dir,
-               .webhdfs = {.user = options.hadoop_user}},
+      storage_(StorageOf(options)),
       started_(std::chrono::steady_clock::now()),
       started_ms_(SystemUs() / 1000),
-      core_(CoreOptions(options, incarnation)),
+      core_(CoreOptions(options, journal.incarnation), journal.past),
+      outbox_(std::move(journal.journal), Hooks()),
       pool_(std::make_unique<JobPool>(kPoolThreads)),
       merging_(std::make_unique<JobPool>(1)) {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
+}
+
+OutboxHooks CoordinatorDaemon::Hooks() {
+  OutboxHooks hooks;
+  hooks.perform = [this](CoordinatorActions actions) { Act(std::move(actions)); };
+  hooks.refuse = [this](JobId job, const Status& why) { Feed(JobRefused{job, why}); };
+  hooks.fail = [this](Status why) {
+    failure_ = std::move(why);
+    LogError(failure_.ToString());
+    boost::asio::post(loop_, [this] { Stop("the journal failed"); });
+  };
+  hooks.post = [this](std::function<void()> call) { boost::asio::post(loop_, std::move(call)); };
+  return hooks;
 }
 
 CoordinatorDaemon::~CoordinatorDaemon() {
@@ -106,6 +116,7 @@ std::string CoordinatorDaemon::address() const {
 
 Status CoordinatorDaemon::Run() {
   WaitForSignal();
+  Feed(Tick{});  // before any question: what was restored then knows the time
   TickLater();
   loop_.run();
   return failure_;
@@ -139,7 +150,8 @@ void CoordinatorDaemon::TickLater() {
 void CoordinatorDaemon::Stop(const std::string& why) {
   if (std::exchange(stopping_, true)) return;
   LogInfo("stopping: " + why);
-  Perform(core_.Step(Shutdown{why}, NowMs()));
+  Perform(core_.Step(Shutdown{why, outbox_.durable()}, NowMs()));
+  outbox_.Close(kShutdownLimitMs);
   watchers_.CloseAll(Unavailable("the coordinator was stopped"));
   replies_.clear();
   drains_.clear();
@@ -154,15 +166,16 @@ void CoordinatorDaemon::Feed(const CoordinatorEvent& event) {
   if (!stopping_) Perform(core_.Step(event, NowMs()));
 }
 
-// In the order that CoordinatorActions states. Log lines say what happened, not what was done.
+// Log lines say what happened, not what was done: they need not wait.
 void CoordinatorDaemon::Perform(CoordinatorActions actions) {
   for (const LogLine& line : actions.log) Write(line);
-  if (Status s = journal_->Append(actions.persist); !s.ok()) {
-    failure_ = s.Wrap("the journal cannot be written");
-    LogError(failure_.ToString());
-    boost::asio::post(loop_, [this] { Stop("the journal failed"); });
-    return;
-  }
+  actions.log.clear();
+  outbox_.Push(std::move(actions));
+  if (outbox_.wants_rewrite()) outbox_.Rewrite(core_.Remember());
+}
+
+// In the order that CoordinatorActions states, after their entries were kept.
+void CoordinatorDaemon::Act(CoordinatorActions actions) {
   for (SendToWorker& send : actions.send) server_->Send(send.session, std::move(send.message));
   for (CloseSession& close : actions.close) server_->Close(close.session, std::move(close.why));
   for (const Reply& reply : actions.reply) {
@@ -200,7 +213,15 @@ void CoordinatorDaemon::StartMerge(MergeWork work) {
 
 void CoordinatorDaemon::StartSubmission(SubmitRequest request, Done<JobId> done) {
   if (const auto known = core_.FindSubmission(request.client_request_id)) {
-    done(*known);
+    const RequestId again{next_request_++};
+    replies_[again] = {std::move(done)};
+    CoordinatorActions answer;  // in its turn: the job may not be in the journal yet
+    answer.reply.push_back({again, *known});
+    outbox_.Push(std::move(answer));
+    return;
+  }
+  if (!outbox_.room().ok()) {
+    done(outbox_.room());
     return;
   }
   const auto it = preparing_.find(request.client_request_id);

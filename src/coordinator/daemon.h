@@ -20,30 +20,38 @@
 #include "src/cluster/coordinator_core.h"
 #include "src/config/daemon_options.h"
 #include "src/coordinator/journal.h"
+#include "src/coordinator/outbox.h"
 #include "src/coordinator/watchers.h"
 #include "src/rpc/coordinator_server.h"
 #include "src/storage/file_systems.h"
 
 namespace espalier {
 
+// How the coordinator reaches files.
+StorageOptions StorageOf(const CoordinatorOptions& options);
+
 class CoordinatorDaemon : private CoordinatorHandler {
  public:
-  // Listens. REQUIRES: options are valid; signals SIGTERM and SIGINT are this object's from now on.
-  static Result<std::unique_ptr<CoordinatorDaemon>> Make(const CoordinatorOptions& options);
+  // Listens, and goes on from where the journal's past ends. REQUIRES: options are valid; signals
+  // SIGTERM and SIGINT are this object's from now on.
+  static Result<std::unique_ptr<CoordinatorDaemon>> Make(const CoordinatorOptions& options,
+                                                         OpenedJournal journal);
   ~CoordinatorDaemon() override;
 
   // "host:port" as workers and clients on other machines can use it.
   std::string address() const;
-  // Serves until SIGTERM or SIGINT, then ends within seconds: jobs are cancelled, streams of
-  // workers closed (they look for the next coordinator), watchers told. An error: the journal
-  // failed.
+  // Serves until SIGTERM or SIGINT, then ends within seconds: streams of workers are closed (they
+  // look for the next coordinator), watchers told; without a durable journal jobs are cancelled,
+  // with one they go on and the next coordinator takes them over. An error: a newer coordinator has
+  // taken over, or the journal failed for too long (outbox.h).
   Status Run();
-  // Work of the pools that has not ended (a file system that hangs, say): destroying this object
-  // would wait for it.
-  bool busy() const { return busy_ > 0; }
+  // Work of the pools, or of the journal, that has not ended (a file system that hangs, say):
+  // destroying this object would wait for it.
+  bool busy() const { return busy_ > 0 || outbox_.busy(); }
 
  private:
-  explicit CoordinatorDaemon(const CoordinatorOptions& options, Incarnation incarnation);
+  CoordinatorDaemon(const CoordinatorOptions& options, OpenedJournal journal);
+  OutboxHooks Hooks();
 
   void OnWorkerOpened(SessionId session, std::string peer) override;
   void OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) override;
@@ -60,6 +68,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   int64_t NowMs() const;
   void Feed(const CoordinatorEvent& event);
   void Perform(CoordinatorActions actions);
+  void Act(CoordinatorActions actions);
   void StartSubmission(SubmitRequest request, Done<JobId> done);
   void EndSubmission(const std::string& client_request_id, Result<Submission> prepared);
   void StartMerge(MergeWork work);
@@ -76,8 +85,6 @@ class CoordinatorDaemon : private CoordinatorHandler {
   boost::asio::steady_timer timer_{loop_};
   boost::asio::signal_set signals_{loop_};
   CoordinatorCore core_;
-  std::unique_ptr<Journal> journal_ = MakeForgetfulJournal();
-  std::unique_ptr<DirectoryLock> lock_;
   Watchers watchers_{&core_};
   std::map<RequestId, std::vector<Done<JobId>>> replies_;
   std::map<RequestId, Done<WorkerId>> drains_;
@@ -87,6 +94,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   Status failure_;
   std::atomic<int> busy_{0};
   std::unique_ptr<CoordinatorServer> server_;
+  Outbox outbox_;
   // Destroyed first: their work posts to all above.
   std::unique_ptr<JobPool> pool_;
   std::unique_ptr<JobPool> merging_;

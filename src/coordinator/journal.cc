@@ -1,16 +1,13 @@
 #include "src/coordinator/journal.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <cstring>
+#include <cstdio>
 
-#include "src/base/text.h"
-#include "src/storage/file_system.h"
+#include "src/base/checksum.h"
+#include "src/coordinator/file_journal.h"
+#include "src/coordinator/sqlite_journal.h"
+#include "src/rpc/journal_codec.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
@@ -18,50 +15,58 @@ namespace {
 class ForgetfulJournal : public Journal {
  public:
   Status Append(const std::vector<JournalEntry>&) override { return Status::Ok(); }
+  Status Rewrite(const std::vector<JournalEntry>&) override { return Status::Ok(); }
+  bool wants_rewrite() const override { return false; }
+  bool durable() const override { return false; }
+  bool GiveBackReserve() override { return false; }
+  Status SetReserveAside() override { return Status::Ok(); }
 };
 
-Result<uint64_t> ParseIncarnation(const std::string& text, const std::string& path) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && text.substr(end - text.data()) == "\n") return number;
-  return DataLoss(path + " holds '" + Printable(text) +
-                  "', expected a number and a line break; if no worker is running, delete it");
+std::string Hex(uint32_t value) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%08x", value);
+  return text;
 }
 
 }  // namespace
 
 std::unique_ptr<Journal> MakeForgetfulJournal() { return std::make_unique<ForgetfulJournal>(); }
 
-Result<Incarnation> NextIncarnation(const std::string& state_directory, int64_t now_us) {
-  uint64_t number = static_cast<uint64_t>(std::max<int64_t>(1, now_us));
-  if (state_directory.empty()) return Incarnation{number};
-  const std::string path = state_directory + "/incarnation";
-  ESPALIER_ASSIGN_OR_RETURN(const auto files, FileSystemFor(path));
-  const Result<std::string> text = files->ReadAll(path, 64);
-  if (text.ok()) {
-    ESPALIER_ASSIGN_OR_RETURN(const uint64_t last, ParseIncarnation(*text, path));
-    number = std::max(number, last + 1);
-  } else if (text.status().code() != StatusCode::kNotFound) {
-    return text.status();
+Result<OpenedJournal> OpenJournal(const std::string& state_directory, const StorageOptions& storage,
+                                  int64_t now_us) {
+  now_us = std::max<int64_t>(1, now_us);
+  if (state_directory.empty()) {
+    return OpenedJournal{MakeForgetfulJournal(), {static_cast<uint64_t>(now_us)}, {}};
   }
-  ESPALIER_RETURN_IF_ERROR(files->WriteAtomically(path, std::to_string(number) + "\n"));
-  return Incarnation{number};
+  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(state_directory));
+  const bool plain = uri.kind == Uri::Kind::kLocal && uri.path == state_directory;
+  if (plain) return OpenSqliteJournal(state_directory, now_us);
+  return OpenFileJournal(state_directory, MakeFileSystem(storage), now_us);
 }
 
-Result<std::unique_ptr<DirectoryLock>> DirectoryLock::Take(const std::string& directory) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto files, FileSystemFor(directory));
-  ESPALIER_RETURN_IF_ERROR(files->MakeDirectory(directory));
-  const std::string path = directory + "/lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return PermissionDenied(path + " cannot be opened: " + std::strerror(errno));
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    close(fd);
-    return FailedPrecondition("state_directory: " + directory +
-                              " is in use by another coordinator");
-  }
-  return std::unique_ptr<DirectoryLock>(new DirectoryLock(fd));
+uint32_t RecordChecksum(uint64_t sequence, std::string_view bytes) {
+  unsigned char place[8];
+  for (int i = 0; i < 8; ++i) place[i] = static_cast<unsigned char>(sequence >> (8 * i));
+  return Crc32c(bytes.data(), bytes.size(), Crc32c(place, sizeof place));
 }
 
-DirectoryLock::~DirectoryLock() { close(fd_); }
+Status Damaged(const std::string& path, uint64_t sequence, const std::string& what) {
+  const std::string record = sequence == 0 ? "" : ", record " + std::to_string(sequence);
+  return DataLoss("the journal is damaged: " + path + record + ": " + what +
+                  ". Put back an older copy of the state directory, or move the directory away to "
+                  "begin without what it remembers: jobs that were running are then released");
+}
+
+Result<JournalEntry> ReadRecord(const std::string& path, uint64_t sequence, uint32_t checksum,
+                                std::string_view bytes) {
+  const uint32_t found = RecordChecksum(sequence, bytes);
+  if (found != checksum) {
+    return Damaged(path, sequence,
+                   "its bytes have the checksum " + Hex(found) + ", expected " + Hex(checksum));
+  }
+  Result<JournalEntry> entry = DecodeJournalEntry(bytes);
+  if (!entry.ok()) return Damaged(path, sequence, entry.status().ToString());
+  return entry;
+}
 
 }  // namespace espalier

@@ -49,7 +49,7 @@ uint64_t IdOf(const std::string& text) {
 
 }  // namespace
 
-CoordinatorPlayer::CoordinatorPlayer() : core_(Options()) {}
+CoordinatorPlayer::CoordinatorPlayer() : core_(std::make_unique<CoordinatorCore>(Options())) {}
 
 std::vector<std::string> CoordinatorPlayer::Play(const Command& c) {
   lines_.clear();
@@ -74,6 +74,8 @@ bool CoordinatorPlayer::General(const Command& c) {
     Feed(Tick{});
   } else if (verb == "shutdown") {
     Feed(Shutdown{c.Text("why", "SIGTERM")});
+  } else if (verb == "restart") {
+    Restart(c);
   } else if (verb == "show") {
     Show(c.Word(1));
   } else if (verb == "history") {
@@ -108,6 +110,7 @@ void CoordinatorPlayer::Open(const Command& c, bool hello) {
   h.name = c.Text("name", who);
   h.address = c.Text("address", who + ":9000");
   h.threads = static_cast<int32_t>(c.Number("threads", 1));
+  h.incarnation = {static_cast<uint64_t>(c.Number("incarnation", 0))};
   h.job = {static_cast<uint64_t>(c.Number("job", 0))};
   h.generation = {static_cast<uint64_t>(c.Number("generation", 0))};
   Feed(WorkerMessage{id, h});
@@ -266,15 +269,43 @@ void CoordinatorPlayer::Pass(int64_t ms) {
   }
 }
 
+// The coordinator died; another one begins with its journal, but for the newest entries that were
+// not kept (`lost=N`). What a core remembers must say as much as all entries.
+void CoordinatorPlayer::Restart(const Command& c) {
+  journal_.resize(journal_.size() - static_cast<size_t>(c.Number("lost", 0)));
+  for (auto& [id, stream] : streams_) stream.open = false;
+  CoordinatorCoreOptions options = Options();
+  options.incarnation = {static_cast<uint64_t>(c.Number("incarnation", 8))};
+  core_ = std::make_unique<CoordinatorCore>(options, journal_);
+  const auto outline = [&](const std::vector<JournalEntry>& past) {
+    const CoordinatorCore core(options, past);
+    const size_t before = lines_.size();
+    for (const JournalEntry& entry : core.Remember()) Tell(entry);
+    for (const JobSnapshot& s : core.Jobs()) {
+      Say(ToString(s.job) + " " + JobStateName(s.state) + " " + std::to_string(s.submitted_ms) +
+          " " + std::to_string(s.started_ms) + " " + std::to_string(s.training_ms) + " " +
+          std::to_string(s.ended_ms) + " " + std::to_string(s.generation.value) + " " +
+          std::to_string(s.input_bytes) + " " + std::to_string(s.survey_bytes_done));
+    }
+    std::vector<std::string> lines(lines_.begin() + static_cast<int64_t>(before), lines_.end());
+    lines_.resize(before);
+    return lines;
+  };
+  const auto all = outline(journal_);
+  journal_ = core_->Remember();
+  ESPALIER_CHECK(outline(journal_) == all, "what is remembered is not what was journalled");
+  Feed(Tick{});
+}
+
 void CoordinatorPlayer::Show(const std::string& what) {
   if (what == "workers") {
-    for (const WorkerSnapshot& w : core_.Workers()) {
+    for (const WorkerSnapshot& w : core_->Workers()) {
       Say(ToString(w.worker) + " " + w.name + " " + w.address +
           (w.job ? " in " + ToString(w.job) : " free"));
     }
     return;
   }
-  for (const JobSnapshot& s : core_.Jobs()) {
+  for (const JobSnapshot& s : core_->Jobs()) {
     Say(ToString(s.job) + " " + s.name + " " + JobStateName(s.state) + " phases " +
         std::to_string(s.start_phase_ms) + " " + std::to_string(s.survey_phase_ms) + " " +
         std::to_string(s.train_phase_ms) + " ms, bytes " + std::to_string(s.survey_bytes_done) +
@@ -284,15 +315,16 @@ void CoordinatorPlayer::Show(const std::string& what) {
 
 void CoordinatorPlayer::ShowHistory(JobId job) {
   std::string steps;
-  for (const HistoryRow& row : core_.History(job, 0)) steps += " " + std::to_string(row.step);
-  Say("steps" + steps + ", the next row is number " + std::to_string(core_.HistoryEnd(job)));
+  for (const HistoryRow& row : core_->History(job, 0)) steps += " " + std::to_string(row.step);
+  Say("steps" + steps + ", the next row is number " + std::to_string(core_->HistoryEnd(job)));
 }
 
 // ---- what the machine did --------------------------------------------------------------------
 
 void CoordinatorPlayer::Feed(const CoordinatorEvent& event) {
-  CoordinatorActions actions = core_.Step(event, now_ms_);
+  CoordinatorActions actions = core_->Step(event, now_ms_);
   for (const JournalEntry& entry : actions.persist) Tell(entry);
+  journal_.insert(journal_.end(), actions.persist.begin(), actions.persist.end());
   for (SendToWorker& send : actions.send) Tell(send);
   for (const CloseSession& close : actions.close) {
     Stream& stream = streams_[close.session];
@@ -330,10 +362,13 @@ void CoordinatorPlayer::Tell(const JournalEntry& entry) {
     Say("persist history of " + ToString(e->job) + " step " + std::to_string(e->row.step));
   }
   if (const auto* e = std::get_if<JobEnded>(&entry)) {
-    Say("persist ended " + ToString(e->job) + " " + JobStateName(e->state));
+    Say("persist ended " + ToString(e->snapshot.job) + " " + JobStateName(e->snapshot.state));
   }
   if (const auto* e = std::get_if<JobForgotten>(&entry)) {
     Say("persist forgotten " + ToString(e->job));
+  }
+  if (const auto* e = std::get_if<IncarnationTaken>(&entry)) {
+    Say("persist incarnation " + std::to_string(e->incarnation.value));
   }
 }
 
@@ -375,7 +410,7 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
 }
 
 void CoordinatorPlayer::Tell(const JobChanged& changed) {
-  const auto s = core_.Job(changed.job);
+  const auto s = core_->Job(changed.job);
   if (!s || changed.progress_only) return;
   std::string line = "watch " + ToString(s->job) + " " + JobStateName(s->state);
   for (const std::string& name : s->workers) line += (name == s->workers[0] ? " on " : " ") + name;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ class CoordinatorPlayer : public Player {
   void Speak(const Command& c);
   void DoSubmit(const Command& c);
   void Merged(const Command& c);
+  void Restart(const Command& c);
   void Pass(int64_t ms);
   void Show(const std::string& what);
   void ShowHistory(JobId job);
@@ -45,7 +47,8 @@ class CoordinatorPlayer : public Player {
   void Say(std::string line) { lines_.push_back(std::move(line)); }
   Stream& Find(const std::string& worker);
 
-  CoordinatorCore core_;
+  std::unique_ptr<CoordinatorCore> core_;
+  std::vector<JournalEntry> journal_;  // all that was to be kept
   int64_t now_ms_ = 1'000'000;
   std::map<SessionId, Stream> streams_;
   std::map<WorkerId, std::string> names_;

@@ -215,14 +215,17 @@ class Chaos {
     CHECK(e.worker > last_worker_);
     last_worker_ = e.worker;
   }
-  void Persisted(const JobAccepted& e) { CHECK(e.job.value == ++accepted_); }
+  void Persisted(const JobAccepted& e) {
+    CHECK(e.job.value > accepted_);  // numbers that workers name are left out
+    accepted_ = e.job.value;
+  }
   void Persisted(const GenerationStarted& e) {
     CHECK(e.job.value <= accepted_);
     auto& generation = started_[e.job];
     // First come, first served.
     CHECK((generation > 0 || started_.rbegin()->first == e.job));
     // A number is used once; the generation that surveyed is told again with its leaves.
-    CHECK((e.generation.value == generation + 1 ||
+    CHECK((e.generation.value > generation ||
            (e.generation.value == generation && !e.leaves.empty())));
     generation = e.generation.value;
     CHECK(!ended_.contains(e.job));
@@ -232,11 +235,19 @@ class Chaos {
     CHECK(!ended_.contains(e.job));
     CHECK(surveyed_.insert(e.job).second);
   }
+  void Persisted(const GenerationReserved& e) {
+    CHECK(e.generation.value > reserved_[e.job]);
+    CHECK(e.generation.value > started_[e.job]);
+    reserved_[e.job] = e.generation.value;
+  }
+  void Persisted(const TrainingStarted& e) { CHECK(started_.contains(e.job)); }
+  void Persisted(const IncarnationTaken&) {}
   void Persisted(const HistoryRecorded& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const JobEnded& e) {
-    CHECK(IsFinal(e.state));
-    CHECK(e.error.ok() == (e.state == JobState::kSucceeded));
-    CHECK(ended_.emplace(e.job, e.state).second);
+    const JobSnapshot& s = e.snapshot;
+    CHECK(IsFinal(s.state));
+    CHECK(s.error.ok() == (s.state == JobState::kSucceeded));
+    CHECK(ended_.emplace(s.job, s.state).second);
   }
   void Persisted(const JobForgotten& e) { CHECK(ended_.contains(e.job)); }
 
@@ -295,6 +306,7 @@ class Chaos {
   std::shared_ptr<const InputPlan> input_;
   WorkerId last_worker_;
   std::map<JobId, uint64_t> started_;  // newest generation
+  std::map<JobId, uint64_t> reserved_;
   std::set<JobId> surveyed_;
   std::map<JobId, JobState> ended_;
   std::set<SessionId> closed_;

@@ -44,6 +44,8 @@ std::vector<std::string> WorkerPlayer::Play(const Command& c) {
     Feed(Report{Own(c)});
   } else if (verb == "step") {
     step_ = std::stoll(c.Word(1));
+  } else if (verb == "over") {
+    Feed(WorkerTick{.step = step_, .job_over = true});
   } else {
     ESPALIER_CHECK(verb == "sigterm", verb);
     Feed(Terminate{"SIGTERM"});

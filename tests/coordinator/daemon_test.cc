@@ -42,10 +42,10 @@ struct Heard : CoordinatorLinkListener {
 
 // A daemon in a thread of its own; SIGTERM ends it, as in production.
 struct Running {
-  Running() {
+  explicit Running(const std::string& directory = "") {
     CoordinatorOptions options;
     options.listen = "127.0.0.1:0";
-    auto made = CoordinatorDaemon::Make(options);
+    auto made = CoordinatorDaemon::Make(options, *OpenJournal(directory, {}, 1));
     REQUIRE(made.ok());
     daemon = *std::move(made);
     thread = std::thread([this] { end = daemon->Run(); });
@@ -183,6 +183,30 @@ TEST_CASE("SIGTERM ends the daemon soon: workers are sent away to come back, wat
   CHECK_FALSE(heard.messages.PopFor(seconds(10)).has_value());  // no Dismiss
   CHECK(heard.why.code() == StatusCode::kUnavailable);
   CHECK_THAT(heard.why.ToString(), Catch::Contains("the coordinator was stopped (SIGTERM)"));
+}
+
+TEST_CASE("with a state directory SIGTERM ends no job: the next coordinator has them all") {
+  const std::string directory = std::string(std::getenv("TEST_TMPDIR")) + "/kept";
+  fs::remove_all(directory);
+  JobId waiting, cancelled;
+  {
+    Running running(directory);
+    waiting = *running.client->Submit(Request("waiting"));
+    cancelled = *running.client->Submit(Request("cancelled"));
+    REQUIRE(running.client->Cancel(cancelled).ok());
+    running.Stop();
+    CHECK(running.end.ok());
+  }
+  Running running(directory);
+  CHECK(*running.client->Submit(Request("waiting")) == waiting);
+  CHECK(running.client->Get(waiting)->snapshot.state == JobState::kQueued);
+  CHECK(running.client->Get(cancelled)->snapshot.state == JobState::kCancelled);
+  CHECK(running.client->Submit(Request("third"))->value > cancelled.value);
+  Heard heard;
+  const auto link = CoordinatorLink::Open(running.daemon->address(), &heard);
+  link->Send(AnyHello());
+  heard.Next<Welcome>();
+  CHECK(heard.Next<StartSurvey>().job == waiting);
 }
 
 }  // namespace

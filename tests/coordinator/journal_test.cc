@@ -1,43 +1,400 @@
+// What all journals promise, and what each does with a disk that is full, torn or damaged.
 #include "src/coordinator/journal.h"
 
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+
+#include "src/coordinator/segment.h"
+#include "src/coordinator/state_directory.h"
+#include "src/rpc/journal_codec.h"
+#include "tests/rpc/messages.h"
 
 namespace espalier {
 namespace {
 
+namespace fs = std::filesystem;
+
 std::string Directory(const std::string& name) {
-  return std::string(std::getenv("TEST_TMPDIR")) + "/" + name;
+  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/" + name;
+  fs::remove_all(path);
+  return path;
+}
+
+std::string Read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void Store(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+OpenedJournal Open(const std::string& directory, int64_t now_us = 1) {
+  auto opened = OpenJournal(directory, {}, now_us);
+  INFO(opened.status().ToString());
+  REQUIRE(opened.ok());
+  return *std::move(opened);
+}
+
+std::vector<std::string> Bytes(const std::vector<JournalEntry>& entries) {
+  std::vector<std::string> out;
+  for (const JournalEntry& entry : entries) out.push_back(*EncodeJournalEntry(entry));
+  return out;
+}
+
+HistoryRecorded Row(int64_t step) { return {{7}, SampleRow(step)}; }
+WorkerIdGiven Id(uint64_t worker) { return {{worker}}; }  // a small one
+
+// The two durable kinds, by the form of their directory.
+std::string DirectoryOf(const std::string& kind, const std::string& name) {
+  return (kind == "files" ? "file://" : "") + Directory(kind + "-" + name);
+}
+
+TEST_CASE("a journal gives back what was appended, in order, to the next life") {
+  const std::string kind = GENERATE("sqlite", "files");
+  const std::string directory = DirectoryOf(kind, "appended");
+  std::vector<JournalEntry> all;
+  {
+    OpenedJournal opened = Open(directory);
+    CHECK(opened.past.empty());
+    CHECK(opened.journal->durable());
+    CHECK(opened.journal->Append({}).ok());
+    for (const JournalEntry& entry : SampleEntries()) {
+      REQUIRE(opened.journal->Append({entry, Row(1)}).ok());
+      all.insert(all.end(), {entry, Row(1)});
+    }
+  }
+  for (int life = 0; life < 3; ++life) {
+    OpenedJournal opened = Open(directory);
+    CHECK(Bytes(opened.past) == Bytes(all));
+    REQUIRE(opened.journal->Append({Row(life)}).ok());
+    all.push_back(Row(life));
+  }
+}
+
+TEST_CASE("a rewrite replaces all that came before it") {
+  const std::string kind = GENERATE("sqlite", "files");
+  const std::string directory = DirectoryOf(kind, "rewritten");
+  {
+    OpenedJournal opened = Open(directory);
+    REQUIRE(opened.journal->Append(SampleEntries()).ok());
+    REQUIRE(opened.journal->Rewrite({Row(1), Row(2)}).ok());
+    REQUIRE(opened.journal->Append({Row(3)}).ok());
+  }
+  {
+    OpenedJournal opened = Open(directory);
+    CHECK(Bytes(opened.past) == Bytes({Row(1), Row(2), Row(3)}));
+    REQUIRE(opened.journal->Rewrite({}).ok());
+    REQUIRE(opened.journal->Rewrite({}).ok());
+    REQUIRE(opened.journal->Append({Row(4)}).ok());
+  }
+  CHECK(Bytes(Open(directory).past) == Bytes({Row(4)}));
+}
+
+TEST_CASE("a journal that is rewritten when it asks for it stays bounded") {
+  const std::string kind = GENERATE("sqlite", "files");
+  const std::string directory = DirectoryOf(kind, "bounded");
+  OpenedJournal opened = Open(directory);
+  JobAccepted large{{1}, 5, SampleSubmission()};
+  large.submission.job_yaml.assign(1 << 20, 'y');
+  int rewrites = 0;
+  for (int i = 0; i < 60; ++i) {
+    REQUIRE(opened.journal->Append({large}).ok());
+    if (!opened.journal->wants_rewrite()) continue;
+    REQUIRE(opened.journal->Rewrite({large}).ok());
+    CHECK_FALSE(opened.journal->wants_rewrite());
+    ++rewrites;
+  }
+  CHECK(rewrites >= 4);
+  uintmax_t bytes = 0;
+  for (const auto& file : fs::directory_iterator(directory.substr(kind == "files" ? 7 : 0))) {
+    if (file.path().filename() != "reserve") bytes += file.file_size();
+  }
+  CHECK(bytes < (uintmax_t{40} << 20));
 }
 
 TEST_CASE("every life of a coordinator has a higher number, whatever the clock says") {
-  const std::string directory = Directory("lives");
-  REQUIRE(DirectoryLock::Take(directory).ok());
-  CHECK(NextIncarnation(directory, 500)->value == 500);
-  CHECK(NextIncarnation(directory, 400)->value == 501);
-  CHECK(NextIncarnation(directory, 400)->value == 502);
-  CHECK(NextIncarnation(directory, 900)->value == 900);
-  CHECK(NextIncarnation("", 7)->value == 7);
+  const std::string kind = GENERATE("sqlite", "files");
+  const std::string directory = DirectoryOf(kind, "lives");
+  CHECK(Open(directory, 500).incarnation.value == 500);
+  CHECK(Open(directory, 400).incarnation.value == 501);
+  CHECK(Open(directory, 900).incarnation.value == 900);
+  REQUIRE(Open(directory, 1).journal->Append({IncarnationTaken{{2000}}}).ok());
+  CHECK(Open(directory, 950).incarnation.value == 2001);
 }
 
-TEST_CASE("a damaged incarnation file is an error, not a new beginning") {
-  const std::string directory = Directory("damaged");
-  REQUIRE(DirectoryLock::Take(directory).ok());
-  for (const char* text : {"", "12", "x\n", "12 \n"}) {
-    std::ofstream(directory + "/incarnation") << text;
-    CHECK(NextIncarnation(directory, 1).status().code() == StatusCode::kDataLoss);
-  }
+TEST_CASE("without a state directory nothing is kept and the time counts the lives") {
+  OpenedJournal opened = Open("", 7);
+  CHECK(opened.incarnation.value == 7);
+  CHECK_FALSE(opened.journal->durable());
+  CHECK(opened.journal->Append(SampleEntries()).ok());
+  CHECK_FALSE(opened.journal->wants_rewrite());
 }
 
-TEST_CASE("a state directory belongs to one coordinator at a time") {
+TEST_CASE("a local state directory belongs to one coordinator at a time") {
   const std::string directory = Directory("locked");
   {
-    const auto lock = DirectoryLock::Take(directory);
-    REQUIRE(lock.ok());
-    CHECK(DirectoryLock::Take(directory).status().code() == StatusCode::kFailedPrecondition);
+    const OpenedJournal opened = Open(directory);
+    const auto second = OpenJournal(directory, {}, 1);
+    CHECK(second.status().code() == StatusCode::kFailedPrecondition);
+    CHECK_THAT(second.status().ToString(), Catch::Contains("in use by another coordinator"));
   }
-  CHECK(DirectoryLock::Take(directory).ok());
+  CHECK(OpenJournal(directory, {}, 1).ok());
+}
+
+// ---- two coordinators on one set of files ----------------------------------------------------
+
+TEST_CASE("of two coordinators on the same files the older one finds that it must end") {
+  const std::string directory = DirectoryOf("files", "two");
+  OpenedJournal older = Open(directory, 100);
+  REQUIRE(older.journal->Append({Row(1)}).ok());
+  OpenedJournal newer = Open(directory, 50);
+  CHECK(newer.incarnation > older.incarnation);
+  CHECK(Bytes(newer.past) == Bytes({Row(1)}));
+  const Status refused = older.journal->Append({Row(2)});
+  CHECK(refused.code() == StatusCode::kAborted);
+  CHECK_THAT(refused.ToString(), Catch::Contains("a newer coordinator (incarnation 101"));
+  CHECK(older.journal->Rewrite({Row(2)}).code() == StatusCode::kAborted);
+  CHECK(older.journal->Append({IncarnationTaken{{500}}}).code() == StatusCode::kAborted);
+  REQUIRE(newer.journal->Append({Row(3)}).ok());
+  CHECK(Bytes(Open(directory).past) == Bytes({Row(1), Row(3)}));
+}
+
+TEST_CASE("a higher number that a coordinator takes for itself is no other coordinator") {
+  const std::string directory = DirectoryOf("files", "raised");
+  OpenedJournal opened = Open(directory, 100);
+  REQUIRE(opened.journal->Append({IncarnationTaken{{300}}, Row(1)}).ok());
+  REQUIRE(opened.journal->Append({Row(2)}).ok());
+  REQUIRE(opened.journal->Rewrite({Row(2)}).ok());
+  REQUIRE(opened.journal->Append({Row(3)}).ok());
+  CHECK(Bytes(Open(directory).past) == Bytes({Row(2), Row(3)}));
+}
+
+// ---- damage ----------------------------------------------------------------------------------
+
+fs::path NewestSegment(const std::string& directory) {
+  fs::path newest;
+  for (const auto& file : fs::directory_iterator(directory.substr(7))) {
+    if (file.path().extension() == ".entries") newest = std::max(newest, file.path());
+  }
+  REQUIRE(!newest.empty());
+  return newest;
+}
+
+// The files as a power cut of a careless disk may leave them, `bytes` of the newest segment.
+std::string Torn(const std::string& name, const std::string& from, const std::string& bytes) {
+  const std::string directory = DirectoryOf("files", name);
+  fs::copy(from.substr(7), directory.substr(7));
+  Store(NewestSegment(directory), bytes);
+  return directory;
+}
+
+TEST_CASE("a segment at the end that was cut anywhere loses only its last records") {
+  const std::string directory = DirectoryOf("files", "whole");
+  {
+    OpenedJournal opened = Open(directory);
+    REQUIRE(opened.journal->Append({Id(1)}).ok());
+    REQUIRE(opened.journal->Append({Id(2), Id(3)}).ok());
+  }
+  const std::string whole = Read(NewestSegment(directory));
+  const size_t record = (whole.size() - kSegmentHeaderBytes) / 2;
+  for (size_t size = 0; size < whole.size(); ++size) {
+    INFO("cut to " << size << " of " << whole.size() << " bytes");
+    const std::string torn = Torn("torn", directory, whole.substr(0, size));
+    std::vector<JournalEntry> kept = {Id(1)};
+    if (size >= kSegmentHeaderBytes + record) kept.push_back(Id(2));
+    OpenedJournal opened = Open(torn);
+    CHECK(Bytes(opened.past) == Bytes(kept));
+    REQUIRE(opened.journal->Append({Id(9)}).ok());
+    kept.push_back(Id(9));
+    CHECK(Bytes(Open(torn).past) == Bytes(kept));
+  }
+}
+
+TEST_CASE("a flipped bit anywhere in a segment is an error that names file and record") {
+  const std::string directory = DirectoryOf("files", "intact");
+  {
+    OpenedJournal opened = Open(directory);
+    REQUIRE(opened.journal->Append({WorkerIdGiven{{5}}, WorkerIdGiven{{6}}}).ok());
+  }
+  const std::string whole = Read(NewestSegment(directory));
+  for (size_t at = 0; at < whole.size(); ++at) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
+    const std::string damaged = Torn("flipped", directory, flipped);
+    const auto opened = OpenJournal(damaged, {}, 1);
+    INFO("byte " << at << ": " << opened.status().ToString());
+    CHECK(opened.status().code() == StatusCode::kDataLoss);
+    CHECK_THAT(opened.status().ToString(), Catch::Contains(".entries"));
+    CHECK_THAT(opened.status().ToString(), Catch::Contains("Put back an older copy"));
+    if (at >= kSegmentHeaderBytes) {
+      CHECK_THAT(opened.status().ToString(), Catch::Contains(", record "));
+    }
+  }
+}
+
+TEST_CASE("a segment that is missing or cut in the midst is an error") {
+  const std::string directory = DirectoryOf("files", "midst");
+  {
+    OpenedJournal opened = Open(directory);
+    for (int i = 1; i <= 3; ++i) REQUIRE(opened.journal->Append({Row(i)}).ok());
+  }
+  std::vector<fs::path> segments;
+  for (const auto& file : fs::directory_iterator(directory.substr(7))) {
+    if (file.path().extension() == ".entries") segments.push_back(file.path());
+  }
+  std::sort(segments.begin(), segments.end());
+  const std::string middle = Read(segments[1]);
+  Store(segments[1], middle.substr(0, middle.size() - 1));
+  CHECK_THAT(OpenJournal(directory, {}, 1).status().ToString(), Catch::Contains("cut short"));
+  fs::remove(segments[1]);
+  CHECK_THAT(OpenJournal(directory, {}, 1).status().ToString(),
+             Catch::Contains("it is missing before this file"));
+}
+
+// Changes the database behind the journal's back.
+void Sql(const std::string& directory, const std::string& sql) {
+  sqlite3* handle = nullptr;
+  REQUIRE(sqlite3_open((directory + "/journal.db").c_str(), &handle) == SQLITE_OK);
+  char* error = nullptr;
+  const int code = sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, &error);
+  INFO(sql << ": " << (error == nullptr ? "" : error));
+  CHECK(code == SQLITE_OK);
+  sqlite3_close(handle);
+}
+
+TEST_CASE(
+    "records of a database that changed, vanished or mean nothing are errors with their number") {
+  const std::string directory = Directory("changed");
+  const auto problem = [&](const std::string& sql) {
+    fs::remove_all(directory);
+    {
+      OpenedJournal opened = Open(directory);
+      REQUIRE(opened.journal->Append({Row(1), Row(2), Row(3)}).ok());
+    }
+    Sql(directory, sql);
+    const Status status = OpenJournal(directory, {}, 1).status();
+    CHECK(status.code() != StatusCode::kOk);
+    return status.ToString();
+  };
+  CHECK_THAT(problem("UPDATE record SET bytes = x'00' WHERE sequence = 2"),
+             Catch::Contains("journal.db, record 2: its bytes have the checksum"));
+  CHECK_THAT(problem("DELETE FROM record WHERE sequence = 2"),
+             Catch::Contains("record 2: it is missing; the next one is 3"));
+  const uint32_t checksum = RecordChecksum(3, std::string_view("x", 1));
+  CHECK_THAT(problem("UPDATE record SET bytes = x'78', checksum = " + std::to_string(checksum) +
+                     " WHERE sequence = 3"),
+             Catch::Contains("record 3: ") && Catch::Contains("no protocol buffer"));
+  CHECK_THAT(problem("PRAGMA user_version = 2"), Catch::Contains("has format 2"));
+  CHECK_THAT(problem("PRAGMA application_id = 2"), Catch::Contains("another program's database"));
+}
+
+TEST_CASE("a database file with damaged pages, or that is none, is named") {
+  const std::string directory = Directory("pages");
+  {
+    OpenedJournal opened = Open(directory);
+    for (int i = 0; i < 200; ++i) REQUIRE(opened.journal->Append({Row(i)}).ok());
+  }
+  const fs::path path = directory + "/journal.db";
+  const std::string whole = Read(path);
+  REQUIRE(whole.size() > 40'000);
+  for (const size_t at : {size_t{0}, size_t{100}, size_t{8192}, whole.size() - 4096}) {
+    std::string damaged = whole;
+    for (size_t i = 0; i < 64; ++i) damaged[at + i] = static_cast<char>(0x5a);
+    Store(path, damaged);
+    const Status status = OpenJournal(directory, {}, 1).status();
+    INFO("at " << at << ": " << status.ToString());
+    CHECK(status.code() == StatusCode::kDataLoss);
+    CHECK_THAT(status.ToString(), Catch::Contains("journal.db"));
+  }
+  Store(path, whole.substr(0, whole.size() / 2));
+  CHECK(OpenJournal(directory, {}, 1).status().code() == StatusCode::kDataLoss);
+}
+
+// A write-ahead log cut at every byte of its last transaction, as a power cut may leave it.
+TEST_CASE("a transaction that did not reach the disk whole is as if it had never begun") {
+  const std::string directory = Directory("wal"), copy = Directory("wal-copy");
+  OpenedJournal opened = Open(directory);
+  REQUIRE(opened.journal->Append({WorkerIdGiven{{5}}}).ok());
+  const uintmax_t before = fs::file_size(directory + "/journal.db-wal");
+  REQUIRE(opened.journal->Append({WorkerIdGiven{{6}}}).ok());
+  const std::string wal = Read(directory + "/journal.db-wal");
+  REQUIRE(wal.size() > before);
+  const std::string main = Read(directory + "/journal.db");
+  for (size_t size = before; size <= wal.size(); size += size + 97 < wal.size() ? 97 : 1) {
+    INFO("cut to " << size << " of " << before << " to " << wal.size());
+    fs::remove_all(copy);
+    fs::create_directories(copy);
+    Store(copy + "/journal.db", main);
+    Store(copy + "/journal.db-wal", wal.substr(0, size));
+    std::vector<JournalEntry> kept = {WorkerIdGiven{{5}}};
+    if (size == wal.size()) kept.push_back(WorkerIdGiven{{6}});
+    CHECK(Bytes(Open(copy).past) == Bytes(kept));
+  }
+}
+
+// ---- a full disk -----------------------------------------------------------------------------
+
+// Runs `body` in a process whose files may not grow beyond `bytes`; its exit code.
+int WithFileLimit(int64_t bytes, const std::function<int()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    _exit(body());
+  }
+  int status = 0;
+  REQUIRE(waitpid(pid, &status, 0) == pid);
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+TEST_CASE("what does not fit on the disk is refused with that reason, and what did fit stays") {
+  const std::string directory = Directory("full");
+  { Open(directory); }
+  const int kept = WithFileLimit(400'000, [&] {
+    auto opened = OpenJournal(directory, {}, 1);
+    if (!opened.ok()) return 100;
+    JobAccepted large{{1}, 5, SampleSubmission()};
+    large.submission.job_yaml.assign(100'000, 'y');
+    int count = 0;
+    Status status;
+    while (count < 50 && (status = opened->journal->Append({large})).ok()) ++count;
+    if (status.code() != StatusCode::kResourceExhausted) return 101;
+    if (!opened->journal->Append({WorkerIdGiven{{7}}}).ok()) return 102;  // a small one fits
+    if (opened->journal->Append({large, WorkerIdGiven{{8}}}).ok()) return 103;
+    return count;
+  });
+  REQUIRE(kept > 0);
+  REQUIRE(kept < 50);
+  const OpenedJournal opened = Open(directory);
+  REQUIRE(static_cast<int>(opened.past.size()) == kept + 1);
+  CHECK(std::get<WorkerIdGiven>(opened.past.back()).worker.value == 7);
+}
+
+TEST_CASE("the reserve is made when there is room and given back when there is none") {
+  const std::string directory = Directory("reserve");
+  fs::create_directories(directory);
+  DiskReserve reserve(directory + "/reserve", 1 << 20);
+  CHECK(reserve.Fill().ok());
+  CHECK(fs::file_size(directory + "/reserve") == 1 << 20);
+  CHECK(reserve.Fill().ok());
+  CHECK(reserve.Release());
+  CHECK_FALSE(reserve.Release());
+  CHECK(WithFileLimit(1000, [&] {
+          return reserve.Fill().code() == StatusCode::kResourceExhausted ? 0 : 1;
+        }) == 0);
+  CHECK_FALSE(fs::exists(directory + "/reserve"));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.path.join(ROOT, "build", "bin")
+TESTING = os.path.join(ROOT, "build", "testing")
 COMMAND_LIMIT_S = 120
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -187,12 +188,15 @@ class EspalierTest(unittest.TestCase):
 
 
 class Cluster:
-    """One coordinator and some workers, the real daemons. `flags`: more of each one's arguments."""
+    """One coordinator and some workers, the real daemons. `flags`: more of each one's arguments;
+    `state`: the coordinator's state directory."""
 
-    def __init__(self, test, workers, threads=1, flags=(), coordinator_flags=()):
+    def __init__(self, test, workers, threads=1, flags=(), coordinator_flags=(), state=None):
         self.test = test
         self.flags = list(flags)
         self.coordinator_flags = list(coordinator_flags)
+        if state:
+            self.coordinator_flags += ["--state-directory", state]
         self.directory = tempfile.mkdtemp(prefix="cluster-", dir=test.directory)
         self.address_file = os.path.join(self.directory, "address")
         self.workers = {}  # name -> process
@@ -208,16 +212,24 @@ class Cluster:
             return subprocess.Popen(arguments, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                     env=self.test.environment, preexec_fn=die_with_parent)
 
-    def start_coordinator(self):
+    def start_coordinator(self, listen="127.0.0.1:0", binary=None):
         if os.path.exists(self.address_file):
             os.remove(self.address_file)
         self.coordinator = self.start_daemon("coordinator", [
-            program("espalier-coordinator"), "--listen", "127.0.0.1:0",
+            binary or program("espalier-coordinator"), "--listen", listen,
             "--address-file", self.address_file] + self.flags + self.coordinator_flags)
         wait_for("the coordinator's address", lambda: os.path.exists(self.address_file) and
                  os.path.getsize(self.address_file) > 0)
         with open(self.address_file) as f:
             self.address = f.read().strip()
+
+    def kill_coordinator(self):
+        self.coordinator.kill()
+        self.coordinator.wait()
+
+    def restart_coordinator(self):
+        """On the port it had: workers and clients need not look for it."""
+        self.start_coordinator(listen=self.address)
 
     def start_worker(self, name, threads=1):
         self.workers[name] = self.start_daemon(name, [

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/cluster/coordinator_actions.h"
 #include "src/cluster/messages.h"
 
 namespace espalier {
@@ -134,6 +135,34 @@ inline JobUpdate SampleUpdate() { return {SampleSnapshot(), {SampleRow(), Sample
 
 inline WorkerSnapshot SampleWorker() {
   return {{5}, "a", "host:1", "0.1.0", "arithmetic", 4, 1 << 30, {7}, 1, 2};
+}
+
+inline Submission SampleSubmission() {
+  InputPlan input = SamplePlan();
+  input.hosts = {{"a", "b"}, {}, {"c"}};
+  return {.client_request_id = "request",
+          .job_yaml = "name: x",
+          .name = "x",
+          .output = "/out/\xff",
+          .workers_min = 2,
+          .workers_max = 5,
+          .leaves = 16,
+          .input = std::make_shared<const InputPlan>(std::move(input))};
+}
+
+// One of each kind, in the order of the variant.
+inline std::vector<JournalEntry> SampleEntries() {
+  return {
+      WorkerIdGiven{{5}},
+      JobAccepted{{7}, 1'700'000'000'000, SampleSubmission()},
+      GenerationStarted{
+          {7}, {3}, {{{5}, "a", "host:1"}, {{6}, "b", "host:2"}}, {{0, 9}, {9, 16}}, 12, "haswell"},
+      SurveyRecorded{{7}, std::make_shared<const SurveyResult>(SampleSurvey())},
+      HistoryRecorded{{7}, SampleRow()},
+      TrainingStarted{{7}, 14},
+      JobEnded{SampleSnapshot()},
+      JobForgotten{{7}},
+      IncarnationTaken{{9}}};
 }
 
 }  // namespace espalier

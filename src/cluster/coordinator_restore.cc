@@ -1,0 +1,277 @@
+// CoordinatorCore: from the journal and to it, and the time after a restart.
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/cluster/coordinator_core.h"
+
+namespace espalier {
+namespace {
+
+// What a worker says it has seen is believed within reason, so that numbers never run out.
+constexpr uint64_t kIncarnationMax = uint64_t{1} << 62;
+constexpr uint64_t kForeignNumberMax = uint64_t{1} << 48;
+
+}  // namespace
+
+// ---- from the journal ------------------------------------------------------------------------
+
+// Entries about a job that is not known are of one that was refused or forgotten.
+void CoordinatorCore::Recall(const JournalEntry& entry) {
+  std::visit([this](const auto& e) { Recall(e); }, entry);
+}
+
+void CoordinatorCore::Recall(const WorkerIdGiven& e) {
+  next_worker_ = std::max(next_worker_, e.worker.value + 1);
+}
+
+void CoordinatorCore::Recall(const JobAccepted& e) {
+  next_job_ = std::max(next_job_, e.job.value + 1);
+  JobRecord& job = jobs_[e.job];
+  job.submission = e.submission;
+  JobSnapshot& s = job.snapshot;
+  s.job = e.job;
+  s.name = e.submission.name;
+  s.output = e.submission.output;
+  s.leaves = e.submission.leaves;
+  s.submitted_ms = e.submitted_ms;
+  if (e.submission.input == nullptr) return;
+  for (const Shard& shard : e.submission.input->shards) s.input_bytes += shard.end - shard.begin;
+}
+
+void CoordinatorCore::Recall(const GenerationStarted& e) {
+  JobRecord* job = FindJob(e.job);
+  if (job == nullptr) return;
+  JobSnapshot& s = job->snapshot;
+  s.generation = std::max(s.generation, e.generation);
+  job->generations = std::max(job->generations, e.generation.value);
+  if (s.started_ms == 0) s.started_ms = e.at_ms;
+  s.workers.clear();
+  job->members.clear();
+  for (const Member& member : e.members) {
+    s.workers.push_back(member.name);
+    job->members.emplace_back().member = member;
+  }
+  job->leaves = e.leaves;
+  job->arithmetic_id = e.arithmetic_id;
+}
+
+void CoordinatorCore::Recall(const SurveyRecorded& e) {
+  JobRecord* job = FindJob(e.job);
+  if (job == nullptr) return;
+  job->survey = e.survey;
+  job->surveyed.bytes_done = job->snapshot.input_bytes;
+}
+
+void CoordinatorCore::Recall(const HistoryRecorded& e) {
+  if (JobRecord* job = FindJob(e.job)) AddHistory(*job, e.row);
+}
+
+void CoordinatorCore::Recall(const TrainingStarted& e) {
+  if (JobRecord* job = FindJob(e.job)) job->snapshot.training_ms = e.at_ms;
+}
+
+void CoordinatorCore::Recall(const GenerationReserved& e) {
+  JobRecord* job = FindJob(e.job);
+  if (job != nullptr) job->generations = std::max(job->generations, e.generation.value);
+}
+
+void CoordinatorCore::Recall(const JobEnded& e) {
+  JobRecord* job = FindJob(e.snapshot.job);
+  if (job == nullptr) return;
+  job->snapshot = e.snapshot;
+  job->surveyed.bytes_done = e.snapshot.survey_bytes_done;
+  ForgetWork(*job);
+}
+
+void CoordinatorCore::Recall(const JobForgotten& e) {
+  next_job_ = std::max(next_job_, e.job.value + 1);
+  jobs_.erase(e.job);
+}
+
+void CoordinatorCore::Recall(const IncarnationTaken&) {}  // the journal's own affair
+
+// What the entries say, all together, of each job that has not ended: its members are awaited where
+// it trains; where it was surveyed, that begins anew.
+void CoordinatorCore::FinishRecall() {
+  for (auto& [id, job] : jobs_) {
+    JobSnapshot& s = job.snapshot;
+    if (IsFinal(s.state)) continue;
+    const bool surveyed = job.survey != nullptr && !job.leaves.empty() && !job.members.empty();
+    if (!surveyed) {
+      awaiting_ = awaiting_ || s.generation.value != 0;
+      s.workers.clear();
+      s.started_ms = s.training_ms = 0;
+      job.members.clear();
+      job.leaves.clear();
+      job.survey.reset();
+      job.surveyed = {};
+      queue_.push_back(id);
+      continue;
+    }
+    awaiting_ = true;
+    s.state = s.training_ms == 0 ? JobState::kLoading : JobState::kRecovering;
+    job.recovery.last_words = "the coordinator was restarted";
+    if (!job.history.empty()) {
+      s.progress.step = job.recovery.step = job.history.back().step;
+      s.progress.epoch = job.history.back().epoch;
+    }
+    for (size_t i = 0; i < job.members.size(); ++i) AwaitMember(job, i);
+  }
+}
+
+void CoordinatorCore::AwaitMember(const JobRecord& job, size_t place) {
+  const Member& member = job.members[place].member;
+  next_worker_ = std::max(next_worker_, member.worker.value + 1);
+  Worker& worker = workers_[member.worker];
+  worker.id = member.worker;
+  worker.hello.name = member.name;
+  worker.hello.address = member.address;
+  worker.hello.arithmetic_id = job.arithmetic_id;
+  worker.awaited = true;
+  worker.detached_why = Unavailable("it did not come back to the restarted coordinator");
+  worker.at = {job.snapshot.job, job.snapshot.generation};
+  worker.place = place;
+}
+
+// With the first event: until then the time is not known.
+void CoordinatorCore::BeginLife() {
+  begun_ms_ = now_ms_;
+  awaits_until_ms_ = now_ms_ + options_.liveness_limit_ms;
+  for (auto& [id, worker] : workers_) worker.attached_ms = worker.heard_ms = now_ms_;
+  for (auto& [id, job] : jobs_) {
+    job.moved_ms = now_ms_;
+    for (MemberState& m : job.members) m.moved_ms = now_ms_;
+  }
+  queue_moved_ = true;
+  std::vector<JobId> lost;
+  for (JobId id : queue_) {
+    if (FindJob(id)->submission.input == nullptr) lost.push_back(id);
+  }
+  for (JobId id : lost) {
+    Fail(*FindJob(id), DataLoss("the journal does not hold the job's input; submit it again"));
+  }
+  if (jobs_.empty()) return;
+  Log(LogLevel::kInfo, "the journal tells of " + std::to_string(jobs_.size()) +
+                           " jobs: " + std::to_string(queue_.size()) + " to start, " +
+                           std::to_string(workers_.size()) + " members of others awaited");
+}
+
+// ---- the time after a restart ----------------------------------------------------------------
+
+// Nobody is declared dead in it and no job gets workers: they may be members who come back.
+bool CoordinatorCore::Awaits() const { return awaiting_ && now_ms_ < awaits_until_ms_; }
+
+void CoordinatorCore::CheckAwaited() {
+  if (!awaiting_) return;
+  std::vector<JobId> outdated;
+  for (auto& [id, job] : jobs_) {
+    if (!job.outdated || (Awaits() && MissesMembers(job))) continue;
+    job.outdated = false;
+    if (!IsFinal(job.snapshot.state)) outdated.push_back(id);
+  }
+  for (JobId id : outdated) Regroup(*FindJob(id));
+  if (Awaits()) return;
+  awaiting_ = false;
+  queue_moved_ = true;
+}
+
+bool CoordinatorCore::MissesMembers(const JobRecord& job) {
+  return std::any_of(job.members.begin(), job.members.end(), [&](const MemberState& m) {
+    const Worker* worker = FindWorker(m.member.worker);
+    return worker != nullptr && worker->awaited;
+  });
+}
+
+// The member of an earlier life of the coordinator that says this.
+CoordinatorCore::Worker* CoordinatorCore::FindAwaited(const Hello& hello) {
+  Worker* worker = FindWorker(hello.worker);
+  return worker != nullptr && worker->awaited && worker->at.job == hello.job ? worker : nullptr;
+}
+
+// Numbers that workers have seen are not used again, whatever the journal knew. False: the worker
+// has seen a coordinator newer than this one, which is not for it then.
+bool CoordinatorCore::HeedNumbers(SessionId id, const Hello& hello) {
+  if (hello.worker.value < kForeignNumberMax) {
+    next_worker_ = std::max(next_worker_, hello.worker.value + 1);
+  }
+  if (hello.job.value < kForeignNumberMax) next_job_ = std::max(next_job_, hello.job.value + 1);
+  if (hello.incarnation <= options_.incarnation) return true;
+  const std::string seen = "incarnation " + std::to_string(hello.incarnation.value);
+  const std::string ours = std::to_string(options_.incarnation.value);
+  const bool young = now_ms_ - begun_ms_ < options_.liveness_limit_ms;
+  if (!young || hello.incarnation.value >= kIncarnationMax) {
+    SendAway(id, Unavailable("this coordinator (incarnation " + ours + ") is older than one that " +
+                             Printable(hello.name, 128) + " has seen (" + seen +
+                             "); if there is no newer one, restart this one"));
+    return false;
+  }
+  options_.incarnation = {hello.incarnation.value + 1};
+  out_.persist.push_back(IncarnationTaken{options_.incarnation});
+  Log(LogLevel::kWarning, "a worker has seen " + seen + ", the journal knew only of " + ours +
+                              ": it is an old copy; going on as incarnation " +
+                              std::to_string(options_.incarnation.value));
+  return true;
+}
+
+// The journal is older than the job's newest generation: its members stay, and a newer one forms
+// when all had the time to come.
+void CoordinatorCore::HeedGeneration(JobRecord& job, Generation seen) {
+  Generation& current = job.snapshot.generation;
+  if (seen <= current || seen.value >= kForeignNumberMax) return;
+  Log(LogLevel::kWarning, ToString(job.snapshot.job) + ": a member is in generation " +
+                              std::to_string(seen.value) + ", the journal knew only of " +
+                              std::to_string(current.value) + ": it is an old copy");
+  current = seen;
+  job.generations = std::max(job.generations, seen.value);
+  job.outdated = true;
+  for (const MemberState& m : job.members) {
+    Worker* worker = FindWorker(m.member.worker);
+    if (worker != nullptr && worker->at.job == job.snapshot.job) worker->at.generation = seen;
+  }
+}
+
+// ---- to the journal --------------------------------------------------------------------------
+
+std::vector<JournalEntry> CoordinatorCore::Remember() const {
+  std::vector<JournalEntry> out;
+  if (next_worker_ > 1) out.push_back(WorkerIdGiven{{next_worker_ - 1}});
+  for (const auto& [id, job] : jobs_) {
+    const JobSnapshot& s = job.snapshot;
+    out.push_back(JobAccepted{id, s.submitted_ms, job.submission});
+    if (!IsFinal(s.state) && job.generations > s.generation.value) {
+      out.push_back(GenerationReserved{id, {job.generations}});
+    }
+    if (!IsFinal(s.state) && s.generation.value != 0) {
+      if (job.survey != nullptr) out.push_back(SurveyRecorded{id, job.survey});
+      out.push_back(StartOf(job));
+      if (s.training_ms != 0) out.push_back(TrainingStarted{id, s.training_ms});
+    }
+    for (const HistoryRow& row : job.history) out.push_back(HistoryRecorded{id, row});
+    if (IsFinal(s.state)) out.push_back(JobEnded{Snapshot(job)});
+  }
+  const JobId last{next_job_ - 1};
+  if (last && !jobs_.contains(last)) out.push_back(JobForgotten{last});
+  return out;
+}
+
+// The entry of the job's generation.
+GenerationStarted CoordinatorCore::StartOf(const JobRecord& job) {
+  const JobSnapshot& s = job.snapshot;
+  GenerationStarted started{s.job, s.generation, {}, job.leaves, s.started_ms, job.arithmetic_id};
+  for (const MemberState& m : job.members) started.members.push_back(m.member);
+  return started;
+}
+
+// A job whose acceptance could not be kept.
+void CoordinatorCore::On(const JobRefused& event) {
+  JobRecord* job = FindJob(event.job);
+  if (job == nullptr) return;
+  if (!IsFinal(job->snapshot.state)) Fail(*job, event.why);
+  if (jobs_.erase(event.job) == 0) return;
+  out_.persist.push_back(JobForgotten{event.job});
+  out_.notify.push_back({event.job});
+}
+
+}  // namespace espalier

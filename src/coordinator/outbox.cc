@@ -1,0 +1,228 @@
+#include "src/coordinator/outbox.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "src/base/log.h"
+
+namespace espalier {
+namespace {
+
+constexpr auto kRetryInterval = std::chrono::seconds(1);
+constexpr int64_t kEntriesWaitingMax = 1'000'000;
+
+// The job that an order to a worker is about.
+JobId JobOf(const ToWorker& message) {
+  return std::visit(
+      [](const auto& m) {
+        if constexpr (requires { m.job; }) {
+          return m.job;
+        } else {
+          return JobId{};
+        }
+      },
+      message);
+}
+
+JobId JobOf(const JournalEntry& entry) {
+  return std::visit(
+      [](const auto& e) {
+        if constexpr (requires { e.snapshot; }) {
+          return e.snapshot.job;
+        } else if constexpr (requires { e.job; }) {
+          return e.job;
+        } else {
+          return JobId{};
+        }
+      },
+      entry);
+}
+
+bool IsPulse(const SendToWorker& send) { return std::holds_alternative<Pulse>(send.message); }
+
+// To clients kUnavailable means that the coordinator is away.
+Status NoNewJobs(const Status& why) {
+  const bool full = why.code() == StatusCode::kResourceExhausted;
+  return {full ? StatusCode::kResourceExhausted : StatusCode::kAborted,
+          "no new job is accepted: the coordinator's journal cannot be written: " + why.ToString()};
+}
+
+// Takes those out of `all` that promise nothing.
+template <typename T, typename F>
+std::vector<T> TakeHarmless(std::vector<T>& all, F is_harmless) {
+  const auto first = std::stable_partition(all.begin(), all.end(),
+                                           [&](const T& one) { return !is_harmless(one); });
+  std::vector<T> harmless(std::make_move_iterator(first), std::make_move_iterator(all.end()));
+  all.erase(first, all.end());
+  return harmless;
+}
+
+}  // namespace
+
+Outbox::Outbox(std::unique_ptr<Journal> journal, OutboxHooks hooks)
+    : journal_(std::move(journal)), hooks_(std::move(hooks)), durable_(journal_->durable()) {
+  if (durable_) thread_ = std::thread([this] { Write(); });
+}
+
+Outbox::~Outbox() {
+  queue_.Close();
+  if (thread_.joinable()) thread_.join();
+  while (calls_->TryPop()) {
+  }
+}
+
+void Outbox::Push(CoordinatorActions actions) {
+  if (closed_) return;
+  std::vector<JournalEntry> entries = std::exchange(actions.persist, {});
+  if (!durable_ || (entries.empty() && waiting_.empty())) {
+    hooks_.perform(std::move(actions));
+    return;
+  }
+  CoordinatorActions at_once;
+  at_once.send = TakeHarmless(actions.send, IsPulse);
+  at_once.notify = TakeHarmless(actions.notify, [](const auto& n) { return n.progress_only; });
+  if (!at_once.send.empty() || !at_once.notify.empty()) hooks_.perform(std::move(at_once));
+  const auto count = static_cast<int64_t>(entries.size());
+  const uint64_t ticket = count == 0 ? 0 : next_ticket_++;
+  waiting_.push_back({ticket, count, std::move(actions)});
+  if (count == 0) return;
+  queue_.Push({ticket, false, std::move(entries)});
+  entries_waiting_ += count;
+  if (entries_waiting_ <= kEntriesWaitingMax) return;
+  hooks_.fail(ResourceExhausted(
+      std::to_string(entries_waiting_) +
+      " entries wait for the journal, which cannot be written: " + room_.ToString()));
+}
+
+void Outbox::Rewrite(std::vector<JournalEntry> entries) {
+  wants_rewrite_ = false;
+  if (durable_ && !closed_) queue_.Push({0, true, std::move(entries)});
+}
+
+// Everything up to the batch of this ticket, and what waited only for its turn behind it.
+void Outbox::Free(uint64_t ticket, bool wants_rewrite) {
+  wants_rewrite_ = wants_rewrite;
+  while (!waiting_.empty() && waiting_.front().ticket <= ticket) {
+    Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    entries_waiting_ -= next.entries;
+    hooks_.perform(std::move(next.actions));
+  }
+}
+
+void Outbox::Undo(JobId job, const Status& why) {
+  for (Waiting& w : waiting_) {
+    for (Reply& reply : w.actions.reply) {
+      if (reply.result.ok() && *reply.result == job) reply.result = why;
+    }
+    std::erase_if(w.actions.send, [&](const auto& s) { return JobOf(s.message) == job; });
+    std::erase_if(w.actions.work, [&](const auto& m) { return m.job == job; });
+  }
+  hooks_.refuse(job, why);
+}
+
+void Outbox::Close(int64_t limit_ms) {
+  if (std::exchange(closed_, true) || !durable_) return;
+  queue_.Close();
+  busy_ = !ended_.PopFor(std::chrono::milliseconds(limit_ms)).has_value();
+  while (auto call = calls_->TryPop()) (*call)();
+}
+
+// ---- the writing thread ----------------------------------------------------------------------
+
+void Outbox::Tell(std::function<void()> call) {
+  calls_->Push(std::move(call));
+  hooks_.post([calls = calls_] {
+    if (auto next = calls->TryPop()) (*next)();
+  });
+}
+
+void Outbox::TellRoom(Status room) {
+  if (!room.ok()) room = NoNewJobs(room);
+  if (room.ToString() == room_told_) return;
+  room_told_ = room.ToString();
+  room.ok() ? LogInfo("the journal has room again") : LogWarning(room_told_);
+  Tell([this, room = std::move(room)] { room_ = room; });
+}
+
+void Outbox::Write() {
+  for (bool more = true; more && !failed_;) {
+    more = TakeBatches();
+    const Status written = WriteAll();
+    if (!failed_) TellRoom(written.ok() ? journal_->SetReserveAside() : written);
+  }
+  ended_.Push(true);
+}
+
+bool Outbox::TakeBatches() {
+  std::optional<Batch> batch = queue_.PopFor(kRetryInterval);
+  for (; batch; batch = queue_.TryPop()) batches_.push_back(std::move(*batch));
+  return !queue_.closed();
+}
+
+Status Outbox::WriteAll() {
+  while (!batches_.empty()) {
+    const Status written = WriteGroup();
+    if (written.ok()) continue;
+    if (written.code() == StatusCode::kAborted) {
+      failed_ = true;
+      Tell([this, written] { hooks_.fail(written); });
+      return written;
+    }
+    if (batches_.front().rewrite) {
+      LogWarning("the journal could not be made shorter: " + written.ToString());
+      batches_.pop_front();
+      continue;
+    }
+    if (RefuseJobs(written)) continue;
+    if (written.code() == StatusCode::kResourceExhausted && journal_->GiveBackReserve()) continue;
+    return written;
+  }
+  return Status::Ok();
+}
+
+// A rewrite, or all batches up to the next one.
+Status Outbox::WriteGroup() {
+  LeaveOutRefused(batches_.front());
+  if (batches_.front().rewrite) {
+    ESPALIER_RETURN_IF_ERROR(journal_->Rewrite(batches_.front().entries));
+    batches_.pop_front();
+    return Status::Ok();
+  }
+  std::vector<JournalEntry> entries;
+  size_t count = 0;
+  for (; count < batches_.size() && !batches_[count].rewrite; ++count) {
+    LeaveOutRefused(batches_[count]);
+    const auto& more = batches_[count].entries;
+    entries.insert(entries.end(), more.begin(), more.end());
+  }
+  if (!entries.empty()) ESPALIER_RETURN_IF_ERROR(journal_->Append(entries));
+  const uint64_t ticket = batches_[count - 1].ticket;
+  batches_.erase(batches_.begin(), batches_.begin() + static_cast<int64_t>(count));
+  Tell([this, ticket, wants = journal_->wants_rewrite()] { Free(ticket, wants); });
+  return Status::Ok();
+}
+
+bool Outbox::RefuseJobs(const Status& why) {
+  bool any = false;
+  for (const Batch& batch : batches_) {
+    for (const JournalEntry& entry : batch.entries) {
+      const auto* accepted = std::get_if<JobAccepted>(&entry);
+      if (accepted == nullptr || batch.rewrite || !refused_.insert(accepted->job).second) continue;
+      any = true;
+      Tell([this, job = accepted->job, why = NoNewJobs(why)] { Undo(job, why); });
+    }
+  }
+  return any;
+}
+
+// That a number was used stays.
+void Outbox::LeaveOutRefused(Batch& batch) const {
+  if (refused_.empty()) return;
+  std::erase_if(batch.entries, [&](const JournalEntry& entry) {
+    return !std::holds_alternative<JobForgotten>(entry) && refused_.contains(JobOf(entry));
+  });
+}
+
+}  // namespace espalier

@@ -1,0 +1,125 @@
+#include "src/coordinator/program.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "src/base/log.h"
+#include "src/coordinator/daemon.h"
+#include "src/coordinator/flags.h"
+#include "src/storage/file_systems.h"
+
+namespace espalier {
+namespace {
+
+constexpr int kFailed = 1, kBadUsage = 2;
+
+int Complain(const Status& status) {
+  std::fprintf(stderr, "espalier-coordinator: %s\n", status.ToString().c_str());
+  const bool usage = status.code() == StatusCode::kInvalidArgument ||
+                     status.code() == StatusCode::kAlreadyExists ||
+                     status.code() == StatusCode::kNotFound ||
+                     status.code() == StatusCode::kUnimplemented;
+  return usage ? kBadUsage : kFailed;
+}
+
+// False: the parent has died already.
+bool TieToParent(pid_t parent) {
+  return prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent;
+}
+
+// Before anything else is opened: a number that is not ours now could be a socket's later.
+Status CheckReadyFd(int fd) {
+  if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) == 0) return Status::Ok();
+  return InvalidArgument("--ready-fd: " + std::to_string(fd) + " is no open descriptor");
+}
+
+Status TellReady(int fd, const std::string& address) {
+  if (fd < 0) return Status::Ok();
+  const std::string line = address + "\n";
+  const ssize_t written = write(fd, line.data(), line.size());
+  const int error = errno;
+  close(fd);
+  if (written == static_cast<ssize_t>(line.size())) return Status::Ok();
+  return Unavailable("--ready-fd " + std::to_string(fd) +
+                     " cannot be written: " + std::strerror(error));
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+int64_t NowUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// Deletes the address file, if it is still ours.
+void RemoveAddressFile(const FileSystem& files, const std::string& path,
+                       const std::string& address) {
+  const Result<std::string> text = files.ReadAll(path, 1024);
+  if (!text.ok() || *text != address + "\n") return;
+  if (Status s = files.Delete(path); !s.ok()) LogWarning(s.ToString());
+}
+
+Status Serve(const CoordinatorFlags& flags, CoordinatorDaemon& daemon) {
+  const std::string address = daemon.address(), path = flags.options.address_file;
+  if (path.empty()) {
+    ESPALIER_RETURN_IF_ERROR(TellReady(flags.ready_fd, address));
+    return daemon.Run();
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const auto files, FileSystemFor(path));
+  if (Status s = files->WriteAtomically(path, address + "\n"); !s.ok()) {
+    return s.Wrap("address_file");
+  }
+  Status end = TellReady(flags.ready_fd, address);
+  if (end.ok()) end = daemon.Run();
+  RemoveAddressFile(*files, path, address);
+  return end;
+}
+
+}  // namespace
+
+int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
+  const pid_t parent = getppid();
+  auto flags = ParseCoordinatorFlags(argc, argv);
+  if (!flags.ok()) return Complain(flags.status());
+  const HadoopEnvironment hadoop = ReadHadoopEnvironment(Variable);
+  CoordinatorOptions& options = flags->options;
+  if (options.hadoop_conf_dir.empty()) options.hadoop_conf_dir = hadoop.conf_dir;
+  if (options.hadoop_user.empty()) options.hadoop_user = hadoop.user;
+  if (flags->answer) {
+    std::fputs(flags->answer->c_str(), stdout);
+    return 0;
+  }
+  if (Status s = CheckReadyFd(flags->ready_fd); !s.ok()) return Complain(s);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the call
+  OpenLog("espalier-coordinator", flags->options.log_level);
+  auto journal = OpenJournal(options.state_directory, StorageOf(options), NowUs());
+  if (!journal.ok()) return Complain(journal.status());
+  if (wrap) journal->journal = wrap(std::move(journal->journal));
+  auto daemon = CoordinatorDaemon::Make(options, *std::move(journal));
+  if (!daemon.ok()) return Complain(daemon.status());
+  if (flags->exit_with_parent && !TieToParent(parent)) {
+    return Complain(Cancelled("the parent process has ended"));
+  }
+  const Status end = Serve(*flags, **daemon);
+  const int code = end.ok() ? 0 : Complain(end);
+  LogInfo("ended");
+  // A file system call that hangs must not keep the process.
+  if ((*daemon)->busy()) std::_Exit(code);
+  return code;
+}
+
+}  // namespace espalier

@@ -1,0 +1,248 @@
+"""The coordinator dies at any moment, comes back, and nothing that it acknowledged is lost."""
+import os
+import resource
+import signal
+import subprocess
+import unittest
+
+from espalier import TESTING, Cluster, EspalierTest, await_step, is_alive, json_lines, wait_for
+
+from hadoop import Hdfs  # in tools/lib, which `espalier` puts on the path
+
+EPOCHS = 400
+
+
+class CoordinatorRestartTest(EspalierTest):
+    def setUp(self):
+        super().setUp()
+        # Some ten seconds of training.
+        self.csv = self.classes_csv("rows.csv", 1500)
+        self.spec = self.classes_spec(self.csv, epochs=EPOCHS, batch=32)
+        self.spec["model"]["hidden"] = [64, 64]
+
+    def quiet_run(self):
+        """The result of the same job where nothing happens."""
+        return self.result("train", self.job("quiet", self.spec), "--workers", 1)
+
+    def evaluations(self, cluster, job):
+        """The steps of the job's history, as a late watcher gets it."""
+        out, _ = cluster.espalier("watch", job, "--json")
+        return [e["step"] for e in json_lines(out) if e.get("event") == "evaluation"]
+
+    def assert_like_quiet(self, cluster, job, result):
+        quiet = self.quiet_run()
+        self.assertEqual(result["status"], "SUCCEEDED", result)
+        self.assertEqual(result["weights_sha256"], quiet["weights_sha256"])
+        self.assertEqual(result["metrics"], quiet["metrics"])
+        steps = self.evaluations(cluster, job)
+        self.assertEqual(len(steps), EPOCHS)
+        self.assertEqual(steps, sorted(set(steps)))
+
+    def step_of(self, cluster, job):
+        status = cluster.status(job)
+        return status["progress"]["step"] if status["state"] == "TRAINING" else 0
+
+    def test_killed_in_mid_training_and_back_on_its_port(self):
+        cluster = Cluster(self, workers=2, state=self.path("state"))
+        watcher = cluster.start("submit", self.job("whole", dict(self.spec, workers={"min": 2})),
+                                "--json")
+        await_step(watcher)
+        before = cluster.status("job-1")
+        cluster.kill_coordinator()
+        cluster.restart_coordinator()
+        wait_for("training seen again", lambda: self.step_of(cluster, "job-1") >
+                 before["progress"]["step"])
+        after = cluster.status("job-1")
+        self.assertEqual(after["generation"], before["generation"])
+        self.assertEqual(after["workers"], before["workers"])
+        for key in ("submitted_ms", "started_ms", "training_ms"):
+            self.assertEqual(after[key], before[key], key)
+        for name, process in cluster.workers.items():
+            self.assertTrue(is_alive(process.pid), name)
+            self.assertEqual(cluster.log(name).count("attached as"), 2)
+        out, err = watcher.communicate(timeout=100)
+        self.assertEqual(watcher.returncode, 0, err)
+        self.assert_like_quiet(cluster, "job-1", json_lines(out)[-1])
+
+    def test_killed_again_and_again(self):
+        cluster = Cluster(self, workers=2, state=self.path("state"))
+        watcher = cluster.start("submit", self.job("often", dict(self.spec, workers={"min": 2})),
+                                "--json")
+        await_step(watcher)
+        for _ in range(4):
+            step = wait_for("a step", lambda: self.step_of(cluster, "job-1"))
+            cluster.kill_coordinator()
+            cluster.restart_coordinator()
+            wait_for("another step", lambda: self.step_of(cluster, "job-1") > step or
+                     cluster.status("job-1")["state"] == "SUCCEEDED")
+        out, err = watcher.communicate(timeout=100)
+        self.assertEqual(watcher.returncode, 0, err)
+        self.assert_like_quiet(cluster, "job-1", json_lines(out)[-1])
+
+    def test_a_sigterm_does_not_end_the_jobs_of_a_coordinator_with_a_state_directory(self):
+        cluster = Cluster(self, workers=1, state=self.path("state"))
+        watcher = cluster.start("submit", self.job("upgraded", self.spec), "--json")
+        await_step(watcher)
+        cluster.coordinator.terminate()
+        self.assertEqual(cluster.coordinator.wait(timeout=10), 0)
+        cluster.restart_coordinator()
+        out, err = watcher.communicate(timeout=100)
+        self.assertEqual(watcher.returncode, 0, err)
+        self.assert_like_quiet(cluster, "job-1", json_lines(out)[-1])
+
+    def test_what_was_acknowledged_just_before_the_kill_is_there_afterwards(self):
+        cluster = Cluster(self, workers=0, state=self.path("state"))
+        self.spec["train"]["epochs"] = 2
+        names = ["one", "two", "three"]
+        jobs = []
+        for name in names:
+            jobs.append(cluster.submit(self.job(name, self.spec)))
+            cluster.kill_coordinator()
+            cluster.restart_coordinator()
+        cluster.espalier("cancel", jobs[1])
+        cluster.kill_coordinator()
+        cluster.restart_coordinator()
+        self.assertEqual(jobs, ["job-1", "job-2", "job-3"])
+        self.assertEqual(cluster.status("job-2")["state"], "CANCELLED")
+        cluster.start_worker("late")
+        for job in ("job-1", "job-3"):
+            self.assertEqual(cluster.result("watch", job)["status"], "SUCCEEDED")
+        cluster.kill_coordinator()
+        cluster.restart_coordinator()
+        out, _ = cluster.espalier("list")
+        for name in names:
+            self.assertIn(name, out)
+        self.assertEqual(cluster.result("watch", "job-1")["status"], "SUCCEEDED")
+        self.assertEqual(len(self.evaluations(cluster, "job-3")), 2)
+
+    def test_a_worker_that_does_not_come_back_is_missed_after_the_liveness_limit(self):
+        cluster = Cluster(self, workers=2, state=self.path("state"))
+        watcher = cluster.start("submit", self.job("missed", dict(self.spec, workers={"max": 2})),
+                                "--json")
+        await_step(watcher)
+        cluster.kill_coordinator()
+        cluster.workers["node-2"].kill()
+        cluster.restart_coordinator()
+        out, err = watcher.communicate(timeout=100)
+        self.assertEqual(watcher.returncode, 0, err)
+        self.assertIn("node-2", cluster.log("coordinator"))
+        self.assert_like_quiet(cluster, "job-1", json_lines(out)[-1])
+
+    def test_killed_around_each_kind_of_journal_entry(self):
+        self.spec["train"]["epochs"] = 3
+        quiet = self.quiet_run()
+        for number, when in enumerate((
+                "after JobAccepted", "before GenerationStarted", "after GenerationStarted",
+                "before SurveyRecorded", "after SurveyRecorded", "before TrainingStarted",
+                "after TrainingStarted", "before HistoryRecorded", "after HistoryRecorded",
+                "before JobEnded", "after JobEnded")):
+            with self.subTest(when):
+                self.environment["ESPALIER_MORTAL"] = when
+                cluster = Cluster(self, workers=2, state=self.path("state-%d" % number))
+                cluster.kill_coordinator()
+                cluster.start_coordinator(cluster.address,
+                                          os.path.join(TESTING, "mortal-coordinator"))
+                cluster.wait_for_workers(2)
+                job = self.job("mortal-%d" % number, dict(self.spec, workers={"min": 2}))
+                acknowledged = "job-1" in cluster.espalier("submit", job, "--detach", code=None)[0]
+                self.assertEqual(cluster.coordinator.wait(timeout=30), -signal.SIGKILL)
+                cluster.restart_coordinator()
+                if "mortal" not in cluster.espalier("list")[0]:
+                    self.assertFalse(acknowledged)
+                    self.assertEqual(cluster.submit(job), "job-1")
+                result = cluster.result("watch", "job-1")
+                self.assertEqual(result["status"], "SUCCEEDED")
+                self.assertEqual(result["weights_sha256"], quiet["weights_sha256"])
+                self.assertEqual(len(self.evaluations(cluster, "job-1")), 3)
+                cluster.stop()
+
+    def test_killed_before_a_submission_is_kept_it_was_never_accepted(self):
+        self.environment["ESPALIER_MORTAL"] = "before JobAccepted"
+        cluster = Cluster(self, workers=0, state=self.path("state"))
+        cluster.kill_coordinator()
+        cluster.start_coordinator(cluster.address, os.path.join(TESTING, "mortal-coordinator"))
+        job = self.job("never", self.spec)
+        cluster.espalier("submit", job, "--detach", code=3)
+        self.assertEqual(cluster.coordinator.wait(timeout=30), -signal.SIGKILL)
+        cluster.restart_coordinator()
+        self.assertNotIn("never", cluster.espalier("list")[0])
+        self.assertEqual(cluster.submit(job), "job-1")
+
+    def test_of_two_coordinators_the_older_ends_and_the_workers_follow_the_newer(self):
+        shared = "file://" + self.path("shared")
+        cluster = Cluster(self, workers=2, state=shared)
+        submitted = cluster.submit(self.job("handed", dict(self.spec, workers={"min": 2})))
+        cluster.wait_for_training(submitted)
+        older = cluster.coordinator
+        self.addCleanup(older.wait)
+        self.addCleanup(older.kill)
+        older.send_signal(signal.SIGSTOP)
+        cluster.start_coordinator()
+        result = cluster.result("watch", submitted)
+        older.send_signal(signal.SIGCONT)
+        self.assertEqual(older.wait(timeout=30), 1)
+        self.assertIn("a newer coordinator (incarnation", cluster.log("coordinator"))
+        self.assert_like_quiet(cluster, submitted, result)
+
+    def test_a_state_directory_on_hdfs(self):
+        with Hdfs.start(block_size=1 << 20) as hdfs:
+            cluster = Cluster(self, workers=2, state=hdfs.uri + "/espalier/state",
+                              flags=["--hadoop-conf-dir", hdfs.conf_dir])
+            watcher = cluster.start("submit", self.job("far", dict(self.spec, workers={"min": 2})),
+                                    "--json")
+            await_step(watcher)
+            cluster.kill_coordinator()
+            cluster.restart_coordinator()
+            out, err = watcher.communicate(timeout=100)
+            self.assertEqual(watcher.returncode, 0, err)
+            self.assert_like_quiet(cluster, "job-1", json_lines(out)[-1])
+            cluster.kill_coordinator()
+            cluster.restart_coordinator()
+            self.assertEqual(cluster.status("job-1")["state"], "SUCCEEDED")
+            self.assertEqual(len(self.evaluations(cluster, "job-1")), EPOCHS)
+
+    def test_a_second_coordinator_on_a_local_state_directory_is_refused(self):
+        cluster = Cluster(self, workers=0, state=self.path("state"))
+        second = cluster.start_daemon("second", cluster.coordinator.args)
+        self.assertEqual(second.wait(timeout=20), 1)
+        self.assertIn("in use by another coordinator", cluster.log("second"))
+
+    def test_a_full_disk_refuses_new_jobs_and_harms_no_running_one(self):
+        cluster = Cluster(self, workers=1, state=self.path("state"))
+        watcher = cluster.start("submit", self.job("running", self.spec), "--json")
+        await_step(watcher)
+        _, hard = resource.prlimit(cluster.coordinator.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(cluster.coordinator.pid, resource.RLIMIT_FSIZE, (1, hard))
+        _, err = cluster.espalier("submit", self.job("refused", self.spec), "--detach", code=1)
+        self.assertIn("no new job is accepted", err)
+        step = self.step_of(cluster, "job-1")
+        wait_for("a step", lambda: self.step_of(cluster, "job-1") > step)
+        _, err = cluster.espalier("submit", self.job("again", self.spec), "--detach", code=1)
+        self.assertIn("no new job is accepted", err)
+        resource.prlimit(cluster.coordinator.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        out, err = watcher.communicate(timeout=100)
+        self.assertEqual(watcher.returncode, 0, err)
+        self.assert_like_quiet(cluster, "job-1", json_lines(out)[-1])
+        self.assertNotIn("refused", cluster.espalier("list")[0])
+        cluster.kill_coordinator()
+        cluster.restart_coordinator()
+        self.assertEqual(cluster.result("watch", "job-1")["status"], "SUCCEEDED")
+
+    def test_a_damaged_journal_is_named_with_what_to_do(self):
+        cluster = Cluster(self, workers=0, state=self.path("state"))
+        cluster.submit(self.job("kept", self.spec))
+        cluster.coordinator.terminate()
+        cluster.coordinator.wait(timeout=10)
+        path = self.path("state", "journal.db")
+        with open(path, "r+b") as f:
+            f.seek(0)
+            f.write(b"garbage" * 100)
+        done = subprocess.run(cluster.coordinator.args, capture_output=True, text=True, timeout=20,
+                              env=self.environment)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(path, done.stderr)
+        self.assertIn("move the directory away", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

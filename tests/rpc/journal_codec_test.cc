@@ -1,0 +1,96 @@
+#include "src/rpc/journal_codec.h"
+
+#include <google/protobuf/stubs/logging.h>
+
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "proto/espalier/v1/journal.pb.h"
+#include "tests/rpc/messages.h"
+
+namespace espalier {
+namespace {
+
+std::string Bytes(const v1::JournalEntry& proto) { return proto.SerializeAsString(); }
+
+TEST_CASE("every kind of journal entry survives being stored") {
+  const auto samples = SampleEntries();
+  REQUIRE(samples.size() == std::variant_size_v<JournalEntry>);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    INFO("kind " << i);
+    REQUIRE(samples[i].index() == i);
+    const auto bytes = EncodeJournalEntry(samples[i]);
+    REQUIRE(bytes.ok());
+    const auto back = DecodeJournalEntry(*bytes);
+    INFO(back.status().ToString());
+    REQUIRE(back.ok());
+    CHECK(back->index() == i);
+    CHECK(*EncodeJournalEntry(*back) == *bytes);
+  }
+  const auto back = DecodeJournalEntry(*EncodeJournalEntry(samples[1]));
+  const Submission& s = std::get<JobAccepted>(*back).submission;
+  CHECK(s.output == "/out/\xff");
+  CHECK(s.input->hosts == std::vector<std::vector<std::string>>{{"a", "b"}, {}, {"c"}});
+  const auto started = DecodeJournalEntry(*EncodeJournalEntry(samples[2]));
+  CHECK(std::get<GenerationStarted>(*started).members.size() == 2);
+  CHECK(std::get<GenerationStarted>(*started).leaves[1] == LeafInterval{9, 16});
+}
+
+TEST_CASE("an ended job is stored without its input") {
+  JobAccepted accepted{{7}, 5, SampleSubmission()};
+  accepted.submission.input.reset();
+  accepted.submission.job_yaml.clear();
+  const auto back = DecodeJournalEntry(*EncodeJournalEntry(accepted));
+  REQUIRE(back.ok());
+  CHECK(std::get<JobAccepted>(*back).submission.input == nullptr);
+}
+
+TEST_CASE("what no coordinator stores is refused by the name of the field") {
+  const auto problem = [](const v1::JournalEntry& proto) {
+    return DecodeJournalEntry(Bytes(proto)).status().ToString();
+  };
+  v1::JournalEntry proto;
+  CHECK_THAT(problem(proto), Catch::Contains("no kind that this version knows"));
+  proto.mutable_worker_id_given();
+  CHECK_THAT(problem(proto), Catch::Contains("WorkerIdGiven: worker is 0"));
+  REQUIRE(proto.ParseFromString(*EncodeJournalEntry(SampleEntries()[1])));
+  proto.mutable_job_accepted()->mutable_hosts()->RemoveLast();
+  CHECK_THAT(problem(proto), Catch::Contains("hosts is 2, expected 3"));
+  proto.mutable_job_accepted()->clear_hosts();
+  proto.mutable_job_accepted()->set_leaves(0);
+  CHECK_THAT(problem(proto), Catch::Contains("leaves is 0"));
+  REQUIRE(proto.ParseFromString(*EncodeJournalEntry(SampleEntries()[2])));
+  proto.mutable_generation_started()->mutable_leaves(1)->set_begin(8);
+  CHECK_THAT(problem(proto), Catch::Contains("leaves.begin is 8, expected 9"));
+  proto.mutable_generation_started()->mutable_leaves()->RemoveLast();
+  CHECK_THAT(problem(proto), Catch::Contains("leaves is 1, expected 2"));
+  proto.mutable_survey_recorded()->set_job(1);
+  CHECK_THAT(problem(proto), Catch::Contains("survey is missing"));
+  proto.mutable_history_recorded()->set_job(1);
+  CHECK_THAT(problem(proto), Catch::Contains("row is missing"));
+  REQUIRE(proto.ParseFromString(*EncodeJournalEntry(SampleEntries()[6])));
+  proto.mutable_job_ended()->mutable_snapshot()->set_state(v1::JOB_STATE_TRAINING);
+  CHECK_THAT(problem(proto), Catch::Contains("is TRAINING, expected one in which a job has ended"));
+  CHECK(DecodeJournalEntry("no protocol buffer").status().code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("mutated entries are decoded or refused, never more") {
+  google::protobuf::LogSilencer silence;
+  std::mt19937_64 chance(11);
+  int refused = 0;
+  for (const JournalEntry& sample : SampleEntries()) {
+    const std::string bytes = *EncodeJournalEntry(sample);
+    for (int i = 0; i < 300; ++i) {
+      std::string mutated = bytes;
+      for (int k = 0; k < 3; ++k) mutated[chance() % mutated.size()] = static_cast<char>(chance());
+      if (i % 3 == 0) mutated.resize(chance() % mutated.size());
+      const auto entry = DecodeJournalEntry(mutated);
+      refused += !entry.ok();
+      if (entry.ok()) CHECK(EncodeJournalEntry(*entry).ok());
+    }
+  }
+  CHECK(refused > 0);
+}
+
+}  // namespace
+}  // namespace espalier
