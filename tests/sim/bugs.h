@@ -31,6 +31,7 @@ enum class Bug {
   kEvaluateOwnRows,          // the evaluation counts the member's own rows only
   kKeepOldJob,               // a worker does not drop its job when another one begins
   kForgetReports,            // what was told on a stream that broke is not told again
+  kDeathAfterRestart,        // a restarted coordinator does not wait for its members
   kCount,
 };
 
@@ -60,6 +61,7 @@ inline constexpr std::array<const char*, kBugs> kBugNames = {
     "evaluate own rows only",
     "keep the old job",
     "forget reports",
+    "declare death right after a restart",
 };
 
 }  // namespace espalier::sim

@@ -45,7 +45,7 @@ void Checks::Reached(const SimWorker& worker, const MemberPoint& point, const To
                 std::to_string(state.round));
   }
   before = state.round;
-  Front& front = fronts_[{point.incarnation, point.job, point.generation}];
+  Front& front = fronts_[{point.job, point.generation}];
   const auto [it, began] = front.rounds.try_emplace(&worker, state.round);
   if (began && front.level.value_or(state.round) != state.round) {
     return Fail(Name(worker) + " begins generation " + std::to_string(point.generation.value) +
@@ -95,7 +95,7 @@ void Checks::Ordered(const SimWorker& worker, const StartTraining& order) {
     owners.emplace_back(order.members[i].worker.value, order.leaves[i].end);
   }
   const auto [it, first] =
-      owners_.try_emplace({order.incarnation, order.job, order.generation}, owners);
+      owners_.try_emplace({order.job, order.generation}, owners);
   if (!first && it->second != owners) {
     Fail(Name(worker) + " hears of other owners of generation " +
          std::to_string(order.generation.value) + " of " + ToString(order.job) +
@@ -128,32 +128,44 @@ void Checks::Persisted(const SimCoordinator& coordinator, const JournalEntry& en
     PersistedGeneration(coordinator, *started);
   }
   if (const auto* ended = std::get_if<JobEnded>(&entry)) {
-    members_.erase({coordinator.incarnation(), ended->job});
+    members_.erase(ended->snapshot.job);
   }
 }
 
 void Checks::PersistedGeneration(const SimCoordinator& coordinator,
                                  const GenerationStarted& entry) {
-  std::vector<WorkerId> ids;
-  for (const Member& m : entry.members) ids.push_back(m.worker);
-  const std::pair key{coordinator.incarnation(), entry.job};
-  const auto it = members_.find(key);
+  const auto it = members_.find(entry.job);
   if (it != members_.end()) {
     const auto& [generation, before] = it->second;
-    const bool same = entry.generation == generation && ids == before;
+    const bool same = entry.generation == generation && entry.members == before;
     if (!same && entry.generation <= generation) {
-      Fail("generation " + std::to_string(entry.generation.value) + " of " + ToString(entry.job) +
-           " came again");
+      return Fail("generation " + std::to_string(entry.generation.value) + " of " +
+                  ToString(entry.job) + " came again");
     }
+    CheckPatience(coordinator, entry, before);
   }
-  members_[key] = {entry.generation, ids};
+  members_[entry.job] = {entry.generation, entry.members};
   std::set<WorkerId> seen;
   for (const auto& [job, generation] : members_) {
-    if (job.first != coordinator.incarnation()) continue;
-    for (const WorkerId id : generation.second) {
-      if (seen.insert(id).second) continue;
-      Fail(ToString(id) + " is a member twice, or of two jobs");
+    const auto snapshot = coordinator.core().Job(job);
+    // The members of a job that waits for workers may have been released.
+    if (job != entry.job && (!snapshot || !snapshot->waiting_because.empty())) continue;
+    for (const Member& m : generation.second) {
+      if (!seen.insert(m.worker).second) Fail(ToString(m.worker) + " is a member of two jobs");
     }
+  }
+}
+
+// After a restart those who can still come back are waited for.
+void Checks::CheckPatience(const SimCoordinator& coordinator, const GenerationStarted& entry,
+                           const std::vector<Member>& before) {
+  if (!coordinator.young()) return;
+  for (const Member& m : before) {
+    const bool stays = std::any_of(entry.members.begin(), entry.members.end(),
+                                   [&](const Member& now) { return now.worker == m.worker; });
+    const SimWorker& process = world_.AtAddress(m.address);
+    if (stays || coordinator.welcomed(m.worker) || !process.alive() || process.paused()) continue;
+    Fail(ToString(m.worker) + " was given up by a coordinator that had only just begun");
   }
 }
 

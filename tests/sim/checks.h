@@ -54,9 +54,10 @@ class Checks {
 
  private:
   void PersistedGeneration(const SimCoordinator& coordinator, const GenerationStarted& entry);
+  void CheckPatience(const SimCoordinator& coordinator, const GenerationStarted& entry,
+                     const std::vector<Member>& before);
 
-  // Jobs are numbered anew by each life that remembers nothing.
-  using GenerationKey = std::tuple<Incarnation, JobId, Generation>;
+  using GenerationKey = std::pair<JobId, Generation>;
   struct Front {
     std::map<const SimWorker*, uint64_t> rounds;
     std::map<uint64_t, int> members_at;
@@ -68,7 +69,7 @@ class Checks {
   std::map<GenerationKey, Front> fronts_;
   std::map<GenerationKey, std::vector<std::pair<uint64_t, int32_t>>> owners_;
   std::map<std::pair<const SimWorker*, const TrainingState<Real>*>, uint64_t> reached_;
-  std::map<std::pair<Incarnation, JobId>, std::pair<Generation, std::vector<WorkerId>>> members_;
+  std::map<JobId, std::pair<Generation, std::vector<Member>>> members_;
 };
 
 }  // namespace espalier::sim

@@ -32,19 +32,25 @@ void Client::Submit(int kind, int64_t workers_min, int64_t workers_max) {
   Poll();
 }
 
+// A full disk refuses new jobs: it is asked again later.
 void Client::Replied(const Reply& reply) {
-  if (!reply.result.ok()) world_.checks.Fail("a submission was refused: " + reply.result.status().ToString());
+  if (reply.result.ok()) jobs_[requests_.at(reply.request)].acknowledged = true;
 }
 
 void Client::Poll() {
   SimCoordinator* coordinator = world_.coordinator();
-  for (Job& job : jobs_) {
+  for (size_t i = 0; i < jobs_.size(); ++i) {
+    Job& job = jobs_[i];
     if (job.ended || !coordinator->alive() || coordinator->paused()) continue;
     const auto id = coordinator->core().FindSubmission(job.submission.client_request_id);
-    if (id) {
+    if (id && world_.journal.jobs.contains(*id)) {
       Learn(job, *coordinator->core().Job(*id));
-    } else {
-      coordinator->Feed(espalier::Submit{{++requests_}, job.submission});
+    } else if (job.acknowledged) {
+      world_.checks.Fail("an acknowledged job was forgotten: " + job.submission.job_yaml);
+    } else if (!id) {
+      const RequestId request{requests_.size() + 1};
+      requests_[request] = i;
+      coordinator->Feed(espalier::Submit{request, job.submission});
     }
   }
 }
@@ -52,7 +58,7 @@ void Client::Poll() {
 void Client::Learn(Job& job, const JobSnapshot& snapshot) {
   job.state = snapshot.state;
   job.waiting = snapshot.waiting_because;
-  job.ended = IsFinal(snapshot.state);
+  job.ended = IsFinal(snapshot.state) && world_.journal.HasEnded(snapshot.job);
   if (!job.ended) return;
   if (snapshot.state == JobState::kSucceeded) {
     const std::string& hash = ToyJob::Of(job.kind).weights_hash();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ class Client {
   struct Job {
     Submission submission;
     int kind = 0;
-    bool ended = false, by_a_limit = false;
+    bool acknowledged = false, ended = false, by_a_limit = false;
     std::string wrong;
     JobState state = JobState::kQueued;
     std::string waiting;
@@ -42,7 +43,7 @@ class Client {
 
   World& world_;
   std::vector<Job> jobs_;
-  uint64_t requests_ = 0;
+  std::map<RequestId, size_t> requests_;  // to jobs
 };
 
 }  // namespace espalier::sim

@@ -25,6 +25,8 @@ struct JournalStore {
   bool full = false;
 
   void Append(const JournalEntry& entry);
+  // The journal is made shorter: these say all.
+  void Rewrite(std::vector<JournalEntry> shorter) { entries = std::move(shorter); }
   bool HasGeneration(JobId job, Generation generation, bool leaves) const;
   bool HasEnded(JobId job) const { return ended.contains(job); }
 
@@ -36,13 +38,15 @@ struct JournalStore {
 class SimCoordinator {
  public:
   // Goes on from what the journal holds.
-  SimCoordinator(World& world, Incarnation incarnation);
+  explicit SimCoordinator(World& world);
 
   bool alive() const { return alive_; }
   bool paused() const { return paused_; }
   Incarnation incarnation() const { return incarnation_; }
   const CoordinatorCore& core() const { return *core_; }
-  int64_t born_us() const { return born_us_; }
+  // It began less than a liveness limit ago.
+  bool young() const;
+  bool welcomed(WorkerId worker) const { return welcomed_.contains(worker); }
 
   void Feed(const CoordinatorEvent& event);
   void Opened(const StreamRef& stream);
@@ -58,20 +62,29 @@ class SimCoordinator {
  private:
   void Tick();
   int64_t NowMs() const;
+  // As coordinator/outbox.h: what has entries, and all after it, waits until they are kept.
+  void Push(CoordinatorActions actions);
+  void WriteLater(int64_t us);
+  void WriteAll();
+  // Before a write, and after it; true: the process ended.
+  bool CrashesAtWrite();
+  bool RefuseJobs();
   void Perform(CoordinatorActions actions);
   // False: the process ended.
-  bool Write(const std::vector<JournalEntry>& entries);
   bool SendAll(std::vector<SendToWorker>& sends);
   void Merge(const MergeWork& work);
 
   World& world_;
-  const Incarnation incarnation_;
+  Incarnation incarnation_;
   const int64_t born_us_;
   std::unique_ptr<CoordinatorCore> core_;
   bool alive_ = true, paused_ = false;
   int64_t ahead_ms_ = 0;
   std::deque<std::function<void()>> backlog_;
   std::map<SessionId, StreamRef> streams_;
+  std::deque<CoordinatorActions> waiting_;
+  bool writing_ = false;
+  std::set<WorkerId> welcomed_;
 };
 
 }  // namespace espalier::sim

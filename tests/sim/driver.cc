@@ -186,10 +186,7 @@ void World::StrikeCoordinators(Fault fault) {
                           : streams.Reset(worker->stream(), -1, dice.Below(50 * kMs));
     case Fault::kJournalFull:
       journal.full = true;
-      queue.After(dice.Below(10 * kSecond), [this] {
-        journal.full = false;
-        if (!coordinator()->alive()) RestartCoordinatorLater();
-      });
+      queue.After(dice.Below(10 * kSecond), [this] { journal.full = false; });
       return;
     case Fault::kCoordinatorJump:
       return c->JumpClock(dice.Below(30'000));

@@ -51,9 +51,11 @@ void World::StartWorker(int host) {
 }
 
 void World::StartCoordinator() {
-  coordinators_.push_back(
-      std::make_unique<SimCoordinator>(*this, Incarnation{++incarnation_}));
-  Say([&] { return "coordinator of incarnation " + std::to_string(incarnation_) + " starts"; });
+  coordinators_.push_back(std::make_unique<SimCoordinator>(*this));
+  Say([&] {
+    return "coordinator of incarnation " + std::to_string(coordinator()->incarnation().value) +
+           " starts";
+  });
 }
 
 void World::ReplaceLater(int host) {
@@ -63,7 +65,7 @@ void World::ReplaceLater(int host) {
 
 void World::RestartCoordinatorLater() {
   queue.After(dice.Below(dice.Once(4) ? 15'000'000 : 1'000'000), [this] {
-    if (!coordinator()->alive() && !journal.full) StartCoordinator();
+    if (!coordinator()->alive()) StartCoordinator();
   });
 }
 

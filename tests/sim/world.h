@@ -129,7 +129,6 @@ class World {
   std::vector<std::unique_ptr<SimWorker>> workers_;
   std::vector<std::unique_ptr<SimCoordinator>> coordinators_;
   int hosts_ = 0;
-  uint64_t incarnation_ = 0;
   bool faulty_ = true;  // faults may strike
   bool tick_ = false;
   std::array<bool, kFaults> enabled_{};
