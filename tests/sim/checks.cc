@@ -145,13 +145,19 @@ void Checks::PersistedGeneration(const SimCoordinator& coordinator,
     CheckPatience(coordinator, entry, before);
   }
   members_[entry.job] = {entry.generation, entry.members};
-  std::set<WorkerId> seen;
-  for (const auto& [job, generation] : members_) {
-    const auto snapshot = coordinator.core().Job(job);
-    // The members of a job that waits for workers may have been released.
-    if (job != entry.job && (!snapshot || !snapshot->waiting_because.empty())) continue;
-    for (const Member& m : generation.second) {
-      if (!seen.insert(m.worker).second) Fail(ToString(m.worker) + " is a member of two jobs");
+}
+
+void Checks::Stepped(const SimCoordinator& coordinator, const CoordinatorActions& actions) {
+  const bool begun = std::any_of(actions.persist.begin(), actions.persist.end(), [](auto& entry) {
+    return std::holds_alternative<GenerationStarted>(entry);
+  });
+  if (!begun) return;
+  std::set<std::string> seen;
+  for (const JobSnapshot& job : coordinator.core().Jobs()) {
+    // Of a job that waits for workers, some may have been released.
+    if (IsFinal(job.state) || !job.waiting_because.empty()) continue;
+    for (const std::string& name : job.workers) {
+      if (!seen.insert(name).second) Fail(name + " is a member twice, or of two jobs");
     }
   }
 }

@@ -47,8 +47,9 @@ class Checks {
   // A bundle is put in place.
   void Written(const ToyJob& toy, const std::string& output, const std::string& hash);
 
-  // The coordinator wrote, or is about to send: what it sends is durable, no number is used twice,
-  // no worker is a member of two jobs.
+  // No worker is a member of two jobs.
+  void Stepped(const SimCoordinator& coordinator, const CoordinatorActions& actions);
+  // The coordinator wrote, or is about to send: what it sends is durable, no number is used twice.
   void Persisted(const SimCoordinator& coordinator, const JournalEntry& entry);
   void Sends(const SimCoordinator& coordinator, const ToWorker& message);
 

@@ -129,6 +129,7 @@ void SimCoordinator::Crash() {
 // ---- actions ---------------------------------------------------------------------------------
 
 void SimCoordinator::Push(CoordinatorActions actions) {
+  world_.checks.Stepped(*this, actions);
   for (const LogLine& line : actions.log) {
     world_.Say([&] { return "coordinator: " + line.text; });
   }

@@ -260,7 +260,7 @@ void World::InjectOrder(bool old_incarnation) {
 void World::InjectReport() {
   SimWorker* worker = AnyWorker();
   SimCoordinator* c = coordinator();
-  if (worker == nullptr || worker->told().empty() || !c->alive() || c->paused()) return;
+  if (worker == nullptr || !worker->attached() || worker->told().empty() || !c->alive() || c->paused()) return;
   const auto& told = worker->told();
   const FromWorker& report = told[static_cast<size_t>(dice.Below(static_cast<int64_t>(told.size())))];
   const bool stale = std::visit(

@@ -42,6 +42,7 @@ void Peers::Open(SimWorker& worker, const MemberPoint& self,
                                                    conn->side[1 - s].worker->host());
       }
     }
+    conn->harmed = conn->harmed || Mute(*conn);
     Side& side = conn->side[at];
     side.opened = true;
     side.listener = listener;
@@ -134,6 +135,7 @@ void Peers::Transmit(const ConnRef& conn, int from, ReduceMessage message) {
 void Peers::Broken(const ConnRef& conn, int at, const std::string& why) {
   Side& side = conn->side[at];
   if (std::exchange(side.closed, true)) return;
+  conn->harmed = conn->harmed || Mute(*conn);
   conn->state = State::kDown;
   if (side.listener != nullptr && side.worker->alive()) {
     side.worker->Do([this, conn, at, why] {
