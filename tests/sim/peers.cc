@@ -246,7 +246,13 @@ bool Peers::IsFounded(const MemberPoint& self, uint32_t other) const {
   const SimWorker& there = *conn.side[self.member < other ? 1 : 0].worker;
   if (conn.harmed || !there.alive() || there.paused() || there.disturbed()) return true;
   const JobPoint at = there.at();
-  return at.job != self.job || at.generation != self.generation;
+  if (at.job != self.job || at.generation != self.generation) return true;
+  // It opened its links on the order of another life of the coordinator.
+  return std::none_of(open_.begin(), open_.end(), [&](const auto& entry) {
+    MemberPoint point = self;
+    point.member = other;
+    return entry.first == point;
+  });
 }
 
 // ---- the job state ---------------------------------------------------------------------------

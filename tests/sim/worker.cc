@@ -38,13 +38,19 @@ constexpr bool kIsReport = std::is_same_v<M, MemberReady> || std::is_same_v<M, L
 }  // namespace
 
 SimWorker::SimWorker(World& world, int id, int host)
-    : world_(world), id_(id), host_(host), core_(OptionsOf(id, host, world.options.seed)) {
+    : world_(world),
+      id_(id),
+      host_(host),
+      born_us_(world.queue.now_us()),
+      core_(OptionsOf(id, host, world.options.seed)) {
   world_.queue.After(world_.dice.Below(kTickUs), [this] { Tick(); });
 }
 
 bool SimWorker::disturbed() const {
   return world_.queue.now_us() - disturbed_us_ < 30'000'000;
 }
+
+bool SimWorker::young() const { return world_.queue.now_us() - born_us_ < 10'000'000; }
 
 bool SimWorker::in_recovery() const {
   return runner_ != nullptr && at().generation.value > 1 && runner_->job() == at().job;

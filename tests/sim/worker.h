@@ -30,6 +30,8 @@ class SimWorker {
   bool paused() const { return paused_; }
   // It stood still not long ago: others may have reason to complain.
   bool disturbed() const;
+  // It began not long ago.
+  bool young() const;
   JobPoint at() const { return core_.job(); }
   bool attached() const { return core_.attached(); }
   SimRunner* runner() { return runner_; }
@@ -71,6 +73,7 @@ class SimWorker {
 
   World& world_;
   const int id_, host_;
+  const int64_t born_us_;
   WorkerCore core_;
   bool alive_ = true, paused_ = false;
   std::deque<std::function<void()>> backlog_;

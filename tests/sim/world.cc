@@ -144,7 +144,7 @@ void World::CheckEnd() {
     if (!Step()) return;
   }
   for (const auto& worker : workers_) {
-    if (worker->alive() && (!worker->attached() || worker->at().job)) {
+    if (worker->alive() && !worker->young() && (!worker->attached() || worker->at().job)) {
       checks.Fail("worker " + std::to_string(worker->id()) +
                   " is not attached, or works on, after all jobs have ended");
     }
