@@ -1,4 +1,5 @@
-// Runs simulated worlds: sim --seed N [--seeds M] [--events E] [--bug B] [--trace]
+// Runs simulated worlds: sim --seed N [--seeds M] [--events E] [--bug B] [--trace], or, without
+// faults, sim --large: ten thousand workers.
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -11,6 +12,11 @@ int main(int argc, char** argv) {
   uint64_t seeds = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
+    if (flag == "--large") {
+      const Outcome outcome = World(options).RunQuietly(10'000, ToyJob::kLarge, 1'000);
+      std::cout << outcome.failure << " " << outcome.events << " events\n";
+      return outcome.failure.empty() ? 0 : 1;
+    }
     if (flag == "--trace") {
       options.trace = true;
       continue;

@@ -274,12 +274,14 @@ void SimMember::BeginRound() {
   Compute();
 }
 
-// Bucket after bucket.
+// Bucket after bucket, as the pool's threads finish them.
 void SimMember::Compute() {
+  contributed_ = 0;
+  const bool reversed = world_.dice.Once(4);
   int64_t us = 0;
   for (size_t b = 0; b < own_sums_.size(); ++b) {
     us += worker_.ComputeUs();
-    After(us, [this, b] { Contribute(b); });
+    After(us, [this, bucket = reversed ? own_sums_.size() - 1 - b : b] { Contribute(bucket); });
   }
 }
 
@@ -291,7 +293,7 @@ void SimMember::Contribute(size_t bucket) {
   } else {
     Perform(reducer_->OnOwn(static_cast<uint32_t>(bucket), own_sums_[bucket]));
   }
-  if (!worker_.alive() || bucket + 1 < own_sums_.size()) return;
+  if (!worker_.alive() || ++contributed_ < own_sums_.size()) return;
   state_ = State::kTotals;
   Settle();
 }
@@ -360,7 +362,8 @@ void SimMember::CommitGradient(const std::vector<double>& stats) {
   if (update == nullptr) return Go(std::move(next));
   if (world_.bugs(Bug::kInterruptBeforeUpdate)) {
     state_ = State::kLoading;  // a moment in which an interruption counts
-    return After(300, [this, u = *update] {
+    return After(5000, [this, u = *update] {
+      if (!failure_.ok()) return End(failure_);
       Action after = toy_.Apply(machine_, u, totals_);
       hooks_.on_step(machine_.state().step);
       Go(std::move(after));

@@ -103,7 +103,7 @@ class SimMember final : public LinkListener {
   Action action_;
   Contribution own_sums_;
   std::vector<Payload> totals_;
-  size_t missing_ = 0;
+  size_t missing_ = 0, contributed_ = 0;
   Status failure_;
   std::optional<FinishAction> finish_;
 };

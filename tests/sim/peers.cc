@@ -21,6 +21,7 @@ void Peers::Open(SimWorker& worker, const MemberPoint& self,
                  LinkListener* listener) {
   auto& newest = newest_[{&worker, {self.incarnation.value, self.job.value, self.member}}];
   newest = std::max(newest, self.generation.value);
+  ever_open_.insert(self);
   auto& mine = open_[self];
   mine.clear();
   std::vector<ConnRef> dialled;
@@ -248,11 +249,9 @@ bool Peers::IsFounded(const MemberPoint& self, uint32_t other) const {
   const JobPoint at = there.at();
   if (at.job != self.job || at.generation != self.generation) return true;
   // It opened its links on the order of another life of the coordinator.
-  return std::none_of(open_.begin(), open_.end(), [&](const auto& entry) {
-    MemberPoint point = self;
-    point.member = other;
-    return entry.first == point;
-  });
+  MemberPoint point = self;
+  point.member = other;
+  return !ever_open_.contains(point);
 }
 
 // ---- the job state ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -94,6 +95,7 @@ class Peers {
   World& world_;
   std::map<ConnKey, ConnRef> conns_;
   std::map<MemberPoint, std::vector<std::pair<ConnRef, int>>> open_;
+  std::set<MemberPoint> ever_open_;
   std::map<std::pair<SimWorker*, std::tuple<uint64_t, uint64_t, uint32_t>>, uint64_t> newest_;
   std::map<MemberPoint, std::shared_ptr<const std::string>> offers_;
   ReduceMessage recorded_;

@@ -1,5 +1,6 @@
 // Simulated clusters, seed after seed. A failing seed prints the command that replays it.
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <iostream>
 
 #include "tests/sim/world.h"
@@ -58,6 +59,18 @@ TEST_CASE("bugs that are planted into the simulated shells are found") {
     CHECK(found > 0);
     std::cout << kBugNames[bug] << ": seed " << found << ": " << failure.substr(0, 120) << "\n";
   }
+}
+
+TEST_CASE("a coordinator serves ten thousand workers, and a job on a thousand of them") {
+  World world({.seed = 1});
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome outcome = world.RunQuietly(10'000, ToyJob::kLarge, 1'000);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  CHECK(outcome.failure == "");
+  CHECK(outcome.events > 30'000);
+  std::cout << outcome.events << " events and " << outcome.ticks << " ticks in " << took.count()
+            << " s: " << static_cast<double>(outcome.events + outcome.ticks) / took.count()
+            << " a second\n";
 }
 
 TEST_CASE("a world is a function of its seed") {

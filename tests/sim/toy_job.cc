@@ -52,6 +52,10 @@ TrainSpec TrainOf(int kind) {
       train.optimizer.learning_rate = 0.03;
       train.steps = 33;
       break;
+    case ToyJob::kLarge:
+      train.batch = 1500;
+      train.steps = 5;
+      break;
     default:  // a long one
       train.optimizer.kind = OptimizerKind::kAdamW;
       train.optimizer.learning_rate = 0.01;
@@ -83,7 +87,11 @@ ToyJob::ToyJob(int kind) : kind_(kind) {
   plan_.train = TrainOf(kind);
   plan_.shape = MakeNetworkShape(model, kInputs, kClasses).value();
   plan_.train_rows = 61;
-  plan_.validation_rows = kind == 2 ? 0 : 19;
+  if (kind == kLarge) {
+    leaves_ = 1024;
+    plan_.train_rows = 3000;
+  }
+  plan_.validation_rows = kind == 2 || kind == kLarge ? 0 : 19;
   plan_.test_rows = kind == 1 || kind == 0 ? 13 : 0;
   chunks_ = MakeChunks(Dims(plan_.shape), sizeof(Real), 64);
   table_ = MakeBuckets(chunks_, sizeof(Real), kBucketBytesOfToys);
@@ -167,7 +175,7 @@ ToyJob::LeafSum ToyJob::ComputeGradient(const GradientAction& step, int32_t leaf
     rows.push_back(range.begin + order.At(p));
     stats[static_cast<size_t>(size) + kMarkNames] += RowName(FileRole::kTrain, rows.back());
   }
-  stats[static_cast<size_t>(size) + kMarkLeaves] = std::ldexp(1.0, 2 * leaf);
+  stats[static_cast<size_t>(size) + kMarkLeaves] = LeafMark(leaf);
   stats[static_cast<size_t>(size) + kMarkRows] = static_cast<double>(rows.size());
   LeafSum sum;
   sum.empty = rows.empty();
@@ -197,7 +205,7 @@ ToyJob::LeafSum ToyJob::ComputeEvaluation(const EvaluateAction& evaluate, int32_
     rows.push_back(r);
     stats[static_cast<size_t>(size) + kMarkNames] += RowName(evaluate.set, r);
   }
-  stats[static_cast<size_t>(size) + kMarkLeaves] = std::ldexp(1.0, 2 * leaf);
+  stats[static_cast<size_t>(size) + kMarkLeaves] = LeafMark(leaf);
   stats[static_cast<size_t>(size) + kMarkRows] = static_cast<double>(rows.size());
   Gather(evaluate.set, rows);
   pass_->Evaluate(parameters.data(), static_cast<int64_t>(rows.size()), stats.data());
@@ -323,7 +331,16 @@ std::pair<double, double> ToyJob::RowsIn(const Action& action) const {
   return it == rows_in_.end() ? std::pair{-1.0, -1.0} : it->second;
 }
 
-double ToyJob::AllLeaves() const { return (std::ldexp(1.0, 2 * leaves_) - 1) / 3; }
+double ToyJob::LeafMark(int32_t leaf) const {
+  if (leaves_ <= 16) return std::ldexp(1.0, 2 * leaf);
+  return static_cast<double>(Mix64(static_cast<uint64_t>(leaf)) >> 40);
+}
+
+double ToyJob::AllLeaves() const {
+  double all = 0;
+  for (int32_t l = 0; l < leaves_; ++l) all += LeafMark(l);
+  return all;
+}
 
 Action ToyJob::Apply(StepMachine<Real>& machine, const UpdateAction& update,
                      const std::vector<Payload>& totals) const {

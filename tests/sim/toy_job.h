@@ -45,6 +45,7 @@ struct LeafUse {
 class ToyJob {
  public:
   static constexpr int kKinds = 4;
+  static constexpr int kLarge = kKinds;  // with leaves for a thousand members
   // One of a few jobs, made once.
   static ToyJob& Of(int kind);
 
@@ -81,6 +82,7 @@ class ToyJob {
   void MakeInput();
   void RunAlone();
   void CheckEpochs() const;
+  double LeafMark(int32_t leaf) const;
   struct LeafSum {
     std::vector<std::vector<double>> stats;    // one vector, with the marks
     std::vector<AlignedVector<Real>> buckets;  // empty when the leaf has no rows, or an evaluation

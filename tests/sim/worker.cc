@@ -95,14 +95,7 @@ void SimWorker::Handle(const WorkerEvent& event) {
   const int64_t now_ms = world_.queue.now_us() / 1000 + ahead_ms_ + 1;
   WorkerEvent heard = event;
   if (auto* message = std::get_if<CoordinatorMessage>(&heard)) {
-    std::visit(
-        [this](auto& m) {
-          if constexpr (requires { m.incarnation; }) {
-            incarnation_ = std::max(incarnation_, m.incarnation);
-            if (world_.bugs(Bug::kIgnoreIncarnation)) m.incarnation = incarnation_;
-          }
-        },
-        message->message);
+    HeedIncarnation(message->message);
     Remember(orders_, message->message);
     if (const auto* training = std::get_if<StartTraining>(&message->message)) {
       const JobPoint point{training->job, training->generation};
@@ -116,6 +109,17 @@ void SimWorker::Handle(const WorkerEvent& event) {
   }
 }
 
+void SimWorker::HeedIncarnation(ToWorker& order) {
+  std::visit(
+      [this](auto& m) {
+        if constexpr (requires { m.incarnation; }) {
+          incarnation_ = std::max(incarnation_, m.incarnation);
+          if (world_.bugs(Bug::kIgnoreIncarnation)) m.incarnation = incarnation_;
+        }
+      },
+      order);
+}
+
 void SimWorker::ObeyAgain(const ToWorker& order) {
   const auto* training = std::get_if<StartTraining>(&order);
   if (training == nullptr || runner_ == nullptr || runner_->member() == nullptr) return;
@@ -127,9 +131,10 @@ void SimWorker::ObeyAgain(const ToWorker& order) {
   }
 }
 
-bool SimWorker::InjectOrder(const ToWorker& order) {
+bool SimWorker::InjectOrder(ToWorker order) {
   if (!stream_ || !stream_->worker_open || !core_.attached()) return false;
   const int64_t now_ms = world_.queue.now_us() / 1000 + ahead_ms_ + 1;
+  HeedIncarnation(order);
   for (const WorkerAction& action : core_.Step(CoordinatorMessage{stream_->attempt, order}, now_ms)) {
     if (!std::holds_alternative<WorkerLog>(action)) {
       world_.checks.Fail("a stale order was obeyed by worker " + std::to_string(id_) +

@@ -53,7 +53,7 @@ class SimWorker {
   void SlowDown(int64_t factor) { slow_ = factor; }
   void JumpClock(int64_t ms) { ahead_ms_ += ms; }
   // An order as if it had come on the stream; false: there is no stream.
-  bool InjectOrder(const ToWorker& order);
+  bool InjectOrder(ToWorker order);
   const std::deque<ToWorker>& orders() const { return orders_; }
   const std::deque<FromWorker>& told() const { return told_; }
   const StreamRef& stream() const { return stream_; }
@@ -69,6 +69,7 @@ class SimWorker {
   void Perform(const AbortJob& action);
   void Perform(const Exit& action);
   void Perform(const WorkerLog& action);
+  void HeedIncarnation(ToWorker& order);
   void ObeyAgain(const ToWorker& order);
 
   World& world_;

@@ -67,6 +67,8 @@ class World {
   World& operator=(const World&) = delete;
 
   Outcome Run();
+  // Without faults: so many workers register, then one job runs on at most so many of them.
+  Outcome RunQuietly(int64_t workers, int kind, int64_t members);
 
   // "toy KIND NAME"
   static ToyJob& ToyOf(const std::string& job_yaml);
@@ -102,6 +104,7 @@ class World {
   // world.cc
   void StartWorker(int host);
   void StartCoordinator();
+  void PollLater();
   void RunUntilHealed();
   void Heal();
   void RunUntilDone();
