@@ -17,13 +17,13 @@ CoordinatorCore::CoordinatorCore(CoordinatorCoreOptions options,
 CoordinatorActions CoordinatorCore::Step(const CoordinatorEvent& event, int64_t now_ms) {
   now_ms_ = std::max(now_ms_, now_ms);
   if (begun_ms_ == 0) BeginLife();
+  ForgiveOwnPause();
   std::visit([this](const auto& e) { On(e); }, event);
   if (std::exchange(queue_moved_, false)) StartJobs();
   return std::exchange(out_, {});
 }
 
 void CoordinatorCore::On(const Tick&) {
-  ForgiveOwnPause();
   CheckSessions();
   CheckAwaited();
   std::vector<JobId> running;
@@ -45,6 +45,7 @@ void CoordinatorCore::ForgiveOwnPause() {
   ticked_ms_ = now_ms_;
   if (gap <= 2 * options_.heartbeat_interval_ms) return;
   const auto shift = [&](int64_t& time) { time = std::min(time + gap, now_ms_); };
+  awaits_until_ms_ += gap;
   if (awaiting_) awaits_until_ms_ += gap;
   for (auto& [id, session] : sessions_) shift(session.opened_ms);
   for (auto& [id, worker] : workers_) shift(worker.heard_ms);

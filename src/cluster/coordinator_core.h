@@ -327,7 +327,8 @@ class CoordinatorCore {
   void Recall(const JobForgotten& e);
   void Recall(const IncarnationTaken& e);
   void FinishRecall();
-  void AwaitMember(const JobRecord& job, size_t place);
+  void AwaitMember(JobRecord& job, size_t place);
+  void LeaveOtherJobs(const GenerationStarted& e);
   void BeginLife();
   bool Awaits() const;
   void CheckAwaited();

@@ -258,7 +258,9 @@ void CoordinatorCore::Obey(Worker& worker, const LinkBroken& message) {
   JobRecord& job = *at.job;
   Worker* other = FindWorker(message.other);
   const bool lost = other == nullptr || other->at != worker.at;
-  if (message.why.ok() || message.other == worker.id || (lost && !job.recovery.since_ms)) {
+  // After a restart a member may be known to be lost some time before the next generation forms.
+  const bool regroups = job.recovery.since_ms != 0 || job.outdated;
+  if (message.why.ok() || message.other == worker.id || (lost && !regroups)) {
     Blame(job, worker, FailedPrecondition("LinkBroken names no other member and reason"));
     return;
   }
@@ -300,6 +302,7 @@ void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
                              "round"));
     return;
   }
+  if (job.recovery.since_ms != 0) return;  // a member is gone: the next generation will ask anew
   if (job.proceed) {  // told again
     Send(worker.session, *job.proceed);
     return;

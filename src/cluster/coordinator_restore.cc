@@ -1,5 +1,6 @@
 // CoordinatorCore: from the journal and to it, and the time after a restart.
 #include <algorithm>
+#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -49,12 +50,25 @@ void CoordinatorCore::Recall(const GenerationStarted& e) {
   if (s.started_ms == 0) s.started_ms = e.at_ms;
   s.workers.clear();
   job->members.clear();
+  LeaveOtherJobs(e);
   for (const Member& member : e.members) {
     s.workers.push_back(member.name);
     job->members.emplace_back().member = member;
   }
   job->leaves = e.leaves;
   job->arithmetic_id = e.arithmetic_id;
+}
+
+// A job that waited for workers may have given these up: they are lost to it.
+void CoordinatorCore::LeaveOtherJobs(const GenerationStarted& e) {
+  std::set<WorkerId> taken;
+  for (const Member& member : e.members) taken.insert(member.worker);
+  for (auto& [id, other] : jobs_) {
+    if (id == e.job) continue;
+    for (MemberState& m : other.members) {
+      if (taken.contains(m.member.worker)) m.member.worker = {};
+    }
+  }
 }
 
 void CoordinatorCore::Recall(const SurveyRecorded& e) {
@@ -121,8 +135,12 @@ void CoordinatorCore::FinishRecall() {
   }
 }
 
-void CoordinatorCore::AwaitMember(const JobRecord& job, size_t place) {
+void CoordinatorCore::AwaitMember(JobRecord& job, size_t place) {
   const Member& member = job.members[place].member;
+  if (!member.worker) {  // it took part in another job since
+    job.outdated = true;
+    return;
+  }
   next_worker_ = std::max(next_worker_, member.worker.value + 1);
   Worker& worker = workers_[member.worker];
   worker.id = member.worker;
@@ -237,7 +255,15 @@ void CoordinatorCore::HeedGeneration(JobRecord& job, Generation seen) {
 std::vector<JournalEntry> CoordinatorCore::Remember() const {
   std::vector<JournalEntry> out;
   if (next_worker_ > 1) out.push_back(WorkerIdGiven{{next_worker_ - 1}});
-  for (const auto& [id, job] : jobs_) {
+  // Those that wait for workers first: a worker belongs to the last one that names it.
+  std::vector<JobId> ids;
+  for (const bool waits : {true, false}) {
+    for (const auto& [id, job] : jobs_) {
+      if ((job.recovery.since_ms != 0) == waits) ids.push_back(id);
+    }
+  }
+  for (const JobId id : ids) {
+    const JobRecord& job = *FindJob(id);
     const JobSnapshot& s = job.snapshot;
     out.push_back(JobAccepted{id, s.submitted_ms, job.submission});
     if (!IsFinal(s.state) && job.generations > s.generation.value) {

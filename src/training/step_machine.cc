@@ -224,8 +224,11 @@ Action StepMachine<T>::FinalTestOrFinish() {
   return Begin();
 }
 
+// The last round is applied: a member whose last round is still in flight is behind, and must be
+// seen to be.
 template <typename T>
 Action StepMachine<T>::Finish() {
+  ++state_.round;
   state_.phase = TrainingPhase::kFinished;
   return Finished();
 }

@@ -33,7 +33,8 @@ struct TrainingState {
   std::vector<AlignedVector<T>> slots;  // the optimizer's, each like parameters
   int64_t step = 0;                     // committed steps
   int64_t updates = 0;                  // of them, those that changed the parameters
-  uint64_t round = 0;  // reductions begun: the number of the newest, which is in flight
+  uint64_t round = 0;  // reductions begun: the number of the newest, which is in flight; once the
+                       // job is finished, of the one that would be next
   TrainingPhase phase = TrainingPhase::kSteps;
   bool time_is_up = false;
   std::vector<double> epoch_totals;   // what the steps of this epoch added up to (model/metrics.h)

@@ -1,0 +1,193 @@
+#include "tests/sim/checks.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "src/training/state_codec.h"
+#include "tests/sim/coordinator.h"
+#include "tests/sim/worker.h"
+#include "tests/sim/world.h"
+
+namespace espalier::sim {
+namespace {
+
+std::string Name(const SimWorker& worker) { return "worker " + std::to_string(worker.id()); }
+
+}  // namespace
+
+void Checks::Fail(const std::string& what) {
+  world_.Say([&] { return "VIOLATION: " + what; });
+  if (failure_.empty()) failure_ = what;
+}
+
+// ---- members ---------------------------------------------------------------------------------
+
+void Checks::Reached(const SimWorker& worker, const MemberPoint& point, const ToyJob& toy,
+                     const TrainingState<Real>& state) {
+  world_.Say([&] {
+    return Name(worker) + " is at round " + std::to_string(state.round) + " of generation " +
+           std::to_string(point.generation.value);
+  });
+  const std::string* right = toy.StateAt(state.round);
+  if (right == nullptr) {
+    return Fail(Name(worker) + " is at round " + std::to_string(state.round) +
+                ", which the undisturbed run does not have");
+  }
+  if (EncodeState(state) != *right) {
+    return Fail(Name(worker) + " has another job state at round " + std::to_string(state.round) +
+                " than the undisturbed run");
+  }
+  uint64_t& before = reached_[{&worker, &state}];
+  if (state.round < before) {
+    return Fail(Name(worker) + " went back from round " + std::to_string(before) + " to " +
+                std::to_string(state.round));
+  }
+  before = state.round;
+  Front& front = fronts_[{point.job, point.generation}];
+  const auto [it, began] = front.rounds.try_emplace(&worker, state.round);
+  if (began && front.level.value_or(state.round) != state.round) {
+    return Fail(Name(worker) + " begins generation " + std::to_string(point.generation.value) +
+                " at round " + std::to_string(state.round) + ", another member began at " +
+                std::to_string(*front.level));
+  }
+  if (began) front.level = state.round;
+  if (!began && --front.members_at[it->second] == 0) front.members_at.erase(it->second);
+  it->second = state.round;
+  ++front.members_at[state.round];
+  if (front.members_at.rbegin()->first - front.members_at.begin()->first > 1) {
+    Fail("members of one generation are at rounds " +
+         std::to_string(front.members_at.begin()->first) + " and " +
+         std::to_string(front.members_at.rbegin()->first));
+  }
+}
+
+void Checks::Counted(const SimWorker& worker, const ToyJob& toy, const Action& action,
+                     const Payload& last) {
+  const double* marks = toy.Marks(action, last);
+  if (marks[kMarkLeaves] != toy.AllLeaves()) {
+    return Fail(Name(worker) + " commits a total in which leaves are counted " +
+                std::to_string(marks[kMarkLeaves]) + ", expected each once: " +
+                std::to_string(toy.AllLeaves()));
+  }
+  const auto [rows, names] = toy.RowsIn(action);
+  if (marks[kMarkRows] != rows || marks[kMarkNames] != names) {
+    Fail(Name(worker) + " commits a total of " + std::to_string(marks[kMarkRows]) +
+         " rows, expected other ones, " + std::to_string(rows));
+  }
+}
+
+void Checks::Ignored(const SimWorker& worker, const ReduceActions& actions) {
+  if (actions.send.empty() && actions.totals.empty() && actions.error.ok()) return;
+  Fail("a stale reduce message changed " + Name(worker) + ": " + actions.error.ToString());
+}
+
+void Checks::Works(const SimWorker& worker, JobId present, JobId begins) {
+  if (present && present != begins) {
+    Fail(Name(worker) + " begins " + ToString(begins) + " while it works on " + ToString(present));
+  }
+}
+
+void Checks::Ordered(const SimWorker& worker, const StartTraining& order) {
+  std::vector<std::pair<uint64_t, int32_t>> owners;
+  for (size_t i = 0; i < order.members.size(); ++i) {
+    owners.emplace_back(order.members[i].worker.value, order.leaves[i].end);
+  }
+  const auto [it, first] =
+      owners_.try_emplace({order.job, order.generation}, owners);
+  if (!first && it->second != owners) {
+    Fail(Name(worker) + " hears of other owners of generation " +
+         std::to_string(order.generation.value) + " of " + ToString(order.job) +
+         " than another member");
+  }
+}
+
+void Checks::Complains(const SimWorker& worker, const MemberPoint& point, uint32_t about) {
+  world_.Say([&] {
+    return Name(worker) + " complains about member " + std::to_string(about) + " of generation " +
+           std::to_string(point.generation.value);
+  });
+  if (world_.peers.IsFounded(point, about)) return;
+  Fail(Name(worker) + " lost its link to member " + std::to_string(about) + " of generation " +
+       std::to_string(point.generation.value) + ", which is well and in the same generation");
+}
+
+void Checks::MemberFails(const SimWorker& worker, const Status& why) {
+  Fail(Name(worker) + " fails its job: " + why.ToString());
+}
+
+void Checks::Written(const ToyJob& toy, const std::string& output, const std::string& hash) {
+  if (hash != toy.weights_hash()) Fail("other weights were put in place at " + output);
+}
+
+// ---- the coordinator -------------------------------------------------------------------------
+
+void Checks::Persisted(const SimCoordinator& coordinator, const JournalEntry& entry) {
+  if (const auto* started = std::get_if<GenerationStarted>(&entry)) {
+    PersistedGeneration(coordinator, *started);
+  }
+  if (const auto* ended = std::get_if<JobEnded>(&entry)) {
+    members_.erase(ended->snapshot.job);
+  }
+}
+
+void Checks::PersistedGeneration(const SimCoordinator& coordinator,
+                                 const GenerationStarted& entry) {
+  const auto it = members_.find(entry.job);
+  if (it != members_.end()) {
+    const auto& [generation, before] = it->second;
+    const bool same = entry.generation == generation && entry.members == before;
+    if (!same && entry.generation <= generation) {
+      return Fail("generation " + std::to_string(entry.generation.value) + " of " +
+                  ToString(entry.job) + " came again");
+    }
+    CheckPatience(coordinator, entry, before);
+  }
+  members_[entry.job] = {entry.generation, entry.members};
+}
+
+void Checks::Stepped(const SimCoordinator& coordinator, const CoordinatorActions& actions) {
+  const bool begun = std::any_of(actions.persist.begin(), actions.persist.end(), [](auto& entry) {
+    return std::holds_alternative<GenerationStarted>(entry);
+  });
+  if (!begun) return;
+  std::set<std::string> seen;
+  for (const JobSnapshot& job : coordinator.core().Jobs()) {
+    // Of a job that waits for workers, some may have been released.
+    if (IsFinal(job.state) || !job.waiting_because.empty()) continue;
+    for (const std::string& name : job.workers) {
+      if (!seen.insert(name).second) Fail(name + " is a member twice, or of two jobs");
+    }
+  }
+}
+
+// After a restart those who can still come back are waited for.
+void Checks::CheckPatience(const SimCoordinator& coordinator, const GenerationStarted& entry,
+                           const std::vector<Member>& before) {
+  if (!coordinator.young()) return;
+  for (const Member& m : before) {
+    const bool stays = std::any_of(entry.members.begin(), entry.members.end(),
+                                   [&](const Member& now) { return now.worker == m.worker; });
+    const SimWorker& process = world_.AtAddress(m.address);
+    if (stays || coordinator.welcomed(m.worker) || !process.alive() || process.paused()) continue;
+    Fail(ToString(m.worker) + " was given up by a coordinator that had only just begun");
+  }
+}
+
+void Checks::Sends(const SimCoordinator& coordinator, const ToWorker& message) {
+  const JournalStore& journal = world_.journal;
+  if (const auto* m = std::get_if<Welcome>(&message); m && !journal.workers.contains(m->worker)) {
+    Fail(ToString(m->worker) + " is welcomed before its number is in the journal");
+  }
+  const auto durable = [&](JobId job, Generation generation, bool leaves) {
+    if (journal.HasGeneration(job, generation, leaves)) return;
+    Fail("generation " + std::to_string(generation.value) + " of " + ToString(job) +
+         " is ordered by incarnation " + std::to_string(coordinator.incarnation().value) +
+         " before it is in the journal");
+  };
+  if (const auto* m = std::get_if<StartSurvey>(&message)) durable(m->job, m->generation, false);
+  if (const auto* m = std::get_if<StartTraining>(&message)) durable(m->job, m->generation, true);
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,76 @@
+// The invariants of a simulated world, looked at after every event that could break them. The
+// first violation sticks and ends the run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "src/cluster/coordinator_actions.h"
+#include "tests/sim/peers.h"
+#include "tests/sim/toy_job.h"
+
+namespace espalier::sim {
+
+class SimCoordinator;
+class SimWorker;
+class World;
+
+class Checks {
+ public:
+  explicit Checks(World& world) : world_(world) {}
+
+  void Fail(const std::string& what);
+  bool failed() const { return !failure_.empty(); }
+  const std::string& failure() const { return failure_; }
+
+  // A member stands between two rounds of a generation: its state is that of the undisturbed run,
+  // it never goes back, and no other member of the generation is more than one round away.
+  void Reached(const SimWorker& worker, const MemberPoint& point, const ToyJob& toy,
+               const TrainingState<Real>& state);
+  // A total is about to be committed: each leaf is in it once, and each of its rows.
+  void Counted(const SimWorker& worker, const ToyJob& toy, const Action& action,
+               const Payload& last);
+  // A message that must be ignored led to this.
+  void Ignored(const SimWorker& worker, const ReduceActions& actions);
+  // A worker takes part in `begins`; it works on `present`.
+  void Works(const SimWorker& worker, JobId present, JobId begins);
+  // A generation has one owner of each leaf: all hear the same.
+  void Ordered(const SimWorker& worker, const StartTraining& order);
+  // A member says that another one cannot be reached.
+  void Complains(const SimWorker& worker, const MemberPoint& point, uint32_t about);
+  // Nothing here makes a member fail its job.
+  void MemberFails(const SimWorker& worker, const Status& why);
+  // A bundle is put in place.
+  void Written(const ToyJob& toy, const std::string& output, const std::string& hash);
+
+  // No worker is a member of two jobs.
+  void Stepped(const SimCoordinator& coordinator, const CoordinatorActions& actions);
+  // The coordinator wrote, or is about to send: what it sends is durable, no number is used twice.
+  void Persisted(const SimCoordinator& coordinator, const JournalEntry& entry);
+  void Sends(const SimCoordinator& coordinator, const ToWorker& message);
+
+ private:
+  void PersistedGeneration(const SimCoordinator& coordinator, const GenerationStarted& entry);
+  void CheckPatience(const SimCoordinator& coordinator, const GenerationStarted& entry,
+                     const std::vector<Member>& before);
+
+  using GenerationKey = std::pair<JobId, Generation>;
+  struct Front {
+    std::map<const SimWorker*, uint64_t> rounds;
+    std::map<uint64_t, int> members_at;
+    std::optional<uint64_t> level;  // where all began
+  };
+
+  World& world_;
+  std::string failure_;
+  std::map<GenerationKey, Front> fronts_;
+  std::map<GenerationKey, std::vector<std::pair<uint64_t, int32_t>>> owners_;
+  std::map<std::pair<const SimWorker*, const TrainingState<Real>*>, uint64_t> reached_;
+  std::map<JobId, std::pair<Generation, std::vector<Member>>> members_;
+};
+
+}  // namespace espalier::sim

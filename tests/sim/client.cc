@@ -1,0 +1,97 @@
+#include "tests/sim/client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/sim/world.h"
+
+namespace espalier::sim {
+namespace {
+
+// What a job may end by, when too much was broken.
+constexpr const char* kLimits[] = {
+    "times without a step between them",
+    "no others came within",
+};
+
+}  // namespace
+
+void Client::Submit(int kind, int64_t workers_min, int64_t workers_max) {
+  ToyJob& toy = ToyJob::Of(kind);
+  Job job;
+  job.kind = kind;
+  const std::string number = std::to_string(jobs_.size() + 1);
+  job.submission.client_request_id = "request " + number;
+  job.submission.job_yaml = "toy " + std::to_string(kind) + " " + number;
+  job.submission.output = "/out/" + number;
+  job.submission.workers_min = workers_min;
+  job.submission.workers_max = workers_max;
+  job.submission.leaves = toy.leaves();
+  job.submission.input = toy.input();
+  jobs_.push_back(std::move(job));
+  Poll();
+}
+
+// A full disk refuses new jobs: it is asked again later.
+void Client::Replied(const Reply& reply) {
+  if (reply.result.ok()) jobs_[requests_.at(reply.request)].acknowledged = true;
+}
+
+void Client::Poll() {
+  SimCoordinator* coordinator = world_.coordinator();
+  for (size_t i = 0; i < jobs_.size(); ++i) {
+    Job& job = jobs_[i];
+    if (job.ended || !coordinator->alive() || coordinator->paused()) continue;
+    const auto id = coordinator->core().FindSubmission(job.submission.client_request_id);
+    if (id && world_.journal.jobs.contains(*id)) {
+      Learn(job, *coordinator->core().Job(*id));
+    } else if (job.acknowledged) {
+      world_.checks.Fail("an acknowledged job was forgotten: " + job.submission.job_yaml);
+    } else if (!id) {
+      const RequestId request{requests_.size() + 1};
+      requests_[request] = i;
+      coordinator->Feed(espalier::Submit{request, job.submission});
+    }
+  }
+}
+
+void Client::Learn(Job& job, const JobSnapshot& snapshot) {
+  job.state = snapshot.state;
+  job.waiting = snapshot.waiting_because;
+  job.ended = IsFinal(snapshot.state) && world_.journal.HasEnded(snapshot.job);
+  if (!job.ended) return;
+  if (snapshot.state == JobState::kSucceeded) {
+    const std::string& hash = ToyJob::Of(job.kind).weights_hash();
+    const std::string* written = world_.outputs.Find(job.submission.job_yaml);
+    if (snapshot.result->weights_sha256 != hash || written == nullptr) {
+      job.wrong = "succeeded with other weights, or without a bundle";
+    }
+    return;
+  }
+  const std::string why = snapshot.error.ToString();
+  job.by_a_limit = std::any_of(std::begin(kLimits), std::end(kLimits), [&](const char* limit) {
+    return why.find(limit) != std::string::npos;
+  });
+  if (!job.by_a_limit) job.wrong = why;
+}
+
+int64_t Client::open() const {
+  return std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return !job.ended; });
+}
+
+int64_t Client::ended_by_a_limit() const {
+  return std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.by_a_limit; });
+}
+
+std::string Client::Verdict() const {
+  for (const Job& job : jobs_) {
+    const std::string name = job.submission.client_request_id;
+    if (!job.ended) {
+      return name + " is still " + JobStateName(job.state) + " long after all healed " + job.waiting;
+    }
+    if (!job.wrong.empty()) return name + ": " + job.wrong;
+  }
+  return {};
+}
+
+}  // namespace espalier::sim

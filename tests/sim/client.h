@@ -1,0 +1,49 @@
+// The one who submits jobs and waits for them: again and again, until they are acknowledged and
+// ended.
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/cluster/coordinator_actions.h"
+
+namespace espalier::sim {
+
+class World;
+
+class Client {
+ public:
+  explicit Client(World& world) : world_(world) {}
+
+  void Submit(int kind, int64_t workers_min, int64_t workers_max);
+  void Replied(const Reply& reply);
+  // Asks for what is open, and submits again what was not acknowledged, or was forgotten.
+  void Poll();
+  // Not ended yet.
+  int64_t open() const;
+  int64_t submitted() const { return static_cast<int64_t>(jobs_.size()); }
+  int64_t ended_by_a_limit() const;
+  // Each job ended, rightly; else what is wrong.
+  std::string Verdict() const;
+
+ private:
+  struct Job {
+    Submission submission;
+    int kind = 0;
+    bool acknowledged = false, ended = false, by_a_limit = false;
+    std::string wrong;
+    JobState state = JobState::kQueued;
+    std::string waiting;
+  };
+  void Learn(Job& job, const JobSnapshot& snapshot);
+
+  World& world_;
+  std::vector<Job> jobs_;
+  std::map<RequestId, size_t> requests_;  // to jobs
+};
+
+}  // namespace espalier::sim

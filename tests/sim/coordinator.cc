@@ -1,0 +1,262 @@
+#include "tests/sim/coordinator.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "tests/sim/worker.h"
+#include "tests/sim/world.h"
+
+namespace espalier::sim {
+namespace {
+
+constexpr int64_t kTickUs = 250'000;
+constexpr int64_t kYoungUs = 4'700'000;  // the liveness limit, less a tick
+constexpr int64_t kRetryUs = 1'000'000;
+constexpr int64_t kEpochMs = 1'700'000'000'000;
+
+void ReuseGeneration(ToWorker& message) {
+  std::visit(
+      [](auto& m) {
+        if constexpr (requires { m.generation; }) {
+          if (m.generation.value == 2) m.generation = {1};
+        }
+      },
+      message);
+}
+
+}  // namespace
+
+void JournalStore::Append(const JournalEntry& entry) {
+  entries.push_back(entry);
+  if (const auto* w = std::get_if<WorkerIdGiven>(&entry)) workers.insert(w->worker);
+  if (const auto* j = std::get_if<JobAccepted>(&entry)) jobs.insert(j->job);
+  if (const auto* e = std::get_if<JobEnded>(&entry)) ended.insert(e->snapshot.job);
+  if (const auto* i = std::get_if<IncarnationTaken>(&entry)) newest = i->incarnation;
+  if (const auto* g = std::get_if<GenerationStarted>(&entry)) {
+    bool& leaves = generations[{g->job, g->generation}];
+    leaves = leaves || !g->leaves.empty();
+  }
+}
+
+bool JournalStore::HasGeneration(JobId job, Generation generation, bool leaves) const {
+  const auto it = generations.find({job, generation});
+  return it != generations.end() && (it->second || !leaves);
+}
+
+SimCoordinator::SimCoordinator(World& world)
+    : world_(world),
+      incarnation_{world.journal.newest.value + 1},
+      born_us_(world.queue.now_us()),
+      ahead_ms_(world.dice.Below(5000)) {
+  CoordinatorCoreOptions options;
+  options.incarnation = incarnation_;
+  options.jobs_kept_max = 100'000;
+  options.workers_max = 20'000;
+  if (world_.bugs(Bug::kDeathAfterRestart) && incarnation_.value > 1) {
+    options.liveness_limit_ms = 300;
+  }
+  world_.journal.newest = incarnation_;
+  core_ = std::make_unique<CoordinatorCore>(options, world_.journal.entries);
+  Tick();
+}
+
+bool SimCoordinator::young() const {
+  return incarnation_.value > 1 && world_.queue.now_us() - born_us_ < kYoungUs;
+}
+
+int64_t SimCoordinator::NowMs() const { return kEpochMs + world_.queue.now_us() / 1000 + ahead_ms_; }
+
+void SimCoordinator::Tick() {
+  if (!alive_) return;
+  world_.Idle();
+  if (!paused_) Feed(espalier::Tick{});
+  world_.queue.After(kTickUs, [this] { Tick(); });
+}
+
+void SimCoordinator::Do(std::function<void()> f) {
+  if (!alive_) return;
+  if (paused_) {
+    backlog_.push_back(std::move(f));
+  } else {
+    f();
+  }
+}
+
+void SimCoordinator::Resume() {
+  if (!std::exchange(paused_, false)) return;
+  while (alive_ && !backlog_.empty()) {
+    const auto next = std::move(backlog_.front());
+    backlog_.pop_front();
+    next();
+  }
+}
+
+void SimCoordinator::Opened(const StreamRef& stream) {
+  streams_[stream->session] = stream;
+  Feed(SessionOpened{stream->session, "peer"});
+}
+
+void SimCoordinator::Feed(const CoordinatorEvent& event) {
+  if (alive_) Push(core_->Step(event, NowMs()));
+}
+
+bool SimCoordinator::InjectReport(const StreamRef& stream, const FromWorker& report) {
+  if (!stream || stream->coordinator != this || !stream->coordinator_open) return false;
+  const CoordinatorActions actions =
+      core_->Step(WorkerMessage{stream->session, report}, NowMs());
+  if (!actions.persist.empty() || !actions.send.empty() || !actions.work.empty()) {
+    world_.checks.Fail("a stale report changed the coordinator: report " +
+                       std::to_string(report.index()));
+  }
+  return true;
+}
+
+void SimCoordinator::Crash() {
+  if (!alive_) return;
+  world_.Say([] { return std::string("the coordinator dies"); });
+  alive_ = false;
+  backlog_.clear();
+  waiting_.clear();
+  for (const auto& [session, stream] : streams_) {
+    if (!stream->coordinator_open) continue;
+    stream->coordinator_open = false;
+    world_.streams.Reset(stream, world_.dice.Below(20'000), -1);
+  }
+  world_.RestartCoordinatorLater();
+}
+
+// ---- actions ---------------------------------------------------------------------------------
+
+void SimCoordinator::Push(CoordinatorActions actions) {
+  world_.checks.Stepped(*this, actions);
+  for (const LogLine& line : actions.log) {
+    world_.Say([&] { return "coordinator: " + line.text; });
+  }
+  actions.log.clear();
+  if (world_.bugs(Bug::kSendBeforeJournal)) {
+    std::vector<SendToWorker> sends = std::exchange(actions.send, {});
+    if (!SendAll(sends)) return;
+  }
+  if (actions.persist.empty() && waiting_.empty()) return Perform(std::move(actions));
+  const bool write = !actions.persist.empty();
+  std::vector<SendToWorker> pulses;
+  std::erase_if(actions.send, [&](const SendToWorker& send) {
+    const bool pulse = std::holds_alternative<Pulse>(send.message);
+    if (pulse) pulses.push_back(send);
+    return pulse;
+  });
+  waiting_.push_back(std::move(actions));
+  if (!SendAll(pulses)) return;
+  if (write && !writing_) WriteLater(100 + world_.dice.Below(world_.dice.Once(30) ? 800'000 : 4000));
+}
+
+void SimCoordinator::WriteLater(int64_t us) {
+  writing_ = true;
+  world_.queue.After(us, [this] { Do([this] { WriteAll(); }); });
+}
+
+bool SimCoordinator::CrashesAtWrite() {
+  if (world_.Strikes(Fault::kCrashBeforeJournal)) return Crash(), true;
+  if (!world_.Strikes(Fault::kTornJournal)) return false;
+  // A step's entries are kept all, or none.
+  const auto kept = world_.dice.Below(static_cast<int64_t>(waiting_.size()));
+  for (int64_t i = 0; i < kept; ++i) {
+    for (const JournalEntry& entry : waiting_[static_cast<size_t>(i)].persist) {
+      world_.journal.Append(entry);
+      world_.checks.Persisted(*this, entry);
+    }
+  }
+  return Crash(), true;
+}
+
+// Takes back what accepts jobs while the disk is full; false: there is nothing such.
+bool SimCoordinator::RefuseJobs() {
+  for (CoordinatorActions& w : waiting_) {
+    for (const JournalEntry& entry : w.persist) {
+      const auto* accepted = std::get_if<JobAccepted>(&entry);
+      if (accepted == nullptr) continue;
+      const JobId job = accepted->job;
+      const auto of_job = [job](const auto& one) {
+        return std::visit(
+            [job](const auto& m) {
+              if constexpr (requires { m.snapshot; }) return m.snapshot.job == job;
+              if constexpr (requires { m.job; }) return m.job == job;
+              return false;
+            },
+            one);
+      };
+      for (CoordinatorActions& later : waiting_) {
+        std::erase_if(later.persist, of_job);
+        std::erase_if(later.send, [&](const auto& send) { return of_job(send.message); });
+        std::erase_if(later.work, [&](const auto& work) { return work.job == job; });
+        std::erase_if(later.reply, [&](const auto& r) { return r.result.ok() && *r.result == job; });
+      }
+      Feed(JobRefused{job, ResourceExhausted("the disk is full")});
+      return true;
+    }
+  }
+  return false;
+}
+
+void SimCoordinator::WriteAll() {
+  writing_ = false;
+  if (waiting_.empty()) return;
+  if (world_.journal.newest != incarnation_) return Crash();  // a newer one has taken over
+  if (CrashesAtWrite()) return;
+  if (world_.journal.full) {
+    while (alive_ && RefuseJobs()) {
+    }
+    if (alive_) WriteLater(kRetryUs);
+    return;
+  }
+  std::deque<CoordinatorActions> written = std::exchange(waiting_, {});
+  for (const CoordinatorActions& actions : written) {
+    for (const JournalEntry& entry : actions.persist) {
+      world_.journal.Append(entry);
+      world_.checks.Persisted(*this, entry);
+      if (const auto* taken = std::get_if<IncarnationTaken>(&entry)) {
+        incarnation_ = taken->incarnation;
+      }
+    }
+  }
+  if (world_.Strikes(Fault::kCrashAfterJournal)) return Crash();
+  if (world_.dice.Once(50) && waiting_.empty()) world_.journal.Rewrite(core_->Remember());
+  for (CoordinatorActions& actions : written) {
+    if (alive_) Perform(std::move(actions));
+  }
+}
+
+// In the order that CoordinatorActions states, after their entries were kept.
+void SimCoordinator::Perform(CoordinatorActions actions) {
+  if (!SendAll(actions.send)) return;
+  for (const CloseSession& close : actions.close) {
+    const auto it = streams_.find(close.session);
+    if (it != streams_.end()) world_.streams.CloseByCoordinator(it->second, close.why);
+  }
+  for (const Reply& reply : actions.reply) world_.client.Replied(reply);
+  for (const MergeWork& work : actions.work) Merge(work);
+}
+
+bool SimCoordinator::SendAll(std::vector<SendToWorker>& sends) {
+  for (SendToWorker& send : sends) {
+    const auto it = streams_.find(send.session);
+    if (it == streams_.end()) continue;
+    if (world_.Strikes(Fault::kCrashBetweenSends)) return Crash(), false;
+    world_.checks.Sends(*this, send.message);
+    if (const auto* welcome = std::get_if<Welcome>(&send.message)) {
+      welcomed_.insert(welcome->worker);
+    }
+    if (world_.bugs(Bug::kReuseGeneration)) ReuseGeneration(send.message);
+    world_.streams.Down(it->second, std::move(send.message));
+  }
+  return true;
+}
+
+void SimCoordinator::Merge(const MergeWork& work) {
+  SurveyMerged merged{work.job, work.generation, World::ToyOf(work.job_yaml).survey()};
+  world_.queue.After(1000 + world_.dice.Below(200'000),
+                     [this, merged] { Do([this, merged] { Feed(merged); }); });
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,90 @@
+// A simulated coordinator process: the shell of a CoordinatorCore with its journal, as
+// coordinator/daemon.cc is.
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "src/cluster/coordinator_core.h"
+#include "tests/sim/streams.h"
+
+namespace espalier::sim {
+
+// What is durable, with an index of it for the checks.
+struct JournalStore {
+  std::vector<JournalEntry> entries;
+  Incarnation newest;  // the life that may write
+  bool full = false;
+
+  void Append(const JournalEntry& entry);
+  // The journal is made shorter: these say all.
+  void Rewrite(std::vector<JournalEntry> shorter) { entries = std::move(shorter); }
+  bool HasGeneration(JobId job, Generation generation, bool leaves) const;
+  bool HasEnded(JobId job) const { return ended.contains(job); }
+
+  std::set<WorkerId> workers;
+  std::set<JobId> jobs, ended;
+  std::map<std::pair<JobId, Generation>, bool> generations;  // true: with leaves
+};
+
+class SimCoordinator {
+ public:
+  // Goes on from what the journal holds.
+  explicit SimCoordinator(World& world);
+
+  bool alive() const { return alive_; }
+  bool paused() const { return paused_; }
+  Incarnation incarnation() const { return incarnation_; }
+  const CoordinatorCore& core() const { return *core_; }
+  // It began less than a liveness limit ago.
+  bool young() const;
+  bool welcomed(WorkerId worker) const { return welcomed_.contains(worker); }
+
+  void Feed(const CoordinatorEvent& event);
+  void Opened(const StreamRef& stream);
+  void Do(std::function<void()> f);
+
+  void Crash();
+  void Pause() { paused_ = true; }
+  void Resume();
+  void JumpClock(int64_t ms) { ahead_ms_ += ms; }
+  // A report as if it had come on that worker's stream; false: there is none.
+  bool InjectReport(const StreamRef& stream, const FromWorker& report);
+
+ private:
+  void Tick();
+  int64_t NowMs() const;
+  // As coordinator/outbox.h: what has entries, and all after it, waits until they are kept.
+  void Push(CoordinatorActions actions);
+  void WriteLater(int64_t us);
+  void WriteAll();
+  // Before a write, and after it; true: the process ended.
+  bool CrashesAtWrite();
+  bool RefuseJobs();
+  void Perform(CoordinatorActions actions);
+  // False: the process ended.
+  bool SendAll(std::vector<SendToWorker>& sends);
+  void Merge(const MergeWork& work);
+
+  World& world_;
+  Incarnation incarnation_;
+  const int64_t born_us_;
+  std::unique_ptr<CoordinatorCore> core_;
+  bool alive_ = true, paused_ = false;
+  int64_t ahead_ms_ = 0;
+  std::deque<std::function<void()>> backlog_;
+  std::map<SessionId, StreamRef> streams_;
+  std::deque<CoordinatorActions> waiting_;
+  bool writing_ = false;
+  std::set<WorkerId> welcomed_;
+};
+
+}  // namespace espalier::sim

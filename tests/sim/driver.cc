@@ -1,0 +1,278 @@
+// World: what strikes, and when. Each seed enables some of the faults and draws how often they come.
+#include <algorithm>
+#include <utility>
+
+#include "tests/sim/worker.h"
+#include "tests/sim/world.h"
+
+namespace espalier::sim {
+namespace {
+
+// Those that the driver strikes with; the others strike at boundaries or come by themselves.
+constexpr Fault kStruck[] = {
+    Fault::kCrashWorker,      Fault::kHostLost,         Fault::kPause,
+    Fault::kZombie,           Fault::kSlowMember,       Fault::kDelay,
+    Fault::kLinkBreak,        Fault::kBrokenPair,       Fault::kOneWayLoss,
+    Fault::kPartition,        Fault::kCoordinatorStream, Fault::kHalfOpenStream,
+    Fault::kSwizzleClog,      Fault::kStaleReduceMessage, Fault::kStaleOrder,
+    Fault::kOldIncarnationOrder, Fault::kStaleReport,   Fault::kCoordinatorCrash,
+    Fault::kJournalFull,      Fault::kCoordinatorJump,  Fault::kWorkerJump,
+    Fault::kTwoCoordinators,  Fault::kAllWorkersLost,
+};
+
+constexpr int64_t kMs = 1000, kSecond = 1'000'000;
+
+}  // namespace
+
+void World::ChooseFaults() {
+  for (bool& on : enabled_) on = dice.Once(3);
+  if (dice.Once(4)) enabled_.fill(true);
+  // These end all jobs' progress, so not in every world.
+  for (const Fault f : {Fault::kAllWorkersLost, Fault::kCoordinatorCrash, Fault::kJournalFull,
+                        Fault::kTwoCoordinators, Fault::kCrashBeforeJournal,
+                        Fault::kCrashAfterJournal, Fault::kCrashBetweenSends, Fault::kTornJournal}) {
+    enabled_[static_cast<size_t>(f)] = enabled_[static_cast<size_t>(f)] && dice.Once(3);
+  }
+  gap_ = 20 << dice.Below(4);
+  boundary_ = 300 << dice.Below(3);
+}
+
+bool World::Strikes(Fault fault) {
+  if (!faulty_ || !Enabled(fault)) return false;
+  const bool journal = fault != Fault::kCrashAtBoundary;
+  if (!dice.Once(journal ? 60 : boundary_)) return false;
+  fired(fault);
+  return true;
+}
+
+void World::MaybeStrike() {
+  if (!dice.Once(tick_ ? gap_ * 8 : gap_)) return;
+  const Fault fault = kStruck[dice.Below(static_cast<int64_t>(std::size(kStruck)))];
+  if (Enabled(fault)) Strike(fault);
+}
+
+void World::Strike(Fault fault) {
+  if (fault <= Fault::kSlowMember || fault == Fault::kWorkerJump || fault == Fault::kAllWorkersLost) {
+    StrikeWorkers(fault);
+  } else if (fault <= Fault::kPartition || fault == Fault::kSwizzleClog) {
+    StrikeLinks(fault);
+  } else if (fault >= Fault::kStaleReduceMessage && fault <= Fault::kStaleReport) {
+    StrikeMessages(fault);
+  } else {
+    StrikeCoordinators(fault);
+  }
+}
+
+SimWorker* World::AnyWorker() {
+  std::vector<SimWorker*> alive;
+  for (const auto& w : workers_) {
+    if (w->alive() && !w->paused()) alive.push_back(w.get());
+  }
+  return alive.empty() ? nullptr : alive[static_cast<size_t>(dice.Below(static_cast<int64_t>(alive.size())))];
+}
+
+int World::AnyHost() const { return static_cast<int>(const_cast<Dice&>(dice).Between(1, hosts_)); }
+
+// ---- workers ---------------------------------------------------------------------------------
+
+void World::PauseFor(SimWorker& worker, int64_t us) {
+  worker.Pause();
+  queue.After(us, [&worker] { worker.Resume(); });
+}
+
+void World::StrikeWorkers(Fault fault) {
+  SimWorker* worker = AnyWorker();
+  if (worker == nullptr) return;
+  fired(fault);
+  Say([&] { return std::string("strikes: ") + kFaultNames[static_cast<size_t>(fault)]; });
+  switch (fault) {
+    case Fault::kCrashWorker:
+      return worker->Crash(true);
+    case Fault::kHostLost:
+      return worker->Crash(false);
+    case Fault::kPause:
+      return PauseFor(*worker, 10 * kMs + dice.Below(4 * kSecond));
+    case Fault::kZombie:
+      PauseFor(*worker, 6 * kSecond + dice.Below(25 * kSecond));
+      if (dice.Once(2)) ReplaceLater(worker->host());
+      return;
+    case Fault::kSlowMember:
+      worker->SlowDown(100);
+      queue.After(dice.Below(5 * kSecond), [worker] { worker->SlowDown(1); });
+      return;
+    case Fault::kWorkerJump:
+      return worker->JumpClock(dice.Below(20'000));
+    default:  // all at once
+      for (size_t i = workers_.size(); i-- > 0;) workers_[i]->Crash(true);
+  }
+}
+
+// ---- links -----------------------------------------------------------------------------------
+
+void World::BlockFor(int from, int to, int64_t us) {
+  net.Block(from, to);
+  peers.Watch(from, to);
+  queue.After(us, [this, from, to] { net.Free(from, to); });
+}
+
+// Links clogged in one order, freed in another.
+void World::Clog() {
+  std::vector<std::pair<int, int>> pairs;
+  for (int a = 0; a <= hosts_; ++a) {
+    for (int b = 0; b <= hosts_; ++b) {
+      if (a != b && dice.Once(3)) pairs.emplace_back(a, b);
+    }
+  }
+  for (const auto& [a, b] : pairs) {
+    const int64_t from_us = dice.Below(300 * kMs), us = dice.Below(3 * kSecond);
+    queue.After(from_us, [this, a = a, b = b, us] {
+      if (faulty_) BlockFor(a, b, us);
+    });
+  }
+}
+
+void World::StrikeLinks(Fault fault) {
+  const int a = AnyHost();
+  int b = AnyHost();
+  if (a == b) b = kCoordinatorHost;
+  const int64_t us = dice.Below(dice.Once(3) ? 40 * kSecond : 2 * kSecond);
+  if (fault == Fault::kLinkBreak && !peers.BreakOne()) return;
+  fired(fault);
+  Say([&] {
+    return std::string("strikes: ") + kFaultNames[static_cast<size_t>(fault)] + " " +
+           std::to_string(a) + " " + std::to_string(b) + " for " + std::to_string(us);
+  });
+  switch (fault) {
+    case Fault::kDelay:
+      net.SlowDown(a, b, 50);
+      queue.After(us, [this, a, b] { net.SlowDown(a, b, 1); });
+      return;
+    case Fault::kBrokenPair:
+      if (b == kCoordinatorHost) return;
+      BlockFor(a, b, 300 * kSecond);
+      BlockFor(b, a, 300 * kSecond);
+      return;
+    case Fault::kOneWayLoss:
+      return BlockFor(a, b, us);
+    case Fault::kPartition:
+      for (int h = 0; h <= hosts_; ++h) {
+        if (h == a) continue;
+        BlockFor(a, h, us);
+        BlockFor(h, a, us);
+      }
+      return;
+    case Fault::kSwizzleClog:
+      return Clog();
+    default:
+      return;
+  }
+}
+
+// ---- coordinators ----------------------------------------------------------------------------
+
+void World::StrikeCoordinators(Fault fault) {
+  SimCoordinator* c = coordinator();
+  SimWorker* worker = AnyWorker();
+  const bool stream = fault == Fault::kCoordinatorStream || fault == Fault::kHalfOpenStream;
+  if (!c->alive() || (stream && (worker == nullptr || !worker->stream()))) return;
+  fired(fault);
+  Say([&] { return std::string("strikes: ") + kFaultNames[static_cast<size_t>(fault)]; });
+  switch (fault) {
+    case Fault::kCoordinatorStream:
+      return streams.Reset(worker->stream(), dice.Below(50 * kMs),
+                           dice.Below(dice.Once(2) ? 3 * kSecond : 50 * kMs));
+    case Fault::kHalfOpenStream:
+      return dice.Once(2) ? streams.Reset(worker->stream(), dice.Below(50 * kMs), -1)
+                          : streams.Reset(worker->stream(), -1, dice.Below(50 * kMs));
+    case Fault::kJournalFull:
+      journal.full = true;
+      queue.After(dice.Below(10 * kSecond), [this] { journal.full = false; });
+      return;
+    case Fault::kCoordinatorJump:
+      return c->JumpClock(dice.Below(30'000));
+    case Fault::kTwoCoordinators:
+      c->Pause();
+      queue.After(dice.Below(8 * kSecond), [c] { c->Resume(); });
+      return StartCoordinator();
+    default:
+      return c->Crash();
+  }
+}
+
+// ---- messages --------------------------------------------------------------------------------
+
+void World::StrikeMessages(Fault fault) {
+  if (fault == Fault::kStaleReduceMessage) return InjectReduce();
+  if (fault == Fault::kStaleReport) return InjectReport();
+  InjectOrder(fault == Fault::kOldIncarnationOrder);
+}
+
+// Of an older round or generation, or of another job.
+void World::InjectReduce() {
+  const ReduceMessage* recorded = peers.Recorded();
+  SimWorker* worker = AnyWorker();
+  if (recorded == nullptr || worker == nullptr || worker->runner() == nullptr) return;
+  SimMember* member = worker->runner()->member();
+  if (member == nullptr || !member->running()) return;
+  ReduceMessage m = *recorded;
+  m.job = worker->at().job;
+  m.generation = worker->at().generation;
+  m.round = member->machine().state().round;
+  switch (dice.Below(3)) {
+    case 0:
+      m.job = {m.job.value + 7};
+      break;
+    case 1:
+      m.generation = {m.generation.value - 1};
+      break;
+    default:
+      m.round -= 1;
+  }
+  fired(Fault::kStaleReduceMessage);
+  member->Inject(m);
+}
+
+void World::InjectOrder(bool old_incarnation) {
+  SimWorker* worker = AnyWorker();
+  if (worker == nullptr || worker->orders().empty()) return;
+  const auto& orders = worker->orders();
+  ToWorker order = orders[static_cast<size_t>(dice.Below(static_cast<int64_t>(orders.size())))];
+  const JobPoint at = worker->at();
+  const bool fits = std::visit(
+      [&](auto& m) {
+        if constexpr (requires { m.generation; }) {
+          if (old_incarnation) {
+            m.incarnation = {m.incarnation.value - 1};
+            m.job = at.job;
+            m.generation = {at.generation.value + static_cast<uint64_t>(dice.Below(2))};
+            return at.job.value != 0;
+          }
+          return at.job.value != 0 && m.job == at.job && m.generation < at.generation;
+        }
+        return false;
+      },
+      order);
+  if (fits && worker->InjectOrder(order)) {
+    fired(old_incarnation ? Fault::kOldIncarnationOrder : Fault::kStaleOrder);
+  }
+}
+
+void World::InjectReport() {
+  SimWorker* worker = AnyWorker();
+  SimCoordinator* c = coordinator();
+  if (worker == nullptr || !worker->attached() || worker->told().empty() || !c->alive() || c->paused()) return;
+  const auto& told = worker->told();
+  const FromWorker& report = told[static_cast<size_t>(dice.Below(static_cast<int64_t>(told.size())))];
+  const bool stale = std::visit(
+      [&](const auto& m) {
+        if constexpr (requires { m.generation; }) {
+          const auto job = c->core().Job(m.job);
+          return job && m.generation < job->generation;
+        }
+        return false;
+      },
+      report);
+  if (stale && c->InjectReport(worker->stream(), report)) fired(Fault::kStaleReport);
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,97 @@
+// What goes wrong in a simulated world, and how often it did.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace espalier::sim {
+
+enum class Fault {
+  kCrashWorker,           // at any moment
+  kCrashAtBoundary,       // between two actions of a worker
+  kHostLost,              // its partners hear nothing
+  kPause,                 // SIGSTOP and SIGCONT below the liveness limit
+  kZombie,                // ... beyond it, its place taken meanwhile
+  kSlowMember,            // computes a hundred times longer
+  kDelay,                 // a link is slow for a while
+  kLinkBreak,             // between two members, once
+  kBrokenPair,            // between two hosts, lasting
+  kOneWayLoss,            // nothing arrives in one direction
+  kPartition,             // a host is cut off from all
+  kCoordinatorStream,     // reset, noticed at different times
+  kHalfOpenStream,        // broken, and one side does not notice
+  kSwizzleClog,           // links clogged in one order, freed in another
+  kEarlyRound,            // a message of the next round came early
+  kEarlyStream,           // a link of a generation that is not open here yet
+  kStaleReduceMessage,    // of an older generation, round or another job
+  kStaleOrder,            // of an older generation
+  kOldIncarnationOrder,   // of an older coordinator
+  kStaleReport,           // of an older generation
+  kRepeatedReport,        // told again on a new stream
+  kRepeatedOrder,         // sent again on a new stream
+  kCoordinatorCrash,      // at any moment
+  kCrashBeforeJournal,    // before the entries are written
+  kCrashAfterJournal,     // before anything is sent
+  kCrashBetweenSends,     // some have gone out
+  kTornJournal,           // the entries are written in part
+  kJournalFull,           // the disk takes nothing for a while
+  kCoordinatorJump,       // its clock
+  kWorkerJump,            // a worker's clock
+  kTwoCoordinators,       // an old one was only paused
+  kAllWorkersLost,        // at once
+  kLossDuringRecovery,    // a member is lost while its job recovers
+  kStateFetched,          // a member that was behind fetched the state
+  kCount,
+};
+
+constexpr size_t kFaults = static_cast<size_t>(Fault::kCount);
+
+inline constexpr std::array<const char*, kFaults> kFaultNames = {
+    "crash of a worker",
+    "crash at an action's boundary",
+    "host lost",
+    "pause",
+    "zombie",
+    "slow member",
+    "delay",
+    "link break",
+    "broken pair",
+    "one-way loss",
+    "partition",
+    "coordinator stream reset",
+    "half-open stream",
+    "swizzle-clogging",
+    "early message of the next round",
+    "early stream of the next generation",
+    "stale reduce message",
+    "stale order",
+    "order of an old incarnation",
+    "stale report",
+    "repeated report",
+    "repeated order",
+    "coordinator crash",
+    "coordinator crash before the journal",
+    "coordinator crash after the journal",
+    "coordinator crash between sends",
+    "torn journal",
+    "journal full",
+    "coordinator clock jump",
+    "worker clock jump",
+    "two coordinators",
+    "all workers lost",
+    "loss during recovery",
+    "state fetched",
+};
+
+// How often each fired.
+struct FaultCounts {
+  std::array<int64_t, kFaults> fired{};
+  void operator()(Fault f) { ++fired[static_cast<size_t>(f)]; }
+  int64_t of(Fault f) const { return fired[static_cast<size_t>(f)]; }
+  void Add(const FaultCounts& other) {
+    for (size_t i = 0; i < kFaults; ++i) fired[i] += other.fired[i];
+  }
+};
+
+}  // namespace espalier::sim

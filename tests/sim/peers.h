@@ -1,0 +1,105 @@
+// The links between members as rpc/peer.h has them: the member with the lower index dials, a stream
+// that comes before its member has opened the generation is held, one for a generation that is over
+// is refused, messages flow in order, and what breaks is told each side once, each in its time.
+// Also the job state that one member fetches from another.
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/collective/link.h"
+#include "tests/sim/net.h"
+
+namespace espalier::sim {
+
+class SimWorker;
+class World;
+
+// A member of one generation of a job.
+struct MemberPoint {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;
+  uint32_t member = 0;
+  auto operator<=>(const MemberPoint&) const = default;
+};
+
+class Peers {
+ public:
+  explicit Peers(World& world) : world_(world) {}
+
+  // `workers`: the processes behind the members' addresses.
+  void Open(SimWorker& worker, const MemberPoint& self, const std::vector<SimWorker*>& workers,
+            const std::vector<uint32_t>& partners, LinkListener* listener);
+  void Send(const MemberPoint& self, ReduceMessage message);
+  void Close(const MemberPoint& self);
+
+  using Fetched = std::function<void(Result<std::string>)>;
+  void Offer(const MemberPoint& self, std::shared_ptr<const std::string> state);
+  void Withdraw(const MemberPoint& self) { offers_.erase(self); }
+  void Fetch(SimWorker& from, SimWorker& holder, const MemberPoint& point, Fetched done);
+
+  // What happens to processes and hosts.
+  void Died(SimWorker& worker, bool noticed);
+  // Both directions of both hosts were blocked, or one of them, or a process stands still: links
+  // that are still mute after the keepalive's time break.
+  void Watch(int host_a, int host_b);
+  void WatchPaused(SimWorker& worker);
+  // Breaks one link that is up, if there is any; false: none.
+  bool BreakOne();
+  // Whether the link between these two was harmed from outside, or the other side left rightly.
+  bool IsFounded(const MemberPoint& self, uint32_t other) const;
+  // A reduce message that was sent some time ago, for injection; null: none.
+  const ReduceMessage* Recorded() const;
+
+ private:
+  enum class State : uint8_t { kDialling, kHeld, kUp, kDown };
+  struct Side {
+    SimWorker* worker = nullptr;
+    LinkListener* listener = nullptr;
+    MemberPoint point;
+    bool opened = false, closed = false;
+    std::deque<ReduceMessage> waiting;
+    std::shared_ptr<Pipe> out;
+  };
+  struct Conn {
+    State state = State::kDialling;
+    Side side[2];
+    int64_t dial_until_us = 0;
+    bool harmed = false;
+  };
+  using ConnRef = std::shared_ptr<Conn>;
+  using ConnKey = std::tuple<uint64_t, uint64_t, uint64_t, uint32_t, uint32_t>;
+
+  void Dial(const ConnRef& conn);
+  void Arrive(const ConnRef& conn);
+  void Establish(const ConnRef& conn);
+  void Transmit(const ConnRef& conn, int from, ReduceMessage message);
+  void Broken(const ConnRef& conn, int side, const std::string& why);
+  void Break(const ConnRef& conn, const std::string& why);
+  void BreakLater(const ConnRef& conn, int side, int64_t us, const std::string& why);
+  bool Mute(const Conn& conn) const;
+  void WatchConn(const ConnRef& conn);
+  int64_t KeepaliveUs();
+
+  World& world_;
+  std::map<ConnKey, ConnRef> conns_;
+  std::map<MemberPoint, std::vector<std::pair<ConnRef, int>>> open_;
+  std::set<MemberPoint> ever_open_;
+  std::map<std::pair<SimWorker*, std::tuple<uint64_t, uint64_t, uint32_t>>, uint64_t> newest_;
+  std::map<MemberPoint, std::shared_ptr<const std::string>> offers_;
+  ReduceMessage recorded_;
+  int64_t sent_ = 0;
+};
+
+}  // namespace espalier::sim

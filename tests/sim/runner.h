@@ -1,0 +1,68 @@
+// One job on one simulated worker: worker/job_runner.cc as events. Orders are performed one after
+// another; one that comes meanwhile interrupts the one underway.
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "src/cluster/messages.h"
+#include "tests/sim/member.h"
+
+namespace espalier::sim {
+
+class SimRunner {
+ public:
+  struct Training {
+    StartTraining order;
+    int32_t self = 0;
+  };
+
+  SimRunner(World& world, SimWorker& worker, StartSurvey order);
+
+  JobId job() const { return job_; }
+  void Survey(StartSurvey order) { GiveOrder(std::move(order)); }
+  void Train(Training order) { GiveOrder(std::move(order)); }
+  void Proceed(const espalier::Proceed& order);
+  // Everything ends soon; nothing is told any more.
+  void Abort();
+  int64_t step() const { return step_; }
+  bool over() const { return over_; }
+  SimMember* member() { return member_.get(); }
+  // The member's links close; nothing happens any more.
+  void Destroy();
+
+ private:
+  using Order = std::variant<StartSurvey, Training>;
+
+  void GiveOrder(Order order);
+  void WakeLater();
+  void Wake();
+  void SurveyShard(size_t index);
+  void RunTraining();
+  void OnEnd(Status status, bool broken, bool root);
+  void WriteTemporary();
+  void PutInPlace();
+  void Idle();
+  void Tell(FromWorker message);
+  void After(int64_t us, std::function<void()> f);
+
+  World& world_;
+  SimWorker& worker_;
+  const JobId job_;
+  const std::string output_;
+  ToyJob& toy_;
+  std::optional<Order> next_;
+  std::optional<Order> present_;
+  std::optional<espalier::Proceed> proceed_;
+  bool busy_ = false, interrupted_ = false, aborted_ = false, over_ = false, destroyed_ = false;
+  int64_t step_ = 0;
+  std::unique_ptr<SimMember> member_;
+};
+
+}  // namespace espalier::sim

@@ -1,0 +1,85 @@
+// Simulated clusters, seed after seed. A failing seed prints the command that replays it.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <iostream>
+
+#include "tests/sim/world.h"
+#include "tests/testing/scale.h"
+
+namespace espalier::sim {
+namespace {
+
+constexpr int64_t kEvents = 1000;
+
+std::string Replay(const WorldOptions& options) {
+  return "bazel run //tests/sim:sim -- --seed " + std::to_string(options.seed) + " --events " +
+         std::to_string(options.events) + " --trace";
+}
+
+TEST_CASE("whatever breaks, jobs end with the bits of an undisturbed run once it is mended") {
+  FaultCounts fired;
+  int64_t events = 0, jobs = 0, ended_by_a_limit = 0;
+  const uint64_t seeds = TestScale() > 1 ? 10'000 : 1'000;
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    WorldOptions options;
+    options.seed = seed;
+    options.events = kEvents;
+    const Outcome outcome = World(options).Run();
+    INFO(Replay(options));
+    CHECK(outcome.failure == "");
+    fired.Add(outcome.fired);
+    events += outcome.events;
+    jobs += outcome.jobs;
+    ended_by_a_limit += outcome.ended_by_a_limit;
+  }
+  std::cout << seeds << " seeds, " << events << " events, " << jobs << " jobs, "
+            << ended_by_a_limit << " ended by a documented limit\n";
+  for (size_t f = 0; f < kFaults; ++f) {
+    INFO(kFaultNames[f]);
+    CHECK(fired.fired[f] > 0);
+  }
+  CHECK(events >= static_cast<int64_t>(seeds) * kEvents);
+  CHECK(ended_by_a_limit * 50 < jobs);
+}
+
+// Each is found by one of the first seeds, by the check that is its own.
+TEST_CASE("bugs that are planted into the simulated shells are found") {
+  constexpr uint64_t kSeeds = 400;
+  for (size_t bug = 0; bug < kBugs; ++bug) {
+    uint64_t found = 0;
+    std::string failure;
+    for (uint64_t seed = 1; seed <= kSeeds && found == 0; ++seed) {
+      WorldOptions options;
+      options.seed = seed;
+      options.bugs.set(bug);
+      failure = World(options).Run().failure;
+      if (!failure.empty()) found = seed;
+    }
+    INFO(kBugNames[bug]);
+    CHECK(found > 0);
+    std::cout << kBugNames[bug] << ": seed " << found << ": " << failure.substr(0, 120) << "\n";
+  }
+}
+
+TEST_CASE("a coordinator serves ten thousand workers, and a job on a thousand of them") {
+  World world({.seed = 1});
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome outcome = world.RunQuietly(10'000, ToyJob::kLarge, 1'000);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  CHECK(outcome.failure == "");
+  CHECK(outcome.events > 30'000);
+  std::cout << outcome.events << " events and " << outcome.ticks << " ticks in " << took.count()
+            << " s: " << static_cast<double>(outcome.events + outcome.ticks) / took.count()
+            << " a second\n";
+}
+
+TEST_CASE("a world is a function of its seed") {
+  WorldOptions options;
+  options.seed = 77;
+  const Outcome once = World(options).Run(), again = World(options).Run();
+  CHECK(once.events == again.events);
+  CHECK(once.fired.fired == again.fired.fired);
+}
+
+}  // namespace
+}  // namespace espalier::sim

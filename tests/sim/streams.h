@@ -1,0 +1,52 @@
+// The streams between workers and coordinators: ordered both ways, each end learns of a break in
+// its own time, or not at all.
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "src/cluster/coordinator_actions.h"
+#include "src/cluster/messages.h"
+#include "tests/sim/net.h"
+
+namespace espalier::sim {
+
+class SimCoordinator;
+class SimWorker;
+class World;
+
+struct Stream {
+  SessionId session;
+  SimWorker* worker = nullptr;
+  uint64_t attempt = 0;
+  SimCoordinator* coordinator = nullptr;
+  std::shared_ptr<Pipe> up, down;
+  bool worker_open = true, coordinator_open = false;
+};
+using StreamRef = std::shared_ptr<Stream>;
+
+class Streams {
+ public:
+  explicit Streams(World& world) : world_(world) {}
+
+  StreamRef Open(SimWorker& worker, uint64_t attempt);
+  void Up(const StreamRef& stream, FromWorker message);
+  void Down(const StreamRef& stream, ToWorker message);
+  // One end closes; the other one hears of it after what is underway.
+  void CloseByWorker(const StreamRef& stream);
+  void CloseByCoordinator(const StreamRef& stream, const Status& why);
+  // The ends learn of it after so many microseconds; -1: never.
+  void Reset(const StreamRef& stream, int64_t worker_us, int64_t coordinator_us);
+
+ private:
+  void WorkerLearns(const StreamRef& stream, const Status& why);
+  void CoordinatorLearns(const StreamRef& stream, const Status& why);
+
+  World& world_;
+  uint64_t sessions_ = 0;
+};
+
+}  // namespace espalier::sim

@@ -1,0 +1,430 @@
+#include "tests/sim/toy_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "src/base/check.h"
+#include "src/base/checksum.h"
+#include "src/base/random.h"
+#include "src/model/arithmetic.h"
+#include "src/model/optimizer.h"
+#include "src/training/state_codec.h"
+
+namespace espalier::sim {
+namespace {
+
+constexpr int64_t kInputs = 4, kClasses = 3;
+constexpr int64_t kShards = 7;
+constexpr int64_t kBucketBytesOfToys = 256;  // so that a step has several
+constexpr int64_t kBatchRowsMax = 128;
+
+double RowName(FileRole set, int64_t row) {
+  return static_cast<double>(Mix64(static_cast<uint64_t>(row) * 3 + static_cast<uint64_t>(set)) >>
+                             40);
+}
+
+// A step's number, or of an evaluation a negative one a set.
+int64_t RoundName(const Action& action) {
+  if (const auto* step = std::get_if<GradientAction>(&action)) return step->step;
+  return -1 - static_cast<int64_t>(std::get<EvaluateAction>(action).set);
+}
+
+TrainSpec TrainOf(int kind) {
+  TrainSpec train;
+  train.batch = 12;
+  train.seed = 11 + static_cast<uint64_t>(kind);
+  switch (kind) {
+    case 0:  // adam, early stopping that restores the best
+      train.epochs = 8;
+      train.optimizer.learning_rate = 0.08;
+      train.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 2, .min_delta = 0.02};
+      break;
+    case 1:
+      train.optimizer.kind = OptimizerKind::kMomentum;
+      train.optimizer.learning_rate = 0.05;
+      train.clip_norm = 1;
+      train.epochs = 5;
+      break;
+    case 2:  // nothing but steps
+      train.optimizer.kind = OptimizerKind::kNesterov;
+      train.optimizer.learning_rate = 0.03;
+      train.steps = 33;
+      break;
+    case ToyJob::kLarge:
+      train.batch = 1500;
+      train.steps = 5;
+      break;
+    default:  // a long one
+      train.optimizer.kind = OptimizerKind::kAdamW;
+      train.optimizer.learning_rate = 0.01;
+      train.weight_decay = 0.01;
+      train.schedule.kind = ScheduleKind::kCosine;
+      train.steps = 90;
+  }
+  return train;
+}
+
+}  // namespace
+
+ToyJob& ToyJob::Of(int kind) {
+  static std::map<int, std::unique_ptr<ToyJob>> jobs;
+  std::unique_ptr<ToyJob>& job = jobs[kind];
+  if (!job) {
+    PrepareComputeThread();
+    job.reset(new ToyJob(kind));
+  }
+  return *job;
+}
+
+ToyJob::ToyJob(int kind) : kind_(kind) {
+  if (kind == 1) leaves_ = 8;
+  if (kind == 2) order_ = RowOrder::kWindow;
+  ModelSpec model;
+  model.hidden = {5};
+  model.dropout = kind == 1 ? 0.1 : 0;
+  plan_.train = TrainOf(kind);
+  plan_.shape = MakeNetworkShape(model, kInputs, kClasses).value();
+  plan_.train_rows = 61;
+  if (kind == kLarge) {
+    leaves_ = 1024;
+    plan_.train_rows = 3000;
+  }
+  plan_.validation_rows = kind == 2 || kind == kLarge ? 0 : 19;
+  plan_.test_rows = kind == 1 || kind == 0 ? 13 : 0;
+  chunks_ = MakeChunks(Dims(plan_.shape), sizeof(Real), 64);
+  table_ = MakeBuckets(chunks_, sizeof(Real), kBucketBytesOfToys);
+  pass_ = std::make_unique<LeafPass<Real>>(plan_.shape, kBatchRowsMax);
+  MakeInput();
+  RunAlone();
+}
+
+void ToyJob::MakeInput() {
+  input_ = std::make_shared<InputPlan>();
+  input_->files.push_back({.path = "toy", .length = kShards * 100});
+  for (int64_t k = 0; k < kShards; ++k) input_->shards.push_back({0, k * 100, k * 100 + 100});
+  auto survey = std::make_shared<SurveyResult>();
+  for (int32_t k = 0; k < kShards; ++k) survey->shards.push_back(*Survey(k));
+  survey->train_rows = plan_.train_rows;
+  survey->validation_rows = plan_.validation_rows;
+  survey->test_rows = plan_.test_rows;
+  survey_ = std::move(survey);
+}
+
+std::shared_ptr<const ShardSurvey> ToyJob::Survey(int32_t shard) const {
+  auto survey = std::make_shared<ShardSurvey>();
+  survey->shard = shard;
+  survey->train_rows = LeafRows(plan_.train_rows, kShards, shard).size();
+  survey->validation_rows = LeafRows(plan_.validation_rows, kShards, shard).size();
+  survey->test_rows = LeafRows(plan_.test_rows, kShards, shard).size();
+  return survey;
+}
+
+int64_t ToyJob::SetRows(FileRole set) const {
+  if (set == FileRole::kValidation) return plan_.validation_rows;
+  return set == FileRole::kTest ? plan_.test_rows : plan_.train_rows;
+}
+
+Range ToyJob::RowsOf(FileRole set, LeafSpan own) const {
+  const int64_t rows = SetRows(set);
+  return {LeafRows(rows, leaves_, own.begin).begin, LeafRows(rows, leaves_, own.end - 1).end};
+}
+
+void ToyJob::Gather(FileRole set, const std::vector<int64_t>& rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const uint64_t row = static_cast<uint64_t>(rows[i]) + static_cast<uint64_t>(set) * 1'000'000;
+    const auto label = static_cast<int32_t>(Mix64(row) % kClasses);
+    for (int64_t f = 0; f < kInputs; ++f) {
+      pass_->inputs()[static_cast<int64_t>(i) * kInputs + f] = static_cast<Real>(
+          UnitDouble(Mix64(row * 97 + static_cast<uint64_t>(f))) + (f == label ? 0.6 : 0.0));
+    }
+    pass_->labels()[i] = label;
+    pass_->weights()[i] = row % 5 == 0 ? Real{0.5} : Real{1};
+  }
+}
+
+// ---- leaves ----------------------------------------------------------------------------------
+
+int64_t ToyJob::StatsSize(const Action& action) const {
+  const bool step = std::holds_alternative<GradientAction>(action);
+  const auto kind = step ? TotalsKind::kTraining : TotalsKind::kEvaluation;
+  return TotalsSize(plan_.shape, kind) + (step ? int64_t{kStepExtras} : 0);
+}
+
+RoundShape ToyJob::ShapeOf(const Action& action) const {
+  RoundShape shape;
+  if (std::holds_alternative<GradientAction>(action)) {
+    for (const Bucket& b : table_.buckets) shape.push_back({b.size, 0});
+  } else {
+    shape.push_back({0, 0});
+  }
+  shape.back().doubles += StatsSize(action) + kMarks;
+  return shape;
+}
+
+ToyJob::LeafSum ToyJob::ComputeGradient(const GradientAction& step, int32_t leaf,
+                                        const AlignedVector<Real>& parameters) {
+  const Range range = LeafRows(plan_.train_rows, leaves_, leaf);
+  const Range positions = StepPositions(range.size(), plan_.StepsPerEpoch(), step.step_of_epoch);
+  const RowPermutation order(order_, 4, range.size(), plan_.train.seed, step.epoch, leaf);
+  const int64_t size = StatsSize(step);
+  std::vector<double> stats(static_cast<size_t>(size + kMarks), 0.0);
+  std::vector<int64_t> rows;
+  for (int64_t p = positions.begin; p < positions.end; ++p) {
+    rows.push_back(range.begin + order.At(p));
+    stats[static_cast<size_t>(size) + kMarkNames] += RowName(FileRole::kTrain, rows.back());
+  }
+  stats[static_cast<size_t>(size) + kMarkLeaves] = LeafMark(leaf);
+  stats[static_cast<size_t>(size) + kMarkRows] = static_cast<double>(rows.size());
+  LeafSum sum;
+  sum.empty = rows.empty();
+  Gather(FileRole::kTrain, rows);
+  const DropoutKey key{plan_.train.seed, static_cast<uint64_t>(step.step),
+                       static_cast<uint64_t>(leaf)};
+  pass_->ForwardBackward(parameters.data(), static_cast<int64_t>(rows.size()), key, stats.data());
+  sum.stats.push_back(std::move(stats));
+  for (size_t b = 0; b < table_.buckets.size() && !sum.empty; ++b) {
+    AlignedVector<Real> bucket(static_cast<size_t>(table_.buckets[b].size), Real{0});
+    for (int32_t c = table_.buckets[b].chunk_begin; c < table_.buckets[b].chunk_end; ++c) {
+      pass_->WeightGradient(chunks_[static_cast<size_t>(c)],
+                            bucket.data() + table_.offset_of[static_cast<size_t>(c)], false);
+    }
+    sum.buckets.push_back(std::move(bucket));
+  }
+  return sum;
+}
+
+ToyJob::LeafSum ToyJob::ComputeEvaluation(const EvaluateAction& evaluate, int32_t leaf,
+                                          const AlignedVector<Real>& parameters) {
+  const Range range = LeafRows(SetRows(evaluate.set), leaves_, leaf);
+  const int64_t size = StatsSize(evaluate);
+  std::vector<double> stats(static_cast<size_t>(size + kMarks), 0.0);
+  std::vector<int64_t> rows;
+  for (int64_t r = range.begin; r < range.end; ++r) {
+    rows.push_back(r);
+    stats[static_cast<size_t>(size) + kMarkNames] += RowName(evaluate.set, r);
+  }
+  stats[static_cast<size_t>(size) + kMarkLeaves] = LeafMark(leaf);
+  stats[static_cast<size_t>(size) + kMarkRows] = static_cast<double>(rows.size());
+  Gather(evaluate.set, rows);
+  pass_->Evaluate(parameters.data(), static_cast<int64_t>(rows.size()), stats.data());
+  LeafSum sum;
+  sum.stats.push_back(std::move(stats));
+  return sum;
+}
+
+const ToyJob::LeafSum& ToyJob::Leaf(const Action& action, int32_t leaf,
+                                    const AlignedVector<Real>& parameters,
+                                    const std::string& state) {
+  const auto* step = std::get_if<GradientAction>(&action);
+  const auto* evaluate = std::get_if<EvaluateAction>(&action);
+  const Key key{leaf, -1, RoundName(action), state};
+  auto it = leaf_sums_.find(key);
+  if (it == leaf_sums_.end()) {
+    it = leaf_sums_
+             .emplace(key, step ? ComputeGradient(*step, leaf, parameters)
+                                : ComputeEvaluation(*evaluate, leaf, parameters))
+             .first;
+  }
+  return it->second;
+}
+
+// ---- a member's part -------------------------------------------------------------------------
+
+// The same order of additions as in worker/trainer.cc: PlanJoin over single leaves.
+Contribution ToyJob::Join(const Action& action, const std::vector<const LeafSum*>& leaves,
+                          const LeafUse& use) const {
+  std::vector<TreeNode> singles;
+  for (int32_t l = use.own.begin; l < use.own.end; ++l) singles.push_back({0, l});
+  JoinPlan join = PlanJoin(singles, leaves_);
+  if (use.in_order_of_arrival) {
+    // All that one position gathers, from the last to the first.
+    std::reverse(join.steps.begin(), join.steps.end());
+    std::vector<int32_t> home(singles.size());
+    for (size_t i = 0; i < home.size(); ++i) home[i] = static_cast<int32_t>(i);
+    for (const JoinStep& s : join.steps) home[static_cast<size_t>(s.from)] = s.into;
+    for (JoinStep& s : join.steps) {
+      while (home[static_cast<size_t>(s.into)] != s.into) s.into = home[static_cast<size_t>(s.into)];
+    }
+  }
+  const RoundShape shape = ShapeOf(action);
+  Contribution out;
+  for (size_t b = 0; b < shape.size(); ++b) {
+    const auto bytes = static_cast<size_t>(shape[b].bytes());
+    std::vector<AlignedVector<std::byte>> value(leaves.size(), AlignedVector<std::byte>(bytes));
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      auto* reals = reinterpret_cast<Real*>(value[i].data());
+      std::fill(reals, reals + shape[b].floats, Real{-0.0f});
+      if (!leaves[i]->buckets.empty()) {
+        std::copy(leaves[i]->buckets[b].begin(), leaves[i]->buckets[b].end(), reals);
+      }
+      if (shape[b].doubles > 0) {
+        std::memcpy(value[i].data() + shape[b].float_bytes(), leaves[i]->stats[0].data(),
+                    leaves[i]->stats[0].size() * sizeof(double));
+      }
+    }
+    for (const JoinStep& s : join.steps) {
+      auto* into = reinterpret_cast<Real*>(value[static_cast<size_t>(s.into)].data());
+      const auto* from = reinterpret_cast<Real*>(value[static_cast<size_t>(s.from)].data());
+      for (int64_t e = 0; e < shape[b].floats; ++e) into[e] += from[e];
+      auto* sums = reinterpret_cast<double*>(into + shape[b].floats);
+      const auto* more = reinterpret_cast<const double*>(from + shape[b].floats);
+      for (int64_t e = 0; e < shape[b].doubles; ++e) sums[e] += more[e];
+    }
+    MutablePayload nodes = AllocatePayload(join.kept.size() * bytes);
+    for (size_t k = 0; k < join.kept.size(); ++k) {
+      std::memcpy(nodes.data + k * bytes, value[static_cast<size_t>(join.kept[k])].data(), bytes);
+    }
+    out.push_back(std::move(nodes).Freeze());
+  }
+  return out;
+}
+
+Contribution ToyJob::Contribute(const Action& action, const AlignedVector<Real>& parameters,
+                                const LeafUse& use) {
+  const int64_t round = RoundName(action);
+  const std::string state(reinterpret_cast<const char*>(parameters.data()),
+                          parameters.size() * sizeof(Real));
+  const Key key{use.own.begin, use.own.end, round, state};
+  if (use.plain()) {
+    const auto it = contributions_.find(key);
+    if (it != contributions_.end()) return it->second;
+  }
+  static const LeafSum nothing{
+      {std::vector<double>(static_cast<size_t>(TotalsSize(plan_.shape, TotalsKind::kEvaluation) +
+                                               kStepExtras + kMarks),
+                           0.0)},
+      {},
+      true};
+  LeafSum none = nothing;
+  none.stats[0].resize(static_cast<size_t>(StatsSize(action) + kMarks));
+  std::vector<const LeafSum*> leaves;
+  LeafSum twice;
+  for (int32_t l = use.own.begin; l < use.own.end; ++l) {
+    const int32_t rows_of = use.rows_of ? use.rows_of(l) : l;
+    leaves.push_back(rows_of < 0 ? &none : &Leaf(action, rows_of, parameters, state));
+  }
+  if (use.counted_too >= 0) {
+    twice = *leaves[0];
+    const LeafSum& more = Leaf(action, use.counted_too, parameters, state);
+    for (size_t i = 0; i < twice.stats[0].size(); ++i) twice.stats[0][i] += more.stats[0][i];
+    leaves[0] = &twice;
+  }
+  Contribution out = Join(action, leaves, use);
+  if (use.plain()) contributions_.emplace(key, out);
+  return out;
+}
+
+const double* ToyJob::Marks(const Action& action, const Payload& last) const {
+  return reinterpret_cast<const double*>(last.data + ShapeOf(action).back().float_bytes()) +
+         StatsSize(action);
+}
+
+std::vector<double> ToyJob::Stats(const Action& action, const Payload& last) const {
+  const double* end = Marks(action, last);
+  return {end - StatsSize(action), end};
+}
+
+std::pair<double, double> ToyJob::RowsIn(const Action& action) const {
+  const auto it = rows_in_.find(RoundName(action));
+  return it == rows_in_.end() ? std::pair{-1.0, -1.0} : it->second;
+}
+
+double ToyJob::LeafMark(int32_t leaf) const {
+  if (leaves_ <= 16) return std::ldexp(1.0, 2 * leaf);
+  return static_cast<double>(Mix64(static_cast<uint64_t>(leaf)) >> 40);
+}
+
+double ToyJob::AllLeaves() const {
+  double all = 0;
+  for (int32_t l = 0; l < leaves_; ++l) all += LeafMark(l);
+  return all;
+}
+
+Action ToyJob::Apply(StepMachine<Real>& machine, const UpdateAction& update,
+                     const std::vector<Payload>& totals) const {
+  const auto total = [&](size_t c) {
+    return reinterpret_cast<const Real*>(totals[static_cast<size_t>(table_.bucket_of[c])].data) +
+           table_.offset_of[c];
+  };
+  double norm_squared = 0;
+  for (size_t c = 0; c < chunks_.size() && plan_.train.clip_norm > 0; ++c) {
+    norm_squared += SquaredNorm<Real>(chunks_[c], total(c), update.inverse_weight);
+  }
+  const double clip_scale = ClipScale(norm_squared, plan_.train.clip_norm);
+  TrainingState<Real>& state = machine.state();
+  std::vector<Real*> slots;
+  for (AlignedVector<Real>& s : state.slots) slots.push_back(s.data());
+  for (size_t c = 0; c < chunks_.size(); ++c) {
+    ApplyUpdate<Real>(plan_.train, plan_.shape, chunks_[c], state.parameters.data(), slots.data(),
+                      total(c), update.inverse_weight, clip_scale, update.learning_rate,
+                      update.update);
+  }
+  return machine.OnUpdated();
+}
+
+// ---- the undisturbed run ---------------------------------------------------------------------
+
+void ToyJob::RunAlone() {
+  StepMachine<Real> machine(plan_);
+  Action action = machine.Begin();
+  const LeafUse all{{0, leaves_}};
+  for (;;) {
+    const uint64_t round = machine.state().round;
+    states_.resize(round + 1);
+    states_[round] = EncodeState(machine.state());
+    if (std::holds_alternative<FinishAction>(action)) break;
+    const Contribution totals = Contribute(action, machine.state().parameters, all);
+    const double* marks = Marks(action, totals.back());
+    rows_in_[RoundName(action)] = {marks[kMarkRows], marks[kMarkNames]};
+    const std::vector<double> stats = Stats(action, totals.back());
+    if (std::holds_alternative<EvaluateAction>(action)) {
+      action = machine.OnEvaluation(stats);
+      continue;
+    }
+    action = machine.OnGradient(stats);
+    if (const auto* update = std::get_if<UpdateAction>(&action)) {
+      action = Apply(machine, *update, totals);
+    }
+    ESPALIER_CHECK(!std::holds_alternative<FailAction>(action), "a toy job fails");
+  }
+  last_round_ = machine.state().round;
+  CheckEpochs();
+  weights_hash_ = WeightsHash(machine.state().parameters);
+}
+
+// Every row exactly once an epoch.
+void ToyJob::CheckEpochs() const {
+  std::pair<double, double> all{static_cast<double>(plan_.train_rows), 0.0};
+  for (int64_t r = 0; r < plan_.train_rows; ++r) all.second += RowName(FileRole::kTrain, r);
+  const int64_t per_epoch = plan_.StepsPerEpoch();
+  std::pair<double, double> sum{0.0, 0.0};
+  for (int64_t step = 0; rows_in_.contains(step); ++step) {
+    sum.first += rows_in_.at(step).first;
+    sum.second += rows_in_.at(step).second;
+    if ((step + 1) % per_epoch != 0) continue;
+    ESPALIER_CHECK(sum == all, "an epoch of " + std::to_string(sum.first) + " rows");
+    sum = {0.0, 0.0};
+  }
+}
+
+const std::string* ToyJob::StateAt(uint64_t round) const {
+  return round < states_.size() && !states_[round].empty() ? &states_[round] : nullptr;
+}
+
+std::string WeightsHash(const AlignedVector<Real>& parameters) {
+  return Sha256Hex({reinterpret_cast<const char*>(parameters.data()),
+                    parameters.size() * sizeof(Real)});
+}
+
+const std::vector<TreePlace>& TreeOf(const std::vector<LeafSpan>& intervals, int32_t leaves) {
+  static std::map<std::pair<int32_t, std::vector<int32_t>>, std::vector<TreePlace>> trees;
+  std::vector<int32_t> ends;
+  for (const LeafSpan& i : intervals) ends.push_back(i.end);
+  auto [it, made] = trees.try_emplace({leaves, ends});
+  if (made) it->second = PlanTree({intervals}, leaves);
+  return it->second;
+}
+
+}  // namespace espalier::sim

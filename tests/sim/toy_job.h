@@ -1,0 +1,126 @@
+// Tiny jobs that are real in all that decides a model's bits: rows, permutations, leaf passes, step
+// machine, summation tree. What leaves contribute is computed once for each state of the parameters
+// and then shared by all simulated members that are in that state, so that a run is cheap.
+//
+// The statistics of a round carry three more numbers, for the checks: which leaves were counted
+// (digit l in base 4: how often leaf l was), how many rows, and a sum over the rows' names.
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "src/collective/tree_reducer.h"
+#include "src/model/leaf_pass.h"
+#include "src/plan/ownership.h"
+#include "src/plan/rows.h"
+#include "src/spec/input.h"
+#include "src/training/step_machine.h"
+
+namespace espalier::sim {
+
+using Real = float;
+
+enum Mark : int64_t { kMarkLeaves = 0, kMarkRows = 1, kMarkNames = 2, kMarks = 3 };
+
+// A member's sums of one round: a payload each bucket, in its canonical nodes.
+using Contribution = std::vector<Payload>;
+
+// How a member uses its leaves; all but `own` differ from the norm in planted bugs only.
+struct LeafUse {
+  LeafSpan own;
+  std::function<int32_t(int32_t leaf)> rows_of = {};  // whose rows; -1: none
+  int32_t counted_too = -1;                           // another leaf, added to the first
+  bool in_order_of_arrival = false;
+  bool plain() const { return !rows_of && counted_too < 0 && !in_order_of_arrival; }
+};
+
+class ToyJob {
+ public:
+  static constexpr int kKinds = 4;
+  static constexpr int kLarge = kKinds;  // with leaves for a thousand members
+  // One of a few jobs, made once.
+  static ToyJob& Of(int kind);
+
+  int kind() const { return kind_; }
+  int32_t leaves() const { return leaves_; }
+  const TrainingPlan& plan() const { return plan_; }
+  std::shared_ptr<const InputPlan> input() const { return input_; }
+  // The survey of one shard, and of all.
+  std::shared_ptr<const ShardSurvey> Survey(int32_t shard) const;
+  std::shared_ptr<const SurveyResult> survey() const { return survey_; }
+  Range RowsOf(FileRole set, LeafSpan own) const;
+
+  RoundShape ShapeOf(const Action& action) const;
+  Contribution Contribute(const Action& action, const AlignedVector<Real>& parameters,
+                          const LeafUse& use);
+  // The statistics at the end of the last bucket, without and with the marks.
+  std::vector<double> Stats(const Action& action, const Payload& last) const;
+  const double* Marks(const Action& action, const Payload& last) const;
+  double AllLeaves() const;
+  // The rows that a round counts, and the sum over their names.
+  std::pair<double, double> RowsIn(const Action& action) const;
+  // Commits the totals of a gradient: Update and OnUpdated.
+  Action Apply(StepMachine<Real>& machine, const UpdateAction& update,
+               const std::vector<Payload>& totals) const;
+
+  // What an undisturbed run of one worker has, from round to round: EncodeState of the state in
+  // which round r is in flight; none beyond the end.
+  const std::string* StateAt(uint64_t round) const;
+  const std::string& weights_hash() const { return weights_hash_; }
+  uint64_t last_round() const { return last_round_; }
+
+ private:
+  explicit ToyJob(int kind);
+  void MakeInput();
+  void RunAlone();
+  void CheckEpochs() const;
+  double LeafMark(int32_t leaf) const;
+  struct LeafSum {
+    std::vector<std::vector<double>> stats;    // one vector, with the marks
+    std::vector<AlignedVector<Real>> buckets;  // empty when the leaf has no rows, or an evaluation
+    bool empty = false;
+  };
+  using Key = std::tuple<int32_t, int32_t, int64_t, std::string>;
+  const LeafSum& Leaf(const Action& action, int32_t leaf, const AlignedVector<Real>& parameters,
+                      const std::string& state);
+  LeafSum ComputeGradient(const GradientAction& step, int32_t leaf,
+                          const AlignedVector<Real>& parameters);
+  LeafSum ComputeEvaluation(const EvaluateAction& evaluate, int32_t leaf,
+                            const AlignedVector<Real>& parameters);
+  Contribution Join(const Action& action, const std::vector<const LeafSum*>& leaves,
+                    const LeafUse& use) const;
+  void Gather(FileRole set, const std::vector<int64_t>& rows);
+  int64_t SetRows(FileRole set) const;
+  int64_t StatsSize(const Action& action) const;
+
+  const int kind_;
+  int32_t leaves_ = 16;
+  RowOrder order_ = RowOrder::kFull;
+  TrainingPlan plan_;
+  std::shared_ptr<InputPlan> input_;
+  std::shared_ptr<const SurveyResult> survey_;
+  std::vector<Chunk> chunks_;
+  BucketTable table_;
+  std::unique_ptr<LeafPass<Real>> pass_;
+  std::map<Key, LeafSum> leaf_sums_;
+  std::map<Key, Contribution> contributions_;
+  std::vector<std::string> states_;  // by round
+  std::map<int64_t, std::pair<double, double>> rows_in_;  // by step, or set
+  std::string weights_hash_;
+  uint64_t last_round_ = 0;
+};
+
+// PlanTree, remembered.
+const std::vector<TreePlace>& TreeOf(const std::vector<LeafSpan>& intervals, int32_t leaves);
+
+std::string WeightsHash(const AlignedVector<Real>& parameters);
+
+}  // namespace espalier::sim

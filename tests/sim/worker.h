@@ -1,0 +1,94 @@
+// A simulated worker process: the shell of a WorkerCore, as worker/daemon.cc is.
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "src/cluster/worker_core.h"
+#include "tests/sim/runner.h"
+#include "tests/sim/streams.h"
+
+namespace espalier::sim {
+
+class World;
+
+class SimWorker {
+ public:
+  SimWorker(World& world, int id, int host);
+
+  int id() const { return id_; }
+  int host() const { return host_; }
+  bool alive() const { return alive_; }
+  bool paused() const { return paused_; }
+  // It stood still not long ago: others may have reason to complain.
+  bool disturbed() const;
+  // It began not long ago.
+  bool young() const;
+  JobPoint at() const { return core_.job(); }
+  bool attached() const { return core_.attached(); }
+  SimRunner* runner() { return runner_; }
+  bool in_recovery() const;
+
+  void Handle(const WorkerEvent& event);
+  // Runs `f` now, or when the process goes on; never when it is dead.
+  void Do(std::function<void()> f);
+  // Also when it is dead.
+  void DoAlways(std::function<void()> f);
+  void After(int64_t us, std::function<void()> f);
+  // A moment at which the process may die; true: it did.
+  bool Boundary();
+  int64_t ComputeUs();
+
+  void Crash(bool noticed);
+  void Pause();
+  void Resume();
+  void SlowDown(int64_t factor) { slow_ = factor; }
+  void JumpClock(int64_t ms) { ahead_ms_ += ms; }
+  // An order as if it had come on the stream; false: there is no stream.
+  bool InjectOrder(ToWorker order);
+  const std::deque<ToWorker>& orders() const { return orders_; }
+  const std::deque<FromWorker>& told() const { return told_; }
+  const StreamRef& stream() const { return stream_; }
+
+ private:
+  void Tick();
+  void Perform(const Connect& action);
+  void Perform(const Disconnect& action);
+  void Perform(const SendToCoordinator& action);
+  void Perform(const RunSurvey& action);
+  void Perform(const RunTraining& action);
+  void Perform(const RunProceed& action);
+  void Perform(const AbortJob& action);
+  void Perform(const Exit& action);
+  void Perform(const WorkerLog& action);
+  void HeedIncarnation(ToWorker& order);
+  void ObeyAgain(const ToWorker& order);
+
+  World& world_;
+  const int id_, host_;
+  const int64_t born_us_;
+  WorkerCore core_;
+  bool alive_ = true, paused_ = false;
+  std::deque<std::function<void()>> backlog_;
+  int64_t disturbed_us_ = -1'000'000'000;
+  int64_t slow_ = 1;
+  int64_t ahead_ms_ = 0;
+  StreamRef stream_;
+  SimRunner* runner_ = nullptr;
+  std::vector<std::unique_ptr<SimRunner>> runners_;  // of all times
+  std::deque<ToWorker> orders_;                      // the newest that came
+  std::deque<FromWorker> told_;                      // the newest reports
+  std::set<std::tuple<size_t, uint64_t, uint64_t>> told_kinds_;
+  JobPoint trained_;         // of the newest StartTraining
+  Incarnation incarnation_;  // the highest that came, for a bug
+};
+
+}  // namespace espalier::sim

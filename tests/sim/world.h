@@ -1,0 +1,143 @@
+// A simulated cluster in one thread: coordinators, workers, their networks, clocks, journal and
+// output store, all from one seed. The cores, step machines, reducers, plans and leaf arithmetic
+// are the real ones; what surrounds them is simulated and breaks.
+//
+// A run: jobs are submitted and faults strike until so many events have happened; then everything
+// heals, and within a bounded time each job must have ended, and succeeded unless a documented limit
+// ended it. The invariants (checks.h) hold throughout.
+//
+// Thread rule: one thread; worlds of different threads share the toy jobs, so one a process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/sim/bugs.h"
+#include "tests/sim/checks.h"
+#include "tests/sim/client.h"
+#include "tests/sim/coordinator.h"
+#include "tests/sim/dice.h"
+#include "tests/sim/faults.h"
+#include "tests/sim/net.h"
+#include "tests/sim/peers.h"
+#include "tests/sim/queue.h"
+#include "tests/sim/streams.h"
+#include "tests/sim/toy_job.h"
+
+namespace espalier::sim {
+
+inline constexpr int kCoordinatorHost = 0;
+
+struct WorldOptions {
+  uint64_t seed = 1;
+  int64_t events = 1000;  // under faults, ticks not counted
+  Bugs bugs = {};
+  bool trace = false;
+};
+
+struct Outcome {
+  std::string failure;  // empty: none
+  FaultCounts fired;
+  int64_t events = 0;  // all, ticks not counted
+  int64_t ticks = 0;
+  int64_t jobs = 0, ended_by_a_limit = 0;
+};
+
+// Where bundles come to lie.
+class Outputs {
+ public:
+  void Put(World& world, const ToyJob& toy, const std::string& output, const std::string& hash);
+  const std::string* Find(const std::string& output) const;
+
+ private:
+  std::map<std::string, std::string> hashes_;
+};
+
+class World {
+ public:
+  explicit World(const WorldOptions& options);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  Outcome Run();
+  // Without faults: so many workers register, then one job runs on at most so many of them.
+  Outcome RunQuietly(int64_t workers, int kind, int64_t members);
+
+  // "toy KIND NAME"
+  static ToyJob& ToyOf(const std::string& job_yaml);
+  SimWorker& AtAddress(const std::string& address);
+  bool bugs(Bug bug) const { return options.bugs.test(static_cast<size_t>(bug)); }
+  template <typename Words>
+  void Say(Words&& words) const {
+    if (options.trace) std::cout << queue.now_us() << " " << words() << "\n";
+  }
+  // The present event is a tick with nothing else to it.
+  void Idle() { ++ticks_; }
+  // Whether a fault strikes at this boundary.
+  bool Strikes(Fault fault);
+  // The coordinator a new stream leads to.
+  SimCoordinator* FindCoordinator();
+  SimCoordinator* coordinator() { return coordinators_.back().get(); }
+  void ReplaceLater(int host);
+  void RestartCoordinatorLater();
+
+  const WorldOptions options;
+  Queue queue;
+  Dice dice;
+  Net net{queue, dice};
+  FaultCounts fired;
+  Checks checks{*this};
+  Peers peers{*this};
+  Streams streams{*this};
+  JournalStore journal;
+  Outputs outputs;
+  Client client{*this};
+
+ private:
+  // world.cc
+  void StartWorker(int host);
+  void StartCoordinator();
+  void PollLater();
+  void RunUntilHealed();
+  void Heal();
+  void RunUntilDone();
+  void CheckEnd();
+  bool Step();
+
+  // driver.cc: what strikes.
+  void ChooseFaults();
+  void MaybeStrike();
+  void StrikeWorkers(Fault fault);
+  void StrikeLinks(Fault fault);
+  void StrikeCoordinators(Fault fault);
+  void StrikeMessages(Fault fault);
+  void Strike(Fault fault);
+  void PauseFor(SimWorker& worker, int64_t us);
+  void BlockFor(int from, int to, int64_t us);
+  void Clog();
+  void InjectReduce();
+  void InjectOrder(bool old_incarnation);
+  void InjectReport();
+  SimWorker* AnyWorker();
+  int AnyHost() const;
+  bool Enabled(Fault fault) const { return enabled_[static_cast<size_t>(fault)]; }
+
+  std::vector<std::unique_ptr<SimWorker>> workers_;
+  std::vector<std::unique_ptr<SimCoordinator>> coordinators_;
+  int hosts_ = 0;
+  bool faulty_ = true;  // faults may strike
+  bool tick_ = false;
+  std::array<bool, kFaults> enabled_{};
+  int64_t gap_ = 50;       // events between strikes, on average
+  int64_t boundary_ = 800;  // boundaries between crashes there
+  int64_t events_ = 0, ticks_ = 0;
+};
+
+}  // namespace espalier::sim
