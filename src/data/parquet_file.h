@@ -30,6 +30,8 @@ class FileReader;
 
 namespace espalier {
 
+class ParquetSource;
+
 struct ParquetGroup {
   int64_t begin = 0;      // where its first column starts, bytes in the file
   int64_t first_row = 0;  // in the file, from 0
@@ -69,7 +71,6 @@ class ParquetFile {
   Result<bool> PagesHaveChecksums() const;
 
  private:
-  class Source;
   struct Span {
     int64_t begin = 0, end = 0;
   };
@@ -90,7 +91,7 @@ class ParquetFile {
   arrow::CappedMemoryPool pool_;
   int64_t footer_begin_ = 0;
   uint32_t checksum_ = 0;
-  std::shared_ptr<Source> source_;
+  std::shared_ptr<ParquetSource> source_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::vector<ParquetColumn> columns_;
