@@ -45,7 +45,7 @@ void ParquetDecoder::Reserve(int64_t rows) {
   for (int i = 0; i < kSets; ++i) {
     DecodedRows& set = rows_->sets[i];
     const size_t n = static_cast<size_t>(static_cast<double>(rows) * share[i]);
-    set.features.reserve(n * schema_.features.size() * ElementBytes(type_));
+    set.features.Reserve(n * schema_.features.size() * ElementBytes(type_));
     if (classification_) set.labels.reserve(n);
     set.targets.reserve(n * targets);
     if (schema_.weight >= 0) set.weights.reserve(n);
@@ -305,7 +305,7 @@ void ParquetDecoder::AppendFeatures() {
   for (int i = 0; i < kSets; ++i) {
     DecodedRows& set = rows_->sets[i];
     const size_t old = set.features.size();
-    set.features.resize(old + more[i] * width * sizeof(T));
+    set.features.Resize(old + more[i] * width * sizeof(T));
     next[i] = reinterpret_cast<T*>(set.features.data() + old);
     set.rows += more[i];
   }
