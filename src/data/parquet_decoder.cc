@@ -32,7 +32,9 @@ ParquetDecoder::ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_
       classification_(job.model.task == Task::kClassification),
       float32_(job.model.precision == Precision::kFloat32),
       key_(MakeKey(job.train.seed, RandomUse::kValidation)),
-      rows_(rows) {}
+      rows_(rows) {
+  small_labels_.fill(-1);
+}
 
 void ParquetDecoder::Reserve(int64_t rows) {
   double share[kSets] = {};
@@ -172,8 +174,15 @@ Status ParquetDecoder::ReadLabels() {
   ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(*batch_->column(source)));
   label_of_.assign(count_, 0);
   std::string scratch;
+  const Numbers* whole = texts->whole();
   for (int64_t r = 0; r < count_; ++r) {
     if (states_[r] == State::kBad) continue;
+    int32_t* small = nullptr;
+    if (const double value = whole != nullptr ? whole->At(r) : -1; value >= 0 && value < 256) {
+      small = &small_labels_[static_cast<size_t>(value)];
+      label_of_[r] = *small;
+      if (*small >= 0) continue;
+    }
     const auto found = texts->At(r, &scratch);
     const std::string_view text = found ? Trimmed(*found) : std::string_view();
     if (text.empty()) {
@@ -185,6 +194,7 @@ Status ParquetDecoder::ReadLabels() {
           column, source);
     } else {
       label_of_[r] = labels_.IndexOf(text);
+      if (small != nullptr) *small = label_of_[r];
     }
   }
   return {};

@@ -45,6 +45,15 @@ void AddLeaves(const parquet::arrow::SchemaField& field, std::vector<int>* leave
   for (const auto& child : field.children) AddLeaves(child, leaves);
 }
 
+ParquetBatches::Column SourceOf(const parquet::arrow::SchemaField& field,
+                                const ParquetColumn& column,
+                                const parquet::SchemaDescriptor& schema) {
+  const bool plain =
+      field.is_leaf() && field.column_index >= 0 &&
+      PlainColumns::CanRead(*schema.Column(field.column_index), *field.field->type());
+  return {field.field, column.leaves, plain};
+}
+
 }  // namespace
 
 ParquetFile::ParquetFile(const ReadableFile& file)
@@ -106,7 +115,9 @@ Status ParquetFile::Parse(const std::string& footer) {
     for (const auto& field : reader_->manifest().schema_fields) {
       columns_.push_back(DescribeColumn(*field.field));
       AddLeaves(field, &columns_.back().leaves);
+      sources_.push_back(SourceOf(field, columns_.back(), *metadata_->schema()));
     }
+    batches_ = std::make_unique<ParquetBatches>(*reader_, &pool_);
     return arrow::Status::OK();
   });
   return parsed.ok() ? Status() : Explain(parsed, -1);
@@ -226,28 +237,22 @@ Status ParquetFile::ReadGroup(size_t group, const std::vector<int>& columns, int
     leaves.insert(leaves.end(), columns_[column].leaves.begin(), columns_[column].leaves.end());
   }
   ESPALIER_RETURN_IF_ERROR(Fetch(group, leaves));
-  reader_->set_batch_size(batch_rows);
-  const Status read = ReadBatches(group, leaves, take);
+  const Status read = ReadBatches(group, columns, batch_rows, take);
   source_->Drop();
   return read;
 }
 
-Status ParquetFile::ReadBatches(size_t group, const std::vector<int>& leaves,
+Status ParquetFile::ReadBatches(size_t group, const std::vector<int>& columns, int64_t batch_rows,
                                 const TakeBatch& take) {
   const ParquetGroup& g = groups_[group];
-  std::unique_ptr<arrow::RecordBatchReader> batches;
-  arrow::Status read = Guarded([&] {
-    ARROW_ASSIGN_OR_RAISE(batches,
-                          reader_->GetRecordBatchReader({static_cast<int>(group)}, leaves));
-    return arrow::Status::OK();
-  });
+  std::vector<const ParquetBatches::Column*> sources;
+  for (const int column : columns) sources.push_back(&sources_[column]);
+  arrow::Status read =
+      Guarded([&] { return batches_->Start(static_cast<int>(group), sources, batch_rows); });
   if (!read.ok()) return Explain(read, static_cast<int64_t>(group));
   for (int64_t rows = 0;;) {
     std::shared_ptr<arrow::RecordBatch> batch;
-    read = Guarded([&] {
-      ARROW_RETURN_NOT_OK(batches->ReadNext(&batch));
-      return batch == nullptr ? arrow::Status::OK() : batch->Validate();
-    });
+    read = Guarded([&] { return batches_->Next(g.rows - rows, &batch); });
     if (!read.ok()) return Explain(read, static_cast<int64_t>(group));
     const int64_t more = batch == nullptr ? 0 : batch->num_rows();
     if (batch == nullptr ? rows != g.rows : more > g.rows - rows) {
@@ -257,7 +262,7 @@ Status ParquetFile::ReadBatches(size_t group, const std::vector<int>& leaves,
                                                    std::to_string(g.rows));
     }
     if (batch == nullptr) return {};
-    if (more > 0) ESPALIER_RETURN_IF_ERROR(take(*batch, g.first_row + rows));
+    ESPALIER_RETURN_IF_ERROR(take(*batch, g.first_row + rows));
     rows += more;
   }
 }

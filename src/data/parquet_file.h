@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/data/parquet_batches.h"
 #include "src/data/parquet_columns.h"
 #include "src/storage/file_system.h"
 
@@ -81,7 +82,8 @@ class ParquetFile {
   Result<Span> ChunkOf(size_t group, int leaf) const;
   Status Fetch(size_t group, const std::vector<int>& leaves);
   Status FetchSpan(const Span& span);
-  Status ReadBatches(size_t group, const std::vector<int>& leaves, const TakeBatch& take);
+  Status ReadBatches(size_t group, const std::vector<int>& columns, int64_t batch_rows,
+                     const TakeBatch& take);
   Result<int64_t> FirstWidthIn(size_t group, int column, parquet::arrow::FileReader* reader);
   // Our error for one of Arrow's, about a row group or (-1) the footer.
   Status Explain(const arrow::Status& error, int64_t group) const;
@@ -94,6 +96,8 @@ class ParquetFile {
   std::shared_ptr<ParquetSource> source_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
   std::unique_ptr<parquet::arrow::FileReader> reader_;
+  std::unique_ptr<ParquetBatches> batches_;
+  std::vector<ParquetBatches::Column> sources_;  // of columns_
   std::vector<ParquetColumn> columns_;
   std::vector<ParquetGroup> groups_;
 };
