@@ -5,7 +5,6 @@
 #include <arrow/result.h>
 #include <arrow/type.h>
 #include <arrow/util/bit_util.h>
-#include <parquet/exception.h>
 #include <parquet/schema.h>
 
 #include <algorithm>
@@ -16,8 +15,8 @@ namespace {
 // Reads `rows` rows of a column over the borders of pages; fewer where it ends. Values lie in
 // `values` without gaps, their number in *values_read.
 template <typename Type>
-int64_t ReadRows(parquet::ColumnReader& column, int64_t rows, int16_t* levels,
-                 typename Type::c_type* values, int64_t* values_read) {
+arrow::Result<int64_t> ReadRows(parquet::ColumnReader& column, int64_t rows, int16_t* levels,
+                                typename Type::c_type* values, int64_t* values_read) {
   auto& reader = static_cast<parquet::TypedColumnReader<Type>&>(column);
   int64_t done = 0;
   *values_read = 0;
@@ -25,7 +24,7 @@ int64_t ReadRows(parquet::ColumnReader& column, int64_t rows, int16_t* levels,
     int64_t more_values = 0;
     const int64_t more = reader.ReadBatch(rows - done, levels == nullptr ? nullptr : levels + done,
                                           nullptr, values + *values_read, &more_values);
-    if (more <= 0) throw parquet::ParquetException("a page ends early");
+    if (more <= 0) return arrow::Status::IOError("a page ends early");
     done += more;
     *values_read += more_values;
   }
@@ -94,14 +93,16 @@ arrow::Status PlainColumns::ReadAs(int64_t rows, size_t index, int64_t* least) {
   From* dense = reinterpret_cast<From*>(dense_.data());
   if constexpr (sizeof(From) == sizeof(T)) dense = reinterpret_cast<From*>(values);
   int64_t values_read = 0;
-  const int64_t got = ReadRows<Type>(
-      *column.reader, rows, column.optional ? levels_.data() : nullptr, dense, &values_read);
+  ARROW_ASSIGN_OR_RAISE(
+      const int64_t got,
+      ReadRows<Type>(*column.reader, rows, column.optional ? levels_.data() : nullptr, dense,
+                     &values_read));
   *least = std::min(*least, got);
   std::shared_ptr<arrow::Buffer> bits;
   if (values_read != got) {
     const int64_t there = got - std::count(levels_.begin(), levels_.begin() + got, 0);
     if (!column.optional || values_read != there) {
-      throw parquet::ParquetException("a page has fewer values than rows");
+      return arrow::Status::IOError("a page has fewer values than rows");
     }
     if constexpr (sizeof(From) == sizeof(T)) {
       std::copy_n(dense, values_read, reinterpret_cast<From*>(dense_.data()));
