@@ -1,11 +1,13 @@
 #include "src/data/column_stats.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace espalier {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Sums of bytes and of their squares are exact in 64 bits (and in 32 for a block of rows).
 std::vector<ColumnStats> StatsOfBytes(const uint8_t* data, int64_t rows, int64_t columns) {
@@ -46,43 +48,162 @@ std::vector<ColumnStats> StatsOfBytes(const uint8_t* data, int64_t rows, int64_t
   return stats;
 }
 
+// ---- floats: sums over columns side by side in registers ----
+
+typedef double Four __attribute__((vector_size(32)));
+typedef int64_t FourWhole __attribute__((vector_size(32)));
+
+template <typename T>
+Four Load(const T* from) {
+  typedef T Raw __attribute__((vector_size(4 * sizeof(T))));
+  Raw raw;
+  std::memcpy(&raw, from, sizeof(raw));
+  return __builtin_convertvector(raw, Four);
+}
+
+// The sums of all columns after some rows.
+struct Sums {
+  explicit Sums(int64_t columns)
+      : sums(columns), low(columns, kInfinity), high(columns, -kInfinity), nulls(columns) {}
+  std::vector<double> sums, low, high;
+  std::vector<int64_t> nulls;
+};
+
+struct Squares {
+  explicit Squares(int64_t columns) : drift(columns), squares(columns) {}
+  std::vector<double> drift, squares;
+};
+
+// Adds `rows` rows of one column.
+template <typename T>
+void AddColumn(const T* data, int64_t rows, int64_t columns, int64_t c, Sums* to) {
+  double sum = to->sums[c], low = to->low[c], high = to->high[c];
+  for (int64_t r = 0; r < rows; ++r) {
+    const double v = data[r * columns + c];
+    const bool there = v == v;
+    sum += there ? v : 0.0;
+    to->nulls[c] += !there;
+    low = v < low ? v : low;
+    high = v > high ? v : high;
+  }
+  to->sums[c] = sum;
+  to->low[c] = low;
+  to->high[c] = high;
+}
+
+// Adds `rows` rows of the columns [c, c + 4 * kFours), each sum in the order of the rows as in
+// AddColumn. Nulls show by a sum that is none; then (as for sums beyond double) once more with
+// care.
+template <int kFours, bool kNulls = false, typename T>
+void AddColumns(const T* data, int64_t rows, int64_t columns, int64_t c, Sums* to) {
+  Four sum[kFours], low[kFours], high[kFours];
+  FourWhole nulls[kFours] = {};
+  for (int i = 0; i < kFours; ++i) {
+    sum[i] = Load(to->sums.data() + c + 4 * i);
+    low[i] = Load(to->low.data() + c + 4 * i);
+    high[i] = Load(to->high.data() + c + 4 * i);
+  }
+  const T* row = data + c;
+  for (int64_t r = 0; r < rows; ++r, row += columns) {
+    for (int i = 0; i < kFours; ++i) {
+      const Four v = Load(row + 4 * i);
+      if constexpr (kNulls) {
+        sum[i] += v == v ? v : Four{};
+        nulls[i] -= v != v;  // which is -1 where it holds
+      } else {
+        sum[i] += v;
+      }
+      low[i] = v < low[i] ? v : low[i];
+      high[i] = v > high[i] ? v : high[i];
+    }
+  }
+  if constexpr (!kNulls) {
+    bool odd = false;
+    for (int i = 0; i < 4 * kFours; ++i) odd |= sum[i / 4][i % 4] != sum[i / 4][i % 4];
+    if (odd) return AddColumns<kFours, true>(data, rows, columns, c, to);
+  }
+  for (int i = 0; i < 4 * kFours; ++i) {
+    to->sums[c + i] = sum[i / 4][i % 4];
+    to->low[c + i] = low[i / 4][i % 4];
+    to->high[c + i] = high[i / 4][i % 4];
+    to->nulls[c + i] += nulls[i / 4][i % 4];
+  }
+}
+
+template <typename T>
+void AddColumn(const T* data, int64_t rows, int64_t columns, int64_t c,
+               const std::vector<double>& means, Squares* to) {
+  double drift = to->drift[c], squares = to->squares[c];
+  for (int64_t r = 0; r < rows; ++r) {
+    const double v = data[r * columns + c];
+    const double d = v == v ? v - means[c] : 0.0;
+    drift += d;
+    squares += d * d;
+  }
+  to->drift[c] = drift;
+  to->squares[c] = squares;
+}
+
+template <int kFours, typename T>
+void AddColumns(const T* data, int64_t rows, int64_t columns, int64_t c,
+                const std::vector<double>& means, Squares* to) {
+  Four drift[kFours], squares[kFours], mean[kFours];
+  for (int i = 0; i < kFours; ++i) {
+    drift[i] = Load(to->drift.data() + c + 4 * i);
+    squares[i] = Load(to->squares.data() + c + 4 * i);
+    mean[i] = Load(means.data() + c + 4 * i);
+  }
+  const T* row = data + c;
+  for (int64_t r = 0; r < rows; ++r, row += columns) {
+    for (int i = 0; i < kFours; ++i) {
+      const Four v = Load(row + 4 * i);
+      const Four d = v == v ? v - mean[i] : Four{};
+      drift[i] += d;
+      squares[i] += d * d;
+    }
+  }
+  for (int i = 0; i < 4 * kFours; ++i) {
+    to->drift[c + i] = drift[i / 4][i % 4];
+    to->squares[c + i] = squares[i / 4][i % 4];
+  }
+}
+
+// Adds all rows, a tile that stays in the cache at a time.
+template <typename T, typename... To>
+void AddRows(const T* data, int64_t rows, int64_t columns, To&&... to) {
+  constexpr int64_t kTileBytes = 256 << 10, kTileRowsMin = 16;
+  const int64_t tile = std::max<int64_t>(
+      kTileRowsMin, kTileBytes / std::max<int64_t>(1, columns * static_cast<int64_t>(sizeof(T))));
+  for (int64_t begin = 0; begin < rows; begin += tile) {
+    const T* first = data + begin * columns;
+    const int64_t n = std::min(tile, rows - begin);
+    int64_t c = 0;
+    for (; c + 16 <= columns; c += 16) AddColumns<4>(first, n, columns, c, to...);
+    for (; c + 4 <= columns; c += 4) AddColumns<1>(first, n, columns, c, to...);
+    for (; c < columns; ++c) AddColumn(first, n, columns, c, to...);
+  }
+}
+
 template <typename T>
 std::vector<ColumnStats> StatsOfFloats(const T* data, int64_t rows, int64_t columns) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  std::vector<double> sums(columns), counts(columns), drift(columns), squares(columns);
-  std::vector<double> low(columns, kInfinity), high(columns, -kInfinity);
-  for (int64_t r = 0; r < rows; ++r) {
-    const T* row = data + r * columns;
-    for (int64_t c = 0; c < columns; ++c) {
-      const double v = row[c];
-      const bool there = v == v;
-      sums[c] += there ? v : 0.0;
-      counts[c] += there ? 1.0 : 0.0;
-      low[c] = v < low[c] ? v : low[c];
-      high[c] = v > high[c] ? v : high[c];
-    }
-  }
-  std::vector<double> means(columns);
-  for (int64_t c = 0; c < columns; ++c) means[c] = counts[c] > 0 ? sums[c] / counts[c] : 0;
-  for (int64_t r = 0; r < rows; ++r) {
-    const T* row = data + r * columns;
-    for (int64_t c = 0; c < columns; ++c) {
-      const double v = row[c];
-      const double d = v == v ? v - means[c] : 0.0;
-      drift[c] += d;
-      squares[c] += d * d;
-    }
-  }
+  Sums first(columns);
+  AddRows(data, rows, columns, &first);
   std::vector<ColumnStats> stats(columns);
+  std::vector<double> means(columns);
   for (int64_t c = 0; c < columns; ++c) {
-    const int64_t count = static_cast<int64_t>(counts[c]);
-    stats[c].nulls = rows - count;
-    if (count == 0) continue;
-    stats[c].count = count;
+    stats[c].nulls = first.nulls[c];
+    stats[c].count = rows - first.nulls[c];
+    if (stats[c].count > 0) means[c] = first.sums[c] / static_cast<double>(stats[c].count);
+  }
+  Squares second(columns);
+  AddRows(data, rows, columns, means, &second);
+  for (int64_t c = 0; c < columns; ++c) {
+    if (stats[c].count == 0) continue;
+    const double n = static_cast<double>(stats[c].count);
     stats[c].mean = means[c];
-    stats[c].m2 = std::max(0.0, squares[c] - drift[c] * drift[c] / counts[c]);
-    stats[c].min = low[c];
-    stats[c].max = high[c];
+    stats[c].m2 = std::max(0.0, second.squares[c] - second.drift[c] * second.drift[c] / n);
+    stats[c].min = first.low[c];
+    stats[c].max = first.high[c];
   }
   return stats;
 }

@@ -47,20 +47,22 @@ void Widen(StorageType from_type, const void* from, StorageType to_type, void* t
 void DecodedRows::WidenTo(StorageType to) {
   if (to <= type) return;
   const int64_t count = static_cast<int64_t>(features.size()) / ElementBytes(type);
-  std::vector<uint8_t> wide(count * ElementBytes(to));
+  RowBytes wide;
+  wide.Reserve(features.capacity() / ElementBytes(type) * ElementBytes(to));
+  wide.Resize(count * ElementBytes(to));
   Widen(type, features.data(), to, wide.data(), count);
   features = std::move(wide);
   type = to;
 }
 
 void DecodedRows::AppendBytes(std::span<const uint8_t> row) {
-  features.insert(features.end(), row.begin(), row.end());
+  features.Append(row);
   ++rows;
 }
 
 void DecodedRows::AppendDoubles(std::span<const double> row) {
   const size_t old = features.size();
-  features.resize(old + row.size() * ElementBytes(type));
+  features.Resize(old + row.size() * ElementBytes(type));
   uint8_t* out = features.data() + old;
   if (type == StorageType::kFloat64) {
     std::memcpy(out, row.data(), row.size_bytes());

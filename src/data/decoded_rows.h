@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "src/data/row_bytes.h"
 #include "src/spec/input.h"
 
 namespace espalier {
@@ -30,12 +31,12 @@ void Widen(StorageType from_type, const void* from, StorageType to_type, void* t
 struct DecodedRows {
   StorageType type = StorageType::kUint8;
   int64_t rows = 0;
-  std::vector<uint8_t> features;  // [rows, features] elements of `type`
-  std::vector<int32_t> labels;    // classification, [rows]: index into the shard's label texts
-  std::vector<double> targets;    // regression, [rows, targets]
-  std::vector<double> weights;    // [rows]; empty when the job has no weight column
+  RowBytes features;            // [rows, features] elements of `type`
+  std::vector<int32_t> labels;  // classification, [rows]: index into the shard's label texts
+  std::vector<double> targets;  // regression, [rows, targets]
+  std::vector<double> weights;  // [rows]; empty when the job has no weight column
 
-  // Makes the type at least `type`.
+  // Makes the type at least `to`; the room that was reserved holds as many rows as before.
   void WidenTo(StorageType to);
   // Adds a row. REQUIRES: `type` holds the values. `row_bytes`: one for bytes already narrow.
   void AppendBytes(std::span<const uint8_t> row);

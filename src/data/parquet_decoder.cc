@@ -9,6 +9,7 @@
 
 #include "src/base/text.h"
 #include "src/data/number.h"
+#include "src/data/number_check.h"
 #include "src/data/transpose.h"
 
 namespace espalier {
@@ -17,60 +18,6 @@ namespace {
 constexpr size_t kLabelBytesMax = 256;
 constexpr int kTrain = static_cast<int>(FileRole::kTrain);
 constexpr int kValidation = static_cast<int>(FileRole::kValidation);
-
-// True when all are finite (in float too, when `float32`); NaN is not.
-template <typename T>
-bool AllFinite(const T* values, int64_t count, bool float32) {
-  if constexpr (std::is_integral_v<T>) return true;
-  bool odd = false;
-  if (float32) {
-    for (int64_t i = 0; i < count; ++i) {
-      odd |= !(std::fabs(static_cast<float>(values[i])) <= std::numeric_limits<float>::max());
-    }
-  } else {
-    for (int64_t i = 0; i < count; ++i) {
-      odd |= !(std::fabs(values[i]) <= std::numeric_limits<T>::max());
-    }
-  }
-  return !odd;
-}
-
-template <typename T>
-bool IsByte(T value) {
-  if constexpr (std::is_integral_v<T>) {
-    return value >= 0 && static_cast<uint64_t>(value) <= 255;
-  } else {
-    return value >= 0 && value <= 255 && value == static_cast<T>(static_cast<int32_t>(value));
-  }
-}
-
-template <typename T>
-bool IsFloat(T value) {
-  if constexpr (std::is_same_v<T, float> || sizeof(T) <= 2) return true;
-  const double wide = static_cast<double>(value);
-  return wide != wide || wide == static_cast<double>(static_cast<float>(wide));
-}
-
-// The narrowest type of at least `least` that holds all values exactly (see NarrowestType).
-template <typename T>
-StorageType TypeOf(const T* values, int64_t count, StorageType least) {
-  constexpr int64_t kBlock = 1024;
-  for (int64_t begin = 0; begin < count && least != StorageType::kFloat64; begin += kBlock) {
-    const T* block = values + begin;
-    const int64_t size = std::min(kBlock, count - begin);
-    bool wide = false;
-    if (least == StorageType::kUint8) {
-      for (int64_t i = 0; i < size; ++i) wide |= !IsByte(block[i]);
-      if (!wide) continue;
-      least = StorageType::kFloat32;
-      wide = false;
-    }
-    if constexpr (std::is_same_v<T, float> || sizeof(T) <= 2) return least;
-    for (int64_t i = 0; i < size; ++i) wide |= !IsFloat(block[i]);
-    if (wide) least = StorageType::kFloat64;
-  }
-  return least;
-}
 
 }  // namespace
 
@@ -85,7 +32,9 @@ ParquetDecoder::ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_
       classification_(job.model.task == Task::kClassification),
       float32_(job.model.precision == Precision::kFloat32),
       key_(MakeKey(job.train.seed, RandomUse::kValidation)),
-      rows_(rows) {}
+      rows_(rows) {
+  small_labels_.fill(-1);
+}
 
 void ParquetDecoder::Reserve(int64_t rows) {
   double share[kSets] = {};
@@ -98,7 +47,7 @@ void ParquetDecoder::Reserve(int64_t rows) {
   for (int i = 0; i < kSets; ++i) {
     DecodedRows& set = rows_->sets[i];
     const size_t n = static_cast<size_t>(static_cast<double>(rows) * share[i]);
-    set.features.reserve(n * schema_.features.size() * ElementBytes(type_));
+    set.features.Reserve(n * schema_.features.size() * ElementBytes(type_));
     if (classification_) set.labels.reserve(n);
     set.targets.reserve(n * targets);
     if (schema_.weight >= 0) set.weights.reserve(n);
@@ -225,8 +174,15 @@ Status ParquetDecoder::ReadLabels() {
   ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(*batch_->column(source)));
   label_of_.assign(count_, 0);
   std::string scratch;
+  const Numbers* whole = texts->whole();
   for (int64_t r = 0; r < count_; ++r) {
     if (states_[r] == State::kBad) continue;
+    int32_t* small = nullptr;
+    if (const double value = whole != nullptr ? whole->At(r) : -1; value >= 0 && value < 256) {
+      small = &small_labels_[static_cast<size_t>(value)];
+      label_of_[r] = *small;
+      if (*small >= 0) continue;
+    }
     const auto found = texts->At(r, &scratch);
     const std::string_view text = found ? Trimmed(*found) : std::string_view();
     if (text.empty()) {
@@ -238,6 +194,7 @@ Status ParquetDecoder::ReadLabels() {
           column, source);
     } else {
       label_of_[r] = labels_.IndexOf(text);
+      if (small != nullptr) *small = label_of_[r];
     }
   }
   return {};
@@ -358,7 +315,7 @@ void ParquetDecoder::AppendFeatures() {
   for (int i = 0; i < kSets; ++i) {
     DecodedRows& set = rows_->sets[i];
     const size_t old = set.features.size();
-    set.features.resize(old + more[i] * width * sizeof(T));
+    set.features.Resize(old + more[i] * width * sizeof(T));
     next[i] = reinterpret_cast<T*>(set.features.data() + old);
     set.rows += more[i];
   }

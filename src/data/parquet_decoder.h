@@ -93,6 +93,7 @@ class ParquetDecoder {
 
   StorageType type_ = StorageType::kUint8;  // of the rows so far
   LabelTexts labels_;
+  std::array<int32_t, 256> small_labels_;  // of whole numbers: in labels_, -1 before it is met
   std::optional<std::string> watched_;
   std::optional<InputPosition> watched_at_;
 };

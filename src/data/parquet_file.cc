@@ -2,7 +2,6 @@
 
 #include <arrow/array.h>
 #include <arrow/buffer.h>
-#include <arrow/io/interfaces.h>
 #include <arrow/record_batch.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
@@ -18,6 +17,7 @@
 #include "src/base/checksum.h"
 #include "src/base/text.h"
 #include "src/data/parquet_footer.h"
+#include "src/data/parquet_source.h"
 
 namespace espalier {
 namespace {
@@ -45,93 +45,22 @@ void AddLeaves(const parquet::arrow::SchemaField& field, std::vector<int>* leave
   for (const auto& child : field.children) AddLeaves(child, leaves);
 }
 
+ParquetBatches::Column SourceOf(const parquet::arrow::SchemaField& field,
+                                const ParquetColumn& column,
+                                const parquet::SchemaDescriptor& schema) {
+  const bool plain =
+      field.is_leaf() && field.column_index >= 0 &&
+      PlainColumns::CanRead(*schema.Column(field.column_index), *field.field->type());
+  return {field.field, column.leaves, plain};
+}
+
 }  // namespace
-
-// Serves what was fetched; what was not is read from the file.
-class ParquetFile::Source : public arrow::io::RandomAccessFile {
- public:
-  explicit Source(const ReadableFile& file) : file_(file) {}
-
-  void Keep(int64_t offset, std::shared_ptr<arrow::ResizableBuffer> bytes) {
-    pieces_.emplace_back(offset, std::move(bytes));
-  }
-  // Forgets what was fetched; a later Room may use its memory again.
-  void Drop() {
-    for (auto& [offset, bytes] : pieces_) {
-      if (bytes.use_count() == 1) spare_.push_back(std::move(bytes));
-    }
-    pieces_.clear();
-  }
-  arrow::Result<std::shared_ptr<arrow::ResizableBuffer>> Room(int64_t size) {
-    while (!spare_.empty()) {
-      std::shared_ptr<arrow::ResizableBuffer> room = std::move(spare_.back());
-      spare_.pop_back();
-      if (room->capacity() < size) continue;
-      ARROW_RETURN_NOT_OK(room->Resize(size, false));
-      return room;
-    }
-    return arrow::AllocateResizableBuffer(size);
-  }
-  // The first error of the file itself.
-  const Status& error() const { return error_; }
-
-  arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t size) override {
-    for (const auto& [offset, bytes] : pieces_) {
-      if (position >= offset && position + size <= offset + bytes->size()) {
-        return arrow::SliceBuffer(bytes, position - offset, size);
-      }
-    }
-    const int64_t length = file_.info().length;
-    if (position < 0 || size < 0 || position > length) {
-      return arrow::Status::IOError("a read at byte ", position, " of a file of ", length);
-    }
-    ARROW_ASSIGN_OR_RAISE(auto buffer, arrow::AllocateBuffer(std::min(size, length - position)));
-    ARROW_ASSIGN_OR_RAISE(const int64_t got,
-                          ReadAt(position, buffer->size(), buffer->mutable_data()));
-    return arrow::SliceBuffer(std::move(buffer), 0, got);
-  }
-  arrow::Result<int64_t> ReadAt(int64_t position, int64_t size, void* out) override {
-    auto got = file_.ReadAt(position, {static_cast<char*>(out), static_cast<size_t>(size)});
-    if (got.ok()) return static_cast<int64_t>(*got);
-    if (error_.ok()) error_ = got.status();
-    return arrow::Status::IOError(got.status().message());
-  }
-  arrow::Result<int64_t> Read(int64_t size, void* out) override {
-    ARROW_ASSIGN_OR_RAISE(const int64_t got, ReadAt(position_, size, out));
-    position_ += got;
-    return got;
-  }
-  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t size) override {
-    ARROW_ASSIGN_OR_RAISE(auto bytes, ReadAt(position_, size));
-    position_ += bytes->size();
-    return bytes;
-  }
-  arrow::Result<int64_t> GetSize() override { return file_.info().length; }
-  arrow::Status Seek(int64_t position) override {
-    position_ = position;
-    return arrow::Status::OK();
-  }
-  arrow::Result<int64_t> Tell() const override { return position_; }
-  arrow::Status Close() override {
-    closed_ = true;
-    return arrow::Status::OK();
-  }
-  bool closed() const override { return closed_; }
-
- private:
-  const ReadableFile& file_;
-  std::vector<std::pair<int64_t, std::shared_ptr<arrow::ResizableBuffer>>> pieces_;
-  std::vector<std::shared_ptr<arrow::ResizableBuffer>> spare_;
-  Status error_;
-  int64_t position_ = 0;
-  bool closed_ = false;
-};
 
 ParquetFile::ParquetFile(const ReadableFile& file)
     : file_(file),
       counted_(arrow::default_memory_pool()),
       pool_(&counted_, kDecodeBytesMax),
-      source_(std::make_shared<Source>(file)) {}
+      source_(std::make_shared<ParquetSource>(file)) {}
 
 ParquetFile::~ParquetFile() = default;
 
@@ -186,7 +115,9 @@ Status ParquetFile::Parse(const std::string& footer) {
     for (const auto& field : reader_->manifest().schema_fields) {
       columns_.push_back(DescribeColumn(*field.field));
       AddLeaves(field, &columns_.back().leaves);
+      sources_.push_back(SourceOf(field, columns_.back(), *metadata_->schema()));
     }
+    batches_ = std::make_unique<ParquetBatches>(*reader_, &pool_);
     return arrow::Status::OK();
   });
   return parsed.ok() ? Status() : Explain(parsed, -1);
@@ -306,28 +237,22 @@ Status ParquetFile::ReadGroup(size_t group, const std::vector<int>& columns, int
     leaves.insert(leaves.end(), columns_[column].leaves.begin(), columns_[column].leaves.end());
   }
   ESPALIER_RETURN_IF_ERROR(Fetch(group, leaves));
-  reader_->set_batch_size(batch_rows);
-  const Status read = ReadBatches(group, leaves, take);
+  const Status read = ReadBatches(group, columns, batch_rows, take);
   source_->Drop();
   return read;
 }
 
-Status ParquetFile::ReadBatches(size_t group, const std::vector<int>& leaves,
+Status ParquetFile::ReadBatches(size_t group, const std::vector<int>& columns, int64_t batch_rows,
                                 const TakeBatch& take) {
   const ParquetGroup& g = groups_[group];
-  std::unique_ptr<arrow::RecordBatchReader> batches;
-  arrow::Status read = Guarded([&] {
-    ARROW_ASSIGN_OR_RAISE(batches,
-                          reader_->GetRecordBatchReader({static_cast<int>(group)}, leaves));
-    return arrow::Status::OK();
-  });
+  std::vector<const ParquetBatches::Column*> sources;
+  for (const int column : columns) sources.push_back(&sources_[column]);
+  arrow::Status read =
+      Guarded([&] { return batches_->Start(static_cast<int>(group), sources, batch_rows); });
   if (!read.ok()) return Explain(read, static_cast<int64_t>(group));
   for (int64_t rows = 0;;) {
     std::shared_ptr<arrow::RecordBatch> batch;
-    read = Guarded([&] {
-      ARROW_RETURN_NOT_OK(batches->ReadNext(&batch));
-      return batch == nullptr ? arrow::Status::OK() : batch->Validate();
-    });
+    read = Guarded([&] { return batches_->Next(g.rows - rows, &batch); });
     if (!read.ok()) return Explain(read, static_cast<int64_t>(group));
     const int64_t more = batch == nullptr ? 0 : batch->num_rows();
     if (batch == nullptr ? rows != g.rows : more > g.rows - rows) {
@@ -337,7 +262,7 @@ Status ParquetFile::ReadBatches(size_t group, const std::vector<int>& leaves,
                                                    std::to_string(g.rows));
     }
     if (batch == nullptr) return {};
-    if (more > 0) ESPALIER_RETURN_IF_ERROR(take(*batch, g.first_row + rows));
+    ESPALIER_RETURN_IF_ERROR(take(*batch, g.first_row + rows));
     rows += more;
   }
 }

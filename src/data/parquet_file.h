@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/data/parquet_batches.h"
 #include "src/data/parquet_columns.h"
 #include "src/storage/file_system.h"
 
@@ -29,6 +30,8 @@ class FileReader;
 }  // namespace parquet
 
 namespace espalier {
+
+class ParquetSource;
 
 struct ParquetGroup {
   int64_t begin = 0;      // where its first column starts, bytes in the file
@@ -69,7 +72,6 @@ class ParquetFile {
   Result<bool> PagesHaveChecksums() const;
 
  private:
-  class Source;
   struct Span {
     int64_t begin = 0, end = 0;
   };
@@ -80,7 +82,8 @@ class ParquetFile {
   Result<Span> ChunkOf(size_t group, int leaf) const;
   Status Fetch(size_t group, const std::vector<int>& leaves);
   Status FetchSpan(const Span& span);
-  Status ReadBatches(size_t group, const std::vector<int>& leaves, const TakeBatch& take);
+  Status ReadBatches(size_t group, const std::vector<int>& columns, int64_t batch_rows,
+                     const TakeBatch& take);
   Result<int64_t> FirstWidthIn(size_t group, int column, parquet::arrow::FileReader* reader);
   // Our error for one of Arrow's, about a row group or (-1) the footer.
   Status Explain(const arrow::Status& error, int64_t group) const;
@@ -90,9 +93,11 @@ class ParquetFile {
   arrow::CappedMemoryPool pool_;
   int64_t footer_begin_ = 0;
   uint32_t checksum_ = 0;
-  std::shared_ptr<Source> source_;
+  std::shared_ptr<ParquetSource> source_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
   std::unique_ptr<parquet::arrow::FileReader> reader_;
+  std::unique_ptr<ParquetBatches> batches_;
+  std::vector<ParquetBatches::Column> sources_;  // of columns_
   std::vector<ParquetColumn> columns_;
   std::vector<ParquetGroup> groups_;
 };

@@ -1,6 +1,7 @@
 #include "src/data/parquet_reader.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "src/data/parquet_decoder.h"
 #include "src/data/parquet_file.h"
@@ -11,6 +12,19 @@ namespace {
 // Of a batch: enough to make the cost of a batch small, few enough to stay near the processor.
 constexpr int64_t kBatchNumbers = 4 << 20;
 constexpr int64_t kBatchRowsMin = 64, kBatchRowsMax = 64 << 10;
+
+struct OpenShard {
+  std::unique_ptr<ParquetFile> parquet;
+  ParquetProjection projection;
+};
+
+Result<OpenShard> Open(const ReadableFile& file, const InputPlan& plan) {
+  OpenShard opened;
+  ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(file));
+  ESPALIER_ASSIGN_OR_RETURN(opened.projection,
+                            Project(plan.schema, opened.parquet->columns(), file.info().path));
+  return opened;
+}
 
 // Decodes the row groups of a shard in turn, until `stop` says so.
 template <typename Stop>
@@ -41,16 +55,15 @@ Status ReadGroups(ParquetFile& file, const Shard& shard, ParquetDecoder& decoder
 Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& plan,
                                    const JobSpec& job, int shard) {
   const Shard& s = plan.shards[shard];
-  ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(file));
-  ESPALIER_ASSIGN_OR_RETURN(const ParquetProjection projection,
-                            Project(plan.schema, parquet->columns(), file.info().path));
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, plan));
   ShardRows rows;
-  ParquetDecoder decoder(plan, job, s.file, projection, &rows);
-  ESPALIER_RETURN_IF_ERROR(ReadGroups(*parquet, s, decoder, projection, [] { return false; }));
+  ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
+  ESPALIER_RETURN_IF_ERROR(
+      ReadGroups(*opened.parquet, s, decoder, opened.projection, [] { return false; }));
   if (decoder.labels().texts().size() > kClassesMax) {
     return TooManyLabels(file.info().path, plan.schema.names[plan.schema.label[0]]);
   }
-  rows.checksum = parquet->checksum();
+  rows.checksum = opened.parquet->checksum();
   rows.label_texts = decoder.labels().texts();
   return rows;
 }
@@ -58,13 +71,11 @@ Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& pl
 Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan& plan,
                                        const JobSpec& job, int shard, const std::string& label) {
   const Shard& s = plan.shards[shard];
-  ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(file));
-  ESPALIER_ASSIGN_OR_RETURN(const ParquetProjection projection,
-                            Project(plan.schema, parquet->columns(), file.info().path));
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, plan));
   ShardRows rows;
-  ParquetDecoder decoder(plan, job, s.file, projection, &rows);
+  ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
   decoder.Watch(label);
-  ESPALIER_RETURN_IF_ERROR(ReadGroups(*parquet, s, decoder, projection,
+  ESPALIER_RETURN_IF_ERROR(ReadGroups(*opened.parquet, s, decoder, opened.projection,
                                       [&] { return decoder.watched_at().has_value(); }));
   return decoder.watched_at().value_or(InputPosition{});
 }

@@ -248,7 +248,7 @@ void RowDecoder::Append(DecodedRows* rows, bool digits) {
 void RowDecoder::Reserve(double done) {
   for (DecodedRows& set : sets_) {
     const size_t rows = static_cast<size_t>(static_cast<double>(set.rows) / done * 1.03);
-    set.features.reserve(rows * values_.size() * ElementBytes(set.type));
+    set.features.Reserve(rows * values_.size() * ElementBytes(set.type));
     if (classification_) set.labels.reserve(rows);
     set.targets.reserve(rows * targets_.size());
     if (schema_.weight >= 0) set.weights.reserve(rows);

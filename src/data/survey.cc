@@ -109,10 +109,7 @@ Result<std::unique_ptr<TextInput>> OpenShard(const FileSystem& files, const Inpu
                                              int shard) {
   const Shard& range = plan.shards[shard];
   const InputFile& file = plan.files[range.file];
-  ESPALIER_ASSIGN_OR_RETURN(
-      auto input, TextInput::Open(files, file, range.begin == 0 && range.end == file.length));
-  input->WillRead(range.begin, range.end);
-  return input;
+  return TextInput::OpenShard(files, file, range.begin, range.end);
 }
 
 // Per label: rows of the training set, and rows of the others.

@@ -11,12 +11,25 @@ Result<std::unique_ptr<TextInput>> TextInput::Open(const FileSystem& files, cons
                                                    bool whole) {
   auto input = std::make_unique<TextInput>();
   ESPALIER_ASSIGN_OR_RETURN(input->raw_, OpenUnchanged(files, file));
-  if (!whole) return input;
-  ESPALIER_ASSIGN_OR_RETURN(const Compression compression, CompressionOf(*input->raw_));
-  if (compression == Compression::kNone) return input;
-  input->text_ = std::make_unique<DecompressedFile>(*input->raw_, compression);
-  input->lines_ = std::make_unique<DecompressedFile>(*input->raw_, compression);
+  if (whole) ESPALIER_RETURN_IF_ERROR(input->LookForCompression());
   return input;
+}
+
+Result<std::unique_ptr<TextInput>> TextInput::OpenShard(const FileSystem& files,
+                                                        const InputFile& file, int64_t begin,
+                                                        int64_t end) {
+  ESPALIER_ASSIGN_OR_RETURN(auto input, Open(files, file, false));
+  input->WillRead(begin, end);
+  if (begin == 0 && end == file.length) ESPALIER_RETURN_IF_ERROR(input->LookForCompression());
+  return input;
+}
+
+Status TextInput::LookForCompression() {
+  ESPALIER_ASSIGN_OR_RETURN(const Compression compression, CompressionOf(*raw_));
+  if (compression == Compression::kNone) return {};
+  text_ = std::make_unique<DecompressedFile>(*raw_, compression);
+  lines_ = std::make_unique<DecompressedFile>(*raw_, compression);
+  return {};
 }
 
 void TextInput::WillRead(int64_t begin, int64_t end) const {

@@ -21,9 +21,13 @@ class TextInput {
   static Result<std::unique_ptr<TextInput>> Open(const FileSystem& files, const InputFile& file,
                                                  bool whole);
 
+  // Open for reading the shard [begin, end), which the file is told of before its first byte is
+  // read: what looks at the content then costs no request of its own.
+  static Result<std::unique_ptr<TextInput>> OpenShard(const FileSystem& files,
+                                                      const InputFile& file, int64_t begin,
+                                                      int64_t end);
+
   bool compressed() const { return text_ != nullptr; }
-  // Tells the file that the shard [begin, end) will be read, all of it when it is compressed.
-  void WillRead(int64_t begin, int64_t end) const;
 
   // A second view of the text, for counting lines while a reader is in the middle of it.
   const ReadableFile& lines() const { return compressed() ? *lines_ : *raw_; }
@@ -34,6 +38,9 @@ class TextInput {
                                         int64_t window_bytes = CsvReader::kWindowBytes) const;
 
  private:
+  void WillRead(int64_t begin, int64_t end) const;
+  Status LookForCompression();
+
   std::unique_ptr<ReadableFile> raw_;
   std::unique_ptr<DecompressedFile> text_, lines_;  // null when the file is plain
 };

@@ -154,7 +154,7 @@ size_t WebHdfsFile::FromBlock(int64_t offset, std::span<char> out) const {
 bool WebHdfsFile::IsAlone(int64_t offset) const {
   std::lock_guard lock(mutex_);
   for (const Span& span : announced_) {
-    if (span.begin <= offset && offset < span.end) return false;
+    if (span.begin < offset && offset < span.end) return false;
   }
   for (const auto& stream : streams_) {
     if (stream->position() == offset) return false;
@@ -164,13 +164,14 @@ bool WebHdfsFile::IsAlone(int64_t offset) const {
 
 Status WebHdfsFile::FetchBlock(int64_t offset) const {
   const int64_t size = std::min(client_->options().block_bytes, info_.length - offset);
-  std::string block(size, '\0');
-  RangeStream stream(*client_, path_, info_.path, offset, offset + size);
-  ESPALIER_RETURN_IF_ERROR(stream.Read(block));
+  bool announced = false;
+  auto stream = StreamAt(offset, size, &announced);
+  std::string block(std::min(size, stream->end() - offset), '\0');
+  ESPALIER_RETURN_IF_ERROR(stream->Read(block));
+  Keep(std::move(stream), announced);
   std::lock_guard lock(mutex_);
   block_ = std::move(block);
   block_offset_ = offset;
-  PushBounded(&ends_, offset + size, kEndsMax);
   return {};
 }
 

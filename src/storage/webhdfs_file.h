@@ -51,7 +51,8 @@ class RangeStream {
 
 // Serves reads at any place. What is read in order, or was announced by WillRead, comes from open
 // streams (several at a time: each caller that reads in order has its own); a small read elsewhere
-// fetches a block that also answers its neighbours; a large one asks for exactly its bytes.
+// fetches a block that also answers its neighbours, and so does a small one where an announced
+// range begins, from that range's stream; a large one asks for exactly its bytes.
 class WebHdfsFile : public ReadableFile {
  public:
   // `client` is shared with the file system that opened the file.
@@ -70,7 +71,8 @@ class WebHdfsFile : public ReadableFile {
   void Keep(std::unique_ptr<RangeStream> stream, bool announced) const;
   // Copies what the block holds from `offset` on; returns how many bytes.
   size_t FromBlock(int64_t offset, std::span<char> out) const;
-  // Whether a small read at `offset` is one by itself.
+  // Whether a small read at `offset` goes on from no other one: it is by itself, or the first of an
+  // announced range.
   bool IsAlone(int64_t offset) const;
   Status FetchBlock(int64_t offset) const;
 

@@ -170,6 +170,21 @@ TEST_CASE("connections to the NameNode are used again, small reads are answered 
   CHECK(hdfs.server.Count("OPEN") <= 4);  // one block, one stream; each at NameNode and DataNode
 }
 
+TEST_CASE("a look at the begin of an announced range costs no request of its own") {
+  FakeHdfs hdfs;
+  hdfs.content["/f"] = Digits(2'000'000);
+  const auto file = hdfs.files->Open(hdfs.base + "/f");
+  (*file)->WillRead(0, 2'000'000);
+  std::string magic(16, ' '), read(2'000'000, ' ');
+  REQUIRE((*file)->ReadAt(0, magic).value() == magic.size());
+  CHECK(hdfs.content["/f"].starts_with(magic));
+  for (size_t at = 0; at < read.size(); at += 500'000) {
+    REQUIRE((*file)->ReadAt(at, {read.data() + at, 500'000}).value() == 500'000);
+  }
+  CHECK(read == hdfs.content["/f"]);
+  CHECK(hdfs.server.Count("OPEN") == 2);  // at the NameNode and at the DataNode
+}
+
 TEST_CASE("a gateway that sends the bytes itself is understood") {
   FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
     if (r.op() != "OPEN") return false;
