@@ -45,7 +45,9 @@ Status FileError(int error_number, const std::string& doing, const std::string& 
       return say(StatusCode::kResourceExhausted,
                  "too many open files; raise the limit (ulimit -n)");
     case ENAMETOOLONG:
+      return say(StatusCode::kInvalidArgument, "its name is too long");
     case ELOOP:
+      return say(StatusCode::kFailedPrecondition, "its symbolic links lead in a circle");
     case EINVAL:
       return say(StatusCode::kInvalidArgument, std::strerror(error_number));
     default:
