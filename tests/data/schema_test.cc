@@ -136,7 +136,9 @@ TEST_CASE("inputs that cannot be listed are errors that name the pattern") {
   CHECK(status().position() ==
         InputPosition{.file = other, .row = 1, .column = "z", .offset = 2, .text = "z"});
   f.dir.Put("other.csv", "\na,y,a\n");
-  CHECK(status().message() == "the header has 'a' in column 2 and in column 0");
+  CHECK(
+      status().message() ==
+      "the header has 'a' in column 2 and in column 0; all files need the same columns, each once");
   CHECK(status().position() ==
         InputPosition{.file = other, .row = 2, .column = "a", .offset = 5, .text = "a"});
   f.dir.Put("other.csv", "a\n");
