@@ -82,25 +82,27 @@ class SurveyTest(HdfsTest):
         self.assert_as_from(local, spec, json_lines(out)[-1])
 
     def test_rows_beyond_the_memory_of_a_worker_are_spooled_and_train_to_the_same_bits(self):
-        spec, local = self.big_spec(100, steps=400)
+        spec, local = self.big_spec(100, steps=10_000)
         cluster = Cluster(self, 2, worker_flags=["--memory-bytes-max", "64KiB"])
         job = cluster.submit(self.job("spooled", spec))
-        for name in cluster.workers:
-            folder = os.path.join(cluster.directory, "spool-" + name)
-            wait_for("rows in " + folder, lambda: self.bytes_in(folder) > MIB)
+        folders = {process.pid: os.path.join(cluster.directory, "spool-" + name)
+                   for name, process in cluster.workers.items()}
+        for pid, folder in folders.items():
+            wait_for("rows in " + folder, lambda: self.bytes_mapped(pid, folder) > MIB // 2)
         out, _ = cluster.espalier("watch", job, "--json")
         self.assert_as_from(local, spec, json_lines(out)[-1])
-        for name in cluster.workers:
-            folder = os.path.join(cluster.directory, "spool-" + name)
-            wait_for("the end of " + folder, lambda: self.bytes_in(folder) == 0)
+        for pid, folder in folders.items():
+            wait_for("the end of " + folder, lambda: self.bytes_mapped(pid, folder) == 0)
 
     @staticmethod
-    def bytes_in(folder):
+    def bytes_mapped(pid, folder):
+        """Of files in the folder, into the process; also of files that have no name any more."""
         total = 0
-        for path, _, names in os.walk(folder):
-            for name in names:
-                with contextlib.suppress(FileNotFoundError):
-                    total += os.path.getsize(os.path.join(path, name))
+        with open("/proc/%d/maps" % pid) as f:
+            for line in f:
+                if folder + "/" in line:
+                    begin, end = line.split()[0].split("-")
+                    total += int(end, 16) - int(begin, 16)
         return total
 
     @contextlib.contextmanager
