@@ -30,6 +30,66 @@ std::string_view WithoutSpacesAround(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
+// One character of UTF-8; `bytes` is 0 where the text has none: a byte that starts nothing, a
+// sequence cut short, longer than need be, of a surrogate or beyond U+10FFFF.
+struct Character {
+  uint32_t code = 0;
+  size_t bytes = 0;
+};
+
+// REQUIRES: text is not empty.
+Character FirstCharacter(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const uint32_t first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return {};
+  uint32_t code = first & (0x7Fu >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3F);
+  }
+  static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kLeast[bytes] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {};
+  return {code, bytes};
+}
+
+struct CodeRange {
+  uint32_t first, last;
+};
+
+bool InRanges(uint32_t code, std::span<const CodeRange> ranges) {
+  for (const CodeRange& r : ranges) {
+    if (code >= r.first && code <= r.last) return true;
+  }
+  return false;
+}
+
+// From Unicode's general categories Cc, Cf, Zl, Zp, Co and noncharacters, and the variation
+// selectors.
+bool IsShown(uint32_t code) {
+  static constexpr CodeRange kHidden[] = {
+      {0x0, 0x1F},      {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},
+      {0x600, 0x605},   {0x61C, 0x61C},     {0x6DD, 0x6DD},     {0x70F, 0x70F},
+      {0x115F, 0x1160}, {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x200B, 0x200F},
+      {0x2028, 0x202E}, {0x2060, 0x206F},   {0x3164, 0x3164},   {0xE000, 0xF8FF},
+      {0xFDD0, 0xFDEF}, {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},
+      {0xFFF0, 0xFFFB}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0x10FFFF}};
+  return (code & 0xFFFE) != 0xFFFE && !InRanges(code, kHidden);
+}
+
+size_t ColumnsOf(uint32_t code) {
+  static constexpr CodeRange kAccents[] = {{0x300, 0x36F},   {0x483, 0x489},   {0x591, 0x5BD},
+                                           {0x64B, 0x65F},   {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF},
+                                           {0x20D0, 0x20FF}, {0xFE20, 0xFE2F}};
+  static constexpr CodeRange kWide[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},
+                                        {0xA960, 0xA97F},   {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},
+                                        {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},
+                                        {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1FAFF},
+                                        {0x20000, 0x3FFFD}};
+  return InRanges(code, kAccents) ? 0 : InRanges(code, kWide) ? 2 : 1;
+}
+
 }  // namespace
 
 std::optional<std::string> Nearest(std::string_view word, std::span<const std::string> candidates) {
@@ -50,16 +110,46 @@ std::optional<std::string> Nearest(std::string_view word, std::span<const std::s
 
 std::string Printable(std::string_view text, size_t bytes_max) {
   std::string out;
-  for (unsigned char c : text.substr(0, bytes_max)) {
-    if (c >= 0x20 && c < 0x7F) {
-      out += static_cast<char>(c);
-    } else {
+  for (size_t i = 0; i < text.size();) {
+    const Character c = FirstCharacter(text.substr(i, 4));
+    const size_t bytes = std::max<size_t>(c.bytes, 1);
+    if (i + bytes > bytes_max) return out + "...";
+    const std::string_view here = text.substr(i, bytes);
+    i += bytes;
+    if (c.bytes > 0 && IsShown(c.code)) {
+      out += here;
+      continue;
+    }
+    for (const unsigned char b : here) {
       char escape[5];
-      std::snprintf(escape, sizeof escape, "\\x%02x", c);
+      std::snprintf(escape, sizeof escape, "\\x%02x", b);
       out += escape;
     }
   }
-  return text.size() > bytes_max ? out + "..." : out;
+  return out;
+}
+
+std::string QuotedPath(std::string_view path) { return "'" + Printable(path, 1024) + "'"; }
+
+size_t DisplayColumns(std::string_view text) {
+  size_t columns = 0;
+  while (!text.empty()) {
+    const Character c = FirstCharacter(text);
+    columns += ColumnsOf(c.code);
+    text.remove_prefix(std::max<size_t>(c.bytes, 1));
+  }
+  return columns;
+}
+
+std::string_view FirstColumns(std::string_view text, size_t columns_max) {
+  size_t columns = 0, end = 0;
+  while (end < text.size()) {
+    const Character c = FirstCharacter(text.substr(end));
+    columns += ColumnsOf(c.code);
+    if (columns > columns_max) break;
+    end += std::max<size_t>(c.bytes, 1);
+  }
+  return text.substr(0, end);
 }
 
 std::string HumanBytes(uint64_t bytes) {

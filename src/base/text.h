@@ -14,8 +14,20 @@ namespace espalier {
 // and not in all of them (edit distance).
 std::optional<std::string> Nearest(std::string_view word, std::span<const std::string> candidates);
 
-// `text` cut to `bytes_max` with "..." and control or non-ASCII bytes written as \xNN.
+// `text` as it may be shown: cut to at most `bytes_max` bytes, not within a character, with "...";
+// UTF-8 passes, and what is not UTF-8 or not seen for what it is (control characters, marks that
+// turn the direction of writing, characters of no width, line separators, characters for private
+// use or for none) is written as \xNN, byte by byte. The result is valid UTF-8 without line breaks.
 std::string Printable(std::string_view text, size_t bytes_max = 80);
+
+// A path or a pattern as it stands in messages: printable, in quotes, at most 1024 bytes of it.
+std::string QuotedPath(std::string_view path);
+
+// For text that went through Printable. How many columns of a terminal it takes: East Asian
+// characters and pictures take two, combining accents none.
+size_t DisplayColumns(std::string_view text);
+// Its longest beginning that takes at most `columns_max` of them.
+std::string_view FirstColumns(std::string_view text, size_t columns_max);
 
 // 1536 -> "1.5 KiB".
 std::string HumanBytes(uint64_t bytes);

@@ -39,6 +39,29 @@ std::string HostLines(const CheckReport& report) {
   return text + "\n";
 }
 
+// How much of the input lies on the disks of each worker's host.
+std::string WorkerLines(const CheckReport& report) {
+  constexpr size_t kShown = 20;
+  if (!report.workers) return "";
+  if (report.workers->empty()) return "  no workers are attached to the coordinator\n";
+  if (report.hosts.empty()) {
+    return "  near the workers: not known; this file system does not tell which hosts hold it\n";
+  }
+  Rows rows = {{"worker", "name", "address", "shards near it", "bytes near it"}};
+  for (size_t i = 0; i < std::min(report.workers->size(), kShown); ++i) {
+    const NearWorker& w = (*report.workers)[i];
+    rows.push_back({w.worker, Printable(w.name, 40), Printable(w.address, 60),
+                    HumanCount(w.shards) + " of " + HumanCount(report.shards),
+                    HumanBytes(Bytes(w.bytes))});
+  }
+  std::string text = LeftTable(rows, "  ");
+  if (report.workers->size() > kShown) {
+    text += "  ... and " + HumanCount(static_cast<int64_t>(report.workers->size() - kShown)) +
+            " more workers\n";
+  }
+  return text;
+}
+
 std::string SetTable(const CheckReport& report) {
   Rows rows = {{"set", "files", "bytes", "rows"}};
   for (const SetSummary& s : report.sets) {
@@ -133,8 +156,8 @@ Json ColumnsJson(const std::vector<ColumnSummary>& columns) {
 std::string CheckText(const CheckReport& report, bool color) {
   std::string text = "job '" + Printable(report.job_name) +
                      "': " + Colored("data and model fit together", Ink::kGreen, color) +
-                     "\n\ndata\n" + SetTable(report) + HostLines(report) + "\n" +
-                     FeatureSums(report.features) + "\n" + ColumnTable(report.features);
+                     "\n\ndata\n" + SetTable(report) + HostLines(report) + WorkerLines(report) +
+                     "\n" + FeatureSums(report.features) + "\n" + ColumnTable(report.features);
   if (!report.targets.empty()) text += "\ntargets\n" + ColumnTable(report.targets);
   if (!report.labels.empty()) text += "\nlabels\n" + LabelTable(report.labels);
   const Rows rows = {
@@ -159,6 +182,15 @@ Json CheckJson(const CheckReport& report) {
     labels.push_back(
         {{"label", l.label}, {"train_rows", l.train_rows}, {"evaluation_rows", l.evaluation_rows}});
   }
+  Json workers;
+  if (report.workers) workers = Json::array();
+  for (const NearWorker& w : report.workers.value_or(std::vector<NearWorker>())) {
+    workers.push_back({{"worker", w.worker},
+                       {"name", w.name},
+                       {"address", w.address},
+                       {"shards", w.shards},
+                       {"bytes", w.bytes}});
+  }
   Json hosts = Json::object();
   for (const auto& [host, bytes] : report.hosts) hosts[host] = bytes;
   return {{"status", "OK"},
@@ -167,6 +199,7 @@ Json CheckJson(const CheckReport& report) {
           {"sets", std::move(sets)},
           {"shards", report.shards},
           {"hosts", std::move(hosts)},
+          {"workers", std::move(workers)},
           {"dropped_rows", report.dropped_rows},
           {"skipped_rows", report.skipped_rows},
           {"features", ColumnsJson(report.features)},

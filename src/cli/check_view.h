@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,12 @@ struct LabelSummary {
   int64_t train_rows = 0, evaluation_rows = 0;  // the latter: validation and test together
 };
 
+// What of the input a worker could read from the disks of its own host.
+struct NearWorker {
+  std::string worker, name, address;  // as `espalier workers` shows them
+  int64_t shards = 0, bytes = 0;
+};
+
 // What there is to know of a job before it is trained.
 struct CheckReport {
   std::string job_name;
@@ -38,6 +45,7 @@ struct CheckReport {
   int64_t shards = 0;
   // How many bytes of the input each host could read from its own disks; empty: not known.
   std::vector<std::pair<std::string, int64_t>> hosts;
+  std::optional<std::vector<NearWorker>> workers;  // of a cluster, when one was asked
   int64_t dropped_rows = 0, skipped_rows = 0;
   std::vector<Status> skipped;          // the first few bad rows, with positions
   std::vector<ColumnSummary> features;  // in the order of the model's inputs

@@ -10,8 +10,11 @@
 #include "src/base/thread_pool.h"
 #include "src/cli/check_view.h"
 #include "src/cli/commands.h"
+#include "src/cli/coordinator_address.h"
 #include "src/cli/exit_code.h"
+#include "src/cli/format.h"
 #include "src/cli/job_file.h"
+#include "src/cluster/survey_shards.h"
 #include "src/data/column_stats.h"
 #include "src/data/listing.h"
 #include "src/data/merge.h"
@@ -206,7 +209,26 @@ Result<CheckReport> MakeReport(const FileSystem& files, const JobSpec& spec, con
   return report;
 }
 
-// No coordinator is asked here: what cannot be reached is storage.
+// What lies near the workers of the cluster that is named; a cluster that does not answer is no
+// reason to show nothing.
+void AskWorkers(const CommandContext& context, const InputPlan& plan, CheckReport* report) {
+  const std::string& where = context.options.coordinator;
+  if (where.empty()) return;
+  auto client = ConnectTo(where);
+  const auto workers = client.ok() ? (*client)->Workers() : client.status();
+  if (!workers.ok()) {
+    context.console.Err("note: what lies near the workers is not shown: " +
+                        MessageWithCauses(workers.status()) + "\n");
+    return;
+  }
+  report->workers.emplace();
+  for (const WorkerSnapshot& w : *workers) {
+    const HeldShards held = HeldBy(plan, HostNames(w.name, w.address));
+    report->workers->push_back({ToString(w.worker), w.name, w.address, held.shards, held.bytes});
+  }
+}
+
+// A coordinator that is away is no error here: what cannot be reached is storage.
 ExitCode LocalExitCode(const Status& error) {
   const ExitCode code = ExitCodeOf(error);
   return code == kExitUnreachable ? kExitJobFailed : code;
@@ -227,9 +249,9 @@ int RunCheck(const CommandContext& context) {
     return ShowError(context, surveys.status(),
                      interrupted ? kExitInterrupted : LocalExitCode(surveys.status()));
   }
-  const Result<CheckReport> report =
-      MakeReport(context.files, file->spec, *plan, std::move(*surveys));
+  Result<CheckReport> report = MakeReport(context.files, file->spec, *plan, std::move(*surveys));
   if (!report.ok()) return ShowError(context, report.status(), LocalExitCode(report.status()));
+  AskWorkers(context, *plan, &*report);
   context.console.Out(context.options.json ? JsonLine(CheckJson(*report))
                                            : CheckText(*report, context.console.out_color()));
   // Last, because the data is worth looking at even so.

@@ -20,13 +20,15 @@ std::string MakeTable(const std::vector<std::vector<std::string>>& rows, std::st
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+    for (size_t c = 0; c < row.size(); ++c) {
+      widths[c] = std::max(widths[c], DisplayColumns(row[c]));
+    }
   }
   std::string out;
   for (const auto& row : rows) {
     std::string line(indent);
     for (size_t c = 0; c < row.size(); ++c) {
-      const std::string pad(widths[c] - row[c].size(), ' ');
+      const std::string pad(widths[c] - DisplayColumns(row[c]), ' ');
       if (c > 0) line += "  ";
       line += right && c > 0 ? pad + row[c] : row[c] + pad;
     }
@@ -69,9 +71,9 @@ std::string MessageWithCauses(const Status& error) {
 std::string Fit(std::string_view text, int width) {
   text = text.substr(0, text.find('\n'));
   const size_t limit = static_cast<size_t>(std::max(width, 1));
-  if (text.size() <= limit) return std::string(text);
-  if (limit <= 3) return std::string(text.substr(0, limit));
-  return std::string(text.substr(0, limit - 3)) + "...";
+  if (DisplayColumns(text) <= limit) return std::string(text);
+  if (limit <= 3) return std::string(FirstColumns(text, limit));
+  return std::string(FirstColumns(text, limit - 3)) + "...";
 }
 
 std::string Colored(std::string_view text, Ink ink, bool color) {

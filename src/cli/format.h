@@ -19,8 +19,8 @@ std::string FormatShare(double share);
 std::string FormatEpochs(double epochs);
 // "context <- cause <- cause", without the position.
 std::string MessageWithCauses(const Status& error);
-// The first line that has at most `width` characters, its end replaced by "..." when cut.
-// `text` is ASCII, as all that we draw is (names from outside go through Printable).
+// The first line, in at most `width` columns, its end replaced by "..." when cut. What is from
+// outside in `text` went through Printable.
 std::string Fit(std::string_view text, int width);
 
 // ANSI colours; the text itself when `color` is false.

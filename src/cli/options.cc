@@ -54,9 +54,11 @@ constexpr const char* kCheckExamples =
     "Reads all of the data once, on this machine, without a cluster: files and shards, rows of "
     "each\n"
     "set, nulls and ranges by column, label balance, parameters and the memory a job will need.\n"
+    "With --coordinator also how much of the data lies on the disks of each worker's host.\n"
     "\n"
-    "Example:\n"
-    "  espalier check job.yaml";
+    "Examples:\n"
+    "  espalier check job.yaml\n"
+    "  espalier check job.yaml --coordinator trainer-1:7700";
 
 struct CommandName {
   const char* name;
@@ -81,9 +83,8 @@ constexpr CommandName kCommands[] = {
     {"version", CommandKind::kVersion, "Print the version", ""},
 };
 
-bool NeedsCoordinator(CommandKind kind) {
-  return kind != CommandKind::kTrain && kind != CommandKind::kCheck &&
-         kind != CommandKind::kVersion;
+bool SpeaksToCoordinator(CommandKind kind) {
+  return kind != CommandKind::kTrain && kind != CommandKind::kVersion;
 }
 
 bool TakesJobFile(CommandKind kind) {
@@ -115,9 +116,11 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
   if (command.kind == CommandKind::kDrain) {
     sub->add_option("WORKER", o.worker, "The worker's name or id: worker-3")->required();
   }
-  if (NeedsCoordinator(command.kind)) {
+  if (SpeaksToCoordinator(command.kind)) {
+    const bool needed = command.kind != CommandKind::kCheck;
     sub->add_option("--coordinator", o.coordinator,
-                    "host:port or file:PATH (default: ESPALIER_COORDINATOR, else 127.0.0.1:7700)");
+                    std::string("host:port or file:PATH (default: ESPALIER_COORDINATOR, else ") +
+                        (needed ? kDefaultCoordinator : "none is asked") + ")");
   }
   if (command.kind == CommandKind::kTrain) {
     sub->add_option(
@@ -158,7 +161,9 @@ Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
     ESPALIER_ASSIGN_OR_RETURN(options.job, ParseJobId(raw.job));
   }
   if (options.coordinator.empty()) options.coordinator = env.coordinator;
-  if (options.coordinator.empty()) options.coordinator = kDefaultCoordinator;
+  if (options.coordinator.empty() && options.command != CommandKind::kCheck) {
+    options.coordinator = kDefaultCoordinator;
+  }
   if (options.output && options.output->empty()) {
     return InvalidArgument("--output is empty: give the directory for the bundle");
   }

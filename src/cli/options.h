@@ -40,12 +40,13 @@ inline constexpr int kThreadsMax = 1024;
 struct CliOptions {
   CommandKind command = CommandKind::kVersion;
   bool json = false;
-  std::string coordinator;     // host:port or file:PATH; flag, else environment, else default
-  std::string job_file;        // train, submit, check
-  JobId job;                   // watch, status, cancel
-  std::string worker;          // drain: name or id
-  std::optional<int> workers;  // train
-  std::optional<int> threads;  // train
+  // host:port or file:PATH; flag, else environment, else default (of check: empty, ask none)
+  std::string coordinator;
+  std::string job_file;               // train, submit, check
+  JobId job;                          // watch, status, cancel
+  std::string worker;                 // drain: name or id
+  std::optional<int> workers;         // train
+  std::optional<int> threads;         // train
   std::optional<std::string> output;  // train, submit
   bool detach = false;                // submit
 };

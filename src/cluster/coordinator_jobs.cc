@@ -112,12 +112,7 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::NearTo(
     std::vector<Worker*> workers) {
   std::vector<std::vector<std::string>> names;
   for (const Worker* worker : workers) {
-    std::vector<std::string> known;
-    for (const std::string& text : {worker->hello.name, worker->hello.address}) {
-      known.push_back(text.substr(0, text.rfind(':')));  // of "host:pid", "host:port"
-      known.push_back(known.back().substr(0, known.back().find('.')));
-    }
-    names.push_back(std::move(known));
+    names.push_back(HostNames(worker->hello.name, worker->hello.address));
   }
   std::vector<Worker*> placed;
   for (const size_t w : PlaceRuns(input, runs, names)) placed.push_back(workers[w]);

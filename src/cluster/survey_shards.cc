@@ -84,6 +84,30 @@ std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards,
   return runs;
 }
 
+std::vector<std::string> HostNames(const std::string& worker_name, const std::string& address) {
+  std::vector<std::string> names;
+  for (const std::string& text : {worker_name, address}) {
+    const std::string host = text.substr(0, text.rfind(':'));
+    names.push_back(host);
+    if (host.find_first_not_of("0123456789.") == std::string::npos) continue;
+    names.push_back(host.substr(0, host.find('.')));
+  }
+  return names;
+}
+
+HeldShards HeldBy(const InputPlan& input, const std::vector<std::string>& names) {
+  HeldShards held;
+  for (size_t i = 0; i < input.hosts.size(); ++i) {
+    const auto is_ours = [&](const std::string& host) {
+      return std::find(names.begin(), names.end(), host) != names.end();
+    };
+    if (std::none_of(input.hosts[i].begin(), input.hosts[i].end(), is_ours)) continue;
+    ++held.shards;
+    held.bytes += input.shards[i].end - input.shards[i].begin;
+  }
+  return held;
+}
+
 std::vector<size_t> PlaceRuns(const InputPlan& input, const std::vector<std::vector<int32_t>>& runs,
                               const std::vector<std::vector<std::string>>& names) {
   std::vector<size_t> place;

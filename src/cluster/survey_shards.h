@@ -19,6 +19,19 @@ namespace espalier {
 // REQUIRES: members >= 1.
 std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards, int members);
 
+// What a worker's host may be called where the data lies: the hosts of its name ("host:pid" unless
+// it was given one) and of its address ("host:port"), each whole and, unless it is a number,
+// without its domain.
+std::vector<std::string> HostNames(const std::string& worker_name, const std::string& address);
+
+// What lies on the disks of a host that may be called by any of `names`.
+struct HeldShards {
+  int64_t shards = 0;
+  int64_t bytes = 0;
+  bool operator==(const HeldShards&) const = default;
+};
+HeldShards HeldBy(const InputPlan& input, const std::vector<std::string>& names);
+
 // Which worker surveys which run: the worker (an index into `names`) of each run, each once. A run
 // goes to the worker whose disks hold most of its bytes, in order of the runs; the order of the
 // workers decides where that says nothing. `names[w]`: what worker w's host may be called.

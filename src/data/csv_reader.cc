@@ -115,8 +115,8 @@ bool CsvReader::Fill() {
     FoundEnd(from + wanted);
   }
   if (static_cast<int64_t>(*read) != wanted) {
-    error_ = DataLoss("'" + file_.info().path + "' ends at byte " + std::to_string(from + *read) +
-                      " although it had " + std::to_string(length_) +
+    error_ = DataLoss(QuotedPath(file_.info().path) + " ends at byte " +
+                      std::to_string(from + *read) + " although it had " + std::to_string(length_) +
                       " bytes when it was listed; it changed during the job");
     return false;
   }
@@ -280,7 +280,7 @@ CsvReader::Outcome CsvReader::TakeQuoted(size_t line_end, size_t next) {
   if (line_end > begin && data()[line_end - 1] == '\r') --line_end;
   if (how == Quoted::kOpen) {
     return Bad(options_.multiline
-                   ? "a quoted field is not closed before the end of the file"
+                   ? "a quoted field is not closed before the end of the file; is a quote missing?"
                    : "a quoted field is not closed on its line; set csv.multiline: true if fields "
                      "may hold line breaks",
                begin + raw_begins_.back(), line_end);

@@ -56,19 +56,19 @@ Result<Compression> CompressionOf(const ReadableFile& file) {
   const bool gzip = magic.starts_with(kGzipMagic), zstd = StartsZstd(magic);
   for (const Kind& kind : kOthers) {
     if (!magic.starts_with(kind.magic)) continue;
-    return Unimplemented("'" + path + "' is " + kind.what +
+    return Unimplemented(QuotedPath(path) + " is " + kind.what +
                          ", which cannot be read; give it as plain text, gzip or zstd")
         .At({.file = path, .offset = 0});
   }
   if (magic.starts_with("PAR1")) {
-    return InvalidArgument("'" + path +
-                           "' is a Parquet file; set data.format: parquet, or name it "
+    return InvalidArgument(QuotedPath(path) +
+                           " is a Parquet file; set data.format: parquet, or name it "
                            "with .parquet at the end")
         .At({.file = path, .offset = 0});
   }
   const char* promised = path.ends_with(".gz") ? "gzip" : path.ends_with(".zst") ? "zstd" : nullptr;
   if (promised != nullptr && size > 0 && !(path.ends_with(".gz") ? gzip : zstd)) {
-    return BadInput("'" + path + "' is not what its name says: " + promised +
+    return BadInput(QuotedPath(path) + " is not what its name says: " + promised +
                     " text starts with the bytes " +
                     (path.ends_with(".gz") ? "1f 8b" : "28 b5 2f fd") +
                     "; write the file again, or rename it if it is not compressed")
@@ -96,8 +96,8 @@ class DecompressedFile::Stream {
     const size_t wanted = static_cast<size_t>(std::clamp<int64_t>(length - read_, 0, kInputBytes));
     ESPALIER_ASSIGN_OR_RETURN(const size_t size, raw_.ReadAt(read_, {buffer_.data(), wanted}));
     if (size < wanted) {
-      return DataLoss("'" + raw_.info().path + "' ends at byte " + std::to_string(read_ + size) +
-                      " although it had " + std::to_string(length) +
+      return DataLoss(QuotedPath(raw_.info().path) + " ends at byte " +
+                      std::to_string(read_ + size) + " although it had " + std::to_string(length) +
                       " bytes when it was listed; it changed during the job");
     }
     begin_ = 0;
@@ -112,8 +112,9 @@ class DecompressedFile::Stream {
   int64_t place() const { return read_ - static_cast<int64_t>(available()); }
 
   Status Broken(const std::string& what) const {
-    return BadInput("'" + raw_.info().path + "' " + what + " (at byte " + std::to_string(place()) +
-                    " of its " + std::to_string(raw_.info().length) + " compressed bytes)")
+    return BadInput(QuotedPath(raw_.info().path) + " " + what + " (at byte " +
+                    std::to_string(place()) + " of its " + std::to_string(raw_.info().length) +
+                    " compressed bytes)")
         .At({.file = raw_.info().path});
   }
   Status Damaged(const std::string& why) const {

@@ -124,7 +124,8 @@ bool LibsvmReader::ParsePair(std::string_view token, Pair* pair) {
   }
   const std::string_view index = token.substr(0, colon);
   if (index == "qid") {
-    return Bad("the row has a query id (qid), as for ranking, which is not supported", token);
+    return Bad("the row has a query id (qid), as for ranking, which is not supported; take it out",
+               token);
   }
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(index.data(), index.data() + index.size(), value);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "src/base/in_order.h"
 #include "src/base/text.h"
 #include "src/data/csv_reader.h"
 #include "src/data/libsvm_reader.h"
@@ -14,6 +15,9 @@ namespace espalier {
 namespace {
 
 constexpr size_t kShardsMax = 10'000'000;
+// Beginnings of files that are read, and places of blocks that are asked for, at a time: each is
+// mostly waiting for a file system far away.
+constexpr int kFilesAtOnce = 16;
 
 // What the first record of a file tells.
 struct FirstRecord {
@@ -36,16 +40,16 @@ class Planner {
             .At({.file = pattern});
       }
       if (found->empty()) {
-        return NotFound(field + ": no file matches '" + pattern +
-                        "' (names that start with _ or . and *._COPYING_ are left out)")
+        return NotFound(field + ": no file matches " + QuotedPath(pattern) +
+                        " (names that start with _ or . and *._COPYING_ are left out)")
             .At({.file = pattern});
       }
       for (FileInfo& info : *found) {
         const auto [at, added] = patterns_.emplace(info.path, pattern);
         if (!added) {
-          return InvalidArgument(field + ": '" + info.path + "' is listed twice, by '" +
-                                 at->second + "' and by '" + pattern +
-                                 "'; each file may belong to one set, once");
+          return InvalidArgument(field + ": " + QuotedPath(info.path) + " is listed twice, by " +
+                                 QuotedPath(at->second) + " and by " + QuotedPath(pattern) +
+                                 "; each file may belong to one set, once");
         }
         plan_.files.push_back({std::move(info.path), info.length, info.modified_ms, role});
       }
@@ -59,22 +63,24 @@ class Planner {
       return std::move(plan_);
     }
     std::string first_file;
-    for (size_t i = 0; i < plan_.files.size(); ++i) {
-      const InputFile& file = plan_.files[i];
-      if (file.length == 0) continue;
-      ESPALIER_ASSIGN_OR_RETURN(const FirstRecord first, ReadFirst(file));
-      if (first.any) {
-        ESPALIER_RETURN_IF_ERROR(UseFirst(first.record, &plan_.files[i], &first_file));
-      }
-      const int64_t header_end = first.compressed ? file.length : HasHeader(data_) ? first.end : 0;
-      ESPALIER_RETURN_IF_ERROR(Cut(static_cast<int32_t>(i), header_end, shard_bytes));
-    }
+    ESPALIER_RETURN_IF_ERROR(InOrder<Result<FirstRecord>>(
+        static_cast<int64_t>(plan_.files.size()), kFilesAtOnce,
+        [this](int64_t i) { return ReadFirst(plan_.files[i]); },
+        [&](int64_t i, Result<FirstRecord> read) -> Status {
+          ESPALIER_ASSIGN_OR_RETURN(const FirstRecord first, std::move(read));
+          InputFile* file = &plan_.files[i];
+          if (first.any) ESPALIER_RETURN_IF_ERROR(UseFirst(first.record, file, &first_file));
+          const int64_t header_end = first.compressed   ? file->length
+                                     : HasHeader(data_) ? first.end
+                                                        : 0;
+          return Cut(static_cast<int32_t>(i), header_end, shard_bytes);
+        }));
     if (first_file.empty()) {
       const size_t count = plan_.files.size();
       return BadInput("data.train: " +
-                      (count == 1 ? "'" + plan_.files[0].path + "' has"
+                      (count == 1 ? QuotedPath(plan_.files[0].path) + " has"
                                   : "all " + std::to_string(count) + " files have") +
-                      " no record")
+                      " no record; expected " + (HasHeader(data_) ? "a header and rows" : "rows"))
           .At({.file = plan_.files[0].path});
     }
     return std::move(plan_);
@@ -82,6 +88,7 @@ class Planner {
 
  private:
   Result<FirstRecord> ReadFirst(const InputFile& file) const {
+    if (file.length == 0) return FirstRecord{};
     ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
     const auto records = input->Records(data_, {0, file.length, false}, libsvm_columns_, 16 << 10);
     RecordReader& reader = *records;
@@ -152,6 +159,22 @@ class Planner {
   std::map<std::string, std::string> patterns_;  // path -> the pattern that listed it
 };
 
+// The hosts that hold most of the shard, sorted.
+std::vector<std::string> HoldersOf(const Shard& shard, const std::vector<BlockLocation>& blocks) {
+  std::map<std::string, int64_t> bytes;
+  int64_t most = 0;
+  for (const BlockLocation& b : blocks) {
+    const int64_t here = std::min(shard.end, b.offset + b.length) - std::max(shard.begin, b.offset);
+    if (here <= 0) continue;
+    for (const std::string& host : b.hosts) most = std::max(most, bytes[host] += here);
+  }
+  std::vector<std::string> hosts;
+  for (const auto& [host, held] : bytes) {
+    if (held == most) hosts.push_back(host);
+  }
+  return hosts;
+}
+
 }  // namespace
 
 Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
@@ -168,43 +191,38 @@ Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64
 }
 
 void FindHosts(const FileSystem& files, InputPlan* plan) {
-  constexpr int32_t kFilesAsked = 4096;
+  constexpr size_t kFilesAsked = 4096;
+  using Blocks = std::vector<BlockLocation>;
   plan->hosts.assign(plan->shards.size(), {});
-  int32_t asked = -1;
-  std::vector<BlockLocation> blocks;
-  for (size_t i = 0; i < plan->shards.size(); ++i) {
-    const Shard& shard = plan->shards[i];
-    if (shard.file >= kFilesAsked) return;
-    if (shard.file != asked) {
-      const InputFile& file = plan->files[shard.file];
-      auto found = files.BlockLocations(file.path, 0, file.length);
-      blocks = found.ok() ? std::move(found).value() : std::vector<BlockLocation>();
-      asked = shard.file;
+  size_t shard = 0;  // the next one; they are in the order of the files
+  const auto ask = [&](int64_t i) {
+    const InputFile& file = plan->files[i];
+    if (file.length == 0) return Blocks();
+    auto found = files.BlockLocations(file.path, 0, file.length);
+    return found.ok() ? std::move(found).value() : Blocks();
+  };
+  const auto use = [&](int64_t i, Blocks blocks) -> Status {
+    for (; shard < plan->shards.size() && plan->shards[shard].file == i; ++shard) {
+      plan->hosts[shard] = HoldersOf(plan->shards[shard], blocks);
     }
-    std::map<std::string, int64_t> bytes;
-    int64_t most = 0;
-    for (const BlockLocation& b : blocks) {
-      const int64_t here =
-          std::min(shard.end, b.offset + b.length) - std::max(shard.begin, b.offset);
-      if (here <= 0) continue;
-      for (const std::string& host : b.hosts) most = std::max(most, bytes[host] += here);
-    }
-    for (const auto& [host, held] : bytes) {
-      if (held == most) plan->hosts[i].push_back(host);
-    }
-  }
+    return {};
+  };
+  const auto count = static_cast<int64_t>(std::min(plan->files.size(), kFilesAsked));
+  (void)InOrder<Blocks>(count, kFilesAtOnce, ask, use);
 }
 
 Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files,
                                                     const InputFile& file) {
-  ESPALIER_ASSIGN_OR_RETURN(auto opened, files.Open(file.path));
+  Result<std::unique_ptr<ReadableFile>> found = files.Open(file.path);
+  if (!found.ok()) return found.status().At({.file = file.path});
+  auto opened = *std::move(found);
   const FileInfo& info = opened->info();
   if (info.length == file.length && info.modified_ms == file.modified_ms) return opened;
   const std::string how = info.length != file.length
                               ? "it had " + std::to_string(file.length) + " bytes and now has " +
                                     std::to_string(info.length)
                               : "its time of change differs";
-  return DataLoss("'" + file.path + "' changed after it was listed: " + how +
+  return DataLoss(QuotedPath(file.path) + " changed after it was listed: " + how +
                   "; submit the job again when its input is at rest")
       .At({.file = file.path});
 }

@@ -117,7 +117,9 @@ class Merger {
     if (result_.train_rows == 0) return NoTraining();
     if (result_.validation_rows == 0 && job_.data.validation.any()) return NoValidation();
     if (result_.test_rows == 0 && !job_.data.test.empty()) {
-      return BadInput("the files of data.test hold no rows").At(AtEmpty(FileRole::kTest));
+      return BadInput(
+                 "data.test: the files hold no rows; name files that do, or leave data.test out")
+          .At(AtEmpty(FileRole::kTest));
     }
     if (!(weight_ > 0) || !std::isfinite(weight_)) {
       return BadInput("data.weight: the weights of all training rows add up to " +
@@ -137,18 +139,20 @@ class Merger {
     if (v.files.empty() && result_.validation_rows > 0) {
       if (v.column) at.column = plan_.schema.names[plan_.schema.validation];
       return BadInput((v.column ? "data.validation.column" : "data.validation.fraction") + none +
-                      "all " + HumanCount(result_.validation_rows) + " rows went to validation")
+                      "all " + HumanCount(result_.validation_rows) + " rows went to validation; " +
+                      (v.column ? "mark some of them false (0)" : "choose a smaller fraction"))
           .At(std::move(at));
     }
     if (out.dropped > 0) {
       return BadInput("data.features.nulls" + none + "drop left out all " +
                       HumanCount(out.dropped) +
-                      (out.skipped > 0 ? " but " + HumanCount(out.skipped) + " bad ones" : ""))
+                      (out.skipped > 0 ? " but " + HumanCount(out.skipped) + " bad ones" : "") +
+                      "; choose mean or {constant: V}, or leave columns with many nulls out")
           .At(std::move(at));
     }
     if (out.skipped > 0) {
       return BadInput("data.bad_rows" + none + "all " + HumanCount(out.skipped) +
-                      " rows were bad and skipped")
+                      " rows were bad and skipped; with policy: fail the first one is told")
           .At(std::move(at));
     }
     at = AtEmpty(FileRole::kTrain);
@@ -161,12 +165,15 @@ class Merger {
     const ValidationSpec& v = job_.data.validation;
     const std::string rows = HumanCount(result_.train_rows);
     if (v.column) {
-      return BadInput("data.validation.column: no row of " + rows + " is marked true (1)")
+      return BadInput("data.validation.column: no row of " + rows +
+                      " is marked true (1); mark some, or choose data.validation.fraction")
           .At({.file = plan_.files.front().path,
                .column = plan_.schema.names[plan_.schema.validation]});
     }
     if (!v.files.empty()) {
-      return BadInput("the files of data.validation.files hold no rows")
+      return BadInput(
+                 "data.validation.files: the files hold no rows; name files that do, or choose "
+                 "data.validation.fraction")
           .At(AtEmpty(FileRole::kValidation));
     }
     return BadInput("data.validation.fraction: " + ShortestDouble(v.fraction) + " of " + rows +

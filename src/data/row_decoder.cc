@@ -170,7 +170,7 @@ bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* 
     case NumberKind::kInfinite:
       return Bad("the " + name + " is infinite; expected a finite number", column);
     case NumberKind::kNotNumber:
-      return Bad("the " + name + " is not a number", column);
+      return Bad("the " + name + " is not a number; expected one, like 2.5 or 1e-3", column);
   }
   if (float32_ && std::isinf(static_cast<float>(*value))) {
     return Bad("the " + name +
@@ -190,10 +190,11 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   }
   const int32_t column = schema_.label[0];
   const std::string_view text = Trimmed(reader.field(column));
-  if (text.empty()) return Bad("the label is empty", column);
+  if (text.empty())
+    return Bad("the label is empty; expected the name or number of a class", column);
   if (text.size() > kLabelBytesMax) {
-    return Bad("the label has " + std::to_string(text.size()) + " bytes; at most " +
-                   std::to_string(kLabelBytesMax),
+    return Bad("the label has " + std::to_string(text.size()) +
+                   " bytes; the name of a class has at most " + std::to_string(kLabelBytesMax),
                column);
   }
   label_ = labels_.IndexOf(text);
@@ -225,7 +226,8 @@ int RowDecoder::SetOf(const RecordReader& reader) {
   for (const std::string_view no : {"0", "false", "False", "FALSE"}) {
     if (text == no) return kTrain;
   }
-  Bad("the validation column holds neither true (1) nor false (0)", schema_.validation);
+  Bad("the validation column holds neither true nor false; expected 1, 0, true or false",
+      schema_.validation);
   return -1;
 }
 
@@ -257,9 +259,11 @@ void RowDecoder::Reserve(double done) {
 
 RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
   if (reader.fields() != schema_.names.size()) {
-    Bad("the row has " + std::to_string(reader.fields()) + " fields, expected " +
+    Bad("the row has " + std::to_string(reader.fields()) +
+            (reader.fields() == 1 ? " field" : " fields") + ", expected " +
             std::to_string(schema_.names.size()) +
-            (HasHeader(job_.data) ? " as in the header" : " as in the first row"),
+            (HasHeader(job_.data) ? " as in the header" : " as in the first row") +
+            "; is a delimiter missing, or one too many (quote fields that hold one)?",
         -1);
     return Outcome::kBad;
   }

@@ -132,9 +132,9 @@ Status RowLoader::Check(int32_t shard, const ShardRows& rows) const {
   }
   if (same) return {};
   const Shard& s = plan_.shards[shard];
-  return DataLoss("bytes " + std::to_string(s.begin) + " to " + std::to_string(s.end) + " of '" +
-                  plan_.files[s.file].path +
-                  "' are not what the survey read (checksums differ); the file changed or the disk "
+  return DataLoss("bytes " + std::to_string(s.begin) + " to " + std::to_string(s.end) + " of " +
+                  QuotedPath(plan_.files[s.file].path) +
+                  " are not what the survey read (checksums differ); the file changed or the disk "
                   "failed: submit the job again when its input is at rest")
       .At({.file = plan_.files[s.file].path, .offset = s.begin});
 }

@@ -15,7 +15,8 @@ constexpr size_t kColumnsListed = 10;
 
 // "the files have 3 columns: 'a', 'b', 'c'".
 std::string Columns(const std::vector<std::string>& names) {
-  std::string out = "the files have " + std::to_string(names.size()) + " columns: ";
+  std::string out = "the files have " + std::to_string(names.size()) +
+                    (names.size() == 1 ? " column: " : " columns: ");
   for (size_t i = 0; i < names.size() && i < kColumnsListed; ++i) {
     out += (i ? ", " : "") + Quoted(names[i]);
   }
@@ -112,13 +113,15 @@ class Resolver {
   Status CheckFeatures(const Schema& schema) const {
     const std::string field = "data.features.columns: ";
     if (schema.features.empty()) {
-      return RecordError(record_, field + "no column is left for features; the files have " +
-                                      std::to_string(names_.size()) + " columns");
+      return RecordError(record_, field +
+                                      "no column is left for features beside label, weight and "
+                                      "validation marker; " +
+                                      Columns(names_));
     }
     std::vector<bool> seen(names_.size());
     for (const int32_t column : schema.features) {
       const std::string name = field + "column " + Quoted(names_[column]);
-      if (seen[column]) return Error(column, name + " is named twice");
+      if (seen[column]) return Error(column, name + " is named twice; name it once");
       seen[column] = true;
       if (std::count(schema.label.begin(), schema.label.end(), column)) {
         return Error(column, name + " is the label; leave it out");
@@ -145,7 +148,7 @@ Result<Schema> MakeSchema(const DataSpec& data, std::vector<std::string> names,
   if (names.size() > kColumnsMax) {
     return RecordError(record, "the files have " + std::to_string(names.size()) +
                                    " columns; at most " + std::to_string(kColumnsMax) +
-                                   " are supported");
+                                   " are supported: is this a table, one row a line?");
   }
   Schema schema;
   schema.names = std::move(names);
@@ -155,8 +158,8 @@ Result<Schema> MakeSchema(const DataSpec& data, std::vector<std::string> names,
   for (const ColumnRef& label : data.label) {
     ESPALIER_ASSIGN_OR_RETURN(const int32_t column, resolver.Find("data.label", label));
     if (taken[column]) {
-      return resolver.Error(
-          column, "data.label: column " + Quoted(schema.names[column]) + " is named twice");
+      return resolver.Error(column, "data.label: column " + Quoted(schema.names[column]) +
+                                        " is named twice; name it once");
     }
     taken[column] = true;
     schema.label.push_back(column);
@@ -199,14 +202,16 @@ Result<std::vector<int32_t>> MatchHeader(const Schema& schema, const HeaderRecor
     if (at == positions.end()) {
       const auto near = Nearest(names[i], schema.names);
       return FieldError(header, i,
-                        has + ", which '" + first_file + "' does not have" +
+                        has + ", which " + QuotedPath(first_file) + " does not have" +
                             (near ? " (it has " + Quoted(*near) + ")" : "") +
                             "; all files need the same columns, in any order",
                         Printable(names[i]));
     }
     int32_t& place = found[at->second];
     if (place >= 0) {
-      return FieldError(header, i, has + " and in column " + std::to_string(place),
+      return FieldError(header, i,
+                        has + " and in column " + std::to_string(place) +
+                            "; all files need the same columns, each once",
                         Printable(names[i]));
     }
     place = static_cast<int32_t>(i);
@@ -215,8 +220,9 @@ Result<std::vector<int32_t>> MatchHeader(const Schema& schema, const HeaderRecor
   for (size_t i = 0; i < found.size(); ++i) {
     if (found[i] >= 0) continue;
     return RecordError(header,
-                       "the header has no column " + Quoted(schema.names[i]) + ", which '" +
-                           first_file + "' has; all files need the same columns, in any order",
+                       "the header has no column " + Quoted(schema.names[i]) + ", which " +
+                           QuotedPath(first_file) +
+                           " has; all files need the same columns, in any order",
                        Printable(schema.names[i]));
   }
   return columns;

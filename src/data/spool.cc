@@ -41,6 +41,7 @@ Result<std::unique_ptr<Region>> Region::InMemory(size_t bytes) {
 Result<std::unique_ptr<Region>> Region::InSpool(const std::string& directory, size_t bytes) {
   if (bytes == 0) return std::unique_ptr<Region>(new Region(nullptr, 0));
   static std::atomic<uint64_t> counter{0};
+  ESPALIER_RETURN_IF_ERROR(MakeLocalFileSystem()->MakeDirectory(directory));
   const std::string path =
       directory + "/" + kPrefix + std::to_string(getpid()) + "-" + std::to_string(++counter);
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

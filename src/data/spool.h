@@ -17,6 +17,7 @@ namespace espalier {
 class Region {
  public:
   static Result<std::unique_ptr<Region>> InMemory(size_t bytes);
+  // Makes the directory when it is not there.
   static Result<std::unique_ptr<Region>> InSpool(const std::string& directory, size_t bytes);
   ~Region();
   Region(const Region&) = delete;

@@ -29,9 +29,10 @@ Status FileError(int error_number, const std::string& doing, const std::string& 
       return say(StatusCode::kAlreadyExists, "it exists");
     case EACCES:
     case EPERM:
-    case EROFS:
       return say(StatusCode::kPermissionDenied,
-                 std::string("permission denied (") + std::strerror(error_number) + ")");
+                 "permission denied; give the user that this runs as the right to it");
+    case EROFS:
+      return say(StatusCode::kPermissionDenied, "the disk is mounted read-only");
     case EISDIR:
       return say(StatusCode::kFailedPrecondition, "it is a directory");
     case ENOTDIR:
@@ -45,7 +46,9 @@ Status FileError(int error_number, const std::string& doing, const std::string& 
       return say(StatusCode::kResourceExhausted,
                  "too many open files; raise the limit (ulimit -n)");
     case ENAMETOOLONG:
+      return say(StatusCode::kInvalidArgument, "its name is too long");
     case ELOOP:
+      return say(StatusCode::kFailedPrecondition, "its symbolic links lead in a circle");
     case EINVAL:
       return say(StatusCode::kInvalidArgument, std::strerror(error_number));
     default:
@@ -175,7 +178,9 @@ class LocalFileSystem : public FileSystem, private DirectoryReader {
 Result<FileInfo> LocalFileSystem::Look(const std::string& path) const {
   struct stat s;
   if (stat(path.c_str(), &s) != 0) return FileError(errno, "look up", path);
-  return InfoOf(s, path);
+  if (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode)) return InfoOf(s, path);
+  return FileProblem(StatusCode::kFailedPrecondition, "look up", path,
+                     "it is a device, a pipe or a socket; expected a file or a directory");
 }
 
 Result<FileInfo> LocalFileSystem::Stat(const std::string& uri) const {
@@ -187,7 +192,7 @@ Result<std::vector<FileInfo>> LocalFileSystem::Entries(const std::string& direct
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(directory));
   std::vector<FileInfo> entries;
   for (const std::string& name : names) {
-    // A name may vanish between the listing and the look; a dangling link is no file.
+    // A name may vanish between the listing and the look; a dangling link and a device are no file.
     Result<FileInfo> info = Look(JoinPath(directory, name));
     if (info.ok()) entries.push_back(*std::move(info));
   }

@@ -76,13 +76,20 @@ std::string WhoOf(const Asked& asked) {
 }
 
 // For errors that a wrong address explains.
-std::string PortAdvice(const Asked& asked) {
+std::string PortAdvice(const Asked& asked, bool wrong_port = false) {
+  constexpr const char* kSetPort = "; set it to the NameNode's HTTP port, 9870 by default";
   if (asked.data_node) return "";
   const std::string from = " (its address is from " + asked.origin + ")";
-  if (asked.origin.starts_with("dfs.")) return from;  // of a configuration that knows it
+  // A configuration knows it, unless what answers is no NameNode.
+  if (asked.origin.starts_with("dfs.")) return from + (wrong_port ? kSetPort : "");
   return from +
          "; name the NameNode's HTTP port, 9870 by default, as webhdfs://HOST:PORT/PATH, or give "
          "its Hadoop configuration by HADOOP_CONF_DIR";
+}
+
+// For addresses where another server of Hadoop listens.
+Verdict WrongPort(const Asked& asked, const char* how) {
+  return {kFail, kInvalidArgument, WhoOf(asked) + how + PortAdvice(asked, true)};
 }
 
 Verdict JudgeFailure(const HttpReply& reply, const Asked& asked) {
@@ -101,17 +108,25 @@ Verdict JudgeFailure(const HttpReply& reply, const Asked& asked) {
     case HttpFailure::kTimeout:
       return {other, kUnavailable, who + " does not answer: " + reply.reason, reply.sent};
     case HttpFailure::kNotHttp:
-      return {kFail, kInvalidArgument, who + " does not speak HTTP" + PortAdvice(asked),
+      return {kFail, kInvalidArgument, who + " does not speak HTTP" + PortAdvice(asked, true),
               reply.sent};
     case HttpFailure::kTooLong:
       return {kFail, kUnavailable, who + ": " + reply.reason, reply.sent};
     default:
-      return {other, kUnavailable, who + " broke off: " + reply.reason, reply.sent};
+      // The port at which DataNodes send blocks to each other does so, without a word.
+      return {other, kUnavailable,
+              who + " broke off: " + reply.reason + (reply.status == 0 ? PortAdvice(asked) : ""),
+              reply.sent};
   }
 }
 
 Verdict JudgeException(const RemoteException& remote, const HttpReply& reply, const Asked& asked) {
   const std::string words = remote.name + (remote.message.empty() ? "" : ": " + remote.message);
+  if (!asked.data_node && remote.message.starts_with("Invalid operation ")) {
+    return WrongPort(asked,
+                     " answers as a DataNode (by default at port 9864), which does not know the "
+                     "names of files");
+  }
   for (const Meaning& m : kMeanings) {
     if (!m.exception.empty() && m.exception != remote.name) continue;
     if (remote.message.find(m.text) == std::string::npos) continue;
@@ -145,8 +160,9 @@ Verdict JudgeException(const RemoteException& remote, const HttpReply& reply, co
 
 Verdict Judge(const HttpReply& reply, const Asked& asked) {
   if (reply.body.find("HTTP request to a Hadoop IPC port") != std::string::npos) {
-    return {kFail, kInvalidArgument,
-            WhoOf(asked) + " is the RPC port, which does not serve WebHDFS" + PortAdvice(asked)};
+    return WrongPort(asked,
+                     " answers as an RPC port (by default 8020 or 9000), which does not serve "
+                     "WebHDFS");
   }
   if (reply.failure != HttpFailure::kNone) return JudgeFailure(reply, asked);
   const int status = reply.status;
@@ -163,7 +179,7 @@ Verdict Judge(const HttpReply& reply, const Asked& asked) {
     return {other, kUnavailable, says, true};
   }
   if (status == 403) return {kFail, kPermissionDenied, says + " without saying why"};
-  return {kFail, kInvalidArgument, says + " and nothing of WebHDFS" + PortAdvice(asked)};
+  return {kFail, kInvalidArgument, says + " and nothing of WebHDFS" + PortAdvice(asked, true)};
 }
 
 }  // namespace espalier

@@ -1,6 +1,7 @@
 #include "src/base/text.h"
 
 #include <catch2/catch.hpp>
+#include <iterator>
 #include <vector>
 
 #include "src/base/checksum.h"
@@ -26,6 +27,55 @@ TEST_CASE("the nearest word is offered only when it is near") {
 TEST_CASE("text is made printable and short") {
   CHECK(Printable("a\tb\xff") == "a\\x09b\\xff");
   CHECK(Printable("abcdef", 3) == "abc...");
+  CHECK(Printable("abc", 3) == "abc");
+}
+
+TEST_CASE("UTF-8 that can be seen is printed as it is") {
+  for (const char* text :
+       {"Größe", "naïve", "цена", "価格", "مرحبا", "नमस्ते", "€ 5", "🙂", "a\u0301"}) {
+    CHECK(Printable(text) == text);
+  }
+}
+
+TEST_CASE("what is no UTF-8, or is not seen for what it is, is written byte by byte") {
+  CHECK(Printable("\xc3") == "\\xc3");                                      // cut short
+  CHECK(Printable("\xc3(") == "\\xc3(");                                    // not continued
+  CHECK(Printable("\xc0\xaf\xe0\x80\xaf") == "\\xc0\\xaf\\xe0\\x80\\xaf");  // longer than need be
+  CHECK(Printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");                    // a surrogate
+  CHECK(Printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");           // beyond U+10FFFF
+  CHECK(Printable("\x80\xbf\xfe") == "\\x80\\xbf\\xfe");
+  CHECK(Printable("a\x1b[31mb\x7f\n\r") == "a\\x1b[31mb\\x7f\\x0a\\x0d");
+  CHECK(Printable("\xc2\x85") == "\\xc2\\x85");
+  // Direction overrides and isolates, and what takes no room.
+  for (const char* text :
+       {"\u200b", "\u200e", "\u202a", "\u202e", "\u2060", "\u2066", "\u2069", "\u2028", "\ufeff",
+        "\u00ad", "\ufdd0", "\uffff", "\U000e0041", "\U0001ffff", "\ue000"}) {
+    const std::string shown = Printable(text);
+    INFO(shown);
+    CHECK(shown.size() == 4 * std::string(text).size());
+    CHECK(shown.starts_with("\\x"));
+  }
+}
+
+TEST_CASE("no limit cuts a character in two") {
+  const std::string text = "aé€🙂z";  // 1 + 2 + 3 + 4 + 1 bytes
+  const char* const cut[] = {"...",    "a...",   "a...",          "aé...",
+                             "aé...",  "aé...",  "aé€...",        "aé€...",
+                             "aé€...", "aé€...", "aé€🙂...", "aé€🙂z"};
+  for (size_t bytes = 0; bytes < std::size(cut); ++bytes)
+    CHECK(Printable(text, bytes) == cut[bytes]);
+}
+
+TEST_CASE("columns of a terminal are counted, not bytes") {
+  CHECK(DisplayColumns("") == 0);
+  CHECK(DisplayColumns("abc") == 3);
+  CHECK(DisplayColumns("Größe") == 5);
+  CHECK(DisplayColumns("a\u0301b") == 2);
+  CHECK(DisplayColumns("価格🙂") == 6);
+  CHECK(FirstColumns("Größe", 3) == "Grö");
+  CHECK(FirstColumns("価格", 3) == "価");
+  CHECK(FirstColumns("a\u0301b", 1) == "a\u0301");
+  CHECK(FirstColumns("ab", 9) == "ab");
 }
 
 TEST_CASE("numbers are written for people") {

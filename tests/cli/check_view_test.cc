@@ -44,6 +44,24 @@ TEST_CASE("check shows sets, columns with nulls and ranges, label balance, model
   CHECK_THAT(text, Catch::Contains("22-16-2, 402 parameters") && Catch::Contains("as uint8"));
 }
 
+TEST_CASE("check shows what lies near each worker of the cluster that was asked") {
+  CheckReport r = Report();
+  CHECK(CheckJson(r)["workers"].is_null());
+  r.workers.emplace();
+  CHECK_THAT(CheckText(r, false),
+             Catch::Contains("  no workers are attached to the coordinator\n"));
+  CHECK(CheckJson(r)["workers"].empty());
+  r.workers = {
+      {{"worker-1", "node1:77", "node1:7701", 4, 2048}, {"worker-2", "b", "far:7701", 0, 0}}};
+  CHECK_THAT(CheckText(r, false),
+             Catch::Contains("  worker    name      address     shards near it  bytes near it\n"
+                             "  worker-1  node1:77  node1:7701  4 of 4          2.0 KiB\n"
+                             "  worker-2  b         far:7701    0 of 4          0 B\n"));
+  CHECK(CheckJson(r)["workers"][0]["bytes"] == 2048);
+  r.hosts.clear();
+  CHECK_THAT(CheckText(r, false), Catch::Contains("  near the workers: not known; "));
+}
+
 TEST_CASE("check's JSON has every column") {
   const Json json = Json::parse(JsonLine(CheckJson(Report())));
   CHECK(json["status"] == "OK");

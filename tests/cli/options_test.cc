@@ -53,6 +53,12 @@ TEST_CASE("a missing job file, an unknown flag and a surplus word are errors") {
   CHECK(Parse({"train", "a.yaml", "--output", ""}).error.code() == StatusCode::kInvalidArgument);
 }
 
+TEST_CASE("check asks a coordinator only when one is named") {
+  CHECK(Parse({"check", "a.yaml"}).options->coordinator.empty());
+  CHECK(Parse({"check", "a.yaml", "--coordinator", "n:1"}).options->coordinator == "n:1");
+  CHECK(Parse({"workers"}).options->coordinator == kDefaultCoordinator);
+}
+
 TEST_CASE("help is text and no error") {
   CHECK_THAT(Parse({}).help, Catch::Contains("train") && Catch::Contains("Exit codes"));
   CHECK_THAT(Parse({"--help"}).help, Catch::Contains("espalier check job.yaml"));

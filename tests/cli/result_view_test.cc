@@ -139,6 +139,8 @@ TEST_CASE("a line is cut to its width") {
   CHECK(Fit("abcdef", 6) == "abcdef");
   CHECK(Fit("abcdef", 5) == "ab...");
   CHECK(Fit("abcdef", 2) == "ab");
+  CHECK(Fit("Größen", 6) == "Größen");
+  CHECK(Fit("Größen", 5) == "Gr...");
   CHECK(Fit("ab\ncd", 9) == "ab");
 }
 

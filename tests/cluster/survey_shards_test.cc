@@ -31,6 +31,20 @@ TEST_CASE("readers get about the same number of bytes") {
   CHECK(AssignShards(empty, 2) == std::vector<std::vector<int32_t>>{{0, 1}, {2, 3}});
 }
 
+TEST_CASE("what lies on a worker's host is found by its name and its address") {
+  using Names = std::vector<std::string>;
+  CHECK(HostNames("node1.example:77", "10.0.0.1:7701") ==
+        Names{"node1.example", "node1", "10.0.0.1"});
+  CHECK(HostNames("a", "b.c:1") == Names{"a", "a", "b.c", "b"});
+  InputPlan input;
+  input.shards = {{0, 0, 60}, {0, 60, 100}, {1, 0, 7}};
+  CHECK(HeldBy(input, {"a"}) == HeldShards{});  // nothing is known
+  input.hosts = {{"a", "b"}, {"b"}, {}};
+  CHECK(HeldBy(input, {"a"}) == HeldShards{1, 60});
+  CHECK(HeldBy(input, {"x", "b", "a"}) == HeldShards{2, 100});
+  CHECK(HeldBy(input, {"c"}) == HeldShards{});
+}
+
 TEST_CASE("what a shard cannot hold is refused with words") {
   InputPlan input;
   input.schema.features = {0};

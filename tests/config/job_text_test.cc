@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "src/base/random.h"
 #include "src/config/job_yaml.h"
 #include "src/spec/job_spec.h"
+#include "tests/fuzz/mutate.h"
 
 namespace espalier {
 namespace {
@@ -88,30 +88,9 @@ train:
 output: {path: out, overwrite: true}
 )";
   const std::string alphabet = "{}[]:,-?&*!|>'\"%@`#\\ \n\t0a~.\xff\x01";
-  const PhiloxKey key{7, 11};
   int parsed = 0;
-  for (uint64_t round = 0; round < 4000; ++round) {
-    std::string text = seed_text;
-    const uint64_t edits = 1 + RandomBits(key, round, 0) % 2;
-    for (uint64_t e = 1; e <= edits; ++e) {
-      const uint64_t bits = RandomBits(key, round, e);
-      const size_t at = bits % text.size();
-      const char c = alphabet[(bits >> 40) % alphabet.size()];
-      switch ((bits >> 32) % 4) {
-        case 0:
-          text[at] = c;
-          break;
-        case 1:
-          text.insert(at, 1, c);
-          break;
-        case 2:
-          text.erase(at, 1 + (bits >> 50) % 8);
-          break;
-        case 3:
-          text.insert(at, text.substr((bits >> 45) % text.size(), 12));
-          break;
-      }
-    }
+  for (uint64_t round = 0; round < 10'000; ++round) {
+    const std::string text = Mutated(seed_text, alphabet, round);
     const auto job = ParseJob(text, "job.yaml");
     if (!job.ok()) {
       CHECK_FALSE(job.status().message().empty());

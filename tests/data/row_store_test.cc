@@ -162,10 +162,16 @@ TEST_CASE("rows that fit nowhere are an error with the numbers") {
   const Status small =
       load({.memory_bytes_max = 100, .spool_directory = f.dir.path(), .spool_bytes_max = 64});
   CHECK(small.message().find("its spool has 64 B of its limit left") != std::string::npos);
-  const Status nowhere = load(
-      {.memory_bytes_max = 0, .spool_directory = f.dir / "nowhere", .spool_bytes_max = 1 << 20});
-  CHECK(nowhere.code() == StatusCode::kNotFound);
-  CHECK(nowhere.message().starts_with("cannot make the spool file '" + (f.dir / "nowhere")));
+  const Status nowhere = load({.memory_bytes_max = 0,
+                               .spool_directory = f.dir.Put("file", "") + "/spool",
+                               .spool_bytes_max = 1 << 20});
+  CHECK(nowhere.message() == "cannot make the directory '" + (f.dir / "file/spool") +
+                                 "': a part of it is a file, not a directory");
+  // One that is not there yet is made.
+  CHECK(load({.memory_bytes_max = 0,
+              .spool_directory = f.dir / "deep/spool",
+              .spool_bytes_max = 1 << 20})
+            .ok());
 }
 
 TEST_CASE("orphans in the spool are removed at start, other files are not") {

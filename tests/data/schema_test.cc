@@ -64,7 +64,7 @@ TEST_CASE("columns that cannot be are errors that help") {
       "the header names '0' twice, in columns 1 and 2; rename one, or set csv.header: false if the "
       "first line is data");
   data.features.columns = {std::string("age"), int64_t{1}};
-  CHECK(message() == "data.features.columns: column 'age' is named twice");
+  CHECK(message() == "data.features.columns: column 'age' is named twice; name it once");
   data.features.columns = {std::string("age"), std::string("sex")};
   CHECK(message() == "data.features.columns: column 'sex' is the label; leave it out");
   data.features.columns = {ColumnRange{4, 6}};
@@ -73,9 +73,10 @@ TEST_CASE("columns that cannot be are errors that help") {
   data.features.columns.clear();
   data.label = {int64_t{0}};
   CHECK(message({"y"}) ==
-        "data.features.columns: no column is left for features; the files have 1 columns");
+        "data.features.columns: no column is left for features beside label, weight and validation "
+        "marker; the files have 1 column: 'y'");
   data.label = {int64_t{0}, std::string("id")};
-  CHECK(message() == "data.label: column 'id' is named twice");
+  CHECK(message() == "data.label: column 'id' is named twice; name it once");
 }
 
 TEST_CASE("input is listed set by set, frozen and cut") {
@@ -135,7 +136,9 @@ TEST_CASE("inputs that cannot be listed are errors that name the pattern") {
   CHECK(status().position() ==
         InputPosition{.file = other, .row = 1, .column = "z", .offset = 2, .text = "z"});
   f.dir.Put("other.csv", "\na,y,a\n");
-  CHECK(status().message() == "the header has 'a' in column 2 and in column 0");
+  CHECK(
+      status().message() ==
+      "the header has 'a' in column 2 and in column 0; all files need the same columns, each once");
   CHECK(status().position() ==
         InputPosition{.file = other, .row = 2, .column = "a", .offset = 5, .text = "a"});
   f.dir.Put("other.csv", "a\n");

@@ -188,13 +188,17 @@ class EspalierTest(unittest.TestCase):
 
 
 class Cluster:
-    """One coordinator and some workers, the real daemons. `flags`: more of each one's arguments;
-    `state`: the coordinator's state directory."""
+    """One coordinator and some workers, the real daemons.
 
-    def __init__(self, test, workers, threads=1, flags=(), coordinator_flags=(), state=None):
+    flags: more of each one's arguments; coordinator_flags, worker_flags: of one kind alone;
+    state: the coordinator's state directory.
+    """
+
+    def __init__(self, test, workers, threads=1, flags=(), coordinator_flags=(), worker_flags=(),
+                 state=None):
         self.test = test
         self.flags = list(flags)
-        self.coordinator_flags = list(coordinator_flags)
+        self.coordinator_flags, self.worker_flags = list(coordinator_flags), list(worker_flags)
         if state:
             self.coordinator_flags += ["--state-directory", state]
         self.directory = tempfile.mkdtemp(prefix="cluster-", dir=test.directory)
@@ -235,7 +239,8 @@ class Cluster:
         self.workers[name] = self.start_daemon(name, [
             program("espalier-worker"), "--coordinator", "file:" + self.address_file,
             "--listen", "127.0.0.1:0", "--name", name, "--threads", str(threads),
-            "--spool-directory", os.path.join(self.directory, "spool-" + name)] + self.flags)
+            "--spool-directory", os.path.join(self.directory, "spool-" + name)] + self.flags +
+            self.worker_flags)
 
     def log(self, name):
         with open(os.path.join(self.directory, name + ".log")) as f:

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 import unittest
 import xml.etree.ElementTree
 from unittest import mock
@@ -263,8 +262,8 @@ class ToolTest(unittest.TestCase):
         hdfs.daemon("dn1").update(pid=stranger.pid, birth=1)
         hdfs.save()
         tool("stop", "--dir", self.dir)
-        time.sleep(0.1)
-        self.assertIsNone(stranger.poll())
+        stranger.send_signal(signal.SIGUSR1)  # only a process that was let live ends by this
+        self.assertEqual(stranger.wait(), -signal.SIGUSR1)
 
 
 class ProblemsTest(unittest.TestCase):

@@ -1,108 +1,27 @@
 """Training from a real HDFS and into it; what is said when it is not as it should be."""
-import contextlib
-import hashlib
-import json
 import os
-import random
 import signal
-import threading
 import time
 import unittest
 
-from espalier import Cluster, EspalierTest, json_lines
+from espalier import Cluster, wait_for
+from hdfs_jobs import HOSTS, HdfsTest, csv_text, start_hdfs, table
 
 import parquet_file  # in tools/lib, which `espalier` puts on the path
-from hadoop import Hdfs
 
-MIB = 1 << 20
-HOSTS = ["localhost", "127.0.0.2"]  # of the DataNodes
-BUNDLE = ["README.md", "history.csv", "model.json", "weights.safetensors"]
 FIRST_CONTACT_S = 10  # until an HDFS that never answered is given up
 LATE_S = 10           # on a machine that is busy
 
 
-def table(rows, seed=3):
-    """[(column, values)]: three features and a label that follows from them."""
-    chance = random.Random(seed)
-    a = [round(chance.gauss(0, 1), 5) for _ in range(rows)]
-    b = [float(chance.randint(0, 9)) for _ in range(rows)]
-    c = [chance.randint(0, 1000) for _ in range(rows)]
-    flag = ["true" if chance.random() < 0.2 else "false" for _ in range(rows)]
-    label = ["high" if x + 0.1 * y > 0.5 else "low" for x, y in zip(a, b)]
-    return [("flag", flag), ("a", a), ("b", b), ("c", c), ("label", label)]
-
-
-def csv_text(columns):
-    lines = [",".join(name for name, _ in columns)]
-    lines += [",".join(map(str, row)) for row in zip(*(values for _, values in columns))]
-    return "\n".join(lines) + "\n"
+def watches_for(pid, number):
+    """Whether the process takes this signal by itself: it blocks it and reads it from a file."""
+    with open("/proc/%d/status" % pid) as f:
+        blocked = next(int(line.split()[1], 16) for line in f if line.startswith("SigBlk:"))
+    return bool(blocked >> (number - 1) & 1)
 
 
 def setUpModule():
-    """One HDFS for all tests; each has a directory of its own in it."""
-    # A file is closed when the NameNode has been told of its blocks; by default its writer asks
-    # again only after 400 ms.
-    hdfs = Hdfs.start(block_size=MIB, hosts=HOSTS, settings={
-        "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": 5})
-    unittest.addModuleCleanup(hdfs.stop)
-    HdfsTest.hdfs = hdfs
-
-
-class HdfsTest(EspalierTest):
-    hdfs = None
-
-    def setUp(self):
-        super().setUp()
-        self.environment.update(self.hdfs.env())
-        self.home = "/" + self.id().rpartition(".")[2][5:45]
-        self.hdfs.files.mkdirs(self.home)
-
-    def put(self, name, data):
-        """A file in the test's directory; its URI."""
-        self.hdfs.put("%s/%s" % (self.home, name), data.encode() if isinstance(data, str) else data)
-        return self.uri(name)
-
-    def uri(self, name):
-        return "hdfs://%s/%s" % (self.home, name)
-
-    def spec(self, source, **changes):
-        return dict({"data": {"train": source, "label": "label", "validation": {"column": "flag"},
-                              "shard_bytes": 4096},
-                     "model": {"task": "classification", "hidden": [16, 8]},
-                     "train": {"batch": 100, "leaves": 16, "epochs": 2, "seed": 7}}, **changes)
-
-    def trained(self, name, source, output=None, workers=2):
-        """The result of training; `output` is a name in the test's directory, None: local."""
-        spec = self.spec(source)
-        if output:
-            spec["output"] = self.uri(output)
-        return self.result("train", self.job(name, spec), "--workers", workers)
-
-    def refused(self, name, spec, command="train", code=2):
-        """What is said of a job that does not run, on standard error and as JSON."""
-        out, err = self.espalier(command, self.job(name, spec), "--json", code=code)
-        failed = json_lines(out)[-1]
-        self.assertEqual(failed["status"], "FAILED")
-        self.assertTrue(err.startswith("error: "), err)
-        return err.splitlines()[0][len("error: "):]
-
-    def names(self, path=""):
-        return sorted(self.hdfs.files.names(self.home + path))
-
-    def assert_bundle(self, name, result):
-        """It is whole, it is what was reported, and nothing temporary is left beside it."""
-        self.assertEqual(result["bundle"], self.uri(name))
-        self.assertEqual(self.names("/" + name), BUNDLE)
-        files = {n: self.hdfs.get("%s/%s/%s" % (self.home, name, n)) for n in BUNDLE}
-        self.assertEqual(hashlib.sha256(files["weights.safetensors"]).hexdigest(),
-                         result["weights_sha256"])
-        model = json.loads(files["model.json"])
-        self.assertEqual(model["weights_sha256"], result["weights_sha256"])
-        self.assertEqual(len(files["history.csv"].decode().splitlines()), 1 + result["epochs"])
-        self.assertTrue(files["README.md"])
-        temporary = [n for n in self.names() if n.startswith(".") or "writing" in n or
-                     "replaced" in n]
-        self.assertEqual(temporary, [])
+    start_hdfs()
 
 
 class TrainTest(HdfsTest):
@@ -156,58 +75,23 @@ class TrainTest(HdfsTest):
         self.assertGreater(reports[1]["shards"], 3)
         self.assertEqual(self.names(), ["t.csv"], "a check writes nothing")
 
-    def test_a_data_node_killed_in_the_middle_of_the_survey_only_delays(self):
-        text = csv_text(table(2000))
-        header, rows = text.split("\n", 1)
-        local = self.write("big.csv", header + "\n" + rows * 800)
-        with open(local, "rb") as f:
-            csv = self.put("big.csv", f)
-        spec = self.spec(csv, train={"batch": 1000, "steps": 20, "seed": 7}, output=self.uri("m"))
-        spec["data"]["shard_bytes"] = MIB
-        self.addCleanup(self.hdfs.start_datanode, 1)
-        with self.slow_data_nodes():
-            process = self.start("train", self.job("killed", spec), "--workers", 2, "--json")
-            begun = self.await_event(process, lambda e: e.get("survey_bytes_done"))
-            self.hdfs.kill_datanode(1)
-        self.assertLess(begun["survey_bytes_done"], begun["input_bytes"])
-        self.assertEqual(begun["phase"], None, "this is the survey")
-        started = time.monotonic()
-        out, err = process.communicate(timeout=90)
-        self.assertEqual(process.returncode, 0, err)
-        self.assertLess(time.monotonic() - started, 30)
-        spec["data"]["train"] = local
-        expected = self.result("train", self.job("local", dict(spec, output=self.path("local"))),
-                               "--workers", 1)
-        result = json_lines(out)[-1]
-        self.assertEqual(result["weights_sha256"], expected["weights_sha256"])
-        self.assertEqual(self.names("/m"), BUNDLE)
-
-    @contextlib.contextmanager
-    def slow_data_nodes(self):
-        """They run for a small part of the time, so that a survey lasts."""
-        names, over = ["dn1", "dn2"], threading.Event()
-
-        def slow():
-            while not over.wait(0.02):
-                for name in names:
-                    self.hdfs.pause(name)
-                over.wait(0.3)
-                for name in filter(self.hdfs.alive, names):
-                    self.hdfs.resume(name)
-        thread = threading.Thread(target=slow)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-
-    def await_event(self, process, wanted):
-        for line in process.stdout:
-            event = json.loads(line)
-            if wanted(event):
-                return event
-        raise AssertionError("the command ended: " + process.stderr.read())
+    def test_check_shows_what_lies_near_each_worker_of_a_cluster(self):
+        cluster = Cluster(self, 1)
+        cluster.start_worker("localhost")
+        cluster.wait_for_workers(2)
+        text = csv_text(table(500))
+        job = self.job("near", self.spec(self.put("t.csv", text)))
+        report = cluster.result("check", job)
+        near = {w["name"]: (w["shards"], w["bytes"]) for w in report["workers"]}
+        self.assertEqual(near.pop("localhost"), (report["shards"], len(text)))
+        self.assertEqual(list(near.values()), [(0, 0)])
+        out, _ = cluster.espalier("check", job)
+        self.assertRegex(out, "worker-[12]  localhost +127.0.0.1:[0-9]+ +%d of %d " %
+                         (report["shards"], report["shards"]))
+        cluster.stop()
+        out, err = cluster.espalier("check", job)
+        self.assertIn("near the data: ", out)
+        self.assertIn("note: what lies near the workers is not shown: ", err)
 
 
 class NamesTest(HdfsTest):
@@ -325,11 +209,19 @@ class RefusalTest(HdfsTest):
         node = self.hdfs.daemon("nn1")
         advice = ("; name the NameNode's HTTP port, 9870 by default, as webhdfs://HOST:PORT/PATH, "
                   "or give its Hadoop configuration by HADOOP_CONF_DIR")
-        uri = "webhdfs://%s/t.csv" % node["rpc"]
-        self.assertEqual(self.refused("rpc", self.spec(uri)),
-                         "data.train: cannot look up '%s': the NameNode %s is the RPC port, which "
-                         "does not serve WebHDFS (its address is from the URI)%s" %
-                         (uri, node["rpc"], advice))
+        data_node = self.hdfs.daemon("dn1")
+        as_rpc = "answers as an RPC port (by default 8020 or 9000), which does not serve WebHDFS"
+        as_data_node = ("answers as a DataNode (by default at port 9864), which does not know the "
+                        "names of files")
+        for address, how in ((node["rpc"], as_rpc), (data_node["rpc"], as_rpc),
+                             (data_node["http"], as_data_node)):
+            uri = "webhdfs://%s/t.csv" % address
+            self.assertEqual(self.refused("port", self.spec(uri)),
+                             "data.train: cannot look up '%s': the NameNode %s %s (its address is "
+                             "from the URI)%s" % (uri, address, how, advice))
+            said = self.refused("output", self.spec(self.write("t.csv", csv_text(table(50))),
+                                                    output="webhdfs://%s/model" % address))
+            self.assertIn(how, said)
         csv = self.put("t.csv", csv_text(table(300)))
         whole = csv.replace("hdfs://", "webhdfs://" + node["http"])
         self.assertEqual(self.trained("http", whole)["status"], "SUCCEEDED")
@@ -351,18 +243,23 @@ class RefusalTest(HdfsTest):
                       "not known (its address is from the URI and the default port: no "
                       "dfs.namenode.http-address in the Hadoop configuration in '%s' belongs to "
                       "no-such-service.invalid)" % conf, "given up after "]
+        blocks = "webhdfs://%s/t.csv" % self.hdfs.daemon("dn1")["data"]
+        mute = ["cannot look up '%s': the NameNode %s broke off: " %
+                (blocks, self.hdfs.daemon("dn1")["data"]),
+                "; name the NameNode's HTTP port, 9870 by default", "given up after "]
         cluster = Cluster(self, 1)
         self.addCleanup(self.hdfs.wait_ready)
         self.addCleanup(self.hdfs.start_namenode)
         self.hdfs.stop_namenode()
         started, running = time.monotonic(), []
         for command, source, parts in (("train", csv, unreached), ("check", csv, unreached),
-                                       ("submit", csv, unreached), ("train", unknown, unresolved)):
+                                       ("submit", csv, unreached), ("train", unknown, unresolved),
+                                       ("train", blocks, mute)):
             job = self.job("away-%d" % len(running), self.spec(source))
             more = ["--coordinator", cluster.address] if command == "submit" else []
             running.append((command, self.start(command, job, *more), parts))
         stopped = self.start("train", self.job("stopped", self.spec(csv)))
-        time.sleep(2)
+        wait_for("signals to be watched for", lambda: watches_for(stopped.pid, signal.SIGINT))
         stopped.send_signal(signal.SIGINT)
         for command, process, parts in running:
             with self.subTest(command, parts=parts):

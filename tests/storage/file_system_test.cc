@@ -38,12 +38,14 @@ TEST_CASE("what is no regular file is not opened, and not waited for") {
   CHECK(files->Open("/dev/null").status().code() == StatusCode::kFailedPrecondition);
   REQUIRE(mkfifo((dir / "pipe").c_str(), 0600) == 0);
   CHECK(files->Open(dir / "pipe").status().code() == StatusCode::kFailedPrecondition);
+  CHECK(files->Stat(dir / "pipe").status().code() == StatusCode::kFailedPrecondition);
+  CHECK(files->List(dir / "*")->empty());
 }
 
 TEST_CASE("errors of the system are told apart") {
   CHECK(FileError(ENOSPC, "write", "/x").code() == StatusCode::kResourceExhausted);
   CHECK(FileError(EACCES, "open", "/x").message() ==
-        "cannot open '/x': permission denied (Permission denied)");
+        "cannot open '/x': permission denied; give the user that this runs as the right to it");
   CHECK(FileError(ENOSPC, "write", "/x").message() ==
         "cannot write '/x': the disk is full (No space left on device)");
 }

@@ -30,7 +30,7 @@ TEST_CASE("the RPC port is told from the HTTP port") {
   const Status status = files->Stat("webhdfs://" + address + "/tmp").status();
   INFO(status.ToString());
   CHECK(status.code() == StatusCode::kInvalidArgument);
-  CHECK(status.message().find("is the RPC port, which does not serve WebHDFS") !=
+  CHECK(status.message().find("answers as an RPC port (by default 8020 or 9000), which") !=
         std::string::npos);
 }
 

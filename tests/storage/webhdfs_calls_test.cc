@@ -1,8 +1,6 @@
 // Calls of WebHDFS to servers that fail and lie: which error, which NameNode, done or not.
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <chrono>
-#include <thread>
 
 #include "src/storage/webhdfs_file_system.h"
 #include "tests/storage/fake_hdfs.h"
@@ -102,7 +100,15 @@ TEST_CASE("what does not pass is told at once") {
         "HTTP request to a Hadoop IPC port. This is not the correct port",
         Then::kClose},
        StatusCode::kInvalidArgument,
-       "is the RPC port, which does not serve WebHDFS"},
+       "answers as an RPC port (by default 8020 or 9000), which does not serve WebHDFS (its "
+       "address "
+       "is from the URI); name the NameNode's HTTP port, 9870 by default, as "
+       "webhdfs://HOST:PORT/PATH, or give its Hadoop configuration by HADOOP_CONF_DIR"},
+      {Exception(400, "IllegalArgumentException", "Invalid operation GETFILESTATUS"),
+       StatusCode::kInvalidArgument,
+       "answers as a DataNode (by default at port 9864), which does not know the names of files "
+       "(its address is from the URI); name the NameNode's HTTP port, 9870 by default, as "
+       "webhdfs://HOST:PORT/PATH, or give its Hadoop configuration by HADOOP_CONF_DIR"},
       {{"SSH-2.0-server\r\n", Then::kClose}, StatusCode::kInvalidArgument, "does not speak HTTP"},
       {Reply(200, "garbage"), StatusCode::kUnavailable, "not what WebHDFS says"},
       {Reply(200, R"({"FileStatus":{"type":"FILE","length":-1,"modificationTime":1}})"),
@@ -119,6 +125,20 @@ TEST_CASE("what does not pass is told at once") {
     CHECK(status.message().find(c.words) != std::string::npos);
     CHECK(asked == 1);
   }
+}
+
+TEST_CASE("a wrong port in the configuration is to be mended there") {
+  const ScriptedServer data_node([](const ServedRequest&) {
+    return Exception(400, "IllegalArgumentException", "Invalid operation GETFILESTATUS");
+  });
+  const auto files = MakeWebHdfsFileSystem(
+      "hdfs://nn", {{{"127.0.0.1", data_node.port()}, "dfs.namenode.http-address"}},
+      Quick().webhdfs, "w");
+  CHECK(files->Stat("hdfs://nn/f").status().message() ==
+        "cannot look up 'hdfs://nn/f': the NameNode " + data_node.address() +
+            " answers as a DataNode (by default at port 9864), which does not know the names of "
+            "files (its address is from dfs.namenode.http-address); set it to the NameNode's HTTP "
+            "port, 9870 by default");
 }
 
 TEST_CASE("a file is ours only by the data node's 201, or by its content read back") {
@@ -219,23 +239,21 @@ TEST_CASE("listings with false names, out of order or without end are refused") 
 }
 
 TEST_CASE("a cancelled wait ends at once") {
-  std::atomic<bool> cancelled{false};
+  constexpr int kAsksBefore = 5;  // the reply is read and the long wait has begun
+  std::atomic<int> served{0}, asked{0};
   StorageOptions options = Quick();
   options.webhdfs.retry.give_up_ms = 1'000'000;
   options.webhdfs.retry.wait_ms = options.webhdfs.retry.wait_max_ms = 100'000;
-  options.webhdfs.http.cancelled = [&] { return cancelled.load(); };
+  options.webhdfs.http.cancelled = [&] { return served > 0 && ++asked > kAsksBefore; };
   FakeHdfs hdfs(
-      [](const ServedRequest&, ServedReply* reply) {
+      [&](const ServedRequest&, ServedReply* reply) {
         *reply = Exception(403, "SafeModeException", "x");
+        ++served;
         return true;
       },
       options);
-  std::thread later([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    cancelled = true;
-  });
   CHECK(hdfs.files->Stat(hdfs.base + "/f").status().code() == StatusCode::kCancelled);
-  later.join();
+  CHECK(served == 1);
 }
 
 }  // namespace

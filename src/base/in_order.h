@@ -1,0 +1,62 @@
+// Many slow things at once, used one after the other.
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "src/base/status.h"
+#include "src/base/thread_pool.h"
+
+namespace espalier {
+
+// Calls `make(i)` for 0 <= i < count on up to `threads` threads of its own, and `take(i, made)` on
+// the caller's thread in the order of i. At most twice `threads` things are being made or wait to
+// be taken. The first error of `take` ends it and is returned, after the calls of `make` that were
+// running: so the outcome does not depend on which of them was faster.
+// `make` must be safe from several threads, also while `take` runs for a smaller i.
+template <typename T>
+Status InOrder(int64_t count, int threads, const std::function<T(int64_t)>& make,
+               const std::function<Status(int64_t, T)>& take) {
+  if (threads <= 1 || count <= 1) {
+    for (int64_t i = 0; i < count; ++i) ESPALIER_RETURN_IF_ERROR(take(i, make(i)));
+    return {};
+  }
+  std::mutex mutex;  // guards made and ended
+  std::condition_variable changed;
+  std::map<int64_t, T> made;
+  bool ended = false;
+  const auto make_one = [&](int64_t i) {
+    {
+      std::lock_guard lock(mutex);
+      if (ended) return;
+    }
+    T thing = make(i);
+    std::lock_guard lock(mutex);
+    made.emplace(i, std::move(thing));
+    changed.notify_one();
+  };
+  JobPool pool(static_cast<int>(std::min<int64_t>(threads, count)));
+  int64_t ordered = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    for (; ordered < std::min(count, i + 2 * threads); ++ordered) {
+      pool.Submit([&make_one, n = ordered] { make_one(n); });
+    }
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return made.contains(i); });
+    T thing = std::move(made.extract(i).mapped());
+    lock.unlock();
+    if (Status s = take(i, std::move(thing)); !s.ok()) {
+      lock.lock();
+      ended = true;
+      return s;
+    }
+  }
+  return {};
+}
+
+}  // namespace espalier

@@ -1,0 +1,341 @@
+// What is wrong with a file, and what is said of it.
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "tests/data/bad_input.h"
+#include "tests/data/compress.h"
+
+namespace espalier {
+namespace {
+
+const std::string kNoFile =
+    "data.train: no file matches 'DIR/d' (names that start with _ or . and *._COPYING_ are left "
+    "out)";
+
+namespace fs = std::filesystem;
+
+std::string Cut(std::string text, size_t bytes) { return text.substr(0, text.size() - bytes); }
+
+// One bit changed, counted from the end.
+std::string Flipped(std::string text, int at) {
+  text[text.size() + at] ^= 1;
+  return text;
+}
+
+Given Path(std::string name) {
+  return [=](DataFixture& f) { f.job.data.train = {f.dir / name}; };
+}
+
+// Compressed files, and files of another kind.
+std::vector<BadCase> Packed() {
+  return {
+      {"gzip by name alone", Named("t.csv.gz", kStart), StatusCode::kBadInput,
+       "'DIR/t.csv.gz' is not what its name says: gzip text starts with the bytes 1f 8b; write the "
+       "file again, or rename it if it is not compressed",
+       InputPosition{.file = "DIR/t.csv.gz", .offset = 0, .text = "a,b,y\\x0a1,2,0\\x0a\\x0a"}},
+      {"zstd by name alone", Named("t.csv.zst", kStart), StatusCode::kBadInput,
+       "'DIR/t.csv.zst' is not what its name says: zstd text starts with the bytes 28 b5 2f fd; "
+       "write the file again, or rename it if it is not compressed",
+       InputPosition{.file = "DIR/t.csv.zst", .offset = 0, .text = "a,b,y\\x0a1,2,0\\x0a\\x0a"}},
+      {"gzip cut short", Named("t.csv.gz", Cut(Gzip(kStart), 9)), StatusCode::kBadInput,
+       "'DIR/t.csv.gz' ends in the middle of its compressed text; was it copied or written to the "
+       "end? (at byte 24 of its 24 compressed bytes)",
+       InFile("DIR/t.csv.gz")},
+      {"zstd cut short", Named("t.csv.zst", Cut(Zstd(kStart), 5)), StatusCode::kBadInput,
+       "'DIR/t.csv.zst' ends in the middle of its compressed text; was it copied or written to the "
+       "end? (at byte 21 of its 21 compressed bytes)",
+       InFile("DIR/t.csv.zst")},
+      {"gzip with a wrong checksum", Named("t.csv.gz", Flipped(Gzip(kStart), -6)),
+       StatusCode::kBadInput,
+       "'DIR/t.csv.gz' is damaged: incorrect data check; write the file again (at byte 29 of its "
+       "33 compressed bytes)",
+       InFile("DIR/t.csv.gz")},
+      {"zstd with a wrong checksum", Named("t.csv.zst", Flipped(Zstd(kStart), -2)),
+       StatusCode::kBadInput,
+       "'DIR/t.csv.zst' is damaged: Restored data doesn't match checksum; write the file again (at "
+       "byte 0 of its 26 compressed bytes)",
+       InFile("DIR/t.csv.zst")},
+      {"gzip and something after it", Named("t.csv.gz", Gzip(kStart) + "1,2,0\n"),
+       StatusCode::kBadInput,
+       "'DIR/t.csv.gz' goes on after the end of its gzip text with bytes that are none; cut them "
+       "off or write the file again (at byte 33 of its 39 compressed bytes)",
+       InFile("DIR/t.csv.gz")},
+      {"zstd and something after it", Named("t.csv.zst", Zstd(kStart) + "1,2,0\n"),
+       StatusCode::kBadInput,
+       "'DIR/t.csv.zst' goes on after the end of its zstd text with bytes that are none; cut them "
+       "off or write the file again (at byte 26 of its 32 compressed bytes)",
+       InFile("DIR/t.csv.zst")},
+  };
+}
+
+std::vector<BadCase> MorePacked() {
+  return {
+      {"a line without end in gzip", Named("t.csv.gz", Gzip("a,y\n" + std::string(20 << 20, ' '))),
+       StatusCode::kBadInput,
+       "a record is longer than 16.0 MiB; is a quote left open, or is this not a CSV file?",
+       InputPosition{
+           .file = "DIR/t.csv.gz", .row = 2, .offset = 4, .text = std::string(80, ' ') + "..."}},
+      {"a bad row in gzip", Named("t.csv.gz", Gzip(kStart + "1,x,1\n")), StatusCode::kBadInput,
+       "the value is not a number; features are numbers (choose the columns in "
+       "data.features.columns, or encode text as numbers)",
+       InputPosition{.file = "DIR/t.csv.gz", .row = 4, .column = "b", .offset = 15, .text = "x"}},
+      {"bzip2", Csv("BZh91AY&SY"), StatusCode::kUnimplemented,
+       "'DIR/train.csv' is compressed with bzip2, which cannot be read; give it as plain text, "
+       "gzip or zstd",
+       InputPosition{.file = "DIR/train.csv", .offset = 0}},
+      {"xz",
+       Csv(std::string("\xFD"
+                       "7zXZ\0\0\4",
+                       8)),
+       StatusCode::kUnimplemented,
+       "'DIR/train.csv' is compressed with xz, which cannot be read; give it as plain text, gzip "
+       "or zstd",
+       InputPosition{.file = "DIR/train.csv", .offset = 0}},
+      {"lz4", Csv("\x04\x22\x4D\x18 lz4 text"), StatusCode::kUnimplemented,
+       "'DIR/train.csv' is compressed with lz4, which cannot be read; give it as plain text, gzip "
+       "or zstd",
+       InputPosition{.file = "DIR/train.csv", .offset = 0}},
+      {"a zip archive", Csv("PK\x03\x04 archive"), StatusCode::kUnimplemented,
+       "'DIR/train.csv' is a zip archive, which cannot be read; give it as plain text, gzip or "
+       "zstd",
+       InputPosition{.file = "DIR/train.csv", .offset = 0}},
+      {"ORC", Csv("ORC file"), StatusCode::kUnimplemented,
+       "'DIR/train.csv' is an ORC file, which cannot be read; give it as plain text, gzip or zstd",
+       InputPosition{.file = "DIR/train.csv", .offset = 0}},
+      {"Avro", Csv(std::string("Obj\x01 avro", 9)), StatusCode::kUnimplemented,
+       "'DIR/train.csv' is an Avro file, which cannot be read; give it as plain text, gzip or zstd",
+       InputPosition{.file = "DIR/train.csv", .offset = 0}},
+  };
+}
+
+std::vector<BadCase> OtherPacked() {
+  return {
+      {"a SequenceFile", Csv("SEQ\x06 file"), StatusCode::kUnimplemented,
+       "'DIR/train.csv' is a Hadoop SequenceFile, which cannot be read; give it as plain text, "
+       "gzip or zstd",
+       InputPosition{.file = "DIR/train.csv", .offset = 0}},
+      {"Parquet with another name", Csv("PAR1 and more"), StatusCode::kInvalidArgument,
+       "'DIR/train.csv' is a Parquet file; set data.format: parquet, or name it with .parquet at "
+       "the end",
+       InputPosition{.file = "DIR/train.csv", .offset = 0}},
+      {"Parquet among CSV",
+       [](DataFixture& f) {
+         f.Train(kStart);
+         f.job.data.train.push_back(f.dir.Put("more.parquet", "PAR1 and more"));
+       },
+       StatusCode::kInvalidArgument,
+       "'DIR/more.parquet' is a Parquet file; set data.format: parquet, or name it with .parquet "
+       "at the end",
+       InputPosition{.file = "DIR/more.parquet", .offset = 0}},
+      {"CSV among Parquet",
+       [](DataFixture& f) {
+         f.job.data.train = {f.dir.Put("a.parquet", "PAR1 and more"),
+                             f.dir.Put("more.csv", kStart)};
+       },
+       StatusCode::kBadInput,
+       "'DIR/a.parquet' is not a whole Parquet file: it ends in 'more', expected 'PAR1'; it is cut "
+       "short or is no Parquet file; write or copy the file again, or leave it out of the patterns",
+       InFile("DIR/a.parquet")},
+  };
+}
+
+// What is named and cannot be read.
+std::vector<BadCase> Files() {
+  return {
+      {"a file that is not there", Path("none.csv"), StatusCode::kNotFound,
+       "data.train: cannot look up 'DIR/none.csv': it does not exist", InFile("DIR/none.csv")},
+      {"a pattern that matches nothing", Path("*.tsv"), StatusCode::kNotFound,
+       "data.train: no file matches 'DIR/*.tsv' (names that start with _ or . and *._COPYING_ are "
+       "left out)",
+       InFile("DIR/*.tsv")},
+      {"a directory that is empty",
+       [](DataFixture& f) {
+         fs::create_directory(f.dir / "d");
+         f.job.data.train = {f.dir / "d"};
+       },
+       StatusCode::kNotFound, kNoFile, InFile("DIR/d")},
+      {"a directory with marks alone",
+       [](DataFixture& f) {
+         fs::create_directory(f.dir / "d");
+         f.dir.Put("d/_SUCCESS", "");
+         f.dir.Put("d/.part.crc", "x");
+         f.dir.Put("d/a._COPYING_", "x");
+         f.job.data.train = {f.dir / "d"};
+       },
+       StatusCode::kNotFound, kNoFile, InFile("DIR/d")},
+      {"a directory where a file is meant",
+       [](DataFixture& f) {
+         fs::create_directory(f.dir / "x.csv");
+         f.job.data.train = {f.dir / "*.csv"};
+       },
+       StatusCode::kNotFound,
+       "data.train: no file matches 'DIR/*.csv' (names that start with _ or . and *._COPYING_ are "
+       "left out)",
+       InFile("DIR/*.csv")},
+      {"a file where a directory is meant",
+       [](DataFixture& f) {
+         f.Train(kStart);
+         f.job.data.train = {f.dir / "train.csv/part.csv"};
+       },
+       StatusCode::kFailedPrecondition,
+       "data.train: cannot look up 'DIR/train.csv/part.csv': a part of it is a file, not a "
+       "directory",
+       InFile("DIR/train.csv/part.csv")},
+      {"a symbolic link to itself",
+       [](DataFixture& f) {
+         fs::create_symlink("loop.csv", f.dir / "loop.csv");
+         f.job.data.train = {f.dir / "loop.csv"};
+       },
+       StatusCode::kFailedPrecondition,
+       "data.train: cannot look up 'DIR/loop.csv': its symbolic links lead in a circle",
+       InFile("DIR/loop.csv")},
+      {"a symbolic link to nothing",
+       [](DataFixture& f) {
+         fs::create_symlink("gone", f.dir / "link.csv");
+         f.job.data.train = {f.dir / "link.csv"};
+       },
+       StatusCode::kNotFound, "data.train: cannot look up 'DIR/link.csv': it does not exist",
+       InFile("DIR/link.csv")},
+  };
+}
+
+std::vector<BadCase> MoreFiles() {
+  return {
+      {"links to each other in a directory",
+       [](DataFixture& f) {
+         fs::create_directory(f.dir / "d");
+         fs::create_symlink("b", f.dir / "d/a");
+         fs::create_symlink("a", f.dir / "d/b");
+         f.job.data.train = {f.dir / "d"};
+       },
+       StatusCode::kNotFound, kNoFile, InFile("DIR/d")},
+      {"a pipe",
+       [](DataFixture& f) {
+         REQUIRE(mkfifo((f.dir / "p.csv").c_str(), 0600) == 0);
+         f.job.data.train = {f.dir / "p.csv"};
+       },
+       StatusCode::kFailedPrecondition,
+       "data.train: cannot look up 'DIR/p.csv': it is a device, a pipe or a socket; expected a "
+       "file or a directory",
+       InFile("DIR/p.csv")},
+      {"a device", [](DataFixture& f) { f.job.data.train = {"/dev/zero"}; },
+       StatusCode::kFailedPrecondition,
+       "data.train: cannot look up '/dev/zero': it is a device, a pipe or a socket; expected a "
+       "file or a directory",
+       InFile("/dev/zero")},
+      {"a file twice",
+       [](DataFixture& f) {
+         const std::string path = f.Train(kStart);
+         f.job.data.test = {f.dir / "*.csv"};
+       },
+       StatusCode::kInvalidArgument,
+       "data.test: 'DIR/train.csv' is listed twice, by 'DIR/train.csv' and by 'DIR/*.csv'; each "
+       "file may belong to one set, once",
+       {}},
+      {"a name that is too long", Path(std::string(300, 'n')), StatusCode::kInvalidArgument,
+       "data.train: cannot look up 'DIR/" + std::string(300, 'n') + "': its name is too long",
+       InFile("DIR/" + std::string(300, 'n'))},
+      {"a name with a line break", Named("a\nb.csv", "a,y\nx,1\n"), StatusCode::kBadInput,
+       "the value is not a number; features are numbers (choose the columns in "
+       "data.features.columns, or encode text as numbers)",
+       InputPosition{.file = "DIR/a\nb.csv", .row = 2, .column = "a", .offset = 4, .text = "x"}},
+      {"a name with an escape sequence", Named("\x1b[31mred.csv", ""), StatusCode::kBadInput,
+       "data.train: 'DIR/\\x1b[31mred.csv' has no record; expected a header and rows",
+       InFile("DIR/\x1b[31mred.csv")},
+      {"a name that is no UTF-8", Named("\xff.csv", ""), StatusCode::kBadInput,
+       "data.train: 'DIR/\\xff.csv' has no record; expected a header and rows",
+       InFile("DIR/\xff.csv")},
+  };
+}
+
+std::vector<BadCase> OtherFiles() {
+  return {
+      {"a name in another script", Named("価格.csv", ""), StatusCode::kBadInput,
+       "data.train: 'DIR/価格.csv' has no record; expected a header and rows",
+       InFile("DIR/価格.csv")},
+      {"an empty path", [](DataFixture& f) { f.job.data.train = {""}; },
+       StatusCode::kInvalidArgument, "data.train: a path is empty; expected the name of a file",
+       InFile("")},
+      {"a NUL byte in a path", [](DataFixture& f) { f.job.data.train = {std::string("a\0b", 3)}; },
+       StatusCode::kInvalidArgument, "data.train: the path 'a\\x00b' holds a NUL byte",
+       InFile(std::string("a\0b", 3))},
+      {"a scheme that is not known",
+       [](DataFixture& f) { f.job.data.train = {"s3://bucket/t.csv"}; },
+       StatusCode::kInvalidArgument,
+       "data.train: the scheme 's3' of 's3://bucket/t.csv' is not one that is read here; expected "
+       "a path, file:///PATH, hdfs://HOST[:PORT]/PATH, hdfs://NAMESERVICE/PATH, hdfs:///PATH or "
+       "webhdfs://HOST:PORT/PATH",
+       InFile("s3://bucket/t.csv")},
+      {"a host for a local file", [](DataFixture& f) { f.job.data.train = {"file://host/t.csv"}; },
+       StatusCode::kInvalidArgument,
+       "data.train: 'file://host/t.csv' names a host; expected file:///PATH",
+       InFile("file://host/t.csv")},
+      {"HDFS without a path", [](DataFixture& f) { f.job.data.train = {"hdfs://host"}; },
+       StatusCode::kInvalidArgument,
+       "data.train: 'hdfs://host' has no path after its host; expected a path, file:///PATH, "
+       "hdfs://HOST[:PORT]/PATH, hdfs://NAMESERVICE/PATH, hdfs:///PATH or webhdfs://HOST:PORT/PATH",
+       InFile("hdfs://host")},
+      {"HDFS with a wrong port",
+       [](DataFixture& f) { f.job.data.train = {"hdfs://host:port/t.csv"}; },
+       StatusCode::kInvalidArgument,
+       "data.train: 'hdfs://host:port/t.csv': 'host:port' has no port between 1 and 65535; "
+       "expected HOST:PORT",
+       InFile("hdfs://host:port/t.csv")},
+      {"no room for a shard",
+       With(Csv(kStart), [](JobSpec& j) { j.data.shard_bytes = 0; }),
+       StatusCode::kInvalidArgument,
+       "data.shard_bytes: 0 bytes; expected a number above 0",
+       {}},
+  };
+}
+
+// What another user keeps to himself; the process is root no more while it asks.
+std::vector<BadCase> Forbidden() {
+  return {
+      {"a file that may not be read",
+       [](DataFixture& f) { fs::permissions(f.Train(kStart), fs::perms::none); },
+       StatusCode::kPermissionDenied,
+       "cannot open 'DIR/train.csv': permission denied; give the user that this runs as the right "
+       "to it",
+       InFile()},
+      {"a directory that may not be listed",
+       [](DataFixture& f) {
+         fs::create_directory(f.dir / "d");
+         f.dir.Put("d/a.csv", kStart);
+         fs::permissions(f.dir / "d", fs::perms::none);
+         f.job.data.train = {f.dir / "d"};
+       },
+       StatusCode::kPermissionDenied,
+       "data.train: cannot list 'DIR/d': permission denied; give the user that this runs as the "
+       "right to it",
+       InFile("DIR/d")},
+      {"a file in a directory that may not be entered",
+       [](DataFixture& f) {
+         fs::create_directory(f.dir / "d");
+         f.job.data.train = {f.dir.Put("d/a.csv", kStart)};
+         fs::permissions(f.dir / "d", fs::perms::none);
+       },
+       StatusCode::kPermissionDenied,
+       "data.train: cannot look up 'DIR/d/a.csv': permission denied; give the user that this runs "
+       "as the right to it",
+       InFile("DIR/d/a.csv")},
+  };
+}
+
+}  // namespace
+
+std::vector<BadCase> BadFiles() {
+  std::vector<BadCase> all;
+  Append(&all, Packed());
+  Append(&all, MorePacked());
+  Append(&all, OtherPacked());
+  Append(&all, Files());
+  Append(&all, MoreFiles());
+  Append(&all, OtherFiles());
+  return all;
+}
+
+std::vector<BadCase> ForbiddenFiles() { return Forbidden(); }
+
+}  // namespace espalier

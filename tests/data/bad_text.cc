@@ -1,0 +1,265 @@
+// What is wrong inside of text, and what is said of it.
+#include "tests/data/bad_input.h"
+
+namespace espalier {
+namespace {
+
+const std::string kNotNumber =
+    "the value is not a number; features are numbers (choose the columns in data.features.columns, "
+    "or encode text as numbers)";
+
+const std::string kMissing =
+    "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go on "
+    "without it";
+
+const std::string kInfinite = "the value is infinite; expected a finite number";
+
+// A row after three good lines.
+Given Row(const std::string& content) { return Csv(kStart + content); }
+
+void Multiline(JobSpec& job) { job.data.csv.multiline = true; }
+
+void NoHeader(JobSpec& job) {
+  job.data.csv.header = false;
+  job.data.label = {int64_t{0}};
+}
+
+// A regression of y with the weight w.
+Given Priced(std::string content) {
+  return With(Csv(std::move(content)), [](JobSpec& job) {
+    job.model.task = Task::kRegression;
+    job.data.weight = std::string("w");
+  });
+}
+
+// After 12 good bytes of two lines.
+Given Svm(std::string content) {
+  return With(Named("a.libsvm", "0 1:1\n# two\n" + content), [](JobSpec& job) {
+    job.data.label = {int64_t{0}};
+    job.data.features.columns = {ColumnRange{1, 7}};
+  });
+}
+
+// Values of features, in a file whose rows 1 to 3 are good.
+std::vector<BadCase> Values() {
+  return {
+      {"text for a number", Row("1,x2,1\n"), StatusCode::kBadInput, kNotNumber,
+       At(4, "b", 15, "x2")},
+      {"nothing", Row("1,,1\n"), StatusCode::kBadInput, kMissing, At(4, "b", 15, "")},
+      {"blanks", Row("1,  ,1\n"), StatusCode::kBadInput, kMissing, At(4, "b", 15, "  ")},
+      {"nan", Row("nan,2,1\n"), StatusCode::kBadInput, kMissing, At(4, "a", 13, "nan")},
+      {"NULL", Row("NULL,2,1\n"), StatusCode::kBadInput, kMissing, At(4, "a", 13, "NULL")},
+      {"infinite", Row("inf,2,1\n"), StatusCode::kBadInput, kInfinite, At(4, "a", 13, "inf")},
+      {"too large for a double", Row("1,1e999,1\n"), StatusCode::kBadInput, kInfinite,
+       At(4, "b", 15, "1e999")},
+      {"too large for a float", Row("1,-4e38,1\n"), StatusCode::kBadInput,
+       "the value does not fit float32, whose largest is 3.4e38; set model.precision: float64 or "
+       "scale the data",
+       At(4, "b", 15, "-4e38")},
+      {"a hexadecimal number", Row("1,0x10,1\n"), StatusCode::kBadInput, kNotNumber,
+       At(4, "b", 15, "0x10")},
+      {"a number with thousands", Row("1,\"1,000\",1\n"), StatusCode::kBadInput, kNotNumber,
+       At(4, "b", 15, "1,000")},
+      {"a decimal comma", Row("1,\"2,5\",1\n"), StatusCode::kBadInput, kNotNumber,
+       At(4, "b", 15, "2,5")},
+      {"two points", Row("1,1.2.3,1\n"), StatusCode::kBadInput, kNotNumber,
+       At(4, "b", 15, "1.2.3")},
+  };
+}
+
+std::vector<BadCase> MoreValues() {
+  return {
+      {"a sign alone", Row("1,-,1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "-")},
+      {"two signs", Row("1,+-2,1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "+-2")},
+      {"a unit", Row("1,2kg,1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "2kg")},
+      {"a date", Row("2024-01-31,2,1\n"), StatusCode::kBadInput, kNotNumber,
+       At(4, "a", 13, "2024-01-31")},
+      {"a boolean", Row("1,true,1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "true")},
+      {"quoted text", Row("1,\"x\",1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "x")},
+      {"UTF-8", Row("1,größer,1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "größer")},
+      {"bytes that are no UTF-8", Row("\xff\xfe,2,1\n"), StatusCode::kBadInput, kNotNumber,
+       At(4, "a", 13, "\\xff\\xfe")},
+      {"a mark that turns the direction of writing", Row("1,\u202e2,1\n"), StatusCode::kBadInput,
+       kNotNumber, At(4, "b", 15, "\\xe2\\x80\\xae2")},
+      {"an escape sequence", Row("1,\x1b[31m2,1\n"), StatusCode::kBadInput, kNotNumber,
+       At(4, "b", 15, "\\x1b[31m2")},
+      {"a huge string", Row("1," + std::string(1 << 20, 'x') + ",1\n"), StatusCode::kBadInput,
+       kNotNumber, At(4, "b", 15, std::string(80, 'x') + "...")},
+      {"no line end at the file's end", Row("1,2,0\r\n1,x,1"), StatusCode::kBadInput, kNotNumber,
+       At(5, "b", 22, "x")},
+  };
+}
+
+std::vector<BadCase> OtherValues() {
+  return {
+      {"a byte order mark in the middle", Row("\ufeff1,2,1\n"), StatusCode::kBadInput, kNotNumber,
+       At(4, "a", 13, "\\xef\\xbb\\xbf1")},
+  };
+}
+
+// Records, labels, in the same file.
+std::vector<BadCase> Records() {
+  return {
+      {"few fields", Row("1,2\n"), StatusCode::kBadInput,
+       "the row has 2 fields, expected 3 as in the header; is a delimiter missing, or one too many "
+       "(quote fields that hold one)?",
+       At(4, "", 13, "1,2")},
+      {"many fields", Row("1,2,3,4\n"), StatusCode::kBadInput,
+       "the row has 4 fields, expected 3 as in the header; is a delimiter missing, or one too many "
+       "(quote fields that hold one)?",
+       At(4, "", 13, "1,2,3,4")},
+      {"another delimiter", Row("1;2;3\n"), StatusCode::kBadInput,
+       "the row has 1 field, expected 3 as in the header; is a delimiter missing, or one too many "
+       "(quote fields that hold one)?",
+       At(4, "", 13, "1;2;3")},
+      {"blanks alone", Row("  \n"), StatusCode::kBadInput,
+       "the row has 1 field, expected 3 as in the header; is a delimiter missing, or one too many "
+       "(quote fields that hold one)?",
+       At(4, "", 13, "  ")},
+      {"a quote left open", Row("1,\"2,1\n3,4,0\n"), StatusCode::kBadInput,
+       "a quoted field is not closed on its line; set csv.multiline: true if fields may hold line "
+       "breaks",
+       At(4, "", 15, "\"2,1")},
+      {"text after a closing quote", Row("1,\"2\"3,1\n"), StatusCode::kBadInput,
+       "text follows a closing quote; expected the delimiter or the line's end (a quote inside a "
+       "quoted field is written twice)",
+       At(4, "", 15, "\"2\"3,1")},
+      {"a NUL byte", Row(std::string("1,2\0,1\n", 7)), StatusCode::kBadInput,
+       "the record holds a NUL byte; is this a text file in UTF-8?", At(4, "", 13, "1,2\\x00,1")},
+      {"a record without end", Row("1,2," + std::string(17 << 20, '7')), StatusCode::kBadInput,
+       "a record is longer than 16.0 MiB; is a quote left open, or is this not a CSV file?",
+       At(4, "", 13, "1,2," + std::string(76, '7') + "...")},
+      {"no label", Row("1,2,\n"), StatusCode::kBadInput,
+       "the label is empty; expected the name or number of a class", At(4, "y", 17, "")},
+      {"a blank label", Row("1,2,  \n"), StatusCode::kBadInput,
+       "the label is empty; expected the name or number of a class", At(4, "y", 17, "  ")},
+      {"a label too long", Row("1,2," + std::string(300, 'l') + "\n"), StatusCode::kBadInput,
+       "the label has 300 bytes; the name of a class has at most 256",
+       At(4, "y", 17, std::string(80, 'l') + "...")},
+  };
+}
+
+// Fields over several lines.
+std::vector<BadCase> Lines() {
+  return {
+      {"a quote left open with multiline", With(Csv(kStart + "1,\"2\n3,4,0\n"), Multiline),
+       StatusCode::kBadInput,
+       "a quoted field is not closed before the end of the file; is a quote missing?",
+       At(4, "", 15, "\"2\\x0a3,4,0")},
+      {"text after a closing quote with multiline", With(Csv(kStart + "1,\"2\n\"3,1\n"), Multiline),
+       StatusCode::kBadInput,
+       "text follows a closing quote; expected the delimiter or the line's end (a quote inside a "
+       "quoted field is written twice)",
+       At(4, "", 15, "\"2\\x0a\"3,1")},
+      {"a line break in a number", With(Csv(kStart + "1,\"2\n3\",1\n"), Multiline),
+       StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "2\\x0a3")},
+  };
+}
+
+// Targets and weights of a regression job.
+std::vector<BadCase> Regression() {
+  return {
+      {"no target", Priced("a,w,y\n1,1,\n"), StatusCode::kBadInput,
+       "the label is missing; expected a number", At(2, "y", 10, "")},
+      {"a target that is text", Priced("a,w,y\n1,1,cat\n"), StatusCode::kBadInput,
+       "the label is not a number; expected one, like 2.5 or 1e-3", At(2, "y", 10, "cat")},
+      {"a target that is nan", Priced("a,w,y\n1,1,nan\n"), StatusCode::kBadInput,
+       "the label is missing; expected a number", At(2, "y", 10, "nan")},
+      {"an infinite target", Priced("a,w,y\n1,1,-inf\n"), StatusCode::kBadInput,
+       "the label is infinite; expected a finite number", At(2, "y", 10, "-inf")},
+      {"a target too large for a float", Priced("a,w,y\n1,1,1e39\n"), StatusCode::kBadInput,
+       "the label does not fit float32, whose largest is 3.4e38; set model.precision: float64 or "
+       "scale the data",
+       At(2, "y", 10, "1e39")},
+      {"a negative weight", Priced("a,w,y\n1,-1,2\n"), StatusCode::kBadInput,
+       "the weight is negative; expected a number of at least 0", At(2, "w", 8, "-1")},
+      {"no weight", Priced("a,w,y\n1,,2\n"), StatusCode::kBadInput,
+       "the weight is missing; expected a number", At(2, "w", 8, "")},
+      {"a weight that is text", Priced("a,w,y\n1,much,2\n"), StatusCode::kBadInput,
+       "the weight is not a number; expected one, like 2.5 or 1e-3", At(2, "w", 8, "much")},
+      {"an infinite weight", Priced("a,w,y\n1,inf,2\n"), StatusCode::kBadInput,
+       "the weight is infinite; expected a finite number", At(2, "w", 8, "inf")},
+      {"weights that add up to nothing", Priced("a,w,y\n1,0,2\n2,0,3\n"), StatusCode::kBadInput,
+       "data.weight: the weights of all training rows add up to 0; expected a number above 0",
+       InColumn("w")},
+      {"a column that is text all the way", Priced("a,w,y\nred,1,2\nblue,1,3\n"),
+       StatusCode::kBadInput, kNotNumber, At(2, "a", 6, "red")},
+  };
+}
+
+// Rows of a file without header, where columns have no names.
+std::vector<BadCase> Positions() {
+  return {
+      {"text for a number without header", With(Csv("1,2\n0,x\n"), NoHeader), StatusCode::kBadInput,
+       kNotNumber, At(2, "1", 6, "x")},
+      {"few fields without header", With(Csv("1,2\n0\n"), NoHeader), StatusCode::kBadInput,
+       "the row has 1 field, expected 2 as in the first row; is a delimiter missing, or one too "
+       "many (quote fields that hold one)?",
+       At(2, "", 4, "0")},
+  };
+}
+
+// LIBSVM text.
+std::vector<BadCase> Svm() {
+  return {
+      {"a pair without label", Svm("1:2 2:3\n"), StatusCode::kBadInput,
+       "the line starts with a pair; expected the label, then index:value pairs",
+       At(3, "", 12, "1:2", "DIR/a.libsvm")},
+      {"several labels", Svm("1,2 2:3\n"), StatusCode::kBadInput,
+       "the row has several labels; expected one", At(3, "", 12, "1,2", "DIR/a.libsvm")},
+      {"a field without colon", Svm("1 2:3 x\n"), StatusCode::kBadInput,
+       "the row has a field without a colon; expected index:value",
+       At(3, "", 18, "x", "DIR/a.libsvm")},
+      {"a query id", Svm("1 qid:4 2:3\n"), StatusCode::kBadInput,
+       "the row has a query id (qid), as for ranking, which is not supported; take it out",
+       At(3, "", 14, "qid:4", "DIR/a.libsvm")},
+      {"an index that is text", Svm("1 a:4\n"), StatusCode::kBadInput,
+       "what is before the colon is not a whole number; expected index:value",
+       At(3, "", 14, "a:4", "DIR/a.libsvm")},
+      {"a negative index", Svm("1 -1:4\n"), StatusCode::kBadInput,
+       "what is before the colon is not a whole number; expected index:value",
+       At(3, "", 14, "-1:4", "DIR/a.libsvm")},
+      {"an index of 0", Svm("1 0:4\n"), StatusCode::kBadInput,
+       "the index is 0; indices of LIBSVM text count from 1", At(3, "", 14, "0:4", "DIR/a.libsvm")},
+      {"an index beyond the last", Svm("1 2:3 8:4\n"), StatusCode::kBadInput,
+       "the index is above 7, the highest in data.features.columns; name all indices there",
+       At(3, "", 18, "8:4", "DIR/a.libsvm")},
+      {"an index beyond all numbers", Svm("1 99999999999999999999:4\n"), StatusCode::kBadInput,
+       "the index is above 7, the highest in data.features.columns; name all indices there",
+       At(3, "", 14, "99999999999999999999:4", "DIR/a.libsvm")},
+      {"no value", Svm("1 2: 3:4\n"), StatusCode::kBadInput,
+       "nothing follows the colon; expected index:value", At(3, "", 14, "2:", "DIR/a.libsvm")},
+      {"an index twice", Svm("1 2:3 3:4 2:3\n"), StatusCode::kBadInput,
+       "the index is in the row twice; each index may be there once",
+       At(3, "", 22, "2:3", "DIR/a.libsvm")},
+      {"a value that is text", Svm("1 2:3 5:abc\n"), StatusCode::kBadInput, kNotNumber,
+       At(3, "5", 18, "abc", "DIR/a.libsvm")},
+  };
+}
+
+std::vector<BadCase> MoreSvm() {
+  return {
+      {"an infinite value", Svm("1 5:inf\n"), StatusCode::kBadInput, kInfinite,
+       At(3, "5", 14, "inf", "DIR/a.libsvm")},
+      {"CSV for LIBSVM", Svm("1,2,3\n"), StatusCode::kBadInput,
+       "the row has several labels; expected one", At(3, "", 12, "1,2,3", "DIR/a.libsvm")},
+  };
+}
+
+}  // namespace
+
+std::vector<BadCase> BadText() {
+  std::vector<BadCase> all;
+  Append(&all, Values());
+  Append(&all, MoreValues());
+  Append(&all, OtherValues());
+  Append(&all, Records());
+  Append(&all, Lines());
+  Append(&all, Regression());
+  Append(&all, Positions());
+  Append(&all, Svm());
+  Append(&all, MoreSvm());
+  return all;
+}
+
+}  // namespace espalier
