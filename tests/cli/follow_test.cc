@@ -23,6 +23,7 @@ class FakeClient final : public ApiClient {
   Result<std::vector<JobSnapshot>> List() override { return Unimplemented("list"); }
   Result<JobUpdate> Get(JobId) override { return Unimplemented("get"); }
   Status Cancel(JobId) override { return Unimplemented("cancel"); }
+  Status Drain(WorkerId) override { return Status::Ok(); }
   Result<std::vector<WorkerSnapshot>> Workers() override { return Unimplemented("workers"); }
   Status Watch(JobId, const std::function<void(JobUpdate)>& on_update,
                const std::atomic<bool>* stop) override {
