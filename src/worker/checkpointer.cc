@@ -6,27 +6,36 @@
 
 namespace espalier {
 
-Checkpointer::Checkpointer(const FileSystem& files, CheckpointerOptions options)
+Checkpointer::Checkpointer(const FileSystem& files, std::string directory, CheckpointSpec spec,
+                           std::function<int64_t()> now_ms)
     : files_(files),
-      options_(std::move(options)),
-      last_step_(options_.first_step),
-      last_ms_(options_.now_ms()),
+      directory_(std::move(directory)),
+      spec_(spec),
+      now_ms_(std::move(now_ms)),
       thread_([this] { Run(); }) {}
 
 Checkpointer::~Checkpointer() { Stop(); }
 
+void Checkpointer::Begin(CheckpointHeader header, const WriterName& writer) {
+  // Time goes on over generations: one a minute must not mean none in a minute.
+  if (last_ms_ == 0) last_ms_ = now_ms_();
+  header_ = std::move(header);
+  writer_ = writer;
+}
+
 bool Checkpointer::Due(int64_t step) const {
-  if (stopped_ || busy_ || step <= last_step_) return false;
-  const CheckpointSpec& spec = options_.spec;
-  if (spec.every_steps && step / *spec.every_steps > last_step_ / *spec.every_steps) return true;
-  return spec.every_ms && options_.now_ms() - last_ms_ >= *spec.every_ms;
+  if (stopped_ || busy_ || step <= header_.step) return false;
+  if (spec_.every_steps && step / *spec_.every_steps > header_.step / *spec_.every_steps) {
+    return true;
+  }
+  return spec_.every_ms && now_ms_() - last_ms_ >= *spec_.every_ms;
 }
 
 void Checkpointer::Write(int64_t step, std::string state) {
-  last_step_ = step;
-  last_ms_ = options_.now_ms();
+  header_.step = step;
+  last_ms_ = now_ms_();
   busy_ = true;
-  orders_.Push({step, std::move(state)});
+  orders_.Push({header_, std::move(state), writer_});
 }
 
 void Checkpointer::Stop() {
@@ -37,10 +46,8 @@ void Checkpointer::Stop() {
 
 void Checkpointer::Run() {
   while (auto order = orders_.Pop()) {
-    CheckpointHeader header = options_.header;
-    header.step = order->step;
-    const auto written = WriteCheckpoint(files_, options_.directory, header, order->state,
-                                         options_.spec.keep, options_.writer);
+    const auto written =
+        WriteCheckpoint(files_, directory_, order->header, order->state, spec_.keep, order->writer);
     if (written.ok()) {
       LogInfo("checkpoint " + *written);
     } else {

@@ -21,26 +21,21 @@
 
 namespace espalier {
 
-struct CheckpointerOptions {
-  std::string directory;
-  CheckpointSpec spec;
-  CheckpointHeader header;  // all but the step
-  WriterName writer;
-  int64_t first_step = 0;  // where training starts: nothing is due there
-  std::function<int64_t()> now_ms;
-};
-
 class Checkpointer {
  public:
-  // `files` must outlive this.
-  Checkpointer(const FileSystem& files, CheckpointerOptions options);
+  // `files` must outlive this; `now_ms` is a clock that never goes back.
+  Checkpointer(const FileSystem& files, std::string directory, CheckpointSpec spec,
+               std::function<int64_t()> now_ms);
   // Waits for the write that goes on.
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
+  // A generation begins with this worker as its root. `header.step` is where it starts, whose state
+  // need not be written. A write of an earlier generation that goes on may end.
+  void Begin(CheckpointHeader header, const WriterName& writer);
   // Whether the state of `step` should be written now: a multiple of every_steps was reached since
-  // the last one, or its time is up; false while a write goes on.
+  // the last one, or its time is up; false while a write goes on. REQUIRES: Begin was called.
   bool Due(int64_t step) const;
   // Writes the state (EncodeState) of `step`. REQUIRES: Due.
   void Write(int64_t step, std::string state);
@@ -49,14 +44,19 @@ class Checkpointer {
 
  private:
   struct Order {
-    int64_t step = 0;
+    CheckpointHeader header;
     std::string state;
+    WriterName writer;
   };
   void Run();
 
   const FileSystem& files_;
-  const CheckpointerOptions options_;
-  int64_t last_step_, last_ms_;  // of the last write's beginning
+  const std::string directory_;
+  const CheckpointSpec spec_;
+  const std::function<int64_t()> now_ms_;
+  CheckpointHeader header_;
+  WriterName writer_;
+  int64_t last_ms_ = 0;  // of the last write's beginning; its step is the header's
   bool stopped_ = false;
   std::atomic<bool> busy_{false};
   Queue<Order> orders_;  // at most one

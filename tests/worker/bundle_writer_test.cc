@@ -25,7 +25,7 @@ Result<std::string> Write(const fs::path& output, bool overwrite, float first_we
   parameters[0] = first_weight;
   ModelDocument document;
   document.job.output = {output.string(), overwrite};
-  return WriteBundle<float>(*MakeFileSystem(), document, shape, parameters, {}, "g1-m0-job-1");
+  return WriteBundle<float>(*MakeFileSystem(), document, shape, parameters, {}, {{1}, {1}, 0});
 }
 
 std::vector<std::string> Names(const fs::path& directory) {

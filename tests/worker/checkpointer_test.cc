@@ -65,14 +65,10 @@ struct Fixture {
   GatedFiles files;
   int64_t now_ms = 1000;
   std::unique_ptr<Checkpointer> Make(CheckpointSpec spec, int64_t first_step = 0) {
-    CheckpointerOptions options;
-    options.directory = directory / "m.checkpoints";
-    options.spec = spec;
-    options.header.job = "job";
-    options.writer = {{1}, {1}, 0};
-    options.first_step = first_step;
-    options.now_ms = [this] { return now_ms; };
-    return std::make_unique<Checkpointer>(files, options);
+    auto made = std::make_unique<Checkpointer>(files, directory / "m.checkpoints", spec,
+                                               [this] { return now_ms; });
+    made->Begin({.step = first_step, .job = "job"}, {{1}, {1}, 0});
+    return made;
   }
   std::vector<std::string> Written() const {
     return files.Names(directory / "m.checkpoints").value();
@@ -142,6 +138,23 @@ TEST_CASE("a write that fails leaves the older checkpoint, and the next is tried
   c->Write(30, "state");
   c->Stop();
   CHECK(f.Written() == std::vector<std::string>{"step-000000030.ckpt"});
+}
+
+TEST_CASE("a new generation goes on with the time, and with its own step and name") {
+  Fixture f;
+  f.files.Set(false, false);
+  const auto c = f.Make({.every_steps = std::nullopt, .every_ms = 5000});
+  f.now_ms = 7000;
+  c->Write(4, "state");
+  c->Begin({.step = 6, .job = "job"}, {{1}, {2}, 1});
+  f.now_ms = 12'000;
+  CHECK_FALSE(c->Due(7));  // the write of the generation before goes on
+  f.files.Set(true, false);
+  AwaitFree(*c, 7);
+  CHECK_FALSE(c->Due(6));
+  c->Write(7, "state");
+  c->Stop();
+  CHECK(f.Written() == std::vector<std::string>{"step-000000004.ckpt", "step-000000007.ckpt"});
 }
 
 }  // namespace
