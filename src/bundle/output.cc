@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/bundle/model_json.h"
 
@@ -18,24 +19,26 @@ std::string WithoutSlashes(std::string path) {
   return path;
 }
 
-// Removes what superseded writers left beside the output; `of_this_job`: no other job's.
-Status RemoveLeftovers(const FileSystem& files, const std::string& output, std::string_view marker,
-                       bool of_this_job, const WriterName& writer) {
+// Removes what superseded writers left beside the output; `of_this_job`: no other job's. That it
+// cannot be removed costs nobody a trained model.
+void RemoveLeftovers(const FileSystem& files, const std::string& output, std::string_view marker,
+                     bool of_this_job, const WriterName& writer) {
   const size_t slash = output.rfind('/');
   const std::string parent = slash == std::string::npos ? "." : output.substr(0, slash + 1);
   const std::string beginning =
       output.substr(slash == std::string::npos ? 0 : slash + 1) + std::string(marker);
   auto names = files.Names(parent);
-  if (names.status().code() == StatusCode::kNotFound) return {};
-  ESPALIER_RETURN_IF_ERROR(names.status());
+  if (!names.ok()) {
+    if (names.status().code() != StatusCode::kNotFound) LogWarning(names.status().ToString());
+    return;
+  }
   for (const std::string& name : *names) {
     if (!name.starts_with(beginning)) continue;
     const auto its = FindWriter(name, marker);
     if (!its || !writer.Supersedes(*its) || (of_this_job && its->job != writer.job)) continue;
-    ESPALIER_RETURN_IF_ERROR(
-        files.RemoveTree(output + name.substr(beginning.size() - marker.size())));
+    const Status removed = files.RemoveTree(output + name.substr(beginning.size() - marker.size()));
+    if (!removed.ok()) LogWarning(removed.ToString());
   }
-  return {};
 }
 
 // Whether the bundle stands there already: the same weights where nothing could have stood, the
@@ -112,14 +115,18 @@ Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec
   const OutputSpec output = {WithoutSlashes(spec.path), spec.overwrite};
   const std::string temporary = output.path + std::string(kWriting) + writer.Text();
   const std::string aside = output.path + std::string(kReplaced) + writer.Text();
-  Status done = RemoveLeftovers(files, output.path, kWriting, false, writer);
-  if (done.ok() && !IsInPlace(files, bundle, output)) {
+  RemoveLeftovers(files, output.path, kWriting, false, writer);
+  Status done;
+  if (!IsInPlace(files, bundle, output)) {
     done = WriteFiles(files, temporary, bundle);
     if (done.ok()) done = PutInPlace(files, temporary, aside, output);
     // Another writer of this job may have been faster: its bundle is this one.
     if (!done.ok() && IsInPlace(files, bundle, output)) done = files.RemoveTree(temporary);
   }
-  if (done.ok()) return RemoveLeftovers(files, output.path, kReplaced, true, writer);
+  if (done.ok()) {
+    RemoveLeftovers(files, output.path, kReplaced, true, writer);
+    return {};
+  }
   const Status cleaned = files.RemoveTree(temporary);
   return done.Wrap("the model is trained, but its bundle could not be written to " + output.path +
                    (cleaned.ok() ? "" : "; what was written lies in " + temporary));
