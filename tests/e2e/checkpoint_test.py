@@ -132,7 +132,7 @@ class ResumeTest(CheckpointTest):
         self.assertIn("add --resume RUN", err)
 
     def test_the_newest_are_kept_and_overwrite_begins_anew(self):
-        spec = self.spec(epochs=20, output={"path": self.path("m"), "overwrite": True})
+        spec = dict(self.spec(), output={"path": self.path("m"), "overwrite": True})
         for epochs in (20, 5):
             spec["train"] = dict(spec["train"], epochs=epochs)
             result = self.result("train", self.job("one", spec), "--workers", 2)
