@@ -52,6 +52,8 @@ Status ReadDocument(const Json& json, ModelDocument& d) {
   for (const auto& [name, text] : texts) {
     ESPALIER_RETURN_IF_ERROR(read(Member(json, name), name, *text));
   }
+  const Json& accepted = Member(json, "accepted");  // bundles of before resuming was possible: none
+  if (!accepted.is_null()) ESPALIER_RETURN_IF_ERROR(read(accepted, "accepted", d.accepted));
   return {};
 }
 
@@ -111,7 +113,8 @@ std::string EncodeModelJson(const ModelDocument& d) {
                          {"job_fingerprint", Fingerprint(d.job)},
                          {"data_fingerprint", write(d.data_fingerprint)},
                          {"arithmetic_id", write(d.arithmetic_id)},
-                         {"weights_sha256", write(d.weights_sha256)}};
+                         {"weights_sha256", write(d.weights_sha256)},
+                         {"accepted", write(d.accepted)}};
   std::string out = "{\n";
   for (auto it = document.begin(); it != document.end(); ++it) {
     if (it != document.begin()) out += ",\n";

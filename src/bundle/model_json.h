@@ -12,6 +12,10 @@
 //   training         {"steps": .., "epochs": .., "stopped_because": ".."}
 //   metrics          {"train": {..}, "validation": {..} | null, "test": {..} | null}
 //   job_fingerprint, data_fingerprint, arithmetic_id, weights_sha256
+//   accepted         ["data_fingerprint 3f.. until step 1200", ..]: what a person accepted to
+//   differ
+//                    when the run was resumed; empty for weights that one run on the same data and
+//                    arithmetic gives
 //
 // Output and workers are no part of it, nor is any time, host or job id: the same job gives the
 // same bytes. Text that is not UTF-8 is written as {"hex": ".."}.
@@ -23,6 +27,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/base/status.h"
 #include "src/spec/input.h"
@@ -44,6 +49,7 @@ struct ModelDocument {
   std::string data_fingerprint;
   std::string arithmetic_id;
   std::string weights_sha256;
+  std::vector<std::string> accepted;
 };
 
 std::string EncodeModelJson(const ModelDocument& document);

@@ -56,6 +56,9 @@ std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
   out += d.job.model.task == Task::kClassification
              ? ";\noutput k is the score of `preprocessing.classes[k]`.\n"
              : ";\noutput y means y / factor + shift of `preprocessing.targets`.\n";
+  for (const std::string& a : d.accepted) {
+    out += "\nResumed although something differed: " + Printable(a, 300) + ".\n";
+  }
   return out + "\nSHA-256 of the weights: " + d.weights_sha256 + "\n";
 }
 

@@ -171,11 +171,11 @@ int RunOn(const CommandContext& context, LocalCluster& cluster, int workers,
 
 int RunTrain(const CommandContext& context) {
   const CliOptions& options = context.options;
-  const Result<JobFile> file = LoadJobFile(options.job_file, {.output = options.output});
+  const Result<JobFile> file = LoadJobFile(options.job_file, OverridesOf(options));
   if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
   const Result<int> workers = WorkerCount(options, file->spec);
   if (!workers.ok()) return ShowError(context, workers.status(), kExitUsage);
-  const Status output = CheckOutputHere(context.files, file->spec.output);
+  const Status output = CheckStartHere(context.files, file->spec);
   if (!output.ok()) return ShowError(context, output, PlanExitCode(output));
   const Result<InputPlan> input = PlanLocally(context.files, file->spec);
   if (!input.ok()) return ShowError(context, input.status(), PlanExitCode(input.status()));

@@ -66,7 +66,7 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
 }  // namespace
 
 int RunSubmit(const CommandContext& context) {
-  Result<JobFile> file = LoadJobFile(context.options.job_file, {.output = context.options.output});
+  Result<JobFile> file = LoadJobFile(context.options.job_file, OverridesOf(context.options));
   if (!file.ok()) return espalier::ShowError(context, file.status(), kExitUsage);
   NoteSpares(context, file->spec.workers.max, file->spec);
   auto client = ConnectTo(context.options.coordinator);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "src/bundle/checkpoint_store.h"
 #include "src/bundle/output.h"
 #include "src/config/job_yaml.h"
 #include "src/config/yaml_tree.h"
@@ -42,18 +43,44 @@ YamlNode& Entry(YamlNode& map, const std::string& key) {
   return map.entries.back().second;
 }
 
+Result<YamlNode> AbsolutePath(const std::string& directory, const std::string& path) {
+  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(path));
+  if (uri.kind != Uri::Kind::kLocal) return Scalar(path, true);
+  return Scalar((fs::path(directory) / uri.path).lexically_normal().string(), true);
+}
+
+// `resume: RUN` becomes {from: RUN, ..}, so that it can say more.
+Status WriteResume(YamlNode& root, const std::string& directory, const JobOverrides& overrides) {
+  const bool accepts = overrides.accept_data || overrides.accept_arithmetic;
+  if (!overrides.resume && !accepts) return {};
+  if (!overrides.resume && root.Find("resume") == nullptr) {
+    return InvalidArgument(std::string("--accept-other-") +
+                           (overrides.accept_data ? "data" : "arithmetic") +
+                           " is for a run that is resumed: add --resume RUN");
+  }
+  YamlNode& resume = Entry(root, "resume");
+  if (resume.kind != YamlNode::Kind::kMap) {
+    YamlNode map = {.kind = YamlNode::Kind::kMap};
+    Entry(map, "from") = resume;
+    resume = std::move(map);
+  }
+  if (overrides.resume) {
+    ESPALIER_ASSIGN_OR_RETURN(Entry(resume, "from"), AbsolutePath(directory, *overrides.resume));
+  }
+  if (overrides.accept_data) Entry(resume, "accept_data") = Scalar("true", false);
+  if (overrides.accept_arithmetic) Entry(resume, "accept_arithmetic") = Scalar("true", false);
+  return {};
+}
+
 Result<std::string> WriteOverrides(const std::string& yaml, const std::string& directory,
                                    int64_t workers_min, const JobOverrides& overrides) {
   ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml, "job"));
   if (overrides.output) {
     YamlNode& output = Entry(root, "output");
     YamlNode& path = output.kind == YamlNode::Kind::kMap ? Entry(output, "path") : output;
-    ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(*overrides.output));
-    path = Scalar(uri.kind != Uri::Kind::kLocal
-                      ? *overrides.output
-                      : (fs::path(directory) / uri.path).lexically_normal().string(),
-                  true);
+    ESPALIER_ASSIGN_OR_RETURN(path, AbsolutePath(directory, *overrides.output));
   }
+  ESPALIER_RETURN_IF_ERROR(WriteResume(root, directory, overrides));
   if (overrides.workers) {
     YamlNode range = {.kind = YamlNode::Kind::kMap};
     const int64_t least = std::min<int64_t>(workers_min, *overrides.workers);
@@ -85,6 +112,18 @@ Status CheckOutputHere(const FileSystem& files, const OutputSpec& output) {
                             std::strerror(errno));
   }
   return Status::Ok();
+}
+
+Status CheckStartHere(const FileSystem& files, const JobSpec& spec) {
+  ESPALIER_RETURN_IF_ERROR(CheckOutputHere(files, spec.output));
+  return CheckBeginning(files, spec);
+}
+
+JobOverrides OverridesOf(const CliOptions& options) {
+  return {.output = options.output,
+          .resume = options.resume,
+          .accept_data = options.accept_data,
+          .accept_arithmetic = options.accept_arithmetic};
 }
 
 Result<InputPlan> PlanLocally(const FileSystem& files, const JobSpec& spec) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/base/status.h"
+#include "src/cli/options.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
@@ -16,7 +17,13 @@ namespace espalier {
 struct JobOverrides {
   std::optional<std::string> output;  // relative to the working directory
   std::optional<int> workers;         // at most so many, and no more can be its minimum
+  std::optional<std::string> resume;  // the run to go on with, relative to the working directory
+  bool accept_data = false;           // with `resume`, here or in the file
+  bool accept_arithmetic = false;     // the same
 };
+
+// Those of `train` and `submit`; workers are train's own.
+JobOverrides OverridesOf(const CliOptions& options);
 
 struct JobFile {
   JobSpec spec;      // with absolute paths and overrides
@@ -35,6 +42,8 @@ Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides);
 // The bundle's directory must not exist (unless `overwrite`), and what is above it must be
 // writable.
 Status CheckOutputHere(const FileSystem& files, const OutputSpec& output);
+// The same, and there is something to resume from, or nothing that should be resumed.
+Status CheckStartHere(const FileSystem& files, const JobSpec& spec);
 // Lists the input files, reads the first header and settles the schema.
 Result<InputPlan> PlanLocally(const FileSystem& files, const JobSpec& spec);
 

@@ -34,6 +34,7 @@ constexpr const char* kTrainExamples =
     "Examples:\n"
     "  espalier train job.yaml\n"
     "  espalier train job.yaml --workers 2 --threads 1\n"
+    "  espalier train job.yaml --resume models/job    go on with a run that was cut short\n"
     "  espalier train job.yaml --json | tail -n 1     the result as one JSON object";
 
 constexpr const char* kSubmitExamples =
@@ -133,6 +134,12 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
   }
   if (command.kind == CommandKind::kTrain || command.kind == CommandKind::kSubmit) {
     sub->add_option("--output", o.output, "Write the bundle here instead of the job's `output`");
+    sub->add_option("--resume", o.resume,
+                    "Go on from the newest checkpoint of this run, named by its output");
+    sub->add_flag("--accept-other-data", o.accept_data,
+                  "Resume although the data has changed; the bundle tells");
+    sub->add_flag("--accept-other-arithmetic", o.accept_arithmetic,
+                  "Resume although another BLAS or version computes; the bundle tells");
   }
   if (command.kind == CommandKind::kSubmit) {
     sub->add_flag("--detach", o.detach, "Return as soon as the job is accepted");
@@ -166,6 +173,9 @@ Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
   }
   if (options.output && options.output->empty()) {
     return InvalidArgument("--output is empty: give the directory for the bundle");
+  }
+  if (options.resume && options.resume->empty()) {
+    return InvalidArgument("--resume is empty: give the output of the run to go on with");
   }
   return options;
 }

@@ -48,6 +48,9 @@ struct CliOptions {
   std::optional<int> workers;         // train
   std::optional<int> threads;         // train
   std::optional<std::string> output;  // train, submit
+  std::optional<std::string> resume;  // train, submit: the run to go on with
+  bool accept_data = false;           // train, submit: it may have had other data
+  bool accept_arithmetic = false;     // train, submit: and been computed by other arithmetic
   bool detach = false;                // submit
 };
 

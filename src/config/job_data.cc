@@ -212,4 +212,17 @@ Status ReadOutput(Reader& reader, const YamlNode& node, const std::string& path,
                         {{"path", read_path}, reader.Value("overwrite", out.overwrite)});
 }
 
+Status ReadResume(Reader& reader, const YamlNode& node, const std::string& path,
+                  std::optional<ResumeSpec>& out) {
+  ResumeSpec& resume = out.emplace();
+  const auto read_path = [&](const YamlNode& value, const std::string& at) {
+    return ReadPath(reader, value, at, resume.from);
+  };
+  if (node.kind != YamlNode::Kind::kMap) return read_path(node, path);
+  return reader.ReadMap(node, path,
+                        {{"from", read_path},
+                         reader.Value("accept_data", resume.accept_data),
+                         reader.Value("accept_arithmetic", resume.accept_arithmetic)});
+}
+
 }  // namespace espalier

@@ -2,6 +2,7 @@
 // value, `path` its place for messages. Defaults are those already in `out`.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "src/config/reader.h"
@@ -14,7 +15,10 @@ Status ReadDataSection(Reader& reader, const YamlNode& node, const std::string& 
 Status ReadModelSection(Reader& reader, const YamlNode& node, const std::string& path,
                         ModelSpec& out);
 Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path,
-                        TrainSpec& out);
+                        JobSpec& out);
+// `resume: RUN` or `resume: {from: RUN, accept_data: true, ..}`.
+Status ReadResume(Reader& reader, const YamlNode& node, const std::string& path,
+                  std::optional<ResumeSpec>& out);
 // `output: PATH` or `output: {path: PATH, overwrite: true}`.
 Status ReadOutput(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out);
 

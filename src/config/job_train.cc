@@ -129,6 +129,31 @@ Status ReadEarlyStopping(Reader& reader, const YamlNode& node, const std::string
        reader.Value("min_delta", e.min_delta), reader.Value("restore_best", e.restore_best)});
 }
 
+// `none`, or {every_steps: N, every: 10 min, keep: K}; with every_steps alone there is no time.
+Status ReadCheckpoint(Reader& reader, const YamlNode& node, const std::string& path,
+                      std::optional<CheckpointSpec>& out) {
+  if (node.is_scalar() && node.text == "none") {
+    out.reset();
+    return {};
+  }
+  if (node.kind != YamlNode::Kind::kMap) {
+    return reader.Unexpected(node, path, "`none` or a map such as {every: 10 min, keep: 3}");
+  }
+  CheckpointSpec& c = out.emplace();
+  c.asked_for = true;
+  std::optional<int64_t> every_ms;
+  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(node, path,
+                                          {reader.Value("every_steps", c.every_steps),
+                                           {"every",
+                                            [&](const auto& value, const auto& at) {
+                                              return reader.ReadDuration(value, at, false,
+                                                                         every_ms.emplace());
+                                            }},
+                                           reader.Value("keep", c.keep)}));
+  if (every_ms || c.every_steps) c.every_ms = every_ms;
+  return {};
+}
+
 }  // namespace
 
 Status ReadModelSection(Reader& reader, const YamlNode& node, const std::string& path,
@@ -151,7 +176,8 @@ Status ReadModelSection(Reader& reader, const YamlNode& node, const std::string&
 }
 
 Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path,
-                        TrainSpec& out) {
+                        JobSpec& job) {
+  TrainSpec& out = job.train;
   const auto section = [&reader](auto read, auto& part) -> ReadValue {
     return [&reader, read, &part](const YamlNode& value, const std::string& at) {
       return read(reader, value, at, part);
@@ -174,7 +200,7 @@ Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string&
                          reader.Value("clip_norm", out.clip_norm),
                          {"on_nonfinite", section(ReadOnNonfinite, out.skip_nonfinite)},
                          reader.Value("seed", out.seed),
-                         reader.Later("checkpoint", "checkpoints"),
+                         {"checkpoint", section(ReadCheckpoint, job.checkpoint)},
                          reader.Later("mode", "choice of mode (training is synchronous)")});
 }
 

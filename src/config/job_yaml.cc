@@ -34,15 +34,17 @@ Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_m
        {"model", [&](const auto& node,
                      const auto& path) { return ReadModelSection(reader, node, path, job.model); }},
        {"train", [&](const auto& node,
-                     const auto& path) { return ReadTrainSection(reader, node, path, job.train); }},
+                     const auto& path) { return ReadTrainSection(reader, node, path, job); }},
        {"workers",
         [&](const auto& node, const auto& path) {
           return reader.ReadMap(
               node, path,
               {reader.Value("min", job.workers.min), reader.Value("max", job.workers.max)});
         }},
-       {"output", [&](const auto& node, const auto& path) {
-          return ReadOutput(reader, node, path, job.output);
+       {"output", [&](const auto& node,
+                      const auto& path) { return ReadOutput(reader, node, path, job.output); }},
+       {"resume", [&](const auto& node, const auto& path) {
+          return ReadResume(reader, node, path, job.resume);
         }}}));
   if (const Status invalid = job.Validate(); !invalid.ok()) return reader.Locate(invalid);
   return job;
@@ -64,6 +66,9 @@ Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_vi
   }
   if (YamlNode* output = root.Find("output")) {
     MakeAbsolute(base, output->kind == YamlNode::Kind::kMap ? output->Find("path") : output);
+  }
+  if (YamlNode* resume = root.Find("resume")) {
+    MakeAbsolute(base, resume->kind == YamlNode::Kind::kMap ? resume->Find("from") : resume);
   }
   return EmitYaml(root);
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "src/bundle/checkpoint_store.h"
 #include "src/bundle/output.h"
 #include "src/config/job_yaml.h"
 #include "src/data/listing.h"
@@ -50,6 +51,7 @@ Result<Submission> Prepare(const SubmitRequest& request, const StorageOptions& s
   ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(request.job_yaml, "job"));
   const auto files = MakeFileSystem(storage);
   ESPALIER_RETURN_IF_ERROR(ProbeOutput(*files, job.output, FileNameOf(request.client_request_id)));
+  ESPALIER_RETURN_IF_ERROR(CheckBeginning(*files, job));
   ESPALIER_ASSIGN_OR_RETURN(InputPlan input, PlanInput(*files, job.data, job.data.shard_bytes));
   ESPALIER_RETURN_IF_ERROR(CheckSendable(input));
   FindHosts(*files, &input);

@@ -140,6 +140,19 @@ void Fields(F&& f, Is<OutputSpec> auto& s) {
   f("overwrite", s.overwrite);
 }
 template <typename F>
+void Fields(F&& f, Is<CheckpointSpec> auto& s) {
+  f("every_steps", s.every_steps);
+  f("every_ms", s.every_ms);
+  f("keep", s.keep);
+  f("asked_for", s.asked_for);
+}
+template <typename F>
+void Fields(F&& f, Is<ResumeSpec> auto& s) {
+  f("from", s.from);
+  f("accept_data", s.accept_data);
+  f("accept_arithmetic", s.accept_arithmetic);
+}
+template <typename F>
 void Fields(F&& f, Is<JobSpec> auto& s) {
   f("name", s.name);
   f("data", s.data);
@@ -147,6 +160,8 @@ void Fields(F&& f, Is<JobSpec> auto& s) {
   f("train", s.train);
   f("workers", s.workers);
   f("output", s.output);
+  f("checkpoint", s.checkpoint);
+  f("resume", s.resume);
 }
 template <typename F>
 void Fields(F&& f, Is<Schema> auto& s) {

@@ -67,7 +67,7 @@ std::string WithoutAddress(const std::string& path) {
 
 }  // namespace
 
-std::string Fingerprint(const JobSpec& job) {
+std::string CanonicalText(const JobSpec& job) {
   DataSpec data = job.data;
   for (auto* list : {&data.train, &data.test, &data.validation.files}) {
     for (std::string& path : *list) path = WithoutAddress(path);
@@ -76,7 +76,9 @@ std::string Fingerprint(const JobSpec& job) {
   canon.Write("data", data);
   canon.Write("model", job.model);
   canon.Write("train", job.train);
-  return Sha256Hex(canon.text());
+  return canon.text();
 }
+
+std::string Fingerprint(const JobSpec& job) { return Sha256Hex(CanonicalText(job)); }
 
 }  // namespace espalier

@@ -188,6 +188,24 @@ struct WorkerRange {
   bool operator==(const WorkerRange&) const = default;
 };
 
+// When the job's state is written to disk beside the output. Two conditions: whichever comes first.
+// Neither they nor what is resumed from are part of the fingerprint: the model is the same.
+struct CheckpointSpec {
+  std::optional<int64_t> every_steps;
+  std::optional<int64_t> every_ms = 10 * 60 * 1000;
+  int64_t keep = 3;        // the newest so many
+  bool asked_for = false;  // the job says `checkpoint`: they stay when it has succeeded
+  bool operator==(const CheckpointSpec&) const = default;
+};
+
+// Goes on with an earlier run of the same job instead of beginning anew.
+struct ResumeSpec {
+  std::string from;                // that run's output, or its directory of checkpoints
+  bool accept_data = false;        // although the data differs
+  bool accept_arithmetic = false;  // although other arithmetic computed the first part
+  bool operator==(const ResumeSpec&) const = default;
+};
+
 struct OutputSpec {
   std::string path;
   bool overwrite = false;
@@ -201,6 +219,8 @@ struct JobSpec {
   TrainSpec train;
   WorkerRange workers;
   OutputSpec output;
+  std::optional<CheckpointSpec> checkpoint = CheckpointSpec();  // train.checkpoint; none: off
+  std::optional<ResumeSpec> resume;
   bool operator==(const JobSpec&) const = default;
 
   // Names the first field that is out of its range or at odds with another; reads only. The message
@@ -217,8 +237,10 @@ std::optional<double> EpochLimit(const TrainSpec& train);
 // The loss in force.
 Loss EffectiveLoss(const ModelSpec& model);
 
-// SHA-256 over a canonical text of all that decides the model's bits: not name, output, workers and
-// not the address part of URIs. Never used as a seed.
+// A canonical text of all that decides the model's bits: not name, output, workers, checkpoints and
+// not the address part of URIs. One line a field, "train.batch=256"; equal only for equal jobs.
+std::string CanonicalText(const JobSpec& job);
+// Its SHA-256. Never used as a seed.
 std::string Fingerprint(const JobSpec& job);
 
 // The names of enumerators as YAML spells them ("relu", "softmax_cross_entropy", "adam", ...).

@@ -280,6 +280,19 @@ void CheckTrain(Findings& f, const JobSpec& job) {
   f.NotNegative("train.clip_norm", train.clip_norm);
 }
 
+void CheckCheckpoint(Findings& f, const JobSpec& job) {
+  if (job.checkpoint) {
+    const CheckpointSpec& c = *job.checkpoint;
+    if (c.every_steps) f.Whole("train.checkpoint.every_steps", *c.every_steps, 1, kCountMax);
+    if (c.every_ms) {
+      f.Expect(*c.every_ms >= 1000 && *c.every_ms <= kCountMax, "train.checkpoint.every",
+               std::to_string(*c.every_ms) + " ms", "a time of at least 1 s, such as `10 min`");
+    }
+    f.Whole("train.checkpoint.keep", c.keep, 1, 1000);
+  }
+  if (job.resume) f.Paths("resume.from", {job.resume->from});
+}
+
 }  // namespace
 
 Status JobSpec::Validate() const {
@@ -291,6 +304,7 @@ Status JobSpec::Validate() const {
   CheckData(f, data, model.task);
   CheckModel(f, model);
   CheckTrain(f, *this);
+  CheckCheckpoint(f, *this);
   f.Whole("workers.min", workers.min, 1, 100'000);
   f.Whole("workers.max", workers.max, 0, 100'000);
   f.Expect(workers.max == 0 || workers.max >= workers.min, "workers.max",

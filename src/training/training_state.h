@@ -41,6 +41,7 @@ struct TrainingState {
   std::optional<Metrics> train;       // of the last finished epoch (or the part of one at the end)
   std::optional<Metrics> validation;  // of the last evaluation
   std::vector<HistoryRow> history;    // of all evaluations, without confusion matrices
+  std::vector<std::string> accepted;  // differences that were accepted when the job was resumed
   // Early stopping.
   int64_t evaluations_without_gain = 0;
   std::optional<double> best_value;
@@ -55,11 +56,11 @@ struct TrainingState {
   template <typename State, typename Visitor>
   static void VisitFields(State& state, Visitor&& visit) {
     auto& [parameters, slots, step, updates, round, phase, time_is_up, epoch_totals, train,
-           validation, history, evaluations_without_gain, best_value, best_step, best_parameters,
-           stopped_because, final_validation, test] = state;
+           validation, history, accepted, evaluations_without_gain, best_value, best_step,
+           best_parameters, stopped_because, final_validation, test] = state;
     visit(parameters), visit(slots), visit(step), visit(updates), visit(round), visit(phase);
     visit(time_is_up), visit(epoch_totals), visit(train), visit(validation);
-    visit(history);
+    visit(history), visit(accepted);
     visit(evaluations_without_gain), visit(best_value), visit(best_step), visit(best_parameters);
     visit(stopped_because), visit(final_validation), visit(test);
   }

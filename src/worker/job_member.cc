@@ -131,6 +131,11 @@ TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const Sur
 }
 
 template <typename T>
+void TypedJobMember<T>::GoOnFrom(TrainingState<T> state) {
+  machine_ = StepMachine<T>(machine_.plan(), std::move(state));
+}
+
+template <typename T>
 TypedJobMember<T>::~TypedJobMember() {
   StopPreparing();
   Disconnect();
@@ -509,6 +514,11 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     };
     hooks.on_pace = [this, &start](const std::vector<double>& leaf_ms) {
       TellPace(start, leaf_ms);
+    };
+    hooks.on_boundary = [this, &place] {
+      const TrainingState<T>& state = machine_.state();
+      hooks_.on_boundary({place.order.order, place.order.self, state.step, state.accepted,
+                          [&state] { return EncodeState(state); }});
     };
   }
   hooks.on_first_totals = [this] {

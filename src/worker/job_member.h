@@ -48,10 +48,20 @@ struct Trained {
   double step_ms_p50 = 0, step_ms_p99 = 0;
 };
 
+// A moment between two rounds at the root.
+struct Boundary {
+  const StartTraining& order;  // of the generation
+  int32_t self = 0;
+  int64_t step = 0;  // committed
+  const std::vector<std::string>& accepted;
+  std::function<std::string()> encode;  // the job state's bytes
+};
+
 // What the runner lends.
 struct MemberHooks {
   std::function<void(FromWorker)> tell;  // any thread
   std::function<void(int64_t step)> on_step;
+  std::function<void(const Boundary&)> on_boundary;  // the job's thread; steps wait for it
   // Loads rows, as OwnRows wants it.
   std::function<Result<std::unique_ptr<RowStore>>(
       const SurveyResult& survey, const RowRanges& ranges, int64_t memory_bytes,
@@ -106,9 +116,14 @@ class TypedJobMember final : public JobMember {
   void SwitchTo(Generation next) override;
   void Disconnect() override;
 
+  // Before the first Run: what is begun with instead of a new model.
+  void GoOnFrom(TrainingState<T> state);
+  const TrainingPlan& plan() const { return machine_.plan(); }
+
   // The trained weights, flat.
   const AlignedVector<T>& parameters() const { return machine_.state().parameters; }
   const NetworkShape& shape() const { return machine_.plan().shape; }
+  const std::vector<std::string>& accepted() const { return machine_.state().accepted; }
 
  private:
   TypedJobMember(const JobSpec& spec, std::shared_ptr<const SurveyResult> survey,

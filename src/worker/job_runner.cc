@@ -7,10 +7,12 @@
 
 #include "src/base/log.h"
 #include "src/base/thread_pool.h"
+#include "src/bundle/checkpoint_store.h"
 #include "src/config/job_yaml.h"
 #include "src/data/row_store.h"
 #include "src/model/arithmetic.h"
 #include "src/worker/bundle_writer.h"
+#include "src/worker/resume.h"
 #include "src/worker/survey_run.h"
 #include "src/worker/watched_files.h"
 
@@ -184,6 +186,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
     MemberHooks hooks;
     hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
     hooks.on_step = [this](int64_t step) { step_ = step; };
+    hooks.on_boundary = [this](const Boundary& boundary) { AtBoundary(boundary); };
     hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
                         int64_t spool, const std::function<bool()>& cancelled) {
       return LoadRows(survey, ranges, memory, spool, cancelled);
@@ -191,6 +194,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
     ESPALIER_ASSIGN_OR_RETURN(
         auto made, TypedJobMember<T>::Make(spec_, order.order.survey, options_.threads, peers_,
                                            std::move(hooks)));
+    ESPALIER_RETURN_IF_ERROR(Begin(order.order, *made));
     std::lock_guard lock(mutex_);
     member_ = std::move(made);
     if (proceed_) member_->Proceed(*proceed_);
@@ -208,6 +212,50 @@ Status JobRunner::Train(const TrainingOrder& order) {
   }
   over_ = true;
   return Status::Ok();
+}
+
+template <typename T>
+Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
+  ResumeOptions options;
+  options.data_fingerprint = order.survey->data_fingerprint;
+  ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
+  if (order.planned) return Status::Ok();  // it fetches the state of those who train
+  options.arithmetic_id = arithmetic_id_;
+  options.trained_before = order.generation.value > 1;
+  ESPALIER_ASSIGN_OR_RETURN(auto state, LoadCheckpoint<T>(*files_, spec_, member.plan(), options));
+  if (!state) return Status::Ok();
+  step_ = state->step;
+  member.GoOnFrom(*std::move(state));
+  return Status::Ok();
+}
+
+void JobRunner::AtBoundary(const Boundary& boundary) {
+  if (!spec_.checkpoint) return;
+  const StartTraining& order = boundary.order;
+  if (!checkpointer_) {
+    checkpointer_ =
+        std::make_unique<Checkpointer>(*files_, CheckpointDirectory(spec_.output.path),
+                                       *spec_.checkpoint, [] { return NowUs() / 1000; });
+  }
+  if (checkpoints_of_ != order.generation) {
+    checkpoints_of_ = order.generation;
+    CheckpointHeader header;
+    header.step = boundary.step;
+    header.job = CanonicalText(spec_);
+    header.data_fingerprint = order.survey->data_fingerprint;
+    header.arithmetic_id = arithmetic_id_;
+    header.accepted = boundary.accepted;
+    checkpointer_->Begin(std::move(header), {order.job, order.generation, boundary.self});
+  }
+  if (checkpointer_->Due(boundary.step)) checkpointer_->Write(boundary.step, boundary.encode());
+}
+
+void JobRunner::EndCheckpoints(const WriterName& writer) {
+  checkpointer_.reset();
+  if (!spec_.checkpoint || spec_.checkpoint->asked_for) return;
+  const std::string directory = CheckpointDirectory(spec_.output.path);
+  const Status removed = RemoveCheckpoints(*files_, directory, writer);
+  if (!removed.ok()) LogWarning(removed.Wrap("old checkpoints stay in " + directory).ToString());
 }
 
 template <typename T>
@@ -243,13 +291,14 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   document.validation = f.validation;
   document.test = f.test;
   document.data_fingerprint = survey.data_fingerprint;
-  ESPALIER_ASSIGN_OR_RETURN(document.arithmetic_id, ArithmeticId());
-  const std::string writer = "g" + std::to_string(order.generation.value) + "-m" +
-                             std::to_string(self) + "-" + ToString(order.job);
+  document.arithmetic_id = arithmetic_id_;
+  document.accepted = member.accepted();
+  const WriterName writer{order.job, order.generation, self};
   ESPALIER_ASSIGN_OR_RETURN(r.weights_sha256,
                             WriteBundle<T>(*files_, std::move(document), member.shape(),
                                            member.parameters(), trained.history, writer));
   r.bundle = spec_.output.path;
+  EndCheckpoints(writer);
   Tell(std::move(done));
   return Status::Ok();
 }

@@ -25,6 +25,7 @@
 #include "src/rpc/peer.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_systems.h"
+#include "src/worker/checkpointer.h"
 #include "src/worker/job_member.h"
 
 namespace espalier {
@@ -79,6 +80,13 @@ class JobRunner {
   Result<std::unique_ptr<RowStore>> LoadRows(const SurveyResult& survey, const RowRanges& ranges,
                                              int64_t memory_bytes, int64_t spool_bytes,
                                              const std::function<bool()>& cancelled);
+  // What a new member of the job begins with.
+  template <typename T>
+  Status Begin(const StartTraining& order, TypedJobMember<T>& member);
+  // Writes a checkpoint when one is due.
+  void AtBoundary(const Boundary& boundary);
+  // After success: waits for the last one; those that nobody asked for have served and go.
+  void EndCheckpoints(const WriterName& writer);
   // Writes the bundle and tells the result.
   template <typename T>
   Status Finish(const StartTraining& order, int32_t self, const TypedJobMember<T>& member,
@@ -96,6 +104,9 @@ class JobRunner {
   // Of the job's thread.
   JobSpec spec_;
   std::vector<SurveyedShard> surveyed_;
+  std::unique_ptr<Checkpointer> checkpointer_;  // once this worker has been the root
+  Generation checkpoints_of_;                   // the generation it has begun with
+  std::string arithmetic_id_;
   std::atomic<int64_t> step_{0};
   std::atomic<bool> aborted_{false};
   std::atomic<bool> over_{false};

@@ -100,6 +100,7 @@ Result<TrainerEnd> Trainer<T>::Run() {
       return abort_reason_;
     }
     if (next_ && update == nullptr) return TrainerEnd{std::nullopt, next_};
+    if (hooks_.on_boundary && update == nullptr) hooks_.on_boundary();
     Result<Action> next = Internal("no action");
     if (update != nullptr) next = Perform(*update);
     if (auto* gradient = std::get_if<GradientAction>(&action)) next = Perform(*gradient);

@@ -71,6 +71,7 @@ struct TrainerHooks {
   std::function<void()> on_agreed;
   // At the root, every `pace_steps`: mean ms a leaf of each member takes.
   std::function<void(const std::vector<double>& leaf_ms)> on_pace;
+  std::function<void()> on_boundary;  // between two rounds: the machine's state is whole
 };
 
 struct TrainerOptions {

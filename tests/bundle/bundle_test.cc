@@ -60,6 +60,7 @@ ModelDocument Document() {
   d.data_fingerprint = "d1";
   d.arithmetic_id = "a1";
   d.weights_sha256 = "w1";
+  d.accepted = {"data_fingerprint d0 until step 5"};
   return d;
 }
 
@@ -105,6 +106,7 @@ TEST_CASE("model.json reads back as it was but for output, workers and metrics")
   CHECK(back->epochs == 2.5);
   CHECK(back->stopped_because == "early stopping");
   CHECK(back->arithmetic_id == "a1");
+  CHECK(back->accepted == d.accepted);
   CHECK(EncodeModelJson(*back).find("\"job_fingerprint\": \"" + Fingerprint(d.job)) !=
         std::string::npos);
 }
@@ -129,6 +131,8 @@ TEST_CASE("model.json that lacks or breaks something is refused by path") {
   };
   CHECK(error([](Json&) {}) == "OK");
   CHECK(error([](Json& j) { j["unknown"] = 1; }) == "OK");
+  CHECK(error([](Json& j) { j.erase("accepted"); }) == "OK");
+  CHECK(error([](Json& j) { j["accepted"] = 1; }) == "model.json: accepted: expected a list");
   CHECK(error([](Json& j) { j["format"] = 2; }).find("found format 2") != std::string::npos);
   CHECK(error([](Json& j) { j["spec"]["train"].erase("batch"); }) ==
         "model.json: spec.train.batch: expected a value, found none");

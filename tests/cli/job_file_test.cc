@@ -62,6 +62,38 @@ TEST_CASE("the command line's output and workers take the place of the file's") 
   CHECK(job->spec.data.label == std::vector<ColumnRef>{"label"});
 }
 
+TEST_CASE("the run to go on with comes from the command line or the file") {
+  JobDirectory directory;
+  auto job = LoadJobFile("job.yaml", {.resume = "old/run", .accept_data = true});
+  INFO(job.status().ToString());
+  REQUIRE(job.ok());
+  CHECK(job->spec.resume == ResumeSpec{directory.Path("old/run"), true, false});
+  const std::string text = "data: {train: rows.csv, label: label}\noutput: out\nresume: old\n";
+  directory.Write("resume.yaml", text);
+  job = LoadJobFile("resume.yaml", {.accept_arithmetic = true});
+  REQUIRE(job.ok());
+  CHECK(job->spec.resume == ResumeSpec{directory.Path("old"), false, true});
+  job = LoadJobFile("resume.yaml", {.resume = "hdfs://h/new"});
+  REQUIRE(job.ok());
+  CHECK(job->spec.resume == ResumeSpec{"hdfs://h/new", false, false});
+  CHECK(LoadJobFile("job.yaml", {.accept_data = true}).status().message() ==
+        "--accept-other-data is for a run that is resumed: add --resume RUN");
+}
+
+TEST_CASE("a job starts only if there is something to resume, or nothing that should be") {
+  JobDirectory directory;
+  const auto files = MakeFileSystem();
+  JobSpec spec = LoadJobFile("job.yaml", {}).value().spec;
+  CHECK(CheckStartHere(*files, spec).ok());
+  fs::create_directory("out.checkpoints");
+  directory.Write("out.checkpoints/step-000000007.ckpt", "");
+  CHECK(CheckStartHere(*files, spec).code() == StatusCode::kAlreadyExists);
+  spec.resume = ResumeSpec{spec.output.path, false, false};
+  CHECK(CheckStartHere(*files, spec).code() == StatusCode::kDataLoss);
+  spec.resume->from = directory.Path("other");
+  CHECK(CheckStartHere(*files, spec).code() == StatusCode::kNotFound);
+}
+
 TEST_CASE("a job file that is not there, is a directory or is wrong says which and where") {
   JobDirectory directory;
   CHECK(LoadJobFile("none.yaml", {}).status().code() == StatusCode::kNotFound);

@@ -11,6 +11,23 @@ ParsedArguments Parse(const std::vector<std::string>& words, const Environment& 
   return ParseArguments(words, env);
 }
 
+TEST_CASE("train and submit take a run to go on with and what may differ") {
+  for (const char* command : {"train", "submit"}) {
+    const auto plain = Parse({command, "job.yaml"});
+    REQUIRE(plain.options);
+    CHECK_FALSE(plain.options->resume);
+    const auto parsed = Parse({command, "job.yaml", "--resume", "runs/a", "--accept-other-data",
+                               "--accept-other-arithmetic"});
+    REQUIRE(parsed.options);
+    CHECK(parsed.options->resume == "runs/a");
+    CHECK(parsed.options->accept_data);
+    CHECK(parsed.options->accept_arithmetic);
+    CHECK(Parse({command, "job.yaml", "--resume", ""}).error.code() ==
+          StatusCode::kInvalidArgument);
+  }
+  CHECK_FALSE(Parse({"check", "job.yaml", "--resume", "a"}).error.ok());
+}
+
 TEST_CASE("train takes a job file, workers, threads, json and output") {
   const auto parsed =
       Parse({"train", "job.yaml", "--workers", "3", "--threads", "2", "--json", "--output", "out"});

@@ -50,6 +50,7 @@ TEST_CASE("config/reference.yaml shows the defaults") {
   expected.data.label = {std::string("price")};
   expected.train.epochs = 10;
   expected.output.path = "models/job";
+  expected.checkpoint->asked_for = true;
   const JobSpec job = Job("reference.yaml");
   CHECK(job.data == expected.data);
   CHECK(job.model == expected.model);

@@ -53,6 +53,7 @@ data:
 model: {hidden: [], activation: [relu]}
 train: {schedule: {cosine: {warmup: 1 epoch}}, steps: 9, max_time: 5 min}
 output: {path: m, overwrite: true}
+resume: {from: old/run}
 )";
   const auto made = MakePathsAbsolute(text, "/home/me");
   REQUIRE(made.ok());
@@ -62,6 +63,7 @@ output: {path: m, overwrite: true}
   expected.data.test = {"/home/me/t/"};
   expected.data.validation.files = {"/home/me/v.csv"};
   expected.output.path = "/home/me/m";
+  expected.resume->from = "/home/me/old/run";
   const JobSpec actual = Parsed(*made);
   CHECK(actual.data == expected.data);
   CHECK(actual == expected);

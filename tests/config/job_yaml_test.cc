@@ -174,7 +174,7 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
       {"dta: 1\n", "job.yaml:1:1: unknown key 'dta'; did you mean 'data'?"},
       {kHead + "zzzzzzzzzz: 1\n",
        "job.yaml:3:1: unknown key 'zzzzzzzzzz'; known here: name, data, model, train, workers, "
-       "output"},
+       "output, resume"},
       {kHead + "train: {optimizer: {adam: {lerning_rate: 1}}}\n",
        "job.yaml:3:28: unknown key 'lerning_rate'; did you mean 'learning_rate'?"},
       {kHead + "train: {optimizer: {adam: {momentum: 1}}}\n",
@@ -217,7 +217,7 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
       {kHead + "train: 5\n",
        "job.yaml:3:8: train: found '5', expected a map with some of the keys optimizer, schedule, "
        "batch, leaves, epochs, steps, max_time, early_stopping, weight_decay, decay_biases, "
-       "clip_norm, on_nonfinite, seed"},
+       "clip_norm, on_nonfinite, seed, checkpoint"},
       {kHead + "model: {hidden: 256}\n",
        "job.yaml:3:17: model.hidden: found '256', expected a list of layer widths, such as [256, "
        "256]"},
@@ -297,6 +297,56 @@ TEST_CASE("paths may lie on HDFS; a scheme that is not known is told with those 
                                       "'s3a://bucket/x' is not one that is read here"));
 }
 
+std::string WithTrain(const std::string& train) {
+  return "data: {train: a.csv, label: 0}\noutput: m\ntrain: {" + train + "}\n";
+}
+
+TEST_CASE("checkpoints are every ten minutes unless the job says otherwise") {
+  const auto checkpoint = [](const std::string& text) {
+    const auto job = ParseJob(WithTrain(text), "job.yaml");
+    INFO(job.status().ToString());
+    REQUIRE(job.ok());
+    return job->checkpoint;
+  };
+  using Spec = CheckpointSpec;
+  CHECK(checkpoint("") == Spec{std::nullopt, 600'000, 3, false});
+  CHECK(checkpoint("checkpoint: none") == std::nullopt);
+  CHECK(checkpoint("checkpoint: {keep: 5}") == Spec{std::nullopt, 600'000, 5, true});
+  CHECK(checkpoint("checkpoint: {every: 30s}") == Spec{std::nullopt, 30'000, 3, true});
+  CHECK(checkpoint("checkpoint: {every_steps: 7}") == Spec{7, std::nullopt, 3, true});
+  CHECK(checkpoint("checkpoint: {every_steps: 7, every: 1 h}") == Spec{7, 3'600'000, 3, true});
+  CHECK(Error(WithTrain("checkpoint: {every: 1 epoch}")) ==
+        "job.yaml:3:29: train.checkpoint.every: found '1 epoch', expected a time such as `30s` or "
+        "`5 min`");
+  CHECK(Error(WithTrain("checkpoint: {every: 5 ms}")) ==
+        "job.yaml:3:29: train.checkpoint.every: found 5 ms, expected a time of at least 1 s, such "
+        "as `10 min`");
+  CHECK(Error(WithTrain("checkpoint: {every_steps: 0}")).find("every_steps: found 0") !=
+        std::string::npos);
+  CHECK(Error(WithTrain("checkpoint: {keep: 0}")) ==
+        "job.yaml:3:28: train.checkpoint.keep: found 0, expected a whole number from 1 to 1000");
+  CHECK(Error(WithTrain("checkpoint: true")) ==
+        "job.yaml:3:21: train.checkpoint: found 'true', expected `none` or a map such as {every: "
+        "10 min, keep: 3}");
+}
+
+TEST_CASE("a job is gone on with from a path, or from a path with what is accepted") {
+  const std::string head = "data: {train: a.csv, label: 0}\noutput: m\n";
+  const auto resume = [&](const std::string& text) {
+    const auto job = ParseJob(head + text, "job.yaml");
+    INFO(job.status().ToString());
+    REQUIRE(job.ok());
+    return job->resume;
+  };
+  CHECK(resume("") == std::nullopt);
+  CHECK(resume("resume: runs/a") == ResumeSpec{"runs/a", false, false});
+  CHECK(resume("resume: {from: hdfs:///runs/a, accept_data: true}") ==
+        ResumeSpec{"hdfs:///runs/a", true, false});
+  CHECK(resume("resume: {from: a, accept_arithmetic: true}") == ResumeSpec{"a", false, true});
+  CHECK(Error(head + "resume: {accept_data: true}") ==
+        "job.yaml:3:1: resume.from: found '', expected a path of 1 to 4096 bytes");
+}
+
 TEST_CASE("what a later version will have is told apart from what is wrong") {
   struct Row {
     std::string text;
@@ -304,8 +354,6 @@ TEST_CASE("what a later version will have is told apart from what is wrong") {
   };
   const std::string tail = ": this version of Espalier has no ";
   const Row rows[] = {
-      {"train: {checkpoint: {every: 1 epoch}}",
-       "job.yaml:1:21: train.checkpoint" + tail + "checkpoints yet"},
       {"train: {optimizer: lbfgs}", "job.yaml:1:20: train.optimizer.lbfgs" + tail + "L-BFGS yet"},
       {"train: {mode: async}",
        "job.yaml:1:15: train.mode" + tail + "choice of mode (training is synchronous) yet"},

@@ -46,6 +46,18 @@ TEST_CASE("an output that exists is replaced only when asked") {
   CHECK(Prepare("{path: " + output.string() + ", overwrite: true}").ok());
 }
 
+TEST_CASE("what an unfinished run has left is told, and what is to be resumed must be there") {
+  const fs::path output = Temporary() / "cut";
+  fs::create_directories(output.string() + ".checkpoints");
+  std::ofstream(output.string() + ".checkpoints/step-000000012.ckpt") << "x";
+  const auto left = Prepare(output.string());
+  CHECK(left.status().code() == StatusCode::kAlreadyExists);
+  CHECK(left.status().message().find("up to step 12") != std::string::npos);
+  CHECK(Prepare("{path: " + output.string() + ", overwrite: true}").ok());
+  const std::string elsewhere = (Temporary() / "elsewhere").string();
+  CHECK(Prepare(elsewhere + "\nresume: " + elsewhere).status().code() == StatusCode::kNotFound);
+}
+
 TEST_CASE("an output that cannot be written is refused at once") {
   const fs::path file = Temporary() / "file";
   fs::create_directories(Temporary());

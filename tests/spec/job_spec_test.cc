@@ -186,7 +186,8 @@ TEST_CASE("the loss in force follows the task unless it is given") {
   CHECK(EffectiveLoss(model) == Loss::kHuber);
 }
 
-TEST_CASE("the fingerprint ignores name, output, workers and the address part of URIs") {
+TEST_CASE(
+    "the fingerprint ignores name, output, workers, checkpoints and the address part of URIs") {
   const auto changed = [](const Change& change) {
     JobSpec job = GoodJob();
     job.data.train = {"hdfs://a:9000/d/*.csv"};
@@ -198,6 +199,8 @@ TEST_CASE("the fingerprint ignores name, output, workers and the address part of
   CHECK(changed([](JobSpec& j) { j.name = "other"; }) == base);
   CHECK(changed([](JobSpec& j) { j.output = {"elsewhere", true}; }) == base);
   CHECK(changed([](JobSpec& j) { j.workers = {3, 9}; }) == base);
+  CHECK(changed([](JobSpec& j) { j.checkpoint.reset(); }) == base);
+  CHECK(changed([](JobSpec& j) { j.resume = ResumeSpec{"/models/old", true, true}; }) == base);
   CHECK(changed([](JobSpec& j) { j.data.train = {"hdfs://b/d/*.csv"}; }) == base);
   CHECK(changed([](JobSpec& j) { j.data.train = {"hdfs://b/e/*.csv"}; }) != base);
 }

@@ -16,7 +16,7 @@ Result<std::string> Write(const std::string& output, bool overwrite, float first
   parameters[0] = first_weight;
   ModelDocument document;
   document.job.output = {output, overwrite};
-  return WriteBundle<float>(*MakeFileSystem(), document, shape, parameters, {}, "g1-m0-job-1");
+  return WriteBundle<float>(*MakeFileSystem(), document, shape, parameters, {}, {{1}, {1}, 0});
 }
 
 std::vector<std::string> Names(const fs::path& directory) {

@@ -1,0 +1,202 @@
+#include "src/bundle/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "src/base/checksum.h"
+#include "src/base/text.h"
+#include "src/base/version.h"
+#include "src/bundle/json.h"
+
+namespace espalier {
+namespace {
+
+constexpr std::string_view kMagic = "ESPALCKP";
+constexpr uint32_t kFormat = 1;
+constexpr size_t kCrcBytes = sizeof(uint32_t);
+constexpr size_t kShaBytes = 64;
+constexpr size_t kAcceptedMax = 1000;
+
+template <typename T>
+void AppendRaw(std::string* out, T value) {
+  out->append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+template <typename T>
+T RawAt(std::string_view bytes, size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+std::string HeaderText(const CheckpointHeader& header) {
+  Json accepted = Json::array();
+  for (const std::string& a : header.accepted) accepted.push_back(TextToJson(a));
+  return Json{{"step", header.step},
+              {"job", TextToJson(header.job)},
+              {"data_fingerprint", TextToJson(header.data_fingerprint)},
+              {"arithmetic_id", TextToJson(header.arithmetic_id)},
+              {"accepted", std::move(accepted)},
+              {"written_by", std::string("espalier ") + kVersion}}
+      .dump();
+}
+
+Result<CheckpointHeader> HeaderFromText(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  const auto known = [&](const char* key) { return json.is_object() && json.contains(key); };
+  CheckpointHeader header;
+  if (!known("step") || !json["step"].is_number_integer() || !known("accepted") ||
+      !json["accepted"].is_array() || json["accepted"].size() > kAcceptedMax) {
+    return DataLoss("its header lacks the step or what was accepted");
+  }
+  header.step = json["step"].get<int64_t>();
+  const std::pair<const char*, std::string*> texts[] = {
+      {"job", &header.job},
+      {"data_fingerprint", &header.data_fingerprint},
+      {"arithmetic_id", &header.arithmetic_id}};
+  for (const auto& [key, out] : texts) {
+    if (!known(key)) return DataLoss(std::string("its header lacks ") + key);
+    ESPALIER_ASSIGN_OR_RETURN(*out, TextFromJson(json[key], key));
+  }
+  for (const Json& item : json["accepted"]) {
+    ESPALIER_ASSIGN_OR_RETURN(std::string text_of_item, TextFromJson(item, "accepted"));
+    header.accepted.push_back(std::move(text_of_item));
+  }
+  return header;
+}
+
+// Lines of a canonical text, without those that name files when these may differ.
+std::vector<std::string_view> Lines(std::string_view text, bool with_files) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1);
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    const std::string_view path = line.substr(0, line.find_first_of("=["));
+    const bool names_files =
+        path == "data.train" || path == "data.test" || path == "data.validation.files";
+    if (with_files || !names_files) lines.push_back(line);
+  }
+  return lines;
+}
+
+// "train.batch: 64 there, 32 here" of the first line that differs; empty when none does.
+std::string JobDifference(std::string_view there, std::string_view here, bool with_files) {
+  const auto a = Lines(there, with_files), b = Lines(here, with_files);
+  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    const std::string_view x = i < a.size() ? a[i] : "=nothing";
+    const std::string_view y = i < b.size() ? b[i] : "=nothing";
+    if (x == y) continue;
+    const std::string_view path =
+        (i < b.size() ? y : x).substr(0, (i < b.size() ? y : x).find('='));
+    return Printable(path) + ": " + Printable(x.substr(x.find('=') + 1)) + " in the checkpoint, " +
+           Printable(y.substr(y.find('=') + 1)) + " in this job";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string EncodeCheckpoint(const CheckpointHeader& header, std::string_view state) {
+  const std::string text = HeaderText(header);
+  std::string out;
+  out.reserve(kCheckpointPrefixBytes + text.size() + kCrcBytes + state.size() + kShaBytes);
+  out += kMagic;
+  AppendRaw(&out, kFormat);
+  AppendRaw(&out, static_cast<uint32_t>(text.size()));
+  AppendRaw(&out, static_cast<uint64_t>(state.size()));
+  out += text;
+  AppendRaw(&out, Crc32c(out.data(), out.size()));
+  out += state;
+  return out += Sha256Hex(out);
+}
+
+Result<CheckpointParts> ParseCheckpointPrefix(std::string_view prefix, uint64_t file_bytes) {
+  const std::string length = std::to_string(file_bytes) + " bytes";
+  if (prefix.size() < kCheckpointPrefixBytes) return DataLoss("it is cut off after " + length);
+  if (!prefix.starts_with(kMagic)) return DataLoss("it does not start with " + std::string(kMagic));
+  const auto format = RawAt<uint32_t>(prefix, kMagic.size());
+  if (format != kFormat) {
+    return DataLoss("its format is " + std::to_string(format) + ", this version of Espalier (" +
+                    kVersion + ") reads " + std::to_string(kFormat));
+  }
+  CheckpointParts parts;
+  parts.header_bytes = RawAt<uint32_t>(prefix, 12);
+  parts.state_bytes = RawAt<uint64_t>(prefix, 16);
+  const uint64_t around = kCheckpointPrefixBytes + parts.header_bytes + kCrcBytes + kShaBytes;
+  if (parts.header_bytes > kCheckpointHeaderBytesMax || file_bytes < around ||
+      file_bytes - around != parts.state_bytes) {
+    return DataLoss("it has " + length + ", its lengths say " +
+                    HumanCount(static_cast<int64_t>(parts.header_bytes)) + " of header and " +
+                    std::to_string(parts.state_bytes) +
+                    " of state: it was cut off, or written over");
+  }
+  return parts;
+}
+
+Result<CheckpointHeader> ParseCheckpointHeader(std::string_view front) {
+  const size_t end = front.size() - kCrcBytes;
+  if (RawAt<uint32_t>(front, end) != Crc32c(front.data(), end)) {
+    return DataLoss("the checksum of its header differs from the header's bytes");
+  }
+  return HeaderFromText(front.substr(kCheckpointPrefixBytes, end - kCheckpointPrefixBytes));
+}
+
+Result<Checkpoint> DecodeCheckpoint(std::string bytes) {
+  ESPALIER_ASSIGN_OR_RETURN(
+      const CheckpointParts parts,
+      ParseCheckpointPrefix(std::string_view(bytes).substr(0, kCheckpointPrefixBytes),
+                            bytes.size()));
+  const std::string_view all = bytes;
+  const size_t content = bytes.size() - kShaBytes;
+  if (Sha256Hex(all.substr(0, content)) != all.substr(content)) {
+    return DataLoss("its SHA-256 differs from that of its " + std::to_string(content) + " bytes");
+  }
+  const size_t front = kCheckpointPrefixBytes + parts.header_bytes + kCrcBytes;
+  Checkpoint checkpoint;
+  ESPALIER_ASSIGN_OR_RETURN(checkpoint.header, ParseCheckpointHeader(all.substr(0, front)));
+  bytes.resize(content);
+  bytes.erase(0, front);
+  checkpoint.state = std::move(bytes);
+  return checkpoint;
+}
+
+Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& header,
+                                                     const CheckpointDemand& demand) {
+  std::vector<std::string> accepted;
+  const std::string at = " until step " + std::to_string(header.step);
+  if (const auto job = JobDifference(header.job, demand.job, true); !job.empty()) {
+    const auto other = JobDifference(header.job, demand.job, false);
+    if (!other.empty() || !demand.accept_data) {
+      return FailedPrecondition("it is of another job (" + (other.empty() ? job : other) + "); " +
+                                (other.empty() ? "other files are accepted with --accept-other-data"
+                                               : "go on with the job as it was, or train anew"));
+    }
+  }
+  if (!demand.data_fingerprint.empty() && header.data_fingerprint != demand.data_fingerprint) {
+    if (!demand.accept_data) {
+      return FailedPrecondition("its data is other data (fingerprint " + header.data_fingerprint +
+                                ", now " + demand.data_fingerprint +
+                                "); bring the files back as they were, or go on with these by "
+                                "--accept-other-data");
+    }
+    accepted.push_back("data_fingerprint " + header.data_fingerprint + at);
+  }
+  if (!demand.arithmetic_id.empty() && header.arithmetic_id != demand.arithmetic_id) {
+    if (!demand.accept_arithmetic) {
+      return FailedPrecondition("its arithmetic is another (" + header.arithmetic_id + ", now " +
+                                demand.arithmetic_id +
+                                "); use the version and BLAS it was computed with, or go on with "
+                                "these by --accept-other-arithmetic");
+    }
+    accepted.push_back("arithmetic_id " + header.arithmetic_id + at);
+  }
+  if (!demand.accept_history && !header.accepted.empty()) {
+    return FailedPrecondition("it goes back to a run that accepted another " +
+                              Printable(header.accepted.front(), 200));
+  }
+  return accepted;
+}
+
+}  // namespace espalier

@@ -1,0 +1,242 @@
+#include "src/bundle/checkpoint_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+constexpr std::string_view kPrefix = "step-", kSuffix = ".ckpt", kTemporary = ".tmp-";
+constexpr size_t kStepDigits = 9;
+
+// The step of a checkpoint's name; nothing for other names.
+std::optional<int64_t> StepOf(std::string_view name) {
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  name.remove_suffix(std::min(kSuffix.size(), name.size()));
+  int64_t step = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  const bool whole = error == std::errc() && end == name.data() + name.size() && step >= 0;
+  return whole && name.size() >= kStepDigits ? std::optional(step) : std::nullopt;
+}
+
+bool IsLeftover(const std::string& name, const WriterName& writer) {
+  const auto its = FindWriter(name, kTemporary);
+  return name.starts_with("." + std::string(kPrefix)) && its && writer.Supersedes(*its);
+}
+
+// The names in the directory; none when it is not there.
+Result<std::vector<std::string>> NamesIn(const FileSystem& files, const std::string& directory) {
+  auto names = files.Names(directory);
+  if (!names.ok() && names.status().code() == StatusCode::kNotFound) {
+    return std::vector<std::string>();
+  }
+  return names;
+}
+
+// Names of checkpoints by step, newest first.
+Result<std::vector<std::string>> NewestFirst(const FileSystem& files,
+                                             const std::string& directory) {
+  ESPALIER_ASSIGN_OR_RETURN(auto names, NamesIn(files, directory));
+  std::erase_if(names, [](const std::string& n) { return !StepOf(n); });
+  std::stable_sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return *StepOf(a) > *StepOf(b);
+  });
+  return names;
+}
+
+// Exactly `bytes`, or kDataLoss.
+Result<std::string> ReadExactly(const ReadableFile& file, size_t bytes) {
+  std::string out(bytes, '\0');
+  ESPALIER_ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, out));
+  if (got != bytes) {
+    return DataLoss("it ends after " + std::to_string(got) + " of " + std::to_string(bytes) +
+                    " bytes");
+  }
+  return out;
+}
+
+// Reads one file. What is wrong with its content is kDataLoss.
+Result<Checkpoint> ReadOne(const FileSystem& files, const std::string& path,
+                           const CheckpointDemand& demand, CheckpointPart part) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto file, files.Open(path));
+  const auto length = static_cast<uint64_t>(file->info().length);
+  const size_t prefix_bytes = std::min<uint64_t>(length, kCheckpointPrefixBytes);
+  ESPALIER_ASSIGN_OR_RETURN(const std::string prefix, ReadExactly(*file, prefix_bytes));
+  ESPALIER_ASSIGN_OR_RETURN(const CheckpointParts parts, ParseCheckpointPrefix(prefix, length));
+  if (parts.state_bytes > demand.state_bytes_max) {
+    return DataLoss("its state has " + HumanBytes(parts.state_bytes) + ", the job's has at most " +
+                    HumanBytes(demand.state_bytes_max));
+  }
+  if (part == CheckpointPart::kAll) {
+    ESPALIER_ASSIGN_OR_RETURN(std::string bytes, ReadExactly(*file, length));
+    return DecodeCheckpoint(std::move(bytes));
+  }
+  const size_t front = kCheckpointPrefixBytes + parts.header_bytes + sizeof(uint32_t);
+  ESPALIER_ASSIGN_OR_RETURN(const std::string bytes, ReadExactly(*file, front));
+  Checkpoint checkpoint;
+  ESPALIER_ASSIGN_OR_RETURN(checkpoint.header, ParseCheckpointHeader(bytes));
+  return checkpoint;
+}
+
+// A fault of this one file, which an older one may lack; all else is the file system's.
+bool IsItsOwnFault(const Status& status) {
+  return status.code() == StatusCode::kDataLoss || status.code() == StatusCode::kBadInput ||
+         status.code() == StatusCode::kFailedPrecondition;
+}
+
+// Why nothing could be used, by the newest's fault: one that is whole but not wanted tells more
+// than one that is damaged.
+Status NothingFits(const std::string& directory, const std::vector<Status>& faults) {
+  if (faults.empty()) return NotFound("there is no checkpoint in " + directory);
+  const Status* told = &faults.front();
+  for (const Status& f : faults) {
+    if (f.code() != StatusCode::kFailedPrecondition) continue;
+    told = &f;
+    break;
+  }
+  const bool whole = told->code() == StatusCode::kFailedPrecondition;
+  std::string message = "none of the " + std::to_string(faults.size()) + " checkpoints in " +
+                        directory + " can be gone on with: ";
+  return {whole ? StatusCode::kFailedPrecondition : StatusCode::kDataLoss,
+          message + told->message()};
+}
+
+bool IsOfSameJob(const FileSystem& files, const std::string& path, const CheckpointHeader& mine) {
+  const auto its = ReadOne(files, path, {}, CheckpointPart::kHeader);
+  return its.ok() && its->header.job == mine.job &&
+         its->header.data_fingerprint == mine.data_fingerprint &&
+         its->header.arithmetic_id == mine.arithmetic_id && its->header.accepted == mine.accepted;
+}
+
+Status RemoveLeftovers(const FileSystem& files, const std::string& directory,
+                       const WriterName& writer) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(files, directory));
+  for (const std::string& name : names) {
+    if (!IsLeftover(name, writer)) continue;
+    ESPALIER_RETURN_IF_ERROR(files.RemoveTree(directory + "/" + name));
+  }
+  return {};
+}
+
+Status Prune(const FileSystem& files, const std::string& directory, const CheckpointHeader& mine,
+             int64_t keep) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, NewestFirst(files, directory));
+  if (static_cast<int64_t>(names.size()) <= keep) return {};
+  const std::string own = CheckpointFileName(mine.step);
+  std::vector<std::pair<int, std::string>> ranked;
+  for (const std::string& name : names) {
+    const bool same = name != own && IsOfSameJob(files, directory + "/" + name, mine);
+    ranked.emplace_back(name == own ? 0 : same ? 1 : 2, name);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = static_cast<size_t>(keep); i < ranked.size(); ++i) {
+    ESPALIER_RETURN_IF_ERROR(files.RemoveTree(directory + "/" + ranked[i].second));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string CheckpointDirectory(std::string run) {
+  while (run.size() > 1 && run.back() == '/') run.pop_back();
+  return run.ends_with(kCheckpointsSuffix) ? run : run + kCheckpointsSuffix;
+}
+
+std::string CheckpointFileName(int64_t step) {
+  std::string digits = std::to_string(step);
+  digits.insert(0, kStepDigits - std::min(kStepDigits, digits.size()), '0');
+  return std::string(kPrefix) + digits + std::string(kSuffix);
+}
+
+Result<FoundCheckpoint> FindCheckpoint(const FileSystem& files, const std::string& directory,
+                                       const CheckpointDemand& demand, CheckpointPart part) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, NewestFirst(files, directory));
+  FoundCheckpoint found;
+  std::vector<Status> faults;
+  for (const std::string& name : names) {
+    found.path = directory + "/" + name;
+    auto read = ReadOne(files, found.path, demand, part);
+    Status fault = read.status();
+    if (fault.code() == StatusCode::kNotFound) continue;  // its time has just come
+    if (fault.ok()) {
+      auto accepted = AcceptedDifferences(read->header, demand);
+      fault = accepted.status();
+      if (fault.ok()) {
+        found.checkpoint = *std::move(read);
+        found.accepted = found.checkpoint.header.accepted;
+        for (std::string& a : *accepted) found.accepted.push_back(std::move(a));
+        return found;
+      }
+    }
+    if (!IsItsOwnFault(fault)) return fault.Wrap("cannot read the checkpoint " + found.path);
+    found.skipped.push_back(found.path + " is not used: " + fault.message());
+    faults.push_back(Status(fault.code(), found.path + ": " + fault.message()));
+  }
+  return NothingFits(directory, faults);
+}
+
+Result<std::string> WriteCheckpoint(const FileSystem& files, const std::string& directory,
+                                    const CheckpointHeader& header, std::string_view state,
+                                    int64_t keep, const WriterName& writer) {
+  const std::string path = directory + "/" + CheckpointFileName(header.step);
+  Status done = files.MakeDirectory(directory);
+  if (done.ok()) done = RemoveLeftovers(files, directory, writer);
+  if (done.ok()) {
+    done = files.WriteAtomically(path, EncodeCheckpoint(header, state), writer.Text());
+  }
+  if (!done.ok()) return done.Wrap("the checkpoint " + path + " could not be written");
+  if (const Status pruned = Prune(files, directory, header, keep); !pruned.ok()) {
+    return pruned.Wrap("the checkpoint " + path +
+                       " is written, but older ones could not be removed");
+  }
+  return path;
+}
+
+Status RemoveCheckpoints(const FileSystem& files, const std::string& directory,
+                         const WriterName& writer) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(files, directory));
+  bool all = true;
+  for (const std::string& name : names) {
+    if (!StepOf(name) && !IsLeftover(name, writer)) {
+      all = false;
+      continue;
+    }
+    ESPALIER_RETURN_IF_ERROR(files.RemoveTree(directory + "/" + name));
+  }
+  return all ? files.RemoveTree(directory) : Status::Ok();
+}
+
+Status CheckBeginning(const FileSystem& files, const JobSpec& job) {
+  if (job.resume) {
+    CheckpointDemand demand;
+    demand.job = CanonicalText(job);
+    demand.accept_data = job.resume->accept_data;
+    const std::string directory = CheckpointDirectory(job.resume->from);
+    const auto found = FindCheckpoint(files, directory, demand, CheckpointPart::kHeader);
+    if (found.ok()) return {};
+    Status why = found.status();
+    if (why.code() == StatusCode::kNotFound) {
+      return NotFound("resume: " + why.message() +
+                      "; --resume (resume: in the job) takes the output of a run that was begun, "
+                      "and beside which it wrote checkpoints");
+    }
+    return Status(why.code(), "resume: " + why.message());
+  }
+  if (job.output.overwrite) return {};
+  const std::string directory = CheckpointDirectory(job.output.path);
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, NewestFirst(files, directory));
+  if (names.empty()) return {};
+  return AlreadyExists("output: an earlier run has left checkpoints, up to step " +
+                       std::to_string(*StepOf(names.front())) + ", in " + directory +
+                       "; go on from them with --resume " + job.output.path +
+                       ", begin anew with output: {overwrite: true}, or remove that directory");
+}
+
+}  // namespace espalier

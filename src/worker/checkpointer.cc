@@ -1,0 +1,61 @@
+#include "src/worker/checkpointer.h"
+
+#include <utility>
+
+#include "src/base/log.h"
+
+namespace espalier {
+
+Checkpointer::Checkpointer(const FileSystem& files, std::string directory, CheckpointSpec spec,
+                           std::function<int64_t()> now_ms)
+    : files_(files),
+      directory_(std::move(directory)),
+      spec_(spec),
+      now_ms_(std::move(now_ms)),
+      thread_([this] { Run(); }) {}
+
+Checkpointer::~Checkpointer() { Stop(); }
+
+void Checkpointer::Begin(CheckpointHeader header, const WriterName& writer) {
+  // Time goes on over generations: one a minute must not mean none in a minute.
+  if (last_ms_ == 0) last_ms_ = now_ms_();
+  header_ = std::move(header);
+  writer_ = writer;
+}
+
+bool Checkpointer::Due(int64_t step) const {
+  if (stopped_ || busy_ || step <= header_.step) return false;
+  if (spec_.every_steps && step / *spec_.every_steps > header_.step / *spec_.every_steps) {
+    return true;
+  }
+  return spec_.every_ms && now_ms_() - last_ms_ >= *spec_.every_ms;
+}
+
+void Checkpointer::Write(int64_t step, std::string state) {
+  header_.step = step;
+  last_ms_ = now_ms_();
+  busy_ = true;
+  orders_.Push({header_, std::move(state), writer_});
+}
+
+void Checkpointer::Stop() {
+  stopped_ = true;
+  orders_.Close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Checkpointer::Run() {
+  while (auto order = orders_.Pop()) {
+    const auto written =
+        WriteCheckpoint(files_, directory_, order->header, order->state, spec_.keep, order->writer);
+    if (written.ok()) {
+      LogInfo("checkpoint " + *written);
+    } else {
+      LogWarning(written.status().ToString() + "; the training goes on");
+    }
+    order.reset();
+    busy_ = false;
+  }
+}
+
+}  // namespace espalier

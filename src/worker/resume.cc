@@ -1,0 +1,93 @@
+#include "src/worker/resume.h"
+
+#include <utility>
+#include <vector>
+
+#include "src/base/log.h"
+#include "src/bundle/checkpoint_store.h"
+#include "src/training/state_codec.h"
+
+namespace espalier {
+namespace {
+
+// Where this job's checkpoints may lie, its own first.
+std::vector<std::string> Directories(const JobSpec& spec, const ResumeOptions& options) {
+  std::vector<std::string> directories;
+  if (spec.resume || (options.trained_before && spec.checkpoint)) {
+    directories.push_back(CheckpointDirectory(spec.output.path));
+  }
+  if (spec.resume) {
+    std::string from = CheckpointDirectory(spec.resume->from);
+    if (from != directories.front()) directories.push_back(std::move(from));
+  }
+  return directories;
+}
+
+// The furthest in any of the directories. What cannot be used in one is an error only if there is
+// nothing in the others.
+Result<FoundCheckpoint> Furthest(const FileSystem& files,
+                                 const std::vector<std::string>& directories,
+                                 const CheckpointDemand& demand) {
+  std::optional<FoundCheckpoint> best;
+  Status why;
+  for (const std::string& directory : directories) {
+    auto found = FindCheckpoint(files, directory, demand, CheckpointPart::kAll);
+    if (found.ok()) {
+      if (!best || best->checkpoint.header.step < found->checkpoint.header.step) {
+        best = *std::move(found);
+      }
+      continue;
+    }
+    const StatusCode code = found.status().code();
+    const bool nothing_here = code == StatusCode::kNotFound || code == StatusCode::kDataLoss ||
+                              code == StatusCode::kFailedPrecondition;
+    if (!nothing_here) return found.status();
+    if (why.ok() || why.code() == StatusCode::kNotFound) why = found.status();
+  }
+  if (best) return *std::move(best);
+  return why;
+}
+
+}  // namespace
+
+template <typename T>
+Result<std::optional<TrainingState<T>>> LoadCheckpoint(const FileSystem& files, const JobSpec& spec,
+                                                       const TrainingPlan& plan,
+                                                       const ResumeOptions& options) {
+  const auto directories = Directories(spec, options);
+  if (directories.empty()) return std::optional<TrainingState<T>>();
+  CheckpointDemand demand;
+  demand.job = CanonicalText(spec);
+  demand.data_fingerprint = options.data_fingerprint;
+  demand.arithmetic_id = options.arithmetic_id;
+  demand.accept_data = spec.resume && spec.resume->accept_data;
+  demand.accept_arithmetic = spec.resume && spec.resume->accept_arithmetic;
+  demand.accept_history = spec.resume.has_value();
+  auto found = Furthest(files, directories, demand);
+  if (!found.ok()) {
+    if (spec.resume) return found.status().Wrap("the run cannot be resumed");
+    if (found.status().code() != StatusCode::kNotFound) LogWarning(found.status().ToString());
+    return std::optional<TrainingState<T>>();
+  }
+  for (const std::string& skipped : found->skipped) LogWarning("checkpoint " + skipped);
+  auto state = DecodeState<T>(found->checkpoint.state, plan);
+  if (!state.ok()) {
+    return FailedPrecondition("the run cannot be resumed: " + found->path +
+                              " does not fit: " + state.status().message());
+  }
+  for (const std::string& a : found->accepted) LogWarning("accepted: another " + a);
+  LogInfo("the job goes on from " + found->path);
+  state->accepted = found->accepted;
+  return std::optional<TrainingState<T>>(*std::move(state));
+}
+
+template Result<std::optional<TrainingState<float>>> LoadCheckpoint<float>(const FileSystem&,
+                                                                           const JobSpec&,
+                                                                           const TrainingPlan&,
+                                                                           const ResumeOptions&);
+template Result<std::optional<TrainingState<double>>> LoadCheckpoint<double>(const FileSystem&,
+                                                                             const JobSpec&,
+                                                                             const TrainingPlan&,
+                                                                             const ResumeOptions&);
+
+}  // namespace espalier

@@ -1,0 +1,311 @@
+#include "src/bundle/checkpoint.h"
+
+#include <catch2/catch.hpp>
+
+#include "src/bundle/checkpoint_store.h"
+#include "src/spec/job_spec.h"
+#include "tests/bundle/places.h"
+
+namespace espalier {
+namespace {
+
+using Catch::Matchers::Contains;
+
+JobSpec Job(int64_t batch = 64, const std::string& train = "/data/*.csv") {
+  JobSpec job;
+  job.data.train = {train};
+  job.data.label = {std::string("y")};
+  job.train.batch = batch;
+  job.output.path = "/models/m";
+  return job;
+}
+
+CheckpointHeader Header(int64_t step, const JobSpec& job = Job()) {
+  return {step, CanonicalText(job), "data-1", "arithmetic-1", {}};
+}
+
+CheckpointDemand Demand(const JobSpec& job = Job()) {
+  CheckpointDemand demand;
+  demand.job = CanonicalText(job);
+  demand.data_fingerprint = "data-1";
+  demand.arithmetic_id = "arithmetic-1";
+  return demand;
+}
+
+// The state of a step: bytes of all kinds.
+std::string StateOf(int64_t step) {
+  std::string state(1000, '\0');
+  for (size_t i = 0; i < state.size(); ++i) state[i] = static_cast<char>(i * 7 + step);
+  return state;
+}
+
+const WriterName kWriter{{7}, {2}, 0};
+
+std::string Write(const Place& place, int64_t step, int64_t keep = 100,
+                  const CheckpointHeader* header = nullptr, const WriterName& writer = kWriter) {
+  const auto path = WriteCheckpoint(*place.files, place.root + "/m.checkpoints",
+                                    header ? *header : Header(step), StateOf(step), keep, writer);
+  INFO(path.status().ToString());
+  REQUIRE(path.ok());
+  return *path;
+}
+
+Result<FoundCheckpoint> Find(const Place& place, const CheckpointDemand& demand = Demand()) {
+  return FindCheckpoint(*place.files, place.root + "/m.checkpoints", demand, CheckpointPart::kAll);
+}
+
+TEST_CASE("a checkpoint's bytes give back its header and its state") {
+  CheckpointHeader header = Header(12);
+  header.arithmetic_id = "caf\xe9";
+  header.accepted = {"data_fingerprint x until step 3"};
+  for (const std::string& state : {std::string(), StateOf(12)}) {
+    const auto decoded = DecodeCheckpoint(EncodeCheckpoint(header, state));
+    INFO(decoded.status().ToString());
+    REQUIRE(decoded.ok());
+    CHECK(decoded->header == header);
+    CHECK(decoded->state == state);
+  }
+}
+
+TEST_CASE("a checkpoint that is cut off anywhere, grows, or has any byte flipped is refused") {
+  const std::string good = EncodeCheckpoint(Header(12), StateOf(12));
+  const auto refused = [](std::string bytes) {
+    const auto decoded = DecodeCheckpoint(std::move(bytes));
+    return !decoded.ok() && decoded.status().code() == StatusCode::kDataLoss;
+  };
+  for (size_t size = 0; size < good.size(); ++size) REQUIRE(refused(good.substr(0, size)));
+  CHECK(refused(good + '\0'));
+  CHECK(refused(good + good));
+  for (size_t at = 0; at < good.size(); ++at) {
+    for (const char bit : {'\x01', '\x80'}) {
+      std::string bytes = good;
+      bytes[at] = static_cast<char>(bytes[at] ^ bit);
+      INFO("byte " << at);
+      REQUIRE(refused(bytes));
+    }
+  }
+}
+
+TEST_CASE("damaged checkpoints are passed over by name, and the one before is used") {
+  const std::string damage =
+      GENERATE(as<std::string>(), "cut", "empty", "flipped state", "flipped header", "other file");
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name << ", " << damage);
+    Write(place, 100);
+    const std::string newest = Write(place, 200);
+    const std::string name = "m.checkpoints/" + CheckpointFileName(200);
+    std::string bytes = place.Get(name);
+    if (damage == "cut") bytes.resize(bytes.size() / 2);
+    if (damage == "empty") bytes.clear();
+    if (damage == "flipped state") bytes[bytes.size() - 500] ^= 4;
+    if (damage == "flipped header") bytes[60] ^= 4;
+    if (damage == "other file") bytes = "PK\x03\x04 this is no checkpoint at all";
+    place.Put(name, bytes);
+    const auto found = Find(place);
+    INFO(found.status().ToString());
+    REQUIRE(found.ok());
+    CHECK(found->checkpoint.header.step == 100);
+    CHECK(found->checkpoint.state == StateOf(100));
+    REQUIRE(found->skipped.size() == 1);
+    CHECK_THAT(found->skipped[0], Catch::StartsWith(newest + " is not used: it"));
+    REQUIRE(place.files->RemoveTree(place.root + "/m.checkpoints/" + CheckpointFileName(100)).ok());
+    const auto none = Find(place);
+    CHECK(none.status().code() == StatusCode::kDataLoss);
+    CHECK_THAT(none.status().message(), Contains("none of the 1 checkpoints in ") &&
+                                            Contains("can be gone on with: " + newest));
+  }
+}
+
+TEST_CASE(
+    "a checkpoint of another job, other data or other arithmetic is refused with both values") {
+  const CheckpointHeader header = Header(9);
+  const auto message = [&](const CheckpointDemand& demand) {
+    const auto accepted = AcceptedDifferences(header, demand);
+    CHECK((accepted.ok() || accepted.status().code() == StatusCode::kFailedPrecondition));
+    return accepted.ok() ? "accepted" : accepted.status().message();
+  };
+  CHECK(message(Demand()) == "accepted");
+  CHECK(message(Demand(Job(32))) ==
+        "it is of another job (train.batch: 64 in the checkpoint, 32 in this job); go on with the "
+        "job as it was, or train anew");
+  CheckpointDemand demand = Demand();
+  demand.data_fingerprint = "data-2";
+  CHECK(message(demand) ==
+        "its data is other data (fingerprint data-1, now data-2); bring the files back as they "
+        "were, or go on with these by --accept-other-data");
+  demand = Demand();
+  demand.arithmetic_id = "arithmetic-2";
+  CHECK(message(demand) ==
+        "its arithmetic is another (arithmetic-1, now arithmetic-2); use the version and BLAS it "
+        "was computed with, or go on with these by --accept-other-arithmetic");
+  CHECK_THAT(
+      message(Demand(Job(64, "/more/*.csv"))),
+      Contains("data.train[]: 11:/data/*.csv in the checkpoint, 11:/more/*.csv in this job") &&
+          Contains("--accept-other-data"));
+}
+
+TEST_CASE("what is accepted is told, and stays told for those that go on from there") {
+  CheckpointDemand demand = Demand(Job(64, "/more/*.csv"));
+  demand.data_fingerprint = "data-2";
+  demand.arithmetic_id = "arithmetic-2";
+  demand.accept_data = demand.accept_arithmetic = true;
+  for (const Place& place : MakePlaces()) {
+    Write(place, 9);
+    const auto found = Find(place, demand);
+    INFO(found.status().ToString());
+    REQUIRE(found.ok());
+    const std::vector<std::string> accepted = {"data_fingerprint data-1 until step 9",
+                                               "arithmetic_id arithmetic-1 until step 9"};
+    CHECK(found->accepted == accepted);
+    CheckpointHeader next = Header(20);
+    next.accepted = accepted;
+    Write(place, 20, 100, &next);
+    CHECK(Find(place)->accepted == accepted);
+    CheckpointDemand pure = Demand();
+    pure.accept_history = false;
+    CHECK(Find(place, pure)->checkpoint.header.step == 9);
+  }
+  demand.job = CanonicalText(Job(32, "/more/*.csv"));
+  CHECK_FALSE(AcceptedDifferences(Header(9), demand).ok());
+}
+
+TEST_CASE("data and arithmetic that are not known yet are not compared") {
+  CheckpointDemand demand = Demand();
+  demand.data_fingerprint.clear();
+  demand.arithmetic_id.clear();
+  CHECK(AcceptedDifferences(Header(9), demand).ok());
+}
+
+TEST_CASE("K checkpoints are kept: the newest of this job, before any of another") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const CheckpointHeader other = Header(5000, Job(32));
+    Write(place, 5000, 3, &other);
+    for (const int64_t step : {10, 20, 30}) Write(place, step, 3);
+    CHECK(place.Names("m.checkpoints") == std::vector<std::string>{"step-000000010.ckpt",
+                                                                   "step-000000020.ckpt",
+                                                                   "step-000000030.ckpt"});
+    Write(place, 30, 3);  // again
+    Write(place, 40, 3);
+    CHECK(place.Names("m.checkpoints").front() == "step-000000020.ckpt");
+    Write(place, 15, 1);  // a run that began anew: what was just written stays
+    CHECK(place.Names("m.checkpoints") == std::vector<std::string>{"step-000000015.ckpt"});
+    Write(place, 12'345'678'901, 2);
+    CHECK(place.Names("m.checkpoints") ==
+          std::vector<std::string>{"step-000000015.ckpt", "step-12345678901.ckpt"});
+    CHECK(Find(place)->checkpoint.header.step == 12'345'678'901);
+  }
+}
+
+TEST_CASE("leftovers of dead writers are removed, those of a newer generation are not") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const std::string begin = ".step-000000010.ckpt.tmp-";
+    for (const char* writer : {"g1-m3-job-7-1", "g2-m0-job-7-9", "g9-m0-job-6-1", "g3-m1-job-7-1",
+                               "g2-m1-job-7-1", "4711-1", "g2-m0-job-7-x"}) {
+      place.Put("m.checkpoints/" + begin + writer, "half");
+    }
+    place.Put("m.checkpoints/notes.txt", "mine");
+    place.Put("m.checkpoints/step-1.ckpt", "too short a number");
+    Write(place, 10);
+    CHECK(place.Names("m.checkpoints") ==
+          std::vector<std::string>{begin + "4711-1", begin + "g2-m0-job-7-x",
+                                   begin + "g2-m1-job-7-1", begin + "g3-m1-job-7-1", "notes.txt",
+                                   "step-000000010.ckpt", "step-1.ckpt"});
+    CHECK(RemoveCheckpoints(*place.files, place.root + "/m.checkpoints", kWriter).ok());
+    CHECK(place.Names("m.checkpoints").size() == 6);
+    for (const std::string& name : place.Names("m.checkpoints")) {
+      REQUIRE(place.files->RemoveTree(place.root + "/m.checkpoints/" + name).ok());
+    }
+    Write(place, 20);
+    CHECK(RemoveCheckpoints(*place.files, place.root + "/m.checkpoints", kWriter).ok());
+    CHECK(place.Names().empty());
+    CHECK(RemoveCheckpoints(*place.files, place.root + "/m.checkpoints", kWriter).ok());
+  }
+}
+
+TEST_CASE("a writer that dies at any moment leaves the older checkpoints or the new one whole") {
+  for (const Place& place : MakePlaces()) {
+    int changes = 0;
+    for (bool died = true; died; ++changes) {
+      INFO(place.name << ", dies after " << changes << " changes");
+      Write(place, 10, 2);
+      Write(place, 20, 2);
+      const MortalFiles mortal(*place.files, changes);
+      const auto written = WriteCheckpoint(mortal, place.root + "/m.checkpoints", Header(30),
+                                           StateOf(30), 2, {{7}, {1}, 4});
+      died = mortal.died();
+      CHECK(written.ok() == !died);
+      const auto found = Find(place);
+      REQUIRE(found.ok());
+      CHECK(found->skipped.empty());
+      const int64_t step = found->checkpoint.header.step;
+      CHECK((step == 20 || step == 30));
+      CHECK(found->checkpoint.state == StateOf(step));
+      Write(place, 30, 2);
+      CHECK(place.Names("m.checkpoints") ==
+            std::vector<std::string>{"step-000000020.ckpt", "step-000000030.ckpt"});
+      REQUIRE(place.files->RemoveTree(place.root + "/m.checkpoints").ok());
+    }
+    CHECK(changes >= 4);  // the directory, the file, the oldest
+  }
+}
+
+TEST_CASE("a file system that is away is no reason to go back to an older checkpoint") {
+  for (const Place& place : MakePlaces()) {
+    Write(place, 10);
+    const MortalFiles dead(*place.files, 0);
+    (void)dead.MakeDirectory("/");
+    CHECK(FindCheckpoint(dead, place.root + "/m.checkpoints", Demand(), CheckpointPart::kAll)
+              .status()
+              .code() == StatusCode::kUnavailable);
+  }
+}
+
+TEST_CASE("a state larger than the job's is not read") {
+  for (const Place& place : MakePlaces()) {
+    Write(place, 10);
+    CheckpointDemand demand = Demand();
+    demand.state_bytes_max = 999;
+    CHECK(Find(place, demand).status().code() == StatusCode::kDataLoss);
+    demand.state_bytes_max = 1000;
+    CHECK(Find(place, demand).ok());
+  }
+}
+
+TEST_CASE("a run is named by its output or by its directory of checkpoints") {
+  for (const char* run :
+       {"/models/m", "/models/m/", "/models/m.checkpoints", "/models/m.checkpoints//"}) {
+    CHECK(CheckpointDirectory(run) == "/models/m.checkpoints");
+  }
+  CHECK(CheckpointDirectory("hdfs://h/m/") == "hdfs://h/m.checkpoints");
+}
+
+TEST_CASE("a job that begins anew is told of checkpoints, one that resumes of their absence") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    JobSpec job = Job();
+    job.output.path = place.root + "/m";
+    CHECK(CheckBeginning(*place.files, job).ok());
+    job.resume = ResumeSpec{job.output.path, false, false};
+    const Status none = CheckBeginning(*place.files, job);
+    CHECK(none.code() == StatusCode::kNotFound);
+    CHECK_THAT(none.message(), Contains("resume: there is no checkpoint in " + job.output.path +
+                                        ".checkpoints; --resume"));
+    Write(place, 70);
+    CHECK(CheckBeginning(*place.files, job).ok());
+    job.train.batch = 32;
+    CHECK_THAT(CheckBeginning(*place.files, job).message(),
+               Contains("resume: none of the 1 checkpoints") && Contains("train.batch: 64"));
+    job.resume.reset();
+    const Status left = CheckBeginning(*place.files, job);
+    CHECK(left.code() == StatusCode::kAlreadyExists);
+    CHECK_THAT(left.message(),
+               Contains("up to step 70") && Contains("--resume " + job.output.path));
+    job.output.overwrite = true;
+    CHECK(CheckBeginning(*place.files, job).ok());
+  }
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,199 @@
+// Where the tests of outputs and checkpoints run: a local directory, and a WebHDFS in memory that
+// also knows directories; and a file system whose process dies in the midst of what it does.
+#pragma once
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/storage/fake_hdfs.h"
+#include "tests/storage/temporary_directory.h"
+
+namespace espalier {
+
+// A directory is there when a path below it is; its own mark is an entry that ends in "/".
+class FakeHdfsTree {
+ public:
+  FakeHdfsTree()
+      : hdfs([this](const ServedRequest& r, ServedReply* reply) { return Serve(r, reply); },
+             Patient()) {}
+
+ private:
+  static StorageOptions Patient() {
+    StorageOptions options = Quick();
+    options.webhdfs.http.reply_ms = 20'000;
+    options.webhdfs.retry.give_up_ms = 20'000;
+    return options;
+  }
+  bool IsDirectory(const std::string& path) const {
+    const auto it = hdfs.content.lower_bound(path + "/");
+    return it != hdfs.content.end() && it->first.starts_with(path + "/");
+  }
+  // Of all at or below a path.
+  std::vector<std::string> Tree(const std::string& path) const {
+    std::vector<std::string> all;
+    for (const auto& [name, bytes] : hdfs.content) {
+      if (name == path || name.starts_with(path + "/")) all.push_back(name);
+    }
+    return all;
+  }
+  std::string Children(const std::string& path) const {
+    std::map<std::string, std::string> children;
+    for (const std::string& name : Tree(path)) {
+      const std::string rest = name.substr(std::min(name.size(), path.size() + 1));
+      const std::string child = rest.substr(0, rest.find('/'));
+      if (child.empty()) continue;
+      const bool file = rest == child;
+      children[child] = R"({"pathSuffix":")" + child + R"(","type":")" +
+                        (file ? "FILE" : "DIRECTORY") + R"(","modificationTime":1,"length":)" +
+                        std::to_string(file ? hdfs.content.at(name).size() : 0) + "}";
+    }
+    std::string list;
+    for (const auto& [child, entry] : children) list += (list.empty() ? "" : ",") + entry;
+    return list;
+  }
+  bool Serve(const ServedRequest& r, ServedReply* reply) {
+    const std::string op = r.op();
+    const bool directory = IsDirectory(r.path);
+    if (op == "MKDIRS") {
+      hdfs.content[r.path + "/"];
+      *reply = Reply(200, FakeHdfs::kTrue);
+    } else if (op == "LISTSTATUS_BATCH" && directory) {
+      *reply =
+          Reply(200, R"({"DirectoryListing":{"partialListing":{"FileStatuses":{"FileStatus":[)" +
+                         Children(r.path) + R"(]}},"remainingEntries":0}})");
+    } else if (op == "GETFILESTATUS" && directory) {
+      *reply =
+          Reply(200, R"({"FileStatus":{"pathSuffix":"","type":"DIRECTORY","modificationTime":1,)"
+                     R"("length":0}})");
+    } else if (op == "DELETE" && directory) {
+      for (const std::string& name : Tree(r.path)) hdfs.content.erase(name);
+      *reply = Reply(200, FakeHdfs::kTrue);
+    } else if (op == "RENAME") {
+      *reply = Rename(r.path, r.query.at("destination"), r.query.at("renameoptions"));
+    } else {
+      return false;
+    }
+    return true;
+  }
+  ServedReply Rename(const std::string& from, const std::string& to, const std::string& option) {
+    const auto names = Tree(from);
+    if (names.empty()) return Exception(404, "FileNotFoundException", "rename source not found");
+    if (option != "OVERWRITE" && !Tree(to).empty()) {
+      return Exception(403, "FileAlreadyExistsException", "rename destination exists");
+    }
+    for (const std::string& name : names) {
+      hdfs.content[to + name.substr(from.size())] = hdfs.content.at(name);
+      hdfs.content.erase(name);
+    }
+    return Reply(200, "");
+  }
+
+ public:
+  FakeHdfs hdfs;
+};
+
+struct Place {
+  std::string name;
+  std::shared_ptr<const void> keeper;
+  const FileSystem* files = nullptr;
+  std::string root;
+
+  std::vector<std::string> Names(const std::string& directory = "") const {
+    const auto names = files->Names(root + (directory.empty() ? "" : "/" + directory));
+    INFO(names.status().ToString());
+    REQUIRE(names.ok());
+    return *names;
+  }
+  void Put(const std::string& path, std::string_view content) const {
+    const size_t slash = path.rfind('/');
+    if (slash != std::string::npos) {
+      REQUIRE(files->MakeDirectory(root + "/" + path.substr(0, slash)).ok());
+    }
+    const Status written = files->WriteAtomically(root + "/" + path, content);
+    INFO(written.ToString());
+    REQUIRE(written.ok());
+  }
+  std::string Get(const std::string& path) const {
+    auto content = files->ReadAll(root + "/" + path, 1 << 30);
+    INFO(content.status().ToString());
+    REQUIRE(content.ok());
+    return *std::move(content);
+  }
+};
+
+inline std::vector<Place> MakePlaces() {
+  struct Local {
+    TemporaryDirectory directory;
+    std::unique_ptr<FileSystem> files = MakeLocalFileSystem();
+  };
+  const auto local = std::make_shared<Local>();
+  const auto hdfs = std::make_shared<FakeHdfsTree>();
+  std::vector<Place> places;
+  places.push_back({"local", local, local->files.get(), local->directory.path()});
+  places.push_back({"hdfs", hdfs, hdfs->hdfs.files.get(), hdfs->hdfs.base + "/home"});
+  REQUIRE(places.back().files->MakeDirectory(places.back().root).ok());
+  return places;
+}
+
+// Passes calls on until `changes` of them have changed something; the next one is cut short in the
+// middle, and from then on nothing works: its process is dead.
+class MortalFiles : public FileSystem {
+ public:
+  MortalFiles(const FileSystem& files, int changes) : files_(files), left_(changes) {}
+  bool died() const { return left_ < 0; }
+
+  Result<std::vector<FileInfo>> List(const std::string& p) const override {
+    return died() ? Result<std::vector<FileInfo>>(Dead()) : files_.List(p);
+  }
+  Result<std::vector<std::string>> Names(const std::string& p) const override {
+    return died() ? Result<std::vector<std::string>>(Dead()) : files_.Names(p);
+  }
+  Result<FileInfo> Stat(const std::string& p) const override {
+    return died() ? Result<FileInfo>(Dead()) : files_.Stat(p);
+  }
+  Result<std::unique_ptr<ReadableFile>> Open(const std::string& p) const override {
+    return died() ? Result<std::unique_ptr<ReadableFile>>(Dead()) : files_.Open(p);
+  }
+  Result<std::vector<BlockLocation>> BlockLocations(const std::string& p, int64_t offset,
+                                                    int64_t length) const override {
+    return files_.BlockLocations(p, offset, length);
+  }
+  Status CreateExclusively(const std::string& p, std::string_view content) const override {
+    return Lives() ? files_.CreateExclusively(p, content) : Dead();
+  }
+  Status WriteAtomically(const std::string& path, std::string_view content,
+                         const std::string& writer) const override {
+    const bool was_alive = !died();
+    if (Lives()) return files_.WriteAtomically(path, content, writer);
+    if (was_alive) {
+      const size_t slash = path.rfind('/') + 1;
+      const std::string temporary =
+          path.substr(0, slash) + "." + path.substr(slash) + ".tmp-" + writer + "-1";
+      (void)files_.CreateExclusively(temporary, content.substr(0, content.size() / 2));
+    }
+    return Dead();
+  }
+  Status Rename(const std::string& from, const std::string& to) const override {
+    return Lives() ? files_.Rename(from, to) : Dead();
+  }
+  Status Delete(const std::string& p) const override { return Lives() ? files_.Delete(p) : Dead(); }
+  Status MakeDirectory(const std::string& p) const override {
+    return Lives() ? files_.MakeDirectory(p) : Dead();
+  }
+  Status RemoveTree(const std::string& p) const override {
+    return Lives() ? files_.RemoveTree(p) : Dead();
+  }
+
+ private:
+  bool Lives() const { return left_ >= 0 && --left_ >= 0; }
+  static Status Dead() { return Unavailable("the process is dead"); }
+  const FileSystem& files_;
+  mutable int left_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,189 @@
+"""Checkpoints: a run that was killed whole goes on to the same bits, from local disks and from
+HDFS; what is damaged, or belongs to something else, is refused by name."""
+import json
+import os
+import signal
+import unittest
+
+from espalier import Cluster, EspalierTest, children_of, wait_for
+
+from hadoop import Hdfs  # in tools/lib, which `espalier` puts on the path
+
+KEEP = 3
+
+
+class CheckpointTest(EspalierTest):
+    def setUp(self):
+        super().setUp()
+        self.csv = self.classes_csv("t.csv", 3000)
+
+    def spec(self, output="m", epochs=120, **changes):
+        train = {"batch": 50, "leaves": 16, "epochs": epochs, "seed": 7,
+                 "optimizer": {"adam": {"learning_rate": 0.002}},
+                 "schedule": {"cosine": {"warmup": "1 epoch"}},
+                 "early_stopping": {"patience": 1000},
+                 "checkpoint": {"every_steps": 50, "keep": KEEP}}
+        return dict({"data": {"train": self.csv, "label": "label", "validation": {"fraction": 0.2}},
+                     "model": {"task": "classification", "hidden": [64, 48], "dropout": 0.3},
+                     "train": train, "output": self.path(output)}, **changes)
+
+    def checkpoints(self, output="m"):
+        directory = self.path(output + ".checkpoints")
+        names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+        return [os.path.join(directory, n) for n in names if n.endswith(".ckpt")]
+
+    def undisturbed(self):
+        """The result of the same job in one go, with other numbers of everything."""
+        return self.result("train", self.job("quiet", self.spec("quiet")), "--workers", 2)
+
+    def kill_in_the_middle(self, *arguments, more_than=None):
+        """Trains until there are checkpoints, newer than `more_than`, and kills all processes."""
+        run = self.start("train", *arguments)
+        before = more_than or []
+        wait_for("checkpoints", lambda: run.poll() is not None or
+                 len(self.checkpoints()) >= 2 and self.checkpoints()[0] not in before, 60)
+        self.assertIsNone(run.poll(), "the run ended before it could be killed")
+        for pid in children_of(run.pid):
+            os.kill(pid, signal.SIGKILL)
+        run.kill()
+        run.wait()
+        self.assertFalse(os.path.exists(self.path("m")))
+        return self.checkpoints()
+
+    def read(self, *names):
+        with open(self.path(*names), "rb") as f:
+            return f.read()
+
+    def assert_same_run(self, result, expected):
+        self.assertEqual(result["status"], "SUCCEEDED")
+        self.assertEqual(result["weights_sha256"], expected["weights_sha256"])
+        self.assertEqual(result["metrics"], expected["metrics"])
+        self.assertEqual(self.read("m", "history.csv"), self.read("quiet", "history.csv"))
+        model, quiet = (json.loads(self.read(n, "model.json")) for n in ("m", "quiet"))
+        for one in (model, quiet):
+            one["spec"].pop("name")
+        self.assertEqual(model, quiet)
+        self.assertEqual(model["accepted"], [])
+
+
+class ResumeTest(CheckpointTest):
+    def test_a_run_killed_whole_twice_ends_with_the_bits_of_the_undisturbed_one(self):
+        expected = self.undisturbed()
+        job = self.job("cut", self.spec())
+        first = self.kill_in_the_middle(job, "--workers", 3)
+        _, err = self.espalier("train", job, code=2)
+        self.assertIn("--resume " + self.path("m"), err)
+        resume = [job, "--resume", self.path("m"), "--workers"]
+        second = self.kill_in_the_middle(*resume, 1, more_than=first)
+        self.assertGreater(second[-1], first[-1])
+        self.assert_same_run(self.result("train", *resume, 4), expected)
+        self.assertEqual(len(self.checkpoints()), KEEP)
+        self.assertEqual([n for n in os.listdir(self.directory)
+                          if "writing" in n or "replaced" in n], [])
+
+    def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(self):
+        expected = self.undisturbed()
+        job = self.job("cut", self.spec())
+        cut, flipped = self.kill_in_the_middle(job, "--workers", 2)[-2:]
+        with open(flipped, "r+b") as f:
+            f.seek(os.path.getsize(flipped) // 2)
+            byte = f.read(1)
+            f.seek(-1, os.SEEK_CUR)
+            f.write(bytes([byte[0] ^ 1]))
+        cluster = Cluster(self, workers=2)
+        result = cluster.result("submit", job, "--resume", self.path("m"))
+        self.assert_same_run(result, expected)
+        logs = "".join(cluster.log(name) for name in cluster.workers)
+        self.assertIn(flipped + " is not used: its SHA-256 differs", logs)
+        self.assertIn("goes on from " + cut, logs)
+
+    def test_with_all_checkpoints_damaged_nothing_starts(self):
+        job = self.job("cut", self.spec())
+        for path in self.kill_in_the_middle(job, "--workers", 1):
+            os.truncate(path, os.path.getsize(path) - 1)
+        _, err = self.espalier("train", job, "--resume", self.path("m"), code=2)
+        self.assertIn("it was cut off", err)
+
+    def test_other_data_is_refused_with_both_fingerprints_and_accepted_by_flag(self):
+        job = self.job("cut", self.spec())
+        self.kill_in_the_middle(job, "--workers", 2)
+        with open(self.csv) as f:
+            lines = f.read().splitlines()
+        self.write("t.csv", "\n".join(lines + lines[1:200]) + "\n")
+        resume = [job, "--resume", self.path("m"), "--workers", 2]
+        _, err = self.espalier("train", *resume, code=1)
+        self.assertRegex(err, r"its data is other data \(fingerprint \w+, now \w+\)")
+        self.assertFalse(os.path.exists(self.path("m")))
+        result = self.result("train", *resume, "--accept-other-data")
+        self.assertEqual(result["status"], "SUCCEEDED")
+        accepted = json.loads(self.read("m", "model.json"))["accepted"]
+        self.assertEqual(len(accepted), 1)
+        self.assertRegex(accepted[0], r"^data_fingerprint \w+ until step \d+$")
+
+    def test_what_cannot_be_resumed_is_told_before_anything_starts(self):
+        job = self.job("cut", self.spec())
+        _, err = self.espalier("train", job, "--resume", self.path("none"), code=2)
+        self.assertIn("there is no checkpoint in " + self.path("none.checkpoints"), err)
+        self.kill_in_the_middle(job, "--workers", 1)
+        other = self.job("other", self.spec(epochs=7))
+        _, err = self.espalier("train", other, "--resume", self.path("m"), code=2)
+        self.assertIn("train.epochs: 120 in the checkpoint, 7 in this job", err)
+        _, err = self.espalier("train", job, "--accept-other-arithmetic", code=2)
+        self.assertIn("add --resume RUN", err)
+
+    def test_the_newest_are_kept_and_overwrite_begins_anew(self):
+        spec = dict(self.spec(), output={"path": self.path("m"), "overwrite": True})
+        for epochs in (20, 5):
+            spec["train"] = dict(spec["train"], epochs=epochs)
+            result = self.result("train", self.job("one", spec), "--workers", 2)
+            names = [os.path.basename(p) for p in self.checkpoints()]
+            self.assertEqual(len(names), KEEP)
+            self.assertLessEqual(names[-1], "step-%09d.ckpt" % result["steps"])
+
+
+class EveryMemberLostTest(CheckpointTest):
+    def test_new_workers_go_on_from_the_newest_checkpoint(self):
+        expected = self.undisturbed()
+        cluster = Cluster(self, workers=2)
+        job = cluster.submit(self.job("lost", self.spec(workers={"min": 2, "max": 2})))
+        wait_for("checkpoints", lambda: len(self.checkpoints()) >= 2, 60)
+        for process in cluster.workers.values():
+            process.kill()
+        cluster.start_worker("late-1")
+        cluster.start_worker("late-2")
+        self.assert_same_run(cluster.result("watch", job), expected)
+        logs = cluster.log("late-1") + cluster.log("late-2")
+        self.assertIn("goes on from " + self.path("m.checkpoints/step-"), logs)
+
+
+class HdfsTest(CheckpointTest):
+    def test_a_run_on_hdfs_killed_whole_goes_on_to_the_same_bits(self):
+        hdfs = Hdfs.start(block_size=1 << 20, settings={
+            "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": 5})
+        self.addCleanup(hdfs.stop)
+        self.environment.update(hdfs.env())
+        self.hdfs = hdfs
+        expected = self.undisturbed()
+        hdfs.files.mkdirs("/runs")
+        job = self.job("cut", self.spec(output="hdfs:///runs/m"))
+        self.kill_in_the_middle(job, "--workers", 2)
+        newest = self.checkpoints()[-1]
+        whole = hdfs.get(newest)
+        hdfs.put(newest, whole[:len(whole) // 2], overwrite="true")
+        result = self.result("train", job, "--resume", "hdfs:///runs/m", "--workers", 3)
+        self.assertEqual(result["weights_sha256"], expected["weights_sha256"])
+        self.assertEqual(hdfs.files.names("/runs"), ["m", "m.checkpoints"])
+        self.assertEqual(len(hdfs.files.names("/runs/m.checkpoints")), KEEP)
+
+    def spec(self, output="m", **changes):
+        spec = super().spec(**changes)
+        return dict(spec, output=output if output.startswith("hdfs:") else self.path(output))
+
+    def checkpoints(self, output="m"):
+        there = "m.checkpoints" in self.hdfs.files.names("/runs")
+        names = self.hdfs.files.names("/runs/m.checkpoints") if there else []
+        return ["/runs/m.checkpoints/" + n for n in sorted(names) if n.endswith(".ckpt")]
+
+
+if __name__ == "__main__":
+    unittest.main()

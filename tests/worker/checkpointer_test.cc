@@ -1,0 +1,161 @@
+#include "src/worker/checkpointer.h"
+
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "tests/storage/temporary_directory.h"
+
+namespace espalier {
+namespace {
+
+// The local disk, but writing waits until it is let through, or fails.
+class GatedFiles : public FileSystem {
+ public:
+  Result<std::vector<FileInfo>> List(const std::string& p) const override {
+    return files_->List(p);
+  }
+  Result<std::vector<std::string>> Names(const std::string& p) const override {
+    return files_->Names(p);
+  }
+  Result<FileInfo> Stat(const std::string& p) const override { return files_->Stat(p); }
+  Result<std::unique_ptr<ReadableFile>> Open(const std::string& p) const override {
+    return files_->Open(p);
+  }
+  Result<std::vector<BlockLocation>> BlockLocations(const std::string& p, int64_t offset,
+                                                    int64_t length) const override {
+    return files_->BlockLocations(p, offset, length);
+  }
+  Status CreateExclusively(const std::string& p, std::string_view content) const override {
+    return files_->CreateExclusively(p, content);
+  }
+  Status WriteAtomically(const std::string& p, std::string_view content,
+                         const std::string& writer) const override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return open_; });
+    const Status done =
+        full_ ? ResourceExhausted("the disk is full") : files_->WriteAtomically(p, content, writer);
+    changed_.notify_all();
+    return done;
+  }
+  Status Rename(const std::string& from, const std::string& to) const override {
+    return files_->Rename(from, to);
+  }
+  Status Delete(const std::string& p) const override { return files_->Delete(p); }
+  Status MakeDirectory(const std::string& p) const override { return files_->MakeDirectory(p); }
+  Status RemoveTree(const std::string& p) const override { return files_->RemoveTree(p); }
+
+  void Set(bool open, bool full) {
+    std::lock_guard lock(mutex_);
+    open_ = open;
+    full_ = full;
+    changed_.notify_all();
+  }
+
+ private:
+  const std::unique_ptr<FileSystem> files_ = MakeLocalFileSystem();
+  mutable std::mutex mutex_;  // guards all below
+  mutable std::condition_variable changed_;
+  bool open_ = true, full_ = false;
+};
+
+struct Fixture {
+  TemporaryDirectory directory;
+  GatedFiles files;
+  int64_t now_ms = 1000;
+  std::unique_ptr<Checkpointer> Make(CheckpointSpec spec, int64_t first_step = 0) {
+    auto made = std::make_unique<Checkpointer>(files, directory / "m.checkpoints", spec,
+                                               [this] { return now_ms; });
+    made->Begin({.step = first_step, .job = "job"}, {{1}, {1}, 0});
+    return made;
+  }
+  std::vector<std::string> Written() const {
+    return files.Names(directory / "m.checkpoints").value();
+  }
+};
+
+// The write that goes on has ended, as seen from the job's thread.
+void AwaitFree(const Checkpointer& c, int64_t step) {
+  while (!c.Due(step)) std::this_thread::yield();
+}
+
+TEST_CASE("a checkpoint is due when a multiple of every_steps was reached") {
+  Fixture f;
+  const auto c = f.Make({.every_steps = 10, .every_ms = std::nullopt, .keep = 2}, 25);
+  CHECK_FALSE(c->Due(25));
+  CHECK_FALSE(c->Due(29));
+  CHECK(c->Due(30));
+  CHECK(c->Due(31));
+  c->Write(31, "state");
+  AwaitFree(*c, 40);
+  CHECK_FALSE(c->Due(39));
+  c->Write(40, "state");
+  AwaitFree(*c, 50);
+  c->Write(50, "state");
+  c->Stop();
+  CHECK_FALSE(c->Due(60));
+  CHECK(f.Written() == std::vector<std::string>{"step-000000040.ckpt", "step-000000050.ckpt"});
+}
+
+TEST_CASE("a checkpoint is due when its time is up, and never twice for a step") {
+  Fixture f;
+  const auto c = f.Make({.every_steps = std::nullopt, .every_ms = 5000});
+  f.now_ms = 5999;
+  CHECK_FALSE(c->Due(3));
+  f.now_ms = 6000;
+  CHECK(c->Due(3));
+  CHECK_FALSE(c->Due(0));
+  c->Write(3, "state");
+  f.now_ms = 20'000;
+  AwaitFree(*c, 4);
+  CHECK_FALSE(c->Due(3));
+}
+
+TEST_CASE("while a write goes on nothing is due and nothing waits") {
+  Fixture f;
+  f.files.Set(false, false);
+  const auto c = f.Make({.every_steps = 1, .every_ms = std::nullopt});
+  c->Write(1, "state");
+  for (int64_t step = 2; step < 100; ++step) CHECK_FALSE(c->Due(step));
+  f.files.Set(true, false);
+  AwaitFree(*c, 100);
+  c->Write(100, "state");
+  c->Stop();
+  CHECK(f.Written() == std::vector<std::string>{"step-000000001.ckpt", "step-000000100.ckpt"});
+}
+
+TEST_CASE("a write that fails leaves the older checkpoint, and the next is tried in its turn") {
+  Fixture f;
+  const auto c = f.Make({.every_steps = 10, .every_ms = std::nullopt, .keep = 1});
+  c->Write(10, "state");
+  AwaitFree(*c, 20);
+  f.files.Set(true, true);
+  c->Write(20, "state");
+  AwaitFree(*c, 30);
+  CHECK(f.Written() == std::vector<std::string>{"step-000000010.ckpt"});
+  f.files.Set(true, false);
+  c->Write(30, "state");
+  c->Stop();
+  CHECK(f.Written() == std::vector<std::string>{"step-000000030.ckpt"});
+}
+
+TEST_CASE("a new generation goes on with the time, and with its own step and name") {
+  Fixture f;
+  f.files.Set(false, false);
+  const auto c = f.Make({.every_steps = std::nullopt, .every_ms = 5000});
+  f.now_ms = 7000;
+  c->Write(4, "state");
+  c->Begin({.step = 6, .job = "job"}, {{1}, {2}, 1});
+  f.now_ms = 12'000;
+  CHECK_FALSE(c->Due(7));  // the write of the generation before goes on
+  f.files.Set(true, false);
+  AwaitFree(*c, 7);
+  CHECK_FALSE(c->Due(6));
+  c->Write(7, "state");
+  c->Stop();
+  CHECK(f.Written() == std::vector<std::string>{"step-000000004.ckpt", "step-000000007.ckpt"});
+}
+
+}  // namespace
+}  // namespace espalier

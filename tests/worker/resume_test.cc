@@ -1,0 +1,140 @@
+#include "src/worker/resume.h"
+
+#include <catch2/catch.hpp>
+
+#include "src/bundle/checkpoint_store.h"
+#include "src/training/state_codec.h"
+#include "tests/storage/temporary_directory.h"
+
+namespace espalier {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// A job whose run writes its checkpoints to "DIRECTORY/own.checkpoints".
+struct Fixture {
+  TemporaryDirectory directory;
+  std::unique_ptr<FileSystem> files = MakeLocalFileSystem();
+  JobSpec spec;
+  ResumeOptions options{"data-1", "arithmetic-1", false};
+  int64_t features = 2;
+
+  Fixture() {
+    spec.data.train = {"/data/*.csv"};
+    spec.data.label = {std::string("y")};
+    spec.output.path = directory / "own";
+  }
+  TrainingPlan Plan() const {
+    TrainingPlan plan;
+    plan.shape = *MakeNetworkShape(spec.model, features, 2);
+    plan.train = spec.train;
+    plan.train_rows = 4000;
+    return plan;
+  }
+  // Writes a checkpoint of a run; its first parameter is its step.
+  std::string Write(const std::string& run, int64_t step,
+                    const std::vector<std::string>& accepted = {}) {
+    StepMachine<float> machine(Plan());
+    (void)machine.Begin();
+    TrainingState<float> state = machine.state();
+    state.step = step;
+    state.parameters[0] = static_cast<float>(step);
+    const CheckpointHeader header{step, CanonicalText(spec), "data-1", "arithmetic-1", accepted};
+    const auto path = WriteCheckpoint(*files, directory / (run + ".checkpoints"), header,
+                                      EncodeState(state), 10, {{1}, {1}, 0});
+    REQUIRE(path.ok());
+    return *path;
+  }
+  Result<std::optional<TrainingState<float>>> Load() const {
+    return LoadCheckpoint<float>(*files, spec, Plan(), options);
+  }
+  // The step that is begun with; -1: anew.
+  int64_t Begins() const {
+    const auto state = Load();
+    INFO(state.status().ToString());
+    REQUIRE(state.ok());
+    auto loaded = *state;
+    if (!loaded) return -1;
+    CHECK(loaded->parameters[0] == static_cast<float>(loaded->step));
+    return loaded->step;
+  }
+  std::string Error() const {
+    const auto state = Load();
+    return state.ok() ? "OK" : state.status().ToString();
+  }
+};
+
+TEST_CASE("a job begins anew unless it resumes or has trained before") {
+  Fixture f;
+  f.options.trained_before = true;
+  CHECK(f.Begins() == -1);  // nobody had written one
+  f.Write("own", 10);
+  f.Write("own", 20);
+  CHECK(f.Begins() == 20);
+  f.options.trained_before = false;
+  CHECK(f.Begins() == -1);
+  f.spec.resume = ResumeSpec{f.spec.output.path, false, false};
+  CHECK(f.Begins() == 20);
+}
+
+TEST_CASE("a resumed job goes on with the furthest of what it has written and what it began with") {
+  Fixture f;
+  f.spec.resume = ResumeSpec{f.directory / "old/", false, false};
+  CHECK_THAT(f.Error(), Contains("the run cannot be resumed") && Contains("no checkpoint in"));
+  f.Write("old", 30);
+  CHECK(f.Begins() == 30);
+  f.Write("own", 40);
+  CHECK(f.Begins() == 40);
+  f.Write("old", 50);
+  CHECK(f.Begins() == 50);
+}
+
+TEST_CASE("a damaged checkpoint is passed over, and all damaged end a resumption only") {
+  Fixture f;
+  f.options.trained_before = true;
+  const std::string first = f.Write("own", 10), second = f.Write("own", 20);
+  f.directory.Put("own.checkpoints/step-000000020.ckpt", Content(second).substr(0, 900));
+  CHECK(f.Begins() == 10);
+  f.directory.Put("own.checkpoints/step-000000010.ckpt", "");
+  CHECK(f.Begins() == -1);
+  f.spec.resume = ResumeSpec{f.spec.output.path, false, false};
+  CHECK_THAT(f.Error(), Contains("none of the 2 checkpoints"));
+  CHECK(f.Load().status().code() == StatusCode::kDataLoss);
+}
+
+TEST_CASE("other data and arithmetic are accepted when the job says so, and the state tells") {
+  Fixture f;
+  f.Write("own", 10);
+  f.options.data_fingerprint = "data-2";
+  f.options.arithmetic_id = "arithmetic-2";
+  f.spec.resume = ResumeSpec{f.spec.output.path, true, false};
+  CHECK_THAT(f.Error(), Contains("(arithmetic-1, now arithmetic-2)"));
+  f.spec.resume->accept_arithmetic = true;
+  const auto state = f.Load();
+  REQUIRE(state.ok());
+  CHECK((*Result(state))->accepted ==
+        std::vector<std::string>{"data_fingerprint data-1 until step 10",
+                                 "arithmetic_id arithmetic-1 until step 10"});
+}
+
+TEST_CASE("a job that was not resumed never goes on from what somebody accepted") {
+  Fixture f;
+  f.options.trained_before = true;
+  f.Write("own", 10);
+  f.Write("own", 20, {"data_fingerprint data-0 until step 3"});
+  CHECK(f.Begins() == 10);
+  f.spec.resume = ResumeSpec{f.spec.output.path, false, false};
+  CHECK(f.Begins() == 20);
+}
+
+TEST_CASE("a state that does not fit the job's network is an error, accepted data or not") {
+  Fixture f;
+  f.Write("own", 10);
+  f.features = 3;
+  f.options.data_fingerprint = "data-2";
+  f.spec.resume = ResumeSpec{f.spec.output.path, true, false};
+  CHECK_THAT(f.Error(), Contains("step-000000010.ckpt does not fit") && Contains("parameters"));
+}
+
+}  // namespace
+}  // namespace espalier
