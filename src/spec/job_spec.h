@@ -150,8 +150,8 @@ struct Span {
 enum class ScheduleKind { kConstant, kStep, kCosine };
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::kConstant;
-  struct Span warmup;                // linear from 0 (exclusive); any kind
-  struct Span every;                 // kStep: length of a stair
+  struct Span warmup;         // linear from 0 (exclusive); any kind
+  struct Span every;          // kStep: length of a stair
   double factor = 0.1;        // kStep: multiplied each stair
   double final_fraction = 0;  // kCosine: rate at the end / rate at the start
   bool operator==(const ScheduleSpec&) const = default;

@@ -245,7 +245,8 @@ Contribution ToyJob::Join(const Action& action, const std::vector<const LeafSum*
     for (size_t i = 0; i < home.size(); ++i) home[i] = static_cast<int32_t>(i);
     for (const JoinStep& s : join.steps) home[static_cast<size_t>(s.from)] = s.into;
     for (JoinStep& s : join.steps) {
-      while (home[static_cast<size_t>(s.into)] != s.into) s.into = home[static_cast<size_t>(s.into)];
+      while (home[static_cast<size_t>(s.into)] != s.into)
+        s.into = home[static_cast<size_t>(s.into)];
     }
   }
   const RoundShape shape = ShapeOf(action);
@@ -414,8 +415,8 @@ const std::string* ToyJob::StateAt(uint64_t round) const {
 }
 
 std::string WeightsHash(const AlignedVector<Real>& parameters) {
-  return Sha256Hex({reinterpret_cast<const char*>(parameters.data()),
-                    parameters.size() * sizeof(Real)});
+  return Sha256Hex(
+      {reinterpret_cast<const char*>(parameters.data()), parameters.size() * sizeof(Real)});
 }
 
 const std::vector<TreePlace>& TreeOf(const std::vector<LeafSpan>& intervals, int32_t leaves) {
