@@ -285,7 +285,7 @@ void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
     return;
   }
   if (job.recovery.since_ms != 0) return;  // a member is gone: the next generation will ask anew
-  if (job.proceed) {  // told again
+  if (job.proceed) {                       // told again
     Send(worker.session, *job.proceed);
     return;
   }

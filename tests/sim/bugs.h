@@ -9,29 +9,29 @@
 namespace espalier::sim {
 
 enum class Bug {
-  kApplyBeforeWholeTotal,    // a step is applied when its first bucket is there
-  kDropEarlyMessages,        // those of the next round are not held
-  kRefuseEarlyStreams,       // of a generation that is not opened here yet
-  kReuseGeneration,          // the second generation has the number of the first
-  kSkipFetch,                // who is behind goes on from its own state
-  kFetchFromBehind,          // Proceed names a member that is behind as the holder
-  kBeginBeforeLevel,         // the round begins before all are ready
-  kObeyTwice,                // an order that was sent again is begun again
-  kSumInOrderOfArrival,      // leaves are added as they finish
-  kSkipMovedLeaf,            // a leaf that came over from another member is left out
-  kCountMovedLeafTwice,      // a leaf that went to another member is still counted
-  kRowsOfOldOwnership,       // the rows of the leaves owned before
-  kAbortedRootWrites,        // a root that lost the job puts its weights in place
-  kDropLinksAtOnce,          // a broken link closes all others
-  kIgnoreIncarnation,        // orders of an old coordinator are obeyed
-  kSendBeforeJournal,        // an order leaves before its generation is durable
-  kForgetSlots,              // the state that is handed over lacks the optimizer's
-  kForgetBest,               // ... lacks what early stopping keeps
-  kInterruptBeforeUpdate,    // between the total's statistics and its update
-  kEvaluateOwnRows,          // the evaluation counts the member's own rows only
-  kKeepOldJob,               // a worker does not drop its job when another one begins
-  kForgetReports,            // what was told on a stream that broke is not told again
-  kDeathAfterRestart,        // a restarted coordinator does not wait for its members
+  kApplyBeforeWholeTotal,  // a step is applied when its first bucket is there
+  kDropEarlyMessages,      // those of the next round are not held
+  kRefuseEarlyStreams,     // of a generation that is not opened here yet
+  kReuseGeneration,        // the second generation has the number of the first
+  kSkipFetch,              // who is behind goes on from its own state
+  kFetchFromBehind,        // Proceed names a member that is behind as the holder
+  kBeginBeforeLevel,       // the round begins before all are ready
+  kObeyTwice,              // an order that was sent again is begun again
+  kSumInOrderOfArrival,    // leaves are added as they finish
+  kSkipMovedLeaf,          // a leaf that came over from another member is left out
+  kCountMovedLeafTwice,    // a leaf that went to another member is still counted
+  kRowsOfOldOwnership,     // the rows of the leaves owned before
+  kAbortedRootWrites,      // a root that lost the job puts its weights in place
+  kDropLinksAtOnce,        // a broken link closes all others
+  kIgnoreIncarnation,      // orders of an old coordinator are obeyed
+  kSendBeforeJournal,      // an order leaves before its generation is durable
+  kForgetSlots,            // the state that is handed over lacks the optimizer's
+  kForgetBest,             // ... lacks what early stopping keeps
+  kInterruptBeforeUpdate,  // between the total's statistics and its update
+  kEvaluateOwnRows,        // the evaluation counts the member's own rows only
+  kKeepOldJob,             // a worker does not drop its job when another one begins
+  kForgetReports,          // what was told on a stream that broke is not told again
+  kDeathAfterRestart,      // a restarted coordinator does not wait for its members
   kCount,
 };
 

@@ -68,8 +68,8 @@ void Checks::Counted(const SimWorker& worker, const ToyJob& toy, const Action& a
   const double* marks = toy.Marks(action, last);
   if (marks[kMarkLeaves] != toy.AllLeaves()) {
     return Fail(Name(worker) + " commits a total in which leaves are counted " +
-                std::to_string(marks[kMarkLeaves]) + ", expected each once: " +
-                std::to_string(toy.AllLeaves()));
+                std::to_string(marks[kMarkLeaves]) +
+                ", expected each once: " + std::to_string(toy.AllLeaves()));
   }
   const auto [rows, names] = toy.RowsIn(action);
   if (marks[kMarkRows] != rows || marks[kMarkNames] != names) {
@@ -94,8 +94,7 @@ void Checks::Ordered(const SimWorker& worker, const StartTraining& order) {
   for (size_t i = 0; i < order.members.size(); ++i) {
     owners.emplace_back(order.members[i].worker.value, order.leaves[i].end);
   }
-  const auto [it, first] =
-      owners_.try_emplace({order.job, order.generation}, owners);
+  const auto [it, first] = owners_.try_emplace({order.job, order.generation}, owners);
   if (!first && it->second != owners) {
     Fail(Name(worker) + " hears of other owners of generation " +
          std::to_string(order.generation.value) + " of " + ToString(order.job) +

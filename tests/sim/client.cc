@@ -87,7 +87,8 @@ std::string Client::Verdict() const {
   for (const Job& job : jobs_) {
     const std::string name = job.submission.client_request_id;
     if (!job.ended) {
-      return name + " is still " + JobStateName(job.state) + " long after all healed " + job.waiting;
+      return name + " is still " + JobStateName(job.state) + " long after all healed " +
+             job.waiting;
     }
     if (!job.wrong.empty()) return name + ": " + job.wrong;
   }

@@ -65,7 +65,9 @@ bool SimCoordinator::young() const {
   return incarnation_.value > 1 && world_.queue.now_us() - born_us_ < kYoungUs;
 }
 
-int64_t SimCoordinator::NowMs() const { return kEpochMs + world_.queue.now_us() / 1000 + ahead_ms_; }
+int64_t SimCoordinator::NowMs() const {
+  return kEpochMs + world_.queue.now_us() / 1000 + ahead_ms_;
+}
 
 void SimCoordinator::Tick() {
   if (!alive_) return;
@@ -103,8 +105,7 @@ void SimCoordinator::Feed(const CoordinatorEvent& event) {
 
 bool SimCoordinator::InjectReport(const StreamRef& stream, const FromWorker& report) {
   if (!stream || stream->coordinator != this || !stream->coordinator_open) return false;
-  const CoordinatorActions actions =
-      core_->Step(WorkerMessage{stream->session, report}, NowMs());
+  const CoordinatorActions actions = core_->Step(WorkerMessage{stream->session, report}, NowMs());
   if (!actions.persist.empty() || !actions.send.empty() || !actions.work.empty()) {
     world_.checks.Fail("a stale report changed the coordinator: report " +
                        std::to_string(report.index()));
@@ -148,7 +149,8 @@ void SimCoordinator::Push(CoordinatorActions actions) {
   });
   waiting_.push_back(std::move(actions));
   if (!SendAll(pulses)) return;
-  if (write && !writing_) WriteLater(100 + world_.dice.Below(world_.dice.Once(30) ? 800'000 : 4000));
+  if (write && !writing_)
+    WriteLater(100 + world_.dice.Below(world_.dice.Once(30) ? 800'000 : 4000));
 }
 
 void SimCoordinator::WriteLater(int64_t us) {
@@ -190,7 +192,8 @@ bool SimCoordinator::RefuseJobs() {
         std::erase_if(later.persist, of_job);
         std::erase_if(later.send, [&](const auto& send) { return of_job(send.message); });
         std::erase_if(later.work, [&](const auto& work) { return work.job == job; });
-        std::erase_if(later.reply, [&](const auto& r) { return r.result.ok() && *r.result == job; });
+        std::erase_if(later.reply,
+                      [&](const auto& r) { return r.result.ok() && *r.result == job; });
       }
       Feed(JobRefused{job, ResourceExhausted("the disk is full")});
       return true;

@@ -1,4 +1,5 @@
-// World: what strikes, and when. Each seed enables some of the faults and draws how often they come.
+// World: what strikes, and when. Each seed enables some of the faults and draws how often they
+// come.
 #include <algorithm>
 #include <utility>
 
@@ -10,14 +11,29 @@ namespace {
 
 // Those that the driver strikes with; the others strike at boundaries or come by themselves.
 constexpr Fault kStruck[] = {
-    Fault::kCrashWorker,      Fault::kHostLost,         Fault::kPause,
-    Fault::kZombie,           Fault::kSlowMember,       Fault::kDelay,
-    Fault::kLinkBreak,        Fault::kBrokenPair,       Fault::kOneWayLoss,
-    Fault::kPartition,        Fault::kCoordinatorStream, Fault::kHalfOpenStream,
-    Fault::kSwizzleClog,      Fault::kStaleReduceMessage, Fault::kStaleOrder,
-    Fault::kOldIncarnationOrder, Fault::kStaleReport,   Fault::kCoordinatorCrash,
-    Fault::kJournalFull,      Fault::kCoordinatorJump,  Fault::kWorkerJump,
-    Fault::kTwoCoordinators,  Fault::kAllWorkersLost,
+    Fault::kCrashWorker,
+    Fault::kHostLost,
+    Fault::kPause,
+    Fault::kZombie,
+    Fault::kSlowMember,
+    Fault::kDelay,
+    Fault::kLinkBreak,
+    Fault::kBrokenPair,
+    Fault::kOneWayLoss,
+    Fault::kPartition,
+    Fault::kCoordinatorStream,
+    Fault::kHalfOpenStream,
+    Fault::kSwizzleClog,
+    Fault::kStaleReduceMessage,
+    Fault::kStaleOrder,
+    Fault::kOldIncarnationOrder,
+    Fault::kStaleReport,
+    Fault::kCoordinatorCrash,
+    Fault::kJournalFull,
+    Fault::kCoordinatorJump,
+    Fault::kWorkerJump,
+    Fault::kTwoCoordinators,
+    Fault::kAllWorkersLost,
 };
 
 constexpr int64_t kMs = 1000, kSecond = 1'000'000;
@@ -28,9 +44,10 @@ void World::ChooseFaults() {
   for (bool& on : enabled_) on = dice.Once(3);
   if (dice.Once(4)) enabled_.fill(true);
   // These end all jobs' progress, so not in every world.
-  for (const Fault f : {Fault::kAllWorkersLost, Fault::kCoordinatorCrash, Fault::kJournalFull,
-                        Fault::kTwoCoordinators, Fault::kCrashBeforeJournal,
-                        Fault::kCrashAfterJournal, Fault::kCrashBetweenSends, Fault::kTornJournal}) {
+  for (const Fault f :
+       {Fault::kAllWorkersLost, Fault::kCoordinatorCrash, Fault::kJournalFull,
+        Fault::kTwoCoordinators, Fault::kCrashBeforeJournal, Fault::kCrashAfterJournal,
+        Fault::kCrashBetweenSends, Fault::kTornJournal}) {
     enabled_[static_cast<size_t>(f)] = enabled_[static_cast<size_t>(f)] && dice.Once(3);
   }
   gap_ = 20 << dice.Below(4);
@@ -52,7 +69,8 @@ void World::MaybeStrike() {
 }
 
 void World::Strike(Fault fault) {
-  if (fault <= Fault::kSlowMember || fault == Fault::kWorkerJump || fault == Fault::kAllWorkersLost) {
+  if (fault <= Fault::kSlowMember || fault == Fault::kWorkerJump ||
+      fault == Fault::kAllWorkersLost) {
     StrikeWorkers(fault);
   } else if (fault <= Fault::kPartition || fault == Fault::kSwizzleClog) {
     StrikeLinks(fault);
@@ -68,7 +86,8 @@ SimWorker* World::AnyWorker() {
   for (const auto& w : workers_) {
     if (w->alive() && !w->paused()) alive.push_back(w.get());
   }
-  return alive.empty() ? nullptr : alive[static_cast<size_t>(dice.Below(static_cast<int64_t>(alive.size())))];
+  return alive.empty() ? nullptr
+                       : alive[static_cast<size_t>(dice.Below(static_cast<int64_t>(alive.size())))];
 }
 
 int World::AnyHost() const { return static_cast<int>(const_cast<Dice&>(dice).Between(1, hosts_)); }
@@ -260,9 +279,12 @@ void World::InjectOrder(bool old_incarnation) {
 void World::InjectReport() {
   SimWorker* worker = AnyWorker();
   SimCoordinator* c = coordinator();
-  if (worker == nullptr || !worker->attached() || worker->told().empty() || !c->alive() || c->paused()) return;
+  if (worker == nullptr || !worker->attached() || worker->told().empty() || !c->alive() ||
+      c->paused())
+    return;
   const auto& told = worker->told();
-  const FromWorker& report = told[static_cast<size_t>(dice.Below(static_cast<int64_t>(told.size())))];
+  const FromWorker& report =
+      told[static_cast<size_t>(dice.Below(static_cast<int64_t>(told.size())))];
   const bool stale = std::visit(
       [&](const auto& m) {
         if constexpr (requires { m.generation; }) {

@@ -8,40 +8,40 @@
 namespace espalier::sim {
 
 enum class Fault {
-  kCrashWorker,           // at any moment
-  kCrashAtBoundary,       // between two actions of a worker
-  kHostLost,              // its partners hear nothing
-  kPause,                 // SIGSTOP and SIGCONT below the liveness limit
-  kZombie,                // ... beyond it, its place taken meanwhile
-  kSlowMember,            // computes a hundred times longer
-  kDelay,                 // a link is slow for a while
-  kLinkBreak,             // between two members, once
-  kBrokenPair,            // between two hosts, lasting
-  kOneWayLoss,            // nothing arrives in one direction
-  kPartition,             // a host is cut off from all
-  kCoordinatorStream,     // reset, noticed at different times
-  kHalfOpenStream,        // broken, and one side does not notice
-  kSwizzleClog,           // links clogged in one order, freed in another
-  kEarlyRound,            // a message of the next round came early
-  kEarlyStream,           // a link of a generation that is not open here yet
-  kStaleReduceMessage,    // of an older generation, round or another job
-  kStaleOrder,            // of an older generation
-  kOldIncarnationOrder,   // of an older coordinator
-  kStaleReport,           // of an older generation
-  kRepeatedReport,        // told again on a new stream
-  kRepeatedOrder,         // sent again on a new stream
-  kCoordinatorCrash,      // at any moment
-  kCrashBeforeJournal,    // before the entries are written
-  kCrashAfterJournal,     // before anything is sent
-  kCrashBetweenSends,     // some have gone out
-  kTornJournal,           // the entries are written in part
-  kJournalFull,           // the disk takes nothing for a while
-  kCoordinatorJump,       // its clock
-  kWorkerJump,            // a worker's clock
-  kTwoCoordinators,       // an old one was only paused
-  kAllWorkersLost,        // at once
-  kLossDuringRecovery,    // a member is lost while its job recovers
-  kStateFetched,          // a member that was behind fetched the state
+  kCrashWorker,          // at any moment
+  kCrashAtBoundary,      // between two actions of a worker
+  kHostLost,             // its partners hear nothing
+  kPause,                // SIGSTOP and SIGCONT below the liveness limit
+  kZombie,               // ... beyond it, its place taken meanwhile
+  kSlowMember,           // computes a hundred times longer
+  kDelay,                // a link is slow for a while
+  kLinkBreak,            // between two members, once
+  kBrokenPair,           // between two hosts, lasting
+  kOneWayLoss,           // nothing arrives in one direction
+  kPartition,            // a host is cut off from all
+  kCoordinatorStream,    // reset, noticed at different times
+  kHalfOpenStream,       // broken, and one side does not notice
+  kSwizzleClog,          // links clogged in one order, freed in another
+  kEarlyRound,           // a message of the next round came early
+  kEarlyStream,          // a link of a generation that is not open here yet
+  kStaleReduceMessage,   // of an older generation, round or another job
+  kStaleOrder,           // of an older generation
+  kOldIncarnationOrder,  // of an older coordinator
+  kStaleReport,          // of an older generation
+  kRepeatedReport,       // told again on a new stream
+  kRepeatedOrder,        // sent again on a new stream
+  kCoordinatorCrash,     // at any moment
+  kCrashBeforeJournal,   // before the entries are written
+  kCrashAfterJournal,    // before anything is sent
+  kCrashBetweenSends,    // some have gone out
+  kTornJournal,          // the entries are written in part
+  kJournalFull,          // the disk takes nothing for a while
+  kCoordinatorJump,      // its clock
+  kWorkerJump,           // a worker's clock
+  kTwoCoordinators,      // an old one was only paused
+  kAllWorkersLost,       // at once
+  kLossDuringRecovery,   // a member is lost while its job recovers
+  kStateFetched,         // a member that was behind fetched the state
   kCount,
 };
 

@@ -48,7 +48,8 @@ int main(int argc, char** argv) {
     ++failures;
     std::cout << "seed " << options.seed << ": " << outcome.failure << "\n";
   }
-  for (size_t f = 0; f < kFaults; ++f) std::cout << kFaultNames[f] << ": " << fired.fired[f] << "\n";
+  for (size_t f = 0; f < kFaults; ++f)
+    std::cout << kFaultNames[f] << ": " << fired.fired[f] << "\n";
   std::cout << seeds << " seeds, " << failures << " failed, " << events << " events, " << ticks
             << " ticks, " << jobs << " jobs, " << limited << " ended by a limit\n";
   return failures == 0 ? 0 : 1;

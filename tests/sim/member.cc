@@ -150,20 +150,21 @@ void SimMember::FetchState(int64_t since_us) {
   MemberPoint point = point_;
   point.member = holder;
   SimWorker& there = world_.AtAddress(order_.members[holder].address);
-  world_.peers.Fetch(worker_, there, point, [this, run = run_, since_us,
-                                             holder](Result<std::string> bytes) {
-    if (run != run_ || state_ != State::kFetching) return;
-    if (interrupted_) return End(Interrupted());
-    if (bytes.ok()) return TakeState(*bytes);
-    const bool early = bytes.status().code() == StatusCode::kNotFound &&
-                       world_.queue.now_us() - since_us < kFetchLimitUs;
-    if (early) return After(kFetchRetryUs, [this, since_us] {
-      if (interrupted_) return End(Interrupted());
-      FetchState(since_us);
-    });
-    OnBroken(order_.generation, holder, bytes.status());
-    End(bytes.status());
-  });
+  world_.peers.Fetch(worker_, there, point,
+                     [this, run = run_, since_us, holder](Result<std::string> bytes) {
+                       if (run != run_ || state_ != State::kFetching) return;
+                       if (interrupted_) return End(Interrupted());
+                       if (bytes.ok()) return TakeState(*bytes);
+                       const bool early = bytes.status().code() == StatusCode::kNotFound &&
+                                          world_.queue.now_us() - since_us < kFetchLimitUs;
+                       if (early)
+                         return After(kFetchRetryUs, [this, since_us] {
+                           if (interrupted_) return End(Interrupted());
+                           FetchState(since_us);
+                         });
+                       OnBroken(order_.generation, holder, bytes.status());
+                       End(bytes.status());
+                     });
 }
 
 void SimMember::TakeState(const std::string& bytes) {
@@ -209,9 +210,10 @@ void SimMember::OnBroken(Generation generation, uint32_t member, Status why) {
   if (world_.bugs(Bug::kDropLinksAtOnce) && std::exchange(linked_, false)) {
     world_.peers.Close(point_);
   }
-  if (state_ == State::kTotals) After(20, [this] {
-    if (state_ == State::kTotals) Settle();
-  });
+  if (state_ == State::kTotals)
+    After(20, [this] {
+      if (state_ == State::kTotals) Settle();
+    });
 }
 
 void SimMember::TellBroken(uint32_t member, const Status& why) {
@@ -267,6 +269,7 @@ void SimMember::Go(Action action) {
 void SimMember::BeginRound() {
   const RoundShape shape = toy_.ShapeOf(action_);
   totals_.assign(shape.size(), {});
+  early_.clear();
   missing_ = shape.size();
   state_ = State::kComputing;
   own_sums_ = toy_.Contribute(action_, machine_.state().parameters, Use());
@@ -334,20 +337,22 @@ void SimMember::Perform(ReduceActions actions) {
 void SimMember::Settle() {
   if (worker_.Boundary()) return;
   if (missing_ == 0) return Commit();
-  if (failure_.ok()) return;
-  if (world_.bugs(Bug::kApplyBeforeWholeTotal) && totals_.back().data != nullptr) {
-    const RoundShape shape = toy_.ShapeOf(action_);
-    for (size_t b = 0; b < totals_.size(); ++b) {
-      if (totals_[b].data != nullptr) continue;
-      totals_[b] = MakePayload(AlignedVector<Real>(static_cast<size_t>(shape[b].bytes()), Real{0}));
-    }
-    interrupted_ = true;
-    return Commit();
+  if (world_.bugs(Bug::kApplyBeforeWholeTotal) && totals_.back().data != nullptr) ApplyEarly();
+  if (!failure_.ok()) End(failure_);
+}
+
+// As if the step had been applied with what is there of its total.
+void SimMember::ApplyEarly() {
+  const RoundShape shape = toy_.ShapeOf(action_);
+  early_ = totals_;
+  for (size_t b = 0; b < early_.size(); ++b) {
+    const auto size = static_cast<size_t>(shape[b].floats + 2 * shape[b].doubles);
+    if (early_[b].data == nullptr) early_[b] = MakePayload(AlignedVector<Real>(size, Real{0}));
   }
-  End(failure_);
 }
 
 void SimMember::Commit() {
+  if (!early_.empty()) totals_ = std::exchange(early_, {});
   world_.peers.Withdraw(point_);  // every member has begun
   world_.checks.Counted(worker_, toy_, action_, totals_.back());
   std::vector<double> stats = toy_.Stats(action_, totals_.back());

@@ -70,6 +70,7 @@ class SimMember final : public LinkListener {
   LeafUse Use() const;
   void Perform(ReduceActions actions);
   void Settle();
+  void ApplyEarly();
   void Commit();
   void CommitGradient(const std::vector<double>& stats);
   void TellBroken(uint32_t member, const Status& why);
@@ -102,7 +103,7 @@ class SimMember final : public LinkListener {
   // Of the present round.
   Action action_;
   Contribution own_sums_;
-  std::vector<Payload> totals_;
+  std::vector<Payload> totals_, early_;  // early_: what a bug applies
   size_t missing_ = 0, contributed_ = 0;
   Status failure_;
   std::optional<FinishAction> finish_;

@@ -16,9 +16,8 @@ constexpr int64_t kFetchUs = 60'000'000;
 
 int64_t Peers::KeepaliveUs() { return 3'000'000 + world_.dice.Below(10'000'000); }
 
-void Peers::Open(SimWorker& worker, const MemberPoint& self,
-                 const std::vector<SimWorker*>& workers, const std::vector<uint32_t>& partners,
-                 LinkListener* listener) {
+void Peers::Open(SimWorker& worker, const MemberPoint& self, const std::vector<SimWorker*>& workers,
+                 const std::vector<uint32_t>& partners, LinkListener* listener) {
   auto& newest = newest_[{&worker, {self.incarnation.value, self.job.value, self.member}}];
   newest = std::max(newest, self.generation.value);
   ever_open_.insert(self);
@@ -63,7 +62,8 @@ void Peers::Open(SimWorker& worker, const MemberPoint& self,
 }
 
 void Peers::Dial(const ConnRef& conn) {
-  conn->side[0].out->Send([this, conn] { conn->side[1].worker->DoAlways([=, this] { Arrive(conn); }); });
+  conn->side[0].out->Send(
+      [this, conn] { conn->side[1].worker->DoAlways([=, this] { Arrive(conn); }); });
 }
 
 void Peers::Arrive(const ConnRef& conn) {
@@ -75,8 +75,8 @@ void Peers::Arrive(const ConnRef& conn) {
     return;
   }
   if (hi.opened) return Establish(conn);
-  const auto newest = newest_.find(
-      {hi.worker, {hi.point.incarnation.value, hi.point.job.value, hi.point.member}});
+  const auto newest =
+      newest_.find({hi.worker, {hi.point.incarnation.value, hi.point.job.value, hi.point.member}});
   if (newest != newest_.end() && hi.point.generation.value <= newest->second) {
     conn->state = State::kDown;
     hi.out->Send([this, conn] { Broken(conn, 0, "the generation is over there"); });

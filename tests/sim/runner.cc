@@ -9,7 +9,11 @@
 namespace espalier::sim {
 
 SimRunner::SimRunner(World& world, SimWorker& worker, StartSurvey order)
-    : world_(world), worker_(worker), job_(order.job), output_(order.job_yaml), toy_(World::ToyOf(order.job_yaml)) {
+    : world_(world),
+      worker_(worker),
+      job_(order.job),
+      output_(order.job_yaml),
+      toy_(World::ToyOf(order.job_yaml)) {
   GiveOrder(std::move(order));
 }
 

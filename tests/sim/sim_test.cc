@@ -32,8 +32,8 @@ TEST_CASE("whatever breaks, jobs end with the bits of an undisturbed run once it
     jobs += outcome.jobs;
     ended_by_a_limit += outcome.ended_by_a_limit;
   }
-  std::cout << seeds << " seeds, " << events << " events, " << jobs << " jobs, "
-            << ended_by_a_limit << " ended by a documented limit\n";
+  std::cout << seeds << " seeds, " << events << " events, " << jobs << " jobs, " << ended_by_a_limit
+            << " ended by a documented limit\n";
   for (size_t f = 0; f < kFaults; ++f) {
     INFO(kFaultNames[f]);
     CHECK(fired.fired[f] > 0);

@@ -40,7 +40,8 @@ void Streams::Up(const StreamRef& stream, FromWorker message) {
   stream->up->Send([stream, message = std::move(message)] {
     if (!stream->coordinator_open) return;
     stream->coordinator->Do([stream, message] {
-      if (stream->coordinator_open) stream->coordinator->Feed(WorkerMessage{stream->session, message});
+      if (stream->coordinator_open)
+        stream->coordinator->Feed(WorkerMessage{stream->session, message});
     });
   });
 }

@@ -79,6 +79,9 @@ class ToyJob {
 
  private:
   explicit ToyJob(int kind);
+  // A step's number, or of an evaluation a negative one a set.
+  static int64_t RoundName(const Action& action);
+  static double RowName(FileRole set, int64_t row);
   void MakeInput();
   void RunAlone();
   void CheckEpochs() const;
@@ -112,7 +115,7 @@ class ToyJob {
   std::unique_ptr<LeafPass<Real>> pass_;
   std::map<Key, LeafSum> leaf_sums_;
   std::map<Key, Contribution> contributions_;
-  std::vector<std::string> states_;  // by round
+  std::vector<std::string> states_;                       // by round
   std::map<int64_t, std::pair<double, double>> rows_in_;  // by step, or set
   std::string weights_hash_;
   uint64_t last_round_ = 0;

@@ -31,9 +31,9 @@ void Remember(std::deque<T>& kept, const T& message) {
 }
 
 template <typename M>
-constexpr bool kIsReport = std::is_same_v<M, MemberReady> || std::is_same_v<M, LinkBroken> ||
-                           std::is_same_v<M, JobDone> || std::is_same_v<M, JobFailed> ||
-                           std::is_same_v<M, SurveyPart>;
+constexpr bool kIsReport =
+    std::is_same_v<M, MemberReady> || std::is_same_v<M, LinkBroken> || std::is_same_v<M, JobDone> ||
+    std::is_same_v<M, JobFailed> || std::is_same_v<M, SurveyPart>;
 
 }  // namespace
 
@@ -46,9 +46,7 @@ SimWorker::SimWorker(World& world, int id, int host)
   world_.queue.After(world_.dice.Below(kTickUs), [this] { Tick(); });
 }
 
-bool SimWorker::disturbed() const {
-  return world_.queue.now_us() - disturbed_us_ < 30'000'000;
-}
+bool SimWorker::disturbed() const { return world_.queue.now_us() - disturbed_us_ < 30'000'000; }
 
 bool SimWorker::young() const { return world_.queue.now_us() - born_us_ < 10'000'000; }
 
@@ -135,10 +133,11 @@ bool SimWorker::InjectOrder(ToWorker order) {
   if (!stream_ || !stream_->worker_open || !core_.attached()) return false;
   const int64_t now_ms = world_.queue.now_us() / 1000 + ahead_ms_ + 1;
   HeedIncarnation(order);
-  for (const WorkerAction& action : core_.Step(CoordinatorMessage{stream_->attempt, order}, now_ms)) {
+  for (const WorkerAction& action :
+       core_.Step(CoordinatorMessage{stream_->attempt, order}, now_ms)) {
     if (!std::holds_alternative<WorkerLog>(action)) {
-      world_.checks.Fail("a stale order was obeyed by worker " + std::to_string(id_) +
-                         ": order " + std::to_string(order.index()) + ", action " +
+      world_.checks.Fail("a stale order was obeyed by worker " + std::to_string(id_) + ": order " +
+                         std::to_string(order.index()) + ", action " +
                          std::to_string(action.index()));
     }
   }
@@ -179,7 +178,8 @@ void SimWorker::Perform(const SendToCoordinator& action) {
 
 void SimWorker::Perform(const RunSurvey& action) {
   world_.checks.Works(*this, runner_ ? runner_->job() : JobId{}, action.order.job);
-  if (runner_ != nullptr && runner_->job() == action.order.job) return runner_->Survey(action.order);
+  if (runner_ != nullptr && runner_->job() == action.order.job)
+    return runner_->Survey(action.order);
   runners_.push_back(std::make_unique<SimRunner>(world_, *this, action.order));
   runner_ = runners_.back().get();
 }

@@ -9,8 +9,8 @@
 namespace espalier::sim {
 namespace {
 
-constexpr int64_t kFaultyUsMax = 900'000'000;   // simulated, under faults
-constexpr int64_t kHealedUsMax = 240'000'000;   // simulated, until all jobs have ended
+constexpr int64_t kFaultyUsMax = 900'000'000;  // simulated, under faults
+constexpr int64_t kHealedUsMax = 240'000'000;  // simulated, until all jobs have ended
 constexpr int64_t kPollUs = 500'000;
 constexpr int64_t kQuietUs = 15'000'000;  // then nobody works any more
 
@@ -101,8 +101,7 @@ Outcome World::Run() {
   RunUntilHealed();
   if (!checks.failed()) RunUntilDone();
   if (!checks.failed()) CheckEnd();
-  return {checks.failure(),   fired, events_, ticks_, client.submitted(),
-          client.ended_by_a_limit()};
+  return {checks.failure(), fired, events_, ticks_, client.submitted(), client.ended_by_a_limit()};
 }
 
 Outcome World::RunQuietly(int64_t workers, int kind, int64_t members) {
@@ -123,8 +122,8 @@ void World::RunUntilHealed() {
   while (events_ < options.events && queue.now_us() < kFaultyUsMax) {
     if (client.open() < 1 || (client.open() < 2 && dice.Once(400))) {
       const int64_t most = dice.Between(1, 6);
-      client.Submit(static_cast<int>(dice.Below(ToyJob::kKinds)), dice.Between(1, std::min<int64_t>(most, 3)),
-                    dice.Once(3) ? 0 : most + 2);
+      client.Submit(static_cast<int>(dice.Below(ToyJob::kKinds)),
+                    dice.Between(1, std::min<int64_t>(most, 3)), dice.Once(3) ? 0 : most + 2);
     }
     if (!Step()) return;
     MaybeStrike();

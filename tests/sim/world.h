@@ -3,8 +3,8 @@
 // are the real ones; what surrounds them is simulated and breaks.
 //
 // A run: jobs are submitted and faults strike until so many events have happened; then everything
-// heals, and within a bounded time each job must have ended, and succeeded unless a documented limit
-// ended it. The invariants (checks.h) hold throughout.
+// heals, and within a bounded time each job must have ended, and succeeded unless a documented
+// limit ended it. The invariants (checks.h) hold throughout.
 //
 // Thread rule: one thread; worlds of different threads share the toy jobs, so one a process.
 #pragma once
@@ -135,7 +135,7 @@ class World {
   bool faulty_ = true;  // faults may strike
   bool tick_ = false;
   std::array<bool, kFaults> enabled_{};
-  int64_t gap_ = 50;       // events between strikes, on average
+  int64_t gap_ = 50;        // events between strikes, on average
   int64_t boundary_ = 800;  // boundaries between crashes there
   int64_t events_ = 0, ticks_ = 0;
 };
