@@ -92,9 +92,9 @@ struct Shutdown {
   bool jobs_go_on = false;
 };
 
-using CoordinatorEvent = std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit,
-                                      CancelJob, DrainWorker, SurveyMerged, JobRefused, Tick,
-                                      Shutdown>;
+using CoordinatorEvent =
+    std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit, CancelJob, DrainWorker,
+                 SurveyMerged, JobRefused, Tick, Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------
 

@@ -119,8 +119,8 @@ bool CoordinatorCore::ReadyForPlan(Worker& worker, const MemberReady& message) {
                                [&](WorkerId id) { return plan.ready.contains(id); });
   if (!all || plan.ordered) return true;
   plan.ordered = true;
-  GenerationStarted started{job->snapshot.job, plan.generation, {}, plan.leaves,
-                            job->snapshot.started_ms, job->arithmetic_id};
+  GenerationStarted started{job->snapshot.job, plan.generation,          {},
+                            plan.leaves,       job->snapshot.started_ms, job->arithmetic_id};
   for (WorkerId id : plan.workers) {
     const Worker& member = *FindWorker(id);
     started.members.push_back({id, member.hello.name, member.hello.address});

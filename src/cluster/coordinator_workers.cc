@@ -241,8 +241,7 @@ void CoordinatorCore::Lose(WorkerId id, const std::string& why) {
   JobRecord* job = FindJob(worker.at.job);
   if (job == nullptr) return;
   // Of several that are lost at once the first one's loss has made a generation without all.
-  const bool member =
-      IsMember(*job, worker) && worker.at.generation == job->snapshot.generation;
+  const bool member = IsMember(*job, worker) && worker.at.generation == job->snapshot.generation;
   if (member || (job->plan && job->plan->ordered)) {
     MemberLost(*job, text);
   } else if (job->departing.erase(id) == 0) {

@@ -2,10 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/storage/temporary_directory.h"
-
 #include "src/bundle/model_json.h"
 #include "tests/bundle/places.h"
+#include "tests/storage/temporary_directory.h"
 
 namespace espalier {
 namespace {

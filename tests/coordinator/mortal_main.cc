@@ -12,10 +12,10 @@ namespace espalier {
 namespace {
 
 const char* KindOf(const JournalEntry& entry) {
-  static constexpr const char* kKinds[] = {"WorkerIdGiven",  "JobAccepted",     "GenerationStarted",
-                                           "SurveyRecorded", "HistoryRecorded", "TrainingStarted",
-                                           "JobEnded",       "JobForgotten",    "IncarnationTaken",
-                                           "GenerationReserved"};
+  static constexpr const char* kKinds[] = {
+      "WorkerIdGiven",    "JobAccepted",       "GenerationStarted", "SurveyRecorded",
+      "HistoryRecorded",  "TrainingStarted",   "JobEnded",          "JobForgotten",
+      "IncarnationTaken", "GenerationReserved"};
   static_assert(std::size(kKinds) == std::variant_size_v<JournalEntry>);
   return kKinds[entry.index()];
 }

@@ -17,19 +17,8 @@ namespace {
 
 constexpr int64_t kInputs = 4, kClasses = 3;
 constexpr int64_t kShards = 7;
-constexpr int64_t kBucketBytesOfToys = 256;  // so that a step has several
+constexpr int64_t kBucketBytesOfToys = 128;  // so that a step has several
 constexpr int64_t kBatchRowsMax = 128;
-
-double RowName(FileRole set, int64_t row) {
-  return static_cast<double>(Mix64(static_cast<uint64_t>(row) * 3 + static_cast<uint64_t>(set)) >>
-                             40);
-}
-
-// A step's number, or of an evaluation a negative one a set.
-int64_t RoundName(const Action& action) {
-  if (const auto* step = std::get_if<GradientAction>(&action)) return step->step;
-  return -1 - static_cast<int64_t>(std::get<EvaluateAction>(action).set);
-}
 
 TrainSpec TrainOf(int kind) {
   TrainSpec train;
@@ -219,7 +208,7 @@ const ToyJob::LeafSum& ToyJob::Leaf(const Action& action, int32_t leaf,
                                     const std::string& state) {
   const auto* step = std::get_if<GradientAction>(&action);
   const auto* evaluate = std::get_if<EvaluateAction>(&action);
-  const Key key{leaf, -1, RoundName(action), state};
+  const Key key{leaf, -1, ToyJob::RoundName(action), state};
   auto it = leaf_sums_.find(key);
   if (it == leaf_sums_.end()) {
     it = leaf_sums_
@@ -284,7 +273,7 @@ Contribution ToyJob::Join(const Action& action, const std::vector<const LeafSum*
 
 Contribution ToyJob::Contribute(const Action& action, const AlignedVector<Real>& parameters,
                                 const LeafUse& use) {
-  const int64_t round = RoundName(action);
+  const int64_t round = ToyJob::RoundName(action);
   const std::string state(reinterpret_cast<const char*>(parameters.data()),
                           parameters.size() * sizeof(Real));
   const Key key{use.own.begin, use.own.end, round, state};
@@ -328,7 +317,7 @@ std::vector<double> ToyJob::Stats(const Action& action, const Payload& last) con
 }
 
 std::pair<double, double> ToyJob::RowsIn(const Action& action) const {
-  const auto it = rows_in_.find(RoundName(action));
+  const auto it = rows_in_.find(ToyJob::RoundName(action));
   return it == rows_in_.end() ? std::pair{-1.0, -1.0} : it->second;
 }
 
@@ -363,69 +352,6 @@ Action ToyJob::Apply(StepMachine<Real>& machine, const UpdateAction& update,
                       update.update);
   }
   return machine.OnUpdated();
-}
-
-// ---- the undisturbed run ---------------------------------------------------------------------
-
-void ToyJob::RunAlone() {
-  StepMachine<Real> machine(plan_);
-  Action action = machine.Begin();
-  const LeafUse all{{0, leaves_}};
-  for (;;) {
-    const uint64_t round = machine.state().round;
-    states_.resize(round + 1);
-    states_[round] = EncodeState(machine.state());
-    if (std::holds_alternative<FinishAction>(action)) break;
-    const Contribution totals = Contribute(action, machine.state().parameters, all);
-    const double* marks = Marks(action, totals.back());
-    rows_in_[RoundName(action)] = {marks[kMarkRows], marks[kMarkNames]};
-    const std::vector<double> stats = Stats(action, totals.back());
-    if (std::holds_alternative<EvaluateAction>(action)) {
-      action = machine.OnEvaluation(stats);
-      continue;
-    }
-    action = machine.OnGradient(stats);
-    if (const auto* update = std::get_if<UpdateAction>(&action)) {
-      action = Apply(machine, *update, totals);
-    }
-    ESPALIER_CHECK(!std::holds_alternative<FailAction>(action), "a toy job fails");
-  }
-  last_round_ = machine.state().round;
-  CheckEpochs();
-  weights_hash_ = WeightsHash(machine.state().parameters);
-}
-
-// Every row exactly once an epoch.
-void ToyJob::CheckEpochs() const {
-  std::pair<double, double> all{static_cast<double>(plan_.train_rows), 0.0};
-  for (int64_t r = 0; r < plan_.train_rows; ++r) all.second += RowName(FileRole::kTrain, r);
-  const int64_t per_epoch = plan_.StepsPerEpoch();
-  std::pair<double, double> sum{0.0, 0.0};
-  for (int64_t step = 0; rows_in_.contains(step); ++step) {
-    sum.first += rows_in_.at(step).first;
-    sum.second += rows_in_.at(step).second;
-    if ((step + 1) % per_epoch != 0) continue;
-    ESPALIER_CHECK(sum == all, "an epoch of " + std::to_string(sum.first) + " rows");
-    sum = {0.0, 0.0};
-  }
-}
-
-const std::string* ToyJob::StateAt(uint64_t round) const {
-  return round < states_.size() && !states_[round].empty() ? &states_[round] : nullptr;
-}
-
-std::string WeightsHash(const AlignedVector<Real>& parameters) {
-  return Sha256Hex(
-      {reinterpret_cast<const char*>(parameters.data()), parameters.size() * sizeof(Real)});
-}
-
-const std::vector<TreePlace>& TreeOf(const std::vector<LeafSpan>& intervals, int32_t leaves) {
-  static std::map<std::pair<int32_t, std::vector<int32_t>>, std::vector<TreePlace>> trees;
-  std::vector<int32_t> ends;
-  for (const LeafSpan& i : intervals) ends.push_back(i.end);
-  auto [it, made] = trees.try_emplace({leaves, ends});
-  if (made) it->second = PlanTree({intervals}, leaves);
-  return it->second;
 }
 
 }  // namespace espalier::sim

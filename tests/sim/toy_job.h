@@ -79,6 +79,9 @@ class ToyJob {
 
  private:
   explicit ToyJob(int kind);
+  // A step's number, or of an evaluation a negative one a set.
+  static int64_t RoundName(const Action& action);
+  static double RowName(FileRole set, int64_t row);
   void MakeInput();
   void RunAlone();
   void CheckEpochs() const;

@@ -189,6 +189,13 @@ void SimWorker::Perform(const RunTraining& action) {
   if (runner_) runner_->Train({action.order, action.self});
 }
 
+// Planned changes are not played here: each is given up because somebody cannot prepare it.
+void SimWorker::Perform(const RunPreparation& action) {
+  After(1000, [this, point = JobPoint{action.order.job, action.order.generation}] {
+    Handle(Report{JobFailed{point.job, point.generation, Unavailable("it does not prepare")}});
+  });
+}
+
 void SimWorker::Perform(const RunProceed& action) {
   if (runner_) runner_->Proceed(action.order);
 }

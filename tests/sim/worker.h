@@ -65,7 +65,9 @@ class SimWorker {
   void Perform(const SendToCoordinator& action);
   void Perform(const RunSurvey& action);
   void Perform(const RunTraining& action);
+  void Perform(const RunPreparation& action);
   void Perform(const RunProceed& action);
+  void Perform(const RunSwitch&) {}
   void Perform(const AbortJob& action);
   void Perform(const Exit& action);
   void Perform(const WorkerLog& action);
