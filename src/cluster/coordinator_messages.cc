@@ -48,6 +48,9 @@ CoordinatorCore::Place CoordinatorCore::Judge(Worker& worker, JobPoint point, co
   if (fate == Fate::kDrop) return {};
   JobRecord& job = *FindJob(worker.at.job);
   if (!IsMember(job, worker)) return {};  // it is yet to join, or has left
+  if (fate == Fate::kError && point.generation.value <= job.generations) {
+    return {};  // it was in preparation and was given up meanwhile
+  }
   if (fate == Fate::kError) {
     Blame(job, worker,
           FailedPrecondition(std::string(what) + " names generation " +

@@ -162,7 +162,8 @@ inline std::vector<JournalEntry> SampleEntries() {
       TrainingStarted{{7}, 14},
       JobEnded{SampleSnapshot()},
       JobForgotten{{7}},
-      IncarnationTaken{{9}}};
+      IncarnationTaken{{9}},
+      GenerationReserved{{7}, {4}}};
 }
 
 }  // namespace espalier

@@ -169,7 +169,9 @@ void Checks::CheckPatience(const SimCoordinator& coordinator, const GenerationSt
     const bool stays = std::any_of(entry.members.begin(), entry.members.end(),
                                    [&](const Member& now) { return now.worker == m.worker; });
     const SimWorker& process = world_.AtAddress(m.address);
-    if (stays || coordinator.welcomed(m.worker) || !process.alive() || process.paused()) continue;
+    // One that was taken out may have come as another worker.
+    const bool here = coordinator.welcomed(m.worker) || process.attached();
+    if (stays || here || !process.alive() || process.paused()) continue;
     Fail(ToString(m.worker) + " was given up by a coordinator that had only just begun");
   }
 }
@@ -181,6 +183,7 @@ void Checks::Sends(const SimCoordinator& coordinator, const ToWorker& message) {
   }
   const auto durable = [&](JobId job, Generation generation, bool leaves) {
     if (journal.HasGeneration(job, generation, leaves)) return;
+    if (journal.reserved.contains({job, generation})) return;
     Fail("generation " + std::to_string(generation.value) + " of " + ToString(job) +
          " is ordered by incarnation " + std::to_string(coordinator.incarnation().value) +
          " before it is in the journal");

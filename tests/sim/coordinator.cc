@@ -33,6 +33,9 @@ void JournalStore::Append(const JournalEntry& entry) {
   if (const auto* j = std::get_if<JobAccepted>(&entry)) jobs.insert(j->job);
   if (const auto* e = std::get_if<JobEnded>(&entry)) ended.insert(e->snapshot.job);
   if (const auto* i = std::get_if<IncarnationTaken>(&entry)) newest = i->incarnation;
+  if (const auto* g = std::get_if<GenerationReserved>(&entry)) {
+    reserved.insert({g->job, g->generation});
+  }
   if (const auto* g = std::get_if<GenerationStarted>(&entry)) {
     bool& leaves = generations[{g->job, g->generation}];
     leaves = leaves || !g->leaves.empty();

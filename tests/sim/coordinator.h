@@ -32,6 +32,7 @@ struct JournalStore {
 
   std::set<WorkerId> workers;
   std::set<JobId> jobs, ended;
+  std::set<std::pair<JobId, Generation>> reserved;           // in preparation
   std::map<std::pair<JobId, Generation>, bool> generations;  // true: with leaves
 };
 
