@@ -57,6 +57,8 @@ void CoordinatorCore::ForgiveOwnPause() {
     if (job.plan) shift(job.plan->since_ms);
     if (job.planned_ms != 0) shift(job.planned_ms);
   }
+  // Another one may have taken over meanwhile: the journal knows.
+  out_.persist.push_back(IncarnationTaken{options_.incarnation});
   Log(LogLevel::kWarning, "the coordinator stood still for " + HumanDuration(gap));
 }
 

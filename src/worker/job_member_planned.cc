@@ -1,0 +1,105 @@
+// JobMember: generations that begin by plan, beside the training.
+#include <algorithm>
+#include <utility>
+
+#include "src/worker/job_member.h"
+
+namespace espalier {
+
+template <typename T>
+Status TypedJobMember<T>::Join(const Place& place) {
+  const TrainingOrder& order = place.order;
+  Disconnect();
+  ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));
+  hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
+  ESPALIER_RETURN_IF_ERROR(FetchState(order, order.order.holder, std::nullopt));
+  Connect(place);
+  hooks_.tell(Switched{order.order.job, order.order.generation, machine_.state().round});
+  return Status::Ok();
+}
+
+template <typename T>
+Status TypedJobMember<T>::SwitchInto(const Place& before, const Place& place) {
+  Withdraw();
+  before_ = std::move(reducer_);
+  Connect(place);
+  rows_.Adopt(RangesOf(place.own));
+  const StartTraining& start = place.order.order;
+  hooks_.tell(Switched{start.job, start.generation, machine_.state().round});
+  const auto joins = [&](const Member& m) {
+    const auto& members = before.order.order.members;
+    return std::none_of(members.begin(), members.end(),
+                        [&](const Member& b) { return b.worker == m.worker; });
+  };
+  const bool joined = std::any_of(start.members.begin(), start.members.end(), joins);
+  if (joined && start.holder == place.order.self) OfferState(place.order);
+  return Status::Ok();
+}
+
+template <typename T>
+void TypedJobMember<T>::Prepare(const TrainingOrder& order) {
+  std::lock_guard lock(mutex_);
+  prepared_.reset();
+  const uint64_t number = ++preparation_;
+  preparing_ = std::thread([this, order, number, last = std::move(preparing_)]() mutable {
+    if (last.joinable()) last.join();
+    const auto stopped = [this, number] { return preparation_ != number; };
+    Result<Place> place = PlaceIn(order);
+    Status staged = place.status();
+    if (place.ok()) staged = rows_.Stage(RangesOf(place->own), stopped);
+    if (stopped()) return;
+    const StartTraining& start = order.order;
+    if (!staged.ok()) {
+      hooks_.tell(JobFailed{start.job, start.generation, staged});
+      return;
+    }
+    {
+      std::lock_guard lock(mutex_);
+      prepared_ = order;
+    }
+    hooks_.tell(MemberReady{start.job, start.generation, 1});
+  });
+}
+
+template <typename T>
+void TypedJobMember<T>::StopPreparing() {
+  std::thread last;
+  {
+    std::lock_guard lock(mutex_);
+    ++preparation_;
+    last = std::move(preparing_);
+    prepared_.reset();
+    switch_to_ = {};
+  }
+  if (last.joinable()) last.join();
+}
+
+template <typename T>
+std::optional<TrainingOrder> TypedJobMember<T>::TakePrepared(Generation next) {
+  std::lock_guard lock(mutex_);
+  switch_to_ = {};
+  if (!prepared_ || prepared_->order.generation != next) return std::nullopt;
+  return std::exchange(prepared_, std::nullopt);
+}
+
+template <typename T>
+void TypedJobMember<T>::SwitchTo(Generation next) {
+  std::lock_guard lock(mutex_);
+  switch_to_ = next;
+  if (trainer_ != nullptr) trainer_->SwitchTo(next);
+}
+
+template Status TypedJobMember<float>::Join(const Place& place);
+template Status TypedJobMember<float>::SwitchInto(const Place& before, const Place& place);
+template void TypedJobMember<float>::Prepare(const TrainingOrder& order);
+template void TypedJobMember<float>::StopPreparing();
+template std::optional<TrainingOrder> TypedJobMember<float>::TakePrepared(Generation next);
+template void TypedJobMember<float>::SwitchTo(Generation next);
+template Status TypedJobMember<double>::Join(const Place& place);
+template Status TypedJobMember<double>::SwitchInto(const Place& before, const Place& place);
+template void TypedJobMember<double>::Prepare(const TrainingOrder& order);
+template void TypedJobMember<double>::StopPreparing();
+template std::optional<TrainingOrder> TypedJobMember<double>::TakePrepared(Generation next);
+template void TypedJobMember<double>::SwitchTo(Generation next);
+
+}  // namespace espalier
