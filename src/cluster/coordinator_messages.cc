@@ -268,8 +268,8 @@ void CoordinatorCore::Obey(Worker& worker, const JobFailed& message) {
                                                message.generation == job->plan->generation) {
     const std::string why = Label(worker) + " failed to prepare it: " + message.error.ToString();
     if (!IsMember(*job, worker)) job->expelled.insert(worker.id);
-    AbandonPlan(*job, why);
-    return;
+    // Once ordered it may begin at any moment: then all must meet again.
+    return job->plan->ordered ? MemberLost(*job, why) : AbandonPlan(*job, why);
   }
   const Place at = Judge(worker, {message.job, message.generation}, "JobFailed");
   if (at.job == nullptr) return;

@@ -242,18 +242,23 @@ Status CoordinatorCore::Drain(Worker& worker, std::string why) {
 
 // Those who want to leave do, when workers enough are left.
 bool CoordinatorCore::ReleaseLeavers(JobRecord& job) {
-  std::vector<Worker*> stay;
+  std::vector<Worker*> stay, go;
   std::string leavers;
   for (Worker* w : Survivors(job)) {
     if (w->leaving) {
       leavers += (leavers.empty() ? "" : ", ") + Label(*w);
+      go.push_back(w);
     } else {
       stay.push_back(w);
     }
   }
   if (leavers.empty()) return false;
+  const bool all_go = stay.empty();
   AddReplacements(job, stay);
   if (static_cast<int64_t>(stay.size()) < Least(job)) return false;
+  // Somebody must have the job state: the first of them goes with the next change.
+  if (all_go) stay.insert(stay.begin(), go.front());
+  if (static_cast<int64_t>(stay.size()) > job.snapshot.leaves) return false;
   const auto ownership =
       PlanOwnership(static_cast<int32_t>(job.snapshot.leaves), static_cast<int32_t>(stay.size()));
   return PlanGeneration(job, stay, ownership, leavers + " wants to leave");

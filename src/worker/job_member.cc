@@ -333,8 +333,11 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_
     const bool early = bytes.status().code() == StatusCode::kNotFound &&
                        (!round || NowUs() - begin_us < kFetchTimeoutMs * 1000);
     if (!early) {
-      TellBroken(order.order, holder_index, bytes.status());
-      if (reducer_) reducer_->OnBroken(key.generation, key.member, bytes.status());
+      if (reducer_) {  // tells of it, unless it has
+        reducer_->OnBroken(key.generation, key.member, bytes.status());
+      } else {
+        TellBroken(order.order, holder_index, bytes.status());
+      }
       return bytes.status();
     }
     std::unique_lock lock(mutex_);
