@@ -206,8 +206,9 @@ void CoordinatorCore::CheckPlan(JobRecord& job) {
 // ---- who leaves ------------------------------------------------------------------------------
 
 void CoordinatorCore::Obey(Worker& worker, const Leaving& message) {
-  Status ignored = Drain(worker, Printable(message.reason, 200));
-  if (!ignored.ok()) Log(LogLevel::kInfo, ignored.ToString());
+  if (Drain(worker, Printable(message.reason, 200)).ok()) return;
+  // Nobody can take its place: waiting would only delay the end of a cluster.
+  Obey(worker, Goodbye{message.reason});
 }
 
 void CoordinatorCore::On(const DrainWorker& event) {
