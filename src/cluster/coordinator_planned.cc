@@ -351,7 +351,8 @@ void CoordinatorCore::Obey(Worker& worker, const Uneven& message) {
                              " members"));
     return;
   }
-  if (!MayChange(job)) return;
+  // The first steps say little, and a short job is not worth a change.
+  if (!MayChange(job) || now_ms_ - job.snapshot.training_ms < kWorthMs) return;
   const auto better = BetterOwnership(job.leaves, message.leaf_ms);
   if (!better) return;
   const auto left = LeftMs(job);

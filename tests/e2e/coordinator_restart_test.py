@@ -3,6 +3,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 import unittest
 
 from espalier import TESTING, Cluster, EspalierTest, await_step, is_alive, json_lines, wait_for
@@ -177,8 +178,11 @@ class CoordinatorRestartTest(EspalierTest):
         self.addCleanup(older.wait)
         self.addCleanup(older.kill)
         older.send_signal(signal.SIGSTOP)
+        stopped = time.monotonic()
         cluster.start_coordinator()
         result = cluster.result("watch", submitted)
+        # After a pause that it notices a coordinator asks its journal whether it was replaced.
+        wait_for("a pause of 3 s", lambda: time.monotonic() - stopped > 3)
         older.send_signal(signal.SIGCONT)
         self.assertEqual(older.wait(timeout=30), 1)
         self.assertIn("a newer coordinator (incarnation", cluster.log("coordinator"))
