@@ -26,6 +26,11 @@ CoordinatorActions CoordinatorCore::Step(const CoordinatorEvent& event, int64_t 
 void CoordinatorCore::On(const Tick&) {
   CheckSessions();
   CheckAwaited();
+  std::vector<WorkerId> gone;  // those that wanted to leave and lost their job otherwise
+  for (const auto& [id, worker] : workers_) {
+    if (worker.leaving && !worker.at.job) gone.push_back(id);
+  }
+  for (WorkerId id : gone) Dismissed(*FindWorker(id));
   std::vector<JobId> running;
   for (const auto& [id, job] : jobs_) {
     const JobState state = job.snapshot.state;
@@ -45,7 +50,6 @@ void CoordinatorCore::ForgiveOwnPause() {
   ticked_ms_ = now_ms_;
   if (gap <= 2 * options_.heartbeat_interval_ms) return;
   const auto shift = [&](int64_t& time) { time = std::min(time + gap, now_ms_); };
-  awaits_until_ms_ += gap;
   if (awaiting_) awaits_until_ms_ += gap;
   for (auto& [id, session] : sessions_) shift(session.opened_ms);
   for (auto& [id, worker] : workers_) shift(worker.heard_ms);
@@ -73,6 +77,7 @@ void CoordinatorCore::CheckSessions() {
   for (WorkerId id : silent) FindWorker(id)->doomed = true;
   for (WorkerId id : silent) {
     const Worker* worker = FindWorker(id);
+    if (worker == nullptr) continue;  // the loss of one before took it along
     const SessionId session = worker->session;
     if (!session) {
       Lose(id, "was lost: " + worker->detached_why.ToString());

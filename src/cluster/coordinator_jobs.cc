@@ -257,7 +257,7 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
     Worker* worker = FindWorker(m.member.worker);
     if (worker == nullptr || worker->at.job != s.job) continue;
     worker->at = {};
-    Send(worker->session, Release{options_.incarnation, s.job, s.generation, words});
+    Send(worker->session, Release{options_.incarnation, s.job, {job.generations}, words});
     if (worker->leaving) Dismissed(*worker);
   }
   ForgetWork(job);

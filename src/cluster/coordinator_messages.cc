@@ -277,6 +277,16 @@ void CoordinatorCore::Obey(Worker& worker, const JobFailed& message) {
     Blame(*at.job, worker, FailedPrecondition("JobFailed came without an error"));
     return;
   }
+  if (at.job->proceed && !at.member->ready) {  // a planned change that it could not follow
+    JobRecord& job = *at.job;
+    const std::string why = Label(worker) + " could not begin: " + message.error.ToString();
+    job.expelled.insert(worker.id);
+    Send(worker.session,
+         Release{options_.incarnation, worker.at.job, {job.generations}, "it could not begin"});
+    worker.at = {};
+    queue_moved_ = true;
+    return MemberLost(job, why);
+  }
   const StatusCode code = message.error.code();
   const bool own = message.error.position().has_value() || code == StatusCode::kBadInput ||
                    code == StatusCode::kInvalidArgument;

@@ -173,7 +173,7 @@ void CoordinatorCore::CompletePlan(JobRecord& job, uint64_t round) {
 // A member that is not one any more: free again, or dismissed when it wanted to go.
 void CoordinatorCore::LetGo(Worker& worker, const JobRecord& job) {
   if (worker.at.job != job.snapshot.job) return;
-  Send(worker.session, Release{options_.incarnation, worker.at.job, job.snapshot.generation,
+  Send(worker.session, Release{options_.incarnation, worker.at.job, {job.generations},
                                "the job goes on without it"});
   worker.at = {};
   queue_moved_ = true;
@@ -372,6 +372,7 @@ void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "StatesDiffer");
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
+  if (job.recovery.since_ms != 0) return;  // another member has told
   std::string who;
   std::vector<Worker*> wrong;
   for (int32_t m : message.members) {
@@ -379,7 +380,8 @@ void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
       Blame(job, worker, FailedPrecondition("StatesDiffer names member " + std::to_string(m)));
       return;
     }
-    if (Worker* w = FindWorker(job.members[static_cast<size_t>(m)].member.worker)) {
+    Worker* w = FindWorker(job.members[static_cast<size_t>(m)].member.worker);
+    if (w != nullptr && w->at == worker.at) {
       who += (who.empty() ? "" : ", ") + Label(*w);
       wrong.push_back(w);
     }
@@ -392,7 +394,7 @@ void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
   Log(LogLevel::kError, ToString(job.snapshot.job) + ": " + why);
   for (Worker* w : wrong) {
     job.expelled.insert(w->id);
-    Send(w->session, Release{options_.incarnation, w->at.job, w->at.generation, why});
+    Send(w->session, Release{options_.incarnation, w->at.job, {job.generations}, why});
     w->at = {};
     queue_moved_ = true;
   }

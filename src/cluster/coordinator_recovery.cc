@@ -89,7 +89,7 @@ bool CoordinatorCore::RegroupWaitingJobs() {
 void CoordinatorCore::GiveUpSurvivors(JobRecord& job, const std::string& why) {
   for (Worker* worker : Survivors(job)) {
     Send(worker->session,
-         Release{options_.incarnation, worker->at.job, worker->at.generation, why});
+         Release{options_.incarnation, worker->at.job, {job.generations}, why});
     worker->at = {};
   }
 }
@@ -234,7 +234,7 @@ void CoordinatorCore::Expel(JobRecord& job, std::vector<Worker*>& workers) {
   job.recovery.last_words = why + ", and no tree is left without them: it was taken out";
   Log(LogLevel::kWarning, job.recovery.last_words);
   if (worker.at.job != job.snapshot.job) return;
-  Send(worker.session, Release{options_.incarnation, worker.at.job, worker.at.generation, why});
+  Send(worker.session, Release{options_.incarnation, worker.at.job, {job.generations}, why});
   worker.at = {};
   queue_moved_ = true;
 }

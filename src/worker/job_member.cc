@@ -363,7 +363,8 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
     std::lock_guard lock(mutex_);
     if (interrupted_) return Interrupted();
     trainer_ = &trainer;
-    trainer.SwitchTo(switch_to_);
+    running_ = start.generation;
+    if (switch_to_ > running_) trainer.SwitchTo(switch_to_);
   }
   auto end = trainer.Run();
   {

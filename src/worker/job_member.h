@@ -180,7 +180,8 @@ class TypedJobMember final : public JobMember {
   bool interrupted_ = false;
   std::optional<espalier::Proceed> proceed_;
   Trainer<T>* trainer_ = nullptr;  // while one runs
-  Generation switch_to_;           // as ordered, of the present generation
+  Generation running_;             // the present generation
+  Generation switch_to_;           // as ordered
   std::optional<TrainingOrder> prepared_;
   std::thread preparing_;                 // the newest; it waits for the one before it
   std::atomic<uint64_t> preparation_{0};  // number of the newest; older ones stop

@@ -13,8 +13,9 @@ Status TypedJobMember<T>::Join(const Place& place) {
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));
   hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_RETURN_IF_ERROR(FetchState(order, order.order.holder, std::nullopt));
-  Connect(place);
+  // Told first: a link that breaks at once must not be heard of before.
   hooks_.tell(Switched{order.order.job, order.order.generation, machine_.state().round});
+  Connect(place);
   return Status::Ok();
 }
 
@@ -22,10 +23,10 @@ template <typename T>
 Status TypedJobMember<T>::SwitchInto(const Place& before, const Place& place) {
   Withdraw();
   before_ = std::move(reducer_);
-  Connect(place);
   rows_.Adopt(RangesOf(place.own));
   const StartTraining& start = place.order.order;
   hooks_.tell(Switched{start.job, start.generation, machine_.state().round});
+  Connect(place);
   const auto joins = [&](const Member& m) {
     const auto& members = before.order.order.members;
     return std::none_of(members.begin(), members.end(),
@@ -85,6 +86,7 @@ std::optional<TrainingOrder> TypedJobMember<T>::TakePrepared(Generation next) {
 template <typename T>
 void TypedJobMember<T>::SwitchTo(Generation next) {
   std::lock_guard lock(mutex_);
+  if (next <= running_) return;  // told again, and begun already
   switch_to_ = next;
   if (trainer_ != nullptr) trainer_->SwitchTo(next);
 }

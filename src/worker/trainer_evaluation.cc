@@ -31,6 +31,10 @@ Result<Action> Trainer<T>::Perform(const EvaluateAction& evaluate) {
   pool_.ParallelFor(static_cast<int64_t>(passes_.size()), [&](int64_t i) {
     EvaluateLeaf(evaluate.set, rows, static_cast<int32_t>(i), totals[i]);
   });
+  if (aborted_) {  // some rows were left out: such a sum must not go out
+    std::lock_guard lock(abort_mutex_);
+    return abort_reason_;
+  }
   AlignedVector<double> nodes;
   for (const std::vector<double>& node : JoinStats(totals)) {
     nodes.insert(nodes.end(), node.begin(), node.end());
