@@ -11,27 +11,13 @@ constexpr double kGainMin = 0.15;
 constexpr int kPermutationsTried = 300;
 constexpr size_t kSwapsTriedMax = 10'000;
 
-using Edges = std::vector<std::pair<size_t, size_t>>;
-
-// Places that exchange messages.
-Edges EdgesOf(const std::vector<TreePlace>& places) {
-  Edges edges;
-  const auto add = [&](int32_t from, int32_t to) {
-    if (to >= 0 && to != from)
-      edges.push_back({static_cast<size_t>(from), static_cast<size_t>(to)});
-  };
-  for (const TreePlace& p : places) {
-    add(p.self, p.leaves_to);
-    add(p.self, p.join_to);
-    add(p.self, p.down_from);
-    if (p.top) add(p.self, p.top->partner);
-  }
-  return edges;
-}
+using Edges = std::vector<std::pair<int32_t, int32_t>>;
 
 bool Fits(const std::vector<WorkerId>& workers, const Edges& edges, const WorkerPairs& broken) {
   for (const auto& [a, b] : edges) {
-    if (broken.contains(PairOf(workers[a], workers[b]))) return false;
+    if (broken.contains(PairOf(workers[static_cast<size_t>(a)], workers[static_cast<size_t>(b)]))) {
+      return false;
+    }
   }
   return true;
 }

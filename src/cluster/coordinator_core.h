@@ -259,6 +259,7 @@ class CoordinatorCore {
   void Expel(JobRecord& job, std::vector<Worker*>& workers);
   void CheckComplaints(JobRecord& job);
   bool MissesSwitch(Worker& worker, const LinkBroken& message);
+  void Obey(Worker& worker, const StatesDiffer& message);
   void CheckRecovery(JobRecord& job);
   void ProceedIfReady(JobRecord& job);
 
@@ -284,7 +285,6 @@ class CoordinatorCore {
   void Obey(Worker& worker, const Switched& message);
   void Obey(Worker& worker, const Leaving& message);
   void Obey(Worker& worker, const Uneven& message);
-  void Obey(Worker& worker, const StatesDiffer& message);
 
   // coordinator_messages.cc: what members say about their job.
   void Obey(Worker& worker, const SurveyProgress& message);

@@ -173,8 +173,9 @@ void CoordinatorCore::CompletePlan(JobRecord& job, uint64_t round) {
 // A member that is not one any more: free again, or dismissed when it wanted to go.
 void CoordinatorCore::LetGo(Worker& worker, const JobRecord& job) {
   if (worker.at.job != job.snapshot.job) return;
-  Send(worker.session, Release{options_.incarnation, worker.at.job, {job.generations},
-                               "the job goes on without it"});
+  Send(worker.session,
+       Release{
+           options_.incarnation, worker.at.job, {job.generations}, "the job goes on without it"});
   worker.at = {};
   queue_moved_ = true;
   if (worker.leaving) Dismissed(worker);
@@ -364,41 +365,6 @@ void CoordinatorCore::Obey(Worker& worker, const Uneven& message) {
                      std::to_string(static_cast<int>(better->gain * 100)) + " % shorter; " +
                      Printable(job.members[slow_place].member.name, 128) + " takes " +
                      ShortestDouble(*slow) + " ms a leaf");
-}
-
-// ---- silent corruption -------------------------------------------------------------------------
-
-void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
-  const Place at = Judge(worker, {message.job, message.generation}, "StatesDiffer");
-  if (at.job == nullptr) return;
-  JobRecord& job = *at.job;
-  if (job.recovery.since_ms != 0) return;  // another member has told
-  std::string who;
-  std::vector<Worker*> wrong;
-  for (int32_t m : message.members) {
-    if (static_cast<size_t>(m) >= job.members.size()) {
-      Blame(job, worker, FailedPrecondition("StatesDiffer names member " + std::to_string(m)));
-      return;
-    }
-    Worker* w = FindWorker(job.members[static_cast<size_t>(m)].member.worker);
-    if (w != nullptr && w->at == worker.at) {
-      who += (who.empty() ? "" : ", ") + Label(*w);
-      wrong.push_back(w);
-    }
-  }
-  const std::string step = " before step " + std::to_string(message.step + 1);
-  const std::string why = wrong.empty()
-                              ? "the members' parameters differ" + step + ", and no majority agrees"
-                              : who + " held other parameters than most members" + step +
-                                    " (its memory may be faulty) and was taken out";
-  Log(LogLevel::kError, ToString(job.snapshot.job) + ": " + why);
-  for (Worker* w : wrong) {
-    job.expelled.insert(w->id);
-    Send(w->session, Release{options_.incarnation, w->at.job, {job.generations}, why});
-    w->at = {};
-    queue_moved_ = true;
-  }
-  MemberLost(job, why);
 }
 
 }  // namespace espalier

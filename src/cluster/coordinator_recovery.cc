@@ -1,4 +1,4 @@
-// CoordinatorCore: members are lost, links break, the next generation forms.
+// CoordinatorCore: members are lost, links break, states differ: the next generation forms.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -88,8 +88,7 @@ bool CoordinatorCore::RegroupWaitingJobs() {
 
 void CoordinatorCore::GiveUpSurvivors(JobRecord& job, const std::string& why) {
   for (Worker* worker : Survivors(job)) {
-    Send(worker->session,
-         Release{options_.incarnation, worker->at.job, {job.generations}, why});
+    Send(worker->session, Release{options_.incarnation, worker->at.job, {job.generations}, why});
     worker->at = {};
   }
 }
@@ -325,6 +324,41 @@ void CoordinatorCore::ProceedIfReady(JobRecord& job) {
   job.proceed = p;
   for (const MemberState& m : job.members) Send(FindWorker(m.member.worker)->session, p);
   EnterTraining(job);
+}
+
+// ---- silent corruption -------------------------------------------------------------------------
+
+void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "StatesDiffer");
+  if (at.job == nullptr) return;
+  JobRecord& job = *at.job;
+  if (job.recovery.since_ms != 0) return;  // another member has told
+  std::string who;
+  std::vector<Worker*> wrong;
+  for (int32_t m : message.members) {
+    if (static_cast<size_t>(m) >= job.members.size()) {
+      Blame(job, worker, FailedPrecondition("StatesDiffer names member " + std::to_string(m)));
+      return;
+    }
+    Worker* w = FindWorker(job.members[static_cast<size_t>(m)].member.worker);
+    if (w != nullptr && w->at == worker.at) {
+      who += (who.empty() ? "" : ", ") + Label(*w);
+      wrong.push_back(w);
+    }
+  }
+  const std::string step = " before step " + std::to_string(message.step + 1);
+  const std::string why = wrong.empty()
+                              ? "the members' parameters differ" + step + ", and no majority agrees"
+                              : who + " held other parameters than most members" + step +
+                                    " (its memory may be faulty) and was taken out";
+  Log(LogLevel::kError, ToString(job.snapshot.job) + ": " + why);
+  for (Worker* w : wrong) {
+    job.expelled.insert(w->id);
+    Send(w->session, Release{options_.incarnation, w->at.job, {job.generations}, why});
+    w->at = {};
+    queue_moved_ = true;
+  }
+  MemberLost(job, why);
 }
 
 }  // namespace espalier

@@ -205,7 +205,8 @@ bool CoordinatorCore::MissesMembers(const JobRecord& job) {
 // The member of an earlier life of the coordinator that says this.
 CoordinatorCore::Worker* CoordinatorCore::FindAwaited(const Hello& hello) {
   Worker* worker = FindWorker(hello.worker);
-  return worker != nullptr && worker->awaited && hello.job && worker->at.job == hello.job ? worker : nullptr;
+  return worker != nullptr && worker->awaited && hello.job && worker->at.job == hello.job ? worker
+                                                                                          : nullptr;
 }
 
 // Numbers that workers have seen are not used again, whatever the journal knew. False: the worker

@@ -269,6 +269,18 @@ std::vector<TreePlace> PlanTree(const Ownership& ownership, int32_t leaves) {
   return Placing(ownership, leaves).Run();
 }
 
+std::vector<std::pair<int32_t, int32_t>> EdgesOf(const std::vector<TreePlace>& places) {
+  std::vector<std::pair<int32_t, int32_t>> edges;
+  for (const TreePlace& p : places) {
+    for (const int32_t other : {p.leaves_to, p.join_to, p.down_from, p.top ? p.top->partner : -1}) {
+      if (other >= 0 && other != p.self) edges.push_back(std::minmax(p.self, other));
+    }
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  return edges;
+}
+
 int32_t Depth(const std::vector<TreePlace>& places) {
   int32_t deepest = 0;
   for (const TreePlace& p : places) {

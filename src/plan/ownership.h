@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "src/plan/summation_tree.h"
@@ -85,6 +86,9 @@ struct TreePlace {
 // The physical tree over given intervals: fewest nodes on the worst edge first, then least depth.
 // One place a member; one of them is the root.
 std::vector<TreePlace> PlanTree(const Ownership& ownership, int32_t leaves);
+
+// The pairs of members that exchange messages: each once, ascending, the lower one first.
+std::vector<std::pair<int32_t, int32_t>> EdgesOf(const std::vector<TreePlace>& places);
 
 // Longest way from a member to the nearer holder, in edges.
 int32_t Depth(const std::vector<TreePlace>& places);

@@ -51,26 +51,6 @@ Result<Ownership> OwnershipOf(const StartTraining& order, int64_t leaves) {
   return ownership;
 }
 
-// The members this one exchanges messages with.
-std::vector<uint32_t> PartnersOf(const std::vector<TreePlace>& places, int32_t self) {
-  std::vector<uint32_t> partners;
-  const auto add = [&](int32_t a, int32_t b) {
-    const int32_t other = a == self ? b : a;
-    if ((a == self || b == self) && a != b && a >= 0 && b >= 0) {
-      partners.push_back(static_cast<uint32_t>(other));
-    }
-  };
-  for (const TreePlace& p : places) {
-    add(p.self, p.leaves_to);
-    add(p.self, p.join_to);
-    add(p.self, p.down_from);
-    if (p.top) add(p.self, p.top->partner);
-  }
-  std::sort(partners.begin(), partners.end());
-  partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
-  return partners;
-}
-
 LinksRequest LinksOf(const TrainingOrder& order, const std::vector<TreePlace>& places,
                      int64_t round_bytes) {
   LinksRequest request;
@@ -79,7 +59,10 @@ LinksRequest LinksOf(const TrainingOrder& order, const std::vector<TreePlace>& p
   request.generation = order.order.generation;
   request.self = static_cast<uint32_t>(order.self);
   for (const Member& m : order.order.members) request.addresses.push_back(m.address);
-  request.partners = PartnersOf(places, order.self);
+  for (const auto& [a, b] : EdgesOf(places)) {
+    if (a == order.self) request.partners.push_back(static_cast<uint32_t>(b));
+    if (b == order.self) request.partners.push_back(static_cast<uint32_t>(a));
+  }
   request.queue_bytes_max = 2 * kVectorsARoundMax * round_bytes;
   return request;
 }

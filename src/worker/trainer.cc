@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <utility>
 
-#include "src/base/checksum.h"
 #include "src/model/arithmetic.h"
 #include "src/model/optimizer.h"
 #include "src/model/vector_math.h"
@@ -14,7 +12,6 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kMemberNumbers = 2;  // ms a leaf, checksum of the state
 constexpr double kPaceSmoothing = 0.2;
 constexpr size_t kStepTimesMax = 1 << 20;  // the newest of a long job are left out
 
@@ -167,55 +164,6 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   next_ = {static_cast<uint64_t>(stats[extras + kExtraSwitch])};
   rows_done_ += static_cast<int64_t>(stats[kTotalRows]);
   return machine_.OnGradient(std::vector<double>(stats, stats + extras + kStepExtras));
-}
-
-template <typename T>
-void Trainer<T>::AddOwnNumbers(const GradientAction& step) {
-  double* const own = leaf_stats_[0].data() + StatsSize() - kMemberNumbers * options_.members +
-                      kMemberNumbers * options_.self;
-  own[0] = leaf_ms_;
-  own[1] = 0;
-  if (options_.members == 1 || step.step % options_.agreement_steps != 0) return;
-  const TrainingState<T>& state = machine_.state();
-  const size_t bytes = state.parameters.size() * sizeof(T);
-  uint32_t crc = Crc32c(state.parameters.data(), bytes);
-  for (const AlignedVector<T>& slot : state.slots) crc = Crc32c(slot.data(), bytes, crc);
-  own[1] = static_cast<double>(crc) + 1;  // never 0
-}
-
-template <typename T>
-Status Trainer<T>::HearMembers(const GradientAction& step, const double* numbers) {
-  if (options_.members == 1) return Status::Ok();
-  pace_sum_.resize(options_.members);
-  for (int32_t m = 0; m < options_.members; ++m) pace_sum_[m] += numbers[kMemberNumbers * m];
-  if (++pace_steps_ == options_.pace_steps) {
-    for (double& p : pace_sum_) p /= static_cast<double>(pace_steps_);
-    if (is_root_ && hooks_.on_pace) hooks_.on_pace(pace_sum_);
-    pace_sum_.assign(options_.members, 0);
-    pace_steps_ = 0;
-  }
-  return step.step % options_.agreement_steps == 0 ? Compare(step, numbers + 1) : Status::Ok();
-}
-
-template <typename T>
-Status Trainer<T>::Compare(const GradientAction& step, const double* checksums) {
-  std::map<double, int32_t> votes;
-  for (int32_t m = 0; m < options_.members; ++m) ++votes[checksums[kMemberNumbers * m]];
-  if (votes.size() == 1) {
-    if (hooks_.on_agreed) hooks_.on_agreed();
-    return Status::Ok();
-  }
-  Divergence found{step.step, {}};
-  for (const auto& [checksum, count] : votes) {
-    if (2 * count <= options_.members) continue;
-    for (int32_t m = 0; m < options_.members; ++m) {
-      if (checksums[kMemberNumbers * m] != checksum) found.members.push_back(m);
-    }
-  }
-  divergence_ = std::move(found);
-  totals_.clear();
-  return Status(StatusCode::kDataLoss,
-                "the members' job states differ before step " + std::to_string(step.step + 1));
 }
 
 template <typename T>

@@ -74,6 +74,9 @@ struct TrainerHooks {
   std::function<void()> on_boundary;  // between two rounds: the machine's state is whole
 };
 
+// Numbers of its own that a member adds to a step's totals: ms a leaf, checksum of the state.
+inline constexpr int64_t kMemberNumbers = 2;
+
 struct TrainerOptions {
   Shuffle shuffle;
   int32_t leaves = 1;

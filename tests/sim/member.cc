@@ -73,17 +73,10 @@ void SimMember::Connect() {
       ReduceIdentity{order_.incarnation, order_.job, order_.generation}, place);
   if (alone_) return;
   std::vector<uint32_t> partners;
-  const auto add = [&](int32_t other) {
-    if (other >= 0 && other != self_) partners.push_back(static_cast<uint32_t>(other));
-  };
-  for (const TreePlace& p : TreeOf(intervals, toy_.leaves())) {
-    for (const int32_t other : {p.leaves_to, p.join_to, p.down_from, p.top ? p.top->partner : -1}) {
-      if (p.self == self_) add(other);
-      if (other == self_) add(p.self);
-    }
+  for (const auto& [a, b] : EdgesOf(TreeOf(intervals, toy_.leaves()))) {
+    if (a == self_) partners.push_back(static_cast<uint32_t>(b));
+    if (b == self_) partners.push_back(static_cast<uint32_t>(a));
   }
-  std::sort(partners.begin(), partners.end());
-  partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
   std::vector<SimWorker*> workers;
   for (const Member& m : order_.members) workers.push_back(&world_.AtAddress(m.address));
   linked_ = true;
