@@ -114,6 +114,7 @@ struct GenerationStarted {
   std::vector<LeafInterval> leaves;  // one a member; none while surveying
   int64_t at_ms = 0;
   std::string arithmetic_id;  // of its members
+  bool reverts = false;       // it begins with the newest state that all agreed on
 };
 struct SurveyRecorded {
   JobId job;

@@ -59,6 +59,7 @@ void CoordinatorCore::ForgiveOwnPause() {
     for (Complaint& c : job.complaints) shift(c.since_ms);
     if (job.recovery.since_ms != 0) shift(job.recovery.since_ms);
     if (job.plan) shift(job.plan->since_ms);
+    if (job.keeping) shift(job.keeping->since_ms);
     if (job.planned_ms != 0) shift(job.planned_ms);
   }
   // Another one may have taken over meanwhile: the journal knows.

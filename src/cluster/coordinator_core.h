@@ -12,9 +12,10 @@
 // silent for the liveness limit) costs its job no more than the round in flight: the survivors,
 // with free workers in the place of the lost where that is possible, become the next generation
 // (kSurveying again, or kRecovering until all are ready to go on). With fewer than `workers_min`
-// the survivors keep their state and wait for workers, up to `below_min_timeout_ms`. When all are
-// lost, new members begin again: from a checkpoint, or from the start. A job that loses members
-// again and again without a step between them fails.
+// the survivors keep their state and wait for workers, up to `below_min_timeout_ms`; before they
+// are given up one of them writes it as a checkpoint. When all are lost, new members begin again:
+// from a checkpoint, or from the start. A job that loses members again and again without a step
+// between them fails.
 //
 // While a job trains its members may change by plan, without a pause: free workers join up to
 // `workers_max`, workers that want to leave do, leaves move from slow members to fast ones, and
@@ -157,6 +158,14 @@ class CoordinatorCore {
     int64_t since_ms = 0;
     std::string why;
   };
+  // Writing the state of a job that waits, before it is given up; of this generation.
+  struct Keeping {
+    int64_t since_ms = 0;
+    WorkerId by;               // who does; none: nobody at present
+    std::set<WorkerId> asked;  // so far
+    bool over = false;
+    std::string path;  // of the checkpoint's directory; empty: there is none
+  };
   // How often members were lost, to see when that leads nowhere.
   struct Recovery {
     int64_t since_ms = 0;    // when the job began to wait for workers; 0: it does not
@@ -176,6 +185,7 @@ class CoordinatorCore {
     Recovery recovery;
     uint64_t generations = 0;  // numbers used
     std::optional<Plan> plan;
+    std::optional<Keeping> keeping;
     int64_t planned_ms = 0;        // when the newest plan ended, one way or the other
     std::set<WorkerId> departing;  // members of the generation before, until all are in this one
     std::deque<HistoryRow> history;
@@ -186,6 +196,7 @@ class CoordinatorCore {
     std::map<WorkerId, int64_t> complained_of;
     std::set<WorkerId> expelled;  // not taken again
     std::string arithmetic_id;    // of the members
+    bool reverts = false;         // states differed, and not all members have gone back yet
     bool outdated = false;  // after a restart: its members are not all in the newest generation
   };
 
@@ -259,9 +270,13 @@ class CoordinatorCore {
   void Expel(JobRecord& job, std::vector<Worker*>& workers);
   void CheckComplaints(JobRecord& job);
   bool MissesSwitch(Worker& worker, const LinkBroken& message);
-  void Obey(Worker& worker, const StatesDiffer& message);
   void CheckRecovery(JobRecord& job);
   void ProceedIfReady(JobRecord& job);
+
+  // coordinator_state.cc: states that differ, states to be kept.
+  void Obey(Worker& worker, const StatesDiffer& message);
+  bool StateIsKept(JobRecord& job);
+  void Obey(Worker& worker, const StateKept& message);
 
   // coordinator_planned.cc: workers join, leave and exchange leaves beside the training.
   bool MayChange(const JobRecord& job) const;

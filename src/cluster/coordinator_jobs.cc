@@ -134,6 +134,7 @@ void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>
   job.members.clear();
   job.complaints.clear();
   job.proceed.reset();
+  job.keeping.reset();
   job.recovery.since_ms = 0;
   job.moved_ms = now_ms_;
   if (!workers.empty()) job.arithmetic_id = workers.front()->hello.arithmetic_id;
@@ -183,7 +184,8 @@ void CoordinatorCore::SendTraining(const JobRecord& job, size_t member) {
                       .generation = job.snapshot.generation,
                       .members = {},
                       .survey = job.survey,
-                      .leaves = job.leaves};
+                      .leaves = job.leaves,
+                      .reverts = job.reverts};
   for (const MemberState& m : job.members) order.members.push_back(m.member);
   Send(FindWorker(job.members[member].member.worker)->session, std::move(order));
 }

@@ -12,6 +12,8 @@ namespace {
 
 // A change that would come into effect only near the end is not worth it.
 constexpr int64_t kWorthMs = 3000;
+// A member that joins by plan fetches the job state, of GB perhaps, before it begins.
+constexpr int64_t kJoinMs = 60'000;
 
 std::vector<LeafInterval> IntervalsOf(const Ownership& ownership) {
   std::vector<LeafInterval> out;
@@ -196,10 +198,12 @@ void CoordinatorCore::CheckPlan(JobRecord& job) {
     if (job.plan->ordered) return MemberLost(job, "the root did not begin the next generation");
     AbandonPlan(job, "not all were ready within " + HumanDuration(options_.start_timeout_ms));
   }
-  const auto late = std::find_if(job.members.begin(), job.members.end(),
-                                 [](const MemberState& m) { return !m.ready; });
+  const auto late = std::find_if(job.members.begin(), job.members.end(), [&](auto& m) {
+    const int64_t limit = std::max(m.joined ? kJoinMs : 0, options_.liveness_limit_ms);
+    return !m.ready && now_ms_ - job.planned_ms >= limit;
+  });
   if (job.snapshot.state == JobState::kTraining && job.planned_ms != 0 &&
-      late != job.members.end() && now_ms_ - job.planned_ms >= options_.liveness_limit_ms) {
+      late != job.members.end()) {
     MemberLost(job, Printable(late->member.name, 128) + " did not begin the generation");
   }
 }

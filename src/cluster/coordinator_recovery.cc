@@ -80,6 +80,9 @@ bool CoordinatorCore::RegroupWaitingJobs() {
       missing -= static_cast<int64_t>(Survivors(*yield.back()).size());
     }
     if (missing > 0) return false;
+    bool kept = true;
+    for (JobRecord* y : yield) kept = StateIsKept(*y) && kept;
+    if (!kept) return false;
     for (JobRecord* y : yield) GiveUpSurvivors(*y, "an older job needs this worker");
     Regroup(job);
   }
@@ -136,10 +139,16 @@ void CoordinatorCore::AwaitWorkers(JobRecord& job, size_t survivors) {
 
 void CoordinatorCore::CheckRecovery(JobRecord& job) {
   const Recovery& r = job.recovery;
-  if (r.since_ms == 0 || now_ms_ - r.since_ms < options_.below_min_timeout_ms) return;
+  if (r.since_ms == 0) return;
+  if (job.keeping) queue_moved_ = true;  // an older job may wait for its end
+  if (now_ms_ - r.since_ms < options_.below_min_timeout_ms || !StateIsKept(job)) return;
+  const bool kept = job.keeping && !job.keeping->path.empty();
   Fail(job, Unavailable("the job " + job.snapshot.waiting_because + "; no others came within " +
-                        HumanDuration(now_ms_ - r.since_ms) +
-                        ". Start workers (or lower workers.min), then submit again"));
+                        HumanDuration(options_.below_min_timeout_ms) +
+                        ". Start workers (or lower workers.min), then submit again" +
+                        (kept ? " with --resume " + job.keeping->path + ", where its state is kept"
+                         : job.keeping ? "; its state could not be written, see the workers' logs"
+                                       : "")));
 }
 
 // Shards that nobody present has are spread over all; what was taken already stays.
@@ -322,43 +331,9 @@ void CoordinatorCore::ProceedIfReady(JobRecord& job) {
     p.fetched = p.fetched || job.members[i].round < p.round;
   }
   job.proceed = p;
+  job.reverts = false;
   for (const MemberState& m : job.members) Send(FindWorker(m.member.worker)->session, p);
   EnterTraining(job);
-}
-
-// ---- silent corruption -------------------------------------------------------------------------
-
-void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
-  const Place at = Judge(worker, {message.job, message.generation}, "StatesDiffer");
-  if (at.job == nullptr) return;
-  JobRecord& job = *at.job;
-  if (job.recovery.since_ms != 0) return;  // another member has told
-  std::string who;
-  std::vector<Worker*> wrong;
-  for (int32_t m : message.members) {
-    if (static_cast<size_t>(m) >= job.members.size()) {
-      Blame(job, worker, FailedPrecondition("StatesDiffer names member " + std::to_string(m)));
-      return;
-    }
-    Worker* w = FindWorker(job.members[static_cast<size_t>(m)].member.worker);
-    if (w != nullptr && w->at == worker.at) {
-      who += (who.empty() ? "" : ", ") + Label(*w);
-      wrong.push_back(w);
-    }
-  }
-  const std::string step = " before step " + std::to_string(message.step + 1);
-  const std::string why = wrong.empty()
-                              ? "the members' parameters differ" + step + ", and no majority agrees"
-                              : who + " held other parameters than most members" + step +
-                                    " (its memory may be faulty) and was taken out";
-  Log(LogLevel::kError, ToString(job.snapshot.job) + ": " + why);
-  for (Worker* w : wrong) {
-    job.expelled.insert(w->id);
-    Send(w->session, Release{options_.incarnation, w->at.job, {job.generations}, why});
-    w->at = {};
-    queue_moved_ = true;
-  }
-  MemberLost(job, why);
 }
 
 }  // namespace espalier

@@ -57,6 +57,7 @@ void CoordinatorCore::Recall(const GenerationStarted& e) {
   }
   job->leaves = e.leaves;
   job->arithmetic_id = e.arithmetic_id;
+  job->reverts = e.reverts;
 }
 
 // A job that waited for workers may have given these up: they are lost to it.
@@ -286,7 +287,8 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
 // The entry of the job's generation.
 GenerationStarted CoordinatorCore::StartOf(const JobRecord& job) {
   const JobSnapshot& s = job.snapshot;
-  GenerationStarted started{s.job, s.generation, {}, job.leaves, s.started_ms, job.arithmetic_id};
+  GenerationStarted started{s.job,        s.generation,      {},         job.leaves,
+                            s.started_ms, job.arithmetic_id, job.reverts};
   for (const MemberState& m : job.members) started.members.push_back(m.member);
   return started;
 }

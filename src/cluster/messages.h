@@ -203,9 +203,18 @@ struct Goodbye {
   std::string reason;
 };
 
+// After KeepState: the job state is in a checkpoint, or `why` not.
+struct StateKept {
+  JobId job;
+  Generation generation;
+  int64_t step = 0;  // that the checkpoint is of; 0: there is no step to keep
+  std::string path;  // the directory of the checkpoint, for `resume`
+  Status why;
+};
+
 using FromWorker = std::variant<Hello, Heartbeat, SurveyProgress, SurveyPart, MemberReady, Switched,
                                 LinkBroken, StatesDiffer, Uneven, Progress, HistoryEntry, JobDone,
-                                JobFailed, Leaving, Goodbye>;
+                                JobFailed, Leaving, Goodbye, StateKept>;
 
 // ---- coordinator to worker -------------------------------------------------------------------
 
@@ -251,6 +260,9 @@ struct StartTraining {
   // was not in the generation before fetches the state from `holder`.
   bool planned = false;
   int32_t holder = 0;  // member index
+  // The members' states were found to differ: each first goes back to the newest that all agreed
+  // on.
+  bool reverts = false;
 };
 
 // To the members of a generation when all of the next one are ready: the root stamps it.
@@ -289,8 +301,16 @@ struct Pulse {
   Incarnation incarnation;
 };
 
+// To a member of a job that waits for others, before it is given up: its state is to be written as
+// a checkpoint.
+struct KeepState {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;
+};
+
 using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, SwitchOver, Proceed,
-                              Release, Dismiss, Pulse, SurveyTaken>;
+                              Release, Dismiss, Pulse, SurveyTaken, KeepState>;
 
 // ---- clients ---------------------------------------------------------------------------------
 

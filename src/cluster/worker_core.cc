@@ -32,6 +32,8 @@ bool IsFleeting(const FromWorker& message) {
 }
 
 constexpr int64_t kLimitMsMax = 3'600'000;
+// Before a member gives up: time for the one before it to write the state, and for itself.
+constexpr int64_t kKeepTurnMs = 1000, kKeepTurnsMax = 30, kKeepLimitMs = 120'000;
 
 }  // namespace
 
@@ -103,11 +105,20 @@ void WorkerCore::On(const WorkerTick& event) {
     On(Terminate{"asked to leave"});
     return;
   }
-  if (link_ == LinkState::kAttached || away_ms_ == 0) away_ms_ = now_ms_;
-  if (GivesUp()) {
+  if (link_ == LinkState::kAttached || away_ms_ == 0) {
+    away_ms_ = now_ms_;
+    keeping_ms_ = 0;
+    kept_.reset();
+  }
+  if (GivesUp() && !KeepsState()) {
+    const bool kept = kept_ && !kept_->path.empty();
+    const std::string job = kept ? "; " + ToString(at_.job) + " stands still without it: step " +
+                                       std::to_string(kept_->step) + " is kept; --resume " +
+                                       kept_->path + " goes on from there"
+                                 : "";
     LeaveJob("no coordinator");
     End(Unavailable("no coordinator answered for " + HumanDuration(now_ms_ - away_ms_) +
-                    "; is it running, and is `coordinator` its address?"));
+                    "; is it running, and is `coordinator` its address?" + job));
     return;
   }
   if (link_ == LinkState::kDown) {
@@ -132,11 +143,27 @@ void WorkerCore::On(const WorkerTick& event) {
 
 bool WorkerCore::GivesUp() const {
   if (now_ms_ - away_ms_ < options_.coordinator_timeout_ms) return false;
-  const bool over = std::any_of(reports_.begin(), reports_.end(), [](const FromWorker& r) {
-    return std::holds_alternative<JobDone>(r) || std::holds_alternative<JobFailed>(r) ||
-           std::holds_alternative<LinkBroken>(r);
+  const bool broken = std::any_of(reports_.begin(), reports_.end(), [](const FromWorker& r) {
+    return std::holds_alternative<LinkBroken>(r);
   });
-  return !training_ || over;
+  return !training_ || !proceeds_ || broken || ToldEnd();
+}
+
+bool WorkerCore::ToldEnd() const {
+  return std::any_of(reports_.begin(), reports_.end(), [](const FromWorker& r) {
+    return std::holds_alternative<JobDone>(r) || std::holds_alternative<JobFailed>(r);
+  });
+}
+
+// True: the state of a training that stands still is yet to be written.
+bool WorkerCore::KeepsState() {
+  if (!training_ || ToldEnd()) return false;
+  if (keeping_ms_ != 0) return !kept_ && now_ms_ - keeping_ms_ < kKeepLimitMs;
+  const int64_t turn = kKeepTurnMs * std::min<int64_t>(self_, kKeepTurnsMax);
+  if (now_ms_ - away_ms_ < options_.coordinator_timeout_ms + turn) return true;
+  keeping_ms_ = now_ms_;
+  out_.push_back(RunKeep{at_});
+  return true;
 }
 
 void WorkerCore::On(const Terminate& event) {
@@ -222,6 +249,8 @@ void WorkerCore::Obey(const StartSurvey& message) {
 void WorkerCore::EnterGeneration(JobPoint at) {
   at_ = at;
   training_ = started_ = proceeds_ = false;
+  keeping_ms_ = 0;
+  kept_.reset();
   planned_ = {};
   reports_.clear();
   history_reports_ = 0;
@@ -258,6 +287,7 @@ void WorkerCore::Obey(const StartTraining& message) {
   if (message.planned) return Prepare(message, place);
   if (point != at_) EnterGeneration(point);
   training_ = started_ = true;
+  self_ = place;
   ForgetParts();  // the survey has arrived
   out_.push_back(RunTraining{message, place});
 }
@@ -266,7 +296,11 @@ void WorkerCore::Obey(const StartTraining& message) {
 void WorkerCore::Prepare(const StartTraining& message, int32_t self) {
   const bool joins = message.generation == at_.generation;
   planned_ = message.generation;
-  if (joins) training_ = started_ = proceeds_ = true;
+  planned_self_ = self;
+  if (joins) {
+    training_ = started_ = true;  // it proceeds once it has the state
+    self_ = self;
+  }
   out_.push_back(RunPreparation{message, self});
 }
 
@@ -274,6 +308,12 @@ void WorkerCore::Obey(const SwitchOver& message) {
   if (!Current(message.incarnation)) return;
   if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;
   out_.push_back(RunSwitch{message.next});
+}
+
+void WorkerCore::Obey(const KeepState& message) {
+  if (!Current(message.incarnation)) return;
+  if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;
+  out_.push_back(RunKeep{at_});
 }
 
 void WorkerCore::Obey(const Proceed& message) {
@@ -314,6 +354,7 @@ void WorkerCore::On(const Report& event) {
     if (std::holds_alternative<Switched>(event.message)) {
       EnterGeneration(point);
       training_ = started_ = proceeds_ = true;
+      self_ = planned_self_;
       Keep(event.message);
     }
     if (link_ == LinkState::kAttached) Send(event.message);
@@ -325,6 +366,8 @@ void WorkerCore::On(const Report& event) {
     if (parts_.size() == 1) SendPart();
     return;
   }
+  if (std::holds_alternative<Switched>(event.message)) proceeds_ = true;  // a joiner has the state
+  if (const auto* kept = std::get_if<StateKept>(&event.message)) kept_ = *kept;
   if (!IsFleeting(event.message)) Keep(event.message);
   if (link_ == LinkState::kAttached) Send(event.message);
 }

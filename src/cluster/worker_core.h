@@ -10,13 +10,15 @@
 //
 // A worker that no coordinator answers gives up after `coordinator_timeout_ms`, but not before the
 // training it takes part in has ended, one way or the other, or stands still because a partner was
-// lost, which only a coordinator can mend.
+// lost, which only a coordinator can mend. Then the job state is written as a checkpoint first: by
+// the member that comes first; the others wait a little longer, and find it written.
 //
 // Thread rule: one thread.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -57,8 +59,8 @@ struct CoordinatorMessage {
   ToWorker message;
 };
 // What the worker's own threads have to tell the coordinator: SurveyProgress, SurveyPart,
-// MemberReady, LinkBroken, Progress, HistoryEntry, JobDone, JobFailed; one about an older job is
-// dropped.
+// MemberReady, LinkBroken, StateKept, Progress, HistoryEntry, JobDone, JobFailed; one about an
+// older job is dropped.
 struct Report {
   FromWorker message;
 };
@@ -111,6 +113,10 @@ struct RunProceed {
 struct RunSwitch {
   Generation next;
 };
+// Write the job state as a checkpoint and report StateKept; takes the place of what runs.
+struct RunKeep {
+  JobPoint at;
+};
 // Drop everything about that job: threads, links, rows. Comes before any RunSurvey of another one.
 struct AbortJob {
   JobPoint at;
@@ -124,8 +130,9 @@ struct WorkerLog {
   LogLevel level = LogLevel::kInfo;
   std::string text;
 };
-using WorkerAction = std::variant<Connect, Disconnect, SendToCoordinator, RunSurvey, RunTraining,
-                                  RunPreparation, RunProceed, RunSwitch, AbortJob, Exit, WorkerLog>;
+using WorkerAction =
+    std::variant<Connect, Disconnect, SendToCoordinator, RunSurvey, RunTraining, RunPreparation,
+                 RunProceed, RunSwitch, RunKeep, AbortJob, Exit, WorkerLog>;
 
 class WorkerCore {
  public:
@@ -155,6 +162,7 @@ class WorkerCore {
   void Obey(const StartTraining& message);
   void Obey(const Proceed& message);
   void Obey(const SwitchOver& message);
+  void Obey(const KeepState& message);
   void Prepare(const StartTraining& message, int32_t self);
   void Obey(const Release& message);
   void Obey(const Dismiss& message);
@@ -165,6 +173,8 @@ class WorkerCore {
   void Drop(const std::string& why);
   void BackOff();
   bool GivesUp() const;
+  bool ToldEnd() const;
+  bool KeepsState();
   void LeaveJob(const std::string& reason);
   void EnterGeneration(JobPoint at);
   void Keep(const FromWorker& message);
@@ -195,6 +205,10 @@ class WorkerCore {
   bool training_ = false;           // its StartTraining has come, and it is not over
   bool started_ = false;            // its StartTraining has come, over or not
   bool proceeds_ = false;           // its Proceed has come
+  int32_t self_ = 0;                // its place among the members
+  int32_t planned_self_ = 0;        // in the planned generation
+  int64_t keeping_ms_ = 0;          // when it began to write the state before it gives up, or 0
+  std::optional<StateKept> kept_;   // that it has
   Generation planned_;              // the next one, prepared beside it; or none
   std::deque<FromWorker> reports_;  // about it, in order
   int64_t history_reports_ = 0;     // how many of them are history rows

@@ -186,6 +186,25 @@ Result<FromWorker> Get(const pb::LinkBroken& in) {
   return FromWorker(std::move(m));
 }
 
+void Set(const StateKept& m, pb::FromWorker* out) {
+  pb::StateKept* p = out->mutable_state_kept();
+  SetPoint(m, p);
+  p->set_step(m.step);
+  p->set_path(Utf8(m.path));
+  if (!m.why.ok()) ToProto(m.why, p->mutable_why());
+}
+
+Result<FromWorker> Get(const pb::StateKept& in) {
+  Fields f("StateKept");
+  StateKept m;
+  GetPoint(in, f, &m);
+  m.step = f.NotNegative("step", in.step());
+  m.path = f.Text("path", in.path(), kTextBytesMax);
+  if (in.has_why()) m.why = RequiredError(in.why(), f);
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
+}
+
 void Set(const Progress& m, pb::FromWorker* out) { ToProto(m, out->mutable_progress()); }
 
 Result<FromWorker> Get(const pb::Progress& in) {
@@ -275,6 +294,8 @@ Result<FromWorker> FromProto(const pb::FromWorker& in) {
       return Get(in.states_differ());
     case pb::FromWorker::kUneven:
       return Get(in.uneven());
+    case pb::FromWorker::kStateKept:
+      return Get(in.state_kept());
     case pb::FromWorker::kLeaving:
       return Get(in.leaving());
     case pb::FromWorker::kLinkBroken:

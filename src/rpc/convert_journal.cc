@@ -88,6 +88,7 @@ void Set(const GenerationStarted& e, pb::JournalEntry* out) {
   }
   p->set_at_ms(e.at_ms);
   p->set_arithmetic_id(e.arithmetic_id);
+  p->set_reverts(e.reverts);
 }
 
 Result<JournalEntry> Get(const pb::GenerationStarted& in) {
@@ -112,6 +113,7 @@ Result<JournalEntry> Get(const pb::GenerationStarted& in) {
   }
   e.at_ms = f.NotNegative("at_ms", in.at_ms());
   e.arithmetic_id = f.Text("arithmetic_id", in.arithmetic_id(), kNameBytesMax);
+  e.reverts = in.reverts();
   ESPALIER_RETURN_IF_ERROR(f.status());
   return JournalEntry(std::move(e));
 }

@@ -91,6 +91,7 @@ void Set(const StartTraining& m, pb::ToWorker* out) {
   SetPoint(m, p);
   p->set_planned(m.planned);
   p->set_holder(m.holder);
+  p->set_reverts(m.reverts);
   if (m.survey) ToProto(*m.survey, p->mutable_survey());
   for (const Member& member : m.members) {
     pb::Member* q = p->add_members();
@@ -125,6 +126,7 @@ Result<ToWorker> Get(const pb::StartTraining& in) {
   if (next == 0) f.Fail("leaves", "are missing");
   if (in.members_size() != in.leaves_size()) f.Fail("members", "are not as many as intervals");
   m.planned = in.planned();
+  m.reverts = in.reverts();
   m.holder = f.In("holder", in.holder(), 0, std::max(0, in.members_size() - 1));
   if (!f.status().ok()) return f.status();
   for (const pb::Member& member : in.members()) {
@@ -170,6 +172,21 @@ Result<ToWorker> Get(const pb::Proceed& in) {
   m.round = f.Id("round", in.round());
   m.holder = f.In("holder", in.holder(), 0, kMembersMax - 1);
   m.fetched = in.fetched();
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(m);
+}
+
+void Set(const KeepState& m, pb::ToWorker* out) {
+  pb::KeepState* p = out->mutable_keep_state();
+  p->set_incarnation(m.incarnation.value);
+  SetPoint(m, p);
+}
+
+Result<ToWorker> Get(const pb::KeepState& in) {
+  Fields f("KeepState");
+  KeepState m;
+  m.incarnation = {f.Id("incarnation", in.incarnation())};
+  GetPoint(in, f, &m);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return ToWorker(m);
 }
@@ -229,6 +246,8 @@ Result<ToWorker> FromProto(const pb::ToWorker& in) {
       return Get(in.start_survey());
     case pb::ToWorker::kStartTraining:
       return Get(in.start_training());
+    case pb::ToWorker::kKeepState:
+      return Get(in.keep_state());
     case pb::ToWorker::kSwitchOver:
       return Get(in.switch_over());
     case pb::ToWorker::kProceed:

@@ -60,7 +60,8 @@ enum StepExtra : int64_t {
   kExtraNonfiniteLeaves = 0,  // sum of NonfiniteMark over leaves with a non-finite row
   kExtraTimeIsUp = 1,         // 1 from a member that saw the end of `max_time`, else 0
   kExtraSwitch = 2,           // from the root: the generation that begins after this step, else 0
-  kStepExtras = 3,
+  kExtraAgree = 3,            // 1 from the root: the states are compared in the next step too
+  kStepExtras = 4,
 };
 
 // 2^(512 - leaf), for leaves below 1024: the sum of distinct marks keeps the first leaf as its

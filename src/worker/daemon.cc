@@ -21,6 +21,7 @@
 #include "src/data/row_store.h"
 #include "src/rpc/coordinator_client.h"
 #include "src/rpc/peer.h"
+#include "src/worker/clock.h"
 #include "src/worker/job_runner.h"
 
 namespace espalier {
@@ -31,12 +32,6 @@ namespace asio = boost::asio;
 constexpr auto kTick = std::chrono::milliseconds(50);
 constexpr auto kEndLimit = std::chrono::seconds(5);
 constexpr int64_t kAddressBytesMax = 1024;
-
-int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string HostName() {
   char name[256] = "localhost";
@@ -105,6 +100,7 @@ class Daemon {
     std::random_device random;
     WorkerCoreOptions core;
     core.seed = uint64_t{random()} << 32 | random();
+    core.coordinator_timeout_ms = options_.coordinator_timeout_ms;
     core.hello.version = kVersion;
     core.hello.arithmetic_id = arithmetic_id;
     core.hello.session = std::to_string(core.seed) + "-" + std::to_string(getpid());
@@ -191,6 +187,9 @@ class Daemon {
   }
   void Perform(RunSwitch& run) {
     if (runner_) runner_->SwitchTo(run.next);
+  }
+  void Perform(RunKeep& run) {
+    if (runner_) runner_->Keep({run.at});
   }
   void Perform(RunProceed& run) {
     if (runner_) runner_->Proceed(run.order);

@@ -1,7 +1,6 @@
 #include "src/worker/job_member.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "src/base/log.h"
@@ -10,20 +9,12 @@
 #include "src/plan/ownership.h"
 #include "src/plan/rows.h"
 #include "src/training/state_codec.h"
+#include "src/worker/clock.h"
 
 namespace espalier {
 namespace {
 
-constexpr auto kFetchRetry = std::chrono::milliseconds(10);
 constexpr int64_t kPaceTellUs = 1'000'000;
-constexpr int64_t kFetchTimeoutMs = 60'000;
-constexpr int64_t kStateSlackBytes = int64_t{256} << 20;  // history, metrics
-
-int64_t NowUs() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // The network of a surveyed job.
 Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
@@ -80,8 +71,6 @@ double Quantile(std::vector<float> values, double q) {
   return *at;
 }
 
-Status Interrupted() { return Cancelled("a newer order came"); }
-
 }  // namespace
 
 template <typename T>
@@ -115,6 +104,7 @@ TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const Sur
 
 template <typename T>
 void TypedJobMember<T>::GoOnFrom(TrainingState<T> state) {
+  agreed_ = state;
   machine_ = StepMachine<T>(machine_.plan(), std::move(state));
 }
 
@@ -148,7 +138,7 @@ void TypedJobMember<T>::Interrupt() {
   {
     std::lock_guard lock(mutex_);
     interrupted_ = true;
-    if (trainer_ != nullptr) trainer_->Abort(Interrupted());
+    if (trainer_ != nullptr) trainer_->Abort(OrderCame());
   }
   changed_.notify_all();
 }
@@ -214,6 +204,7 @@ Status TypedJobMember<T>::Begin(const Place& place) {
   // The links open before the rows are loaded, which takes some members longer than others.
   Disconnect();
   Connect(place);
+  if (order.order.reverts) Revert();
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));
   hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_ASSIGN_OR_RETURN(const espalier::Proceed proceed, WaitForProceed(order));
@@ -250,85 +241,6 @@ RowRanges TypedJobMember<T>::RangesOf(LeafSpan own) const {
 }
 
 template <typename T>
-Result<Proceed> TypedJobMember<T>::WaitForProceed(const TrainingOrder& order) {
-  std::unique_lock lock(mutex_);
-  const auto came = [&] { return proceed_ && proceed_->generation == order.order.generation; };
-  changed_.wait(lock, [&] { return interrupted_ || came(); });
-  if (interrupted_) return Interrupted();
-  return *proceed_;
-}
-
-// Brings the state to the round that all begin, or lets others fetch it.
-template <typename T>
-Status TypedJobMember<T>::Level(const TrainingOrder& order, const espalier::Proceed& proceed) {
-  const uint64_t round = machine_.state().round;
-  const auto members = static_cast<int32_t>(order.order.members.size());
-  if (proceed.holder >= members || round > proceed.round ||
-      (proceed.holder == order.self && round != proceed.round)) {
-    return FailedPrecondition(
-        "the coordinator's Proceed names round " + std::to_string(proceed.round) + " of member " +
-        std::to_string(proceed.holder) + ", this worker is at round " + std::to_string(round));
-  }
-  if (round < proceed.round) return FetchState(order, proceed.holder, proceed.round);
-  if (proceed.fetched && proceed.holder == order.self) OfferState(order);
-  return Status::Ok();
-}
-
-template <typename T>
-void TypedJobMember<T>::OfferState(const TrainingOrder& order) {
-  const auto bytes = std::make_shared<const std::string>(EncodeState(machine_.state()));
-  offered_ = MemberKey{order.order.incarnation, order.order.job, order.order.generation,
-                       static_cast<uint32_t>(order.self)};
-  peers_.OfferState(*offered_, [bytes] { return *bytes; });
-}
-
-template <typename T>
-Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_index,
-                                     std::optional<uint64_t> round) {
-  const int64_t begin_us = NowUs();
-  const Member& holder = order.order.members[holder_index];
-  const MemberKey key{order.order.incarnation, order.order.job, order.order.generation,
-                      static_cast<uint32_t>(holder_index)};
-  StateFetch fetch;
-  const auto vectors = static_cast<int64_t>(machine_.state().slots.size()) + 2;  // and the best
-  fetch.bytes_max =
-      vectors * ParameterCount(machine_.plan().shape) * static_cast<int64_t>(sizeof(T)) +
-      kStateSlackBytes;
-  fetch.timeout_ms = kFetchTimeoutMs;
-  fetch.cancelled = [this] { return interrupted(); };
-  for (;;) {
-    Result<std::string> bytes = peers_.FetchState(holder.address, key, fetch);
-    if (interrupted()) return Interrupted();
-    if (bytes.ok()) {
-      ESPALIER_ASSIGN_OR_RETURN(TrainingState<T> state, DecodeState<T>(*bytes, machine_.plan()));
-      if (round && state.round != *round) {
-        return FailedPrecondition("the state of " + holder.name + " is of round " +
-                                  std::to_string(state.round) + ", expected " +
-                                  std::to_string(*round));
-      }
-      machine_ = StepMachine<T>(machine_.plan(), std::move(state));
-      LogInfo(ToString(key.job) + ": fetched the job state, " + std::to_string(bytes->size()) +
-              " bytes of round " + std::to_string(machine_.state().round) + ", from " +
-              holder.name + " in " + std::to_string((NowUs() - begin_us) / 1000) + " ms");
-      return Status::Ok();
-    }
-    // The holder may not have had its Proceed yet; of a planned change nobody knows when it comes.
-    const bool early = bytes.status().code() == StatusCode::kNotFound &&
-                       (!round || NowUs() - begin_us < kFetchTimeoutMs * 1000);
-    if (!early) {
-      if (reducer_) {  // tells of it, unless it has
-        reducer_->OnBroken(key.generation, key.member, bytes.status());
-      } else {
-        TellBroken(order.order, holder_index, bytes.status());
-      }
-      return bytes.status();
-    }
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kFetchRetry, [this] { return interrupted_; });
-  }
-}
-
-template <typename T>
 Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
   const StartTraining& start = place.order.order;
   TrainerOptions options;
@@ -337,6 +249,7 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
   options.own = place.own;
   options.members = static_cast<int32_t>(start.members.size());
   options.self = place.order.self;
+  if (spec_.checkpoint) options.checkpoint_steps = spec_.checkpoint->every_steps.value_or(0);
   options.max_time_ms = spec_.train.max_time_ms.value_or(0);
   if (begun_us_ == 0) begun_us_ = NowUs();
   options.begun_us = begun_us_;
@@ -344,7 +257,7 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
                      Hooks(place));
   {
     std::lock_guard lock(mutex_);
-    if (interrupted_) return Interrupted();
+    if (interrupted_) return OrderCame();
     trainer_ = &trainer;
     running_ = start.generation;
     if (switch_to_ > running_) trainer.SwitchTo(switch_to_);
@@ -355,7 +268,10 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
     trainer_ = nullptr;
   }
   if (!end.ok()) {
-    if (trainer.divergence()) Restore(start, *trainer.divergence());
+    if (const auto& d = trainer.divergence()) {
+      diverged_ = true;
+      hooks_.tell(StatesDiffer{start.job, start.generation, d->step, d->members});
+    }
     return end;
   }
   if (!end->finish) return end;
@@ -367,22 +283,6 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
           std::to_string(sums.wait_ms / steps) + ", update " +
           std::to_string(sums.update_ms / steps));
   return end;
-}
-
-// Back to the newest state that all had; a member that never had one fetches it from another.
-template <typename T>
-void TypedJobMember<T>::Restore(const StartTraining& order, const Divergence& divergence) {
-  if (agreed_) {
-    machine_ = StepMachine<T>(machine_.plan(), *agreed_);
-  } else {
-    machine_ = StepMachine<T>(machine_.plan());
-    machine_.Begin();
-  }
-  diverged_ = true;
-  LogWarning(ToString(order.job) + ": the members' states differ before step " +
-             std::to_string(divergence.step + 1) + "; back to step " +
-             std::to_string(machine_.state().step));
-  hooks_.tell(StatesDiffer{order.job, order.generation, divergence.step, divergence.members});
 }
 
 template <typename T>
@@ -419,18 +319,24 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     hooks.on_pace = [this, &start](const std::vector<double>& leaf_ms) {
       TellPace(start, leaf_ms);
     };
-    hooks.on_boundary = [this, &place] {
-      const TrainingState<T>& state = machine_.state();
-      hooks_.on_boundary({place.order.order, place.order.self, state.step, state.accepted,
-                          [&state] { return EncodeState(state); }});
-    };
+    hooks.agreement_due = [this, &place] { return hooks_.checkpoint_due(StateAt(place)); };
   }
   hooks.on_first_totals = [this] {
     Withdraw();
     before_.reset();
   };
-  hooks.on_agreed = [this] { agreed_ = machine_.state(); };
+  hooks.on_agreed = [this, &place] {
+    agreed_ = machine_.state();
+    if (place.root) hooks_.on_agreed(StateAt(place));
+  };
   return hooks;
+}
+
+template <typename T>
+RootState TypedJobMember<T>::StateAt(const Place& place) const {
+  const TrainingState<T>& state = machine_.state();
+  return {place.order.order, place.order.self, state.step, state.accepted,
+          [&state] { return EncodeState(state); }};
 }
 
 template <typename T>

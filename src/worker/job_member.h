@@ -48,8 +48,8 @@ struct Trained {
   double step_ms_p50 = 0, step_ms_p99 = 0;
 };
 
-// A moment between two rounds at the root.
-struct Boundary {
+// The root's state before a step.
+struct RootState {
   const StartTraining& order;  // of the generation
   int32_t self = 0;
   int64_t step = 0;  // committed
@@ -61,12 +61,25 @@ struct Boundary {
 struct MemberHooks {
   std::function<void(FromWorker)> tell;  // any thread
   std::function<void(int64_t step)> on_step;
-  std::function<void(const Boundary&)> on_boundary;  // the job's thread; steps wait for it
+  // At the root, on the job's thread; steps wait for them. Whether the state should be kept soon;
+  // and: all members hold this one.
+  std::function<bool(const RootState&)> checkpoint_due;
+  std::function<void(const RootState&)> on_agreed;
   // Loads rows, as OwnRows wants it.
   std::function<Result<std::unique_ptr<RowStore>>(
       const SurveyResult& survey, const RowRanges& ranges, int64_t memory_bytes,
       int64_t spool_bytes, const std::function<bool()>& cancelled)>
       load;
+};
+
+// What an interrupted generation ends with.
+inline Status OrderCame() { return Cancelled("a newer order came"); }
+
+// The job state as a member holds it between two generations.
+struct HeldState {
+  int64_t step = 0;  // committed
+  std::vector<std::string> accepted;
+  std::string bytes;  // EncodeState
 };
 
 class JobMember {
@@ -96,6 +109,8 @@ class JobMember {
   virtual void SwitchTo(Generation next) = 0;
   // Drops the links of the last generation.
   virtual void Disconnect() = 0;
+  // The job's thread, when Run does not run.
+  virtual HeldState Held() const = 0;
 };
 
 // `spec`, `survey`, `peers` must outlive the member.
@@ -115,6 +130,7 @@ class TypedJobMember final : public JobMember {
   void Prepare(const TrainingOrder& order) override;
   void SwitchTo(Generation next) override;
   void Disconnect() override;
+  HeldState Held() const override;
 
   // Before the first Run: what is begun with instead of a new model.
   void GoOnFrom(TrainingState<T> state);
@@ -145,7 +161,8 @@ class TypedJobMember final : public JobMember {
   std::optional<TrainingOrder> TakePrepared(Generation next);
   Status SwitchInto(const Place& before, const Place& place);
   void StopPreparing();
-  void Restore(const StartTraining& order, const Divergence& divergence);
+  // Back to the newest state that all had; who never had one begins anew, and will be behind.
+  void Revert();
   Result<espalier::Proceed> WaitForProceed(const TrainingOrder& order);
   Status Level(const TrainingOrder& order, const espalier::Proceed& proceed);
   void OfferState(const TrainingOrder& order);
@@ -153,6 +170,7 @@ class TypedJobMember final : public JobMember {
   Status FetchState(const TrainingOrder& order, int32_t holder, std::optional<uint64_t> round);
   Result<TrainerEnd> TrainOn(const Place& place);
   TrainerHooks Hooks(const Place& place);
+  RootState StateAt(const Place& place) const;
   void TellPace(const StartTraining& order, const std::vector<double>& leaf_ms);
   void TellBroken(const StartTraining& order, int32_t member, const Status& why);
   void Withdraw();
@@ -172,7 +190,7 @@ class TypedJobMember final : public JobMember {
   bool diverged_ = false;
   std::unique_ptr<Reducer> reducer_;  // of the last generation
   std::unique_ptr<Reducer> before_;   // of the one before a planned change, until all are over it
-  std::optional<TrainingState<T>> agreed_;  // the newest that all members had
+  std::optional<TrainingState<T>> agreed_;  // the newest that all members had, or a checkpoint
   std::optional<MemberKey> offered_;
 
   mutable std::mutex mutex_;  // guards all below

@@ -1,7 +1,6 @@
 #include "src/worker/job_runner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "src/data/row_store.h"
 #include "src/model/arithmetic.h"
 #include "src/worker/bundle_writer.h"
+#include "src/worker/clock.h"
 #include "src/worker/resume.h"
 #include "src/worker/survey_run.h"
 #include "src/worker/watched_files.h"
@@ -19,16 +19,14 @@
 namespace espalier {
 namespace {
 
-int64_t NowUs() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 StorageOptions Cancellable(StorageOptions options, const std::atomic<bool>& cancelled) {
   options.webhdfs.http.cancelled = [&cancelled] { return cancelled.load(); };
   return options;
 }
+
+Generation GenerationOf(const StartSurvey& order) { return order.generation; }
+Generation GenerationOf(const TrainingOrder& order) { return order.order.generation; }
+Generation GenerationOf(const JobRunner::KeepOrder& order) { return order.at.generation; }
 
 }  // namespace
 
@@ -52,6 +50,8 @@ JobRunner::~JobRunner() {
 void JobRunner::Survey(StartSurvey order) { GiveOrder(std::move(order)); }
 
 void JobRunner::Train(TrainingOrder order) { GiveOrder(std::move(order)); }
+
+void JobRunner::Keep(KeepOrder order) { GiveOrder(order); }
 
 void JobRunner::GiveOrder(Order order) {
   {
@@ -114,15 +114,7 @@ void JobRunner::Run() {
     if (spec.ok()) end = std::visit([this](const auto& o) { return Perform(o); }, *order);
     if (end.ok() || interrupted_) continue;
     LogWarning(ToString(job_) + " fails here: " + end.ToString());
-    const Generation generation = std::visit(
-        [](const auto& o) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(o)>, StartSurvey>) {
-            return o.generation;
-          } else {
-            return o.order.generation;
-          }
-        },
-        *order);
+    const Generation generation = std::visit([](const auto& o) { return GenerationOf(o); }, *order);
     Tell(JobFailed{job_, generation, end});
   }
 }
@@ -151,8 +143,7 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
                                                       int64_t spool_bytes,
                                                       const std::function<bool()>& cancelled) {
   const WatchedFiles files(
-      *files_,
-      [&] { return interrupted_ || cancelled() ? Cancelled("a newer order came") : Status::Ok(); },
+      *files_, [&] { return interrupted_ || cancelled() ? OrderCame() : Status::Ok(); },
       [](int64_t) {});
   const RowStoreOptions store{std::max<int64_t>(0, options_.memory_bytes_max - memory_bytes),
                               options_.spool_directory,
@@ -171,7 +162,7 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
     if (has_rows) kept->second->rows = {};
   });
   surveyed_.clear();
-  if (interrupted_ || cancelled()) return Cancelled("a newer order came");
+  if (interrupted_ || cancelled()) return OrderCame();
   for (Status& s : results) ESPALIER_RETURN_IF_ERROR(std::move(s));
   return loader->Finish();
 }
@@ -186,7 +177,10 @@ Status JobRunner::Train(const TrainingOrder& order) {
     MemberHooks hooks;
     hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
     hooks.on_step = [this](int64_t step) { step_ = step; };
-    hooks.on_boundary = [this](const Boundary& boundary) { AtBoundary(boundary); };
+    hooks.checkpoint_due = [this](const RootState& state) { return CheckpointDue(state); };
+    hooks.on_agreed = [this](const RootState& state) {
+      if (CheckpointDue(state)) checkpointer_->Write(state.step, state.encode());
+    };
     hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
                         int64_t spool, const std::function<bool()>& cancelled) {
       return LoadRows(survey, ranges, memory, spool, cancelled);
@@ -201,6 +195,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
     if (interrupted_) member_->Interrupt();
   }
   over_ = false;
+  newest_ = order;
   auto& member = static_cast<TypedJobMember<T>&>(*member_);
   JobMember::End end = member.Run(order);
   // The links stay up until the next order or the release: dropping them would take away what
@@ -229,30 +224,72 @@ Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
   return Status::Ok();
 }
 
-void JobRunner::AtBoundary(const Boundary& boundary) {
-  if (!spec_.checkpoint) return;
-  const StartTraining& order = boundary.order;
+bool JobRunner::CheckpointDue(const RootState& state) {
+  if (!spec_.checkpoint) return false;
+  const StartTraining& order = state.order;
   if (!checkpointer_) {
-    checkpointer_ =
-        std::make_unique<Checkpointer>(*files_, CheckpointDirectory(spec_.output.path),
-                                       *spec_.checkpoint, [] { return NowUs() / 1000; });
+    checkpointer_ = std::make_unique<Checkpointer>(*files_, CheckpointDirectory(spec_.output.path),
+                                                   *spec_.checkpoint, NowMs);
   }
   if (checkpoints_of_ != order.generation) {
     checkpoints_of_ = order.generation;
-    CheckpointHeader header;
-    header.step = boundary.step;
-    header.job = CanonicalText(spec_);
-    header.data_fingerprint = order.survey->data_fingerprint;
-    header.arithmetic_id = arithmetic_id_;
-    header.accepted = boundary.accepted;
-    checkpointer_->Begin(std::move(header), {order.job, order.generation, boundary.self});
+    checkpointer_->Begin(HeaderOf(order, state.step, state.accepted),
+                         {order.job, order.generation, state.self});
   }
-  if (checkpointer_->Due(boundary.step)) checkpointer_->Write(boundary.step, boundary.encode());
+  return checkpointer_->Due(state.step);
+}
+
+CheckpointHeader JobRunner::HeaderOf(const StartTraining& order, int64_t step,
+                                     const std::vector<std::string>& accepted) const {
+  CheckpointHeader header;
+  header.step = step;
+  header.job = CanonicalText(spec_);
+  header.data_fingerprint = order.survey->data_fingerprint;
+  header.arithmetic_id = arithmetic_id_;
+  header.accepted = accepted;
+  return header;
+}
+
+Status JobRunner::Perform(const KeepOrder& order) {
+  StateKept told{order.at.job, order.at.generation, 0, {}, {}};
+  const HeldState held = member_ ? member_->Held() : HeldState{};
+  if (held.step > 0) {
+    checkpointer_.reset();  // what it still writes comes first
+    checkpoints_of_ = {};
+    auto path = WriteState(held);
+    if (path.ok()) {
+      told.step = held.step;
+      told.path = *std::move(path);
+    } else {
+      told.why = path.status();
+    }
+  }
+  Tell(std::move(told));
+  return Status::Ok();
+}
+
+Result<std::string> JobRunner::WriteState(const HeldState& held) {
+  const StartTraining& order = newest_.order;
+  const CheckpointHeader header = HeaderOf(order, held.step, held.accepted);
+  const std::string directory = CheckpointDirectory(spec_.output.path);
+  CheckpointDemand demand;
+  demand.job = header.job;
+  demand.data_fingerprint = header.data_fingerprint;
+  demand.arithmetic_id = header.arithmetic_id;
+  demand.accept_history = true;
+  const auto found = FindCheckpoint(*files_, directory, demand, CheckpointPart::kHeader);
+  if (found.ok() && found->checkpoint.header.step >= held.step) return directory;
+  const int64_t keep = (spec_.checkpoint ? *spec_.checkpoint : CheckpointSpec{}).keep;
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path,
+                            WriteCheckpoint(*files_, directory, header, held.bytes, keep,
+                                            {order.job, order.generation, newest_.self}));
+  LogInfo("the job stands still; checkpoint " + path);
+  return directory;
 }
 
 void JobRunner::EndCheckpoints(const WriterName& writer) {
   checkpointer_.reset();
-  if (!spec_.checkpoint || spec_.checkpoint->asked_for) return;
+  if (spec_.checkpoint && spec_.checkpoint->asked_for) return;
   const std::string directory = CheckpointDirectory(spec_.output.path);
   const Status removed = RemoveCheckpoints(*files_, directory, writer);
   if (!removed.ok()) LogWarning(removed.Wrap("old checkpoints stay in " + directory).ToString());

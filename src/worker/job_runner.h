@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/cluster/fate.h"
 #include "src/cluster/messages.h"
 #include "src/data/row_store.h"
 #include "src/data/survey.h"
@@ -58,6 +59,12 @@ class JobRunner {
   void Prepare(TrainingOrder order);
   // All members of it are ready: at the root, ends the one underway.
   void SwitchTo(Generation next);
+  // The job state is to be written as a checkpoint, unless one that is as far is there; reports
+  // StateKept. Ends what is underway.
+  struct KeepOrder {
+    JobPoint at;
+  };
+  void Keep(KeepOrder order);
   // Everything about the job ends within a fraction of a second, unless a file system hangs;
   // nothing is reported any more.
   void Abort(Status why);
@@ -67,7 +74,7 @@ class JobRunner {
   bool over() const { return over_; }
 
  private:
-  using Order = std::variant<StartSurvey, TrainingOrder>;
+  using Order = std::variant<StartSurvey, TrainingOrder, KeepOrder>;
 
   void Run();
   // The next order; none: aborted.
@@ -75,6 +82,11 @@ class JobRunner {
   void GiveOrder(Order order);
   Status Perform(const StartSurvey& order);
   Status Perform(const TrainingOrder& order);
+  Status Perform(const KeepOrder& order);
+  // Returns the directory that has it.
+  Result<std::string> WriteState(const HeldState& held);
+  CheckpointHeader HeaderOf(const StartTraining& order, int64_t step,
+                            const std::vector<std::string>& accepted) const;
   template <typename T>
   Status Train(const TrainingOrder& order);
   Result<std::unique_ptr<RowStore>> LoadRows(const SurveyResult& survey, const RowRanges& ranges,
@@ -83,8 +95,8 @@ class JobRunner {
   // What a new member of the job begins with.
   template <typename T>
   Status Begin(const StartTraining& order, TypedJobMember<T>& member);
-  // Writes a checkpoint when one is due.
-  void AtBoundary(const Boundary& boundary);
+  // Whether this root should write a checkpoint; makes the checkpointer when it is to have one.
+  bool CheckpointDue(const RootState& state);
   // After success: waits for the last one; those that nobody asked for have served and go.
   void EndCheckpoints(const WriterName& writer);
   // Writes the bundle and tells the result.
@@ -106,6 +118,7 @@ class JobRunner {
   std::vector<SurveyedShard> surveyed_;
   std::unique_ptr<Checkpointer> checkpointer_;  // once this worker has been the root
   Generation checkpoints_of_;                   // the generation it has begun with
+  TrainingOrder newest_;                        // of the orders to train
   std::string arithmetic_id_;
   std::atomic<int64_t> step_{0};
   std::atomic<bool> aborted_{false};

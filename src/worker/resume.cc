@@ -13,7 +13,7 @@ namespace {
 // Where this job's checkpoints may lie, its own first.
 std::vector<std::string> Directories(const JobSpec& spec, const ResumeOptions& options) {
   std::vector<std::string> directories;
-  if (spec.resume || (options.trained_before && spec.checkpoint)) {
+  if (spec.resume || options.trained_before) {
     directories.push_back(CheckpointDirectory(spec.output.path));
   }
   if (spec.resume) {

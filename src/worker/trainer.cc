@@ -97,7 +97,6 @@ Result<TrainerEnd> Trainer<T>::Run() {
       return abort_reason_;
     }
     if (next_ && update == nullptr) return TrainerEnd{std::nullopt, next_};
-    if (hooks_.on_boundary && update == nullptr) hooks_.on_boundary();
     Result<Action> next = Internal("no action");
     if (update != nullptr) next = Perform(*update);
     if (auto* gradient = std::get_if<GradientAction>(&action)) next = Perform(*gradient);
@@ -145,7 +144,11 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   if (is_root_ && options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms) {
     leaf_stats_[0][extras + kExtraTimeIsUp] = 1;
   }
-  if (is_root_) leaf_stats_[0][extras + kExtraSwitch] = static_cast<double>(switch_to_);
+  if (is_root_) {
+    leaf_stats_[0][extras + kExtraSwitch] = static_cast<double>(switch_to_);
+    const bool due = !Compares(step.step) && hooks_.agreement_due && hooks_.agreement_due();
+    leaf_stats_[0][extras + kExtraAgree] = due ? 1 : 0;
+  }
   AddOwnNumbers(step);
   OpenBuckets();
   pool_.ParallelFor(static_cast<int64_t>(chunks_.size()),
@@ -162,6 +165,7 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   const auto* stats = reinterpret_cast<const double*>(totals_.back().data + stats_at_);
   ESPALIER_RETURN_IF_ERROR(HearMembers(step, stats + extras + kStepExtras));
   next_ = {static_cast<uint64_t>(stats[extras + kExtraSwitch])};
+  compares_next_ = stats[extras + kExtraAgree] != 0;
   rows_done_ += static_cast<int64_t>(stats[kTotalRows]);
   return machine_.OnGradient(std::vector<double>(stats, stats + extras + kStepExtras));
 }

@@ -9,9 +9,9 @@
 // applied.
 //
 // Beside the leaves' statistics each member adds two numbers of its own to a step's totals, in
-// places that nobody else touches: how long a leaf takes it, and on every `agreement_steps`-th step
-// a checksum of its job state. So all members know who is slow, and whether all hold the same
-// state, before they apply the total.
+// places that nobody else touches: how long a leaf takes it, and on every `agreement_steps`-th
+// step, or when the root asked for it in the step before, a checksum of its job state. So all
+// members know who is slow, and whether all hold the same state, before they apply the total.
 //
 // A trainer is for one generation. Interrupted by Abort or a broken link, it leaves the machine as
 // of a moment between two rounds, so that another trainer can go on with it.
@@ -71,7 +71,8 @@ struct TrainerHooks {
   std::function<void()> on_agreed;
   // At the root, every `pace_steps`: mean ms a leaf of each member takes.
   std::function<void(const std::vector<double>& leaf_ms)> on_pace;
-  std::function<void()> on_boundary;  // between two rounds: the machine's state is whole
+  // At the root, before each step: whether on_agreed should come soon.
+  std::function<bool()> agreement_due;
 };
 
 // Numbers of its own that a member adds to a step's totals: ms a leaf, checksum of the state.
@@ -83,7 +84,8 @@ struct TrainerOptions {
   LeafSpan own;  // this member's leaves
   int32_t members = 1;
   int32_t self = 0;
-  int64_t agreement_steps = 100;  // states are compared every so many steps
+  int64_t agreement_steps = 100;  // states are compared every so many steps ...
+  int64_t checkpoint_steps = 0;   // ... and every so many; 0: not
   int64_t pace_steps = 20;
   int64_t max_time_ms = 0;  // 0: none; counted from `begun_us`
   int64_t begun_us = 0;     // when this worker began to train
@@ -161,6 +163,7 @@ class Trainer {
   int64_t SetRows(FileRole set) const;
 
   void TellHistory();
+  bool Compares(int64_t step) const;
   void AddOwnNumbers(const GradientAction& step);
   // Reads what the members said of themselves; an error: they differ.
   Status HearMembers(const GradientAction& step, const double* numbers);
@@ -203,7 +206,8 @@ class Trainer {
   std::vector<double> pace_sum_;  // of all, since the last on_pace
   int64_t pace_steps_ = 0;
   std::optional<Divergence> divergence_;
-  Generation next_;  // as the root stamped it
+  bool compares_next_ = false;  // as the root stamped it
+  Generation next_;             // likewise
   std::atomic<uint64_t> switch_to_{0};
 
   std::atomic<bool> aborted_{false};

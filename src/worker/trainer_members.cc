@@ -8,12 +8,18 @@
 namespace espalier {
 
 template <typename T>
+bool Trainer<T>::Compares(int64_t step) const {
+  return compares_next_ || step % options_.agreement_steps == 0 ||
+         (options_.checkpoint_steps > 0 && step % options_.checkpoint_steps == 0);
+}
+
+template <typename T>
 void Trainer<T>::AddOwnNumbers(const GradientAction& step) {
   double* const own = leaf_stats_[0].data() + StatsSize() - kMemberNumbers * options_.members +
                       kMemberNumbers * options_.self;
   own[0] = leaf_ms_;
   own[1] = 0;
-  if (options_.members == 1 || step.step % options_.agreement_steps != 0) return;
+  if (options_.members == 1 || !Compares(step.step)) return;
   const TrainingState<T>& state = machine_.state();
   const size_t bytes = state.parameters.size() * sizeof(T);
   uint32_t crc = Crc32c(state.parameters.data(), bytes);
@@ -23,7 +29,11 @@ void Trainer<T>::AddOwnNumbers(const GradientAction& step) {
 
 template <typename T>
 Status Trainer<T>::HearMembers(const GradientAction& step, const double* numbers) {
-  if (options_.members == 1) return Status::Ok();
+  const bool compares = Compares(step.step);
+  if (options_.members == 1) {
+    if (compares && hooks_.on_agreed) hooks_.on_agreed();
+    return Status::Ok();
+  }
   pace_sum_.resize(options_.members);
   for (int32_t m = 0; m < options_.members; ++m) pace_sum_[m] += numbers[kMemberNumbers * m];
   if (++pace_steps_ == options_.pace_steps) {
@@ -32,7 +42,7 @@ Status Trainer<T>::HearMembers(const GradientAction& step, const double* numbers
     pace_sum_.assign(options_.members, 0);
     pace_steps_ = 0;
   }
-  return step.step % options_.agreement_steps == 0 ? Compare(step, numbers + 1) : Status::Ok();
+  return compares ? Compare(step, numbers + 1) : Status::Ok();
 }
 
 template <typename T>
@@ -56,9 +66,11 @@ Status Trainer<T>::Compare(const GradientAction& step, const double* checksums) 
                 "the members' job states differ before step " + std::to_string(step.step + 1));
 }
 
+template bool Trainer<float>::Compares(int64_t step) const;
 template void Trainer<float>::AddOwnNumbers(const GradientAction& step);
 template Status Trainer<float>::HearMembers(const GradientAction& step, const double* numbers);
 template Status Trainer<float>::Compare(const GradientAction& step, const double* checksums);
+template bool Trainer<double>::Compares(int64_t step) const;
 template void Trainer<double>::AddOwnNumbers(const GradientAction& step);
 template Status Trainer<double>::HearMembers(const GradientAction& step, const double* numbers);
 template Status Trainer<double>::Compare(const GradientAction& step, const double* checksums);

@@ -153,6 +153,11 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
   if (verb == "switches") {
     return Switched{at.job, at.generation, static_cast<uint64_t>(c.Number("round", 2))};
   }
+  if (verb == "keeps") {
+    StateKept kept{at.job, at.generation, c.Number("step", 100), "/m.checkpoints", {}};
+    if (!c.Text("why").empty()) kept.why = Unavailable(c.Text("why"));
+    return kept;
+  }
   if (verb == "differs") {
     return StatesDiffer{at.job, at.generation, c.Number("step", 100),
                         ParseNumbers(c.Text("members"))};
@@ -394,10 +399,12 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
                 std::to_string(m->leaves[i].end) + ")";
     }
     Say(to + "StartTraining " + Point(m->job, m->generation) +
-        (m->planned ? " planned, state from member " + std::to_string(m->holder) : "") + " with" +
-        leaves);
+        (m->planned ? " planned, state from member " + std::to_string(m->holder) : "") +
+        (m->reverts ? " reverting" : "") + " with" + leaves);
   } else if (const auto* m = std::get_if<SwitchOver>(&send.message)) {
     Say(to + "SwitchOver " + Point(m->job, m->generation) + " to " + std::to_string(m->next.value));
+  } else if (const auto* m = std::get_if<KeepState>(&send.message)) {
+    Say(to + "KeepState " + Point(m->job, m->generation));
   } else if (const auto* m = std::get_if<Proceed>(&send.message)) {
     Say(to + "Proceed " + Point(m->job, m->generation) + " from round " + std::to_string(m->round) +
         (m->fetched ? ", others fetch it from member " + std::to_string(m->holder) : ""));

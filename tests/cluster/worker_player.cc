@@ -94,7 +94,12 @@ ToWorker WorkerPlayer::Order(const Command& c) {
     return SurveyTaken{incarnation, at.job, at.generation, c.Number("shards", 1)};
   if (verb == "trains") {
     const WorkerId self{static_cast<uint64_t>(c.Number("worker", 1))};
-    return StartTraining{incarnation, at.job, at.generation, {{self, "me", "me:1"}}, nullptr, {}};
+    StartTraining order{incarnation, at.job, at.generation, {}, nullptr, {}};
+    for (int64_t before = c.Number("place", 0); before > 0; --before) {
+      order.members.push_back({{1000 + static_cast<uint64_t>(before)}, "other", "other:1"});
+    }
+    order.members.push_back({self, "me", "me:1"});
+    return order;
   }
   if (verb == "plans") {
     const WorkerId self{static_cast<uint64_t>(c.Number("worker", 1))};
@@ -102,6 +107,7 @@ ToWorker WorkerPlayer::Order(const Command& c) {
     order.planned = true;
     return order;
   }
+  if (verb == "keeps") return KeepState{incarnation, at.job, at.generation};
   if (verb == "switches")
     return SwitchOver{incarnation, at.job, at.generation, {at.generation.value + 1}};
   if (verb == "proceeds") return Proceed{incarnation, at.job, at.generation, 1};
@@ -134,6 +140,11 @@ FromWorker WorkerPlayer::Own(const Command& c) {
     return h;
   }
   if (verb == "done") return JobDone{at.job, at.generation, {}};
+  if (verb == "kept") {
+    StateKept kept{at.job, at.generation, c.Number("step", 40), "/m.checkpoints", {}};
+    if (c.Number("step", 40) == 0) kept.path.clear();
+    return kept;
+  }
   ESPALIER_CHECK(verb == "failure", verb);
   return JobFailed{at.job, at.generation, Internal("broken")};
 }
@@ -179,6 +190,9 @@ std::string WorkerPlayer::Tell(const FromWorker& message) {
   if (const auto* m = std::get_if<JobFailed>(&message)) {
     return "JobFailed " + Point(m->job, m->generation) + " " + m->error.ToString();
   }
+  if (const auto* m = std::get_if<StateKept>(&message)) {
+    return "StateKept " + Point(m->job, m->generation) + " step " + std::to_string(m->step);
+  }
   return "Goodbye " + std::get<Goodbye>(message).reason;
 }
 
@@ -199,6 +213,9 @@ std::string WorkerPlayer::Tell(const WorkerAction& action) {
   }
   if (const auto* a = std::get_if<RunPreparation>(&action)) {
     return "prepare " + Point(a->order.job, a->order.generation);
+  }
+  if (const auto* a = std::get_if<RunKeep>(&action)) {
+    return "keep the state of " + Point(a->at.job, a->at.generation);
   }
   if (const auto* a = std::get_if<RunSwitch>(&action)) {
     return "switch to generation " + std::to_string(a->next.value);

@@ -67,11 +67,14 @@ class SurveyTest(HdfsTest):
             activity = self.hdfs.bean(node, "NameNodeActivity")
             return info and activity and info["Safemode"] and activity["GetBlockLocations"]
         self.addCleanup(self.hdfs.wait_ready)
+        self.addCleanup(self.hdfs.start_namenode)
         with self.slow_data_nodes():
             job = cluster.submit(self.job("restarted", spec))
             wait_for("the survey", survey_runs)
             self.hdfs.stop_namenode()
-            wait_for("a refused connection", is_refused)
+            # A DataNode that was asked before asks the NameNode as well, and may keep a request
+            # until the limit for transfers that stand still (30 s) ends it.
+            wait_for("a refused connection", is_refused, 90)
         self.assertEqual(cluster.status(job)["state"], "SURVEYING")
         # It leaves safe mode when it was told of the blocks; DataNodes that stand still do not.
         with self.paused_data_nodes():

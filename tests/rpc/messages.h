@@ -96,7 +96,8 @@ inline std::vector<FromWorker> SamplesFromWorker() {
           HistoryEntry{{7}, {3}, SampleRow()},
           JobDone{{7}, {3}, SampleResult()},
           JobFailed{{7}, {3}, SampleError()},
-          Goodbye{"SIGTERM"}};
+          Goodbye{"SIGTERM"},
+          StateKept{{7}, {3}, 40, "/models/m.checkpoints", SampleError()}};
 }
 
 inline std::vector<ToWorker> SamplesToWorker() {
@@ -111,13 +112,15 @@ inline std::vector<ToWorker> SamplesToWorker() {
                         std::make_shared<const SurveyResult>(SampleSurvey()),
                         {{0, 9}, {9, 16}},
                         true,
-                        1},
+                        1,
+                        true},
           SwitchOver{{2}, {7}, {3}, {4}},
           Proceed{{2}, {7}, {3}, 41, 1, true},
           Release{{2}, {7}, {3}, "done"},
           Dismiss{"bye"},
           Pulse{{2}},
-          SurveyTaken{{2}, {7}, {3}, 12}};
+          SurveyTaken{{2}, {7}, {3}, 12},
+          KeepState{{2}, {7}, {3}}};
 }
 
 inline JobSnapshot SampleSnapshot() {
@@ -152,18 +155,22 @@ inline Submission SampleSubmission() {
 
 // One of each kind, in the order of the variant.
 inline std::vector<JournalEntry> SampleEntries() {
-  return {
-      WorkerIdGiven{{5}},
-      JobAccepted{{7}, 1'700'000'000'000, SampleSubmission()},
-      GenerationStarted{
-          {7}, {3}, {{{5}, "a", "host:1"}, {{6}, "b", "host:2"}}, {{0, 9}, {9, 16}}, 12, "haswell"},
-      SurveyRecorded{{7}, std::make_shared<const SurveyResult>(SampleSurvey())},
-      HistoryRecorded{{7}, SampleRow()},
-      TrainingStarted{{7}, 14},
-      JobEnded{SampleSnapshot()},
-      JobForgotten{{7}},
-      IncarnationTaken{{9}},
-      GenerationReserved{{7}, {4}}};
+  return {WorkerIdGiven{{5}},
+          JobAccepted{{7}, 1'700'000'000'000, SampleSubmission()},
+          GenerationStarted{{7},
+                            {3},
+                            {{{5}, "a", "host:1"}, {{6}, "b", "host:2"}},
+                            {{0, 9}, {9, 16}},
+                            12,
+                            "haswell",
+                            true},
+          SurveyRecorded{{7}, std::make_shared<const SurveyResult>(SampleSurvey())},
+          HistoryRecorded{{7}, SampleRow()},
+          TrainingStarted{{7}, 14},
+          JobEnded{SampleSnapshot()},
+          JobForgotten{{7}},
+          IncarnationTaken{{9}},
+          GenerationReserved{{7}, {4}}};
 }
 
 }  // namespace espalier

@@ -196,6 +196,12 @@ void SimWorker::Perform(const RunPreparation& action) {
   });
 }
 
+void SimWorker::Perform(const RunKeep& action) {
+  After(1000, [this, at = action.at] {
+    Handle(Report{StateKept{at.job, at.generation, 0, {}, {}}});
+  });
+}
+
 void SimWorker::Perform(const RunProceed& action) {
   if (runner_) runner_->Proceed(action.order);
 }

@@ -66,6 +66,7 @@ class SimWorker {
   void Perform(const RunSurvey& action);
   void Perform(const RunTraining& action);
   void Perform(const RunPreparation& action);
+  void Perform(const RunKeep& action);
   void Perform(const RunProceed& action);
   void Perform(const RunSwitch&) {}
   void Perform(const AbortJob& action);

@@ -284,9 +284,11 @@ TEST_CASE("members are torn down in mid-step without harm to the others") {
   }
 }
 
-// Runs member `self` of three; at step 7 a bit flips in the parameters of `faulty`. What it found.
+// Runs member `self`; at step 7 a bit flips in the parameters of `faulty`. What it found. States
+// are compared every five steps, or, with `asked`, at the beginning and when the root asks at
+// step 7.
 std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t self, int32_t faulty,
-                                       const std::shared_ptr<MemoryNetwork>& network) {
+                                       bool asked, const std::shared_ptr<MemoryNetwork>& network) {
   const Ownership ownership = PlanOwnership(c.leaves, members);
   const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
   const MadeUpRows<float> rows(12, 3);
@@ -299,7 +301,7 @@ std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t s
   options.own = ownership.intervals[self];
   options.members = members;
   options.self = self;
-  options.agreement_steps = 5;
+  options.agreement_steps = asked ? 1000 : 5;
   options.report_interval_us = 0;
   options.reduce_timeout_ms = 60'000;
   StepMachine<float> machine(MakePlan<float>(c));
@@ -308,6 +310,7 @@ std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t s
   TrainerHooks hooks;
   hooks.now_us = [now = int64_t{0}]() mutable { return ++now; };
   hooks.on_agreed = [&] { agreed_step = machine.state().step; };
+  hooks.agreement_due = [&] { return asked && machine.state().step == 7; };
   hooks.on_report = [&](const StepReport& r) {
     if (self != faulty || r.step != 7) return;
     uint32_t bits;
@@ -319,7 +322,8 @@ std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t s
   Trainer<float> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times,
                          hooks);
   const auto end = trainer.Run();
-  if (end.ok() || agreed_step != 5 || machine.state().step != 10) return std::nullopt;
+  if (end.ok() || agreed_step != (asked ? 0 : 5)) return std::nullopt;
+  if (machine.state().step != (asked ? 8 : 10)) return std::nullopt;
   return trainer.divergence();
 }
 
@@ -328,16 +332,18 @@ TEST_CASE("a bit that flips in one member's parameters is found before the next 
   const Case c{.epochs = 100};
   const int32_t members = GENERATE(2, 3, 5);
   const int32_t faulty = GENERATE(0, 1);
+  const bool asked = GENERATE(false, true);
   const auto network = MemoryNetwork::Make(static_cast<uint32_t>(members), 3);
   std::vector<std::optional<Divergence>> found(members);
   std::vector<std::thread> threads;
   for (int32_t m = 0; m < members; ++m) {
-    threads.emplace_back([&, m] { found[m] = RunWithFault(c, members, m, faulty, network); });
+    threads.emplace_back(
+        [&, m] { found[m] = RunWithFault(c, members, m, faulty, asked, network); });
   }
   for (std::thread& t : threads) t.join();
   for (const auto& f : found) {
     REQUIRE(f);
-    CHECK(f->step == 10);
+    CHECK(f->step == (asked ? 8 : 10));
     // Of two, nobody can tell who is right.
     CHECK(f->members == (members == 2 ? std::vector<int32_t>{} : std::vector<int32_t>{faulty}));
   }

@@ -1,0 +1,93 @@
+// CoordinatorCore: what becomes of a job's state: members whose states differ, and the state of a
+// job that is to be given up.
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/cluster/coordinator_core.h"
+
+namespace espalier {
+namespace {
+
+// The limit for writing a state, of GB perhaps, to a file system that may hesitate.
+constexpr int64_t kKeepMs = 120'000;
+
+}  // namespace
+
+void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "StatesDiffer");
+  if (at.job == nullptr) return;
+  JobRecord& job = *at.job;
+  if (job.recovery.since_ms != 0) return;  // another member has told
+  std::string who;
+  std::vector<Worker*> wrong;
+  for (int32_t m : message.members) {
+    if (static_cast<size_t>(m) >= job.members.size()) {
+      Blame(job, worker, FailedPrecondition("StatesDiffer names member " + std::to_string(m)));
+      return;
+    }
+    Worker* w = FindWorker(job.members[static_cast<size_t>(m)].member.worker);
+    if (w != nullptr && w->at == worker.at) {
+      who += (who.empty() ? "" : ", ") + Label(*w);
+      wrong.push_back(w);
+    }
+  }
+  const std::string step = " before step " + std::to_string(message.step + 1);
+  const std::string why = wrong.empty()
+                              ? "the members' parameters differ" + step + ", and no majority agrees"
+                              : who + " held other parameters than most members" + step +
+                                    " (its memory may be faulty) and was taken out";
+  Log(LogLevel::kError, ToString(job.snapshot.job) + ": " + why);
+  for (Worker* w : wrong) {
+    job.expelled.insert(w->id);
+    Send(w->session, Release{options_.incarnation, w->at.job, {job.generations}, why});
+    w->at = {};
+    queue_moved_ = true;
+  }
+  job.reverts = true;
+  MemberLost(job, why);
+}
+
+// Has the survivor who is furthest write the job state as a checkpoint; if it cannot, the next one.
+// False: that goes on.
+bool CoordinatorCore::StateIsKept(JobRecord& job) {
+  if (job.snapshot.training_ms == 0) return true;
+  Keeping& k = job.keeping ? *job.keeping : job.keeping.emplace(Keeping{.since_ms = now_ms_});
+  if (k.over) return true;
+  const Worker* by = FindWorker(k.by);
+  const bool late = now_ms_ - k.since_ms >= kKeepMs;
+  if (by != nullptr && by->at.job == job.snapshot.job && !late) return false;
+  const MemberState* next = nullptr;
+  for (const Worker* w : Survivors(job)) {
+    const MemberState& m = job.members[w->place];
+    const bool asked = !w->session || k.asked.contains(w->id);
+    if (!asked && (next == nullptr || m.step > next->step)) next = &m;
+  }
+  if (next == nullptr || late) {
+    k.over = true;
+    Log(LogLevel::kWarning, ToString(job.snapshot.job) + ": nobody could write its state");
+    return true;
+  }
+  k.by = next->member.worker;
+  k.asked.insert(k.by);
+  Send(FindWorker(k.by)->session,
+       KeepState{options_.incarnation, job.snapshot.job, job.snapshot.generation});
+  return false;
+}
+
+void CoordinatorCore::Obey(Worker& worker, const StateKept& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "StateKept");
+  if (at.job == nullptr || !at.job->keeping || at.job->keeping->by != worker.id) return;
+  Keeping& k = *at.job->keeping;
+  k.by = {};
+  k.over = message.why.ok() && message.step > 0;
+  if (k.over) k.path = message.path;
+  queue_moved_ = true;
+  Log(message.why.ok() ? LogLevel::kInfo : LogLevel::kWarning,
+      ToString(message.job) + ": " + Label(worker) +
+          (k.over ? " keeps step " + std::to_string(message.step) + " in " +
+                        Printable(message.path, 300)
+                  : " has no state to keep" +
+                        (message.why.ok() ? "" : ": " + message.why.ToString())));
+}
+
+}  // namespace espalier

@@ -1,0 +1,135 @@
+// JobMember: how the job state comes to where a generation begins.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/training/state_codec.h"
+#include "src/worker/clock.h"
+#include "src/worker/job_member.h"
+
+namespace espalier {
+namespace {
+
+constexpr auto kFetchRetry = std::chrono::milliseconds(10);
+constexpr int64_t kFetchTimeoutMs = 60'000;
+constexpr int64_t kStateSlackBytes = int64_t{256} << 20;  // history, metrics
+
+}  // namespace
+
+template <typename T>
+Result<Proceed> TypedJobMember<T>::WaitForProceed(const TrainingOrder& order) {
+  std::unique_lock lock(mutex_);
+  const auto came = [&] { return proceed_ && proceed_->generation == order.order.generation; };
+  changed_.wait(lock, [&] { return interrupted_ || came(); });
+  if (interrupted_) return OrderCame();
+  return *proceed_;
+}
+
+// Brings the state to the round that all begin, or lets others fetch it.
+template <typename T>
+Status TypedJobMember<T>::Level(const TrainingOrder& order, const espalier::Proceed& proceed) {
+  const uint64_t round = machine_.state().round;
+  const auto members = static_cast<int32_t>(order.order.members.size());
+  if (proceed.holder >= members || round > proceed.round ||
+      (proceed.holder == order.self && round != proceed.round)) {
+    return FailedPrecondition(
+        "the coordinator's Proceed names round " + std::to_string(proceed.round) + " of member " +
+        std::to_string(proceed.holder) + ", this worker is at round " + std::to_string(round));
+  }
+  if (round < proceed.round) return FetchState(order, proceed.holder, proceed.round);
+  if (proceed.fetched && proceed.holder == order.self) OfferState(order);
+  return Status::Ok();
+}
+
+template <typename T>
+void TypedJobMember<T>::OfferState(const TrainingOrder& order) {
+  const auto bytes = std::make_shared<const std::string>(EncodeState(machine_.state()));
+  offered_ = MemberKey{order.order.incarnation, order.order.job, order.order.generation,
+                       static_cast<uint32_t>(order.self)};
+  peers_.OfferState(*offered_, [bytes] { return *bytes; });
+}
+
+template <typename T>
+Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_index,
+                                     std::optional<uint64_t> round) {
+  const int64_t begin_us = NowUs();
+  const Member& holder = order.order.members[holder_index];
+  const MemberKey key{order.order.incarnation, order.order.job, order.order.generation,
+                      static_cast<uint32_t>(holder_index)};
+  StateFetch fetch;
+  const auto vectors = static_cast<int64_t>(machine_.state().slots.size()) + 2;  // and the best
+  fetch.bytes_max =
+      vectors * ParameterCount(machine_.plan().shape) * static_cast<int64_t>(sizeof(T)) +
+      kStateSlackBytes;
+  fetch.timeout_ms = kFetchTimeoutMs;
+  fetch.cancelled = [this] { return interrupted(); };
+  for (;;) {
+    Result<std::string> bytes = peers_.FetchState(holder.address, key, fetch);
+    if (interrupted()) return OrderCame();
+    if (bytes.ok()) {
+      ESPALIER_ASSIGN_OR_RETURN(TrainingState<T> state, DecodeState<T>(*bytes, machine_.plan()));
+      if (round && state.round != *round) {
+        return FailedPrecondition("the state of " + holder.name + " is of round " +
+                                  std::to_string(state.round) + ", expected " +
+                                  std::to_string(*round));
+      }
+      machine_ = StepMachine<T>(machine_.plan(), std::move(state));
+      LogInfo(ToString(key.job) + ": fetched the job state, " + std::to_string(bytes->size()) +
+              " bytes of round " + std::to_string(machine_.state().round) + ", from " +
+              holder.name + " in " + std::to_string((NowUs() - begin_us) / 1000) + " ms");
+      return Status::Ok();
+    }
+    // The holder may not have had its Proceed yet; of a planned change nobody knows when it comes.
+    const bool early = bytes.status().code() == StatusCode::kNotFound &&
+                       (!round || NowUs() - begin_us < kFetchTimeoutMs * 1000);
+    if (!early) {
+      if (reducer_) {  // tells of it, unless it has
+        reducer_->OnBroken(key.generation, key.member, bytes.status());
+      } else {
+        TellBroken(order.order, holder_index, bytes.status());
+      }
+      return bytes.status();
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kFetchRetry, [this] { return interrupted_; });
+  }
+}
+
+template <typename T>
+HeldState TypedJobMember<T>::Held() const {
+  const TrainingState<T>& state = machine_.state();
+  return {state.step, state.accepted, EncodeState(state)};
+}
+
+template <typename T>
+void TypedJobMember<T>::Revert() {
+  const int64_t from = machine_.state().step;
+  if (agreed_) {
+    machine_ = StepMachine<T>(machine_.plan(), *agreed_);
+  } else {
+    machine_ = StepMachine<T>(machine_.plan());
+    machine_.Begin();
+  }
+  LogWarning("the members' states differ; from step " + std::to_string(from) + " back to step " +
+             std::to_string(machine_.state().step) + ", on which all agreed");
+}
+
+template Result<Proceed> TypedJobMember<float>::WaitForProceed(const TrainingOrder& order);
+template Status TypedJobMember<float>::Level(const TrainingOrder& order,
+                                             const espalier::Proceed& proceed);
+template void TypedJobMember<float>::OfferState(const TrainingOrder& order);
+template Status TypedJobMember<float>::FetchState(const TrainingOrder& order, int32_t holder,
+                                                  std::optional<uint64_t> round);
+template HeldState TypedJobMember<float>::Held() const;
+template void TypedJobMember<float>::Revert();
+template Result<Proceed> TypedJobMember<double>::WaitForProceed(const TrainingOrder& order);
+template Status TypedJobMember<double>::Level(const TrainingOrder& order,
+                                              const espalier::Proceed& proceed);
+template void TypedJobMember<double>::OfferState(const TrainingOrder& order);
+template Status TypedJobMember<double>::FetchState(const TrainingOrder& order, int32_t holder,
+                                                   std::optional<uint64_t> round);
+template HeldState TypedJobMember<double>::Held() const;
+template void TypedJobMember<double>::Revert();
+
+}  // namespace espalier
