@@ -173,6 +173,7 @@ class CoordinatorCore {
     std::shared_ptr<const SurveyResult> survey;
     std::vector<LeafInterval> leaves;
     std::optional<Proceed> proceed;  // of this generation, once all were ready
+    bool go_back = false;            // the members' states differed, in a generation before
     Recovery recovery;
     uint64_t generations = 0;  // numbers used
     std::optional<Plan> plan;
@@ -259,6 +260,7 @@ class CoordinatorCore {
   void Expel(JobRecord& job, std::vector<Worker*>& workers);
   void CheckComplaints(JobRecord& job);
   bool MissesSwitch(Worker& worker, const LinkBroken& message);
+  bool CannotJoin(Worker& worker, const LinkBroken& message);
   void Obey(Worker& worker, const StatesDiffer& message);
   void CheckRecovery(JobRecord& job);
   void ProceedIfReady(JobRecord& job);

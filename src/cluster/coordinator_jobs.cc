@@ -183,7 +183,8 @@ void CoordinatorCore::SendTraining(const JobRecord& job, size_t member) {
                       .generation = job.snapshot.generation,
                       .members = {},
                       .survey = job.survey,
-                      .leaves = job.leaves};
+                      .leaves = job.leaves,
+                      .go_back = job.go_back};
   for (const MemberState& m : job.members) order.members.push_back(m.member);
   Send(FindWorker(job.members[member].member.worker)->session, std::move(order));
 }

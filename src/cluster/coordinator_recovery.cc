@@ -250,8 +250,21 @@ bool CoordinatorCore::MissesSwitch(Worker& worker, const LinkBroken& message) {
   return true;
 }
 
+// A worker that is to join and cannot reach the member that has the state.
+bool CoordinatorCore::CannotJoin(Worker& worker, const LinkBroken& message) {
+  JobRecord* job = FindJob(worker.at.job);
+  if (job == nullptr || !job->plan || IsMember(*job, worker) ||
+      worker.at != JobPoint{message.job, message.generation}) {
+    return false;
+  }
+  const std::string why = Label(worker) + " cannot join: " + message.why.ToString();
+  // Once ordered it may begin at any moment: then all must meet again.
+  job->plan->ordered ? MemberLost(*job, why) : AbandonPlan(*job, why);
+  return true;
+}
+
 void CoordinatorCore::Obey(Worker& worker, const LinkBroken& message) {
-  if (MissesSwitch(worker, message)) return;
+  if (MissesSwitch(worker, message) || CannotJoin(worker, message)) return;
   const Place at = Judge(worker, {message.job, message.generation}, "LinkBroken");
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
@@ -322,6 +335,7 @@ void CoordinatorCore::ProceedIfReady(JobRecord& job) {
     p.fetched = p.fetched || job.members[i].round < p.round;
   }
   job.proceed = p;
+  job.go_back = false;
   for (const MemberState& m : job.members) Send(FindWorker(m.member.worker)->session, p);
   EnterTraining(job);
 }
@@ -358,6 +372,7 @@ void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
     w->at = {};
     queue_moved_ = true;
   }
+  job.go_back = true;
   MemberLost(job, why);
 }
 

@@ -251,6 +251,9 @@ struct StartTraining {
   // was not in the generation before fetches the state from `holder`.
   bool planned = false;
   int32_t holder = 0;  // member index
+  // The members' states differed. One that was interrupted before it could find that out itself
+  // goes back like the others: its state is further than theirs, and may be wrong.
+  bool go_back = false;
 };
 
 // To the members of a generation when all of the next one are ready: the root stamps it.

@@ -91,6 +91,7 @@ void Set(const StartTraining& m, pb::ToWorker* out) {
   SetPoint(m, p);
   p->set_planned(m.planned);
   p->set_holder(m.holder);
+  p->set_go_back(m.go_back);
   if (m.survey) ToProto(*m.survey, p->mutable_survey());
   for (const Member& member : m.members) {
     pb::Member* q = p->add_members();
@@ -125,6 +126,7 @@ Result<ToWorker> Get(const pb::StartTraining& in) {
   if (next == 0) f.Fail("leaves", "are missing");
   if (in.members_size() != in.leaves_size()) f.Fail("members", "are not as many as intervals");
   m.planned = in.planned();
+  m.go_back = in.go_back();
   m.holder = f.In("holder", in.holder(), 0, std::max(0, in.members_size() - 1));
   if (!f.status().ok()) return f.status();
   for (const pb::Member& member : in.members()) {

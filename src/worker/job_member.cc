@@ -204,7 +204,7 @@ JobMember::End TypedJobMember<T>::Run(const TrainingOrder& order) {
     }
   }();
   StopPreparing();
-  end.broken = std::exchange(diverged_, false) || (reducer_ && reducer_->broken());
+  end.broken = std::exchange(broken_, false) || (reducer_ && reducer_->broken());
   return end;
 }
 
@@ -214,6 +214,7 @@ Status TypedJobMember<T>::Begin(const Place& place) {
   // The links open before the rows are loaded, which takes some members longer than others.
   Disconnect();
   Connect(place);
+  if (order.order.go_back && begun_us_ != 0) GoBack();  // a new member has been nowhere
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));
   hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_ASSIGN_OR_RETURN(const espalier::Proceed proceed, WaitForProceed(order));
@@ -319,6 +320,7 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_
       if (reducer_) {  // tells of it, unless it has
         reducer_->OnBroken(key.generation, key.member, bytes.status());
       } else {
+        broken_ = true;
         TellBroken(order.order, holder_index, bytes.status());
       }
       return bytes.status();
@@ -371,14 +373,19 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
 
 // Back to the newest state that all had; a member that never had one fetches it from another.
 template <typename T>
-void TypedJobMember<T>::Restore(const StartTraining& order, const Divergence& divergence) {
+void TypedJobMember<T>::GoBack() {
   if (agreed_) {
     machine_ = StepMachine<T>(machine_.plan(), *agreed_);
   } else {
     machine_ = StepMachine<T>(machine_.plan());
     machine_.Begin();
   }
-  diverged_ = true;
+}
+
+template <typename T>
+void TypedJobMember<T>::Restore(const StartTraining& order, const Divergence& divergence) {
+  GoBack();
+  broken_ = true;
   LogWarning(ToString(order.job) + ": the members' states differ before step " +
              std::to_string(divergence.step + 1) + "; back to step " +
              std::to_string(machine_.state().step));

@@ -146,6 +146,7 @@ class TypedJobMember final : public JobMember {
   Status SwitchInto(const Place& before, const Place& place);
   void StopPreparing();
   void Restore(const StartTraining& order, const Divergence& divergence);
+  void GoBack();
   Result<espalier::Proceed> WaitForProceed(const TrainingOrder& order);
   Status Level(const TrainingOrder& order, const espalier::Proceed& proceed);
   void OfferState(const TrainingOrder& order);
@@ -169,7 +170,7 @@ class TypedJobMember final : public JobMember {
   StoredRows<T> row_source_;
   StepTimes times_;
   int64_t begun_us_ = 0, pace_told_us_ = 0;
-  bool diverged_ = false;
+  bool broken_ = false;  // by a link that is not the reducer's, or because states differ
   std::unique_ptr<Reducer> reducer_;  // of the last generation
   std::unique_ptr<Reducer> before_;   // of the one before a planned change, until all are over it
   std::optional<TrainingState<T>> agreed_;  // the newest that all members had

@@ -114,20 +114,12 @@ void JobRunner::Run() {
     if (spec.ok()) end = std::visit([this](const auto& o) { return Perform(o); }, *order);
     if (end.ok() || interrupted_) continue;
     LogWarning(ToString(job_) + " fails here: " + end.ToString());
-    const Generation generation = std::visit(
-        [](const auto& o) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(o)>, StartSurvey>) {
-            return o.generation;
-          } else {
-            return o.order.generation;
-          }
-        },
-        *order);
-    Tell(JobFailed{job_, generation, end});
+    Tell(JobFailed{job_, generation_, end});
   }
 }
 
 Status JobRunner::Perform(const StartSurvey& order) {
+  generation_ = order.generation;
   SurveyRunOptions run;
   run.threads = options_.threads;
   run.rows_bytes_max = options_.memory_bytes_max / 2;
@@ -177,6 +169,7 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
 }
 
 Status JobRunner::Perform(const TrainingOrder& order) {
+  generation_ = order.order.generation;
   return spec_.model.precision == Precision::kFloat64 ? Train<double>(order) : Train<float>(order);
 }
 
@@ -203,6 +196,8 @@ Status JobRunner::Train(const TrainingOrder& order) {
   over_ = false;
   auto& member = static_cast<TypedJobMember<T>&>(*member_);
   JobMember::End end = member.Run(order);
+  // Changes by plan may have led it into a later one.
+  generation_ = std::max(generation_, end.order.order.generation);
   // The links stay up until the next order or the release: dropping them would take away what
   // slower members have not read yet, and look like another death.
   if (interrupted_ || end.broken || end.left) return Status::Ok();

@@ -394,8 +394,8 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
                 std::to_string(m->leaves[i].end) + ")";
     }
     Say(to + "StartTraining " + Point(m->job, m->generation) +
-        (m->planned ? " planned, state from member " + std::to_string(m->holder) : "") + " with" +
-        leaves);
+        (m->planned ? " planned, state from member " + std::to_string(m->holder) : "") +
+        (m->go_back ? ", going back, with" : " with") + leaves);
   } else if (const auto* m = std::get_if<SwitchOver>(&send.message)) {
     Say(to + "SwitchOver " + Point(m->job, m->generation) + " to " + std::to_string(m->next.value));
   } else if (const auto* m = std::get_if<Proceed>(&send.message)) {

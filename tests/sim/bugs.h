@@ -41,6 +41,7 @@ enum class Bug {
   kStampTwice,             // the root ends the new generation as well
   kDropLinksOfBefore,      // ... of the old generation at once
   kLeaverDropsLinks,       // a leaver does so after its last total
+  kDoNotGoBack,            // who was interrupted before it saw that states differ keeps its own
   kIgnoreDivergence,       // states that differ are taken for agreed
   kCount,
 };
@@ -81,6 +82,7 @@ inline constexpr std::array<const char*, kBugs> kBugNames = {
     "stamp twice",
     "drop the links of before at once",
     "a leaver drops its links",
+    "do not go back",
     "ignore that states differ",
 };
 

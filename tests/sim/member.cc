@@ -45,7 +45,7 @@ void SimMember::Finish(Status status, bool left) {
   StopPreparing();
   state_ = State::kIdle;
   const bool broken = broken_ || std::exchange(diverged_, false);
-  hooks_.on_end({std::move(status), broken && !joining_, left, joining_, root_, order_.generation});
+  hooks_.on_end({std::move(status), broken, left, joining_, root_, order_.generation});
 }
 
 // ---- a generation begins ---------------------------------------------------------------------
@@ -54,6 +54,7 @@ void SimMember::Run(const MemberOrder& order) {
   ++run_;
   StopPreparing();
   Disconnect();
+  if (order.order.go_back && trained_ && !world_.bugs(Bug::kDoNotGoBack)) GoBack();
   Place(order);
   joining_ = order.order.planned && !world_.bugs(Bug::kJoinAsIfAtFirst);
   if (!joining_) Connect();

@@ -110,6 +110,7 @@ class SimMember final : public LinkListener {
   // False: the members' states differ.
   bool Agree(const GradientAction& step);
   void Restore(int64_t step, std::vector<int32_t> wrong);
+  void GoBack();
 
   // member_planned.cc: generations that begin by plan.
   void Prepared(const MemberOrder& order);
@@ -154,6 +155,7 @@ class SimMember final : public LinkListener {
   LeafSpan own_, own_before_;
   bool moved_ = false;  // own_before_ is of an earlier generation
   bool root_ = false, alone_ = false, broken_ = false, interrupted_ = false;
+  bool trained_ = false;   // it has begun a round
   bool joining_ = false;   // by plan, and has not begun yet
   bool diverged_ = false;  // the members' states differed
   bool linked_ = false;

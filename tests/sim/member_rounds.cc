@@ -13,6 +13,7 @@ namespace espalier::sim {
 void SimMember::Train() {
   history_told_ = 0;
   running_ = order_.generation;
+  trained_ = true;
   state_ = State::kComputing;
   Go(machine_.Resume());
 }

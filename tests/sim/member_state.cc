@@ -69,11 +69,7 @@ void SimMember::Fetched(uint32_t holder, int64_t since_us, const Result<std::str
       FetchState(holder, since_us);
     });
   }
-  if (joining_) {
-    TellBroken(holder, bytes.status());
-  } else {
-    OnBroken(order_.generation, holder, bytes.status());
-  }
+  OnBroken(order_.generation, holder, bytes.status());
   Finish(bytes.status());
 }
 
@@ -113,10 +109,10 @@ bool SimMember::FlipBit() {
   if (state_ != State::kComputing && state_ != State::kTotals) return false;
   auto& parameters = machine_.state().parameters;
   auto* bytes = reinterpret_cast<uint8_t*>(parameters.data());
-  // Of the low ones: that numbers become infinite is found by other means.
+  // A high one of the mantissa: that numbers become infinite is found by other means, and what is
+  // rounded away again before states are compared cannot be found.
   const auto at = static_cast<size_t>(world_.dice.Below(static_cast<int64_t>(parameters.size())));
-  bytes[at * sizeof(Real) + static_cast<size_t>(world_.dice.Below(2))] ^=
-      static_cast<uint8_t>(1 << world_.dice.Below(8));
+  bytes[at * sizeof(Real) + 2] ^= static_cast<uint8_t>(1 << world_.dice.Below(7));
   return true;
 }
 
@@ -142,15 +138,19 @@ bool SimMember::Agree(const GradientAction& step) {
   return false;
 }
 
-// Back to the newest state that all had.
-void SimMember::Restore(int64_t step, std::vector<int32_t> wrong) {
+// To the newest state that all had.
+void SimMember::GoBack() {
   machine_ = StepMachine<Real>(machine_.plan());
   machine_.Begin();
   if (!agreed_.empty()) {
     machine_ = StepMachine<Real>(machine_.plan(), *DecodeState<Real>(agreed_, machine_.plan()));
   }
-  world_.fired(Fault::kDivergence);
   world_.checks.Restored(worker_, toy_, point_, machine_.state());
+}
+
+void SimMember::Restore(int64_t step, std::vector<int32_t> wrong) {
+  GoBack();
+  world_.fired(Fault::kDivergence);
   diverged_ = true;
   hooks_.tell(StatesDiffer{order_.job, order_.generation, step, std::move(wrong)});
   Finish(DataLoss("the members' job states differ"));

@@ -131,7 +131,7 @@ void Peers::MaybeCorrupt(ReduceMessage& message) {
   if (message.round > round + 1) return corrupt_.reset();
   MutablePayload copy = AllocatePayload(message.payload.size);
   std::memcpy(copy.data, message.payload.data, message.payload.size);
-  copy.data[1] ^= std::byte{8};
+  copy.data[2] ^= std::byte{32};
   message.payload = std::move(copy).Freeze();
   corrupt_.reset();
   world_.fired(Fault::kChunkCorrupted);
