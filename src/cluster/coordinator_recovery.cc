@@ -51,6 +51,10 @@ void CoordinatorCore::MemberLost(JobRecord& job, const std::string& why) {
 }
 
 void CoordinatorCore::Regroup(JobRecord& job) {
+  if (Awaits() && MissesMembers(job)) {  // when they have come, or had the time to (CheckAwaited)
+    job.outdated = true;
+    return;
+  }
   std::vector<Worker*> workers = Survivors(job);
   const size_t survivors = workers.size();
   AddReplacements(job, workers);

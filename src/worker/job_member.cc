@@ -436,7 +436,8 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     Withdraw();
     before_.reset();
   };
-  hooks.on_agreed = [this] { agreed_ = machine_.state(); };
+  hooks.on_compare = [this] { compared_ = machine_.state(); };
+  hooks.on_agreed = [this] { agreed_ = std::exchange(compared_, std::nullopt); };
   return hooks;
 }
 

@@ -173,7 +173,7 @@ class TypedJobMember final : public JobMember {
   bool broken_ = false;  // by a link that is not the reducer's, or because states differ
   std::unique_ptr<Reducer> reducer_;  // of the last generation
   std::unique_ptr<Reducer> before_;   // of the one before a planned change, until all are over it
-  std::optional<TrainingState<T>> agreed_;  // the newest that all members had
+  std::optional<TrainingState<T>> compared_, agreed_;  // agreed_: the newest that all members had
   std::optional<MemberKey> offered_;
 
   mutable std::mutex mutex_;  // guards all below

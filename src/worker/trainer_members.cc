@@ -14,6 +14,7 @@ void Trainer<T>::AddOwnNumbers(const GradientAction& step) {
   own[0] = leaf_ms_;
   own[1] = 0;
   if (options_.members == 1 || step.step % options_.agreement_steps != 0) return;
+  if (hooks_.on_compare) hooks_.on_compare();
   const TrainingState<T>& state = machine_.state();
   const size_t bytes = state.parameters.size() * sizeof(T);
   uint32_t crc = Crc32c(state.parameters.data(), bytes);

@@ -64,6 +64,10 @@ void World::StrikeStates(Fault fault) {
   }
   SimMember* member = Corruptible();
   if (member == nullptr) return;
+  Say([&] {
+    return std::string("strikes: ") + kFaultNames[static_cast<size_t>(fault)] + " at round " +
+           std::to_string(member->machine().state().round);
+  });
   if (fault == Fault::kChunkCorrupted) {
     checks.Corrupted(member->point());
     peers.CorruptLater(member->point(), member->machine().state().round);

@@ -143,8 +143,8 @@ class SimMember final : public LinkListener {
   const Hooks hooks_;
   StepMachine<Real> machine_;
   HeldLeaves rows_;
-  std::string agreed_;  // the newest state that all members had; or none
-  std::string stale_;   // an older state, which a bug offers
+  std::string compared_, agreed_;  // agreed_: the newest state that all members had; or none
+  std::string stale_;              // an older state, which a bug offers
 
   // Of the present generation.
   State state_ = State::kIdle;

@@ -63,6 +63,7 @@ void SimMember::SayOwnWords() {
   stamped_ = root_ && words.next;
   if (!alone_ && step.step % kAgreementSteps == 0) {
     const TrainingState<Real>& state = machine_.state();
+    compared_ = EncodeState(state);
     const size_t bytes = state.parameters.size() * sizeof(Real);
     uint32_t crc = Crc32c(state.parameters.data(), bytes);
     for (const auto& slot : state.slots) crc = Crc32c(slot.data(), bytes, crc);

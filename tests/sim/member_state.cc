@@ -124,7 +124,7 @@ bool SimMember::Agree(const GradientAction& step) {
   std::map<double, int32_t> votes;
   for (int32_t m = 0; m < members; ++m) ++votes[all.checksum(static_cast<size_t>(m))];
   if (votes.size() == 1 || world_.bugs(Bug::kIgnoreDivergence)) {
-    agreed_ = EncodeState(machine_.state());
+    agreed_ = compared_;
     return true;
   }
   std::vector<int32_t> wrong;
