@@ -318,8 +318,9 @@ void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
                              "round"));
     return;
   }
-  if (job.recovery.since_ms != 0) return;  // a member is gone: the next generation will ask anew
-  if (job.proceed) {                       // told again
+  // A member is gone: the next generation will ask anew.
+  if (job.recovery.since_ms != 0 || job.outdated) return;
+  if (job.proceed) {  // told again
     Send(worker.session, *job.proceed);
     return;
   }

@@ -30,7 +30,7 @@ void Outputs::Keep(const std::string& output, std::string checkpoint) {
 
 bool Outputs::Damage(Dice& dice) {
   for (auto& [output, kept] : checkpoints_) {
-    if (kept.empty() || hashes_.contains(output)) continue;
+    if (kept.empty() || kept.back().empty() || hashes_.contains(output)) continue;
     std::string& bytes = kept.back();
     const auto at = static_cast<size_t>(dice.Below(static_cast<int64_t>(bytes.size())));
     dice.Once(2) ? bytes.resize(at) : void(bytes[at] ^= 1);
