@@ -37,7 +37,7 @@ void CoordinatorCore::On(const Tick&) {
     if (state != JobState::kQueued && !IsFinal(state)) running.push_back(id);
   }
   for (JobId id : running) CheckJob(*FindJob(id));
-  if (!stopping_) {
+  if (!stopping_ && !Awaits()) {
     ChangeJobs();
     ShrinkForQueue();
   }

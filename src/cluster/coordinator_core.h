@@ -270,6 +270,7 @@ class CoordinatorCore {
   void Expel(JobRecord& job, std::vector<Worker*>& workers);
   void CheckComplaints(JobRecord& job);
   bool MissesSwitch(Worker& worker, const LinkBroken& message);
+  bool CannotJoin(Worker& worker, const LinkBroken& message);
   void CheckRecovery(JobRecord& job);
   void ProceedIfReady(JobRecord& job);
 

@@ -180,6 +180,7 @@ void CoordinatorCore::On(const SurveyMerged& event) {
 // The first sign of training counts: the root's stream may be faster than another member's Ready.
 void CoordinatorCore::EnterTraining(JobRecord& job) {
   job.moved_ms = now_ms_;
+  if (job.recovery.since_ms != 0) return;  // told before the members heard that one is lost
   if (job.snapshot.state == JobState::kTraining) return;
   job.snapshot.state = JobState::kTraining;
   if (job.snapshot.training_ms == 0) {

@@ -25,7 +25,7 @@ std::vector<LeafInterval> IntervalsOf(const Ownership& ownership) {
 
 bool CoordinatorCore::MayChange(const JobRecord& job) const {
   return job.snapshot.state == JobState::kTraining && !job.plan && job.complaints.empty() &&
-         job.departing.empty() &&
+         job.departing.empty() && !job.outdated &&
          std::all_of(job.members.begin(), job.members.end(), [](auto& m) { return m.ready; });
 }
 

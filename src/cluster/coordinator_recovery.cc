@@ -51,6 +51,10 @@ void CoordinatorCore::MemberLost(JobRecord& job, const std::string& why) {
 }
 
 void CoordinatorCore::Regroup(JobRecord& job) {
+  if (Awaits() && MissesMembers(job)) {  // when they have come, or had the time to (CheckAwaited)
+    job.outdated = true;
+    return;
+  }
   std::vector<Worker*> workers = Survivors(job);
   const size_t survivors = workers.size();
   AddReplacements(job, workers);
@@ -259,8 +263,21 @@ bool CoordinatorCore::MissesSwitch(Worker& worker, const LinkBroken& message) {
   return true;
 }
 
+// A worker that is to join and cannot reach the member that has the state.
+bool CoordinatorCore::CannotJoin(Worker& worker, const LinkBroken& message) {
+  JobRecord* job = FindJob(worker.at.job);
+  if (job == nullptr || !job->plan || IsMember(*job, worker) ||
+      worker.at != JobPoint{message.job, message.generation}) {
+    return false;
+  }
+  const std::string why = Label(worker) + " cannot join: " + message.why.ToString();
+  // Once ordered it may begin at any moment: then all must meet again.
+  job->plan->ordered ? MemberLost(*job, why) : AbandonPlan(*job, why);
+  return true;
+}
+
 void CoordinatorCore::Obey(Worker& worker, const LinkBroken& message) {
-  if (MissesSwitch(worker, message)) return;
+  if (MissesSwitch(worker, message) || CannotJoin(worker, message)) return;
   const Place at = Judge(worker, {message.job, message.generation}, "LinkBroken");
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
@@ -310,8 +327,9 @@ void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
                              "round"));
     return;
   }
-  if (job.recovery.since_ms != 0) return;  // a member is gone: the next generation will ask anew
-  if (job.proceed) {                       // told again
+  // A member is gone: the next generation will ask anew.
+  if (job.recovery.since_ms != 0 || job.outdated) return;
+  if (job.proceed) {  // told again
     Send(worker.session, *job.proceed);
     return;
   }

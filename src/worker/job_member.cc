@@ -194,7 +194,7 @@ JobMember::End TypedJobMember<T>::Run(const TrainingOrder& order) {
     }
   }();
   StopPreparing();
-  end.broken = std::exchange(diverged_, false) || (reducer_ && reducer_->broken());
+  end.broken = std::exchange(broken_, false) || (reducer_ && reducer_->broken());
   return end;
 }
 
@@ -204,7 +204,7 @@ Status TypedJobMember<T>::Begin(const Place& place) {
   // The links open before the rows are loaded, which takes some members longer than others.
   Disconnect();
   Connect(place);
-  if (order.order.reverts) Revert();
+  if (order.order.reverts && begun_us_ != 0) Revert();  // a new member has been nowhere
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));
   hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_ASSIGN_OR_RETURN(const espalier::Proceed proceed, WaitForProceed(order));
@@ -269,7 +269,7 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
   }
   if (!end.ok()) {
     if (const auto& d = trainer.divergence()) {
-      diverged_ = true;
+      broken_ = true;
       hooks_.tell(StatesDiffer{start.job, start.generation, d->step, d->members});
     }
     return end;
@@ -319,22 +319,24 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     hooks.on_pace = [this, &start](const std::vector<double>& leaf_ms) {
       TellPace(start, leaf_ms);
     };
-    hooks.agreement_due = [this, &place] { return hooks_.checkpoint_due(StateAt(place)); };
+    hooks.agreement_due = [this, &place] {
+      return hooks_.checkpoint_due(RootStateOf(place, machine_.state()));
+    };
   }
   hooks.on_first_totals = [this] {
     Withdraw();
     before_.reset();
   };
+  hooks.on_compare = [this] { compared_ = machine_.state(); };
   hooks.on_agreed = [this, &place] {
-    agreed_ = machine_.state();
-    if (place.root) hooks_.on_agreed(StateAt(place));
+    agreed_ = std::exchange(compared_, std::nullopt);
+    if (place.root) hooks_.on_agreed(RootStateOf(place, *agreed_));
   };
   return hooks;
 }
 
 template <typename T>
-RootState TypedJobMember<T>::StateAt(const Place& place) const {
-  const TrainingState<T>& state = machine_.state();
+RootState TypedJobMember<T>::RootStateOf(const Place& place, const TrainingState<T>& state) {
   return {place.order.order, place.order.self, state.step, state.accepted,
           [&state] { return EncodeState(state); }};
 }

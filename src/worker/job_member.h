@@ -170,7 +170,7 @@ class TypedJobMember final : public JobMember {
   Status FetchState(const TrainingOrder& order, int32_t holder, std::optional<uint64_t> round);
   Result<TrainerEnd> TrainOn(const Place& place);
   TrainerHooks Hooks(const Place& place);
-  RootState StateAt(const Place& place) const;
+  static RootState RootStateOf(const Place& place, const TrainingState<T>& state);
   void TellPace(const StartTraining& order, const std::vector<double>& leaf_ms);
   void TellBroken(const StartTraining& order, int32_t member, const Status& why);
   void Withdraw();
@@ -187,10 +187,11 @@ class TypedJobMember final : public JobMember {
   StoredRows<T> row_source_;
   StepTimes times_;
   int64_t begun_us_ = 0, pace_told_us_ = 0;
-  bool diverged_ = false;
+  bool broken_ = false;  // by a link that is not the reducer's, or because states differ
   std::unique_ptr<Reducer> reducer_;  // of the last generation
   std::unique_ptr<Reducer> before_;   // of the one before a planned change, until all are over it
-  std::optional<TrainingState<T>> agreed_;  // the newest that all members had, or a checkpoint
+  std::optional<TrainingState<T>> compared_;  // in the step in flight
+  std::optional<TrainingState<T>> agreed_;    // the newest that all members had, or a checkpoint
   std::optional<MemberKey> offered_;
 
   mutable std::mutex mutex_;  // guards all below

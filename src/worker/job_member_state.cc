@@ -87,6 +87,7 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_
       if (reducer_) {  // tells of it, unless it has
         reducer_->OnBroken(key.generation, key.member, bytes.status());
       } else {
+        broken_ = true;
         TellBroken(order.order, holder_index, bytes.status());
       }
       return bytes.status();

@@ -24,10 +24,6 @@ StorageOptions Cancellable(StorageOptions options, const std::atomic<bool>& canc
   return options;
 }
 
-Generation GenerationOf(const StartSurvey& order) { return order.generation; }
-Generation GenerationOf(const TrainingOrder& order) { return order.order.generation; }
-Generation GenerationOf(const JobRunner::KeepOrder& order) { return order.at.generation; }
-
 }  // namespace
 
 JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey order,
@@ -114,12 +110,12 @@ void JobRunner::Run() {
     if (spec.ok()) end = std::visit([this](const auto& o) { return Perform(o); }, *order);
     if (end.ok() || interrupted_) continue;
     LogWarning(ToString(job_) + " fails here: " + end.ToString());
-    const Generation generation = std::visit([](const auto& o) { return GenerationOf(o); }, *order);
-    Tell(JobFailed{job_, generation, end});
+    Tell(JobFailed{job_, generation_, end});
   }
 }
 
 Status JobRunner::Perform(const StartSurvey& order) {
+  generation_ = order.generation;
   SurveyRunOptions run;
   run.threads = options_.threads;
   run.rows_bytes_max = options_.memory_bytes_max / 2;
@@ -168,6 +164,7 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
 }
 
 Status JobRunner::Perform(const TrainingOrder& order) {
+  generation_ = order.order.generation;
   return spec_.model.precision == Precision::kFloat64 ? Train<double>(order) : Train<float>(order);
 }
 
@@ -198,6 +195,10 @@ Status JobRunner::Train(const TrainingOrder& order) {
   newest_ = order;
   auto& member = static_cast<TypedJobMember<T>&>(*member_);
   JobMember::End end = member.Run(order);
+  if (end.order.order.generation > generation_) {  // changes by plan have led into a later one
+    newest_ = end.order;
+    generation_ = newest_.order.generation;
+  }
   // The links stay up until the next order or the release: dropping them would take away what
   // slower members have not read yet, and look like another death.
   if (interrupted_ || end.broken || end.left) return Status::Ok();

@@ -119,6 +119,7 @@ class JobRunner {
   std::unique_ptr<Checkpointer> checkpointer_;  // once this worker has been the root
   Generation checkpoints_of_;                   // the generation it has begun with
   TrainingOrder newest_;                        // of the orders to train
+  Generation generation_;                       // underway, or the newest that ended here
   std::string arithmetic_id_;
   std::atomic<int64_t> step_{0};
   std::atomic<bool> aborted_{false};

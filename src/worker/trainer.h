@@ -67,7 +67,10 @@ struct TrainerHooks {
   std::function<void(const StepReport&)> on_report;  // a few times a second
   std::function<void(const HistoryRow&)> on_history;
   std::function<void()> on_first_totals;  // of this trainer: every member has begun
-  // All members hold the same state, this one: as it was before the step in flight.
+  // Before the states are compared: this one may be what all agree on. (Memory that fails later in
+  // the step must not get into what is gone back to.)
+  std::function<void()> on_compare;
+  // All members hold the state that they had at the last on_compare.
   std::function<void()> on_agreed;
   // At the root, every `pace_steps`: mean ms a leaf of each member takes.
   std::function<void(const std::vector<double>& leaf_ms)> on_pace;

@@ -19,7 +19,9 @@ void Trainer<T>::AddOwnNumbers(const GradientAction& step) {
                       kMemberNumbers * options_.self;
   own[0] = leaf_ms_;
   own[1] = 0;
-  if (options_.members == 1 || !Compares(step.step)) return;
+  if (!Compares(step.step)) return;
+  if (hooks_.on_compare) hooks_.on_compare();
+  if (options_.members == 1) return;
   const TrainingState<T>& state = machine_.state();
   const size_t bytes = state.parameters.size() * sizeof(T);
   uint32_t crc = Crc32c(state.parameters.data(), bytes);

@@ -32,6 +32,17 @@ enum class Bug {
   kKeepOldJob,             // a worker does not drop its job when another one begins
   kForgetReports,          // what was told on a stream that broke is not told again
   kDeathAfterRestart,      // a restarted coordinator does not wait for its members
+  kJoinAsIfAtFirst,        // one that joins does not wait for the state
+  kJoinOneRoundLate,       // ... begins a round late
+  kOfferOlderState,        // the state that is handed over is of the round before
+  kReadyBeforeRows,        // told before they are loaded
+  kSwitchWithoutRows,      // those of leaves that come are not loaded at all
+  kSwitchBeforeUpdate,     // the last total of a generation is not applied
+  kStampTwice,             // the root ends the new generation as well
+  kDropLinksOfBefore,      // ... of the old generation at once
+  kLeaverDropsLinks,       // a leaver does so after its last total
+  kDoNotGoBack,            // who was interrupted before it saw that states differ keeps its own
+  kIgnoreDivergence,       // states that differ are taken for agreed
   kCount,
 };
 
@@ -62,6 +73,17 @@ inline constexpr std::array<const char*, kBugs> kBugNames = {
     "keep the old job",
     "forget reports",
     "declare death right after a restart",
+    "join as if at first",
+    "join one round late",
+    "offer an older state",
+    "ready before the rows are there",
+    "switch without rows",
+    "switch before the update",
+    "stamp twice",
+    "drop the links of before at once",
+    "a leaver drops its links",
+    "do not go back",
+    "ignore that states differ",
 };
 
 }  // namespace espalier::sim

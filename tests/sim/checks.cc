@@ -35,7 +35,8 @@ void Checks::Reached(const SimWorker& worker, const MemberPoint& point, const To
     return Fail(Name(worker) + " is at round " + std::to_string(state.round) +
                 ", which the undisturbed run does not have");
   }
-  if (EncodeState(state) != *right) {
+  const bool excused = corrupted_.contains({point.job, point.generation});
+  if (!excused && EncodeState(state) != *right) {
     return Fail(Name(worker) + " has another job state at round " + std::to_string(state.round) +
                 " than the undisturbed run");
   }
@@ -91,7 +92,10 @@ void Checks::Works(const SimWorker& worker, JobId present, JobId begins) {
 
 void Checks::Ordered(const SimWorker& worker, const StartTraining& order) {
   std::vector<std::pair<uint64_t, int32_t>> owners;
+  auto& roster = rosters_[{order.job, order.generation}];
+  if (order.planned) planned_.insert({order.job, order.generation});
   for (size_t i = 0; i < order.members.size(); ++i) {
+    roster.insert(order.members[i].address);
     owners.emplace_back(order.members[i].worker.value, order.leaves[i].end);
   }
   const auto [it, first] = owners_.try_emplace({order.job, order.generation}, owners);
@@ -107,13 +111,51 @@ void Checks::Complains(const SimWorker& worker, const MemberPoint& point, uint32
     return Name(worker) + " complains about member " + std::to_string(about) + " of generation " +
            std::to_string(point.generation.value);
   });
+  const auto ended = switched_.find({point.job, point.generation});
+  if (ended != switched_.end() && !world_.peers.Harmed(point, about) &&
+      rosters_[{point.job, ended->second}].contains(worker.address()) &&
+      world_.peers.OtherEnd(point, about)->at() == JobPoint{point.job, ended->second}) {
+    return Fail(Name(worker) + " lost its link to a member that has gone on to the next " +
+                "generation before it had the last total");
+  }
   if (world_.peers.IsFounded(point, about)) return;
   Fail(Name(worker) + " lost its link to member " + std::to_string(about) + " of generation " +
        std::to_string(point.generation.value) + ", which is well and in the same generation");
 }
 
-void Checks::MemberFails(const SimWorker& worker, const Status& why) {
-  Fail(Name(worker) + " fails its job: " + why.ToString());
+void Checks::Switches(const SimWorker& worker, const MemberPoint& point, Generation next) {
+  world_.Say([&] {
+    return Name(worker) + " goes on to generation " + std::to_string(next.value) + " of " +
+           ToString(point.job);
+  });
+  const auto [it, first] = switched_.try_emplace({point.job, point.generation}, next);
+  if (!first && it->second != next) Fail("a generation was ended for two different ones");
+  if (corrupted_.contains({point.job, point.generation})) corrupted_.insert({point.job, next});
+}
+
+void Checks::Leaves(const SimWorker& worker, const MemberPoint& point, Generation next) {
+  Switches(worker, point, next);
+  if (!rosters_[{point.job, next}].contains(worker.address())) return;
+  Fail(Name(worker) + " does not go on to generation " + std::to_string(next.value) +
+       ", whose member it is");
+}
+
+void Checks::Restored(const SimWorker& worker, const ToyJob& toy, const MemberPoint& point,
+                      const TrainingState<Real>& state) {
+  const auto corrupted = corrupted_.lower_bound({point.job, Generation{}});
+  if (corrupted == corrupted_.end() || corrupted->first != point.job) {
+    return Fail(Name(worker) + " takes states for different that nobody harmed");
+  }
+  const std::string* right = toy.StateAt(state.round);
+  if (right == nullptr || EncodeState(state) != *right) {
+    return Fail(Name(worker) + " went back to another state than the undisturbed run had");
+  }
+  reached_.erase({&worker, &state});
+}
+
+void Checks::MemberFails(const SimWorker& worker, const SimMember::End& end) {
+  if (end.joining && end.status.code() == StatusCode::kUnavailable) return;
+  Fail(Name(worker) + " fails its job: " + end.status.ToString());
 }
 
 void Checks::Written(const ToyJob& toy, const std::string& output, const std::string& hash) {
@@ -190,6 +232,10 @@ void Checks::Sends(const SimCoordinator& coordinator, const ToWorker& message) {
   };
   if (const auto* m = std::get_if<StartSurvey>(&message)) durable(m->job, m->generation, false);
   if (const auto* m = std::get_if<StartTraining>(&message)) durable(m->job, m->generation, true);
+  const auto* m = std::get_if<SwitchOver>(&message);
+  if (m != nullptr && !journal.HasGeneration(m->job, m->next, true)) {
+    Fail("the end of a generation is ordered before the next one is in the journal");
+  }
 }
 
 }  // namespace espalier::sim

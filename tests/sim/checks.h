@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "src/cluster/coordinator_actions.h"
+#include "tests/sim/member.h"
 #include "tests/sim/peers.h"
 #include "tests/sim/toy_job.h"
 
@@ -42,8 +44,21 @@ class Checks {
   void Ordered(const SimWorker& worker, const StartTraining& order);
   // A member says that another one cannot be reached.
   void Complains(const SimWorker& worker, const MemberPoint& point, uint32_t about);
-  // Nothing here makes a member fail its job.
-  void MemberFails(const SimWorker& worker, const Status& why);
+  // A member ended its generation because the root stamped that into a total: the next one has it,
+  // or has not.
+  void Switches(const SimWorker& worker, const MemberPoint& point, Generation next);
+  void Leaves(const SimWorker& worker, const MemberPoint& point, Generation next);
+  // That generation of a job was, or is to be, begun by plan.
+  bool Planned(JobId job, Generation generation) const {
+    return planned_.contains({job, generation});
+  }
+  // From now on the states of that generation's members may be wrong, until they find out.
+  void Corrupted(const MemberPoint& point) { corrupted_.insert({point.job, point.generation}); }
+  // A member went back to a state that all agreed on.
+  void Restored(const SimWorker& worker, const ToyJob& toy, const MemberPoint& point,
+                const TrainingState<Real>& state);
+  // Nothing here makes a member fail its job, but one that is to join may not be able to.
+  void MemberFails(const SimWorker& worker, const SimMember::End& end);
   // A bundle is put in place.
   void Written(const ToyJob& toy, const std::string& output, const std::string& hash);
 
@@ -71,6 +86,9 @@ class Checks {
   std::map<GenerationKey, std::vector<std::pair<uint64_t, int32_t>>> owners_;
   std::map<std::pair<const SimWorker*, const TrainingState<Real>*>, uint64_t> reached_;
   std::map<JobId, std::pair<Generation, std::vector<Member>>> members_;
+  std::map<GenerationKey, std::set<std::string>> rosters_;  // addresses
+  std::map<GenerationKey, Generation> switched_;
+  std::set<GenerationKey> planned_, corrupted_;
 };
 
 }  // namespace espalier::sim

@@ -25,6 +25,12 @@ void ReuseGeneration(ToWorker& message) {
       message);
 }
 
+bool IsOfPlan(const SendToWorker& send) {
+  const auto* training = std::get_if<StartTraining>(&send.message);
+  return (training != nullptr && training->planned) ||
+         std::holds_alternative<SwitchOver>(send.message);
+}
+
 }  // namespace
 
 void JournalStore::Append(const JournalEntry& entry) {
@@ -56,6 +62,7 @@ SimCoordinator::SimCoordinator(World& world)
   options.incarnation = incarnation_;
   options.jobs_kept_max = 100'000;
   options.workers_max = 20'000;
+  options.rebalance_interval_ms = world_.rebalance_ms();
   if (world_.bugs(Bug::kDeathAfterRestart) && incarnation_.value > 1) {
     options.liveness_limit_ms = 300;
   }
@@ -138,6 +145,10 @@ void SimCoordinator::Crash() {
 
 void SimCoordinator::Push(CoordinatorActions actions) {
   world_.checks.Stepped(*this, actions);
+  for (const JournalEntry& entry : actions.persist) {
+    const auto* reserved = std::get_if<GenerationReserved>(&entry);
+    if (reserved != nullptr) world_.planned.push_back({reserved->job, world_.queue.now_us()});
+  }
   for (const LogLine& line : actions.log) {
     world_.Say([&] { return "coordinator: " + line.text; });
   }
@@ -165,7 +176,16 @@ void SimCoordinator::WriteLater(int64_t us) {
   world_.queue.After(us, [this] { Do([this] { WriteAll(); }); });
 }
 
+bool SimCoordinator::CrashesAtPlan() {
+  const bool plans = std::any_of(waiting_.begin(), waiting_.end(), [](const auto& actions) {
+    return std::any_of(actions.send.begin(), actions.send.end(), IsOfPlan);
+  });
+  if (!plans || !world_.Strikes(Fault::kCoordinatorLostPlanning)) return false;
+  return Crash(), true;
+}
+
 bool SimCoordinator::CrashesAtWrite() {
+  if (CrashesAtPlan()) return true;
   if (world_.Strikes(Fault::kCrashBeforeJournal)) return Crash(), true;
   if (!world_.Strikes(Fault::kTornJournal)) return false;
   // A step's entries are kept all, or none.
@@ -253,6 +273,7 @@ bool SimCoordinator::SendAll(std::vector<SendToWorker>& sends) {
     const auto it = streams_.find(send.session);
     if (it == streams_.end()) continue;
     if (world_.Strikes(Fault::kCrashBetweenSends)) return Crash(), false;
+    if (IsOfPlan(send) && world_.Strikes(Fault::kCoordinatorLostPlanning)) return Crash(), false;
     world_.checks.Sends(*this, send.message);
     if (const auto* welcome = std::get_if<Welcome>(&send.message)) {
       welcomed_.insert(welcome->worker);

@@ -70,6 +70,8 @@ class SimCoordinator {
   // Before a write, and after it; true: the process ended.
   bool CrashesAtWrite();
   bool RefuseJobs();
+  // Around what a planned change writes.
+  bool CrashesAtPlan();
   void Perform(CoordinatorActions actions);
   // False: the process ended.
   bool SendAll(std::vector<SendToWorker>& sends);

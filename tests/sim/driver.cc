@@ -34,6 +34,15 @@ constexpr Fault kStruck[] = {
     Fault::kWorkerJump,
     Fault::kTwoCoordinators,
     Fault::kAllWorkersLost,
+    Fault::kNewWorker,
+    Fault::kTerminate,
+    Fault::kDrain,
+    Fault::kJoinerLost,
+    Fault::kPreparerLost,
+    Fault::kLeaverLost,
+    Fault::kCheckpointDamaged,
+    Fault::kBitFlipped,
+    Fault::kChunkCorrupted,
 };
 
 constexpr int64_t kMs = 1000, kSecond = 1'000'000;
@@ -52,12 +61,27 @@ void World::ChooseFaults() {
   }
   gap_ = 20 << dice.Below(4);
   boundary_ = 300 << dice.Below(3);
+  constexpr int64_t kPaces[] = {1, 1, 20, 60};
+  constexpr int64_t kRebalanceMs[] = {500, 2000, 60'000};
+  pace_ = kPaces[dice.Below(std::size(kPaces))];
+  rebalance_ms_ = kRebalanceMs[dice.Below(std::size(kRebalanceMs))];
+  checkpoints_ = dice.Once(2);
+  corrupting_ = dice.Once(12);
+  const bool was_slow = Enabled(Fault::kSlowMember), was_delayed = Enabled(Fault::kDelay);
+  if (corrupting_) enabled_.fill(false);
+  const auto set = [this](Fault f, bool on) { enabled_[static_cast<size_t>(f)] = on; };
+  set(Fault::kBitFlipped, corrupting_);
+  set(Fault::kChunkCorrupted, corrupting_);
+  set(Fault::kSlowMember, was_slow);
+  set(Fault::kDelay, was_delayed);
 }
 
 bool World::Strikes(Fault fault) {
   if (!faulty_ || !Enabled(fault)) return false;
-  const bool journal = fault != Fault::kCrashAtBoundary;
-  if (!dice.Once(journal ? 60 : boundary_)) return false;
+  int64_t odds = 60;
+  if (fault == Fault::kCrashAtBoundary) odds = boundary_;
+  if (fault >= Fault::kNewWorker) odds = 8;  // of what is rare
+  if (!dice.Once(odds)) return false;
   fired(fault);
   return true;
 }
@@ -69,6 +93,8 @@ void World::MaybeStrike() {
 }
 
 void World::Strike(Fault fault) {
+  if (fault >= Fault::kCheckpointUsed) return StrikeStates(fault);
+  if (fault >= Fault::kNewWorker) return StrikePlans(fault);
   if (fault <= Fault::kSlowMember || fault == Fault::kWorkerJump ||
       fault == Fault::kAllWorkersLost) {
     StrikeWorkers(fault);
@@ -216,85 +242,6 @@ void World::StrikeCoordinators(Fault fault) {
     default:
       return c->Crash();
   }
-}
-
-// ---- messages --------------------------------------------------------------------------------
-
-void World::StrikeMessages(Fault fault) {
-  if (fault == Fault::kStaleReduceMessage) return InjectReduce();
-  if (fault == Fault::kStaleReport) return InjectReport();
-  InjectOrder(fault == Fault::kOldIncarnationOrder);
-}
-
-// Of an older round or generation, or of another job.
-void World::InjectReduce() {
-  const ReduceMessage* recorded = peers.Recorded();
-  SimWorker* worker = AnyWorker();
-  if (recorded == nullptr || worker == nullptr || worker->runner() == nullptr) return;
-  SimMember* member = worker->runner()->member();
-  if (member == nullptr || !member->running()) return;
-  ReduceMessage m = *recorded;
-  m.job = worker->at().job;
-  m.generation = worker->at().generation;
-  m.round = member->machine().state().round;
-  switch (dice.Below(3)) {
-    case 0:
-      m.job = {m.job.value + 7};
-      break;
-    case 1:
-      m.generation = {m.generation.value - 1};
-      break;
-    default:
-      m.round -= 1;
-  }
-  fired(Fault::kStaleReduceMessage);
-  member->Inject(m);
-}
-
-void World::InjectOrder(bool old_incarnation) {
-  SimWorker* worker = AnyWorker();
-  if (worker == nullptr || worker->orders().empty()) return;
-  const auto& orders = worker->orders();
-  ToWorker order = orders[static_cast<size_t>(dice.Below(static_cast<int64_t>(orders.size())))];
-  const JobPoint at = worker->at();
-  const bool fits = std::visit(
-      [&](auto& m) {
-        if constexpr (requires { m.generation; }) {
-          if (old_incarnation) {
-            m.incarnation = {m.incarnation.value - 1};
-            m.job = at.job;
-            m.generation = {at.generation.value + static_cast<uint64_t>(dice.Below(2))};
-            return at.job.value != 0;
-          }
-          return at.job.value != 0 && m.job == at.job && m.generation < at.generation;
-        }
-        return false;
-      },
-      order);
-  if (fits && worker->InjectOrder(order)) {
-    fired(old_incarnation ? Fault::kOldIncarnationOrder : Fault::kStaleOrder);
-  }
-}
-
-void World::InjectReport() {
-  SimWorker* worker = AnyWorker();
-  SimCoordinator* c = coordinator();
-  if (worker == nullptr || !worker->attached() || worker->told().empty() || !c->alive() ||
-      c->paused())
-    return;
-  const auto& told = worker->told();
-  const FromWorker& report =
-      told[static_cast<size_t>(dice.Below(static_cast<int64_t>(told.size())))];
-  const bool stale = std::visit(
-      [&](const auto& m) {
-        if constexpr (requires { m.generation; }) {
-          const auto job = c->core().Job(m.job);
-          return job && m.generation < job->generation;
-        }
-        return false;
-      },
-      report);
-  if (stale && c->InjectReport(worker->stream(), report)) fired(Fault::kStaleReport);
 }
 
 }  // namespace espalier::sim

@@ -42,6 +42,30 @@ enum class Fault {
   kAllWorkersLost,       // at once
   kLossDuringRecovery,   // a member is lost while its job recovers
   kStateFetched,         // a member that was behind fetched the state
+  // Planned changes.
+  kNewWorker,                // one more than there were
+  kTerminate,                // SIGTERM
+  kDrain,                    // `espalier drain`
+  kJoinerLost,               // before it has begun
+  kPreparerLost,             // a member that loads rows beside the training
+  kLeaverLost,               // before it was let go
+  kRootLostAtSwitch,         // between the stamp and the next generation
+  kPreparationFails,         // rows cannot be loaded
+  kCoordinatorLostPlanning,  // around what a planned change writes and sends
+  kGrew,                     // a planned change in which somebody joined
+  kShrank,                   // ... in which somebody left
+  kLeavesMoved,              // ... in which members exchanged leaves
+  kJoined,
+  kLeft,
+  // Checkpoints and silent corruption.
+  kCheckpointUsed,
+  kStateKept,  // of a job that stands still
+  kCheckpointHalfWritten,
+  kCheckpointDamaged,  // one that lay there
+  kCheckpointRefused,  // ... is left out
+  kBitFlipped,         // in a member's parameters
+  kChunkCorrupted,     // a total on its way down the tree
+  kDivergence,         // members found that their states differ
   kCount,
 };
 
@@ -82,6 +106,28 @@ inline constexpr std::array<const char*, kFaults> kFaultNames = {
     "all workers lost",
     "loss during recovery",
     "state fetched",
+    "new worker",
+    "SIGTERM",
+    "drain",
+    "loss of a joiner",
+    "loss of a member that prepares",
+    "loss of a leaver",
+    "loss of the root at a switch",
+    "preparation fails",
+    "coordinator crash around a planned change",
+    "growth",
+    "shrinkage",
+    "leaves moved",
+    "joined",
+    "left",
+    "checkpoint used",
+    "state kept",
+    "checkpoint half written",
+    "checkpoint damaged",
+    "checkpoint refused",
+    "bit flipped",
+    "chunk corrupted",
+    "states differ",
 };
 
 // How often each fired.

@@ -1,16 +1,12 @@
 #include "tests/sim/member.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "src/training/state_codec.h"
 #include "tests/sim/worker.h"
 #include "tests/sim/world.h"
 
 namespace espalier::sim {
 namespace {
-
-constexpr int64_t kFetchRetryUs = 10'000, kFetchLimitUs = 60'000'000;
 
 Status Interrupted() { return Cancelled("a newer order came"); }
 
@@ -21,14 +17,20 @@ SimMember::SimMember(World& world, SimWorker& worker, ToyJob& toy, Hooks hooks)
   machine_.Begin();
 }
 
+void SimMember::GoOnFrom(TrainingState<Real> state) {
+  machine_ = StepMachine<Real>(machine_.plan(), std::move(state));
+}
+
 void SimMember::Disconnect() {
   world_.peers.Withdraw(point_);
+  CloseBefore();
   if (std::exchange(linked_, false)) world_.peers.Close(point_);
   reducer_.reset();
 }
 
 void SimMember::Stop() {
   ++run_;
+  StopPreparing();
   state_ = State::kIdle;
   Disconnect();
 }
@@ -39,38 +41,53 @@ void SimMember::After(int64_t us, std::function<void()> f) {
   });
 }
 
-void SimMember::End(Status status) {
+void SimMember::Finish(Status status, bool left) {
+  StopPreparing();
   state_ = State::kIdle;
-  hooks_.on_end(std::move(status), broken_, root_);
+  const bool broken = broken_ || std::exchange(diverged_, false);
+  hooks_.on_end({std::move(status), broken, left, joining_, root_, order_.generation});
 }
 
 // ---- a generation begins ---------------------------------------------------------------------
 
-void SimMember::Run(const StartTraining& order, int32_t self) {
+void SimMember::Run(const MemberOrder& order) {
   ++run_;
+  StopPreparing();
+  Disconnect();
+  if (order.order.reverts && trained_ && !world_.bugs(Bug::kDoNotGoBack)) GoBack();
+  Place(order);
+  joining_ = order.order.planned && !world_.bugs(Bug::kJoinAsIfAtFirst);
+  if (!joining_) Connect();
+  Load();
+}
+
+void SimMember::Place(const MemberOrder& order) {
   if (own_.end > 0) {
     own_before_ = own_;
     moved_ = true;
   }
-  order_ = order;
-  self_ = self;
-  Connect();
-  Load();
-}
-
-void SimMember::Connect() {
-  Disconnect();
+  order_ = order.order;
+  self_ = order.self;
   std::vector<LeafSpan> intervals;
   for (const LeafInterval& i : order_.leaves) intervals.push_back({i.begin, i.end});
-  const TreePlace& place = TreeOf(intervals, toy_.leaves())[static_cast<size_t>(self_)];
   own_ = intervals[static_cast<size_t>(self_)];
-  root_ = place.is_root();
+  root_ = TreeOf(intervals, toy_.leaves())[static_cast<size_t>(self_)].is_root();
   alone_ = intervals.size() == 1;
   broken_ = false;
   failure_ = {};
+  next_ = {};
+  stamped_ = false;
+  pace_sum_.assign(intervals.size(), 0);
+  pace_steps_ = 0;
   point_ = {order_.incarnation, order_.job, order_.generation, static_cast<uint32_t>(self_)};
+}
+
+void SimMember::Connect() {
+  std::vector<LeafSpan> intervals;
+  for (const LeafInterval& i : order_.leaves) intervals.push_back({i.begin, i.end});
   reducer_ = std::make_unique<TreeReducer>(
-      ReduceIdentity{order_.incarnation, order_.job, order_.generation}, place);
+      ReduceIdentity{order_.incarnation, order_.job, order_.generation},
+      TreeOf(intervals, toy_.leaves())[static_cast<size_t>(self_)]);
   if (alone_) return;
   std::vector<uint32_t> partners;
   for (const auto& [a, b] : EdgesOf(TreeOf(intervals, toy_.leaves()))) {
@@ -85,18 +102,22 @@ void SimMember::Connect() {
 
 void SimMember::Load() {
   state_ = State::kLoading;
-  const Range rows = toy_.RowsOf(FileRole::kTrain, own_);
-  const bool all_held = std::any_of(held_.begin(), held_.end(), [&](const Range& h) {
-    return h.begin <= rows.begin && rows.end <= h.end;
-  });
-  After(all_held ? 200 : 1000 + world_.dice.Below(200'000), [this] { Loaded(); });
+  After(rows_.Holds(own_) ? 200 : 1000 + world_.dice.Below(200'000), [this] { Loaded(); });
 }
 
 void SimMember::Loaded() {
-  if (interrupted_) return End(Interrupted());
-  held_ = {toy_.RowsOf(FileRole::kTrain, own_)};
-  state_ = State::kWaiting;
+  if (interrupted_) return Finish(Interrupted());
+  if (joining_ && world_.Strikes(Fault::kPreparationFails)) {
+    return Finish(Unavailable("its rows cannot be read"));
+  }
+  rows_.Cover(own_);
   hooks_.tell(MemberReady{order_.job, order_.generation, machine_.state().round});
+  if (order_.planned && !joining_) return Train();  // a bug
+  if (joining_) {
+    state_ = State::kFetching;
+    return FetchState(static_cast<uint32_t>(order_.holder), world_.queue.now_us());
+  }
+  state_ = State::kWaiting;
   if (world_.bugs(Bug::kBeginBeforeLevel)) return Train();
   if (proceed_ && proceed_->generation == order_.generation) Level(*proceed_);
 }
@@ -114,75 +135,6 @@ void SimMember::Proceed(const espalier::Proceed& proceed) {
   }
 }
 
-// Brings the state to the round that all begin, or lets others fetch it.
-void SimMember::Level(const espalier::Proceed& proceed) {
-  if (interrupted_) return End(Interrupted());
-  const uint64_t round = machine_.state().round;
-  const bool lax = world_.bugs(Bug::kFetchFromBehind);
-  if (!lax && (round > proceed.round || (proceed.holder == self_ && round != proceed.round))) {
-    return End(FailedPrecondition("the coordinator's Proceed names round " +
-                                  std::to_string(proceed.round) + ", this worker is at round " +
-                                  std::to_string(round)));
-  }
-  const bool holds = proceed.fetched && proceed.holder == self_;
-  if (holds) {
-    const auto bytes = std::make_shared<const std::string>(EncodeState(machine_.state()));
-    world_.peers.Offer(point_, bytes);
-  }
-  if (round >= proceed.round || (lax && holds)) return Train();
-  if (world_.bugs(Bug::kSkipFetch)) {
-    machine_.state().round = proceed.round;
-    return Train();
-  }
-  state_ = State::kFetching;
-  FetchState(world_.queue.now_us());
-}
-
-void SimMember::FetchState(int64_t since_us) {
-  const auto holder = static_cast<uint32_t>(proceed_->holder);
-  MemberPoint point = point_;
-  point.member = holder;
-  SimWorker& there = world_.AtAddress(order_.members[holder].address);
-  world_.peers.Fetch(worker_, there, point,
-                     [this, run = run_, since_us, holder](Result<std::string> bytes) {
-                       if (run != run_ || state_ != State::kFetching) return;
-                       if (interrupted_) return End(Interrupted());
-                       if (bytes.ok()) return TakeState(*bytes);
-                       const bool early = bytes.status().code() == StatusCode::kNotFound &&
-                                          world_.queue.now_us() - since_us < kFetchLimitUs;
-                       if (early)
-                         return After(kFetchRetryUs, [this, since_us] {
-                           if (interrupted_) return End(Interrupted());
-                           FetchState(since_us);
-                         });
-                       OnBroken(order_.generation, holder, bytes.status());
-                       End(bytes.status());
-                     });
-}
-
-void SimMember::TakeState(const std::string& bytes) {
-  auto state = DecodeState<Real>(bytes, machine_.plan());
-  if (!state.ok()) return End(state.status());
-  if (state->round != proceed_->round && !world_.bugs(Bug::kFetchFromBehind)) {
-    return End(FailedPrecondition("the state is of round " + std::to_string(state->round)));
-  }
-  ForgetWhatABugForgets(*state);
-  world_.fired(Fault::kStateFetched);
-  machine_ = StepMachine<Real>(machine_.plan(), *std::move(state));
-  Train();
-}
-
-void SimMember::ForgetWhatABugForgets(TrainingState<Real>& state) const {
-  if (world_.bugs(Bug::kForgetSlots)) {
-    for (auto& slot : state.slots) std::fill(slot.begin(), slot.end(), Real{0});
-  }
-  if (world_.bugs(Bug::kForgetBest)) {
-    state.best_parameters.clear();
-    state.best_value.reset();
-    state.evaluations_without_gain = 0;
-  }
-}
-
 // ---- interruption and broken links -----------------------------------------------------------
 
 void SimMember::Interrupt() {
@@ -192,7 +144,7 @@ void SimMember::Interrupt() {
   After(20 + world_.dice.Below(500), [this] {
     if (!interrupted_) return;
     if (state_ == State::kTotals) return Settle();
-    if (state_ != State::kComputing) End(Interrupted());
+    if (state_ != State::kComputing) Finish(Interrupted());
   });
 }
 
@@ -229,155 +181,6 @@ void SimMember::Inject(const ReduceMessage& message) {
   if (!reducer_ || reducer_->failed()) return;
   const ReduceActions actions = reducer_->OnMessage(message);
   world_.checks.Ignored(worker_, actions);
-}
-
-// ---- rounds ----------------------------------------------------------------------------------
-
-void SimMember::Train() {
-  history_told_ = 0;
-  state_ = State::kComputing;
-  Go(machine_.Resume());
-}
-
-void SimMember::TellHistory() {
-  const auto& rows = machine_.state().history;
-  for (; history_told_ < rows.size() && root_; ++history_told_) {
-    hooks_.tell(HistoryEntry{order_.job, order_.generation, rows[history_told_]});
-  }
-}
-
-void SimMember::Go(Action action) {
-  world_.checks.Reached(worker_, point_, toy_, machine_.state());
-  TellHistory();
-  if (auto* failed = std::get_if<FailAction>(&action)) return End(failed->error);
-  if (auto* finish = std::get_if<FinishAction>(&action)) {
-    finish_ = std::move(*finish);
-    return End(Status::Ok());
-  }
-  if (interrupted_) return End(Interrupted());
-  action_ = std::move(action);
-  BeginRound();
-}
-
-void SimMember::BeginRound() {
-  const RoundShape shape = toy_.ShapeOf(action_);
-  totals_.assign(shape.size(), {});
-  early_.clear();
-  missing_ = shape.size();
-  state_ = State::kComputing;
-  own_sums_ = toy_.Contribute(action_, machine_.state().parameters, Use());
-  if (!alone_) Perform(reducer_->BeginRound(machine_.state().round, shape));
-  Compute();
-}
-
-// Bucket after bucket, as the pool's threads finish them.
-void SimMember::Compute() {
-  contributed_ = 0;
-  const bool reversed = world_.dice.Once(4);
-  int64_t us = 0;
-  for (size_t b = 0; b < own_sums_.size(); ++b) {
-    us += worker_.ComputeUs();
-    After(us, [this, bucket = reversed ? own_sums_.size() - 1 - b : b] { Contribute(bucket); });
-  }
-}
-
-void SimMember::Contribute(size_t bucket) {
-  if (worker_.Boundary()) return;
-  if (alone_) {
-    totals_[bucket] = own_sums_[bucket];
-    --missing_;
-  } else {
-    Perform(reducer_->OnOwn(static_cast<uint32_t>(bucket), own_sums_[bucket]));
-  }
-  if (!worker_.alive() || ++contributed_ < own_sums_.size()) return;
-  state_ = State::kTotals;
-  Settle();
-}
-
-LeafUse SimMember::Use() const {
-  LeafUse use{own_};
-  use.in_order_of_arrival = world_.bugs(Bug::kSumInOrderOfArrival);
-  if (!moved_) return use;
-  const LeafSpan before = own_before_;
-  const int32_t leaves = toy_.leaves();
-  if (world_.bugs(Bug::kSkipMovedLeaf)) {
-    use.rows_of = [before](int32_t l) { return l >= before.begin && l < before.end ? l : -1; };
-  }
-  if (world_.bugs(Bug::kRowsOfOldOwnership)) {
-    const int32_t shift = before.begin - own_.begin;
-    use.rows_of = [shift, leaves](int32_t l) { return std::clamp(l + shift, 0, leaves - 1); };
-  }
-  if (world_.bugs(Bug::kCountMovedLeafTwice)) {
-    if (before.begin < own_.begin) use.counted_too = before.begin;
-    if (before.end > own_.end) use.counted_too = before.end - 1;
-  }
-  return use;
-}
-
-void SimMember::Perform(ReduceActions actions) {
-  for (ReduceMessage& m : actions.send) {
-    if (worker_.Boundary()) return;
-    world_.peers.Send(point_, std::move(m));
-  }
-  for (BucketTotal& t : actions.totals) {
-    totals_[t.bucket] = std::move(t.payload);
-    --missing_;
-  }
-  if (!actions.error.ok() && failure_.ok()) failure_ = actions.error.Wrap("the reduce broke down");
-}
-
-// What the trainer's wait comes to: complete totals are committed whatever else happened.
-void SimMember::Settle() {
-  if (worker_.Boundary()) return;
-  if (missing_ == 0) return Commit();
-  if (world_.bugs(Bug::kApplyBeforeWholeTotal) && totals_.back().data != nullptr) ApplyEarly();
-  if (!failure_.ok()) End(failure_);
-}
-
-// As if the step had been applied with what is there of its total.
-void SimMember::ApplyEarly() {
-  const RoundShape shape = toy_.ShapeOf(action_);
-  early_ = totals_;
-  for (size_t b = 0; b < early_.size(); ++b) {
-    const auto size = static_cast<size_t>(shape[b].floats + 2 * shape[b].doubles);
-    if (early_[b].data == nullptr) early_[b] = MakePayload(AlignedVector<Real>(size, Real{0}));
-  }
-}
-
-void SimMember::Commit() {
-  if (!early_.empty()) totals_ = std::exchange(early_, {});
-  world_.peers.Withdraw(point_);  // every member has begun
-  world_.checks.Counted(worker_, toy_, action_, totals_.back());
-  std::vector<double> stats = toy_.Stats(action_, totals_.back());
-  if (std::holds_alternative<GradientAction>(action_)) return CommitGradient(stats);
-  if (world_.bugs(Bug::kEvaluateOwnRows)) stats = toy_.Stats(action_, own_sums_.back());
-  Go(machine_.OnEvaluation(stats));
-}
-
-void SimMember::CommitGradient(const std::vector<double>& stats) {
-  Action next = machine_.OnGradient(stats);
-  const auto* update = std::get_if<UpdateAction>(&next);
-  if (update == nullptr) return Go(std::move(next));
-  if (world_.bugs(Bug::kInterruptBeforeUpdate)) {
-    state_ = State::kLoading;  // a moment in which an interruption counts
-    return After(5000, [this, u = *update] {
-      if (!failure_.ok()) return End(failure_);
-      Action after = toy_.Apply(machine_, u, totals_);
-      hooks_.on_step(machine_.state().step);
-      Go(std::move(after));
-    });
-  }
-  Action after = toy_.Apply(machine_, *update, totals_);
-  hooks_.on_step(machine_.state().step);
-  if (root_ && world_.dice.Once(8)) {
-    espalier::Progress p;
-    p.job = order_.job;
-    p.generation = order_.generation;
-    p.step = machine_.state().step;
-    p.phase = "training";
-    hooks_.tell(p);
-  }
-  Go(std::move(after));
 }
 
 }  // namespace espalier::sim

@@ -16,6 +16,7 @@
 #include "src/collective/link.h"
 #include "src/collective/tree_reducer.h"
 #include "src/training/step_machine.h"
+#include "tests/sim/held_leaves.h"
 #include "tests/sim/peers.h"
 #include "tests/sim/toy_job.h"
 
@@ -24,30 +25,63 @@ namespace espalier::sim {
 class SimWorker;
 class World;
 
+// Members compare their states every so many steps.
+inline constexpr int64_t kAgreementSteps = 4;
+
+// A generation to take part in, as order.members[self].
+struct MemberOrder {
+  StartTraining order;
+  int32_t self = 0;
+};
+
 class SimMember final : public LinkListener {
  public:
+  // A run ended here: with an OK status the job is trained, or goes on without this member.
+  struct End {
+    Status status;
+    bool broken = false;   // a link, or the agreement: the next generation mends it
+    bool left = false;     // the job goes on without this member
+    bool joining = false;  // it had not begun yet
+    bool root = false;
+    Generation generation;  // in which it ended
+  };
   struct Hooks {
     std::function<void(FromWorker)> tell;
     std::function<void(int64_t step)> on_step;
-    // A generation ended here: OK when the job is trained.
-    std::function<void(Status status, bool broken, bool root)> on_end;
+    std::function<void()> on_boundary;  // at the root, between two rounds
+    std::function<void(const End&)> on_end;
   };
   SimMember(World& world, SimWorker& worker, ToyJob& toy, Hooks hooks);
 
-  void Run(const StartTraining& order, int32_t self);
+  void Run(const MemberOrder& order);
   void Interrupt();
   void Rearm() { interrupted_ = false; }
   void Proceed(const espalier::Proceed& proceed);
+  // Loads the rows of a generation that is to follow the one that runs; tells MemberReady.
+  void Prepare(const MemberOrder& order);
+  // At the root: ends the present generation.
+  void SwitchTo(Generation next);
   // Nothing happens here any more.
   void Stop();
+  // Before the first run: what is begun with instead of a new model.
+  void GoOnFrom(TrainingState<Real> state);
 
   const StepMachine<Real>& machine() const { return machine_; }
   ToyJob& toy() { return toy_; }
+  const MemberPoint& point() const { return point_; }
+  LeafSpan own() const { return own_; }
+  int64_t members() const { return static_cast<int64_t>(order_.members.size()); }
   bool running() const { return state_ != State::kIdle; }
+  bool recovering() const { return state_ == State::kLoading || state_ == State::kWaiting; }
+  bool joining() const { return joining_ && running(); }
+  bool fetching() const { return state_ == State::kFetching; }
+  bool preparing() const { return preparing_; }
+  bool stamped() const { return stamped_; }  // at the root: the round in flight is its last
   const FinishAction& finish() const { return *finish_; }
   // A message as if it had come on a link.
   void Inject(const ReduceMessage& message);
-  bool recovering() const { return state_ == State::kLoading || state_ == State::kWaiting; }
+  // Memory that fails: one bit of a parameter. False: not at this moment.
+  bool FlipBit();
 
   void OnMessage(ReduceMessage message) override;
   void OnBroken(Generation generation, uint32_t member, Status why) override;
@@ -55,16 +89,43 @@ class SimMember final : public LinkListener {
  private:
   enum class State : uint8_t { kIdle, kLoading, kWaiting, kFetching, kComputing, kTotals };
 
+  // member.cc: a generation begins and ends.
+  void Place(const MemberOrder& order);
   void Connect();
   void Disconnect();
   void Load();
   void Loaded();
+  void TellBroken(uint32_t member, const Status& why);
+  void Finish(Status status, bool left = false);
+  // Runs `f` after a while, unless this run has ended here meanwhile.
+  void After(int64_t us, std::function<void()> f);
+
+  // member_state.cc: all come to one state.
   void Level(const espalier::Proceed& proceed);
-  void FetchState(int64_t since_us);
+  void OfferState();
+  void FetchState(uint32_t holder, int64_t since_us);
+  void Fetched(uint32_t holder, int64_t since_us, const Result<std::string>& bytes);
   void TakeState(const std::string& bytes);
+  void ForgetWhatABugForgets(TrainingState<Real>& state) const;
+  // False: the members' states differ.
+  bool Agree(const GradientAction& step);
+  void Restore(int64_t step, std::vector<int32_t> wrong);
+  void GoBack();
+
+  // member_planned.cc: generations that begin by plan.
+  void Prepared(const MemberOrder& order);
+  void StopPreparing();
+  void EndGeneration(Generation next);
+  void SwitchInto(const MemberOrder& next);
+  void CloseBefore();
+  void HearPace();
+  void TellPace();
+
+  // member_rounds.cc
   void Train();
   void Go(Action action);
   void BeginRound();
+  void SayOwnWords();
   void Compute();
   void Contribute(size_t bucket);
   LeafUse Use() const;
@@ -73,32 +134,45 @@ class SimMember final : public LinkListener {
   void ApplyEarly();
   void Commit();
   void CommitGradient(const std::vector<double>& stats);
-  void TellBroken(uint32_t member, const Status& why);
+  void Update(const UpdateAction& update);
   void TellHistory();
-  void ForgetWhatABugForgets(TrainingState<Real>& state) const;
-  void End(Status status);
-  // Runs `f` after a while, unless this generation has ended here meanwhile.
-  void After(int64_t us, std::function<void()> f);
 
   World& world_;
   SimWorker& worker_;
   ToyJob& toy_;
   const Hooks hooks_;
   StepMachine<Real> machine_;
+  HeldLeaves rows_;
+  std::string compared_, agreed_;  // agreed_: the newest state that all members had; or none
+  std::string stale_;              // an older state, which a bug offers
 
   // Of the present generation.
   State state_ = State::kIdle;
-  uint64_t run_ = 0;  // counts generations taken part in
+  uint64_t run_ = 0;  // counts runs
   StartTraining order_;
   int32_t self_ = 0;
   MemberPoint point_;
   LeafSpan own_, own_before_;
   bool moved_ = false;  // own_before_ is of an earlier generation
-  bool root_ = false, alone_ = false, broken_ = false, interrupted_ = false, linked_ = false;
+  bool root_ = false, alone_ = false, broken_ = false, interrupted_ = false;
+  bool trained_ = false;   // it has begun a round
+  bool joining_ = false;   // by plan, and has not begun yet
+  bool diverged_ = false;  // the members' states differed
+  bool linked_ = false;
+  std::optional<MemberPoint> before_;  // links of the generation before, until all are over it
   std::unique_ptr<TreeReducer> reducer_;
   std::optional<espalier::Proceed> proceed_;
-  std::vector<Range> held_;  // training rows
   size_t history_told_ = 0;
+
+  // Of planned changes.
+  uint64_t preparation_ = 0;  // counts them; older ones stop
+  bool preparing_ = false;
+  std::optional<MemberOrder> prepared_;
+  Generation running_, switch_to_, next_;  // next_: as the root stamped it
+  bool stamped_ = false;
+  double leaf_ms_ = 0;
+  std::vector<double> pace_sum_;
+  int64_t pace_steps_ = 0, pace_told_us_ = -1'000'000'000, compute_us_ = 0;
 
   // Of the present round.
   Action action_;

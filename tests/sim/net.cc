@@ -1,6 +1,7 @@
 #include "tests/sim/net.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace espalier::sim {
 
@@ -17,6 +18,12 @@ void Net::FreeAll() {
   for (auto& [pair, pipes] : std::exchange(stalled_, {})) {
     for (const auto& pipe : pipes) pipe->Arm();
   }
+}
+
+void Net::Forget() {
+  std::vector<std::deque<Pipe::Item>> underway;
+  for (Pipe* pipe : pipes_) underway.push_back(std::exchange(pipe->underway_, {}));
+  const auto stalled = std::exchange(stalled_, {});
 }
 
 int64_t Net::Latency(int from, int to) {

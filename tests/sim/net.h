@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,9 @@ class Net {
   // Latencies between all hosts are multiplied by this.
   void SlowDown(int from, int to, int64_t factor) { slow_[{from, to}] = factor; }
 
+  // Forgets what is underway: what waits in pipes refers to pipes.
+  void Forget();
+
   int64_t Latency(int from, int to);
   Queue& queue() { return queue_; }
 
@@ -41,12 +45,14 @@ class Net {
   std::map<std::pair<int, int>, int> blocked_;
   std::map<std::pair<int, int>, int64_t> slow_;
   std::map<std::pair<int, int>, std::vector<std::shared_ptr<Pipe>>> stalled_;
+  std::unordered_set<Pipe*> pipes_;
 };
 
 // Delivers in order, each a latency after it was sent.
 class Pipe : public std::enable_shared_from_this<Pipe> {
  public:
-  Pipe(Net& net, int from, int to) : net_(net), from_(from), to_(to) {}
+  Pipe(Net& net, int from, int to) : net_(net), from_(from), to_(to) { net_.pipes_.insert(this); }
+  ~Pipe() { net_.pipes_.erase(this); }
   void Send(std::function<void()> deliver);
   // What has not arrived never will.
   void Cut() { underway_.clear(); }

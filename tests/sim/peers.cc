@@ -1,6 +1,7 @@
 #include "tests/sim/peers.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "tests/sim/worker.h"
@@ -112,12 +113,28 @@ void Peers::Send(const MemberPoint& self, ReduceMessage message) {
   const auto mine = open_.find(self);
   if (mine == open_.end()) return;
   if (++sent_ % 16 == 0) recorded_ = message;
+  MaybeCorrupt(message);
   for (const auto& [conn, at] : mine->second) {
     if (conn->side[1 - at].point.member != message.to || conn->side[at].closed) continue;
     if (conn->state == State::kUp) return Transmit(conn, at, std::move(message));
     conn->side[at].waiting.push_back(std::move(message));
     return;
   }
+}
+
+// A checksum of the payload there is none: states that differ show it (worker/trainer.h).
+void Peers::MaybeCorrupt(ReduceMessage& message) {
+  if (!corrupt_ || message.kind != MessageKind::kDown || message.bucket != 0) return;
+  const auto& [about, round] = *corrupt_;
+  if (message.job != about.job || message.generation != about.generation) return;
+  if (message.round < round) return;
+  if (message.round > round + 1) return corrupt_.reset();
+  MutablePayload copy = AllocatePayload(message.payload.size);
+  std::memcpy(copy.data, message.payload.data, message.payload.size);
+  copy.data[2] ^= std::byte{32};
+  message.payload = std::move(copy).Freeze();
+  corrupt_.reset();
+  world_.fired(Fault::kChunkCorrupted);
 }
 
 const ReduceMessage* Peers::Recorded() const { return recorded_.job ? &recorded_ : nullptr; }
@@ -167,6 +184,7 @@ void Peers::Close(const MemberPoint& self) {
   if (mine.empty()) return;
   for (const auto& [conn, at] : mine.mapped()) {
     conn->side[at].listener = nullptr;
+    if (world_.dice.Once(2)) conn->side[at].out->Cut();  // what was not read is lost
     Broken(conn, at, "closed");
   }
 }
@@ -239,13 +257,27 @@ bool Peers::BreakOne() {
   return true;
 }
 
-bool Peers::IsFounded(const MemberPoint& self, uint32_t other) const {
+const Peers::Conn* Peers::Find(const MemberPoint& self, uint32_t other) const {
   const auto it = conns_.find({self.incarnation.value, self.job.value, self.generation.value,
                                std::min(self.member, other), std::max(self.member, other)});
-  if (it == conns_.end()) return true;
-  const Conn& conn = *it->second;
-  const SimWorker& there = *conn.side[self.member < other ? 1 : 0].worker;
-  if (conn.harmed || !there.alive() || there.paused() || there.disturbed()) return true;
+  return it == conns_.end() ? nullptr : it->second.get();
+}
+
+const SimWorker* Peers::OtherEnd(const MemberPoint& self, uint32_t other) const {
+  const Conn* conn = Find(self, other);
+  return conn == nullptr ? nullptr : conn->side[self.member < other ? 1 : 0].worker;
+}
+
+bool Peers::Harmed(const MemberPoint& self, uint32_t other) const {
+  const Conn* conn = Find(self, other);
+  if (conn == nullptr) return true;
+  const SimWorker& there = *OtherEnd(self, other);
+  return conn->harmed || !there.alive() || there.paused() || there.disturbed();
+}
+
+bool Peers::IsFounded(const MemberPoint& self, uint32_t other) const {
+  if (Harmed(self, other)) return true;
+  const SimWorker& there = *OtherEnd(self, other);
   const JobPoint at = there.at();
   if (at.job != self.job || at.generation != self.generation) return true;
   // It opened its links on the order of another life of the coordinator.

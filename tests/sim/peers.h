@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -59,6 +60,11 @@ class Peers {
   bool BreakOne();
   // Whether the link between these two was harmed from outside, or the other side left rightly.
   bool IsFounded(const MemberPoint& self, uint32_t other) const;
+  bool Harmed(const MemberPoint& self, uint32_t other) const;
+  // The process behind the other end; null: there is no such link.
+  const SimWorker* OtherEnd(const MemberPoint& self, uint32_t other) const;
+  // Flips a bit of a total of that generation that goes down the tree, in that round or the next.
+  void CorruptLater(const MemberPoint& about, uint64_t round) { corrupt_ = {about, round}; }
   // A reduce message that was sent some time ago, for injection; null: none.
   const ReduceMessage* Recorded() const;
 
@@ -98,7 +104,10 @@ class Peers {
   std::set<MemberPoint> ever_open_;
   std::map<std::pair<SimWorker*, std::tuple<uint64_t, uint64_t, uint32_t>>, uint64_t> newest_;
   std::map<MemberPoint, std::shared_ptr<const std::string>> offers_;
+  const Conn* Find(const MemberPoint& self, uint32_t other) const;
+  void MaybeCorrupt(ReduceMessage& message);
   ReduceMessage recorded_;
+  std::optional<std::pair<MemberPoint, uint64_t>> corrupt_;
   int64_t sent_ = 0;
 };
 

@@ -22,6 +22,8 @@ class Queue {
   }
   void After(int64_t us, std::function<void()> event) { At(now_us_ + us, std::move(event)); }
 
+  void Clear() { const std::vector<Event> events = std::exchange(heap_, {}); }
+
   // REQUIRES: not empty.
   void RunOne() {
     std::pop_heap(heap_.begin(), heap_.end(), Later);

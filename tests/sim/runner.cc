@@ -3,10 +3,16 @@
 #include <string>
 #include <utility>
 
+#include "src/training/state_codec.h"
 #include "tests/sim/worker.h"
 #include "tests/sim/world.h"
 
 namespace espalier::sim {
+namespace {
+
+constexpr int64_t kCheckpointSteps = 6;
+
+}  // namespace
 
 SimRunner::SimRunner(World& world, SimWorker& worker, StartSurvey order)
     : world_(world),
@@ -37,6 +43,15 @@ void SimRunner::WakeLater() {
 void SimRunner::Proceed(const espalier::Proceed& order) {
   proceed_ = order;
   if (member_) member_->Proceed(order);
+}
+
+void SimRunner::Prepare(MemberOrder order) {
+  if (member_ && !next_) return member_->Prepare(order);
+  GiveOrder(std::move(order));
+}
+
+void SimRunner::SwitchTo(Generation next) {
+  if (member_) member_->SwitchTo(next);
 }
 
 void SimRunner::Abort() {
@@ -90,31 +105,85 @@ void SimRunner::SurveyShard(size_t index) {
   });
 }
 
-void SimRunner::RunTraining() {
-  if (!member_) {
-    SimMember::Hooks hooks;
-    hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
-    hooks.on_step = [this](int64_t step) { step_ = step; };
-    hooks.on_end = [this](Status status, bool broken, bool root) {
-      After(0, [this, status, broken, root] { OnEnd(status, broken, root); });
-    };
-    member_ = std::make_unique<SimMember>(world_, worker_, toy_, std::move(hooks));
-    if (proceed_) member_->Proceed(*proceed_);
-  }
-  over_ = false;
-  const Training& training = std::get<Training>(*present_);
-  member_->Run(training.order, training.self);
+void SimRunner::MakeMember(const StartTraining& order) {
+  SimMember::Hooks hooks;
+  hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
+  hooks.on_step = [this](int64_t step) { step_ = step; };
+  hooks.on_boundary = [this] { AtBoundary(); };
+  hooks.on_end = [this](const SimMember::End& end) { After(0, [this, end] { OnEnd(end); }); };
+  member_ = std::make_unique<SimMember>(world_, worker_, toy_, std::move(hooks));
+  if (!order.planned && order.generation.value > 1) LoadCheckpoint();
+  if (proceed_) member_->Proceed(*proceed_);
 }
 
-void SimRunner::OnEnd(Status status, bool broken, bool root) {
-  if (interrupted_ || broken) return Idle();
-  if (!status.ok()) {
-    const Generation generation = std::get<Training>(*present_).order.generation;
-    world_.checks.MemberFails(worker_, status);
-    Tell(JobFailed{job_, generation, status});
+void SimRunner::RunTraining() {
+  const MemberOrder& training = std::get<MemberOrder>(*present_);
+  if (!member_) MakeMember(training.order);
+  over_ = false;
+  member_->Run(training);
+}
+
+// The newest that is whole; the others are left out (worker/resume.cc).
+void SimRunner::LoadCheckpoint() {
+  if (!world_.keeps_checkpoints()) return;
+  const auto& kept = world_.outputs.Checkpoints(output_);
+  for (auto bytes = kept.rbegin(); bytes != kept.rend(); ++bytes) {
+    auto state = DecodeState<Real>(*bytes, toy_.plan());
+    if (!state.ok()) {
+      world_.fired(Fault::kCheckpointRefused);
+      continue;
+    }
+    world_.fired(Fault::kCheckpointUsed);
+    step_ = state->step;
+    return member_->GoOnFrom(*std::move(state));
+  }
+}
+
+void SimRunner::AtBoundary() {
+  if (!world_.keeps_checkpoints()) return;
+  const TrainingState<Real>& state = member_->machine().state();
+  if (std::exchange(checkpoints_of_, member_->point().generation) != checkpoints_of_) {
+    checkpoint_step_ = state.step;
+  }
+  if (writing_ || state.step / kCheckpointSteps == checkpoint_step_ / kCheckpointSteps) return;
+  checkpoint_step_ = state.step;
+  writing_ = true;
+  const bool half = world_.Strikes(Fault::kCheckpointHalfWritten);
+  std::string bytes = EncodeState(state);
+  if (half) bytes.resize(bytes.size() / 2);
+  After(500 + world_.dice.Below(20'000), [this, bytes, half] {
+    writing_ = false;
+    world_.outputs.Keep(output_, bytes);
+    if (half) worker_.Crash(true);
+  });
+}
+
+void SimRunner::Keep(JobPoint at) {
+  StateKept kept{at.job, at.generation, 0, {}, {}};
+  std::string bytes;
+  if (member_ && member_->machine().state().step > 0) {
+    kept.step = member_->machine().state().step;
+    kept.path = output_;
+    bytes = EncodeState(member_->machine().state());
+  }
+  After(500 + world_.dice.Below(20'000), [this, kept, bytes] {
+    if (kept.step > 0) {
+      world_.outputs.Keep(output_, bytes);
+      world_.fired(Fault::kStateKept);
+    }
+    Tell(kept);
+  });
+}
+
+void SimRunner::OnEnd(const SimMember::End& end) {
+  end_ = end;
+  if (interrupted_ || end.broken || end.left) return Idle();
+  if (!end.status.ok()) {
+    world_.checks.MemberFails(worker_, end);
+    Tell(JobFailed{job_, end.generation, end.status});
     return Idle();
   }
-  if (root) return WriteTemporary();
+  if (end.root) return WriteTemporary();
   over_ = true;
   Idle();
 }
@@ -129,13 +198,12 @@ void SimRunner::WriteTemporary() {
 }
 
 void SimRunner::PutInPlace() {
-  const Training& training = std::get<Training>(*present_);
   const std::string hash = WeightsHash(member_->machine().state().parameters);
   // A rename that is underway is not taken back by an interruption.
   world_.outputs.Put(world_, toy_, output_, hash);
   if (worker_.Boundary()) return;
   if (interrupted_) return Idle();
-  JobDone done{job_, training.order.generation, {}};
+  JobDone done{job_, end_.generation, {}};
   done.result.steps = member_->finish().steps;
   done.result.epochs = member_->finish().epochs;
   done.result.rows_per_epoch = toy_.plan().train_rows;

@@ -11,6 +11,7 @@
 #include <string>
 #include <variant>
 
+#include "src/cluster/fate.h"
 #include "src/cluster/messages.h"
 #include "tests/sim/member.h"
 
@@ -18,17 +19,17 @@ namespace espalier::sim {
 
 class SimRunner {
  public:
-  struct Training {
-    StartTraining order;
-    int32_t self = 0;
-  };
-
   SimRunner(World& world, SimWorker& worker, StartSurvey order);
 
   JobId job() const { return job_; }
   void Survey(StartSurvey order) { GiveOrder(std::move(order)); }
-  void Train(Training order) { GiveOrder(std::move(order)); }
+  void Train(MemberOrder order) { GiveOrder(std::move(order)); }
   void Proceed(const espalier::Proceed& order);
+  // A generation that is to follow the one underway; or, when there is none here, one to join.
+  void Prepare(MemberOrder order);
+  void SwitchTo(Generation next);
+  // Writes the state of a job that stands still.
+  void Keep(JobPoint at);
   // Everything ends soon; nothing is told any more.
   void Abort();
   int64_t step() const { return step_; }
@@ -38,14 +39,17 @@ class SimRunner {
   void Destroy();
 
  private:
-  using Order = std::variant<StartSurvey, Training>;
+  using Order = std::variant<StartSurvey, MemberOrder>;
 
   void GiveOrder(Order order);
   void WakeLater();
   void Wake();
   void SurveyShard(size_t index);
   void RunTraining();
-  void OnEnd(Status status, bool broken, bool root);
+  void MakeMember(const StartTraining& order);
+  void LoadCheckpoint();
+  void AtBoundary();
+  void OnEnd(const SimMember::End& end);
   void WriteTemporary();
   void PutInPlace();
   void Idle();
@@ -62,6 +66,10 @@ class SimRunner {
   std::optional<espalier::Proceed> proceed_;
   bool busy_ = false, interrupted_ = false, aborted_ = false, over_ = false, destroyed_ = false;
   int64_t step_ = 0;
+  SimMember::End end_;  // of the newest run
+  Generation checkpoints_of_;
+  int64_t checkpoint_step_ = 0;
+  bool writing_ = false;  // a checkpoint
   std::unique_ptr<SimMember> member_;
 };
 

@@ -79,6 +79,8 @@ ToyJob::ToyJob(int kind) : kind_(kind) {
   if (kind == kLarge) {
     leaves_ = 1024;
     plan_.train_rows = 3000;
+  } else {
+    members_heard_ = leaves_;
   }
   plan_.validation_rows = kind == 2 || kind == kLarge ? 0 : 19;
   plan_.test_rows = kind == 1 || kind == 0 ? 13 : 0;
@@ -145,6 +147,7 @@ RoundShape ToyJob::ShapeOf(const Action& action) const {
   RoundShape shape;
   if (std::holds_alternative<GradientAction>(action)) {
     for (const Bucket& b : table_.buckets) shape.push_back({b.size, 0});
+    shape.back().doubles += static_cast<int64_t>(kWords) * members_heard_;
   } else {
     shape.push_back({0, 0});
   }

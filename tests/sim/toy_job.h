@@ -3,7 +3,8 @@
 // and then shared by all simulated members that are in that state, so that a run is cheap.
 //
 // The statistics of a round carry three more numbers, for the checks: which leaves were counted
-// (digit l in base 4: how often leaf l was), how many rows, and a sum over the rows' names.
+// (digit l in base 4: how often leaf l was), how many rows, and a sum over the rows' names. Those
+// of a step also carry what worker/trainer.h lets members say of themselves.
 //
 // Thread rule: one thread.
 #pragma once
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/ids.h"
 #include "src/collective/tree_reducer.h"
 #include "src/model/leaf_pass.h"
 #include "src/plan/ownership.h"
@@ -28,10 +30,27 @@ namespace espalier::sim {
 
 using Real = float;
 
+inline constexpr size_t kWords = 2;  // of each member
+
 enum Mark : int64_t { kMarkLeaves = 0, kMarkRows = 1, kMarkNames = 2, kMarks = 3 };
 
 // A member's sums of one round: a payload each bucket, in its canonical nodes.
 using Contribution = std::vector<Payload>;
+
+// Beside its sums, in a step: the generation that is to follow (the root, when so ordered), how
+// long a leaf takes it, and a checksum of its state, or 0.
+struct OwnWords {
+  int32_t member = 0;
+  Generation next;
+  double leaf_ms = 0, checksum = 0;
+};
+// What all said, from the total. Only as long as that is kept.
+struct AllWords {
+  Generation next;
+  const double* words = nullptr;  // none: the job has no room for them
+  double leaf_ms(size_t member) const { return words[kWords * member]; }
+  double checksum(size_t member) const { return words[kWords * member + 1]; }
+};
 
 // How a member uses its leaves; all but `own` differ from the norm in planted bugs only.
 struct LeafUse {
@@ -63,6 +82,10 @@ class ToyJob {
                           const LeafUse& use);
   // The statistics at the end of the last bucket, without and with the marks.
   std::vector<double> Stats(const Action& action, const Payload& last) const;
+  // What a member says of itself in a step's sums: written into its first node, and read from the
+  // total. A job of a thousand members has room for `next` only.
+  void Say(const Action& action, const OwnWords& words, Contribution& sums) const;
+  AllWords Heard(const Action& action, const Payload& last) const;
   const double* Marks(const Action& action, const Payload& last) const;
   double AllLeaves() const;
   // The rows that a round counts, and the sum over their names.
@@ -106,6 +129,7 @@ class ToyJob {
 
   const int kind_;
   int32_t leaves_ = 16;
+  int32_t members_heard_ = 0;  // members that have room for words of their own
   RowOrder order_ = RowOrder::kFull;
   TrainingPlan plan_;
   std::shared_ptr<InputPlan> input_;

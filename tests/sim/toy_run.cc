@@ -1,4 +1,5 @@
 // ToyJob: names of rounds and rows, the undisturbed run, and trees that are remembered.
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -18,6 +19,26 @@ int64_t ToyJob::RoundName(const Action& action) {
 double ToyJob::RowName(FileRole set, int64_t row) {
   return static_cast<double>(Mix64(static_cast<uint64_t>(row) * 3 + static_cast<uint64_t>(set)) >>
                              40);
+}
+
+void ToyJob::Say(const Action& action, const OwnWords& words, Contribution& sums) const {
+  const Payload& last = sums.back();
+  MutablePayload copy = AllocatePayload(last.size);
+  std::memcpy(copy.data, last.data, last.size);
+  auto* stats = reinterpret_cast<double*>(copy.data + ShapeOf(action).back().float_bytes());
+  stats[StatsSize(action) - kStepExtras + kExtraSwitch] = static_cast<double>(words.next.value);
+  if (words.member < members_heard_) {
+    double* own = stats + StatsSize(action) + kMarks + kWords * static_cast<size_t>(words.member);
+    own[0] = words.leaf_ms;
+    own[1] = words.checksum;
+  }
+  sums.back() = std::move(copy).Freeze();
+}
+
+AllWords ToyJob::Heard(const Action& action, const Payload& last) const {
+  const double* marks = Marks(action, last);
+  return {{static_cast<uint64_t>(marks[-kStepExtras + kExtraSwitch])},
+          members_heard_ > 0 ? marks + kMarks : nullptr};
 }
 
 void ToyJob::RunAlone() {

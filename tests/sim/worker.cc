@@ -70,7 +70,7 @@ void SimWorker::After(int64_t us, std::function<void()> f) {
   world_.queue.After(us, [this, f = std::move(f)] { Do(f); });
 }
 
-int64_t SimWorker::ComputeUs() { return slow_ * (100 + world_.dice.Below(1'500)); }
+int64_t SimWorker::ComputeUs() { return 2 * slow_ * world_.ComputeUs(); }
 
 bool SimWorker::Boundary() {
   if (!alive_) return true;
@@ -189,17 +189,17 @@ void SimWorker::Perform(const RunTraining& action) {
   if (runner_) runner_->Train({action.order, action.self});
 }
 
-// Planned changes are not played here: each is given up because somebody cannot prepare it.
 void SimWorker::Perform(const RunPreparation& action) {
-  After(1000, [this, point = JobPoint{action.order.job, action.order.generation}] {
-    Handle(Report{JobFailed{point.job, point.generation, Unavailable("it does not prepare")}});
-  });
+  world_.checks.Ordered(*this, action.order);
+  if (runner_) runner_->Prepare({action.order, action.self});
+}
+
+void SimWorker::Perform(const RunSwitch& action) {
+  if (runner_) runner_->SwitchTo(action.next);
 }
 
 void SimWorker::Perform(const RunKeep& action) {
-  After(1000, [this, at = action.at] {
-    Handle(Report{StateKept{at.job, at.generation, 0, {}, {}}});
-  });
+  if (runner_) runner_->Keep(action.at);
 }
 
 void SimWorker::Perform(const RunProceed& action) {
@@ -229,6 +229,13 @@ void SimWorker::Crash(bool noticed) {
   if (in_recovery() && runner_->member() != nullptr && runner_->member()->recovering()) {
     world_.fired(Fault::kLossDuringRecovery);
   }
+  if (joining()) {
+    world_.fired(Fault::kJoinerLost);
+  } else if (runner_ != nullptr && runner_->member() && runner_->member()->preparing()) {
+    world_.fired(Fault::kPreparerLost);
+  } else if (leaving_ && at().job) {
+    world_.fired(Fault::kLeaverLost);
+  }
   alive_ = false;
   backlog_.clear();
   for (const auto& runner : runners_) runner->Destroy();
@@ -239,6 +246,11 @@ void SimWorker::Crash(bool noticed) {
     stream_->worker_open = false;
   }
   world_.ReplaceLater(host_);
+}
+
+void SimWorker::Terminate() {
+  leaving_ = true;
+  Handle(espalier::Terminate{"SIGTERM"});
 }
 
 void SimWorker::Pause() {

@@ -46,6 +46,12 @@ class SimWorker {
   // A moment at which the process may die; true: it did.
   bool Boundary();
   int64_t ComputeUs();
+  std::string address() const { return "w" + std::to_string(id_); }
+  // What it does for a planned change, if anything: for its loss.
+  bool leaving() const { return leaving_; }
+  bool joining() const { return runner_ && runner_->member() && runner_->member()->joining(); }
+  // SIGTERM.
+  void Terminate();
 
   void Crash(bool noticed);
   void Pause();
@@ -68,7 +74,7 @@ class SimWorker {
   void Perform(const RunPreparation& action);
   void Perform(const RunKeep& action);
   void Perform(const RunProceed& action);
-  void Perform(const RunSwitch&) {}
+  void Perform(const RunSwitch& action);
   void Perform(const AbortJob& action);
   void Perform(const Exit& action);
   void Perform(const WorkerLog& action);
@@ -79,7 +85,7 @@ class SimWorker {
   const int id_, host_;
   const int64_t born_us_;
   WorkerCore core_;
-  bool alive_ = true, paused_ = false;
+  bool alive_ = true, paused_ = false, leaving_ = false;
   std::deque<std::function<void()>> backlog_;
   int64_t disturbed_us_ = -1'000'000'000;
   int64_t slow_ = 1;

@@ -22,6 +22,23 @@ void Outputs::Put(World& world, const ToyJob& toy, const std::string& output,
   hashes_[output] = hash;
 }
 
+void Outputs::Keep(const std::string& output, std::string checkpoint) {
+  auto& kept = checkpoints_[output];
+  kept.push_back(std::move(checkpoint));
+  if (kept.size() > 2) kept.pop_front();
+}
+
+bool Outputs::Damage(Dice& dice) {
+  for (auto& [output, kept] : checkpoints_) {
+    if (kept.empty() || kept.back().empty() || hashes_.contains(output)) continue;
+    std::string& bytes = kept.back();
+    const auto at = static_cast<size_t>(dice.Below(static_cast<int64_t>(bytes.size())));
+    dice.Once(2) ? bytes.resize(at) : void(bytes[at] ^= 1);
+    return true;
+  }
+  return false;
+}
+
 const std::string* Outputs::Find(const std::string& output) const {
   const auto it = hashes_.find(output);
   return it == hashes_.end() ? nullptr : &it->second;
@@ -34,7 +51,11 @@ World::World(const WorldOptions& o) : options(o), dice(o.seed) {
   for (int64_t i = 0; i < workers; ++i) StartWorker(++hosts_);
 }
 
-World::~World() = default;
+// Events and what is underway refer to each other, and to the pipes they are in.
+World::~World() {
+  queue.Clear();
+  net.Forget();
+}
 
 ToyJob& World::ToyOf(const std::string& job_yaml) {
   return ToyJob::Of(std::atoi(job_yaml.c_str() + 4));
@@ -106,6 +127,7 @@ Outcome World::Run() {
 
 Outcome World::RunQuietly(int64_t workers, int kind, int64_t members) {
   faulty_ = false;
+  pace_ = 1;
   PollLater();
   while (static_cast<int64_t>(workers_.size()) < workers) StartWorker(++hosts_);
   while (static_cast<int64_t>(journal.workers.size()) < workers && Step()) {
@@ -120,7 +142,8 @@ Outcome World::RunQuietly(int64_t workers, int kind, int64_t members) {
 
 void World::RunUntilHealed() {
   while (events_ < options.events && queue.now_us() < kFaultyUsMax) {
-    if (client.open() < 1 || (client.open() < 2 && dice.Once(400))) {
+    if (corrupting_ && client.open() < 1) client.Submit(dice.Once(3) ? 2 : 3, 1, 0);
+    if (client.open() < 1 || (client.open() < 2 && !corrupting_ && dice.Once(400))) {
       const int64_t most = dice.Between(1, 6);
       client.Submit(static_cast<int>(dice.Below(ToyJob::kKinds)),
                     dice.Between(1, std::min<int64_t>(most, 3)), dice.Once(3) ? 0 : most + 2);
@@ -133,6 +156,7 @@ void World::RunUntilHealed() {
 void World::Heal() {
   Say([] { return std::string("all heals"); });
   faulty_ = false;
+  pace_ = std::min<int64_t>(pace_, 4);
   journal.full = false;
   net.FreeAll();
   for (size_t i = 0; i + 1 < coordinators_.size(); ++i) coordinators_[i]->Crash();

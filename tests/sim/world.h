@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -49,14 +50,22 @@ struct Outcome {
   int64_t jobs = 0, ended_by_a_limit = 0;
 };
 
-// Where bundles come to lie.
+// Where bundles and checkpoints come to lie.
 class Outputs {
  public:
   void Put(World& world, const ToyJob& toy, const std::string& output, const std::string& hash);
   const std::string* Find(const std::string& output) const;
+  // Checkpoints: the two newest are kept.
+  void Keep(const std::string& output, std::string checkpoint);
+  const std::deque<std::string>& Checkpoints(const std::string& output) {
+    return checkpoints_[output];
+  }
+  // Flips a bit of, or cuts, the newest one of a job; false: there is none.
+  bool Damage(Dice& dice);
 
  private:
   std::map<std::string, std::string> hashes_;
+  std::map<std::string, std::deque<std::string>> checkpoints_;
 };
 
 class World {
@@ -87,6 +96,9 @@ class World {
   SimCoordinator* coordinator() { return coordinators_.back().get(); }
   void ReplaceLater(int host);
   void RestartCoordinatorLater();
+  int64_t ComputeUs() { return pace_ * (even_ ? 850 : 100 + dice.Below(1'500)); }
+  int64_t rebalance_ms() const { return rebalance_ms_; }
+  bool keeps_checkpoints() const { return checkpoints_; }
 
   const WorldOptions options;
   Queue queue;
@@ -99,6 +111,8 @@ class World {
   JournalStore journal;
   Outputs outputs;
   Client client{*this};
+  // Planned changes that were ordered, and when.
+  std::vector<std::pair<JobId, int64_t>> planned;
 
  private:
   // world.cc
@@ -118,6 +132,9 @@ class World {
   void StrikeLinks(Fault fault);
   void StrikeCoordinators(Fault fault);
   void StrikeMessages(Fault fault);
+  void StrikePlans(Fault fault);
+  void StrikeStates(Fault fault);
+  SimMember* Corruptible();
   void Strike(Fault fault);
   void PauseFor(SimWorker& worker, int64_t us);
   void BlockFor(int from, int to, int64_t us);
@@ -135,6 +152,11 @@ class World {
   bool faulty_ = true;  // faults may strike
   bool tick_ = false;
   std::array<bool, kFaults> enabled_{};
+  bool corrupting_ = false;   // a world of silent corruption, and of little else
+  bool checkpoints_ = false;  // jobs keep some
+  bool even_ = false;         // all members compute at the same pace
+  int64_t pace_ = 1;          // how long steps take
+  int64_t rebalance_ms_ = 60'000;
   int64_t gap_ = 50;        // events between strikes, on average
   int64_t boundary_ = 800;  // boundaries between crashes there
   int64_t events_ = 0, ticks_ = 0;

@@ -1,0 +1,80 @@
+// World: what strikes planned changes, checkpoints and job states.
+#include <vector>
+
+#include "tests/sim/worker.h"
+#include "tests/sim/world.h"
+
+namespace espalier::sim {
+
+void World::StrikePlans(Fault fault) {
+  SimWorker* worker = AnyWorker();
+  if (worker == nullptr) return;
+  switch (fault) {
+    case Fault::kNewWorker:
+      if (workers_.size() > 30) return;
+      fired(fault);
+      return StartWorker(++hosts_);
+    case Fault::kTerminate:
+      fired(fault);
+      return worker->Terminate();
+    case Fault::kDrain: {
+      const auto known = coordinator()->core().Workers();
+      if (known.empty() || !coordinator()->alive() || coordinator()->paused()) return;
+      fired(fault);
+      const auto& one = known[static_cast<size_t>(dice.Below(static_cast<int64_t>(known.size())))];
+      return coordinator()->Feed(DrainWorker{RequestId{~uint64_t{0}}, one.worker, "drain"});
+    }
+    default:
+      break;
+  }
+  for (const auto& w : workers_) {  // these count themselves
+    if (!w->alive() || w->paused()) continue;
+    const SimMember* member = w->runner() ? w->runner()->member() : nullptr;
+    const bool fits = fault == Fault::kJoinerLost     ? w->joining()
+                      : fault == Fault::kPreparerLost ? member && member->preparing()
+                                                      : w->leaving() && w->at().job;
+    if (fits) return w->Crash(dice.Once(2));
+  }
+}
+
+// A member of several, far enough from the end for its state to be compared once more, in a job
+// whose members all compute.
+SimMember* World::Corruptible() {
+  SimMember* found = nullptr;
+  for (const auto& w : workers_) {
+    if (!w->alive()) continue;
+    SimMember* member = w->runner() ? w->runner()->member() : nullptr;
+    if (member == nullptr || member->joining() || member->preparing() || member->recovering()) {
+      return nullptr;
+    }
+    const TrainingPlan& plan = member->machine().plan();
+    const int64_t steps = plan.train.steps.value_or(0);
+    if (member->members() < 2 || member->machine().state().step + 3 * kAgreementSteps > steps) {
+      return nullptr;
+    }
+    if (found == nullptr || dice.Once(2)) found = member;
+  }
+  return found;
+}
+
+void World::StrikeStates(Fault fault) {
+  if (fault == Fault::kCheckpointDamaged) {
+    if (outputs.Damage(dice)) fired(fault);
+    return;
+  }
+  SimMember* member = Corruptible();
+  if (member == nullptr) return;
+  Say([&] {
+    return std::string("strikes: ") + kFaultNames[static_cast<size_t>(fault)] + " at round " +
+           std::to_string(member->machine().state().round);
+  });
+  if (fault == Fault::kChunkCorrupted) {
+    checks.Corrupted(member->point());
+    peers.CorruptLater(member->point(), member->machine().state().round);
+  } else if (member->FlipBit()) {
+    fired(fault);
+    checks.Corrupted(member->point());
+  }
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,159 @@
+// SimMember: all members come to one state.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "src/base/checksum.h"
+#include "src/training/state_codec.h"
+#include "tests/sim/member.h"
+#include "tests/sim/worker.h"
+#include "tests/sim/world.h"
+
+namespace espalier::sim {
+namespace {
+
+constexpr int64_t kFetchRetryUs = 10'000, kFetchLimitUs = 60'000'000;
+constexpr int64_t kJoinRetryUs = 40'000;  // nobody knows when the change comes
+
+Status Interrupted() { return Cancelled("a newer order came"); }
+
+}  // namespace
+
+// Brings the state to the round that all begin, or lets others fetch it.
+void SimMember::Level(const espalier::Proceed& proceed) {
+  if (interrupted_) return Finish(Interrupted());
+  const uint64_t round = machine_.state().round;
+  const bool lax = world_.bugs(Bug::kFetchFromBehind);
+  if (!lax && (round > proceed.round || (proceed.holder == self_ && round != proceed.round))) {
+    return Finish(FailedPrecondition("the coordinator's Proceed names round " +
+                                     std::to_string(proceed.round) + ", this worker is at round " +
+                                     std::to_string(round)));
+  }
+  const bool holds = proceed.fetched && proceed.holder == self_;
+  if (holds) OfferState();
+  if (round >= proceed.round || (lax && holds)) return Train();
+  if (world_.bugs(Bug::kSkipFetch)) {
+    machine_.state().round = proceed.round;
+    return Train();
+  }
+  state_ = State::kFetching;
+  FetchState(static_cast<uint32_t>(proceed.holder), world_.queue.now_us());
+}
+
+void SimMember::OfferState() {
+  const bool stale = world_.bugs(Bug::kOfferOlderState) && !stale_.empty();
+  world_.peers.Offer(
+      point_, std::make_shared<const std::string>(stale ? stale_ : EncodeState(machine_.state())));
+}
+
+void SimMember::FetchState(uint32_t holder, int64_t since_us) {
+  MemberPoint point = point_;
+  point.member = holder;
+  SimWorker& there = world_.AtAddress(order_.members[holder].address);
+  world_.peers.Fetch(worker_, there, point,
+                     [this, run = run_, since_us, holder](const Result<std::string>& bytes) {
+                       if (run == run_ && state_ == State::kFetching) {
+                         Fetched(holder, since_us, bytes);
+                       }
+                     });
+}
+
+void SimMember::Fetched(uint32_t holder, int64_t since_us, const Result<std::string>& bytes) {
+  if (interrupted_) return Finish(Interrupted());
+  if (bytes.ok()) return TakeState(*bytes);
+  const bool early = bytes.status().code() == StatusCode::kNotFound &&
+                     (joining_ || world_.queue.now_us() - since_us < kFetchLimitUs);
+  if (early) {
+    return After(joining_ ? kJoinRetryUs : kFetchRetryUs, [this, holder, since_us] {
+      if (interrupted_) return Finish(Interrupted());
+      FetchState(holder, since_us);
+    });
+  }
+  OnBroken(order_.generation, holder, bytes.status());
+  Finish(bytes.status());
+}
+
+void SimMember::TakeState(const std::string& bytes) {
+  auto state = DecodeState<Real>(bytes, machine_.plan());
+  if (!state.ok()) return Finish(state.status());
+  if (!joining_ && state->round != proceed_->round && !world_.bugs(Bug::kFetchFromBehind)) {
+    return Finish(FailedPrecondition("the state is of round " + std::to_string(state->round)));
+  }
+  ForgetWhatABugForgets(*state);
+  world_.fired(Fault::kStateFetched);
+  machine_ = StepMachine<Real>(machine_.plan(), *std::move(state));
+  if (!joining_) return Train();
+  if (world_.bugs(Bug::kJoinOneRoundLate)) ++machine_.state().round;
+  // Told first: a link that breaks at once must not be heard of before.
+  joining_ = false;
+  world_.fired(Fault::kJoined);
+  hooks_.tell(Switched{order_.job, order_.generation, machine_.state().round});
+  Connect();
+  Train();
+}
+
+void SimMember::ForgetWhatABugForgets(TrainingState<Real>& state) const {
+  if (world_.bugs(Bug::kForgetSlots)) {
+    for (auto& slot : state.slots) std::fill(slot.begin(), slot.end(), Real{0});
+  }
+  if (world_.bugs(Bug::kForgetBest)) {
+    state.best_parameters.clear();
+    state.best_value.reset();
+    state.evaluations_without_gain = 0;
+  }
+}
+
+// ---- silent corruption -------------------------------------------------------------------------
+
+bool SimMember::FlipBit() {
+  if (state_ != State::kComputing && state_ != State::kTotals) return false;
+  auto& parameters = machine_.state().parameters;
+  auto* bytes = reinterpret_cast<uint8_t*>(parameters.data());
+  // A high one of the mantissa: that numbers become infinite is found by other means, and what is
+  // rounded away again before states are compared cannot be found.
+  const auto at = static_cast<size_t>(world_.dice.Below(static_cast<int64_t>(parameters.size())));
+  bytes[at * sizeof(Real) + 2] ^= static_cast<uint8_t>(1 << world_.dice.Below(7));
+  return true;
+}
+
+// By what members said of their states before this step (worker/trainer_members.cc).
+bool SimMember::Agree(const GradientAction& step) {
+  const AllWords all = toy_.Heard(action_, totals_.back());
+  if (alone_ || all.words == nullptr || step.step % kAgreementSteps != 0) return true;
+  const auto members = static_cast<int32_t>(order_.members.size());
+  std::map<double, int32_t> votes;
+  for (int32_t m = 0; m < members; ++m) ++votes[all.checksum(static_cast<size_t>(m))];
+  if (votes.size() == 1 || world_.bugs(Bug::kIgnoreDivergence)) {
+    agreed_ = compared_;
+    return true;
+  }
+  std::vector<int32_t> wrong;
+  for (const auto& [checksum, count] : votes) {
+    if (2 * count <= members) continue;
+    for (int32_t m = 0; m < members; ++m) {
+      if (all.checksum(static_cast<size_t>(m)) != checksum) wrong.push_back(m);
+    }
+  }
+  Restore(step.step, std::move(wrong));
+  return false;
+}
+
+// To the newest state that all had.
+void SimMember::GoBack() {
+  machine_ = StepMachine<Real>(machine_.plan());
+  machine_.Begin();
+  if (!agreed_.empty()) {
+    machine_ = StepMachine<Real>(machine_.plan(), *DecodeState<Real>(agreed_, machine_.plan()));
+  }
+  world_.checks.Restored(worker_, toy_, point_, machine_.state());
+}
+
+void SimMember::Restore(int64_t step, std::vector<int32_t> wrong) {
+  GoBack();
+  world_.fired(Fault::kDivergence);
+  diverged_ = true;
+  hooks_.tell(StatesDiffer{order_.job, order_.generation, step, std::move(wrong)});
+  Finish(DataLoss("the members' job states differ"));
+}
+
+}  // namespace espalier::sim
