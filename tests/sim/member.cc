@@ -103,7 +103,7 @@ void SimMember::Loaded() {
 
 void SimMember::Proceed(const espalier::Proceed& proceed) {
   proceed_ = proceed;
-  if (world_.bugs(Bug::kFetchFromBehind) && proceed.fetched) {
+  if (world_.bugs(Bug::kFetchFromBehind) && proceed.holder != self_) {
     const auto members = static_cast<int32_t>(std::max<size_t>(1, order_.members.size()));
     proceed_->holder = (proceed.holder + 1) % members;
   }
@@ -124,18 +124,19 @@ void SimMember::Level(const espalier::Proceed& proceed) {
                                   std::to_string(proceed.round) + ", this worker is at round " +
                                   std::to_string(round)));
   }
-  const bool holds = proceed.fetched && proceed.holder == self_;
-  if (holds) {
-    const auto bytes = std::make_shared<const std::string>(EncodeState(machine_.state()));
-    world_.peers.Offer(point_, bytes);
-  }
-  if (round >= proceed.round || (lax && holds)) return Train();
+  if (round >= proceed.round || lax) OfferState();
+  if (round >= proceed.round || (lax && proceed.holder == self_)) return Train();
   if (world_.bugs(Bug::kSkipFetch)) {
     machine_.state().round = proceed.round;
     return Train();
   }
   state_ = State::kFetching;
   FetchState(world_.queue.now_us());
+}
+
+void SimMember::OfferState() {
+  if (!proceed_->fetched && !world_.bugs(Bug::kFetchFromBehind)) return;
+  world_.peers.Offer(point_, std::make_shared<const std::string>(EncodeState(machine_.state())));
 }
 
 void SimMember::FetchState(int64_t since_us) {
@@ -169,6 +170,7 @@ void SimMember::TakeState(const std::string& bytes) {
   ForgetWhatABugForgets(*state);
   world_.fired(Fault::kStateFetched);
   machine_ = StepMachine<Real>(machine_.plan(), *std::move(state));
+  OfferState();
   Train();
 }
 

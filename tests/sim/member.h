@@ -60,6 +60,7 @@ class SimMember final : public LinkListener {
   void Load();
   void Loaded();
   void Level(const espalier::Proceed& proceed);
+  void OfferState();
   void FetchState(int64_t since_us);
   void TakeState(const std::string& bytes);
   void Train();
