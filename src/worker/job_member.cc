@@ -432,7 +432,22 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     before_.reset();
   };
   hooks.on_agreed = [this] { agreed_ = machine_.state(); };
+  if (hooks_.probe != nullptr) Probe(generation, hooks);
   return hooks;
+}
+
+template <typename T>
+void TypedJobMember<T>::Probe(Generation generation, TrainerHooks& hooks) {
+  StepProbe* const probe = hooks_.probe;
+  hooks.on_boundary = [this, probe, next = hooks.on_boundary] {
+    TrainingState<T>& state = machine_.state();
+    probe->OnBoundary(state.step, std::as_writable_bytes(std::span(state.parameters)));
+    if (next) next();
+  };
+  hooks.on_leaf = [=](const GradientAction& step, int32_t leaf, std::span<const int64_t> rows) {
+    probe->OnLeaf(generation, step.step, step.epoch, leaf, rows);
+  };
+  hooks.on_commit = [=](int64_t step) { probe->OnCommit(generation, step); };
 }
 
 template <typename T>

@@ -187,6 +187,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
     hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
     hooks.on_step = [this](int64_t step) { step_ = step; };
     hooks.on_boundary = [this](const Boundary& boundary) { AtBoundary(boundary); };
+    hooks.probe = options_.probe;
     hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
                         int64_t spool, const std::function<bool()>& cancelled) {
       return LoadRows(survey, ranges, memory, spool, cancelled);
