@@ -1,12 +1,13 @@
 // espalier-worker that tells what it does, and may have faulty memory:
-//   ESPALIER_TELLTALE_DIRECTORY=PATH  appends lines to PATH/PID, each with one write, so that a kill
-//                                     loses none that was acted upon:
+//   ESPALIER_TELLTALE_DIRECTORY=PATH  appends lines to PATH/PID, each with one write, so that a
+//                                     kill loses none that was acted upon:
 //     leaf GENERATION STEP EPOCH LEAF ROW ROW ...   before anything of that leaf goes out
-//     commit GENERATION STEP                        when the step was applied
+//     commit GENERATION STEP MICROSECONDS           when the step was applied, by the steady clock
 //   ESPALIER_TELLTALE_FLIP=STEP       flips one bit of its parameters once STEP steps are committed
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <string>
 
@@ -31,7 +32,10 @@ class Telltale : public StepProbe {
     Write(line + "\n");
   }
   void OnCommit(Generation generation, int64_t step) override {
-    Write("commit " + std::to_string(generation.value) + " " + std::to_string(step) + "\n");
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+    Write("commit " + std::to_string(generation.value) + " " + std::to_string(step) + " " +
+          std::to_string(us) + "\n");
   }
 
  private:
