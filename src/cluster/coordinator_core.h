@@ -34,10 +34,10 @@
 // incarnation, a young coordinator takes one above it (its journal is an old copy), and one that is
 // older than the liveness limit sends them away (it is itself the older one).
 //
-// When all attached workers fall silent at once it is more likely that the coordinator's own network
-// failed, and nobody is there to take over from anybody: it is as if the coordinator were away.
-// Nobody is declared dead until one of them is heard again, when the others have a liveness limit,
-// or until `step_timeout_ms` has passed.
+// When all attached workers fall silent at once, the coordinator's own network has failed rather
+// than all of them, and nobody is there to take over from anybody: it is as if it were away. Nobody
+// is declared dead until one of them is heard again, when the others have a liveness limit, or
+// until `step_timeout_ms` has passed.
 //
 // Everything a worker says is checked; what cannot be true fails its job by name. Every wait ends:
 // a silent worker after `liveness_limit_ms`, a survey without progress, a start or a step that does

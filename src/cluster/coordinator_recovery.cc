@@ -332,8 +332,9 @@ std::vector<Proceed> CoordinatorCore::ProceedOf(const JobRecord& job) const {
   const uint64_t newest = *std::max_element(rounds.begin(), rounds.end());
   const std::vector<int32_t> sources = StateSources(ids, rounds, job.broken);
   std::vector<Proceed> out;
+  const JobSnapshot& s = job.snapshot;
   for (int32_t source : sources) {
-    out.push_back({options_.incarnation, job.snapshot.job, job.snapshot.generation, newest, source});
+    out.push_back({options_.incarnation, s.job, s.generation, newest, source});
   }
   for (size_t i = 0; i < out.size(); ++i) {
     const auto source = static_cast<size_t>(sources[i]);

@@ -200,8 +200,8 @@ void CoordinatorCore::ComeBack() {
   if (!std::exchange(cut_off_, false)) return;
   awaits_until_ms_ = now_ms_ + options_.liveness_limit_ms;
   for (auto& [id, worker] : workers_) worker.heard_ms = now_ms_;
-  Log(LogLevel::kInfo, "workers are heard again; the others have " +
-                           HumanDuration(options_.liveness_limit_ms));
+  Log(LogLevel::kInfo,
+      "workers are heard again; the others have " + HumanDuration(options_.liveness_limit_ms));
 }
 
 void CoordinatorCore::CheckAwaited() {

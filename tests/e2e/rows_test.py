@@ -1,61 +1,11 @@
 """What the members add to each step, by their own account; and one whose memory is faulty."""
 
-import collections
 import os
 import re
 import unittest
 
-from espalier import TESTING, Cluster, EspalierTest, wait_for
-
-TELLTALE = os.path.join(TESTING, "telltale-worker")
-
-
-class Accounts:
-    """What telltale workers wrote down (see tests/worker/telltale_main.cc)."""
-
-    def __init__(self, directory):
-        self.leaves = collections.defaultdict(list)   # (step, generation) -> [(leaf, rows)]
-        self.commits = collections.defaultdict(dict)  # step -> {generation: processes}
-        self.last = {}                                # process -> (step, generation)
-        self.epochs = {}                              # step -> epoch
-        for process in os.listdir(directory):
-            with open(os.path.join(directory, process)) as f:
-                for line in f:
-                    kind, *numbers = line.split()
-                    self.take(process, kind, [int(n) for n in numbers])
-
-    def take(self, process, kind, numbers):
-        generation, step = numbers[:2]
-        if kind == "leaf":
-            self.leaves[step, generation].append((numbers[3], numbers[4:]))
-            self.epochs[step] = numbers[2]
-        elif kind == "commit":
-            self.commits[step].setdefault(generation, set()).add(process)
-            self.last[process] = (step, generation)
-
-    def check(self, test, leaves, rows):
-        """Each leaf exactly once a committed step, each row exactly once an epoch."""
-        test.assertEqual(sorted(self.commits), list(range(len(self.commits))))
-        epochs = collections.defaultdict(list)
-        for step, generations in self.commits.items():
-            counts = max(generations)
-            for older in set(generations) - {counts}:
-                # Applied by one that died before it could pass it on: that is gone with it.
-                for process in generations[older]:
-                    test.assertEqual(self.last[process], (step, older))
-            added = self.leaves[step, counts]
-            test.assertEqual(sorted(leaf for leaf, _ in added), list(range(leaves)), step)
-            for _, its_rows in added:
-                epochs[self.epochs[step]] += its_rows
-        for epoch, its_rows in epochs.items():
-            test.assertEqual(sorted(its_rows), list(range(rows)), "epoch %d" % epoch)
-        return len(epochs)
-
-    def aborted(self):
-        """Attempts at a step that came to nothing."""
-        return sum(1 for step, generation in self.leaves
-                   if generation not in self.commits.get(step, {}))
-
+from accounts import TELLTALE, Accounts
+from espalier import Cluster, EspalierTest, wait_for
 
 class RowsTest(EspalierTest):
     def setUp(self):
@@ -121,6 +71,22 @@ class RowsTest(EspalierTest):
         done = accounts.check(self, leaves=16, rows=int(rows.group(1).replace(",", "")))
         self.assertEqual(done, epochs)
         self.assertGreater(accounts.aborted(), 0)
+
+    def test_the_accounts_show_what_is_missing_and_what_is_counted_twice(self):
+        lines = ["leaf 1 0 0 0 0 2", "leaf 1 0 0 1 1", "commit 1 0 5", "leaf 1 1 0 0 3",
+                 "leaf 1 1 0 1 4 5", "commit 1 1 9"]
+
+        def check(*changed):
+            with open(os.path.join(self.accounts, "1"), "w") as f:
+                f.write("".join(line + "\n" for line in changed))
+            return Accounts(self.accounts).check(self, leaves=2, rows=6)
+        self.assertEqual(check(*lines), 1)
+        redone = [line.replace("leaf 1 1", "leaf 2 1") for line in lines[3:5]] + ["commit 2 1 9"]
+        self.assertEqual(check(*(lines[:5] + redone)), 1)
+        for wrong in (lines[:1] + lines[2:], lines + lines[4:5], lines[:2] + lines[3:],
+                      lines[:4] + ["leaf 1 1 0 1 4 4"] + lines[5:], lines + redone + lines[:3]):
+            with self.assertRaises(AssertionError, msg=wrong):
+                check(*wrong)
 
     def start_with_a_faulty_one(self, workers):
         """(the cluster, its job, the right weights); a bit of `faulty` flips after 150 steps."""

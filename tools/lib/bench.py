@@ -7,8 +7,8 @@
   (e) hdfs    a file of a real HDFS beside curl with 1, 2 and 4 streams; a survey from there beside
               one from local disk
   (f) job     the whole MNIST job with 2 workers: wall time, memory of all processes
-  (g) recovery  workers and the coordinator are killed, hosts are cut off, workers join and leave, up
-              to 30 times each, while MNIST trains: how long the training stands still
+  (g) recovery  workers and the coordinator are killed, hosts are cut off, workers join and leave,
+              up to 30 times each, while MNIST trains: how long the training stands still
 
 `data` stands for (c), (d) and (e).
 

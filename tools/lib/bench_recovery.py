@@ -1,5 +1,5 @@
-"""How long a training stands still when a worker or the coordinator is killed, when a host is cut off
-and when workers join and leave: real daemons, MNIST.
+"""How long a training stands still when a worker or the coordinator is killed, when a host is cut
+off and when workers join and leave: real daemons, MNIST.
 
 What is read is the coordinator's own log, to the millisecond: `detection` is from the fault to the
 loss it notes; `change` from there to the order to go on, when the rows that lack are loaded and all
@@ -44,7 +44,7 @@ def repetitions():
 
 
 class Cluster:
-    """A coordinator, workers w1, w2, ... and job-1, which trains on them. `binary`: the workers'."""
+    """A coordinator, workers w1, w2, ... (of `binary`) and job-1, which trains on them."""
 
     def __init__(self, espalier, job, workers, binary=None):
         self.programs = os.path.dirname(espalier)
@@ -190,7 +190,7 @@ def kill_coordinator(cluster):
 
 
 def cut_hosts(cluster, chance):
-    """(detection, change) in seconds of each host that is unplugged, until it is plugged in again."""
+    """(detection, change) in seconds of each host that is unplugged and later plugged in again."""
     parts = []
     for _ in repetitions():
         victim = chance.choice(sorted(cluster.workers))
