@@ -47,6 +47,29 @@ std::optional<std::vector<WorkerId>> ArrangeMembers(std::vector<WorkerId> worker
   return std::nullopt;
 }
 
+std::vector<int32_t> StateSources(const std::vector<WorkerId>& members,
+                                  const std::vector<uint64_t>& rounds, const WorkerPairs& broken) {
+  const uint64_t newest = *std::max_element(rounds.begin(), rounds.end());
+  std::vector<int32_t> sources(members.size()), reached, behind;
+  for (int32_t i = 0; i < static_cast<int32_t>(members.size()); ++i) {
+    sources[static_cast<size_t>(i)] = i;
+    (rounds[static_cast<size_t>(i)] == newest ? reached : behind).push_back(i);
+  }
+  for (size_t n = 0; n < reached.size() && !behind.empty(); ++n) {
+    const auto from = static_cast<size_t>(reached[n]);
+    std::vector<int32_t> left;
+    for (int32_t i : behind) {
+      const auto to = static_cast<size_t>(i);
+      const bool cut = broken.contains(PairOf(members[from], members[to]));
+      if (!cut) sources[to] = reached[n];
+      (cut ? left : reached).push_back(i);
+    }
+    behind = std::move(left);
+  }
+  for (int32_t i : behind) sources[static_cast<size_t>(i)] = reached.front();
+  return sources;
+}
+
 std::optional<BetterPlan> BetterOwnership(const std::vector<LeafInterval>& leaves,
                                           const std::vector<double>& leaf_ms) {
   std::vector<double> speeds;

@@ -31,6 +31,13 @@ std::optional<std::vector<WorkerId>> ArrangeMembers(std::vector<WorkerId> worker
                                                     const Ownership& ownership, int32_t leaves,
                                                     const WorkerPairs& broken);
 
+// From whom each member takes the job state, when their states are at `rounds`: itself at the
+// newest round; else one that is, or one that will be by taking it itself, not across a pair of
+// `broken`. (Across one all the same when there is no other way.) REQUIRES: as many rounds as
+// members, not none.
+std::vector<int32_t> StateSources(const std::vector<WorkerId>& members,
+                                  const std::vector<uint64_t>& rounds, const WorkerPairs& broken);
+
 // Leaves dealt out by what each member takes for one.
 struct BetterPlan {
   Ownership ownership;

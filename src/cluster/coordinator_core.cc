@@ -68,6 +68,13 @@ void CoordinatorCore::ForgiveOwnPause() {
 }
 
 void CoordinatorCore::CheckSessions() {
+  if (HearsNobody() && !std::exchange(cut_off_, true)) {
+    awaiting_ = true;
+    awaits_until_ms_ = now_ms_ + options_.step_timeout_ms;
+    Log(LogLevel::kWarning,
+        "no worker was heard for " + HumanDuration(options_.liveness_limit_ms) +
+            ": this coordinator may be cut off; nobody counts as lost until one answers again");
+  }
   std::vector<WorkerId> silent;
   for (const auto& [id, worker] : workers_) {
     if (Awaits()) break;

@@ -35,6 +35,11 @@
 // incarnation, a young coordinator takes one above it (its journal is an old copy), and one that is
 // older than the liveness limit sends them away (it is itself the older one).
 //
+// When all attached workers fall silent at once, the coordinator's own network has failed rather
+// than all of them, and nobody is there to take over from anybody: it is as if it were away. Nobody
+// is declared dead until one of them is heard again, when the others have a liveness limit, or
+// until `step_timeout_ms` has passed.
+//
 // Everything a worker says is checked; what cannot be true fails its job by name. Every wait ends:
 // a silent worker after `liveness_limit_ms`, a survey without progress, a start or a step that does
 // not come after their timeouts. (A queued job waits for workers without limit and says why.)
@@ -181,7 +186,7 @@ class CoordinatorCore {
     SurveyState surveyed;
     std::shared_ptr<const SurveyResult> survey;
     std::vector<LeafInterval> leaves;
-    std::optional<Proceed> proceed;  // of this generation, once all were ready
+    std::vector<Proceed> proceed;  // of this generation, each member's, once all were ready
     Recovery recovery;
     uint64_t generations = 0;  // numbers used
     std::optional<Plan> plan;
@@ -273,6 +278,7 @@ class CoordinatorCore {
   bool CannotJoin(Worker& worker, const LinkBroken& message);
   void CheckRecovery(JobRecord& job);
   void ProceedIfReady(JobRecord& job);
+  std::vector<Proceed> ProceedOf(const JobRecord& job) const;
 
   // coordinator_state.cc: states that differ, states to be kept.
   void Obey(Worker& worker, const StatesDiffer& message);
@@ -347,6 +353,8 @@ class CoordinatorCore {
   void LeaveOtherJobs(const GenerationStarted& e);
   void BeginLife();
   bool Awaits() const;
+  bool HearsNobody() const;
+  void ComeBack();
   void CheckAwaited();
   bool MissesMembers(const JobRecord& job);
   Worker* FindAwaited(const Hello& hello);
@@ -366,7 +374,8 @@ class CoordinatorCore {
   CoordinatorCoreOptions options_;  // the incarnation may grow
   int64_t now_ms_ = 0;
   int64_t begun_ms_ = 0;         // the first event; 0: none yet
-  bool awaiting_ = false;        // the journal tells of members who may come back ...
+  bool awaiting_ = false;        // members may come back of whom the journal tells ...
+  bool cut_off_ = false;         // ... or who fell silent all at once, and nobody was heard since
   int64_t awaits_until_ms_ = 0;  // ... until then
   int64_t ticked_ms_ = 0;        // the newest event; 0: none yet
   bool stopping_ = false;

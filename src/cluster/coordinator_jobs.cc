@@ -133,7 +133,7 @@ void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>
   s.workers.clear();
   job.members.clear();
   job.complaints.clear();
-  job.proceed.reset();
+  job.proceed.clear();
   job.keeping.reset();
   job.recovery.since_ms = 0;
   job.moved_ms = now_ms_;
@@ -208,8 +208,9 @@ std::string CoordinatorCore::WhyWaiting(const JobRecord& job, int64_t place) con
     return "number " + std::to_string(place + 1) + " in the queue, behind " +
            ToString(queue_[static_cast<size_t>(place - 1)]);
   }
+  if (Awaits() && cut_off_) return "no worker answers; the coordinator may be cut off from them";
   if (Awaits()) {
-    return "the coordinator was restarted and waits " + HumanDuration(options_.liveness_limit_ms) +
+    return "the coordinator was away and waits " + HumanDuration(options_.liveness_limit_ms) +
            " for its workers to come back";
   }
   for (const auto& [id, other] : jobs_) {
@@ -276,7 +277,7 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
   job.surveyed.bytes_done = bytes_done;
   job.survey.reset();
   job.complaints.clear();
-  job.proceed.reset();
+  job.proceed.clear();
   job.recovery = {};
 }
 

@@ -278,7 +278,7 @@ void CoordinatorCore::Obey(Worker& worker, const JobFailed& message) {
     Blame(*at.job, worker, FailedPrecondition("JobFailed came without an error"));
     return;
   }
-  if (at.job->proceed && !at.member->ready) {  // a planned change that it could not follow
+  if (!at.job->proceed.empty() && !at.member->ready) {  // a planned change that it could not follow
     JobRecord& job = *at.job;
     const std::string why = Label(worker) + " could not begin: " + message.error.ToString();
     job.expelled.insert(worker.id);

@@ -169,7 +169,9 @@ void CoordinatorCore::CompletePlan(JobRecord& job, uint64_t round) {
   job.leaves = plan.leaves;
   job.planned_ms = now_ms_;
   BeginGeneration(job, workers, plan.generation);
-  job.proceed = Proceed{options_.incarnation, job.snapshot.job, plan.generation, round};
+  for (int32_t i = 0; i < static_cast<int32_t>(job.members.size()); ++i) {
+    job.proceed.push_back({options_.incarnation, job.snapshot.job, plan.generation, round, i});
+  }
 }
 
 // A member that is not one any more: free again, or dismissed when it wanted to go.

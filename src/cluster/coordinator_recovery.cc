@@ -329,8 +329,8 @@ void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
   }
   // A member is gone: the next generation will ask anew.
   if (job.recovery.since_ms != 0 || job.outdated) return;
-  if (job.proceed) {  // told again
-    Send(worker.session, *job.proceed);
+  if (!job.proceed.empty()) {  // told again
+    Send(worker.session, job.proceed[worker.place]);
     return;
   }
   at.member->ready = true;
@@ -339,19 +339,36 @@ void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
 }
 
 void CoordinatorCore::ProceedIfReady(JobRecord& job) {
-  Proceed p{options_.incarnation, job.snapshot.job, job.snapshot.generation};
   for (const MemberState& m : job.members) {
     if (!m.ready) return;
-    p.round = std::max(p.round, m.round);
   }
-  for (size_t i = job.members.size(); i-- > 0;) {
-    if (job.members[i].round == p.round) p.holder = static_cast<int32_t>(i);
-    p.fetched = p.fetched || job.members[i].round < p.round;
+  job.proceed = ProceedOf(job);
+  for (size_t i = 0; i < job.members.size(); ++i) {
+    Send(FindWorker(job.members[i].member.worker)->session, job.proceed[i]);
   }
-  job.proceed = p;
   job.reverts = false;
-  for (const MemberState& m : job.members) Send(FindWorker(m.member.worker)->session, p);
   EnterTraining(job);
+}
+
+std::vector<Proceed> CoordinatorCore::ProceedOf(const JobRecord& job) const {
+  std::vector<WorkerId> ids;
+  std::vector<uint64_t> rounds;
+  for (const MemberState& m : job.members) {
+    ids.push_back(m.member.worker);
+    rounds.push_back(m.round);
+  }
+  const uint64_t newest = *std::max_element(rounds.begin(), rounds.end());
+  const std::vector<int32_t> sources = StateSources(ids, rounds, job.broken);
+  std::vector<Proceed> out;
+  const JobSnapshot& s = job.snapshot;
+  for (int32_t source : sources) {
+    out.push_back({options_.incarnation, s.job, s.generation, newest, source});
+  }
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto source = static_cast<size_t>(sources[i]);
+    if (source != i) out[source].fetched = true;
+  }
+  return out;
 }
 
 }  // namespace espalier

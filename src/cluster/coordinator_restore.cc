@@ -177,10 +177,33 @@ void CoordinatorCore::BeginLife() {
                            std::to_string(workers_.size()) + " members of others awaited");
 }
 
-// ---- the time after a restart ----------------------------------------------------------------
+// ---- the time after a restart, or after being cut off ----------------------------------------
 
 // Nobody is declared dead in it and no job gets workers: they may be members who come back.
 bool CoordinatorCore::Awaits() const { return awaiting_ && now_ms_ < awaits_until_ms_; }
+
+// No stream ended, but none brings anything: since the liveness limit from one of the workers, and
+// from the others, who may have been heard up to a heartbeat later, almost as long.
+bool CoordinatorCore::HearsNobody() const {
+  int64_t newest_ms = 0, oldest_ms = now_ms_;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.awaited || !worker.session) continue;
+    newest_ms = std::max(newest_ms, worker.heard_ms);
+    oldest_ms = std::min(oldest_ms, worker.heard_ms);
+  }
+  const int64_t limit = options_.liveness_limit_ms;
+  const int64_t slack = std::min(2 * options_.heartbeat_interval_ms, limit / 2);
+  return now_ms_ - oldest_ms >= limit && now_ms_ - newest_ms >= limit - slack;
+}
+
+// A worker was heard.
+void CoordinatorCore::ComeBack() {
+  if (!std::exchange(cut_off_, false)) return;
+  awaits_until_ms_ = now_ms_ + options_.liveness_limit_ms;
+  for (auto& [id, worker] : workers_) worker.heard_ms = now_ms_;
+  Log(LogLevel::kInfo,
+      "workers are heard again; the others have " + HumanDuration(options_.liveness_limit_ms));
+}
 
 void CoordinatorCore::CheckAwaited() {
   if (!awaiting_) return;

@@ -61,6 +61,7 @@ void CoordinatorCore::Detach(Worker& worker, Status why) {
 void CoordinatorCore::On(const WorkerMessage& event) {
   const auto it = sessions_.find(event.session);
   if (it == sessions_.end()) return;  // one that we closed
+  ComeBack();
   Session& session = it->second;
   if (!session.worker) {
     if (const Hello* hello = std::get_if<Hello>(&event.message)) {

@@ -273,15 +273,15 @@ struct SwitchOver {
   Generation next;
 };
 
-// All members are ready. Those whose round in flight is older fetch the job state of the holder;
-// then all begin that round (again).
+// All members are ready. Those whose round in flight is older fetch the job state; then all begin
+// that round (again). Each member is told from whom, since not every pair may have a link.
 struct Proceed {
   Incarnation incarnation;
   JobId job;
   Generation generation;
   uint64_t round = 0;
-  int32_t holder = 0;    // index of a member whose state is at `round`
-  bool fetched = false;  // some member will fetch it
+  int32_t holder = 0;    // whose state this member takes; itself: its own is at `round`
+  bool fetched = false;  // others take it from this one, when it has it
 };
 
 struct Release {

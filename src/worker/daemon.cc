@@ -72,8 +72,9 @@ class AttemptListener : public CoordinatorLinkListener {
 class Daemon {
  public:
   Daemon(const WorkerOptions& options, const std::string& arithmetic_id,
-         std::unique_ptr<PeerNetwork> peers)
+         std::unique_ptr<PeerNetwork> peers, StepProbe* probe)
       : options_(options),
+        probe_(probe),
         peers_(std::move(peers)),
         core_(CoreOptions(arithmetic_id)),
         timer_(loop_),
@@ -175,7 +176,8 @@ class Daemon {
                       options_.spool_directory,
                       options_.spool_bytes_max,
                       {.hadoop_conf_dir = options_.hadoop_conf_dir,
-                       .webhdfs = {.user = options_.hadoop_user}}},
+                       .webhdfs = {.user = options_.hadoop_user}},
+                      probe_},
         *peers_, std::move(run.order),
         [this](FromWorker message) { Post(Report{std::move(message)}); });
   }
@@ -233,6 +235,7 @@ class Daemon {
   }
 
   const WorkerOptions& options_;
+  StepProbe* const probe_;
   std::unique_ptr<PeerNetwork> peers_;
   asio::io_context loop_{1};
   WorkerCore core_;
@@ -250,7 +253,8 @@ class Daemon {
 
 }  // namespace
 
-Status RunWorkerDaemon(const WorkerOptions& options, const std::string& arithmetic_id) {
+Status RunWorkerDaemon(const WorkerOptions& options, const std::string& arithmetic_id,
+                       StepProbe* probe) {
   ESPALIER_RETURN_IF_ERROR(CheckListen(options.listen, options.insecure));
   ESPALIER_RETURN_IF_ERROR(CleanSpool(options.spool_directory));
   PeerOptions peer_options;
@@ -258,7 +262,7 @@ Status RunWorkerDaemon(const WorkerOptions& options, const std::string& arithmet
   ESPALIER_ASSIGN_OR_RETURN(auto peers, PeerNetwork::Make(options.listen, peer_options));
   LogInfo("worker listens on " + peers->address() + ", coordinator " + options.coordinator + ", " +
           std::to_string(options.threads) + " compute threads, arithmetic: " + arithmetic_id);
-  const Status end = Daemon(options, arithmetic_id, std::move(peers)).Run();
+  const Status end = Daemon(options, arithmetic_id, std::move(peers), probe).Run();
   LogInfo("worker ends: " + (end.ok() ? std::string("as asked") : end.ToString()));
   return end;
 }

@@ -8,11 +8,14 @@
 
 #include "src/base/status.h"
 #include "src/config/daemon_options.h"
+#include "src/worker/step_probe.h"
 
 namespace espalier {
 
 // Runs until a signal, a Dismiss or a final refusal; OK: it ended as asked.
+// `probe`: of a test, or null.
 // REQUIRES: the BLAS kernel is verified, `arithmetic_id` is this process's.
-Status RunWorkerDaemon(const WorkerOptions& options, const std::string& arithmetic_id);
+Status RunWorkerDaemon(const WorkerOptions& options, const std::string& arithmetic_id,
+                       StepProbe* probe);
 
 }  // namespace espalier

@@ -332,7 +332,21 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     agreed_ = std::exchange(compared_, std::nullopt);
     if (place.root) hooks_.on_agreed(RootStateOf(place, *agreed_));
   };
+  if (hooks_.probe != nullptr) Probe(generation, hooks);
   return hooks;
+}
+
+template <typename T>
+void TypedJobMember<T>::Probe(Generation generation, TrainerHooks& hooks) {
+  StepProbe* const probe = hooks_.probe;
+  hooks.on_boundary = [this, probe] {
+    TrainingState<T>& state = machine_.state();
+    probe->OnBoundary(state.step, std::as_writable_bytes(std::span(state.parameters)));
+  };
+  hooks.on_leaf = [=](const GradientAction& step, int32_t leaf, std::span<const int64_t> rows) {
+    probe->OnLeaf(generation, step.step, step.epoch, leaf, rows);
+  };
+  hooks.on_commit = [=](int64_t step) { probe->OnCommit(generation, step); };
 }
 
 template <typename T>

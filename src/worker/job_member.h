@@ -31,6 +31,7 @@
 #include "src/training/step_machine.h"
 #include "src/worker/own_rows.h"
 #include "src/worker/reducer.h"
+#include "src/worker/step_probe.h"
 #include "src/worker/trainer.h"
 
 namespace espalier {
@@ -70,6 +71,7 @@ struct MemberHooks {
       const SurveyResult& survey, const RowRanges& ranges, int64_t memory_bytes,
       int64_t spool_bytes, const std::function<bool()>& cancelled)>
       load;
+  StepProbe* probe = nullptr;  // of a test
 };
 
 // What an interrupted generation ends with.
@@ -170,6 +172,7 @@ class TypedJobMember final : public JobMember {
   Status FetchState(const TrainingOrder& order, int32_t holder, std::optional<uint64_t> round);
   Result<TrainerEnd> TrainOn(const Place& place);
   TrainerHooks Hooks(const Place& place);
+  void Probe(Generation generation, TrainerHooks& hooks);
   static RootState RootStateOf(const Place& place, const TrainingState<T>& state);
   void TellPace(const StartTraining& order, const std::vector<double>& leaf_ms);
   void TellBroken(const StartTraining& order, int32_t member, const Status& why);

@@ -37,8 +37,10 @@ Status TypedJobMember<T>::Level(const TrainingOrder& order, const espalier::Proc
         "the coordinator's Proceed names round " + std::to_string(proceed.round) + " of member " +
         std::to_string(proceed.holder) + ", this worker is at round " + std::to_string(round));
   }
-  if (round < proceed.round) return FetchState(order, proceed.holder, proceed.round);
-  if (proceed.fetched && proceed.holder == order.self) OfferState(order);
+  if (round < proceed.round) {
+    ESPALIER_RETURN_IF_ERROR(FetchState(order, proceed.holder, proceed.round));
+  }
+  if (proceed.fetched) OfferState(order);
   return Status::Ok();
 }
 

@@ -178,6 +178,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
     hooks.on_agreed = [this](const RootState& state) {
       if (CheckpointDue(state)) checkpointer_->Write(state.step, state.encode());
     };
+    hooks.probe = options_.probe;
     hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
                         int64_t spool, const std::function<bool()>& cancelled) {
       return LoadRows(survey, ranges, memory, spool, cancelled);

@@ -37,6 +37,7 @@ struct RunnerOptions {
   std::string spool_directory;
   int64_t spool_bytes_max = 0;
   StorageOptions storage;
+  StepProbe* probe = nullptr;  // of a test
 };
 
 class JobRunner {

@@ -133,6 +133,7 @@ void Trainer<T>::Abort(Status why) {
 
 template <typename T>
 Result<Action> Trainer<T>::Perform(const GradientAction& step) {
+  if (hooks_.on_boundary) hooks_.on_boundary();
   reducer_.BeginRound(machine_.state().round, round_shape_);
 
   const int64_t begin_us = hooks_.now_us();
@@ -231,6 +232,7 @@ void Trainer<T>::RunLeaf(const GradientAction& step, int32_t own_index) {
   pass.ForwardBackward(machine_.state().parameters.data(), count, key, stats.data());
   if (stats[kTotalNonfinite] > 0) stats[size + kExtraNonfiniteLeaves] = NonfiniteMark(leaf);
   pass_rows_[own_index] = count;
+  if (hooks_.on_leaf) hooks_.on_leaf(step, leaf, rows);
 }
 
 template <typename T>
@@ -321,7 +323,9 @@ Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
   });
   totals_.clear();
   times_.sums.update_ms += static_cast<double>(hooks_.now_us() - begin_us) / 1000;
+  const int64_t step = machine_.state().step;
   Action next = machine_.OnUpdated();
+  if (hooks_.on_commit) hooks_.on_commit(step);
   ReportStep();
   return next;
 }

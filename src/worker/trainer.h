@@ -61,7 +61,7 @@ struct StepReport {
   double evaluated_share = 0;  // of this member's rows, 0 to 1
 };
 
-// What the shell lends to the loop. All are called on the trainer's thread.
+// What the shell lends to the loop. All are called on the trainer's thread, but for on_leaf.
 struct TrainerHooks {
   std::function<int64_t()> now_us;                   // a clock that never goes back
   std::function<void(const StepReport&)> on_report;  // a few times a second
@@ -76,6 +76,10 @@ struct TrainerHooks {
   std::function<void(const std::vector<double>& leaf_ms)> on_pace;
   // At the root, before each step: whether on_agreed should come soon.
   std::function<bool()> agreement_due;
+  std::function<void()> on_boundary;  // before each step: the machine's state is whole
+  // The rows that a leaf adds to a step, before anything of it goes out; on any compute thread.
+  std::function<void(const GradientAction&, int32_t leaf, std::span<const int64_t> rows)> on_leaf;
+  std::function<void(int64_t step)> on_commit;  // of that step (0-based): it was applied
 };
 
 // Numbers of its own that a member adds to a step's totals: ms a leaf, checksum of the state.

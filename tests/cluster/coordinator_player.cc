@@ -395,6 +395,7 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
     if (!m->planned) stream.at = {m->job, m->generation};
     std::string leaves;
     for (size_t i = 0; i < m->leaves.size(); ++i) {
+      if (m->members[i].name == stream.worker) stream.self = static_cast<int32_t>(i);
       leaves += " " + m->members[i].name + " [" + std::to_string(m->leaves[i].begin) + "," +
                 std::to_string(m->leaves[i].end) + ")";
     }
@@ -407,7 +408,8 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
     Say(to + "KeepState " + Point(m->job, m->generation));
   } else if (const auto* m = std::get_if<Proceed>(&send.message)) {
     Say(to + "Proceed " + Point(m->job, m->generation) + " from round " + std::to_string(m->round) +
-        (m->fetched ? ", others fetch it from member " + std::to_string(m->holder) : ""));
+        (m->holder != stream.self ? ", state from member " + std::to_string(m->holder) : "") +
+        (m->fetched ? ", others take its state" : ""));
   } else if (const auto* m = std::get_if<Release>(&send.message)) {
     if (stream.at.job == m->job) stream.at = {};
     Say(to + "Release " + Point(m->job, m->generation) + " " + m->reason);

@@ -23,6 +23,7 @@ class CoordinatorPlayer : public Player {
     bool open = true;
     bool silent = false;  // sends no heartbeats
     JobPoint at;
+    int32_t self = 0;  // its place among the members
     std::vector<int32_t> shards;
     int64_t features = 2;
   };

@@ -26,7 +26,7 @@ class Chaos {
   void Run(int events) {
     for (int i = 0; i < events; ++i) OneEvent();
     // All fall silent: whatever ran must end.
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 100; ++i) {
       now_ms_ += 500;
       Feed(Tick{});
     }

@@ -102,6 +102,7 @@ class EspalierTest(unittest.TestCase):
         self.environment = {k: v for k, v in os.environ.items()
                             if k not in ("ESPALIER_COORDINATOR", "OPENBLAS_CORETYPE")}
         self.environment["TMPDIR"] = self.temporary
+        self.command_prefix = []  # before each `espalier`
 
     def path(self, *names):
         return os.path.join(self.directory, *names)
@@ -113,9 +114,9 @@ class EspalierTest(unittest.TestCase):
 
     def start(self, *arguments, **options):
         """A running `espalier`; killed at the end of the test when it still runs."""
-        process = subprocess.Popen([program("espalier")] + [str(a) for a in arguments],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   cwd=self.directory, env=self.environment,
+        command = self.command_prefix + [program("espalier")] + [str(a) for a in arguments]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, cwd=self.directory, env=self.environment,
                                    preexec_fn=die_with_parent, **options)
 
         def end():
@@ -216,7 +217,12 @@ class Cluster:
             return subprocess.Popen(arguments, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                     env=self.test.environment, preexec_fn=die_with_parent)
 
-    def start_coordinator(self, listen="127.0.0.1:0", binary=None):
+    def listen_on(self, _name):
+        """Where the daemon of that name listens."""
+        return "127.0.0.1:0"
+
+    def start_coordinator(self, listen=None, binary=None):
+        listen = listen or self.listen_on("coordinator")
         if os.path.exists(self.address_file):
             os.remove(self.address_file)
         self.coordinator = self.start_daemon("coordinator", [
@@ -235,10 +241,10 @@ class Cluster:
         """On the port it had: workers and clients need not look for it."""
         self.start_coordinator(listen=self.address)
 
-    def start_worker(self, name, threads=1):
+    def start_worker(self, name, threads=1, binary=None):
         self.workers[name] = self.start_daemon(name, [
-            program("espalier-worker"), "--coordinator", "file:" + self.address_file,
-            "--listen", "127.0.0.1:0", "--name", name, "--threads", str(threads),
+            binary or program("espalier-worker"), "--coordinator", "file:" + self.address_file,
+            "--listen", self.listen_on(name), "--name", name, "--threads", str(threads),
             "--spool-directory", os.path.join(self.directory, "spool-" + name)] + self.flags +
             self.worker_flags)
 

@@ -5,6 +5,7 @@ import signal
 import threading
 import unittest
 
+from accounts import TELLTALE, share
 from espalier import Cluster, EspalierTest, json_lines, wait_for
 
 
@@ -121,27 +122,46 @@ class RecoveryTest(EspalierTest):
         self.assert_right(cluster, job, weights)
         self.assertNotIn("was lost", cluster.log("coordinator"))
 
-    def test_a_slowed_worker_loses_leaves(self):
-        weights = self.quiet_weights()
-        cluster = Cluster(self, workers=2)
-        job = self.start_job(cluster, "slow")
-        slow, stop = cluster.workers["node-2"], threading.Event()
+    def slow_down(self, process):
+        """Stops it most of the time, until what this returns is called."""
+        stop = threading.Event()
 
-        def slow_down():
+        def bursts():
             while not stop.is_set():
-                slow.send_signal(signal.SIGSTOP)
+                process.send_signal(signal.SIGSTOP)
                 stop.wait(0.03)
-                slow.send_signal(signal.SIGCONT)
+                process.send_signal(signal.SIGCONT)
                 stop.wait(0.01)
-        thread = threading.Thread(target=slow_down)
+        thread = threading.Thread(target=bursts)
         thread.start()
-        try:
-            self.wait_for_line(cluster, "leaves are dealt out anew")
-            self.wait_for_line(cluster, job + " generation 2: 2 workers")
-        finally:
+
+        def end():
             stop.set()
             thread.join()
+        self.addCleanup(end)
+        return end
+
+    def test_a_slowed_worker_loses_leaves_and_gets_them_back(self):
+        self.epochs = 900
+        weights = self.quiet_weights()
+        accounts = self.path("accounts")
+        os.mkdir(accounts)
+        self.environment["ESPALIER_TELLTALE_DIRECTORY"] = accounts
+        cluster = Cluster(self, workers=0)
+        for name in ("node-1", "node-2"):
+            cluster.start_worker(name, binary=TELLTALE)
+        cluster.wait_for_workers(2)
+        job = self.start_job(cluster, "slow", min=2)
+        slow = cluster.workers["node-2"]
+        wait_for("an even share", lambda: share(accounts, slow.pid) == 8)
+        speed_up = self.slow_down(slow)
+        few = wait_for("a smaller share", lambda: share(accounts, slow.pid) in range(1, 7) and
+                       share(accounts, slow.pid), 60)
+        speed_up()
+        wait_for("a larger share", lambda: share(accounts, slow.pid) > few, 60)
         self.assert_right(cluster, job, weights)
+        self.assertIn("leaves are dealt out anew", cluster.log("coordinator"))
+        self.assertNotIn("was lost", cluster.log("coordinator"))
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ void SimMember::Loaded() {
 
 void SimMember::Proceed(const espalier::Proceed& proceed) {
   proceed_ = proceed;
-  if (world_.bugs(Bug::kFetchFromBehind) && proceed.fetched) {
+  if (world_.bugs(Bug::kFetchFromBehind) && proceed.holder != self_) {
     const auto members = static_cast<int32_t>(std::max<size_t>(1, order_.members.size()));
     proceed_->holder = (proceed.holder + 1) % members;
   }

@@ -29,9 +29,8 @@ void SimMember::Level(const espalier::Proceed& proceed) {
                                      std::to_string(proceed.round) + ", this worker is at round " +
                                      std::to_string(round)));
   }
-  const bool holds = proceed.fetched && proceed.holder == self_;
-  if (holds) OfferState();
-  if (round >= proceed.round || (lax && holds)) return Train();
+  if ((proceed.fetched && round >= proceed.round) || lax) OfferState();
+  if (round >= proceed.round || (lax && proceed.holder == self_)) return Train();
   if (world_.bugs(Bug::kSkipFetch)) {
     machine_.state().round = proceed.round;
     return Train();
@@ -82,7 +81,10 @@ void SimMember::TakeState(const std::string& bytes) {
   ForgetWhatABugForgets(*state);
   world_.fired(Fault::kStateFetched);
   machine_ = StepMachine<Real>(machine_.plan(), *std::move(state));
-  if (!joining_) return Train();
+  if (!joining_) {
+    if (proceed_->fetched) OfferState();  // others fetch it from here
+    return Train();
+  }
   if (world_.bugs(Bug::kJoinOneRoundLate)) ++machine_.state().round;
   // Told first: a link that breaks at once must not be heard of before.
   joining_ = false;

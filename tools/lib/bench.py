@@ -7,8 +7,8 @@
   (e) hdfs    a file of a real HDFS beside curl with 1, 2 and 4 streams; a survey from there beside
               one from local disk
   (f) job     the whole MNIST job with 2 workers: wall time, memory of all processes
-  (g) recovery  workers and the coordinator are killed, 30 times each, while MNIST trains on 3
-              workers: how long the training stands still
+  (g) recovery  workers and the coordinator are killed, hosts are cut off, workers join and leave,
+              up to 30 times each, while MNIST trains: how long the training stands still
 
 `data` stands for (c), (d) and (e).
 
@@ -39,8 +39,8 @@ from hadoop import Hdfs
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 ESPALIER = os.path.join(ROOT, "build", "bin", "espalier")
+TELLTALE = os.path.join(ROOT, "build", "testing", "telltale-worker")
 PARTS = ["leaf", "step", "csv", "parquet", "hdfs", "job", "recovery"]
-KILLS = 30  # of a worker, and of the coordinator
 GROUPS = {"data": ["csv", "parquet", "hdfs"]}
 TORCH = {  # measured elsewhere: one machine of 2 cores, PyTorch on CPU
     "step_1x1_ms": 4.8, "step_ddp_2x1_ms": 7.4, "job_wall_s": 15.0, "job_memory_mb": 2900,
@@ -345,21 +345,6 @@ def bench_job(table, args):
               at_least=False)
 
 
-def bench_recovery_table(table):
-    say("(g) recovery, %d kills of a worker and of the coordinator" % KILLS)
-    with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
-        job = write_job(folder, "recovery", epochs=100_000)
-        parts, back = bench_recovery.measure(os.path.dirname(ESPALIER), ESPALIER, job, KILLS)
-    whole = [detection + change for detection, change in parts]
-    limit = bench_recovery.quantile(whole, 0.95)
-    table.add("worker SIGKILL -> go on (p50/p95/max)", bench_recovery.triple(whole),
-              "3 s, p95", limit / 3, 1, at_least=False)
-    table.add("  detection", bench_recovery.triple([d for d, _ in parts]))
-    table.add("  generation, rows, meeting", bench_recovery.triple([c for _, c in parts]))
-    table.add("coordinator restart -> all attached again", bench_recovery.triple(back),
-              "5 s, max", max(back) / 5, 1, at_least=False)
-
-
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -392,7 +377,9 @@ def main():
     if "job" in parts:
         bench_job(table, args)
     if "recovery" in parts:
-        bench_recovery_table(table)
+        with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
+            bench_recovery.fill(table, say, ESPALIER, TELLTALE,
+                                write_job(folder, "recovery", epochs=100_000))
     table.print()
     return 0
 

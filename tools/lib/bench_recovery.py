@@ -1,8 +1,10 @@
-"""How long a training stands still when a worker or the coordinator is killed: real daemons, MNIST.
+"""How long a training stands still when a worker or the coordinator is killed, when a host is cut
+off and when workers join and leave: real daemons, MNIST.
 
-What is read is the coordinator's own log, to the millisecond: `detection` is from the kill to the
+What is read is the coordinator's own log, to the millisecond: `detection` is from the fault to the
 loss it notes; `change` from there to the order to go on, when the rows that lack are loaded and all
-have met; the step in flight, which is redone, comes on top.
+have met; the step in flight, which is redone, comes on top. Joins and leaves go by the steps' own
+times, which workers of the tests' build write down (tests/worker/telltale_main.cc).
 """
 import datetime
 import os
@@ -14,8 +16,12 @@ import subprocess
 import tempfile
 import time
 
+import hosts
+
 LINE = re.compile(r"^(\S+) +\w+ +espalier-coordinator (.*)$")
 LIMIT_S = 30
+PART_LIMIT_S = 180  # no repetition begins later
+REPETITIONS = 30
 
 
 def quantile(values, q):
@@ -29,30 +35,59 @@ def triple(values):
         1000 * v for v in (quantile(values, 0.5), quantile(values, 0.95), max(values)))
 
 
+def repetitions():
+    """So many turns, or as many as begin in time."""
+    end = time.monotonic() + PART_LIMIT_S
+    for turn in range(REPETITIONS):
+        if time.monotonic() < end:
+            yield turn
+
+
 class Cluster:
-    def __init__(self, programs, workers):
-        self.programs = programs
+    """A coordinator, workers w1, w2, ... (of `binary`) and job-1, which trains on them."""
+
+    def __init__(self, espalier, job, workers, binary=None):
+        self.programs = os.path.dirname(espalier)
+        self.worker = binary or os.path.join(self.programs, "espalier-worker")
         self.folder = tempfile.mkdtemp(prefix="espalier-bench-")
         self.log_path = os.path.join(self.folder, "coordinator.log")
         self.workers, self.started, self.read_to = {}, 0, 0
-        self.start_coordinator("127.0.0.1:0")
-        for _ in range(workers):
-            self.start_worker()
-        self.wait(r"attached, ", times=workers)
+        self.coordinator = None
+        try:
+            self.start_coordinator(self.address_of("coordinator"))
+            for _ in range(workers):
+                self.start_worker()
+            self.wait(r"attached, ", times=workers)
+            subprocess.run(self.prefix("coordinator") + [espalier, "submit", job, "--detach",
+                                                         "--coordinator", self.address],
+                           check=True, stdout=subprocess.DEVNULL)
+            self.wait(r"job-1 trains")
+            time.sleep(1)
+        except BaseException:
+            self.stop()
+            raise
 
-    def run(self, name, log, *arguments):
-        with open(os.path.join(self.folder, log), "a") as out:
-            return subprocess.Popen([os.path.join(self.programs, name)] + list(arguments),
-                                    stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+    def prefix(self, _name):
+        """Before the command of that daemon."""
+        return []
+
+    def address_of(self, _name):
+        return "127.0.0.1:0"
+
+    def run(self, name, *arguments):
+        with open(os.path.join(self.folder, name + ".log"), "a") as out:
+            return subprocess.Popen(self.prefix(name) + list(arguments), stdout=out, stderr=out,
+                                    stdin=subprocess.DEVNULL,
+                                    env=dict(os.environ, ESPALIER_TELLTALE_DIRECTORY=self.folder))
 
     def start_coordinator(self, listen):
         address_file = os.path.join(self.folder, "address")
         if os.path.exists(address_file):
             os.remove(address_file)
         self.coordinator = self.run(
-            "espalier-coordinator", "coordinator.log", "--listen", listen, "--address-file",
-            address_file, "--rebalance-interval-ms", "0", "--state-directory",
-            os.path.join(self.folder, "state"))
+            "coordinator", os.path.join(self.programs, "espalier-coordinator"), "--insecure",
+            "--listen", listen, "--address-file", address_file, "--rebalance-interval-ms", "0",
+            "--state-directory", os.path.join(self.folder, "state"))
         self.address = ""
         while not self.address:
             time.sleep(0.002)
@@ -64,9 +99,10 @@ class Cluster:
         self.started += 1
         name = "w%d" % self.started
         self.workers[name] = self.run(
-            "espalier-worker", name + ".log", "--coordinator", "file:" + self.folder + "/address",
-            "--listen", "127.0.0.1:0", "--name", name, "--threads", "1", "--spool-directory",
-            os.path.join(self.folder, "spool-" + name))
+            name, self.worker, "--coordinator", "file:" + self.folder + "/address", "--insecure",
+            "--listen", self.address_of(name), "--name", name, "--threads", "1",
+            "--spool-directory", os.path.join(self.folder, "spool-" + name))
+        return name
 
     def wait(self, pattern, times=1):
         """The time of the `times`-th line from here on that matches."""
@@ -89,18 +125,43 @@ class Cluster:
             time.sleep(0.005)
         raise RuntimeError("'%s' did not come into %s" % (pattern, self.log_path))
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
     def stop(self):
         for process in list(self.workers.values()) + [self.coordinator]:
-            if process.poll() is None:
+            if process is not None and process.poll() is None:
                 process.kill()
-            process.wait()
+            if process is not None:
+                process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def kill_workers(cluster, kills, chance):
+class HostCluster(Cluster):
+    """Each daemon on a host of its own."""
+
+    def __init__(self, espalier, job, workers):
+        self.hosts = hosts.Hosts(["coordinator"] + ["w%d" % n for n in range(1, workers + 1)])
+        super().__init__(espalier, job, workers)
+
+    def prefix(self, name):
+        return self.hosts.prefix(name)
+
+    def address_of(self, name):
+        return self.hosts.address(name) + ":0"
+
+    def stop(self):
+        super().stop()
+        self.hosts.stop()
+
+
+def kill_workers(cluster, chance):
     """(detection, change) in seconds of each kill."""
     parts = []
-    for _ in range(kills):
+    for _ in repetitions():
         victim = chance.choice(sorted(cluster.workers))
         process = cluster.workers.pop(victim)
         killed = time.time()
@@ -115,10 +176,10 @@ def kill_workers(cluster, kills, chance):
     return parts
 
 
-def kill_coordinator(cluster, kills):
+def kill_coordinator(cluster):
     """Seconds from the restart until all workers are attached again."""
     back = []
-    for _ in range(kills):
+    for _ in repetitions():
         cluster.coordinator.send_signal(signal.SIGKILL)
         cluster.coordinator.wait()
         restarted = time.time()
@@ -128,15 +189,90 @@ def kill_coordinator(cluster, kills):
     return back
 
 
-def measure(programs, espalier, job, kills):
-    """Kills workers, then the coordinator, `kills` times each, while `job` trains on 3 workers."""
-    cluster = Cluster(programs, 3)
-    try:
-        subprocess.run([espalier, "submit", job, "--detach", "--coordinator", cluster.address],
-                       check=True, stdout=subprocess.DEVNULL)
-        cluster.wait(r"job-1 trains")
-        time.sleep(1)
-        parts = kill_workers(cluster, kills, random.Random(1))
-        return parts, kill_coordinator(cluster, kills)
-    finally:
-        cluster.stop()
+def cut_hosts(cluster, chance):
+    """(detection, change) in seconds of each host that is unplugged and later plugged in again."""
+    parts = []
+    for _ in repetitions():
+        victim = chance.choice(sorted(cluster.workers))
+        cut = time.time()
+        cluster.hosts.unplug(victim)
+        lost = cluster.wait(re.escape(victim) + r" \(.*was lost")
+        goes_on = cluster.wait(r"job-1 trains")
+        parts.append((lost - cut, goes_on - lost))
+        cluster.hosts.plug_in(victim)
+        cluster.wait(r"job-1 generation \d+: 3 workers")
+        time.sleep(chance.uniform(0.1, 0.4))
+    return parts
+
+
+def commit_times(folder):
+    """When each step was first applied by anybody: seconds, as time.monotonic() counts them."""
+    first = {}
+    for name in os.listdir(folder):
+        if not name.isdigit():
+            continue
+        with open(os.path.join(folder, name)) as f:
+            for line in f:
+                if line.startswith("commit ") and line.endswith("\n"):
+                    _, _, step, us = line.split()
+                    first[int(step)] = min(first.get(int(step), float("inf")), int(us) / 1e6)
+    return sorted(first.values())
+
+
+def widest_gap(times, begin, end):
+    """The longest time between two steps of which one lies in [begin, end]."""
+    return max(b - a for a, b in zip(times, times[1:]) if b >= begin and a <= end)
+
+
+def join_and_drain(cluster, espalier):
+    """The widest gaps between steps, in seconds, around (each join, each drain)."""
+    spans = {"join": [], "drain": []}
+
+    def during(what, change, pattern):
+        begin = time.monotonic()
+        change()
+        cluster.wait(pattern)
+        time.sleep(0.5)
+        spans[what].append((begin, time.monotonic()))
+
+    def drain():
+        oldest = min(cluster.workers, key=lambda name: int(name[1:]))
+        leaver = cluster.workers.pop(oldest)
+        subprocess.run([espalier, "drain", oldest, "--coordinator", cluster.address], check=True,
+                       stdout=subprocess.DEVNULL)
+        leaver.wait(timeout=LIMIT_S)
+    for _ in repetitions():
+        during("join", cluster.start_worker, r"job-1 generation \d+: 3 workers")
+        during("drain", drain, r"job-1 generation \d+: 2 workers")
+    times = commit_times(cluster.folder)
+    return tuple([widest_gap(times, *span) for span in spans[what]] for what in ("join", "drain"))
+
+
+def fill(table, say, espalier, telltale, job):
+    """Adds what is measured while `job` trains. `telltale`: the workers whose steps are timed."""
+    say("(g) recovery: up to %d kills of a worker, then of the coordinator" % REPETITIONS)
+    with Cluster(espalier, job, 3) as cluster:
+        add_parts(table, "worker SIGKILL", kill_workers(cluster, random.Random(1)), 3)
+        back = kill_coordinator(cluster)
+        table.add("coordinator restart -> all attached again", triple(back), "5 s, max",
+                  max(back) / 5, 1, at_least=False)
+    reason = hosts.why_not()
+    if reason:
+        say("no host is cut off: " + reason)
+    else:
+        say("hosts that are cut off")
+        with HostCluster(espalier, job, 3) as cluster:
+            add_parts(table, "host unplugged", cut_hosts(cluster, random.Random(1)), 8)
+    say("workers that join and leave")
+    with Cluster(espalier, job, 2, binary=telltale) as cluster:
+        for what, gaps in zip(("join", "drain"), join_and_drain(cluster, espalier)):
+            table.add("widest gap between steps, %d x %s" % (len(gaps), what), triple(gaps),
+                      "250 ms, max", max(gaps) / 0.25, 1, at_least=False)
+
+
+def add_parts(table, fault, parts, limit_s):
+    whole = [detection + change for detection, change in parts]
+    table.add("%d x %s -> go on (p50/p95/max)" % (len(parts), fault), triple(whole),
+              "%d s, p95" % limit_s, quantile(whole, 0.95) / limit_s, 1, at_least=False)
+    table.add("  detection", triple([d for d, _ in parts]))
+    table.add("  generation, rows, meeting", triple([c for _, c in parts]))

@@ -1,0 +1,14 @@
+// The whole program espalier-worker, but for its main function: a test gives it a probe.
+//
+// Thread rule: called once, by main.
+#pragma once
+
+#include "src/worker/step_probe.h"
+
+namespace espalier {
+
+// The exit code: 0 ended as asked; 1 failed; 2 wrong flags or configuration. `probe`, if any, must
+// outlive the call.
+int WorkerMain(int argc, char** argv, StepProbe* probe = nullptr);
+
+}  // namespace espalier

@@ -1,0 +1,30 @@
+#include "src/cluster/arrangement.h"
+
+#include <catch2/catch.hpp>
+
+namespace espalier {
+namespace {
+
+using Sources = std::vector<int32_t>;
+
+const std::vector<WorkerId> kFour = {{1}, {2}, {3}, {4}};
+
+TEST_CASE("who is behind takes the state from the first that is at the newest round") {
+  CHECK(StateSources(kFour, {7, 7, 7, 7}, {}) == Sources{0, 1, 2, 3});
+  CHECK(StateSources(kFour, {6, 7, 6, 7}, {}) == Sources{1, 1, 1, 3});
+}
+
+TEST_CASE("the state does not cross a broken pair") {
+  // From the other one that has it, or by way of one that takes it itself, or of two.
+  CHECK(StateSources(kFour, {6, 7, 6, 7}, {{{1}, {2}}}) == Sources{3, 1, 1, 3});
+  CHECK(StateSources(kFour, {6, 7, 6, 6}, {{{1}, {2}}}) == Sources{2, 1, 1, 1});
+  CHECK(StateSources(kFour, {6, 7, 6, 6}, {{{1}, {2}}, {{1}, {3}}, {{2}, {4}}}) ==
+        Sources{3, 1, 1, 2});
+}
+
+TEST_CASE("without another way the state is taken across a broken pair") {
+  CHECK(StateSources({{1}, {2}}, {6, 7}, {{{1}, {2}}}) == Sources{1, 1});
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,144 @@
+"""Workers and the coordinator on hosts of their own, whose network fails in many ways."""
+
+import unittest
+
+from espalier import Cluster, EspalierTest, wait_for
+
+import hosts  # in tools/lib, which `espalier` puts on the path
+
+
+class HostCluster(Cluster):
+    """Each daemon on its own host; commands run on the coordinator's."""
+
+    def __init__(self, test, workers, relayed=(), **options):
+        names = ["coordinator"] + ["node-%d" % n for n in range(1, workers + 1)]
+        self.hosts = hosts.Hosts(names, relayed)
+        test.addCleanup(self.hosts.stop)
+        test.command_prefix = self.hosts.prefix("coordinator")
+        options.setdefault("coordinator_flags", ["--liveness-limit-ms", "2s"])
+        options.setdefault("worker_flags", ["--peer-timeout-ms", "2s"])
+        super().__init__(test, workers, flags=["--insecure"], **options)
+
+    def listen_on(self, name):
+        return self.hosts.address(name) + ":0"
+
+    def start_daemon(self, name, arguments):
+        return super().start_daemon(name, self.hosts.prefix(name) + arguments)
+
+
+class HostsTest(EspalierTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        reason = hosts.why_not()
+        if reason:
+            raise AssertionError("no host can be played here: " + reason)
+
+    def spec(self, **train):
+        """A job of some seconds; of less with `steps`."""
+        train.setdefault("epochs", 200)
+        spec = self.classes_spec(self.classes_csv("rows.csv", 4000), **train)
+        return dict(spec, model={"task": "classification", "hidden": [64, 64], "dropout": 0.2})
+
+    def start_job(self, workers, spec=None, relayed=(), **options):
+        """(the cluster, the job that trains on all its workers, the weights it must end with)"""
+        spec = spec or self.spec()
+        quiet = self.result("train", self.job("quiet", spec), "--workers", 1)
+        cluster = HostCluster(self, workers, relayed, **options)
+        disturbed = self.job("disturbed", dict(spec, workers={"min": 1, "max": workers}))
+        job = cluster.submit(disturbed)
+        cluster.wait_for_training(job)
+        return cluster, job, quiet["weights_sha256"]
+
+    def assert_right(self, cluster, job, weights):
+        done = cluster.result("watch", job)
+        self.assertEqual(done["status"], "SUCCEEDED", done)
+        self.assertEqual(done["weights_sha256"], weights)
+
+    def wait_for_line(self, cluster, text, log="coordinator", times=1):
+        wait_for("%d times '%s' in the log of %s" % (times, text, log),
+                 lambda: cluster.log(log).count(text) >= times, 30)
+
+    def test_an_unplugged_host_is_named_as_lost_and_comes_back_as_a_new_worker(self):
+        cluster, job, weights = self.start_job(3)
+        cluster.hosts.unplug("node-2")
+        self.wait_for_line(cluster, job + " generation 2: 2 workers")
+        self.assertRegex(cluster.log("coordinator"), r"node-2 \(worker-\d+, [0-9.:]+\) was lost: ")
+        self.assertEqual(cluster.log("coordinator").count(" was lost: "), 1)
+        cluster.hosts.plug_in("node-2")
+        self.wait_for_line(cluster, "attached as", "node-2", times=2)
+        self.assert_right(cluster, job, weights)
+        cluster.wait_for_workers(3)
+        self.assertEqual(cluster.log("coordinator").count(" was lost: "), 1)
+
+    def cut_pair(self, workers, one_way):
+        """Two that exchange sums cannot reach each other; both reach the coordinator."""
+        cluster, job, weights = self.start_job(workers)
+        one, other = cluster.status(job)["workers"][:2]
+        (cluster.hosts.cut_one_way if one_way else cluster.hosts.cut)(one, other)
+        self.wait_for_line(cluster, "lost its link to")
+        return cluster, job, weights, {one, other}
+
+    def assert_nobody_left(self, cluster, job, pair):
+        self.wait_for_line(cluster, job + " generation 2: 3 workers")
+        order = cluster.status(job)["workers"]
+        self.assertEqual(abs(order.index(min(pair)) - order.index(max(pair))), 2, order)
+        log = cluster.log("coordinator")
+        for text in (" was lost: ", "was taken out"):
+            self.assertNotIn(text, log)
+        self.assertEqual(log.count(job + " trains"), 2)
+
+    def test_two_of_three_that_cannot_reach_each_other_are_kept_apart_in_the_tree(self):
+        cluster, job, weights, pair = self.cut_pair(3, one_way=False)
+        self.assert_nobody_left(cluster, job, pair)
+        self.assert_right(cluster, job, weights)
+
+    def test_so_are_two_of_which_one_does_not_hear_the_other(self):
+        cluster, job, weights, pair = self.cut_pair(3, one_way=True)
+        self.assert_nobody_left(cluster, job, pair)
+        self.assert_right(cluster, job, weights)
+
+    def test_of_two_alone_that_cannot_reach_each_other_one_leaves_by_name(self):
+        cluster, job, weights, pair = self.cut_pair(2, one_way=False)
+        self.wait_for_line(cluster, job + " generation 2: 1 worker")
+        self.assertRegex(cluster.log("coordinator"),
+                         r"(%s) \(.* has no working link to other members of %s, and no tree is "
+                         r"left without them: it was taken out" % ("|".join(sorted(pair)), job))
+        self.assert_right(cluster, job, weights)
+        self.assertNotIn(" was lost: ", cluster.log("coordinator"))
+
+    def step_of(self, cluster, job):
+        return cluster.status(job)["progress"]["step"]
+
+    def test_training_goes_on_while_the_coordinators_host_is_unplugged(self):
+        cluster, job, weights = self.start_job(2)
+        before = self.step_of(cluster, job)
+        cluster.hosts.unplug("coordinator")
+        for name in cluster.workers:
+            self.wait_for_line(cluster, "no word from the coordinator", name)
+        cluster.hosts.plug_in("coordinator")
+        for name in cluster.workers:
+            self.wait_for_line(cluster, "attached as", name, times=2)
+        self.assertGreater(self.step_of(cluster, job), before)
+        self.assert_right(cluster, job, weights)
+        log = cluster.log("coordinator")
+        self.assertNotIn(" was lost: ", log)
+        self.assertNotIn("generation 2", log)
+
+    def test_delay_and_loss_only_slow_the_job(self):
+        spec = self.spec(epochs=10, steps=80)
+        quiet = self.result("train", self.job("quiet", spec), "--workers", 1)
+        cluster = HostCluster(self, 2, relayed=["node-2"])
+        cluster.hosts.impair("node-2", delay_ms=20, loss=0.03)
+        job = cluster.submit(self.job("slow", dict(spec, workers={"min": 2})))
+        self.assert_right(cluster, job, quiet["weights_sha256"])
+        passed, lost = cluster.hosts.impair("node-2")
+        self.assertGreater(passed, 1000)
+        self.assertGreater(lost, 10)
+        log = cluster.log("coordinator")
+        for text in (" was lost: ", "lost its link to", "generation 2"):
+            self.assertNotIn(text, log)
+
+
+if __name__ == "__main__":
+    unittest.main()

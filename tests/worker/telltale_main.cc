@@ -1,0 +1,67 @@
+// espalier-worker that tells what it does, and may have faulty memory:
+//   ESPALIER_TELLTALE_DIRECTORY=PATH  appends lines to PATH/PID, each with one write, so that a
+//                                     kill loses none that was acted upon:
+//     leaf GENERATION STEP EPOCH LEAF ROW ROW ...   before anything of that leaf goes out
+//     commit GENERATION STEP MICROSECONDS           when the step was applied, by the steady clock
+//   ESPALIER_TELLTALE_FLIP=STEP       flips one bit of its parameters once STEP steps are committed
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+
+#include "src/worker/program.h"
+
+namespace espalier {
+namespace {
+
+class Telltale : public StepProbe {
+ public:
+  void OnBoundary(int64_t step, std::span<std::byte> parameters) override {
+    if (flip_at_ < 0 || step < flip_at_) return;
+    flip_at_ = -1;
+    parameters[2] ^= std::byte{0x10};  // of the first weight's mantissa
+    Write("flip " + std::to_string(step) + "\n");
+  }
+  void OnLeaf(Generation generation, int64_t step, int64_t epoch, int32_t leaf,
+              std::span<const int64_t> rows) override {
+    std::string line = "leaf " + std::to_string(generation.value) + " " + std::to_string(step) +
+                       " " + std::to_string(epoch) + " " + std::to_string(leaf);
+    for (int64_t row : rows) line += " " + std::to_string(row);
+    Write(line + "\n");
+  }
+  void OnCommit(Generation generation, int64_t step) override {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+    Write("commit " + std::to_string(generation.value) + " " + std::to_string(step) + " " +
+          std::to_string(us) + "\n");
+  }
+
+ private:
+  static int Open() {
+    const char* directory = std::getenv("ESPALIER_TELLTALE_DIRECTORY");
+    if (directory == nullptr) return -1;
+    const std::string path = std::string(directory) + "/" + std::to_string(getpid());
+    return open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  }
+  static int64_t FlipAt() {
+    const char* step = std::getenv("ESPALIER_TELLTALE_FLIP");
+    return step == nullptr ? -1 : std::atoll(step);
+  }
+  void Write(const std::string& line) const {
+    const auto size = static_cast<ssize_t>(line.size());
+    if (file_ >= 0 && write(file_, line.data(), line.size()) != size) std::abort();
+  }
+
+  const int file_ = Open();
+  int64_t flip_at_ = FlipAt();
+};
+
+}  // namespace
+}  // namespace espalier
+
+int main(int argc, char** argv) {
+  espalier::Telltale probe;
+  return espalier::WorkerMain(argc, argv, &probe);
+}
