@@ -1,6 +1,13 @@
 #include "src/base/status.h"
 
+#include "src/base/text.h"
+
 namespace espalier {
+namespace {
+
+constexpr size_t kPathShown = 1024;
+
+}  // namespace
 
 struct Status::Rep {
   StatusCode code;
@@ -101,9 +108,9 @@ std::string Status::ToString() const {
     const auto add = [&where](const std::string& part) {
       where += (where.empty() ? "" : ", ") + part;
     };
-    if (!p->file.empty()) add(p->file);
+    if (!p->file.empty()) add(Printable(p->file, kPathShown));
     if (p->row) add("row " + std::to_string(*p->row));
-    if (!p->column.empty()) add("column " + p->column);
+    if (!p->column.empty()) add("column " + Printable(p->column));
     if (p->offset) add("byte offset " + std::to_string(*p->offset));
     if (!p->text.empty()) add("found '" + p->text + "'");
     out += " [" + where + "]";

@@ -46,17 +46,29 @@ constexpr Kind kOthers[] = {
     {"SEQ\x06", "a Hadoop SequenceFile"},
 };
 
+const char* OtherKindOf(std::string_view first) {
+  for (const Kind& kind : kOthers) {
+    if (first.starts_with(kind.magic)) return kind.what;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+const char* KindOf(std::string_view first) {
+  if (first.starts_with(kGzipMagic)) return "compressed with gzip";
+  if (StartsZstd(first)) return "compressed with zstd";
+  return OtherKindOf(first);
+}
 
 Result<Compression> CompressionOf(const ReadableFile& file) {
   const std::string& path = file.info().path;
-  std::array<char, 16> first{};
+  std::array<char, kKindBytes> first{};
   ESPALIER_ASSIGN_OR_RETURN(const size_t size, file.ReadAt(0, first));
   const std::string_view magic(first.data(), size);
   const bool gzip = magic.starts_with(kGzipMagic), zstd = StartsZstd(magic);
-  for (const Kind& kind : kOthers) {
-    if (!magic.starts_with(kind.magic)) continue;
-    return Unimplemented(QuotedPath(path) + " is " + kind.what +
+  if (const char* other = OtherKindOf(magic)) {
+    return Unimplemented(QuotedPath(path) + " is " + other +
                          ", which cannot be read; give it as plain text, gzip or zstd")
         .At({.file = path, .offset = 0});
   }

@@ -16,11 +16,17 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "src/base/status.h"
 #include "src/storage/file_system.h"
 
 namespace espalier {
+
+// What a file that starts with `first` (kKindBytes of it, if it has as many) is, if that is told by
+// its first bytes: "a zip archive", "compressed with gzip"; else nullptr.
+inline constexpr size_t kKindBytes = 16;
+const char* KindOf(std::string_view first);
 
 enum class Compression : uint8_t { kNone, kGzip, kZstd };
 

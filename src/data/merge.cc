@@ -156,8 +156,9 @@ class Merger {
           .At(std::move(at));
     }
     at = AtEmpty(FileRole::kTrain);
-    return BadInput("data.train" + none +
-                    (at.row ? "the files hold a header and nothing else" : "the files are empty"))
+    return BadInput(
+               "data.train" + none +
+               (at.row ? "the files hold a header and nothing else" : "the files hold no rows"))
         .At(std::move(at));
   }
 
@@ -203,7 +204,9 @@ class Merger {
     for (const InputFile& file : plan_.files) {
       if (file.role != role) continue;
       if (at.file.empty()) at.file = file.path;
-      if (file.length == 0 || !nothing || !HasHeader(job_.data)) continue;
+      const bool header =
+          HasHeader(job_.data) && FormatOf(job_.data, file.path) == DataFormat::kCsv;
+      if (file.length == 0 || !nothing || !header) continue;
       return {.file = file.path, .row = 1, .offset = 0};
     }
     return at;

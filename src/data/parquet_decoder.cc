@@ -10,12 +10,12 @@
 #include "src/base/text.h"
 #include "src/data/number.h"
 #include "src/data/number_check.h"
+#include "src/data/row_words.h"
 #include "src/data/transpose.h"
 
 namespace espalier {
 namespace {
 
-constexpr size_t kLabelBytesMax = 256;
 constexpr int kTrain = static_cast<int>(FileRole::kTrain);
 constexpr int kValidation = static_cast<int>(FileRole::kValidation);
 
@@ -84,20 +84,14 @@ void ParquetDecoder::CheckFeature(const ParquetProjection::Run& run, int64_t row
   const int64_t element = projection_.vectors[run.source] ? run.element + i : -1;
   if (std::isnan(value)) {
     if (job_.data.features.nulls.kind == NullKind::kFail) {
-      Bad(row,
-          "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to "
-          "go on without it",
-          column, run.source, element);
+      Bad(row, FeatureFault(Fault::kMissing), column, run.source, element);
     } else if (job_.data.features.nulls.kind == NullKind::kDrop && states_[row] == State::kGood) {
       states_[row] = State::kDropped;
     }
   } else if (std::isinf(value)) {
-    Bad(row, "the value is infinite; expected a finite number", column, run.source, element);
+    Bad(row, FeatureFault(Fault::kInfinite), column, run.source, element);
   } else if (float32_ && std::isinf(static_cast<float>(value))) {
-    Bad(row,
-        "the value does not fit float32, whose largest is 3.4e38; set model.precision: float64 or "
-        "scale the data",
-        column, run.source, element);
+    Bad(row, FeatureFault(Fault::kTooLarge), column, run.source, element);
   }
 }
 
@@ -122,17 +116,14 @@ void ParquetDecoder::CheckFeatures() {
     const Numbers& numbers = numbers_[run.source];
     for (const auto& [row, length] : numbers.wrong_lengths) {
       Bad(row,
-          "the list has " + std::to_string(length) + " values, expected " +
-              std::to_string(numbers.width) +
+          "the list has " + std::to_string(length) + (length == 1 ? " value" : " values") +
+              ", expected " + std::to_string(numbers.width) +
               " as in the first row; all lists of a vector column "
               "need one length",
           schema_.features[run.slot], run.source);
     }
     for (const int64_t row : numbers.not_numbers) {
-      Bad(row,
-          "the value is not a number; features are numbers (choose the columns in "
-          "data.features.columns, or encode text as numbers)",
-          schema_.features[run.slot], run.source);
+      Bad(row, FeatureFault(Fault::kNotNumber), schema_.features[run.slot], run.source);
     }
     WithNative(numbers.native, [&](auto t) { CheckRun<decltype(t)>(run); });
   }
@@ -140,25 +131,20 @@ void ParquetDecoder::CheckFeatures() {
 
 void ParquetDecoder::CheckNumber(int32_t source, int32_t column, const char* what,
                                  bool not_negative) {
-  const std::string name = what;
   const Numbers& numbers = numbers_[source];
   for (const int64_t row : numbers.not_numbers) {
-    Bad(row, "the " + name + " is not a number", column, source);
+    Bad(row, NumberFault(what, Fault::kNotNumber), column, source);
   }
   for (int64_t r = 0; r < count_; ++r) {
     const double value = numbers.At(r);
     if (std::isnan(value)) {
-      Bad(r, "the " + name + " is missing; expected a number", column, source);
+      Bad(r, NumberFault(what, Fault::kMissing), column, source);
     } else if (std::isinf(value)) {
-      Bad(r, "the " + name + " is infinite; expected a finite number", column, source);
+      Bad(r, NumberFault(what, Fault::kInfinite), column, source);
     } else if (float32_ && std::isinf(static_cast<float>(value))) {
-      Bad(r,
-          "the " + name +
-              " does not fit float32, whose largest is 3.4e38; set model.precision: float64 or "
-              "scale the data",
-          column, source);
+      Bad(r, NumberFault(what, Fault::kTooLarge), column, source);
     } else if (not_negative && value < 0) {
-      Bad(r, "the " + name + " is negative; expected a number of at least 0", column, source);
+      Bad(r, NumberFault(what, Fault::kNegative), column, source);
     }
   }
 }
@@ -185,13 +171,8 @@ Status ParquetDecoder::ReadLabels() {
     }
     const auto found = texts->At(r, &scratch);
     const std::string_view text = found ? Trimmed(*found) : std::string_view();
-    if (text.empty()) {
-      Bad(r, found ? "the label is empty" : "the label is missing", column, source);
-    } else if (text.size() > kLabelBytesMax) {
-      Bad(r,
-          "the label has " + std::to_string(text.size()) + " bytes; at most " +
-              std::to_string(kLabelBytesMax),
-          column, source);
+    if (text.empty() || text.size() > kLabelBytesMax) {
+      Bad(r, LabelFault(text.size(), !found), column, source);
     } else {
       label_of_[r] = labels_.IndexOf(text);
       if (small != nullptr) *small = label_of_[r];
@@ -225,8 +206,7 @@ Status ParquetDecoder::ChooseSets() {
     if (is_one_of(text, {"1", "true", "True", "TRUE"})) {
       set_of_[r] = kValidation;
     } else if (!is_one_of(text, {"0", "false", "False", "FALSE"})) {
-      Bad(r, "the validation column holds neither true (1) nor false (0)", schema_.validation,
-          source);
+      Bad(r, MarkFault(), schema_.validation, source);
     }
   }
   return {};

@@ -3,12 +3,14 @@
 #include <arrow/array.h>
 #include <arrow/buffer.h>
 #include <arrow/record_batch.h>
+#include <arrow/util/compression.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/exception.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 #include <parquet/properties.h>
+#include <parquet/schema.h>
 
 #include <algorithm>
 #include <exception>
@@ -76,14 +78,14 @@ Status ParquetFile::Explain(const arrow::Status& error, int64_t group) const {
             " to " + std::to_string(g.first_row + g.rows) + ")";
   }
   if (error.IsOutOfMemory()) {
-    return ResourceExhausted("reading " + where + " of '" + path + "' takes more than " +
+    return ResourceExhausted("reading " + where + " of " + QuotedPath(path) + " takes more than " +
                              HumanBytes(kDecodeBytesMax) +
                              " of memory; its values are very long, or it is damaged: write it "
                              "again with smaller row groups and without the long values")
         .At({.file = path});
   }
   if (error.IsNotImplemented()) {
-    return Unimplemented(where + " of '" + path + "' cannot be read: " + what +
+    return Unimplemented(where + " of " + QuotedPath(path) + " cannot be read: " + what +
                          "; write the file with plain types and snappy, zstd or gzip")
         .At({.file = path});
   }
@@ -161,6 +163,8 @@ Status ParquetFile::FindGroups() {
 Result<ParquetFile::Span> ParquetFile::ChunkOf(size_t group, int leaf) const {
   Span span;
   int64_t size = 0;
+  std::string elsewhere;
+  auto codec = arrow::Compression::UNCOMPRESSED;
   const arrow::Status read = Guarded([&] {
     const auto chunk = metadata_->RowGroup(static_cast<int>(group))->ColumnChunk(leaf);
     span.begin = chunk->data_page_offset();
@@ -168,19 +172,35 @@ Result<ParquetFile::Span> ParquetFile::ChunkOf(size_t group, int leaf) const {
       span.begin = std::min(span.begin, chunk->dictionary_page_offset());
     }
     size = chunk->total_compressed_size();
+    elsewhere = chunk->file_path();
+    codec = chunk->compression();
     return arrow::Status::OK();
   });
   if (!read.ok()) return Explain(read, -1);
+  const std::string& path = file_.info().path;
+  if (!elsewhere.empty()) {
+    return Unimplemented(QuotedPath(path) +
+                         " is a summary of other Parquet files: its columns lie in " +
+                         QuotedPath(elsewhere) + "; name those files instead")
+        .At({.file = path});
+  }
+  if (!arrow::util::Codec::IsAvailable(codec)) {
+    return Unimplemented(
+               "row group " + std::to_string(group) + " of " + QuotedPath(path) +
+               " is compressed with " + arrow::util::Codec::GetCodecAsString(codec) +
+               ", which cannot be read; write the file with snappy, zstd, gzip or no compression")
+        .At({.file = path,
+             .column = Printable(metadata_->schema()->Column(leaf)->path()->ToDotString())});
+  }
   span.end = span.begin + size;
   if (span.begin >= 0 && size >= 0 && span.begin <= footer_begin_ &&
       size <= footer_begin_ - span.begin) {
     return span;
   }
-  return DamagedParquet(file_.info().path, "a column of row group " + std::to_string(group) +
-                                               " is said to have " + std::to_string(size) +
-                                               " bytes from byte " + std::to_string(span.begin) +
-                                               ", expected a place before the footer at " +
-                                               std::to_string(footer_begin_));
+  return DamagedParquet(
+      path, "a column of row group " + std::to_string(group) + " is said to have " +
+                std::to_string(size) + " bytes from byte " + std::to_string(span.begin) +
+                ", expected a place before the footer at " + std::to_string(footer_begin_));
 }
 
 Status ParquetFile::FetchSpan(const Span& span) {
@@ -190,7 +210,7 @@ Status ParquetFile::FetchSpan(const Span& span) {
   const size_t size = static_cast<size_t>(span.end - span.begin);
   ESPALIER_ASSIGN_OR_RETURN(const size_t got, file_.ReadAt(span.begin, {data, size}));
   if (got != size) {
-    return DataLoss("'" + file_.info().path + "' became shorter while it was read")
+    return DataLoss(QuotedPath(file_.info().path) + " became shorter while it was read")
         .At({.file = file_.info().path, .offset = span.begin});
   }
   checksum_ = Crc32c(data, size, checksum_);
@@ -206,8 +226,8 @@ Status ParquetFile::Fetch(size_t group, const std::vector<int>& leaves) {
     bytes += chunks.back().end - chunks.back().begin;
   }
   if (bytes > kGroupBytesMax) {
-    return ResourceExhausted("row group " + std::to_string(group) + " of '" + file_.info().path +
-                             "' has " + HumanBytes(bytes) +
+    return ResourceExhausted("row group " + std::to_string(group) + " of " +
+                             QuotedPath(file_.info().path) + " has " + HumanBytes(bytes) +
                              " in the columns of the job, expected at most " +
                              HumanBytes(kGroupBytesMax) +
                              "; write the file with smaller row groups (128 MiB is usual)")
@@ -242,6 +262,30 @@ Status ParquetFile::ReadGroup(size_t group, const std::vector<int>& columns, int
   return read;
 }
 
+std::string ParquetFile::FirstBadColumn(size_t group, const std::vector<int>& columns) {
+  for (const int column : columns) {
+    const arrow::Status read = Guarded([&] {
+      ARROW_ASSIGN_OR_RAISE(auto batches, reader_->GetRecordBatchReader({static_cast<int>(group)},
+                                                                        columns_[column].leaves));
+      std::shared_ptr<arrow::RecordBatch> batch;
+      do {
+        ARROW_RETURN_NOT_OK(batches->ReadNext(&batch));
+      } while (batch != nullptr);
+      return arrow::Status::OK();
+    });
+    if (!read.ok()) return columns_[column].name;
+  }
+  return {};
+}
+
+Status ParquetFile::ExplainGroup(const arrow::Status& error, size_t group,
+                                 const std::vector<int>& columns) {
+  const Status status = Explain(error, static_cast<int64_t>(group));
+  if (!source_->error().ok()) return status;
+  const std::string column = FirstBadColumn(group, columns);
+  return column.empty() ? status : status.At({.column = Printable(column)});
+}
+
 Status ParquetFile::ReadBatches(size_t group, const std::vector<int>& columns, int64_t batch_rows,
                                 const TakeBatch& take) {
   const ParquetGroup& g = groups_[group];
@@ -249,11 +293,11 @@ Status ParquetFile::ReadBatches(size_t group, const std::vector<int>& columns, i
   for (const int column : columns) sources.push_back(&sources_[column]);
   arrow::Status read =
       Guarded([&] { return batches_->Start(static_cast<int>(group), sources, batch_rows); });
-  if (!read.ok()) return Explain(read, static_cast<int64_t>(group));
+  if (!read.ok()) return ExplainGroup(read, group, columns);
   for (int64_t rows = 0;;) {
     std::shared_ptr<arrow::RecordBatch> batch;
     read = Guarded([&] { return batches_->Next(g.rows - rows, &batch); });
-    if (!read.ok()) return Explain(read, static_cast<int64_t>(group));
+    if (!read.ok()) return ExplainGroup(read, group, columns);
     const int64_t more = batch == nullptr ? 0 : batch->num_rows();
     if (batch == nullptr ? rows != g.rows : more > g.rows - rows) {
       return DamagedParquet(file_.info().path, "row group " + std::to_string(group) + " holds " +

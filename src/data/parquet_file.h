@@ -87,6 +87,10 @@ class ParquetFile {
   Result<int64_t> FirstWidthIn(size_t group, int column, parquet::arrow::FileReader* reader);
   // Our error for one of Arrow's, about a row group or (-1) the footer.
   Status Explain(const arrow::Status& error, int64_t group) const;
+  // The same for an error in reading `columns` of a group; names the column, which Arrow does not.
+  Status ExplainGroup(const arrow::Status& error, size_t group, const std::vector<int>& columns);
+  // The first of them that cannot be read by itself; empty: all can.
+  std::string FirstBadColumn(size_t group, const std::vector<int>& columns);
 
   const ReadableFile& file_;
   arrow::ProxyMemoryPool counted_;

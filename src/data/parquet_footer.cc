@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/data/decompressed_file.h"
 
 namespace espalier {
 namespace {
@@ -37,6 +39,25 @@ class Thrift {
 
   explicit Thrift(std::string_view bytes) : left_(bytes) {}
   bool ok() const { return ok_; }
+  void Fail() { ok_ = false; }
+
+  // Calls `take(id, type)` for each field of a struct; what it does not read (false) is skipped.
+  template <typename Take>
+  void Fields(int depth, Take&& take) {
+    int64_t id = 0;
+    for (Type type = Field(&id); ok_ && type != kStop; type = Field(&id)) {
+      if (!take(id, type)) Skip(type, depth + 1);
+    }
+  }
+
+  // Calls `read()` for each element of a list, all of which must be structs.
+  template <typename Read>
+  void Structs(Read&& read) {
+    Type element = kStop;
+    const uint64_t size = List(&element);
+    if (size > 0 && element != kStruct) ok_ = false;
+    for (uint64_t i = 0; ok_ && i < size; ++i) read();
+  }
 
   uint64_t Varint() {
     uint64_t value = 0;
@@ -133,8 +154,7 @@ class Thrift {
     }
   }
   void SkipStruct(int depth) {
-    int64_t id = 0;
-    for (Type type = Field(&id); ok_ && type != kStop; type = Field(&id)) Skip(type, depth + 1);
+    Fields(depth, [](int64_t, Type) { return false; });
   }
 
   std::string_view left_;
@@ -143,15 +163,38 @@ class Thrift {
 
 // SchemaElement: field 5 is num_children. -1 on a fault.
 int64_t ReadChildren(Thrift& in) {
-  int64_t id = 0, children = 0;
-  for (Thrift::Type type = in.Field(&id); in.ok() && type != Thrift::kStop; type = in.Field(&id)) {
-    if (id == 5 && type == Thrift::kI32) {
-      children = in.Zigzag();
-    } else {
-      in.Skip(type, 2);
-    }
-  }
+  int64_t children = 0;
+  in.Fields(1, [&](int64_t id, Thrift::Type type) {
+    if (id != 5 || type != Thrift::kI32) return false;
+    children = in.Zigzag();
+    return true;
+  });
   return in.ok() && children >= 0 ? children : -1;
+}
+
+// The row groups: 1 columns of a RowGroup, 3 meta_data of a ColumnChunk, 4 codec of its
+// ColumnMetaData. Returns a codec that the format does not know, if there is one.
+std::optional<int64_t> FindUnknownCodec(Thrift& in) {
+  constexpr int64_t kCodecs = 8;
+  std::optional<int64_t> unknown;
+  const auto meta = [&](int64_t id, Thrift::Type type) {
+    if (id != 4 || type != Thrift::kI32) return false;
+    const int64_t codec = in.Zigzag();
+    if (codec < 0 || codec >= kCodecs) unknown = codec;
+    return true;
+  };
+  const auto chunk = [&](int64_t id, Thrift::Type type) {
+    if (id != 3 || type != Thrift::kStruct) return false;
+    in.Fields(4, meta);
+    return true;
+  };
+  const auto group = [&](int64_t id, Thrift::Type type) {
+    if (id != 1 || type != Thrift::kList) return false;
+    in.Structs([&] { in.Fields(3, chunk); });
+    return true;
+  };
+  in.Structs([&] { in.Fields(2, group); });
+  return unknown;
 }
 
 enum class SchemaForm { kGood, kDamaged, kDeep };
@@ -176,7 +219,7 @@ SchemaForm ReadSchema(Thrift& in) {
 Status ReadExactly(const ReadableFile& file, int64_t offset, std::span<char> out) {
   ESPALIER_ASSIGN_OR_RETURN(const size_t size, file.ReadAt(offset, out));
   if (size == out.size()) return {};
-  return DataLoss("'" + file.info().path + "' became shorter while it was read")
+  return DataLoss(QuotedPath(file.info().path) + " became shorter while it was read")
       .At({.file = file.info().path, .offset = offset});
 }
 
@@ -184,7 +227,9 @@ Status ReadExactly(const ReadableFile& file, int64_t offset, std::span<char> out
 Result<int64_t> FooterLength(std::string_view end, int64_t file_length, const std::string& path) {
   const std::string_view magic = end.substr(4);
   if (magic == kEncryptedMagic) {
-    return Unimplemented("'" + path + "' is an encrypted Parquet file; expected a plain one")
+    return Unimplemented(QuotedPath(path) +
+                         " is an encrypted Parquet file; expected a plain one; "
+                         "write it again without encryption")
         .At({.file = path});
   }
   if (magic != kMagic) {
@@ -199,7 +244,7 @@ Result<int64_t> FooterLength(std::string_view end, int64_t file_length, const st
                                     " bytes, expected 1 to " + std::to_string(room));
   }
   if (length > kParquetFooterBytesMax) {
-    return ResourceExhausted("the footer of '" + path + "' has " + HumanBytes(length) +
+    return ResourceExhausted("the footer of " + QuotedPath(path) + " has " + HumanBytes(length) +
                              ", expected at most " + HumanBytes(kParquetFooterBytesMax) +
                              "; write the file with fewer columns or larger row groups")
         .At({.file = path});
@@ -210,25 +255,27 @@ Result<int64_t> FooterLength(std::string_view end, int64_t file_length, const st
 }  // namespace
 
 Status DamagedParquet(const std::string& path, const std::string& why) {
-  return BadInput("'" + path + "' is not a whole Parquet file: " + why +
+  return BadInput(QuotedPath(path) + " is not a whole Parquet file: " + why +
                   "; write or copy the file again, or leave it out of the patterns")
       .At({.file = path});
 }
 
 Status CheckParquetHead(const ReadableFile& file) {
   const std::string& path = file.info().path;
-  char head[4] = {};
+  char head[kKindBytes] = {};
   ESPALIER_ASSIGN_OR_RETURN(const size_t size, file.ReadAt(0, head));
-  const std::string_view magic(head, size);
+  const std::string_view first(head, size), magic = first.substr(0, kMagic.size());
   if (magic == kMagic || magic == kEncryptedMagic) return {};
   if (size == 0) return DamagedParquet(path, "it has 0 bytes");
-  return DamagedParquet(path, "it starts with '" + Printable(magic) + "', expected 'PAR1'");
+  const char* kind = KindOf(first);
+  return DamagedParquet(path, (kind == nullptr ? "" : "it is " + std::string(kind) + ": ") +
+                                  "it starts with '" + Printable(magic) + "', expected 'PAR1'");
 }
 
 Result<ParquetFooter> ReadParquetFooter(const ReadableFile& file) {
   const std::string& path = file.info().path;
   const int64_t length = file.info().length;
-  constexpr int64_t kLeast = kEndBytes + static_cast<int64_t>(kMagic.size());
+  constexpr int64_t kLeast = kEndBytes + static_cast<int64_t>(kMagic.size()) + 1;
   if (length < kLeast) {
     return DamagedParquet(path, "it has " + std::to_string(length) + " bytes, expected at least " +
                                     std::to_string(kLeast));
@@ -253,25 +300,31 @@ Result<ParquetFooter> ReadParquetFooter(const ReadableFile& file) {
 
 Status CheckParquetMetadata(std::string_view bytes, const std::string& path) {
   Thrift in(bytes);
-  int64_t id = 0;
-  bool schema = false;
-  for (Thrift::Type type = in.Field(&id); in.ok() && type != Thrift::kStop; type = in.Field(&id)) {
-    if (id != 2 || type != Thrift::kList) {
-      in.Skip(type, 1);
-      continue;
+  std::optional<SchemaForm> form;
+  std::optional<int64_t> codec;
+  in.Fields(0, [&](int64_t id, Thrift::Type type) {
+    if (type != Thrift::kList || (id != 2 && id != 4)) return false;
+    if (id == 4) {
+      codec = FindUnknownCodec(in);
+      return true;
     }
-    schema = true;
-    const SchemaForm form = ReadSchema(in);
-    if (form == SchemaForm::kDeep) {
-      return BadInput("the columns of '" + path + "' are nested more than " +
-                      std::to_string(kParquetNestingMax) +
-                      " levels deep; write a flat table (numbers, text, lists of numbers)")
-          .At({.file = path});
-    }
-    if (form == SchemaForm::kDamaged) return DamagedParquet(path, "the schema is damaged");
+    form = ReadSchema(in);
+    if (form != SchemaForm::kGood) in.Fail();
+    return true;
+  });
+  if (form == SchemaForm::kDeep) {
+    return BadInput("the columns of " + QuotedPath(path) + " are nested more than " +
+                    std::to_string(kParquetNestingMax) +
+                    " levels deep; write a flat table (numbers, text, lists of numbers)")
+        .At({.file = path});
   }
-  if (in.ok() && schema) return {};
-  return DamagedParquet(path, "its footer is damaged");
+  if (form == SchemaForm::kDamaged) return DamagedParquet(path, "the schema is damaged");
+  if (!in.ok() || !form) return DamagedParquet(path, "its footer is damaged");
+  if (!codec) return {};
+  return Unimplemented(QuotedPath(path) + " is compressed in a way that is not known here (codec " +
+                       std::to_string(*codec) +
+                       "); write the file with snappy, zstd, gzip or no compression")
+      .At({.file = path});
 }
 
 bool PageHasChecksum(std::string_view bytes) {

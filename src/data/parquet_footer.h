@@ -34,7 +34,8 @@ Result<ParquetFooter> ReadParquetFooter(const ReadableFile& file);
 // OK when the file starts as a Parquet file does.
 Status CheckParquetHead(const ReadableFile& file);
 
-// The form of FileMetaData and the nesting of its schema; `path` is for the message.
+// The form of FileMetaData, the nesting of its schema and its codecs (kUnimplemented: one that the
+// format does not know; Arrow would take it for none). `path` is for the message.
 Status CheckParquetMetadata(std::string_view bytes, const std::string& path);
 
 // Whether the page header at the start of `bytes` carries a checksum; false too when it is none.

@@ -4,7 +4,9 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
+#include "src/base/in_order.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/data/listing.h"
@@ -17,6 +19,7 @@ namespace espalier {
 namespace {
 
 constexpr size_t kShardsMax = 10'000'000;
+constexpr int kFootersAtOnce = 16;  // each is mostly waiting for a file system far away
 
 std::string Quoted(const std::string& text) { return "'" + Printable(text) + "'"; }
 
@@ -34,6 +37,24 @@ std::string KindAndType(const ParquetColumn& column) {
   return Kind(column) + " (" + column.type + ")";
 }
 
+// What a plan needs of a file; the parsed footer itself, which may be large, is let go.
+struct Outline {
+  std::vector<ParquetColumn> columns;
+  std::vector<ParquetGroup> groups;
+  int64_t footer_begin = 0;
+  bool pages_have_checksums = false;
+};
+
+Result<Outline> OutlineOf(const FileSystem& files, const InputFile& file) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, file));
+  const auto parquet = ParquetFile::Open(*opened);
+  // After the footer, so that one read serves the head and the first page; but said first.
+  ESPALIER_RETURN_IF_ERROR(CheckParquetHead(*opened));
+  if (!parquet.ok()) return parquet.status();
+  ESPALIER_ASSIGN_OR_RETURN(const bool checked, (*parquet)->PagesHaveChecksums());
+  return Outline{(*parquet)->columns(), (*parquet)->groups(), (*parquet)->footer_begin(), checked};
+}
+
 class ParquetPlanner {
  public:
   ParquetPlanner(const FileSystem& files, const DataSpec& data, int64_t shard_bytes,
@@ -41,42 +62,45 @@ class ParquetPlanner {
       : files_(files), data_(data), shard_bytes_(shard_bytes), plan_(*plan) {}
 
   Status Plan() {
-    for (size_t i = 0; i < plan_.files.size(); ++i) {
-      const InputFile& file = plan_.files[i];
-      if (FormatOf(data_, file.path) != DataFormat::kParquet) {
-        return InvalidArgument("'" + file.path + "' is not named as a Parquet file, '" +
-                               plan_.files[0].path +
-                               "' is; all files of a job need one format (or set data.format)")
-            .At({.file = file.path});
-      }
-      ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
-      ESPALIER_RETURN_IF_ERROR(CheckParquetHead(*opened));
-      ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
-      ESPALIER_RETURN_IF_ERROR(IndexNames(*parquet, file.path));
-      if (i == 0) {
-        ESPALIER_RETURN_IF_ERROR(FixSchema());
-      } else {
-        ESPALIER_RETURN_IF_ERROR(Compare(file.path));
-      }
-      ESPALIER_RETURN_IF_ERROR(FindWidths(*parquet, file.path));
-      ESPALIER_RETURN_IF_ERROR(WarnOfPages(*parquet, file.path));
-      ESPALIER_RETURN_IF_ERROR(Cut(*parquet, static_cast<int32_t>(i)));
-    }
+    ESPALIER_RETURN_IF_ERROR(InOrder<Result<Outline>>(
+        static_cast<int64_t>(plan_.files.size()), kFootersAtOnce,
+        [this](int64_t i) { return Read(plan_.files[i]); },
+        [this](int64_t i, Result<Outline> read) -> Status {
+          ESPALIER_ASSIGN_OR_RETURN(const Outline outline, std::move(read));
+          return Add(static_cast<int32_t>(i), outline);
+        }));
     return ExpandSchema();
   }
 
  private:
-  Status IndexNames(const ParquetFile& parquet, const std::string& path) {
-    columns_ = parquet.columns();
+  Result<Outline> Read(const InputFile& file) const {
+    if (FormatOf(data_, file.path) == DataFormat::kParquet) return OutlineOf(files_, file);
+    return InvalidArgument(QuotedPath(file.path) + " is not named as a Parquet file, " +
+                           QuotedPath(plan_.files[0].path) +
+                           " is; all files of a job need one format (or set data.format)")
+        .At({.file = file.path});
+  }
+
+  Status Add(int32_t i, const Outline& outline) {
+    const InputFile& file = plan_.files[i];
+    ESPALIER_RETURN_IF_ERROR(IndexNames(outline.columns, file.path));
+    ESPALIER_RETURN_IF_ERROR(i == 0 ? FixSchema() : Compare(file.path));
+    ESPALIER_RETURN_IF_ERROR(FindWidths(file));
+    if (!outline.pages_have_checksums) WarnOfPages(file.path);
+    return Cut(outline, i);
+  }
+
+  Status IndexNames(const std::vector<ParquetColumn>& columns, const std::string& path) {
+    columns_ = columns;
     index_.clear();
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (index_.emplace(columns_[i].name, i).second) continue;
-      return BadInput("'" + path + "' names the column " + Quoted(columns_[i].name) +
+      return BadInput(QuotedPath(path) + " names the column " + Quoted(columns_[i].name) +
                       " twice; write it again with different names")
           .At({.file = path, .column = Printable(columns_[i].name)});
     }
     if (!columns_.empty()) return {};
-    return BadInput("'" + path + "' has no columns").At({.file = path});
+    return BadInput(QuotedPath(path) + " has no columns").At({.file = path});
   }
 
   // The vector, for the name of one of its elements; else the name itself.
@@ -121,18 +145,18 @@ class ParquetPlanner {
     const bool feature = field == "data.features.columns";
     if (column.family != ColumnFamily::kUnsupported && (feature || !column.vector)) return {};
     return InvalidArgument(
-               field + ": column " + Quoted(column.name) + " of '" + first_path_ +
-               "' has the type " + column.type + "; expected " +
+               field + ": column " + Quoted(column.name) + " of " + QuotedPath(first_path_) +
+               " has the type " + column.type + "; expected " +
                (feature ? "numbers, booleans, text, dates or lists of numbers: name the columns to "
                           "use in data.features.columns"
                         : "one number, boolean or text a row"))
         .At({.file = first_path_, .column = Printable(column.name)});
   }
 
-  Status Differs(const std::string& path, const std::string& column,
-                 const std::string& what) const {
-    return BadInput("column " + Quoted(column) + " of '" + path + "' " + what + " '" + first_path_ +
-                    "'; all files need the same columns, in any order")
+  Status Differs(const std::string& path, const std::string& column, const std::string& what,
+                 const std::string& more = "", const char* needed = "columns, in any order") const {
+    return BadInput("column " + Quoted(column) + " of " + QuotedPath(path) + " " + what + " " +
+                    QuotedPath(first_path_) + more + "; all files need the same " + needed)
         .At({.file = path, .column = Printable(column)});
   }
 
@@ -141,14 +165,19 @@ class ParquetPlanner {
       const ParquetColumn& wanted = first_[position];
       const auto found = index_.find(wanted.name);
       if (found == index_.end()) {
-        return Differs(path, wanted.name, "is missing, which is in");
+        std::vector<std::string> names;
+        for (const ParquetColumn& column : columns_) names.push_back(column.name);
+        const auto near = Nearest(wanted.name, names);
+        return Differs(path, wanted.name, "is missing, which is in",
+                       near ? " (this file has " + Quoted(*near) + ")" : "");
       }
       const ParquetColumn& column = columns_[found->second];
       const bool same = column.family == wanted.family && column.vector == wanted.vector;
       const bool widths = column.width == wanted.width || column.width == 0 || wanted.width == 0;
       if (same && widths) continue;
       return Differs(path, wanted.name,
-                     "holds " + KindAndType(column) + ", but " + KindAndType(wanted) + " in");
+                     "holds " + KindAndType(column) + ", but " + KindAndType(wanted) + " in", "",
+                     "kinds of columns");
     }
     if (!data_.features.columns.empty()) return {};
     for (const ParquetColumn& column : columns_) {
@@ -161,42 +190,45 @@ class ParquetPlanner {
   }
 
   // The widths of vectors in use that are not known yet.
-  Status FindWidths(ParquetFile& parquet, const std::string& path) {
+  Status FindWidths(const InputFile& file) {
     for (const auto& [position, field] : used_) {
       ParquetColumn& wanted = first_[position];
       if (!wanted.vector || wanted.width > 0) continue;
       const size_t here = index_.at(wanted.name);
       wanted.width = columns_[here].width;
       if (wanted.width == 0) {
-        ESPALIER_ASSIGN_OR_RETURN(wanted.width, parquet.FirstWidth(static_cast<int>(here)));
+        ESPALIER_ASSIGN_OR_RETURN(wanted.width, FirstWidth(file, static_cast<int>(here)));
       }
       if (wanted.width <= static_cast<int64_t>(kColumnsMax)) continue;
-      return BadInput("the first list in column " + Quoted(wanted.name) + " of '" + path +
-                      "' has " + std::to_string(wanted.width) + " numbers; at most " +
-                      std::to_string(kColumnsMax) + " are supported")
-          .At({.file = path, .column = Printable(wanted.name)});
+      return BadInput("the first list in column " + Quoted(wanted.name) + " of " +
+                      QuotedPath(file.path) + " has " + std::to_string(wanted.width) +
+                      " numbers; at most " + std::to_string(kColumnsMax) + " are supported")
+          .At({.file = file.path, .column = Printable(wanted.name)});
     }
     return {};
   }
 
-  // Said once: without checksums a flipped bit in a page can pass for a value.
-  Status WarnOfPages(const ParquetFile& parquet, const std::string& path) {
-    if (warned_) return {};
-    ESPALIER_ASSIGN_OR_RETURN(const bool checked, parquet.PagesHaveChecksums());
-    if (checked) return {};
-    warned_ = true;
-    LogWarning("the pages of '" + path +
-               "' have no checksums: damage inside them may go unnoticed (writers have a switch "
-               "for them, such as parquet.page.write-checksum.enabled)");
-    return {};
+  // Of lists of any length: their column is looked at, in few files.
+  Result<int64_t> FirstWidth(const InputFile& file, int column) const {
+    ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
+    ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
+    return parquet->FirstWidth(column);
   }
 
-  Status Cut(const ParquetFile& parquet, int32_t file) {
+  // Said once: without checksums a flipped bit in a page can pass for a value.
+  void WarnOfPages(const std::string& path) {
+    if (std::exchange(warned_, true)) return;
+    LogWarning("the pages of " + QuotedPath(path) +
+               " have no checksums: damage inside them may go unnoticed (writers have a switch "
+               "for them, such as parquet.page.write-checksum.enabled)");
+  }
+
+  Status Cut(const Outline& outline, int32_t file) {
     int64_t begin = 0;
-    const std::vector<ParquetGroup>& groups = parquet.groups();
+    const std::vector<ParquetGroup>& groups = outline.groups;
     for (size_t i = 0; i < groups.size(); ++i) {
       const bool last = i + 1 == groups.size();
-      const int64_t end = last ? parquet.footer_begin() : groups[i + 1].begin;
+      const int64_t end = last ? outline.footer_begin : groups[i + 1].begin;
       if (!last && (end - begin < shard_bytes_ || end == groups[i].begin)) continue;
       plan_.shards.push_back({file, begin, end});
       begin = end;
@@ -222,8 +254,8 @@ class ParquetPlanner {
     }
     for (const auto& [position, field] : used_) {
       if (!first_[position].vector || first_[position].width > 0) continue;
-      return BadInput("column " + Quoted(first_[position].name) + " of '" + first_path_ +
-                      "' holds lists, all of them empty or missing; expected lists of numbers")
+      return BadInput("column " + Quoted(first_[position].name) + " of " + QuotedPath(first_path_) +
+                      " holds lists, all of them empty or missing; expected lists of numbers")
           .At({.file = first_path_, .column = Printable(first_[position].name)});
     }
     DataSpec data = data_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "src/base/text.h"
+
 namespace espalier {
 namespace {
 
@@ -75,8 +77,8 @@ Result<ParquetProjection> Project(const Schema& schema, const std::vector<Parque
   for (const int32_t position : wanted) {
     const Place place = finder.Find(position);
     if (place.column < 0) {
-      return DataLoss("a column of the job is no longer in '" + path +
-                      "'; submit the job again when its input is at rest")
+      return DataLoss("a column of the job is no longer in " + QuotedPath(path) +
+                      "; submit the job again when its input is at rest")
           .At({.file = path, .column = schema.names[position]});
     }
     out.columns.push_back(place.column);

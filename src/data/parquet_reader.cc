@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "src/base/text.h"
 #include "src/data/parquet_decoder.h"
 #include "src/data/parquet_file.h"
 
@@ -12,6 +13,10 @@ namespace {
 // Of a batch: enough to make the cost of a batch small, few enough to stay near the processor.
 constexpr int64_t kBatchNumbers = 4 << 20;
 constexpr int64_t kBatchRowsMin = 64, kBatchRowsMax = 64 << 10;
+// A footer may say anything. More numbers than these in a shard are not begun with; room for more
+// than these a byte of the file is not reserved before they are there.
+constexpr int64_t kShardNumbersMax = int64_t{1} << 32;
+constexpr int64_t kNumbersAByte = 64;
 
 struct OpenShard {
   std::unique_ptr<ParquetFile> parquet;
@@ -26,12 +31,27 @@ Result<OpenShard> Open(const ReadableFile& file, const InputPlan& plan) {
   return opened;
 }
 
+Status TooManyNumbers(const ParquetFile& file, const std::string& path, size_t first, size_t last,
+                      int64_t rows, int64_t numbers_a_row) {
+  const std::string groups =
+      first == last ? "row group " + std::to_string(first)
+                    : "row groups " + std::to_string(first) + " to " + std::to_string(last);
+  return ResourceExhausted(groups + " of " + QuotedPath(path) + " (rows " +
+                           std::to_string(file.groups()[first].first_row + 1) +
+                           " on): " + HumanCount(rows) + " rows of " + HumanCount(numbers_a_row) +
+                           " numbers, more than the " + HumanCount(kShardNumbersMax) +
+                           " that are read at a time; " +
+                           (first == last ? "write the file with smaller row groups"
+                                          : "choose a smaller data.shard_bytes"))
+      .At({.file = path});
+}
+
 // Decodes the row groups of a shard in turn, until `stop` says so.
 template <typename Stop>
-Status ReadGroups(ParquetFile& file, const Shard& shard, ParquetDecoder& decoder,
-                  const ParquetProjection& projection, Stop&& stop) {
-  const int64_t batch_rows = std::clamp(
-      kBatchNumbers / std::max<int64_t>(projection.numbers_a_row, 1), kBatchRowsMin, kBatchRowsMax);
+Status ReadGroups(ParquetFile& file, const std::string& path, const Shard& shard,
+                  ParquetDecoder& decoder, const ParquetProjection& projection, Stop&& stop) {
+  const int64_t width = std::max<int64_t>(projection.numbers_a_row, 1);
+  const int64_t batch_rows = std::clamp(kBatchNumbers / width, kBatchRowsMin, kBatchRowsMax);
   int64_t rows = 0;
   std::vector<size_t> groups;
   for (size_t i = 0; i < file.groups().size(); ++i) {
@@ -40,7 +60,10 @@ Status ReadGroups(ParquetFile& file, const Shard& shard, ParquetDecoder& decoder
     groups.push_back(i);
     rows += group.rows;
   }
-  decoder.Reserve(rows);
+  if (rows > kShardNumbersMax / width) {
+    return TooManyNumbers(file, path, groups.front(), groups.back(), rows, width);
+  }
+  decoder.Reserve(std::min(rows, kNumbersAByte * (shard.end - shard.begin) / width));
   for (const size_t group : groups) {
     ESPALIER_RETURN_IF_ERROR(file.ReadGroup(
         group, projection.columns, batch_rows,
@@ -58,8 +81,8 @@ Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& pl
   ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, plan));
   ShardRows rows;
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
-  ESPALIER_RETURN_IF_ERROR(
-      ReadGroups(*opened.parquet, s, decoder, opened.projection, [] { return false; }));
+  ESPALIER_RETURN_IF_ERROR(ReadGroups(*opened.parquet, file.info().path, s, decoder,
+                                      opened.projection, [] { return false; }));
   if (decoder.labels().texts().size() > kClassesMax) {
     return TooManyLabels(file.info().path, plan.schema.names[plan.schema.label[0]]);
   }
@@ -75,7 +98,8 @@ Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan
   ShardRows rows;
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
   decoder.Watch(label);
-  ESPALIER_RETURN_IF_ERROR(ReadGroups(*opened.parquet, s, decoder, opened.projection,
+  ESPALIER_RETURN_IF_ERROR(ReadGroups(*opened.parquet, file.info().path, s, decoder,
+                                      opened.projection,
                                       [&] { return decoder.watched_at().has_value(); }));
   return decoder.watched_at().value_or(InputPosition{});
 }

@@ -9,11 +9,10 @@
 #include "src/base/random.h"
 #include "src/base/text.h"
 #include "src/data/number.h"
+#include "src/data/row_words.h"
 
 namespace espalier {
 namespace {
-
-constexpr size_t kLabelBytesMax = 256;
 
 // Eight fields of one digit each, as in "0,0,7,0,0,0,1,0,": true when all are digits.
 inline bool EightDigits(const char* text, uint8_t* out) {
@@ -113,27 +112,18 @@ bool RowDecoder::DecodeFeature(const char* begin, const char* end, int32_t slot)
       break;
     case NumberKind::kNull:
       if (job_.data.features.nulls.kind == NullKind::kFail) {
-        return Bad(
-            "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to "
-            "go on without it",
-            column);
+        return Bad(FeatureFault(Fault::kMissing), column);
       }
       has_null_ = true;
       values_[slot] = std::numeric_limits<double>::quiet_NaN();
       return true;
     case NumberKind::kInfinite:
-      return Bad("the value is infinite; expected a finite number", column);
+      return Bad(FeatureFault(Fault::kInfinite), column);
     case NumberKind::kNotNumber:
-      return Bad(
-          "the value is not a number; features are numbers (choose the columns in "
-          "data.features.columns, or encode text as numbers)",
-          column);
+      return Bad(FeatureFault(Fault::kNotNumber), column);
   }
   if (float32_ && std::isinf(static_cast<float>(value))) {
-    return Bad(
-        "the value does not fit float32, whose largest is 3.4e38; set model.precision: "
-        "float64 or scale the data",
-        column);
+    return Bad(FeatureFault(Fault::kTooLarge), column);
   }
   values_[slot] = value;
   return true;
@@ -161,22 +151,18 @@ bool RowDecoder::DecodeFeatures(const RecordReader& reader) {
 bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* what,
                         double* value) {
   const std::string_view text = reader.field(column);
-  const std::string name = what;
   switch (ParseNumber(text.data(), text.data() + text.size(), value)) {
     case NumberKind::kNumber:
       break;
     case NumberKind::kNull:
-      return Bad("the " + name + " is missing; expected a number", column);
+      return Bad(NumberFault(what, Fault::kMissing), column);
     case NumberKind::kInfinite:
-      return Bad("the " + name + " is infinite; expected a finite number", column);
+      return Bad(NumberFault(what, Fault::kInfinite), column);
     case NumberKind::kNotNumber:
-      return Bad("the " + name + " is not a number; expected one, like 2.5 or 1e-3", column);
+      return Bad(NumberFault(what, Fault::kNotNumber), column);
   }
   if (float32_ && std::isinf(static_cast<float>(*value))) {
-    return Bad("the " + name +
-                   " does not fit float32, whose largest is 3.4e38; set "
-                   "model.precision: float64 or scale the data",
-               column);
+    return Bad(NumberFault(what, Fault::kTooLarge), column);
   }
   return true;
 }
@@ -190,13 +176,7 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   }
   const int32_t column = schema_.label[0];
   const std::string_view text = Trimmed(reader.field(column));
-  if (text.empty())
-    return Bad("the label is empty; expected the name or number of a class", column);
-  if (text.size() > kLabelBytesMax) {
-    return Bad("the label has " + std::to_string(text.size()) +
-                   " bytes; the name of a class has at most " + std::to_string(kLabelBytesMax),
-               column);
-  }
+  if (text.empty() || text.size() > kLabelBytesMax) return Bad(LabelFault(text.size()), column);
   label_ = labels_.IndexOf(text);
   return true;
 }
@@ -204,8 +184,7 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
 bool RowDecoder::DecodeWeight(const RecordReader& reader) {
   if (schema_.weight < 0) return true;
   if (!Number(reader, schema_.weight, "weight", &weight_)) return false;
-  if (weight_ < 0)
-    return Bad("the weight is negative; expected a number of at least 0", schema_.weight);
+  if (weight_ < 0) return Bad(NumberFault("weight", Fault::kNegative), schema_.weight);
   return true;
 }
 
@@ -226,8 +205,7 @@ int RowDecoder::SetOf(const RecordReader& reader) {
   for (const std::string_view no : {"0", "false", "False", "FALSE"}) {
     if (text == no) return kTrain;
   }
-  Bad("the validation column holds neither true nor false; expected 1, 0, true or false",
-      schema_.validation);
+  Bad(MarkFault(), schema_.validation);
   return -1;
 }
 

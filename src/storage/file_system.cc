@@ -7,7 +7,7 @@ namespace espalier {
 Result<std::string> FileSystem::ReadAll(const std::string& path, int64_t bytes_max) const {
   ESPALIER_ASSIGN_OR_RETURN(const auto file, Open(path));
   if (file->info().length > bytes_max) {
-    return ResourceExhausted("'" + path + "' has " + std::to_string(file->info().length) +
+    return ResourceExhausted(QuotedPath(path) + " has " + std::to_string(file->info().length) +
                              " bytes; at most " + std::to_string(bytes_max) + " are read here");
   }
   std::string content(file->info().length, '\0');

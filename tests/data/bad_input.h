@@ -30,6 +30,13 @@ std::vector<BadCase> BadFiles();
 // Files that their owner keeps to himself; for a process that is not root.
 std::vector<BadCase> ForbiddenFiles();
 
+// What the survey of a fixture's job says; OK when it finds no fault.
+Status AnswerTo(DataFixture& f);
+// Checks code, words, place, and that it is one line.
+void CheckAnswer(const BadCase& c, const DataFixture& f, const Status& error);
+// The same for each case in a fixture of its own. Returns how many kinds there are.
+size_t CheckAnswers(const std::vector<BadCase>& all);
+
 inline InputPosition InFile(std::string file = "DIR/train.csv") { return {.file = file}; }
 inline InputPosition InColumn(std::string column) {
   return {.file = "DIR/train.csv", .column = column};

@@ -7,36 +7,9 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <set>
 
 namespace espalier {
 namespace {
-
-// DIR for the fixture's own directory.
-std::string Told(std::string text, const DataFixture& f) {
-  const std::string& path = f.dir.path();
-  for (size_t at = text.find(path); at != std::string::npos; at = text.find(path, at)) {
-    text.replace(at, path.size(), "DIR");
-  }
-  return text;
-}
-
-Status Answer(DataFixture& f) {
-  const auto survey = f.Survey();
-  return survey.ok() ? Status() : survey.status();
-}
-
-void Check(const BadCase& c, const DataFixture& f, const Status& error) {
-  INFO(c.what << ": " << error.ToString());
-  REQUIRE_FALSE(error.ok());
-  CHECK(StatusCodeName(error.code()) == std::string(StatusCodeName(c.code)));
-  CHECK(Told(error.message(), f) == c.message);
-  REQUIRE(error.position().has_value() == c.position.has_value());
-  if (!c.position) return;
-  InputPosition at = *error.position();
-  at.file = Told(at.file, f);
-  CHECK(at == *c.position);
-}
 
 // While it lives, this thread and those it starts have root's name and not root's right to read
 // everything.
@@ -59,14 +32,7 @@ TEST_CASE("each kind of bad input has its one answer") {
   std::vector<BadCase> all = BadText();
   Append(&all, BadTables());
   Append(&all, BadFiles());
-  std::set<std::string> kinds;
-  for (const BadCase& c : all) {
-    CHECK(kinds.insert(c.what).second);
-    DataFixture f;
-    c.given(f);
-    Check(c, f, Answer(f));
-  }
-  CHECK(kinds.size() >= 150);
+  CHECK(CheckAnswers(all) >= 150);
 }
 
 TEST_CASE("what belongs to another user is told as such") {
@@ -76,11 +42,11 @@ TEST_CASE("what belongs to another user is told as such") {
     Status error;
     {
       const AsAnyUser user;
-      error = Answer(f);
+      error = AnswerTo(f);
     }
     std::error_code none;
     std::filesystem::permissions(f.dir / "d", std::filesystem::perms::owner_all, none);
-    Check(c, f, error);
+    CheckAnswer(c, f, error);
   }
 }
 
@@ -93,7 +59,7 @@ TEST_CASE("a bad row is named alike however the file is cut") {
     DataFixture f;
     f.job.data.shard_bytes = shard_bytes;
     f.Train(content);
-    const Status error = Answer(f);
+    const Status error = AnswerTo(f);
     INFO(error.ToString());
     REQUIRE(error.position());
     CHECK(error.position()->row == 1002);
@@ -163,7 +129,7 @@ TEST_CASE("labels that are too many in one shard or over all are taken for somet
   DataFixture f;
   f.Train(many);
   f.job.data.shard_bytes = 20'000;
-  CHECK(Answer(f).message() ==
+  CHECK(AnswerTo(f).message() ==
         "the label has 10,001 different values, more than the 10,000 that make classes; is it a "
         "number (model.task: regression) or an identifier?");
 }

@@ -1,0 +1,23 @@
+// What is said of a bad row, whatever the format of its file. Thread rule: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace espalier {
+
+inline constexpr size_t kLabelBytesMax = 256;  // of the name of a class
+
+enum class Fault : uint8_t { kMissing, kInfinite, kNotNumber, kTooLarge, kNegative };
+
+// Of the value of a feature. REQUIRES: not kNegative.
+std::string FeatureFault(Fault fault);
+// Of another number, "label" or "weight".
+std::string NumberFault(const std::string& what, Fault fault);
+// Of the name of a class, which has so many bytes; `missing`: there is not even an empty one.
+std::string LabelFault(size_t bytes, bool missing = false);
+// Of the mark that tells validation rows.
+std::string MarkFault();
+
+}  // namespace espalier

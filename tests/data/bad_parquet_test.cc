@@ -1,0 +1,17 @@
+// Every kind of bad Parquet file has one clear answer: file, row or row group, column, what was
+// found and words. The kinds and their answers are in bad_parquet_*.cc.
+#include "tests/data/bad_parquet.h"
+
+namespace espalier {
+namespace {
+
+TEST_CASE("each kind of bad Parquet file has its one answer") {
+  std::vector<BadCase> all = BadParquetFiles();
+  Append(&all, LyingParquetFiles());
+  Append(&all, BadParquetTables());
+  Append(&all, BadParquetRows());
+  CHECK(CheckAnswers(all) >= 140);
+}
+
+}  // namespace
+}  // namespace espalier
