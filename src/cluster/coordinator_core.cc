@@ -37,10 +37,7 @@ void CoordinatorCore::On(const Tick&) {
     if (state != JobState::kQueued && !IsFinal(state)) running.push_back(id);
   }
   for (JobId id : running) CheckJob(*FindJob(id));
-  if (!stopping_ && !Awaits()) {
-    ChangeJobs();
-    ShrinkForQueue();
-  }
+  if (!stopping_ && !Awaits()) ChangeJobs();
 }
 
 // Silence is only counted while we listened: after a pause of our own (a suspended machine, a

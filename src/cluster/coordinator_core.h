@@ -301,12 +301,21 @@ class CoordinatorCore {
   void On(const DrainWorker& event);
   Status Drain(Worker& worker, std::string why);
   bool ReleaseLeavers(JobRecord& job);
-  void ChangeJobs();
-  void Grow(JobRecord& job, size_t jobs);
-  void ShrinkForQueue();
   void Obey(Worker& worker, const Switched& message);
   void Obey(Worker& worker, const Leaving& message);
   void Obey(Worker& worker, const Uneven& message);
+
+  // coordinator_sharing.cc: workers beyond the minimum of jobs that train.
+  // A change that would come into effect only near the end is not worth it.
+  static constexpr int64_t kWorthMs = 3000;
+  static int64_t Surplus(const JobRecord& job);
+  int64_t MostWorkers(const JobRecord& job) const;
+  void ChangeJobs();
+  void Grow(JobRecord& job, size_t jobs);
+  void Shrink(JobRecord& job, int64_t give, const std::string& why);
+  std::vector<JobRecord*> Settled();
+  void ShrinkForQueue();
+  void ShareEvenly();
 
   // coordinator_messages.cc: what members say about their job.
   void Obey(Worker& worker, const SurveyProgress& message);

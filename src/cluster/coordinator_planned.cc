@@ -10,8 +10,6 @@
 namespace espalier {
 namespace {
 
-// A change that would come into effect only near the end is not worth it.
-constexpr int64_t kWorthMs = 3000;
 // A member that joins by plan fetches the job state, of GB perhaps, before it begins.
 constexpr int64_t kJoinMs = 60'000;
 
@@ -270,82 +268,6 @@ bool CoordinatorCore::ReleaseLeavers(JobRecord& job) {
   const auto ownership =
       PlanOwnership(static_cast<int32_t>(job.snapshot.leaves), static_cast<int32_t>(stay.size()));
   return PlanGeneration(job, stay, ownership, leavers + " wants to leave");
-}
-
-// ---- who joins, who gets which leaves ----------------------------------------------------------
-
-// Free workers go to the jobs with fewest members, as far as these may grow.
-void CoordinatorCore::ChangeJobs() {
-  std::vector<JobRecord*> growing;
-  for (auto& [id, job] : jobs_) {
-    if (!MayChange(job) || ReleaseLeavers(job)) continue;
-    const auto members = static_cast<int64_t>(job.members.size());
-    const int64_t most =
-        std::min(job.submission.workers_max > 0 ? job.submission.workers_max : options_.workers_max,
-                 job.snapshot.leaves);
-    const auto left = LeftMs(job);
-    const bool rested =
-        now_ms_ - job.planned_ms >= options_.rebalance_interval_ms || job.planned_ms == 0;
-    if (members < most && rested && left.value_or(kWorthMs) >= kWorthMs) growing.push_back(&job);
-  }
-  if (!queue_.empty()) return;
-  std::stable_sort(growing.begin(), growing.end(),
-                   [](auto* a, auto* b) { return a->members.size() < b->members.size(); });
-  for (size_t k = 0; k < growing.size(); ++k) Grow(*growing[k], growing.size() - k);
-}
-
-// Takes its share of the free workers, `jobs` of which want some.
-void CoordinatorCore::Grow(JobRecord& job, size_t jobs) {
-  std::vector<Worker*> workers = Survivors(job);
-  const size_t before = workers.size();
-  std::vector<Worker*> free = FreeWorkers();
-  std::erase_if(free, [&](Worker* w) {
-    return job.expelled.contains(w->id) ||
-           now_ms_ - w->attached_ms < options_.heartbeat_interval_ms;
-  });
-  const int64_t most =
-      std::min(job.submission.workers_max > 0 ? job.submission.workers_max : options_.workers_max,
-               job.snapshot.leaves);
-  size_t take = (free.size() + jobs - 1) / jobs;
-  take = std::min(take, static_cast<size_t>(most) - before);
-  if (take == 0) return;
-  workers.insert(workers.end(), free.begin(), free.begin() + static_cast<int64_t>(take));
-  const auto ownership = PlanOwnership(static_cast<int32_t>(job.snapshot.leaves),
-                                       static_cast<int32_t>(workers.size()));
-  PlanGeneration(job, workers, ownership,
-                 std::to_string(take) + (take == 1 ? " worker joins" : " workers join"));
-}
-
-// A job that waits in the queue for its minimum may have what others hold beyond theirs.
-void CoordinatorCore::ShrinkForQueue() {
-  if (queue_.empty()) return;
-  const JobRecord& head = *FindJob(queue_.front());
-  int64_t missing = Least(head) - static_cast<int64_t>(FreeWorkers().size());
-  std::vector<JobRecord*> rich;
-  int64_t surplus = 0;
-  for (auto& [id, job] : jobs_) {
-    if (job.plan) return;  // workers may come from there
-    const bool rested = now_ms_ - std::max(job.planned_ms, job.snapshot.training_ms) >=
-                        options_.rebalance_interval_ms;
-    if (!MayChange(job) || !rested) continue;
-    surplus += static_cast<int64_t>(job.members.size()) - Least(job);
-    rich.push_back(&job);
-  }
-  if (missing <= 0 || surplus < missing) return;
-  const auto of = [](const JobRecord* j) {
-    return static_cast<int64_t>(j->members.size()) - Least(*j);
-  };
-  std::stable_sort(rich.begin(), rich.end(), [&](auto* a, auto* b) { return of(a) > of(b); });
-  for (JobRecord* job : rich) {
-    const int64_t give = std::min(missing, of(job));
-    if (give <= 0) return;
-    std::vector<Worker*> stay = Survivors(*job);
-    stay.resize(stay.size() - static_cast<size_t>(give));
-    const auto ownership = PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),
-                                         static_cast<int32_t>(stay.size()));
-    PlanGeneration(*job, stay, ownership, ToString(head.snapshot.job) + " needs workers");
-    missing -= give;
-  }
 }
 
 void CoordinatorCore::Obey(Worker& worker, const Uneven& message) {

@@ -1,0 +1,114 @@
+// CoordinatorCore: how running jobs share the workers beyond their minimum: evenly, and a job's
+// share changes at most once a rebalance interval.
+#include <algorithm>
+#include <utility>
+
+#include "src/cluster/coordinator_core.h"
+#include "src/plan/ownership.h"
+
+namespace espalier {
+
+int64_t CoordinatorCore::Surplus(const JobRecord& job) {
+  return static_cast<int64_t>(job.members.size()) - Least(job);
+}
+
+int64_t CoordinatorCore::MostWorkers(const JobRecord& job) const {
+  const int64_t wish = job.submission.workers_max;
+  return std::min(wish > 0 ? wish : options_.workers_max, job.snapshot.leaves);
+}
+
+// Free workers go to the jobs with the smallest surplus, as far as these may grow.
+void CoordinatorCore::ChangeJobs() {
+  std::vector<JobRecord*> growing;
+  for (auto& [id, job] : jobs_) {
+    if (!MayChange(job) || ReleaseLeavers(job)) continue;
+    const bool rested =
+        now_ms_ - job.planned_ms >= options_.rebalance_interval_ms || job.planned_ms == 0;
+    const bool may_grow = static_cast<int64_t>(job.members.size()) < MostWorkers(job);
+    if (may_grow && rested && LeftMs(job).value_or(kWorthMs) >= kWorthMs) growing.push_back(&job);
+  }
+  if (!queue_.empty()) return ShrinkForQueue();
+  std::stable_sort(growing.begin(), growing.end(),
+                   [](auto* a, auto* b) { return Surplus(*a) < Surplus(*b); });
+  for (size_t k = 0; k < growing.size(); ++k) Grow(*growing[k], growing.size() - k);
+  ShareEvenly();
+}
+
+// Takes its share of the free workers, `jobs` of which want some.
+void CoordinatorCore::Grow(JobRecord& job, size_t jobs) {
+  std::vector<Worker*> workers = Survivors(job);
+  std::vector<Worker*> free = FreeWorkers();
+  std::erase_if(free, [&](Worker* w) {
+    return job.expelled.contains(w->id) ||
+           now_ms_ - w->attached_ms < options_.heartbeat_interval_ms;
+  });
+  size_t take = (free.size() + jobs - 1) / jobs;
+  take = std::min(take, static_cast<size_t>(MostWorkers(job)) - workers.size());
+  if (take == 0) return;
+  workers.insert(workers.end(), free.begin(), free.begin() + static_cast<int64_t>(take));
+  const auto ownership = PlanOwnership(static_cast<int32_t>(job.snapshot.leaves),
+                                       static_cast<int32_t>(workers.size()));
+  PlanGeneration(job, workers, ownership,
+                 std::to_string(take) + (take == 1 ? " worker joins" : " workers join"));
+}
+
+void CoordinatorCore::Shrink(JobRecord& job, int64_t give, const std::string& why) {
+  std::vector<Worker*> stay = Survivors(job);
+  stay.resize(stay.size() - static_cast<size_t>(give));
+  const auto ownership =
+      PlanOwnership(static_cast<int32_t>(job.snapshot.leaves), static_cast<int32_t>(stay.size()));
+  PlanGeneration(job, stay, ownership, why);
+}
+
+// The jobs whose share may change now; none while a change goes on, which may set workers free.
+std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Settled() {
+  std::vector<JobRecord*> settled;
+  for (auto& [id, job] : jobs_) {
+    if (job.plan || !job.departing.empty()) return {};
+    const bool rested = now_ms_ - std::max(job.planned_ms, job.snapshot.training_ms) >=
+                        options_.rebalance_interval_ms;
+    if (MayChange(job) && rested) settled.push_back(&job);
+  }
+  return settled;
+}
+
+// A job that waits in the queue for its minimum may have what others hold beyond theirs: always of
+// the one that holds most.
+void CoordinatorCore::ShrinkForQueue() {
+  const JobRecord& head = *FindJob(queue_.front());
+  const int64_t missing = Least(head) - static_cast<int64_t>(FreeWorkers().size());
+  std::vector<std::pair<JobRecord*, int64_t>> left;  // of each one's surplus
+  int64_t surplus = 0;
+  for (JobRecord* job : Settled()) {
+    left.push_back({job, Surplus(*job)});
+    surplus += Surplus(*job);
+  }
+  if (missing <= 0 || surplus < missing) return;
+  const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+  for (int64_t n = 0; n < missing; ++n) --std::max_element(left.begin(), left.end(), less)->second;
+  for (const auto& [job, stays] : left) {
+    const int64_t give = Surplus(*job) - stays;
+    if (give > 0) Shrink(*job, give, ToString(head.snapshot.job) + " needs workers");
+  }
+}
+
+// From the job with the largest surplus to the one with the smallest that may grow. What is given
+// is free first, and then joins.
+void CoordinatorCore::ShareEvenly() {
+  JobRecord *rich = nullptr, *poor = nullptr;
+  for (JobRecord* job : Settled()) {
+    if (LeftMs(*job).value_or(kWorthMs) < kWorthMs) continue;
+    if (rich == nullptr || Surplus(*job) > Surplus(*rich)) rich = job;
+    const bool may_grow = static_cast<int64_t>(job->members.size()) < MostWorkers(*job);
+    if (may_grow && (poor == nullptr || Surplus(*job) < Surplus(*poor))) poor = job;
+  }
+  if (rich == nullptr || poor == nullptr || !FreeWorkers().empty()) return;
+  const int64_t room = MostWorkers(*poor) - static_cast<int64_t>(poor->members.size());
+  const int64_t give = std::min((Surplus(*rich) - Surplus(*poor)) / 2, room);
+  if (give <= 0) return;
+  Shrink(*rich, give,
+         ToString(poor->snapshot.job) + " has " + std::to_string(Surplus(*poor)) +
+             " workers beyond its minimum, this job " + std::to_string(Surplus(*rich)));
+}
+
+}  // namespace espalier
