@@ -2,6 +2,7 @@
 // drain, workers.
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "src/base/text.h"
 #include "src/cli/commands.h"
@@ -15,6 +16,9 @@
 
 namespace espalier {
 namespace {
+
+constexpr auto kAskAgain = std::chrono::seconds(30);
+constexpr auto kAskAgainPause = std::chrono::milliseconds(250);
 
 // Milliseconds since 1970: the clock of the times in a JobSnapshot.
 int64_t WallClockMs() {
@@ -63,16 +67,38 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   return kExitSuccess;
 }
 
+// When the coordinator goes away before it has answered, it or the one that takes its place is
+// asked again: the id makes that the same job.
+Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml) {
+  const std::string id = RandomRequestId();
+  const auto attempt = [&]() -> Result<JobId> {
+    ESPALIER_ASSIGN_OR_RETURN(const auto client, ConnectTo(context.options.coordinator));
+    return client->Submit({.client_request_id = id, .job_yaml = yaml});
+  };
+  Result<JobId> job = attempt();
+  if (job.status().code() != StatusCode::kAborted) return job;
+  context.console.Err("the coordinator went away before it answered; asking again\n");
+  const auto until = std::chrono::steady_clock::now() + kAskAgain;
+  for (;;) {
+    const bool away = job.status().code() == StatusCode::kAborted ||
+                      job.status().code() == StatusCode::kUnavailable;
+    if (!away) return job;
+    if (context.interrupts.any() || std::chrono::steady_clock::now() > until) {
+      return Unavailable(job.status().message() +
+                         "; whether the job was accepted is not known, `espalier list` shows it");
+    }
+    std::this_thread::sleep_for(kAskAgainPause);
+    job = attempt();
+  }
+}
+
 }  // namespace
 
 int RunSubmit(const CommandContext& context) {
   Result<JobFile> file = LoadJobFile(context.options.job_file, OverridesOf(context.options));
   if (!file.ok()) return espalier::ShowError(context, file.status(), kExitUsage);
   NoteSpares(context, file->spec.workers.max, file->spec);
-  auto client = ConnectTo(context.options.coordinator);
-  if (!client.ok()) return ShowError(context, client.status());
-  const Result<JobId> job =
-      (*client)->Submit({.client_request_id = RandomRequestId(), .job_yaml = file->yaml});
+  const Result<JobId> job = SubmitOnce(context, file->yaml);
   if (!job.ok()) return espalier::ShowError(context, job.status(), SubmitExitCode(job.status()));
   if (context.options.json) {
     context.console.Out(JsonLine({{"event", "submitted"}, {"job", ToString(*job)}}));

@@ -104,7 +104,8 @@ class Client final : public ApiClient {
     settings.keepalive_interval_ms = options.keepalive_interval_ms;
     settings.keepalive_timeout_ms = options.keepalive_timeout_ms;
     settings.connect_timeout_ms = options.connect_timeout_ms;
-    stub_ = pb::Espalier::NewStub(rpc::MakeChannel(address, settings));
+    channel_ = rpc::MakeChannel(address, settings);
+    stub_ = pb::Espalier::NewStub(channel_);
   }
 
   Result<JobId> Submit(SubmitRequest request) override {
@@ -112,7 +113,14 @@ class Client final : public ApiClient {
     pb::SubmitRequest in;
     pb::SubmitResponse out;
     rpc::ToProto(request, &in);
-    ESPALIER_RETURN_IF_ERROR(Call(&pb::Espalier::Stub::Submit, in, &out));
+    const bool connected = channel_->WaitForConnected(rpc::Deadline(options_.connect_timeout_ms));
+    const Status done = Call(&pb::Espalier::Stub::Submit, in, &out);
+    const bool open =
+        done.code() == StatusCode::kUnavailable || done.code() == StatusCode::kDeadlineExceeded;
+    if (connected && open) {
+      return Aborted("the coordinator at " + address_ + " went away before it answered");
+    }
+    ESPALIER_RETURN_IF_ERROR(done);
     return JobId{out.job()};
   }
 
@@ -193,6 +201,7 @@ class Client final : public ApiClient {
 
   const std::string address_;
   const ApiClientOptions options_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<pb::Espalier::Stub> stub_;
 };
 

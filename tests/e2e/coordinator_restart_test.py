@@ -145,29 +145,31 @@ class CoordinatorRestartTest(EspalierTest):
                                           os.path.join(TESTING, "mortal-coordinator"))
                 cluster.wait_for_workers(2)
                 job = self.job("mortal-%d" % number, dict(self.spec, workers={"min": 2}))
-                acknowledged = "job-1" in cluster.espalier("submit", job, "--detach", code=None)[0]
+                submitter = cluster.start("submit", job, "--detach")
                 self.assertEqual(cluster.coordinator.wait(timeout=30), -signal.SIGKILL)
                 cluster.restart_coordinator()
-                if "mortal" not in cluster.espalier("list")[0]:
-                    self.assertFalse(acknowledged)
-                    self.assertEqual(cluster.submit(job), "job-1")
+                out, err = submitter.communicate(timeout=30)
+                self.assertEqual((submitter.returncode, out), (0, "job-1\n"), err)
+                self.assertEqual(cluster.espalier("list")[0].count("mortal"), 1)
                 result = cluster.result("watch", "job-1")
                 self.assertEqual(result["status"], "SUCCEEDED")
                 self.assertEqual(result["weights_sha256"], quiet["weights_sha256"])
                 self.assertEqual(len(self.evaluations(cluster, "job-1")), 3)
                 cluster.stop()
 
-    def test_killed_before_a_submission_is_kept_it_was_never_accepted(self):
+    def test_killed_before_a_submission_is_kept_it_is_asked_again(self):
         self.environment["ESPALIER_MORTAL"] = "before JobAccepted"
         cluster = Cluster(self, workers=0, state=self.path("state"))
         cluster.kill_coordinator()
         cluster.start_coordinator(cluster.address, os.path.join(TESTING, "mortal-coordinator"))
-        job = self.job("never", self.spec)
-        cluster.espalier("submit", job, "--detach", code=3)
+        job = self.job("once", self.spec)
+        submitter = cluster.start("submit", job, "--detach")
         self.assertEqual(cluster.coordinator.wait(timeout=30), -signal.SIGKILL)
         cluster.restart_coordinator()
-        self.assertNotIn("never", cluster.espalier("list")[0])
-        self.assertEqual(cluster.submit(job), "job-1")
+        out, err = submitter.communicate(timeout=30)
+        self.assertEqual((submitter.returncode, out), (0, "job-1\n"), err)
+        self.assertIn("went away before it answered; asking again", err)
+        self.assertEqual(cluster.espalier("list")[0].count("once"), 1)
 
     def test_of_two_coordinators_the_older_ends_and_the_workers_follow_the_newer(self):
         shared = "file://" + self.path("shared")
