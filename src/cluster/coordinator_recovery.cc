@@ -118,6 +118,7 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::Survivors(const JobRecord
 // Free workers in the place of lost members; while others wait in the queue, only as many as the
 // job cannot do without.
 void CoordinatorCore::AddReplacements(const JobRecord& job, std::vector<Worker*>& workers) {
+  if (Awaits()) return;  // one that is free may be a member of another job who comes back
   int64_t wanted = Least(job);
   if (queue_.empty()) wanted = std::max(wanted, static_cast<int64_t>(job.members.size()));
   wanted = std::min(wanted, job.snapshot.leaves);

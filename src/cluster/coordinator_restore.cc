@@ -67,7 +67,9 @@ void CoordinatorCore::LeaveOtherJobs(const GenerationStarted& e) {
   for (auto& [id, other] : jobs_) {
     if (id == e.job) continue;
     for (MemberState& m : other.members) {
-      if (taken.contains(m.member.worker)) m.member.worker = {};
+      if (!taken.contains(m.member.worker)) continue;
+      m.member.worker = {};
+      if (!IsFinal(other.snapshot.state)) std::erase(other.snapshot.workers, m.member.name);
     }
   }
 }

@@ -217,6 +217,7 @@ Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
   options.data_fingerprint = order.survey->data_fingerprint;
   ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
   if (order.planned) return Status::Ok();  // it fetches the state of those who train
+  if (order.reverts) return Status::Ok();  // the newest checkpoint may hold what was wrong
   options.arithmetic_id = arithmetic_id_;
   options.trained_before = order.generation.value > 1;
   ESPALIER_ASSIGN_OR_RETURN(auto state, LoadCheckpoint<T>(*files_, spec_, member.plan(), options));

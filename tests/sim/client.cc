@@ -57,6 +57,9 @@ void Client::Poll() {
 
 void Client::Learn(Job& job, const JobSnapshot& snapshot) {
   job.state = snapshot.state;
+  job.id = snapshot.job;
+  job.submitted_ms = snapshot.submitted_ms;
+  job.started_ms = snapshot.started_ms;
   job.waiting = snapshot.waiting_because;
   job.ended = IsFinal(snapshot.state) && world_.journal.HasEnded(snapshot.job);
   if (!job.ended) return;
@@ -77,6 +80,11 @@ void Client::Learn(Job& job, const JobSnapshot& snapshot) {
 
 int64_t Client::open() const {
   return std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return !job.ended; });
+}
+
+std::optional<int64_t> Client::WaitedMs(size_t i) const {
+  if (jobs_[i].started_ms == 0) return std::nullopt;
+  return jobs_[i].started_ms - jobs_[i].submitted_ms;
 }
 
 int64_t Client::ended_by_a_limit() const {

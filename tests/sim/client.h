@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ class Client {
   int64_t open() const;
   int64_t submitted() const { return static_cast<int64_t>(jobs_.size()); }
   int64_t ended_by_a_limit() const;
+  // How long job `i` waited for its workers; none: it still does.
+  std::optional<int64_t> WaitedMs(size_t i) const;
+  JobId id(size_t i) const { return jobs_[i].id; }
   // Each job ended, rightly; else what is wrong.
   std::string Verdict() const;
 
@@ -37,6 +41,8 @@ class Client {
     bool acknowledged = false, ended = false, by_a_limit = false;
     std::string wrong;
     JobState state = JobState::kQueued;
+    JobId id;
+    int64_t submitted_ms = 0, started_ms = 0;
     std::string waiting;
   };
   void Learn(Job& job, const JobSnapshot& snapshot);

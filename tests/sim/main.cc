@@ -1,56 +1,110 @@
-// Runs simulated worlds: sim --seed N [--seeds M] [--events E] [--bug B] [--trace], or, without
-// faults, sim --large: ten thousand workers.
+// Runs simulated worlds: sim --seed N [--seeds M] [--jobs J] [--events E] [--bug B] [--trace], or,
+// without faults, sim --large: ten thousand workers. A world that fails is told with the command
+// that plays it again.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <string>
 
 #include "tests/sim/world.h"
 
-int main(int argc, char** argv) {
-  using namespace espalier::sim;
-  WorldOptions options;
-  uint64_t seeds = 1;
+namespace espalier::sim {
+namespace {
+
+struct Flags {
+  WorldOptions world;
+  uint64_t seeds = 1, jobs = 1;
+  bool large = false;
+};
+
+bool Read(int argc, char** argv, Flags& flags) {
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
-    if (flag == "--large") {
-      const Outcome outcome = World(options).RunQuietly(10'000, ToyJob::kLarge, 1'000);
-      std::cout << outcome.failure << " " << outcome.events << " events\n";
-      return outcome.failure.empty() ? 0 : 1;
-    }
-    if (flag == "--trace") {
-      options.trace = true;
+    if (flag == "--large" || flag == "--trace") {
+      (flag == "--large" ? flags.large : flags.world.trace) = true;
       continue;
     }
     const uint64_t value = i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0;
     if (flag == "--seed") {
-      options.seed = value;
+      flags.world.seed = value;
     } else if (flag == "--seeds") {
-      seeds = value;
+      flags.seeds = value;
+    } else if (flag == "--jobs" && value > 0) {
+      flags.jobs = value;
     } else if (flag == "--events") {
-      options.events = static_cast<int64_t>(value);
+      flags.world.events = static_cast<int64_t>(value);
     } else if (flag == "--bug" && value < kBugs) {
-      options.bugs.set(value);
+      flags.world.bugs.set(value);
     } else {
-      std::cerr << "usage: sim --seed N [--seeds M] [--events E] [--bug B] [--trace]\n";
-      return 2;
+      return false;
     }
   }
+  return true;
+}
+
+// Every `jobs`-th seed from `first` on; the number that failed.
+int64_t RunSeeds(const Flags& flags, uint64_t first) {
   FaultCounts fired;
-  int64_t events = 0, ticks = 0, jobs = 0, limited = 0, failures = 0;
-  for (uint64_t i = 0; i < seeds; ++i, ++options.seed) {
+  int64_t worlds = 0, events = 0, ticks = 0, jobs = 0, limited = 0, failures = 0;
+  for (uint64_t i = first; i < flags.seeds; i += flags.jobs) {
+    WorldOptions options = flags.world;
+    options.seed += i;
     const Outcome outcome = World(options).Run();
     fired.Add(outcome.fired);
+    ++worlds;
     events += outcome.events;
     ticks += outcome.ticks;
     jobs += outcome.jobs;
     limited += outcome.ended_by_a_limit;
     if (outcome.failure.empty()) continue;
     ++failures;
-    std::cout << "seed " << options.seed << ": " << outcome.failure << "\n";
+    std::cout << "seed " << options.seed << ": " << outcome.failure << "\n  " << Replay(options)
+              << "\n";
   }
-  for (size_t f = 0; f < kFaults; ++f)
-    std::cout << kFaultNames[f] << ": " << fired.fired[f] << "\n";
-  std::cout << seeds << " seeds, " << failures << " failed, " << events << " events, " << ticks
-            << " ticks, " << jobs << " jobs, " << limited << " ended by a limit\n";
-  return failures == 0 ? 0 : 1;
+  if (flags.jobs == 1) {
+    for (size_t f = 0; f < kFaults; ++f) {
+      std::cout << kFaultNames[f] << ": " << fired.fired[f] << "\n";
+    }
+  }
+  std::cout << worlds << " seeds, " << failures << " failed, " << events << " events, " << ticks
+            << " ticks, " << jobs << " jobs, " << limited << " ended by a limit" << std::endl;
+  return failures;
 }
+
+// One process a job: worlds share the toy jobs.
+int RunJobs(const Flags& flags) {
+  for (uint64_t j = 0; j < flags.jobs; ++j) {
+    const pid_t child = fork();
+    if (child == 0) std::_Exit(RunSeeds(flags, j) == 0 ? 0 : 1);
+    if (child < 0) return 2;
+  }
+  int worst = 0;
+  for (int status = 0; wait(&status) > 0;) {
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) worst = 1;
+  }
+  return worst;
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  if (!Read(argc, argv, flags)) {
+    std::cerr << "usage: sim --seed N [--seeds M] [--jobs J] [--events E] [--bug B] [--trace]\n"
+                 "       sim --large\n";
+    return 2;
+  }
+  if (flags.large) {
+    const Outcome outcome = World(flags.world).RunQuietly(10'000, ToyJob::kLarge, 1'000);
+    std::cout << outcome.failure << " " << outcome.events << " events\n";
+    return outcome.failure.empty() ? 0 : 1;
+  }
+  if (flags.jobs > 1) return RunJobs(flags);
+  return RunSeeds(flags, 0) == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace espalier::sim
+
+int main(int argc, char** argv) { return espalier::sim::Main(argc, argv); }

@@ -112,7 +112,7 @@ void SimRunner::MakeMember(const StartTraining& order) {
   hooks.on_boundary = [this] { AtBoundary(); };
   hooks.on_end = [this](const SimMember::End& end) { After(0, [this, end] { OnEnd(end); }); };
   member_ = std::make_unique<SimMember>(world_, worker_, toy_, std::move(hooks));
-  if (!order.planned && order.generation.value > 1) LoadCheckpoint();
+  if (!order.planned && !order.reverts && order.generation.value > 1) LoadCheckpoint();
   if (proceed_) member_->Proceed(*proceed_);
 }
 

@@ -16,6 +16,11 @@ constexpr int64_t kQuietUs = 15'000'000;  // then nobody works any more
 
 }  // namespace
 
+std::string Replay(const WorldOptions& options) {
+  return "bazel run //tests/sim:sim -- --seed " + std::to_string(options.seed) + " --events " +
+         std::to_string(options.events) + " --trace";
+}
+
 void Outputs::Put(World& world, const ToyJob& toy, const std::string& output,
                   const std::string& hash) {
   world.checks.Written(toy, output, hash);
@@ -138,6 +143,28 @@ Outcome World::RunQuietly(int64_t workers, int kind, int64_t members) {
   }
   const std::string wrong = checks.failed() ? checks.failure() : client.Verdict();
   return {wrong, fired, events_, ticks_, client.submitted(), client.ended_by_a_limit()};
+}
+
+void World::BeQuiet(int64_t workers, int64_t pace, int64_t rebalance_ms) {
+  faulty_ = false;
+  even_ = true;
+  pace_ = pace;
+  rebalance_ms_ = rebalance_ms;
+  workers_.clear();
+  queue.Clear();
+  hosts_ = 0;
+  StartCoordinator();
+  coordinators_.erase(coordinators_.begin());
+  for (int64_t i = 0; i < workers; ++i) StartWorker(++hosts_);
+  PollLater();
+}
+
+bool World::RunFor(int64_t us) {
+  const int64_t until_us = queue.now_us() + us;
+  queue.At(until_us, [] {});
+  while (queue.now_us() < until_us && Step()) {
+  }
+  return !checks.failed();
 }
 
 void World::RunUntilHealed() {

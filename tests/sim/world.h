@@ -42,6 +42,9 @@ struct WorldOptions {
   bool trace = false;
 };
 
+// The command that plays it again.
+std::string Replay(const WorldOptions& options);
+
 struct Outcome {
   std::string failure;  // empty: none
   FaultCounts fired;
@@ -78,6 +81,13 @@ class World {
   Outcome Run();
   // Without faults: so many workers register, then one job runs on at most so many of them.
   Outcome RunQuietly(int64_t workers, int kind, int64_t members);
+
+  // For a test that plays a world itself, without faults: so many workers that all compute at the
+  // same pace (1: a step takes milliseconds).
+  void BeQuiet(int64_t workers, int64_t pace, int64_t rebalance_ms);
+  // False: a check failed.
+  bool RunFor(int64_t us);
+  SimWorker& worker(size_t i) { return *workers_[i]; }
 
   // "toy KIND NAME"
   static ToyJob& ToyOf(const std::string& job_yaml);

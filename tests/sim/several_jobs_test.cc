@@ -1,0 +1,114 @@
+// Several jobs in one cluster, and a member that is slow for a while: no faults, simulated time.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <iostream>
+#include <map>
+#include <vector>
+
+#include "tests/sim/worker.h"
+#include "tests/sim/world.h"
+
+namespace espalier::sim {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000;
+constexpr int kShort = 2, kLong = 3;  // kinds of toy jobs: 33 steps, 90 steps
+
+// Simulated seconds until all jobs have ended.
+int64_t Finish(World& world, int64_t limit_s) {
+  int64_t seconds = 0;
+  while (world.client.open() > 0 && seconds < limit_s && world.RunFor(kSecond)) ++seconds;
+  CHECK(world.checks.failure() == "");
+  CHECK(world.client.Verdict() == "");
+  return seconds;
+}
+
+TEST_CASE("a stream of short jobs changes a job's members once a rebalance interval at most") {
+  constexpr int64_t kRebalanceMs = 10'000;
+  World world({.seed = 5});
+  world.BeQuiet(8, 200, kRebalanceMs);
+  world.RunFor(3 * kSecond);
+  world.client.Submit(kLong, 2, 0);
+  for (int64_t second = 0; second < 120; ++second) {
+    if (second % 3 == 1) world.client.Submit(kShort, 1 + second % 2, second % 5 == 0 ? 0 : 2);
+    REQUIRE(world.RunFor(kSecond));
+  }
+  Finish(world, 600);
+  std::map<JobId, int64_t> newest;
+  for (const auto& [job, us] : world.planned) {
+    if (newest.contains(job)) CHECK(us - newest[job] >= kRebalanceMs * 1000);
+    newest[job] = us;
+  }
+  CHECK(!world.planned.empty());
+  std::cout << world.client.submitted() << " jobs, " << world.planned.size()
+            << " planned changes\n";
+}
+
+TEST_CASE("a large job is not starved by a stream of short ones") {
+  World world({.seed = 6});
+  world.BeQuiet(6, 60, 10'000);
+  world.RunFor(3 * kSecond);
+  size_t large = 0;
+  for (int64_t second = 0; second < 200; ++second) {
+    if (second == 60) {
+      large = static_cast<size_t>(world.client.submitted());
+      world.client.Submit(kLong, 6, 6);
+    }
+    if (second % 2 == 0) world.client.Submit(kShort, 1, 2);
+    REQUIRE(world.RunFor(kSecond));
+  }
+  const auto waited = world.client.WaitedMs(large);
+  REQUIRE(waited.has_value());
+  // Those before it in the queue, and those that ran, have ended by then.
+  CHECK(*waited < 60'000);
+  CHECK(*waited > 0);
+  std::cout << "a job for all six workers waited " << *waited << " ms\n";
+  Finish(world, 900);
+}
+
+TEST_CASE("a job that waits for its minimum gets what another one has beyond its own") {
+  World world({.seed = 7});
+  world.BeQuiet(6, 200, 10'000);
+  world.RunFor(3 * kSecond);
+  world.client.Submit(kLong, 1, 0);
+  world.RunFor(5 * kSecond);
+  world.client.Submit(kShort, 3, 3);
+  world.RunFor(20 * kSecond);
+  const auto waited = world.client.WaitedMs(1);
+  REQUIRE(waited.has_value());
+  CHECK(*waited < 15'000);
+  CHECK(world.fired.of(Fault::kShrank) > 0);
+  Finish(world, 600);
+}
+
+// The leaves of each worker that is a member.
+std::vector<int32_t> LeavesOf(World& world, size_t workers) {
+  std::vector<int32_t> leaves;
+  for (size_t i = 0; i < workers; ++i) {
+    SimRunner* runner = world.worker(i).runner();
+    const SimMember* member = runner == nullptr ? nullptr : runner->member();
+    leaves.push_back(member == nullptr ? 0 : member->own().end - member->own().begin);
+  }
+  return leaves;
+}
+
+TEST_CASE("a slow member loses leaves, and gets them back when it is fast again") {
+  World world({.seed = 8});
+  world.BeQuiet(2, 200, 60'000);
+  world.RunFor(3 * kSecond);
+  world.client.Submit(kLong, 2, 2);
+  world.RunFor(4 * kSecond);
+  CHECK(LeavesOf(world, 2) == std::vector<int32_t>{8, 8});
+  world.worker(1).SlowDown(4);
+  int64_t seconds = 0;
+  while (LeavesOf(world, 2)[1] >= 5 && ++seconds < 60) REQUIRE(world.RunFor(kSecond));
+  CHECK(LeavesOf(world, 2)[1] < 5);
+  world.worker(1).SlowDown(1);
+  while (LeavesOf(world, 2)[1] < 7 && ++seconds < 120) REQUIRE(world.RunFor(kSecond));
+  CHECK(LeavesOf(world, 2)[1] >= 7);
+  CHECK(world.fired.of(Fault::kLeavesMoved) >= 4);  // counted by each of the two members
+  Finish(world, 600);
+}
+
+}  // namespace
+}  // namespace espalier::sim
