@@ -214,13 +214,18 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertIn("in use by another coordinator", cluster.log("second"))
 
     def test_a_full_disk_refuses_new_jobs_and_harms_no_running_one(self):
+        self.spec["train"]["batch"] = 16  # of twice as many steps
         cluster = Cluster(self, workers=1, state=self.path("state"))
         watcher = cluster.start("submit", self.job("running", self.spec), "--json")
         await_step(watcher)
         _, hard = resource.prlimit(cluster.coordinator.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(cluster.coordinator.pid, resource.RLIMIT_FSIZE, (1, hard))
-        _, err = cluster.espalier("submit", self.job("refused", self.spec), "--detach", code=1)
-        self.assertIn("no new job is accepted", err)
+        refused = self.job("refused", self.spec)
+
+        def refusal():  # until the journal has failed, the attempt to write the output is refused
+            _, err = cluster.espalier("submit", refused, "--detach", code=1)
+            return "no new job is accepted" in err
+        wait_for("the refusal of new jobs", refusal)
         step = self.step_of(cluster, "job-1")
         wait_for("a step", lambda: self.step_of(cluster, "job-1") > step)
         _, err = cluster.espalier("submit", self.job("again", self.spec), "--detach", code=1)

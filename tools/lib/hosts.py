@@ -25,8 +25,8 @@ def own_user():
     return [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
 
 
-def why_not():
-    """Why there cannot be hosts here; empty: there can."""
+def why_not(relayed=False):
+    """Why there cannot be hosts here, or not with relays; empty: there can."""
     for name in ("ip", "unshare", "nsenter"):
         if not shutil.which(name):
             return ("the program %s is missing (Debian packages iproute2 and util-linux; "
@@ -37,7 +37,7 @@ def why_not():
         return ("network namespaces cannot be made here (%s): run as root, in a container with "
                 "CAP_SYS_ADMIN and CAP_NET_ADMIN, or allow unprivileged user namespaces" %
                 done.stderr.strip())
-    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+    if relayed and not os.access("/dev/net/tun", os.R_OK | os.W_OK):
         return ("/dev/net/tun cannot be opened: load the kernel module tun, and give a container "
                 "the device")
     return ""
@@ -67,7 +67,7 @@ class Hosts:
     def __init__(self, names, relayed=()):
         self.names = list(names)
         self.holders, self.relays = {}, {}
-        reason = why_not()
+        reason = why_not(bool(relayed))
         if reason:
             raise HostsError(reason)
         try:
