@@ -141,7 +141,9 @@ class Planner {
   Status Cut(int32_t file, int64_t header_end, int64_t shard_bytes) {
     const int64_t length = plan_.files[file].length;
     for (int64_t begin = 0; begin < length;) {
-      int64_t end = data_.csv.multiline ? length : std::min(begin + shard_bytes, length);
+      // A short rest belongs to the shard before it: a request for a few bytes costs as much time.
+      const bool last = data_.csv.multiline || length - begin < shard_bytes + shard_bytes / 2;
+      int64_t end = last ? length : begin + shard_bytes;
       end = std::max(end, std::min(header_end, length));
       plan_.shards.push_back({file, begin, end});
       begin = end;

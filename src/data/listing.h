@@ -13,8 +13,9 @@ namespace espalier {
 // Lists the training patterns, then validation.files, then the test patterns; each pattern's files
 // sorted bytewise. Fixes the schema by the spec and the first file that has a record, checks the
 // header of each other file against it (the same names in any order: InputFile::columns), and cuts
-// shards of about `shard_bytes` (with csv.multiline and compressed files one a file; a file's
-// header lies wholly in its first shard; empty files have no shard).
+// shards of `shard_bytes`, a file's last one of half as many to half as many more (with
+// csv.multiline and compressed files one a file; a file's header lies wholly in its first shard;
+// empty files have no shard).
 //
 // Errors name the pattern or the file: nothing matches a pattern (kNotFound), a file listed twice,
 // content that cannot be read as text, all training files empty, and what schema.h says.

@@ -5,6 +5,7 @@
 #include "src/config/job_yaml.h"
 #include "src/spec/job_spec.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/testing/scale.h"
 
 namespace espalier {
 namespace {
@@ -91,7 +92,7 @@ output: {path: out, overwrite: true}
 )";
   const std::string alphabet = "{}[]:,-?&*!|>'\"%@`#\\ \n\t0a~.\xff\x01";
   int parsed = 0;
-  for (uint64_t round = 0; round < 10'000; ++round) {
+  for (uint64_t round = 0; round < 10'000 * TestScale(); ++round) {
     const std::string text = Mutated(seed_text, alphabet, round);
     const auto job = ParseJob(text, "job.yaml");
     if (!job.ok()) {

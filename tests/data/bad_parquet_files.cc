@@ -30,12 +30,6 @@ std::string Plain(Compression::type codec = Compression::UNCOMPRESSED, bool chec
   return Good({.codec = codec, .checksums = checksums, .dictionary = false});
 }
 
-uint32_t FooterBytes(const std::string& file) {
-  uint32_t size = 0;
-  std::memcpy(&size, file.data() + file.size() - 8, sizeof(size));
-  return size;
-}
-
 size_t FooterBegin(const std::string& file) { return file.size() - 8 - FooterBytes(file); }
 
 std::string WithFooterBytes(std::string file, uint32_t size) {

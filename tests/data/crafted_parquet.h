@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,13 @@ class ThriftStruct {
   std::string bytes_;
   int last_ = 0;
 };
+
+// The footer's length, as a whole file says it.
+inline uint32_t FooterBytes(const std::string& file) {
+  uint32_t size = 0;
+  std::memcpy(&size, file.data() + file.size() - 8, sizeof(size));
+  return size;
+}
 
 inline std::string WithFooter(const std::string& pages, const std::string& footer) {
   const uint32_t size = static_cast<uint32_t>(footer.size());

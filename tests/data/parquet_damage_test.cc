@@ -3,7 +3,6 @@
 #include <arrow/array/builder_binary.h>
 #include <arrow/array/builder_primitive.h>
 
-#include <cstring>
 #include <random>
 
 #include "src/data/parquet_footer.h"
@@ -26,12 +25,6 @@ std::string Table(const ParquetOptions& options, int rows = 400) {
     REQUIRE(y.Append(random() % 2 ? "no" : "yes").ok());
   }
   return ParquetText({{"a", *a.Finish()}, {"b", *b.Finish()}, {"y", *y.Finish()}}, options);
-}
-
-uint32_t FooterBytes(const std::string& file) {
-  uint32_t size = 0;
-  std::memcpy(&size, file.data() + file.size() - 8, sizeof(size));
-  return size;
 }
 
 std::string Flipped(std::string file, size_t at) {

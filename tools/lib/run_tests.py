@@ -3,7 +3,9 @@
 Without targets: the house rules, every Bazel test as it is shipped, the end-to-end tests with the
 real programs, and the tests of the pure rooms once more under the address sanitizer (with undefined
 behaviour) and the thread sanitizer. Targets are Bazel labels or the words `tidy`, `hdfs` and `e2e`;
-labels are tested as shipped. --all adds sanitizers on every target and the long property runs.
+labels are tested as shipped. --all adds sanitizers on every target, hostile input (CSV, LIBSVM,
+Parquet, Hadoop's XML, replies of WebHDFS, YAML) at length under the address sanitizer, and the long
+property runs.
 
 The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test; a
 program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that
@@ -31,6 +33,9 @@ SKIPS_EXPECTED = 0
 PHASE_LIMIT_S = 45 * 60
 LONG_PHASE_LIMIT_S = 4 * 60 * 60
 LONG_SCALE = 50  # --all: how many times more seeds the property tests try
+# --all: tests that mutate good input; how many times more of it they try under a sanitizer.
+FUZZ_TARGETS = ["//tests/fuzz/...", "//tests/config/...", "//tests/data:parquet_test"]
+FUZZ_SCALE = 20
 
 
 class Tally:
@@ -207,6 +212,9 @@ def run_everything(everything, tally):
         targets = ["//tests/..."] if everything else pure_targets()
         bazel_test(sanitizer, targets, tally, ["--config=" + sanitizer])
     if everything:
+        bazel_test("fuzz", FUZZ_TARGETS, tally,
+                   ["--config=asan", "--test_env=ESPALIER_TEST_SCALE=%d" % FUZZ_SCALE,
+                    "--test_timeout=3600"])
         bazel_test("long", ["//tests/..."], tally,
                    ["--test_env=ESPALIER_TEST_SCALE=%d" % LONG_SCALE, "--test_timeout=3600"],
                    LONG_PHASE_LIMIT_S)
