@@ -1,6 +1,7 @@
 #include "tests/sim/coordinator.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -143,12 +144,22 @@ void SimCoordinator::Crash() {
 
 // ---- actions ---------------------------------------------------------------------------------
 
+// Changes of how many workers a job has; leaves move between members when these need it.
+void SimCoordinator::NotePlans(const CoordinatorActions& actions) {
+  std::set<JobId> noted;
+  for (const SendToWorker& send : actions.send) {
+    const auto* start = std::get_if<StartTraining>(&send.message);
+    if (start == nullptr || !start->planned || !noted.insert(start->job).second) continue;
+    const size_t before = core_->Job(start->job)->workers.size();
+    if (start->members.size() != before) {
+      world_.planned.push_back({start->job, world_.queue.now_us()});
+    }
+  }
+}
+
 void SimCoordinator::Push(CoordinatorActions actions) {
   world_.checks.Stepped(*this, actions);
-  for (const JournalEntry& entry : actions.persist) {
-    const auto* reserved = std::get_if<GenerationReserved>(&entry);
-    if (reserved != nullptr) world_.planned.push_back({reserved->job, world_.queue.now_us()});
-  }
+  NotePlans(actions);
   for (const LogLine& line : actions.log) {
     world_.Say([&] { return "coordinator: " + line.text; });
   }

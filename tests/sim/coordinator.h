@@ -64,6 +64,7 @@ class SimCoordinator {
   void Tick();
   int64_t NowMs() const;
   // As coordinator/outbox.h: what has entries, and all after it, waits until they are kept.
+  void NotePlans(const CoordinatorActions& actions);
   void Push(CoordinatorActions actions);
   void WriteLater(int64_t us);
   void WriteAll();

@@ -121,7 +121,7 @@ class World {
   JournalStore journal;
   Outputs outputs;
   Client client{*this};
-  // Planned changes that were ordered, and when.
+  // Planned changes of how many workers a job has, and when they were ordered.
   std::vector<std::pair<JobId, int64_t>> planned;
 
  private:
