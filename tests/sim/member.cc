@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "src/training/state_codec.h"
 #include "tests/sim/worker.h"
 #include "tests/sim/world.h"
 
@@ -18,6 +19,7 @@ SimMember::SimMember(World& world, SimWorker& worker, ToyJob& toy, Hooks hooks)
 }
 
 void SimMember::GoOnFrom(TrainingState<Real> state) {
+  agreed_ = EncodeState(state);
   machine_ = StepMachine<Real>(machine_.plan(), std::move(state));
 }
 

@@ -48,7 +48,8 @@ class SimMember final : public LinkListener {
   struct Hooks {
     std::function<void(FromWorker)> tell;
     std::function<void(int64_t step)> on_step;
-    std::function<void()> on_boundary;  // at the root, between two rounds
+    // At the root: the state that all members had before a step.
+    std::function<void(int64_t step, const std::string& bytes)> on_agreed;
     std::function<void(const End&)> on_end;
   };
   SimMember(World& world, SimWorker& worker, ToyJob& toy, Hooks hooks);
@@ -109,7 +110,6 @@ class SimMember final : public LinkListener {
   void ForgetWhatABugForgets(TrainingState<Real>& state) const;
   // False: the members' states differ.
   bool Agree(const GradientAction& step);
-  void Restore(int64_t step, std::vector<int32_t> wrong);
   void GoBack();
 
   // member_planned.cc: generations that begin by plan.

@@ -35,7 +35,6 @@ void SimMember::Go(Action action) {
   }
   if (interrupted_) return Finish(Cancelled("a newer order came"));
   if (next_) return EndGeneration(std::exchange(next_, {}));
-  if (root_) hooks_.on_boundary();
   action_ = std::move(action);
   BeginRound();
 }
@@ -61,9 +60,9 @@ void SimMember::SayOwnWords() {
     words.next = order_.generation;
   }
   stamped_ = root_ && words.next;
+  const TrainingState<Real>& state = machine_.state();
+  if (step.step % kAgreementSteps == 0) compared_ = EncodeState(state);
   if (!alone_ && step.step % kAgreementSteps == 0) {
-    const TrainingState<Real>& state = machine_.state();
-    compared_ = EncodeState(state);
     const size_t bytes = state.parameters.size() * sizeof(Real);
     uint32_t crc = Crc32c(state.parameters.data(), bytes);
     for (const auto& slot : state.slots) crc = Crc32c(slot.data(), bytes, crc);

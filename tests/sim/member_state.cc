@@ -120,13 +120,16 @@ bool SimMember::FlipBit() {
 
 // By what members said of their states before this step (worker/trainer_members.cc).
 bool SimMember::Agree(const GradientAction& step) {
+  if (step.step % kAgreementSteps != 0) return true;
   const AllWords all = toy_.Heard(action_, totals_.back());
-  if (alone_ || all.words == nullptr || step.step % kAgreementSteps != 0) return true;
   const auto members = static_cast<int32_t>(order_.members.size());
   std::map<double, int32_t> votes;
-  for (int32_t m = 0; m < members; ++m) ++votes[all.checksum(static_cast<size_t>(m))];
-  if (votes.size() == 1 || world_.bugs(Bug::kIgnoreDivergence)) {
+  for (int32_t m = 0; m < members && all.words != nullptr; ++m) {
+    ++votes[all.checksum(static_cast<size_t>(m))];
+  }
+  if (alone_ || votes.size() <= 1 || world_.bugs(Bug::kIgnoreDivergence)) {
     agreed_ = compared_;
+    if (root_) hooks_.on_agreed(step.step, agreed_);
     return true;
   }
   std::vector<int32_t> wrong;
@@ -136,7 +139,10 @@ bool SimMember::Agree(const GradientAction& step) {
       if (all.checksum(static_cast<size_t>(m)) != checksum) wrong.push_back(m);
     }
   }
-  Restore(step.step, std::move(wrong));
+  world_.fired(Fault::kDivergence);
+  diverged_ = true;
+  hooks_.tell(StatesDiffer{order_.job, order_.generation, step.step, std::move(wrong)});
+  Finish(DataLoss("the members' job states differ"));
   return false;
 }
 
@@ -148,14 +154,6 @@ void SimMember::GoBack() {
     machine_ = StepMachine<Real>(machine_.plan(), *DecodeState<Real>(agreed_, machine_.plan()));
   }
   world_.checks.Restored(worker_, toy_, point_, machine_.state());
-}
-
-void SimMember::Restore(int64_t step, std::vector<int32_t> wrong) {
-  GoBack();
-  world_.fired(Fault::kDivergence);
-  diverged_ = true;
-  hooks_.tell(StatesDiffer{order_.job, order_.generation, step, std::move(wrong)});
-  Finish(DataLoss("the members' job states differ"));
 }
 
 }  // namespace espalier::sim

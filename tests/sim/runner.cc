@@ -109,7 +109,7 @@ void SimRunner::MakeMember(const StartTraining& order) {
   SimMember::Hooks hooks;
   hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
   hooks.on_step = [this](int64_t step) { step_ = step; };
-  hooks.on_boundary = [this] { AtBoundary(); };
+  hooks.on_agreed = [this](int64_t step, const std::string& bytes) { Agreed(step, bytes); };
   hooks.on_end = [this](const SimMember::End& end) { After(0, [this, end] { OnEnd(end); }); };
   member_ = std::make_unique<SimMember>(world_, worker_, toy_, std::move(hooks));
   if (!order.planned && !order.reverts && order.generation.value > 1) LoadCheckpoint();
@@ -125,7 +125,6 @@ void SimRunner::RunTraining() {
 
 // The newest that is whole; the others are left out (worker/resume.cc).
 void SimRunner::LoadCheckpoint() {
-  if (!world_.keeps_checkpoints()) return;
   const auto& kept = world_.outputs.Checkpoints(output_);
   for (auto bytes = kept.rbegin(); bytes != kept.rend(); ++bytes) {
     auto state = DecodeState<Real>(*bytes, toy_.plan());
@@ -139,17 +138,16 @@ void SimRunner::LoadCheckpoint() {
   }
 }
 
-void SimRunner::AtBoundary() {
+// A checkpoint holds what all members agree on.
+void SimRunner::Agreed(int64_t step, std::string bytes) {
   if (!world_.keeps_checkpoints()) return;
-  const TrainingState<Real>& state = member_->machine().state();
   if (std::exchange(checkpoints_of_, member_->point().generation) != checkpoints_of_) {
-    checkpoint_step_ = state.step;
+    checkpoint_step_ = step;
   }
-  if (writing_ || state.step / kCheckpointSteps == checkpoint_step_ / kCheckpointSteps) return;
-  checkpoint_step_ = state.step;
+  if (writing_ || step / kCheckpointSteps == checkpoint_step_ / kCheckpointSteps) return;
+  checkpoint_step_ = step;
   writing_ = true;
   const bool half = world_.Strikes(Fault::kCheckpointHalfWritten);
-  std::string bytes = EncodeState(state);
   if (half) bytes.resize(bytes.size() / 2);
   After(500 + world_.dice.Below(20'000), [this, bytes, half] {
     writing_ = false;

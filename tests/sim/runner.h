@@ -48,7 +48,7 @@ class SimRunner {
   void RunTraining();
   void MakeMember(const StartTraining& order);
   void LoadCheckpoint();
-  void AtBoundary();
+  void Agreed(int64_t step, std::string bytes);
   void OnEnd(const SimMember::End& end);
   void WriteTemporary();
   void PutInPlace();
