@@ -65,7 +65,9 @@ std::string WorkerLines(const CheckReport& report) {
 std::string SetTable(const CheckReport& report) {
   Rows rows = {{"set", "files", "bytes", "rows"}};
   for (const SetSummary& s : report.sets) {
-    rows.push_back({s.name, HumanCount(s.files), HumanBytes(Bytes(s.bytes)), HumanCount(s.rows)});
+    const bool of_training = s.files == 0;
+    rows.push_back({s.name, of_training ? "-" : HumanCount(s.files),
+                    of_training ? "of train" : HumanBytes(Bytes(s.bytes)), HumanCount(s.rows)});
   }
   std::string text = Table(rows, "  ");
   text += "  " + HumanCount(report.shards) + (report.shards == 1 ? " shard" : " shards");
@@ -78,6 +80,26 @@ std::string SetTable(const CheckReport& report) {
   text += "\n";
   for (const Status& bad : report.skipped) text += "    skipped: " + bad.ToString() + "\n";
   return text;
+}
+
+std::string NameList(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 6;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i == 0 ? "'" : ", '") + Printable(names[i], 32) + "'";
+  }
+  if (names.size() <= kShown) return text;
+  return text + " and " + HumanCount(static_cast<int64_t>(names.size() - kShown)) + " more";
+}
+
+std::string SchemaLine(const SchemaSummary& schema) {
+  std::string text = "  " + schema.format + ", " + HumanCount(schema.columns) +
+                     (schema.columns == 1 ? " column" : " columns") + ": label " +
+                     NameList(schema.label);
+  if (!schema.weight.empty()) text += ", weight " + NameList({schema.weight});
+  if (!schema.validation.empty()) text += ", validation by " + NameList({schema.validation});
+  if (!schema.unused.empty()) text += ", not used " + NameList(schema.unused);
+  return text + "\n";
 }
 
 std::string ColumnTable(const std::vector<ColumnSummary>& columns) {
@@ -156,8 +178,9 @@ Json ColumnsJson(const std::vector<ColumnSummary>& columns) {
 std::string CheckText(const CheckReport& report, bool color) {
   std::string text = "job '" + Printable(report.job_name) +
                      "': " + Colored("data and model fit together", Ink::kGreen, color) +
-                     "\n\ndata\n" + SetTable(report) + HostLines(report) + WorkerLines(report) +
-                     "\n" + FeatureSums(report.features) + "\n" + ColumnTable(report.features);
+                     "\n\ndata\n" + SetTable(report) + SchemaLine(report.schema) +
+                     HostLines(report) + WorkerLines(report) + "\n" + FeatureSums(report.features) +
+                     "\n" + ColumnTable(report.features);
   if (!report.targets.empty()) text += "\ntargets\n" + ColumnTable(report.targets);
   if (!report.labels.empty()) text += "\nlabels\n" + LabelTable(report.labels);
   const Rows rows = {
@@ -193,27 +216,35 @@ Json CheckJson(const CheckReport& report) {
   }
   Json hosts = Json::object();
   for (const auto& [host, bytes] : report.hosts) hosts[host] = bytes;
-  return {{"status", "OK"},
-          {"name", report.job_name},
-          {"task", Name(report.task)},
-          {"sets", std::move(sets)},
-          {"shards", report.shards},
-          {"hosts", std::move(hosts)},
-          {"workers", std::move(workers)},
-          {"dropped_rows", report.dropped_rows},
-          {"skipped_rows", report.skipped_rows},
-          {"features", ColumnsJson(report.features)},
-          {"targets", ColumnsJson(report.targets)},
-          {"labels", std::move(labels)},
-          {"layers", report.layers},
-          {"parameters", report.parameters},
-          {"leaves", report.leaves},
-          {"batch", report.batch},
-          {"steps_per_epoch", report.steps_per_epoch},
-          {"storage", report.storage},
-          {"rows_bytes", report.rows_bytes},
-          {"model_bytes_per_worker", report.model_bytes},
-          {"output", report.output}};
+  return {
+      {"status", "OK"},
+      {"name", report.job_name},
+      {"task", Name(report.task)},
+      {"sets", std::move(sets)},
+      {"schema",
+       {{"format", report.schema.format},
+        {"columns", report.schema.columns},
+        {"label", report.schema.label},
+        {"weight", report.schema.weight.empty() ? Json() : Json(report.schema.weight)},
+        {"validation", report.schema.validation.empty() ? Json() : Json(report.schema.validation)},
+        {"unused", report.schema.unused}}},
+      {"shards", report.shards},
+      {"hosts", std::move(hosts)},
+      {"workers", std::move(workers)},
+      {"dropped_rows", report.dropped_rows},
+      {"skipped_rows", report.skipped_rows},
+      {"features", ColumnsJson(report.features)},
+      {"targets", ColumnsJson(report.targets)},
+      {"labels", std::move(labels)},
+      {"layers", report.layers},
+      {"parameters", report.parameters},
+      {"leaves", report.leaves},
+      {"batch", report.batch},
+      {"steps_per_epoch", report.steps_per_epoch},
+      {"storage", report.storage},
+      {"rows_bytes", report.rows_bytes},
+      {"model_bytes_per_worker", report.model_bytes},
+      {"output", report.output}};
 }
 
 }  // namespace espalier

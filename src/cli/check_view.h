@@ -20,6 +20,14 @@ struct SetSummary {
   int64_t files = 0, bytes = 0, rows = 0;
 };
 
+// What each column of the files is for; all but these are features.
+struct SchemaSummary {
+  std::string format;  // "csv", "parquet", "libsvm"
+  int64_t columns = 0;
+  std::vector<std::string> label, unused;
+  std::string weight, validation;  // empty: none
+};
+
 // A feature or a target over the training rows.
 struct ColumnSummary {
   std::string name;
@@ -42,6 +50,7 @@ struct CheckReport {
   std::string job_name;
   Task task = Task::kClassification;
   std::vector<SetSummary> sets;
+  SchemaSummary schema;
   int64_t shards = 0;
   // How many bytes of the input each host could read from its own disks; empty: not known.
   std::vector<std::pair<std::string, int64_t>> hosts;

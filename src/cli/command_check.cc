@@ -110,6 +110,27 @@ std::vector<std::string> NamesOf(const Schema& schema, const std::vector<int32_t
   return names;
 }
 
+SchemaSummary SummaryOf(const DataSpec& data, const InputPlan& plan) {
+  constexpr const char* kFormatNames[] = {"csv", "parquet", "libsvm"};
+  const Schema& schema = plan.schema;
+  SchemaSummary summary;
+  summary.format = kFormatNames[static_cast<size_t>(FormatOf(data, plan.files.front().path))];
+  summary.columns = static_cast<int64_t>(schema.names.size());
+  summary.label = NamesOf(schema, schema.label);
+  if (schema.weight >= 0) summary.weight = schema.names[schema.weight];
+  if (schema.validation >= 0) summary.validation = schema.names[schema.validation];
+  std::vector<bool> used(schema.names.size());
+  for (const int32_t c : schema.features) used[c] = true;
+  for (const int32_t c : schema.label) used[c] = true;
+  for (const int32_t c : {schema.weight, schema.validation}) {
+    if (c >= 0) used[c] = true;
+  }
+  for (size_t c = 0; c < used.size(); ++c) {
+    if (!used[c]) summary.unused.push_back(schema.names[c]);
+  }
+  return summary;
+}
+
 std::vector<LabelSummary> CountLabels(const std::vector<ShardSurvey>& surveys,
                                       const std::vector<std::string>& classes) {
   std::map<std::string, LabelSummary> counts;
@@ -135,6 +156,7 @@ CheckReport ReportShards(const JobSpec& spec, const InputPlan& plan,
   report.task = spec.model.task;
   report.shards = static_cast<int64_t>(plan.shards.size());
   report.output = spec.output.path;
+  report.schema = SummaryOf(spec.data, plan);
   report.sets = {{"train"}, {"validation"}, {"test"}};
   for (const InputFile& file : plan.files) {
     SetSummary& set = report.sets[static_cast<size_t>(file.role)];

@@ -142,7 +142,7 @@ class Planner {
     const int64_t length = plan_.files[file].length;
     for (int64_t begin = 0; begin < length;) {
       // A short rest belongs to the shard before it: a request for a few bytes costs as much time.
-      const bool last = data_.csv.multiline || length - begin < shard_bytes + shard_bytes / 2;
+      const bool last = data_.csv.multiline || length - begin - shard_bytes < shard_bytes / 2;
       int64_t end = last ? length : begin + shard_bytes;
       end = std::max(end, std::min(header_end, length));
       plan_.shards.push_back({file, begin, end});

@@ -9,6 +9,7 @@ CheckReport Report() {
   CheckReport r;
   r.job_name = "digits";
   r.sets = {{"train", 2, 2048, 900}, {"validation", 0, 0, 100}};
+  r.schema = {"csv", 33, {"digit"}, {"a", "b", "c", "d", "e", "f", "g", "h"}, "", "held out"};
   r.shards = 4;
   r.hosts = {{"node1", 2048}, {"node2", 1024}};
   for (int i = 0; i < 22; ++i) {
@@ -33,9 +34,12 @@ CheckReport Report() {
 TEST_CASE("check shows sets, columns with nulls and ranges, label balance, model and memory") {
   const std::string text = CheckText(Report(), false);
   CHECK_THAT(text, Catch::Contains("job 'digits': data and model fit together"));
-  CHECK_THAT(text,
-             Catch::Contains("  train           2  2.0 KiB   900\n") &&
-                 Catch::Contains("  4 shards\n  near the data: node1 2.0 KiB, node2 1.0 KiB\n"));
+  CHECK_THAT(
+      text, Catch::Contains("  train           2   2.0 KiB   900\n") &&
+                Catch::Contains("  validation      -  of train   100\n") &&
+                Catch::Contains("  4 shards\n  csv, 33 columns: label 'digit', validation by 'held "
+                                "out', not used 'a', 'b', 'c', 'd', 'e', 'f' and 2 more\n"
+                                "  near the data: node1 2.0 KiB, node2 1.0 KiB\n"));
   CHECK_THAT(text, Catch::Contains("22 features, 1 of them constant, 3 nulls\n"));
   CHECK_THAT(text, Catch::Contains("  x0          3    0    4     2          2\n"));
   CHECK_THAT(text, Catch::Contains("x19") && Catch::Contains("... and 2 more columns"));
@@ -65,6 +69,8 @@ TEST_CASE("check shows what lies near each worker of the cluster that was asked"
 TEST_CASE("check's JSON has every column") {
   const Json json = Json::parse(JsonLine(CheckJson(Report())));
   CHECK(json["status"] == "OK");
+  CHECK(json["schema"]["label"][0] == "digit");
+  CHECK(json["schema"]["weight"].is_null());
   CHECK(json["features"].size() == 22);
   CHECK(json["features"][0]["nulls"] == 3);
   CHECK(json["labels"][1]["train_rows"] == 225);

@@ -114,6 +114,11 @@ std::vector<BadCase> MoreLies() {
       Lie(
           "a kind of page that is not known", [](Crafted* c) { c->page_kind = 9; },
           "row group 0 holds 0 rows, expected 2"),
+  };
+}
+
+std::vector<BadCase> Codecs() {
+  return {
       Lie(
           "an encoding that is not known", [](Crafted* c) { c->encoding = 77; },
           "row group 0 (rows 1 to 2) cannot be read (Unknown encoding type.)", "a"),
@@ -166,6 +171,7 @@ std::vector<BadCase> LyingParquetFiles() {
   std::vector<BadCase> all;
   Append(&all, Lies());
   Append(&all, MoreLies());
+  Append(&all, Codecs());
   return all;
 }
 
