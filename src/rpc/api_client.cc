@@ -113,7 +113,7 @@ class Client final : public ApiClient {
     pb::SubmitRequest in;
     pb::SubmitResponse out;
     rpc::ToProto(request, &in);
-    const bool connected = channel_->WaitForConnected(rpc::Deadline(options_.connect_timeout_ms));
+    const bool connected = Connect();
     const Status done = Call(&pb::Espalier::Stub::Submit, in, &out);
     const bool open =
         done.code() == StatusCode::kUnavailable || done.code() == StatusCode::kDeadlineExceeded;
@@ -167,6 +167,17 @@ class Client final : public ApiClient {
   }
 
  private:
+  // Whether a connection stands, or comes to stand; false at once when it is refused.
+  bool Connect() {
+    const auto deadline = rpc::Deadline(options_.connect_timeout_ms);
+    for (;;) {
+      const grpc_connectivity_state state = channel_->GetState(true);
+      if (state == GRPC_CHANNEL_READY) return true;
+      const bool tries = state == GRPC_CHANNEL_IDLE || state == GRPC_CHANNEL_CONNECTING;
+      if (!tries || !channel_->WaitForStateChange(state, deadline)) return false;
+    }
+  }
+
   template <typename Method, typename Request, typename Response>
   Status Call(Method method, const Request& request, Response* response) {
     grpc::ClientContext context;
