@@ -2,6 +2,7 @@
 // drain, workers.
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "src/base/text.h"
@@ -71,24 +72,23 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
 // asked again: the id makes that the same job.
 Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml) {
   const std::string id = RandomRequestId();
-  const auto attempt = [&]() -> Result<JobId> {
-    ESPALIER_ASSIGN_OR_RETURN(const auto client, ConnectTo(context.options.coordinator));
-    return client->Submit({.client_request_id = id, .job_yaml = yaml});
-  };
-  Result<JobId> job = attempt();
-  if (job.status().code() != StatusCode::kAborted) return job;
-  context.console.Err("the coordinator went away before it answered; asking again\n");
-  const auto until = std::chrono::steady_clock::now() + kAskAgain;
+  std::optional<std::chrono::steady_clock::time_point> until;
   for (;;) {
-    const bool away = job.status().code() == StatusCode::kAborted ||
-                      job.status().code() == StatusCode::kUnavailable;
-    if (!away) return job;
-    if (context.interrupts.any() || std::chrono::steady_clock::now() > until) {
+    const auto client = ConnectTo(context.options.coordinator);
+    bool known = true;
+    Result<JobId> job = client.status();
+    if (client.ok()) job = (*client)->Submit({.client_request_id = id, .job_yaml = yaml}, &known);
+    const bool refused = job.status().code() == StatusCode::kUnavailable && known;
+    if (job.ok() || (known && !(until && refused))) return job;
+    if (!until) {
+      context.console.Err("the coordinator went away before it answered; asking again\n");
+      until = std::chrono::steady_clock::now() + kAskAgain;
+    }
+    if (context.interrupts.any() || std::chrono::steady_clock::now() > *until) {
       return Unavailable(job.status().message() +
                          "; whether the job was accepted is not known, `espalier list` shows it");
     }
     std::this_thread::sleep_for(kAskAgainPause);
-    job = attempt();
   }
 }
 

@@ -108,18 +108,15 @@ class Client final : public ApiClient {
     stub_ = pb::Espalier::NewStub(channel_);
   }
 
-  Result<JobId> Submit(SubmitRequest request) override {
+  Result<JobId> Submit(SubmitRequest request, bool* known) override {
     if (request.version.empty()) request.version = kVersion;
     pb::SubmitRequest in;
     pb::SubmitResponse out;
     rpc::ToProto(request, &in);
     const bool connected = Connect();
-    const Status done = Call(&pb::Espalier::Stub::Submit, in, &out);
-    const bool open =
-        done.code() == StatusCode::kUnavailable || done.code() == StatusCode::kDeadlineExceeded;
-    if (connected && open) {
-      return Aborted("the coordinator at " + address_ + " went away before it answered");
-    }
+    bool answered = false;
+    const Status done = Call(&pb::Espalier::Stub::Submit, in, &out, &answered);
+    if (known != nullptr) *known = answered || !connected;
     ESPALIER_RETURN_IF_ERROR(done);
     return JobId{out.job()};
   }
@@ -179,11 +176,13 @@ class Client final : public ApiClient {
   }
 
   template <typename Method, typename Request, typename Response>
-  Status Call(Method method, const Request& request, Response* response) {
+  Status Call(Method method, const Request& request, Response* response, bool* answered = nullptr) {
     grpc::ClientContext context;
     context.AddMetadata(rpc::kVersionKey, kVersion);
     context.set_deadline(rpc::Deadline(options_.call_timeout_ms));
-    return Explain((stub_.get()->*method)(&context, request, response), context);
+    const grpc::Status status = (stub_.get()->*method)(&context, request, response);
+    if (answered != nullptr) *answered = status.ok() || rpc::SentError(context);
+    return Explain(status, context);
   }
 
   template <typename T, typename List>

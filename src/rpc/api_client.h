@@ -33,9 +33,9 @@ class ApiClient {
   virtual ~ApiClient() = default;
 
   // A repeated submission (same client_request_id) is the same job. An empty version is filled in.
-  // kAborted: the connection broke or the deadline passed during the call: it is not known whether
-  // the job was accepted; submit it again with the same id.
-  virtual Result<JobId> Submit(SubmitRequest request) = 0;
+  // `known` (may be null): false when the connection broke or the deadline passed during the call,
+  // so that the job may have been accepted; submit it again with the same id.
+  virtual Result<JobId> Submit(SubmitRequest request, bool* known = nullptr) = 0;
   virtual Result<std::vector<JobSnapshot>> List() = 0;
   // The job with all its history.
   virtual Result<JobUpdate> Get(JobId job) = 0;

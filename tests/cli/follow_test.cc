@@ -19,7 +19,7 @@ struct Stream {
 class FakeClient final : public ApiClient {
  public:
   explicit FakeClient(Stream stream) : stream_(std::move(stream)) {}
-  Result<JobId> Submit(SubmitRequest) override { return Unimplemented("submit"); }
+  Result<JobId> Submit(SubmitRequest, bool*) override { return Unimplemented("submit"); }
   Result<std::vector<JobSnapshot>> List() override { return Unimplemented("list"); }
   Result<JobUpdate> Get(JobId) override { return Unimplemented("get"); }
   Status Cancel(JobId) override { return Unimplemented("cancel"); }

@@ -36,7 +36,7 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertEqual(result["weights_sha256"], quiet["weights_sha256"])
         self.assertEqual(result["metrics"], quiet["metrics"])
         steps = self.evaluations(cluster, job)
-        self.assertEqual(len(steps), EPOCHS)
+        self.assertEqual(len(steps), EPOCHS, "%s\n%s" % (steps, cluster.log("coordinator")))
         self.assertEqual(steps, sorted(set(steps)))
 
     def step_of(self, cluster, job):
