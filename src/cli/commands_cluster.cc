@@ -76,8 +76,9 @@ Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml)
   for (;;) {
     const auto client = ConnectTo(context.options.coordinator);
     bool known = true;
-    Result<JobId> job = client.status();
-    if (client.ok()) job = (*client)->Submit({.client_request_id = id, .job_yaml = yaml}, &known);
+    const Result<JobId> job =
+        client.ok() ? (*client)->Submit({.client_request_id = id, .job_yaml = yaml}, &known)
+                    : Result<JobId>(client.status());
     const bool refused = job.status().code() == StatusCode::kUnavailable && known;
     if (job.ok() || (known && !(until && refused))) return job;
     if (!until) {
