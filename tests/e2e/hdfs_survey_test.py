@@ -72,9 +72,9 @@ class SurveyTest(HdfsTest):
             job = cluster.submit(self.job("restarted", spec))
             wait_for("the survey", survey_runs)
             self.hdfs.stop_namenode()
-            # A DataNode that was asked before asks the NameNode as well, and may keep a request
-            # until the limit for transfers that stand still (30 s) ends it.
-            wait_for("a refused connection", is_refused, 90)
+        # A DataNode that was asked before asks the NameNode as well, and may keep a request until
+        # the limit for transfers that stand still (30 s) ends it.
+        wait_for("a refused connection", is_refused, 90)
         self.assertEqual(cluster.status(job)["state"], "SURVEYING")
         # It leaves safe mode when it was told of the blocks; DataNodes that stand still do not.
         with self.paused_data_nodes():

@@ -126,7 +126,7 @@ class HostsTest(EspalierTest):
         cluster.hosts.plug_in("coordinator")
         for name in cluster.workers:
             self.wait_for_line(cluster, "attached as", name, times=2)
-        self.assertGreater(self.step_of(cluster, job), before)
+        wait_for("a step seen again", lambda: self.step_of(cluster, job) > before)
         self.assert_right(cluster, job, weights)
         log = cluster.log("coordinator")
         self.assertNotIn(" was lost: ", log)
