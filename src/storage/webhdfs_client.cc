@@ -262,7 +262,12 @@ Status Attempts::Next(const Verdict& verdict, int64_t elapsed_ms) {
   }
   if (at_once) return {};
   moves_ = 0;
-  if (!client_.waiting_.exchange(true)) {
+  const Trouble trouble =
+      verdict.fate == CallFate::kOtherNameNode ? Trouble::kNameNode : Trouble::kCall;
+  Trouble told = client_.warned_;
+  while (told < trouble && !client_.warned_.compare_exchange_weak(told, trouble)) {
+  }
+  if (told < trouble) {
     LogWarning("cannot " + doing_ + " '" + Printable(shown_, 1024) + "' yet: " + verdict.why +
                "; trying again");
   }
@@ -273,7 +278,8 @@ Status Attempts::Next(const Verdict& verdict, int64_t elapsed_ms) {
 void Attempts::Succeeded() {
   budget_.Restart();
   moves_ = 0;
-  if (client_.waiting_.exchange(false)) LogInfo(client_.prefix_ + " answers again");
+  if (client_.warned_.exchange(Trouble::kNone) != Trouble::kNone)
+    LogInfo(client_.prefix_ + " answers again");
 }
 
 }  // namespace espalier

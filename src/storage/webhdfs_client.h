@@ -45,6 +45,9 @@ struct Operation {
   std::string shown;
 };
 
+// What calls have to wait for, the worse the later: worse news are told though better ones were.
+enum class Trouble : uint8_t { kNone, kCall, kNameNode };
+
 class WebHdfsClient {
  public:
   // REQUIRES: name_nodes is not empty.
@@ -97,8 +100,8 @@ class WebHdfsClient {
   const HttpClient http_;
   mutable std::atomic<size_t> active_{0};  // the NameNode that answered last
   mutable std::atomic<bool> reached_{false};
-  mutable std::atomic<bool> waiting_{false};  // a warning was logged and not taken back
-  mutable std::mutex mutex_;                  // guards suspects_
+  mutable std::atomic<Trouble> warned_{Trouble::kNone};        // of, and not taken back
+  mutable std::mutex mutex_;                                   // guards suspects_
   mutable std::vector<std::pair<std::string, int>> suspects_;  // with requests left to avoid them
 };
 

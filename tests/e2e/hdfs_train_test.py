@@ -61,7 +61,7 @@ class TrainTest(HdfsTest):
         self.assert_bundle("model", result)
 
     def test_check_sees_the_same_as_on_the_local_disk(self):
-        columns = table(500)
+        columns = table(700)
         local = self.write("t.csv", csv_text(columns))
         reports = []
         for name, train in (("local", local), ("hdfs", self.put("t.csv", csv_text(columns)))):
@@ -72,7 +72,7 @@ class TrainTest(HdfsTest):
         self.assertEqual(hosts, [{}, dict.fromkeys(HOSTS, os.path.getsize(local))])
         train = next(s for s in reports[1]["sets"] if s["name"] == "train")
         self.assertEqual(train["files"], 1)
-        self.assertGreater(reports[1]["shards"], 2)
+        self.assertGreater(reports[1]["shards"], 3)
         self.assertEqual(self.names(), ["t.csv"], "a check writes nothing")
 
     def test_check_shows_what_lies_near_each_worker_of_a_cluster(self):
