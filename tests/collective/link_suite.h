@@ -71,8 +71,9 @@ class RecordingListener : public LinkListener {
  private:
   template <typename Condition>
   bool Wait(Condition condition) {
+    // The thread sanitizer takes most of a minute for a large payload on a busy machine.
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(20), condition);
+    return changed_.wait_for(lock, std::chrono::seconds(200), condition);
   }
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

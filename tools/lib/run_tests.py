@@ -29,8 +29,6 @@ BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 PURE_ROOMS = ["base", "spec", "plan", "storage", "model", "data", "config", "bundle", "cluster",
               "collective", "training", "sim"]
 SANITIZERS = ["asan", "tsan"]
-# gRPC is not compiled with the thread sanitizer, which cannot see how it synchronises.
-NOT_SANITIZED = {"asan": [], "tsan": ["-//tests/rpc/..."]}
 SKIPS_EXPECTED = 0
 PHASE_LIMIT_S = 45 * 60
 LONG_PHASE_LIMIT_S = 4 * 60 * 60
@@ -211,7 +209,7 @@ def run_everything(everything, tally):
     if build_programs(tally):
         python_tests("e2e", "tests/e2e", tally)
     for sanitizer in SANITIZERS:
-        targets = ["//tests/..."] + NOT_SANITIZED[sanitizer] if everything else pure_targets()
+        targets = ["//tests/..."] if everything else pure_targets()
         bazel_test(sanitizer, targets, tally, ["--config=" + sanitizer])
     if everything:
         bazel_test("fuzz", FUZZ_TARGETS, tally,
