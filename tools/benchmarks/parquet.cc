@@ -1,6 +1,7 @@
-// Parquet to row store, one thread, beside Arrow's own reader followed by the same transposition.
+// Parquet to row store, beside Arrow's own reader followed by the same transposition; both with as
+// many threads, a row group or shard at a time each.
 //
-// usage: parquet KIND ROWS DIRECTORY [REPEATS [ours]]
+// usage: parquet KIND ROWS DIRECTORY [REPEATS [THREADS [ours]]]
 // KIND: digits   784 columns of bytes, four fifths zeros, and a label; snappy
 //       floats   784 columns of normal float32; snappy
 //       narrow   8 columns of float64 with short decimals, a ninth of whole numbers; zstd
@@ -22,6 +23,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -29,6 +31,7 @@
 #include <filesystem>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "src/data/listing.h"
@@ -37,6 +40,7 @@
 #include "src/data/survey.h"
 #include "src/data/transpose.h"
 #include "src/storage/file_system.h"
+#include "tools/benchmarks/survey_all.h"
 
 namespace espalier {
 namespace {
@@ -112,7 +116,7 @@ void WriteFile(const std::string& kind, int64_t rows, const std::string& path) {
 
 // One row group into rows of T; the label too, as a column of its own.
 template <typename T>
-void TransposeGroup(const arrow::Table& table, T* out, std::vector<int32_t>* labels) {
+void TransposeGroup(const arrow::Table& table, T* out, int32_t* labels) {
   const int64_t rows = table.num_rows();
   std::vector<Lane<T>> lanes;
   int32_t slot = 0;
@@ -135,37 +139,49 @@ void TransposeGroup(const arrow::Table& table, T* out, std::vector<int32_t>* lab
   }
   Transpose<T>(lanes, order, targets.data());
   const uint8_t* label = table.column(0)->chunk(0)->data()->GetValues<uint8_t>(1);
-  labels->insert(labels->end(), label, label + rows);
+  std::copy(label, label + rows, labels);
 }
 
-double RunArrow(const std::string& kind, const std::string& path) {
-  const double start = Now();
+std::unique_ptr<parquet::arrow::FileReader> OpenArrow(const std::string& path) {
   const auto file = *arrow::io::ReadableFile::Open(path);
   parquet::ReaderProperties properties;
   properties.set_page_checksum_verification(true);
-  auto reader = *parquet::arrow::FileReader::Make(
-      arrow::default_memory_pool(), parquet::ParquetFileReader::Open(file, properties),
-      parquet::ArrowReaderProperties(false));
-  const int64_t rows = reader->parquet_reader()->metadata()->num_rows();
+  return *parquet::arrow::FileReader::Make(arrow::default_memory_pool(),
+                                           parquet::ParquetFileReader::Open(file, properties),
+                                           parquet::ArrowReaderProperties(false));
+}
+
+double RunArrow(const std::string& kind, const std::string& path, int threads) {
+  const double start = Now();
+  const auto metadata = OpenArrow(path)->parquet_reader()->metadata();
+  const int64_t rows = metadata->num_rows();
   const int64_t width = kind == "narrow" ? 8 : 784;
   const int64_t bytes = kind == "digits" ? 1 : kind == "narrow" ? 8 : 4;
   std::vector<char> out(rows * width * bytes);
-  std::vector<int32_t> labels;
-  labels.reserve(rows);
-  char* next = out.data();
-  for (int g = 0; g < reader->num_row_groups(); ++g) {
-    std::shared_ptr<arrow::Table> table;
-    Require(reader->ReadRowGroup(g, &table));
-    table = *table->CombineChunks();
-    if (kind == "digits") {
-      TransposeGroup(*table, reinterpret_cast<uint8_t*>(next), &labels);
-    } else if (kind == "narrow") {
-      TransposeGroup(*table, reinterpret_cast<double*>(next), &labels);
-    } else {
-      TransposeGroup(*table, reinterpret_cast<float*>(next), &labels);
+  std::vector<int32_t> labels(rows);
+  const int64_t group_rows = metadata->RowGroup(0)->num_rows();  // of all but the last
+  std::atomic<int> next{0};
+  const auto work = [&] {
+    const auto reader = OpenArrow(path);
+    for (int g; (g = next++) < reader->num_row_groups();) {
+      std::shared_ptr<arrow::Table> table;
+      Require(reader->ReadRowGroup(g, &table));
+      table = *table->CombineChunks();
+      char* to = out.data() + g * group_rows * width * bytes;
+      int32_t* label = labels.data() + g * group_rows;
+      if (kind == "digits") {
+        TransposeGroup(*table, reinterpret_cast<uint8_t*>(to), label);
+      } else if (kind == "narrow") {
+        TransposeGroup(*table, reinterpret_cast<double*>(to), label);
+      } else {
+        TransposeGroup(*table, reinterpret_cast<float*>(to), label);
+      }
     }
-    next += table->num_rows() * width * bytes;
-  }
+  };
+  std::vector<std::thread> team;
+  for (int t = 1; t < threads; ++t) team.emplace_back(work);
+  work();
+  for (std::thread& thread : team) thread.join();
   return Now() - start;
 }
 
@@ -178,7 +194,7 @@ struct Measured {
   double ours_s() const { return plan_s + survey_s + load_s; }
 };
 
-Result<Measured> Run(const FileSystem& files, const std::string& path) {
+Result<Measured> Run(const FileSystem& files, const std::string& path, int threads) {
   JobSpec job;
   job.data.train = {path};
   job.data.label = {std::string("label")};
@@ -186,18 +202,12 @@ Result<Measured> Run(const FileSystem& files, const std::string& path) {
   const double start = Now();
   ESPALIER_ASSIGN_OR_RETURN(const InputPlan plan, PlanInput(files, job.data, job.data.shard_bytes));
   const double planned = Now();
-  std::vector<SurveyedShard> shards;
-  std::vector<ShardSurvey> surveys;
-  for (size_t i = 0; i < plan.shards.size(); ++i) {
-    ESPALIER_ASSIGN_OR_RETURN(SurveyedShard shard,
-                              SurveyShard(files, plan, job, static_cast<int>(i)));
-    surveys.push_back(shard.survey);
-    shards.push_back(std::move(shard));
-  }
+  ESPALIER_ASSIGN_OR_RETURN(Surveyed all, SurveyAll(files, plan, job, threads));
   const double surveyed = Now();
-  ESPALIER_ASSIGN_OR_RETURN(const SurveyResult merged, MergeShardSurveys(plan, job, surveys));
-  const RowRanges all = {Range{0, merged.train_rows}, Range{0, 0}, Range{0, 0}};
-  ESPALIER_ASSIGN_OR_RETURN(const auto store, LoadRows(files, plan, job, merged, all, shards, {}));
+  ESPALIER_ASSIGN_OR_RETURN(const SurveyResult merged, MergeShardSurveys(plan, job, all.surveys));
+  const RowRanges ranges = {Range{0, merged.train_rows}, Range{0, 0}, Range{0, 0}};
+  ESPALIER_ASSIGN_OR_RETURN(const auto store,
+                            LoadRows(files, plan, job, merged, ranges, all.shards, {}));
   m.load_s = Now() - surveyed;
   m.survey_s = surveyed - planned;
   m.plan_s = planned - start;
@@ -222,15 +232,15 @@ void Print(const std::string& kind, int64_t bytes, const Measured& m, bool best)
 }
 
 Status Main(const std::string& kind, int64_t rows, const std::string& directory, int repeats,
-            bool ours) {
+            int threads, bool ours) {
   const std::string path = directory + "/" + kind + "-" + std::to_string(rows) + ".parquet";
   if (!std::filesystem::exists(path)) WriteFile(kind, rows, path);
   const int64_t bytes = static_cast<int64_t>(std::filesystem::file_size(path));
   const auto files = MakeFileSystem();
   Measured best;
   for (int i = 0; i < repeats; ++i) {
-    ESPALIER_ASSIGN_OR_RETURN(Measured m, Run(*files, path));
-    m.arrow_s = ours ? 0 : RunArrow(kind, path);
+    ESPALIER_ASSIGN_OR_RETURN(Measured m, Run(*files, path, threads));
+    m.arrow_s = ours ? 0 : RunArrow(kind, path, threads);
     Print(kind, bytes, m, false);
     const double arrow_s = i == 0 ? m.arrow_s : std::min(best.arrow_s, m.arrow_s);
     if (i == 0 || m.ours_s() < best.ours_s()) best = m;
@@ -247,11 +257,14 @@ int main(int argc, char** argv) {
   const std::string kind = argc > 1 ? argv[1] : "";
   const bool known = kind == "digits" || kind == "floats" || kind == "narrow" || kind == "vectors";
   if (argc < 4 || !known || std::atoll(argv[2]) <= 0) {
-    std::fprintf(stderr, "usage: parquet digits|floats|narrow|vectors ROWS DIRECTORY [REPEATS]\n");
+    std::fprintf(stderr,
+                 "usage: parquet digits|floats|narrow|vectors ROWS DIRECTORY [REPEATS "
+                 "[THREADS [ours]]]\n");
     return 2;
   }
   const espalier::Status done = espalier::Main(
-      kind, std::atoll(argv[2]), argv[3], argc > 4 ? std::max(1, std::atoi(argv[4])) : 5, argc > 5);
+      kind, std::atoll(argv[2]), argv[3], argc > 4 ? std::max(1, std::atoi(argv[4])) : 5,
+      argc > 5 ? std::max(1, std::atoi(argv[5])) : 1, argc > 6);
   if (!done.ok()) std::fprintf(stderr, "%s\n", done.ToString().c_str());
   return done.ok() ? 0 : 1;
 }
