@@ -79,7 +79,7 @@ struct CoordinatorCoreOptions {
   int64_t workers_max = 1000;                 // attached at a time; open streams: twice as many
   int64_t jobs_queued_max = 1000;
   int64_t jobs_kept_max = 200;                  // ended jobs remembered
-  int64_t history_rows_max = 10'000;            // a job; the oldest rows go first
+  int64_t history_rows_max = kHistoryRowsMax;   // a job; the oldest rows go first
   int64_t skipped_rows_kept_max = 20;           // positions of skipped rows kept a shard
   int64_t survey_bytes_max = int64_t{2} << 30;  // of surveys that wait for their merge, all jobs
 };
@@ -96,8 +96,8 @@ class CoordinatorCore {
   // Snapshots as of the newest event, sorted by id.
   std::vector<JobSnapshot> Jobs() const;
   std::optional<JobSnapshot> Job(JobId job) const;
-  // History rows from number `from` on (rows are numbered from 0 in order of arrival; forgotten
-  // ones are left out). Rows carry no confusion matrix and no figures a class: the result has them.
+  // History rows from number `from` on (rows are numbered from 0; forgotten ones are left out).
+  // Rows carry no confusion matrix and no figures a class: the result has them.
   std::vector<HistoryRow> History(JobId job, int64_t from) const;
   // Rows recorded so far: the `from` for what comes next.
   int64_t HistoryEnd(JobId job) const;
@@ -342,7 +342,12 @@ class CoordinatorCore {
   Place Judge(Worker& worker, JobPoint point, const char* what);
   void Blame(JobRecord& job, const Worker& worker, Status error);
   void EnterTraining(JobRecord& job);
-  void AddHistory(JobRecord& job, HistoryRow row);
+  static bool Knows(const JobRecord& job, const HistoryEntry& message, bool earlier);
+  void SetHistory(JobRecord& job, HistoryRow row, int64_t number);
+  static void EndHistory(JobRecord& job, int64_t steps);
+  static int64_t HistoryEnd(const JobRecord& job) {
+    return job.history_begin + static_cast<int64_t>(job.history.size());
+  }
 
   // coordinator_restore.cc: from the journal and to it.
   void On(const JobRefused& event);

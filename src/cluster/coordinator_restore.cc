@@ -82,7 +82,7 @@ void CoordinatorCore::Recall(const SurveyRecorded& e) {
 }
 
 void CoordinatorCore::Recall(const HistoryRecorded& e) {
-  if (JobRecord* job = FindJob(e.job)) AddHistory(*job, e.row);
+  if (JobRecord* job = FindJob(e.job)) SetHistory(*job, e.row, e.number);
 }
 
 void CoordinatorCore::Recall(const TrainingStarted& e) {
@@ -98,6 +98,7 @@ void CoordinatorCore::Recall(const JobEnded& e) {
   JobRecord* job = FindJob(e.snapshot.job);
   if (job == nullptr) return;
   job->snapshot = e.snapshot;
+  if (e.snapshot.result) EndHistory(*job, e.snapshot.result->steps);
   job->surveyed.bytes_done = e.snapshot.survey_bytes_done;
   ForgetWork(*job);
 }
@@ -301,7 +302,8 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
       out.push_back(StartOf(job));
       if (s.training_ms != 0) out.push_back(TrainingStarted{id, s.training_ms});
     }
-    for (const HistoryRow& row : job.history) out.push_back(HistoryRecorded{id, row});
+    int64_t number = job.history_begin;
+    for (const HistoryRow& row : job.history) out.push_back(HistoryRecorded{id, row, number++});
     if (IsFinal(s.state)) out.push_back(JobEnded{Snapshot(job)});
   }
   const JobId last{next_job_ - 1};

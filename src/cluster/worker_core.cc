@@ -226,7 +226,7 @@ void WorkerCore::Obey(const Welcome& message) {
   heartbeat_ms_ = now_ms_;
   Log(LogLevel::kInfo, "attached as " + ToString(id_));
   SendPart();
-  for (const FromWorker& report : reports_) Send(report);
+  for (const FromWorker& report : reports_) Tell(report);
 }
 
 void WorkerCore::Obey(const Refused& message) {
@@ -369,7 +369,12 @@ void WorkerCore::On(const Report& event) {
   if (std::holds_alternative<Switched>(event.message)) proceeds_ = true;  // a joiner has the state
   if (const auto* kept = std::get_if<StateKept>(&event.message)) kept_ = *kept;
   if (!IsFleeting(event.message)) Keep(event.message);
-  if (link_ == LinkState::kAttached) Send(event.message);
+  if (link_ == LinkState::kAttached) Tell(event.message);
+}
+
+void WorkerCore::Tell(FromWorker message) {
+  if (auto* row = std::get_if<HistoryEntry>(&message)) row->first = history_first_;
+  Send(std::move(message));
 }
 
 void WorkerCore::SendPart() {
@@ -383,19 +388,21 @@ void WorkerCore::ForgetParts() {
 
 // Of each kind the first one counts, but for history rows.
 void WorkerCore::Keep(const FromWorker& message) {
-  const bool history = std::holds_alternative<HistoryEntry>(message);
+  const auto* history = std::get_if<HistoryEntry>(&message);
   const bool again = std::any_of(reports_.begin(), reports_.end(), [&](const FromWorker& kept) {
     return kept.index() == message.index();
   });
-  if (again && !history) return;
+  if (again && history == nullptr) return;
   reports_.push_back(message);
-  if (!history) return;
-  if (++history_reports_ <= options_.history_reports_max) return;
+  if (history == nullptr) return;
+  if (history_reports_++ == 0) history_first_ = history->number;
+  if (history_reports_ <= options_.history_reports_max) return;
   const auto oldest = std::find_if(reports_.begin(), reports_.end(), [](const auto& r) {
     return std::holds_alternative<HistoryEntry>(r);
   });
   reports_.erase(oldest);
   --history_reports_;
+  ++history_first_;
 }
 
 }  // namespace espalier

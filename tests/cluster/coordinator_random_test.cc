@@ -152,6 +152,8 @@ class Chaos {
       case 3: {
         HistoryEntry h{job, generation, {}};
         h.row.step = number;
+        h.number = static_cast<int64_t>(Draw(8));
+        h.first = static_cast<int64_t>(Draw(4));
         return h;
       }
       case 4: {
