@@ -239,7 +239,7 @@ void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
   const bool earlier = message.job == worker.at.job && message.generation < worker.at.generation;
   const Place at = Judge(worker, earlier ? worker.at : JobPoint{message.job, message.generation},
                          "HistoryEntry");
-  if (at.job == nullptr) return;
+  if (at.job == nullptr || (earlier && at.job->leaves.empty())) return;
   JobRecord& job = *at.job;
   Status s = CheckHistory(message);
   if (s.ok() && job.leaves.empty()) {

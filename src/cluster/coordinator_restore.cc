@@ -119,13 +119,8 @@ void CoordinatorCore::FinishRecall() {
     const bool surveyed = job.survey != nullptr && !job.leaves.empty() && !job.members.empty();
     if (!surveyed) {
       awaiting_ = awaiting_ || s.generation.value != 0;
-      s.workers.clear();
-      s.started_ms = s.training_ms = 0;
-      job.members.clear();
-      job.leaves.clear();
       job.survey.reset();
-      job.surveyed = {};
-      queue_.push_back(id);
+      QueueAgain(job);
       continue;
     }
     awaiting_ = true;
@@ -137,6 +132,24 @@ void CoordinatorCore::FinishRecall() {
     }
     for (size_t i = 0; i < job.members.size(); ++i) AwaitMember(job, i);
   }
+}
+
+void CoordinatorCore::QueueAgain(JobRecord& job) {
+  JobSnapshot& s = job.snapshot;
+  s.state = JobState::kQueued;
+  s.workers.clear();
+  s.waiting_because.clear();
+  s.started_ms = s.training_ms = 0;
+  s.progress = {};
+  job.members.clear();
+  job.leaves.clear();
+  job.proceed.clear();
+  job.complaints.clear();
+  ForgetSurvey(job);
+  job.keeping.reset();
+  job.recovery = {};
+  job.planned_ms = 0;
+  queue_.insert(std::lower_bound(queue_.begin(), queue_.end(), s.job), s.job);
 }
 
 void CoordinatorCore::AwaitMember(JobRecord& job, size_t place) {
