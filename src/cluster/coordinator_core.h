@@ -81,6 +81,8 @@ struct CoordinatorCoreOptions {
   int64_t step_timeout_ms =
       30 * 60'000;  // training: without a step or any progress of an evaluation
   int64_t below_min_timeout_ms = 5 * 60'000;  // wait for workers, when too few are left
+  int64_t keep_timeout_ms = 120'000;          // for writing a state, of GB perhaps, as a checkpoint
+  int64_t join_timeout_ms = 60'000;           // for one that joins, to fetch such a state
   int64_t rebalance_interval_ms = 60'000;     // a job's surplus workers change at most so often
   int64_t workers_max = 1000;                 // attached at a time; open streams: twice as many
   int64_t jobs_queued_max = 1000;

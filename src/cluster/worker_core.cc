@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kLimitMsMax = 3'600'000;
 // Before a member gives up: time for the one before it to write the state, and for itself.
-constexpr int64_t kKeepTurnMs = 1000, kKeepTurnsMax = 30, kKeepLimitMs = 120'000;
+constexpr int64_t kKeepTurnMs = 1000, kKeepTurnsMax = 30;
 
 }  // namespace
 
@@ -80,6 +80,11 @@ void WorkerCore::On(const WorkerTick& event) {
     return;
   }
   if (asked_to_leave_ && !leaving_ && (now_ms_ >= leave_by_ms_ || !at_.job)) {
+    if (at_.job) {
+      Log(LogLevel::kWarning, ToString(at_.job) + " could not do without this worker within " +
+                                  HumanDuration(options_.leave_limit_ms) +
+                                  ": leaving all the same");
+    }
     On(Terminate{"asked to leave"});
     return;
   }
@@ -136,7 +141,7 @@ bool WorkerCore::ToldEnd() const {
 // True: the state of a training that stands still is yet to be written.
 bool WorkerCore::KeepsState() {
   if (!training_ || ToldEnd()) return false;
-  if (keeping_ms_ != 0) return !kept_ && now_ms_ - keeping_ms_ < kKeepLimitMs;
+  if (keeping_ms_ != 0) return !kept_ && now_ms_ - keeping_ms_ < options_.keep_limit_ms;
   const int64_t turn = kKeepTurnMs * std::min<int64_t>(self_, kKeepTurnsMax);
   if (now_ms_ - away_ms_ < options_.coordinator_timeout_ms + turn) return true;
   keeping_ms_ = now_ms_;

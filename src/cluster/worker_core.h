@@ -39,6 +39,7 @@ struct WorkerCoreOptions {
   int64_t answer_limit_ms = 5000;   // an attempt without a connection or a Welcome is given up
   int64_t goodbye_limit_ms = 2000;  // wait for Dismiss after Goodbye
   int64_t leave_limit_ms = 30'000;  // wait for the Dismiss of a member that asked to leave
+  int64_t keep_limit_ms = 120'000;  // for writing the state, before it gives up
   int64_t coordinator_timeout_ms = 600'000;       // without a coordinator: gives up
   int64_t history_reports_max = kHistoryRowsMax;  // kept for telling again; oldest go first
 };
