@@ -123,6 +123,7 @@ struct SurveyRecorded {
 struct HistoryRecorded {
   JobId job;
   HistoryRow row;
+  int64_t number = 0;  // of the row, from 0; one that was there before takes the place of it
 };
 // For the first time.
 struct GenerationReserved {

@@ -210,7 +210,7 @@ std::vector<HistoryRow> CoordinatorCore::History(JobId id, int64_t from) const {
 
 int64_t CoordinatorCore::HistoryEnd(JobId id) const {
   const JobRecord* job = FindJob(id);
-  return job == nullptr ? 0 : job->history_begin + static_cast<int64_t>(job->history.size());
+  return job == nullptr ? 0 : HistoryEnd(*job);
 }
 
 std::vector<WorkerSnapshot> CoordinatorCore::Workers() const {

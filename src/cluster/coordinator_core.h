@@ -17,6 +17,11 @@
 // from a checkpoint, or from the start. A job that loses members again and again without a step
 // between them fails.
 //
+// The oldest job that waits like that gets what others hold beyond their minimum. If that is not
+// enough, younger jobs, the youngest first, keep their state as a checkpoint, give it all their
+// workers and are queued again; those that run only when the older one has waited for the time in
+// which shares may change, since jobs end and workers come back by themselves.
+//
 // While a job trains its members may change by plan, without a pause: free workers join up to
 // `workers_max`, workers that want to leave do, leaves move from slow members to fast ones, and
 // workers beyond its minimum go to a job that waits for its own. The next generation loads its rows
@@ -60,6 +65,7 @@
 #include "src/base/version.h"
 #include "src/cluster/arrangement.h"
 #include "src/cluster/coordinator_actions.h"
+#include "src/cluster/coordinator_records.h"
 #include "src/cluster/fate.h"
 #include "src/cluster/messages.h"
 
@@ -75,16 +81,18 @@ struct CoordinatorCoreOptions {
   int64_t step_timeout_ms =
       30 * 60'000;  // training: without a step or any progress of an evaluation
   int64_t below_min_timeout_ms = 5 * 60'000;  // wait for workers, when too few are left
+  int64_t keep_timeout_ms = 120'000;          // for writing a state, of GB perhaps, as a checkpoint
+  int64_t join_timeout_ms = 60'000;           // for one that joins, to fetch such a state
   int64_t rebalance_interval_ms = 60'000;     // a job's surplus workers change at most so often
   int64_t workers_max = 1000;                 // attached at a time; open streams: twice as many
   int64_t jobs_queued_max = 1000;
   int64_t jobs_kept_max = 200;                  // ended jobs remembered
-  int64_t history_rows_max = 10'000;            // a job; the oldest rows go first
+  int64_t history_rows_max = kHistoryRowsMax;   // a job; the oldest rows go first
   int64_t skipped_rows_kept_max = 20;           // positions of skipped rows kept a shard
   int64_t survey_bytes_max = int64_t{2} << 30;  // of surveys that wait for their merge, all jobs
 };
 
-class CoordinatorCore {
+class CoordinatorCore : CoordinatorRecords {
  public:
   // `past`: what earlier lives remembered, in order (coordinator_restore.cc).
   explicit CoordinatorCore(CoordinatorCoreOptions options,
@@ -96,8 +104,8 @@ class CoordinatorCore {
   // Snapshots as of the newest event, sorted by id.
   std::vector<JobSnapshot> Jobs() const;
   std::optional<JobSnapshot> Job(JobId job) const;
-  // History rows from number `from` on (rows are numbered from 0 in order of arrival; forgotten
-  // ones are left out). Rows carry no confusion matrix and no figures a class: the result has them.
+  // History rows from number `from` on (rows are numbered from 0; forgotten ones are left out).
+  // Rows carry no confusion matrix and no figures a class: the result has them.
   std::vector<HistoryRow> History(JobId job, int64_t from) const;
   // Rows recorded so far: the `from` for what comes next.
   int64_t HistoryEnd(JobId job) const;
@@ -109,102 +117,6 @@ class CoordinatorCore {
   std::optional<JobId> FindSubmission(const std::string& client_request_id) const;
 
  private:
-  struct Session {
-    std::string peer;
-    int64_t opened_ms = 0;
-    WorkerId worker = {};  // none before Hello
-  };
-  struct Worker {
-    WorkerId id;
-    Hello hello;
-    SessionId session;  // none: its stream ended, it may come back
-    Status detached_why;
-    int64_t attached_ms = 0;
-    int64_t heard_ms = 0;  // newest message, or when the stream ended
-    bool doomed = false;   // found silent, about to be lost: no survivor
-    bool awaited = false;  // known from the journal; it has not come back yet
-    JobPoint at = {};      // the job it takes part in; none: free
-    size_t place = 0;      // its index among the job's members; SIZE_MAX: it is yet to join
-    bool leaving = false;  // let go as soon as its job can do without it
-    std::string leaving_why;
-  };
-  struct MemberState {
-    Member member;
-    std::vector<int32_t> shards;
-    bool joined = false;  // it was not in the generation before
-    int64_t bytes = 0;    // of its shards
-    int64_t bytes_done = 0;
-    int64_t moved_ms = 0;       // when it last showed progress
-    size_t shards_missing = 0;  // of its shards, those whose survey has not come
-    bool ready = false;
-    uint64_t round = 0;  // in flight, as of its MemberReady
-    int64_t step = 0;    // committed, as of its newest heartbeat
-  };
-  // A broken link to a member that is not known to be dead (yet).
-  struct Complaint {
-    WorkerId from, about;
-    Status why;
-    int64_t since_ms = 0;
-  };
-  // Of the survey, what all generations of a job have in common.
-  struct SurveyState {
-    ShardSurveys shards;     // results so far, by shard; null: not yet
-    int64_t bytes = 0;       // what they take in memory, until they are merged
-    int64_t bytes_done = 0;  // of the input, by earlier generations
-    bool merging = false;
-  };
-  // The next generation, while it is prepared beside the present one.
-  struct Plan {
-    Generation generation;
-    std::vector<WorkerId> workers;  // in member order
-    std::vector<LeafInterval> leaves;
-    std::set<WorkerId> ready;
-    bool ordered = false;  // the root was told to end the present one
-    int64_t since_ms = 0;
-    std::string why;
-  };
-  // Writing the state of a job that waits, before it is given up; of this generation.
-  struct Keeping {
-    int64_t since_ms = 0;
-    WorkerId by;               // who does; none: nobody at present
-    std::set<WorkerId> asked;  // so far
-    bool over = false;
-    std::string path;  // of the checkpoint's directory; empty: there is none
-  };
-  // How often members were lost, to see when that leads nowhere.
-  struct Recovery {
-    int64_t since_ms = 0;    // when the job began to wait for workers; 0: it does not
-    int64_t step = 0;        // furthest committed step
-    int64_t reached = 0;     // how far the job was when members were last lost
-    int64_t fruitless = 0;   // losses since it last got further
-    std::string last_words;  // of the newest loss
-  };
-  struct JobRecord {
-    JobSnapshot snapshot;
-    Submission submission;  // without yaml and input once the job has ended
-    std::vector<MemberState> members;
-    SurveyState surveyed;
-    std::shared_ptr<const SurveyResult> survey;
-    std::vector<LeafInterval> leaves;
-    std::vector<Proceed> proceed;  // of this generation, each member's, once all were ready
-    Recovery recovery;
-    uint64_t generations = 0;  // numbers used
-    std::optional<Plan> plan;
-    std::optional<Keeping> keeping;
-    int64_t planned_ms = 0;        // when the newest plan ended, one way or the other
-    std::set<WorkerId> departing;  // members of the generation before, until all are in this one
-    std::deque<HistoryRow> history;
-    int64_t history_begin = 0;          // number of the first row kept
-    int64_t moved_ms = 0;               // when the phase began or last showed progress
-    std::vector<Complaint> complaints;  // of this generation
-    WorkerPairs broken;                 // kept apart in the tree, from earlier generations
-    std::map<WorkerId, int64_t> complained_of;
-    std::set<WorkerId> expelled;  // not taken again
-    std::string arithmetic_id;    // of the members
-    bool reverts = false;         // states differed, and not all members have gone back yet
-    bool outdated = false;  // after a restart: its members are not all in the newest generation
-  };
-
   // coordinator_core.cc: time and the end.
   void On(const Tick& event);
   void On(const Shutdown& event);
@@ -264,21 +176,29 @@ class CoordinatorCore {
   void MemberLost(JobRecord& job, const std::string& why);
   // The next generation, or the wait for workers enough.
   void Regroup(JobRecord& job);
-  // False: one of them waits on, and so must the queue.
-  bool RegroupWaitingJobs();
-  void GiveUpSurvivors(JobRecord& job, const std::string& why);
   std::vector<Worker*> Survivors(const JobRecord& job);
   void AddReplacements(const JobRecord& job, std::vector<Worker*>& workers);
   void SurveyOn(JobRecord& job, std::vector<Worker*> workers);
   void TrainOn(JobRecord& job, std::vector<Worker*> workers);
-  void AwaitWorkers(JobRecord& job, size_t survivors);
   void Expel(JobRecord& job, std::vector<Worker*>& workers);
   void CheckComplaints(JobRecord& job);
   bool MissesSwitch(Worker& worker, const LinkBroken& message);
   bool CannotJoin(Worker& worker, const LinkBroken& message);
-  void CheckRecovery(JobRecord& job);
   void ProceedIfReady(JobRecord& job);
   std::vector<Proceed> ProceedOf(const JobRecord& job) const;
+
+  // coordinator_waiting.cc: jobs that wait for workers enough, and those that yield to them.
+  void AwaitWorkers(JobRecord& job, size_t survivors);
+  bool BelowMinimum(const JobRecord& job);
+  void CheckRecovery(JobRecord& job);
+  // False: one of them waits on, and so must the queue.
+  bool RegroupWaitingJobs();
+  void GoOn(const std::vector<JobId>& waiting, const JobRecord& older);
+  std::vector<JobRecord*> Yielding(const JobRecord& job, const std::vector<JobId>& waiting);
+  static bool MayYield(const JobRecord& job);
+  bool WaitedLong(const JobRecord& job) const;
+  void BeginToYield(JobRecord& job, const JobRecord& older);
+  void GiveUpSurvivors(JobRecord& job, const JobRecord& older);
 
   // coordinator_state.cc: states that differ, states to be kept.
   void Obey(Worker& worker, const StatesDiffer& message);
@@ -314,7 +234,9 @@ class CoordinatorCore {
   void Grow(JobRecord& job, size_t jobs);
   void Shrink(JobRecord& job, int64_t give, const std::string& why);
   std::vector<JobRecord*> Settled();
-  void ShrinkForQueue();
+  JobRecord* Needy();
+  int64_t Missing(const JobRecord& job);
+  void ShrinkFor(const JobRecord& needy);
   void ShareEvenly();
 
   // coordinator_messages.cc: what members say about their job.
@@ -342,7 +264,12 @@ class CoordinatorCore {
   Place Judge(Worker& worker, JobPoint point, const char* what);
   void Blame(JobRecord& job, const Worker& worker, Status error);
   void EnterTraining(JobRecord& job);
-  void AddHistory(JobRecord& job, HistoryRow row);
+  static bool Knows(const JobRecord& job, const HistoryEntry& message, bool earlier);
+  void SetHistory(JobRecord& job, HistoryRow row, int64_t number);
+  static void EndHistory(JobRecord& job, int64_t steps);
+  static int64_t HistoryEnd(const JobRecord& job) {
+    return job.history_begin + static_cast<int64_t>(job.history.size());
+  }
 
   // coordinator_restore.cc: from the journal and to it.
   void On(const JobRefused& event);
@@ -370,6 +297,8 @@ class CoordinatorCore {
   bool HeedNumbers(SessionId id, const Hello& hello);
   void HeedGeneration(JobRecord& job, Generation seen);
   static GenerationStarted StartOf(const JobRecord& job);
+  // It is to begin anew, with its survey unless it has that.
+  void QueueAgain(JobRecord& job);
 
   JobRecord* FindJob(JobId job);
   const JobRecord* FindJob(JobId job) const;

@@ -121,6 +121,7 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::NearTo(
 
 void CoordinatorCore::StartJob(JobRecord& job, const std::vector<Worker*>& workers) {
   job.snapshot.started_ms = now_ms_;
+  if (job.survey != nullptr) return TrainOn(job, workers);  // it had to yield
   job.surveyed.shards.resize(job.submission.input->shards.size());
   SurveyOn(job, workers);
 }

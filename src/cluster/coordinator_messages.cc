@@ -22,10 +22,28 @@ Status CheckProgress(const Progress& p) {
                                    ShortestDouble(p.phase_share));
 }
 
-Status CheckHistory(const HistoryRow& row) {
-  if (row.step >= 0 && std::isfinite(row.epoch) && row.epoch >= 0) return Status::Ok();
-  return FailedPrecondition("its history is out of range: step " + std::to_string(row.step) +
-                            ", epoch " + ShortestDouble(row.epoch));
+// Each evaluation has a step of its own.
+Status CheckHistory(const HistoryEntry& m) {
+  const HistoryRow& row = m.row;
+  const bool good = row.step >= 0 && std::isfinite(row.epoch) && row.epoch >= 0 && m.first >= 0 &&
+                    m.first <= m.number && m.number <= row.step;
+  if (good) return Status::Ok();
+  return FailedPrecondition("its history is out of range: row " + std::to_string(m.number) +
+                            ", the first told " + std::to_string(m.first) + ", step " +
+                            std::to_string(row.step) + ", epoch " + ShortestDouble(row.epoch));
+}
+
+bool Same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+bool Same(const Metrics& a, const Metrics& b) {
+  return a.rows == b.rows && Same(a.weight, b.weight) && Same(a.loss, b.loss) &&
+         Same(a.accuracy, b.accuracy) && Same(a.rmse, b.rmse) && Same(a.mae, b.mae);
+}
+
+bool Same(const HistoryRow& a, const HistoryRow& b) {
+  return a.step == b.step && Same(a.learning_rate, b.learning_rate) && Same(a.train, b.train) &&
+         a.validation.has_value() == b.validation.has_value() &&
+         (!a.validation || Same(*a.validation, *b.validation));
 }
 
 Status CheckResult(const JobResult& r) {
@@ -216,13 +234,14 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
 }
 
 void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
-  // A row of an earlier generation, told by a member that was away, is as true as ever.
+  // A row of an earlier generation, told by a member that was away, is true unless a newer
+  // generation, gone back to an earlier state, says otherwise.
   const bool earlier = message.job == worker.at.job && message.generation < worker.at.generation;
   const Place at = Judge(worker, earlier ? worker.at : JobPoint{message.job, message.generation},
                          "HistoryEntry");
-  if (at.job == nullptr) return;
+  if (at.job == nullptr || (earlier && at.job->leaves.empty())) return;
   JobRecord& job = *at.job;
-  Status s = CheckHistory(message.row);
+  Status s = CheckHistory(message);
   if (s.ok() && job.leaves.empty()) {
     s = FailedPrecondition("HistoryEntry came before StartTraining");
   }
@@ -230,21 +249,46 @@ void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
     Blame(job, worker, std::move(s));
     return;
   }
-  if (!job.history.empty() && message.row.step <= job.history.back().step) return;  // sent again
+  // Rows of one who was not counted among the members when it told the ones before: those come
+  // again, with the generation that it is in now.
+  const int64_t end = HistoryEnd(job);
+  if (message.number > end && message.first <= end) return;
+  if (Knows(job, message, earlier)) return;
   if (!earlier) EnterTraining(job);
   HistoryRow row = message.row;
   DropLargeFigures(row.train);
   if (row.validation) DropLargeFigures(*row.validation);
-  out_.persist.push_back(HistoryRecorded{job.snapshot.job, row});
-  AddHistory(job, std::move(row));
+  out_.persist.push_back(HistoryRecorded{job.snapshot.job, row, message.number});
+  SetHistory(job, std::move(row), message.number);
   Changed(job);
 }
 
-void CoordinatorCore::AddHistory(JobRecord& job, HistoryRow row) {
+// It was told before, and not by members whose states were wrong, as turned out later.
+bool CoordinatorCore::Knows(const JobRecord& job, const HistoryEntry& message, bool earlier) {
+  if (message.number >= HistoryEnd(job)) return false;
+  if (earlier || message.number < job.history_begin) return true;
+  return Same(job.history[static_cast<size_t>(message.number - job.history_begin)], message.row);
+}
+
+void CoordinatorCore::SetHistory(JobRecord& job, HistoryRow row, int64_t number) {
+  if (number < job.history_begin) return;
+  if (number < HistoryEnd(job)) {
+    job.history[static_cast<size_t>(number - job.history_begin)] = std::move(row);
+    return;
+  }
+  if (number > HistoryEnd(job)) {  // nobody has those between any more
+    job.history.clear();
+    job.history_begin = number;
+  }
   job.history.push_back(std::move(row));
   if (static_cast<int64_t>(job.history.size()) <= options_.history_rows_max) return;
   job.history.pop_front();
   ++job.history_begin;
+}
+
+// Rows beyond the job's end are of a state that turned out to be wrong.
+void CoordinatorCore::EndHistory(JobRecord& job, int64_t steps) {
+  while (!job.history.empty() && job.history.back().step > steps) job.history.pop_back();
 }
 
 void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
@@ -259,6 +303,7 @@ void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
     return;
   }
   EnterTraining(*at.job);
+  EndHistory(*at.job, message.result.steps);
   EndJob(*at.job, JobState::kSucceeded, Status::Ok(), message.result);
 }
 

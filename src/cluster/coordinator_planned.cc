@@ -10,9 +10,6 @@
 namespace espalier {
 namespace {
 
-// A member that joins by plan fetches the job state, of GB perhaps, before it begins.
-constexpr int64_t kJoinMs = 60'000;
-
 std::vector<LeafInterval> IntervalsOf(const Ownership& ownership) {
   std::vector<LeafInterval> out;
   for (const LeafSpan& i : ownership.intervals) out.push_back({i.begin, i.end});
@@ -164,9 +161,12 @@ void CoordinatorCore::CompletePlan(JobRecord& job, uint64_t round) {
       job.departing.insert(m.member.worker);
     }
   }
+  std::set<WorkerId> before;
+  for (const MemberState& m : job.members) before.insert(m.member.worker);
   job.leaves = plan.leaves;
   job.planned_ms = now_ms_;
   BeginGeneration(job, workers, plan.generation);
+  for (MemberState& m : job.members) m.joined = !before.contains(m.member.worker);
   for (int32_t i = 0; i < static_cast<int32_t>(job.members.size()); ++i) {
     job.proceed.push_back({options_.incarnation, job.snapshot.job, plan.generation, round, i});
   }
@@ -195,16 +195,27 @@ void CoordinatorCore::Dismissed(Worker& worker) {
 
 void CoordinatorCore::CheckPlan(JobRecord& job) {
   if (job.plan && now_ms_ - job.plan->since_ms >= options_.start_timeout_ms) {
-    if (job.plan->ordered) return MemberLost(job, "the root did not begin the next generation");
-    AbandonPlan(job, "not all were ready within " + HumanDuration(options_.start_timeout_ms));
+    const std::string waited = HumanDuration(now_ms_ - job.plan->since_ms);
+    if (job.plan->ordered) {
+      return MemberLost(job, "nobody began the next generation, prepared for " + waited);
+    }
+    std::string late;
+    for (WorkerId id : job.plan->workers) {
+      const Worker* worker = FindWorker(id);
+      if (worker == nullptr || job.plan->ready.contains(id)) continue;
+      late += (late.empty() ? "" : ", ") + Label(*worker);
+    }
+    AbandonPlan(job, "not ready for " + waited + ": " + late);
   }
   const auto late = std::find_if(job.members.begin(), job.members.end(), [&](auto& m) {
-    const int64_t limit = std::max(m.joined ? kJoinMs : 0, options_.liveness_limit_ms);
+    const int64_t limit =
+        std::max(m.joined ? options_.join_timeout_ms : 0, options_.liveness_limit_ms);
     return !m.ready && now_ms_ - job.planned_ms >= limit;
   });
   if (job.snapshot.state == JobState::kTraining && job.planned_ms != 0 &&
       late != job.members.end()) {
-    MemberLost(job, Printable(late->member.name, 128) + " did not begin the generation");
+    MemberLost(job, Printable(late->member.name, 128) + " did not begin the generation for " +
+                        HumanDuration(now_ms_ - job.planned_ms));
   }
 }
 

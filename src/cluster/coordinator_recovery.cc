@@ -3,7 +3,6 @@
 #include <map>
 #include <utility>
 
-#include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
 #include "src/cluster/survey_shards.h"
 #include "src/plan/ownership.h"
@@ -13,10 +12,6 @@ namespace {
 
 // Generations in a row that may come to nothing, beside one for each member.
 constexpr int64_t kFruitlessMax = 4;
-
-std::string CountOfWorkers(int64_t n) {
-  return std::to_string(n) + (n == 1 ? " worker" : " workers");
-}
 
 }  // namespace
 
@@ -66,40 +61,6 @@ void CoordinatorCore::Regroup(JobRecord& job) {
   }
 }
 
-// Oldest first. When its survivors and the free workers do not suffice for one, those of younger
-// jobs that wait as well are given up; when even they do not, the younger ones wait behind it.
-bool CoordinatorCore::RegroupWaitingJobs() {
-  std::vector<JobId> waiting;
-  for (const auto& [id, job] : jobs_) {
-    if (job.recovery.since_ms != 0) waiting.push_back(id);
-  }
-  for (auto it = waiting.begin(); it != waiting.end(); ++it) {
-    JobRecord& job = *FindJob(*it);
-    Regroup(job);
-    if (IsFinal(job.snapshot.state) || job.recovery.since_ms == 0) continue;
-    auto missing = Least(job) - static_cast<int64_t>(Survivors(job).size() + FreeWorkers().size());
-    std::vector<JobRecord*> yield;
-    for (auto younger = waiting.rbegin(); missing > 0 && *younger != *it; ++younger) {
-      yield.push_back(FindJob(*younger));
-      missing -= static_cast<int64_t>(Survivors(*yield.back()).size());
-    }
-    if (missing > 0) return false;
-    bool kept = true;
-    for (JobRecord* y : yield) kept = StateIsKept(*y) && kept;
-    if (!kept) return false;
-    for (JobRecord* y : yield) GiveUpSurvivors(*y, "an older job needs this worker");
-    Regroup(job);
-  }
-  return true;
-}
-
-void CoordinatorCore::GiveUpSurvivors(JobRecord& job, const std::string& why) {
-  for (Worker* worker : Survivors(job)) {
-    Send(worker->session, Release{options_.incarnation, worker->at.job, {job.generations}, why});
-    worker->at = {};
-  }
-}
-
 int64_t CoordinatorCore::Least(const JobRecord& job) {
   return std::max<int64_t>(1, job.submission.workers_min);
 }
@@ -126,34 +87,6 @@ void CoordinatorCore::AddReplacements(const JobRecord& job, std::vector<Worker*>
     if (static_cast<int64_t>(workers.size()) >= wanted) return;
     if (!job.expelled.contains(free->id)) workers.push_back(free);
   }
-}
-
-void CoordinatorCore::AwaitWorkers(JobRecord& job, size_t survivors) {
-  JobSnapshot& s = job.snapshot;
-  Recovery& r = job.recovery;
-  std::string why = "needs " + CountOfWorkers(Least(job)) + ", " + std::to_string(survivors) +
-                    (survivors == 1 ? " is left: " : " are left: ") + r.last_words;
-  if (r.since_ms != 0 && why == s.waiting_because) return;
-  if (r.since_ms == 0) r.since_ms = now_ms_;
-  job.complaints.clear();
-  s.state = JobState::kRecovering;
-  s.waiting_because = std::move(why);
-  Changed(job);
-  Log(LogLevel::kWarning, ToString(s.job) + " waits: " + s.waiting_because);
-}
-
-void CoordinatorCore::CheckRecovery(JobRecord& job) {
-  const Recovery& r = job.recovery;
-  if (r.since_ms == 0) return;
-  if (job.keeping) queue_moved_ = true;  // an older job may wait for its end
-  if (now_ms_ - r.since_ms < options_.below_min_timeout_ms || !StateIsKept(job)) return;
-  const bool kept = job.keeping && !job.keeping->path.empty();
-  Fail(job, Unavailable("the job " + job.snapshot.waiting_because + "; no others came within " +
-                        HumanDuration(options_.below_min_timeout_ms) +
-                        ". Start workers (or lower workers.min), then submit again" +
-                        (kept ? " with --resume " + job.keeping->path + ", where its state is kept"
-                         : job.keeping ? "; its state could not be written, see the workers' logs"
-                                       : "")));
 }
 
 // Shards that nobody present has are spread over all; what was taken already stays.

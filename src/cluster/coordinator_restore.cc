@@ -82,7 +82,7 @@ void CoordinatorCore::Recall(const SurveyRecorded& e) {
 }
 
 void CoordinatorCore::Recall(const HistoryRecorded& e) {
-  if (JobRecord* job = FindJob(e.job)) AddHistory(*job, e.row);
+  if (JobRecord* job = FindJob(e.job)) SetHistory(*job, e.row, e.number);
 }
 
 void CoordinatorCore::Recall(const TrainingStarted& e) {
@@ -98,6 +98,7 @@ void CoordinatorCore::Recall(const JobEnded& e) {
   JobRecord* job = FindJob(e.snapshot.job);
   if (job == nullptr) return;
   job->snapshot = e.snapshot;
+  if (e.snapshot.result) EndHistory(*job, e.snapshot.result->steps);
   job->surveyed.bytes_done = e.snapshot.survey_bytes_done;
   ForgetWork(*job);
 }
@@ -118,13 +119,8 @@ void CoordinatorCore::FinishRecall() {
     const bool surveyed = job.survey != nullptr && !job.leaves.empty() && !job.members.empty();
     if (!surveyed) {
       awaiting_ = awaiting_ || s.generation.value != 0;
-      s.workers.clear();
-      s.started_ms = s.training_ms = 0;
-      job.members.clear();
-      job.leaves.clear();
       job.survey.reset();
-      job.surveyed = {};
-      queue_.push_back(id);
+      QueueAgain(job);
       continue;
     }
     awaiting_ = true;
@@ -136,6 +132,24 @@ void CoordinatorCore::FinishRecall() {
     }
     for (size_t i = 0; i < job.members.size(); ++i) AwaitMember(job, i);
   }
+}
+
+void CoordinatorCore::QueueAgain(JobRecord& job) {
+  JobSnapshot& s = job.snapshot;
+  s.state = JobState::kQueued;
+  s.workers.clear();
+  s.waiting_because.clear();
+  s.started_ms = s.training_ms = 0;
+  s.progress = {};
+  job.members.clear();
+  job.leaves.clear();
+  job.proceed.clear();
+  job.complaints.clear();
+  ForgetSurvey(job);
+  job.keeping.reset();
+  job.recovery = {};
+  job.planned_ms = 0;
+  queue_.insert(std::lower_bound(queue_.begin(), queue_.end(), s.job), s.job);
 }
 
 void CoordinatorCore::AwaitMember(JobRecord& job, size_t place) {
@@ -301,7 +315,8 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
       out.push_back(StartOf(job));
       if (s.training_ms != 0) out.push_back(TrainingStarted{id, s.training_ms});
     }
-    for (const HistoryRow& row : job.history) out.push_back(HistoryRecorded{id, row});
+    int64_t number = job.history_begin;
+    for (const HistoryRow& row : job.history) out.push_back(HistoryRecorded{id, row, number++});
     if (IsFinal(s.state)) out.push_back(JobEnded{Snapshot(job)});
   }
   const JobId last{next_job_ - 1};

@@ -27,7 +27,7 @@ void CoordinatorCore::ChangeJobs() {
     const bool may_grow = static_cast<int64_t>(job.members.size()) < MostWorkers(job);
     if (may_grow && rested && LeftMs(job).value_or(kWorthMs) >= kWorthMs) growing.push_back(&job);
   }
-  if (!queue_.empty()) return ShrinkForQueue();
+  if (const JobRecord* needy = Needy()) return ShrinkFor(*needy);
   std::stable_sort(growing.begin(), growing.end(),
                    [](auto* a, auto* b) { return Surplus(*a) < Surplus(*b); });
   for (size_t k = 0; k < growing.size(); ++k) Grow(*growing[k], growing.size() - k);
@@ -72,23 +72,41 @@ std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Settled() {
   return settled;
 }
 
-// A job that waits in the queue for its minimum may have what others hold beyond theirs: always of
-// the one that holds most.
-void CoordinatorCore::ShrinkForQueue() {
-  const JobRecord& head = *FindJob(queue_.front());
-  const int64_t missing = Least(head) - static_cast<int64_t>(FreeWorkers().size());
+// The oldest job that waits for its minimum; null: none does.
+CoordinatorCore::JobRecord* CoordinatorCore::Needy() {
+  for (auto& [id, job] : jobs_) {
+    if (job.recovery.since_ms != 0) return &job;
+  }
+  return queue_.empty() ? nullptr : FindJob(queue_.front());
+}
+
+// Workers that it lacks beyond its own and the free ones.
+int64_t CoordinatorCore::Missing(const JobRecord& job) {
+  return Least(job) - static_cast<int64_t>(Survivors(job).size() + FreeWorkers().size());
+}
+
+// A job that waits for its minimum may have what others hold beyond theirs: always of the one that
+// holds most. To one that had begun before, younger jobs give all they have for what is missing
+// then (RegroupWaitingJobs).
+void CoordinatorCore::ShrinkFor(const JobRecord& needy) {
+  const int64_t missing = Missing(needy);
   std::vector<std::pair<JobRecord*, int64_t>> left;  // of each one's surplus
-  int64_t surplus = 0;
+  int64_t surplus = 0, minima = 0;
   for (JobRecord* job : Settled()) {
     left.push_back({job, Surplus(*job)});
     surplus += Surplus(*job);
   }
-  if (missing <= 0 || surplus < missing) return;
+  for (const auto& [id, job] : jobs_) {
+    const bool yields = needy.recovery.since_ms != 0 && needy.snapshot.job < id && MayYield(job);
+    minima += yields ? Least(job) : 0;
+  }
+  if (missing <= 0 || surplus == 0 || surplus + minima < missing) return;
   const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
-  for (int64_t n = 0; n < missing; ++n) --std::max_element(left.begin(), left.end(), less)->second;
+  for (int64_t n = 0; n < std::min(missing, surplus); ++n)
+    --std::max_element(left.begin(), left.end(), less)->second;
   for (const auto& [job, stays] : left) {
     const int64_t give = Surplus(*job) - stays;
-    if (give > 0) Shrink(*job, give, ToString(head.snapshot.job) + " needs workers");
+    if (give > 0) Shrink(*job, give, ToString(needy.snapshot.job) + " needs workers");
   }
 }
 

@@ -6,13 +6,6 @@
 #include "src/cluster/coordinator_core.h"
 
 namespace espalier {
-namespace {
-
-// The limit for writing a state, of GB perhaps, to a file system that may hesitate.
-constexpr int64_t kKeepMs = 120'000;
-
-}  // namespace
-
 void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "StatesDiffer");
   if (at.job == nullptr) return;
@@ -54,7 +47,7 @@ bool CoordinatorCore::StateIsKept(JobRecord& job) {
   Keeping& k = job.keeping ? *job.keeping : job.keeping.emplace(Keeping{.since_ms = now_ms_});
   if (k.over) return true;
   const Worker* by = FindWorker(k.by);
-  const bool late = now_ms_ - k.since_ms >= kKeepMs;
+  const bool late = now_ms_ - k.since_ms >= options_.keep_timeout_ms;
   if (by != nullptr && by->at.job == job.snapshot.job && !late) return false;
   const MemberState* next = nullptr;
   for (const Worker* w : Survivors(job)) {
@@ -64,7 +57,11 @@ bool CoordinatorCore::StateIsKept(JobRecord& job) {
   }
   if (next == nullptr || late) {
     k.over = true;
-    Log(LogLevel::kWarning, ToString(job.snapshot.job) + ": nobody could write its state");
+    Log(LogLevel::kWarning,
+        ToString(job.snapshot.job) + ": nobody could write its state" +
+            (by != nullptr && late
+                 ? ": " + Label(*by) + " has not done so for " + HumanDuration(now_ms_ - k.since_ms)
+                 : ""));
     return true;
   }
   k.by = next->member.worker;

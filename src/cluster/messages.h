@@ -163,11 +163,17 @@ struct Progress {
   double phase_share = 0;  // of an evaluation that is done, 0 to 1
 };
 
+// From the root: an evaluation. Each generation begins with all that the job has had, and so does
+// each new stream: whoever listens takes the rows in their order, each once.
 struct HistoryEntry {
   JobId job;
   Generation generation;
   HistoryRow row;
+  int64_t number = 0;  // of the row, from 0
+  int64_t first = 0;   // of the oldest row that is still told; filled in by WorkerCore
 };
+// Of longer histories coordinator and workers keep, and tell, the newest rows.
+inline constexpr int64_t kHistoryRowsMax = 10'000;
 
 // What a finished job yields.
 struct JobResult {

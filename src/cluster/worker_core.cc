@@ -1,7 +1,6 @@
 #include "src/cluster/worker_core.h"
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 
 #include "src/base/random.h"
@@ -10,30 +9,9 @@
 namespace espalier {
 namespace {
 
-// The generation a report is about; Hello, Heartbeat and Goodbye are not reports.
-JobPoint PointOf(const FromWorker& message) {
-  return std::visit(
-      [](const auto& m) -> JobPoint {
-        using T = std::decay_t<decltype(m)>;
-        if constexpr (std::is_same_v<T, Goodbye> || std::is_same_v<T, Hello> ||
-                      std::is_same_v<T, Heartbeat> || std::is_same_v<T, Leaving>) {
-          return {};
-        } else {
-          return {m.job, m.generation};
-        }
-      },
-      message);
-}
-
-// These are only worth telling while they are new.
-bool IsFleeting(const FromWorker& message) {
-  return std::holds_alternative<SurveyProgress>(message) ||
-         std::holds_alternative<Progress>(message) || std::holds_alternative<Uneven>(message);
-}
-
 constexpr int64_t kLimitMsMax = 3'600'000;
 // Before a member gives up: time for the one before it to write the state, and for itself.
-constexpr int64_t kKeepTurnMs = 1000, kKeepTurnsMax = 30, kKeepLimitMs = 120'000;
+constexpr int64_t kKeepTurnMs = 1000, kKeepTurnsMax = 30;
 
 }  // namespace
 
@@ -102,6 +80,11 @@ void WorkerCore::On(const WorkerTick& event) {
     return;
   }
   if (asked_to_leave_ && !leaving_ && (now_ms_ >= leave_by_ms_ || !at_.job)) {
+    if (at_.job) {
+      Log(LogLevel::kWarning, ToString(at_.job) + " could not do without this worker within " +
+                                  HumanDuration(options_.leave_limit_ms) +
+                                  ": leaving all the same");
+    }
     On(Terminate{"asked to leave"});
     return;
   }
@@ -158,7 +141,7 @@ bool WorkerCore::ToldEnd() const {
 // True: the state of a training that stands still is yet to be written.
 bool WorkerCore::KeepsState() {
   if (!training_ || ToldEnd()) return false;
-  if (keeping_ms_ != 0) return !kept_ && now_ms_ - keeping_ms_ < kKeepLimitMs;
+  if (keeping_ms_ != 0) return !kept_ && now_ms_ - keeping_ms_ < options_.keep_limit_ms;
   const int64_t turn = kKeepTurnMs * std::min<int64_t>(self_, kKeepTurnsMax);
   if (now_ms_ - away_ms_ < options_.coordinator_timeout_ms + turn) return true;
   keeping_ms_ = now_ms_;
@@ -226,7 +209,7 @@ void WorkerCore::Obey(const Welcome& message) {
   heartbeat_ms_ = now_ms_;
   Log(LogLevel::kInfo, "attached as " + ToString(id_));
   SendPart();
-  for (const FromWorker& report : reports_) Send(report);
+  for (const FromWorker& report : reports_) Tell(report);
 }
 
 void WorkerCore::Obey(const Refused& message) {
@@ -342,60 +325,6 @@ void WorkerCore::Obey(const Dismiss& message) {
 void WorkerCore::LeaveJob(const std::string& reason) {
   if (at_.job) out_.push_back(AbortJob{at_, reason});
   EnterGeneration({});
-}
-
-// ---- reports ---------------------------------------------------------------------------------
-
-void WorkerCore::On(const Report& event) {
-  const JobPoint point = PointOf(event.message);
-  const bool planned = planned_ && point == JobPoint{at_.job, planned_};
-  if (planned && point != at_) {
-    // Told once; when it gets lost with the link the coordinator plans anew.
-    if (std::holds_alternative<Switched>(event.message)) {
-      EnterGeneration(point);
-      training_ = started_ = proceeds_ = true;
-      self_ = planned_self_;
-      Keep(event.message);
-    }
-    if (link_ == LinkState::kAttached) Send(event.message);
-    return;
-  }
-  if (!point.job || JudgeMessage(point, at_) != Fate::kObey) return;
-  if (const auto* part = std::get_if<SurveyPart>(&event.message)) {
-    parts_.push_back(*part);
-    if (parts_.size() == 1) SendPart();
-    return;
-  }
-  if (std::holds_alternative<Switched>(event.message)) proceeds_ = true;  // a joiner has the state
-  if (const auto* kept = std::get_if<StateKept>(&event.message)) kept_ = *kept;
-  if (!IsFleeting(event.message)) Keep(event.message);
-  if (link_ == LinkState::kAttached) Send(event.message);
-}
-
-void WorkerCore::SendPart() {
-  if (link_ == LinkState::kAttached && !parts_.empty()) Send(parts_.front());
-}
-
-void WorkerCore::ForgetParts() {
-  parts_.clear();
-  shards_taken_ = 0;
-}
-
-// Of each kind the first one counts, but for history rows.
-void WorkerCore::Keep(const FromWorker& message) {
-  const bool history = std::holds_alternative<HistoryEntry>(message);
-  const bool again = std::any_of(reports_.begin(), reports_.end(), [&](const FromWorker& kept) {
-    return kept.index() == message.index();
-  });
-  if (again && !history) return;
-  reports_.push_back(message);
-  if (!history) return;
-  if (++history_reports_ <= options_.history_reports_max) return;
-  const auto oldest = std::find_if(reports_.begin(), reports_.end(), [](const auto& r) {
-    return std::holds_alternative<HistoryEntry>(r);
-  });
-  reports_.erase(oldest);
-  --history_reports_;
 }
 
 }  // namespace espalier

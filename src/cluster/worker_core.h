@@ -39,8 +39,9 @@ struct WorkerCoreOptions {
   int64_t answer_limit_ms = 5000;   // an attempt without a connection or a Welcome is given up
   int64_t goodbye_limit_ms = 2000;  // wait for Dismiss after Goodbye
   int64_t leave_limit_ms = 30'000;  // wait for the Dismiss of a member that asked to leave
-  int64_t coordinator_timeout_ms = 600'000;  // without a coordinator: gives up
-  int64_t history_reports_max = 1000;        // history rows kept for telling again; oldest go first
+  int64_t keep_limit_ms = 120'000;  // for writing the state, before it gives up
+  int64_t coordinator_timeout_ms = 600'000;       // without a coordinator: gives up
+  int64_t history_reports_max = kHistoryRowsMax;  // kept for telling again; oldest go first
 };
 
 // ---- events ----------------------------------------------------------------------------------
@@ -180,6 +181,8 @@ class WorkerCore {
   void Keep(const FromWorker& message);
   void SendPart();
   void ForgetParts();
+  // A report, and what the coordinator must know of those before it.
+  void Tell(FromWorker message);
   void Send(FromWorker message) { out_.push_back(SendToCoordinator{std::move(message)}); }
   void End(Status why);
   void Log(LogLevel level, std::string text) { out_.push_back(WorkerLog{level, std::move(text)}); }
@@ -212,6 +215,7 @@ class WorkerCore {
   Generation planned_;              // the next one, prepared beside it; or none
   std::deque<FromWorker> reports_;  // about it, in order
   int64_t history_reports_ = 0;     // how many of them are history rows
+  int64_t history_first_ = 0;       // number of the oldest of those
   std::deque<SurveyPart> parts_;    // of its survey that are not taken yet; the first is underway
   int64_t shards_taken_ = 0;        // of those before them
 

@@ -106,6 +106,8 @@ Status CoordinatorOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(InRange("survey_timeout_ms", survey_timeout_ms, 1000, 30 * kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("step_timeout_ms", step_timeout_ms, 1000, 30 * kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("below_min_timeout_ms", below_min_timeout_ms, 0, 30 * kDayMs));
+  ESPALIER_RETURN_IF_ERROR(InRange("keep_timeout_ms", keep_timeout_ms, 1000, kDayMs));
+  ESPALIER_RETURN_IF_ERROR(InRange("join_timeout_ms", join_timeout_ms, 1000, kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("rebalance_interval_ms", rebalance_interval_ms, 0, 30 * kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("workers_max", workers_max, 1, 10'000));
   ESPALIER_RETURN_IF_ERROR(
@@ -126,6 +128,8 @@ Status WorkerOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(Plain("spool_directory", spool_directory, 4096));
   ESPALIER_RETURN_IF_ERROR(InRange("spool_bytes_max", spool_bytes_max, 0, int64_t{1} << 50));
   ESPALIER_RETURN_IF_ERROR(InRange("coordinator_timeout_ms", coordinator_timeout_ms, 100, kDayMs));
+  ESPALIER_RETURN_IF_ERROR(InRange("keep_timeout_ms", keep_timeout_ms, 1000, kDayMs));
+  ESPALIER_RETURN_IF_ERROR(InRange("leave_timeout_ms", leave_timeout_ms, 0, kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("peer_timeout_ms", peer_timeout_ms, 100, 3'600'000));
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_conf_dir", hadoop_conf_dir, 4096));
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_user", hadoop_user, 256));
@@ -147,6 +151,8 @@ Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
             r.Milliseconds("survey_timeout_ms", o.survey_timeout_ms),
             r.Milliseconds("step_timeout_ms", o.step_timeout_ms),
             r.Milliseconds("below_min_timeout_ms", o.below_min_timeout_ms),
+            r.Milliseconds("keep_timeout_ms", o.keep_timeout_ms),
+            r.Milliseconds("join_timeout_ms", o.join_timeout_ms),
             r.Milliseconds("rebalance_interval_ms", o.rebalance_interval_ms),
             r.Value("workers_max", o.workers_max),
             r.Bytes("survey_bytes_max", o.survey_bytes_max),
@@ -171,6 +177,8 @@ Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
             r.Value("spool_directory", o.spool_directory),
             r.Bytes("spool_bytes_max", o.spool_bytes_max),
             r.Milliseconds("coordinator_timeout_ms", o.coordinator_timeout_ms),
+            r.Milliseconds("keep_timeout_ms", o.keep_timeout_ms),
+            r.Milliseconds("leave_timeout_ms", o.leave_timeout_ms),
             r.Milliseconds("peer_timeout_ms", o.peer_timeout_ms),
             r.Value("insecure", o.insecure),
             r.Value("kernel", o.kernel),

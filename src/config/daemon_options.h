@@ -28,6 +28,8 @@ struct CoordinatorOptions {
   int64_t survey_timeout_ms = 3'600'000;   // a survey without progress is given up after this
   int64_t step_timeout_ms = 1'800'000;     // a training without a step or an evaluation's progress
   int64_t below_min_timeout_ms = 300'000;  // a job with fewer than workers.min left waits so long
+  int64_t keep_timeout_ms = 120'000;       // writing the state of a job that is to be given up
+  int64_t join_timeout_ms = 60'000;        // a worker that joins fetches the state for so long
   int64_t rebalance_interval_ms = 60'000;  // a job's surplus workers change at most so often
   int64_t workers_max = 1000;              // attached at a time; further ones are refused
   // Of the statistics that surveys under way have sent; bounds shards times columns of a job.
@@ -53,6 +55,8 @@ struct WorkerOptions {
   std::string spool_directory;  // rows beyond that; "": below the system's temporary one
   int64_t spool_bytes_max = int64_t{64} << 30;
   int64_t coordinator_timeout_ms = 600'000;  // gives up when no coordinator answered for so long
+  int64_t keep_timeout_ms = 120'000;         // then: writing the state of a job that stands still
+  int64_t leave_timeout_ms = 30'000;         // SIGTERM: how long the job may take to do without it
   int64_t peer_timeout_ms = 5000;  // another worker of the job silent for so long: an error
   bool insecure = false;           // allows to listen beyond loopback
   std::string kernel = "Haswell";  // of OpenBLAS; must be the same on all workers of a job

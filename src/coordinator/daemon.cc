@@ -34,6 +34,8 @@ CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnatio
   core.start_timeout_ms = options.start_timeout_ms;
   core.step_timeout_ms = options.step_timeout_ms;
   core.below_min_timeout_ms = options.below_min_timeout_ms;
+  core.keep_timeout_ms = options.keep_timeout_ms;
+  core.join_timeout_ms = options.join_timeout_ms;
   core.rebalance_interval_ms = options.rebalance_interval_ms;
   core.workers_max = options.workers_max;
   core.survey_bytes_max = options.survey_bytes_max;

@@ -16,7 +16,8 @@ struct Given {
   std::optional<std::string> listen, address_file, state_directory, log_level;
   std::optional<std::string> hadoop_conf_dir, hadoop_user;
   std::optional<std::string> heartbeat_interval_ms, liveness_limit_ms, start_timeout_ms,
-      below_min_timeout_ms, rebalance_interval_ms, survey_timeout_ms, step_timeout_ms,
+      below_min_timeout_ms, keep_timeout_ms, join_timeout_ms, rebalance_interval_ms,
+      survey_timeout_ms, step_timeout_ms,
       survey_bytes_max;  // with units, as in the file
   std::optional<int64_t> workers_max, jobs_kept_max, queue_max;
   bool insecure = false;
@@ -40,6 +41,10 @@ void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
                  "surplus workers of a job change at most so often");
   app.add_option("--below-min-timeout-ms", given.below_min_timeout_ms,
                  "wait of a job that lost workers for its minimum");
+  app.add_option("--keep-timeout-ms", given.keep_timeout_ms,
+                 "writing the state of a job that is to be given up");
+  app.add_option("--join-timeout-ms", given.join_timeout_ms,
+                 "of a worker that joins, to fetch the job's state");
   app.add_option("--start-timeout-ms", given.start_timeout_ms, "until all members are ready");
   app.add_option("--survey-timeout-ms", given.survey_timeout_ms, "of a survey without progress");
   app.add_option("--step-timeout-ms", given.step_timeout_ms, "of a training without progress");
@@ -76,6 +81,10 @@ Status Apply(const Given& given, CoordinatorOptions& options) {
       OverrideMilliseconds(given.start_timeout_ms, "--start-timeout-ms", options.start_timeout_ms));
   ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(
       given.below_min_timeout_ms, "--below-min-timeout-ms", options.below_min_timeout_ms));
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideMilliseconds(given.keep_timeout_ms, "--keep-timeout-ms", options.keep_timeout_ms));
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideMilliseconds(given.join_timeout_ms, "--join-timeout-ms", options.join_timeout_ms));
   ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(
       given.rebalance_interval_ms, "--rebalance-interval-ms", options.rebalance_interval_ms));
   ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(given.survey_timeout_ms, "--survey-timeout-ms",

@@ -217,8 +217,11 @@ Result<FromWorker> Get(const pb::Progress& in) {
 }
 
 void Set(const HistoryEntry& m, pb::FromWorker* out) {
-  SetPoint(m, out->mutable_history_entry());
-  ToProto(m.row, out->mutable_history_entry()->mutable_row());
+  pb::HistoryEntry* p = out->mutable_history_entry();
+  SetPoint(m, p);
+  ToProto(m.row, p->mutable_row());
+  p->set_number(m.number);
+  p->set_first(m.first);
 }
 
 Result<FromWorker> Get(const pb::HistoryEntry& in) {
@@ -226,6 +229,8 @@ Result<FromWorker> Get(const pb::HistoryEntry& in) {
   HistoryEntry m;
   GetPoint(in, f, &m);
   m.row = Part(f, "row", FromProto(in.row()));
+  m.number = f.NotNegative("number", in.number());
+  m.first = f.In("first", in.first(), 0, std::max<int64_t>(0, m.number));
   ESPALIER_RETURN_IF_ERROR(f.status());
   return FromWorker(std::move(m));
 }

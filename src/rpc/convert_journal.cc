@@ -138,6 +138,7 @@ void Set(const HistoryRecorded& e, pb::JournalEntry* out) {
   pb::HistoryRecorded* p = out->mutable_history_recorded();
   p->set_job(e.job.value);
   ToProto(e.row, p->mutable_row());
+  p->set_number(e.number);
 }
 
 Result<JournalEntry> Get(const pb::HistoryRecorded& in) {
@@ -146,6 +147,7 @@ Result<JournalEntry> Get(const pb::HistoryRecorded& in) {
   e.job = {f.Id("job", in.job())};
   if (!f.Present("row", in.has_row())) return f.status();
   e.row = Part(f, "row", FromProto(in.row()));
+  e.number = f.NotNegative("number", in.number());
   ESPALIER_RETURN_IF_ERROR(f.status());
   return JournalEntry(std::move(e));
 }

@@ -33,7 +33,7 @@ struct CoordinatorLinkOptions {
   int64_t message_bytes_max = kMessageBytesMax;
   // Beyond these the link breaks: kResourceExhausted.
   int64_t queue_bytes_max = int64_t{256} << 20;
-  int64_t queue_messages_max = 10'000;
+  int64_t queue_messages_max = 20'000;  // twice what may be told of a history at once
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;
 };

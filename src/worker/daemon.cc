@@ -102,6 +102,8 @@ class Daemon {
     WorkerCoreOptions core;
     core.seed = uint64_t{random()} << 32 | random();
     core.coordinator_timeout_ms = options_.coordinator_timeout_ms;
+    core.keep_limit_ms = options_.keep_timeout_ms;
+    core.leave_limit_ms = options_.leave_timeout_ms;
     core.hello.version = kVersion;
     core.hello.arithmetic_id = arithmetic_id;
     core.hello.session = std::to_string(core.seed) + "-" + std::to_string(getpid());

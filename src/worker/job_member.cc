@@ -251,6 +251,8 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
   options.self = place.order.self;
   if (spec_.checkpoint) options.checkpoint_steps = spec_.checkpoint->every_steps.value_or(0);
   options.max_time_ms = spec_.train.max_time_ms.value_or(0);
+  const auto evaluations = static_cast<int64_t>(machine_.state().history.size());
+  options.history_told = static_cast<size_t>(std::max<int64_t>(0, evaluations - kHistoryRowsMax));
   if (begun_us_ == 0) begun_us_ = NowUs();
   options.begun_us = begun_us_;
   Trainer<T> trainer(machine_, options, row_source_, pool_, *reducer_, place.root, times_,
@@ -313,8 +315,8 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     hooks_.tell(std::move(p));
   };
   if (root) {
-    hooks.on_history = [this, job, generation](const HistoryRow& row) {
-      hooks_.tell(HistoryEntry{job, generation, row});
+    hooks.on_history = [this, job, generation](int64_t number, const HistoryRow& row) {
+      hooks_.tell(HistoryEntry{job, generation, row, number});
     };
     hooks.on_pace = [this, &start](const std::vector<double>& leaf_ms) {
       TellPace(start, leaf_ms);

@@ -28,7 +28,7 @@ namespace {
 struct Flags {
   std::string config, log_level;
   std::optional<std::string> memory_bytes_max, spool_bytes_max, coordinator_timeout_ms,
-      peer_timeout_ms;  // with units, as in the file
+      keep_timeout_ms, leave_timeout_ms, peer_timeout_ms;  // with units, as in the file
   bool exit_with_parent = false;
   bool version = false;
 };
@@ -111,6 +111,10 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
                  "at most so much there: bytes, or a size such as 64GiB");
   app.add_option("--coordinator-timeout-ms", flags.coordinator_timeout_ms,
                  "gives up without a coordinator after milliseconds, or a time such as 10min");
+  app.add_option("--keep-timeout-ms", flags.keep_timeout_ms,
+                 "for writing the state of a job that stands still without a coordinator");
+  app.add_option("--leave-timeout-ms", flags.leave_timeout_ms,
+                 "how long to take part after SIGTERM until the job can do without this worker");
   app.add_option("--peer-timeout-ms", flags.peer_timeout_ms,
                  "how long another worker may be silent: milliseconds, or a time such as 5s");
   app.add_option("--kernel", o.kernel, "OpenBLAS kernel; the same on all workers");
@@ -131,6 +135,10 @@ Status Apply(const Flags& flags, WorkerOptions& o) {
       OverrideBytes(flags.spool_bytes_max, "--spool-bytes-max", o.spool_bytes_max));
   ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(
       flags.coordinator_timeout_ms, "--coordinator-timeout-ms", o.coordinator_timeout_ms));
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideMilliseconds(flags.keep_timeout_ms, "--keep-timeout-ms", o.keep_timeout_ms));
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideMilliseconds(flags.leave_timeout_ms, "--leave-timeout-ms", o.leave_timeout_ms));
   ESPALIER_RETURN_IF_ERROR(
       OverrideMilliseconds(flags.peer_timeout_ms, "--peer-timeout-ms", o.peer_timeout_ms));
   if (!flags.log_level.empty()) {

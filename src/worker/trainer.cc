@@ -110,7 +110,8 @@ template <typename T>
 void Trainer<T>::TellHistory() {
   const std::vector<HistoryRow>& rows = machine_.state().history;
   for (; options_.history_told < rows.size(); ++options_.history_told) {
-    if (hooks_.on_history) hooks_.on_history(rows[options_.history_told]);
+    if (!hooks_.on_history) continue;
+    hooks_.on_history(static_cast<int64_t>(options_.history_told), rows[options_.history_told]);
   }
 }
 

@@ -65,7 +65,7 @@ struct StepReport {
 struct TrainerHooks {
   std::function<int64_t()> now_us;                   // a clock that never goes back
   std::function<void(const StepReport&)> on_report;  // a few times a second
-  std::function<void(const HistoryRow&)> on_history;
+  std::function<void(int64_t number, const HistoryRow&)> on_history;
   std::function<void()> on_first_totals;  // of this trainer: every member has begun
   // Before the states are compared: this one may be what all agree on. (Memory that fails later in
   // the step must not get into what is gone back to.)

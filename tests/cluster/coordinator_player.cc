@@ -1,5 +1,6 @@
 #include "tests/cluster/coordinator_player.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "src/base/check.h"
@@ -182,11 +183,19 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
   if (verb == "evaluates") {
     HistoryEntry h{at.job, at.generation, {}};
     h.row.step = c.Number("step", 0);
+    std::vector<int64_t>& steps = evaluated_[at.job];  // the same step is the same row
+    if (std::find(steps.begin(), steps.end(), h.row.step) == steps.end()) {
+      steps.push_back(h.row.step);
+    }
+    const auto row = std::find(steps.begin(), steps.end(), h.row.step) - steps.begin();
+    h.number = c.Number("row", row);
+    h.first = c.Number("first", 0);
+    h.row.train.loss = static_cast<double>(c.Number("loss", 1));
     return h;
   }
   ESPALIER_CHECK(verb == "finishes", "what does " + stream.name + " do: " + verb);
   JobDone done{at.job, at.generation, {}};
-  done.result.steps = c.Number("steps", 10);
+  done.result.steps = c.Number("steps", 100);
   done.result.bundle = "/out";
   return done;
 }
@@ -320,7 +329,10 @@ void CoordinatorPlayer::Show(const std::string& what) {
 
 void CoordinatorPlayer::ShowHistory(JobId job) {
   std::string steps;
-  for (const HistoryRow& row : core_->History(job, 0)) steps += " " + std::to_string(row.step);
+  for (const HistoryRow& row : core_->History(job, 0)) {
+    steps += " " + std::to_string(row.step);
+    if (row.train.loss != 1) steps += " (loss " + ShortestDouble(row.train.loss) + ")";
+  }
   Say("steps" + steps + ", the next row is number " + std::to_string(core_->HistoryEnd(job)));
 }
 
@@ -364,7 +376,8 @@ void CoordinatorPlayer::Tell(const JournalEntry& entry) {
     Say("persist survey of " + ToString(e->job));
   }
   if (const auto* e = std::get_if<HistoryRecorded>(&entry)) {
-    Say("persist history of " + ToString(e->job) + " step " + std::to_string(e->row.step));
+    Say("persist history of " + ToString(e->job) + " row " + std::to_string(e->number) + ", step " +
+        std::to_string(e->row.step));
   }
   if (const auto* e = std::get_if<JobEnded>(&entry)) {
     Say("persist ended " + ToString(e->snapshot.job) + " " + JobStateName(e->snapshot.state));

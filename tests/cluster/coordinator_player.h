@@ -53,6 +53,7 @@ class CoordinatorPlayer : public Player {
   int64_t now_ms_ = 1'000'000;
   std::map<SessionId, Stream> streams_;
   std::map<WorkerId, std::string> names_;
+  std::map<JobId, std::vector<int64_t>> evaluated_;  // the steps told of
   std::vector<std::string> lines_;
 };
 

@@ -137,6 +137,7 @@ FromWorker WorkerPlayer::Own(const Command& c) {
   if (verb == "history") {
     HistoryEntry h{at.job, at.generation, {}};
     h.row.step = c.Number("step", 1);
+    h.number = c.Number("row", h.row.step - 1);
     return h;
   }
   if (verb == "done") return JobDone{at.job, at.generation, {}};
@@ -182,7 +183,8 @@ std::string WorkerPlayer::Tell(const FromWorker& message) {
     return "Progress " + Point(m->job, m->generation) + " step " + std::to_string(m->step);
   }
   if (const auto* m = std::get_if<HistoryEntry>(&message)) {
-    return "HistoryEntry " + Point(m->job, m->generation) + " step " + std::to_string(m->row.step);
+    return "HistoryEntry " + Point(m->job, m->generation) + " row " + std::to_string(m->number) +
+           " of " + std::to_string(m->first) + " on, step " + std::to_string(m->row.step);
   }
   if (const auto* m = std::get_if<JobDone>(&message)) {
     return "JobDone " + Point(m->job, m->generation);

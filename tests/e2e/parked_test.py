@@ -3,7 +3,7 @@ import os
 import signal
 import unittest
 
-from espalier import Cluster, EspalierTest, wait_for
+from espalier import Cluster, EspalierTest, json_lines, wait_for
 
 
 class ParkedTest(EspalierTest):
@@ -59,6 +59,29 @@ class ParkedTest(EspalierTest):
         quiet = self.result("train", self.job("quiet", self.spec("quiet")), "--workers", 1)
         result = cluster.result("watch", job)
         self.assertEqual(result["weights_sha256"], quiet["weights_sha256"])
+
+    def test_a_bundle_whose_writers_all_died_before_they_told_is_taken_for_what_it_is(self):
+        cluster = Cluster(self, 2, state=self.path("state"))
+        job = self.train_to_the_middle(cluster, self.job("untold", self.spec("m")))
+        cluster.kill_coordinator()
+        wait_for("the bundle", lambda: os.path.exists(self.path("m")), 60)
+        with open(self.path("m", "model.json"), "rb") as f:
+            model = f.read()
+        for process in cluster.workers.values():
+            process.kill()
+            process.wait()
+        cluster.restart_coordinator()
+        for name in ("node-3", "node-4"):
+            cluster.start_worker(name)
+        out, err = cluster.espalier("watch", job, "--json")
+        lines = json_lines(out)
+        quiet = self.result("train", self.job("quiet", self.spec("quiet")), "--workers", 1)
+        self.assertEqual(lines[-1]["status"], "SUCCEEDED", err)
+        self.assertEqual(lines[-1]["weights_sha256"], quiet["weights_sha256"])
+        steps = [e["step"] for e in lines if e.get("event") == "evaluation"]
+        self.assertEqual((len(steps), steps), (400, sorted(set(steps))))
+        with open(self.path("m", "model.json"), "rb") as f:
+            self.assertEqual(f.read(), model, "the bundle in place is not touched")
 
     def test_below_its_minimum_a_job_keeps_its_state_and_says_how_to_go_on(self):
         cluster = Cluster(self, 2, coordinator_flags=["--below-min-timeout-ms", "1000"])

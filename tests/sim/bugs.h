@@ -43,6 +43,7 @@ enum class Bug {
   kLeaverDropsLinks,       // a leaver does so after its last total
   kDoNotGoBack,            // who was interrupted before it saw that states differ keeps its own
   kIgnoreDivergence,       // states that differ are taken for agreed
+  kTellOnlyNewHistory,     // a new generation does not tell the evaluations before it
   kCount,
 };
 
@@ -84,6 +85,7 @@ inline constexpr std::array<const char*, kBugs> kBugNames = {
     "a leaver drops its links",
     "do not go back",
     "ignore that states differ",
+    "tell only new history",
 };
 
 }  // namespace espalier::sim

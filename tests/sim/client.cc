@@ -14,6 +14,21 @@ constexpr const char* kLimits[] = {
     "no others came within",
 };
 
+// What an undisturbed run tells, each evaluation once and in order; else what is wrong.
+std::string CompareHistory(const std::vector<HistoryRow>& told,
+                           const std::vector<HistoryRow>& right) {
+  for (size_t i = 0; i < std::min(told.size(), right.size()); ++i) {
+    if (told[i].step == right[i].step && told[i].train.loss == right[i].train.loss) {
+      continue;
+    }
+    return "evaluation " + std::to_string(i) + " of its history is of step " +
+           std::to_string(told[i].step) + " instead of " + std::to_string(right[i].step);
+  }
+  if (told.size() == right.size()) return {};
+  return "its history has " + std::to_string(told.size()) + " evaluations instead of " +
+         std::to_string(right.size());
+}
+
 }  // namespace
 
 void Client::Submit(int kind, int64_t workers_min, int64_t workers_max) {
@@ -44,7 +59,7 @@ void Client::Poll() {
     if (job.ended || !coordinator->alive() || coordinator->paused()) continue;
     const auto id = coordinator->core().FindSubmission(job.submission.client_request_id);
     if (id && world_.journal.jobs.contains(*id)) {
-      Learn(job, *coordinator->core().Job(*id));
+      Learn(job, coordinator->core(), *id);
     } else if (job.acknowledged) {
       world_.checks.Fail("an acknowledged job was forgotten: " + job.submission.job_yaml);
     } else if (!id) {
@@ -55,7 +70,8 @@ void Client::Poll() {
   }
 }
 
-void Client::Learn(Job& job, const JobSnapshot& snapshot) {
+void Client::Learn(Job& job, const CoordinatorCore& core, JobId id) {
+  const JobSnapshot snapshot = *core.Job(id);
   job.state = snapshot.state;
   job.id = snapshot.job;
   job.submitted_ms = snapshot.submitted_ms;
@@ -64,9 +80,10 @@ void Client::Learn(Job& job, const JobSnapshot& snapshot) {
   job.ended = IsFinal(snapshot.state) && world_.journal.HasEnded(snapshot.job);
   if (!job.ended) return;
   if (snapshot.state == JobState::kSucceeded) {
-    const std::string& hash = ToyJob::Of(job.kind).weights_hash();
+    const ToyJob& toy = ToyJob::Of(job.kind);
     const std::string* written = world_.outputs.Find(job.submission.job_yaml);
-    if (snapshot.result->weights_sha256 != hash || written == nullptr) {
+    job.wrong = CompareHistory(core.History(id, 0), toy.history());
+    if (snapshot.result->weights_sha256 != toy.weights_hash() || written == nullptr) {
       job.wrong = "succeeded with other weights, or without a bundle";
     }
     return;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/cluster/coordinator_actions.h"
+#include "src/cluster/coordinator_core.h"
 
 namespace espalier::sim {
 
@@ -45,7 +46,7 @@ class Client {
     int64_t submitted_ms = 0, started_ms = 0;
     std::string waiting;
   };
-  void Learn(Job& job, const JobSnapshot& snapshot);
+  void Learn(Job& job, const CoordinatorCore& core, JobId id);
 
   World& world_;
   std::vector<Job> jobs_;

@@ -146,6 +146,10 @@ void SimCoordinator::Crash() {
 
 // Changes of how many workers a job has; leaves move between members when these need it.
 void SimCoordinator::NotePlans(const CoordinatorActions& actions) {
+  for (const JournalEntry& entry : actions.persist) {
+    const auto* started = std::get_if<GenerationStarted>(&entry);
+    if (started != nullptr && started->members.empty()) world_.fired(Fault::kYielded);
+  }
   std::set<JobId> noted;
   for (const SendToWorker& send : actions.send) {
     const auto* start = std::get_if<StartTraining>(&send.message);

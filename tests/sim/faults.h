@@ -66,6 +66,7 @@ enum class Fault {
   kBitFlipped,         // in a member's parameters
   kChunkCorrupted,     // a total on its way down the tree
   kDivergence,         // members found that their states differ
+  kYielded,            // a job gave all its workers to an older one
   kCount,
 };
 
@@ -128,6 +129,7 @@ inline constexpr std::array<const char*, kFaults> kFaultNames = {
     "bit flipped",
     "chunk corrupted",
     "states differ",
+    "yielded",
 };
 
 // How often each fired.

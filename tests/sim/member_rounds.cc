@@ -11,7 +11,7 @@
 namespace espalier::sim {
 
 void SimMember::Train() {
-  history_told_ = 0;
+  history_told_ = world_.bugs(Bug::kTellOnlyNewHistory) ? machine_.state().history.size() : 0;
   running_ = order_.generation;
   trained_ = true;
   state_ = State::kComputing;
@@ -21,7 +21,8 @@ void SimMember::Train() {
 void SimMember::TellHistory() {
   const auto& rows = machine_.state().history;
   for (; history_told_ < rows.size() && root_; ++history_told_) {
-    hooks_.tell(HistoryEntry{order_.job, order_.generation, rows[history_told_]});
+    hooks_.tell(HistoryEntry{order_.job, order_.generation, rows[history_told_],
+                             static_cast<int64_t>(history_told_)});
   }
 }
 

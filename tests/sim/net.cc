@@ -34,6 +34,7 @@ int64_t Net::Latency(int from, int to) {
 }
 
 void Pipe::Send(std::function<void()> deliver) {
+  if (broken_) return;
   int64_t us = net_.queue_.now_us() + net_.Latency(from_, to_);
   if (!underway_.empty()) us = std::max(us, underway_.back().us);
   underway_.push_back({us, std::move(deliver)});

@@ -56,6 +56,11 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
   void Send(std::function<void()> deliver);
   // What has not arrived never will.
   void Cut() { underway_.clear(); }
+  // ... and nothing that is sent from now on.
+  void Break() {
+    Cut();
+    broken_ = true;
+  }
 
  private:
   friend class Net;
@@ -69,7 +74,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
     std::function<void()> deliver;
   };
   std::deque<Item> underway_;
-  bool armed_ = false;
+  bool armed_ = false, broken_ = false;
 };
 
 }  // namespace espalier::sim

@@ -156,7 +156,10 @@ void SimRunner::Agreed(int64_t step, std::string bytes) {
   });
 }
 
+// Takes the place of what runs, between two rounds.
 void SimRunner::Keep(JobPoint at) {
+  interrupted_ = true;
+  if (member_) member_->Interrupt();
   StateKept kept{at.job, at.generation, 0, {}, {}};
   std::string bytes;
   if (member_ && member_->machine().state().step > 0) {

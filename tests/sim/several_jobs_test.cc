@@ -81,6 +81,51 @@ TEST_CASE("a job that waits for its minimum gets what another one has beyond its
   Finish(world, 600);
 }
 
+TEST_CASE(
+    "a job that falls below its minimum gets the workers of a younger one, which goes on later") {
+  World world({.seed = 9});
+  world.BeQuiet(5, 200, 10'000);
+  world.RunFor(3 * kSecond);
+  world.client.Submit(kLong, 3, 3);
+  world.RunFor(kSecond);
+  world.client.Submit(kLong, 2, 2);
+  world.RunFor(6 * kSecond);
+  const JobId older = world.client.id(0), younger = world.client.id(1);
+  size_t victim = 0;
+  while (world.worker(victim).at().job != older) ++victim;
+  world.worker(victim).Crash(true);
+  int64_t seconds = 0;
+  const auto state = [&](JobId job) { return world.coordinator()->core().Job(job)->state; };
+  while (state(younger) != JobState::kQueued && ++seconds < 60) REQUIRE(world.RunFor(kSecond));
+  CHECK(seconds >= 10);  // first it waits for others to come, or to end
+  CHECK(seconds < 20);
+  CHECK(world.fired.of(Fault::kStateKept) == 1);
+  world.RunFor(5 * kSecond);
+  CHECK(state(older) == JobState::kTraining);
+  Finish(world, 600);
+  CHECK(world.fired.of(Fault::kYielded) == 1);
+  CHECK(world.fired.of(Fault::kCheckpointUsed) > 0);
+}
+
+TEST_CASE("a younger job keeps its workers when they would not suffice for the older one") {
+  World world({.seed = 10});
+  world.BeQuiet(5, 200, 2'000);
+  world.RunFor(3 * kSecond);
+  world.client.Submit(kLong, 4, 4);
+  world.RunFor(kSecond);
+  world.client.Submit(kShort, 1, 1);
+  world.RunFor(5 * kSecond);
+  for (size_t i = 0, lost = 0; lost < 2; ++i) {
+    if (world.worker(i).at().job != world.client.id(0)) continue;
+    world.worker(i).Crash(true);
+    ++lost;
+  }
+  world.RunFor(60 * kSecond);
+  CHECK(world.fired.of(Fault::kYielded) == 0);
+  CHECK(world.coordinator()->core().Job(world.client.id(1))->state == JobState::kSucceeded);
+  CHECK(world.coordinator()->core().Job(world.client.id(0))->state == JobState::kRecovering);
+}
+
 // The leaves of each worker that is a member.
 std::vector<int32_t> LeavesOf(World& world, size_t workers) {
   std::vector<int32_t> leaves;

@@ -83,8 +83,8 @@ void Streams::CloseByCoordinator(const StreamRef& stream, const Status& why) {
 }
 
 void Streams::Reset(const StreamRef& stream, int64_t worker_us, int64_t coordinator_us) {
-  stream->up->Cut();
-  stream->down->Cut();
+  stream->up->Break();
+  stream->down->Break();
   const Status why = Unavailable("reset");
   if (worker_us >= 0) {
     world_.queue.After(worker_us, [this, stream, why] { WorkerLearns(stream, why); });

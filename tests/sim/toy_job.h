@@ -24,6 +24,7 @@
 #include "src/plan/ownership.h"
 #include "src/plan/rows.h"
 #include "src/spec/input.h"
+#include "src/spec/metrics.h"
 #include "src/training/step_machine.h"
 
 namespace espalier::sim {
@@ -98,6 +99,7 @@ class ToyJob {
   // which round r is in flight; none beyond the end.
   const std::string* StateAt(uint64_t round) const;
   const std::string& weights_hash() const { return weights_hash_; }
+  const std::vector<HistoryRow>& history() const { return history_; }
   uint64_t last_round() const { return last_round_; }
 
  private:
@@ -142,6 +144,7 @@ class ToyJob {
   std::vector<std::string> states_;                       // by round
   std::map<int64_t, std::pair<double, double>> rows_in_;  // by step, or set
   std::string weights_hash_;
+  std::vector<HistoryRow> history_;
   uint64_t last_round_ = 0;
 };
 

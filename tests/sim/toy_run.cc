@@ -67,6 +67,7 @@ void ToyJob::RunAlone() {
   last_round_ = machine.state().round;
   CheckEpochs();
   weights_hash_ = WeightsHash(machine.state().parameters);
+  history_ = machine.state().history;
 }
 
 // Every row exactly once an epoch.

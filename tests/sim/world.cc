@@ -85,6 +85,7 @@ void World::StartCoordinator() {
 }
 
 void World::ReplaceLater(int host) {
+  if (!replaces_) return;
   const int64_t us = dice.Once(5) ? 20'000'000 : dice.Below(4'000'000);
   queue.After(us, [this, host] { StartWorker(host); });
 }
@@ -148,6 +149,7 @@ Outcome World::RunQuietly(int64_t workers, int kind, int64_t members) {
 void World::BeQuiet(int64_t workers, int64_t pace, int64_t rebalance_ms) {
   faulty_ = false;
   even_ = true;
+  replaces_ = false;
   pace_ = pace;
   rebalance_ms_ = rebalance_ms;
   workers_.clear();

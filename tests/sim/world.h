@@ -83,7 +83,7 @@ class World {
   Outcome RunQuietly(int64_t workers, int kind, int64_t members);
 
   // For a test that plays a world itself, without faults: so many workers that all compute at the
-  // same pace (1: a step takes milliseconds).
+  // same pace (1: a step takes milliseconds); those that the test kills are not replaced.
   void BeQuiet(int64_t workers, int64_t pace, int64_t rebalance_ms);
   // False: a check failed.
   bool RunFor(int64_t us);
@@ -165,6 +165,7 @@ class World {
   bool corrupting_ = false;   // a world of silent corruption, and of little else
   bool checkpoints_ = false;  // jobs keep some
   bool even_ = false;         // all members compute at the same pace
+  bool replaces_ = true;      // a worker that died is started again
   int64_t pace_ = 1;          // how long steps take
   int64_t rebalance_ms_ = 60'000;
   int64_t gap_ = 50;        // events between strikes, on average

@@ -1,0 +1,122 @@
+// What CoordinatorCore knows of streams, workers and jobs. Private to it.
+//
+// Thread rule: values.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/base/ids.h"
+#include "src/base/status.h"
+#include "src/cluster/arrangement.h"
+#include "src/cluster/coordinator_actions.h"
+#include "src/cluster/fate.h"
+#include "src/cluster/messages.h"
+
+namespace espalier {
+
+struct CoordinatorRecords {
+  struct Session {
+    std::string peer;
+    int64_t opened_ms = 0;
+    WorkerId worker = {};  // none before Hello
+  };
+  struct Worker {
+    WorkerId id;
+    Hello hello;
+    SessionId session;  // none: its stream ended, it may come back
+    Status detached_why;
+    int64_t attached_ms = 0;
+    int64_t heard_ms = 0;  // newest message, or when the stream ended
+    bool doomed = false;   // found silent, about to be lost: no survivor
+    bool awaited = false;  // known from the journal; it has not come back yet
+    JobPoint at = {};      // the job it takes part in; none: free
+    size_t place = 0;      // its index among the job's members; SIZE_MAX: it is yet to join
+    bool leaving = false;  // let go as soon as its job can do without it
+    std::string leaving_why;
+  };
+  struct MemberState {
+    Member member;
+    std::vector<int32_t> shards;
+    bool joined = false;  // it was not in the generation before
+    int64_t bytes = 0;    // of its shards
+    int64_t bytes_done = 0;
+    int64_t moved_ms = 0;       // when it last showed progress
+    size_t shards_missing = 0;  // of its shards, those whose survey has not come
+    bool ready = false;
+    uint64_t round = 0;  // in flight, as of its MemberReady
+    int64_t step = 0;    // committed, as of its newest heartbeat
+  };
+  // A broken link to a member that is not known to be dead (yet).
+  struct Complaint {
+    WorkerId from, about;
+    Status why;
+    int64_t since_ms = 0;
+  };
+  // Of the survey, what all generations of a job have in common.
+  struct SurveyState {
+    ShardSurveys shards;     // results so far, by shard; null: not yet
+    int64_t bytes = 0;       // what they take in memory, until they are merged
+    int64_t bytes_done = 0;  // of the input, by earlier generations
+    bool merging = false;
+  };
+  // The next generation, while it is prepared beside the present one.
+  struct Plan {
+    Generation generation;
+    std::vector<WorkerId> workers;  // in member order
+    std::vector<LeafInterval> leaves;
+    std::set<WorkerId> ready;
+    bool ordered = false;  // the root was told to end the present one
+    int64_t since_ms = 0;
+    std::string why;
+  };
+  // Writing the state of a job that waits, before it is given up; of this generation.
+  struct Keeping {
+    int64_t since_ms = 0;
+    WorkerId by;               // who does; none: nobody at present
+    std::set<WorkerId> asked;  // so far
+    bool over = false;
+    std::string path;  // of the checkpoint's directory; empty: there is none
+  };
+  // How often members were lost, to see when that leads nowhere.
+  struct Recovery {
+    int64_t since_ms = 0;    // when the job began to wait for workers; 0: it does not
+    int64_t step = 0;        // furthest committed step
+    int64_t reached = 0;     // how far the job was when members were last lost
+    int64_t fruitless = 0;   // losses since it last got further
+    std::string last_words;  // of the newest loss
+  };
+  struct JobRecord {
+    JobSnapshot snapshot;
+    Submission submission;  // without yaml and input once the job has ended
+    std::vector<MemberState> members;
+    SurveyState surveyed;
+    std::shared_ptr<const SurveyResult> survey;
+    std::vector<LeafInterval> leaves;
+    std::vector<Proceed> proceed;  // of this generation, each member's, once all were ready
+    Recovery recovery;
+    uint64_t generations = 0;  // numbers used
+    std::optional<Plan> plan;
+    std::optional<Keeping> keeping;
+    int64_t planned_ms = 0;        // when the newest plan ended, one way or the other
+    std::set<WorkerId> departing;  // members of the generation before, until all are in this one
+    std::deque<HistoryRow> history;
+    int64_t history_begin = 0;          // number of the first row kept
+    int64_t moved_ms = 0;               // when the phase began or last showed progress
+    std::vector<Complaint> complaints;  // of this generation
+    WorkerPairs broken;                 // kept apart in the tree, from earlier generations
+    std::map<WorkerId, int64_t> complained_of;
+    std::set<WorkerId> expelled;  // not taken again
+    std::string arithmetic_id;    // of the members
+    bool reverts = false;         // states differed, and not all members have gone back yet
+    bool outdated = false;  // after a restart: its members are not all in the newest generation
+  };
+};
+
+}  // namespace espalier

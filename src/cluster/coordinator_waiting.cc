@@ -1,0 +1,157 @@
+// CoordinatorCore: jobs that wait for workers enough, and those that must yield to them.
+#include <algorithm>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/cluster/coordinator_core.h"
+
+namespace espalier {
+namespace {
+
+std::string CountOfWorkers(int64_t n) {
+  return std::to_string(n) + (n == 1 ? " worker" : " workers");
+}
+
+}  // namespace
+
+void CoordinatorCore::AwaitWorkers(JobRecord& job, size_t survivors) {
+  JobSnapshot& s = job.snapshot;
+  Recovery& r = job.recovery;
+  std::string why = "needs " + CountOfWorkers(Least(job)) + ", " + std::to_string(survivors) +
+                    (survivors == 1 ? " is left: " : " are left: ") + r.last_words;
+  if (r.since_ms != 0 && why == s.waiting_because) return;
+  if (r.since_ms == 0) r.since_ms = now_ms_;
+  job.complaints.clear();
+  s.state = JobState::kRecovering;
+  s.waiting_because = std::move(why);
+  Changed(job);
+  Log(LogLevel::kWarning, ToString(s.job) + " waits: " + s.waiting_because);
+}
+
+bool CoordinatorCore::BelowMinimum(const JobRecord& job) {
+  return static_cast<int64_t>(Survivors(job).size()) < Least(job);
+}
+
+void CoordinatorCore::CheckRecovery(JobRecord& job) {
+  const Recovery& r = job.recovery;
+  if (r.since_ms == 0) return;
+  if (job.keeping || WaitedLong(job)) queue_moved_ = true;  // somebody may be to yield
+  if (now_ms_ - r.since_ms < options_.below_min_timeout_ms || !BelowMinimum(job)) return;
+  if (!StateIsKept(job)) return;
+  const bool kept = job.keeping && !job.keeping->path.empty();
+  Fail(job, Unavailable("the job " + job.snapshot.waiting_because + "; no others came within " +
+                        HumanDuration(options_.below_min_timeout_ms) +
+                        ". Start workers (or lower workers.min), then submit again" +
+                        (kept ? " with --resume " + job.keeping->path + ", where its state is kept"
+                         : job.keeping ? "; its state could not be written, see the workers' logs"
+                                       : "")));
+}
+
+// ---- who yields --------------------------------------------------------------------------------
+
+// Oldest first. When its survivors and the free workers do not suffice for one, younger jobs give
+// it theirs; when even they do not, or not yet, the younger ones wait behind it.
+bool CoordinatorCore::RegroupWaitingJobs() {
+  std::vector<JobId> waiting;
+  for (const auto& [id, job] : jobs_) {
+    if (job.recovery.since_ms != 0) waiting.push_back(id);
+  }
+  for (auto it = waiting.begin(); it != waiting.end(); ++it) {
+    JobRecord& job = *FindJob(*it);
+    if (job.recovery.since_ms == 0) continue;  // it has yielded
+    Regroup(job);
+    if (IsFinal(job.snapshot.state) || job.recovery.since_ms == 0) continue;
+    const std::vector<JobRecord*> yield = Yielding(job, waiting);
+    if (yield.empty()) {
+      GoOn(waiting, job);
+      return false;
+    }
+    bool kept = true;
+    for (JobRecord* y : yield) {
+      if (y->recovery.since_ms == 0) BeginToYield(*y, job);
+      kept = StateIsKept(*y) && kept;
+    }
+    if (!kept) return false;
+    for (JobRecord* y : yield) GiveUpSurvivors(*y, job);
+    Regroup(job);
+  }
+  return true;
+}
+
+// Jobs that were to yield to this one, which they cannot help after all, or not yet.
+void CoordinatorCore::GoOn(const std::vector<JobId>& waiting, const JobRecord& older) {
+  for (JobId id : waiting) {
+    JobRecord& job = *FindJob(id);
+    if (id <= older.snapshot.job || job.recovery.since_ms == 0 || BelowMinimum(job)) continue;
+    job.survey == nullptr ? SurveyOn(job, Survivors(job)) : TrainOn(job, Survivors(job));
+  }
+}
+
+// The younger jobs that must give up their workers for this one, and with which it has enough:
+// those that wait themselves, then those that run; of each the youngest first. None: there is no
+// need to, or no sense in it.
+std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Yielding(
+    const JobRecord& job, const std::vector<JobId>& waiting) {
+  int64_t missing = Missing(job);
+  std::vector<JobRecord*> yield;
+  const auto take = [&](JobRecord& younger) {
+    const auto has = static_cast<int64_t>(Survivors(younger).size());
+    if (missing <= 0 || has == 0) return;
+    yield.push_back(&younger);
+    missing -= has;
+  };
+  for (auto id = waiting.rbegin(); *id != job.snapshot.job; ++id) {
+    JobRecord& younger = *FindJob(*id);
+    if (younger.recovery.since_ms != 0) take(younger);
+  }
+  if (missing <= 0) return yield;
+  int64_t surplus = 0;  // comes without anybody's end
+  for (const auto& [id, other] : jobs_) surplus += MayChange(other) ? Surplus(other) : 0;
+  if (surplus >= missing || !WaitedLong(job)) return {};
+  for (auto it = jobs_.rbegin(); it->first != job.snapshot.job; ++it) {
+    if (MayYield(it->second)) take(it->second);
+  }
+  return missing > 0 ? std::vector<JobRecord*>{} : yield;
+}
+
+// It runs, and no change of its members is underway.
+bool CoordinatorCore::MayYield(const JobRecord& job) {
+  const JobState state = job.snapshot.state;
+  return state != JobState::kQueued && !IsFinal(state) && job.recovery.since_ms == 0 && !job.plan &&
+         job.departing.empty() && !job.outdated;
+}
+
+bool CoordinatorCore::WaitedLong(const JobRecord& job) const {
+  const int64_t limit = std::min(options_.rebalance_interval_ms, options_.below_min_timeout_ms / 2);
+  return now_ms_ - job.recovery.since_ms >= limit;
+}
+
+// It stands still until its state is kept. When the older job does not need it any more it goes on.
+void CoordinatorCore::BeginToYield(JobRecord& job, const JobRecord& older) {
+  JobSnapshot& s = job.snapshot;
+  job.recovery.since_ms = now_ms_;
+  job.recovery.last_words = ToString(older.snapshot.job) + " is older and needs workers";
+  job.complaints.clear();
+  s.state = JobState::kRecovering;
+  s.waiting_because = "keeps its state and gives its workers up: " + job.recovery.last_words;
+  Changed(job);
+  Log(LogLevel::kWarning, ToString(s.job) + " " + s.waiting_because);
+}
+
+// The job is queued again; it will go on from its checkpoint.
+void CoordinatorCore::GiveUpSurvivors(JobRecord& job, const JobRecord& older) {
+  const JobId id = job.snapshot.job;
+  const std::string why = ToString(older.snapshot.job) + " is older and needs this worker";
+  job.snapshot.generation = {++job.generations};  // one without members
+  for (Worker* worker : Survivors(job)) {
+    Send(worker->session, Release{options_.incarnation, id, job.snapshot.generation, why});
+    worker->at = {};
+    if (worker->leaving) Dismissed(*worker);
+  }
+  QueueAgain(job);
+  out_.persist.push_back(StartOf(job));
+  Log(LogLevel::kWarning, ToString(id) + " is queued again: " + ToString(older.snapshot.job) +
+                              " is older and needed its workers");
+}
+
+}  // namespace espalier
