@@ -81,8 +81,7 @@ class Server final
     encoding_.Submit([&sent] { sent.set_value(); });
     sent.get_future().wait();
     calls_.EndAll();
-    running_.server->Shutdown(rpc::Deadline(std::max<int64_t>(deadline_ms, 0)));
-    running_.server->Wait();
+    rpc::StopServer(&running_, deadline_ms);
   }
 
  private:

@@ -165,10 +165,7 @@ class Network final : public PeerNetwork,
         registry_(options.held_streams_max),
         states_(authorizer_) {}
   ~Network() override {
-    if (running_.server != nullptr) {
-      running_.server->Shutdown(rpc::Deadline(0));
-      running_.server->Wait();
-    }
+    rpc::StopServer(&running_, 0);
     dialled_.Wait();
   }
 

@@ -8,12 +8,8 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 #include <functional>
 #include <future>
 #include <mutex>
@@ -34,7 +30,7 @@ constexpr size_t kErrorBytesMax = 96 << 10;
 constexpr size_t kGrpcMessageBytesMax = 2 << 10;
 constexpr int64_t kProbeTimeoutMs = 1'000;
 // A connection that does not finish its handshake, and one without calls, is closed after these.
-constexpr int kHandshakeTimeoutMs = 10'000, kIdleTimeoutMs = 300'000;
+constexpr int kHandshakeTimeoutMs = 10'000, kIdleTimeoutMs = 60'000;
 // Of the one service here whose calls hold a thread: reflection.
 constexpr int kThreadsMax = 16;
 
@@ -80,36 +76,6 @@ void PrepareOnce() {
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     KeepReactionThreads();
   });
-}
-
-std::string ListenHost(const std::string& host) { return host == "localhost" ? "127.0.0.1" : host; }
-
-// gRPC does not say why it could not listen; the system does.
-Status WhyNotListening(const Address& address) {
-  const std::string where = "cannot listen on " + ToString(address) + ": ";
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const std::string port = std::to_string(address.port);
-  const std::string host = ListenHost(address.host);
-  if (int code = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); code != 0) {
-    return InvalidArgument(where + "no such host (" + gai_strerror(code) + ")");
-  }
-  const int fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
-  const bool bound =
-      fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1) == 0;
-  const int error = errno;
-  freeaddrinfo(found);
-  if (fd >= 0) close(fd);
-  if (bound) return Unavailable(where + "gRPC could not start; try again");
-  if (error == EADDRINUSE) {
-    return AlreadyExists(where + "port " + port +
-                         " is taken by another program; stop that one or choose another port "
-                         "(0 lets the system pick)");
-  }
-  if (error == EACCES) return PermissionDenied(where + "ports below 1024 are for root");
-  return InvalidArgument(where + std::strerror(error));
 }
 
 void SetArguments(const TransportSettings& settings,
@@ -260,12 +226,13 @@ Result<RunningServer> StartServer(const std::string& listen,
                                   const std::shared_ptr<Authorizer>& authorizer) {
   PrepareOnce();
   RunningServer out;
-
   ESPALIER_ASSIGN_OR_RETURN(out.address, ParseAddress(listen));
+  ESPALIER_ASSIGN_OR_RETURN(out.acceptor,
+                            Acceptor::Listen(out.address, settings.keepalive_timeout_ms));
+  out.address.port = out.acceptor->port();
   grpc::ServerBuilder builder;
   SetArguments(settings,
                [&](const char* key, int value) { builder.AddChannelArgument(key, value); });
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, settings.streams_max);
@@ -275,14 +242,23 @@ Result<RunningServer> StartServer(const std::string& listen,
   builder.SetResourceQuota(quota);
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
-  int port = 0;
-  const Address bind_to{ListenHost(out.address.host), out.address.port};
-  builder.AddListeningPort(ToString(bind_to), MakeServerCredentials(authorizer), &port);
+  auto connections = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      MakeServerCredentials(authorizer));
   for (grpc::Service* service : services) builder.RegisterService(service);
   out.server = builder.BuildAndStart();
-  if (out.server == nullptr || port == 0) return WhyNotListening(out.address);
-  out.address.port = port;
+  if (out.server == nullptr) {
+    return Unavailable("gRPC could not start a server on " + ToString(out.address));
+  }
+  out.acceptor->Start(std::move(connections));
   return out;
+}
+
+void StopServer(RunningServer* running, int64_t deadline_ms) {
+  if (running->server == nullptr) return;
+  running->acceptor.reset();
+  running->server->Shutdown(Deadline(std::max<int64_t>(deadline_ms, 0)));
+  running->server->Wait();
 }
 
 gpr_timespec Deadline(int64_t ms) {

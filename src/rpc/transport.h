@@ -17,6 +17,7 @@
 
 #include "src/base/status.h"
 #include "src/config/address.h"
+#include "src/rpc/acceptor.h"
 #include "src/rpc/authorizer.h"
 #include "src/rpc/credentials.h"
 #include "src/rpc/security.h"
@@ -69,6 +70,7 @@ void Introduce(grpc::ClientContext* context, const ClientSecurity& security);
 struct RunningServer {
   Address address;  // with the port in use
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<Acceptor> acceptor;
 };
 
 // Starts a server with health and reflection. "localhost" listens on 127.0.0.1. `services` must
@@ -77,6 +79,10 @@ Result<RunningServer> StartServer(const std::string& listen,
                                   const std::vector<grpc::Service*>& services,
                                   const TransportSettings& settings,
                                   const std::shared_ptr<Authorizer>& authorizer);
+
+// Takes no more connections and calls, lets open calls end until the deadline, breaks the others
+// and waits for all. Repeating it does nothing.
+void StopServer(RunningServer* running, int64_t deadline_ms);
 
 // `ms` from now.
 gpr_timespec Deadline(int64_t ms);

@@ -33,12 +33,18 @@ Result<Token> ParseLine(const std::string& line) {
   if (!(words >> role >> token.name >> secret) || words >> more) {
     return InvalidArgument("expected three words: role, name, and a token or sha256:HASH");
   }
-  ESPALIER_ASSIGN_OR_RETURN(token.role, ParseRole(role));
-  if (token.role != Role::kReader && token.role != Role::kOperator) {
-    return InvalidArgument("found role '" + role +
-                           "', expected operator or reader; daemons have certificates");
+  // What stands there may be a token in the wrong place.
+  const Result<Role> parsed = ParseRole(role);
+  if (!parsed.ok() || (*parsed != Role::kReader && *parsed != Role::kOperator)) {
+    return InvalidArgument(
+        "expected operator or reader as the first word; daemons have certificates");
   }
-  ESPALIER_RETURN_IF_ERROR(CheckRoleName(token.name));
+  token.role = *parsed;
+  if (!CheckRoleName(token.name).ok()) {
+    return InvalidArgument(
+        "expected a name of 1 to 64 letters, digits and . _ - @ as the second "
+        "word");
+  }
   if (secret.starts_with(kHashed)) {
     token.sha256 = secret.substr(kHashed.size());
     if (IsHash(token.sha256)) return token;

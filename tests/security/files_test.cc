@@ -53,7 +53,8 @@ TEST_CASE("a token file gives roles by token or by hash, and its errors show no 
   CHECK(FindToken(*tokens, grafana->sha256) == nullptr);
   for (const char* line : {"worker node secret-secret-secret", "operator ann", "operator ann short",
                            "root ann secret-secret-secret", "operator a/b secret-secret-secret",
-                           "operator ann secret-secret-secret more", "operator ann sha256:0123"}) {
+                           "operator ann secret-secret-secret more", "operator ann sha256:0123",
+                           "secret-secret-secret operator ann"}) {
     const Status wrong = ParseTokens(std::string("\n") + line + "\n", "tokens").status();
     CHECK(wrong.code() == StatusCode::kInvalidArgument);
     CHECK_THAT(wrong.message(), Contains("tokens:2: ") && !Contains("secret"));
