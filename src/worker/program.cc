@@ -179,9 +179,9 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
   TuneMalloc();
   const Status end = RunWorkerDaemon(o, *arithmetic, probe);
   if (end.ok()) return 0;
-  const bool usage = end.code() == StatusCode::kInvalidArgument ||
-                     end.code() == StatusCode::kPermissionDenied ||
-                     end.code() == StatusCode::kNotFound;
+  const bool usage =
+      end.code() == StatusCode::kInvalidArgument || end.code() == StatusCode::kPermissionDenied ||
+      end.code() == StatusCode::kFailedPrecondition || end.code() == StatusCode::kNotFound;
   return Fail(end, usage ? 2 : 1);
 }
 

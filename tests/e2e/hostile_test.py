@@ -84,8 +84,8 @@ class HostileTest(EspalierTest):
                 one = attacker.encrypted()
                 send(one, PREFACE + frame(SETTINGS, 0, 0))
                 for n in range(CALLS // 20):
-                    attacker.call("/espalier.v1.Espalier/Submit", b"\0\xff\xff\xff\xff" + b"x" * 9999,
-                                  2 * n + 1, on=one)
+                    attacker.call("/espalier.v1.Espalier/Submit",
+                                  b"\0\xff\xff\xff\xff" + b"x" * 9999, 2 * n + 1, on=one)
         cluster = SecureCluster(self, 2)
         self.attack(cluster, how)
         log = cluster.log("coordinator")
@@ -99,7 +99,7 @@ class HostileTest(EspalierTest):
                          "/espalier.v1.Peer/Link", "/espalier.v1.StateTransfer/Fetch",
                          "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"):
                 one = attacker.call(path, huge + b"x" * 100_000)
-                for n in range(1, STREAMS):  # streams that send a message one byte at a time, or none
+                for n in range(1, STREAMS):  # a byte of a message, all of a wrong one, or none
                     attacker.call(path, (b"", b"\0", wrong)[n % 3], 2 * n + 1, on=one)
             one = attacker.connect()
             send(one, PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, 4, 1, b"\xff" * 10_000) +

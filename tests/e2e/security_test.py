@@ -1,5 +1,5 @@
-"""Clusters with certificates: they train to the same bits, nobody else gets in, and what is wrong is
-one clear error."""
+"""Clusters with certificates: they train to the same bits, nobody else gets in, and what is wrong
+is one clear error."""
 
 import os
 import ssl
@@ -40,7 +40,8 @@ class SecurityTest(EspalierTest):
         return job
 
     def quiet_weights(self):
-        return self.result("train", self.job("quiet", self.spec()), "--workers", 1)["weights_sha256"]
+        done = self.result("train", self.job("quiet", self.spec()), "--workers", 1)
+        return done["weights_sha256"]
 
     def assert_right(self, cluster, job, weights):
         done = cluster.result("watch", job)
@@ -87,7 +88,8 @@ class SecurityTest(EspalierTest):
         cluster.submit(self.job("one", self.spec(epochs=1)))
         cluster.espalier("cancel", "99", code=2)
         log = cluster.log("coordinator")
-        self.assertRegex(log, r"audit: operator 'ann' at ipv4:127\.0\.0\.1:\d+: submit .*: done, job-1")
+        self.assertRegex(log, r"audit: operator 'ann' at ipv4:127\.0\.0\.1:\d+: submit .*: done, "
+                              r"job-1")
         self.assertRegex(log, r"audit: operator 'ann' at .*: cancel job-99: refused: ")
 
     def test_a_token_stands_for_a_certificate_and_may_be_taken_back(self):
