@@ -234,9 +234,8 @@ Result<CheckReport> MakeReport(const FileSystem& files, const JobSpec& spec, con
 // What lies near the workers of the cluster that is named; a cluster that does not answer is no
 // reason to show nothing.
 void AskWorkers(const CommandContext& context, const InputPlan& plan, CheckReport* report) {
-  const std::string& where = context.options.coordinator;
-  if (where.empty()) return;
-  auto client = ConnectTo(where);
+  if (context.options.coordinator.empty()) return;
+  auto client = ConnectTo(context.options);
   const auto workers = client.ok() ? (*client)->Workers() : client.status();
   if (!workers.ok()) {
     context.console.Err("note: what lies near the workers is not shown: " +

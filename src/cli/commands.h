@@ -31,6 +31,8 @@ int RunCancel(const CommandContext& context);
 int RunDrain(const CommandContext& context);
 int RunWorkers(const CommandContext& context);
 int RunCheck(const CommandContext& context);
+int RunCertsInit(const CommandContext& context);
+int RunCertsIssue(const CommandContext& context);
 
 // ---- shared by the commands ------------------------------------------------------------------
 

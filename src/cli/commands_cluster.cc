@@ -45,7 +45,7 @@ std::string WatchCommand(const CommandContext& context, JobId job) {
 int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   const auto view = MakeProgressView(context);
   FollowOptions options;
-  options.connect = [&context] { return ConnectTo(context.options.coordinator); };
+  options.connect = [&context] { return ConnectTo(context.options); };
   options.tick = [&context](const JobSnapshot*) {
     const bool enough = context.interrupts.any() || context.console.out_closed();
     return enough ? Cancelled("detached") : Status::Ok();
@@ -74,7 +74,7 @@ Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml)
   const std::string id = RandomRequestId();
   std::optional<std::chrono::steady_clock::time_point> until;
   for (;;) {
-    const auto client = ConnectTo(context.options.coordinator);
+    const auto client = ConnectTo(context.options);
     bool known = true;
     const Result<JobId> job =
         client.ok() ? (*client)->Submit({.client_request_id = id, .job_yaml = yaml}, &known)
@@ -118,7 +118,7 @@ int RunWatch(const CommandContext& context) {
 }
 
 int RunList(const CommandContext& context) {
-  auto client = ConnectTo(context.options.coordinator);
+  auto client = ConnectTo(context.options);
   if (!client.ok()) return ShowError(context, client.status());
   const auto jobs = (*client)->List();
   if (!jobs.ok()) return ShowError(context, jobs.status());
@@ -133,7 +133,7 @@ int RunList(const CommandContext& context) {
 }
 
 int RunStatus(const CommandContext& context) {
-  auto client = ConnectTo(context.options.coordinator);
+  auto client = ConnectTo(context.options);
   if (!client.ok()) return ShowError(context, client.status());
   const Result<JobUpdate> job = (*client)->Get(context.options.job);
   if (!job.ok()) return ShowError(context, job.status());
@@ -149,7 +149,7 @@ int RunStatus(const CommandContext& context) {
 }
 
 int RunCancel(const CommandContext& context) {
-  auto client = ConnectTo(context.options.coordinator);
+  auto client = ConnectTo(context.options);
   if (!client.ok()) return ShowError(context, client.status());
   const Status status = (*client)->Cancel(context.options.job);
   if (!status.ok()) return ShowError(context, status);
@@ -163,7 +163,7 @@ int RunCancel(const CommandContext& context) {
 }
 
 int RunDrain(const CommandContext& context) {
-  auto client = ConnectTo(context.options.coordinator);
+  auto client = ConnectTo(context.options);
   if (!client.ok()) return ShowError(context, client.status());
   const auto workers = (*client)->Workers();
   if (!workers.ok()) return ShowError(context, workers.status());
@@ -190,7 +190,7 @@ int RunDrain(const CommandContext& context) {
 }
 
 int RunWorkers(const CommandContext& context) {
-  auto client = ConnectTo(context.options.coordinator);
+  auto client = ConnectTo(context.options);
   if (!client.ok()) return ShowError(context, client.status());
   const auto workers = (*client)->Workers();
   if (!workers.ok()) return ShowError(context, workers.status());

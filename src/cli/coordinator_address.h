@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/base/status.h"
+#include "src/cli/options.h"
 #include "src/rpc/api_client.h"
 
 namespace espalier {
@@ -15,8 +16,12 @@ namespace espalier {
 // coordinator (yet). What the text names is not looked at.
 Result<std::string> FindCoordinator(const std::string& where);
 
-// A client of the coordinator behind `where`; does not connect yet. kInvalidArgument for what is no
-// address.
-Result<std::unique_ptr<ApiClient>> ConnectTo(const std::string& where);
+// How the options say that connections are secured; reads their files. A token comes from its file,
+// else from the environment.
+Result<ClientSecurity> SecurityOf(const CliOptions& options);
+
+// A client of the coordinator that the options name; does not connect yet. kInvalidArgument for
+// what is no address, and the errors of SecurityOf.
+Result<std::unique_ptr<ApiClient>> ConnectTo(const CliOptions& options);
 
 }  // namespace espalier

@@ -46,6 +46,10 @@ int RunCommand(const CommandContext& context) {
       return RunWorkers(context);
     case CommandKind::kCheck:
       return RunCheck(context);
+    case CommandKind::kCertsInit:
+      return RunCertsInit(context);
+    case CommandKind::kCertsIssue:
+      return RunCertsIssue(context);
     case CommandKind::kVersion:
       return RunVersion(context);
   }
@@ -55,6 +59,10 @@ int RunCommand(const CommandContext& context) {
 int Main(const std::vector<std::string>& arguments) {
   const Environment env = {
       .coordinator = Variable("ESPALIER_COORDINATOR"),
+      .tls = {Variable("ESPALIER_TLS_CA"), Variable("ESPALIER_TLS_CERTIFICATE"),
+              Variable("ESPALIER_TLS_KEY")},
+      .token = Variable("ESPALIER_TOKEN"),
+      .token_file = Variable("ESPALIER_TOKEN_FILE"),
       .no_color = !Variable("NO_COLOR").empty(),
       .terminal = Variable("TERM"),
       .temporary_directory = Variable("TMPDIR", "/tmp"),

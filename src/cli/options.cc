@@ -21,8 +21,13 @@ constexpr const char* kMainExamples =
     "A cluster is found by --coordinator, else the environment's ESPALIER_COORDINATOR, else\n"
     "127.0.0.1:7700; either host:port, or file:PATH of a file that holds host:port.\n"
     "\n"
-    "Exit codes: 0 success; 1 the job failed or was cancelled; 2 wrong arguments or job file;\n"
-    "3 the coordinator was not reached; 130 interrupted.\n"
+    "To a cluster with TLS: --tls-ca, --tls-certificate and --tls-key, or a token by "
+    "--token-file;\n"
+    "else the environment's ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY,\n"
+    "ESPALIER_TOKEN_FILE, ESPALIER_TOKEN.\n"
+    "\n"
+    "Exit codes: 0 success; 1 the job failed or was cancelled; 2 wrong arguments or job file, or\n"
+    "a certificate or token that is refused; 3 the coordinator was not reached; 130 interrupted.\n"
     "`espalier COMMAND --help` tells more about a command.";
 
 constexpr const char* kTrainExamples =
@@ -50,6 +55,16 @@ constexpr const char* kWatchExamples =
     "Examples:\n"
     "  espalier watch job-17\n"
     "  espalier watch 17 --json";
+
+constexpr const char* kCertsExamples =
+    "A private authority for clusters that have none. Its key signs; keep it off the hosts.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier certs init                                        an authority in espalier-ca/\n"
+    "  espalier certs issue coordinator head --host head.example.org --host 10.0.0.5\n"
+    "  espalier certs issue worker node-1\n"
+    "  espalier certs issue operator ann\n"
+    "Each `issue` makes a directory with ca.crt, tls.crt and tls.key to copy to its holder.";
 
 constexpr const char* kCheckExamples =
     "Reads all of the data once, on this machine, without a cluster: files and shards, rows of "
@@ -85,7 +100,8 @@ constexpr CommandName kCommands[] = {
 };
 
 bool SpeaksToCoordinator(CommandKind kind) {
-  return kind != CommandKind::kTrain && kind != CommandKind::kVersion;
+  return kind != CommandKind::kTrain && kind != CommandKind::kVersion &&
+         kind != CommandKind::kCertsInit && kind != CommandKind::kCertsIssue;
 }
 
 bool TakesJobFile(CommandKind kind) {
@@ -100,7 +116,7 @@ bool TakesJobId(CommandKind kind) {
 // CLI11 fills these; they become CliOptions when parsing has succeeded.
 struct RawArguments {
   CliOptions options;
-  std::string job;
+  std::string job, role;
 };
 
 void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
@@ -122,6 +138,10 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
     sub->add_option("--coordinator", o.coordinator,
                     std::string("host:port or file:PATH (default: ESPALIER_COORDINATOR, else ") +
                         (needed ? kDefaultCoordinator : "none is asked") + ")");
+    sub->add_option("--tls-ca", o.tls.ca, "PEM file: the authorities that are believed");
+    sub->add_option("--tls-certificate", o.tls.certificate, "PEM file: the caller's certificate");
+    sub->add_option("--tls-key", o.tls.key, "PEM file: its key");
+    sub->add_option("--token-file", o.token_file, "File with the caller's token, in its place");
   }
   if (command.kind == CommandKind::kTrain) {
     sub->add_option(
@@ -147,9 +167,34 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
   sub->add_flag("--json", o.json, "Write JSON to standard output, one object a line");
 }
 
+void AddCerts(CLI::App& app, RawArguments* raw) {
+  CliOptions& o = raw->options;
+  CLI::App* certs = app.add_subcommand("certs", "Make certificates for a cluster of your own");
+  certs->footer(kCertsExamples);
+  certs->require_subcommand(1);
+  CLI::App* init = certs->add_subcommand("init", "Make an authority: ca.crt and ca.key");
+  init->callback([&o] { o.command = CommandKind::kCertsInit; });
+  init->add_option("--name", o.authority_name, "Its name (default: Espalier CA)");
+  CLI::App* issue = certs->add_subcommand("issue", "Issue a certificate: ROLE NAME");
+  issue->callback([&o] { o.command = CommandKind::kCertsIssue; });
+  issue->add_option("ROLE", raw->role, "coordinator, worker, operator or reader")->required();
+  issue->add_option("NAME", o.certificate.name, "A worker's --name, or whose it is")->required();
+  issue->add_option("--host", o.certificate.hosts,
+                    "Host name or address its holder is reached by; may be repeated");
+  issue->add_option("--days", o.certificate.days, "Valid for so many days (default: 397)");
+  issue->add_option("--output", o.certs_output,
+                    "Directory to make (default: ROLE-NAME in that of the authority)");
+  for (CLI::App* sub : {init, issue}) {
+    sub->add_option("--directory", o.certs_directory,
+                    "Directory of the authority (default: espalier-ca)");
+    sub->add_flag("--json", o.json, "Write JSON to standard output");
+  }
+}
+
 Status UnknownCommand(const std::string& word) {
   std::vector<std::string> names;
   for (const CommandName& c : kCommands) names.push_back(c.name);
+  names.push_back("certs");
   std::string message = "there is no command '" + Printable(word, 40) + "'";
   if (const auto near = Nearest(word, names)) message += "; did you mean '" + *near + "'?";
   return InvalidArgument(message + " `espalier --help` lists the commands");
@@ -159,13 +204,36 @@ bool IsCommand(const std::string& word) {
   for (const CommandName& c : kCommands) {
     if (word == c.name) return true;
   }
-  return false;
+  return word == "certs";
+}
+
+void TakeFromEnvironment(const Environment& env, CliOptions& options) {
+  const auto fill = [](std::string& option, const std::string& variable) {
+    if (option.empty()) option = variable;
+  };
+  fill(options.tls.ca, env.tls.ca);
+  if (options.token_file.empty()) {
+    fill(options.tls.certificate, env.tls.certificate);
+    fill(options.tls.key, env.tls.key);
+  }
+  // What is said on the command line to be shown is shown, not what the environment has besides.
+  if (options.tls.certificate.empty() || options.tls == env.tls) {
+    fill(options.token_file, env.token_file);
+    options.token = env.token;
+  }
 }
 
 Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
   CliOptions options = std::move(raw.options);
   if (TakesJobId(options.command)) {
     ESPALIER_ASSIGN_OR_RETURN(options.job, ParseJobId(raw.job));
+  }
+  if (SpeaksToCoordinator(options.command)) {
+    TakeFromEnvironment(env, options);
+    ESPALIER_RETURN_IF_ERROR(options.tls.Validate(true));
+  }
+  if (options.command == CommandKind::kCertsIssue) {
+    ESPALIER_ASSIGN_OR_RETURN(options.certificate.role, ParseRole(raw.role));
   }
   if (options.coordinator.empty()) options.coordinator = env.coordinator;
   if (options.coordinator.empty() && options.command != CommandKind::kCheck) {
@@ -207,6 +275,7 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
   app.footer(kMainExamples);
   app.set_version_flag("--version", std::string("espalier ") + kVersion);
   for (const CommandName& command : kCommands) AddCommand(app, command, &raw);
+  AddCerts(app, &raw);
   std::vector<std::string> words(arguments.rbegin(), arguments.rend());
   if (words.empty()) words.push_back("--help");
   try {

@@ -7,6 +7,8 @@
 
 #include "src/base/ids.h"
 #include "src/base/status.h"
+#include "src/security/issue.h"
+#include "src/security/keychain.h"
 #include "src/storage/file_systems.h"
 
 namespace espalier {
@@ -21,12 +23,17 @@ enum class CommandKind {
   kDrain,
   kWorkers,
   kCheck,
+  kCertsInit,
+  kCertsIssue,
   kVersion
 };
 
 // What the shell hands in from the environment.
 struct Environment {
   std::string coordinator;          // ESPALIER_COORDINATOR
+  TlsFiles tls;                     // ESPALIER_TLS_CA, _CERTIFICATE, _KEY
+  std::string token;                // ESPALIER_TOKEN
+  std::string token_file;           // ESPALIER_TOKEN_FILE
   bool no_color = false;            // NO_COLOR is set to anything but nothing
   std::string terminal;             // TERM
   std::string temporary_directory;  // TMPDIR, else /tmp
@@ -42,6 +49,14 @@ struct CliOptions {
   bool json = false;
   // host:port or file:PATH; flag, else environment, else default (of check: empty, ask none)
   std::string coordinator;
+  // Of those that speak to it: flag, else environment. A token itself is never an argument.
+  TlsFiles tls;
+  std::string token_file;
+  std::string token;                  // from the environment
+  std::string certs_directory;        // certs: of the authority
+  std::string certs_output;           // certs issue: a new directory; "": below the authority's
+  std::string authority_name;         // certs init
+  CertificateRequest certificate;     // certs issue
   std::string job_file;               // train, submit, check
   JobId job;                          // watch, status, cancel
   std::string worker;                 // drain: name or id

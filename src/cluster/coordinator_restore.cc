@@ -245,8 +245,10 @@ bool CoordinatorCore::MissesMembers(const JobRecord& job) {
 // The member of an earlier life of the coordinator that says this.
 CoordinatorCore::Worker* CoordinatorCore::FindAwaited(const Hello& hello) {
   Worker* worker = FindWorker(hello.worker);
-  return worker != nullptr && worker->awaited && hello.job && worker->at.job == hello.job ? worker
-                                                                                          : nullptr;
+  // Its name is what its certificate vouches for; the numbers are only what it says.
+  const bool same = worker != nullptr && worker->awaited && worker->hello.name == hello.name &&
+                    hello.job && worker->at.job == hello.job;
+  return same ? worker : nullptr;
 }
 
 // Numbers that workers have seen are not used again, whatever the journal knew. False: the worker

@@ -39,6 +39,14 @@ void WorkerCore::On(const LinkUp& event) {
 
 void WorkerCore::On(const LinkDown& event) {
   if (event.attempt != attempt_ || link_ == LinkState::kDown) return;
+  // Nobody's next attempt will mend that; one who was welcome once may be again.
+  const bool refused = event.why.code() == StatusCode::kPermissionDenied ||
+                       event.why.code() == StatusCode::kFailedPrecondition;
+  if (refused && !id_) {
+    link_ = LinkState::kDown;
+    End(event.why);
+    return;
+  }
   const bool told = failures_ > 0;  // one line for a series of failures
   if (!told && !leaving_) {
     Log(LogLevel::kWarning, "not connected to the coordinator: " +

@@ -61,16 +61,17 @@ bool IsLoopback(const Address& address) {
   return IsIpv4(address.host) && address.host.starts_with("127.");
 }
 
-Status CheckListen(std::string_view listen, bool insecure) {
+Status CheckListen(std::string_view listen, bool secured, bool insecure) {
   const Result<Address> address = ParseAddress(listen);
   if (!address.ok()) return InvalidArgument("listen: " + address.status().message());
-  if (insecure || IsLoopback(*address)) return {};
+  if (secured || insecure || IsLoopback(*address)) return {};
   return InvalidArgument(
       "listen: found '" + Printable(listen) +
-      "', which other machines can reach, expected a loopback address: "
-      "connections are neither encrypted nor authenticated. Listen on 127.0.0.1, "
-      "or say `insecure: true` (--insecure) if every machine on that network "
-      "may be trusted");
+      "', which other machines can reach, expected a loopback address: without certificates "
+      "connections are neither encrypted nor authenticated. Give tls.ca, tls.certificate and "
+      "tls.key (--tls-ca, --tls-certificate, --tls-key; `espalier certs` makes them), listen on "
+      "127.0.0.1, or say `insecure: true` (--insecure) if every machine on that network may be "
+      "trusted");
 }
 
 }  // namespace espalier

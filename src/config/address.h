@@ -23,8 +23,7 @@ std::string ToString(const Address& address);
 // 127.0.0.0/8, ::1 or "localhost": reachable from this machine alone.
 bool IsLoopback(const Address& address);
 
-// Whether a daemon may listen there: loopback, or `insecure` spelled out, for as long as there is
-// neither TLS nor authentication.
-Status CheckListen(std::string_view listen, bool insecure);
+// Whether a daemon may listen there: on loopback, with TLS, or with `insecure` spelled out.
+Status CheckListen(std::string_view listen, bool secured, bool insecure);
 
 }  // namespace espalier

@@ -79,6 +79,58 @@ Status Override(const std::optional<std::string>& given, const std::string& flag
   return {};
 }
 
+Status CheckTls(const TlsFiles& tls) {
+  ESPALIER_RETURN_IF_ERROR(Plain("tls.ca", tls.ca, 4096));
+  ESPALIER_RETURN_IF_ERROR(Plain("tls.certificate", tls.certificate, 4096));
+  ESPALIER_RETURN_IF_ERROR(Plain("tls.key", tls.key, 4096));
+  return tls.Validate(false);
+}
+
+Status CheckRoles(const std::vector<RoleRule>& roles, const TlsFiles& tls) {
+  if (!roles.empty() && !tls.any()) {
+    return InvalidArgument(
+        "roles: found without tls, expected tls.ca, tls.certificate and tls.key");
+  }
+  for (const RoleRule& rule : roles) {
+    ESPALIER_RETURN_IF_ERROR(Plain("roles", rule.name, 512));
+    if (!rule.name.empty() && rule.name != "*.") continue;
+    return InvalidArgument("roles: found the name '" + rule.name +
+                           "', expected a name in certificates, or *.DOMAIN");
+  }
+  return {};
+}
+
+Field TlsField(Reader& r, TlsFiles& tls) {
+  return {"tls", [&r, &tls](const YamlNode& node, const std::string& path) {
+            return r.ReadMap(node, path,
+                             {r.Value("ca", tls.ca), r.Value("certificate", tls.certificate),
+                              r.Value("key", tls.key)});
+          }};
+}
+
+Status ReadRole(Reader& r, const YamlNode& node, const std::string& path,
+                std::vector<RoleRule>& roles) {
+  RoleRule rule;
+  const ReadValue read_role = [&](const YamlNode& value, const std::string& at) -> Status {
+    const Result<Role> role = ParseRole(value.is_scalar() ? value.text : "");
+    if (!role.ok()) return r.UnknownWord(value, at, {"worker", "operator", "reader"});
+    rule.role = *role;
+    return {};
+  };
+  ESPALIER_RETURN_IF_ERROR(
+      r.ReadMap(node, path, {r.Value("name", rule.name), {"role", read_role}}));
+  roles.push_back(std::move(rule));
+  return {};
+}
+
+Field RolesField(Reader& r, std::vector<RoleRule>& roles) {
+  return {"roles", [&r, &roles](const YamlNode& node, const std::string& path) {
+            return r.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
+              return ReadRole(r, item, at, roles);
+            });
+          }};
+}
+
 // Reads a file of options: `fields_of(reader)` are its keys.
 template <typename Options, typename F>
 Result<Options> Parse(std::string_view text, std::string_view name, Options& options, F fields_of) {
@@ -92,7 +144,15 @@ Result<Options> Parse(std::string_view text, std::string_view name, Options& opt
 }  // namespace
 
 Status CoordinatorOptions::Validate() const {
-  ESPALIER_RETURN_IF_ERROR(CheckListen(listen, insecure));
+  ESPALIER_RETURN_IF_ERROR(CheckTls(tls));
+  ESPALIER_RETURN_IF_ERROR(CheckListen(listen, tls.any(), insecure));
+  ESPALIER_RETURN_IF_ERROR(Plain("tokens", tokens, 4096));
+  if (!tokens.empty() && !tls.any()) {
+    return InvalidArgument(
+        "tokens: found without tls, which would send them in plain text; "
+        "expected tls.ca, tls.certificate and tls.key");
+  }
+  ESPALIER_RETURN_IF_ERROR(CheckRoles(roles, tls));
   ESPALIER_RETURN_IF_ERROR(Plain("address_file", address_file, 4096));
   ESPALIER_RETURN_IF_ERROR(Plain("state_directory", state_directory, 4096));
   ESPALIER_RETURN_IF_ERROR(InRange("heartbeat_interval_ms", heartbeat_interval_ms, 10, 60'000));
@@ -120,7 +180,8 @@ Status CoordinatorOptions::Validate() const {
 
 Status WorkerOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(CheckCoordinator(coordinator));
-  ESPALIER_RETURN_IF_ERROR(CheckListen(listen, insecure));
+  ESPALIER_RETURN_IF_ERROR(CheckTls(tls));
+  ESPALIER_RETURN_IF_ERROR(CheckListen(listen, tls.any(), insecure));
   ESPALIER_RETURN_IF_ERROR(CheckAdvertise(advertise));
   ESPALIER_RETURN_IF_ERROR(Plain("name", name, 128));
   ESPALIER_RETURN_IF_ERROR(InRange("threads", threads, 0, 1024));
@@ -144,6 +205,9 @@ Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
     return {r.Value("listen", o.listen),
             r.Value("address_file", o.address_file),
             r.Value("state_directory", o.state_directory),
+            TlsField(r, o.tls),
+            r.Value("tokens", o.tokens),
+            RolesField(r, o.roles),
             r.Value("insecure", o.insecure),
             r.Milliseconds("heartbeat_interval_ms", o.heartbeat_interval_ms),
             r.Milliseconds("liveness_limit_ms", o.liveness_limit_ms),
@@ -180,6 +244,7 @@ Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
             r.Milliseconds("keep_timeout_ms", o.keep_timeout_ms),
             r.Milliseconds("leave_timeout_ms", o.leave_timeout_ms),
             r.Milliseconds("peer_timeout_ms", o.peer_timeout_ms),
+            TlsField(r, o.tls),
             r.Value("insecure", o.insecure),
             r.Value("kernel", o.kernel),
             r.Value("hadoop_conf_dir", o.hadoop_conf_dir),

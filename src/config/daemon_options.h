@@ -9,9 +9,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/base/log.h"
 #include "src/base/status.h"
+#include "src/security/keychain.h"
+#include "src/security/roles.h"
 
 namespace espalier {
 
@@ -20,7 +23,10 @@ struct CoordinatorOptions {
   std::string address_file;               // written with the address in use; "": none
   // For what outlives a restart: a local path, or a URI of a directory that several hosts reach.
   std::string state_directory;  // "": nothing is kept
-  bool insecure = false;        // allows to listen beyond loopback
+  TlsFiles tls;                 // none: plain text, nobody says who they are
+  std::string tokens;           // file of security/tokens.h, needs tls; "": none
+  std::vector<RoleRule> roles;  // for certificates that do not say their role
+  bool insecure = false;        // allows to listen beyond loopback without tls
   int64_t heartbeat_interval_ms = 1000;
   int64_t liveness_limit_ms = 5000;  // a worker silent for so long is dead
   int64_t start_timeout_ms =
@@ -49,16 +55,18 @@ struct WorkerOptions {
   std::string coordinator = "127.0.0.1:7700";  // host:port, or file:PATH of a file that holds it
   std::string listen = "127.0.0.1:0";          // for other workers; port 0: any free one
   std::string advertise;                       // host or host:port told to others; "": as listened
-  std::string name;                            // for people; "": host:pid
-  int threads = 0;                             // that compute; 0: one a core
-  int64_t memory_bytes_max = 0;                // for rows; 0: half of the machine's memory
-  std::string spool_directory;  // rows beyond that; "": below the system's temporary one
+  // For people; "": host:pid, with tls the certificate's name:pid.
+  std::string name;
+  int threads = 0;               // that compute; 0: one a core
+  int64_t memory_bytes_max = 0;  // for rows; 0: half of the machine's memory
+  std::string spool_directory;   // rows beyond that; "": below the system's temporary one
   int64_t spool_bytes_max = int64_t{64} << 30;
   int64_t coordinator_timeout_ms = 600'000;  // gives up when no coordinator answered for so long
   int64_t keep_timeout_ms = 120'000;         // then: writing the state of a job that stands still
   int64_t leave_timeout_ms = 30'000;         // SIGTERM: how long the job may take to do without it
   int64_t peer_timeout_ms = 5000;  // another worker of the job silent for so long: an error
-  bool insecure = false;           // allows to listen beyond loopback
+  TlsFiles tls;                    // none: plain text, nobody says who they are
+  bool insecure = false;           // allows to listen beyond loopback without tls
   std::string kernel = "Haswell";  // of OpenBLAS; must be the same on all workers of a job
   std::string hadoop_conf_dir;  // with core-site.xml and hdfs-site.xml; "": as the environment says
   std::string hadoop_user;      // to HDFS without Kerberos; "": as the environment says

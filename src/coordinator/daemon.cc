@@ -44,6 +44,17 @@ CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnatio
   return core;
 }
 
+Result<ServerSecurity> SecurityOf(const CoordinatorOptions& options) {
+  ServerSecurity security;
+  if (!options.tls.any()) return security;
+  ESPALIER_ASSIGN_OR_RETURN(security.keychain, Keychain::Open(options.tls));
+  if (!options.tokens.empty()) {
+    ESPALIER_ASSIGN_OR_RETURN(security.tokens, TokenFile::Open(options.tokens));
+  }
+  security.roles = options.roles;
+  return security;
+}
+
 void Write(const LogLine& line) {
   switch (line.level) {
     case LogLevel::kDebug:
@@ -71,7 +82,9 @@ Result<std::unique_ptr<CoordinatorDaemon>> CoordinatorDaemon::Make(
     const CoordinatorOptions& options, OpenedJournal journal) {
   const std::string incarnation = std::to_string(journal.incarnation.value);
   std::unique_ptr<CoordinatorDaemon> daemon(new CoordinatorDaemon(options, std::move(journal)));
-  ESPALIER_ASSIGN_OR_RETURN(daemon->server_, CoordinatorServer::Make(options.listen, daemon.get()));
+  ESPALIER_ASSIGN_OR_RETURN(const ServerSecurity security, SecurityOf(options));
+  ESPALIER_ASSIGN_OR_RETURN(daemon->server_,
+                            CoordinatorServer::Make(options.listen, daemon.get(), {}, security));
   LogInfo("listening on " + daemon->address() + ", incarnation " + incarnation);
   return daemon;
 }

@@ -15,6 +15,7 @@ struct Given {
   std::string config;
   std::optional<std::string> listen, address_file, state_directory, log_level;
   std::optional<std::string> hadoop_conf_dir, hadoop_user;
+  std::optional<std::string> tls_ca, tls_certificate, tls_key, tokens;
   std::optional<std::string> heartbeat_interval_ms, liveness_limit_ms, start_timeout_ms,
       below_min_timeout_ms, keep_timeout_ms, join_timeout_ms, rebalance_interval_ms,
       survey_timeout_ms, step_timeout_ms,
@@ -57,6 +58,10 @@ void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
                  "with core-site.xml and hdfs-site.xml; else HADOOP_CONF_DIR");
   app.add_option("--hadoop-user", given.hadoop_user, "to HDFS; else HADOOP_USER_NAME, then USER");
   app.add_option("--log-level", given.log_level, "debug, info, warning, error or off");
+  app.add_option("--tls-ca", given.tls_ca, "PEM file: the authorities that are believed");
+  app.add_option("--tls-certificate", given.tls_certificate, "PEM file: this coordinator's");
+  app.add_option("--tls-key", given.tls_key, "PEM file: its key");
+  app.add_option("--tokens", given.tokens, "file of bearer tokens: lines of role, name, token");
   app.add_flag("--insecure", given.insecure,
                "allow to listen beyond loopback, without encryption and authentication");
   app.add_option("--ready-fd", flags.ready_fd,
@@ -73,6 +78,10 @@ Status Apply(const Given& given, CoordinatorOptions& options) {
   Override(given.listen, options.listen);
   Override(given.address_file, options.address_file);
   Override(given.state_directory, options.state_directory);
+  Override(given.tls_ca, options.tls.ca);
+  Override(given.tls_certificate, options.tls.certificate);
+  Override(given.tls_key, options.tls.key);
+  Override(given.tokens, options.tokens);
   ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(
       given.heartbeat_interval_ms, "--heartbeat-interval-ms", options.heartbeat_interval_ms));
   ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(given.liveness_limit_ms, "--liveness-limit-ms",

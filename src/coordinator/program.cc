@@ -24,10 +24,10 @@ constexpr int kFailed = 1, kBadUsage = 2;
 
 int Complain(const Status& status) {
   std::fprintf(stderr, "espalier-coordinator: %s\n", status.ToString().c_str());
-  const bool usage = status.code() == StatusCode::kInvalidArgument ||
-                     status.code() == StatusCode::kAlreadyExists ||
-                     status.code() == StatusCode::kNotFound ||
-                     status.code() == StatusCode::kUnimplemented;
+  const bool usage =
+      status.code() == StatusCode::kInvalidArgument ||
+      status.code() == StatusCode::kAlreadyExists || status.code() == StatusCode::kNotFound ||
+      status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kUnimplemented;
   return usage ? kBadUsage : kFailed;
 }
 

@@ -5,9 +5,12 @@
 
 namespace espalier::rpc {
 
-AcceptedStream::AcceptedStream(grpc::CallbackServerContext* context, const PeerOptions& options,
-                               Callbacks callbacks)
-    : context_(context), options_(options), callbacks_(std::move(callbacks)) {}
+AcceptedStream::AcceptedStream(grpc::CallbackServerContext* context, Caller caller,
+                               const PeerOptions& options, Callbacks callbacks)
+    : context_(context),
+      caller_(std::move(caller)),
+      options_(options),
+      callbacks_(std::move(callbacks)) {}
 
 void AcceptedStream::Start() {
   self_ = shared_from_this();

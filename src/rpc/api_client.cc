@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -26,9 +27,9 @@ constexpr auto kStopPollInterval = std::chrono::milliseconds(50);
 // The hold keeps the call open for those requests, which come from the watching thread.
 class WatchReader final : public grpc::ClientReadReactor<pb::JobUpdate> {
  public:
-  WatchReader(pb::Espalier::Stub* stub, JobId job) {
+  WatchReader(pb::Espalier::Stub* stub, JobId job, const ClientSecurity& security) {
     request_.set_job(job.value);
-    context_.AddMetadata(rpc::kVersionKey, kVersion);
+    rpc::Introduce(&context_, security);
     stub->async()->Watch(&context_, &request_, this);
     AddHold();
     StartRead(&incoming_);
@@ -104,8 +105,8 @@ class Client final : public ApiClient {
     settings.keepalive_interval_ms = options.keepalive_interval_ms;
     settings.keepalive_timeout_ms = options.keepalive_timeout_ms;
     settings.connect_timeout_ms = options.connect_timeout_ms;
-    channel_ = rpc::MakeChannel(address, settings);
-    stub_ = pb::Espalier::NewStub(channel_);
+    connection_ = rpc::MakeChannel(address, settings, options.security);
+    stub_ = pb::Espalier::NewStub(connection_.channel);
   }
 
   Result<JobId> Submit(SubmitRequest request, bool* known) override {
@@ -158,7 +159,7 @@ class Client final : public ApiClient {
 
   Status Watch(JobId job, const std::function<void(JobUpdate)>& on_update,
                const std::atomic<bool>* stop) override {
-    WatchReader reader(stub_.get(), job);
+    WatchReader reader(stub_.get(), job, options_.security);
     ESPALIER_RETURN_IF_ERROR(reader.Run(on_update, stop));
     return Explain(reader.grpc_status(), reader.context());
   }
@@ -168,17 +169,17 @@ class Client final : public ApiClient {
   bool Connect() {
     const auto deadline = rpc::Deadline(options_.connect_timeout_ms);
     for (;;) {
-      const grpc_connectivity_state state = channel_->GetState(true);
+      const grpc_connectivity_state state = connection_.channel->GetState(true);
       if (state == GRPC_CHANNEL_READY) return true;
       const bool tries = state == GRPC_CHANNEL_IDLE || state == GRPC_CHANNEL_CONNECTING;
-      if (!tries || !channel_->WaitForStateChange(state, deadline)) return false;
+      if (!tries || !connection_.channel->WaitForStateChange(state, deadline)) return false;
     }
   }
 
   template <typename Method, typename Request, typename Response>
   Status Call(Method method, const Request& request, Response* response, bool* answered = nullptr) {
     grpc::ClientContext context;
-    context.AddMetadata(rpc::kVersionKey, kVersion);
+    rpc::Introduce(&context, options_.security);
     context.set_deadline(rpc::Deadline(options_.call_timeout_ms));
     const grpc::Status status = (stub_.get()->*method)(&context, request, response);
     if (answered != nullptr) *answered = status.ok() || rpc::SentError(context);
@@ -195,23 +196,37 @@ class Client final : public ApiClient {
     return out;
   }
 
+  bool AnswersTls() const {
+    std::promise<bool> answer;
+    rpc::AskForTls(address_, [&answer](bool tls) { answer.set_value(tls); });
+    return answer.get_future().get();
+  }
+
   Status Explain(const grpc::Status& status, const grpc::ClientContext& context) const {
     if (status.ok()) return Status::Ok();
     if (auto sent = rpc::SentError(context)) return *std::move(sent);
+    const std::string who = "coordinator at " + address_;
+    if (Status refused = rpc::WhyNotTogether(connection_, status); !refused.ok()) {
+      return Status(refused.code(), who + ": " + refused.message());
+    }
+    if (rpc::MayHaveMetTls(connection_, status) && AnswersTls()) {
+      const Status why = rpc::OnlyThereTls();
+      return Status(why.code(), who + ": " + why.message());
+    }
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-      return Unavailable("coordinator at " + address_ + " cannot be reached: " +
-                         status.error_message() + "; is espalier-coordinator running?");
+      return Unavailable(who + " cannot be reached: " + status.error_message() +
+                         "; is espalier-coordinator running?");
     }
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-      return DeadlineExceeded("coordinator at " + address_ + " did not answer within " +
+      return DeadlineExceeded(who + " did not answer within " +
                               std::to_string(options_.call_timeout_ms) + " ms");
     }
-    return rpc::FromGrpc(status, context).Wrap("coordinator at " + address_ + " failed the call");
+    return rpc::FromGrpc(status, context).Wrap(who + " failed the call");
   }
 
   const std::string address_;
   const ApiClientOptions options_;
-  std::shared_ptr<grpc::Channel> channel_;
+  rpc::Connection connection_;
   std::unique_ptr<pb::Espalier::Stub> stub_;
 };
 

@@ -2,7 +2,9 @@
 //
 // Errors: kUnavailable "coordinator at host:port cannot be reached ..." when there is no
 // connection; kDeadlineExceeded when it does not answer; kFailedPrecondition when its version is
-// another; else the coordinator's own error, whole (code, causes, position in the input).
+// another, or only one side speaks TLS; kPermissionDenied when a certificate, the token or the role
+// is refused, by either side; else the coordinator's own error, whole (code, causes, position in
+// the input).
 #pragma once
 
 #include <atomic>
@@ -14,6 +16,7 @@
 
 #include "src/base/status.h"
 #include "src/cluster/messages.h"
+#include "src/rpc/security.h"
 
 namespace espalier {
 
@@ -22,6 +25,7 @@ struct ApiClientOptions {
   int64_t call_timeout_ms = 30'000;  // of each call but Watch
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;
+  ClientSecurity security;
 };
 
 // Thread rule: safe from any thread.

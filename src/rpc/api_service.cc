@@ -1,5 +1,7 @@
 #include "src/rpc/api_service.h"
 
+#include "src/base/log.h"
+#include "src/base/text.h"
 #include "src/rpc/transport.h"
 #include "src/rpc/unary_call.h"
 #include "src/rpc/watch_call.h"
@@ -9,7 +11,7 @@ namespace espalier::rpc {
 namespace {
 
 // A call names its version or, as general tools do, none.
-Status CheckCaller(const grpc::CallbackServerContext& context) {
+Status CheckVersionOf(const grpc::CallbackServerContext& context) {
   const auto& metadata = context.client_metadata();
   const auto it = metadata.find(kVersionKey);
   if (it == metadata.end()) return Status::Ok();
@@ -24,19 +26,42 @@ Status CheckJob(uint64_t job) {
 // Makes the call and answers it at once when its caller or its argument is wrong, else starts it.
 template <typename Response, typename Start>
 grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, Response* response,
-                                OpenCalls* calls, const Status& argument, const Start& start) {
+                                OpenCalls* calls, const std::string& caller, const Status& argument,
+                                const Start& start) {
   auto call = std::make_shared<UnaryCall<Response>>(context, response, calls);
   grpc::ServerUnaryReactor* reactor = call.get();
-  calls->Add(call);  // keeps it until it is done
-  if (Status caller = CheckCaller(*context); !caller.ok()) {
-    call->Answer(caller);
-  } else if (!argument.ok()) {
+  if (!calls->Add(call, caller)) return reactor;  // it keeps the call until it is done
+  if (!argument.ok()) {
     call->Answer(argument);
   } else {
     start(std::move(call));
   }
   return reactor;
 }
+
+// Who gave which order, and what came of it, for the log.
+class Order {
+ public:
+  Order(const Caller& caller, std::string what)
+      : text_("audit: " + caller.ToString() + ": " + std::move(what) + ": ") {}
+
+  void Refused(const Status& why) const { LogInfo(text_ + "refused: " + why.ToString()); }
+  // Tells what came of it before it is answered.
+  template <typename T>
+  Done<T> Tell(Done<T> done) const {
+    return [order = *this, done = std::move(done)](Result<T> result) {
+      if (result.ok()) {
+        LogInfo(order.text_ + "done, " + ToString(*result));
+      } else {
+        order.Refused(result.status());
+      }
+      done(std::move(result));
+    };
+  }
+
+ private:
+  std::string text_;
+};
 
 template <typename Response>
 void FillJob(const JobId& job, Response* out) {
@@ -61,10 +86,18 @@ grpc::ServerUnaryReactor* ApiService::Submit(grpc::CallbackServerContext* contex
                                              const pb::SubmitRequest* request,
                                              pb::SubmitResponse* response) {
   Result<SubmitRequest> parsed = FromProto(*request);
-  const Status argument = parsed.ok() ? CheckVersion(parsed->version, "client") : parsed.status();
-  return Serve(context, response, calls_, argument, [&](auto call) {
-    handler_->OnSubmit(std::move(parsed).value(),
-                       AnswerTo<JobId>(std::move(call), &FillJob<pb::SubmitResponse>));
+  Status argument = CheckVersionOf(*context);
+  if (argument.ok()) {
+    argument = parsed.ok() ? CheckVersion(parsed->version, "client") : parsed.status();
+  }
+  const Caller caller = Who(*context);
+  const Order order(caller,
+                    parsed.ok() ? "submit " + Printable(parsed->client_request_id) : "submit");
+  if (!argument.ok()) order.Refused(argument);
+  return Serve(context, response, calls_, caller.Key(), argument, [&](auto call) {
+    handler_->OnSubmit(
+        std::move(parsed).value(),
+        order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::SubmitResponse>)));
   });
 }
 
@@ -72,8 +105,8 @@ grpc::ServerWriteReactor<pb::JobUpdate>* ApiService::Watch(grpc::CallbackServerC
                                                            const pb::WatchRequest* request) {
   auto call = std::make_shared<WatchCall>(context, calls_, watch_rows_max_);
   grpc::ServerWriteReactor<pb::JobUpdate>* reactor = call.get();
-  calls_->Add(call);
-  Status wrong = CheckCaller(*context);
+  if (!calls_->Add(call, Who(*context).Key())) return reactor;
+  Status wrong = CheckVersionOf(*context);
   if (wrong.ok()) wrong = CheckJob(request->job());
   if (wrong.ok()) {
     handler_->OnWatch({request->job()}, MakeWatchSink(std::move(call)));
@@ -86,15 +119,18 @@ grpc::ServerWriteReactor<pb::JobUpdate>* ApiService::Watch(grpc::CallbackServerC
 grpc::ServerUnaryReactor* ApiService::ListJobs(grpc::CallbackServerContext* context,
                                                const pb::ListJobsRequest*,
                                                pb::ListJobsResponse* response) {
-  return Serve(context, response, calls_, Status::Ok(), [&](auto call) {
-    handler_->OnList(AnswerTo<std::vector<JobSnapshot>>(std::move(call), &FillJobs));
-  });
+  return Serve(context, response, calls_, Who(*context).Key(), CheckVersionOf(*context),
+               [&](auto call) {
+                 handler_->OnList(AnswerTo<std::vector<JobSnapshot>>(std::move(call), &FillJobs));
+               });
 }
 
 grpc::ServerUnaryReactor* ApiService::GetJob(grpc::CallbackServerContext* context,
                                              const pb::GetJobRequest* request,
                                              pb::JobUpdate* response) {
-  return Serve(context, response, calls_, CheckJob(request->job()), [&](auto call) {
+  Status argument = CheckVersionOf(*context);
+  if (argument.ok()) argument = CheckJob(request->job());
+  return Serve(context, response, calls_, Who(*context).Key(), argument, [&](auto call) {
     handler_->OnGet({request->job()}, AnswerTo<JobUpdate>(std::move(call), &FillUpdate));
   });
 }
@@ -102,28 +138,40 @@ grpc::ServerUnaryReactor* ApiService::GetJob(grpc::CallbackServerContext* contex
 grpc::ServerUnaryReactor* ApiService::Cancel(grpc::CallbackServerContext* context,
                                              const pb::CancelRequest* request,
                                              pb::CancelResponse* response) {
-  return Serve(context, response, calls_, CheckJob(request->job()), [&](auto call) {
-    handler_->OnCancel({request->job()},
-                       AnswerTo<JobId>(std::move(call), &FillJob<pb::CancelResponse>));
+  Status argument = CheckVersionOf(*context);
+  if (argument.ok()) argument = CheckJob(request->job());
+  const Caller caller = Who(*context);
+  const Order order(caller, "cancel " + ToString(JobId{request->job()}));
+  if (!argument.ok()) order.Refused(argument);
+  return Serve(context, response, calls_, caller.Key(), argument, [&](auto call) {
+    handler_->OnCancel({request->job()}, order.Tell<JobId>(AnswerTo<JobId>(
+                                             std::move(call), &FillJob<pb::CancelResponse>)));
   });
 }
 
 grpc::ServerUnaryReactor* ApiService::Drain(grpc::CallbackServerContext* context,
                                             const pb::DrainRequest* request,
                                             pb::DrainResponse* response) {
-  const Status argument =
-      request->worker() != 0 ? Status::Ok() : InvalidArgument("the call names no worker");
-  return Serve(context, response, calls_, argument, [&](auto call) {
-    handler_->OnDrain({request->worker()}, AnswerTo<WorkerId>(std::move(call), &FillWorker));
+  Status argument = CheckVersionOf(*context);
+  if (argument.ok() && request->worker() == 0) {
+    argument = InvalidArgument("the call names no worker");
+  }
+  const Caller caller = Who(*context);
+  const Order order(caller, "drain " + ToString(WorkerId{request->worker()}));
+  if (!argument.ok()) order.Refused(argument);
+  return Serve(context, response, calls_, caller.Key(), argument, [&](auto call) {
+    handler_->OnDrain({request->worker()},
+                      order.Tell<WorkerId>(AnswerTo<WorkerId>(std::move(call), &FillWorker)));
   });
 }
 
 grpc::ServerUnaryReactor* ApiService::ListWorkers(grpc::CallbackServerContext* context,
                                                   const pb::ListWorkersRequest*,
                                                   pb::ListWorkersResponse* response) {
-  return Serve(context, response, calls_, Status::Ok(), [&](auto call) {
-    handler_->OnWorkers(AnswerTo<std::vector<WorkerSnapshot>>(std::move(call), &FillWorkers));
-  });
+  return Serve(
+      context, response, calls_, Who(*context).Key(), CheckVersionOf(*context), [&](auto call) {
+        handler_->OnWorkers(AnswerTo<std::vector<WorkerSnapshot>>(std::move(call), &FillWorkers));
+      });
 }
 
 }  // namespace espalier::rpc

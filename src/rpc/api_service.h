@@ -1,7 +1,11 @@
 // The public service: turns calls into calls of a CoordinatorHandler. Private to rpc/.
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "proto/espalier/v1/api.grpc.pb.h"
+#include "src/rpc/authorizer.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/coordinator_server.h"
 #include "src/rpc/open_calls.h"
@@ -10,9 +14,13 @@ namespace espalier::rpc {
 
 class ApiService final : public pb::Espalier::CallbackService {
  public:
-  // Both outlive the service.
-  ApiService(CoordinatorHandler* handler, OpenCalls* calls, int64_t watch_rows_max)
-      : handler_(handler), calls_(calls), watch_rows_max_(watch_rows_max) {}
+  // `handler` and `calls` outlive the service; `authorizer` is null on a plain server.
+  ApiService(CoordinatorHandler* handler, OpenCalls* calls,
+             std::shared_ptr<const Authorizer> authorizer, const CoordinatorServerLimits& limits)
+      : handler_(handler),
+        calls_(calls),
+        authorizer_(std::move(authorizer)),
+        watch_rows_max_(limits.watch_rows_max) {}
 
   grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,
                                    const pb::SubmitRequest* request,
@@ -36,8 +44,13 @@ class ApiService final : public pb::Espalier::CallbackService {
                                         pb::ListWorkersResponse* response) override;
 
  private:
+  Caller Who(const grpc::CallbackServerContext& context) const {
+    return CallerOf(context, authorizer_.get());
+  }
+
   CoordinatorHandler* const handler_;
   OpenCalls* const calls_;
+  const std::shared_ptr<const Authorizer> authorizer_;
   const int64_t watch_rows_max_;
 };
 

@@ -36,8 +36,9 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
     settings.keepalive_interval_ms = options_.keepalive_interval_ms;
     settings.keepalive_timeout_ms = options_.keepalive_timeout_ms;
     settings.connect_timeout_ms = options_.connect_timeout_ms;
-    stub_ = pb::Coordinator::NewStub(rpc::MakeChannel(address_, settings));
-    context_.AddMetadata(rpc::kVersionKey, kVersion);
+    connection_ = rpc::MakeChannel(address_, settings, options_.security);
+    stub_ = pb::Coordinator::NewStub(connection_.channel);
+    rpc::Introduce(&context_, options_.security);
     stub_->async()->Attach(&context_, this);
     alarm_.Set(rpc::Deadline(options_.connect_timeout_ms), [weak = weak_from_this()](bool expired) {
       const auto self = weak.lock();
@@ -128,11 +129,25 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
 
   void OnDone(const grpc::Status& status) override {
     Status why;
+    bool ask;
     {
       std::lock_guard lock(mutex_);
       alarm_.Cancel();
+      ask = why_.ok() && !connected_ && rpc::MayHaveMetTls(connection_, status);
       why = why_.ok() ? Explain(status) : why_;
     }
+    if (!ask) return End(std::move(why));
+    rpc::AskForTls(address_, [self = shared_from_this(), why](bool tls) {
+      const Status mixed = rpc::OnlyThereTls();
+      self->End(tls ? Status(mixed.code(), self->Who() + ": " + mixed.message()) : why);
+    });
+  }
+
+ private:
+  std::string Who() const { return "coordinator at " + address_; }
+
+  // The last there is to tell.
+  void End(Status why) {
     {
       std::lock_guard lock(deliver_);
       if (listener_ != nullptr) std::exchange(listener_, nullptr)->OnClosed(std::move(why));
@@ -143,7 +158,6 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
     ended_.notify_all();
   }
 
- private:
   // The first message may overtake the metadata that tell of the connection.
   // REQUIRES: deliver_ is held.
   void TellConnected() {
@@ -174,6 +188,10 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
   }
 
   Status Explain(const grpc::Status& status) const {
+    if (auto sent = rpc::SentError(context_)) return *std::move(sent);
+    if (Status refused = rpc::WhyNotTogether(connection_, status); !refused.ok()) {
+      return Status(refused.code(), Who() + ": " + refused.message());
+    }
     Status error = rpc::FromGrpc(status, context_);
     if (error.code() != StatusCode::kUnavailable) return error;
     return error.Wrap(connected_ ? "the connection to the coordinator at " + address_ + " broke"
@@ -182,6 +200,7 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
 
   const std::string address_;
   const CoordinatorLinkOptions options_;
+  rpc::Connection connection_;
   std::unique_ptr<pb::Coordinator::Stub> stub_;
   grpc::ClientContext context_;
   pb::ToWorker incoming_;

@@ -10,6 +10,7 @@
 #include "src/base/status.h"
 #include "src/cluster/messages.h"
 #include "src/rpc/message_size.h"
+#include "src/rpc/security.h"
 
 namespace espalier {
 
@@ -24,7 +25,9 @@ class CoordinatorLinkListener {
   // Last call, exactly once unless the link is destroyed first. OK: the coordinator ended the
   // stream in order (after a Refused or a Dismiss, say); kUnavailable: not reached, or the
   // coordinator went away; kDeadlineExceeded: no connection in time; kInvalidArgument: it sent
-  // something malformed; any other error is the one the coordinator closed with.
+  // something malformed; kPermissionDenied: one side refused the other one's certificate, or the
+  // role; kFailedPrecondition: only one side speaks TLS; any other error is the one the coordinator
+  // closed with.
   virtual void OnClosed(Status why) = 0;
 };
 
@@ -36,6 +39,7 @@ struct CoordinatorLinkOptions {
   int64_t queue_messages_max = 20'000;  // twice what may be told of a history at once
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;
+  ClientSecurity security;
 };
 
 class CoordinatorLink {

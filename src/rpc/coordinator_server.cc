@@ -24,8 +24,13 @@ class Server final
     : public CoordinatorServer,
       public pb::Coordinator::WithRawCallbackMethod_Attach<pb::Coordinator::Service> {
  public:
-  Server(CoordinatorHandler* handler, const CoordinatorServerLimits& limits)
-      : handler_(handler), limits_(limits), api_(handler, &calls_, limits.watch_rows_max) {}
+  Server(CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
+         const ServerSecurity& security)
+      : handler_(handler),
+        limits_(limits),
+        authorizer_(rpc::MakeAuthorizer(security)),
+        calls_(limits.calls_a_caller_max),
+        api_(handler, &calls_, authorizer_, limits) {}
   ~Server() override { Shutdown(0); }
 
   Status Start(const std::string& listen) {
@@ -33,7 +38,9 @@ class Server final
     settings.message_bytes_max = limits_.message_bytes_max;
     settings.keepalive_interval_ms = limits_.keepalive_interval_ms;
     settings.keepalive_timeout_ms = limits_.keepalive_timeout_ms;
-    ESPALIER_ASSIGN_OR_RETURN(running_, rpc::StartServer(listen, {this, &api_}, settings));
+    settings.memory_bytes_max = limits_.memory_bytes_max;
+    ESPALIER_ASSIGN_OR_RETURN(running_,
+                              rpc::StartServer(listen, {this, &api_}, settings, authorizer_));
     return Status::Ok();
   }
 
@@ -43,12 +50,13 @@ class Server final
     {
       std::lock_guard lock(mutex_);
       const SessionId id{++last_session_};
-      session = std::make_shared<WorkerSession>(id, context, handler_, limits_,
-                                                [this](WorkerSession* s) { Forget(s); });
+      session = std::make_shared<WorkerSession>(
+          id, context, rpc::CallerOf(*context, authorizer_.get()), handler_, limits_,
+          [this](WorkerSession* s) { Forget(s); });
       sessions_[id] = session;
     }
     handler_->OnWorkerOpened(session->id(), context->peer());
-    calls_.Add(session);
+    calls_.Add(session, "");
     session->Start();
     return session.get();
   }
@@ -73,8 +81,7 @@ class Server final
     encoding_.Submit([&sent] { sent.set_value(); });
     sent.get_future().wait();
     calls_.EndAll();
-    running_.server->Shutdown(rpc::Deadline(std::max<int64_t>(deadline_ms, 0)));
-    running_.server->Wait();
+    rpc::StopServer(&running_, deadline_ms);
   }
 
  private:
@@ -94,6 +101,7 @@ class Server final
 
   CoordinatorHandler* const handler_;
   const CoordinatorServerLimits limits_;
+  const std::shared_ptr<rpc::Authorizer> authorizer_;
   rpc::OpenCalls calls_;
   rpc::ApiService api_;
   std::mutex mutex_;  // guards the next two
@@ -107,8 +115,9 @@ class Server final
 }  // namespace
 
 Result<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Make(
-    const std::string& listen, CoordinatorHandler* handler, const CoordinatorServerLimits& limits) {
-  auto server = std::make_unique<Server>(handler, limits);
+    const std::string& listen, CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
+    const ServerSecurity& security) {
+  auto server = std::make_unique<Server>(handler, limits, security);
   ESPALIER_RETURN_IF_ERROR(server->Start(listen));
   return std::unique_ptr<CoordinatorServer>(std::move(server));
 }

@@ -18,6 +18,7 @@
 #include "src/cluster/coordinator_actions.h"
 #include "src/cluster/messages.h"
 #include "src/rpc/message_size.h"
+#include "src/rpc/security.h"
 
 namespace espalier {
 
@@ -89,6 +90,10 @@ struct CoordinatorServerLimits {
   int64_t session_unhandled_messages_max = 256;
   // History rows that may wait for one watcher; one that is slower is closed.
   int64_t watch_rows_max = 20'000;
+  // Calls of one caller (an identity, or without TLS an address) open at a time, watching included.
+  int64_t calls_a_caller_max = 1000;
+  // For what all connections read.
+  int64_t memory_bytes_max = int64_t{2} << 30;
   // Idle connections are pinged this often; no answer for the timeout breaks them.
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;
@@ -99,9 +104,10 @@ class CoordinatorServer {
  public:
   // Listens on "host:port"; port 0 lets the system pick. A port that is taken is kAlreadyExists and
   // is named. `handler` must outlive the server.
-  static Result<std::unique_ptr<CoordinatorServer>> Make(
-      const std::string& listen, CoordinatorHandler* handler,
-      const CoordinatorServerLimits& limits = {});
+  static Result<std::unique_ptr<CoordinatorServer>> Make(const std::string& listen,
+                                                         CoordinatorHandler* handler,
+                                                         const CoordinatorServerLimits& limits = {},
+                                                         const ServerSecurity& security = {});
   // Shutdown with a deadline of 0.
   virtual ~CoordinatorServer() = default;
 

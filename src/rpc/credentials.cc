@@ -1,13 +1,126 @@
 #include "src/rpc/credentials.h"
 
-namespace espalier::rpc {
+#include <grpc/support/time.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
 
-std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials() {
-  return grpc::InsecureServerCredentials();
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "src/base/text.h"
+
+namespace espalier::rpc {
+namespace {
+
+namespace tls = grpc::experimental;
+
+constexpr unsigned kReadAgainS = 1;
+
+Status Judge(const TlsMaterial& own, std::string_view chain, const Expected& expected) {
+  const bool worker = !expected.worker.empty();
+  const std::string whose = worker ? "the certificate of worker " + Printable(expected.worker)
+                                   : "the coordinator's certificate";
+  ESPALIER_RETURN_IF_ERROR(
+      own.trust.Verify(chain, Purpose::kServer, gpr_now(GPR_CLOCK_REALTIME).tv_sec, whose));
+  ESPALIER_ASSIGN_OR_RETURN(const CertificateNames names, ReadNames(chain));
+  if (!worker) {
+    ESPALIER_RETURN_IF_ERROR(CheckHost(chain, expected.host));
+    if (MayBeCoordinator(names)) return Status::Ok();
+    return PermissionDenied("what answers there shows the certificate of '" +
+                            Printable(names.common_name) +
+                            "', which is no coordinator's; is the address that of a worker?");
+  }
+  if (IsOfWorker(names, expected.worker)) return Status::Ok();
+  return PermissionDenied("expected worker " + Printable(expected.worker) +
+                          " there, found the certificate of '" + Printable(names.common_name) +
+                          "', which is not its");
 }
 
-std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials() {
-  return grpc::InsecureChannelCredentials();
+// Judges a server's certificate, and remembers how.
+class ServerJudge final : public tls::ExternalCertificateVerifier {
+ public:
+  ServerJudge(std::shared_ptr<const TlsMaterial> own, Expected expected,
+              std::shared_ptr<Verdict> verdict)
+      : own_(std::move(own)), expected_(std::move(expected)), verdict_(std::move(verdict)) {}
+
+  bool Verify(tls::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
+              grpc::Status* sync_status) override {
+    const auto text = [](grpc::string_ref s) { return std::string(s.data(), s.size()); };
+    const Status why =
+        Judge(*own_, text(request->peer_cert()) + text(request->peer_cert_full_chain()), expected_);
+    verdict_->Set(why);
+    *sync_status = why.ok() ? grpc::Status::OK
+                            : grpc::Status(grpc::StatusCode::UNAUTHENTICATED, why.message());
+    return true;
+  }
+  void Cancel(tls::TlsCustomVerificationCheckRequest*) override {}
+
+ private:
+  const std::shared_ptr<const TlsMaterial> own_;
+  const Expected expected_;
+  const std::shared_ptr<Verdict> verdict_;
+};
+
+// Believes nobody.
+class Probe final : public tls::ExternalCertificateVerifier {
+ public:
+  explicit Probe(std::shared_ptr<Verdict> verdict) : verdict_(std::move(verdict)) {}
+
+  bool Verify(tls::TlsCustomVerificationCheckRequest*, std::function<void(grpc::Status)>,
+              grpc::Status* sync_status) override {
+    verdict_->Set(PermissionDenied("only asking"));
+    *sync_status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "only asking");
+    return true;
+  }
+  void Cancel(tls::TlsCustomVerificationCheckRequest*) override {}
+
+ private:
+  const std::shared_ptr<Verdict> verdict_;
+};
+
+std::shared_ptr<grpc::ChannelCredentials> Judged(
+    tls::TlsChannelCredentialsOptions options, std::shared_ptr<tls::CertificateVerifier> verifier) {
+  options.set_verify_server_certs(false);  // the verifier does
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(std::move(verifier));
+  return tls::TlsCredentials(options);
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
+    std::shared_ptr<Authorizer> authorizer) {
+  if (authorizer == nullptr) return grpc::InsecureServerCredentials();
+  const TlsFiles& files = authorizer->security().keychain->files();
+  tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
+      files.key, files.certificate, kReadAgainS));
+  options.watch_identity_key_cert_pairs();
+  options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
+  auto out = tls::TlsServerCredentials(options);
+  out->SetAuthMetadataProcessor(std::move(authorizer));
+  return out;
+}
+
+std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const ClientSecurity& security,
+                                                                 const Expected& expected,
+                                                                 std::shared_ptr<Verdict> verdict) {
+  if (security.keychain == nullptr) return grpc::InsecureChannelCredentials();
+  const std::shared_ptr<const TlsMaterial> own = security.keychain->Current();
+  tls::TlsChannelCredentialsOptions options;
+  if (!own->certificate_pem.empty()) {
+    options.set_certificate_provider(std::make_shared<tls::StaticDataCertificateProvider>(
+        std::vector<tls::IdentityKeyCertPair>{{own->key_pem, own->certificate_pem}}));
+    options.watch_identity_key_cert_pairs();
+  }
+  return Judged(options, tls::ExternalCertificateVerifier::Create<ServerJudge>(own, expected,
+                                                                               std::move(verdict)));
+}
+
+std::shared_ptr<grpc::ChannelCredentials> MakeProbeCredentials(std::shared_ptr<Verdict> verdict) {
+  return Judged(tls::TlsChannelCredentialsOptions(),
+                tls::ExternalCertificateVerifier::Create<Probe>(std::move(verdict)));
 }
 
 }  // namespace espalier::rpc

@@ -19,7 +19,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
                             public FrameStream,
                             public std::enable_shared_from_this<DialledStream> {
  public:
-  DialledStream(const std::string& address, const PeerOptions& options,
+  DialledStream(const std::string& address, const std::string& name, const PeerOptions& options,
                 std::shared_ptr<FrameHandler> handler, std::function<void()> on_done)
       : options_(options), handler_(std::move(handler)), on_done_(std::move(on_done)) {
     TransportSettings settings;
@@ -29,8 +29,8 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     settings.keepalive_timeout_ms = options.keepalive_timeout_ms;
     settings.connect_timeout_ms = options.connect_timeout_ms;
     settings.retry_ms = options.dial_retry_ms;
-    channel_ = MakeChannel(address, settings);
-    stub_ = std::make_unique<grpc::GenericStub>(channel_);
+    connection_ = MakeChannel(address, settings, options.dialling, name);
+    stub_ = std::make_unique<grpc::GenericStub>(connection_.channel);
   }
 
   void Start(const ReduceMessage& hello) {
@@ -93,7 +93,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     {
       std::lock_guard lock(mutex_);
       alarm_.Cancel();
-      why = why_.ok() ? FromGrpc(status, context_) : why_;
+      why = why_.ok() ? Explain(status) : why_;
     }
     if (why.ok()) why = Unavailable("the other side closed the stream");
     std::exchange(handler_, nullptr)->OnClosed(std::move(why));
@@ -102,10 +102,18 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
   }
 
  private:
+  Status Explain(const grpc::Status& status) const {
+    Status refused = status.ok() ? Status::Ok() : WhyNotTogether(connection_, status);
+    return refused.ok() ? FromGrpc(status, context_) : refused;
+  }
+
   void TimedOut() {
     std::lock_guard lock(mutex_);
     if (connected_) return;
-    const bool reached = channel_->GetState(false) == GRPC_CHANNEL_READY;
+    if (const Status refused = WhyNotTogether(connection_, grpc::Status::OK); !refused.ok()) {
+      return BreakLocked(refused);
+    }
+    const bool reached = connection_.channel->GetState(false) == GRPC_CHANNEL_READY;
     BreakLocked(DeadlineExceeded(
         std::string(reached ? "it was reached but did not open the generation"
                             : "it cannot be reached; is the worker running, and its port open?") +
@@ -129,7 +137,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
   const PeerOptions options_;
   std::shared_ptr<FrameHandler> handler_;  // of the reactions
   const std::function<void()> on_done_;
-  std::shared_ptr<grpc::Channel> channel_;
+  Connection connection_;
   std::unique_ptr<grpc::GenericStub> stub_;
   grpc::ClientContext context_;
   grpc::ByteBuffer incoming_;
@@ -145,11 +153,12 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
 
 }  // namespace
 
-std::shared_ptr<FrameStream> Dial(const std::string& address, const PeerOptions& options,
-                                  const ReduceMessage& hello, std::shared_ptr<FrameHandler> handler,
+std::shared_ptr<FrameStream> Dial(const std::string& address, const std::string& name,
+                                  const PeerOptions& options, const ReduceMessage& hello,
+                                  std::shared_ptr<FrameHandler> handler,
                                   std::function<void()> on_done) {
-  auto stream =
-      std::make_shared<DialledStream>(address, options, std::move(handler), std::move(on_done));
+  auto stream = std::make_shared<DialledStream>(address, name, options, std::move(handler),
+                                                std::move(on_done));
   stream->Start(hello);
   return stream;
 }

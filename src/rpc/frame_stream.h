@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "src/collective/message.h"
+#include "src/rpc/authorizer.h"
 #include "src/rpc/frame.h"
 #include "src/rpc/peer.h"
 #include "src/rpc/write_queue.h"
@@ -40,10 +41,12 @@ class FrameStream {
   virtual void Break(const Status& why) = 0;
 };
 
-// Opens a stream to a peer and sends the hello at once. When it is not taken within the connect
-// timeout it closes with kDeadlineExceeded. `on_done` is called when gRPC is done with it.
-std::shared_ptr<FrameStream> Dial(const std::string& address, const PeerOptions& options,
-                                  const ReduceMessage& hello, std::shared_ptr<FrameHandler> handler,
+// Opens a stream to the peer of that name and sends the hello at once. When it is not taken within
+// the connect timeout it closes with kDeadlineExceeded. `on_done` is called when gRPC is done with
+// it.
+std::shared_ptr<FrameStream> Dial(const std::string& address, const std::string& name,
+                                  const PeerOptions& options, const ReduceMessage& hello,
+                                  std::shared_ptr<FrameHandler> handler,
                                   std::function<void()> on_done);
 
 // A stream that a peer opened. It reads the hello, tells `on_hello`, and reads on once it is
@@ -58,8 +61,11 @@ class AcceptedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
         on_hello;
     std::function<void(AcceptedStream*)> on_done;
   };
-  AcceptedStream(grpc::CallbackServerContext* context, const PeerOptions& options,
+  AcceptedStream(grpc::CallbackServerContext* context, Caller caller, const PeerOptions& options,
                  Callbacks callbacks);
+
+  // Who opened it.
+  const Caller& caller() const { return caller_; }
 
   // Call once, when it is owned by a shared_ptr; it keeps itself alive until on_done.
   void Start();
@@ -81,6 +87,7 @@ class AcceptedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   void FinishLocked();
 
   grpc::CallbackServerContext* const context_;  // valid until done_
+  const Caller caller_;
   const PeerOptions options_;
   const Callbacks callbacks_;
   grpc::ByteBuffer incoming_;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,22 +22,32 @@ class OpenCall {
 // Keeps each call alive from Add to Remove (its OnDone). Thread rule: any thread.
 class OpenCalls {
  public:
-  void Add(std::shared_ptr<OpenCall> call) {
-    bool over;
+  // `caller_max`: calls that one caller may have open.
+  explicit OpenCalls(int64_t caller_max) : caller_max_(caller_max) {}
+
+  // False, and it is ended at once, when its caller has too many, or everything ends. `caller`: by
+  // whom it is counted; empty: by nobody.
+  bool Add(std::shared_ptr<OpenCall> call, const std::string& caller) {
+    Status why;
     {
       std::lock_guard lock(mutex_);
-      over = over_;
-      calls_[call.get()] = call;
+      if (!caller.empty() && ++callers_[caller] > caller_max_) why = TooMany();
+      if (over_) why = ShuttingDown();
+      calls_[call.get()] = {call, caller};
     }
-    if (over) call->End(ShuttingDown());
+    if (why.ok()) return true;
+    call->End(why);
+    return false;
   }
   void Remove(OpenCall* call) {
     std::shared_ptr<OpenCall> last;  // destroyed after the lock is released
     std::lock_guard lock(mutex_);
-    if (auto it = calls_.find(call); it != calls_.end()) {
-      last = std::move(it->second);
-      calls_.erase(it);
-    }
+    const auto it = calls_.find(call);
+    if (it == calls_.end()) return;
+    const auto counted = callers_.find(it->second.caller);
+    if (counted != callers_.end() && --counted->second == 0) callers_.erase(counted);
+    last = std::move(it->second.call);
+    calls_.erase(it);
   }
   // Ends all, and all that are added later.
   void EndAll() {
@@ -44,15 +55,26 @@ class OpenCalls {
     {
       std::lock_guard lock(mutex_);
       over_ = true;
-      for (const auto& [key, call] : calls_) calls.push_back(call);
+      for (const auto& [key, open] : calls_) calls.push_back(open.call);
     }
     for (const auto& call : calls) call->End(ShuttingDown());
   }
   static Status ShuttingDown() { return Unavailable("the coordinator is shutting down"); }
 
  private:
+  struct Open {
+    std::shared_ptr<OpenCall> call;
+    std::string caller;
+  };
+  Status TooMany() const {
+    return ResourceExhausted("this caller has " + std::to_string(caller_max_) +
+                             " calls open, the limit; end some of them first");
+  }
+
+  const int64_t caller_max_;
   std::mutex mutex_;  // guards what follows
-  std::map<OpenCall*, std::shared_ptr<OpenCall>> calls_;
+  std::map<OpenCall*, Open> calls_;
+  std::map<std::string, int64_t> callers_;
   bool over_ = false;
 };
 

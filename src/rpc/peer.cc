@@ -160,12 +160,12 @@ class Network final : public PeerNetwork,
                       public pb::Peer::WithRawCallbackMethod_Link<pb::Peer::Service> {
  public:
   explicit Network(const PeerOptions& options)
-      : options_(options), registry_(options.held_streams_max) {}
+      : options_(options),
+        authorizer_(rpc::MakeAuthorizer(options.security)),
+        registry_(options.held_streams_max),
+        states_(authorizer_) {}
   ~Network() override {
-    if (running_.server != nullptr) {
-      running_.server->Shutdown(rpc::Deadline(0));
-      running_.server->Wait();
-    }
+    rpc::StopServer(&running_, 0);
     dialled_.Wait();
   }
 
@@ -175,7 +175,8 @@ class Network final : public PeerNetwork,
         options_.payload_bytes_max + static_cast<int64_t>(rpc::kFrameHeaderBytes);
     settings.keepalive_interval_ms = options_.keepalive_interval_ms;
     settings.keepalive_timeout_ms = options_.keepalive_timeout_ms;
-    ESPALIER_ASSIGN_OR_RETURN(running_, rpc::StartServer(listen, {this, &states_}, settings));
+    ESPALIER_ASSIGN_OR_RETURN(running_,
+                              rpc::StartServer(listen, {this, &states_}, settings, authorizer_));
     return Status::Ok();
   }
 
@@ -185,7 +186,7 @@ class Network final : public PeerNetwork,
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Link(
       grpc::CallbackServerContext* context) override {
     auto stream = std::make_shared<AcceptedStream>(
-        context, options_,
+        context, rpc::CallerOf(*context, authorizer_.get()), options_,
         AcceptedStream::Callbacks{
             [this](const auto& s, const ReduceMessage& hello) { Arrived(s, hello); },
             [this](AcceptedStream* s) { registry_.Forget(s); }});
@@ -209,15 +210,15 @@ class Network final : public PeerNetwork,
         edge->ExpectStream();
       } else {
         dialled_.Add();
-        edge->Dialled(rpc::Dial(request.addresses[partner], options_, edge->Hello(), edge,
-                                [this] { dialled_.Done(); }));
+        edge->Dialled(rpc::Dial(request.addresses[partner], edge->name(), options_, edge->Hello(),
+                                edge, [this] { dialled_.Done(); }));
       }
     }
     return std::make_unique<MemberLinks>(place, std::move(edges), &registry_);
   }
 
-  void OfferState(const MemberKey& key, std::function<std::string()> encode) override {
-    states_.Offer(key, std::move(encode));
+  void OfferState(const MemberKey& key, StateOffer offer) override {
+    states_.Offer(key, std::move(offer));
   }
   void WithdrawState(const MemberKey& key) override { states_.Withdraw(key); }
   Result<std::string> FetchState(const std::string& address, const MemberKey& key,
@@ -234,6 +235,7 @@ class Network final : public PeerNetwork,
   }
 
   const PeerOptions options_;
+  const std::shared_ptr<rpc::Authorizer> authorizer_;
   Registry registry_;
   Countdown dialled_;
   rpc::StateOffers states_;

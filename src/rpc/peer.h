@@ -49,6 +49,7 @@
 #include "src/base/ids.h"
 #include "src/base/status.h"
 #include "src/collective/link.h"
+#include "src/rpc/security.h"
 
 namespace espalier {
 
@@ -63,6 +64,8 @@ struct PeerOptions {
   int64_t held_streams_max = 1024;
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;
+  ServerSecurity security;  // of the listener
+  ClientSecurity dialling;
 };
 
 // Which links to open.
@@ -72,7 +75,10 @@ struct LinksRequest {
   Generation generation;
   uint32_t self = 0;                   // index into addresses
   std::vector<std::string> addresses;  // host:port of each member's peer service, by member index
-  std::vector<uint32_t> partners;      // members this one exchanges messages with; both sides agree
+  // Of each member, as the coordinator told; with TLS the certificates must say the same. Those of
+  // a plain network may be left out.
+  std::vector<std::string> names;
+  std::vector<uint32_t> partners;  // members this one exchanges messages with; both sides agree
   // Most that may wait to be sent to one partner; beyond it the link to that one breaks with
   // kResourceExhausted. The reduce itself needs a few rounds' sums.
   int64_t queue_bytes_max = int64_t{1} << 30;
@@ -88,7 +94,14 @@ struct MemberKey {
   auto operator<=>(const MemberKey&) const = default;
 };
 
+// A member's job state for those who lack it.
+struct StateOffer {
+  std::vector<std::string> members;  // who may have it, by name; of a plain network left out
+  std::function<std::shared_ptr<const std::string>()> encode;
+};
+
 struct StateFetch {
+  std::string holder;               // its name, as in LinksRequest
   int64_t bytes_max = 0;            // a larger state is refused before memory is reserved
   int64_t timeout_ms = 60'000;      // for all of it
   std::function<bool()> cancelled;  // looked at between parts; may be empty
@@ -118,7 +131,7 @@ class PeerNetwork {
 
   // From now on members that lack the job state can fetch it here; `encode` is called for each of
   // them, on gRPC's threads, until WithdrawState returns.
-  virtual void OfferState(const MemberKey& key, std::function<std::string()> encode) = 0;
+  virtual void OfferState(const MemberKey& key, StateOffer offer) = 0;
   virtual void WithdrawState(const MemberKey& key) = 0;
   // The bytes that this member offers at `address` (its peer service). Blocks. kNotFound: it offers
   // none; kResourceExhausted: too large; kCancelled; others as the connection fails.

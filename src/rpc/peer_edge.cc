@@ -14,6 +14,7 @@ PeerEdge::PeerEdge(const LinksRequest& request, uint32_t partner, const PeerOpti
       self_(request.self),
       partner_(partner),
       address_(request.addresses[partner]),
+      name_(partner < request.names.size() ? request.names[partner] : ""),
       options_(options),
       queue_bytes_max_(request.queue_bytes_max),
       queue_messages_max_(request.queue_messages_max),
@@ -55,6 +56,10 @@ void PeerEdge::ExpectStream() {
 }
 
 Status PeerEdge::Accept(const std::shared_ptr<AcceptedStream>& stream) {
+  if (!stream->caller().IsWorker(name_)) {  // not the partner's stream: that one may still come
+    return PermissionDenied("expected a stream of worker " + name_ + ", found one of " +
+                            stream->caller().ToString());
+  }
   {
     std::lock_guard lock(mutex_);
     if (broken_) return Aborted("the link to this member is broken");

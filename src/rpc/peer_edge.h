@@ -23,6 +23,7 @@ class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<
 
   // The hello of the stream that this member dials.
   ReduceMessage Hello() const;
+  const std::string& name() const { return name_; }
   // A stream of our own making.
   void Dialled(std::shared_ptr<FrameStream> stream);
   // Breaks the edge when no stream was accepted within the connect timeout.
@@ -48,6 +49,7 @@ class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<
   const uint32_t self_;
   const uint32_t partner_;
   const std::string address_;  // of the partner
+  const std::string name_;     // of the partner
   const PeerOptions options_;
   const int64_t queue_bytes_max_, queue_messages_max_;
 

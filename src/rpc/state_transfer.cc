@@ -1,5 +1,7 @@
 #include "src/rpc/state_transfer.h"
 
+#include <grpcpp/alarm.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -11,6 +13,7 @@ namespace {
 namespace pb = ::espalier::v1;
 
 constexpr size_t kPartBytes = 1 << 20;
+constexpr int64_t kSendTimeoutMs = 120'000;  // one that reads so slowly has given up itself
 constexpr int64_t kPartMessageBytesMax = int64_t{2} << 20;
 
 std::string Describe(const MemberKey& key) {
@@ -18,26 +21,40 @@ std::string Describe(const MemberKey& key) {
          std::to_string(key.generation.value) + " of " + ToString(key.job);
 }
 
-// Sends the parts one after the other; deletes itself at the end.
-class Sending final : public grpc::ServerWriteReactor<pb::StatePart> {
+// Sends the parts one after the other, for so long at most; keeps itself alive until its end.
+class Sending final : public grpc::ServerWriteReactor<pb::StatePart>,
+                      public std::enable_shared_from_this<Sending> {
  public:
-  Sending(grpc::CallbackServerContext* context, Result<std::string> state)
-      : state_(std::move(state)) {
-    if (state_.ok()) {
-      Next();
-    } else {
-      Finish(ToGrpc(state_.status(), context));
-    }
+  Sending(grpc::CallbackServerContext* context, Result<std::shared_ptr<const std::string>> state)
+      : context_(context), state_(std::move(state)) {}
+
+  void Start() {
+    self_ = shared_from_this();
+    if (!state_.ok()) return Finish(ToGrpc(state_.status(), context_));
+    alarm_.Set(Deadline(kSendTimeoutMs), [weak = weak_from_this()](bool expired) {
+      const auto self = weak.lock();
+      if (!expired || self == nullptr) return;
+      std::lock_guard lock(self->mutex_);
+      if (!self->done_) self->context_->TryCancel();
+    });
+    Next();
   }
   void OnWriteDone(bool ok) override {
     if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the caller went away"));
     Next();
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    {
+      std::lock_guard lock(mutex_);
+      done_ = true;
+      alarm_.Cancel();
+    }
+    const std::shared_ptr<Sending> self = std::move(self_);  // may be the last one
+  }
 
  private:
   void Next() {
-    const std::string& bytes = state_.value();
+    const std::string& bytes = *state_.value();
     if (at_ == bytes.size()) return Finish(grpc::Status::OK);
     const size_t size = std::min(kPartBytes, bytes.size() - at_);
     part_.set_total_bytes(bytes.size());
@@ -46,16 +63,21 @@ class Sending final : public grpc::ServerWriteReactor<pb::StatePart> {
     StartWrite(&part_);
   }
 
-  const Result<std::string> state_;
+  grpc::CallbackServerContext* const context_;  // valid until done_
+  const Result<std::shared_ptr<const std::string>> state_;
   size_t at_ = 0;
   pb::StatePart part_;
+  std::shared_ptr<Sending> self_;
+  std::mutex mutex_;  // guards done_
+  bool done_ = false;
+  grpc::Alarm alarm_;
 };
 
 }  // namespace
 
-void StateOffers::Offer(const MemberKey& key, std::function<std::string()> encode) {
+void StateOffers::Offer(const MemberKey& key, StateOffer offer) {
   auto entry = std::make_shared<Entry>();
-  entry->encode = std::move(encode);
+  entry->offer = std::move(offer);
   std::lock_guard lock(mutex_);
   offers_[key] = std::move(entry);
 }
@@ -69,16 +91,24 @@ void StateOffers::Withdraw(const MemberKey& key) {
   idle_.wait(lock, [&] { return entry->encoding == 0; });
 }
 
-Result<std::string> StateOffers::Encode(const MemberKey& key) {
+Result<StateOffers::Bytes> StateOffers::Encode(const MemberKey& key, const Caller& caller) {
   std::shared_ptr<Entry> entry;
   {
     std::lock_guard lock(mutex_);
     const auto found = offers_.find(key);
     if (found == offers_.end()) return NotFound(Describe(key) + " offers no state here");
     entry = found->second;
+    const std::vector<std::string>& members = entry->offer.members;
+    const bool member = !caller.known ||
+                        std::any_of(members.begin(), members.end(),
+                                    [&](const std::string& name) { return caller.IsWorker(name); });
+    if (!member) {
+      return PermissionDenied(caller.ToString() + " takes no part in generation " +
+                              std::to_string(key.generation.value) + " of " + ToString(key.job));
+    }
     ++entry->encoding;
   }
-  std::string bytes = entry->encode();
+  Bytes bytes = entry->offer.encode();
   {
     std::lock_guard lock(mutex_);
     --entry->encoding;
@@ -91,7 +121,10 @@ grpc::ServerWriteReactor<pb::StatePart>* StateOffers::Fetch(grpc::CallbackServer
                                                             const pb::FetchStateRequest* request) {
   const MemberKey key{
       {request->incarnation()}, {request->job()}, {request->generation()}, request->member()};
-  return new Sending(context, Encode(key));
+  const auto sending =
+      std::make_shared<Sending>(context, Encode(key, CallerOf(*context, authorizer_.get())));
+  sending->Start();
+  return sending.get();
 }
 
 Result<std::string> FetchState(const std::string& address, const MemberKey& key,
@@ -102,7 +135,8 @@ Result<std::string> FetchState(const std::string& address, const MemberKey& key,
   settings.keepalive_timeout_ms = options.keepalive_timeout_ms;
   settings.connect_timeout_ms = options.connect_timeout_ms;
   settings.retry_ms = options.dial_retry_ms;
-  const auto stub = pb::StateTransfer::NewStub(MakeChannel(address, settings));
+  const Connection connection = MakeChannel(address, settings, options.dialling, fetch.holder);
+  const auto stub = pb::StateTransfer::NewStub(connection.channel);
   grpc::ClientContext context;
   context.set_deadline(Deadline(fetch.timeout_ms));
   pb::FetchStateRequest request;
@@ -133,8 +167,11 @@ Result<std::string> FetchState(const std::string& address, const MemberKey& key,
   if (!fault.ok()) context.TryCancel();
   const grpc::Status end = reader->Finish();
   if (!fault.ok()) return fault;
-  if (!end.ok())
-    return FromGrpc(end, context).Wrap("the state of " + Describe(key) + " at " + address);
+  if (!end.ok()) {
+    const Status refused = WhyNotTogether(connection, end);
+    return (refused.ok() ? FromGrpc(end, context) : refused)
+        .Wrap("the state of " + Describe(key) + " at " + address);
+  }
   if (bytes.size() != total_bytes) {
     return Unavailable("the state of " + Describe(key) + " ended after " +
                        std::to_string(bytes.size()) + " of " + std::to_string(total_bytes) +

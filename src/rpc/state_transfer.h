@@ -8,8 +8,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "proto/espalier/v1/peer.grpc.pb.h"
+#include "src/rpc/authorizer.h"
 #include "src/rpc/peer.h"
 
 namespace espalier::rpc {
@@ -17,7 +19,10 @@ namespace espalier::rpc {
 // Thread rule: any thread.
 class StateOffers final : public espalier::v1::StateTransfer::CallbackService {
  public:
-  void Offer(const MemberKey& key, std::function<std::string()> encode);
+  // `authorizer`: null on a plain server.
+  explicit StateOffers(std::shared_ptr<const Authorizer> authorizer)
+      : authorizer_(std::move(authorizer)) {}
+  void Offer(const MemberKey& key, StateOffer offer);
   void Withdraw(const MemberKey& key);
 
   grpc::ServerWriteReactor<espalier::v1::StatePart>* Fetch(
@@ -26,11 +31,14 @@ class StateOffers final : public espalier::v1::StateTransfer::CallbackService {
 
  private:
   struct Entry {
-    std::function<std::string()> encode;
+    StateOffer offer;
     int encoding = 0;  // calls of `encode` underway
   };
-  // The state's bytes, or why there are none.
-  Result<std::string> Encode(const MemberKey& key);
+  using Bytes = std::shared_ptr<const std::string>;
+  // The state's bytes, or why there are none for the caller.
+  Result<Bytes> Encode(const MemberKey& key, const Caller& caller);
+
+  const std::shared_ptr<const Authorizer> authorizer_;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable idle_;

@@ -6,13 +6,10 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 #include <functional>
 #include <future>
 #include <mutex>
@@ -31,6 +28,11 @@ namespace {
 constexpr int kMetadataBytesMax = 256 << 10;
 constexpr size_t kErrorBytesMax = 96 << 10;
 constexpr size_t kGrpcMessageBytesMax = 2 << 10;
+constexpr int64_t kProbeTimeoutMs = 1'000;
+// A connection that does not finish its handshake, and one without calls, is closed after these.
+constexpr int kHandshakeTimeoutMs = 10'000, kIdleTimeoutMs = 60'000;
+// Of the one service here whose calls hold a thread: reflection.
+constexpr int kThreadsMax = 16;
 
 // gRPC's own log lines are for developers: what matters comes to us as errors; all but its last
 // words.
@@ -74,36 +76,6 @@ void PrepareOnce() {
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     KeepReactionThreads();
   });
-}
-
-std::string ListenHost(const std::string& host) { return host == "localhost" ? "127.0.0.1" : host; }
-
-// gRPC does not say why it could not listen; the system does.
-Status WhyNotListening(const Address& address) {
-  const std::string where = "cannot listen on " + ToString(address) + ": ";
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const std::string port = std::to_string(address.port);
-  const std::string host = ListenHost(address.host);
-  if (int code = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); code != 0) {
-    return InvalidArgument(where + "no such host (" + gai_strerror(code) + ")");
-  }
-  const int fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
-  const bool bound =
-      fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1) == 0;
-  const int error = errno;
-  freeaddrinfo(found);
-  if (fd >= 0) close(fd);
-  if (bound) return Unavailable(where + "gRPC could not start; try again");
-  if (error == EADDRINUSE) {
-    return AlreadyExists(where + "port " + port +
-                         " is taken by another program; stop that one or choose another port "
-                         "(0 lets the system pick)");
-  }
-  if (error == EACCES) return PermissionDenied(where + "ports below 1024 are for root");
-  return InvalidArgument(where + std::strerror(error));
 }
 
 void SetArguments(const TransportSettings& settings,
@@ -163,8 +135,8 @@ StatusCode CodeFromGrpc(grpc::StatusCode code) {
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
-                                           const TransportSettings& settings) {
+Connection MakeChannel(const std::string& address, const TransportSettings& settings,
+                       const ClientSecurity& security, const std::string& worker) {
   PrepareOnce();
   grpc::ChannelArguments args;
   SetArguments(settings, [&args](const char* key, int value) { args.SetInt(key, value); });
@@ -176,28 +148,117 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   args.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(settings.connect_timeout_ms));
   args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, static_cast<int>(settings.retry_ms));
   args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(4 * settings.retry_ms));
-  return grpc::CreateCustomChannel(address, MakeChannelCredentials(), args);
+  Connection out;
+  out.verdict = std::make_shared<Verdict>();
+  out.secured = security.keychain != nullptr;
+  const Result<Address> parsed = ParseAddress(address);
+  const Expected expected{parsed.ok() ? parsed->host : address, worker};
+  out.channel = grpc::CreateCustomChannel(
+      address, MakeChannelCredentials(security, expected, out.verdict), args);
+  return out;
+}
+
+Status WhyNotTogether(const Connection& connection, const grpc::Status& status) {
+  if (Status refused = connection.verdict->Get(); !refused.ok()) return refused;
+  const std::string& message = status.error_message();
+  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED ||
+      status.error_code() == grpc::StatusCode::PERMISSION_DENIED) {
+    return PermissionDenied("the call was refused: " + Utf8(message, kGrpcMessageBytesMax));
+  }
+  const auto says = [&message](const char* text) {
+    return message.find(text) != std::string::npos;
+  };
+  if (connection.secured && (says("WRONG_VERSION_NUMBER") || says("wrong version number"))) {
+    return FailedPrecondition(
+        "this side speaks TLS and the other one plain text: give that one certificates, or this "
+        "one none");
+  }
+  return Status::Ok();
+}
+
+bool MayHaveMetTls(const Connection& connection, const grpc::Status& status) {
+  if (connection.secured || status.error_code() != grpc::StatusCode::UNAVAILABLE) return false;
+  const std::string& message = status.error_message();
+  for (const char* text : {"Socket closed", "reset by peer", "Broken pipe"}) {
+    if (message.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+void AskForTls(const std::string& address, std::function<void(bool)> told) {
+  struct Question {
+    std::shared_ptr<Verdict> verdict = std::make_shared<Verdict>();
+    std::unique_ptr<grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>> stub;
+    grpc::ClientContext context;
+    grpc::Slice empty;
+    grpc::ByteBuffer request{&empty, 1}, response;
+  };
+  const auto question = std::make_shared<Question>();
+  grpc::ChannelArguments args;
+  args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  question->stub = std::make_unique<grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>>(
+      grpc::CreateCustomChannel(address, MakeProbeCredentials(question->verdict), args));
+  question->context.set_deadline(Deadline(kProbeTimeoutMs));
+  question->stub->UnaryCall(&question->context, "/probe", {}, &question->request,
+                            &question->response,
+                            [question, told = std::move(told)](const grpc::Status&) {
+                              told(!question->verdict->Get().ok());
+                            });
+}
+
+Status OnlyThereTls() {
+  return FailedPrecondition(
+      "this side speaks plain text and the other one TLS: give --tls-ca, --tls-certificate and "
+      "--tls-key");
+}
+
+void Introduce(grpc::ClientContext* context, const ClientSecurity& security) {
+  context->AddMetadata(kVersionKey, kVersion);
+  if (!security.token.empty()) {
+    context->AddMetadata(kTokenKey, std::string(kTokenPrefix) + security.token);
+  }
 }
 
 Result<RunningServer> StartServer(const std::string& listen,
                                   const std::vector<grpc::Service*>& services,
-                                  const TransportSettings& settings) {
+                                  const TransportSettings& settings,
+                                  const std::shared_ptr<Authorizer>& authorizer) {
   PrepareOnce();
   RunningServer out;
   ESPALIER_ASSIGN_OR_RETURN(out.address, ParseAddress(listen));
+  ESPALIER_ASSIGN_OR_RETURN(out.acceptor,
+                            Acceptor::Listen(out.address, settings.keepalive_timeout_ms));
+  out.address.port = out.acceptor->port();
   grpc::ServerBuilder builder;
   SetArguments(settings,
                [&](const char* key, int value) { builder.AddChannelArgument(key, value); });
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, settings.streams_max);
+  grpc::ResourceQuota quota("espalier");
+  quota.SetMaxThreads(kThreadsMax);
+  if (settings.memory_bytes_max > 0) quota.Resize(static_cast<size_t>(settings.memory_bytes_max));
+  builder.SetResourceQuota(quota);
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
-  int port = 0;
-  const Address bind_to{ListenHost(out.address.host), out.address.port};
-  builder.AddListeningPort(ToString(bind_to), MakeServerCredentials(), &port);
+  auto connections = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      MakeServerCredentials(authorizer));
   for (grpc::Service* service : services) builder.RegisterService(service);
   out.server = builder.BuildAndStart();
-  if (out.server == nullptr || port == 0) return WhyNotListening(out.address);
-  out.address.port = port;
+  if (out.server == nullptr) {
+    return Unavailable("gRPC could not start a server on " + ToString(out.address));
+  }
+  out.acceptor->Start(std::move(connections));
   return out;
+}
+
+void StopServer(RunningServer* running, int64_t deadline_ms) {
+  if (running->server == nullptr) return;
+  running->acceptor.reset();
+  running->server->Shutdown(Deadline(std::max<int64_t>(deadline_ms, 0)));
+  running->server->Wait();
 }
 
 gpr_timespec Deadline(int64_t ms) {

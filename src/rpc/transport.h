@@ -9,6 +9,7 @@
 #include <grpcpp/server_context.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,10 @@
 
 #include "src/base/status.h"
 #include "src/config/address.h"
+#include "src/rpc/acceptor.h"
+#include "src/rpc/authorizer.h"
+#include "src/rpc/credentials.h"
+#include "src/rpc/security.h"
 
 namespace espalier::rpc {
 
@@ -29,23 +34,55 @@ struct TransportSettings {
   // Channels: a connection attempt, and the pause between attempts.
   int64_t connect_timeout_ms = 5'000;
   int64_t retry_ms = 100;
+  // Servers: open calls of one connection; memory for what all of them read (0: no limit).
+  int streams_max = 100;
+  int64_t memory_bytes_max = 0;
+};
+
+struct Connection {
+  std::shared_ptr<grpc::Channel> channel;
+  std::shared_ptr<Verdict> verdict;
+  bool secured = false;
 };
 
 // A channel of its own (no connection is shared with other channels) that connects at its first
-// call. Proxies named in the environment are not used.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
-                                           const TransportSettings& settings);
+// call. Proxies named in the environment are not used. `worker`: that the channel is meant to
+// reach; empty: a coordinator.
+Connection MakeChannel(const std::string& address, const TransportSettings& settings,
+                       const ClientSecurity& security = {}, const std::string& worker = "");
+
+// What keeps the two sides of a connection from each other, however often it is tried: a
+// certificate, token or role that one of them refused (kPermissionDenied), or TLS on one side alone
+// (kFailedPrecondition). OK when it is none of these. `status` is that of a call that failed there.
+Status WhyNotTogether(const Connection& connection, const grpc::Status& status);
+
+// Whether a call that failed so may have met a TLS server with plain text.
+bool MayHaveMetTls(const Connection& connection, const grpc::Status& status);
+// Whether a TLS server answers at the address: asked by a handshake that leads nowhere. `told` is
+// called once, within about a second, on one of gRPC's threads.
+void AskForTls(const std::string& address, std::function<void(bool)> told);
+// What to say then.
+Status OnlyThereTls();
+
+// What each call of a client says: its version and, if it has one, its token.
+void Introduce(grpc::ClientContext* context, const ClientSecurity& security);
 
 struct RunningServer {
   Address address;  // with the port in use
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<Acceptor> acceptor;
 };
 
 // Starts a server with health and reflection. "localhost" listens on 127.0.0.1. `services` must
-// outlive the server.
+// outlive the server. `authorizer`: null for a plain one.
 Result<RunningServer> StartServer(const std::string& listen,
                                   const std::vector<grpc::Service*>& services,
-                                  const TransportSettings& settings);
+                                  const TransportSettings& settings,
+                                  const std::shared_ptr<Authorizer>& authorizer);
+
+// Takes no more connections and calls, lets open calls end until the deadline, breaks the others
+// and waits for all. Repeating it does nothing.
+void StopServer(RunningServer* running, int64_t deadline_ms);
 
 // `ms` from now.
 gpr_timespec Deadline(int64_t ms);

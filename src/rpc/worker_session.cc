@@ -2,6 +2,7 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
+#include "src/base/text.h"
 #include "src/rpc/transport.h"
 
 namespace espalier::rpc {
@@ -23,10 +24,15 @@ std::string Bytes(int64_t n) { return std::to_string(n) + " bytes"; }
 
 }  // namespace
 
-WorkerSession::WorkerSession(SessionId id, grpc::CallbackServerContext* context,
+WorkerSession::WorkerSession(SessionId id, grpc::CallbackServerContext* context, Caller caller,
                              CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
                              DoneCallback on_done)
-    : id_(id), context_(context), handler_(handler), limits_(limits), on_done_(std::move(on_done)) {
+    : id_(id),
+      context_(context),
+      caller_(std::move(caller)),
+      handler_(handler),
+      limits_(limits),
+      on_done_(std::move(on_done)) {
   StartSendInitialMetadata();  // tells the worker that it is connected
 }
 
@@ -96,6 +102,14 @@ void WorkerSession::OnReadDone(bool ok) {
   }
   const auto bytes = static_cast<int64_t>(incoming_.Length());
   Result<FromWorker> message = Parse(&incoming_);
+  if (message.ok()) {
+    const auto* hello = std::get_if<Hello>(&*message);
+    if (hello != nullptr && !caller_.MayAttachAs(hello->name)) {
+      message = PermissionDenied("the worker calls itself '" + Printable(hello->name) +
+                                 "', but its certificate is that of " + caller_.ToString() +
+                                 "; start it with the --name that its certificate says");
+    }
+  }
   if (!message.ok()) {
     std::lock_guard lock(mutex_);
     EndLocked(message.status(), false);

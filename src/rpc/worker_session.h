@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 
+#include "src/rpc/authorizer.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/coordinator_server.h"
 #include "src/rpc/open_calls.h"
@@ -28,8 +29,10 @@ class WorkerSession final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
  public:
   using DoneCallback = std::function<void(WorkerSession*)>;
 
-  WorkerSession(SessionId id, grpc::CallbackServerContext* context, CoordinatorHandler* handler,
-                const CoordinatorServerLimits& limits, DoneCallback on_done);
+  // A Hello of a name that is not the caller's ends it.
+  WorkerSession(SessionId id, grpc::CallbackServerContext* context, Caller caller,
+                CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
+                DoneCallback on_done);
 
   SessionId id() const { return id_; }
   // Call once, after the handler has heard of the session and when it is owned by a shared_ptr.
@@ -53,6 +56,7 @@ class WorkerSession final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
 
   const SessionId id_;
   grpc::CallbackServerContext* const context_;  // valid until done_
+  const Caller caller_;
   CoordinatorHandler* const handler_;
   const CoordinatorServerLimits limits_;
   const DoneCallback on_done_;

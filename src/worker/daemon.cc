@@ -72,8 +72,9 @@ class AttemptListener : public CoordinatorLinkListener {
 class Daemon {
  public:
   Daemon(const WorkerOptions& options, const std::string& arithmetic_id,
-         std::unique_ptr<PeerNetwork> peers, StepProbe* probe)
+         std::unique_ptr<PeerNetwork> peers, ClientSecurity security, StepProbe* probe)
       : options_(options),
+        security_(std::move(security)),
         probe_(probe),
         peers_(std::move(peers)),
         core_(CoreOptions(arithmetic_id)),
@@ -107,12 +108,24 @@ class Daemon {
     core.hello.version = kVersion;
     core.hello.arithmetic_id = arithmetic_id;
     core.hello.session = std::to_string(core.seed) + "-" + std::to_string(getpid());
-    core.hello.name =
-        options_.name.empty() ? HostName() + ":" + std::to_string(getpid()) : options_.name;
+    core.hello.name = OwnName();
     core.hello.address = AdvertisedAddress();
     core.hello.threads = options_.threads;
     core.hello.memory_bytes = options_.memory_bytes_max;
     return core;
+  }
+
+  // With a certificate its name, as no other is believed.
+  std::string OwnName() const {
+    if (!options_.name.empty()) return options_.name;
+    std::string name = HostName();
+    if (security_.keychain != nullptr) {
+      const CertificateNames& names = security_.keychain->Current()->names;
+      const Result<Identity> identity = IdentityOf(names, {});
+      name = identity.ok() && identity->Has(Role::kWorker) ? identity->names.at(Role::kWorker)
+                                                           : names.common_name;
+    }
+    return name + ":" + std::to_string(getpid());
   }
 
   // What others dial: as listened, or the advertised host with our port, or host:port as given.
@@ -159,7 +172,7 @@ class Daemon {
         DropLink();
         listener_ = std::make_unique<AttemptListener>(
             attempt, [this](WorkerEvent event) { Post(std::move(event)); });
-        link_ = CoordinatorLink::Open(*address, listener_.get());
+        link_ = CoordinatorLink::Open(*address, listener_.get(), LinkOptions());
       });
     });
   }
@@ -225,6 +238,12 @@ class Daemon {
     }
   }
 
+  CoordinatorLinkOptions LinkOptions() const {
+    CoordinatorLinkOptions link;
+    link.security = security_;
+    return link;
+  }
+
   // The link's destructor waits for gRPC, so it runs on the pool; its listener goes with it.
   void DropLink() {
     if (!link_) return;
@@ -237,6 +256,7 @@ class Daemon {
   }
 
   const WorkerOptions& options_;
+  const ClientSecurity security_;
   StepProbe* const probe_;
   std::unique_ptr<PeerNetwork> peers_;
   asio::io_context loop_{1};
@@ -257,14 +277,20 @@ class Daemon {
 
 Status RunWorkerDaemon(const WorkerOptions& options, const std::string& arithmetic_id,
                        StepProbe* probe) {
-  ESPALIER_RETURN_IF_ERROR(CheckListen(options.listen, options.insecure));
+  ESPALIER_RETURN_IF_ERROR(CheckListen(options.listen, options.tls.any(), options.insecure));
   ESPALIER_RETURN_IF_ERROR(CleanSpool(options.spool_directory));
   PeerOptions peer_options;
   peer_options.keepalive_timeout_ms = options.peer_timeout_ms;
+  if (options.tls.any()) {
+    ESPALIER_ASSIGN_OR_RETURN(peer_options.security.keychain, Keychain::Open(options.tls));
+    peer_options.security.workers_without_role = true;
+    peer_options.dialling.keychain = peer_options.security.keychain;
+  }
   ESPALIER_ASSIGN_OR_RETURN(auto peers, PeerNetwork::Make(options.listen, peer_options));
   LogInfo("worker listens on " + peers->address() + ", coordinator " + options.coordinator + ", " +
           std::to_string(options.threads) + " compute threads, arithmetic: " + arithmetic_id);
-  const Status end = Daemon(options, arithmetic_id, std::move(peers), probe).Run();
+  const Status end =
+      Daemon(options, arithmetic_id, std::move(peers), peer_options.dialling, probe).Run();
   LogInfo("worker ends: " + (end.ok() ? std::string("as asked") : end.ToString()));
   return end;
 }

@@ -49,7 +49,10 @@ LinksRequest LinksOf(const TrainingOrder& order, const std::vector<TreePlace>& p
   request.job = order.order.job;
   request.generation = order.order.generation;
   request.self = static_cast<uint32_t>(order.self);
-  for (const Member& m : order.order.members) request.addresses.push_back(m.address);
+  for (const Member& m : order.order.members) {
+    request.addresses.push_back(m.address);
+    request.names.push_back(m.name);
+  }
   for (const auto& [a, b] : EdgesOf(places)) {
     if (a == order.self) request.partners.push_back(static_cast<uint32_t>(b));
     if (b == order.self) request.partners.push_back(static_cast<uint32_t>(a));

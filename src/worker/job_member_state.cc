@@ -49,7 +49,10 @@ void TypedJobMember<T>::OfferState(const TrainingOrder& order) {
   const auto bytes = std::make_shared<const std::string>(EncodeState(machine_.state()));
   offered_ = MemberKey{order.order.incarnation, order.order.job, order.order.generation,
                        static_cast<uint32_t>(order.self)};
-  peers_.OfferState(*offered_, [bytes] { return *bytes; });
+  StateOffer offer;
+  for (const Member& m : order.order.members) offer.members.push_back(m.name);
+  offer.encode = [bytes] { return bytes; };
+  peers_.OfferState(*offered_, std::move(offer));
 }
 
 template <typename T>
@@ -60,6 +63,7 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_
   const MemberKey key{order.order.incarnation, order.order.job, order.order.generation,
                       static_cast<uint32_t>(holder_index)};
   StateFetch fetch;
+  fetch.holder = holder.name;
   const auto vectors = static_cast<int64_t>(machine_.state().slots.size()) + 2;  // and the best
   fetch.bytes_max =
       vectors * ParameterCount(machine_.plan().shape) * static_cast<int64_t>(sizeof(T)) +

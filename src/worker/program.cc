@@ -117,6 +117,9 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
                  "how long to take part after SIGTERM until the job can do without this worker");
   app.add_option("--peer-timeout-ms", flags.peer_timeout_ms,
                  "how long another worker may be silent: milliseconds, or a time such as 5s");
+  app.add_option("--tls-ca", o.tls.ca, "PEM file: the authorities that are believed");
+  app.add_option("--tls-certificate", o.tls.certificate, "PEM file: this worker's");
+  app.add_option("--tls-key", o.tls.key, "PEM file: its key");
   app.add_option("--kernel", o.kernel, "OpenBLAS kernel; the same on all workers");
   app.add_option("--hadoop-conf-dir", o.hadoop_conf_dir,
                  "with core-site.xml and hdfs-site.xml; else HADOOP_CONF_DIR");
@@ -184,7 +187,10 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
   TuneMalloc();
   const Status end = RunWorkerDaemon(o, *arithmetic, probe);
   if (end.ok()) return 0;
-  return Fail(end, end.code() == StatusCode::kInvalidArgument ? 2 : 1);
+  const bool usage =
+      end.code() == StatusCode::kInvalidArgument || end.code() == StatusCode::kPermissionDenied ||
+      end.code() == StatusCode::kFailedPrecondition || end.code() == StatusCode::kNotFound;
+  return Fail(end, usage ? 2 : 1);
 }
 
 }  // namespace espalier

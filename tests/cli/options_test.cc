@@ -103,5 +103,44 @@ TEST_CASE("the coordinator is the flag's, else the environment's, else this mach
   CHECK(Parse({"list", "--coordinator", "a:1"}, env).options->coordinator == "a:1");
 }
 
+TEST_CASE("certificates and tokens are the flags', else the environment's") {
+  Environment env;
+  env.tls = {"e/ca", "e/crt", "e/key"};
+  env.token = "secret";
+  const auto from_environment = Parse({"list"}, env);
+  CHECK(from_environment.options->tls == env.tls);
+  CHECK(from_environment.options->token == "secret");
+  const auto mine = Parse({"list", "--tls-certificate", "a", "--tls-key", "b"}, env);
+  CHECK(mine.options->tls == TlsFiles{"e/ca", "a", "b"});
+  CHECK(mine.options->token.empty());
+  const auto token = Parse({"list", "--token-file", "t"}, env);
+  CHECK(token.options->tls == TlsFiles{"e/ca", "", ""});
+  CHECK(token.options->token_file == "t");
+  CHECK_THAT(Parse({"list", "--tls-certificate", "a"}).error.message(), Catch::Contains("tls.ca"));
+  CHECK_FALSE(Parse({"list", "--token", "secret"}).error.ok());
+  CHECK(Parse({"train", "job.yaml"}, env).options->tls == TlsFiles{});  // it has its own cluster
+}
+
+TEST_CASE("certs makes an authority, and certificates of a role, a name and hosts") {
+  const auto init = Parse({"certs", "init", "--directory", "ca", "--name", "Mine"});
+  REQUIRE(init.options);
+  CHECK(init.options->command == CommandKind::kCertsInit);
+  CHECK(init.options->certs_directory == "ca");
+  CHECK(init.options->authority_name == "Mine");
+  const auto issue = Parse({"certs", "issue", "coordinator", "head", "--host", "a", "--host",
+                            "10.0.0.5", "--days", "90", "--output", "new"});
+  REQUIRE(issue.options);
+  CHECK(issue.options->command == CommandKind::kCertsIssue);
+  CHECK(issue.options->certificate.role == Role::kCoordinator);
+  CHECK(issue.options->certificate.name == "head");
+  CHECK(issue.options->certificate.hosts == std::vector<std::string>{"a", "10.0.0.5"});
+  CHECK(issue.options->certificate.days == 90);
+  CHECK(issue.options->certs_output == "new");
+  CHECK_THAT(Parse({"certs", "issue", "root", "x"}).error.message(), Catch::Contains("'root'"));
+  CHECK_FALSE(Parse({"certs"}).error.ok());
+  CHECK_FALSE(Parse({"certs", "issue", "worker"}).error.ok());
+  CHECK_THAT(Parse({"certs", "--help"}).help, Catch::Contains("espalier certs issue worker"));
+}
+
 }  // namespace
 }  // namespace espalier

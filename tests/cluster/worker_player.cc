@@ -58,7 +58,9 @@ void WorkerPlayer::Link(const Command& c) {
   if (c.Word(1) == "up") {
     Feed(LinkUp{attempt});
   } else {
-    Feed(LinkDown{attempt, Unavailable(c.Text("why", "connection refused"))});
+    const std::string why = c.Text("why", "connection refused");
+    Feed(LinkDown{attempt,
+                  c.Text("code", "") == "denied" ? PermissionDenied(why) : Unavailable(why)});
   }
 }
 

@@ -80,18 +80,50 @@ TEST_CASE("wrong options name line, column, what was found and how to mend it") 
         StatusCode::kUnimplemented);
 }
 
+TEST_CASE("the sections of security are read, and what does not fit together is refused") {
+  const auto c = ParseCoordinatorOptions(
+      "listen: 0.0.0.0:7700\n"
+      "tls: {ca: ca.crt, certificate: tls.crt, key: tls.key}\n"
+      "tokens: /etc/espalier/tokens\n"
+      "roles:\n"
+      "- {name: '*.workers.example.org', role: worker}\n"
+      "- {name: ann, role: operator}\n",
+      "c.yaml");
+  REQUIRE(c.status().ToString() == "OK");
+  CHECK(c->tls == TlsFiles{"ca.crt", "tls.crt", "tls.key"});
+  CHECK(c->tokens == "/etc/espalier/tokens");
+  CHECK(c->roles ==
+        std::vector<RoleRule>{{"*.workers.example.org", Role::kWorker}, {"ann", Role::kOperator}});
+  CHECK_THAT(CoordinatorError("tls: {ca: a, key: b}\n"), Catch::Contains("tls.certificate"));
+  CHECK_THAT(CoordinatorError("tls: {certificate: a, key: b}\n"), Catch::Contains("tls.ca"));
+  CHECK_THAT(CoordinatorError("tls: {certifcate: a}\n"),
+             Catch::Contains("did you mean 'certificate'"));
+  CHECK_THAT(CoordinatorError("tokens: a\n"), Catch::Contains("without tls"));
+  CHECK_THAT(CoordinatorError("roles: [{name: a, role: reader}]\n"),
+             Catch::Contains("without tls"));
+  const std::string tls = "tls: {ca: a, certificate: b, key: c}\n";
+  CHECK_THAT(CoordinatorError(tls + "roles: [{name: a, role: raeder}]\n"),
+             Catch::Contains("did you mean 'reader'"));
+  CHECK_THAT(CoordinatorError(tls + "roles: [{role: reader}]\n"),
+             Catch::Contains("found the name"));
+  const auto w = ParseWorkerOptions("listen: 0.0.0.0:1\n" + tls, "w.yaml");
+  REQUIRE(w.status().ToString() == "OK");
+  CHECK(w->tls.key == "c");
+  CHECK(CheckListen("0.0.0.0:1", true, false).ok());
+}
+
 TEST_CASE("a listener beyond loopback needs the word insecure") {
   for (const char* listen : {"127.0.0.1:0", "127.8.9.1:80", "[::1]:1", "localhost:65535"}) {
-    CHECK(CheckListen(listen, false).ToString() == "OK");
+    CHECK(CheckListen(listen, false, false).ToString() == "OK");
   }
   for (const char* listen : {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "node:1", "127.example.com:1",
                              "[::ffff:10.0.0.1]:1"}) {
-    CHECK(CheckListen(listen, false).message().find("insecure: true") != std::string::npos);
-    CHECK(CheckListen(listen, true).ok());
+    CHECK(CheckListen(listen, false, false).message().find("insecure: true") != std::string::npos);
+    CHECK(CheckListen(listen, false, true).ok());
   }
   for (const char* wrong : {"", ":", "a", "a:", ":1", "a:70000", "a:-1", "::1:5", "[::1]", "[]:5",
                             "[x]:5", "1.2.3:4", "256.1.1.1:4", "a b:4", "-a:4", "a:4x"}) {
-    CHECK_FALSE(CheckListen(wrong, true).ok());
+    CHECK_FALSE(CheckListen(wrong, true, true).ok());
   }
 }
 

@@ -100,7 +100,7 @@ class EspalierTest(unittest.TestCase):
         self.temporary = os.path.join(self.directory, "tmp")
         os.mkdir(self.temporary)
         self.environment = {k: v for k, v in os.environ.items()
-                            if k not in ("ESPALIER_COORDINATOR", "OPENBLAS_CORETYPE")}
+                            if k != "OPENBLAS_CORETYPE" and not k.startswith("ESPALIER_")}
         self.environment["TMPDIR"] = self.temporary
         self.command_prefix = []  # before each `espalier`
 

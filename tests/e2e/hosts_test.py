@@ -11,6 +11,8 @@ import hosts  # in tools/lib, which `espalier` puts on the path
 class HostCluster(Cluster):
     """Each daemon on its own host; commands run on the coordinator's."""
 
+    consent = ["--insecure"]
+
     def __init__(self, test, workers, relayed=(), **options):
         names = ["coordinator"] + ["node-%d" % n for n in range(1, workers + 1)]
         self.hosts = hosts.Hosts(names, relayed)
@@ -18,7 +20,7 @@ class HostCluster(Cluster):
         test.command_prefix = self.hosts.prefix("coordinator")
         options.setdefault("coordinator_flags", ["--liveness-limit-ms", "2s"])
         options.setdefault("worker_flags", ["--peer-timeout-ms", "2s"])
-        super().__init__(test, workers, flags=["--insecure"], **options)
+        super().__init__(test, workers, flags=self.consent, **options)
 
     def listen_on(self, name):
         return self.hosts.address(name) + ":0"

@@ -122,7 +122,7 @@ Message Part(const Message& fields, int number) {
 
 struct GenericClient {
   explicit GenericClient(const std::string& address)
-      : stub(rpc::MakeChannel(address, {1 << 20, 10'000, 5'000})) {}
+      : stub(rpc::MakeChannel(address, {1 << 20, 10'000, 5'000}).channel) {}
 
   std::string Unary(const std::string& method, const std::string& request) {
     grpc::ClientContext context;
@@ -222,7 +222,7 @@ bool NamesBoth(const std::string& message) {
 TEST_CASE("a coordinator refuses workers and clients of another version, with both named") {
   Program program(CoordinatorCommand() + " --ready-fd 1");
   const std::string address = "127.0.0.1:" + program.After("127.0.0.1:");
-  const auto channel = rpc::MakeChannel(address, {1 << 20, 10'000, 5'000});
+  const auto channel = rpc::MakeChannel(address, {1 << 20, 10'000, 5'000}).channel;
 
   const auto coordinator = v1::Coordinator::NewStub(channel);
   grpc::ClientContext attach;

@@ -206,8 +206,8 @@ TEST_CASE("a hello with a payload, which would have to be held, is refused") {
   std::promise<void> done;
   ReduceMessage hello = MakeLinkMessage(1, 0, 0, 0, 1000);
   hello.kind = MessageKind::kHello;
-  const auto stream =
-      rpc::Dial(network.networks[0]->address(), {}, hello, handler, [&done] { done.set_value(); });
+  const auto stream = rpc::Dial(network.networks[0]->address(), "", {}, hello, handler,
+                                [&done] { done.set_value(); });
   const Status why = handler->closed.get_future().get();
   CHECK(why.code() == StatusCode::kInvalidArgument);
   CHECK(why.message() == "the hello of a stream has a payload");

@@ -9,6 +9,7 @@
   (f) job     the whole MNIST job with 2 workers: wall time, memory of all processes
   (g) recovery  workers and the coordinator are killed, hosts are cut off, workers join and leave,
               up to 30 times each, while MNIST trains: how long the training stands still
+  (h) tls     the step of 2 x 1 with certificates beside the one in plain text
 
 `data` stands for (c), (d) and (e).
 
@@ -33,6 +34,7 @@ import time
 
 import bench_peers
 import bench_recovery
+import bench_tls
 import mnist
 from hadoop import Hdfs
 
@@ -40,7 +42,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 ESPALIER = os.path.join(ROOT, "build", "bin", "espalier")
 TELLTALE = os.path.join(ROOT, "build", "testing", "telltale-worker")
-PARTS = ["leaf", "step", "csv", "parquet", "hdfs", "job", "recovery"]
+PARTS = ["leaf", "step", "csv", "parquet", "hdfs", "job", "recovery", "tls"]
 GROUPS = {"data": ["csv", "parquet", "hdfs"]}
 TORCH = {  # measured elsewhere: one machine of 2 cores, PyTorch on CPU
     "step_1x1_ms": 4.8, "step_ddp_2x1_ms": 7.4, "job_wall_s": 15.0, "job_memory_mb": 2900,
@@ -399,6 +401,10 @@ def main():
         with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
             bench_recovery.fill(table, say, ESPALIER, TELLTALE,
                                 write_job(folder, "recovery", epochs=100_000))
+    if "tls" in parts:
+        with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
+            bench_tls.fill(table, say, median, ESPALIER,
+                           write_job(folder, "tls", epochs=2, leaves=4), args.rounds)
     table.print()
     return 0
 

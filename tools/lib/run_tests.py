@@ -26,8 +26,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 
 # Rooms whose tests link no gRPC: only there do sanitizers report nothing but our own faults.
-PURE_ROOMS = ["base", "spec", "plan", "storage", "model", "data", "config", "bundle", "cluster",
-              "collective", "training", "sim"]
+PURE_ROOMS = ["base", "spec", "plan", "security", "storage", "model", "data", "config", "bundle",
+              "cluster", "collective", "training", "sim"]
 SANITIZERS = ["asan", "tsan"]
 SKIPS_EXPECTED = 0
 PHASE_LIMIT_S = 45 * 60

@@ -1,0 +1,146 @@
+// `espalier certs init` and `espalier certs issue`: an authority and certificates for a cluster
+// that has none. Nothing is overwritten.
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "src/base/text.h"
+#include "src/cli/commands.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/json_view.h"
+#include "src/security/secret_file.h"
+
+namespace espalier {
+namespace {
+
+constexpr const char* kDirectory = "espalier-ca";
+constexpr const char* kAuthority = "Espalier CA";
+
+int64_t NowS() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string DirectoryOf(const CliOptions& options) {
+  return options.certs_directory.empty() ? kDirectory : options.certs_directory;
+}
+
+// A directory of the caller's alone; one that is there already is taken when `old_too`.
+Status MakeDirectory(const std::string& path, bool old_too) {
+  if (mkdir(path.c_str(), 0700) == 0 || (errno == EEXIST && old_too)) return Status::Ok();
+  if (errno == EEXIST) {
+    return AlreadyExists(QuotedPath(path) +
+                         " exists, and is not overwritten; give another --output");
+  }
+  return NotFound("cannot make the directory " + QuotedPath(path) + ": " + std::strerror(errno));
+}
+
+Status InitFiles(const CliOptions& options) {
+  const std::string directory = DirectoryOf(options);
+  ESPALIER_ASSIGN_OR_RETURN(
+      const KeyAndCertificate authority,
+      MakeAuthority(options.authority_name.empty() ? kAuthority : options.authority_name, NowS()));
+  ESPALIER_RETURN_IF_ERROR(MakeDirectory(directory, true));
+  // The key first: where one is, there is an authority.
+  ESPALIER_RETURN_IF_ERROR(
+      WriteNewFile(directory + "/ca.key", authority.key_pem, Secrecy::kSecret));
+  return WriteNewFile(directory + "/ca.crt", authority.certificate_pem, Secrecy::kPublic);
+}
+
+Result<KeyAndCertificate> ReadAuthority(const std::string& directory) {
+  KeyAndCertificate out;
+  const auto mend = [](const Status& s) {
+    return s.code() == StatusCode::kNotFound
+               ? NotFound(s.message() + "; `espalier certs init` makes an authority")
+               : s;
+  };
+  auto certificate =
+      ReadSmallFile(directory + "/ca.crt", Secrecy::kPublic, kPemBytesMax, "authority");
+  if (!certificate.ok()) return mend(certificate.status());
+  auto key = ReadSmallFile(directory + "/ca.key", Secrecy::kSecret, kPemBytesMax, "authority");
+  if (!key.ok()) return mend(key.status());
+  return KeyAndCertificate{*std::move(key), *std::move(certificate)};
+}
+
+// The directory that was made.
+Result<std::string> IssueFiles(const CliOptions& options) {
+  const std::string authority_at = DirectoryOf(options);
+  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate authority, ReadAuthority(authority_at));
+  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate issued,
+                            Issue(authority, options.certificate, NowS()));
+  const std::string output =
+      options.certs_output.empty()
+          ? authority_at + "/" + RoleName(options.certificate.role) + "-" + options.certificate.name
+          : options.certs_output;
+  ESPALIER_RETURN_IF_ERROR(MakeDirectory(output, false));
+  ESPALIER_RETURN_IF_ERROR(WriteNewFile(output + "/tls.key", issued.key_pem, Secrecy::kSecret));
+  ESPALIER_RETURN_IF_ERROR(
+      WriteNewFile(output + "/tls.crt", issued.certificate_pem, Secrecy::kPublic));
+  ESPALIER_RETURN_IF_ERROR(
+      WriteNewFile(output + "/ca.crt", authority.certificate_pem, Secrecy::kPublic));
+  return output;
+}
+
+std::string NextSteps(const CertificateRequest& request, const std::string& at) {
+  const std::string files = "--tls-ca " + at + "/ca.crt --tls-certificate " + at +
+                            "/tls.crt --tls-key " + at + "/tls.key";
+  switch (request.role) {
+    case Role::kCoordinator:
+      return "Copy it to the coordinator's host, then\n  espalier-coordinator --listen "
+             "0.0.0.0:7700 " +
+             files + "\n";
+    case Role::kWorker:
+      return "Copy it to the worker's host, then\n  espalier-worker --name " + request.name +
+             " --listen 0.0.0.0:7701 --advertise " +
+             (request.hosts.empty() ? "HOST" : request.hosts[0]) + " --coordinator HOST:7700 " +
+             files + "\n";
+    default:
+      return "Give it to " + request.name + ", who then says\n  export ESPALIER_TLS_CA=" + at +
+             "/ca.crt ESPALIER_TLS_CERTIFICATE=" + at + "/tls.crt ESPALIER_TLS_KEY=" + at +
+             "/tls.key\n  espalier list --coordinator HOST:7700\n";
+  }
+}
+
+int ShowError(const CommandContext& context, const Status& error) {
+  return espalier::ShowError(context, error, ExitCodeOf(error));
+}
+
+}  // namespace
+
+int RunCertsInit(const CommandContext& context) {
+  if (const Status made = InitFiles(context.options); !made.ok()) return ShowError(context, made);
+  const std::string directory = DirectoryOf(context.options);
+  if (context.options.json) {
+    context.console.Out(JsonLine({{"authority", directory}}));
+    return kExitSuccess;
+  }
+  context.console.Out(
+      "An authority for ten years is in " + directory +
+      "/: ca.crt is for everybody, ca.key signs "
+      "certificates and must stay secret.\nNext:\n  espalier certs issue coordinator NAME --host "
+      "HOST\n  espalier certs issue worker NAME\n  espalier certs issue operator NAME\n");
+  return kExitSuccess;
+}
+
+int RunCertsIssue(const CommandContext& context) {
+  const Result<std::string> made = IssueFiles(context.options);
+  if (!made.ok()) return ShowError(context, made.status());
+  const CertificateRequest& request = context.options.certificate;
+  if (context.options.json) {
+    context.console.Out(JsonLine({{"certificate", *made},
+                                  {"role", RoleName(request.role)},
+                                  {"name", request.name},
+                                  {"days", request.days}}));
+    return kExitSuccess;
+  }
+  context.console.Out("The certificate of " + std::string(RoleName(request.role)) + " " +
+                      request.name + ", for " + std::to_string(request.days) + " days, is in " +
+                      *made + "/ (ca.crt, tls.crt and the secret tls.key).\n" +
+                      NextSteps(request, *made));
+  return kExitSuccess;
+}
+
+}  // namespace espalier

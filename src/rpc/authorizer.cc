@@ -1,0 +1,196 @@
+#include "src/rpc/authorizer.h"
+
+#include <grpc/grpc_security_constants.h>
+#include <grpc/support/time.h>
+
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/base/text.h"
+
+namespace espalier::rpc {
+namespace {
+
+constexpr int64_t kRefusalsLoggedASecond = 10;
+
+struct Method {
+  std::string_view path;
+  Access access;
+};
+
+constexpr Method kMethods[] = {
+    {"/espalier.v1.Espalier/Submit", Access::kOperator},
+    {"/espalier.v1.Espalier/Cancel", Access::kOperator},
+    {"/espalier.v1.Espalier/Drain", Access::kOperator},
+    {"/espalier.v1.Espalier/Watch", Access::kReader},
+    {"/espalier.v1.Espalier/ListJobs", Access::kReader},
+    {"/espalier.v1.Espalier/GetJob", Access::kReader},
+    {"/espalier.v1.Espalier/ListWorkers", Access::kReader},
+    {"/espalier.v1.Coordinator/Attach", Access::kWorker},
+    {"/espalier.v1.Peer/Link", Access::kWorker},
+    {"/espalier.v1.StateTransfer/Fetch", Access::kWorker},
+    {"/grpc.health.v1.Health/Check", Access::kAnyRole},
+    {"/grpc.health.v1.Health/Watch", Access::kAnyRole},
+    {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Access::kReader},
+};
+
+bool May(const Identity& identity, Access access) {
+  switch (access) {
+    case Access::kAnyRole:
+      return true;
+    case Access::kReader:
+      return identity.May(Role::kReader);
+    case Access::kOperator:
+      return identity.May(Role::kOperator);
+    case Access::kWorker:
+      return identity.May(Role::kWorker);
+  }
+  return false;
+}
+
+const char* NameOf(Access access) {
+  switch (access) {
+    case Access::kAnyRole:
+      return "any role";
+    case Access::kReader:
+      return "the role reader";
+    case Access::kOperator:
+      return "the role operator";
+    case Access::kWorker:
+      return "the role worker";
+  }
+  return "";
+}
+
+std::string Property(const grpc::AuthContext& context, const char* name) {
+  const auto values = context.FindPropertyValues(name);
+  return values.empty() ? "" : std::string(values[0].data(), values[0].size());
+}
+
+std::string Value(const grpc::AuthMetadataProcessor::InputMetadata& metadata, const char* key) {
+  const auto it = metadata.find(key);
+  return it == metadata.end() ? "" : std::string(it->second.data(), it->second.size());
+}
+
+int64_t NowS() { return gpr_now(GPR_CLOCK_REALTIME).tv_sec; }
+
+}  // namespace
+
+std::optional<Access> AccessOf(std::string_view path) {
+  for (const Method& method : kMethods) {
+    if (method.path == path) return method.access;
+  }
+  return std::nullopt;
+}
+
+std::string Caller::ToString() const {
+  return (known ? identity.ToString() : std::string("somebody")) + " at " + Printable(address);
+}
+
+std::string Caller::Key() const {
+  return known ? identity.ToString() : address.substr(0, address.rfind(':'));
+}
+
+bool Caller::MayAttachAs(const std::string& worker_name) const {
+  if (!known) return true;
+  const auto it = identity.names.find(Role::kWorker);
+  return it != identity.names.end() && MayCallItself(it->second, worker_name);
+}
+
+bool Caller::IsWorker(const std::string& worker_name) const {
+  return !known || IsOfWorker(certificate, worker_name);
+}
+
+Result<Identity> Authorizer::ByToken(std::string_view header) const {
+  if (security_.tokens == nullptr) {
+    return PermissionDenied(
+        "a token was shown, but none are known here: the coordinator's "
+        "configuration names no file of `tokens`");
+  }
+  if (header.starts_with(kTokenPrefix)) {
+    const auto tokens = security_.tokens->Current();
+    if (const Token* token = FindToken(*tokens, header.substr(kTokenPrefix.size()))) {
+      return Identity{{{token->role, token->name}}};
+    }
+  }
+  return PermissionDenied(
+      "the token that was shown is not among the coordinator's `tokens`; it is "
+      "mistyped, or was taken back");
+}
+
+Result<Caller> Authorizer::Identify(const InputMetadata& metadata,
+                                    const grpc::AuthContext& context) const {
+  Caller out{.known = true};
+  if (const std::string token = Value(metadata, kTokenKey); !token.empty()) {
+    ESPALIER_ASSIGN_OR_RETURN(out.identity, ByToken(token));
+    return out;
+  }
+  const std::string own = Property(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (own.empty()) {
+    return PermissionDenied(
+        "neither a certificate nor a token was shown; clients give "
+        "--tls-certificate and --tls-key, or --token-file");
+  }
+  // A server is told the rest of the chain apart.
+  const std::string chain = own + Property(context, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME);
+  ESPALIER_RETURN_IF_ERROR(security_.keychain->Current()->trust.Verify(
+      chain, Purpose::kClient, NowS(), "the caller's certificate"));
+  ESPALIER_ASSIGN_OR_RETURN(out.certificate, ReadNames(chain));
+  Result<Identity> identity = IdentityOf(out.certificate, security_.roles);
+  if (!identity.ok() && security_.workers_without_role) {
+    identity = Identity{{{Role::kWorker, out.certificate.common_name}}};
+  }
+  ESPALIER_ASSIGN_OR_RETURN(out.identity, std::move(identity));
+  return out;
+}
+
+grpc::Status Authorizer::Process(const InputMetadata& metadata, grpc::AuthContext* context,
+                                 OutputMetadata*, OutputMetadata*) {
+  const std::string method = Value(metadata, ":path");
+  const Result<Caller> caller = Identify(metadata, *context);
+  if (!caller.ok()) {
+    Audit(method, caller.status().message());
+    return {grpc::StatusCode::UNAUTHENTICATED, caller.status().message()};
+  }
+  const std::optional<Access> needed = AccessOf(method);
+  if (needed && May(caller->identity, *needed)) return grpc::Status::OK;
+  const std::string why =
+      caller->identity.ToString() + " may not call " + Printable(method) + ", " +
+      (needed ? std::string("for which ") + NameOf(*needed) + " is needed" : "which nobody may");
+  Audit(method, why);
+  return {grpc::StatusCode::PERMISSION_DENIED, why};
+}
+
+// So many lines a second at most: a flood of calls must not fill a disk.
+void Authorizer::Audit(const std::string& method, const std::string& why) {
+  const int64_t now_s = NowS();
+  if (refusals_window_.exchange(now_s) != now_s) {
+    const int64_t before = refusals_.exchange(0);
+    if (before > kRefusalsLoggedASecond) {
+      LogWarning("audit: " + std::to_string(before - kRefusalsLoggedASecond) +
+                 " more calls were refused");
+    }
+  }
+  if (++refusals_ > kRefusalsLoggedASecond) return;
+  LogWarning("audit: refused " + Printable(method) + ": " + why);
+}
+
+std::shared_ptr<Authorizer> MakeAuthorizer(const ServerSecurity& security) {
+  if (security.keychain == nullptr) return nullptr;
+  return std::make_shared<Authorizer>(security);
+}
+
+Caller CallerOf(const grpc::ServerContextBase& context, const Authorizer* authorizer) {
+  Caller out;
+  if (authorizer != nullptr) {
+    // It was identified when it came; what has expired since is told by the next call.
+    Result<Caller> caller =
+        authorizer->Identify(context.client_metadata(), *context.auth_context());
+    if (caller.ok()) out = *std::move(caller);
+    out.known = true;
+  }
+  out.address = context.peer();
+  return out;
+}
+
+}  // namespace espalier::rpc

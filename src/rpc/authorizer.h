@@ -1,0 +1,76 @@
+// Who makes a call, and whether they may: decided once for every method of every service, before
+// the call reaches it. A method without an entry in the table is nobody's. Private to rpc/.
+#pragma once
+
+#include <grpcpp/security/auth_context.h>
+#include <grpcpp/security/auth_metadata_processor.h>
+#include <grpcpp/server_context.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "src/rpc/security.h"
+
+namespace espalier::rpc {
+
+inline constexpr const char* kTokenKey = "authorization";
+inline constexpr std::string_view kTokenPrefix = "Bearer ";
+
+// What a method needs.
+enum class Access { kAnyRole, kReader, kOperator, kWorker };
+
+// Of a method's path ("/espalier.v1.Espalier/Submit"); none: nobody may call it.
+std::optional<Access> AccessOf(std::string_view path);
+
+struct Caller {
+  bool known = false;  // false: a plain connection, where nobody says who they are
+  Identity identity;
+  CertificateNames certificate;  // what it showed, if it did
+  std::string address;           // "ipv4:10.0.0.5:41234"
+
+  // "operator 'ann' at ipv4:10.0.0.5:41234".
+  std::string ToString() const;
+  // What calls are counted by: the identity, or else the address without its port.
+  std::string Key() const;
+  // Whether it may attach under that name.
+  bool MayAttachAs(const std::string& worker_name) const;
+  // Whether it is the worker of that name, which the coordinator told.
+  bool IsWorker(const std::string& worker_name) const;
+};
+
+// Thread rule: any thread.
+class Authorizer final : public grpc::AuthMetadataProcessor {
+ public:
+  // REQUIRES: the security has a keychain.
+  explicit Authorizer(const ServerSecurity& security) : security_(security) {}
+
+  const ServerSecurity& security() const { return security_; }
+
+  // gRPC's question before each call.
+  bool IsBlocking() const override { return false; }
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
+                       OutputMetadata* consumed, OutputMetadata* response) override;
+
+  // Who it is, or kPermissionDenied in words.
+  Result<Caller> Identify(const InputMetadata& metadata, const grpc::AuthContext& context) const;
+
+ private:
+  Result<Identity> ByToken(std::string_view header) const;
+  void Audit(const std::string& method, const std::string& why);
+
+  const ServerSecurity security_;
+  std::atomic<int64_t> refusals_{0}, refusals_window_{0};
+};
+
+// Null for a plain server.
+std::shared_ptr<Authorizer> MakeAuthorizer(const ServerSecurity& security);
+
+// Who makes a call that got through; `authorizer` is null on a plain server.
+Caller CallerOf(const grpc::ServerContextBase& context, const Authorizer* authorizer);
+
+}  // namespace espalier::rpc

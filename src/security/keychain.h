@@ -1,0 +1,71 @@
+// A program's own certificate and key, and the authorities it believes, as files that may be
+// replaced while it runs.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "src/base/status.h"
+#include "src/security/certificate.h"
+#include "src/security/tokens.h"
+
+namespace espalier {
+
+// PEM files. Daemons need all three; a client with a token needs only the CA.
+struct TlsFiles {
+  std::string ca, certificate, key;
+
+  bool any() const { return !ca.empty() || !certificate.empty() || !key.empty(); }
+  bool operator==(const TlsFiles&) const = default;
+  // OK when none is named, or all, or for a client the CA alone. Names the missing one ("tls.key").
+  Status Validate(bool client) const;
+};
+
+// What the files held when they were read last.
+struct TlsMaterial {
+  Trust trust;
+  std::string certificate_pem, key_pem;  // empty for a client without
+  CertificateNames names;                // of the certificate
+};
+
+// Thread rule: any thread.
+class Keychain {
+ public:
+  // Reads all. Errors name the file: missing, no PEM, a key others may read, a key of another
+  // certificate. REQUIRES: `files` are valid and name a CA.
+  static Result<std::shared_ptr<Keychain>> Open(const TlsFiles& files);
+
+  const TlsFiles& files() const { return files_; }
+  // Reads again what was replaced since. When that is not whole (in the middle of a replacement, or
+  // wrong) the former stays, and one log line says why.
+  std::shared_ptr<const TlsMaterial> Current();
+
+ private:
+  explicit Keychain(TlsFiles files) : files_(std::move(files)) {}
+  Result<std::shared_ptr<const TlsMaterial>> Read() const;
+
+  const TlsFiles files_;
+  std::mutex mutex_;  // guards what follows
+  std::string stamp_;
+  std::shared_ptr<const TlsMaterial> current_;
+};
+
+// The tokens a coordinator knows, from a file that may be replaced. Thread rule: any thread.
+class TokenFile {
+ public:
+  static Result<std::shared_ptr<TokenFile>> Open(const std::string& path);
+  // As of Keychain.
+  std::shared_ptr<const std::vector<Token>> Current();
+
+ private:
+  explicit TokenFile(std::string path) : path_(std::move(path)) {}
+  Result<std::shared_ptr<const std::vector<Token>>> Read() const;
+
+  const std::string path_;
+  std::mutex mutex_;  // guards what follows
+  std::string stamp_;
+  std::shared_ptr<const std::vector<Token>> current_;
+};
+
+}  // namespace espalier

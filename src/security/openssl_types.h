@@ -1,0 +1,40 @@
+// Owners of libcrypto's objects, and what both files that use them need. Private to security/.
+#pragma once
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace espalier {
+
+template <auto Free>
+struct Freed {
+  template <typename T>
+  void operator()(T* p) const {
+    Free(p);
+  }
+};
+using BioPtr = std::unique_ptr<BIO, Freed<&BIO_free_all>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<&EVP_PKEY_free>>;
+using CertificatePtr = std::unique_ptr<X509, Freed<&X509_free>>;
+using StorePtr = std::unique_ptr<X509_STORE, Freed<&X509_STORE_free>>;
+using StoreContextPtr = std::unique_ptr<X509_STORE_CTX, Freed<&X509_STORE_CTX_free>>;
+using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Freed<&X509_EXTENSION_free>>;
+
+// All certificates in the text, at most 16; what is not one ends the list. Leaves no error behind.
+std::vector<CertificatePtr> ReadCertificates(std::string_view pem);
+// Null when the text is no private key, or one with a passphrase.
+KeyPtr ReadKey(std::string_view pem);
+// What was written to a memory BIO.
+std::string TextOf(BIO* bio);
+// "CN = worker-1" and so on, printable.
+std::string NameText(const X509_NAME* name);
+
+}  // namespace espalier

@@ -1,0 +1,80 @@
+"""A hostile client: speaks TCP, TLS and just enough HTTP/2 to do harm. Its sockets never block for
+long, and are all closed by close()."""
+
+import socket
+import ssl
+import struct
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, SETTINGS = 0, 1, 4
+END_STREAM, END_HEADERS = 1, 4
+
+
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(
+        ">I", stream) + payload
+
+
+def headers(path):
+    """Literal fields without indexing; each shorter than 127 bytes."""
+    fields = ((b":method", b"POST"), (b":scheme", b"http"), (b":path", path.encode()),
+              (b":authority", b"x"), (b"te", b"trailers"),
+              (b"content-type", b"application/grpc"))
+    return b"".join(b"\0" + bytes([len(n)]) + n + bytes([len(v)]) + v for n, v in fields)
+
+
+class Hostile:
+    def __init__(self, address):
+        host, port = address.rsplit(":", 1)
+        self.where = (host, int(port))
+        self.sockets = []
+
+    def connect(self):
+        one = socket.create_connection(self.where, timeout=10)
+        self.sockets.append(one)
+        return one
+
+    def encrypted(self):
+        """A finished handshake, with no certificate of ours."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_alpn_protocols(["h2"])
+        one = context.wrap_socket(self.connect())
+        self.sockets[-1] = one
+        return one
+
+    def call(self, path, body=b"", stream=1, on=None):
+        """Begins a call that it never ends; returns the connection."""
+        if on is None:
+            on = self.connect()
+            send(on, PREFACE + frame(SETTINGS, 0, 0))
+        send(on, frame(HEADERS, END_HEADERS, stream, headers(path)))
+        for at in range(0, len(body), 16384):
+            send(on, frame(DATA, 0, stream, body[at:at + 16384]))
+        return on
+
+    def close(self):
+        for one in self.sockets:
+            one.close()
+        self.sockets = []
+
+
+def send(one, data):
+    """What the other side does not take, or refuses by closing, is its right."""
+    try:
+        one.sendall(data)
+    except OSError:
+        pass
+
+
+def is_closed(one):
+    """Reads what there is; whether the other side has ended the connection."""
+    one.setblocking(False)
+    try:
+        while one.recv(65536):
+            pass
+        return True
+    except (BlockingIOError, ssl.SSLWantReadError):
+        return False
+    except OSError:
+        return True

@@ -1,0 +1,184 @@
+"""Clusters with certificates: they train to the same bits, nobody else gets in, and what is wrong
+is one clear error."""
+
+import os
+import ssl
+import subprocess
+import unittest
+
+from certificates import Authority, SecureCluster, Secured, tls_flags
+from espalier import Cluster, EspalierTest, program, wait_for
+from hosts_test import HostCluster
+
+import hosts  # in tools/lib, which `espalier` puts on the path
+
+TOKEN = "0123456789abcdef0123"
+
+
+class SecureHostCluster(Secured, HostCluster):
+    """Each daemon on its own host, and without the word insecure."""
+
+    consent = []
+
+    def __init__(self, test, workers, **options):
+        self.secure(test, Authority(test), ["10.77.0.1"])
+        super().__init__(test, workers, **options)
+
+
+class SecurityTest(EspalierTest):
+    def spec(self, **train):
+        train.setdefault("epochs", 250)
+        if not os.path.exists(self.path("rows.csv")):
+            self.classes_csv("rows.csv", 4000)
+        spec = self.classes_spec(self.path("rows.csv"), **train)
+        return dict(spec, model={"task": "classification", "hidden": [64, 64], "dropout": 0.2})
+
+    def start_job(self, cluster, workers):
+        job = cluster.submit(self.job("disturbed", dict(self.spec(),
+                                                        workers={"min": 1, "max": workers})))
+        cluster.wait_for_training(job)
+        return job
+
+    def quiet_weights(self):
+        done = self.result("train", self.job("quiet", self.spec()), "--workers", 1)
+        return done["weights_sha256"]
+
+    def assert_right(self, cluster, job, weights):
+        done = cluster.result("watch", job)
+        self.assertEqual(done["status"], "SUCCEEDED", done)
+        self.assertEqual(done["weights_sha256"], weights)
+
+    def run_worker(self, cluster, *flags):
+        """Starts a worker that is expected to end by itself; its log."""
+        process = Cluster.start_daemon(cluster, "stray", [
+            program("espalier-worker"), "--coordinator", cluster.address, "--listen", "127.0.0.1:0",
+            "--threads", "1", "--spool-directory", self.path("spool-stray")] + list(flags))
+        self.addCleanup(process.kill)
+        self.assertEqual(process.wait(timeout=60), 2)
+        return cluster.log("stray")
+
+    def test_three_hosts_train_to_the_same_bits_and_one_may_die(self):
+        self.assertEqual(hosts.why_not(), "")
+        weights = self.quiet_weights()
+        cluster = SecureHostCluster(self, 3)
+        job = self.start_job(cluster, 3)
+        cluster.workers["node-2"].kill()
+        self.assert_right(cluster, job, weights)
+
+    def test_certificates_that_are_replaced_are_used_for_new_connections_and_the_job_goes_on(self):
+        weights = self.quiet_weights()
+        cluster = SecureCluster(self, 2)
+        job = self.start_job(cluster, 3)
+        renewed = cluster.renew("coordinator")
+        cluster.renew("node-1")
+        with open(os.path.join(renewed, "tls.crt")) as f:
+            expected = ssl.PEM_cert_to_DER_cert(f.read())
+        host, port = cluster.address.split(":")
+
+        def shown():
+            pem = ssl.get_server_certificate((host, int(port)))
+            return ssl.PEM_cert_to_DER_cert(pem) == expected
+        wait_for("the new certificate", shown)
+        cluster.start_worker("node-3")
+        cluster.wait_for_workers(3)
+        self.assert_right(cluster, job, weights)
+
+    def test_orders_leave_a_line_of_who_what_and_what_came_of_it(self):
+        cluster = SecureCluster(self, 1)
+        cluster.submit(self.job("one", self.spec(epochs=1)))
+        cluster.espalier("cancel", "99", code=2)
+        log = cluster.log("coordinator")
+        self.assertRegex(log, r"audit: operator 'ann' at ipv4:127\.0\.0\.1:\d+: submit .*: done, "
+                              r"job-1")
+        self.assertRegex(log, r"audit: operator 'ann' at .*: cancel job-99: refused: ")
+
+    def test_a_token_stands_for_a_certificate_and_may_be_taken_back(self):
+        tokens = self.path("tokens")
+        with open(os.open(tokens, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+            f.write("reader grafana %s\n" % TOKEN)
+        cluster = SecureCluster(self, 1, coordinator_flags=["--tokens", tokens])
+        for name in ("ESPALIER_TLS_CERTIFICATE", "ESPALIER_TLS_KEY"):
+            del self.environment[name]
+        _, err = cluster.espalier("list", code=2)
+        self.assertIn("neither a certificate nor a token", err)
+        self.environment["ESPALIER_TOKEN"] = TOKEN
+        cluster.espalier("list")
+        _, err = cluster.espalier("cancel", "1", code=2)
+        self.assertIn("reader 'grafana' may not call", err)
+        self.environment["ESPALIER_TOKEN"] = TOKEN + "x"
+        _, err = cluster.espalier("list", code=2)
+        self.assertIn("the token that was shown is not among", err)
+        del self.environment["ESPALIER_TOKEN"]
+        mine = self.write("token", TOKEN + "\n")
+        _, err = cluster.espalier("list", "--token-file", mine, code=2)
+        self.assertIn("chmod 600 " + mine, err)
+        os.chmod(mine, 0o600)
+        cluster.espalier("list", "--token-file", mine)
+        with open(tokens, "w") as f:
+            f.write("# nobody\n")
+        cluster.espalier("list", "--token-file", mine, code=2)
+        self.assertNotIn(TOKEN, cluster.log("coordinator"))
+
+    def test_a_worker_that_is_not_believed_ends_with_one_error(self):
+        authority = Authority(self)
+        cluster = SecureCluster(self, 1, authority)
+        foreign = Authority(self, "foreign")
+        mixed = foreign.issue("worker", "stray")
+        os.remove(os.path.join(mixed, "ca.crt"))
+        os.symlink(os.path.join(authority.directory, "ca.crt"), os.path.join(mixed, "ca.crt"))
+        for flags, text in (
+                ([], "this side speaks plain text and the other one TLS"),
+                (tls_flags(foreign.issue("worker", "stray")), "the coordinator's certificate"),
+                (tls_flags(mixed), "the caller's certificate"),
+                (tls_flags(authority.issue("worker", "other")) + ["--name", "stray"],
+                 "its certificate is that of worker 'other'"),
+                (tls_flags(authority.issue("operator", "bob")) + ["--name", "bob"],
+                 "the role worker is needed")):
+            log = self.run_worker(cluster, *flags)
+            self.assertIn(text, log)
+            self.assertIn(cluster.address, log)
+            self.assertNotIn("trying again", log)
+        cluster.wait_for_workers(1)
+
+    def test_a_key_that_others_may_read_is_refused_with_what_mends_it(self):
+        made = Authority(self).issue("coordinator", "head", ["127.0.0.1"])
+        key = os.path.join(made, "tls.key")
+        self.assertEqual(os.stat(key).st_mode & 0o777, 0o600)
+        os.chmod(key, 0o644)
+        _, err = self.espalier("list", *tls_flags(made), code=2)
+        self.assertIn("chmod 600 " + key, err)
+
+    def test_nothing_is_overwritten(self):
+        authority = Authority(self)
+        with open(os.path.join(authority.directory, "ca.key")) as f:
+            before = f.read()
+        _, err = self.espalier("certs", "init", "--directory", authority.directory, code=2)
+        self.assertIn("not overwritten", err)
+        with open(os.path.join(authority.directory, "ca.key")) as f:
+            self.assertEqual(f.read(), before)
+        self.espalier("certs", "issue", "worker", "a", "--directory", authority.directory)
+        _, err = self.espalier("certs", "issue", "worker", "a", "--directory", authority.directory,
+                               code=2)
+        self.assertIn("not overwritten", err)
+
+    def test_beyond_loopback_is_not_listened_to_without_certificates(self):
+        process = self.start_coordinator("--listen", "0.0.0.0:0")
+        self.assertEqual(process.wait(timeout=60), 2)
+        made = Authority(self).issue("coordinator", "head", ["127.0.0.1"])
+        address = self.path("address")
+        self.start_coordinator("--listen", "0.0.0.0:0", "--address-file", address, *tls_flags(made))
+        wait_for("the address", lambda: os.path.exists(address) and os.path.getsize(address))
+
+    def start_coordinator(self, *flags):
+        process = subprocess.Popen([program("espalier-coordinator")] + list(flags),
+                                   env=self.environment, stderr=subprocess.DEVNULL)
+
+        def end():
+            process.kill()
+            process.wait()
+        self.addCleanup(end)
+        return process
+
+
+if __name__ == "__main__":
+    unittest.main()

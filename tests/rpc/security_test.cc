@@ -1,0 +1,427 @@
+// Who gets in: every method of every service with all kinds of credentials, and what each side is
+// told when the two do not fit together.
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/unknown_field_set.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <catch2/catch.hpp>
+#include <future>
+#include <set>
+
+#include "proto/espalier/v1/api.grpc.pb.h"
+#include "proto/espalier/v1/cluster.grpc.pb.h"
+#include "proto/espalier/v1/peer.grpc.pb.h"
+#include "src/base/queue.h"
+#include "src/rpc/api_client.h"
+#include "src/rpc/coordinator_client.h"
+#include "src/rpc/coordinator_server.h"
+#include "src/rpc/peer.h"
+#include "src/rpc/transport.h"
+#include "tests/collective/link_suite.h"
+#include "tests/rpc/certificates.h"
+
+namespace espalier {
+namespace {
+
+using Catch::Contains;
+using rpc::Access;
+
+constexpr auto kPatience = std::chrono::seconds(20);
+constexpr const char* kReflection =
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+constexpr const char* kToken = "0123456789abcdef0123";
+
+// Answers everything at once.
+class Handler : public CoordinatorHandler {
+ public:
+  void OnWorkerOpened(SessionId, std::string) override { ++opened; }
+  void OnWorkerMessage(SessionId session, FromWorker, MessageHold) override {
+    messages.Push(session);
+  }
+  void OnWorkerClosed(SessionId, Status why) override { closed.Push(std::move(why)); }
+  void OnSubmit(SubmitRequest, Done<JobId> done) override { done(JobId{7}); }
+  void OnCancel(JobId, Done<JobId> done) override { done(JobId{7}); }
+  void OnDrain(WorkerId, Done<WorkerId> done) override { done(WorkerId{7}); }
+  void OnList(Done<std::vector<JobSnapshot>> done) override { done(std::vector<JobSnapshot>()); }
+  void OnGet(JobId, Done<JobUpdate> done) override { done(NotFound("none")); }
+  void OnWorkers(Done<std::vector<WorkerSnapshot>> done) override {
+    done(std::vector<WorkerSnapshot>());
+  }
+  void OnWatch(JobId, std::shared_ptr<WatchSink> sink) override { sink->Close(Status::Ok()); }
+
+  std::atomic<int> opened{0};
+  Queue<SessionId> messages;
+  Queue<Status> closed;
+};
+
+// A calling side that says what it is told to.
+struct Credentials {
+  std::string what;
+  TlsFiles files;
+  std::string token;
+  std::set<Access> may;  // empty: nobody knows it
+};
+
+ClientSecurity SecurityOf(const Credentials& credentials) {
+  return {MustOpen(credentials.files), credentials.token};
+}
+
+rpc::Connection Connect(const std::string& address, const Credentials& credentials,
+                        const std::string& worker) {
+  rpc::TransportSettings settings;
+  settings.message_bytes_max = 1 << 20;
+  settings.keepalive_interval_ms = settings.keepalive_timeout_ms = 10'000;
+  return rpc::MakeChannel(address, settings, SecurityOf(credentials), worker);
+}
+
+// The status that a call with an empty message ends with, and what it answered.
+grpc::Status Call(const rpc::Connection& connection, const std::string& token,
+                  const std::string& path, std::string* answer = nullptr,
+                  const std::string& request = "", int64_t limit_ms = 20'000) {
+  grpc::GenericStub stub(connection.channel);
+  grpc::ClientContext context;
+  context.set_deadline(rpc::Deadline(limit_ms));
+  rpc::Introduce(&context, {nullptr, token});
+  const grpc::Slice slice(request);
+  const grpc::ByteBuffer in(&slice, 1);
+  grpc::ByteBuffer out;
+  std::promise<grpc::Status> ended;
+  stub.UnaryCall(&context, path, {}, &in, &out,
+                 [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
+  grpc::Status status = ended.get_future().get();
+  if (status.ok() && answer != nullptr) {
+    std::vector<grpc::Slice> slices;
+    (void)out.Dump(&slices);
+    for (const grpc::Slice& s : slices) {
+      answer->append(reinterpret_cast<const char*>(s.begin()), s.size());
+    }
+  }
+  return status;
+}
+
+// By reflection, which answers {list_services: "*"} with names in field 6.
+std::set<std::string> ServicesOf(const rpc::Connection& connection) {
+  std::string answer;
+  const grpc::Status status = Call(connection, "", kReflection, &answer, "\x3a\x01*");
+  REQUIRE(status.error_message() == "");
+  google::protobuf::UnknownFieldSet response;
+  REQUIRE(response.ParseFromString(answer));
+  std::set<std::string> names;
+  for (int i = 0; i < response.field_count(); ++i) {
+    if (response.field(i).number() != 6) continue;
+    google::protobuf::UnknownFieldSet list, service;
+    REQUIRE(list.ParseFromString(response.field(i).length_delimited()));
+    for (int k = 0; k < list.field_count(); ++k) {
+      REQUIRE(service.ParseFromString(list.field(k).length_delimited()));
+      names.insert(service.field(0).length_delimited());
+    }
+  }
+  return names;
+}
+
+// Paths of all methods; of services that are not ours those that gRPC has.
+std::vector<std::string> MethodsOf(const std::set<std::string>& services) {
+  std::vector<std::string> out;
+  for (const std::string& name : services) {
+    if (name == "grpc.health.v1.Health") {
+      out.insert(out.end(), {"/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"});
+    } else if (name == "grpc.reflection.v1alpha.ServerReflection") {
+      out.push_back(kReflection);
+    } else {
+      const auto* service =
+          google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(name);
+      INFO("service " << name << " is not known to this test");
+      REQUIRE(service != nullptr);
+      for (int i = 0; i < service->method_count(); ++i) {
+        out.push_back("/" + name + "/" + service->method(i)->name());
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<Credentials> AllKinds(Certificates& mine, Certificates& foreign) {
+  const auto files = [&](Role role, const char* name) { return mine.Issue({role, name, {}}); };
+  const std::set<Access> reads = {Access::kAnyRole, Access::kReader};
+  const std::set<Access> orders = {Access::kAnyRole, Access::kReader, Access::kOperator};
+  TlsFiles stranger = foreign.Issue({Role::kOperator, "ann"});
+  stranger.ca = mine.ca();
+  return {{"nothing", {mine.ca(), "", ""}, "", {}},
+          {"an unknown token", {mine.ca(), "", ""}, "0123456789abcdef0124", {}},
+          {"a certificate of another authority", stranger, "", {}},
+          {"an expired certificate", mine.Issue({Role::kOperator, "ann"}, 3), "", {}},
+          {"a certificate of the future", mine.Issue({Role::kOperator, "ann"}, -3), "", {}},
+          {"a reader's certificate", files(Role::kReader, "bob"), "", reads},
+          {"an operator's certificate", files(Role::kOperator, "ann"), "", orders},
+          {"a worker's certificate",
+           files(Role::kWorker, "node-1"),
+           "",
+           {Access::kAnyRole, Access::kWorker}},
+          {"an operator's token", {mine.ca(), "", ""}, kToken, orders}};
+}
+
+void TryAll(const std::string& address, const std::vector<std::string>& methods,
+            const std::vector<Credentials>& kinds, const std::string& worker) {
+  for (const Credentials& kind : kinds) {
+    const rpc::Connection connection = Connect(address, kind, worker);
+    for (const std::string& method : methods) {
+      INFO(method << " with " << kind.what);
+      const auto access = rpc::AccessOf(method);
+      REQUIRE(access.has_value());  // a new method needs a role
+      // The one stream that goes on for whoever may have it.
+      const bool endless = method == "/grpc.health.v1.Health/Watch" && !kind.may.empty();
+      const int64_t limit_ms = endless ? 300 : 20'000;
+      const grpc::StatusCode code =
+          Call(connection, kind.token, method, nullptr, "", limit_ms).error_code();
+      if (kind.may.empty()) {
+        CHECK(code == grpc::StatusCode::UNAUTHENTICATED);
+      } else if (!kind.may.contains(*access)) {
+        CHECK(code == grpc::StatusCode::PERMISSION_DENIED);
+      } else {
+        CHECK(code != grpc::StatusCode::PERMISSION_DENIED);
+        CHECK(code != grpc::StatusCode::UNAUTHENTICATED);
+        CHECK(code != grpc::StatusCode::UNAVAILABLE);
+      }
+    }
+    const auto none = Call(connection, kind.token, "/espalier.v1.Espalier/None").error_code();
+    CHECK(none == (kind.may.empty() ? grpc::StatusCode::UNAUTHENTICATED
+                                    : grpc::StatusCode::PERMISSION_DENIED));
+  }
+}
+
+struct Secured {
+  explicit Secured(const CertificateRequest& request = {Role::kCoordinator,
+                                                        "head",
+                                                        {"localhost", "127.0.0.1"}},
+                   int64_t age_days = 0) {
+    ServerSecurity security;
+    security.keychain = MustOpen(mine.Issue(request, age_days));
+    auto tokens = TokenFile::Open(
+        mine.Put("tokens", std::string("operator carl ") + kToken + "\n", Secrecy::kSecret));
+    REQUIRE(tokens.ok());
+    security.tokens = *tokens;
+    auto made = CoordinatorServer::Make("127.0.0.1:0", &handler, {}, security);
+    REQUIRE(made.status().ToString() == "OK");
+    server = *std::move(made);
+  }
+  std::unique_ptr<ApiClient> Client(const TlsFiles& files, const std::string& token = "") {
+    ApiClientOptions options;
+    options.security = {MustOpen(files), token};
+    return *ApiClient::Make(server->address(), options);
+  }
+  Status List(const TlsFiles& files) { return Client(files)->List().status(); }
+
+  Certificates mine, foreign;
+  Handler handler;
+  std::unique_ptr<CoordinatorServer> server;
+};
+
+TEST_CASE("every method of a coordinator wants its role, whatever is shown") {
+  Secured head;
+  const auto kinds = AllKinds(head.mine, head.foreign);
+  const Credentials reader{"", head.mine.Issue({Role::kReader, "walker"}), "", {}};
+  const auto services = ServicesOf(Connect(head.server->address(), reader, ""));
+  CHECK(services.contains("espalier.v1.Espalier"));
+  CHECK(services.contains("espalier.v1.Coordinator"));
+  CHECK(services.size() == 4);
+  TryAll(head.server->address(), MethodsOf(services), kinds, "");
+}
+
+TEST_CASE("every method of a worker wants its role, whatever is shown") {
+  Certificates mine, foreign;
+  const TlsFiles own = mine.Issue({Role::kWorker, "node-9"});
+  PeerOptions options;
+  options.security.keychain = options.dialling.keychain = MustOpen(own);
+  options.security.workers_without_role = true;
+  const auto network = PeerNetwork::Make("127.0.0.1:0", options);
+  REQUIRE(network.ok());
+  auto kinds = AllKinds(mine, foreign);
+  std::erase_if(kinds, [](const Credentials& k) { return k.token == kToken; });
+  const Credentials reader{"", mine.Issue({Role::kReader, "walker"}), "", {}};
+  const auto services = ServicesOf(Connect((*network)->address(), reader, "node-9"));
+  CHECK(services.contains("espalier.v1.Peer"));
+  CHECK(services.contains("espalier.v1.StateTransfer"));
+  TryAll((*network)->address(), MethodsOf(services), kinds, "node-9");
+}
+
+TEST_CASE("what a client is told names the side, the reason and the way out") {
+  Secured head;
+  const auto ann = head.mine.Issue({Role::kOperator, "ann"});
+  CHECK(head.List(ann).ToString() == "OK");
+  CHECK(head.Client({head.mine.ca(), "", ""}, kToken)->Cancel({7}).ToString() == "OK");
+  const auto told = [](const Status& status, const char* text) {
+    CHECK(status.code() == StatusCode::kPermissionDenied);
+    CHECK_THAT(status.ToString(), Contains("coordinator at 127.0.0.1:") && Contains(text));
+    CHECK(status.cause().ok());
+  };
+  told(head.List(head.mine.Issue({Role::kOperator, "ann"}, 3)),
+       "the caller's certificate 'CN = ann");
+  told(head.List(head.mine.Issue({Role::kOperator, "ann"}, 3)), "expired on ");
+  told(head.List({head.foreign.ca(), ann.certificate, ann.key}), "the coordinator's certificate");
+  told(head.List({head.mine.ca(), "", ""}), "neither a certificate nor a token");
+  told(head.Client({head.mine.ca(), "", ""}, "fedcba98765432100123")->List().status(), "the token");
+  told(head.Client(head.mine.Issue({Role::kReader, "bob"}))->Cancel({7}), "the role operator");
+}
+
+TEST_CASE("a client believes only a coordinator of that host, in its time") {
+  const auto list = [](const CertificateRequest& request, int64_t age_days) {
+    Secured other(request, age_days);
+    return other.List(other.mine.Issue({Role::kOperator, "ann"}));
+  };
+  const CertificateRequest head{Role::kCoordinator, "head", {"127.0.0.1"}};
+  CHECK(list(head, 0).ToString() == "OK");
+  CHECK_THAT(list(head, 3).ToString(),
+             Contains("the coordinator's certificate") && Contains("expired on "));
+  CHECK_THAT(list({Role::kCoordinator, "head", {"head.example.org"}}, 0).ToString(),
+             Contains("does not name '127.0.0.1'"));
+  CHECK_THAT(list({Role::kWorker, "node-1", {"127.0.0.1"}}, 0).ToString(),
+             Contains("no coordinator's"));
+}
+
+class Attempt : public CoordinatorLinkListener {
+ public:
+  Attempt(const std::string& address, const ClientSecurity& security) {
+    CoordinatorLinkOptions options;
+    options.security = security;
+    link_ = CoordinatorLink::Open(address, this, options);
+  }
+  void OnConnected() override {}
+  void OnMessage(ToWorker) override {}
+  void OnClosed(Status why) override { closed_.Push(std::move(why)); }
+  CoordinatorLink& link() { return *link_; }
+  Status Closed() {
+    auto why = closed_.PopFor(kPatience);
+    REQUIRE(why.has_value());
+    return *why;
+  }
+
+ private:
+  Queue<Status> closed_;
+  std::unique_ptr<CoordinatorLink> link_;
+};
+
+TEST_CASE("TLS on one side alone is one clear error of that side") {
+  Secured head;
+  Handler handler;
+  const auto plain = CoordinatorServer::Make("127.0.0.1:0", &handler);
+  REQUIRE(plain.ok());
+  const ClientSecurity tls{MustOpen(head.mine.Issue({Role::kWorker, "node-1"})), ""};
+  ApiClientOptions options;
+  const Status client = (*ApiClient::Make(head.server->address(), options))->List().status();
+  Attempt worker(head.server->address(), {});
+  for (const Status& why : {client, worker.Closed()}) {
+    CHECK(why.code() == StatusCode::kFailedPrecondition);
+    CHECK_THAT(why.ToString(),
+               Contains(head.server->address()) && Contains("plain text and the other one TLS"));
+  }
+  options.security = tls;
+  const Status other = (*ApiClient::Make((*plain)->address(), options))->List().status();
+  Attempt secured((*plain)->address(), tls);
+  for (const Status& why : {other, secured.Closed()}) {
+    CHECK(why.code() == StatusCode::kFailedPrecondition);
+    CHECK_THAT(why.ToString(),
+               Contains((*plain)->address()) && Contains("speaks TLS and the other"));
+  }
+}
+
+TEST_CASE("a worker attaches under the name of its certificate and no other") {
+  Secured head;
+  const ClientSecurity security{MustOpen(head.mine.Issue({Role::kWorker, "node-1"})), ""};
+  Hello hello{.version = "1", .arithmetic_id = "a", .session = "s", .address = "127.0.0.1:1"};
+  for (const char* name : {"node-1", "node-1:77"}) {
+    Attempt good(head.server->address(), security);
+    hello.name = name;
+    good.link().Send(hello);
+    CHECK(head.handler.messages.PopFor(kPatience).has_value());
+  }
+  Attempt bad(head.server->address(), security);
+  hello.name = "node-2";
+  bad.link().Send(hello);
+  const Status why = bad.Closed();
+  CHECK(why.code() == StatusCode::kPermissionDenied);
+  CHECK_THAT(why.ToString(), Contains("'node-2'") && Contains("worker 'node-1'"));
+}
+
+struct Peers {
+  std::unique_ptr<PeerNetwork> Listen(const std::string& name) {
+    PeerOptions options;
+    options.security.keychain = MustOpen(mine.Issue({Role::kWorker, name}));
+    options.security.workers_without_role = true;
+    options.dialling.keychain = options.security.keychain;
+    options.connect_timeout_ms = 3'000;
+    auto network = PeerNetwork::Make("127.0.0.1:0", options);
+    REQUIRE(network.status().ToString() == "OK");
+    return *std::move(network);
+  }
+  LinksRequest Request(uint32_t self, const std::vector<std::string>& names) const {
+    return {kLinkSuiteIncarnation,
+            kLinkSuiteJob,
+            kLinkSuiteGeneration,
+            self,
+            {a->address(), b->address()},
+            names,
+            {1 - self}};
+  }
+  Certificates mine;
+  std::unique_ptr<PeerNetwork> a = Listen("node-1"), b = Listen("node-2");
+};
+
+TEST_CASE("workers exchange messages when both are whom the coordinator named") {
+  Peers peers;
+  RecordingListener heard_a, heard_b;
+  const std::vector<std::string> names = {"node-1:5", "node-2"};
+  const auto links_a = peers.a->Open(peers.Request(0, names), &heard_a);
+  const auto links_b = peers.b->Open(peers.Request(1, names), &heard_b);
+  links_a->Send(MakeLinkMessage(0, 1, 1, 0, 1000));
+  CHECK(heard_b.WaitForMessages(1));
+}
+
+TEST_CASE("a worker that is not whom the coordinator named gets no link, on either side") {
+  Peers peers;
+  RecordingListener heard_a, heard_b;
+  // Both are told that the other one is node-3.
+  const auto links_a = peers.a->Open(peers.Request(0, {"node-1", "node-3"}), &heard_a);
+  REQUIRE(heard_a.WaitForBreak(1));
+  CHECK_THAT(heard_a.why(1).ToString(), Contains("expected worker node-3") && Contains("'node-2'"));
+  // Here a rightly dials node-2, which waits for node-3 and does not take its stream.
+  Peers others;
+  RecordingListener dialling;
+  const auto links_b = others.b->Open(others.Request(1, {"node-3", "node-2"}), &heard_b);
+  const auto dialled = others.a->Open(others.Request(0, {"node-1", "node-2"}), &dialling);
+  REQUIRE(dialling.WaitForBreak(1));
+  CHECK_THAT(dialling.why(1).ToString(), Contains("worker node-3") && Contains("worker 'node-1'"));
+  REQUIRE(heard_b.WaitForBreak(0));
+}
+
+TEST_CASE("the state goes to members of the generation alone") {
+  Peers peers;
+  const auto outsider = peers.Listen("node-3");
+  const MemberKey key{{1}, {7}, {3}, 0};
+  peers.a->OfferState(
+      key, {{"node-1", "node-2"}, [] { return std::make_shared<const std::string>("state"); }});
+  const StateFetch fetch{.holder = "node-1", .bytes_max = 100};
+  CHECK(*peers.b->FetchState(peers.a->address(), key, fetch) == "state");
+  const Status refused = outsider->FetchState(peers.a->address(), key, fetch).status();
+  CHECK(refused.code() == StatusCode::kPermissionDenied);
+  CHECK_THAT(refused.ToString(), Contains("'node-3'") && Contains("takes no part"));
+  StateFetch other = fetch;
+  other.holder = "node-2";
+  CHECK_THAT(peers.b->FetchState(peers.a->address(), key, other).status().ToString(),
+             Contains("expected worker node-2"));
+  peers.a->WithdrawState(key);
+}
+
+TEST_CASE("a plain server limits the calls that one caller may have open") {
+  Handler handler;
+  CoordinatorServerLimits limits;
+  limits.calls_a_caller_max = 0;
+  const auto server = CoordinatorServer::Make("127.0.0.1:0", &handler, limits);
+  REQUIRE(server.ok());
+  const auto client = ApiClient::Make((*server)->address());
+  CHECK((*client)->List().status().code() == StatusCode::kResourceExhausted);
+  CHECK((*client)->Cancel({7}).code() == StatusCode::kResourceExhausted);
+  CHECK((*client)->Watch({7}, [](JobUpdate) {}).code() == StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,130 @@
+#include "src/security/certificate.h"
+
+#include <catch2/catch.hpp>
+
+#include "src/security/issue.h"
+
+namespace espalier {
+namespace {
+
+using Catch::Contains;
+
+constexpr int64_t kNow = 1'800'000'000, kDay = 86'400;
+
+KeyAndCertificate MustMake(const std::string& name = "Test CA", int64_t now_s = kNow) {
+  auto authority = MakeAuthority(name, now_s);
+  REQUIRE(authority.ok());
+  return *authority;
+}
+
+KeyAndCertificate MustIssue(const KeyAndCertificate& authority, const CertificateRequest& request,
+                            int64_t now_s = kNow) {
+  auto issued = Issue(authority, request, now_s);
+  REQUIRE(issued.status().ToString() == "OK");
+  return *issued;
+}
+
+Trust MustTrust(const KeyAndCertificate& authority) {
+  auto trust = Trust::Parse(authority.certificate_pem, "ca.crt");
+  REQUIRE(trust.ok());
+  return *trust;
+}
+
+const CertificateRequest kHead{Role::kCoordinator, "head", {"head.example.org", "10.0.0.5", "::1"}};
+
+TEST_CASE("a certificate says what was asked for, and its authority vouches for it") {
+  const KeyAndCertificate ca = MustMake();
+  const KeyAndCertificate head = MustIssue(ca, kHead);
+  CHECK(CheckKeyFits(head.certificate_pem, head.key_pem).ok());
+  CHECK_FALSE(CheckKeyFits(head.certificate_pem, ca.key_pem).ok());
+  const auto names = ReadNames(head.certificate_pem);
+  REQUIRE(names.ok());
+  CHECK(names->common_name == "head");
+  CHECK(names->dns_names == std::vector<std::string>{"head.example.org"});
+  CHECK(names->uris == std::vector<std::string>{"espalier://coordinator/head"});
+  for (Purpose purpose : {Purpose::kServer, Purpose::kClient}) {
+    CHECK(MustTrust(ca).Verify(head.certificate_pem, purpose, kNow, "it").ok());
+  }
+}
+
+TEST_CASE("a host is named by DNS name or address, never by the common name") {
+  const KeyAndCertificate head = MustIssue(MustMake(), kHead);
+  for (const char* host : {"head.example.org", "10.0.0.5", "::1"}) {
+    CHECK(CheckHost(head.certificate_pem, host).ok());
+  }
+  for (const char* host : {"head", "10.0.0.6", "example.org", "x.head.example.org", ""}) {
+    const Status other = CheckHost(head.certificate_pem, host);
+    CHECK(other.code() == StatusCode::kPermissionDenied);
+    CHECK_THAT(other.message(), Contains("--host"));
+  }
+}
+
+TEST_CASE("what a certificate has wrong is told apart in words") {
+  const KeyAndCertificate ca = MustMake();
+  const Trust trust = MustTrust(ca);
+  const KeyAndCertificate ann = MustIssue(ca, {Role::kOperator, "ann", {}, 10});
+  const auto why = [&](const std::string& pem, Purpose purpose, int64_t now_s) {
+    const Status status = trust.Verify(pem, purpose, now_s, "the caller's certificate");
+    CHECK(status.code() == StatusCode::kPermissionDenied);
+    return status.ok() ? "" : status.message();
+  };
+  CHECK(trust.Verify(ann.certificate_pem, Purpose::kClient, kNow + 9 * kDay, "").ok());
+  const std::string late = why(ann.certificate_pem, Purpose::kClient, kNow + 11 * kDay);
+  CHECK_THAT(late, Contains("the caller's certificate 'CN = ann' of authority 'CN = Test CA'"));
+  CHECK_THAT(late, Contains("expired on Jan 25 08:00:00 2027 GMT"));
+  CHECK_THAT(why(ann.certificate_pem, Purpose::kClient, kNow - kDay),
+             Contains("is not valid before") && Contains("clocks"));
+  CHECK_THAT(why(ann.certificate_pem, Purpose::kServer, kNow),
+             Contains("not meant for TLS servers"));
+  const KeyAndCertificate foreign = MustIssue(MustMake("Other CA"), {Role::kOperator, "ann"});
+  CHECK_THAT(
+      why(foreign.certificate_pem, Purpose::kClient, kNow),
+      Contains("'CN = Other CA'") && Contains("is not in the CA file") && Contains("'ca.crt'"));
+  // One of the same name as the authority's is not the authority.
+  const KeyAndCertificate twin = MustIssue(MustMake(), {Role::kOperator, "ann"});
+  CHECK_THAT(why(twin.certificate_pem, Purpose::kClient, kNow), Contains("is not in the CA file"));
+  CHECK_THAT(why("", Purpose::kClient, kNow), Contains("is missing"));
+  CHECK_THAT(
+      why("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", Purpose::kClient, kNow),
+      Contains("is missing"));
+}
+
+TEST_CASE("what an authority issued can issue nothing") {
+  const KeyAndCertificate ca = MustMake();
+  const KeyAndCertificate ann = MustIssue(ca, {Role::kOperator, "ann"});
+  const KeyAndCertificate forged = MustIssue(ann, {Role::kOperator, "eve", {}, 100});
+  CHECK_FALSE(MustTrust(ca)
+                  .Verify(forged.certificate_pem + ann.certificate_pem, Purpose::kClient, kNow, "")
+                  .ok());
+}
+
+TEST_CASE("requests that make no sense are refused with words") {
+  const KeyAndCertificate ca = MustMake();
+  const auto why = [&](const CertificateRequest& request) {
+    const Status status = Issue(ca, request, kNow).status();
+    CHECK(status.code() == StatusCode::kInvalidArgument);
+    return status.ok() ? "" : status.message();
+  };
+  CHECK_THAT(why({Role::kWorker, "a/b"}), Contains("a/b"));
+  CHECK_THAT(why({Role::kWorker, ""}), Contains("letters"));
+  CHECK_THAT(why({Role::kCoordinator, "head"}), Contains("host names"));
+  CHECK_THAT(why({Role::kWorker, "node", {"node:7701"}}), Contains("node:7701"));
+  CHECK_THAT(why({Role::kWorker, "node", {"a,URI:espalier://operator/x"}}), Contains("host name"));
+  CHECK_THAT(why({Role::kWorker, "node", {}, 826}), Contains("826"));
+  CHECK_FALSE(MakeAuthority("", kNow).ok());
+  const Status late = Issue(ca, {Role::kWorker, "node"}, kNow + 3600 * kDay).status();
+  CHECK_THAT(late.message(), Contains("expires before"));
+  CHECK_FALSE(Issue({ca.key_pem, "nothing"}, {Role::kWorker, "node"}, kNow).ok());
+  CHECK_FALSE(Issue({"nothing", ca.certificate_pem}, {Role::kWorker, "node"}, kNow).ok());
+}
+
+TEST_CASE("no two certificates have the same serial number or key") {
+  const KeyAndCertificate ca = MustMake();
+  const KeyAndCertificate a = MustIssue(ca, {Role::kWorker, "node"});
+  const KeyAndCertificate b = MustIssue(ca, {Role::kWorker, "node"});
+  CHECK(a.key_pem != b.key_pem);
+  CHECK(a.certificate_pem != b.certificate_pem);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,147 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "src/base/checksum.h"
+#include "src/security/issue.h"
+#include "src/security/keychain.h"
+#include "src/security/secret_file.h"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Contains;
+
+constexpr int64_t kNow = 1'800'000'000;
+
+class Directory {
+ public:
+  Directory() {
+    std::string path = fs::temp_directory_path() / "espalier-security-XXXXXX";
+    REQUIRE(mkdtemp(path.data()) != nullptr);
+    path_ = path;
+  }
+  ~Directory() { fs::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+TEST_CASE("a token file gives roles by token or by hash, and its errors show no secret") {
+  const std::string text = "# people\n\n  operator ann 0123456789abcdef\r\nreader grafana sha256:" +
+                           Sha256Hex("another-token-of-mine") + "\n";
+  const auto tokens = ParseTokens(text, "tokens");
+  REQUIRE(tokens.status().ToString() == "OK");
+  REQUIRE(tokens->size() == 2);
+  const Token* ann = FindToken(*tokens, "0123456789abcdef");
+  REQUIRE(ann != nullptr);
+  CHECK(ann->name == "ann");
+  CHECK(ann->role == Role::kOperator);
+  const Token* grafana = FindToken(*tokens, "another-token-of-mine");
+  REQUIRE(grafana != nullptr);
+  CHECK(grafana->role == Role::kReader);
+  for (const char* shown :
+       {"", "0123456789abcdeg", "0123456789abcde", "0123456789abcdef ", "another-token-of-minE"}) {
+    CHECK(FindToken(*tokens, shown) == nullptr);
+  }
+  CHECK(FindToken(*tokens, grafana->sha256) == nullptr);
+  for (const char* line : {"worker node secret-secret-secret", "operator ann", "operator ann short",
+                           "root ann secret-secret-secret", "operator a/b secret-secret-secret",
+                           "operator ann secret-secret-secret more", "operator ann sha256:0123",
+                           "secret-secret-secret operator ann"}) {
+    const Status wrong = ParseTokens(std::string("\n") + line + "\n", "tokens").status();
+    CHECK(wrong.code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(wrong.message(), Contains("tokens:2: ") && !Contains("secret"));
+  }
+}
+
+TEST_CASE("a token is taken without the spaces around it and never shown") {
+  CHECK(*CleanToken(" 0123456789abcdef\n", "it") == "0123456789abcdef");
+  for (const char* text : {"", "  \n", "short", "0123456789 abcdef"}) {
+    const Status wrong = CleanToken(text, "ESPALIER_TOKEN").status();
+    CHECK_THAT(wrong.message(), Contains("ESPALIER_TOKEN") && !Contains("short"));
+  }
+}
+
+TEST_CASE("a secret that others may read is refused with the chmod that mends it") {
+  const Directory directory;
+  const std::string path = directory / "tls.key";
+  REQUIRE(WriteNewFile(path, "secret", Secrecy::kSecret).ok());
+  CHECK((fs::status(path).permissions() & fs::perms::mask) ==
+        (fs::perms::owner_read | fs::perms::owner_write));
+  CHECK(*ReadSmallFile(path, Secrecy::kSecret, 100, "tls.key") == "secret");
+  CHECK_FALSE(ReadSmallFile(path, Secrecy::kSecret, 5, "tls.key").ok());
+  const Status twice = WriteNewFile(path, "other", Secrecy::kSecret);
+  CHECK(twice.code() == StatusCode::kAlreadyExists);
+  CHECK(*ReadSmallFile(path, Secrecy::kSecret, 100, "tls.key") == "secret");
+  for (mode_t mode : {0604, 0644, 0620, 0602}) {
+    REQUIRE(chmod(path.c_str(), mode) == 0);
+    const Status open = ReadSmallFile(path, Secrecy::kSecret, 100, "tls.key").status();
+    CHECK(open.code() == StatusCode::kPermissionDenied);
+    CHECK_THAT(open.message(), Contains("chmod 600 " + path));
+    CHECK(ReadSmallFile(path, Secrecy::kPublic, 100, "tls.key").ok());
+  }
+  REQUIRE(chmod(path.c_str(), 0640) == 0);
+  CHECK(ReadSmallFile(path, Secrecy::kSecret, 100, "tls.key").ok());
+  CHECK(ReadSmallFile(directory / "none", Secrecy::kPublic, 100, "x").status().code() ==
+        StatusCode::kNotFound);
+  CHECK_FALSE(ReadSmallFile(directory / "", Secrecy::kPublic, 100, "x").ok());
+}
+
+void Write(const Directory& directory, const std::string& name, const KeyAndCertificate& ca,
+           const KeyAndCertificate& own) {
+  fs::create_directory(directory / name);
+  REQUIRE(WriteNewFile(directory / (name + "/ca.crt"), ca.certificate_pem, Secrecy::kPublic).ok());
+  REQUIRE(
+      WriteNewFile(directory / (name + "/tls.crt"), own.certificate_pem, Secrecy::kPublic).ok());
+  REQUIRE(WriteNewFile(directory / (name + "/tls.key"), own.key_pem, Secrecy::kSecret).ok());
+}
+
+void PointTo(const Directory& directory, const std::string& name) {
+  fs::create_symlink(name, directory / "next");
+  fs::rename(directory / "next", directory / "current");
+}
+
+TEST_CASE("a keychain reads what a symlink was swapped to, and keeps the former when it is wrong") {
+  const Directory directory;
+  const auto ca = MakeAuthority("Test CA", kNow);
+  const auto one = Issue(*ca, {Role::kWorker, "one"}, kNow);
+  const auto two = Issue(*ca, {Role::kWorker, "two"}, kNow);
+  REQUIRE(two.ok());
+  Write(directory, "a", *ca, *one);
+  Write(directory, "b", *ca, *two);
+  Write(directory, "c", *ca, {one->key_pem, two->certificate_pem});  // no pair
+  PointTo(directory, "a");
+  const TlsFiles files{directory / "current/ca.crt", directory / "current/tls.crt",
+                       directory / "current/tls.key"};
+  const auto keychain = Keychain::Open(files);
+  REQUIRE(keychain.status().ToString() == "OK");
+  CHECK((*keychain)->Current()->names.common_name == "one");
+  PointTo(directory, "b");
+  CHECK((*keychain)->Current()->names.common_name == "two");
+  PointTo(directory, "c");
+  CHECK((*keychain)->Current()->names.common_name == "two");
+  PointTo(directory, "a");
+  CHECK((*keychain)->Current()->names.common_name == "one");
+  PointTo(directory, "c");
+  const Status wrong = Keychain::Open(files).status();
+  CHECK_THAT(wrong.message(), Contains("tls.key") && Contains("not that of the certificate"));
+}
+
+TEST_CASE("TLS files are named all, or for a client the authority alone") {
+  CHECK(TlsFiles{}.Validate(false).ok());
+  CHECK(TlsFiles{"a", "b", "c"}.Validate(false).ok());
+  CHECK(TlsFiles{"a", "", ""}.Validate(true).ok());
+  CHECK_THAT((TlsFiles{"a", "", ""}.Validate(false).message()), Contains("tls.certificate"));
+  CHECK_THAT((TlsFiles{"a", "b", ""}.Validate(true).message()), Contains("tls.key"));
+  CHECK_THAT((TlsFiles{"", "b", "c"}.Validate(true).message()), Contains("tls.ca"));
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,79 @@
+#include "src/security/roles.h"
+
+#include <catch2/catch.hpp>
+
+namespace espalier {
+namespace {
+
+const CertificateNames kNode7{"node-7", {}, {"espalier://worker/node-7"}};
+const CertificateNames kForeign{"node-8", {"node-8.workers.example.org"}, {"spiffe://x/node-8"}};
+
+TEST_CASE("a certificate's URI gives its role") {
+  const auto node = IdentityOf(kNode7, {});
+  REQUIRE(node.ok());
+  CHECK(node->ToString() == "worker 'node-7'");
+  CHECK(node->May(Role::kWorker));
+  CHECK_FALSE(node->May(Role::kReader));
+  CHECK_FALSE(node->May(Role::kOperator));
+  const auto both = IdentityOf({"x", {}, {"espalier://worker/a", "espalier://reader/b"}}, {});
+  REQUIRE(both.ok());
+  CHECK(both->ToString() == "reader 'b', worker 'a'");
+}
+
+TEST_CASE("an operator may what a reader may, not the other way about") {
+  const auto ann = IdentityOf({"ann", {}, {"espalier://operator/ann"}}, {});
+  const auto bob = IdentityOf({"bob", {}, {"espalier://reader/bob"}}, {});
+  REQUIRE(ann.ok());
+  REQUIRE(bob.ok());
+  CHECK(ann->May(Role::kReader));
+  CHECK(bob->May(Role::kReader));
+  CHECK_FALSE(bob->May(Role::kOperator));
+  CHECK_FALSE(ann->May(Role::kWorker));
+}
+
+TEST_CASE("URIs that only look like ours give nothing, and no rule helps them") {
+  for (const char* uri :
+       {"espalier://root/ann", "espalier://operator/", "espalier://operator",
+        "espalier://operator/a/b", "ESPALIER://operator/ann", "xespalier://operator/ann"}) {
+    const bool ours = std::string(uri).starts_with("espalier://");
+    const auto identity = IdentityOf({"ann", {}, {uri}}, {{"ann", Role::kReader}});
+    CHECK(identity.ok() == !ours);
+    CHECK_FALSE(IdentityOf({"ann", {}, {uri}}, {}).ok());
+  }
+}
+
+TEST_CASE("rules give roles to the names of another authority's certificates") {
+  CHECK(IdentityOf(kForeign, {}).status().code() == StatusCode::kPermissionDenied);
+  const auto by_domain = IdentityOf(kForeign, {{"*.workers.example.org", Role::kWorker}});
+  REQUIRE(by_domain.ok());
+  CHECK(by_domain->names.at(Role::kWorker) == "node-8.workers.example.org");
+  CHECK(IdentityOf(kForeign, {{"spiffe://x/node-8", Role::kReader}}).ok());
+  CHECK(IdentityOf(kForeign, {{"node-8", Role::kWorker}}).ok());
+  for (const char* name : {"*.example.com", "node", "*.node-8.workers.example.org", "orkers"}) {
+    CHECK_FALSE(IdentityOf(kForeign, {{name, Role::kWorker}}).ok());
+  }
+  // Whoever says a role has that one.
+  CHECK_FALSE(IdentityOf(kNode7, {{"node-7", Role::kOperator}})->May(Role::kOperator));
+}
+
+TEST_CASE("a worker may call itself by its certificate's name, alone or with a suffix") {
+  CHECK(MayCallItself("node-7", "node-7"));
+  CHECK(MayCallItself("node-7", "node-7:1234"));
+  CHECK_FALSE(MayCallItself("node-7", "node-77"));
+  CHECK_FALSE(MayCallItself("node-7", "node"));
+  CHECK_FALSE(MayCallItself("", ":1234"));
+  CHECK(IsOfWorker(kNode7, "node-7:1"));
+  CHECK_FALSE(IsOfWorker(kNode7, "node-8"));
+  CHECK_FALSE(IsOfWorker({"node-7", {}, {"espalier://operator/node-7"}}, "node-7"));
+  CHECK(IsOfWorker(kForeign, "node-8.workers.example.org:5"));
+  CHECK_FALSE(IsOfWorker(kForeign, "node-9"));
+}
+
+TEST_CASE("a worker's certificate is no coordinator's") {
+  CHECK_FALSE(MayBeCoordinator(kNode7));
+  CHECK(MayBeCoordinator(kForeign));
+  CHECK(MayBeCoordinator({"", {}, {"espalier://coordinator/head"}}));
+}
+
+}  // namespace
+}  // namespace espalier
