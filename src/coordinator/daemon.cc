@@ -177,9 +177,9 @@ void CoordinatorDaemon::TellStatus() {
     waiting += job.state == JobState::kQueued;
     running += job.state != JobState::kQueued && !IsFinal(job.state);
   }
-  service_->Status(std::to_string(core_.Workers().size()) + " workers, " + std::to_string(running) +
-                   " jobs running, " + std::to_string(waiting) + " waiting; listening on " +
-                   address());
+  service_->Status("workers: " + std::to_string(core_.Workers().size()) +
+                   ", jobs running: " + std::to_string(running) +
+                   ", waiting: " + std::to_string(waiting) + "; listening on " + address());
 }
 
 void CoordinatorDaemon::TickLater() {

@@ -9,7 +9,6 @@ import argparse
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,7 +41,7 @@ def commit_time():
 
 
 def build_launcher():
-    """The path of the launcher, which only packages need."""
+    """The paths of the launcher, which only packages need, and of Arrow's files."""
     bazel = shlex.split(os.environ.get("BAZEL", "bazel"))
     subprocess.run(bazel + ["build", "//src/launcher"], cwd=ROOT, check=True)
     found = subprocess.run(bazel + ["info", "bazel-bin", "output_base"], cwd=ROOT, check=True,

@@ -69,13 +69,22 @@ def put_libraries(tree, found):
             subprocess.run(["strip", "--strip-unneeded", target], check=True)
 
 
-def owner(path):
-    """The Debian package that a library is of."""
-    for candidate in (os.path.realpath(path), path, re.sub("^/usr", "", os.path.realpath(path))):
-        done = subprocess.run(["dpkg-query", "--search", candidate], capture_output=True, text=True)
-        if done.returncode == 0:
-            return done.stdout.split(":")[0]
-    raise TreeError("%s is of no Debian package, so that its licence is not known" % path)
+def owners(paths):
+    """{path: the Debian package that the library is of}"""
+    # dpkg knows some by their place before /lib became a link to /usr/lib.
+    names = {path: [os.path.realpath(path), re.sub("^/usr", "", os.path.realpath(path))]
+             for path in paths}
+    out = subprocess.run(["dpkg-query", "--search"] + sum(names.values(), []),
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    known = {}
+    for line in out.splitlines():
+        package, path = line.split(": ", 1)
+        known[path] = package.split(":")[0]
+    found = {path: next((known[n] for n in names[path] if n in known), None) for path in paths}
+    for path, package in found.items():
+        if package is None:
+            raise TreeError("%s is of no Debian package, so that its licence is not known" % path)
+    return found
 
 
 def copyright_of(package):
@@ -90,9 +99,10 @@ def copyright_of(package):
 def licenses(found, arrow):
     """The text of LICENSES: what is shipped, by whom, under which terms."""
     shipped = {}  # package -> names of its libraries
-    for name, path in found.items():
-        if not os.path.realpath(path).startswith(ROOT + os.sep):
-            shipped.setdefault(owner(path), []).append(name)
+    debian = {path: name for name, path in found.items()
+              if not os.path.realpath(path).startswith(ROOT + os.sep)}
+    for path, package in owners(list(debian)).items():
+        shipped.setdefault(package, []).append(debian[path])
     for package in COMPILED_IN:
         shipped.setdefault(package, []).append("compiled in")
     parts = ["Espalier is shipped with these libraries of Debian, and with Apache Arrow.\n"]
@@ -137,6 +147,8 @@ def put_texts(tree):
         for name in sorted(os.listdir(os.path.join(ROOT, top))):
             if name.endswith((".yaml", ".service", ".sysusers")):
                 copy(os.path.join(ROOT, top, name), os.path.join(tree, top, name))
+    install = os.path.join("deploy", "systemd", "install")
+    copy(os.path.join(ROOT, install), os.path.join(tree, install), 0o755)
     for name in ("README.md", os.path.join("deploy", "README.md")):
         copy(os.path.join(ROOT, name), os.path.join(tree, name))
     put_text(tree, "deploy/systemd/coordinator.yaml", service_config("coordinator", [
