@@ -80,7 +80,7 @@ class Machine:
     def command(self, *words):
         return ["nsenter", "--target", str(self.first), "--mount", "--uts", "--ipc", "--net",
                 "--pid", "--cgroup", "--", "env", "-i", "TERM=dumb",
-                "PATH=/usr/sbin:/usr/bin:/sbin:/bin"] + [str(w) for w in words]
+                "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"] + [str(w) for w in words]
 
     def try_run(self, *words):
         return subprocess.run(self.command(*words), capture_output=True, text=True)
