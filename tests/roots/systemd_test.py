@@ -131,8 +131,8 @@ class SystemdTest(EspalierTest):
         self.wait_for_restart("espalier-coordinator", pid)
         self.wait_for_workers(1)
         process.kill()
-        newest = self.machine.run("espalier", "list", "--json").splitlines()[-1]
-        out = self.machine.run("espalier", "watch", json.loads(newest)["job"], "--json")
+        newest = json.loads(self.machine.run("espalier", "list", "--json"))["jobs"][-1]
+        out = self.machine.run("espalier", "watch", newest["job"], "--json")
         self.assertEqual(json_lines(out)[-1]["weights_sha256"], job.weights)
         self.assertNotIn(" was lost: ", self.journal("espalier-coordinator"))
 

@@ -97,12 +97,12 @@ def unpacked(suite, include=()):
 
 def inside(root, command, uid=0):
     """The command that runs `command` in the root, in a mount namespace of its own with /proc and
-    /dev: nothing of it outlives the command."""
-    script = ('mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && user=$1 && shift && '
-              'exec chroot --userspec="$user:$user" "$0" "$@"')
+    /dev: nothing of it outlives the command. Another uid than 0 only for root."""
+    user_flag = "--userspec=%d:%d" % (uid, uid) if uid else ""
+    script = ('mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
+              'exec chroot %s "$0" "$@"' % user_flag)
     for name in ("proc", "dev"):
         os.makedirs(os.path.join(root, name), exist_ok=True)
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     return (["unshare"] + user + ["--mount", "--propagation", "private", "--pid", "--fork",
-                                  "--kill-child", "sh", "-c", script, root, str(uid)] +
-            list(command))
+                                  "--kill-child", "sh", "-c", script, root] + list(command))
