@@ -1,38 +1,86 @@
 #include "src/base/log.h"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace espalier {
+namespace {
 
-void OpenLog(std::string_view program, LogLevel least) {
-  auto logger = std::make_shared<spdlog::logger>(std::string(program),
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %n %v");
-  switch (least) {
+spdlog::level::level_enum LevelOf(LogLevel level) {
+  switch (level) {
     case LogLevel::kDebug:
-      logger->set_level(spdlog::level::debug);
-      break;
+      return spdlog::level::debug;
     case LogLevel::kInfo:
-      logger->set_level(spdlog::level::info);
-      break;
+      return spdlog::level::info;
     case LogLevel::kWarning:
-      logger->set_level(spdlog::level::warn);
-      break;
+      return spdlog::level::warn;
     case LogLevel::kError:
-      logger->set_level(spdlog::level::err);
-      break;
+      return spdlog::level::err;
     case LogLevel::kOff:
-      logger->set_level(spdlog::level::off);
       break;
   }
+  return spdlog::level::off;
+}
+
+// The level as syslog's digit, by which the journal sorts; see sd-daemon(3).
+class PriorityFlag : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const auto digit = [&] {
+      if (message.level >= spdlog::level::err) return '3';
+      if (message.level == spdlog::level::warn) return '4';
+      return message.level == spdlog::level::info ? '6' : '7';
+    };
+    out.push_back(digit());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<PriorityFlag>();
+  }
+};
+
+// Whether standard error is the stream that the journal handed us, and not somewhere it was led.
+bool LeadsToJournal(const std::string& journal_stream) {
+  struct stat info;
+  return !journal_stream.empty() && fstat(STDERR_FILENO, &info) == 0 &&
+         journal_stream == std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
+}
+
+void Write(spdlog::level::level_enum level, const std::string& message) {
+  if (message.find('\n') == std::string::npos) return spdlog::log(level, "{}", message);
+  std::string line;
+  for (const char c : message) {
+    if (c == '\n') {
+      line += "\\n";
+    } else {
+      line += c;
+    }
+  }
+  spdlog::log(level, "{}", line);
+}
+
+}  // namespace
+
+void OpenLog(std::string_view program, LogLevel least, const std::string& journal_stream) {
+  auto logger = std::make_shared<spdlog::logger>(std::string(program),
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PriorityFlag>('*').set_pattern(
+      LeadsToJournal(journal_stream) ? "<%*>%n %v" : "%Y-%m-%dT%H:%M:%S.%e %l %n %v");
+  logger->set_formatter(std::move(formatter));
+  logger->set_level(LevelOf(least));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
 }
 
-void LogDebug(const std::string& message) { spdlog::debug("{}", message); }
-void LogInfo(const std::string& message) { spdlog::info("{}", message); }
-void LogWarning(const std::string& message) { spdlog::warn("{}", message); }
-void LogError(const std::string& message) { spdlog::error("{}", message); }
+void SetLogLevel(LogLevel least) { spdlog::set_level(LevelOf(least)); }
+
+void LogDebug(const std::string& message) { Write(spdlog::level::debug, message); }
+void LogInfo(const std::string& message) { Write(spdlog::level::info, message); }
+void LogWarning(const std::string& message) { Write(spdlog::level::warn, message); }
+void LogError(const std::string& message) { Write(spdlog::level::err, message); }
 
 }  // namespace espalier

@@ -181,7 +181,7 @@ int RunTrain(const CommandContext& context) {
   if (!input.ok()) return ShowError(context, input.status(), PlanExitCode(input.status()));
   const Result<JobFile> job = Override(*file, {.workers = *workers});
   if (!job.ok()) return ShowError(context, job.status(), kExitUsage);
-  const Result<std::string> programs = ProgramDirectory();
+  const Result<std::string> programs = ProgramDirectory(context);
   if (!programs.ok()) return ShowError(context, programs.status(), kExitJobFailed);
 
   const int threads = options.threads.value_or(std::max(1, Cores() / *workers));

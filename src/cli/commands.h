@@ -15,6 +15,7 @@ namespace espalier {
 
 // All that a command works with. Owned by main.
 struct CommandContext {
+  std::string program;  // argv[0]
   CliOptions options;
   Environment env;
   Console& console;
@@ -33,8 +34,12 @@ int RunWorkers(const CommandContext& context);
 int RunCheck(const CommandContext& context);
 int RunCertsInit(const CommandContext& context);
 int RunCertsIssue(const CommandContext& context);
+int RunVersion(const CommandContext& context);
 
 // ---- shared by the commands ------------------------------------------------------------------
+
+// Where this program and the daemons lie. Error when the system does not tell.
+Result<std::string> ProgramDirectory(const CommandContext& context);
 
 // The view that fits: JSON lines, a live line, or plain lines.
 std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context);

@@ -1,3 +1,4 @@
+#include "src/base/program_path.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/format.h"
@@ -5,6 +6,11 @@
 #include "src/cli/result_view.h"
 
 namespace espalier {
+
+Result<std::string> ProgramDirectory(const CommandContext& context) {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, ProgramPath(context.program));
+  return path.substr(0, path.rfind('/'));
+}
 
 std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context) {
   Console& console = context.console;

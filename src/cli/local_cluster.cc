@@ -58,13 +58,6 @@ void Terminate(const ChildProcess& daemon) {
 
 }  // namespace
 
-Result<std::string> ProgramDirectory() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return Internal("cannot read /proc/self/exe: " + error.message());
-  return program.parent_path().string();
-}
-
 LocalCluster::~LocalCluster() { Stop(); }
 
 std::string LocalCluster::ProgramPath(const char* name) const {

@@ -23,9 +23,6 @@ struct LocalClusterOptions {
   std::string temporary_directory;  // where ours is made
 };
 
-// The directory of the running program. Error when the system does not tell.
-Result<std::string> ProgramDirectory();
-
 // A daemon that ended though nobody asked it to.
 struct DaemonDeath {
   std::string name;  // "the coordinator", "worker local-2"

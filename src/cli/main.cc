@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/base/log.h"
-#include "src/base/version.h"
+#include "src/base/program_path.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/json_view.h"
@@ -18,12 +18,6 @@ namespace {
 std::string Variable(const char* name, const char* otherwise = "") {
   const char* value = std::getenv(name);
   return value == nullptr || *value == '\0' ? otherwise : value;
-}
-
-int RunVersion(const CommandContext& context) {
-  context.console.Out(context.options.json ? JsonLine({{"version", kVersion}})
-                                           : std::string("espalier ") + kVersion + "\n");
-  return kExitSuccess;
 }
 
 int RunCommand(const CommandContext& context) {
@@ -56,7 +50,7 @@ int RunCommand(const CommandContext& context) {
   return kExitUsage;
 }
 
-int Main(const std::vector<std::string>& arguments) {
+int Main(const std::string& program, const std::vector<std::string>& arguments) {
   const Environment env = {
       .coordinator = Variable("ESPALIER_COORDINATOR"),
       .tls = {Variable("ESPALIER_TLS_CA"), Variable("ESPALIER_TLS_CERTIFICATE"),
@@ -87,12 +81,13 @@ int Main(const std::vector<std::string>& arguments) {
       MakeFileSystem({.hadoop_conf_dir = env.hadoop.conf_dir,
                       .webhdfs = {.user = env.hadoop.user,
                                   .http = {.cancelled = [&] { return (*interrupts)->any(); }}}});
-  return RunCommand({*parsed.options, env, console, **interrupts, *files});
+  return RunCommand({program, *parsed.options, env, console, **interrupts, *files});
 }
 
 }  // namespace
 }  // namespace espalier
 
 int main(int argc, char** argv) {
-  return espalier::Main(std::vector<std::string>(argv + 1, argv + argc));
+  espalier::ShowProgramName(argv[0]);
+  return espalier::Main(argv[0], std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "src/base/text.h"
-#include "src/base/version.h"
 
 namespace espalier {
 namespace {
@@ -268,12 +267,16 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
     parsed.error = UnknownCommand(arguments[0]);
     return parsed;
   }
+  if (!arguments.empty() && arguments[0] == "--version") {
+    parsed.options = CliOptions{};
+    return parsed;
+  }
   CLI::App app{"Espalier trains multi-layer perceptrons on tables, on one machine or many.",
                "espalier"};
   RawArguments raw;
   app.require_subcommand(1);
   app.footer(kMainExamples);
-  app.set_version_flag("--version", std::string("espalier ") + kVersion);
+  app.add_flag("--version")->description("Print the version, as the command of that name does");
   for (const CommandName& command : kCommands) AddCommand(app, command, &raw);
   AddCerts(app, &raw);
   std::vector<std::string> words(arguments.rbegin(), arguments.rend());

@@ -18,10 +18,17 @@ constexpr int kPoolThreads = 2;
 constexpr size_t kPreparingMax = 256;       // submissions being read at a time
 constexpr int64_t kShutdownLimitMs = 2000;  // for open calls to end
 constexpr int64_t kTicksAnInterval = 4;
+constexpr int64_t kStatusIntervalMs = 5000;
 
 int64_t SystemUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+int64_t SteadyUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
@@ -100,6 +107,7 @@ CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, OpenedJo
       merging_(std::make_unique<JobPool>(1)) {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
+  signals_.add(SIGHUP);
 }
 
 OutboxHooks CoordinatorDaemon::Hooks() {
@@ -129,8 +137,11 @@ std::string CoordinatorDaemon::address() const {
   return ToString(Address{name, listening->port});
 }
 
-Status CoordinatorDaemon::Run() {
+Status CoordinatorDaemon::Run(const ServiceEnvironment& service, Reread reread) {
+  service_ = std::make_unique<ServiceManager>(service);
+  reread_ = std::move(reread);
   WaitForSignal();
+  service_->Ready();
   Feed(Tick{});  // before any question: what was restored then knows the time
   TickLater();
   loop_.run();
@@ -146,8 +157,44 @@ int64_t CoordinatorDaemon::NowMs() const {
 
 void CoordinatorDaemon::WaitForSignal() {
   signals_.async_wait([this](const boost::system::error_code& error, int signal) {
-    if (!error) Stop(signal == SIGINT ? "SIGINT" : "SIGTERM");
+    if (error) return;
+    if (signal != SIGHUP) return Stop(signal == SIGINT ? "SIGINT" : "SIGTERM");
+    if (reread_) Reload();
+    WaitForSignal();
   });
+}
+
+void CoordinatorDaemon::Reload() {
+  service_->Reloading(SteadyUs());
+  OnPool(*pool_,
+         [this] { boost::asio::post(loop_, [this, read = reread_()] { EndReload(read); }); });
+}
+
+void CoordinatorDaemon::EndReload(const Result<CoordinatorOptions>& read) {
+  if (!read.ok()) {
+    LogError("SIGHUP: the options stay as they are: " + read.status().ToString());
+  } else {
+    CoordinatorOptions others = *read;
+    others.log_level = options_.log_level;
+    SetLogLevel(read->log_level);
+    LogInfo(std::string("SIGHUP: the log level is as configured now; ") +
+            (others == options_ ? "nothing else differs from this start's options"
+                                : "other options that changed count from the next start"));
+  }
+  service_->Ready();
+}
+
+void CoordinatorDaemon::TellStatus() {
+  if (!service_->listens() || NowMs() < next_status_ms_) return;
+  next_status_ms_ = NowMs() + kStatusIntervalMs;
+  int64_t waiting = 0, running = 0;
+  for (const JobSnapshot& job : core_.Jobs()) {
+    waiting += job.state == JobState::kQueued;
+    running += job.state != JobState::kQueued && !IsFinal(job.state);
+  }
+  service_->Status("workers: " + std::to_string(core_.Workers().size()) +
+                   ", jobs running: " + std::to_string(running) +
+                   ", waiting: " + std::to_string(waiting) + "; listening on " + address());
 }
 
 void CoordinatorDaemon::TickLater() {
@@ -158,6 +205,8 @@ void CoordinatorDaemon::TickLater() {
     if (error || stopping_) return;
     Feed(Tick{});
     watchers_.FlushProgress();
+    service_->Beat(NowMs());
+    TellStatus();
     if (!stopping_) TickLater();
   });
 }
@@ -165,6 +214,7 @@ void CoordinatorDaemon::TickLater() {
 void CoordinatorDaemon::Stop(const std::string& why) {
   if (std::exchange(stopping_, true)) return;
   LogInfo("stopping: " + why);
+  if (service_) service_->Stopping();
   Perform(core_.Step(Shutdown{why, outbox_.durable()}, NowMs()));
   outbox_.Close(kShutdownLimitMs);
   watchers_.CloseAll(Unavailable("the coordinator was stopped"));

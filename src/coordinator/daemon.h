@@ -11,11 +11,13 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "src/base/service_manager.h"
 #include "src/base/thread_pool.h"
 #include "src/cluster/coordinator_core.h"
 #include "src/config/daemon_options.h"
@@ -32,8 +34,10 @@ StorageOptions StorageOf(const CoordinatorOptions& options);
 
 class CoordinatorDaemon : private CoordinatorHandler {
  public:
+  using Reread = std::function<Result<CoordinatorOptions>()>;
+
   // Listens, and goes on from where the journal's past ends. REQUIRES: options are valid; signals
-  // SIGTERM and SIGINT are this object's from now on.
+  // SIGTERM, SIGINT and SIGHUP are this object's from now on.
   static Result<std::unique_ptr<CoordinatorDaemon>> Make(const CoordinatorOptions& options,
                                                          OpenedJournal journal);
   ~CoordinatorDaemon() override;
@@ -43,8 +47,9 @@ class CoordinatorDaemon : private CoordinatorHandler {
   // Serves until SIGTERM or SIGINT, then ends within seconds: streams of workers are closed (they
   // look for the next coordinator), watchers told; without a durable journal jobs are cancelled,
   // with one they go on and the next coordinator takes them over. An error: a newer coordinator has
-  // taken over, or the journal failed for too long (outbox.h).
-  Status Run();
+  // taken over, or the journal failed for too long (outbox.h). SIGHUP reads the options again, by
+  // `reread` on a pool: the log level changes at once, all else at the next start.
+  Status Run(const ServiceEnvironment& service = {}, Reread reread = {});
   // Work of the pools, or of the journal, that has not ended (a file system that hangs, say):
   // destroying this object would wait for it.
   bool busy() const { return busy_ > 0 || outbox_.busy(); }
@@ -74,7 +79,10 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void StartMerge(MergeWork work);
   void OnPool(JobPool& pool, std::function<void()> work);
   void TickLater();
+  void TellStatus();
   void WaitForSignal();
+  void Reload();
+  void EndReload(const Result<CoordinatorOptions>& read);
   void Stop(const std::string& why);
 
   const CoordinatorOptions options_;
@@ -91,6 +99,9 @@ class CoordinatorDaemon : private CoordinatorHandler {
   std::map<std::string, std::vector<Done<JobId>>> preparing_;  // by client_request_id
   uint64_t next_request_ = 1;
   bool stopping_ = false;
+  std::unique_ptr<ServiceManager> service_;  // from Run on
+  int64_t next_status_ms_ = 0;
+  Reread reread_;
   Status failure_;
   std::atomic<int> busy_{0};
   std::unique_ptr<CoordinatorServer> server_;

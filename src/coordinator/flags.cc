@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 
-#include "src/base/version.h"
+#include "src/base/build_info.h"
 #include "src/config/yaml_tree.h"
 #include "src/storage/file_system.h"
 
@@ -120,7 +120,7 @@ Result<CoordinatorFlags> ParseCoordinatorFlags(int argc, const char* const* argv
   CoordinatorFlags flags;
   Given given;
   CLI::App app("espalier-coordinator: brings workers together and runs jobs on them");
-  app.set_version_flag("--version", std::string("espalier-coordinator ") + kVersion);
+  app.set_version_flag("--version", VersionText("espalier-coordinator", ""));
   Declare(app, given, flags);
   try {
     app.parse(argc, argv);
@@ -128,7 +128,7 @@ Result<CoordinatorFlags> ParseCoordinatorFlags(int argc, const char* const* argv
     flags.answer = app.help();
     return flags;
   } catch (const CLI::CallForVersion&) {
-    flags.answer = app.version() + "\n";
+    flags.answer = app.version();
     return flags;
   } catch (const CLI::Error& error) {
     return InvalidArgument(std::string(error.what()) + "; --help lists the flags");

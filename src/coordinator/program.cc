@@ -13,6 +13,8 @@
 #include <string>
 
 #include "src/base/log.h"
+#include "src/base/program_path.h"
+#include "src/base/service_manager.h"
 #include "src/coordinator/daemon.h"
 #include "src/coordinator/flags.h"
 #include "src/storage/file_systems.h"
@@ -72,18 +74,30 @@ void RemoveAddressFile(const FileSystem& files, const std::string& path,
   if (Status s = files.Delete(path); !s.ok()) LogWarning(s.ToString());
 }
 
-Status Serve(const CoordinatorFlags& flags, CoordinatorDaemon& daemon) {
+// The command line, the file it names, and the environment where neither says anything.
+Result<CoordinatorFlags> ReadFlags(int argc, char** argv) {
+  ESPALIER_ASSIGN_OR_RETURN(CoordinatorFlags flags, ParseCoordinatorFlags(argc, argv));
+  const HadoopEnvironment hadoop = ReadHadoopEnvironment(Variable);
+  CoordinatorOptions& options = flags.options;
+  if (options.hadoop_conf_dir.empty()) options.hadoop_conf_dir = hadoop.conf_dir;
+  if (options.hadoop_user.empty()) options.hadoop_user = hadoop.user;
+  return flags;
+}
+
+Status Serve(const CoordinatorFlags& flags, CoordinatorDaemon& daemon,
+             const CoordinatorDaemon::Reread& reread) {
+  const ServiceEnvironment service = ReadServiceEnvironment(Variable);
   const std::string address = daemon.address(), path = flags.options.address_file;
   if (path.empty()) {
     ESPALIER_RETURN_IF_ERROR(TellReady(flags.ready_fd, address));
-    return daemon.Run();
+    return daemon.Run(service, reread);
   }
   ESPALIER_ASSIGN_OR_RETURN(const auto files, FileSystemFor(path));
   if (Status s = files->WriteAtomically(path, address + "\n"); !s.ok()) {
     return s.Wrap("address_file");
   }
   Status end = TellReady(flags.ready_fd, address);
-  if (end.ok()) end = daemon.Run();
+  if (end.ok()) end = daemon.Run(service, reread);
   RemoveAddressFile(*files, path, address);
   return end;
 }
@@ -92,12 +106,10 @@ Status Serve(const CoordinatorFlags& flags, CoordinatorDaemon& daemon) {
 
 int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   const pid_t parent = getppid();
-  auto flags = ParseCoordinatorFlags(argc, argv);
+  ShowProgramName(argv[0]);
+  const auto flags = ReadFlags(argc, argv);
   if (!flags.ok()) return Complain(flags.status());
-  const HadoopEnvironment hadoop = ReadHadoopEnvironment(Variable);
-  CoordinatorOptions& options = flags->options;
-  if (options.hadoop_conf_dir.empty()) options.hadoop_conf_dir = hadoop.conf_dir;
-  if (options.hadoop_user.empty()) options.hadoop_user = hadoop.user;
+  const CoordinatorOptions& options = flags->options;
   if (flags->answer) {
     std::fputs(flags->answer->c_str(), stdout);
     return 0;
@@ -105,7 +117,7 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   if (Status s = CheckReadyFd(flags->ready_fd); !s.ok()) return Complain(s);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the call
-  OpenLog("espalier-coordinator", flags->options.log_level);
+  OpenLog("espalier-coordinator", options.log_level, Variable("JOURNAL_STREAM"));
   auto journal = OpenJournal(options.state_directory, StorageOf(options), NowUs());
   if (!journal.ok()) return Complain(journal.status());
   if (wrap) journal->journal = wrap(std::move(journal->journal));
@@ -114,7 +126,10 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   if (flags->exit_with_parent && !TieToParent(parent)) {
     return Complain(Cancelled("the parent process has ended"));
   }
-  const Status end = Serve(*flags, **daemon);
+  const Status end = Serve(*flags, **daemon, [=]() -> Result<CoordinatorOptions> {
+    ESPALIER_ASSIGN_OR_RETURN(const CoordinatorFlags again, ReadFlags(argc, argv));
+    return again.options;
+  });
   const int code = end.ok() ? 0 : Complain(end);
   LogInfo("ended");
   // A file system call that hangs must not keep the process.

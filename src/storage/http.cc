@@ -1,6 +1,7 @@
 #include "src/storage/http.h"
 
 #include <curl/curl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -136,6 +137,20 @@ int OnProgress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return transfer->options->cancelled && transfer->options->cancelled() ? 1 : 0;
 }
 
+// The certificates that this system trusts. libcurl was built with the place of one distribution;
+// behind the tarball's launcher it may run on any. Empty: libcurl's own.
+const std::string& SystemCertificates() {
+  static const std::string found = [] {
+    for (const char* path : {"/etc/ssl/certs/ca-certificates.crt",  // Debian, Arch, Alpine
+                             "/etc/pki/tls/certs/ca-bundle.crt",    // Red Hat
+                             "/etc/ssl/ca-bundle.pem"}) {           // SUSE
+      if (access(path, R_OK) == 0) return std::string(path);
+    }
+    return std::string();
+  }();
+  return found;
+}
+
 // What every transfer has. `easy` may have been used before: its connections stay.
 void Prepare(CURL* easy, const std::string& url, Transfer* transfer) {
   const HttpOptions& options = *transfer->options;
@@ -145,6 +160,7 @@ void Prepare(CURL* easy, const std::string& url, Transfer* transfer) {
   };
   set(CURLOPT_URL, url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
+  if (!SystemCertificates().empty()) set(CURLOPT_CAINFO, SystemCertificates().c_str());
   set(CURLOPT_PROXY, "");  // and not what the environment says
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_FOLLOWLOCATION, 0L);

@@ -32,6 +32,7 @@ namespace asio = boost::asio;
 constexpr auto kTick = std::chrono::milliseconds(50);
 constexpr auto kEndLimit = std::chrono::seconds(5);
 constexpr int64_t kAddressBytesMax = 1024;
+constexpr int64_t kStatusIntervalMs = 2000;
 
 std::string HostName() {
   char name[256] = "localhost";
@@ -71,22 +72,25 @@ class AttemptListener : public CoordinatorLinkListener {
 
 class Daemon {
  public:
-  Daemon(const WorkerOptions& options, const std::string& arithmetic_id,
-         std::unique_ptr<PeerNetwork> peers, ClientSecurity security, StepProbe* probe)
+  Daemon(const WorkerOptions& options, const WorkerSurroundings& surroundings,
+         std::unique_ptr<PeerNetwork> peers, ClientSecurity security)
       : options_(options),
+        surroundings_(surroundings),
         security_(std::move(security)),
-        probe_(probe),
         peers_(std::move(peers)),
-        core_(CoreOptions(arithmetic_id)),
+        core_(CoreOptions(surroundings.arithmetic_id)),
+        service_(surroundings.service),
         timer_(loop_),
-        signals_(loop_, SIGTERM, SIGINT) {}
+        signals_(loop_, SIGTERM, SIGINT, SIGHUP) {}
 
   Status Run() {
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (!error) OnSignal(signal);
     });
+    service_.Ready();
     Tick();
     loop_.run();
+    service_.Stopping();
     // A job's thread that hangs in a file system must not keep the process.
     std::thread([code = end_.ok() ? 0 : 1] {
       std::this_thread::sleep_for(kEndLimit);
@@ -142,17 +146,54 @@ class Daemon {
   void Tick() {
     Handle(WorkerTick{runner_ ? runner_->step() : 0, runner_ && runner_->over()});
     if (ended_) return;
+    service_.Beat(NowMs());
+    TellStatus();
     timer_.expires_after(kTick);
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) Tick();
     });
   }
 
+  void TellStatus() {
+    if (!service_.listens() || NowMs() < next_status_ms_) return;
+    next_status_ms_ = NowMs() + kStatusIntervalMs;
+    const JobId job = core_.job().job;
+    const std::string work =
+        runner_ ? "in " + ToString(job) + ", step " + std::to_string(runner_->step()) : "free";
+    service_.Status(work + (core_.attached() ? "; attached to " : "; looks for ") +
+                    options_.coordinator);
+  }
+
   void OnSignal(int signal) {
-    Handle(Terminate{signal == SIGTERM ? "SIGTERM" : "SIGINT"});
+    if (signal == SIGHUP) {
+      Reload();
+    } else {
+      service_.Stopping();
+      Handle(Terminate{signal == SIGTERM ? "SIGTERM" : "SIGINT"});
+    }
     signals_.async_wait([this](const boost::system::error_code& error, int again) {
       if (!error) OnSignal(again);
     });
+  }
+
+  void Reload() {
+    service_.Reloading(NowUs());
+    pool_.Submit(
+        [this] { asio::post(loop_, [this, read = surroundings_.reread()] { EndReload(read); }); });
+  }
+
+  void EndReload(const Result<WorkerOptions>& read) {
+    if (!read.ok()) {
+      LogError("SIGHUP: the options stay as they are: " + read.status().ToString());
+    } else {
+      WorkerOptions others = *read;
+      others.log_level = options_.log_level;
+      SetLogLevel(read->log_level);
+      LogInfo(std::string("SIGHUP: the log level is as configured now; ") +
+              (others == options_ ? "nothing else differs from this start's options"
+                                  : "other options that changed count from the next start"));
+    }
+    service_.Ready();
   }
 
   void Handle(const WorkerEvent& event) {
@@ -192,7 +233,7 @@ class Daemon {
                       options_.spool_bytes_max,
                       {.hadoop_conf_dir = options_.hadoop_conf_dir,
                        .webhdfs = {.user = options_.hadoop_user}},
-                      probe_},
+                      surroundings_.probe},
         *peers_, std::move(run.order),
         [this](FromWorker message) { Post(Report{std::move(message)}); });
   }
@@ -256,11 +297,13 @@ class Daemon {
   }
 
   const WorkerOptions& options_;
+  const WorkerSurroundings& surroundings_;
   const ClientSecurity security_;
-  StepProbe* const probe_;
   std::unique_ptr<PeerNetwork> peers_;
   asio::io_context loop_{1};
   WorkerCore core_;
+  ServiceManager service_;
+  int64_t next_status_ms_ = 0;
   asio::steady_timer timer_;
   asio::signal_set signals_;
   std::unique_ptr<AttemptListener> listener_;
@@ -275,8 +318,7 @@ class Daemon {
 
 }  // namespace
 
-Status RunWorkerDaemon(const WorkerOptions& options, const std::string& arithmetic_id,
-                       StepProbe* probe) {
+Status RunWorkerDaemon(const WorkerOptions& options, const WorkerSurroundings& surroundings) {
   ESPALIER_RETURN_IF_ERROR(CheckListen(options.listen, options.tls.any(), options.insecure));
   ESPALIER_RETURN_IF_ERROR(CleanSpool(options.spool_directory));
   PeerOptions peer_options;
@@ -288,9 +330,9 @@ Status RunWorkerDaemon(const WorkerOptions& options, const std::string& arithmet
   }
   ESPALIER_ASSIGN_OR_RETURN(auto peers, PeerNetwork::Make(options.listen, peer_options));
   LogInfo("worker listens on " + peers->address() + ", coordinator " + options.coordinator + ", " +
-          std::to_string(options.threads) + " compute threads, arithmetic: " + arithmetic_id);
-  const Status end =
-      Daemon(options, arithmetic_id, std::move(peers), peer_options.dialling, probe).Run();
+          std::to_string(options.threads) +
+          " compute threads, arithmetic: " + surroundings.arithmetic_id);
+  const Status end = Daemon(options, surroundings, std::move(peers), peer_options.dialling).Run();
   LogInfo("worker ends: " + (end.ok() ? std::string("as asked") : end.ToString()));
   return end;
 }

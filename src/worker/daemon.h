@@ -4,18 +4,28 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
+#include "src/base/service_manager.h"
 #include "src/base/status.h"
 #include "src/config/daemon_options.h"
 #include "src/worker/step_probe.h"
 
 namespace espalier {
 
-// Runs until a signal, a Dismiss or a final refusal; OK: it ended as asked.
-// `probe`: of a test, or null.
-// REQUIRES: the BLAS kernel is verified, `arithmetic_id` is this process's.
-Status RunWorkerDaemon(const WorkerOptions& options, const std::string& arithmetic_id,
-                       StepProbe* probe);
+// What the shell hands in beside the options.
+struct WorkerSurroundings {
+  std::string arithmetic_id;  // of this process
+  ServiceEnvironment service;
+  // Reads the options again when SIGHUP asks for it; called on a pool.
+  std::function<Result<WorkerOptions>()> reread;
+  StepProbe* probe = nullptr;  // of a test
+};
+
+// Runs until SIGTERM or SIGINT, a Dismiss or a final refusal; OK: it ended as asked. SIGHUP reads
+// the options again: the log level changes at once, all else at the next start.
+// REQUIRES: the BLAS kernel is verified.
+Status RunWorkerDaemon(const WorkerOptions& options, const WorkerSurroundings& surroundings);
 
 }  // namespace espalier

@@ -15,8 +15,9 @@
 #include <sstream>
 #include <thread>
 
+#include "src/base/build_info.h"
 #include "src/base/log.h"
-#include "src/base/version.h"
+#include "src/base/program_path.h"
 #include "src/config/daemon_options.h"
 #include "src/model/arithmetic.h"
 #include "src/storage/file_systems.h"
@@ -44,8 +45,8 @@ Status EnsureKernel(const std::string& kernel, char** argv) {
   if (!is("OPENBLAS_CORETYPE", kernel) || !is("OPENBLAS_NUM_THREADS", "1")) {
     setenv("OPENBLAS_CORETYPE", kernel.c_str(), 1);
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    char path[4096] = {};  // by its real name: /proc/self/exe would show up as "exe" in ps
-    if (readlink("/proc/self/exe", path, sizeof path - 1) > 0) execv(path, argv);
+    ESPALIER_ASSIGN_OR_RETURN(const std::string path, ProgramPath(argv[0]));
+    execv(path.c_str(), argv);
     return Internal("cannot start again with OPENBLAS_CORETYPE=" + kernel + " in the environment");
   }
   return VerifyKernel(kernel);
@@ -127,7 +128,8 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
   app.add_option("--log-level", flags.log_level, "debug, info, warning, error or off");
   app.add_flag("--insecure", o.insecure, "allow to listen beyond loopback without TLS");
   app.add_flag("--exit-with-parent", flags.exit_with_parent, "end when the parent process ends");
-  app.add_flag("--version", flags.version, "print version and arithmetic id, and end");
+  app.add_flag("--version", flags.version,
+               "print version, arithmetic id and how it was built, and end");
 }
 
 // What the flags say as text.
@@ -150,28 +152,52 @@ Status Apply(const Flags& flags, WorkerOptions& o) {
   return {};
 }
 
-}  // namespace
-
-int WorkerMain(int argc, char** argv, StepProbe* probe) {
-  Flags flags;
+// The command line and the file it names. Nothing: it only asked for help, and `help` is the
+// answer.
+Result<std::optional<WorkerOptions>> ReadCommandLine(int argc, char** argv, Flags& flags,
+                                                     std::string& help) {
   WorkerOptions o;
   // The file comes first, so that flags override it.
   for (int i = 1; i + 1 < argc; ++i) {
     if (std::string(argv[i]) != "--config") continue;
-    auto read = ReadOptions(argv[i + 1]);
-    if (!read.ok()) return Fail(read.status(), 2);
-    o = *read;
+    ESPALIER_ASSIGN_OR_RETURN(o, ReadOptions(argv[i + 1]));
   }
   CLI::App app("espalier-worker: computes gradients of training jobs for a coordinator");
   AddFlags(app, flags, o);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+  } catch (const CLI::CallForHelp&) {
+    help = app.help();
+    return std::optional<WorkerOptions>();
+  } catch (const CLI::Error& error) {
+    return InvalidArgument(std::string(error.what()) + "; --help lists the flags");
   }
-  if (Status s = Apply(flags, o); !s.ok()) return Fail(s, 2);
+  ESPALIER_RETURN_IF_ERROR(Apply(flags, o));
   FillDefaults(o);
-  if (Status s = o.Validate(); !s.ok()) return Fail(s, 2);
+  ESPALIER_RETURN_IF_ERROR(o.Validate());
+  return std::optional(std::move(o));
+}
+
+Result<WorkerOptions> ReadAgain(int argc, char** argv) {
+  Flags flags;
+  std::string help;
+  ESPALIER_ASSIGN_OR_RETURN(const auto read, ReadCommandLine(argc, argv, flags, help));
+  return *read;  // what is running was not asked for help
+}
+
+}  // namespace
+
+int WorkerMain(int argc, char** argv, StepProbe* probe) {
+  ShowProgramName(argv[0]);
+  Flags flags;
+  std::string help;
+  const auto read = ReadCommandLine(argc, argv, flags, help);
+  if (!read.ok()) return Fail(read.status(), 2);
+  if (!read->has_value()) {
+    std::cout << help;
+    return 0;
+  }
+  const WorkerOptions& o = **read;
   if (flags.exit_with_parent) {
     if (Status s = EndWithParent(); !s.ok()) return Fail(s, 1);
   }
@@ -180,12 +206,15 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
   const auto arithmetic = ArithmeticId();
   if (!arithmetic.ok()) return Fail(arithmetic.status(), 1);
   if (flags.version) {
-    std::cout << "espalier-worker " << kVersion << "\n" << *arithmetic << "\n";
+    std::cout << VersionText("espalier-worker", *arithmetic);
     return 0;
   }
-  OpenLog(o.name.empty() ? "worker" : o.name, o.log_level);
+  OpenLog(o.name.empty() ? "worker" : o.name, o.log_level, Variable("JOURNAL_STREAM"));
   TuneMalloc();
-  const Status end = RunWorkerDaemon(o, *arithmetic, probe);
+  const Status end = RunWorkerDaemon(o, {.arithmetic_id = *arithmetic,
+                                         .service = ReadServiceEnvironment(Variable),
+                                         .reread = [=] { return ReadAgain(argc, argv); },
+                                         .probe = probe});
   if (end.ok()) return 0;
   const bool usage =
       end.code() == StatusCode::kInvalidArgument || end.code() == StatusCode::kPermissionDenied ||

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "src/base/version.h"
+#include "src/base/build_info.h"
 
 namespace espalier {
 namespace {
@@ -47,7 +47,7 @@ TEST_CASE("beyond loopback the word insecure is needed") {
 }
 
 TEST_CASE("help and version are answers") {
-  CHECK(*Parse({"--version"})->answer == std::string("espalier-coordinator ") + kVersion + "\n");
+  CHECK(*Parse({"--version"})->answer == VersionText("espalier-coordinator", ""));
   CHECK(Parse({"--help"})->answer->find("--address-file") != std::string::npos);
 }
 

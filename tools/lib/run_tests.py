@@ -2,10 +2,11 @@
 
 Without targets: the house rules, every Bazel test as it is shipped, the end-to-end tests with the
 real programs, and the tests of the pure rooms once more under the address sanitizer (with undefined
-behaviour) and the thread sanitizer. Targets are Bazel labels or the words `tidy`, `hdfs` and `e2e`;
-labels are tested as shipped. --all adds sanitizers on every target, hostile input (CSV, LIBSVM,
-Parquet, Hadoop's XML, replies of WebHDFS, YAML) at length under the address sanitizer, and the long
-property runs.
+behaviour) and the thread sanitizer. Targets are Bazel labels or the words `tidy`, `hdfs`, `e2e`
+and `roots`; labels are tested as shipped. --all adds `roots` (the packages on other Debian systems,
+with and without systemd; as root), sanitizers on every target, hostile input (CSV, LIBSVM, Parquet,
+Hadoop's XML, replies of WebHDFS, YAML) at length under the address sanitizer, and the long property
+runs.
 
 The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test; a
 program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that
@@ -208,6 +209,8 @@ def run_everything(everything, tally):
     hdfs_tests(tally)
     if build_programs(tally):
         python_tests("e2e", "tests/e2e", tally)
+        if everything:
+            python_tests("roots", "tests/roots", tally)
     for sanitizer in SANITIZERS:
         targets = ["//tests/..."] if everything else pure_targets()
         bazel_test(sanitizer, targets, tally, ["--config=" + sanitizer])
@@ -221,7 +224,7 @@ def run_everything(everything, tally):
 
 
 def run_targets(targets, everything, tally):
-    labels = [t for t in targets if t not in ("tidy", "e2e", "hdfs")]
+    labels = [t for t in targets if t not in ("tidy", "e2e", "roots", "hdfs")]
     if "tidy" in targets:
         python_tests("tidy", "tests/tidy", tally)
     if labels:
@@ -230,8 +233,10 @@ def run_targets(targets, everything, tally):
             bazel_test(sanitizer, labels, tally, ["--config=" + sanitizer])
     if "hdfs" in targets:
         hdfs_tests(tally)
-    if "e2e" in targets and build_programs(tally):
-        python_tests("e2e", "tests/e2e", tally)
+    phases = [name for name in ("e2e", "roots") if name in targets]
+    if phases and build_programs(tally):
+        for name in phases:
+            python_tests(name, "tests/" + name, tally)
 
 
 def report(tally):
@@ -256,7 +261,7 @@ def main():
     parser.add_argument("--all", action="store_true",
                         help="also sanitizers on all targets and long property runs")
     parser.add_argument("targets", nargs="*",
-                        help="Bazel labels, tidy, hdfs, e2e; none: everything")
+                        help="Bazel labels, tidy, hdfs, e2e, roots; none: everything")
     args = parser.parse_args()
     os.chdir(ROOT)
     tally = Tally()

@@ -1,0 +1,81 @@
+#include "src/base/log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <regex>
+#include <sstream>
+#include <string>
+
+namespace espalier {
+namespace {
+
+// What goes to standard error while `write` runs; it is given DEVICE:INODE of where that goes.
+std::string Written(const std::function<void(const std::string& stream)>& write) {
+  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/log";
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  const int before = dup(STDERR_FILENO);
+  dup2(file, STDERR_FILENO);
+  struct stat info;
+  fstat(file, &info);
+  write(std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino));
+  dup2(before, STDERR_FILENO);
+  close(before);
+  close(file);
+  OpenLog("test", LogLevel::kError);
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+void WriteAll() {
+  LogDebug("d");
+  LogInfo("i");
+  LogWarning("w");
+  LogError("e");
+}
+
+TEST_CASE("each event is one line with time, level, daemon and message") {
+  const std::string text = Written([](const std::string&) {
+    OpenLog("worker-7", LogLevel::kInfo);
+    LogInfo("two\nlines");
+  });
+  CHECK(std::regex_match(
+      text, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} info worker-7 two\\nlines\n)")));
+}
+
+TEST_CASE("to the journal lines carry its priorities and no time") {
+  const std::string text = Written([](const std::string& stream) {
+    OpenLog("w", LogLevel::kDebug, stream);
+    WriteAll();
+  });
+  CHECK(text == "<7>w d\n<6>w i\n<4>w w\n<3>w e\n");
+}
+
+TEST_CASE("standard error that was led elsewhere is not the journal") {
+  const std::string text = Written([](const std::string& stream) {
+    OpenLog("w", LogLevel::kInfo, stream + "1");
+    LogInfo("i");
+  });
+  CHECK(text.find('<') == std::string::npos);
+}
+
+TEST_CASE("the level can change while the program runs") {
+  const std::string text = Written([](const std::string& stream) {
+    OpenLog("w", LogLevel::kError, stream);
+    WriteAll();
+    SetLogLevel(LogLevel::kWarning);
+    WriteAll();
+    SetLogLevel(LogLevel::kOff);
+    WriteAll();
+  });
+  CHECK(text == "<3>w e\n<4>w w\n<3>w e\n");
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,228 @@
+"""What tools/package makes, on machines that have nothing: an empty root, an unknown user."""
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+from espalier import ROOT, EspalierTest, await_step, children_of, command_line_of, json_lines
+
+import debian_root  # in tools/lib, which `espalier` puts on the path
+
+UNKNOWN_UID = 54321
+PACKAGE_LIMIT_S = 600
+BYTES_MAX = 80_000_000
+EXPOSURE_MAX = 2.0
+UNITS = ["espalier-coordinator.service", "espalier-worker.service"]
+
+
+def package(folder, *arguments):
+    subprocess.run([os.path.join(ROOT, "tools", "package"), "--output", folder] + list(arguments),
+                   check=True, stdout=subprocess.DEVNULL, timeout=PACKAGE_LIMIT_S)
+
+
+def only(folder, ending):
+    names = [name for name in os.listdir(folder) if name.endswith(ending)]
+    assert len(names) == 1, names
+    return os.path.join(folder, names[0])
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+class PackageTest(EspalierTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with contextlib.ExitStack() as stack:
+            cls.folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="espalier-pkg-"))
+            os.chmod(cls.folder, 0o755)
+            package(cls.folder)
+            cls.tarball, cls.deb = only(cls.folder, ".tar.gz"), only(cls.folder, ".deb")
+            cls.empty = os.path.join(cls.folder, "empty")
+            os.mkdir(cls.empty)
+            with tarfile.open(cls.tarball) as tar:
+                tar.extractall(cls.empty)
+            cls.top = "/" + os.listdir(cls.empty)[0]
+            cls.addClassCleanup(stack.pop_all().close)
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.directory, 0o755)
+        self.spec = self.classes_spec(self.classes_csv("rows.csv", 1200))
+
+    def plain_weights(self):
+        return self.result("train", self.job("plain", self.spec), "--workers",
+                           1)["weights_sha256"]
+
+    def empty_root(self, uid):
+        """A root with the unpacked tarball and a folder /job that the user may write; its spec."""
+        folder = os.path.join(self.empty, "job")
+        os.mkdir(folder)
+        self.addCleanup(shutil.rmtree, folder)
+        shutil.copy(self.spec["data"]["train"], folder)
+        spec = json.loads(json.dumps(self.spec))
+        spec["data"]["train"] = "/job/rows.csv"
+        with open(os.path.join(folder, "job.yaml"), "w") as f:
+            json.dump(dict(spec, name="job", output="/job/bundle"), f)
+        if os.geteuid() == 0:
+            for path in [folder] + [os.path.join(folder, n) for n in os.listdir(folder)]:
+                os.chown(path, uid, uid)
+        return folder
+
+    def run_inside(self, *words, uid=0):
+        command = debian_root.inside(self.empty, words, uid)
+        return subprocess.run(command, capture_output=True, text=True, timeout=120,
+                              env={"TMPDIR": "/job", "PATH": os.environ["PATH"]})
+
+    def assert_trains_inside(self, uid):
+        weights = self.plain_weights()
+        self.empty_root(uid)
+        done = self.run_inside(self.top + "/bin/espalier", "train", "/job/job.yaml", "--workers",
+                               "2", "--json", uid=uid)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(json_lines(done.stdout)[-1]["weights_sha256"], weights)
+        self.assertEqual(sorted(os.listdir(self.empty)), sorted(["dev", "job", "proc",
+                                                                 self.top[1:]]))
+
+    def test_in_an_empty_root_it_trains_the_same_weights(self):
+        self.assert_trains_inside(0)
+
+    def test_so_does_a_user_who_is_in_no_list(self):
+        """Only root can choose one; without, it is the user that runs the tests, as another."""
+        self.assert_trains_inside(UNKNOWN_UID if os.geteuid() == 0 else 0)
+
+    def test_each_program_tells_version_arithmetic_and_how_it_was_built(self):
+        self.empty_root(0)
+        plain, _ = self.espalier("--version")
+        self.assertRegex(plain, r"^espalier \d+\.\d+\.\d+\narithmetic: espalier \d+; OpenBLAS .* "
+                                r"Haswell; self-test [0-9a-f]{16}\nbuilt by: GCC .*"
+                                r"-march=x86-64-v3 -ffp-contract=off")
+        for name in ("espalier", "espalier-worker", "espalier-coordinator"):
+            done = self.run_inside(self.top + "/bin/" + name, "--version")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = plain.replace("espalier", name, 1).splitlines()
+            wanted = lines if name != "espalier-coordinator" else [lines[0], lines[2]]
+            self.assertEqual(done.stdout.splitlines(), wanted)
+
+    def test_a_link_from_elsewhere_starts_the_tree_it_points_to(self):
+        link = self.path("espalier")
+        os.symlink(self.empty + self.top + "/bin/espalier", link)
+        out = subprocess.run([link, "--version"], check=True, capture_output=True, text=True,
+                             env={"LD_LIBRARY_PATH": "/nowhere", "LD_PRELOAD": "/no/such.so"})
+        self.assertIn("arithmetic: ", out.stdout)
+        self.assertEqual(out.stderr, "")
+
+    def test_a_tree_with_a_missing_program_says_which(self):
+        tree = self.path("tree")
+        os.makedirs(tree + "/bin")
+        shutil.copy(self.empty + self.top + "/bin/espalier", tree + "/bin/")
+        done = subprocess.run([tree + "/bin/espalier"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 126)
+        self.assertIn(tree + "/libexec/espalier", done.stderr)
+
+    def test_daemons_of_the_tarball_go_by_their_names(self):
+        job = self.job("long", self.long_spec(self.classes_csv("long.csv", 2000)))
+        process = subprocess.Popen([self.empty + self.top + "/bin/espalier", "train", job,
+                                    "--workers", "1", "--json"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=self.environment)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.terminate)
+        await_step(process)
+        shown = {}
+        for pid in children_of(process.pid):
+            with open("/proc/%d/comm" % pid) as f:
+                shown[os.path.basename(command_line_of(pid)[0])] = f.read().strip()
+        self.assertEqual(shown, {"espalier-coordinator": "espalier-coordi",
+                                 "espalier-worker": "espalier-worker"})
+
+    def test_the_same_commit_gives_the_same_bytes(self):
+        again = self.path("again")
+        package(again)
+        self.assertEqual(digest(only(again, ".tar.gz")), digest(self.tarball))
+        self.assertEqual(digest(only(again, ".deb")), digest(self.deb))
+
+    def test_both_are_small_enough(self):
+        for path in (self.tarball, self.deb):
+            self.assertLess(os.path.getsize(path), BYTES_MAX)
+
+    def test_every_library_has_its_licence(self):
+        with open(self.empty + self.top + "/LICENSES") as f:
+            text = f.read()
+        for name in os.listdir(self.empty + self.top + "/lib"):
+            if not name.startswith(("libarrow", "libparquet")):
+                self.assertRegex(text, r"(?m)^[\w.+-]+: .*%s(,|$)" % re.escape(name))
+        self.assertIn("Apache Arrow: LICENSE.txt", text)
+
+    def test_the_debian_package_holds_units_configuration_and_completion(self):
+        out = subprocess.run(["dpkg-deb", "--contents", self.deb], check=True, capture_output=True,
+                             text=True).stdout
+        rows = [line.split(None, 5) for line in out.splitlines()]
+        self.assertEqual({row[1] for row in rows}, {"root/root"})
+        names = {row[5].split(" -> ")[0] for row in rows}
+        for name in (["./lib/systemd/system/" + unit for unit in UNITS] +
+                     ["./etc/espalier/coordinator.yaml", "./etc/espalier/worker.yaml",
+                      "./usr/bin/espalier", "./usr/lib/sysusers.d/espalier.conf",
+                      "./usr/share/bash-completion/completions/espalier",
+                      "./usr/share/zsh/vendor-completions/_espalier",
+                      "./usr/share/doc/espalier/copyright"]):
+            self.assertIn(name, names)
+        for row in rows:
+            self.assertNotRegex(row[0], r"^[^l].....w..|^[^l]........[w]|^...[sS]", row)
+        info = subprocess.run(["dpkg-deb", "--info", self.deb], check=True, capture_output=True,
+                              text=True).stdout
+        self.assertIn("Architecture: amd64", info)
+        self.assertNotIn("Depends:", info)
+        conffiles = subprocess.run(["dpkg-deb", "--info", self.deb, "conffiles"], check=True,
+                                   capture_output=True, text=True).stdout
+        self.assertEqual(conffiles.split(), ["/etc/espalier/coordinator.yaml",
+                                             "/etc/espalier/worker.yaml"])
+
+    def complete(self, *words):
+        script = self.empty + self.top + "/completions/espalier.bash"
+        out = subprocess.run(["bash", "-c", 'source "$0"; COMP_WORDS=("$@"); '
+                              'COMP_CWORD=$(($# - 1)); _espalier; echo "${COMPREPLY[@]}"',
+                              script] + list(words), check=True, capture_output=True, text=True)
+        return out.stdout.split()
+
+    def test_completion_knows_commands_and_flags(self):
+        self.assertEqual(self.complete("espalier", "su"), ["submit"])
+        self.assertEqual(self.complete("espalier", "train", "--w"), ["--workers"])
+        self.assertEqual(self.complete("/usr/bin/espalier-worker", "--peer"),
+                         ["--peer-timeout-ms"])
+        self.assertEqual(self.complete("espalier", "train", "jo"), [], "files are left to bash")
+
+    def test_the_units_are_sound_and_little_exposed(self):
+        units = os.path.join(self.empty + self.top, "deploy", "systemd")
+        for unit in UNITS:
+            path = os.path.join(units, unit)
+            out = subprocess.run(["systemd-analyze", "security", "--offline=true",
+                                  "--threshold=%d" % (EXPOSURE_MAX * 10), path],
+                                 capture_output=True, text=True)
+            found = re.search(r"exposure level for \S+: ([\d.]+)", out.stdout)
+            self.assertTrue(found, out.stderr)
+            self.assertLessEqual(float(found.group(1)), EXPOSURE_MAX, out.stdout)
+            self.assertEqual(out.returncode, 0, out.stdout)
+
+    def test_systemd_finds_no_fault_in_the_units(self):
+        """In a copy that starts the programs where they are here."""
+        for unit in UNITS:
+            with open(os.path.join(self.empty + self.top, "deploy", "systemd", unit)) as f:
+                text = f.read().replace("/usr/lib/espalier", self.empty + self.top)
+            path = self.write(unit, text)
+            out = subprocess.run(["systemd-analyze", "verify", "--man=no", path],
+                                 capture_output=True, text=True)
+            told = [line for line in (out.stdout + out.stderr).splitlines() if "espalier" in line]
+            self.assertEqual((out.returncode, told), (0, []), out.stdout + out.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

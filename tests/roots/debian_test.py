@@ -1,0 +1,81 @@
+"""What tools/package makes, on an old Debian: the tarball, and the package's whole life."""
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(ROOT, "tests", "e2e"), os.path.join(ROOT, "tools", "lib")]
+
+import debian_root
+from espalier import EspalierTest, json_lines
+from installed import package, only, ring_job
+
+SUITE = "bullseye"  # the C library is two versions older than ours
+
+
+class DebianTest(EspalierTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        manager = debian_root.unpacked(SUITE)
+        cls.root = manager.__enter__()
+        cls.addClassCleanup(manager.__exit__, None, None, None)
+        cls.folder = package(cls)
+
+    def inside(self, *words, code=0, uid=0):
+        done = subprocess.run(debian_root.inside(self.root, words, uid), capture_output=True,
+                              text=True, timeout=300,
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C",
+                                   "DEBIAN_FRONTEND": "noninteractive"})
+        self.assertEqual(done.returncode, code, "%s\n%s%s" % (words, done.stdout, done.stderr))
+        return done.stdout
+
+    def there(self, *names):
+        return os.path.lexists(os.path.join(self.root, *names))
+
+    def assert_trains(self, program, uid):
+        job = ring_job(self, self.root, uid)
+        out = self.inside(program, "train", job.path, "--workers", "2", "--json", uid=uid)
+        self.assertEqual(json_lines(out)[-1]["weights_sha256"], job.weights)
+
+    def test_the_tarball_trains_the_same_weights(self):
+        subprocess.run(["tar", "-xzf", only(self.folder, ".tar.gz"), "-C",
+                        os.path.join(self.root, "opt")], check=True)
+        top = "/opt/" + os.listdir(os.path.join(self.root, "opt"))[0]
+        self.addCleanup(shutil.rmtree, self.root + top)
+        self.assert_trains(top + "/bin/espalier", 0)
+        self.assert_trains(top + "/bin/espalier", 54321)
+
+    def test_the_package_is_installed_removed_and_purged_without_traces(self):
+        shutil.copy(only(self.folder, ".deb"), os.path.join(self.root, "espalier.deb"))
+        before = self.inside("find", "/etc", "/usr", "/lib", "/var/lib", "-xdev")
+        self.inside("dpkg", "--install", "/espalier.deb")
+        self.assertRegex(self.inside("getent", "passwd", "espalier"),
+                         r"^espalier:x:\d+:\d+:Espalier:/var/lib/espalier:/usr/sbin/nologin\n")
+        self.assertEqual(self.inside("stat", "-c", "%U:%G %a", "/var/lib/espalier"),
+                         "espalier:espalier 750\n")
+        self.assertIn("espalier", self.inside("espalier", "--version"))
+        self.assert_trains("espalier", 0)
+        with open(os.path.join(self.root, "etc/espalier/worker.yaml"), "a") as f:
+            f.write("# ours\n")
+        self.inside("dpkg", "--install", "/espalier.deb")
+        with open(os.path.join(self.root, "etc/espalier/worker.yaml")) as f:
+            self.assertTrue(f.read().endswith("# ours\n"), "a changed configuration is kept")
+        self.inside("dpkg", "--remove", "espalier")
+        self.assertFalse(self.there("usr/lib/espalier"))
+        self.assertFalse(self.there("usr/bin/espalier"))
+        self.assertTrue(self.there("etc/espalier/worker.yaml"))
+        self.inside("dpkg", "--purge", "espalier")
+        self.inside("getent", "passwd", "espalier", code=2)
+        after = self.inside("find", "/etc", "/usr", "/lib", "/var/lib", "-xdev")
+        # Of the lists of users a copy from before the last change is kept.
+        left = set(after.split()) - set(before.split())
+        self.assertEqual({n for n in left if not n.startswith("/etc/") or not n.endswith("-")},
+                         set())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,209 @@
+"""Both services under a real systemd: a Debian 12 that boots in a container."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(ROOT, "tests", "e2e"), os.path.join(ROOT, "tools", "lib")]
+
+import debian_root
+import machine
+from espalier import EspalierTest, json_lines, wait_for
+from installed import package, only, ring_job
+
+OUTPUT = "/var/lib/espalier/models/job"
+LIMIT_S = 60
+
+
+class SystemdTest(EspalierTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        manager = debian_root.unpacked(machine.SUITE, machine.INCLUDE)
+        cls.root = manager.__enter__()
+        cls.addClassCleanup(manager.__exit__, None, None, None)
+        shutil.copy(only(package(cls), ".deb"), os.path.join(cls.root, "espalier.deb"))
+        cls.machine = machine.Machine(cls.root)
+        cls.addClassCleanup(cls.machine.stop)
+        cls.machine.run("dpkg", "--install", "/espalier.deb")
+
+    def setUp(self):
+        super().setUp()
+        self.began = time.time()
+        self.machine.run("systemctl", "start", "espalier-coordinator", "espalier-worker")
+        self.wait_for_workers(1)
+
+    def tearDown(self):
+        self.machine.run("systemctl", "stop", "espalier-worker", "espalier-coordinator")
+        self.machine.run("systemctl", "reset-failed")
+        super().tearDown()
+
+    def show(self, unit, name):
+        return self.machine.run("systemctl", "show", "--value", "-p", name, unit).strip()
+
+    def pid(self, unit):
+        return int(self.show(unit, "MainPID"))
+
+    def workers(self):
+        out = self.machine.try_run("espalier", "workers").stdout
+        return [line.split()[0] for line in out.splitlines() if line.startswith("worker-")]
+
+    def wait_for_workers(self, count):
+        wait_for("%d workers attached" % count, lambda: len(self.workers()) == count, LIMIT_S)
+
+    def journal(self, unit):
+        """What it and systemd said of it in this test."""
+        return self.machine.run("journalctl", "--no-pager", "--output=cat", "-u", unit,
+                                "--since=@%f" % self.began)
+
+    def wait_for_restart(self, unit, before):
+        """With another process id, and attached."""
+        wait_for("the restart of " + unit, lambda: self.pid(unit) not in (0, before) and
+                 self.show(unit, "ActiveState") == "active", LIMIT_S)
+
+    def configure(self, name, old, new):
+        """Replaces `old` in a file of /etc/espalier until the end of the test."""
+        path = os.path.join(self.root, "etc/espalier", name)
+        with open(path) as f:
+            text = f.read()
+        self.assertIn(old, text)
+        self.addCleanup(self.put, path, text)
+        self.put(path, text.replace(old, new))
+
+    def put(self, path, text):
+        with open(path, "w") as f:
+            f.write(text)
+
+    def submit(self, **train):
+        """(the running `espalier submit`, the job)"""
+        job = ring_job(self, self.root, output=OUTPUT, **train)
+        process = subprocess.Popen(
+            self.machine.command("espalier", "submit", job.path, "--json"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        def end():
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        self.addCleanup(end)
+        return process, job
+
+    def start_job(self):
+        """The same of a job of some seconds, once it trains."""
+        process, job = self.submit(epochs=1500)
+        for line in iter(process.stdout.readline, ""):
+            if '"event":"progress"' in line and '"step":0,' not in line:
+                return process, job
+        self.fail("the job did not train: " + process.stderr.read())
+
+    def assert_right(self, process, job):
+        out, err = process.communicate(timeout=LIMIT_S)
+        self.assertEqual(process.returncode, 0, out[-500:] + err)
+        result = json_lines(out)[-1]
+        self.assertEqual(result["weights_sha256"], job.weights)
+        self.assertTrue(os.path.exists(self.root + OUTPUT + "/weights.safetensors"))
+
+    def test_a_job_trains_the_weights_of_the_plain_build(self):
+        self.assert_right(*self.submit())
+
+    def test_status_tells_what_the_services_do(self):
+        wait_for("a status line", lambda: self.show("espalier-coordinator", "StatusText")
+                 .startswith("workers: 1, jobs running: 0, waiting: 0; listening on "), LIMIT_S)
+        wait_for("a status line", lambda: self.show("espalier-worker", "StatusText") ==
+                 "free; attached to 127.0.0.1:7700", LIMIT_S)
+
+    def test_a_killed_worker_is_started_again_and_the_job_ends_right(self):
+        process, job = self.start_job()
+        pid = self.pid("espalier-worker")
+        self.machine.run("sh", "-c", "kill -9 %d" % pid)
+        self.wait_for_restart("espalier-worker", pid)
+        self.assert_right(process, job)
+
+    def test_a_killed_coordinator_is_started_again_and_the_job_ends_right(self):
+        process, job = self.start_job()
+        pid = self.pid("espalier-coordinator")
+        self.machine.run("sh", "-c", "kill -9 %d" % pid)
+        self.wait_for_restart("espalier-coordinator", pid)
+        self.wait_for_workers(1)
+        process.kill()
+        newest = json.loads(self.machine.run("espalier", "list", "--json"))["jobs"][-1]
+        out = self.machine.run("espalier", "watch", newest["job"], "--json")
+        self.assertEqual(json_lines(out)[-1]["weights_sha256"], job.weights)
+        self.assertNotIn(" was lost: ", self.journal("espalier-coordinator"))
+
+    def test_a_daemon_that_hangs_is_ended_by_the_watchdog_and_started_again(self):
+        for unit in ("espalier-worker", "espalier-coordinator"):
+            pid = self.pid(unit)
+            self.machine.run("sh", "-c", "kill -STOP %d" % pid)
+            self.wait_for_restart(unit, pid)
+            self.assertIn("Failed with result 'watchdog'", self.journal(unit))
+        self.wait_for_workers(1)
+
+    def test_stopping_a_worker_hands_its_share_to_the_others_first(self):
+        self.machine.run("systemd-run", "--quiet", "--unit=second", "--uid=espalier",
+                         "--property=CacheDirectory=second", "espalier-worker", "--threads", "1",
+                         "--spool-directory", "/var/cache/second")
+        self.addCleanup(self.machine.run, "systemctl", "stop", "second")
+        self.wait_for_workers(2)
+        process, job = self.start_job()
+        self.machine.run("systemctl", "stop", "espalier-worker")
+        self.assertEqual(self.show("espalier-worker", "Result"), "success")
+        self.assertEqual(self.show("espalier-worker", "ExecMainStatus"), "0")
+        self.assertIn("SIGTERM: leaving job-", self.journal("espalier-worker"))
+        self.assertNotIn(" was lost: ", self.journal("espalier-coordinator"))
+        self.assert_right(process, job)
+
+    def test_a_drained_worker_is_not_started_again(self):
+        self.machine.run("espalier", "drain", self.workers()[0])
+        wait_for("the worker's end", lambda: self.show("espalier-worker", "ActiveState") ==
+                 "inactive", LIMIT_S)
+
+    def reload(self, old, new, words):
+        """Until the journal says so."""
+        self.configure("worker.yaml", old, new)
+        self.machine.run("systemctl", "reload", "espalier-worker")
+        wait_for("'%s' in the journal" % words, lambda: words in self.journal("espalier-worker"),
+                 LIMIT_S)
+
+    def test_reloading_says_what_counts_now_and_what_later(self):
+        self.reload("log_level: info", "log_level: debug", "nothing else differs")
+        self.reload("log_level: debug", "log_level: loud", "the options stay as they are")
+        self.configure("worker.yaml", "log_level: loud", "log_level: info")
+        self.reload('name: ""', "name: other", "count from the next start")
+        self.assertEqual(self.show("espalier-worker", "NRestarts"), "0")
+        self.assertEqual(self.show("espalier-worker", "ActiveState"), "active")
+
+    def test_certificates_that_only_root_may_read_reach_the_service(self):
+        certificate = os.path.join(self.root, "etc/espalier/tls-ca.pem")
+        self.put(certificate, "a certificate\n")
+        self.addCleanup(os.remove, certificate)
+        os.chmod(certificate, 0o600)
+        self.machine.run("systemctl", "restart", "espalier-worker")
+        folder = "/run/credentials/espalier-worker.service/"
+        self.assertEqual(self.machine.run("cat", folder + "tls-ca.pem"), "a certificate\n")
+        self.assertEqual(self.machine.run("cat", folder + "tls-key.pem"), "\n")
+
+    def test_lines_in_the_journal_have_priorities(self):
+        out = self.machine.run("journalctl", "--no-pager", "-u", "espalier-worker", "-p", "6..6",
+                               "--output=cat")
+        self.assertIn("attached as worker-", out)
+        self.assertNotIn("<6>", out)
+
+    def test_a_wrong_configuration_is_named_and_tried_again_until_it_is_mended(self):
+        self.machine.run("systemctl", "stop", "espalier-coordinator")
+        self.configure("coordinator.yaml", "queue_max:", "queue_maxx:")
+        self.machine.run("systemctl", "start", "--no-block", "espalier-coordinator")
+        wait_for("the message", lambda: "queue_maxx" in self.journal("espalier-coordinator"),
+                 LIMIT_S)
+        self.configure("coordinator.yaml", "queue_maxx:", "queue_max:")
+        wait_for("the start", lambda: self.show("espalier-coordinator", "ActiveState") ==
+                 "active", LIMIT_S)
+
+
+if __name__ == "__main__":
+    unittest.main()

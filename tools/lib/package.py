@@ -1,0 +1,101 @@
+"""Makes the tarball and the Debian package of what is built. Called by tools/package.
+
+espalier-VERSION-linux-x86_64.tar.gz unpacks anywhere and needs nothing of the machine but a kernel:
+it carries its libraries, its C library and its loader. espalier_VERSION_amd64.deb installs the same
+tree in /usr/lib/espalier, with units, user, configuration and completion. The same commit gives
+the same bytes: times are those of the commit, or SOURCE_DATE_EPOCH.
+"""
+import argparse
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+import package_deb
+import package_tree
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class PackageError(Exception):
+    """What went wrong and how to mend it, for a person."""
+
+
+def version():
+    with open(os.path.join(ROOT, "src", "base", "version.h")) as f:
+        return re.search(r'kVersion = "([^"]+)"', f.read()).group(1)
+
+
+def commit_time():
+    """Seconds since 1970 that every file is said to be of."""
+    if os.environ.get("SOURCE_DATE_EPOCH"):
+        return int(os.environ["SOURCE_DATE_EPOCH"])
+    done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True,
+                          text=True)
+    if done.returncode:
+        raise PackageError("there is no commit to take the time of the files from (%s); set "
+                           "SOURCE_DATE_EPOCH to seconds since 1970" % done.stderr.strip())
+    return int(done.stdout)
+
+
+def build_launcher():
+    """The paths of the launcher, which only packages need, and of Arrow's files."""
+    bazel = shlex.split(os.environ.get("BAZEL", "bazel"))
+    subprocess.run(bazel + ["build", "//src/launcher"], cwd=ROOT, check=True)
+    found = subprocess.run(bazel + ["info", "bazel-bin", "output_base"], cwd=ROOT, check=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    places = dict(line.split(": ", 1) for line in found.splitlines())
+    return (os.path.join(places["bazel-bin"], "src", "launcher", "launcher"),
+            os.path.join(places["output_base"], "external", "arrow"))
+
+
+def describe_sizes(tree, package):
+    """Where the bytes are, largest first."""
+    sizes = []
+    for folder, _, names in os.walk(tree):
+        for name in names:
+            path = os.path.join(folder, name)
+            sizes.append((os.path.getsize(path), os.path.relpath(path, tree)))
+    sizes.sort(reverse=True)
+    total = sum(size for size, _ in sizes)
+    print("package: %s: %.1f MB, unpacked %.1f MB" %
+          (os.path.relpath(package, ROOT), os.path.getsize(package) / 1e6, total / 1e6))
+    for size, name in sizes[:8]:
+        print("  %6.1f MB  %s" % (size / 1e6, name))
+    print("  %6.1f MB  %d other files" % (sum(s for s, _ in sizes[8:]) / 1e6, len(sizes[8:])))
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/package", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", default=os.path.join(ROOT, "build", "package"),
+                        help="the folder to write to (default: build/package)")
+    parser.add_argument("--only", choices=["tarball", "deb"], help="leave the other one out")
+    args = parser.parse_args()
+    name = "espalier-%s-linux-x86_64" % version()
+    try:
+        seconds = commit_time()
+        launcher, arrow = build_launcher()
+        os.makedirs(args.output, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="espalier-package-") as folder:
+            tree = os.path.join(folder, name)
+            package_tree.make(tree, launcher, arrow)
+            if args.only != "deb":
+                tarball = os.path.join(args.output, name + ".tar.gz")
+                package_tree.write_tarball(tree, tarball, seconds)
+                describe_sizes(tree, tarball)
+            if args.only != "tarball":
+                deb = os.path.join(args.output, "espalier_%s_amd64.deb" % version())
+                package_deb.make(tree, deb, version(), seconds)
+                describe_sizes(tree, deb)
+    except (PackageError, package_tree.TreeError) as error:
+        sys.exit("package: %s" % error)
+    except subprocess.CalledProcessError as error:
+        sys.exit("package: %s ended with %d; its message stands above" %
+                 (shlex.join(map(str, error.cmd)), error.returncode))
+
+
+if __name__ == "__main__":
+    main()

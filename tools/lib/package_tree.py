@@ -1,0 +1,186 @@
+"""The tree that the tarball and the Debian package hold.
+
+bin/      a launcher for each program (src/launcher)
+libexec/  the programs
+lib/      all they load, the C library and its loader included: nothing of the machine is mixed in
+config/, deploy/, completions/, README.md, LICENSES
+"""
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+
+import completion
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAMS = ["espalier", "espalier-coordinator", "espalier-worker"]
+LOADER = "ld-linux-x86-64.so.2"
+# Libraries of which only headers, or archives, are in the programs.
+COMPILED_IN = ["libabsl-dev", "libboost1.74-dev", "libcli11-dev", "libeigen3-dev",
+               "libfast-float-dev", "libspdlog-dev", "nlohmann-json3-dev"]
+COMMON_LICENSES = "/usr/share/common-licenses"
+
+
+class TreeError(Exception):
+    """What cannot be packed, and why."""
+
+
+def libraries(programs):
+    """{name: path} of all that the programs load, and what that loads."""
+    found = {}
+    for program in programs:
+        out = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+        for line in out.splitlines():
+            words = line.split()
+            if "not found" in line:
+                raise TreeError("%s needs %s, which is not here; run tools/setup" %
+                                (program, words[0]))
+            if "=>" in words:
+                found[words[0]] = words[2]
+            elif words[0].startswith("/"):
+                found[os.path.basename(words[0])] = words[0]
+    if LOADER not in found:
+        raise TreeError("the programs name no loader %s: this is not x86-64 Linux" % LOADER)
+    return found
+
+
+def copy(source, target, mode=0o644):
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    shutil.copyfile(source, target)
+    os.chmod(target, mode)
+
+
+def put_programs(tree, launcher):
+    for name in PROGRAMS:
+        copy(launcher, os.path.join(tree, "bin", name), 0o755)
+        copy(os.path.join(ROOT, "build", "bin", name), os.path.join(tree, "libexec", name), 0o755)
+    for folder in ("bin", "libexec"):
+        for name in PROGRAMS:
+            subprocess.run(["strip", "--strip-all", os.path.join(tree, folder, name)], check=True)
+
+
+def put_libraries(tree, found):
+    for name, path in found.items():
+        target = os.path.join(tree, "lib", name)
+        copy(os.path.realpath(path), target, 0o755 if name == LOADER else 0o644)
+        if os.path.realpath(path).startswith(ROOT + os.sep):
+            subprocess.run(["strip", "--strip-unneeded", target], check=True)
+
+
+def owners(paths):
+    """{path: the Debian package that the library is of}"""
+    # dpkg knows some by their place before /lib became a link to /usr/lib.
+    names = {path: [os.path.realpath(path), re.sub("^/usr", "", os.path.realpath(path))]
+             for path in paths}
+    out = subprocess.run(["dpkg-query", "--search"] + sum(names.values(), []),
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    known = {}
+    for line in out.splitlines():
+        package, path = line.split(": ", 1)
+        known[path] = package.split(":")[0]
+    found = {path: next((known[n] for n in names[path] if n in known), None) for path in paths}
+    for path, package in found.items():
+        if package is None:
+            raise TreeError("%s is of no Debian package, so that its licence is not known" % path)
+    return found
+
+
+def copyright_of(package):
+    path = "/usr/share/doc/%s/copyright" % package
+    if not os.path.exists(path):
+        raise TreeError("%s, the licence of what is shipped, is missing; install %s again with "
+                        "its documentation" % (path, package))
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def licenses(found, arrow):
+    """The text of LICENSES: what is shipped, by whom, under which terms."""
+    shipped = {}  # package -> names of its libraries
+    debian = {path: name for name, path in found.items()
+              if not os.path.realpath(path).startswith(ROOT + os.sep)}
+    for path, package in owners(list(debian)).items():
+        shipped.setdefault(package, []).append(debian[path])
+    for package in COMPILED_IN:
+        shipped.setdefault(package, []).append("compiled in")
+    parts = ["Espalier is shipped with these libraries of Debian, and with Apache Arrow.\n"]
+    texts = {package: copyright_of(package) for package in sorted(shipped)}
+    for package, text in texts.items():
+        parts.append("%s\n%s: %s\n\n%s" % ("=" * 78, package, ", ".join(sorted(shipped[package])),
+                                           text))
+    for name in ("LICENSE.txt", "NOTICE.txt"):
+        with open(os.path.join(arrow, name), encoding="utf-8", errors="replace") as f:
+            parts.append("%s\nApache Arrow: %s\n\n%s" % ("=" * 78, name, f.read()))
+    named = set(re.findall(COMMON_LICENSES + r"/([\w.+-]*\w)", "".join(texts.values())))
+    for name in sorted(named):
+        path = os.path.join(COMMON_LICENSES, name)
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8", errors="replace") as f:
+                parts.append("%s\n%s\n\n%s" % ("=" * 78, path, f.read()))
+    return "\n".join(parts)
+
+
+def put_text(tree, name, text):
+    path = os.path.join(tree, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    os.chmod(path, 0o644)
+
+
+def service_config(name, settings):
+    """config/NAME.yaml with the settings that the systemd units go with."""
+    with open(os.path.join(ROOT, "config", name + ".yaml")) as f:
+        text = f.read()
+    for old, new in settings:
+        if text.count("\n%s\n" % old) != 1:
+            raise TreeError("config/%s.yaml has no line '%s' that the service's own setting "
+                            "could stand for" % (name, old))
+        text = text.replace("\n%s\n" % old, "\n%s\n" % new)
+    return text
+
+
+def put_texts(tree):
+    for top in ("config", os.path.join("deploy", "systemd")):
+        for name in sorted(os.listdir(os.path.join(ROOT, top))):
+            if name.endswith((".yaml", ".service", ".sysusers")):
+                copy(os.path.join(ROOT, top, name), os.path.join(tree, top, name))
+    install = os.path.join("deploy", "systemd", "install")
+    copy(os.path.join(ROOT, install), os.path.join(tree, install), 0o755)
+    for name in ("README.md", os.path.join("deploy", "README.md")):
+        copy(os.path.join(ROOT, name), os.path.join(tree, name))
+    put_text(tree, "deploy/systemd/coordinator.yaml", service_config("coordinator", [
+        ('state_directory: ""', "state_directory: /var/lib/espalier/coordinator")]))
+    put_text(tree, "deploy/systemd/worker.yaml", service_config("worker", [
+        ('spool_directory: ""', "spool_directory: /var/cache/espalier/worker")]))
+    programs = [os.path.join(ROOT, "build", "bin", name) for name in PROGRAMS]
+    put_text(tree, "completions/espalier.bash", completion.bash(programs))
+    put_text(tree, "completions/_espalier", completion.zsh(programs))
+
+
+def make(tree, launcher, arrow):
+    """`launcher`: the static program; `arrow`: the folder with Arrow's licence."""
+    os.makedirs(tree)
+    found = libraries([os.path.join(ROOT, "build", "bin", name) for name in PROGRAMS])
+    put_programs(tree, launcher)
+    put_libraries(tree, found)
+    put_texts(tree)
+    put_text(tree, "LICENSES", licenses(found, arrow))
+    for folder, _, _ in os.walk(tree):
+        os.chmod(folder, 0o755)
+
+
+def write_tarball(tree, path, seconds):
+    """Sorted, of nobody in particular, all of one time: the same tree gives the same bytes."""
+    def plain(info):
+        info.uid = info.gid = 0
+        info.uname = info.gname = ""
+        info.mtime = seconds
+        return info
+    with open(path + ".new", "wb") as raw, \
+            gzip.GzipFile("", "wb", 6, raw, mtime=seconds) as zipped, \
+            tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        tar.add(tree, os.path.basename(tree), filter=plain)  # goes by sorted names
+    os.replace(path + ".new", path)
