@@ -7,6 +7,7 @@
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/bundle/model_json.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
@@ -17,6 +18,15 @@ constexpr int64_t kModelBytesMax = int64_t{256} << 20;
 std::string WithoutSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
+}
+
+// Letters and digits; all else as '_'.
+std::string PlainText(std::string text) {
+  for (char& c : text) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!plain) c = '_';
+  }
+  return text;
 }
 
 // Removes what superseded writers left beside the output; `of_this_job`: no other job's. That it
@@ -108,6 +118,31 @@ Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
                            ", so it is no bundle" + mend);
   }
   return Status::Ok();
+}
+
+Status ProbeOutput(const FileSystem& files, const OutputSpec& output, const std::string& who) {
+  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(output.path));
+  const std::string path = WithoutSlashes(uri.path);
+  const size_t slash = path.rfind('/');
+  const std::string parent =
+      slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
+  if (Status s = files.MakeDirectory(uri.prefix + parent); !s.ok()) return s.Wrap("output");
+  const std::string name = path.substr(slash == std::string::npos ? 0 : slash + 1);
+  std::string probe = "." + name + ".probe-" + PlainText(who);
+  probe.resize(name.size() + kNameBytesAdded, '_');
+  probe = uri.prefix + parent + (parent == "/" ? "" : "/") + probe;
+  Status done = files.MakeDirectory(probe);
+  if (done.ok()) {
+    done = files.WriteAtomically(probe + "/" + kWeightsFile, "probe\n");
+    const Status removed = files.RemoveTree(probe);
+    if (done.ok()) return removed.ok() ? removed : removed.Wrap("output");
+  }
+  if (done.code() != StatusCode::kInvalidArgument) {
+    return done.Wrap("output: the coordinator cannot write to " + uri.prefix + parent);
+  }
+  return done.Wrap("output: a job makes names beside " + output.path +
+                   " that are its name and up to " + std::to_string(kNameBytesAdded) +
+                   " bytes more, and they cannot be made: choose another name for it");
 }
 
 Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec& spec,

@@ -17,6 +17,15 @@ namespace espalier {
 // but what is there is no bundle; the message names what it found.
 Status CheckOutput(const FileSystem& files, const OutputSpec& output);
 
+// Whether a bundle can be put there, before anything is trained: the directory that the output will
+// stand in is made when it is not there; beside the output a hidden directory is made whose name is
+// the output's with as many bytes more as any that a job makes there (kNameBytesAdded), a file is
+// written in it, and both are removed. `who` tells this caller from others. Errors name the output:
+// kInvalidArgument when its file system takes no such name.
+Status ProbeOutput(const FileSystem& files, const OutputSpec& output, const std::string& who);
+
+inline constexpr size_t kNameBytesAdded = 48;
+
 // Puts a finished job's bundle in place: all files under OUTPUT.writing-WRITER, then one rename, so
 // that the output is never half a bundle. A bundle that it replaces stands aside as
 // OUTPUT.replaced-WRITER until then.

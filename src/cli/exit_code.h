@@ -11,7 +11,7 @@ enum ExitCode : int {
   kExitJobFailed = 1,     // the job failed (bad rows included) or was cancelled
   kExitUsage = 2,         // wrong arguments or spec, output exists, file missing, header mismatch
   kExitUnreachable = 3,   // the coordinator was not reached
-  kExitInterrupted = 130  // Ctrl-C on `train`
+  kExitInterrupted = 130  // Ctrl-C on `train`, or on `submit` before the job was accepted
 };
 
 // The code for an error met before a job was accepted: kUnavailable and kDeadlineExceeded mean that
@@ -57,19 +57,9 @@ inline ExitCode SubmitExitCode(const Status& error) {
   return error.code() == StatusCode::kBadInput ? kExitUsage : ExitCodeOf(error);
 }
 
-// The code for a job that has ended. The coordinator looks at files too, so an output that exists,
-// a missing file or a header that does not fit may be found only there: still the caller's spec.
+// The code for a job that was accepted and has ended: what is wrong with its spec was said before.
 inline ExitCode ExitCodeOf(const JobSnapshot& job) {
-  if (job.state == JobState::kSucceeded) return kExitSuccess;
-  if (job.state == JobState::kCancelled) return kExitJobFailed;
-  switch (job.error.code()) {
-    case StatusCode::kInvalidArgument:
-    case StatusCode::kNotFound:
-    case StatusCode::kAlreadyExists:
-      return kExitUsage;
-    default:
-      return kExitJobFailed;
-  }
+  return job.state == JobState::kSucceeded ? kExitSuccess : kExitJobFailed;
 }
 
 }  // namespace espalier

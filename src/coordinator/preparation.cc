@@ -9,48 +9,19 @@
 #include "src/data/listing.h"
 #include "src/data/merge.h"
 #include "src/rpc/message_size.h"
-#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
 
-// "/a/b" of "/a/b/c", "hdfs://host/" of "hdfs://host/a"; a root is its own parent.
-Result<std::string> ParentOf(const std::string& text) {
-  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(text));
-  std::string path = uri.path;
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return std::string(".");
-  return uri.prefix + (slash == 0 ? "/" : path.substr(0, slash));
-}
-
-Status ProbeOutput(const FileSystem& files, const OutputSpec& output,
-                   const std::string& probe_name) {
-  ESPALIER_RETURN_IF_ERROR(CheckOutput(files, output));
-  ESPALIER_ASSIGN_OR_RETURN(const std::string parent, ParentOf(output.path));
-  if (Status s = files.MakeDirectory(parent); !s.ok()) return s.Wrap("output");
-  const std::string probe =
-      parent + (parent.back() == '/' ? "" : "/") + ".espalier-probe-" + probe_name;
-  if (Status s = files.WriteAtomically(probe, "probe\n"); !s.ok()) {
-    return s.Wrap("output: the coordinator cannot write to " + parent);
-  }
-  return files.Delete(probe);
-}
-
-// Request ids are arbitrary text.
-std::string FileNameOf(const std::string& text) {
-  std::string name;
-  for (char c : text.substr(0, 64)) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    name += plain ? c : '_';
-  }
-  return name;
-}
-
 Result<Submission> Prepare(const SubmitRequest& request, const StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(request.job_yaml, "job"));
   const auto files = MakeFileSystem(storage);
-  ESPALIER_RETURN_IF_ERROR(ProbeOutput(*files, job.output, FileNameOf(request.client_request_id)));
+  ESPALIER_RETURN_IF_ERROR(CheckOutput(*files, job.output));
+  // One that is broken off would leave its probe behind.
+  StorageOptions to_the_end = storage;
+  to_the_end.webhdfs.http.cancelled = {};
+  ESPALIER_RETURN_IF_ERROR(
+      ProbeOutput(*MakeFileSystem(to_the_end), job.output, request.client_request_id));
   ESPALIER_RETURN_IF_ERROR(CheckBeginning(*files, job));
   ESPALIER_ASSIGN_OR_RETURN(InputPlan input, PlanInput(*files, job.data, job.data.shard_bytes));
   ESPALIER_RETURN_IF_ERROR(CheckSendable(input));

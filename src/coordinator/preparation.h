@@ -13,10 +13,11 @@
 namespace espalier {
 
 // Parses the job, lists its input, fixes the schema and sees to the output: it must not exist
-// (unless `overwrite`), the directory it will stand in is made when it is not there, and a probe is
-// written there and deleted; there must be a checkpoint to resume from, or none that an unfinished
-// run has left at the output (bundle/checkpoint_store.h); the input must fit into messages to
-// workers. (That no other live job has the same output is the core's to see.)
+// (unless `overwrite`), and a bundle can be put there (bundle/output.h, ProbeOutput); there must be
+// a checkpoint to resume from, or none that an unfinished run has left at the output
+// (bundle/checkpoint_store.h); the input must fit into messages to workers. (That no other live job
+// has the same output is the core's to see.) When storage's `cancelled` becomes true, all but the
+// probe ends at once.
 Result<Submission> PrepareSubmission(const SubmitRequest& request, const StorageOptions& storage);
 
 // The merged survey of all shards, in shard order. Takes the work, to free each shard's survey

@@ -58,6 +58,16 @@ TEST_CASE("what an unfinished run has left is told, and what is to be resumed mu
   CHECK(Prepare(elsewhere + "\nresume: " + elsewhere).status().code() == StatusCode::kNotFound);
 }
 
+TEST_CASE("an output whose name is too long for what a job makes beside it is refused at once") {
+  const fs::path longest = Temporary() / "long" / std::string(255 - 48, 'x');
+  CHECK(Prepare(longest.string()).ok());
+  CHECK(fs::is_empty(longest.parent_path()));
+  const auto refused = Prepare(longest.string() + "x");
+  CHECK(refused.status().code() == StatusCode::kInvalidArgument);
+  CHECK(refused.status().ToString().find("its name is too long") != std::string::npos);
+  CHECK(refused.status().ToString().find("choose another name") != std::string::npos);
+}
+
 TEST_CASE("an output that cannot be written is refused at once") {
   const fs::path file = Temporary() / "file";
   fs::create_directories(Temporary());
