@@ -59,7 +59,8 @@ class TrainRun {
     ESPALIER_ASSIGN_OR_RETURN(client_, ApiClient::Make(cluster_.address()));
     ESPALIER_RETURN_IF_ERROR(AwaitWorkers());
     ESPALIER_ASSIGN_OR_RETURN(
-        job_, client_->Submit({.client_request_id = RandomRequestId(), .job_yaml = yaml}));
+        job_, client_->Submit({.client_request_id = RandomRequestId(), .job_yaml = yaml}, nullptr,
+                              [this] { return Stopping(); }));
     submitted_ms_ = NowMs();
     return Status::Ok();
   }

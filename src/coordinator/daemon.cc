@@ -14,8 +14,6 @@
 namespace espalier {
 namespace {
 
-constexpr int kPoolThreads = 2;
-constexpr size_t kPreparingMax = 256;       // submissions being read at a time
 constexpr int64_t kShutdownLimitMs = 2000;  // for open calls to end
 constexpr int64_t kTicksAnInterval = 4;
 constexpr int64_t kStatusIntervalMs = 5000;
@@ -103,7 +101,13 @@ CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, OpenedJo
       started_ms_(SystemUs() / 1000),
       core_(CoreOptions(options, journal.incarnation), journal.past),
       outbox_(std::move(journal.journal), Hooks()),
-      pool_(std::make_unique<JobPool>(kPoolThreads)),
+      intake_(std::make_unique<Intake>(
+          PatienceOfIntake(storage_), IntakeLimits{},
+          [this](std::function<void()> call) { boost::asio::post(loop_, std::move(call)); },
+          [this](Submission submission, std::vector<Done<JobId>> callers) {
+            EndSubmission(std::move(submission), std::move(callers));
+          })),
+      pool_(std::make_unique<JobPool>(1)),
       merging_(std::make_unique<JobPool>(1)) {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
@@ -204,6 +208,7 @@ void CoordinatorDaemon::TickLater() {
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error || stopping_) return;
     Feed(Tick{});
+    intake_->DropAbandoned();
     watchers_.FlushProgress();
     service_->Beat(NowMs());
     TellStatus();
@@ -220,7 +225,7 @@ void CoordinatorDaemon::Stop(const std::string& why) {
   watchers_.CloseAll(Unavailable("the coordinator was stopped"));
   replies_.clear();
   drains_.clear();
-  preparing_.clear();
+  intake_->Close();
   server_->Shutdown(kShutdownLimitMs);
   loop_.stop();
 }
@@ -276,7 +281,7 @@ void CoordinatorDaemon::StartMerge(MergeWork work) {
   });
 }
 
-void CoordinatorDaemon::StartSubmission(SubmitRequest request, Done<JobId> done) {
+void CoordinatorDaemon::StartSubmission(SubmitRequest request, CallerGone gone, Done<JobId> done) {
   if (const auto known = core_.FindSubmission(request.client_request_id)) {
     const RequestId again{next_request_++};
     replies_[again] = {std::move(done)};
@@ -289,37 +294,13 @@ void CoordinatorDaemon::StartSubmission(SubmitRequest request, Done<JobId> done)
     done(outbox_.room());
     return;
   }
-  const auto it = preparing_.find(request.client_request_id);
-  if (it != preparing_.end()) {
-    it->second.push_back(std::move(done));
-    return;
-  }
-  if (preparing_.size() >= kPreparingMax) {
-    done(ResourceExhausted(std::to_string(preparing_.size()) +
-                           " submissions are being read already; submit again in a moment"));
-    return;
-  }
-  preparing_[request.client_request_id].push_back(std::move(done));
-  OnPool(*pool_, [this, request = std::move(request)] {
-    Result<Submission> prepared = PrepareSubmission(request, storage_);
-    boost::asio::post(
-        loop_, [this, id = request.client_request_id, prepared = std::move(prepared)]() mutable {
-          EndSubmission(id, std::move(prepared));
-        });
-  });
+  intake_->Add(std::move(request), std::move(gone), std::move(done));
 }
 
-void CoordinatorDaemon::EndSubmission(const std::string& id, Result<Submission> prepared) {
-  auto waiting = preparing_.extract(id);
-  if (waiting.empty()) return;  // stopping
-  if (!prepared.ok()) {
-    LogInfo("refused a submission: " + prepared.status().ToString());
-    for (const Done<JobId>& done : waiting.mapped()) done(prepared.status());
-    return;
-  }
+void CoordinatorDaemon::EndSubmission(Submission submission, std::vector<Done<JobId>> callers) {
   const RequestId request{next_request_++};
-  replies_[request] = std::move(waiting.mapped());
-  Feed(Submit{request, *std::move(prepared)});
+  replies_[request] = std::move(callers);
+  Feed(Submit{request, std::move(submission)});
 }
 
 // ---- calls, from gRPC's threads --------------------------------------------------------------
@@ -343,9 +324,21 @@ void CoordinatorDaemon::OnWorkerClosed(SessionId session, Status why) {
   });
 }
 
-void CoordinatorDaemon::OnSubmit(SubmitRequest request, Done<JobId> done) {
-  boost::asio::post(loop_, [this, request = std::move(request), done = std::move(done)]() mutable {
-    StartSubmission(std::move(request), std::move(done));
+void CoordinatorDaemon::OnSubmit(SubmitRequest request, CallerGone gone, Done<JobId> done) {
+  boost::asio::post(loop_, [this, request = std::move(request), gone = std::move(gone),
+                            done = std::move(done)]() mutable {
+    StartSubmission(std::move(request), std::move(gone), std::move(done));
+  });
+}
+
+void CoordinatorDaemon::OnWithdraw(std::string client_request_id, Done<JobId> done) {
+  boost::asio::post(loop_, [this, id = std::move(client_request_id), done = std::move(done)] {
+    intake_->Withdraw(id);
+    const auto job = core_.FindSubmission(id);
+    if (!job) return done(JobId{});
+    const RequestId request{next_request_++};
+    replies_[request].push_back(done);
+    Feed(CancelJob{request, *job, "withdrawn by its submitter"});
   });
 }
 

@@ -2,7 +2,7 @@
 // timers and the I/O pool's results into its events, and performs its actions.
 //
 // Threads: the control loop, which never reads a file and never computes for long; gRPC's own,
-// which only post to the loop; an I/O pool for what a submission needs; a thread for merges, which
+// which only post to the loop; the intake's for what a submission needs; a thread for merges, which
 // may be long and must not delay submissions.
 #pragma once
 
@@ -21,6 +21,7 @@
 #include "src/base/thread_pool.h"
 #include "src/cluster/coordinator_core.h"
 #include "src/config/daemon_options.h"
+#include "src/coordinator/intake.h"
 #include "src/coordinator/journal.h"
 #include "src/coordinator/outbox.h"
 #include "src/coordinator/watchers.h"
@@ -50,9 +51,9 @@ class CoordinatorDaemon : private CoordinatorHandler {
   // taken over, or the journal failed for too long (outbox.h). SIGHUP reads the options again, by
   // `reread` on a pool: the log level changes at once, all else at the next start.
   Status Run(const ServiceEnvironment& service = {}, Reread reread = {});
-  // Work of the pools, or of the journal, that has not ended (a file system that hangs, say):
-  // destroying this object would wait for it.
-  bool busy() const { return busy_ > 0 || outbox_.busy(); }
+  // Work of the intake, of the pool or of the journal that has not ended (a file system that hangs,
+  // say): destroying this object would wait for it.
+  bool busy() const { return busy_ > 0 || intake_->busy() || outbox_.busy(); }
 
  private:
   CoordinatorDaemon(const CoordinatorOptions& options, OpenedJournal journal);
@@ -61,7 +62,8 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void OnWorkerOpened(SessionId session, std::string peer) override;
   void OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) override;
   void OnWorkerClosed(SessionId session, Status why) override;
-  void OnSubmit(SubmitRequest request, Done<JobId> done) override;
+  void OnSubmit(SubmitRequest request, CallerGone gone, Done<JobId> done) override;
+  void OnWithdraw(std::string client_request_id, Done<JobId> done) override;
   void OnCancel(JobId job, Done<JobId> done) override;
   void OnDrain(WorkerId worker, Done<WorkerId> done) override;
   void OnList(Done<std::vector<JobSnapshot>> done) override;
@@ -74,8 +76,8 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void Feed(const CoordinatorEvent& event);
   void Perform(CoordinatorActions actions);
   void Act(CoordinatorActions actions);
-  void StartSubmission(SubmitRequest request, Done<JobId> done);
-  void EndSubmission(const std::string& client_request_id, Result<Submission> prepared);
+  void StartSubmission(SubmitRequest request, CallerGone gone, Done<JobId> done);
+  void EndSubmission(Submission submission, std::vector<Done<JobId>> callers);
   void StartMerge(MergeWork work);
   void OnPool(JobPool& pool, std::function<void()> work);
   void TickLater();
@@ -96,7 +98,6 @@ class CoordinatorDaemon : private CoordinatorHandler {
   Watchers watchers_{&core_};
   std::map<RequestId, std::vector<Done<JobId>>> replies_;
   std::map<RequestId, Done<WorkerId>> drains_;
-  std::map<std::string, std::vector<Done<JobId>>> preparing_;  // by client_request_id
   uint64_t next_request_ = 1;
   bool stopping_ = false;
   std::unique_ptr<ServiceManager> service_;  // from Run on
@@ -107,6 +108,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   std::unique_ptr<CoordinatorServer> server_;
   Outbox outbox_;
   // Destroyed first: their work posts to all above.
+  std::unique_ptr<Intake> intake_;
   std::unique_ptr<JobPool> pool_;
   std::unique_ptr<JobPool> merging_;
 };

@@ -96,6 +96,49 @@ class WatchReader final : public grpc::ClientReadReactor<pb::JobUpdate> {
   grpc::Status status_;
 };
 
+// One submission, which can be stopped while its answer is awaited.
+class SubmitCall {
+ public:
+  SubmitCall(pb::Espalier::Stub* stub, const pb::SubmitRequest& request,
+             const ClientSecurity& security, int64_t timeout_ms)
+      : request_(request) {
+    rpc::Introduce(&context_, security);
+    context_.set_deadline(rpc::Deadline(timeout_ms));
+    stub->async()->Submit(&context_, &request_, &response_, [this](grpc::Status status) {
+      std::lock_guard lock(mutex_);
+      status_ = std::move(status);
+      ended_.notify_one();
+    });
+  }
+
+  // Returns when the call has ended; kCancelled when `stop` ended it.
+  Status Await(const std::function<bool()>& stop) {
+    Status why;
+    std::unique_lock lock(mutex_);
+    while (!ended_.wait_for(lock, kStopPollInterval, [this] { return status_.has_value(); })) {
+      if (!why.ok() || !stop || !stop()) continue;
+      why = Cancelled("stopped before the coordinator answered");
+      context_.TryCancel();
+    }
+    return why;
+  }
+
+  // REQUIRES, for all below: Await has returned.
+  const grpc::Status& status() const { return *status_; }
+  const grpc::ClientContext& context() const { return context_; }
+  // The coordinator has said yes or no.
+  bool answered() const { return status_->ok() || rpc::SentError(context_); }
+  uint64_t job() const { return response_.job(); }
+
+ private:
+  grpc::ClientContext context_;
+  const pb::SubmitRequest request_;
+  pb::SubmitResponse response_;
+  std::mutex mutex_;  // guards status_ until Await returns
+  std::condition_variable ended_;
+  std::optional<grpc::Status> status_;
+};
+
 class Client final : public ApiClient {
  public:
   Client(const std::string& address, const ApiClientOptions& options)
@@ -109,17 +152,27 @@ class Client final : public ApiClient {
     stub_ = pb::Espalier::NewStub(connection_.channel);
   }
 
-  Result<JobId> Submit(SubmitRequest request, bool* known) override {
+  Result<JobId> Submit(SubmitRequest request, bool* known,
+                       const std::function<bool()>& stop) override {
     if (request.version.empty()) request.version = kVersion;
     pb::SubmitRequest in;
-    pb::SubmitResponse out;
     rpc::ToProto(request, &in);
-    const bool connected = Connect();
-    bool answered = false;
-    const Status done = Call(&pb::Espalier::Stub::Submit, in, &out, &answered);
-    if (known != nullptr) *known = answered || !connected;
+    const bool connected = Connect(stop);
+    SubmitCall call(stub_.get(), in, options_.security, options_.submit_timeout_ms);
+    const Status stopped = call.Await(stop);
+    const Status done = stopped.ok() || call.status().ok()
+                            ? Explain(call.status(), call.context(), options_.submit_timeout_ms)
+                            : stopped;
+    if (known != nullptr) *known = call.answered() || (!connected && stopped.ok());
     ESPALIER_RETURN_IF_ERROR(done);
-    return JobId{out.job()};
+    return JobId{call.job()};
+  }
+
+  Status Withdraw(const std::string& client_request_id) override {
+    pb::WithdrawRequest in;
+    pb::WithdrawResponse out;
+    in.set_client_request_id(client_request_id);
+    return Call(&pb::Espalier::Stub::Withdraw, in, &out, options_.withdraw_timeout_ms);
   }
 
   Result<std::vector<JobSnapshot>> List() override {
@@ -161,29 +214,34 @@ class Client final : public ApiClient {
                const std::atomic<bool>* stop) override {
     WatchReader reader(stub_.get(), job, options_.security);
     ESPALIER_RETURN_IF_ERROR(reader.Run(on_update, stop));
-    return Explain(reader.grpc_status(), reader.context());
+    return Explain(reader.grpc_status(), reader.context(), 0);
   }
 
  private:
-  // Whether a connection stands, or comes to stand; false at once when it is refused.
-  bool Connect() {
-    const auto deadline = rpc::Deadline(options_.connect_timeout_ms);
-    for (;;) {
+  // Whether a connection stands, or comes to stand; false at once when it is refused, or stopped.
+  bool Connect(const std::function<bool()>& stop) {
+    const gpr_timespec deadline = rpc::Deadline(options_.connect_timeout_ms);
+    while (!stop || !stop()) {
       const grpc_connectivity_state state = connection_.channel->GetState(true);
       if (state == GRPC_CHANNEL_READY) return true;
-      const bool tries = state == GRPC_CHANNEL_IDLE || state == GRPC_CHANNEL_CONNECTING;
-      if (!tries || !connection_.channel->WaitForStateChange(state, deadline)) return false;
+      if (state != GRPC_CHANNEL_IDLE && state != GRPC_CHANNEL_CONNECTING) return false;
+      const gpr_timespec poll = rpc::Deadline(kStopPollInterval.count());
+      const bool last = gpr_time_cmp(poll, deadline) >= 0;
+      if (!connection_.channel->WaitForStateChange(state, last ? deadline : poll) && last) return false;
     }
+    return false;
   }
 
   template <typename Method, typename Request, typename Response>
-  Status Call(Method method, const Request& request, Response* response, bool* answered = nullptr) {
+  Status Call(Method method, const Request& request, Response* response) {
+    return Call(method, request, response, options_.call_timeout_ms);
+  }
+  template <typename Method, typename Request, typename Response>
+  Status Call(Method method, const Request& request, Response* response, int64_t timeout_ms) {
     grpc::ClientContext context;
     rpc::Introduce(&context, options_.security);
-    context.set_deadline(rpc::Deadline(options_.call_timeout_ms));
-    const grpc::Status status = (stub_.get()->*method)(&context, request, response);
-    if (answered != nullptr) *answered = status.ok() || rpc::SentError(context);
-    return Explain(status, context);
+    context.set_deadline(rpc::Deadline(timeout_ms));
+    return Explain((stub_.get()->*method)(&context, request, response), context, timeout_ms);
   }
 
   template <typename T, typename List>
@@ -202,7 +260,8 @@ class Client final : public ApiClient {
     return answer.get_future().get();
   }
 
-  Status Explain(const grpc::Status& status, const grpc::ClientContext& context) const {
+  Status Explain(const grpc::Status& status, const grpc::ClientContext& context,
+                 int64_t timeout_ms) const {
     if (status.ok()) return Status::Ok();
     if (auto sent = rpc::SentError(context)) return *std::move(sent);
     const std::string who = "coordinator at " + address_;
@@ -219,7 +278,7 @@ class Client final : public ApiClient {
     }
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
       return DeadlineExceeded(who + " did not answer within " +
-                              std::to_string(options_.call_timeout_ms) + " ms");
+                              std::to_string(timeout_ms) + " ms");
     }
     return rpc::FromGrpc(status, context).Wrap(who + " failed the call");
   }

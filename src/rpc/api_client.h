@@ -22,7 +22,11 @@ namespace espalier {
 
 struct ApiClientOptions {
   int64_t connect_timeout_ms = 5'000;
-  int64_t call_timeout_ms = 30'000;  // of each call but Watch
+  int64_t call_timeout_ms = 30'000;  // of each call but Watch, Submit and Withdraw
+  // The coordinator reads the job's input before it answers, and has its own, shorter patience with
+  // storage that is away: its reason is to come before this time is over.
+  int64_t submit_timeout_ms = 120'000;
+  int64_t withdraw_timeout_ms = 3'000;
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;
   ClientSecurity security;
@@ -38,8 +42,13 @@ class ApiClient {
 
   // A repeated submission (same client_request_id) is the same job. An empty version is filled in.
   // `known` (may be null): false when the connection broke or the deadline passed during the call,
-  // so that the job may have been accepted; submit it again with the same id.
-  virtual Result<JobId> Submit(SubmitRequest request, bool* known = nullptr) = 0;
+  // or the call was stopped, so that the job may have been accepted: submit it again with the same
+  // id, or withdraw it. kCancelled: `stop`, asked every 50 ms on this thread, became true.
+  virtual Result<JobId> Submit(SubmitRequest request, bool* known = nullptr,
+                               const std::function<bool()>& stop = {}) = 0;
+  // After this no job comes of that submission, and one that has come of it is being ended. For
+  // when Submit has returned.
+  virtual Status Withdraw(const std::string& client_request_id) = 0;
   virtual Result<std::vector<JobSnapshot>> List() = 0;
   // The job with all its history.
   virtual Result<JobUpdate> Get(JobId job) = 0;

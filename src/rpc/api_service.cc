@@ -95,9 +95,27 @@ grpc::ServerUnaryReactor* ApiService::Submit(grpc::CallbackServerContext* contex
                     parsed.ok() ? "submit " + Printable(parsed->client_request_id) : "submit");
   if (!argument.ok()) order.Refused(argument);
   return Serve(context, response, calls_, caller.Key(), argument, [&](auto call) {
+    CallerGone gone = [call] { return !call->open(); };
     handler_->OnSubmit(
-        std::move(parsed).value(),
+        std::move(parsed).value(), std::move(gone),
         order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::SubmitResponse>)));
+  });
+}
+
+grpc::ServerUnaryReactor* ApiService::Withdraw(grpc::CallbackServerContext* context,
+                                               const pb::WithdrawRequest* request,
+                                               pb::WithdrawResponse* response) {
+  Status argument = CheckVersionOf(*context);
+  if (argument.ok() && request->client_request_id().empty()) {
+    argument = InvalidArgument("the call names no submission");
+  }
+  const Caller caller = Who(*context);
+  const Order order(caller, "withdraw " + Printable(request->client_request_id()));
+  if (!argument.ok()) order.Refused(argument);
+  return Serve(context, response, calls_, caller.Key(), argument, [&](auto call) {
+    handler_->OnWithdraw(
+        request->client_request_id(),
+        order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::WithdrawResponse>)));
   });
 }
 

@@ -25,6 +25,9 @@ class ApiService final : public pb::Espalier::CallbackService {
   grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,
                                    const pb::SubmitRequest* request,
                                    pb::SubmitResponse* response) override;
+  grpc::ServerUnaryReactor* Withdraw(grpc::CallbackServerContext* context,
+                                     const pb::WithdrawRequest* request,
+                                     pb::WithdrawResponse* response) override;
   grpc::ServerWriteReactor<pb::JobUpdate>* Watch(grpc::CallbackServerContext* context,
                                                  const pb::WatchRequest* request) override;
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,

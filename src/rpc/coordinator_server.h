@@ -27,6 +27,10 @@ namespace espalier {
 template <typename T>
 using Done = std::function<void(Result<T>)>;
 
+// Whether the caller of an unanswered call has gone away: it hung up, or its deadline passed. Safe
+// from any thread, at any time.
+using CallerGone = std::function<bool()>;
+
 // Held while a message is not handled; see OnWorkerMessage.
 using MessageHold = std::shared_ptr<void>;
 
@@ -64,7 +68,10 @@ class CoordinatorHandler {
   virtual void OnWorkerClosed(SessionId session, Status why) = 0;
 
   // The request's version has been compared with ours.
-  virtual void OnSubmit(SubmitRequest request, Done<JobId> done) = 0;
+  virtual void OnSubmit(SubmitRequest request, CallerGone gone, Done<JobId> done) = 0;
+  // Answers with the job that was made of the submission and is being ended, or with job 0: none
+  // was, and none will be.
+  virtual void OnWithdraw(std::string client_request_id, Done<JobId> done) = 0;
   // Answers with the job's id.
   virtual void OnCancel(JobId job, Done<JobId> done) = 0;
   // Answers with the worker's id when it goes.

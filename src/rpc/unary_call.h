@@ -28,6 +28,11 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public OpenCall {
     if (status.ok() && fill) fill(response_);
     Finish(ToGrpc(status, context_));
   }
+  // False when it was answered, or its caller has gone away.
+  bool open() {
+    std::lock_guard lock(mutex_);
+    return !answered_;
+  }
   void End(const Status& why) override { Answer(why); }
   void OnCancel() override { Answer(Cancelled("the caller went away")); }
   void OnDone() override { calls_->Remove(this); }

@@ -19,7 +19,10 @@ struct Stream {
 class FakeClient final : public ApiClient {
  public:
   explicit FakeClient(Stream stream) : stream_(std::move(stream)) {}
-  Result<JobId> Submit(SubmitRequest, bool*) override { return Unimplemented("submit"); }
+  Result<JobId> Submit(SubmitRequest, bool*, const std::function<bool()>&) override {
+    return Unimplemented("submit");
+  }
+  Status Withdraw(const std::string&) override { return Unimplemented("withdraw"); }
   Result<std::vector<JobSnapshot>> List() override { return Unimplemented("list"); }
   Result<JobUpdate> Get(JobId) override { return Unimplemented("get"); }
   Status Cancel(JobId) override { return Unimplemented("cancel"); }

@@ -153,6 +153,15 @@ TEST_CASE("bad calls are answered with the coordinator's own words") {
   CHECK(running.client->Cancel(*job).code() == StatusCode::kFailedPrecondition);
 }
 
+TEST_CASE("a submission that is withdrawn after it was accepted has its job ended") {
+  Running running;
+  const auto job = running.client->Submit(Request("regretted"));
+  REQUIRE(job.ok());
+  CHECK(running.client->Withdraw("regretted").ok());
+  CHECK(running.client->Get(*job)->snapshot.state == JobState::kCancelled);
+  CHECK(running.client->Withdraw("never heard of").ok());
+}
+
 TEST_CASE("SIGTERM ends the daemon soon: workers are sent away to come back, watchers are told") {
   Running running;
   Heard heard;

@@ -45,11 +45,21 @@ class FakeHandler : public CoordinatorHandler {
   void OnWorkerClosed(SessionId session, Status why) override {
     events.Push({session, "closed", {}, std::move(why)});
   }
-  void OnSubmit(SubmitRequest request, Done<JobId> done) override {
+  void OnSubmit(SubmitRequest request, CallerGone gone, Done<JobId> done) override {
     if (request.job_yaml == "drop") return;
+    if (request.job_yaml == "wait") {
+      std::lock_guard lock(mutex);
+      never.push_back(std::move(done));
+      waiting.Push(std::move(gone));
+      return;
+    }
     if (request.job_yaml == "bad") return done(SampleError());
     done(JobId{7});
     done(JobId{8});  // only the first counts
+  }
+  void OnWithdraw(std::string client_request_id, Done<JobId> done) override {
+    withdrawn.Push(std::move(client_request_id));
+    done(JobId{});
   }
   void OnDrain(WorkerId worker, Done<WorkerId> done) override { done(worker); }
   void OnCancel(JobId job, Done<JobId> done) override {
@@ -85,6 +95,8 @@ class FakeHandler : public CoordinatorHandler {
   Queue<std::shared_ptr<WatchSink>> sinks;
   std::atomic<bool> keep_holds = false;
   Queue<MessageHold> holds;
+  Queue<CallerGone> waiting;  // of submissions
+  Queue<std::string> withdrawn;
   std::mutex mutex;  // guards never
   std::vector<Done<JobId>> never;
 };
@@ -364,6 +376,36 @@ TEST_CASE("an answer that is dropped, and one that never comes, end as errors") 
   const Status late = client->Cancel({1});
   CHECK(late.code() == StatusCode::kDeadlineExceeded);
   CHECK_THAT(late.message(), Catch::Contains("did not answer within 300 ms"));
+}
+
+TEST_CASE("a submission that is stopped ends at once, its handler sees it, and it is withdrawn") {
+  Coordinator c;
+  const auto client = c.Client();
+  CallerGone gone;
+  bool known = true;
+  const auto job = client->Submit({"", "request", "wait"}, &known, [&] {
+    if (!gone) gone = *c.handler.waiting.PopFor(kPatience);
+    return !gone();
+  });
+  CHECK(job.status().code() == StatusCode::kCancelled);
+  CHECK_FALSE(known);
+  while (!gone()) std::this_thread::yield();
+  CHECK(client->Withdraw("request").ok());
+  CHECK(*c.handler.withdrawn.PopFor(kPatience) == "request");
+  CHECK(client->Withdraw("").code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("a submission that is not answered in time ends as unknown and is seen to have ended") {
+  Coordinator c;
+  ApiClientOptions options;
+  options.submit_timeout_ms = 300;
+  bool known = true;
+  const auto job = c.Client(options)->Submit({"", "request", "wait"}, &known);
+  CHECK(job.status().code() == StatusCode::kDeadlineExceeded);
+  CHECK_THAT(job.status().message(), Catch::Contains("did not answer within 300 ms"));
+  CHECK_FALSE(known);
+  const CallerGone gone = *c.handler.waiting.PopFor(kPatience);
+  while (!gone()) std::this_thread::yield();
 }
 
 TEST_CASE("a client of another version is refused with both named") {

@@ -1,0 +1,80 @@
+// Submissions that are being read: between a client's call and CoordinatorCore.
+//
+// Reading may wait for storage, so it has threads of its own, and every wait has an end: storage
+// that is away is given up before the client gives up (PatienceOfIntake), with its reason; and a
+// submission whose callers have all gone away, or that was withdrawn, is dropped, so that no job
+// starts of which its submitter was told that it failed.
+//
+// Thread rule: all calls from one thread, the one that `post` brings calls to; but busy() from any.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/thread_pool.h"
+#include "src/cluster/coordinator_actions.h"
+#include "src/rpc/coordinator_server.h"
+#include "src/storage/file_systems.h"
+
+namespace espalier {
+
+// The last of `reading_max` submissions that all wait for storage in vain still gets its answer
+// within ApiClientOptions::submit_timeout_ms.
+struct IntakeLimits {
+  int threads = 32;  // they mostly wait
+  int reading_max = 128;
+};
+
+// Storage as it is to be read at submit: somebody is waiting for the answer.
+StorageOptions PatienceOfIntake(StorageOptions storage);
+
+class Intake {
+ public:
+  using Post = std::function<void(std::function<void()>)>;
+  // Takes a submission that was read, and those who wait for its job.
+  using Ready = std::function<void(Submission, std::vector<Done<JobId>>)>;
+
+  // `post` is called from any thread until the destructor returns, `ready` only by posted calls.
+  Intake(const StorageOptions& storage, const IntakeLimits& limits, Post post, Ready ready);
+  // Waits for what is being read.
+  ~Intake();
+
+  // One that is being read already has one more caller. What cannot be a job is answered here, and
+  // so is one too many: kResourceExhausted.
+  void Add(SubmitRequest request, CallerGone gone, Done<JobId> done);
+  // Nothing comes of the submission of that id, if it is being read.
+  void Withdraw(const std::string& client_request_id);
+  // Withdraws what nobody waits for any more. To be called every now and then.
+  void DropAbandoned();
+  // Drops everything; its callers get no answer from here.
+  void Close();
+
+  // Whether a thread is reading.
+  bool busy() const { return reading_ > 0; }
+
+ private:
+  struct Caller {
+    CallerGone gone;
+    Done<JobId> done;
+  };
+  struct Reading {
+    std::vector<Caller> callers;
+    std::shared_ptr<std::atomic<bool>> dropped;  // ends the waits of who reads it
+  };
+  void Read(const SubmitRequest& request, std::shared_ptr<std::atomic<bool>> dropped);
+  void End(const std::string& id, const std::atomic<bool>& dropped, Result<Submission> prepared);
+
+  const StorageOptions storage_;
+  const IntakeLimits limits_;
+  const Post post_;
+  const Ready ready_;
+  std::map<std::string, Reading> by_id_;
+  std::atomic<int> reading_{0};  // with those that were dropped and have not ended
+  JobPool pool_;                 // last: its jobs refer to what stands above
+};
+
+}  // namespace espalier

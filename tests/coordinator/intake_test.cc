@@ -1,0 +1,173 @@
+#include "src/coordinator/intake.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "src/base/queue.h"
+#include "src/rpc/api_client.h"
+#include "tests/storage/fake_hdfs.h"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kPatience = std::chrono::seconds(20);
+constexpr int64_t kForever = 3'600'000;  // ms
+
+bool InSafeMode(const ServedRequest& request, ServedReply* reply) {
+  if (request.method == "GET") return false;
+  *reply = Exception(403, "SafeModeException", "Name node is in safe mode.");
+  return true;
+}
+
+bool IsStarting(const ServedRequest& request, ServedReply* reply) {
+  if (request.op() != "GETFILESTATUS") return false;
+  *reply = Exception(403, "RetriableException", "The NameNode is starting.");
+  return true;
+}
+
+// What the daemon is to the intake: posted calls run on this thread, when RunOne is called.
+struct Desk {
+  explicit Desk(int64_t give_up_ms, const IntakeLimits& limits = {}) {
+    StorageOptions storage = Quick();
+    storage.webhdfs.retry.give_up_ms = storage.webhdfs.retry.first_contact_ms = give_up_ms;
+    storage.webhdfs.retry.attempts_max = 1'000'000'000;
+    intake.emplace(
+        storage, limits, [this](auto call) { posted.Push(std::move(call)); },
+        [this](Submission s, std::vector<Done<JobId>> callers) {
+          ready.push_back(s.name);
+          for (const auto& done : callers) done(JobId{ready.size()});
+        });
+  }
+  // `done` answers into `answers`, by the caller's name.
+  void Add(const SubmitRequest& request, const std::string& caller = "caller") {
+    intake->Add(
+        request, [this, caller] { return gone.count(caller) > 0; },
+        [this, caller](Result<JobId> answer) { answers.emplace(caller, std::move(answer)); });
+  }
+  void RunOne() {
+    auto call = posted.PopFor(kPatience);
+    REQUIRE(call.has_value());
+    (*call)();
+  }
+
+  Queue<std::function<void()>> posted;
+  std::set<std::string> gone;
+  std::vector<std::string> ready;
+  std::map<std::string, Result<JobId>> answers;
+  std::optional<Intake> intake;  // last: it posts
+};
+
+SubmitRequest Request(const std::string& name, const std::string& place = "") {
+  const fs::path directory = fs::path(std::getenv("TEST_TMPDIR")) / "intake";
+  fs::create_directories(directory);
+  std::ofstream(directory / "in.csv") << "y,x\n0,1\n1,2\n";
+  return {.version = "1",
+          .client_request_id = name,
+          .job_yaml = "name: " + name + "\ndata: {train: " + (directory / "in.csv").string() +
+                      ", label: y}\noutput: " + (place.empty() ? directory.string() : place) + "/" +
+                      name + "\n"};
+}
+
+TEST_CASE("storage that refuses for too long ends a submission with its reason, not as unreached") {
+  FakeHdfs hdfs(InSafeMode);
+  Desk desk(300);
+  desk.Add(Request("a", hdfs.base));
+  desk.RunOne();
+  const Status why = desk.answers.at("caller").status();
+  CHECK(why.code() == StatusCode::kAborted);
+  CHECK_THAT(why.ToString(), Catch::Contains("is in safe mode") && Catch::Contains("given up"));
+  CHECK(desk.ready.empty());
+}
+
+TEST_CASE("the coordinator's patience with storage ends before the client's with it") {
+  const StorageOptions storage = PatienceOfIntake({});
+  const HttpOptions& http = storage.webhdfs.http;
+  const int64_t longest_ms =
+      storage.webhdfs.retry.give_up_ms + std::max(http.reply_ms, http.stall_ms);
+  CHECK(longest_ms < ApiClientOptions().submit_timeout_ms / 2);
+  const IntakeLimits limits;
+  CHECK(storage.webhdfs.retry.give_up_ms * limits.reading_max / limits.threads <
+        ApiClientOptions().submit_timeout_ms);
+}
+
+TEST_CASE("submissions that wait for storage do not hold up one that need not") {
+  FakeHdfs hdfs(IsStarting);
+  Desk desk(kForever, {.threads = 4, .reading_max = 4});
+  for (const char* name : {"a", "b", "c"}) desk.Add(Request(name, hdfs.base), name);
+  desk.Add(Request("local"), "local");
+  desk.RunOne();
+  CHECK(desk.answers.at("local").ok());
+  CHECK(desk.answers.size() == 1);
+}
+
+TEST_CASE("there is a limit to the submissions that are read at a time, which is told") {
+  FakeHdfs hdfs(InSafeMode);
+  Desk desk(300, {.threads = 1, .reading_max = 2});
+  for (const char* name : {"a", "b"}) desk.Add(Request(name, hdfs.base), name);
+  desk.Add(Request("surplus"), "surplus");
+  CHECK(desk.answers.at("surplus").status().code() == StatusCode::kResourceExhausted);
+  CHECK_THAT(desk.answers.at("surplus").status().message(),
+             Catch::StartsWith("too many submissions are being read: 2"));
+}
+
+TEST_CASE("a submission that nobody waits for any more makes no job and frees its thread") {
+  FakeHdfs hdfs(IsStarting);
+  Desk desk(kForever);
+  desk.Add(Request("a", hdfs.base), "first");
+  desk.Add(Request("a", hdfs.base), "second");
+  while (hdfs.server.Count("GETFILESTATUS") == 0) std::this_thread::yield();
+  desk.gone = {"first"};
+  desk.intake->DropAbandoned();
+  CHECK(desk.answers.empty());
+  desk.gone = {"first", "second"};
+  desk.intake->DropAbandoned();
+  desk.RunOne();  // its wait has ended
+  while (desk.intake->busy()) std::this_thread::yield();
+  CHECK(desk.ready.empty());
+  desk.Add(Request("a"), "third");  // the same id again, by somebody who waits
+  desk.RunOne();
+  CHECK(desk.answers.at("third").ok());
+  CHECK(desk.ready.size() == 1);
+}
+
+TEST_CASE("a caller who left while the answer was found makes no job") {
+  Desk desk(300);
+  desk.Add(Request("left"), "left");
+  while (desk.intake->busy()) std::this_thread::yield();
+  desk.gone = {"left"};
+  desk.RunOne();
+  CHECK(desk.ready.empty());
+}
+
+TEST_CASE("a withdrawn submission makes no job, and its callers are told") {
+  FakeHdfs hdfs(InSafeMode);
+  Desk desk(600);
+  desk.Add(Request("a", hdfs.base));
+  desk.intake->Withdraw("a");
+  desk.intake->Withdraw("nothing");
+  CHECK(desk.answers.at("caller").status().code() == StatusCode::kCancelled);
+  while (desk.intake->busy()) std::this_thread::yield();
+  while (auto call = desk.posted.PopFor(std::chrono::seconds(0))) (*call)();
+  CHECK(desk.ready.empty());
+}
+
+TEST_CASE("all callers of one submission get its job") {
+  Desk desk(300);
+  desk.Add(Request("shared"), "one");
+  desk.Add(Request("shared"), "two");
+  desk.RunOne();
+  CHECK(*desk.answers.at("one") == JobId{1});
+  CHECK(*desk.answers.at("two") == JobId{1});
+}
+
+}  // namespace
+}  // namespace espalier
