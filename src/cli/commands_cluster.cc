@@ -41,6 +41,14 @@ std::string WatchCommand(const CommandContext& context, JobId job) {
   return where == usual ? command : command + " --coordinator " + where;
 }
 
+// Whoever reads the lines learns that the last one is not the job's outcome.
+void TellDetached(const CommandContext& context, JobId job) {
+  if (!context.options.json) return;
+  context.console.Out(JsonLine({{"event", "detached"},
+                                {"job", ToString(job)},
+                                {"follow_with", WatchCommand(context, job) + " --json"}}));
+}
+
 // Follows until the job ends or the person has seen enough.
 int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   const auto view = MakeProgressView(context);
@@ -56,6 +64,7 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   if (!context.interrupts.any() && !context.console.out_closed()) {
     return espalier::ShowError(context, end.status, ExitCodeOf(end.status), job);
   }
+  TellDetached(context, job);
   if (end.away_ms > 0) {
     context.console.Err("detached, but the coordinator at " + context.options.coordinator +
                         " is not reached since " + HumanDuration(end.away_ms) + ": whether " +
@@ -68,26 +77,41 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   return kExitSuccess;
 }
 
+// The end of a submission whose answer is not waited for any more: nothing may come of it.
+Status GiveUp(const Result<std::unique_ptr<ApiClient>>& client, const std::string& id,
+              const Status& why) {
+  const Status withdrawn = client.ok() ? (*client)->Withdraw(id) : client.status();
+  return Status(why.code(),
+                why.message() + (withdrawn.ok() ? "; the submission is withdrawn"
+                                                : "; whether the job was accepted is not known, "
+                                                  "`espalier list` shows it"));
+}
+
 // When the coordinator goes away before it has answered, it or the one that takes its place is
-// asked again: the id makes that the same job.
+// asked again: the id makes that the same job. When it is there and does not answer, or the person
+// interrupts, the submission is withdrawn.
 Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml) {
   const std::string id = RandomRequestId();
+  const auto stop = [&context] { return context.interrupts.any(); };
   std::optional<std::chrono::steady_clock::time_point> until;
   for (;;) {
     const auto client = ConnectTo(context.options);
     bool known = true;
     const Result<JobId> job =
-        client.ok() ? (*client)->Submit({.client_request_id = id, .job_yaml = yaml}, &known)
+        client.ok() ? (*client)->Submit({.client_request_id = id, .job_yaml = yaml}, &known, stop)
                     : Result<JobId>(client.status());
-    const bool refused = job.status().code() == StatusCode::kUnavailable && known;
-    if (job.ok() || (known && !(until && refused))) return job;
+    if (job.ok()) return job;
+    const StatusCode code = job.status().code();
+    if (known && !(until && code == StatusCode::kUnavailable)) return job;
+    if (!known && (code == StatusCode::kDeadlineExceeded || code == StatusCode::kCancelled)) {
+      return GiveUp(client, id, job.status());
+    }
     if (!until) {
       context.console.Err("the coordinator went away before it answered; asking again\n");
       until = std::chrono::steady_clock::now() + kAskAgain;
     }
-    if (context.interrupts.any() || std::chrono::steady_clock::now() > *until) {
-      return Unavailable(job.status().message() +
-                         "; whether the job was accepted is not known, `espalier list` shows it");
+    if (stop() || std::chrono::steady_clock::now() > *until) {
+      return GiveUp(client, id, Unavailable(job.status().message()));
     }
     std::this_thread::sleep_for(kAskAgainPause);
   }
@@ -100,7 +124,11 @@ int RunSubmit(const CommandContext& context) {
   if (!file.ok()) return espalier::ShowError(context, file.status(), kExitUsage);
   NoteSpares(context, file->spec.workers.max, file->spec);
   const Result<JobId> job = SubmitOnce(context, file->yaml);
-  if (!job.ok()) return espalier::ShowError(context, job.status(), SubmitExitCode(job.status()));
+  if (!job.ok()) {
+    const bool interrupted = context.interrupts.any();
+    return espalier::ShowError(context, job.status(),
+                               interrupted ? kExitInterrupted : SubmitExitCode(job.status()));
+  }
   if (context.options.json) {
     context.console.Out(JsonLine({{"event", "submitted"}, {"job", ToString(*job)}}));
   } else {
@@ -140,9 +168,8 @@ int RunStatus(const CommandContext& context) {
   if (context.options.json) {
     context.console.Out(JsonLine(JobJson(job->snapshot)));
   } else {
-    for (const HistoryRow& row : job->history) {
-      context.console.Out(EvaluationLine(row, job->snapshot.progress.epochs_total) + "\n");
-    }
+    context.console.Out(
+        LastEvaluations(*job, WatchCommand(context, context.options.job) + " --json"));
     context.console.Out(StatusText(job->snapshot, WallClockMs(), context.console.out_color()));
   }
   return kExitSuccess;

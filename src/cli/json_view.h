@@ -9,7 +9,9 @@
 //    "train":{..},"validation":{..}}
 //   {"event":"coordinator_away","job":"job-1","away_s":1.0}
 // (once an outage; the job is watched again when the coordinator is back)
-// and as the last line the outcome, see OutcomeJson.
+// and as the last line the outcome, see OutcomeJson; or, when a person stopped following and the
+// job may go on:
+//   {"event":"detached","job":"job-1","follow_with":"espalier watch job-1 --json"}
 //
 // Thread rule: pure functions, and a view for one thread.
 #pragma once

@@ -235,6 +235,24 @@ std::string WorkerTable(const std::vector<WorkerSnapshot>& workers) {
   return LeftTable(rows, "");
 }
 
+std::string LastEvaluations(const JobUpdate& job, const std::string& all_with) {
+  const std::vector<HistoryRow>& rows = job.history;
+  const size_t left_out =
+      rows.size() > kEvaluationsShownMax ? rows.size() - kEvaluationsShownMax : 0;
+  std::string text;
+  if (left_out > 0) {
+    const std::optional<JobResult>& result = job.snapshot.result;
+    text = HumanCount(static_cast<int64_t>(left_out)) +
+           (left_out == 1 ? " evaluation" : " evaluations") + " before these: " +
+           (result ? Printable(result->bundle, 400) + "/history.csv, or " : "") + "`" + all_with +
+           "`\n";
+  }
+  for (size_t i = left_out; i < rows.size(); ++i) {
+    text += EvaluationLine(rows[i], job.snapshot.progress.epochs_total) + "\n";
+  }
+  return text;
+}
+
 std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
   if (job.state == JobState::kSucceeded && job.result) return ResultText(job, 0, color);
   std::vector<std::vector<std::string>> rows = {

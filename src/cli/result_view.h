@@ -27,6 +27,12 @@ std::string WorkerTable(const std::vector<WorkerSnapshot>& workers);
 // `espalier status`: all that is known of a job that has not ended, else its result or error.
 std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color);
 
+// A line for each of the newest kEvaluationsShownMax evaluations, after one that says how many
+// came before and where they are: in history.csv when the job has its bundle, and what
+// `all_with`, a command, prints. Empty when there was none.
+inline constexpr size_t kEvaluationsShownMax = 10;
+std::string LastEvaluations(const JobUpdate& job, const std::string& all_with);
+
 // A confusion matrix: rows are true classes, columns predicted ones. REQUIRES: confusion holds
 // classes.size() squared numbers.
 std::string ConfusionText(const std::vector<std::string>& classes,

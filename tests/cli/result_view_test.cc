@@ -1,5 +1,6 @@
 #include "src/cli/result_view.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "src/cli/exit_code.h"
@@ -115,6 +116,22 @@ TEST_CASE("a status shows why a job waits and how far it is") {
   CHECK_THAT(StatusText(failed, 1'005'000, false), Catch::Contains("error: not a number"));
 }
 
+TEST_CASE("of many evaluations the newest are shown, with where the others are") {
+  JobUpdate job{TrainingJob(), {}};
+  CHECK(LastEvaluations(job, "all").empty());
+  for (int i = 1; i <= 10; ++i) job.history.push_back({.step = i});
+  const std::string ten = LastEvaluations(job, "all");
+  CHECK(std::count(ten.begin(), ten.end(), '\n') == 10);
+  for (int i = 11; i <= 1010; ++i) job.history.push_back({.step = i});
+  const std::string last = LastEvaluations(job, "espalier watch job-1 --json");
+  CHECK(std::count(last.begin(), last.end(), '\n') == 11);
+  CHECK_THAT(last, Catch::StartsWith("1,000 evaluations before these: `espalier watch job-1 "
+                                     "--json`\n") &&
+                       Catch::Contains("step 1,010 ") && !Catch::Contains("step 1,000 "));
+  job.snapshot.result = SucceededJob().result;
+  CHECK_THAT(LastEvaluations(job, "all"), Catch::Contains("/history.csv, or `all`\n"));
+}
+
 TEST_CASE("exit codes follow the contract") {
   CHECK(ExitCodeOf(SucceededJob()) == 0);
   JobSnapshot job = TrainingJob();
@@ -126,8 +143,8 @@ TEST_CASE("exit codes follow the contract") {
   CHECK(ExitCodeOf(job) == 1);
   job.error = Unavailable("a worker died");
   CHECK(ExitCodeOf(job) == 1);
-  job.error = AlreadyExists("output");
-  CHECK(ExitCodeOf(job) == 2);
+  job.error = InvalidArgument("output: the file system takes no such name");
+  CHECK(ExitCodeOf(job) == 1);
   CHECK(ExitCodeOf(Unavailable("refused")) == 3);
   CHECK(ExitCodeOf(DeadlineExceeded("silent")) == 3);
   CHECK(ExitCodeOf(NotFound("file")) == 2);

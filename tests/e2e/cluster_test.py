@@ -83,6 +83,10 @@ class ClusterTest(EspalierTest):
         out, err = watcher.communicate(timeout=10)
         self.assertEqual(watcher.returncode, 0, err)
         self.assertIn("watch", out + err)
+        detached = json_lines(out)[-1]
+        self.assertEqual((detached["event"], detached["job"]), ("detached", "job-1"))
+        self.assertEqual(detached["follow_with"],
+                         "espalier watch job-1 --coordinator %s --json" % cluster.address)
         cluster.wait_for_training("job-1")
         cluster.espalier("watch", "job-99", code=2)
 

@@ -1,4 +1,5 @@
 """Jobs whose data, and often bundles, lie on a real HDFS; what the tests of them share."""
+import contextlib
 import hashlib
 import json
 import random
@@ -77,6 +78,14 @@ class HdfsTest(EspalierTest):
         self.assertEqual(failed["status"], "FAILED")
         self.assertTrue(err.startswith("error: "), err)
         return err.splitlines()[0][len("error: "):]
+
+    @contextlib.contextmanager
+    def safe_mode(self):
+        self.hdfs.run_until_done("dfsadmin", "-safemode", "enter")
+        try:
+            yield
+        finally:
+            self.hdfs.run_until_done("dfsadmin", "-safemode", "leave")
 
     def names(self, path=""):
         return sorted(self.hdfs.files.names(self.home + path))

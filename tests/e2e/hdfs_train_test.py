@@ -180,8 +180,8 @@ class RefusalTest(HdfsTest):
                          "'nobody' \\(.*\\); HADOOP_USER_NAME sets the user$" %
                          self.uri("closed/model"))
         said = self.refused("write", self.spec(local, output=self.uri("model")))
-        self.assertRegex(said, "^output: the coordinator cannot write to %s <- cannot write '%s\\."
-                         "espalier-probe-.*': permission denied as the user 'nobody' \\(" %
+        self.assertRegex(said, "^output: the coordinator cannot write to %s <- cannot make the directory "
+                         "'%s\\.model\\.probe-.*': permission denied as the user 'nobody' \\(" %
                          (self.uri("")[:-1], self.uri("")))
 
     def test_an_output_is_replaced_only_when_it_is_a_bundle_and_that_is_allowed(self):
@@ -204,6 +204,9 @@ class RefusalTest(HdfsTest):
         self.assertEqual(self.hdfs.get(self.home + "/other/notes.txt"), b"mine")
         said = self.refused("below", self.spec(csv, output=self.uri("file/model")))
         self.assertIn("a part of it is a file, not a directory", said)
+        said = self.refused("colon", self.spec(csv, output=self.uri("run-10:00")))
+        self.assertIn("choose another name for it <- cannot make the directory", said)
+        self.assertIn("run-10:00", said)
 
     def test_addresses_that_are_not_the_name_nodes_http_port_are_explained(self):
         node = self.hdfs.daemon("nn1")
@@ -272,6 +275,35 @@ class RefusalTest(HdfsTest):
         with self.subTest("Ctrl-C while it waits"):
             _, err = stopped.communicate(timeout=1)
             self.assertEqual(stopped.returncode, 130, err)
+
+    def test_submissions_in_safe_mode_end_with_it_as_the_reason_and_nothing_starts_later(self):
+        csv = self.put("t.csv", csv_text(table(100)))
+        local = self.spec(self.write("t.csv", csv_text(table(100))))
+        cluster = Cluster(self, 1)
+        with self.safe_mode():
+            stuck = [cluster.start("submit", self.job("stuck-%d" % i, self.spec(
+                csv, output=self.uri("stuck-%d/m" % i)))) for i in range(3)]
+            train = self.start("train", self.job("train", self.spec(csv, output=self.uri("t/m"))))
+            stopped = cluster.start("submit", self.job("stopped", self.spec(
+                csv, output=self.uri("stopped/m"))))
+            wait_for("all to wait", lambda: all(
+                "%s' yet: " % self.uri(name) in cluster.log("coordinator")
+                for name in ("stuck-0", "stuck-1", "stuck-2", "stopped")))
+            done = cluster.result("submit", self.job("local", local))
+            self.assertEqual(done["status"], "SUCCEEDED")
+            self.assertTrue(all(process.poll() is None for process in stuck))
+            stopped.send_signal(signal.SIGINT)
+            _, err = stopped.communicate(timeout=5)
+            self.assertEqual(stopped.returncode, 130, err)
+            self.assertIn("the submission is withdrawn", err)
+            for process in stuck + [train]:
+                _, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 1, err)
+                self.assertRegex(err, "^error: .*is in safe mode.*; given up after ")
+                self.assertEqual(len(err.splitlines()), 1, err)
+        jobs = cluster.result("list")["jobs"]
+        self.assertEqual([job["name"] for job in jobs], ["local"])
+        self.assertEqual(self.names(), ["t.csv"])
 
 
 if __name__ == "__main__":
