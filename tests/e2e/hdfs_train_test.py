@@ -180,8 +180,9 @@ class RefusalTest(HdfsTest):
                          "'nobody' \\(.*\\); HADOOP_USER_NAME sets the user$" %
                          self.uri("closed/model"))
         said = self.refused("write", self.spec(local, output=self.uri("model")))
-        self.assertRegex(said, "^output: the coordinator cannot write to %s <- cannot make the directory "
-                         "'%s\\.model\\.probe-.*': permission denied as the user 'nobody' \\(" %
+        self.assertRegex(said, "^output: the coordinator cannot write to %s <- cannot make the "
+                         "directory '%s\\.model\\.probe-.*': permission "
+                         "denied as the user 'nobody' \\(" %
                          (self.uri("")[:-1], self.uri("")))
 
     def test_an_output_is_replaced_only_when_it_is_a_bundle_and_that_is_allowed(self):

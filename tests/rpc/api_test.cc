@@ -1,0 +1,205 @@
+// The API client against the coordinator's server, over loopback.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+#include "proto/espalier/v1/api.grpc.pb.h"
+#include "src/base/version.h"
+#include "src/rpc/api_client.h"
+#include "src/rpc/coordinator_server.h"
+#include "src/rpc/transport.h"
+#include "tests/rpc/fake_coordinator.h"
+#include "tests/rpc/messages.h"
+
+namespace espalier {
+namespace {
+
+TEST_CASE("every call of the public service brings back what the coordinator says") {
+  Coordinator c;
+  const auto client = c.Client();
+  const auto job = client->Submit({"", "request", "good"});
+  REQUIRE(job.ok());
+  CHECK(job.value() == JobId{7});
+  const auto jobs = client->List();
+  REQUIRE(jobs.ok());
+  CHECK(jobs->at(0).error.ToString() == SampleError().ToString());
+  const auto update = client->Get({7});
+  REQUIRE(update.ok());
+  CHECK(update->history.size() == 2);
+  const auto workers = client->Workers();
+  REQUIRE(workers.ok());
+  CHECK(workers->at(0).name == "a");
+  CHECK(client->Cancel({7}).ok());
+  CHECK(client->Cancel({404}).code() == StatusCode::kNotFound);
+  CHECK(client->Cancel({0}).code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("a client gets the coordinator's error whole: code, causes and position") {
+  Coordinator c;
+  const auto job = c.Client()->Submit({"", "request", "bad"});
+  REQUIRE(!job.ok());
+  CHECK(job.status().code() == StatusCode::kBadInput);
+  CHECK(job.status().ToString() == SampleError().ToString());
+  CHECK(job.status().position() == SampleError().position());
+}
+
+TEST_CASE("an answer that is dropped, and one that never comes, end as errors") {
+  Coordinator c;
+  ApiClientOptions options;
+  options.call_timeout_ms = 300;
+  const auto client = c.Client(options);
+  CHECK(client->Submit({"", "request", "drop"}).status().code() == StatusCode::kUnavailable);
+  const Status late = client->Cancel({1});
+  CHECK(late.code() == StatusCode::kDeadlineExceeded);
+  CHECK_THAT(late.message(), Catch::Contains("did not answer within 300 ms"));
+}
+
+TEST_CASE("a submission that is stopped ends at once, its handler sees it, and it is withdrawn") {
+  Coordinator c;
+  const auto client = c.Client();
+  CallerGone gone;
+  bool known = true;
+  const auto job = client->Submit({"", "request", "wait"}, &known, [&] {
+    if (!gone) gone = *c.handler.waiting.PopFor(kPatience);
+    return !gone();
+  });
+  CHECK(job.status().code() == StatusCode::kCancelled);
+  CHECK_FALSE(known);
+  while (!gone()) std::this_thread::yield();
+  CHECK(client->Withdraw("request").ok());
+  CHECK(*c.handler.withdrawn.PopFor(kPatience) == "request");
+  CHECK(client->Withdraw("").code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("a submission that is not answered in time ends as unknown and is seen to have ended") {
+  Coordinator c;
+  ApiClientOptions options;
+  options.submit_timeout_ms = 300;
+  bool known = true;
+  const auto job = c.Client(options)->Submit({"", "request", "wait"}, &known);
+  CHECK(job.status().code() == StatusCode::kDeadlineExceeded);
+  CHECK_THAT(job.status().message(), Catch::Contains("did not answer within 300 ms"));
+  CHECK_FALSE(known);
+  const CallerGone gone = *c.handler.waiting.PopFor(kPatience);
+  while (!gone()) std::this_thread::yield();
+}
+
+TEST_CASE("a client of another version is refused with both named") {
+  Coordinator c;
+  const auto job = c.Client()->Submit({"9.9.9", "request", "good"});
+  CHECK(job.status().code() == StatusCode::kFailedPrecondition);
+  CHECK_THAT(job.status().message(), Catch::Contains("9.9.9") && Catch::Contains(kVersion));
+  auto stub =
+      v1::Espalier::NewStub(rpc::MakeChannel(c.server->address(), {1 << 20, 10'000, 5'000}).channel);
+  for (const std::string version : {"9.9.9", ""}) {
+    grpc::ClientContext context;
+    if (!version.empty()) context.AddMetadata("espalier-version", version);
+    v1::ListJobsResponse out;
+    const grpc::Status status = stub->ListJobs(&context, {}, &out);
+    CHECK(status.ok() == version.empty());
+  }
+}
+
+TEST_CASE("a coordinator that cannot be reached says so to a client and asks the right question") {
+  auto client = ApiClient::Make("127.0.0.1:1");
+  REQUIRE(client.ok());
+  const Status status = (*client)->List().status();
+  CHECK(status.code() == StatusCode::kUnavailable);
+  CHECK_THAT(status.message(),
+             Catch::StartsWith("coordinator at 127.0.0.1:1 cannot be reached: ") &&
+                 Catch::Contains("is espalier-coordinator running?"));
+  CHECK(ApiClient::Make("nonsense").status().code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("a watcher gets every history row once, however slow it is, and then the end") {
+  Coordinator c;
+  const auto client = c.Client();
+  std::vector<int64_t> steps;
+  int64_t last = 0;
+  Status end = Internal("not yet");
+  std::thread watcher([&] {
+    end = client->Watch({7}, [&](JobUpdate update) {
+      for (const HistoryRow& row : update.history) steps.push_back(row.step);
+      last = update.snapshot.leaves;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // a slow watcher
+    });
+  });
+  const auto sink = c.handler.NextSink();
+  for (int i = 1; i <= 300; ++i) {
+    JobUpdate update{SampleSnapshot(), {SampleRow(i)}};
+    update.snapshot.leaves = i;
+    sink->Send(std::move(update));
+  }
+  sink->Close(Status::Ok());
+  watcher.join();
+  CHECK(end.ok());
+  CHECK(last == 300);
+  REQUIRE(steps.size() == 300);
+  for (int i = 0; i < 300; ++i) CHECK(steps[i] == i + 1);
+}
+
+TEST_CASE("a watcher that does not read is dropped when too many rows wait for it") {
+  CoordinatorServerLimits limits;
+  limits.watch_rows_max = 50;
+  Coordinator c(limits);
+  auto stub =
+      v1::Espalier::NewStub(rpc::MakeChannel(c.server->address(), {1 << 26, 10'000, 5'000}));
+  grpc::ClientContext context;
+  v1::WatchRequest request;
+  request.set_job(7);
+  const auto reader = stub->Watch(&context, request);  // never reads
+  const auto sink = c.handler.NextSink();
+  JobUpdate large{SampleSnapshot(), {}};
+  large.snapshot.workers.assign(30, std::string(1000, 'w'));
+  for (int i = 0; i < 100'000 && !sink->cancelled(); ++i) {
+    JobUpdate update = large;
+    update.history = {SampleRow(i)};
+    sink->Send(std::move(update));
+  }
+  CHECK(sink->cancelled());
+}
+
+TEST_CASE("a watch ends when it is stopped, and its sink learns of it") {
+  Coordinator c;
+  const auto client = c.Client();
+  std::atomic<bool> stop = false;
+  Status end;
+  std::thread watcher([&] {
+    end = client->Watch(
+        {7}, [&](JobUpdate) { stop = true; }, &stop);
+  });
+  const auto sink = c.handler.NextSink();
+  sink->Send(SampleUpdate());
+  watcher.join();
+  CHECK(end.code() == StatusCode::kCancelled);
+  for (int i = 0; i < 1000 && !sink->cancelled(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  CHECK(sink->cancelled());
+  sink->Send(SampleUpdate());  // nothing happens
+}
+
+TEST_CASE("a watch of an unknown job, a dropped sink and a shutdown end with their reasons") {
+  Coordinator c;
+  const auto client = c.Client();
+  const auto watch = [&] { return client->Watch({7}, [](JobUpdate) {}); };
+  Status end;
+  std::thread unknown([&] { end = watch(); });
+  c.handler.NextSink()->Close(NotFound("no such job: job-7"));
+  unknown.join();
+  CHECK(end.code() == StatusCode::kNotFound);
+  std::thread dropped([&] { end = watch(); });
+  c.handler.NextSink().reset();
+  dropped.join();
+  CHECK(end.code() == StatusCode::kUnavailable);
+  std::thread over([&] { end = watch(); });
+  const auto sink = c.handler.NextSink();
+  c.server->Shutdown(1'000);
+  over.join();
+  CHECK(end.code() == StatusCode::kUnavailable);
+  sink->Send(SampleUpdate());
+  sink->Close(Status::Ok());
+}
+
+}  // namespace
+}  // namespace espalier
