@@ -227,7 +227,8 @@ class Client final : public ApiClient {
       if (state != GRPC_CHANNEL_IDLE && state != GRPC_CHANNEL_CONNECTING) return false;
       const gpr_timespec poll = rpc::Deadline(kStopPollInterval.count());
       const bool last = gpr_time_cmp(poll, deadline) >= 0;
-      if (!connection_.channel->WaitForStateChange(state, last ? deadline : poll) && last) return false;
+      if (!connection_.channel->WaitForStateChange(state, last ? deadline : poll) && last)
+        return false;
     }
     return false;
   }
@@ -277,8 +278,7 @@ class Client final : public ApiClient {
                          "; is espalier-coordinator running?");
     }
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-      return DeadlineExceeded(who + " did not answer within " +
-                              std::to_string(timeout_ms) + " ms");
+      return DeadlineExceeded(who + " did not answer within " + std::to_string(timeout_ms) + " ms");
     }
     return rpc::FromGrpc(status, context).Wrap(who + " failed the call");
   }

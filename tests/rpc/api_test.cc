@@ -89,8 +89,8 @@ TEST_CASE("a client of another version is refused with both named") {
   const auto job = c.Client()->Submit({"9.9.9", "request", "good"});
   CHECK(job.status().code() == StatusCode::kFailedPrecondition);
   CHECK_THAT(job.status().message(), Catch::Contains("9.9.9") && Catch::Contains(kVersion));
-  auto stub =
-      v1::Espalier::NewStub(rpc::MakeChannel(c.server->address(), {1 << 20, 10'000, 5'000}).channel);
+  auto stub = v1::Espalier::NewStub(
+      rpc::MakeChannel(c.server->address(), {1 << 20, 10'000, 5'000}).channel);
   for (const std::string version : {"9.9.9", ""}) {
     grpc::ClientContext context;
     if (!version.empty()) context.AddMetadata("espalier-version", version);
@@ -142,8 +142,8 @@ TEST_CASE("a watcher that does not read is dropped when too many rows wait for i
   CoordinatorServerLimits limits;
   limits.watch_rows_max = 50;
   Coordinator c(limits);
-  auto stub =
-      v1::Espalier::NewStub(rpc::MakeChannel(c.server->address(), {1 << 26, 10'000, 5'000}));
+  auto stub = v1::Espalier::NewStub(
+      rpc::MakeChannel(c.server->address(), {1 << 26, 10'000, 5'000}).channel);
   grpc::ClientContext context;
   v1::WatchRequest request;
   request.set_job(7);

@@ -39,7 +39,8 @@ class Handler : public CoordinatorHandler {
     messages.Push(session);
   }
   void OnWorkerClosed(SessionId, Status why) override { closed.Push(std::move(why)); }
-  void OnSubmit(SubmitRequest, Done<JobId> done) override { done(JobId{7}); }
+  void OnSubmit(SubmitRequest, CallerGone, Done<JobId> done) override { done(JobId{7}); }
+  void OnWithdraw(std::string, Done<JobId> done) override { done(JobId{}); }
   void OnCancel(JobId, Done<JobId> done) override { done(JobId{7}); }
   void OnDrain(WorkerId, Done<WorkerId> done) override { done(WorkerId{7}); }
   void OnList(Done<std::vector<JobSnapshot>> done) override { done(std::vector<JobSnapshot>()); }
