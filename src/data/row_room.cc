@@ -27,15 +27,16 @@ bool RowRoom::TakeMemory(size_t bytes) { return Take(bytes, memory_bytes_max_, &
 
 Status RowRoom::TakeSpool(size_t bytes) {
   if (Take(bytes, spool_bytes_max_, &spool_bytes_)) return {};
-  return ResourceExhausted(
-      "what is read of the data needs " + HumanBytes(static_cast<int64_t>(bytes)) +
-      " more than the " + HumanBytes(memory_bytes_max_) + " of memory that there is for it, and " +
-      (spool_directory_.empty()
-           ? std::string("no spool is set up")
-           : "the spool's limit of " + HumanBytes(spool_bytes_max_) + " has no more than " +
-                 HumanBytes(std::max<int64_t>(0, spool_bytes_max_ - spool_bytes_)) + " left") +
-      "; raise memory_bytes_max or spool_bytes_max, or write the data in smaller files (Parquet: "
-      "in smaller row groups)");
+  const std::string spool =
+      spool_directory_.empty()
+          ? std::string("no spool is set up")
+          : "of the spool's limit of " + HumanBytes(spool_bytes_max_) + " there are " +
+                HumanBytes(std::max<int64_t>(0, spool_bytes_max_ - spool_bytes_)) + " left";
+  return ResourceExhausted("reading the data needs " + HumanBytes(static_cast<int64_t>(bytes)) +
+                           " more; its " + HumanBytes(memory_bytes_max_) +
+                           " of memory are used up and " + spool +
+                           "; raise memory_bytes_max or spool_bytes_max, or write the data in "
+                           "smaller files (Parquet: in smaller row groups)");
 }
 
 }  // namespace espalier
