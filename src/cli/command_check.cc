@@ -1,4 +1,6 @@
 // `espalier check`: reads all of the data once, on this machine, and says what a job would meet.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -18,6 +20,7 @@
 #include "src/data/column_stats.h"
 #include "src/data/listing.h"
 #include "src/data/merge.h"
+#include "src/data/row_room.h"
 #include "src/data/survey.h"
 #include "src/model/network.h"
 #include "src/model/optimizer.h"
@@ -27,13 +30,21 @@ namespace espalier {
 namespace {
 
 constexpr int kReaderThreadsMax = 16;
+constexpr int64_t kSpoolBytesMax = int64_t{64} << 30;  // as a worker's by default
+
+int64_t HalfOfMemory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 2; }
 
 // Surveys all shards on as many threads as there are cores, keeping statistics and not rows. Of
 // several errors the first shard's is told, whichever thread was faster.
 class LocalSurvey {
  public:
-  LocalSurvey(const FileSystem& files, const InputPlan& plan, const JobSpec& spec)
-      : files_(files), plan_(plan), spec_(spec), first_bad_(plan.shards.size()) {}
+  LocalSurvey(const FileSystem& files, const InputPlan& plan, const JobSpec& spec,
+              const std::string& temporary_directory)
+      : files_(files),
+        plan_(plan),
+        spec_(spec),
+        room_(HalfOfMemory(), temporary_directory, kSpoolBytesMax),
+        first_bad_(plan.shards.size()) {}
 
   Result<std::vector<ShardSurvey>> Run(const CommandContext& context) {
     surveys_.resize(plan_.shards.size());
@@ -58,7 +69,7 @@ class LocalSurvey {
  private:
   void ReadOne(size_t i) {
     if (i < first_bad_) {
-      Result<SurveyedShard> shard = SurveyShard(files_, plan_, spec_, static_cast<int>(i));
+      Result<SurveyedShard> shard = SurveyShard(files_, plan_, spec_, static_cast<int>(i), &room_);
       if (shard.ok()) {
         surveys_[i] = std::move(shard->survey);
       } else {
@@ -83,6 +94,7 @@ class LocalSurvey {
   const FileSystem& files_;
   const InputPlan& plan_;
   const JobSpec& spec_;
+  RowRoom room_;                      // of the shards underway
   std::vector<ShardSurvey> surveys_;  // each thread writes its own places
   Queue<size_t> done_;                // at most one item a shard
   std::atomic<size_t> first_bad_;     // written under mutex_, but for an interrupt
@@ -264,7 +276,7 @@ int RunCheck(const CommandContext& context) {
   if (!plan.ok()) return ShowError(context, plan.status(), PlanExitCode(plan.status()));
   FindHosts(context.files, &*plan);
   Result<std::vector<ShardSurvey>> surveys =
-      LocalSurvey(context.files, *plan, file->spec).Run(context);
+      LocalSurvey(context.files, *plan, file->spec, context.env.temporary_directory).Run(context);
   if (!surveys.ok()) {
     const bool interrupted = context.interrupts.any();
     return ShowError(context, surveys.status(),

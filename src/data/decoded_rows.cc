@@ -44,25 +44,26 @@ void Widen(StorageType from_type, const void* from, StorageType to_type, void* t
   }
 }
 
-void DecodedRows::WidenTo(StorageType to) {
-  if (to <= type) return;
+Status DecodedRows::WidenTo(StorageType to) {
+  if (to <= type) return {};
   const int64_t count = static_cast<int64_t>(features.size()) / ElementBytes(type);
-  RowBytes wide;
+  RowBytes wide(features.room());
   wide.Reserve(features.capacity() / ElementBytes(type) * ElementBytes(to));
-  wide.Resize(count * ElementBytes(to));
+  ESPALIER_RETURN_IF_ERROR(wide.Resize(count * ElementBytes(to)));
   Widen(type, features.data(), to, wide.data(), count);
   features = std::move(wide);
   type = to;
+  return {};
 }
 
-void DecodedRows::AppendBytes(std::span<const uint8_t> row) {
-  features.Append(row);
+Status DecodedRows::AppendBytes(std::span<const uint8_t> row) {
   ++rows;
+  return features.Append(row);
 }
 
-void DecodedRows::AppendDoubles(std::span<const double> row) {
+Status DecodedRows::AppendDoubles(std::span<const double> row) {
   const size_t old = features.size();
-  features.Resize(old + row.size() * ElementBytes(type));
+  ESPALIER_RETURN_IF_ERROR(features.Resize(old + row.size() * ElementBytes(type)));
   uint8_t* out = features.data() + old;
   if (type == StorageType::kFloat64) {
     std::memcpy(out, row.data(), row.size_bytes());
@@ -72,11 +73,25 @@ void DecodedRows::AppendDoubles(std::span<const double> row) {
     Convert<double, uint8_t>(row.data(), out, row.size());
   }
   ++rows;
+  return {};
+}
+
+void DecodedRows::Clear() {
+  rows = 0;
+  features.Clear();
+  labels.Clear();
+  targets.Clear();
+  weights.Clear();
+}
+
+bool DecodedRows::spooled() const {
+  return features.spooled() || labels.bytes().spooled() || targets.bytes().spooled() ||
+         weights.bytes().spooled();
 }
 
 int64_t DecodedRows::MemoryBytes() const {
-  return static_cast<int64_t>(features.capacity() + labels.capacity() * sizeof(int32_t) +
-                              (targets.capacity() + weights.capacity()) * sizeof(double));
+  return static_cast<int64_t>(features.capacity() + labels.bytes().capacity() +
+                              targets.bytes().capacity() + weights.bytes().capacity());
 }
 
 }  // namespace espalier

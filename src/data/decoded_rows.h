@@ -29,19 +29,29 @@ void Widen(StorageType from_type, const void* from, StorageType to_type, void* t
 
 // The rows of one set in one shard.
 struct DecodedRows {
+  DecodedRows() = default;
+  // Null: memory without a limit. Errors below are RowBytes'.
+  explicit DecodedRows(RowRoom* room)
+      : features(room), labels(room), targets(room), weights(room) {}
+
   StorageType type = StorageType::kUint8;
   int64_t rows = 0;
-  RowBytes features;            // [rows, features] elements of `type`
-  std::vector<int32_t> labels;  // classification, [rows]: index into the shard's label texts
-  std::vector<double> targets;  // regression, [rows, targets]
-  std::vector<double> weights;  // [rows]; empty when the job has no weight column
+  RowBytes features;         // [rows, features] elements of `type`
+  RowArray<int32_t> labels;  // classification, [rows]: index into the shard's label texts
+  RowArray<double> targets;  // regression, [rows, targets]
+  RowArray<double> weights;  // [rows]; empty when the job has no weight column
 
   // Makes the type at least `to`; the room that was reserved holds as many rows as before.
-  void WidenTo(StorageType to);
+  Status WidenTo(StorageType to);
   // Adds a row. REQUIRES: `type` holds the values. `row_bytes`: one for bytes already narrow.
-  void AppendBytes(std::span<const uint8_t> row);
-  void AppendDoubles(std::span<const double> row);
+  Status AppendBytes(std::span<const uint8_t> row);
+  Status AppendDoubles(std::span<const double> row);
+  // Forgets the rows, not their type; what was reserved is used again.
+  void Clear();
+  bool spooled() const;  // some of it
   int64_t MemoryBytes() const;
 };
+
+using DecodedSets = std::array<DecodedRows, kSets>;  // by FileRole
 
 }  // namespace espalier

@@ -48,9 +48,9 @@ void ParquetDecoder::Reserve(int64_t rows) {
     DecodedRows& set = rows_->sets[i];
     const size_t n = static_cast<size_t>(static_cast<double>(rows) * share[i]);
     set.features.Reserve(n * schema_.features.size() * ElementBytes(type_));
-    if (classification_) set.labels.reserve(n);
-    set.targets.reserve(n * targets);
-    if (schema_.weight >= 0) set.weights.reserve(n);
+    if (classification_) set.labels.Reserve(n);
+    set.targets.Reserve(n * targets);
+    if (schema_.weight >= 0) set.weights.Reserve(n);
   }
 }
 
@@ -256,12 +256,12 @@ Status ParquetDecoder::Add(const arrow::RecordBatch& batch, int64_t first_row) {
     rows_->dropped += states_[r] == State::kDropped;
   }
   LookForWatched();
-  Append();
+  if (Status appended = Append(); !appended.ok()) return appended.At({.file = path_});
   return {};
 }
 
 template <typename T>
-void ParquetDecoder::AppendFeatures() {
+Status ParquetDecoder::AppendFeatures() {
   const int64_t width = static_cast<int64_t>(schema_.features.size());
   const bool all = static_cast<int64_t>(good_.size()) == count_;
   scratch_.resize(count_ * width * sizeof(T));
@@ -295,7 +295,7 @@ void ParquetDecoder::AppendFeatures() {
   for (int i = 0; i < kSets; ++i) {
     DecodedRows& set = rows_->sets[i];
     const size_t old = set.features.size();
-    set.features.Resize(old + more[i] * width * sizeof(T));
+    ESPALIER_RETURN_IF_ERROR(set.features.Resize(old + more[i] * width * sizeof(T)));
     next[i] = reinterpret_cast<T*>(set.features.data() + old);
     set.rows += more[i];
   }
@@ -306,9 +306,10 @@ void ParquetDecoder::AppendFeatures() {
     target += width;
   }
   Transpose<T>(lanes, good_, targets.data());
+  return {};
 }
 
-void ParquetDecoder::Append() {
+Status ParquetDecoder::Append() {
   const bool all = static_cast<int64_t>(good_.size()) == count_;
   for (const ParquetProjection::Run& run : projection_.features) {
     const Numbers& numbers = numbers_[run.source];
@@ -321,23 +322,28 @@ void ParquetDecoder::Append() {
       for (const int64_t r : good_) type_ = TypeOf(values + r * numbers.width, run.count, type_);
     });
   }
-  for (DecodedRows& set : rows_->sets) set.WidenTo(type_);
+  for (DecodedRows& set : rows_->sets) ESPALIER_RETURN_IF_ERROR(set.WidenTo(type_));
   if (type_ == StorageType::kUint8) {
-    AppendFeatures<uint8_t>();
+    ESPALIER_RETURN_IF_ERROR(AppendFeatures<uint8_t>());
   } else if (type_ == StorageType::kFloat32) {
-    AppendFeatures<float>();
+    ESPALIER_RETURN_IF_ERROR(AppendFeatures<float>());
   } else {
-    AppendFeatures<double>();
+    ESPALIER_RETURN_IF_ERROR(AppendFeatures<double>());
   }
   for (const int64_t r : good_) {
     DecodedRows& set = rows_->sets[set_of_[r]];
     if (classification_) {
-      set.labels.push_back(label_of_[r]);
+      ESPALIER_RETURN_IF_ERROR(set.labels.Add(label_of_[r]));
     } else {
-      for (const int32_t source : projection_.label) set.targets.push_back(numbers_[source].At(r));
+      for (const int32_t source : projection_.label) {
+        ESPALIER_RETURN_IF_ERROR(set.targets.Add(numbers_[source].At(r)));
+      }
     }
-    if (projection_.weight >= 0) set.weights.push_back(numbers_[projection_.weight].At(r));
+    if (projection_.weight >= 0) {
+      ESPALIER_RETURN_IF_ERROR(set.weights.Add(numbers_[projection_.weight].At(r)));
+    }
   }
+  return {};
 }
 
 }  // namespace espalier

@@ -32,11 +32,11 @@ class ParquetDecoder {
   ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_t file,
                  ParquetProjection projection, ShardRows* rows);
 
-  // Makes room for the whole shard.
+  // Makes room for the whole shard, as far as there is memory.
   void Reserve(int64_t rows);
 
-  // The batch's columns are the projection's. The error is that of a bad row, with its place, or
-  // that too many were skipped.
+  // The batch's columns are the projection's. The error is that of a bad row, with its place, that
+  // too many were skipped, or that there is no room.
   Status Add(const arrow::RecordBatch& batch, int64_t first_row);
 
   // From now on remembers where this label first occurs in validation or test rows.
@@ -66,9 +66,9 @@ class ParquetDecoder {
   Status TakeBadRows();
   InputPosition PlaceOf(int64_t row, int32_t column, int32_t source, int64_t element) const;
   void LookForWatched();
-  void Append();
+  Status Append();
   template <typename T>
-  void AppendFeatures();
+  Status AppendFeatures();
 
   const Schema& schema_;
   const JobSpec& job_;

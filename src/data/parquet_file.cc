@@ -58,11 +58,11 @@ ParquetBatches::Column SourceOf(const parquet::arrow::SchemaField& field,
 
 }  // namespace
 
-ParquetFile::ParquetFile(const ReadableFile& file)
+ParquetFile::ParquetFile(const ReadableFile& file, RowRoom* room)
     : file_(file),
       counted_(arrow::default_memory_pool()),
       pool_(&counted_, kDecodeBytesMax),
-      source_(std::make_shared<ParquetSource>(file)) {}
+      source_(std::make_shared<ParquetSource>(file, room)) {}
 
 ParquetFile::~ParquetFile() = default;
 
@@ -92,9 +92,9 @@ Status ParquetFile::Explain(const arrow::Status& error, int64_t group) const {
   return DamagedParquet(path, where + " cannot be read (" + what + ")");
 }
 
-Result<std::unique_ptr<ParquetFile>> ParquetFile::Open(const ReadableFile& file) {
+Result<std::unique_ptr<ParquetFile>> ParquetFile::Open(const ReadableFile& file, RowRoom* room) {
   ESPALIER_ASSIGN_OR_RETURN(const ParquetFooter footer, ReadParquetFooter(file));
-  std::unique_ptr<ParquetFile> opened(new ParquetFile(file));
+  std::unique_ptr<ParquetFile> opened(new ParquetFile(file, room));
   opened->footer_begin_ = footer.begin;
   opened->checksum_ = Crc32c(footer.bytes.data(), footer.bytes.size());
   ESPALIER_RETURN_IF_ERROR(opened->Parse(footer.bytes));
@@ -203,10 +203,18 @@ Result<ParquetFile::Span> ParquetFile::ChunkOf(size_t group, int leaf) const {
                 ", expected a place before the footer at " + std::to_string(footer_begin_));
 }
 
-Status ParquetFile::FetchSpan(const Span& span) {
+Status ParquetFile::FetchSpan(const Span& span, size_t group, int64_t group_bytes) {
   auto buffer = source_->Room(span.end - span.begin);
-  if (!buffer.ok()) return Explain(buffer.status(), -1);
-  char* data = reinterpret_cast<char*>((*buffer)->mutable_data());
+  if (!buffer.ok()) {
+    return Status(buffer.status().code(), "row group " + std::to_string(group) + " of " +
+                                              QuotedPath(file_.info().path) + " has " +
+                                              HumanBytes(group_bytes) +
+                                              " in the columns of the job, which are fetched at "
+                                              "once: " +
+                                              buffer.status().message())
+        .At({.file = file_.info().path});
+  }
+  char* data = (*buffer)->room();
   const size_t size = static_cast<size_t>(span.end - span.begin);
   ESPALIER_ASSIGN_OR_RETURN(const size_t got, file_.ReadAt(span.begin, {data, size}));
   if (got != size) {
@@ -244,10 +252,10 @@ Status ParquetFile::Fetch(size_t group, const std::vector<int>& leaves) {
       span.end = end;
       continue;
     }
-    ESPALIER_RETURN_IF_ERROR(FetchSpan(span));
+    ESPALIER_RETURN_IF_ERROR(FetchSpan(span, group, bytes));
     span = next;
   }
-  return FetchSpan(span);
+  return FetchSpan(span, group, bytes);
 }
 
 Status ParquetFile::ReadGroup(size_t group, const std::vector<int>& columns, int64_t batch_rows,

@@ -2,10 +2,10 @@
 // ranges and hand it the bytes.
 //
 // Arrow's exceptions and statuses become ours here. Memory: the bytes of the wanted columns of one
-// row group (at most kGroupBytesMax), and what decoding a batch of it takes (at most
-// kDecodeBytesMax; a page that claims more is an error, not an allocation).
+// row group (at most kGroupBytesMax), as a RowRoom has it, and what decoding a batch of it takes
+// (at most kDecodeBytesMax; a page that claims more is an error, not an allocation).
 //
-// Thread rule: one thread a ParquetFile. The ReadableFile must outlive it.
+// Thread rule: one thread a ParquetFile. The ReadableFile and the RowRoom must outlive it.
 #pragma once
 
 #include <arrow/memory_pool.h>
@@ -20,6 +20,7 @@
 #include "src/base/status.h"
 #include "src/data/parquet_batches.h"
 #include "src/data/parquet_columns.h"
+#include "src/data/row_room.h"
 #include "src/storage/file_system.h"
 
 namespace parquet {
@@ -45,8 +46,9 @@ class ParquetFile {
   static constexpr int64_t kDecodeBytesMax = int64_t{2} << 30;
 
   // Reads and checks the footer. Errors: see parquet_footer.h; row counts or places of row groups
-  // that cannot be (kBadInput).
-  static Result<std::unique_ptr<ParquetFile>> Open(const ReadableFile& file);
+  // that cannot be (kBadInput). `room` may be null: then memory.
+  static Result<std::unique_ptr<ParquetFile>> Open(const ReadableFile& file,
+                                                   RowRoom* room = nullptr);
   ~ParquetFile();
 
   const std::vector<ParquetColumn>& columns() const { return columns_; }
@@ -59,7 +61,8 @@ class ParquetFile {
   // Calls `take` with the rows of a group in batches of at most `batch_rows`, each with the wanted
   // columns only, in the order of `columns` (positions in columns(), ascending, at least one), and
   // the number of its first row in the file. A batch is valid during the call. Page checksums are
-  // verified where there are any. Stops at the first error of its own or of `take`.
+  // verified where there are any. Stops at the first error of its own or of `take`;
+  // kResourceExhausted: the row group is more than there is room for.
   using TakeBatch = std::function<Status(const arrow::RecordBatch& batch, int64_t first_row)>;
   Status ReadGroup(size_t group, const std::vector<int>& columns, int64_t batch_rows,
                    const TakeBatch& take);
@@ -76,12 +79,13 @@ class ParquetFile {
     int64_t begin = 0, end = 0;
   };
 
-  explicit ParquetFile(const ReadableFile& file);
+  ParquetFile(const ReadableFile& file, RowRoom* room);
   Status Parse(const std::string& footer);
   Status FindGroups();
   Result<Span> ChunkOf(size_t group, int leaf) const;
   Status Fetch(size_t group, const std::vector<int>& leaves);
-  Status FetchSpan(const Span& span);
+  // A part of a group of which `group_bytes` are wanted.
+  Status FetchSpan(const Span& span, size_t group, int64_t group_bytes);
   Status ReadBatches(size_t group, const std::vector<int>& columns, int64_t batch_rows,
                      const TakeBatch& take);
   Result<int64_t> FirstWidthIn(size_t group, int column, parquet::arrow::FileReader* reader);

@@ -23,9 +23,9 @@ struct OpenShard {
   ParquetProjection projection;
 };
 
-Result<OpenShard> Open(const ReadableFile& file, const InputPlan& plan) {
+Result<OpenShard> Open(const ReadableFile& file, const InputPlan& plan, RowRoom* room) {
   OpenShard opened;
-  ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(file));
+  ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(file, room));
   ESPALIER_ASSIGN_OR_RETURN(opened.projection,
                             Project(plan.schema, opened.parquet->columns(), file.info().path));
   return opened;
@@ -46,10 +46,12 @@ Status TooManyNumbers(const ParquetFile& file, const std::string& path, size_t f
       .At({.file = path});
 }
 
-// Decodes the row groups of a shard in turn, until `stop` says so.
+// Decodes the row groups of a shard in turn, until `stop`, asked after each batch, says so of a row
+// group. `keep`: the rows are kept, and so it makes room for all of them.
 template <typename Stop>
 Status ReadGroups(ParquetFile& file, const std::string& path, const Shard& shard,
-                  ParquetDecoder& decoder, const ParquetProjection& projection, Stop&& stop) {
+                  ParquetDecoder& decoder, const ParquetProjection& projection, bool keep,
+                  Stop&& stop) {
   const int64_t width = std::max<int64_t>(projection.numbers_a_row, 1);
   const int64_t batch_rows = std::clamp(kBatchNumbers / width, kBatchRowsMin, kBatchRowsMax);
   int64_t rows = 0;
@@ -63,12 +65,16 @@ Status ReadGroups(ParquetFile& file, const std::string& path, const Shard& shard
   if (rows > kShardNumbersMax / width) {
     return TooManyNumbers(file, path, groups.front(), groups.back(), rows, width);
   }
-  decoder.Reserve(std::min(rows, kNumbersAByte * (shard.end - shard.begin) / width));
-  for (const size_t group : groups) {
-    ESPALIER_RETURN_IF_ERROR(file.ReadGroup(
-        group, projection.columns, batch_rows,
-        [&](const arrow::RecordBatch& batch, int64_t first) { return decoder.Add(batch, first); }));
-    if (stop()) break;
+  if (keep) decoder.Reserve(std::min(rows, kNumbersAByte * (shard.end - shard.begin) / width));
+  bool stopped = false;
+  for (size_t i = 0; i < groups.size() && !stopped; ++i) {
+    ESPALIER_RETURN_IF_ERROR(
+        file.ReadGroup(groups[i], projection.columns, batch_rows,
+                       [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
+                         ESPALIER_RETURN_IF_ERROR(decoder.Add(batch, first));
+                         ESPALIER_ASSIGN_OR_RETURN(stopped, stop());
+                         return {};
+                       }));
   }
   return {};
 }
@@ -76,31 +82,42 @@ Status ReadGroups(ParquetFile& file, const std::string& path, const Shard& shard
 }  // namespace
 
 Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& plan,
-                                   const JobSpec& job, int shard) {
+                                   const JobSpec& job, int shard, RowRoom* room,
+                                   const TakeRows& take) {
   const Shard& s = plan.shards[shard];
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, plan));
-  ShardRows rows;
+  const std::string& path = file.info().path;
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, plan, room));
+  ShardRows rows(room);
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
-  ESPALIER_RETURN_IF_ERROR(ReadGroups(*opened.parquet, file.info().path, s, decoder,
-                                      opened.projection, [] { return false; }));
-  if (decoder.labels().texts().size() > kClassesMax) {
-    return TooManyLabels(file.info().path, plan.schema.names[plan.schema.label[0]]);
-  }
+  const std::vector<std::string>& labels = decoder.labels().texts();
+  const auto after_batch = [&]() -> Result<bool> {
+    ESPALIER_RETURN_IF_ERROR(
+        CheckLabels(labels.size(), path, plan.schema.names[plan.schema.label[0]]));
+    if (!take) return false;
+    ESPALIER_RETURN_IF_ERROR(take(rows.sets, labels));
+    for (DecodedRows& set : rows.sets) set.Clear();
+    return false;
+  };
+  ESPALIER_RETURN_IF_ERROR(
+      ReadGroups(*opened.parquet, path, s, decoder, opened.projection, !take, after_batch));
   rows.checksum = opened.parquet->checksum();
-  rows.label_texts = decoder.labels().texts();
+  rows.label_texts = labels;
   return rows;
 }
 
 Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan& plan,
                                        const JobSpec& job, int shard, const std::string& label) {
   const Shard& s = plan.shards[shard];
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, plan));
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, plan, nullptr));
   ShardRows rows;
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
   decoder.Watch(label);
+  const auto after_batch = [&]() -> Result<bool> {
+    for (DecodedRows& set : rows.sets) set.Clear();
+    return decoder.watched_at().has_value();
+  };
   ESPALIER_RETURN_IF_ERROR(ReadGroups(*opened.parquet, file.info().path, s, decoder,
-                                      opened.projection,
-                                      [&] { return decoder.watched_at().has_value(); }));
+                                      opened.projection, false, after_batch));
   return decoder.watched_at().value_or(InputPosition{});
 }
 

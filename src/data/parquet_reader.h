@@ -12,9 +12,11 @@
 
 namespace espalier {
 
-// ReadShard (survey.h) for a Parquet file. One row group is in memory at a time, besides the rows.
+// ReadShard or, where there is a `take`, StreamShard (survey.h) for a Parquet file. Besides rows,
+// one row group as it is in the file draws on `room`.
 Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& plan,
-                                   const JobSpec& job, int shard);
+                                   const JobSpec& job, int shard, RowRoom* room,
+                                   const TakeRows& take);
 
 // FindEvaluationLabel (survey.h) for a Parquet file.
 Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan& plan,

@@ -4,18 +4,27 @@
 
 namespace espalier {
 
-arrow::Result<std::shared_ptr<arrow::ResizableBuffer>> ParquetSource::Room(int64_t size) {
-  while (!spare_.empty()) {
-    std::shared_ptr<arrow::ResizableBuffer> room = std::move(spare_.back());
-    spare_.pop_back();
-    if (room->capacity() < size) continue;
-    ARROW_RETURN_NOT_OK(room->Resize(size, false));
-    return room;
-  }
-  return arrow::AllocateResizableBuffer(size);
+Status FetchedBytes::Resize(int64_t size) {
+  ESPALIER_RETURN_IF_ERROR(bytes_.Resize(static_cast<size_t>(size)));
+  data_ = bytes_.data();
+  size_ = capacity_ = size;
+  return {};
 }
 
-void ParquetSource::Keep(int64_t offset, std::shared_ptr<arrow::ResizableBuffer> bytes) {
+Result<std::shared_ptr<FetchedBytes>> ParquetSource::Room(int64_t size) {
+  std::shared_ptr<FetchedBytes> bytes;
+  while (!spare_.empty()) {
+    bytes = std::move(spare_.back());
+    spare_.pop_back();
+    if (bytes->room_bytes() >= size) break;
+    bytes = nullptr;
+  }
+  if (bytes == nullptr) bytes = std::make_shared<FetchedBytes>(room_);
+  ESPALIER_RETURN_IF_ERROR(bytes->Resize(size));
+  return bytes;
+}
+
+void ParquetSource::Keep(int64_t offset, std::shared_ptr<FetchedBytes> bytes) {
   pieces_.emplace_back(offset, std::move(bytes));
 }
 

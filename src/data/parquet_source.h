@@ -13,18 +13,33 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/data/row_bytes.h"
 #include "src/storage/file_system.h"
 
 namespace espalier {
 
+// Fetched bytes that Arrow may keep slices of.
+class FetchedBytes final : public arrow::Buffer {
+ public:
+  explicit FetchedBytes(RowRoom* room) : Buffer(nullptr, 0), bytes_(room) {}
+  // Their content is undefined then. Errors: RowBytes'.
+  Status Resize(int64_t size);
+  char* room() { return reinterpret_cast<char*>(bytes_.data()); }
+  int64_t room_bytes() const { return static_cast<int64_t>(bytes_.capacity()); }
+
+ private:
+  RowBytes bytes_;
+};
+
 class ParquetSource : public arrow::io::RandomAccessFile {
  public:
-  explicit ParquetSource(const ReadableFile& file) : file_(file) {}
+  // What is kept draws on `room`, which may be null.
+  ParquetSource(const ReadableFile& file, RowRoom* room) : file_(file), room_(room) {}
 
-  // A buffer of `size` bytes for Keep; their content is undefined.
-  arrow::Result<std::shared_ptr<arrow::ResizableBuffer>> Room(int64_t size);
+  // A buffer of `size` bytes for Keep; their content is undefined. Errors: RowBytes'.
+  Result<std::shared_ptr<FetchedBytes>> Room(int64_t size);
   // Reads within [offset, offset + bytes->size()) are answered from `bytes` from now on.
-  void Keep(int64_t offset, std::shared_ptr<arrow::ResizableBuffer> bytes);
+  void Keep(int64_t offset, std::shared_ptr<FetchedBytes> bytes);
   // Forgets what was kept; a later Room may use its memory again.
   void Drop();
   // The first error of the file itself.
@@ -42,8 +57,9 @@ class ParquetSource : public arrow::io::RandomAccessFile {
 
  private:
   const ReadableFile& file_;
-  std::vector<std::pair<int64_t, std::shared_ptr<arrow::ResizableBuffer>>> pieces_;
-  std::vector<std::shared_ptr<arrow::ResizableBuffer>> spare_;
+  RowRoom* const room_;
+  std::vector<std::pair<int64_t, std::shared_ptr<FetchedBytes>>> pieces_;
+  std::vector<std::shared_ptr<FetchedBytes>> spare_;
   Status error_;
   int64_t position_ = 0;
   bool closed_ = false;

@@ -53,7 +53,8 @@ int32_t LabelTexts::IndexOf(std::string_view text) {
   return index;
 }
 
-RowDecoder::RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file)
+RowDecoder::RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file,
+                       RowRoom* room)
     : schema_(schema),
       job_(job),
       role_(role),
@@ -63,7 +64,8 @@ RowDecoder::RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, 
       key_(MakeKey(job.train.seed, RandomUse::kValidation)),
       bytes_(schema.features.size() + 8),  // EightDigits may write past the last one
       values_(schema.features.size()),
-      targets_(classification_ ? 0 : schema.label.size()) {
+      targets_(classification_ ? 0 : schema.label.size()),
+      sets_{DecodedRows(room), DecodedRows(room), DecodedRows(room)} {
   for (size_t slot = 0; slot < schema.features.size(); ++slot) {
     const int32_t column = schema.features[slot];
     if (!runs_.empty() && runs_.back().column + runs_.back().count == column) {
@@ -209,29 +211,27 @@ int RowDecoder::SetOf(const RecordReader& reader) {
   return -1;
 }
 
-void RowDecoder::Append(DecodedRows* rows, bool digits) {
+Status RowDecoder::Append(DecodedRows* rows, bool digits) {
   const std::span<const double> values = values_;
   if (!digits && type_ != StorageType::kFloat64) {
     type_ = NarrowestType(values, type_);
-    for (DecodedRows& set : sets_) set.WidenTo(type_);
+    for (DecodedRows& set : sets_) ESPALIER_RETURN_IF_ERROR(set.WidenTo(type_));
   }
-  if (digits) {
-    rows->AppendBytes({bytes_.data(), values_.size()});
-  } else {
-    rows->AppendDoubles(values);
-  }
-  if (classification_) rows->labels.push_back(label_);
-  rows->targets.insert(rows->targets.end(), targets_.begin(), targets_.end());
-  if (schema_.weight >= 0) rows->weights.push_back(weight_);
+  ESPALIER_RETURN_IF_ERROR(digits ? rows->AppendBytes({bytes_.data(), values_.size()})
+                                  : rows->AppendDoubles(values));
+  if (classification_) ESPALIER_RETURN_IF_ERROR(rows->labels.Add(label_));
+  for (const double target : targets_) ESPALIER_RETURN_IF_ERROR(rows->targets.Add(target));
+  if (schema_.weight >= 0) ESPALIER_RETURN_IF_ERROR(rows->weights.Add(weight_));
+  return {};
 }
 
 void RowDecoder::Reserve(double done) {
   for (DecodedRows& set : sets_) {
     const size_t rows = static_cast<size_t>(static_cast<double>(set.rows) / done * 1.03);
     set.features.Reserve(rows * values_.size() * ElementBytes(set.type));
-    if (classification_) set.labels.reserve(rows);
-    set.targets.reserve(rows * targets_.size());
-    if (schema_.weight >= 0) set.weights.reserve(rows);
+    if (classification_) set.labels.Reserve(rows);
+    set.targets.Reserve(rows * targets_.size());
+    if (schema_.weight >= 0) set.weights.Reserve(rows);
   }
 }
 
@@ -252,8 +252,8 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
   const int set = SetOf(reader);
   if (set < 0) return Outcome::kBad;
   if (has_null && job_.data.features.nulls.kind == NullKind::kDrop) return Outcome::kDropped;
-  Append(&sets_[set], digits);
-  return Outcome::kRow;
+  error_ = Append(&sets_[set], digits);
+  return error_.ok() ? Outcome::kRow : Outcome::kFailed;
 }
 
 }  // namespace espalier

@@ -47,18 +47,22 @@ struct RowProblem {
 // Thread rule: one thread a decoder.
 class RowDecoder {
  public:
-  enum class Outcome : uint8_t { kRow, kDropped, kBad };
+  enum class Outcome : uint8_t { kRow, kDropped, kBad, kFailed };
 
-  RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file);
+  // `room` may be null; see DecodedRows.
+  RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file, RowRoom* room);
 
-  // Decodes the reader's record and adds it to its set. kBad: problem() says why.
+  // Decodes the reader's record and adds it to its set. kBad: problem() says why; kFailed: error()
+  // does, there is no room.
   Outcome Add(const RecordReader& reader);
 
-  // Makes room for the whole shard, of which the rows so far are the part `done` (0..1].
+  // Makes room, as far as there is memory, for the whole shard, of which the rows so far are the
+  // part `done` (0..1].
   void Reserve(double done);
 
   const RowProblem& problem() const { return problem_; }
-  std::array<DecodedRows, kSets>& sets() { return sets_; }
+  const Status& error() const { return error_; }
+  DecodedSets& sets() { return sets_; }
   const LabelTexts& labels() const { return labels_; }
   int32_t file() const { return file_; }
 
@@ -77,7 +81,7 @@ class RowDecoder {
   int SetOf(const RecordReader& reader);
   bool Number(const RecordReader& reader, int32_t column, const char* what, double* value);
   bool Bad(std::string message, int32_t column);
-  void Append(DecodedRows* rows, bool digits);
+  Status Append(DecodedRows* rows, bool digits);
 
   const Schema& schema_;
   const JobSpec& job_;
@@ -96,8 +100,9 @@ class RowDecoder {
   double weight_ = 1;
 
   LabelTexts labels_;
-  std::array<DecodedRows, kSets> sets_;
+  DecodedSets sets_;
   RowProblem problem_;
+  Status error_;
 };
 
 }  // namespace espalier

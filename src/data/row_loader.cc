@@ -96,6 +96,9 @@ Status RowLoader::Reserve(const RowStoreOptions& options) {
     if (has_weights_) set.weights = reinterpret_cast<double*>(take(n * 8));
     if (classification_) set.labels = reinterpret_cast<int32_t*>(take(n * 4));
   }
+  room_ = std::make_unique<RowRoom>(options.memory_bytes_max - store_->memory_bytes_,
+                                    options.spool_directory,
+                                    options.spool_bytes_max - store_->spool_bytes_);
   return {};
 }
 
@@ -123,14 +126,7 @@ Result<std::unique_ptr<RowLoader>> RowLoader::Make(const FileSystem& files, cons
   return loader;
 }
 
-Status RowLoader::Check(int32_t shard, const ShardRows& rows) const {
-  const ShardSurvey& surveyed = survey_.shards[shard];
-  bool same = rows.checksum == surveyed.checksum;
-  for (size_t set = 0; set < kSets; ++set) {
-    same = same && rows.sets[set].rows == RowsOf(surveyed, set) &&
-           rows.sets[set].type <= store_->storage_;
-  }
-  if (same) return {};
+Status RowLoader::Changed(int32_t shard) const {
   const Shard& s = plan_.shards[shard];
   return DataLoss("bytes " + std::to_string(s.begin) + " to " + std::to_string(s.end) + " of " +
                   QuotedPath(plan_.files[s.file].path) +
@@ -139,34 +135,36 @@ Status RowLoader::Check(int32_t shard, const ShardRows& rows) const {
       .At({.file = plan_.files[s.file].path, .offset = s.begin});
 }
 
-Result<std::vector<int32_t>> RowLoader::ClassesOf(const ShardRows& rows) const {
-  std::vector<int32_t> classes(rows.label_texts.size(), -1);
+Status RowLoader::Check(int32_t shard, uint32_t checksum, const SetRows& read) const {
+  const ShardSurvey& surveyed = survey_.shards[shard];
+  bool same = checksum == surveyed.checksum;
+  for (size_t set = 0; set < kSets; ++set) same = same && read[set] == RowsOf(surveyed, set);
+  return same ? Status() : Changed(shard);
+}
+
+std::vector<int32_t> RowLoader::ClassesOf(const std::vector<std::string>& label_texts) const {
+  std::vector<int32_t> classes(label_texts.size(), -1);
   for (size_t i = 0; i < classes.size(); ++i) {
-    const auto found = std::lower_bound(classes_.begin(), classes_.end(),
-                                        std::pair(rows.label_texts[i], int32_t{0}));
-    if (found != classes_.end() && found->first == rows.label_texts[i]) classes[i] = found->second;
-  }
-  // Texts of rows that were left out may be unknown; those of kept rows may not.
-  for (const DecodedRows& set : rows.sets) {
-    for (const int32_t label : set.labels) {
-      if (classes[label] < 0) {
-        return Internal("the label '" + Printable(rows.label_texts[label]) +
-                        "' is not among the classes of the survey");
-      }
-    }
+    const auto found =
+        std::lower_bound(classes_.begin(), classes_.end(), std::pair(label_texts[i], int32_t{0}));
+    if (found != classes_.end() && found->first == label_texts[i]) classes[i] = found->second;
   }
   return classes;
 }
 
-Status RowLoader::Copy(int32_t shard, const ShardRows& rows) {
+Status RowLoader::Copy(int32_t shard, const DecodedSets& rows,
+                       const std::vector<std::string>& label_texts, SetRows* before) {
   std::vector<int32_t> classes;
-  if (classification_) {
-    ESPALIER_ASSIGN_OR_RETURN(classes, ClassesOf(rows));
-  }
+  if (classification_) classes = ClassesOf(label_texts);
   for (size_t set = 0; set < kSets; ++set) {
     RowStore::Set& to = store_->sets_[set];
-    const DecodedRows& from = rows.sets[set];
-    const int64_t first = first_rows_[shard][set];
+    const DecodedRows& from = rows[set];
+    const int64_t first = first_rows_[shard][set] + (*before)[set];
+    (*before)[set] += from.rows;
+    // More or others than the survey saw would not fit.
+    if ((*before)[set] > RowsOf(survey_.shards[shard], set) || from.type > store_->storage_) {
+      return Changed(shard);
+    }
     const Range common = Common(to.range, first, from.rows);
     const int64_t n = common.size(), width = store_->features_, targets = store_->targets_;
     if (n == 0) continue;
@@ -177,20 +175,30 @@ Status RowLoader::Copy(int32_t shard, const ShardRows& rows) {
     std::copy_n(from.targets.data() + source * targets, n * targets, to.targets + target * targets);
     if (has_weights_) std::copy_n(from.weights.data() + source, n, to.weights + target);
     for (int64_t i = 0; classification_ && i < n; ++i) {
-      to.labels[target + i] = classes[from.labels[source + i]];
+      const int32_t label = classes[from.labels[source + i]];
+      if (label < 0) return Changed(shard);  // texts of rows that were left out may be unknown
+      to.labels[target + i] = label;
     }
   }
   return {};
 }
 
+Status RowLoader::ReadAgain(int32_t shard) {
+  SetRows read{};
+  ESPALIER_ASSIGN_OR_RETURN(
+      const ShardRows rest,
+      StreamShard(files_, plan_, job_, shard, room_.get(),
+                  [&](const DecodedSets& rows, const std::vector<std::string>& label_texts) {
+                    return Copy(shard, rows, label_texts, &read);
+                  }));
+  return Check(shard, rest.checksum, read);
+}
+
 Status RowLoader::Load(int32_t shard, const ShardRows* decoded) {
-  if (decoded != nullptr) {
-    ESPALIER_RETURN_IF_ERROR(Check(shard, *decoded));
-    return Copy(shard, *decoded);
-  }
-  ESPALIER_ASSIGN_OR_RETURN(const ShardRows rows, ReadShard(files_, plan_, job_, shard));
-  ESPALIER_RETURN_IF_ERROR(Check(shard, rows));
-  return Copy(shard, rows);
+  if (decoded == nullptr) return ReadAgain(shard);
+  SetRows read{};
+  ESPALIER_RETURN_IF_ERROR(Copy(shard, decoded->sets, decoded->label_texts, &read));
+  return Check(shard, decoded->checksum, read);
 }
 
 std::unique_ptr<RowStore> RowLoader::Finish() { return std::move(store_); }

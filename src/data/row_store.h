@@ -21,6 +21,7 @@
 
 #include "src/base/aligned.h"
 #include "src/base/status.h"
+#include "src/data/row_room.h"
 #include "src/data/spool.h"
 #include "src/data/survey.h"
 #include "src/plan/rows.h"
@@ -105,7 +106,8 @@ class RowLoader {
   const std::vector<int32_t>& shards() const { return shards_; }
 
   // Copies the rows of one of shards(). `decoded` is what the survey kept, or null: then the shard
-  // is read again, and kDataLoss when it is not what was surveyed.
+  // is read again, a piece at a time, and kDataLoss when it is not what was surveyed. What reading
+  // holds draws on what the store leaves of memory and spool, and on RowRoom::kReadingBytes.
   Status Load(int32_t shard, const ShardRows* decoded);
 
   // The store. REQUIRES: Load succeeded for each of shards(). Call once, last.
@@ -117,9 +119,17 @@ class RowLoader {
       : files_(files), plan_(plan), job_(job), survey_(survey) {}
   void SetUp(const RowRanges& ranges);
   Status Reserve(const RowStoreOptions& options);
-  Status Check(int32_t shard, const ShardRows& rows) const;
-  Status Copy(int32_t shard, const ShardRows& rows);
-  Result<std::vector<int32_t>> ClassesOf(const ShardRows& rows) const;
+  using SetRows = std::array<int64_t, kSets>;
+  // Of a whole shard, of which so many rows were read.
+  Status Check(int32_t shard, uint32_t checksum, const SetRows& read) const;
+  Status Changed(int32_t shard) const;
+  Status ReadAgain(int32_t shard);
+  // Copies what is wanted of rows of the shard, of which `before` come before them, and adds them
+  // to it.
+  Status Copy(int32_t shard, const DecodedSets& rows, const std::vector<std::string>& label_texts,
+              SetRows* before);
+  // By label text; -1: no class.
+  std::vector<int32_t> ClassesOf(const std::vector<std::string>& label_texts) const;
   int64_t BytesOf(Range range) const;
 
   const FileSystem& files_;
@@ -131,6 +141,7 @@ class RowLoader {
   std::vector<int32_t> shards_;
   std::vector<std::pair<std::string, int32_t>> classes_;  // sorted by text
   std::unique_ptr<RowStore> store_;
+  std::unique_ptr<RowRoom> room_;  // for reading
 };
 
 // Loads all at once, on this thread: shards that `decoded` has rows of are taken from there and

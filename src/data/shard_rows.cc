@@ -1,6 +1,12 @@
 #include "src/data/shard_rows.h"
 
+#include <algorithm>
+
 namespace espalier {
+
+bool ShardRows::spooled() const {
+  return std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set.spooled(); });
+}
 
 int64_t ShardRows::MemoryBytes() const {
   int64_t bytes = 0;
@@ -15,7 +21,8 @@ Status TooManySkipped(const BadRows& policy, const Status& last) {
       .At(last.position().value_or(InputPosition{}));
 }
 
-Status TooManyLabels(const std::string& file, const std::string& column) {
+Status CheckLabels(size_t labels, const std::string& file, const std::string& column) {
+  if (labels <= kClassesMax) return {};
   return BadInput("the label has more than " + std::to_string(kClassesMax) +
                   " different values; is it a number (model.task: regression) or an identifier?")
       .At({.file = file, .column = column});

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,13 +20,23 @@ inline constexpr size_t kSkippedKept = 10;
 
 // A shard's rows, by set (FileRole as index), in the order of the file. Thread rule: values.
 struct ShardRows {
+  ShardRows() = default;
+  explicit ShardRows(RowRoom* room)
+      : sets{DecodedRows(room), DecodedRows(room), DecodedRows(room)} {}
+
   uint32_t checksum = 0;
   int64_t dropped = 0, skipped = 0;
   std::vector<Status> skipped_first;
   std::vector<std::string> label_texts;  // what DecodedRows::labels index
-  std::array<DecodedRows, kSets> sets;
+  DecodedSets sets;
+  bool spooled() const;  // some of it
   int64_t MemoryBytes() const;
 };
+
+// Gets the rows that were read since the last call, and the labels that they index. What it does
+// not copy is gone.
+using TakeRows =
+    std::function<Status(const DecodedSets& rows, const std::vector<std::string>& label_texts)>;
 
 // More rows of a shard are bad than data.bad_rows tolerates; `last` describes the last one.
 Status TooManySkipped(const BadRows& policy, const Status& last);
@@ -41,7 +52,7 @@ Status TakeBadRow(const BadRows& policy, ShardRows* rows, F&& describe) {
   return {};
 }
 
-// The error of a shard with more than kClassesMax labels.
-Status TooManyLabels(const std::string& file, const std::string& column);
+// kBadInput for a shard with more than kClassesMax labels.
+Status CheckLabels(size_t labels, const std::string& file, const std::string& column);
 
 }  // namespace espalier

@@ -16,30 +16,14 @@ namespace {
 
 constexpr char kPrefix[] = "espalier-spool-";
 
-Result<char*> Map(size_t bytes, int flags, int fd, const std::string& what) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-  if (data == MAP_FAILED) {
-    return ResourceExhausted("cannot get " + HumanBytes(bytes) + " of " + what +
-                             " for rows; lower the worker's memory budget or add workers");
-  }
-  return static_cast<char*>(data);
+Status NoRoom(size_t bytes, const std::string& what) {
+  return ResourceExhausted("cannot get " + HumanBytes(bytes) + " of " + what +
+                           " for rows; lower the worker's memory budget or add workers");
 }
 
 }  // namespace
 
-Region::~Region() {
-  if (size_ > 0) munmap(data_, size_);
-}
-
-Result<std::unique_ptr<Region>> Region::InMemory(size_t bytes) {
-  if (bytes == 0) return std::unique_ptr<Region>(new Region(nullptr, 0));
-  ESPALIER_ASSIGN_OR_RETURN(char* data, Map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, "memory"));
-  madvise(data, bytes, MADV_HUGEPAGE);
-  return std::unique_ptr<Region>(new Region(data, bytes));
-}
-
-Result<std::unique_ptr<Region>> Region::InSpool(const std::string& directory, size_t bytes) {
-  if (bytes == 0) return std::unique_ptr<Region>(new Region(nullptr, 0));
+Result<std::unique_ptr<SpoolFile>> SpoolFile::Make(const std::string& directory) {
   static std::atomic<uint64_t> counter{0};
   ESPALIER_RETURN_IF_ERROR(MakeLocalFileSystem()->MakeDirectory(directory));
   const std::string path =
@@ -47,18 +31,49 @@ Result<std::unique_ptr<Region>> Region::InSpool(const std::string& directory, si
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return FileError(errno, "make the spool file", path);
   unlink(path.c_str());
-  if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes)); error != 0) {
-    close(fd);
+  return std::unique_ptr<SpoolFile>(new SpoolFile(fd, directory));
+}
+
+SpoolFile::~SpoolFile() {
+  if (size_ > 0) munmap(data_, size_);
+  close(fd_);
+}
+
+Status SpoolFile::Grow(size_t bytes) {
+  const off_t from = static_cast<off_t>(size_), more = static_cast<off_t>(bytes - size_);
+  if (const int error = posix_fallocate(fd_, from, more); error != 0) {
     const Status failed =
-        FileError(error, "reserve " + HumanBytes(bytes) + " in the spool directory", directory);
+        FileError(error, "reserve " + HumanBytes(bytes) + " in the spool directory", directory_);
     return Status(failed.code(), failed.message() +
                                      "; free space, choose another spool directory, or raise the "
                                      "memory budget");
   }
-  Result<char*> data = Map(bytes, MAP_SHARED, fd, "address space");
-  close(fd);
-  if (!data.ok()) return data.status();
-  return std::unique_ptr<Region>(new Region(*data, bytes));
+  void* data = size_ > 0 ? mremap(data_, size_, bytes, MREMAP_MAYMOVE)
+                         : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (data == MAP_FAILED) return NoRoom(bytes, "address space");
+  data_ = static_cast<char*>(data);
+  size_ = bytes;
+  return {};
+}
+
+Region::~Region() {
+  if (file_ == nullptr && size_ > 0) munmap(data_, size_);
+}
+
+Result<std::unique_ptr<Region>> Region::InMemory(size_t bytes) {
+  if (bytes == 0) return std::unique_ptr<Region>(new Region(nullptr, 0, nullptr));
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) return NoRoom(bytes, "memory");
+  madvise(data, bytes, MADV_HUGEPAGE);
+  return std::unique_ptr<Region>(new Region(static_cast<char*>(data), bytes, nullptr));
+}
+
+Result<std::unique_ptr<Region>> Region::InSpool(const std::string& directory, size_t bytes) {
+  if (bytes == 0) return std::unique_ptr<Region>(new Region(nullptr, 0, nullptr));
+  ESPALIER_ASSIGN_OR_RETURN(auto file, SpoolFile::Make(directory));
+  ESPALIER_RETURN_IF_ERROR(file->Grow(bytes));
+  char* data = file->data();
+  return std::unique_ptr<Region>(new Region(data, bytes, std::move(file)));
 }
 
 Status CleanSpool(const std::string& directory) {

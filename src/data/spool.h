@@ -1,4 +1,5 @@
-// Memory for rows: on the heap, or a mapped file in a spool directory.
+// Memory for rows: on the heap, or a mapped file in a spool directory. The file's pages are the
+// system's to write out and to take back: they do not count as the process's own memory.
 //
 // A spool file is unlinked as soon as it is open, so that it is gone when the process is; one whose
 // process died in between is removed by CleanSpool. Its blocks are reserved at once: a full disk is
@@ -8,16 +9,39 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "src/base/status.h"
 
 namespace espalier {
 
+// A mapped file that grows. Thread rule: as plain memory.
+class SpoolFile {
+ public:
+  // An empty one. Makes the directory when it is not there.
+  static Result<std::unique_ptr<SpoolFile>> Make(const std::string& directory);
+  ~SpoolFile();
+  SpoolFile(const SpoolFile&) = delete;
+  SpoolFile& operator=(const SpoolFile&) = delete;
+
+  // Makes it `bytes` long, which is more than before; the new ones are zero and data() may be
+  // another place. After an error it is as it was.
+  Status Grow(size_t bytes);
+  char* data() const { return data_; }
+
+ private:
+  SpoolFile(int fd, const std::string& directory) : fd_(fd), directory_(directory) {}
+  const int fd_;
+  const std::string directory_;
+  char* data_ = nullptr;
+  size_t size_ = 0;
+};
+
 // Zeroed bytes on a 64-byte boundary. Thread rule: as plain memory.
 class Region {
  public:
   static Result<std::unique_ptr<Region>> InMemory(size_t bytes);
-  // Makes the directory when it is not there.
+  // Errors and directory: as SpoolFile.
   static Result<std::unique_ptr<Region>> InSpool(const std::string& directory, size_t bytes);
   ~Region();
   Region(const Region&) = delete;
@@ -27,9 +51,11 @@ class Region {
   size_t size() const { return size_; }
 
  private:
-  Region(char* data, size_t size) : data_(data), size_(size) {}
+  Region(char* data, size_t size, std::unique_ptr<SpoolFile> file)
+      : data_(data), size_(size), file_(std::move(file)) {}
   char* const data_;
   const size_t size_;
+  const std::unique_ptr<SpoolFile> file_;  // that the bytes lie in; null: in memory
 };
 
 // Removes spool files that earlier processes left in `directory`; one that does not exist is fine.

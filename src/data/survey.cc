@@ -18,18 +18,22 @@ namespace {
 constexpr int kTrain = static_cast<int>(FileRole::kTrain);
 // Enough to tell how many rows a shard will have.
 constexpr int64_t kRowsBeforeReserve = 256;
+// Of rows that are handed on while the shard is read: they stay in the cache.
+constexpr size_t kPieceBytes = 512 << 10;
 
 // Reads one shard of a plan record by record.
 class ShardScan {
  public:
-  ShardScan(std::unique_ptr<TextInput> input, const InputPlan& plan, const JobSpec& job, int shard)
+  ShardScan(std::unique_ptr<TextInput> input, const InputPlan& plan, const JobSpec& job, int shard,
+            RowRoom* room)
       : plan_(plan),
         input_(std::move(input)),
         schema_(InFileOrder(plan.schema, plan.files[plan.shards[shard].file].columns)),
         lines_(input_->lines()),
         reader_(
             input_->Records(job.data, RangeOf(plan.shards[shard], job.data), schema_.names.size())),
-        decoder_(schema_, job, plan.files[plan.shards[shard].file].role, plan.shards[shard].file) {}
+        decoder_(schema_, job, plan.files[plan.shards[shard].file].role, plan.shards[shard].file,
+                 room) {}
 
   enum class Outcome : uint8_t { kRow, kDropped, kBad, kEnd, kFailed };
 
@@ -52,6 +56,9 @@ class ShardScan {
         return Outcome::kRow;
       case RowDecoder::Outcome::kDropped:
         return Outcome::kDropped;
+      case RowDecoder::Outcome::kFailed:
+        error_ = decoder_.error().At({.file = plan_.files[FileIndex()].path});
+        return Outcome::kFailed;
       case RowDecoder::Outcome::kBad:
         break;
     }
@@ -112,6 +119,68 @@ Result<std::unique_ptr<TextInput>> OpenShard(const FileSystem& files, const Inpu
   return TextInput::OpenShard(files, file, range.begin, range.end);
 }
 
+// Of rows that are kept: makes room for the whole shard as soon as it can be told how much.
+void ReserveEarly(const Shard& range, int64_t taken, ShardScan* scan) {
+  // What a compressed file will hold cannot be told: its begin may be unlike the rest.
+  if (taken != kRowsBeforeReserve || scan->compressed()) return;
+  const double read = static_cast<double>(scan->reader().position() - range.begin);
+  scan->decoder().Reserve(std::min(1.0, read / static_cast<double>(range.end - range.begin)));
+}
+
+// Hands on what there is of at least so many bytes, if anybody takes it.
+Status HandOn(ShardScan* scan, const TakeRows& take, size_t bytes_min) {
+  size_t bytes = 0;
+  for (const DecodedRows& set : scan->decoder().sets()) bytes += set.features.size();
+  if (!take || bytes < bytes_min) return {};
+  ESPALIER_RETURN_IF_ERROR(take(scan->decoder().sets(), scan->decoder().labels().texts()));
+  for (DecodedRows& set : scan->decoder().sets()) set.Clear();
+  return {};
+}
+
+Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
+                           int shard, RowRoom* room, const TakeRows& take) {
+  const Shard& range = plan.shards[shard];
+  ESPALIER_ASSIGN_OR_RETURN(auto input, OpenShard(files, plan, shard));
+  ShardScan scan(std::move(input), plan, job, shard, room);
+  const auto& labels = scan.decoder().labels().texts();
+  ShardRows rows;
+  for (int64_t taken = 0;;) {
+    const ShardScan::Outcome outcome = scan.Next();
+    if (outcome == ShardScan::Outcome::kRow) {
+      if (labels.size() > kClassesMax) break;
+      ++taken;
+      if (!take) ReserveEarly(range, taken, &scan);
+      ESPALIER_RETURN_IF_ERROR(HandOn(&scan, take, kPieceBytes));
+      continue;
+    }
+    if (outcome == ShardScan::Outcome::kEnd) break;
+    if (outcome == ShardScan::Outcome::kFailed) return scan.error();
+    if (outcome == ShardScan::Outcome::kDropped) {
+      ++rows.dropped;
+      continue;
+    }
+    ESPALIER_RETURN_IF_ERROR(
+        TakeBadRow(job.data.bad_rows, &rows, [&scan] { return scan.BadRow(); }));
+  }
+  ESPALIER_RETURN_IF_ERROR(CheckLabels(labels.size(), plan.files[range.file].path,
+                                       plan.schema.names[plan.schema.label[0]]));
+  ESPALIER_RETURN_IF_ERROR(HandOn(&scan, take, 0));
+  rows.checksum = scan.reader().checksum();
+  rows.label_texts = labels;
+  rows.sets = std::move(scan.decoder().sets());
+  return rows;
+}
+
+Result<ShardRows> Read(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
+                       int shard, RowRoom* room, const TakeRows& take) {
+  const InputFile& listed = plan.files[plan.shards[shard].file];
+  if (FormatOf(job.data, listed.path) != DataFormat::kParquet) {
+    return ReadText(files, plan, job, shard, room, take);
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const auto file, OpenUnchanged(files, listed));
+  return ReadParquetShard(*file, plan, job, shard, room, take);
+}
+
 // Per label: rows of the training set, and rows of the others.
 void CountLabels(const ShardRows& rows, ShardSurvey* survey) {
   std::vector<int64_t> train(rows.label_texts.size()), other(rows.label_texts.size());
@@ -155,49 +224,19 @@ ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, bool classific
 }  // namespace
 
 Result<ShardRows> ReadShard(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
-                            int shard) {
-  const Shard& range = plan.shards[shard];
-  const InputFile& listed = plan.files[range.file];
-  if (FormatOf(job.data, listed.path) == DataFormat::kParquet) {
-    ESPALIER_ASSIGN_OR_RETURN(const auto file, OpenUnchanged(files, listed));
-    return ReadParquetShard(*file, plan, job, shard);
-  }
-  ESPALIER_ASSIGN_OR_RETURN(auto input, OpenShard(files, plan, shard));
-  ShardScan scan(std::move(input), plan, job, shard);
-  ShardRows rows;
-  for (int64_t taken = 0;;) {
-    const ShardScan::Outcome outcome = scan.Next();
-    if (outcome == ShardScan::Outcome::kRow) {
-      // What a compressed file will hold cannot be told: its begin may be unlike the rest.
-      if (++taken == kRowsBeforeReserve && !scan.compressed()) {
-        const double read = static_cast<double>(scan.reader().position() - range.begin);
-        scan.decoder().Reserve(std::min(1.0, read / static_cast<double>(range.end - range.begin)));
-      }
-      continue;
-    }
-    if (outcome == ShardScan::Outcome::kEnd) break;
-    if (outcome == ShardScan::Outcome::kFailed) return scan.error();
-    if (outcome == ShardScan::Outcome::kDropped) {
-      ++rows.dropped;
-      continue;
-    }
-    ESPALIER_RETURN_IF_ERROR(
-        TakeBadRow(job.data.bad_rows, &rows, [&scan] { return scan.BadRow(); }));
-  }
-  const auto& labels = scan.decoder().labels().texts();
-  if (labels.size() > kClassesMax) {
-    return TooManyLabels(listed.path, plan.schema.names[plan.schema.label[0]]);
-  }
-  rows.checksum = scan.reader().checksum();
-  rows.label_texts = labels;
-  rows.sets = std::move(scan.decoder().sets());
-  return rows;
+                            int shard, RowRoom* room) {
+  return Read(files, plan, job, shard, room, nullptr);
+}
+
+Result<ShardRows> StreamShard(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
+                              int shard, RowRoom* room, const TakeRows& take) {
+  return Read(files, plan, job, shard, room, take);
 }
 
 Result<SurveyedShard> SurveyShard(const FileSystem& files, const InputPlan& plan,
-                                  const JobSpec& job, int shard) {
+                                  const JobSpec& job, int shard, RowRoom* room) {
   SurveyedShard surveyed;
-  ESPALIER_ASSIGN_OR_RETURN(surveyed.rows, ReadShard(files, plan, job, shard));
+  ESPALIER_ASSIGN_OR_RETURN(surveyed.rows, ReadShard(files, plan, job, shard, room));
   surveyed.survey =
       SurveyOf(surveyed.rows, plan.schema, job.model.task == Task::kClassification, shard);
   return surveyed;
@@ -211,15 +250,15 @@ Result<InputPosition> FindEvaluationLabel(const FileSystem& files, const InputPl
     return FindParquetLabel(*file, plan, job, shard, label);
   }
   ESPALIER_ASSIGN_OR_RETURN(auto input, OpenShard(files, plan, shard));
-  ShardScan scan(std::move(input), plan, job, shard);
+  ShardScan scan(std::move(input), plan, job, shard, nullptr);
   const int32_t column = scan.schema().label[0];
   for (;;) {
-    const int64_t train_before = scan.decoder().sets()[kTrain].rows;
+    for (DecodedRows& set : scan.decoder().sets()) set.Clear();
     const ShardScan::Outcome outcome = scan.Next();
     if (outcome == ShardScan::Outcome::kFailed) return scan.error();
     if (outcome == ShardScan::Outcome::kEnd) return InputPosition{};
     if (outcome != ShardScan::Outcome::kRow) continue;
-    if (scan.decoder().sets()[kTrain].rows > train_before) continue;
+    if (scan.decoder().sets()[kTrain].rows > 0) continue;
     if (Trimmed(scan.reader().field(column)) != label) continue;
     ESPALIER_ASSIGN_OR_RETURN(const int64_t row, scan.Row());
     return InputPosition{.file = listed.path,

@@ -1,7 +1,7 @@
 #include "src/worker/job_runner.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <utility>
 
 #include "src/base/log.h"
@@ -35,6 +35,7 @@ JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey orde
       files_(MakeFileSystem(Cancellable(options_.storage, interrupted_))),
       peers_(peers),
       report_(std::move(report)),
+      survey_room_(options_.memory_bytes_max, options_.spool_directory, options_.spool_bytes_max),
       next_(std::move(order)),
       thread_([this] { Run(); }) {}
 
@@ -119,6 +120,7 @@ Status JobRunner::Perform(const StartSurvey& order) {
   SurveyRunOptions run;
   run.threads = options_.threads;
   run.rows_bytes_max = options_.memory_bytes_max / 2;
+  run.room = &survey_room_;
   for (const SurveyedShard& kept : surveyed_) {
     if (kept.has_rows) run.rows_bytes_max -= kept.rows.MemoryBytes();
   }
@@ -134,6 +136,30 @@ Status JobRunner::Perform(const StartSurvey& order) {
   return Status::Ok();
 }
 
+std::pair<std::vector<int32_t>, std::vector<SurveyedShard*>> JobRunner::KeptFirst(
+    const RowLoader& loader) {
+  const std::vector<int32_t>& wanted = loader.shards();  // ascending
+  std::vector<int32_t> shards;
+  std::vector<SurveyedShard*> kept;
+  std::set<int32_t> taken;
+  for (SurveyedShard& s : surveyed_) {
+    const int32_t shard = s.survey.shard;
+    if (!s.has_rows) continue;
+    if (std::binary_search(wanted.begin(), wanted.end(), shard) && taken.insert(shard).second) {
+      shards.push_back(shard);
+      kept.push_back(&s);
+    } else {
+      s.rows = {};
+      s.has_rows = false;
+    }
+  }
+  for (const int32_t shard : wanted) {
+    if (!taken.contains(shard)) shards.push_back(shard);
+  }
+  kept.resize(shards.size());
+  return {std::move(shards), std::move(kept)};
+}
+
 Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey,
                                                       const RowRanges& ranges, int64_t memory_bytes,
                                                       int64_t spool_bytes,
@@ -146,16 +172,13 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
                               std::max<int64_t>(0, options_.spool_bytes_max - spool_bytes)};
   ESPALIER_ASSIGN_OR_RETURN(const auto loader,
                             RowLoader::Make(files, *input_, spec_, survey, ranges, store));
-  std::map<int32_t, SurveyedShard*> surveyed;
-  for (SurveyedShard& s : surveyed_) surveyed[s.survey.shard] = &s;
-  std::vector<Status> results(loader->shards().size());
+  const auto [shards, kept] = KeptFirst(*loader);
+  std::vector<Status> results(shards.size());
   ComputePool pool(options_.threads);
   pool.ParallelFor(static_cast<int64_t>(results.size()), [&](int64_t i) {
     if (interrupted_ || cancelled()) return;
-    const auto kept = surveyed.find(loader->shards()[i]);
-    const bool has_rows = kept != surveyed.end() && kept->second->has_rows;
-    results[i] = loader->Load(loader->shards()[i], has_rows ? &kept->second->rows : nullptr);
-    if (has_rows) kept->second->rows = {};
+    results[i] = loader->Load(shards[i], kept[i] ? &kept[i]->rows : nullptr);
+    if (kept[i]) kept[i]->rows = {};
   });
   surveyed_.clear();
   if (interrupted_ || cancelled()) return OrderCame();

@@ -93,6 +93,10 @@ class JobRunner {
   Result<std::unique_ptr<RowStore>> LoadRows(const SurveyResult& survey, const RowRanges& ranges,
                                              int64_t memory_bytes, int64_t spool_bytes,
                                              const std::function<bool()>& cancelled);
+  // The loader's shards in the order to load them in, and what the survey kept of each or null.
+  // Drops what it kept of others. Those that were kept come first, so that their rows make room
+  // for the store's.
+  std::pair<std::vector<int32_t>, std::vector<SurveyedShard*>> KeptFirst(const RowLoader& loader);
   // What a new member of the job begins with.
   template <typename T>
   Status Begin(const StartTraining& order, TypedJobMember<T>& member);
@@ -116,6 +120,7 @@ class JobRunner {
   const std::function<void(FromWorker)> report_;
   // Of the job's thread.
   JobSpec spec_;
+  RowRoom survey_room_;  // of surveyed_ and of the survey underway
   std::vector<SurveyedShard> surveyed_;
   std::unique_ptr<Checkpointer> checkpointer_;  // once this worker has been the root
   Generation checkpoints_of_;                   // the generation it has begun with

@@ -56,7 +56,7 @@ class SurveyRun {
     const WatchedFiles watched(
         files_, [this] { return aborted_ ? Cancelled("the survey was aborted") : Status::Ok(); },
         count);
-    Result<SurveyedShard> result = SurveyShard(watched, input_, spec_, shards_[i]);
+    Result<SurveyedShard> result = SurveyShard(watched, input_, spec_, shards_[i], options_.room);
     count(size);
     if (!result.ok()) return Take(i, result.status(), 0);
     const Result<int64_t> message_bytes = MeasureSurvey(input_, result->survey);
@@ -98,7 +98,7 @@ class SurveyRun {
 
   void KeepWithinBudget(SurveyedShard& shard) {
     const int64_t bytes = shard.rows.MemoryBytes();
-    if (kept_bytes_ + bytes <= options_.rows_bytes_max) {
+    if (!shard.rows.spooled() && kept_bytes_ + bytes <= options_.rows_bytes_max) {
       kept_bytes_ += bytes;
       return;
     }

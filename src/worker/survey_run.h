@@ -12,6 +12,7 @@
 
 #include "src/base/status.h"
 #include "src/cluster/messages.h"
+#include "src/data/row_room.h"
 #include "src/data/survey.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
@@ -21,8 +22,10 @@ namespace espalier {
 
 struct SurveyRunOptions {
   int threads = 1;
-  // Decoded rows that may be kept for loading; beyond it a shard's are dropped and read again.
+  // Decoded rows that may be kept for loading; beyond it, and where rows went to the spool, a
+  // shard's are dropped and read again.
   int64_t rows_bytes_max = 0;
+  RowRoom* room = nullptr;  // of all rows, kept and underway; null: memory without a limit
   int64_t part_bytes = int64_t{4} << 20;  // of the message; a part ends where it is reached
   int64_t report_interval_us = 200'000;
 };

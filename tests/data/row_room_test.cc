@@ -1,0 +1,172 @@
+// What reading holds: in memory as far as there is room, then in the spool, the same either way.
+#include "src/data/row_room.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "src/data/row_bytes.h"
+#include "tests/data/compress.h"
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kSpool = int64_t{1} << 30;
+
+// Uses up all of its memory, so that only small buffers are had in memory.
+void UseUp(RowRoom* room) { REQUIRE(room->TakeMemory(RowRoom::kReadingBytes)); }
+
+std::string Table(int rows) {
+  std::string text = "a,b,c,w,y\n";
+  for (int i = 0; i < rows; ++i) {
+    text += std::to_string(i) + "." + std::to_string(i % 7) + "," + std::to_string(i % 250) + "," +
+            std::to_string(i / 3) + ",0.5," + (i % 3 ? "yes" : "no") + "\n";
+  }
+  return text;
+}
+
+void SetUp(DataFixture* f) {
+  f->job.data.weight = std::string("w");
+  f->job.data.validation.fraction = 0.3;
+  f->Train(Gzip(Table(150'000)), "train.csv.gz");
+}
+
+TEST_CASE("a buffer without room moves to the spool with its bytes and gives both back") {
+  TemporaryDirectory dir;
+  RowRoom room(0, dir.path(), kSpool);
+  UseUp(&room);
+  RowBytes bytes(&room);
+  std::vector<uint8_t> expected(300'000);
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<uint8_t>(i * i);
+  REQUIRE(bytes.Append(expected).ok());
+  CHECK_FALSE(bytes.spooled());
+  for (int i = 1; i < 60; ++i) REQUIRE(bytes.Append(expected).ok());
+  CHECK(bytes.spooled());
+  for (int i = 0; i < 60; ++i) {
+    CHECK(std::memcmp(bytes.data() + i * expected.size(), expected.data(), expected.size()) == 0);
+  }
+  bytes = RowBytes();
+  CHECK(room.TakeSpool(kSpool).ok());
+}
+
+TEST_CASE("what fits neither memory nor spool is an error that says both, and nothing is lost") {
+  TemporaryDirectory dir;
+  for (const std::string& directory : {std::string(), std::string(dir.path())}) {
+    RowRoom room(0, directory, 4 << 20);
+    UseUp(&room);
+    RowBytes bytes(&room);
+    REQUIRE(bytes.Resize(RowRoom::kSmallBytes).ok());
+    bytes.data()[7] = 42;
+    const Status error = bytes.Resize(5 << 20);
+    CHECK(error.code() == StatusCode::kResourceExhausted);
+    CHECK(error.message() ==
+          "reading the data needs 5.0 MiB more; its 32.0 MiB of memory are used up and " +
+              std::string(directory.empty()
+                              ? "no spool is set up"
+                              : "of the spool's limit of 4.0 MiB there are 4.0 MiB left") +
+              "; raise memory_bytes_max or spool_bytes_max, or write the data in smaller files "
+              "(Parquet: in smaller row groups)");
+    CHECK(bytes.size() == RowRoom::kSmallBytes);
+    CHECK(bytes.data()[7] == 42);
+  }
+}
+
+TEST_CASE("room that is asked for ahead is had in memory or not at all") {
+  TemporaryDirectory dir;
+  RowRoom room(64 << 20, dir.path(), kSpool);
+  RowBytes large(&room), fits(&room);
+  large.Reserve(65 << 20);
+  CHECK(large.capacity() == 0);
+  fits.Reserve(40 << 20);
+  CHECK(fits.capacity() == 40 << 20);
+  CHECK_FALSE(room.TakeMemory(25 << 20));
+  fits = RowBytes();
+  CHECK(room.TakeMemory(64 << 20));
+}
+
+TEST_CASE("a compressed file gives the same survey and rows from the spool as from memory") {
+  DataFixture f;
+  SetUp(&f);
+  const auto plan = f.Plan();
+  REQUIRE(plan.ok());
+  const auto expected = SurveyShard(*f.files, *plan, f.job, 0);
+  REQUIRE(expected.ok());
+  RowRoom room(0, f.dir.path(), kSpool);
+  UseUp(&room);
+  {
+    const auto spooled = SurveyShard(*f.files, *plan, f.job, 0, &room);
+    REQUIRE(spooled.ok());
+    CHECK(spooled->rows.spooled());
+    CHECK_FALSE(expected->rows.spooled());
+    CHECK(spooled->rows.checksum == expected->rows.checksum);
+    CHECK(spooled->survey.labels == expected->survey.labels);
+    CHECK(spooled->survey.train_weight == expected->survey.train_weight);
+    for (size_t c = 0; c < expected->survey.features.size(); ++c) {
+      CHECK(spooled->survey.features[c].mean == expected->survey.features[c].mean);
+      CHECK(spooled->survey.features[c].m2 == expected->survey.features[c].m2);
+    }
+    for (int set = 0; set < kSets; ++set) {
+      const DecodedRows &a = spooled->rows.sets[set], &b = expected->rows.sets[set];
+      REQUIRE(a.features.size() == b.features.size());
+      CHECK(
+          std::equal(b.features.data(), b.features.data() + b.features.size(), a.features.data()));
+      CHECK(std::equal(b.labels.begin(), b.labels.end(), a.labels.begin(), a.labels.end()));
+      CHECK(std::equal(b.weights.begin(), b.weights.end(), a.weights.begin(), a.weights.end()));
+    }
+  }
+  CHECK(room.TakeSpool(kSpool).ok());
+}
+
+TEST_CASE("a shard without room and spool is refused by the file's name") {
+  DataFixture f;
+  SetUp(&f);
+  const auto plan = f.Plan();
+  RowRoom room(0, "", 0);
+  UseUp(&room);
+  const Status error = SurveyShard(*f.files, *plan, f.job, 0, &room).status();
+  CHECK(error.code() == StatusCode::kResourceExhausted);
+  REQUIRE(error.position().has_value());
+  CHECK(error.position()->file == plan->files[0].path);
+}
+
+TEST_CASE("a streamed shard hands on all rows once, in small pieces") {
+  DataFixture f;
+  SetUp(&f);
+  const auto plan = f.Plan();
+  const auto expected = ReadShard(*f.files, *plan, f.job, 0);
+  REQUIRE(expected.ok());
+  RowRoom room(0, "", 0);
+  int pieces = 0;
+  std::array<size_t, kSets> at{};
+  const auto rest =
+      StreamShard(*f.files, *plan, f.job, 0, &room,
+                  [&](const DecodedSets& sets, const std::vector<std::string>& labels) -> Status {
+                    ++pieces;
+                    for (int set = 0; set < kSets; ++set) {
+                      const DecodedRows& piece = sets[set];
+                      CHECK(piece.features.size() <= 2 << 20);
+                      for (size_t i = 0; i < piece.labels.size(); ++i, ++at[set]) {
+                        if (labels[piece.labels[i]] !=
+                            expected->label_texts[expected->sets[set].labels[at[set]]]) {
+                          return Internal("another label");
+                        }
+                      }
+                    }
+                    return {};
+                  });
+  REQUIRE(rest.ok());
+  CHECK(pieces > 5);
+  CHECK(rest->checksum == expected->checksum);
+  for (int set = 0; set < kSets; ++set) {
+    CHECK(static_cast<int64_t>(at[set]) == expected->sets[set].rows);
+    CHECK(rest->sets[set].rows == 0);
+  }
+  const Status stopped =
+      StreamShard(*f.files, *plan, f.job, 0, &room, [](const auto&, const auto&) {
+        return Cancelled("enough");
+      }).status();
+  CHECK(stopped.message() == "enough");
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,95 @@
+"""A worker's own memory while it reads files that are far larger than its budget and one shard."""
+import gzip
+import random
+import subprocess
+import unittest
+
+from espalier import Cluster, EspalierTest
+
+import parquet_file  # in tools/lib, which `espalier` puts on the path
+
+MIB = 1 << 20
+COLUMNS, BLOCK_ROWS, BLOCKS = 40, 1000, 600
+ROWS_BYTES = COLUMNS * BLOCK_ROWS * BLOCKS * 8  # decoded
+BUDGET = 16 * MIB
+# Besides the budget: the program, its threads, windows, a batch. Far below the rows.
+ALLOWANCE = 112 * MIB
+
+
+def own_memory(pid):
+    """Bytes that no file backs."""
+    with open("/proc/%d/status" % pid) as f:
+        for line in f:
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) << 10
+    return 0
+
+
+class MemoryTest(EspalierTest):
+    def setUp(self):
+        super().setUp()
+        self.assertGreater(ROWS_BYTES, BUDGET + ALLOWANCE + 32 * MIB)
+        chance = random.Random(3)
+        self.columns = [[round(chance.uniform(-9, 9), 3) for _ in range(BLOCK_ROWS)]
+                        for _ in range(COLUMNS)]
+        self.labels = [chance.randint(0, 1) for _ in range(BLOCK_ROWS)]
+        self.names = ["x%d" % i for i in range(COLUMNS)]
+
+    def text(self):
+        """Its first line, and the lines of a block."""
+        rows = zip(*self.columns, self.labels)
+        return (",".join(self.names + ["y"]) + "\n",
+                "".join(",".join(map(str, row)) + "\n" for row in rows))
+
+    def spec(self, path):
+        return {"data": {"train": path, "label": "y", "shard_bytes": 4096 * MIB},
+                "model": {"task": "classification", "hidden": [4]},
+                "train": {"batch": 8192, "leaves": 8, "epochs": 1, "seed": 7}}
+
+    def train_and_watch(self, path):
+        """(the result, the most memory of its own that each worker was seen to have)"""
+        cluster = Cluster(self, workers=2, worker_flags=["--memory-bytes-max", str(BUDGET)])
+        train = cluster.start("train", self.job("watched", self.spec(path)), "--json")
+        seen = {name: 0 for name in cluster.workers}
+        while True:
+            for name, worker in cluster.workers.items():
+                seen[name] = max(seen[name], own_memory(worker.pid))
+            try:
+                _, err = train.communicate(timeout=0.01)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        self.assertEqual(train.returncode, 0, err)
+        result = cluster.result("status", "job-1")
+        cluster.stop()
+        return result, seen
+
+    def assert_bounded(self, seen):
+        for name, most in seen.items():
+            self.assertGreater(most, MIB)
+            self.assertLess(most, BUDGET + ALLOWANCE, "%s: %d MiB" % (name, most // MIB))
+
+    def test_one_compressed_file_and_one_row_group_stay_within_the_budget(self):
+        first, block = self.text()
+        with open(self.path("rows.csv.gz"), "wb") as f:
+            f.write(gzip.compress(first.encode()))
+            f.write(gzip.compress(block.encode(), 1) * BLOCKS)
+        text, seen = self.train_and_watch(self.path("rows.csv.gz"))
+        self.assert_bounded(seen)
+        columns = list(zip(self.names + ["y"], self.columns + [self.labels]))
+        parquet_file.write(self.path("rows.parquet"),
+                           [(name, values * BLOCKS) for name, values in columns],
+                           BLOCK_ROWS * BLOCKS)
+        table, seen = self.train_and_watch(self.path("rows.parquet"))
+        self.assert_bounded(seen)
+        with open(self.path("rows.csv"), "w") as f:
+            f.write(first)
+            f.write(block * BLOCKS)
+        plain = self.result("train", self.job("plain", self.spec(self.path("rows.csv"))),
+                            "--workers", 1)
+        for result in (text, table):
+            self.assertEqual(result["result"]["weights_sha256"], plain["weights_sha256"])
+
+
+if __name__ == "__main__":
+    unittest.main()
