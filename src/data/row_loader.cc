@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "src/base/text.h"
+#include "src/data/class_text.h"
 #include "src/data/row_store.h"
 
 namespace espalier {
@@ -142,9 +143,14 @@ Status RowLoader::Check(int32_t shard, const ShardRows& rows) const {
 Result<std::vector<int32_t>> RowLoader::ClassesOf(const ShardRows& rows) const {
   std::vector<int32_t> classes(rows.label_texts.size(), -1);
   for (size_t i = 0; i < classes.size(); ++i) {
-    const auto found = std::lower_bound(classes_.begin(), classes_.end(),
-                                        std::pair(rows.label_texts[i], int32_t{0}));
-    if (found != classes_.end() && found->first == rows.label_texts[i]) classes[i] = found->second;
+    const std::string& text = rows.label_texts[i];
+    for (const std::string& name : {text, ClassText(text)}) {
+      const auto found =
+          std::lower_bound(classes_.begin(), classes_.end(), std::pair(name, int32_t{0}));
+      if (found == classes_.end() || found->first != name) continue;
+      classes[i] = found->second;
+      break;
+    }
   }
   // Texts of rows that were left out may be unknown; those of kept rows may not.
   for (const DecodedRows& set : rows.sets) {
