@@ -42,25 +42,27 @@ class MemoryTest(EspalierTest):
                 "".join(",".join(map(str, row)) + "\n" for row in rows))
 
     def spec(self, path):
-        return {"data": {"train": path, "label": "y", "shard_bytes": 4096 * MIB},
+        return {"data": {"train": path, "label": "y", "shard_bytes": 1024 * MIB},
                 "model": {"task": "classification", "hidden": [4]},
                 "train": {"batch": 8192, "leaves": 8, "epochs": 1, "seed": 7}}
 
     def train_and_watch(self, path):
         """(the result, the most memory of its own that each worker was seen to have)"""
         cluster = Cluster(self, workers=2, worker_flags=["--memory-bytes-max", str(BUDGET)])
-        train = cluster.start("train", self.job("watched", self.spec(path)), "--json")
+        output = {"path": self.path("watched.bundle"), "overwrite": True}
+        job = cluster.submit(self.job("watched", dict(self.spec(path), output=output)))
+        watch = cluster.start("watch", job)
         seen = {name: 0 for name in cluster.workers}
         while True:
             for name, worker in cluster.workers.items():
                 seen[name] = max(seen[name], own_memory(worker.pid))
             try:
-                _, err = train.communicate(timeout=0.01)
+                _, err = watch.communicate(timeout=0.01)
                 break
             except subprocess.TimeoutExpired:
                 continue
-        self.assertEqual(train.returncode, 0, err)
-        result = cluster.result("status", "job-1")
+        self.assertEqual(watch.returncode, 0, err)
+        result = cluster.result("watch", job)
         cluster.stop()
         return result, seen
 
@@ -88,7 +90,7 @@ class MemoryTest(EspalierTest):
         plain = self.result("train", self.job("plain", self.spec(self.path("rows.csv"))),
                             "--workers", 1)
         for result in (text, table):
-            self.assertEqual(result["result"]["weights_sha256"], plain["weights_sha256"])
+            self.assertEqual(result["weights_sha256"], plain["weights_sha256"])
 
 
 if __name__ == "__main__":
