@@ -29,6 +29,9 @@ struct FileInfo {
   int64_t length = 0;       // bytes; 0 for a directory
   int64_t modified_ms = 0;  // since 1970
   bool is_directory = false;
+  // Of a listed file: how many of the directories it lies in, the last ones, its pattern does not
+  // spell out.
+  int32_t found_below = 0;
 };
 
 // A part of a file and the hosts that have it on their own disks.
@@ -57,12 +60,14 @@ class FileSystem {
 
   // The files that `pattern` names, bytewise sorted by path, at most kListedFilesMax:
   //   a file          itself, whatever its name
-  //   a directory     the files in it (not below), and
+  //   a directory     the files in it, and those below its directories `name=value`, and
   //   a glob          * ? [a-z] [!a-z] {one,two} within a path segment; a directory that matches
   //                   stands for the files in it.
   // Where names are matched or listed, those that start with `_` or `.` and those that end in
-  // `._COPYING_` are left out. Nothing matches: an empty list for a glob or a directory; kNotFound
-  // for a plain path.
+  // `._COPYING_` are left out (but not the directories `_name=value`). Nothing matches: an empty
+  // list for a glob or a directory; kNotFound for a plain path. Nothing else is left out: a
+  // directory of another name among the files, and a name that cannot be looked at (a link that
+  // leads nowhere, a pipe), are kInvalidArgument.
   virtual Result<std::vector<FileInfo>> List(const std::string& pattern) const = 0;
 
   // The names of all that a directory holds, hidden ones too, bytewise sorted. kNotFound, or

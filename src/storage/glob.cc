@@ -88,4 +88,9 @@ bool IsHiddenName(std::string_view name) {
   return name.empty() || name[0] == '_' || name[0] == '.' || name.ends_with("._COPYING_");
 }
 
+bool IsPartitionName(std::string_view name) {
+  const size_t equals = name.find('=');
+  return equals != std::string_view::npos && equals > 0 && name.front() != '.';
+}
+
 }  // namespace espalier

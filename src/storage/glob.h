@@ -22,4 +22,7 @@ bool GlobMatches(std::string_view pattern, std::string_view name);
 // Names that listings leave out: `_SUCCESS`, `.part.crc`, `x._COPYING_`.
 bool IsHiddenName(std::string_view name);
 
+// Names of directories as Hive and Spark write partitions: `name=value`.
+bool IsPartitionName(std::string_view name);
+
 }  // namespace espalier

@@ -172,10 +172,11 @@ class LocalFileSystem : public FileSystem, private DirectoryReader {
 
  private:
   Result<FileInfo> Look(const std::string& path) const override;
-  Result<std::vector<FileInfo>> Entries(const std::string& directory) const override;
+  Result<std::vector<FileInfo>> Entries(const std::string& directory,
+                                        const Wanted& wanted) const override;
 };
 
-Result<FileInfo> LocalFileSystem::Look(const std::string& path) const {
+Result<FileInfo> StatFile(const std::string& path) {
   struct stat s;
   if (stat(path.c_str(), &s) != 0) return FileError(errno, "look up", path);
   if (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode)) return InfoOf(s, path);
@@ -183,18 +184,36 @@ Result<FileInfo> LocalFileSystem::Look(const std::string& path) const {
                      "it is a device, a pipe or a socket; expected a file or a directory");
 }
 
-Result<FileInfo> LocalFileSystem::Stat(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
-  return Look(path);
+Result<FileInfo> LocalFileSystem::Look(const std::string& path) const {
+  Result<FileInfo> found = StatFile(path);
+  struct stat s;
+  if (found.ok() || lstat(path.c_str(), &s) != 0) return found;
+  // There is something of that name.
+  const bool nowhere = found.status().code() == StatusCode::kNotFound && S_ISLNK(s.st_mode);
+  if (nowhere) {
+    return FileProblem(StatusCode::kInvalidArgument, "look up", path,
+                       "it is a link that leads nowhere; mend or remove it");
+  }
+  const bool unusable = found.status().code() == StatusCode::kFailedPrecondition;
+  return unusable ? InvalidArgument(found.status().message()) : found.status();
 }
 
-Result<std::vector<FileInfo>> LocalFileSystem::Entries(const std::string& directory) const {
+Result<FileInfo> LocalFileSystem::Stat(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  return StatFile(path);
+}
+
+Result<std::vector<FileInfo>> LocalFileSystem::Entries(const std::string& directory,
+                                                       const Wanted& wanted) const {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(directory));
   std::vector<FileInfo> entries;
   for (const std::string& name : names) {
-    // A name may vanish between the listing and the look; a dangling link and a device are no file.
+    if (!wanted(name)) continue;
     Result<FileInfo> info = Look(JoinPath(directory, name));
-    if (info.ok()) entries.push_back(*std::move(info));
+    // A name may vanish between the listing and the look.
+    if (!info.ok() && info.status().code() == StatusCode::kNotFound) continue;
+    if (!info.ok()) return info.status();
+    entries.push_back(*std::move(info));
   }
   return entries;
 }

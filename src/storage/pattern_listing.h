@@ -1,7 +1,9 @@
 // FileSystem::List for any file system: patterns, hidden names, order. Thread rule: re-entrant.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
@@ -13,11 +15,15 @@ namespace espalier {
 class DirectoryReader {
  public:
   virtual ~DirectoryReader() = default;
-  // With `path` as given.
+  // With `path` as given. kNotFound, or kFailedPrecondition when a part of it is no directory:
+  // there is nothing of that name. Any other error: it is there and cannot be used.
   virtual Result<FileInfo> Look(const std::string& path) const = 0;
-  // All that the directory holds, `path` being "directory/name"; what cannot be looked at is left
-  // out. kNotFound, or kFailedPrecondition when it is no directory.
-  virtual Result<std::vector<FileInfo>> Entries(const std::string& directory) const = 0;
+  // What the directory holds under names that are wanted, `path` being "directory/name".
+  // kNotFound, or kFailedPrecondition when it is no directory; any other error when an entry
+  // cannot be looked at, but for one that vanished meanwhile.
+  using Wanted = std::function<bool(std::string_view name)>;
+  virtual Result<std::vector<FileInfo>> Entries(const std::string& directory,
+                                                const Wanted& wanted) const = 0;
 };
 
 // As FileSystem::List says.

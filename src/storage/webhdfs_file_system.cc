@@ -43,7 +43,7 @@ class WebHdfsFileSystem : public FileSystem, private DirectoryReader {
  private:
   // Of DirectoryReader: paths without the prefix.
   Result<FileInfo> Look(const std::string& path) const override { return LookUp(path, "look up"); }
-  Result<std::vector<FileInfo>> Entries(const std::string& directory) const override;
+  Result<std::vector<FileInfo>> Entries(const std::string& in, const Wanted&) const override;
 
   std::string Shown(const std::string& path) const { return client_->prefix() + path; }
   Result<FileInfo> LookUp(const std::string& path, const std::string& doing) const;
@@ -117,8 +117,10 @@ Result<Listing> WebHdfsFileSystem::EntriesAfter(const std::string& directory,
                      listing.status().message());
 }
 
-Result<std::vector<FileInfo>> WebHdfsFileSystem::Entries(const std::string& directory) const {
+Result<std::vector<FileInfo>> WebHdfsFileSystem::Entries(const std::string& directory,
+                                                         const Wanted& wanted) const {
   std::vector<FileInfo> all;
+  size_t seen = 0;
   std::string after;
   for (;;) {
     ESPALIER_ASSIGN_OR_RETURN(Listing listing, EntriesAfter(directory, after));
@@ -132,11 +134,13 @@ Result<std::vector<FileInfo>> WebHdfsFileSystem::Entries(const std::string& dire
                            "the NameNode lists names twice or out of order");
       }
       after = entry.path;
+      ++seen;
+      if (!wanted(entry.path)) continue;
       entry.path = JoinPath(directory, entry.path);
       all.push_back(std::move(entry));
     }
     if (listing.remaining == 0) return all;
-    if (listing.entries.empty() || all.size() > kEntriesMax) {
+    if (listing.entries.empty() || seen > kEntriesMax) {
       return FileProblem(StatusCode::kResourceExhausted, "list", Shown(directory),
                          "it holds more than " + std::to_string(kEntriesMax) +
                              " entries, or its listing does not end");
@@ -153,7 +157,7 @@ Result<std::vector<FileInfo>> WebHdfsFileSystem::List(const std::string& uri) co
 
 Result<std::vector<std::string>> WebHdfsFileSystem::Names(const std::string& uri) const {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, PathOf(uri));
-  ESPALIER_ASSIGN_OR_RETURN(const auto entries, Entries(path));
+  ESPALIER_ASSIGN_OR_RETURN(const auto entries, Entries(path, [](auto) { return true; }));
   std::vector<std::string> names;
   for (const FileInfo& entry : entries) {
     names.push_back(entry.path.substr(entry.path.find_last_of('/') + 1));

@@ -41,7 +41,13 @@ TEST_CASE("listings are sorted bytewise and leave hidden names out") {
     const auto list = [&](const std::string& pattern) {
       return NamesOf(s.files->List(s / pattern), n);
     };
-    CHECK(list("train") == Strings{"train/B.csv", "train/a.csv", "train/b.csv", "train/x.txt"});
+    const Status beside = s.files->List(s / "train").status();
+    CHECK(beside.code() == StatusCode::kInvalidArgument);
+    CHECK(beside.message().find("/train' holds the directory 'sub', which is not read") !=
+          std::string::npos);
+    CHECK(beside.message().find("/train/*/*.csv'") != std::string::npos);
+    CHECK(list("train/*") ==
+          Strings{"train/B.csv", "train/a.csv", "train/b.csv", "train/sub/d.csv", "train/x.txt"});
     CHECK(list("train/*.csv") == Strings{"train/B.csv", "train/a.csv", "train/b.csv"});
     CHECK(list("t*/a.csv") == Strings{"test/a.csv", "train/a.csv"});
     CHECK(list("t*t") == Strings{"test/a.csv"});
@@ -52,13 +58,43 @@ TEST_CASE("listings are sorted bytewise and leave hidden names out") {
     CHECK(list("nowhere/*.csv").empty());
     CHECK(list("train/a.csv/*").empty());
     CHECK(s.files->List(s / "nowhere").status().code() == StatusCode::kNotFound);
-    CHECK(s.files->List(s / "train/")->size() == 4);
+    CHECK(s.files->List(s / "test/")->size() == 1);
     CHECK(s.files->List(s / "train/a.csv")->at(0).length == 1);
     CHECK(s.files->Names(s / "train").value() == Strings{".a.crc", "B.csv", "_SUCCESS", "a.csv",
                                                          "b.csv", "c.csv._COPYING_", "sub",
                                                          "x.txt"});
     CHECK(s.files->Names(s / "nowhere").status().code() == StatusCode::kNotFound);
     CHECK(s.files->Names(s / "train/a.csv").status().code() == StatusCode::kFailedPrecondition);
+  }
+}
+
+TEST_CASE("directories name=value are entered, and it is told how many of them were found") {
+  for (const Subject& s : MakeSubjects()) {
+    INFO(s.name);
+    for (const char* name :
+         {"p/y=1/z=%2F/a", "p/y=0/z=b/a", "p/_y=2/b", "p/y=0/_SUCCESS", "p/_temporary/y=3/c"}) {
+      const std::string path = name;
+      REQUIRE(s.files->MakeDirectory(s / ("deep/" + path.substr(0, path.rfind('/')))).ok());
+      s.Put("deep/" + path, "1");
+    }
+    const size_t n = s.root->size();
+    const auto list = [&](const std::string& pattern) {
+      Strings found;
+      const auto files = s.files->List(s / pattern);
+      REQUIRE(files.ok());
+      for (const FileInfo& file : *files) {
+        found.push_back(file.path.substr(n + 6) + " " + std::to_string(file.found_below));
+      }
+      return found;
+    };
+    const Strings all = {"p/_y=2/b 1", "p/y=0/z=b/a 2", "p/y=1/z=%2F/a 2"};
+    CHECK(list("deep/p") == all);
+    CHECK(list("deep/p/*") == all);
+    CHECK(list("deep/p/y=0") == Strings{"p/y=0/z=b/a 1"});
+    CHECK(list("deep/p/y=*/z=b/a") == Strings{"p/y=0/z=b/a 2"});
+    CHECK(list("deep/p/y={0,1}/*/a") == Strings{"p/y=0/z=b/a 2", "p/y=1/z=%2F/a 2"});
+    CHECK(list("deep/p/y=0/z=b/a") == Strings{"p/y=0/z=b/a 0"});
+    CHECK(list("deep/p/y=0/z=b/[a]") == Strings{"p/y=0/z=b/a 0"});
   }
 }
 

@@ -25,7 +25,7 @@ TEST_CASE("a removed tree's links are not followed, and / is never removed") {
   dir.Put("kept", "1");
   REQUIRE(symlink((dir / "kept").c_str(), (dir / "t/link").c_str()) == 0);
   REQUIRE(symlink((dir / "gone").c_str(), (dir / "t/dangling").c_str()) == 0);
-  CHECK(files->List(dir / "t/*")->size() == 1);
+  CHECK(files->List(dir / "t/l*")->size() == 1);
   CHECK(files->RemoveTree(dir / "t").ok());
   CHECK(Content(dir / "kept") == "1");
   CHECK(files->RemoveTree("/").code() == StatusCode::kInvalidArgument);
@@ -39,7 +39,41 @@ TEST_CASE("what is no regular file is not opened, and not waited for") {
   REQUIRE(mkfifo((dir / "pipe").c_str(), 0600) == 0);
   CHECK(files->Open(dir / "pipe").status().code() == StatusCode::kFailedPrecondition);
   CHECK(files->Stat(dir / "pipe").status().code() == StatusCode::kFailedPrecondition);
-  CHECK(files->List(dir / "*")->empty());
+  const Status listed = files->List(dir / "*").status();
+  CHECK(listed.code() == StatusCode::kInvalidArgument);
+  CHECK(listed.message().find("/pipe': it is a device, a pipe or a socket") != std::string::npos);
+}
+
+TEST_CASE(
+    "a listing leaves no link out that leads nowhere or in a circle, and follows the others") {
+  const auto files = MakeLocalFileSystem();
+  TemporaryDirectory dir;
+  REQUIRE(files->MakeDirectory(dir / "d/e").ok());
+  REQUIRE(files->MakeDirectory(dir / "kept").ok());
+  dir.Put("kept/a.csv", "1");
+  const auto link = [&](const std::string& to, const std::string& from) {
+    REQUIRE(symlink(to.c_str(), (dir / from).c_str()) == 0);
+  };
+  const auto problem = [&](const std::string& pattern) {
+    const Status status = files->List(dir / pattern).status();
+    CHECK(status.code() == StatusCode::kInvalidArgument);
+    return status.message();
+  };
+  link(dir / "kept", "d/y=0");
+  link(dir / "kept/a.csv", "d/b.csv");
+  CHECK(files->List(dir / "d/y*")->size() == 1);
+  CHECK(files->List(dir / "d/b*")->at(0).length == 1);
+  link(dir / "gone", "d/c.csv");
+  CHECK(problem("d/*.csv") == "cannot look up '" + dir / "d/c.csv" +
+                                  "': it is a link that leads nowhere; mend or remove it");
+  CHECK(problem("*/c.csv") == problem("d/*.csv"));
+  CHECK(problem("d/c.csv") == problem("d/*.csv"));
+  CHECK(files->List(dir / "d/b*")->size() == 1);  // it is not asked for
+  link("x.svm", "d/x.svm");
+  CHECK(problem("d/*.svm") ==
+        "cannot look up '" + dir / "d/x.svm" + "': its symbolic links lead in a circle");
+  link(dir / "gone", "d/.#lock");  // as editors leave them
+  CHECK(files->List(dir / "d/[.b]*")->size() == 1);
 }
 
 TEST_CASE("errors of the system are told apart") {
