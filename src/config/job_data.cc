@@ -121,10 +121,7 @@ Status ReadColumns(Reader& reader, const YamlNode& node, const std::string& path
 
 Status ReadFeatures(Reader& reader, const YamlNode& node, const std::string& path,
                     FeatureSpec& out) {
-  if (node.is_scalar()) {
-    if (node.text == "auto") return {};
-    return reader.Unexpected(node, path, "`auto` or a map such as {columns: ...}");
-  }
+  if (node.kind != YamlNode::Kind::kMap) return ReadColumns(reader, node, path, out);
   return reader.ReadMap(
       node, path,
       {{"columns",

@@ -6,6 +6,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 
 #include "src/base/text.h"
@@ -219,6 +220,20 @@ void Emit(const YamlNode& node, int indent, std::string& out) {
   }
 }
 
+// A tab that indents the line of a parser's error or the one before it, where there is one.
+std::optional<YamlMark> TabIndent(std::string_view text, YamlMark error) {
+  int line = 1;
+  for (size_t begin = 0; begin < text.size() && line <= error.line; ++line) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view content = text.substr(begin, end - begin);
+    const size_t tab = content.substr(0, content.find_first_not_of(" \t")).find('\t');
+    const bool near = line + 1 >= error.line;
+    if (near && tab != std::string_view::npos) return YamlMark{line, static_cast<int>(tab) + 1};
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 YamlNode* YamlNode::Find(std::string_view key) {
@@ -237,8 +252,9 @@ std::string Place(std::string_view name, YamlMark mark) {
 
 Result<YamlNode> ParseYaml(std::string_view text, std::string_view name) {
   if (text.size() > kYamlBytesMax) {
-    return InvalidArgument(std::string(name) + ": found " + HumanBytes(text.size()) +
-                           " of YAML, expected at most " + HumanBytes(kYamlBytesMax));
+    // The caller may have stopped reading there.
+    return InvalidArgument(std::string(name) + ": found more than " + HumanBytes(kYamlBytesMax) +
+                           " of YAML, expected at most that");
   }
   ESPALIER_RETURN_IF_ERROR(CheckDepth(text, name));
   TreeBuilder builder(name);
@@ -261,6 +277,11 @@ Result<YamlNode> ParseYaml(std::string_view text, std::string_view name) {
     return first;
   } catch (const YAML::Exception& e) {
     const YamlMark mark = e.mark.is_null() ? YamlMark{} : ToMark(e.mark);
+    if (const auto tab = TabIndent(text, mark)) {
+      return InvalidArgument(Place(name, *tab) +
+                             ": found a tab before the text, expected spaces: tabs cannot indent "
+                             "YAML");
+    }
     return InvalidArgument(Place(name, mark) + ": not valid YAML: " + e.msg);
   } catch (const std::exception& e) {
     return InvalidArgument(std::string(name) + ": not readable as YAML: " + e.what());

@@ -44,6 +44,28 @@ TEST_CASE("config/housing.yaml is a regression with gaps filled") {
   CHECK(job.data.features.nulls.kind == NullKind::kMean);
 }
 
+TEST_CASE("config/reference.yaml recommends what works") {
+  const std::string reference = Text("reference.yaml");
+  const auto data = [&](const std::string& lines) {
+    const auto job = ParseJob("data: {train: t, label: 0" + lines + "}\noutput: o\n", "job.yaml");
+    INFO(lines << ": " << job.status().ToString());
+    REQUIRE(job.ok());
+    return job->data;
+  };
+  for (const char* written :
+       {R"(features: "1..784")", R"(columns: "1..784")", R"("\t")", R"("\x01")"}) {
+    INFO(written);
+    CHECK(reference.find(written) != std::string::npos);
+  }
+  const DataSpec ranged = data(R"(, features: {columns: "1..784"})");
+  CHECK(data(R"(, features: "1..784")") == ranged);
+  CHECK(data(R"(, format: libsvm, features: "1..784")").features == ranged.features);
+  CHECK(data(R"(, features: auto)") == data(""));
+  CHECK(data(R"(, features: ["1..3", 7])") == data(R"(, features: {columns: ["1..3", 7]})"));
+  CHECK(data(R"(, csv: {delimiter: "\x01"})").csv.delimiter == '\x01');
+  CHECK(data(R"(, csv: {delimiter: "\t"})").csv.delimiter == '\t');
+}
+
 TEST_CASE("config/reference.yaml shows the defaults") {
   JobSpec expected;
   expected.data.train = {"data/train/*.csv"};

@@ -26,7 +26,7 @@ std::string Error(const std::string& text) {
 
 TEST_CASE("text, depth and number of values are bounded") {
   CHECK(Error(std::string((1 << 20) + 1, '#')) ==
-        "job.yaml: found 1.0 MiB of YAML, expected at most 1.0 MiB");
+        "job.yaml: found more than 1.0 MiB of YAML, expected at most that");
   CHECK(Error("a: " + std::string(40, '[') + std::string(40, ']')) ==
         "job.yaml:1:35: nested deeper than 32 levels");
   for (const std::string unit : {"[", "{", "- ", "? ", "[{", "{a: ", "- - ", "? - "}) {
@@ -40,6 +40,13 @@ TEST_CASE("text, depth and number of values are bounded") {
   std::string many = "a: [";
   for (int i = 0; i < 70'000; ++i) many += "1,";
   CHECK(Error(many + "]").find("more than 65536 values") != std::string::npos);
+}
+
+TEST_CASE("a tab that indents is told as what it is") {
+  const std::string tab = ": found a tab before the text, expected spaces: tabs cannot indent YAML";
+  CHECK(Error("data:\n\ttrain: a.csv\n\tlabel: y\n") == "job.yaml:2:1" + tab);
+  CHECK(Error("data:\n  train: a.csv\n  \tlabel: y\n") == "job.yaml:3:3" + tab);
+  CHECK(Error("name: a\tb: c\n").find("tab") == std::string::npos);
 }
 
 TEST_CASE("relative local paths become absolute and nothing else changes") {
