@@ -102,6 +102,21 @@ std::string SchemaLine(const SchemaSummary& schema) {
   return text + "\n";
 }
 
+std::string EntryTable(const std::vector<ColumnEntry>& columns) {
+  if (columns.empty()) return "";
+  Rows rows = {{"column", "type", "role"}};
+  for (size_t i = 0; i < std::min(columns.size(), kColumnsShownMax); ++i) {
+    const ColumnEntry& c = columns[i];
+    rows.push_back({Printable(c.name, 32), Printable(c.type, 40), c.role});
+  }
+  std::string text = LeftTable(rows, "  ");
+  if (columns.size() > kColumnsShownMax) {
+    text += "  ... and " + HumanCount(static_cast<int64_t>(columns.size() - kColumnsShownMax)) +
+            " more columns (--json has them all)\n";
+  }
+  return text;
+}
+
 std::string ColumnTable(const std::vector<ColumnSummary>& columns) {
   Rows rows = {{"column", "nulls", "min", "max", "mean", "deviation"}};
   for (size_t i = 0; i < std::min(columns.size(), kColumnsShownMax); ++i) {
@@ -179,8 +194,8 @@ std::string CheckText(const CheckReport& report, bool color) {
   std::string text = "job '" + Printable(report.job_name) +
                      "': " + Colored("data and model fit together", Ink::kGreen, color) +
                      "\n\ndata\n" + SetTable(report) + SchemaLine(report.schema) +
-                     HostLines(report) + WorkerLines(report) + "\n" + FeatureSums(report.features) +
-                     "\n" + ColumnTable(report.features);
+                     HostLines(report) + WorkerLines(report) + EntryTable(report.schema.list) +
+                     "\n" + FeatureSums(report.features) + "\n" + ColumnTable(report.features);
   if (!report.targets.empty()) text += "\ntargets\n" + ColumnTable(report.targets);
   if (!report.labels.empty()) text += "\nlabels\n" + LabelTable(report.labels);
   const Rows rows = {
@@ -214,6 +229,10 @@ Json CheckJson(const CheckReport& report) {
                        {"shards", w.shards},
                        {"bytes", w.bytes}});
   }
+  Json columns = Json::array();
+  for (const ColumnEntry& c : report.schema.list) {
+    columns.push_back({{"name", c.name}, {"type", c.type}, {"role", c.role}});
+  }
   Json hosts = Json::object();
   for (const auto& [host, bytes] : report.hosts) hosts[host] = bytes;
   return {
@@ -227,7 +246,8 @@ Json CheckJson(const CheckReport& report) {
         {"label", report.schema.label},
         {"weight", report.schema.weight.empty() ? Json() : Json(report.schema.weight)},
         {"validation", report.schema.validation.empty() ? Json() : Json(report.schema.validation)},
-        {"unused", report.schema.unused}}},
+        {"unused", report.schema.unused},
+        {"list", std::move(columns)}}},
       {"shards", report.shards},
       {"hosts", std::move(hosts)},
       {"workers", std::move(workers)},

@@ -20,12 +20,20 @@ struct SetSummary {
   int64_t files = 0, bytes = 0, rows = 0;
 };
 
-// What each column of the files is for; all but these are features.
+// A column of the files, or of the names of their directories.
+struct ColumnEntry {
+  std::string name;
+  std::string type;  // as found: "number" or "text", in Parquet the file's type
+  std::string role;  // "feature", "label", "weight", "validation", "ignored"
+};
+
+// What each column of the files is for; all but the named ones are features.
 struct SchemaSummary {
   std::string format;  // "csv", "parquet", "libsvm"
   int64_t columns = 0;
   std::vector<std::string> label, unused;
   std::string weight, validation;  // empty: none
+  std::vector<ColumnEntry> list;   // all, in order
 };
 
 // A feature or a target over the training rows.

@@ -17,9 +17,12 @@
 #include "src/cli/format.h"
 #include "src/cli/job_file.h"
 #include "src/cluster/survey_shards.h"
+#include "src/data/class_text.h"
 #include "src/data/column_stats.h"
+#include "src/data/column_types.h"
 #include "src/data/listing.h"
 #include "src/data/merge.h"
+#include "src/data/number.h"
 #include "src/data/row_room.h"
 #include "src/data/survey.h"
 #include "src/model/network.h"
@@ -131,26 +134,40 @@ SchemaSummary SummaryOf(const DataSpec& data, const InputPlan& plan) {
   summary.label = NamesOf(schema, schema.label);
   if (schema.weight >= 0) summary.weight = schema.names[schema.weight];
   if (schema.validation >= 0) summary.validation = schema.names[schema.validation];
-  std::vector<bool> used(schema.names.size());
-  for (const int32_t c : schema.features) used[c] = true;
-  for (const int32_t c : schema.label) used[c] = true;
-  for (const int32_t c : {schema.weight, schema.validation}) {
-    if (c >= 0) used[c] = true;
-  }
-  for (size_t c = 0; c < used.size(); ++c) {
-    if (!used[c]) summary.unused.push_back(schema.names[c]);
+  for (const std::string& name : schema.names) summary.list.push_back({name, "", "ignored"});
+  for (const int32_t c : schema.features) summary.list[c].role = "feature";
+  for (const int32_t c : schema.label) summary.list[c].role = "label";
+  if (schema.weight >= 0) summary.list[schema.weight].role = "weight";
+  if (schema.validation >= 0) summary.list[schema.validation].role = "validation";
+  for (const ColumnEntry& column : summary.list) {
+    if (column.role == "ignored") summary.unused.push_back(column.name);
   }
   return summary;
+}
+
+// The classes are known of all rows, other types of text from the first ones.
+Status AddTypes(const FileSystem& files, const JobSpec& spec, const InputPlan& plan,
+                const std::vector<std::string>& classes, SchemaSummary* summary) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto types, ColumnTypes(files, spec.data, plan));
+  for (size_t c = 0; c < types.size(); ++c) summary->list[c].type = types[c];
+  double value = 0;
+  const bool text = std::any_of(classes.begin(), classes.end(), [&](const std::string& name) {
+    return ParseNumberSlowly(name, &value) != NumberKind::kNumber;
+  });
+  if (text && summary->format != "parquet") summary->list[plan.schema.label[0]].type = "text";
+  return {};
 }
 
 std::vector<LabelSummary> CountLabels(const std::vector<ShardSurvey>& surveys,
                                       const std::vector<std::string>& classes) {
   std::map<std::string, LabelSummary> counts;
+  for (const std::string& name : classes) counts[name];
+  const auto of = [&counts](const std::string& label) -> LabelSummary& {
+    return counts[counts.contains(label) ? label : ClassText(label)];
+  };
   for (const ShardSurvey& survey : surveys) {
-    for (const auto& [label, rows] : survey.labels) counts[label].train_rows += rows;
-    for (const auto& [label, rows] : survey.evaluation_labels) {
-      counts[label].evaluation_rows += rows;
-    }
+    for (const auto& [label, rows] : survey.labels) of(label).train_rows += rows;
+    for (const auto& [label, rows] : survey.evaluation_labels) of(label).evaluation_rows += rows;
   }
   std::vector<LabelSummary> labels;
   for (const std::string& name : classes) {
@@ -239,6 +256,8 @@ Result<CheckReport> MakeReport(const FileSystem& files, const JobSpec& spec, con
   report.sets[1].rows = merged.validation_rows;
   report.sets[2].rows = merged.test_rows;
   std::erase_if(report.sets, [](const SetSummary& s) { return s.files == 0 && s.rows == 0; });
+  ESPALIER_RETURN_IF_ERROR(
+      AddTypes(files, spec, plan, merged.preprocessing.classes, &report.schema));
   ESPALIER_RETURN_IF_ERROR(ReportModel(spec, merged, &report));
   return report;
 }

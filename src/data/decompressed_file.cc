@@ -73,9 +73,11 @@ Result<Compression> CompressionOf(const ReadableFile& file) {
         .At({.file = path, .offset = 0});
   }
   if (magic.starts_with("PAR1")) {
-    return InvalidArgument(QuotedPath(path) +
-                           " is a Parquet file; set data.format: parquet, or name it "
-                           "with .parquet at the end")
+    const bool named = path.ends_with(".parquet");
+    return InvalidArgument(QuotedPath(path) + " is a Parquet file" +
+                           (named ? ", but data.format says that it is not; leave data.format out"
+                                  : "; set data.format: parquet, or name it with .parquet at the "
+                                    "end"))
         .At({.file = path, .offset = 0});
   }
   const char* promised = path.ends_with(".gz") ? "gzip" : path.ends_with(".zst") ? "zstd" : nullptr;

@@ -7,7 +7,9 @@
 #include "src/base/text.h"
 #include "src/data/csv_reader.h"
 #include "src/data/libsvm_reader.h"
+#include "src/data/number.h"
 #include "src/data/parquet_plan.h"
+#include "src/data/partitions.h"
 #include "src/data/schema.h"
 #include "src/data/text_input.h"
 
@@ -18,6 +20,8 @@ constexpr size_t kShardsMax = 10'000'000;
 // Beginnings of files that are read, and places of blocks that are asked for, at a time: each is
 // mostly waiting for a file system far away.
 constexpr int kFilesAtOnce = 16;
+// Of a file that begins with bad rows: how much of it is looked at for a good one.
+constexpr int64_t kBadRowsMax = 1000, kBadBytesMax = 1 << 20;
 
 // What the first record of a file tells.
 struct FirstRecord {
@@ -25,12 +29,17 @@ struct FirstRecord {
   HeaderRecord record;
   int64_t end = 0;          // first byte after it
   bool compressed = false;  // the file is
+  Status bad;               // without any: the first bad row
 };
+
+const char* NameOf(DataFormat format) {
+  static constexpr const char* kNames[] = {"CSV", "Parquet", "LIBSVM"};
+  return kNames[static_cast<int>(format)];
+}
 
 class Planner {
  public:
-  Planner(const FileSystem& files, const DataSpec& data)
-      : files_(files), data_(data), libsvm_columns_(LibsvmColumns(data)) {}
+  Planner(const FileSystem& files, const DataSpec& data) : files_(files), data_(data) {}
 
   Status List(FileRole role, const std::string& field, const std::vector<std::string>& patterns) {
     for (const std::string& pattern : patterns) {
@@ -51,6 +60,7 @@ class Planner {
                                  QuotedPath(at->second) + " and by " + QuotedPath(pattern) +
                                  "; each file may belong to one set, once");
         }
+        ESPALIER_RETURN_IF_ERROR(AddPartitions(info));
         plan_.files.push_back({std::move(info.path), info.length, info.modified_ms, role});
       }
     }
@@ -58,11 +68,14 @@ class Planner {
   }
 
   Result<InputPlan> Finish(int64_t shard_bytes) {
-    if (!plan_.files.empty() && FormatOf(data_, plan_.files[0].path) == DataFormat::kParquet) {
-      ESPALIER_RETURN_IF_ERROR(PlanParquet(files_, data_, shard_bytes, &plan_));
+    ESPALIER_RETURN_IF_ERROR(FixFormat());
+    if (data_.format == DataFormat::kParquet) {
+      ESPALIER_RETURN_IF_ERROR(PlanParquet(files_, data_, shard_bytes, partitions_, &plan_));
       return std::move(plan_);
     }
+    libsvm_columns_ = LibsvmColumns(data_);
     std::string first_file;
+    Status bad;
     ESPALIER_RETURN_IF_ERROR(InOrder<Result<FirstRecord>>(
         static_cast<int64_t>(plan_.files.size()), kFilesAtOnce,
         [this](int64_t i) { return ReadFirst(plan_.files[i]); },
@@ -70,12 +83,14 @@ class Planner {
           ESPALIER_ASSIGN_OR_RETURN(const FirstRecord first, std::move(read));
           InputFile* file = &plan_.files[i];
           if (first.any) ESPALIER_RETURN_IF_ERROR(UseFirst(first.record, file, &first_file));
+          if (bad.ok()) bad = first.bad;
           const int64_t header_end = first.compressed   ? file->length
                                      : HasHeader(data_) ? first.end
                                                         : 0;
           return Cut(static_cast<int32_t>(i), header_end, shard_bytes);
         }));
     if (first_file.empty()) {
+      if (!bad.ok()) return bad;
       const size_t count = plan_.files.size();
       return BadInput("data.train: " +
                       (count == 1 ? QuotedPath(plan_.files[0].path) + " has"
@@ -87,6 +102,52 @@ class Planner {
   }
 
  private:
+  // All files of a job have the same partition columns.
+  Status AddPartitions(const FileInfo& info) {
+    ESPALIER_ASSIGN_OR_RETURN(std::vector<std::string> names, PartitionNames(info));
+    if (plan_.files.empty()) {
+      partitions_.names = std::move(names);
+    } else if (names != partitions_.names) {
+      const auto shown = [](const std::vector<std::string>& columns) {
+        std::string text;
+        for (const std::string& c : columns)
+          text += (text.empty() ? "'" : ", '") + Printable(c) + "'";
+        return text.empty() ? std::string("none") : text;
+      };
+      return InvalidArgument("the directories of " + QuotedPath(info.path) + " give the columns " +
+                             shown(names) + ", those of " + QuotedPath(plan_.files[0].path) + " " +
+                             shown(partitions_.names) +
+                             "; all files need the same directories name=value (a pattern that "
+                             "spells a directory out takes no column from it)")
+          .At({.file = info.path});
+    }
+    for (const std::string& name : partitions_.names) {
+      const auto value = PartitionValue(info.path, name);
+      double number = 0;
+      const bool text = value && ParseNumberSlowly(*value, &number) == NumberKind::kNotNumber;
+      if (text) partitions_.texts.insert(name);
+    }
+    return {};
+  }
+
+  // The format is that of the files, whatever brought them in.
+  Status FixFormat() {
+    if (plan_.files.empty()) return {};
+    const DataFormat format = FormatOf(data_, plan_.files[0].path);
+    for (const InputFile& file : plan_.files) {
+      const DataFormat other = FormatOf(data_, file.path);
+      if (other == format) continue;
+      return InvalidArgument(QuotedPath(file.path) + " is " + NameOf(other) + " by its name, " +
+                             QuotedPath(plan_.files[0].path) + " is " + NameOf(format) +
+                             "; all files of a job need one format: name those of one by a "
+                             "pattern with its extension")
+          .At({.file = file.path});
+    }
+    data_.format = format;
+    if (format == DataFormat::kLibsvm) partitions_ = {};
+    return ValidateFormat(data_);
+  }
+
   Result<FirstRecord> ReadFirst(const InputFile& file) const {
     if (file.length == 0) return FirstRecord{};
     ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
@@ -96,18 +157,25 @@ class Planner {
     FirstRecord first;
     first.compressed = input->compressed();
     if (outcome == RecordReader::Outcome::kFailed) return reader.error();
-    // Without header bad rows are the survey's to judge; with one nothing can go on.
-    while (outcome == RecordReader::Outcome::kBadRecord && !HasHeader(data_))
-      outcome = reader.Next();
-    if (outcome == RecordReader::Outcome::kBadRecord && HasHeader(data_)) {
+    if (outcome == RecordReader::Outcome::kBadRecord) {
       LineCounter lines(input->lines());
       ESPALIER_ASSIGN_OR_RETURN(const int64_t row, lines.LineOf(reader.record_offset()));
-      return BadInput("the header: " + reader.error().message())
-          .At(reader.error().position().value_or(InputPosition{}))
-          .At({.row = row});
+      const std::string where = HasHeader(data_) ? "the header: " : "";
+      first.bad = BadInput(where + reader.error().message())
+                      .At(reader.error().position().value_or(InputPosition{}))
+                      .At({.file = file.path, .row = row});
+      // Without header bad rows are the survey's to judge; with one nothing can go on.
+      if (HasHeader(data_)) return first.bad;
     }
+    for (int64_t i = 0; outcome == RecordReader::Outcome::kBadRecord && i < kBadRowsMax &&
+                        reader.position() < kBadBytesMax;
+         ++i) {
+      outcome = reader.Next();
+    }
+    if (outcome == RecordReader::Outcome::kFailed) return reader.error();
     if (outcome != RecordReader::Outcome::kRecord) return first;
     first.any = true;
+    first.bad = {};
     first.end = reader.position();
     LineCounter lines(input->lines());
     ESPALIER_ASSIGN_OR_RETURN(const int64_t row, lines.LineOf(reader.record_offset()));
@@ -125,17 +193,30 @@ class Planner {
     return first;
   }
 
-  Status UseFirst(const HeaderRecord& record, InputFile* file, std::string* first_file) {
+  Status UseFirst(HeaderRecord record, InputFile* file, std::string* first_file) {
     if (!first_file->empty()) {
       if (!HasHeader(data_)) return {};
+      AppendPartitions(&record);
       ESPALIER_ASSIGN_OR_RETURN(file->columns, MatchHeader(plan_.schema, record, *first_file));
       return {};
     }
     *first_file = record.at.file;
     std::vector<std::string> names =
         HasHeader(data_) ? record.fields : PositionNames(record.fields.size());
+    partitions_.LeaveOut(names);
+    names.insert(names.end(), partitions_.names.begin(), partitions_.names.end());
+    AppendPartitions(&record);
     ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data_, std::move(names), record));
+    plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
     return {};
+  }
+
+  void AppendPartitions(HeaderRecord* record) const {
+    for (const std::string& name : partitions_.names) {
+      record->fields.push_back(name);
+      record->offsets.push_back(record->at.offset.value_or(0));
+    }
+    record->not_auto.assign(partitions_.texts.begin(), partitions_.texts.end());
   }
 
   Status Cut(int32_t file, int64_t header_end, int64_t shard_bytes) {
@@ -155,8 +236,9 @@ class Planner {
   }
 
   const FileSystem& files_;
-  const DataSpec& data_;
-  const size_t libsvm_columns_;  // of LIBSVM text
+  DataSpec data_;              // with the format of the files
+  size_t libsvm_columns_ = 0;  // of LIBSVM text
+  Partitions partitions_;
   InputPlan plan_;
   std::map<std::string, std::string> patterns_;  // path -> the pattern that listed it
 };

@@ -1,12 +1,12 @@
 #include "src/data/merge.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "src/base/checksum.h"
 #include "src/base/text.h"
+#include "src/data/class_text.h"
 #include "src/data/column_stats.h"
 #include "src/data/survey.h"
 
@@ -14,15 +14,6 @@ namespace espalier {
 namespace {
 
 std::string Quoted(const std::string& text) { return "'" + Printable(text) + "'"; }
-
-// The number that `text` spells in the one usual way ("-3", "0", "12"; not "03", "+3").
-std::optional<int64_t> WholeNumber(const std::string& text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (std::to_string(value) != text) return std::nullopt;
-  return value;
-}
 
 class Merger {
  public:
@@ -205,7 +196,7 @@ class Merger {
       if (file.role != role) continue;
       if (at.file.empty()) at.file = file.path;
       const bool header =
-          HasHeader(job_.data) && FormatOf(job_.data, file.path) == DataFormat::kCsv;
+          job_.data.csv.header && FormatOf(job_.data, file.path) == DataFormat::kCsv;
       if (file.length == 0 || !nothing || !header) continue;
       return {.file = file.path, .row = 1, .offset = 0};
     }
@@ -299,6 +290,7 @@ class Merger {
   }
 
   Status FitClasses() {
+    numbers_ = JoinWholeNumbers(&labels_);
     std::vector<std::string>& classes = result_.preprocessing.classes;
     bool numeric = true;
     for (const auto& [text, count] : labels_) {
@@ -333,7 +325,7 @@ class Merger {
   Status CheckEvaluationLabels() const {
     for (const ShardSurvey& s : surveys_) {
       for (const auto& [text, count] : s.evaluation_labels) {
-        if (labels_.contains(text)) continue;
+        if (labels_.contains(text) || (numbers_ && labels_.contains(ClassText(text)))) continue;
         int64_t rows = 0;
         for (const ShardSurvey& other : surveys_) {
           const auto found = other.evaluation_labels.find(text);
@@ -376,6 +368,7 @@ class Merger {
   SurveyResult result_;
   std::vector<ColumnStats> features_, targets_;
   std::map<std::string, int64_t> labels_;
+  bool numbers_ = false;  // all labels are
   StorageType storage_ = StorageType::kUint8;
   double weight_ = 0;
   size_t described_ = 0;

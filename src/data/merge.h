@@ -15,8 +15,10 @@ namespace espalier {
 //   divide    x / divisor                           none    x
 // A constant column becomes 0 under standard and minmax. Nulls become the mean of the column's
 // other values, or the constant. Regression targets under target_scale standard become (y - mean) /
-// population deviation; a constant target y - mean. Classes are sorted as whole numbers when all
-// are such, else bytewise. The result's shards keep counts and checksums only.
+// population deviation; a constant target y - mean. When all labels are numbers, those that write a
+// whole number as a float belong to the class of that number (ClassText). Classes are sorted as
+// whole numbers when all are such, else bytewise. The result's shards keep counts and checksums
+// only.
 //
 // Errors: more bad rows than the limit; no training rows; validation or test asked for and without
 // rows; one class only, more than kClassesMax, or other than two for binary cross-entropy; a label

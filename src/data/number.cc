@@ -8,7 +8,7 @@
 namespace espalier {
 
 std::string_view Trimmed(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && blank(text.back())) text.remove_suffix(1);
   return text;
@@ -17,7 +17,7 @@ std::string_view Trimmed(std::string_view text) {
 NumberKind ParseNumberSlowly(std::string_view text, double* value) {
   text = Trimmed(text);
   if (text.empty()) return NumberKind::kNull;
-  for (const std::string_view null : {"nan", "NaN", "NAN", "NA", "null", "NULL"}) {
+  for (const std::string_view null : {"nan", "NaN", "NAN", "NA", "null", "NULL", "\\N"}) {
     if (text == null) return NumberKind::kNull;
   }
   if (text.front() == '+') {

@@ -14,12 +14,13 @@ namespace espalier {
 
 enum class NumberKind : uint8_t {
   kNumber,
-  kNull,      // empty, or one of nan NaN NAN NA null NULL
+  kNull,      // empty, or one of nan NaN NAN NA null NULL \N
   kInfinite,  // inf, infinity, or too large for a double
   kNotNumber,
 };
 
-// Any text; spaces and tabs around it and a leading + are allowed. Stores *value for kNumber only.
+// Any text; spaces, tabs and returns around it and a leading + are allowed. Stores *value for
+// kNumber only.
 NumberKind ParseNumberSlowly(std::string_view text, double* value);
 
 // Tables of ParseDecimal: what it does at each place of the point, and for each number of digits.
@@ -88,7 +89,7 @@ inline NumberKind ParseNumber(const char* begin, const char* end, double* value)
   return ParseNumberSlowly({begin, static_cast<size_t>(end - begin)}, value);
 }
 
-// Without spaces and tabs at both ends.
+// Without spaces, tabs and carriage returns at both ends.
 std::string_view Trimmed(std::string_view text);
 
 }  // namespace espalier

@@ -90,6 +90,14 @@ ParquetColumn DescribeColumn(const arrow::Field& field) {
   return column;
 }
 
+std::vector<ParquetColumn> WithPartitionColumns(std::vector<ParquetColumn> columns,
+                                                std::span<const std::string> partitions) {
+  for (const std::string& name : partitions) {
+    columns.push_back({.name = name, .family = ColumnFamily::kText, .type = "name of a directory"});
+  }
+  return columns;
+}
+
 std::string ElementName(const std::string& vector, int64_t element) {
   return vector + "[" + std::to_string(element) + "]";
 }

@@ -5,6 +5,7 @@
 #include <arrow/type_fwd.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct ParquetColumn {
 ColumnFamily FamilyOf(const arrow::DataType& type);
 // Name, family, vector, width and type of a field; not its leaves.
 ParquetColumn DescribeColumn(const arrow::Field& field);
+
+// The columns of a file, then its partition columns (partitions.h), as text.
+std::vector<ParquetColumn> WithPartitionColumns(std::vector<ParquetColumn> columns,
+                                                std::span<const std::string> partitions);
 
 // The name of one element of a vector: "v[3]".
 std::string ElementName(const std::string& vector, int64_t element);

@@ -58,13 +58,17 @@ Result<Outline> OutlineOf(const FileSystem& files, const InputFile& file) {
 class ParquetPlanner {
  public:
   ParquetPlanner(const FileSystem& files, const DataSpec& data, int64_t shard_bytes,
-                 InputPlan* plan)
-      : files_(files), data_(data), shard_bytes_(shard_bytes), plan_(*plan) {}
+                 Partitions partitions, InputPlan* plan)
+      : files_(files),
+        data_(data),
+        shard_bytes_(shard_bytes),
+        partitions_(std::move(partitions)),
+        plan_(*plan) {}
 
   Status Plan() {
     ESPALIER_RETURN_IF_ERROR(InOrder<Result<Outline>>(
         static_cast<int64_t>(plan_.files.size()), kFootersAtOnce,
-        [this](int64_t i) { return Read(plan_.files[i]); },
+        [this](int64_t i) { return OutlineOf(files_, plan_.files[i]); },
         [this](int64_t i, Result<Outline> read) -> Status {
           ESPALIER_ASSIGN_OR_RETURN(const Outline outline, std::move(read));
           return Add(static_cast<int32_t>(i), outline);
@@ -73,17 +77,11 @@ class ParquetPlanner {
   }
 
  private:
-  Result<Outline> Read(const InputFile& file) const {
-    if (FormatOf(data_, file.path) == DataFormat::kParquet) return OutlineOf(files_, file);
-    return InvalidArgument(QuotedPath(file.path) + " is not named as a Parquet file, " +
-                           QuotedPath(plan_.files[0].path) +
-                           " is; all files of a job need one format (or set data.format)")
-        .At({.file = file.path});
-  }
-
   Status Add(int32_t i, const Outline& outline) {
     const InputFile& file = plan_.files[i];
-    ESPALIER_RETURN_IF_ERROR(IndexNames(outline.columns, file.path));
+    if (i == 0) partitions_.LeaveOut(NamesOf(outline.columns));
+    ESPALIER_RETURN_IF_ERROR(
+        IndexNames(WithPartitionColumns(outline.columns, partitions_.names), file.path));
     ESPALIER_RETURN_IF_ERROR(i == 0 ? FixSchema() : Compare(file.path));
     ESPALIER_RETURN_IF_ERROR(FindWidths(file));
     if (!outline.pages_have_checksums) WarnOfPages(file.path);
@@ -128,16 +126,29 @@ class ParquetPlanner {
       }
       whole.features.columns.push_back(std::move(entry));
     }
-    std::vector<std::string> names;
-    for (const ParquetColumn& column : columns_) names.push_back(column.name);
-    ESPALIER_ASSIGN_OR_RETURN(schema_,
-                              MakeSchema(whole, std::move(names), {.at = {.file = first_path_}}));
+    ESPALIER_ASSIGN_OR_RETURN(schema_, MakeSchema(whole, NamesOf(columns_), Record()));
     for (const int32_t c : schema_.features) used_.emplace(c, "data.features.columns");
     for (const int32_t c : schema_.label) used_.emplace(c, "data.label");
     if (schema_.weight >= 0) used_.emplace(schema_.weight, "data.weight");
     if (schema_.validation >= 0) used_.emplace(schema_.validation, "data.validation.column");
     for (const auto& [column, field] : used_) ESPALIER_RETURN_IF_ERROR(CheckUse(column, field));
-    return {};
+    const size_t own = first_.size() - partitions_.names.size();
+    if (used_.begin()->first < static_cast<int32_t>(own)) return {};
+    return InvalidArgument(
+               "data.features.columns: all columns of the job are names of directories; expected "
+               "a column of the files themselves too")
+        .At({.file = first_path_});
+  }
+
+  static std::vector<std::string> NamesOf(const std::vector<ParquetColumn>& columns) {
+    std::vector<std::string> names;
+    for (const ParquetColumn& column : columns) names.push_back(column.name);
+    return names;
+  }
+
+  HeaderRecord Record() const {
+    return {.at = {.file = first_path_},
+            .not_auto = {partitions_.texts.begin(), partitions_.texts.end()}};
   }
 
   Status CheckUse(int32_t position, const std::string& field) const {
@@ -165,9 +176,7 @@ class ParquetPlanner {
       const ParquetColumn& wanted = first_[position];
       const auto found = index_.find(wanted.name);
       if (found == index_.end()) {
-        std::vector<std::string> names;
-        for (const ParquetColumn& column : columns_) names.push_back(column.name);
-        const auto near = Nearest(wanted.name, names);
+        const auto near = Nearest(wanted.name, NamesOf(columns_));
         return Differs(path, wanted.name, "is missing, which is in",
                        near ? " (this file has " + Quoted(*near) + ")" : "");
       }
@@ -277,14 +286,15 @@ class ParquetPlanner {
         entry = ColumnRange(places[found->second]);
       }
     }
-    ESPALIER_ASSIGN_OR_RETURN(plan_.schema,
-                              MakeSchema(data, std::move(names), {.at = {.file = first_path_}}));
+    ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data, std::move(names), Record()));
+    plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
     return {};
   }
 
   const FileSystem& files_;
   const DataSpec& data_;
   const int64_t shard_bytes_;
+  Partitions partitions_;
   InputPlan& plan_;
   std::vector<ParquetColumn> columns_;             // of the file at hand
   std::unordered_map<std::string, size_t> index_;  // of its names
@@ -298,8 +308,8 @@ class ParquetPlanner {
 }  // namespace
 
 Status PlanParquet(const FileSystem& files, const DataSpec& data, int64_t shard_bytes,
-                   InputPlan* plan) {
-  return ParquetPlanner(files, data, shard_bytes, plan).Plan();
+                   Partitions partitions, InputPlan* plan) {
+  return ParquetPlanner(files, data, shard_bytes, std::move(partitions), plan).Plan();
 }
 
 }  // namespace espalier

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "src/base/status.h"
+#include "src/data/partitions.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
@@ -21,12 +22,14 @@ namespace espalier {
 // Other files may have the columns in another order and numbers of another type. A shard is a run
 // of row groups of about `shard_bytes`, at least one; it owns those that start in its byte range.
 //
-// Errors: a file is no whole Parquet file (parquet_footer.h); it is of another format than the
-// first; names that occur twice; a column of the job is missing, of another kind than in the first
+// The partition columns that the first file does not have itself are the last columns, as text.
+//
+// Errors: a file is no whole Parquet file (parquet_footer.h); names that occur twice; no column of
+// the files is used; a column of the job is missing, of another kind than in the first
 // file, or of a type that cannot be used; with `columns: auto` columns that the first file lacks;
 // and those of MakeSchema. Each names the file, and the first one where two differ.
 // Thread rule: re-entrant.
 Status PlanParquet(const FileSystem& files, const DataSpec& data, int64_t shard_bytes,
-                   InputPlan* plan);
+                   Partitions partitions, InputPlan* plan);
 
 }  // namespace espalier

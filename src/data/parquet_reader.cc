@@ -1,11 +1,18 @@
 #include "src/data/parquet_reader.h"
 
+#include <arrow/array/util.h>
+#include <arrow/record_batch.h>
+#include <arrow/scalar.h>
+#include <arrow/type.h>
+
 #include <algorithm>
 #include <memory>
+#include <span>
 
 #include "src/base/text.h"
 #include "src/data/parquet_decoder.h"
 #include "src/data/parquet_file.h"
+#include "src/data/partitions.h"
 
 namespace espalier {
 namespace {
@@ -21,13 +28,43 @@ constexpr int64_t kNumbersAByte = 64;
 struct OpenShard {
   std::unique_ptr<ParquetFile> parquet;
   ParquetProjection projection;
+  std::vector<int> columns;                           // of the projection, those that the file has
+  std::vector<std::optional<std::string>> constants;  // and of the others the value
 };
+
+// A batch with the columns that are the same in all rows after its own.
+Result<std::shared_ptr<arrow::RecordBatch>> WithConstants(
+    const arrow::RecordBatch& batch, const std::vector<std::optional<std::string>>& constants) {
+  arrow::ArrayVector columns = batch.columns();
+  arrow::FieldVector fields = batch.schema()->fields();
+  for (const auto& constant : constants) {
+    const auto made =
+        constant ? arrow::MakeArrayFromScalar(arrow::StringScalar(*constant), batch.num_rows())
+                 : arrow::MakeArrayOfNull(arrow::utf8(), batch.num_rows());
+    if (!made.ok()) return ResourceExhausted(made.status().ToString());
+    columns.push_back(*made);
+    fields.push_back(arrow::field("", arrow::utf8()));
+  }
+  return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), batch.num_rows(),
+                                  std::move(columns));
+}
 
 Result<OpenShard> Open(const ReadableFile& file, const InputPlan& plan, RowRoom* room) {
   OpenShard opened;
   ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(file, room));
-  ESPALIER_ASSIGN_OR_RETURN(opened.projection,
-                            Project(plan.schema, opened.parquet->columns(), file.info().path));
+  const std::vector<ParquetColumn>& own = opened.parquet->columns();
+  const size_t partitions = static_cast<size_t>(plan.schema.partitions);
+  const auto names = std::span(plan.schema.names).last(partitions);
+  const auto values = PartitionValues(plan.schema, file.info().path);
+  ESPALIER_ASSIGN_OR_RETURN(
+      opened.projection, Project(plan.schema, WithPartitionColumns(own, names), file.info().path));
+  for (const int column : opened.projection.columns) {
+    if (static_cast<size_t>(column) < own.size()) {
+      opened.columns.push_back(column);
+    } else {
+      opened.constants.push_back(values[static_cast<size_t>(column) - own.size()]);
+    }
+  }
   return opened;
 }
 
@@ -49,10 +86,10 @@ Status TooManyNumbers(const ParquetFile& file, const std::string& path, size_t f
 // Decodes the row groups of a shard in turn, until `stop`, asked after each batch, says so of a row
 // group. `keep`: the rows are kept, and so it makes room for all of them.
 template <typename Stop>
-Status ReadGroups(ParquetFile& file, const std::string& path, const Shard& shard,
-                  ParquetDecoder& decoder, const ParquetProjection& projection, bool keep,
-                  Stop&& stop) {
-  const int64_t width = std::max<int64_t>(projection.numbers_a_row, 1);
+Status ReadGroups(const OpenShard& opened, const std::string& path, const Shard& shard,
+                  ParquetDecoder& decoder, bool keep, Stop&& stop) {
+  ParquetFile& file = *opened.parquet;
+  const int64_t width = std::max<int64_t>(opened.projection.numbers_a_row, 1);
   const int64_t batch_rows = std::clamp(kBatchNumbers / width, kBatchRowsMin, kBatchRowsMax);
   int64_t rows = 0;
   std::vector<size_t> groups;
@@ -67,11 +104,16 @@ Status ReadGroups(ParquetFile& file, const std::string& path, const Shard& shard
   }
   if (keep) decoder.Reserve(std::min(rows, kNumbersAByte * (shard.end - shard.begin) / width));
   bool stopped = false;
+  const auto add = [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
+    if (opened.constants.empty()) return decoder.Add(batch, first);
+    ESPALIER_ASSIGN_OR_RETURN(const auto whole, WithConstants(batch, opened.constants));
+    return decoder.Add(*whole, first);
+  };
   for (size_t i = 0; i < groups.size() && !stopped; ++i) {
     ESPALIER_RETURN_IF_ERROR(
-        file.ReadGroup(groups[i], projection.columns, batch_rows,
+        file.ReadGroup(groups[i], opened.columns, batch_rows,
                        [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
-                         ESPALIER_RETURN_IF_ERROR(decoder.Add(batch, first));
+                         ESPALIER_RETURN_IF_ERROR(add(batch, first));
                          ESPALIER_ASSIGN_OR_RETURN(stopped, stop());
                          return {};
                        }));
@@ -98,8 +140,7 @@ Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& pl
     for (DecodedRows& set : rows.sets) set.Clear();
     return false;
   };
-  ESPALIER_RETURN_IF_ERROR(
-      ReadGroups(*opened.parquet, path, s, decoder, opened.projection, !take, after_batch));
+  ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, path, s, decoder, !take, after_batch));
   rows.checksum = opened.parquet->checksum();
   rows.label_texts = labels;
   return rows;
@@ -116,8 +157,7 @@ Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan
     for (DecodedRows& set : rows.sets) set.Clear();
     return decoder.watched_at().has_value();
   };
-  ESPALIER_RETURN_IF_ERROR(ReadGroups(*opened.parquet, file.info().path, s, decoder,
-                                      opened.projection, false, after_batch));
+  ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, file.info().path, s, decoder, false, after_batch));
   return decoder.watched_at().value_or(InputPosition{});
 }
 

@@ -32,6 +32,8 @@ class RecordReader {
   const char* text() const { return text_; }
   const uint32_t* ends() const { return ends_.data(); }
   size_t fields() const { return fields_; }
+  // How many of them, the last ones, do not stand in the file (partitions.h).
+  size_t added() const { return added_; }
   std::string_view field(size_t i) const {
     const uint32_t begin = i == 0 ? 0 : ends_[i - 1] + 1;
     return {text_ + begin, ends_[i] - begin};
@@ -53,7 +55,7 @@ class RecordReader {
  protected:
   const char* text_ = nullptr;
   std::vector<uint32_t> ends_;
-  size_t fields_ = 0;
+  size_t fields_ = 0, added_ = 0;
   int64_t record_offset_ = 0;
   Status error_;
 };

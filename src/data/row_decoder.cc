@@ -177,7 +177,8 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
     return true;
   }
   const int32_t column = schema_.label[0];
-  const std::string_view text = Trimmed(reader.field(column));
+  std::string_view text = Trimmed(reader.field(column));
+  if (text == "\\N") text = {};
   if (text.empty() || text.size() > kLabelBytesMax) return Bad(LabelFault(text.size()), column);
   label_ = labels_.IndexOf(text);
   return true;
@@ -237,10 +238,10 @@ void RowDecoder::Reserve(double done) {
 
 RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
   if (reader.fields() != schema_.names.size()) {
-    Bad("the row has " + std::to_string(reader.fields()) +
-            (reader.fields() == 1 ? " field" : " fields") + ", expected " +
-            std::to_string(schema_.names.size()) +
-            (HasHeader(job_.data) ? " as in the header" : " as in the first row") +
+    const size_t fields = reader.fields() - reader.added();
+    Bad("the row has " + std::to_string(fields) + (fields == 1 ? " field" : " fields") +
+            ", expected " + std::to_string(schema_.names.size() - reader.added()) +
+            (job_.data.csv.header ? " as in the header" : " as in the first row") +
             "; is a delimiter missing, or one too many (quote fields that hold one)?",
         -1);
     return Outcome::kBad;

@@ -38,12 +38,13 @@ struct RowProblem {
 };
 
 // Decodes the records of one shard. The answers to odd values:
-//   null (empty, nan, NaN, NAN, NA, null, NULL) in a feature  by data.features.nulls
+//   null (empty, nan, NaN, NAN, NA, null, NULL, \N) in a feature  by data.features.nulls
 //   null in label, target, weight or validation column        bad row
 //   inf, too large for a double, or with precision float32 too large for a float: bad row
 //   negative weight, other than 0/1/true/false in the validation column, too few or many fields:
 //   bad
-// Labels (classification) are the text without spaces around it; `nan` and `NA` are labels there.
+// Labels (classification) are the text without spaces around it; of the words for null only \N, as
+// Hive writes it, and the empty text are none there.
 // Thread rule: one thread a decoder.
 class RowDecoder {
  public:

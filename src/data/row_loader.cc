@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "src/base/text.h"
+#include "src/data/class_text.h"
 #include "src/data/row_store.h"
 
 namespace espalier {
@@ -145,9 +146,14 @@ Status RowLoader::Check(int32_t shard, uint32_t checksum, const SetRows& read) c
 std::vector<int32_t> RowLoader::ClassesOf(const std::vector<std::string>& label_texts) const {
   std::vector<int32_t> classes(label_texts.size(), -1);
   for (size_t i = 0; i < classes.size(); ++i) {
-    const auto found =
-        std::lower_bound(classes_.begin(), classes_.end(), std::pair(label_texts[i], int32_t{0}));
-    if (found != classes_.end() && found->first == label_texts[i]) classes[i] = found->second;
+    const std::string& text = label_texts[i];
+    for (const std::string& name : {text, ClassText(text)}) {
+      const auto found =
+          std::lower_bound(classes_.begin(), classes_.end(), std::pair(name, int32_t{0}));
+      if (found == classes_.end() || found->first != name) continue;
+      classes[i] = found->second;
+      break;
+    }
   }
   return classes;
 }

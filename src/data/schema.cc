@@ -90,7 +90,8 @@ class Resolver {
     const std::string field = "data.features.columns";
     if (data_.features.columns.empty()) {
       for (size_t i = 0; i < names_.size(); ++i) {
-        if (!taken[i]) found.push_back(static_cast<int32_t>(i));
+        const bool text = std::count(record_.not_auto.begin(), record_.not_auto.end(), names_[i]);
+        if (!taken[i] && !text) found.push_back(static_cast<int32_t>(i));
       }
       return found;
     }
@@ -241,6 +242,7 @@ Schema InFileOrder(const Schema& schema, const std::vector<int32_t>& columns) {
   for (const int32_t column : schema.label) out.label.push_back(moved(column));
   out.weight = moved(schema.weight);
   out.validation = moved(schema.validation);
+  out.partitions = schema.partitions;
   return out;
 }
 

@@ -18,6 +18,8 @@ struct HeaderRecord {
   std::vector<std::string> fields;
   std::vector<int64_t> offsets;  // of each field, bytes in the file
   InputPosition at;              // of the record
+  // Names of further columns that `columns: auto` leaves out: partitions that are not numbers.
+  std::vector<std::string> not_auto = {};
 };
 
 // Resolves the spec's columns against the header: text is a name where there is a header, an

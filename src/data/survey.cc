@@ -8,6 +8,7 @@
 #include "src/data/listing.h"
 #include "src/data/number.h"
 #include "src/data/parquet_reader.h"
+#include "src/data/partitions.h"
 #include "src/data/row_decoder.h"
 #include "src/data/schema.h"
 #include "src/data/text_input.h"
@@ -30,8 +31,7 @@ class ShardScan {
         input_(std::move(input)),
         schema_(InFileOrder(plan.schema, plan.files[plan.shards[shard].file].columns)),
         lines_(input_->lines()),
-        reader_(
-            input_->Records(job.data, RangeOf(plan.shards[shard], job.data), schema_.names.size())),
+        reader_(MakeReader(job.data, plan, plan.shards[shard])),
         decoder_(schema_, job, plan.files[plan.shards[shard].file].role, plan.shards[shard].file,
                  room) {}
 
@@ -75,8 +75,12 @@ class ShardScan {
   Result<int64_t> Row() { return lines_.LineOf(reader_->record_offset()); }
 
  private:
-  static CsvRange RangeOf(const Shard& shard, const DataSpec& data) {
-    return {shard.begin, shard.end, HasHeader(data) && shard.begin == 0};
+  std::unique_ptr<RecordReader> MakeReader(const DataSpec& data, const InputPlan& plan,
+                                           const Shard& shard) const {
+    const std::string& path = plan.files[shard.file].path;
+    const CsvRange range = {shard.begin, shard.end, HasHeader(data, path) && shard.begin == 0};
+    return WithPartitions(input_->Records(data, range, schema_.names.size() - schema_.partitions),
+                          PartitionValues(schema_, path));
   }
 
   Status Located(const RowProblem& problem) const {

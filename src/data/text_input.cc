@@ -43,7 +43,7 @@ std::unique_ptr<RecordReader> TextInput::Records(const DataSpec& data, CsvRange 
                                                  size_t columns, int64_t window_bytes) const {
   const ReadableFile& file = compressed() ? *text_ : *raw_;
   if (compressed()) range = {0, DecompressedFile::kLengthUnknown, range.skip_header};
-  if (FormatOf(data) == DataFormat::kLibsvm) {
+  if (FormatOf(data, raw_->info().path) == DataFormat::kLibsvm) {
     return std::make_unique<LibsvmReader>(file, range, columns, window_bytes);
   }
   return std::make_unique<CsvReader>(file, data.csv, range, window_bytes);

@@ -16,6 +16,7 @@ void ToProto(const Schema& schema, pb::Schema* out) {
   out->mutable_label()->Add(schema.label.begin(), schema.label.end());
   out->set_weight(schema.weight);
   out->set_validation(schema.validation);
+  out->set_partitions(schema.partitions);
 }
 
 Result<Schema> FromProto(const pb::Schema& in) {
@@ -31,6 +32,7 @@ Result<Schema> FromProto(const pb::Schema& in) {
   for (int32_t c : in.label()) out.label.push_back(f.In("label", c, 0, columns - 1));
   out.weight = f.In("weight", in.weight(), -1, columns - 1);
   out.validation = f.In("validation", in.validation(), -1, columns - 1);
+  out.partitions = f.In("partitions", in.partitions(), 0, columns);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return out;
 }

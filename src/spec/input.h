@@ -45,6 +45,9 @@ struct Schema {
   std::vector<int32_t> label;     // positions
   int32_t weight = -1;            // position, or -1
   int32_t validation = -1;        // position, or -1
+  // How many of the columns, the last ones, stand in the names of directories ('y=0') and not in
+  // the files.
+  int32_t partitions = 0;
   bool operator==(const Schema&) const = default;
 };
 

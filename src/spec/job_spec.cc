@@ -25,25 +25,39 @@ Loss EffectiveLoss(const ModelSpec& model) {
   return model.task == Task::kClassification ? Loss::kSoftmaxCrossEntropy : Loss::kMse;
 }
 
-DataFormat FormatOf(const DataSpec& data) {
-  if (data.format) return *data.format;
-  if (data.train.empty()) return DataFormat::kCsv;
-  std::string_view name = data.train.front();
+namespace {
+
+std::optional<DataFormat> FormatByName(std::string_view name) {
   for (const std::string_view packed : {".gz", ".zst"}) {
     if (name.ends_with(packed)) name.remove_suffix(packed.size());
   }
   if (name.ends_with(".libsvm") || name.ends_with(".svm")) return DataFormat::kLibsvm;
-  return name.ends_with(".parquet") ? DataFormat::kParquet : DataFormat::kCsv;
+  if (name.ends_with(".parquet")) return DataFormat::kParquet;
+  if (name.ends_with(".csv")) return DataFormat::kCsv;
+  return std::nullopt;
+}
+
+bool HasHeader(const DataSpec& data, DataFormat format) {
+  return format == DataFormat::kParquet || (format == DataFormat::kCsv && data.csv.header);
+}
+
+}  // namespace
+
+DataFormat FormatOf(const DataSpec& data) {
+  if (data.format) return *data.format;
+  if (data.train.empty()) return DataFormat::kCsv;
+  return FormatByName(data.train.front()).value_or(DataFormat::kCsv);
 }
 
 DataFormat FormatOf(const DataSpec& data, const std::string& path) {
-  const bool by_name = !data.format && path.ends_with(".parquet");
-  return by_name ? DataFormat::kParquet : FormatOf(data);
+  if (data.format) return *data.format;
+  const auto by_name = FormatByName(path);
+  return by_name ? *by_name : FormatOf(data);
 }
 
-bool HasHeader(const DataSpec& data) {
-  const DataFormat format = FormatOf(data);
-  return format == DataFormat::kParquet || (format == DataFormat::kCsv && data.csv.header);
+bool HasHeader(const DataSpec& data) { return HasHeader(data, FormatOf(data)); }
+bool HasHeader(const DataSpec& data, const std::string& path) {
+  return HasHeader(data, FormatOf(data, path));
 }
 
 const char* Name(Task v) { return NameOf(v); }

@@ -99,10 +99,14 @@ struct DataSpec {
 // `.libsvm` and `.svm`, `.parquet`; CSV otherwise.
 DataFormat FormatOf(const DataSpec& data);
 // The format of one of the job's files, which a directory or a wildcard may have brought in:
-// Parquet when its name ends in `.parquet` and data.format is unset, else as above.
+// data.format, or what its own extension says; of a name without a known one (those above and
+// `.csv`) as above.
 DataFormat FormatOf(const DataSpec& data, const std::string& path);
 // Whether columns have names: by the first line of each CSV file, or in Parquet always.
 bool HasHeader(const DataSpec& data);
+bool HasHeader(const DataSpec& data, const std::string& path);
+// What Validate asks of `data` by its format, once the files are listed and data.format is set.
+Status ValidateFormat(const DataSpec& data);
 
 // ---- model -----------------------------------------------------------------------------------
 

@@ -126,8 +126,10 @@ void CheckCsv(Findings& f, const CsvOptions& csv) {
                          c != '.' && c != '+' && c != '-');
   };
   const std::string expected = "one character that cannot be part of a number";
-  f.Expect(usable(csv.delimiter), "data.csv.delimiter", Quoted(std::string(1, csv.delimiter)),
-           expected);
+  const bool control = csv.delimiter > 0 && csv.delimiter < 0x20 && csv.delimiter != '\n' &&
+                       csv.delimiter != '\r';  // Hive's is \x01
+  f.Expect(control || usable(csv.delimiter), "data.csv.delimiter",
+           Quoted(std::string(1, csv.delimiter)), expected);
   f.Expect(usable(csv.quote), "data.csv.quote", Quoted(std::string(1, csv.quote)), expected);
   f.Expect(csv.quote != csv.delimiter, "data.csv.quote", Quoted(std::string(1, csv.quote)),
            "another character than the delimiter");
@@ -294,6 +296,14 @@ void CheckCheckpoint(Findings& f, const JobSpec& job) {
 }
 
 }  // namespace
+
+Status ValidateFormat(const DataSpec& data) {
+  Findings f;
+  CheckLibsvm(f, data);
+  for (const ColumnRef& label : data.label) CheckColumn(f, "data.label", label, HasHeader(data));
+  CheckFeatures(f, data);
+  return f.Take();
+}
 
 Status JobSpec::Validate() const {
   Findings f;

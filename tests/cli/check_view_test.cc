@@ -66,8 +66,26 @@ TEST_CASE("check shows what lies near each worker of the cluster that was asked"
   CHECK_THAT(CheckText(r, false), Catch::Contains("  near the workers: not known; "));
 }
 
+TEST_CASE("check shows name, type and role of the columns, the first twenty") {
+  CheckReport r = Report();
+  for (int i = 0; i < 22; ++i)
+    r.schema.list.push_back({"x" + std::to_string(i), "number", "feature"});
+  r.schema.list[1] = {"digit", "text", "label"};
+  CHECK_THAT(CheckText(r, false),
+             Catch::Contains("  column  type    role\n"
+                             "  x0      number  feature\n"
+                             "  digit   text    label\n"
+                             "  x2      number  feature\n") &&
+                 Catch::Contains("  ... and 2 more columns (--json has them all)\n"));
+  CHECK(CheckJson(r)["schema"]["list"].size() == 22);
+}
+
 TEST_CASE("check's JSON has every column") {
-  const Json json = Json::parse(JsonLine(CheckJson(Report())));
+  CheckReport report = Report();
+  report.schema.list = {{"x0", "int32", "feature"}, {"digit", "string", "label"}};
+  const Json json = Json::parse(JsonLine(CheckJson(report)));
+  CHECK(json["schema"]["list"][0] ==
+        Json({{"name", "x0"}, {"type", "int32"}, {"role", "feature"}}));
   CHECK(json["status"] == "OK");
   CHECK(json["schema"]["label"][0] == "digit");
   CHECK(json["schema"]["weight"].is_null());

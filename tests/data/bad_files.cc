@@ -125,18 +125,18 @@ std::vector<BadCase> OtherPacked() {
          f.job.data.train.push_back(f.dir.Put("more.parquet", "PAR1 and more"));
        },
        StatusCode::kInvalidArgument,
-       "'DIR/more.parquet' is a Parquet file; set data.format: parquet, or name it with .parquet "
-       "at the end",
-       InputPosition{.file = "DIR/more.parquet", .offset = 0}},
+       "'DIR/more.parquet' is Parquet by its name, 'DIR/train.csv' is CSV; all files of a job need "
+       "one format: name those of one by a pattern with its extension",
+       InFile("DIR/more.parquet")},
       {"CSV among Parquet",
        [](DataFixture& f) {
          f.job.data.train = {f.dir.Put("a.parquet", "PAR1 and more"),
                              f.dir.Put("more.csv", kStart)};
        },
-       StatusCode::kBadInput,
-       "'DIR/a.parquet' is not a whole Parquet file: it ends in 'more', expected 'PAR1'; it is cut "
-       "short or is no Parquet file; write or copy the file again, or leave it out of the patterns",
-       InFile("DIR/a.parquet")},
+       StatusCode::kInvalidArgument,
+       "'DIR/more.csv' is CSV by its name, 'DIR/a.parquet' is Parquet; all files of a job need one "
+       "format: name those of one by a pattern with its extension",
+       InFile("DIR/more.csv")},
   };
 }
 

@@ -1,6 +1,7 @@
 // Which Parquet files and columns fit together.
 #include <filesystem>
 
+#include "src/data/column_types.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier {
@@ -76,7 +77,46 @@ TEST_CASE("the format comes from data.format or from the files' names") {
   f.job.data.train = {f.dir.path()};
   CHECK(f.Rows().inputs == Doubles{1, 2});
   f.dir.Put("b.csv", "a,y\n1,2\n");
-  CHECK(f.Error().message().find("all files of a job need one format") != std::string::npos);
+  CHECK(f.Error().message().find("is CSV by its name, '" + f.dir / "a.snappy.parquet" +
+                                 "' is Parquet; all files of a job need one format") !=
+        std::string::npos);
+  f.job.data.train = {f.dir / "*.parquet"};
+  f.job.data.format = DataFormat::kCsv;
+  CHECK(f.Error().message().find("is a Parquet file, but data.format says that it is not; leave "
+                                 "data.format out") != std::string::npos);
+}
+
+TEST_CASE("partitions are columns of Parquet files too: features, label, null or left out") {
+  ParquetFixture f;
+  const auto put = [&](const std::string& path, const std::string& a) {
+    std::filesystem::create_directories(f.dir / path);
+    f.dir.Put(path + "/part-0.parquet", ParquetText({Json("a", arrow::list(arrow::int32()), a)}));
+  };
+  put("p/y=0.5/w=ab", "[[1, 2], [3, 4]]");
+  put("p/y=2/w=c%20d", "[[5, 6]]");
+  f.job.data.train = {f.dir / "p"};
+  CHECK(f.Rows().inputs == Doubles{1, 2, 3, 4, 5, 6});  // w is text
+  CHECK(f.Rows().targets == Doubles{0.5, 0.5, 2});
+  CHECK(f.plan.schema.names == Strings{"a[0]", "a[1]", "w", "y"});
+  CHECK(ColumnTypes(*f.files, f.job.data, f.plan).value() ==
+        Strings{"list<element: int32>", "list<element: int32>", "text", "number"});
+  f.job.data.train = {f.dir / "p/*/*/*.parquet"};
+  CHECK(f.Rows().targets == Doubles{0.5, 0.5, 2});
+  f.job.model.task = Task::kClassification;
+  f.job.data.label = {std::string("w")};
+  f.job.data.features.columns = {std::string("a[1]"), std::string("y")};
+  CHECK(f.Rows().inputs == Doubles{2, 0.5, 4, 0.5, 6, 2});
+  CHECK(f.Rows().labels == std::vector<int32_t>{0, 0, 1});
+  f.job.data.features.columns = {std::string("y")};
+  CHECK(f.Error().message().find("all columns of the job are names of directories") !=
+        std::string::npos);
+  f.job.data.features.columns.clear();
+  put("p/y=__HIVE_DEFAULT_PARTITION__/w=ab", "[[7, 8]]");
+  const Status error = f.Error();
+  CHECK(error.position()->column == "y");
+  CHECK(error.position()->text == "null");
+  f.job.data.features.nulls = {NullKind::kConstant, -1};
+  CHECK(f.Rows().inputs.back() == -1);
 }
 
 }  // namespace

@@ -155,6 +155,52 @@ TEST_CASE("inputs that cannot be listed are errors that name the pattern") {
   CHECK(status().position()->row == 1);
 }
 
+TEST_CASE("the files of a directory decide its format, LIBSVM too") {
+  DataFixture f;
+  REQUIRE(f.files->MakeDirectory(f.dir / "d").ok());
+  f.dir.Put("d/0.svm", "1 1:2 2:3\n0 2:5\n");
+  f.dir.Put("d/1.libsvm", "1 1:4\n");
+  f.job.data.train = {f.dir / "d"};
+  f.job.data.label = {int64_t{0}};
+  f.job.data.features.columns = {ColumnRange{1, 2}};
+  auto survey = f.Survey();
+  INFO(survey.status().ToString());
+  REQUIRE(survey.ok());
+  CHECK(survey->train_rows == 3);
+  f.job.data.features.columns.clear();
+  CHECK(f.Plan().status().message().find("data.features.columns: found nothing, expected the "
+                                         "indices that are features") == 0);
+  f.dir.Put("d/2.csv", "a,b\n");
+  CHECK(f.Plan().status().message().find("2.csv' is CSV by its name, '") != std::string::npos);
+  f.job.data.train = {f.dir / "d/*.csv"};
+  CHECK(f.Plan().status().message().find("is CSV by its name") == std::string::npos);
+}
+
+TEST_CASE("a file of bad rows alone is told by the first of them, after a bounded look") {
+  DataFixture f;
+  f.job.data.csv.header = false;
+  f.job.data.label = {int64_t{1}};
+  f.Train("\n1,\"2\n3,\"4\n");
+  Status error = f.Plan().status();
+  CHECK(error.code() == StatusCode::kBadInput);
+  CHECK(error.message().find("a quoted field is not closed on its line") == 0);
+  CHECK(error.position()->row == 2);
+  CHECK(error.position()->offset == 3);
+  f.Train("1 1 :2\n", "t.svm");
+  f.job.data.label = {int64_t{0}};
+  f.job.data.features.columns = {ColumnRange{1, 2}};
+  error = f.Plan().status();
+  CHECK(error.code() == StatusCode::kBadInput);
+  CHECK(error.position()->row == 1);
+  CHECK(error.message().find("no record") == std::string::npos);
+  std::string rows = "1 1:3\n";
+  for (int i = 0; i < 2000; ++i) rows = "x y\n" + rows;
+  f.Train(rows, "t.svm");
+  CHECK(f.Plan().status().position()->row == 1);  // the good one is not looked for so far
+  f.job.data.train.insert(f.job.data.train.begin(), f.dir.Put("good.svm", "1 1:2\n"));
+  CHECK(f.Plan().ok());
+}
+
 TEST_CASE("an error about a column points into the header") {
   DataFixture f;
   const auto position = [&f] {

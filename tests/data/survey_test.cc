@@ -77,6 +77,38 @@ TEST_CASE("classes sort as whole numbers when all are such, else bytewise") {
   CHECK(f.Survey()->preprocessing.classes == Strings{"NA", "Zebra", "cat", "dog"});
 }
 
+TEST_CASE("whole numbers written as floats are the classes of whole numbers, among numbers alone") {
+  DataFixture f;
+  f.job.data.validation.fraction = 0;
+  f.Train("a,y\n1,0\n2,0.0\n3,1\n4,1.0\n5,-0.\n6,2.50\n7,1\r\r\n");
+  auto survey = f.Survey();
+  REQUIRE(survey.ok());
+  CHECK(survey->preprocessing.classes == Strings{"0", "1", "2.50"});
+  auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  REQUIRE(store.ok());
+  CHECK(GatherAll(**store, FileRole::kTrain).labels == std::vector<int32_t>{0, 0, 1, 1, 0, 2, 1});
+  f.job.data.test = {f.dir.Put("test.csv", "a,y\n1,1.00\n")};
+  CHECK(f.Survey().ok());
+  f.Train("a,y\n1,0\n2,0.0\n3,x\n4,1.00\n");
+  CHECK(f.Survey()->preprocessing.classes == Strings{"0", "0.0", "1.00", "x"});
+  f.job.data.test.clear();
+  f.Train("a,y\n1,0\n2,0.0\n");
+  CHECK(f.Survey().status().message().find("all 2 training rows have the label '0'") == 0);
+}
+
+TEST_CASE("Hive's null is a null in numbers and in classes where it stands alone") {
+  DataFixture f;
+  f.job.data.features.nulls = {NullKind::kConstant, 9};
+  f.Train("a,y\n\\N,dog\n2,\\Nc\n");
+  auto survey = f.Survey();
+  REQUIRE(survey.ok());
+  CHECK(survey->preprocessing.classes == Strings{"\\Nc", "dog"});
+  auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  CHECK(GatherAll(**store, FileRole::kTrain).inputs == std::vector<double>{9, 2});
+  f.Train("a,y\n1,dog\n2,\\N\n");
+  CHECK(f.Survey().status().position()->row == 3);
+}
+
 TEST_CASE("scales are fitted to the training rows") {
   DataFixture f;
   f.job.data.validation.column = std::string("v");

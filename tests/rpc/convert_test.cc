@@ -135,6 +135,9 @@ TEST_CASE("indices out of bounds are named with what was expected") {
   s.mutable_input()->mutable_schema()->set_weight(4);
   CHECK_THAT(Answer(s), Catch::Contains("weight is 4, expected -1 to 3"));
   s = GoodSurvey();
+  s.mutable_input()->mutable_schema()->set_partitions(5);
+  CHECK_THAT(Answer(s), Catch::Contains("partitions is 5, expected 0 to 4"));
+  s = GoodSurvey();
   s.mutable_input()->mutable_files(0)->set_role(static_cast<pb::FileRole>(9));
   CHECK_THAT(Answer(s), Catch::Contains("files.role is 9, expected 1 to 3"));
   s = GoodSurvey();

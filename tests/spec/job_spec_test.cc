@@ -82,6 +82,8 @@ TEST_CASE("each field out of its range is named with what was found and what was
        "data.shuffle.window: found 7, expected a whole number from 8 to 1000000000000"},
       {[](JobSpec& j) { j.data.shard_bytes = 1; },
        "data.shard_bytes: found 1, expected a whole number from 1024 to 1073741824"},
+      {[](JobSpec& j) { j.data.csv.delimiter = '\r'; },
+       "data.csv.delimiter: found '\\x0d', expected one character that cannot be part of a number"},
       {[](JobSpec& j) { j.data.csv.delimiter = '5'; },
        "data.csv.delimiter: found '5', expected one character that cannot be part of a number"},
       {[](JobSpec& j) { j.data.csv.quote = ','; },

@@ -1,0 +1,40 @@
+#include "src/data/class_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "src/data/number.h"
+
+namespace espalier {
+
+std::optional<int64_t> WholeNumber(const std::string& text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (std::to_string(value) != text) return std::nullopt;
+  return value;
+}
+
+std::string ClassText(const std::string& label) {
+  const size_t point = label.find('.');
+  if (point == std::string::npos) return label;
+  if (label.find_first_not_of('0', point + 1) != std::string::npos) return label;
+  std::string whole = label.substr(0, point);
+  if (whole == "-0") whole = "0";
+  return WholeNumber(whole) ? whole : label;
+}
+
+bool JoinWholeNumbers(std::map<std::string, int64_t>* labels) {
+  const auto is_number = [](const auto& entry) {
+    double value = 0;
+    return ParseNumberSlowly(entry.first, &value) == NumberKind::kNumber;
+  };
+  if (!std::all_of(labels->begin(), labels->end(), is_number)) return false;
+  std::map<std::string, int64_t> joined;
+  for (const auto& [text, count] : *labels) joined[ClassText(text)] += count;
+  *labels = std::move(joined);
+  return true;
+}
+
+}  // namespace espalier
