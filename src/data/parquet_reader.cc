@@ -104,18 +104,19 @@ Status ReadGroups(const OpenShard& opened, const std::string& path, const Shard&
   }
   if (keep) decoder.Reserve(std::min(rows, kNumbersAByte * (shard.end - shard.begin) / width));
   bool stopped = false;
-  const auto on_batch = [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
-    if (opened.constants.empty()) {
-      ESPALIER_RETURN_IF_ERROR(decoder.Add(batch, first));
-    } else {
-      ESPALIER_ASSIGN_OR_RETURN(const auto whole, WithConstants(batch, opened.constants));
-      ESPALIER_RETURN_IF_ERROR(decoder.Add(*whole, first));
-    }
-    ESPALIER_ASSIGN_OR_RETURN(stopped, stop());
-    return {};
+  const auto add = [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
+    if (opened.constants.empty()) return decoder.Add(batch, first);
+    ESPALIER_ASSIGN_OR_RETURN(const auto whole, WithConstants(batch, opened.constants));
+    return decoder.Add(*whole, first);
   };
   for (size_t i = 0; i < groups.size() && !stopped; ++i) {
-    ESPALIER_RETURN_IF_ERROR(file.ReadGroup(groups[i], opened.columns, batch_rows, on_batch));
+    ESPALIER_RETURN_IF_ERROR(
+        file.ReadGroup(groups[i], opened.columns, batch_rows,
+                       [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
+                         ESPALIER_RETURN_IF_ERROR(add(batch, first));
+                         ESPALIER_ASSIGN_OR_RETURN(stopped, stop());
+                         return {};
+                       }));
   }
   return {};
 }

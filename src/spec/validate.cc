@@ -298,6 +298,7 @@ void CheckCheckpoint(Findings& f, const JobSpec& job) {
 }  // namespace
 
 Status ValidateFormat(const DataSpec& data) {
+  if (FormatOf(data) != DataFormat::kLibsvm) return {};
   Findings f;
   CheckLibsvm(f, data);
   for (const ColumnRef& label : data.label) CheckColumn(f, "data.label", label, HasHeader(data));
