@@ -241,9 +241,8 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
       {"output: m\ndata: {train: t, label: 0, features: {scale: divide}}\n",
        "job.yaml:2:46: data.features.scale.divide: found no value, expected one, as in `scale: "
        "{divide: 255}`"},
-      {"output: m\ndata: {train: t, label: 0, features: all}\n",
-       "job.yaml:2:38: data.features: found 'all', expected `auto` or a map such as {columns: "
-       "...}"},
+      {"output: m\ndata: {train: t, label: 0, features: []}\n",
+       "job.yaml:2:38: data.features: found an empty list, expected columns or `auto`"},
       {"output: m\ndata: {train: t, label: 0, shard_bytes: big}\n",
        "job.yaml:2:41: data.shard_bytes: found 'big', expected a size such as `64MiB`, or bytes"},
       {"output: m\ndata: {train: s3://bucket/t, label: 0}\n",

@@ -187,7 +187,7 @@ std::vector<BadCase> Files() {
          fs::create_symlink("loop.csv", f.dir / "loop.csv");
          f.job.data.train = {f.dir / "loop.csv"};
        },
-       StatusCode::kFailedPrecondition,
+       StatusCode::kInvalidArgument,
        "data.train: cannot look up 'DIR/loop.csv': its symbolic links lead in a circle",
        InFile("DIR/loop.csv")},
       {"a symbolic link to nothing",
@@ -195,7 +195,9 @@ std::vector<BadCase> Files() {
          fs::create_symlink("gone", f.dir / "link.csv");
          f.job.data.train = {f.dir / "link.csv"};
        },
-       StatusCode::kNotFound, "data.train: cannot look up 'DIR/link.csv': it does not exist",
+       StatusCode::kInvalidArgument,
+       "data.train: cannot look up 'DIR/link.csv': it is a link that leads nowhere; mend or remove "
+       "it",
        InFile("DIR/link.csv")},
   };
 }
@@ -209,18 +211,20 @@ std::vector<BadCase> MoreFiles() {
          fs::create_symlink("a", f.dir / "d/b");
          f.job.data.train = {f.dir / "d"};
        },
-       StatusCode::kNotFound, kNoFile, InFile("DIR/d")},
+       StatusCode::kInvalidArgument,
+       "data.train: cannot look up 'DIR/d/a': its symbolic links lead in a circle",
+       InFile("DIR/d")},
       {"a pipe",
        [](DataFixture& f) {
          REQUIRE(mkfifo((f.dir / "p.csv").c_str(), 0600) == 0);
          f.job.data.train = {f.dir / "p.csv"};
        },
-       StatusCode::kFailedPrecondition,
+       StatusCode::kInvalidArgument,
        "data.train: cannot look up 'DIR/p.csv': it is a device, a pipe or a socket; expected a "
        "file or a directory",
        InFile("DIR/p.csv")},
       {"a device", [](DataFixture& f) { f.job.data.train = {"/dev/zero"}; },
-       StatusCode::kFailedPrecondition,
+       StatusCode::kInvalidArgument,
        "data.train: cannot look up '/dev/zero': it is a device, a pipe or a socket; expected a "
        "file or a directory",
        InFile("/dev/zero")},

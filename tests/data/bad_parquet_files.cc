@@ -217,9 +217,9 @@ std::vector<BadCase> Others() {
        [](DataFixture& f) {
          f.job.data.train = {f.dir.Put("a.parquet", Good()), f.dir.Put("b.csv", "a,b,y\n1,2,3\n")};
        },
-       StatusCode::kBadInput,
-       "'DIR/b.csv' is not a whole Parquet file: it starts with 'a,b,', expected 'PAR1'; write or "
-       "copy the file again, or leave it out of the patterns",
+       StatusCode::kInvalidArgument,
+       "'DIR/b.csv' is CSV by its name, 'DIR/a.parquet' is Parquet; all files of a job need one "
+       "format: name those of one by a pattern with its extension",
        InFile("DIR/b.csv")},
       {"an empty file among Parquet files",
        [](DataFixture& f) {

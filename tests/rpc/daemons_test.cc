@@ -298,7 +298,7 @@ class OtherCoordinator final : public v1::Coordinator::Service, public v1::Espal
 TEST_CASE("a worker that a coordinator of another version refuses ends with both named") {
   OtherCoordinator other;
   const auto [said, code] = Program(WorkerCommand(other.address())).End();
-  CHECK(code == 1);
+  CHECK(code == 2);
   CHECK_THAT(said, Catch::Contains("the coordinator refused this worker") &&
                        Catch::Contains(std::string("the worker is version ") + kVersion) &&
                        Catch::Contains(kOtherVersion));

@@ -64,7 +64,7 @@ inline InputPlan SamplePlan() {
   p.files = {{"/data/\xff.csv", 100, 1'700'000'000'000, FileRole::kTest},
              {"/data/b.csv", 50, 5, FileRole::kTrain, {3, 0, 2, 1}}};
   p.shards = {{0, 0, 60}, {0, 60, 100}, {1, 10, 50}};
-  p.schema = {{"l", "f\xff", "w", "v"}, {1}, {3}, 2, 3};
+  p.schema = {{"l", "f\xff", "w", "v"}, {1}, {3}, 2, 3, 1};
   return p;
 }
 
