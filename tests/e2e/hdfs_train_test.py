@@ -153,8 +153,8 @@ class RefusalTest(HdfsTest):
                 ("no/*.csv", "data.train: no file matches '%s'" + left_out),
                 ("empty", "data.train: no file matches '%s'" + left_out),
                 ("nested", "data.train: '%s' holds the directory 'inner', which is not read: only "
-                 "directories named name=value are entered, as Hive and Spark write them; say which "
-                 "files are meant by patterns, such as '%s/*.csv' and '%s/*/*.csv'"),
+                 "directories named name=value are entered, as Hive and Spark write them; say "
+                 "which files are meant by patterns, such as '%s/*.csv' and '%s/*/*.csv'"),
                 ("file.csv/part", "data.train: cannot look up '%s': it does not exist")]):
             uri = self.uri(name)
             for command in ("train", "check"):
