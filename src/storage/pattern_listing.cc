@@ -48,7 +48,7 @@ class PatternWalk {
       ESPALIER_RETURN_IF_ERROR(AddDirectory(found.path, below, 0));
     }
     if (files_->size() <= kListedFilesMax) return {};
-    return ResourceExhausted("'" + Printable(found.path) +
+    return ResourceExhausted("'" + Printable(reader_.Shown(found.path)) +
                              "' and what was listed before are more than " +
                              std::to_string(kListedFilesMax) + " files");
   }
@@ -98,8 +98,8 @@ class PatternWalk {
     return {};
   }
 
-  static Status NotRead(const std::string& path, const std::string& name, bool deep) {
-    const std::string shown = Printable(path, 1024);
+  Status NotRead(const std::string& path, const std::string& name, bool deep) const {
+    const std::string shown = Printable(reader_.Shown(path), 1024);
     return InvalidArgument(
         "'" + shown + "' holds the directory '" + Printable(name) + "', " +
         (deep ? "more than " + std::to_string(kPartitionDepthMax) +

@@ -24,6 +24,8 @@ class DirectoryReader {
   using Wanted = std::function<bool(std::string_view name)>;
   virtual Result<std::vector<FileInfo>> Entries(const std::string& directory,
                                                 const Wanted& wanted) const = 0;
+  // How an error writes a path: as its user would.
+  virtual std::string Shown(const std::string& path) const { return path; }
 };
 
 // As FileSystem::List says.

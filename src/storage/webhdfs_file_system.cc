@@ -45,7 +45,7 @@ class WebHdfsFileSystem : public FileSystem, private DirectoryReader {
   Result<FileInfo> Look(const std::string& path) const override { return LookUp(path, "look up"); }
   Result<std::vector<FileInfo>> Entries(const std::string& in, const Wanted&) const override;
 
-  std::string Shown(const std::string& path) const { return client_->prefix() + path; }
+  std::string Shown(const std::string& path) const override { return client_->prefix() + path; }
   Result<FileInfo> LookUp(const std::string& path, const std::string& doing) const;
   // The part after the prefix.
   Result<std::string> PathOf(const std::string& uri) const;

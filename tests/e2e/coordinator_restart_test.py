@@ -76,6 +76,8 @@ class CoordinatorRestartTest(EspalierTest):
             cluster.restart_coordinator()
             wait_for("another step", lambda: self.step_of(cluster, "job-1") > step or
                      cluster.status("job-1")["state"] == "SUCCEEDED")
+            if cluster.status("job-1")["state"] == "SUCCEEDED":
+                break  # on a busy machine restarts take as long as the job
         out, err = watcher.communicate(timeout=100)
         self.assertEqual(watcher.returncode, 0, err)
         self.assert_like_quiet(cluster, "job-1", json_lines(out)[-1])
