@@ -1,5 +1,5 @@
-// `espalier certs init` and `espalier certs issue`: an authority and certificates for a cluster
-// that has none. Nothing is overwritten.
+// `espalier certs init`, `issue` and `revoke`: an authority and certificates for a cluster that has
+// none. Nothing is overwritten but the list of those that were taken back.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -11,12 +11,14 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/json_view.h"
 #include "src/security/secret_file.h"
+#include "src/storage/file_system.h"
 
 namespace espalier {
 namespace {
 
 constexpr const char* kDirectory = "espalier-ca";
 constexpr const char* kAuthority = "Espalier CA";
+constexpr const char* kTrust = "/trust.pem";  // the authority's certificate and its revocation list
 
 int64_t NowS() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -84,6 +86,24 @@ Result<std::string> IssueFiles(const CliOptions& options) {
   return output;
 }
 
+// The file that was written.
+Result<std::string> RevokeIn(const CliOptions& options) {
+  const std::string path = DirectoryOf(options) + kTrust;
+  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate authority, ReadAuthority(DirectoryOf(options)));
+  ESPALIER_ASSIGN_OR_RETURN(
+      const std::string revoked,
+      ReadSmallFile(options.revoked, Secrecy::kPublic, kPemBytesMax, "the certificate to revoke"));
+  std::string list_so_far;
+  auto before = ReadSmallFile(path, Secrecy::kPublic, kPemBytesMax, "revocation list");
+  if (before.ok()) list_so_far = *std::move(before);
+  if (!before.ok() && before.status().code() != StatusCode::kNotFound) return before.status();
+  ESPALIER_ASSIGN_OR_RETURN(const std::string list,
+                            Revoke(authority, list_so_far, revoked, NowS()));
+  const auto files = MakeFileSystem();
+  ESPALIER_RETURN_IF_ERROR(files->WriteAtomically(path, authority.certificate_pem + list));
+  return path;
+}
+
 std::string NextSteps(const CertificateRequest& request, const std::string& at) {
   const std::string files = "--tls-ca " + at + "/ca.crt --tls-certificate " + at +
                             "/tls.crt --tls-key " + at + "/tls.key";
@@ -140,6 +160,20 @@ int RunCertsIssue(const CommandContext& context) {
                       request.name + ", for " + std::to_string(request.days) + " days, is in " +
                       *made + "/ (ca.crt, tls.crt and the secret tls.key).\n" +
                       NextSteps(request, *made));
+  return kExitSuccess;
+}
+
+int RunCertsRevoke(const CommandContext& context) {
+  const Result<std::string> written = RevokeIn(context.options);
+  if (!written.ok()) return ShowError(context, written.status());
+  if (context.options.json) {
+    context.console.Out(JsonLine({{"trust", *written}}));
+    return kExitSuccess;
+  }
+  context.console.Out("Revoked. " + *written +
+                      " is the authority with its list of revoked certificates: put it in the "
+                      "place of each daemon's and client's ca file (ca.crt, tls.ca). Daemons read "
+                      "it at once; a worker that is attached stays so until it connects anew.\n");
   return kExitSuccess;
 }
 

@@ -34,6 +34,7 @@ int RunWorkers(const CommandContext& context);
 int RunCheck(const CommandContext& context);
 int RunCertsInit(const CommandContext& context);
 int RunCertsIssue(const CommandContext& context);
+int RunCertsRevoke(const CommandContext& context);
 int RunVersion(const CommandContext& context);
 
 // ---- shared by the commands ------------------------------------------------------------------

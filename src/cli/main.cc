@@ -44,6 +44,8 @@ int RunCommand(const CommandContext& context) {
       return RunCertsInit(context);
     case CommandKind::kCertsIssue:
       return RunCertsIssue(context);
+    case CommandKind::kCertsRevoke:
+      return RunCertsRevoke(context);
     case CommandKind::kVersion:
       return RunVersion(context);
   }

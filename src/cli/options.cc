@@ -63,6 +63,7 @@ constexpr const char* kCertsExamples =
     "  espalier certs issue coordinator head --host head.example.org --host 10.0.0.5\n"
     "  espalier certs issue worker node-1\n"
     "  espalier certs issue operator ann\n"
+    "  espalier certs revoke espalier-ca/worker-node-1/tls.crt\n"
     "Each `issue` makes a directory with ca.crt, tls.crt and tls.key to copy to its holder.";
 
 constexpr const char* kCheckExamples =
@@ -100,7 +101,8 @@ constexpr CommandName kCommands[] = {
 
 bool SpeaksToCoordinator(CommandKind kind) {
   return kind != CommandKind::kTrain && kind != CommandKind::kVersion &&
-         kind != CommandKind::kCertsInit && kind != CommandKind::kCertsIssue;
+         kind != CommandKind::kCertsInit && kind != CommandKind::kCertsIssue &&
+         kind != CommandKind::kCertsRevoke;
 }
 
 bool TakesJobFile(CommandKind kind) {
@@ -183,7 +185,10 @@ void AddCerts(CLI::App& app, RawArguments* raw) {
   issue->add_option("--days", o.certificate.days, "Valid for so many days (default: 397)");
   issue->add_option("--output", o.certs_output,
                     "Directory to make (default: ROLE-NAME in that of the authority)");
-  for (CLI::App* sub : {init, issue}) {
+  CLI::App* revoke = certs->add_subcommand("revoke", "Take a certificate back: FILE");
+  revoke->callback([&o] { o.command = CommandKind::kCertsRevoke; });
+  revoke->add_option("FILE", o.revoked, "PEM file: the certificate (tls.crt)")->required();
+  for (CLI::App* sub : {init, issue, revoke}) {
     sub->add_option("--directory", o.certs_directory,
                     "Directory of the authority (default: espalier-ca)");
     sub->add_flag("--json", o.json, "Write JSON to standard output");

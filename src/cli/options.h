@@ -25,6 +25,7 @@ enum class CommandKind {
   kCheck,
   kCertsInit,
   kCertsIssue,
+  kCertsRevoke,
   kVersion
 };
 
@@ -57,6 +58,7 @@ struct CliOptions {
   std::string certs_output;           // certs issue: a new directory; "": below the authority's
   std::string authority_name;         // certs init
   CertificateRequest certificate;     // certs issue
+  std::string revoked;                // certs revoke: a PEM file
   std::string job_file;               // train, submit, check
   JobId job;                          // watch, status, cancel
   std::string worker;                 // drain: name or id

@@ -141,8 +141,19 @@ std::string WorkerList(const JobSnapshot& job) {
   return text + (job.workers.size() > kShown ? ", ...)" : ")");
 }
 
+// Whether storage keeps the job from getting on. (A training goes on while a checkpoint waits.)
+bool WaitsForStorage(const JobSnapshot& job) {
+  return !job.waiting_because.empty() &&
+         (job.state == JobState::kSurveying || job.state == JobState::kLoading ||
+          (job.state == JobState::kTraining && job.progress.phase == "writing"));
+}
+
+std::string WaitingFor(const JobSnapshot& job) {
+  return "waiting: " + Printable(job.waiting_because, 400);
+}
+
 std::string Recovering(const JobSnapshot& job) {
-  if (!job.waiting_because.empty()) return "waiting: " + Printable(job.waiting_because, 400);
+  if (!job.waiting_because.empty()) return WaitingFor(job);
   return "recovering: generation " + std::to_string(job.generation.value) + " on " +
          WorkerList(job);
 }
@@ -183,6 +194,7 @@ std::string Bar(double share, int width) {
 std::string LiveLine(const JobSnapshot& job, const std::optional<HistoryRow>& last_evaluation,
                      std::optional<int64_t> left_ms, int width) {
   const int room = std::max(1, width - 1);
+  if (WaitsForStorage(job)) return Fit(WaitingFor(job), room);
   switch (job.state) {
     case JobState::kQueued:
       return Fit(Waiting(job), room);
@@ -221,6 +233,7 @@ std::string EvaluationLine(const HistoryRow& row, double epochs_total) {
 
 std::string StateLine(const JobSnapshot& job) {
   const std::string head = ToString(job.job) + " ";
+  if (WaitsForStorage(job)) return head + WaitingFor(job);
   switch (job.state) {
     case JobState::kQueued:
       return head + Waiting(job);

@@ -264,7 +264,7 @@ std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
   if (job.state == JobState::kTraining) {
     rows.push_back({"progress", LiveLine(job, std::nullopt, std::nullopt, 100)});
   }
-  if (!job.waiting_because.empty()) rows.push_back({"why", StateOf(job)});
+  if (!job.waiting_because.empty()) rows.push_back({"why", Printable(job.waiting_because, 400)});
   std::string text = LeftTable(rows, "");
   if (!job.error.ok()) text += ErrorText(job.error, color);
   return text;

@@ -133,6 +133,7 @@ class CoordinatorCore : CoordinatorRecords {
   void On(const WorkerMessage& event);
   void Obey(Worker& worker, const Hello& message);
   void Obey(Worker& worker, const Heartbeat& message);
+  void TellWaiting(JobRecord& job);
   void Obey(Worker& worker, const Goodbye& message);
   void Greet(SessionId id, Session& session, const Hello& hello);
   Status CheckHello(const Hello& hello) const;

@@ -38,6 +38,7 @@ struct CoordinatorRecords {
     bool awaited = false;  // known from the journal; it has not come back yet
     JobPoint at = {};      // the job it takes part in; none: free
     size_t place = 0;      // its index among the job's members; SIZE_MAX: it is yet to join
+    std::string waiting_because = {};  // as of its newest heartbeat
     bool leaving = false;  // let go as soon as its job can do without it
     std::string leaving_why;
   };

@@ -84,14 +84,34 @@ void CoordinatorCore::Obey(Worker& worker, const Hello&) {
 
 void CoordinatorCore::Obey(Worker& worker, const Heartbeat& message) {
   Send(worker.session, Pulse{options_.incarnation});
+  const bool waits = !message.waiting_because.empty() || !worker.waiting_because.empty();
+  worker.waiting_because = message.waiting_because;
   if (JudgeMessage({message.job, message.generation}, worker.at) != Fate::kObey) return;
   JobRecord& job = *FindJob(worker.at.job);
   if (!IsMember(job, worker)) return;
+  if (waits) TellWaiting(job);
   MemberState& member = job.members[worker.place];
   if (message.step <= member.step) return;
   member.step = message.step;
   job.recovery.step = std::max(job.recovery.step, message.step);
   if (job.snapshot.state == JobState::kTraining) job.moved_ms = now_ms_;
+}
+
+// A job that works, but not all of its members can. (While it is recovering without workers enough
+// the reason is another.)
+void CoordinatorCore::TellWaiting(JobRecord& job) {
+  JobSnapshot& s = job.snapshot;
+  if (s.state == JobState::kRecovering) return;
+  std::string why;
+  for (const MemberState& member : job.members) {
+    const Worker* worker = FindWorker(member.member.worker);
+    if (worker == nullptr || worker->waiting_because.empty()) continue;
+    why = worker->hello.name + ": " + worker->waiting_because;
+    break;
+  }
+  if (why == s.waiting_because) return;
+  s.waiting_because = std::move(why);
+  Changed(job);
 }
 
 void CoordinatorCore::Obey(Worker& worker, const Goodbye& message) {

@@ -81,6 +81,7 @@ struct Heartbeat {
   JobId job;
   Generation generation;
   int64_t step = 0;  // committed
+  std::string waiting_because;  // what storage keeps it from getting on; empty: nothing
 };
 
 // Surveys of shards, shared: they are large and pass through several hands.
@@ -338,7 +339,7 @@ struct JobSnapshot {
   JobId job;
   std::string name;
   JobState state = JobState::kQueued;
-  std::string waiting_because;  // while queued, or recovering without workers enough
+  std::string waiting_because;  // queued; recovering without workers enough; storage is away
   std::string output;
   std::vector<std::string> workers;  // names
   int64_t leaves = 0;

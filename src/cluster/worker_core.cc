@@ -128,7 +128,7 @@ void WorkerCore::On(const WorkerTick& event) {
   }
   if (link_ == LinkState::kAttached && now_ms_ - heartbeat_ms_ >= heartbeat_interval_ms_) {
     heartbeat_ms_ = now_ms_;
-    Send(Heartbeat{at_.job, at_.generation, event.step});
+    Send(Heartbeat{at_.job, at_.generation, event.step, event.waiting_because});
   }
 }
 

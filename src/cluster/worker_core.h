@@ -67,9 +67,11 @@ struct Report {
 };
 // Time passed; `step` is the last committed step of the present job, `job_over`: its training is
 // done here and only the release is waited for.
+// `waiting_because`: as of Heartbeat.
 struct WorkerTick {
   int64_t step = 0;
   bool job_over = false;
+  std::string waiting_because = {};
 };
 // SIGTERM: a member of a job asks to leave and takes part until it is dismissed, for
 // `leave_limit_ms` at most; others say goodbye. A second one ends at once.

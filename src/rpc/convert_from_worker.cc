@@ -43,13 +43,15 @@ Result<FromWorker> Get(const pb::Hello& in) {
 void Set(const Heartbeat& m, pb::FromWorker* out) {
   SetPoint(m, out->mutable_heartbeat());
   out->mutable_heartbeat()->set_step(m.step);
+  out->mutable_heartbeat()->set_waiting_because(Utf8(m.waiting_because));
 }
 
 Result<FromWorker> Get(const pb::Heartbeat& in) {
   Fields f("Heartbeat");
-  Heartbeat m{{in.job()}, {in.generation()}, f.NotNegative("step", in.step())};
+  Heartbeat m{{in.job()}, {in.generation()}, f.NotNegative("step", in.step()), {}};
+  m.waiting_because = f.Text("waiting_because", in.waiting_because(), kTextBytesMax);
   ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(m);
+  return FromWorker(std::move(m));
 }
 
 void Set(const SurveyProgress& m, pb::FromWorker* out) {

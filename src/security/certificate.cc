@@ -70,24 +70,45 @@ std::string Why(int code, const X509* at, Purpose purpose, const std::string& pa
       return "is of an authority that is not in the CA file " + QuotedPath(path) +
              " of the side that judged it; both sides need certificates of one authority, or a CA "
              "file with both authorities";
+    case X509_V_ERR_CERT_REVOKED:
+      return "was revoked, says the CA file " + QuotedPath(path) +
+             " of the side that judged it; issue a new one";
+    case X509_V_ERR_CRL_HAS_EXPIRED:
+      return "cannot be judged: the revocation list of its authority in the CA file " +
+             QuotedPath(path) + " is out of date; put a new one in its place";
     default:
       return std::string("is not accepted: ") + X509_verify_cert_error_string(code);
   }
 }
 
-}  // namespace
-
-std::vector<CertificatePtr> ReadCertificates(std::string_view pem) {
-  std::vector<CertificatePtr> out;
+// What is of another kind is passed over.
+template <typename Pointer, auto Read>
+std::vector<Pointer> ReadAll(std::string_view pem) {
+  std::vector<Pointer> out;
   if (pem.size() > static_cast<size_t>(kPemBytesMax)) return out;
   const BioPtr in = ReadOnly(pem);
   while (out.size() < kChainMax) {
-    CertificatePtr next(PEM_read_bio_X509(in.get(), nullptr, &NoPassphrase, nullptr));
+    Pointer next(Read(in.get(), nullptr, &NoPassphrase, nullptr));
     if (next == nullptr) break;
     out.push_back(std::move(next));
   }
   ERR_clear_error();
   return out;
+}
+
+// An authority without a revocation list has revoked nothing.
+int HeedLists(int valid, X509_STORE_CTX* context) {
+  return valid == 1 || X509_STORE_CTX_get_error(context) == X509_V_ERR_UNABLE_TO_GET_CRL;
+}
+
+}  // namespace
+
+std::vector<CertificatePtr> ReadCertificates(std::string_view pem) {
+  return ReadAll<CertificatePtr, &PEM_read_bio_X509>(pem);
+}
+
+std::vector<RevocationPtr> ReadRevocations(std::string_view pem) {
+  return ReadAll<RevocationPtr, &PEM_read_bio_X509_CRL>(pem);
 }
 
 KeyPtr ReadKey(std::string_view pem) {
@@ -170,7 +191,11 @@ Result<Trust> Trust::Parse(std::string_view ca_pem, const std::string& path) {
   for (const CertificatePtr& authority : authorities) {
     X509_STORE_add_cert(rep->store.get(), authority.get());
   }
-  X509_STORE_set_flags(rep->store.get(), X509_V_FLAG_PARTIAL_CHAIN);
+  const std::vector<RevocationPtr> lists = ReadRevocations(ca_pem);
+  for (const RevocationPtr& list : lists) X509_STORE_add_crl(rep->store.get(), list.get());
+  X509_STORE_set_flags(rep->store.get(), X509_V_FLAG_PARTIAL_CHAIN |
+                                             (lists.empty() ? 0 : X509_V_FLAG_CRL_CHECK));
+  X509_STORE_set_verify_cb(rep->store.get(), &HeedLists);
   X509_STORE_set_depth(rep->store.get(), static_cast<int>(kChainMax));
   Trust trust;
   trust.rep_ = std::move(rep);

@@ -40,7 +40,9 @@ enum class Purpose { kServer, kClient };
 // The authorities one believes.
 class Trust {
  public:
-  // The certificates of a CA file, at least one. `path` is for messages.
+  // The certificates of a CA file, at least one, and the revocation lists (X509 CRL) that it may
+  // hold as well: of an authority that has one, certificates on it are refused, and all when the
+  // list is out of date. `path` is for messages.
   static Result<Trust> Parse(std::string_view ca_pem, const std::string& path);
 
   // OK when the chain (holder first, then intermediate authorities) leads to one of the

@@ -119,7 +119,66 @@ std::string AlternativeNames(const CertificateRequest& request) {
   return out;
 }
 
+bool AddRevoked(X509_CRL* list, X509* certificate, const ASN1_TIME* when) {
+  X509_REVOKED* entry = X509_REVOKED_new();
+  const bool made =
+      entry != nullptr &&
+      X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(certificate)) == 1 &&
+      X509_REVOKED_set_revocationDate(entry, const_cast<ASN1_TIME*>(when)) == 1 &&
+      X509_CRL_add0_revoked(list, entry) == 1;
+  if (!made) X509_REVOKED_free(entry);
+  return made;
+}
+
+// The list so far of that authority, or an empty one.
+Result<RevocationPtr> ListOf(X509* ca, EVP_PKEY* ca_key, std::string_view list_pem) {
+  if (list_pem.empty()) {
+    RevocationPtr out(X509_CRL_new());
+    const bool made = X509_CRL_set_version(out.get(), X509_CRL_VERSION_2) == 1 &&
+                      X509_CRL_set_issuer_name(out.get(), X509_get_subject_name(ca)) == 1 &&
+                      X509_CRL_set1_nextUpdate(out.get(), X509_get0_notAfter(ca)) == 1;
+    if (!made) return Failed("make a revocation list");
+    return out;
+  }
+  std::vector<RevocationPtr> lists = ReadRevocations(list_pem);
+  if (lists.size() == 1 && X509_CRL_verify(lists.front().get(), ca_key) == 1) {
+    return std::move(lists.front());
+  }
+  ERR_clear_error();
+  return PermissionDenied("the revocation list so far is not one of the authority '" +
+                          NameText(X509_get_subject_name(ca)) + "'");
+}
+
 }  // namespace
+
+Result<std::string> Revoke(const KeyAndCertificate& authority, std::string_view list_pem,
+                           std::string_view certificate_pem, int64_t now_s) {
+  ESPALIER_RETURN_IF_ERROR(CheckKeyFits(authority.certificate_pem, authority.key_pem));
+  const std::vector<CertificatePtr> authorities = ReadCertificates(authority.certificate_pem);
+  X509* ca = authorities.front().get();
+  const KeyPtr key = ReadKey(authority.key_pem);
+  const std::vector<CertificatePtr> revoked = ReadCertificates(certificate_pem);
+  if (revoked.empty() || X509_verify(revoked.front().get(), key.get()) != 1) {
+    ERR_clear_error();
+    return PermissionDenied("there is no certificate of the authority '" +
+                            NameText(X509_get_subject_name(ca)) + "' to revoke");
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const RevocationPtr list, ListOf(ca, key.get(), list_pem));
+  X509_REVOKED* known = nullptr;
+  if (X509_CRL_get0_by_cert(list.get(), &known, revoked.front().get()) != 0) {
+    return AlreadyExists("'" + NameText(X509_get_subject_name(revoked.front().get())) +
+                         "' is on the revocation list already");
+  }
+  const TimePtr now(ASN1_TIME_set(nullptr, static_cast<time_t>(now_s - kClockSlackS)));
+  const BioPtr out(BIO_new(BIO_s_mem()));
+  const bool made = now != nullptr && X509_CRL_set1_lastUpdate(list.get(), now.get()) == 1 &&
+                    AddRevoked(list.get(), revoked.front().get(), now.get()) &&
+                    X509_CRL_sort(list.get()) == 1 &&
+                    X509_CRL_sign(list.get(), key.get(), EVP_sha256()) > 0 &&
+                    PEM_write_bio_X509_CRL(out.get(), list.get()) == 1;
+  if (!made) return Failed("make the revocation list");
+  return TextOf(out.get());
+}
 
 Result<KeyAndCertificate> MakeAuthority(const std::string& name, int64_t now_s) {
   if (name.empty() || name.size() > 64 || Printable(name) != name) {

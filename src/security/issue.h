@@ -32,6 +32,12 @@ inline constexpr int64_t kAuthorityDays = 3653, kCertificateDaysMax = 825;
 // issue no further authorities.
 Result<KeyAndCertificate> MakeAuthority(const std::string& name, int64_t now_s);
 
+// The authority's revocation list in PEM, with one more certificate on it than `list_pem`, its list
+// so far, had; it holds as long as the authority. kAlreadyExists: it is on the list.
+// kPermissionDenied: a text is not what it should be, or of another authority.
+Result<std::string> Revoke(const KeyAndCertificate& authority, std::string_view list_pem,
+                           std::string_view certificate_pem, int64_t now_s);
+
 // A certificate with the URI espalier://ROLE/NAME, for TLS clients, and for servers when the role
 // is one of a daemon. kInvalidArgument names what the request has wrong; kPermissionDenied: the
 // authority's files are not a key and its certificate, or it expires too soon.

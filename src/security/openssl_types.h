@@ -24,12 +24,16 @@ struct Freed {
 using BioPtr = std::unique_ptr<BIO, Freed<&BIO_free_all>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<&EVP_PKEY_free>>;
 using CertificatePtr = std::unique_ptr<X509, Freed<&X509_free>>;
+using RevocationPtr = std::unique_ptr<X509_CRL, Freed<&X509_CRL_free>>;
 using StorePtr = std::unique_ptr<X509_STORE, Freed<&X509_STORE_free>>;
+using TimePtr = std::unique_ptr<ASN1_TIME, Freed<&ASN1_TIME_free>>;
 using StoreContextPtr = std::unique_ptr<X509_STORE_CTX, Freed<&X509_STORE_CTX_free>>;
 using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Freed<&X509_EXTENSION_free>>;
 
 // All certificates in the text, at most 16; what is not one ends the list. Leaves no error behind.
 std::vector<CertificatePtr> ReadCertificates(std::string_view pem);
+// All revocation lists in the text, at most 16.
+std::vector<RevocationPtr> ReadRevocations(std::string_view pem);
 // Null when the text is no private key, or one with a passphrase.
 KeyPtr ReadKey(std::string_view pem);
 // What was written to a memory BIO.

@@ -231,6 +231,21 @@ std::string WebHdfsClient::Excluded() const {
   return names;
 }
 
+void WebHdfsClient::TellTrouble(Trouble trouble, const std::string& why) const {
+  Trouble told = warned_;
+  while (told < trouble && !warned_.compare_exchange_weak(told, trouble)) {
+  }
+  if (told >= trouble) return;
+  LogWarning(why + "; trying again");
+  if (options_.on_trouble) options_.on_trouble(why);
+}
+
+void WebHdfsClient::TellEnd() const {
+  if (warned_ == Trouble::kNone || warned_.exchange(Trouble::kNone) == Trouble::kNone) return;
+  LogInfo(prefix_ + " answers again");
+  if (options_.on_trouble) options_.on_trouble("");
+}
+
 Attempts::Attempts(const WebHdfsClient& client, std::string doing, std::string shown)
     : client_(client),
       doing_(std::move(doing)),
@@ -264,13 +279,8 @@ Status Attempts::Next(const Verdict& verdict, int64_t elapsed_ms) {
   moves_ = 0;
   const Trouble trouble =
       verdict.fate == CallFate::kOtherNameNode ? Trouble::kNameNode : Trouble::kCall;
-  Trouble told = client_.warned_;
-  while (told < trouble && !client_.warned_.compare_exchange_weak(told, trouble)) {
-  }
-  if (told < trouble) {
-    LogWarning("cannot " + doing_ + " '" + Printable(shown_, 1024) + "' yet: " + verdict.why +
-               "; trying again");
-  }
+  client_.TellTrouble(trouble,
+                      "cannot " + doing_ + " '" + Printable(shown_, 1024) + "' yet: " + verdict.why);
   if (client_.http_.Wait(*wait)) return {};
   return Fail({CallFate::kFail, StatusCode::kCancelled, "it was cancelled"}, "");
 }
@@ -278,8 +288,7 @@ Status Attempts::Next(const Verdict& verdict, int64_t elapsed_ms) {
 void Attempts::Succeeded() {
   budget_.Restart();
   moves_ = 0;
-  if (client_.warned_.exchange(Trouble::kNone) != Trouble::kNone)
-    LogInfo(client_.prefix_ + " answers again");
+  client_.TellEnd();
 }
 
 }  // namespace espalier

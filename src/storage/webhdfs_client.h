@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,6 +29,9 @@ struct WebHdfsOptions {
   std::string user;  // sent as user.name; empty: none, and HDFS takes its own default
   HttpOptions http;
   RetryOptions retry;
+  // Told what a call waits for, each time it is worse than before, and "" when HDFS answers again.
+  // Called on the waiting threads; may be empty.
+  std::function<void(const std::string& why)> on_trouble;
   // A file that is read in order is asked for in pieces of this size; each piece costs a request to
   // the NameNode and a new connection.
   int64_t stream_bytes = int64_t{64} << 20;
@@ -93,6 +97,9 @@ class WebHdfsClient {
                     int64_t* elapsed_ms) const;
   // "IP:port,IP:port" of the suspects; counts their time down.
   std::string Excluded() const;
+  // Log lines and on_trouble.
+  void TellTrouble(Trouble trouble, const std::string& why) const;
+  void TellEnd() const;
 
   const std::string prefix_;
   const std::vector<NameNode> name_nodes_;

@@ -144,7 +144,8 @@ class Daemon {
   }
 
   void Tick() {
-    Handle(WorkerTick{runner_ ? runner_->step() : 0, runner_ && runner_->over()});
+    Handle(runner_ ? WorkerTick{runner_->step(), runner_->over(), runner_->waiting_because()}
+                   : WorkerTick{});
     if (ended_) return;
     service_.Beat(NowMs());
     TellStatus();

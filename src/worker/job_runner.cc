@@ -19,9 +19,12 @@
 namespace espalier {
 namespace {
 
-StorageOptions Cancellable(StorageOptions options, const std::atomic<bool>& cancelled) {
+// Its waits end when `cancelled`, and it tells what they are for.
+std::unique_ptr<FileSystem> MakeFiles(StorageOptions options, const std::atomic<bool>& cancelled,
+                                      std::function<void(const std::string&)> on_trouble) {
   options.webhdfs.http.cancelled = [&cancelled] { return cancelled.load(); };
-  return options;
+  options.webhdfs.on_trouble = std::move(on_trouble);
+  return MakeFileSystem(std::move(options));
 }
 
 }  // namespace
@@ -32,7 +35,11 @@ JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey orde
       job_(order.job),
       job_yaml_(order.job_yaml),
       input_(order.input),
-      files_(MakeFileSystem(Cancellable(options_.storage, interrupted_))),
+      files_(MakeFiles(options_.storage, interrupted_,
+                       [this](const std::string& why) {
+                         std::lock_guard lock(waiting_mutex_);
+                         waiting_because_ = why;
+                       })),
       peers_(peers),
       report_(std::move(report)),
       survey_room_(options_.memory_bytes_max, options_.spool_directory, options_.spool_bytes_max),
@@ -42,6 +49,11 @@ JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey orde
 JobRunner::~JobRunner() {
   Abort(Cancelled("the worker drops the job"));
   thread_.join();
+}
+
+std::string JobRunner::waiting_because() const {
+  std::lock_guard lock(waiting_mutex_);
+  return waiting_because_;
 }
 
 void JobRunner::Survey(StartSurvey order) { GiveOrder(std::move(order)); }

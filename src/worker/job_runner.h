@@ -71,6 +71,8 @@ class JobRunner {
   void Abort(Status why);
   // The last committed step.
   int64_t step() const { return step_; }
+  // What storage keeps it from getting on; empty: nothing.
+  std::string waiting_because() const;
   // Trained, and told if it was the root's to tell: only the release is waited for.
   bool over() const { return over_; }
 
@@ -115,6 +117,8 @@ class JobRunner {
   const std::string job_yaml_;
   const std::shared_ptr<const InputPlan> input_;
   std::atomic<bool> interrupted_{false};     // the order underway is not to be gone on with
+  mutable std::mutex waiting_mutex_;         // guards the next; apart, as storage calls under locks
+  std::string waiting_because_;
   const std::unique_ptr<FileSystem> files_;  // its waits end when interrupted
   PeerNetwork& peers_;
   const std::function<void(FromWorker)> report_;

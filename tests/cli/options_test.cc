@@ -141,6 +141,11 @@ TEST_CASE("certs makes an authority, and certificates of a role, a name and host
   CHECK(issue.options->certificate.hosts == std::vector<std::string>{"a", "10.0.0.5"});
   CHECK(issue.options->certificate.days == 90);
   CHECK(issue.options->certs_output == "new");
+  const auto revoke = Parse({"certs", "revoke", "a/tls.crt", "--directory", "ca"});
+  REQUIRE(revoke.options);
+  CHECK(revoke.options->command == CommandKind::kCertsRevoke);
+  CHECK(revoke.options->revoked == "a/tls.crt");
+  CHECK_FALSE(Parse({"certs", "revoke"}).error.ok());
   CHECK_THAT(Parse({"certs", "issue", "root", "x"}).error.message(), Catch::Contains("'root'"));
   CHECK_FALSE(Parse({"certs"}).error.ok());
   CHECK_FALSE(Parse({"certs", "issue", "worker"}).error.ok());

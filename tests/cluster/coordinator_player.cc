@@ -169,7 +169,9 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
     return u;
   }
   if (verb == "asks") return Leaving{c.Text("why", "SIGTERM")};
-  if (verb == "beats") return Heartbeat{at.job, at.generation, c.Number("step", 0)};
+  if (verb == "beats") {
+    return Heartbeat{at.job, at.generation, c.Number("step", 0), c.Text("waiting", "")};
+  }
   if (verb == "fails") return Failure(c, at);
   if (verb == "leaves") return Goodbye{c.Text("why", "SIGTERM")};
   if (verb == "greets") return Hello{};
@@ -272,7 +274,7 @@ void CoordinatorPlayer::Pass(int64_t ms) {
     now_ms_ = std::min(until, now_ms_ + 500);
     for (const auto& [id, stream] : streams_) {
       if (!stream.open || stream.silent) continue;
-      Feed(WorkerMessage{id, Heartbeat{stream.at.job, stream.at.generation, 0}});
+      Feed(WorkerMessage{id, Heartbeat{stream.at.job, stream.at.generation, 0, {}}});
     }
     const size_t before = lines_.size();
     Feed(Tick{});

@@ -169,7 +169,7 @@ class Chaos {
         return SurveyProgress{job, generation, number};
       case 8:
       case 9:
-        return Heartbeat{job, generation, number};
+        return Heartbeat{job, generation, number, {}};
       default: {
         SurveyPart part{job, generation, {}};
         for (int32_t k : shards) {

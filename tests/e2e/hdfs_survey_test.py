@@ -76,6 +76,8 @@ class SurveyTest(HdfsTest):
         # the limit for transfers that stand still (30 s) ends it.
         wait_for("a refused connection", is_refused, 90)
         self.assertEqual(cluster.status(job)["state"], "SURVEYING")
+        wait_for("the reason", lambda: "cannot be reached" in (
+            cluster.status(job)["waiting_because"] or ""))
         # It leaves safe mode when it was told of the blocks; DataNodes that stand still do not.
         with self.paused_data_nodes():
             self.hdfs.start_namenode()

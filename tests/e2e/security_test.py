@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import unittest
 
-from certificates import Authority, SecureCluster, Secured, tls_flags
+from certificates import Authority, SecureCluster, Secured, tls_environment, tls_flags
 from espalier import Cluster, EspalierTest, program, wait_for
 from hosts_test import HostCluster
 
@@ -118,6 +118,24 @@ class SecurityTest(EspalierTest):
             f.write("# nobody\n")
         cluster.espalier("list", "--token-file", mine, code=2)
         self.assertNotIn(TOKEN, cluster.log("coordinator"))
+
+    def test_a_certificate_that_was_revoked_is_refused_from_then_on(self):
+        authority = Authority(self)
+        cluster = SecureCluster(self, 1, authority)
+        cluster.espalier("list")
+        revoke = ["certs", "revoke", self.environment["ESPALIER_TLS_CERTIFICATE"],
+                  "--directory", authority.directory]
+        out, _ = self.espalier(*revoke)
+        trust = os.path.join(authority.directory, "trust.pem")
+        self.assertIn(trust, out)
+        os.rename(trust, os.path.join(cluster.links, "coordinator", "ca.crt"))
+
+        def refused():
+            return "was revoked" in cluster.espalier("list", code=None)[1]
+        wait_for("the refusal", refused)
+        cluster.espalier("list", code=2)
+        self.environment.update(tls_environment(authority.issue("operator", "bob")))
+        cluster.espalier("list")
 
     def test_a_worker_that_is_not_believed_ends_with_one_error(self):
         authority = Authority(self)

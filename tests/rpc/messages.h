@@ -80,7 +80,7 @@ inline SurveyResult SampleSurvey() {
 
 inline std::vector<FromWorker> SamplesFromWorker() {
   return {Hello{"0.1.0", "arithmetic", "session", {5}, {2}, "name", "host:1", 4, 1 << 30, {7}, {3}},
-          Heartbeat{{7}, {3}, 12},
+          Heartbeat{{7}, {3}, 12, "hdfs://n is away"},
           SurveyProgress{{7}, {3}, 4096},
           SurveyPart{{7},
                      {3},

@@ -194,7 +194,7 @@ TEST_CASE("a worker is read no further than its messages are dealt with") {
   FakeWorker w;
   const auto link = CoordinatorLink::Open(c.server->address(), &w);
   CHECK(c.handler.Next().what == "opened");
-  for (int i = 1; i <= 40; ++i) link->Send(Heartbeat{{}, {}, i});
+  for (int i = 1; i <= 40; ++i) link->Send(Heartbeat{{}, {}, i, {}});
   int64_t seen = 0;
   const auto next = [&] {
     const FakeHandler::Event event = c.handler.Next();

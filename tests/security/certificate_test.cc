@@ -126,5 +126,49 @@ TEST_CASE("no two certificates have the same serial number or key") {
   CHECK(a.certificate_pem != b.certificate_pem);
 }
 
+TEST_CASE("a revoked certificate is refused where the CA file holds the list, others are not") {
+  const KeyAndCertificate ca = MustMake(), other = MustMake("Other CA");
+  const KeyAndCertificate a = MustIssue(ca, {Role::kWorker, "a", {}});
+  const KeyAndCertificate b = MustIssue(ca, {Role::kWorker, "b", {}});
+  const KeyAndCertificate c = MustIssue(other, {Role::kWorker, "c", {}});
+  const auto first = Revoke(ca, "", a.certificate_pem, kNow);
+  REQUIRE(first.status().ToString() == "OK");
+  const auto verify = [&](const std::string& list, const KeyAndCertificate& whose, int64_t now_s) {
+    const auto trust =
+        Trust::Parse(ca.certificate_pem + list + other.certificate_pem, "trust.pem");
+    REQUIRE(trust.ok());
+    return trust->Verify(whose.certificate_pem, Purpose::kClient, now_s, "the certificate");
+  };
+  CHECK(verify("", a, kNow).ok());
+  const Status refused = verify(*first, a, kNow);
+  CHECK(refused.code() == StatusCode::kPermissionDenied);
+  CHECK_THAT(refused.message(), Contains("'CN = a'") && Contains("was revoked") &&
+                                    Contains("trust.pem"));
+  CHECK(verify(*first, b, kNow).ok());
+  CHECK(verify(*first, c, kNow).ok());  // of an authority without a list
+  // The list grows; the whole CA file may stand for it.
+  const auto second = Revoke(ca, ca.certificate_pem + *first, b.certificate_pem, kNow + kDay);
+  REQUIRE(second.status().ToString() == "OK");
+  CHECK_FALSE(verify(*second, a, kNow + kDay).ok());
+  CHECK_FALSE(verify(*second, b, kNow + kDay).ok());
+  CHECK(Revoke(ca, *second, b.certificate_pem, kNow).status().code() ==
+        StatusCode::kAlreadyExists);
+}
+
+TEST_CASE("what is to be revoked, and the list so far, must be the authority's") {
+  const KeyAndCertificate ca = MustMake(), other = MustMake("Other CA");
+  const KeyAndCertificate a = MustIssue(ca, {Role::kWorker, "a", {}});
+  const KeyAndCertificate c = MustIssue(other, {Role::kWorker, "c", {}});
+  CHECK_THAT(Revoke(ca, "", c.certificate_pem, kNow).status().message(),
+             Contains("no certificate of the authority"));
+  CHECK_THAT(Revoke(ca, "", "nonsense", kNow).status().message(), Contains("to revoke"));
+  const auto list = Revoke(other, "", c.certificate_pem, kNow);
+  REQUIRE(list.ok());
+  for (const std::string& text : {*list, std::string("nonsense")}) {
+    CHECK_THAT(Revoke(ca, text, a.certificate_pem, kNow).status().message(),
+               Contains("revocation list so far"));
+  }
+}
+
 }  // namespace
 }  // namespace espalier
