@@ -163,6 +163,8 @@ class CoordinatorCore : CoordinatorRecords {
   void ExplainQueue();
   std::string WhyWaiting(const JobRecord& job, int64_t place) const;
   std::vector<Worker*> FreeWorkers();
+  // Of these, those that the job may take.
+  std::vector<Worker*> FreeFor(const JobRecord& job);
   void EndJob(JobRecord& job, JobState state, Status error, std::optional<JobResult> result);
   void Fail(JobRecord& job, Status error);
   // What only a job that has not ended needs.

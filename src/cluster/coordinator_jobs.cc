@@ -91,11 +91,17 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeWorkers() {
   return free;
 }
 
+std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeFor(const JobRecord& job) {
+  std::vector<Worker*> free = FreeWorkers();
+  std::erase_if(free, [&](const Worker* w) { return job.expelled.contains(w->id); });
+  return free;
+}
+
 void CoordinatorCore::StartJobs() {
   const bool none_waits = !Awaits() && RegroupWaitingJobs();
   while (none_waits && !queue_.empty()) {
     JobRecord& job = *FindJob(queue_.front());
-    std::vector<Worker*> free = FreeWorkers();
+    std::vector<Worker*> free = FreeFor(job);
     const Submission& wish = job.submission;
     if (free.empty() || static_cast<int64_t>(free.size()) < wish.workers_min) break;
     int64_t take = std::min<int64_t>(static_cast<int64_t>(free.size()), wish.leaves);
@@ -219,7 +225,13 @@ std::string CoordinatorCore::WhyWaiting(const JobRecord& job, int64_t place) con
   }
   int64_t free = 0;
   std::map<JobId, int64_t> busy;
-  for (const auto& [id, worker] : workers_) ++(worker.at.job ? busy[worker.at.job] : free);
+  for (const auto& [id, worker] : workers_) {
+    if (worker.at.job) {
+      ++busy[worker.at.job];
+    } else {
+      free += !job.expelled.contains(id);
+    }
+  }
   const int64_t needs = std::max<int64_t>(1, job.submission.workers_min);
   std::string why = "needs " + std::to_string(needs) + (needs == 1 ? " worker, " : " workers, ") +
                     std::to_string(free) + (free == 1 ? " is free" : " are free");

@@ -1,6 +1,7 @@
 // CoordinatorCore: what members say about their job.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "src/base/text.h"
@@ -25,7 +26,8 @@ Status CheckProgress(const Progress& p) {
 // Each evaluation has a step of its own.
 Status CheckHistory(const HistoryEntry& m) {
   const HistoryRow& row = m.row;
-  const bool good = row.step >= 0 && std::isfinite(row.epoch) && row.epoch >= 0 && m.first >= 0 &&
+  const bool good = row.step >= 0 && row.step < std::numeric_limits<int64_t>::max() &&
+                    std::isfinite(row.epoch) && row.epoch >= 0 && m.first >= 0 &&
                     m.first <= m.number && m.number <= row.step;
   if (good) return Status::Ok();
   return FailedPrecondition("its history is out of range: row " + std::to_string(m.number) +

@@ -83,9 +83,9 @@ void CoordinatorCore::AddReplacements(const JobRecord& job, std::vector<Worker*>
   int64_t wanted = Least(job);
   if (queue_.empty()) wanted = std::max(wanted, static_cast<int64_t>(job.members.size()));
   wanted = std::min(wanted, job.snapshot.leaves);
-  for (Worker* free : FreeWorkers()) {
+  for (Worker* free : FreeFor(job)) {
     if (static_cast<int64_t>(workers.size()) >= wanted) return;
-    if (!job.expelled.contains(free->id)) workers.push_back(free);
+    workers.push_back(free);
   }
 }
 

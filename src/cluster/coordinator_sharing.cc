@@ -37,11 +37,9 @@ void CoordinatorCore::ChangeJobs() {
 // Takes its share of the free workers, `jobs` of which want some.
 void CoordinatorCore::Grow(JobRecord& job, size_t jobs) {
   std::vector<Worker*> workers = Survivors(job);
-  std::vector<Worker*> free = FreeWorkers();
-  std::erase_if(free, [&](Worker* w) {
-    return job.expelled.contains(w->id) ||
-           now_ms_ - w->attached_ms < options_.heartbeat_interval_ms;
-  });
+  std::vector<Worker*> free = FreeFor(job);
+  std::erase_if(
+      free, [&](Worker* w) { return now_ms_ - w->attached_ms < options_.heartbeat_interval_ms; });
   size_t take = (free.size() + jobs - 1) / jobs;
   take = std::min(take, static_cast<size_t>(MostWorkers(job)) - workers.size());
   if (take == 0) return;
@@ -80,9 +78,9 @@ CoordinatorCore::JobRecord* CoordinatorCore::Needy() {
   return queue_.empty() ? nullptr : FindJob(queue_.front());
 }
 
-// Workers that it lacks beyond its own and the free ones.
+// Workers that it lacks beyond its own and the free ones that it may take.
 int64_t CoordinatorCore::Missing(const JobRecord& job) {
-  return Least(job) - static_cast<int64_t>(Survivors(job).size() + FreeWorkers().size());
+  return Least(job) - static_cast<int64_t>(Survivors(job).size() + FreeFor(job).size());
 }
 
 // A job that waits for its minimum may have what others hold beyond theirs: always of the one that

@@ -41,9 +41,9 @@ void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
 }
 
 // Has the survivor who is furthest write the job state as a checkpoint; if it cannot, the next one.
-// False: that goes on.
+// False: that goes on. A state that members are yet to go back from is not kept.
 bool CoordinatorCore::StateIsKept(JobRecord& job) {
-  if (job.snapshot.training_ms == 0) return true;
+  if (job.snapshot.training_ms == 0 || job.reverts) return true;
   Keeping& k = job.keeping ? *job.keeping : job.keeping.emplace(Keeping{.since_ms = now_ms_});
   if (k.over) return true;
   const Worker* by = FindWorker(k.by);

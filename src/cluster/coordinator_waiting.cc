@@ -50,7 +50,8 @@ void CoordinatorCore::CheckRecovery(JobRecord& job) {
 // ---- who yields --------------------------------------------------------------------------------
 
 // Oldest first. When its survivors and the free workers do not suffice for one, younger jobs give
-// it theirs; when even they do not, or not yet, the younger ones wait behind it.
+// it theirs; when even they do not, or not yet, the younger ones wait behind it, unless all that is
+// free is of no use to it.
 bool CoordinatorCore::RegroupWaitingJobs() {
   std::vector<JobId> waiting;
   for (const auto& [id, job] : jobs_) {
@@ -64,6 +65,7 @@ bool CoordinatorCore::RegroupWaitingJobs() {
     const std::vector<JobRecord*> yield = Yielding(job, waiting);
     if (yield.empty()) {
       GoOn(waiting, job);
+      if (!FreeWorkers().empty() && FreeFor(job).empty()) continue;
       return false;
     }
     bool kept = true;
@@ -95,7 +97,9 @@ std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Yielding(
   int64_t missing = Missing(job);
   std::vector<JobRecord*> yield;
   const auto take = [&](JobRecord& younger) {
-    const auto has = static_cast<int64_t>(Survivors(younger).size());
+    const std::vector<Worker*> workers = Survivors(younger);
+    const auto has = std::count_if(workers.begin(), workers.end(),
+                                   [&](const Worker* w) { return !job.expelled.contains(w->id); });
     if (missing <= 0 || has == 0) return;
     yield.push_back(&younger);
     missing -= has;
@@ -114,11 +118,11 @@ std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Yielding(
   return missing > 0 ? std::vector<JobRecord*>{} : yield;
 }
 
-// It runs, and no change of its members is underway.
+// It runs, and no change of its members, nor a return to an earlier state, is underway.
 bool CoordinatorCore::MayYield(const JobRecord& job) {
   const JobState state = job.snapshot.state;
   return state != JobState::kQueued && !IsFinal(state) && job.recovery.since_ms == 0 && !job.plan &&
-         job.departing.empty() && !job.outdated;
+         job.departing.empty() && !job.outdated && !job.reverts;
 }
 
 bool CoordinatorCore::WaitedLong(const JobRecord& job) const {

@@ -136,39 +136,34 @@ Status RowLoader::Changed(int32_t shard) const {
       .At({.file = plan_.files[s.file].path, .offset = s.begin});
 }
 
-Status RowLoader::Check(int32_t shard, uint32_t checksum, const SetRows& read) const {
+Status RowLoader::Check(int32_t shard, uint32_t checksum, const Read& read) const {
   const ShardSurvey& surveyed = survey_.shards[shard];
   bool same = checksum == surveyed.checksum;
-  for (size_t set = 0; set < kSets; ++set) same = same && read[set] == RowsOf(surveyed, set);
+  for (size_t set = 0; set < kSets; ++set) same = same && read.rows[set] == RowsOf(surveyed, set);
   return same ? Status() : Changed(shard);
 }
 
-std::vector<int32_t> RowLoader::ClassesOf(const std::vector<std::string>& label_texts) const {
-  std::vector<int32_t> classes(label_texts.size(), -1);
-  for (size_t i = 0; i < classes.size(); ++i) {
-    const std::string& text = label_texts[i];
-    for (const std::string& name : {text, ClassText(text)}) {
-      const auto found =
-          std::lower_bound(classes_.begin(), classes_.end(), std::pair(name, int32_t{0}));
-      if (found == classes_.end() || found->first != name) continue;
-      classes[i] = found->second;
-      break;
-    }
+int32_t RowLoader::ClassOf(const std::string& label_text) const {
+  for (const std::string& name : {label_text, ClassText(label_text)}) {
+    const auto found =
+        std::lower_bound(classes_.begin(), classes_.end(), std::pair(name, int32_t{0}));
+    if (found != classes_.end() && found->first == name) return found->second;
   }
-  return classes;
+  return -1;
 }
 
 Status RowLoader::Copy(int32_t shard, const DecodedSets& rows,
-                       const std::vector<std::string>& label_texts, SetRows* before) {
-  std::vector<int32_t> classes;
-  if (classification_) classes = ClassesOf(label_texts);
+                       const std::vector<std::string>& label_texts, Read* read) {
+  for (size_t i = read->classes.size(); classification_ && i < label_texts.size(); ++i) {
+    read->classes.push_back(ClassOf(label_texts[i]));
+  }
   for (size_t set = 0; set < kSets; ++set) {
     RowStore::Set& to = store_->sets_[set];
     const DecodedRows& from = rows[set];
-    const int64_t first = first_rows_[shard][set] + (*before)[set];
-    (*before)[set] += from.rows;
+    const int64_t first = first_rows_[shard][set] + read->rows[set];
+    read->rows[set] += from.rows;
     // More or others than the survey saw would not fit.
-    if ((*before)[set] > RowsOf(survey_.shards[shard], set) || from.type > store_->storage_) {
+    if (read->rows[set] > RowsOf(survey_.shards[shard], set) || from.type > store_->storage_) {
       return Changed(shard);
     }
     const Range common = Common(to.range, first, from.rows);
@@ -181,7 +176,7 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows,
     std::copy_n(from.targets.data() + source * targets, n * targets, to.targets + target * targets);
     if (has_weights_) std::copy_n(from.weights.data() + source, n, to.weights + target);
     for (int64_t i = 0; classification_ && i < n; ++i) {
-      const int32_t label = classes[from.labels[source + i]];
+      const int32_t label = read->classes[from.labels[source + i]];
       if (label < 0) return Changed(shard);  // texts of rows that were left out may be unknown
       to.labels[target + i] = label;
     }
@@ -190,7 +185,7 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows,
 }
 
 Status RowLoader::ReadAgain(int32_t shard) {
-  SetRows read{};
+  Read read;
   ESPALIER_ASSIGN_OR_RETURN(
       const ShardRows rest,
       StreamShard(files_, plan_, job_, shard, room_.get(),
@@ -202,7 +197,7 @@ Status RowLoader::ReadAgain(int32_t shard) {
 
 Status RowLoader::Load(int32_t shard, const ShardRows* decoded) {
   if (decoded == nullptr) return ReadAgain(shard);
-  SetRows read{};
+  Read read;
   ESPALIER_RETURN_IF_ERROR(Copy(shard, decoded->sets, decoded->label_texts, &read));
   return Check(shard, decoded->checksum, read);
 }

@@ -119,17 +119,20 @@ class RowLoader {
       : files_(files), plan_(plan), job_(job), survey_(survey) {}
   void SetUp(const RowRanges& ranges);
   Status Reserve(const RowStoreOptions& options);
-  using SetRows = std::array<int64_t, kSets>;
-  // Of a whole shard, of which so many rows were read.
-  Status Check(int32_t shard, uint32_t checksum, const SetRows& read) const;
+  // What was read of a shard so far.
+  struct Read {
+    std::array<int64_t, kSets> rows = {};
+    std::vector<int32_t> classes;  // by label text; -1: no class
+  };
+  // Of a whole shard.
+  Status Check(int32_t shard, uint32_t checksum, const Read& read) const;
   Status Changed(int32_t shard) const;
   Status ReadAgain(int32_t shard);
-  // Copies what is wanted of rows of the shard, of which `before` come before them, and adds them
-  // to it.
+  // Copies what is wanted of rows of the shard, and adds them to what was read before them.
+  // `label_texts`: those of the call before, and more.
   Status Copy(int32_t shard, const DecodedSets& rows, const std::vector<std::string>& label_texts,
-              SetRows* before);
-  // By label text; -1: no class.
-  std::vector<int32_t> ClassesOf(const std::vector<std::string>& label_texts) const;
+              Read* read);
+  int32_t ClassOf(const std::string& label_text) const;
   int64_t BytesOf(Range range) const;
 
   const FileSystem& files_;

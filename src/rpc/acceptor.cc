@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,8 @@ constexpr int kBacklog = 1024;
 constexpr rlim_t kDescriptorsMax = 1 << 20;
 // For files, links to others and the journal; a quarter of a small limit.
 constexpr int kReserved = 256;
+// Until the next attempt when a connection waits that cannot be accepted.
+constexpr int kStuckMs = 100;
 
 std::string BindHost(const std::string& host) { return host == "localhost" ? "127.0.0.1" : host; }
 
@@ -60,12 +63,32 @@ bool Prepare(int fd, int family, int64_t silence_ms) {
          setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence, sizeof silence) == 0;
 }
 
+// Where an address of either family has its port, in network order.
+in_port_t* PortIn(sockaddr* address) {
+  return address->sa_family == AF_INET6 ? &reinterpret_cast<sockaddr_in6*>(address)->sin6_port
+                                        : &reinterpret_cast<sockaddr_in*>(address)->sin_port;
+}
+
 int PortOf(int fd) {
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
-  return bound.ss_family == AF_INET6 ? ntohs(reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port)
-                                     : ntohs(reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+  auto* address = reinterpret_cast<sockaddr*>(&bound);
+  return getsockname(fd, address, &size) == 0 ? ntohs(*PortIn(address)) : 0;
+}
+
+// A socket that listens there; -1: errno says why not.
+int ListenOn(const addrinfo& at, int64_t silence_ms) {
+  const int fd =
+      socket(at.ai_family, at.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at.ai_protocol);
+  if (fd < 0) return -1;
+  if (Prepare(fd, at.ai_family, silence_ms) && bind(fd, at.ai_addr, at.ai_addrlen) == 0 &&
+      listen(fd, kBacklog) == 0) {
+    return fd;
+  }
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
 }
 
 int Spare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
@@ -82,21 +105,30 @@ Result<std::unique_ptr<Acceptor>> Acceptor::Listen(const Address& address, int64
     return InvalidArgument("cannot listen on " + ToString(address) + ": no such host (" +
                            gai_strerror(code) + ")");
   }
-  const int fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                        found->ai_protocol);
-  const bool listens = fd >= 0 && Prepare(fd, found->ai_family, silence_ms) &&
-                       bind(fd, found->ai_addr, found->ai_addrlen) == 0 &&
-                       listen(fd, kBacklog) == 0;
-  const int wake = listens ? eventfd(0, EFD_CLOEXEC) : -1;
-  const int error = errno;
+  std::unique_ptr<Acceptor> out(new Acceptor(eventfd(0, EFD_CLOEXEC), DescriptorMax()));
+  const int error = out->wake_ < 0 ? errno : out->ListenOnAll(found, address.port, silence_ms);
   freeaddrinfo(found);
-  if (wake >= 0) {
-    std::unique_ptr<Acceptor> out(new Acceptor(fd, wake, PortOf(fd), DescriptorMax()));
-    out->spare_ = Spare();
-    return out;
+  if (error != 0) return WhyNot(address, error);
+  out->spare_ = Spare();
+  return out;
+}
+
+int Acceptor::ListenOnAll(addrinfo* first, int port, int64_t silence_ms) {
+  std::set<std::string> tried;
+  int error = 0;
+  for (addrinfo* at = first; at != nullptr; at = at->ai_next) {
+    if (!tried.emplace(reinterpret_cast<const char*>(at->ai_addr), at->ai_addrlen).second) continue;
+    if (!sockets_.empty()) *PortIn(at->ai_addr) = htons(static_cast<in_port_t>(port_));
+    const int fd = ListenOn(*at, silence_ms);
+    if (fd < 0) {
+      error = errno;
+      if (error == EADDRINUSE && port != 0) return error;
+      continue;
+    }
+    sockets_.push_back(fd);
+    port_ = PortOf(fd);
   }
-  if (fd >= 0) close(fd);
-  return WhyNot(address, error);
+  return sockets_.empty() ? error : 0;
 }
 
 Acceptor::~Acceptor() {
@@ -105,8 +137,8 @@ Acceptor::~Acceptor() {
     while (write(wake_, &one, sizeof one) < 0 && errno == EINTR) continue;
     thread_.join();
   }
-  close(socket_);
-  close(wake_);
+  for (const int socket : sockets_) close(socket);
+  if (wake_ >= 0) close(wake_);
   if (spare_ >= 0) close(spare_);
 }
 
@@ -116,37 +148,46 @@ void Acceptor::Start(std::unique_ptr<grpc::experimental::ExternalConnectionAccep
 }
 
 void Acceptor::Run() {
-  for (;;) {
-    pollfd waits[] = {{socket_, POLLIN, 0}, {wake_, POLLIN, 0}};
-    if (poll(waits, 2, -1) < 0 && errno != EINTR) break;
-    if (waits[1].revents != 0) break;
-    if (waits[0].revents == 0) continue;
-    while (AcceptOne()) continue;
+  std::vector<pollfd> waits = {{wake_, POLLIN, 0}};
+  for (const int socket : sockets_) waits.push_back({socket, POLLIN, 0});
+  for (bool stuck = false;;) {
+    // One that cannot be accepted would end each poll at once.
+    const int ready = poll(waits.data(), stuck ? 1 : waits.size(), stuck ? kStuckMs : -1);
+    if (ready < 0 && errno != EINTR) break;
+    if (ready > 0 && waits[0].revents != 0) break;
+    stuck = false;
+    for (const int socket : sockets_) {
+      Accepted accepted = Accepted::kOne;
+      for (int n = 0; n < kBacklog && accepted == Accepted::kOne; ++n) accepted = AcceptOne(socket);
+      stuck = stuck || accepted == Accepted::kStuck;
+    }
   }
 }
 
-bool Acceptor::AcceptOne() {
-  const int fd = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+Acceptor::Accepted Acceptor::AcceptOne(int socket) {
+  const int fd = accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd >= 0 && fd < descriptor_max_) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.listener_fd = socket_;
+    connection.listener_fd = socket;
     connection.fd = fd;
     to_->HandleNewConnection(&connection);
-    return true;
+    return Accepted::kOne;
   }
   if (fd >= 0) {
     TurnAway(fd);
-    return true;
+    return Accepted::kOne;
   }
+  if (errno == EAGAIN || errno == EWOULDBLOCK) return Accepted::kNone;
   if (errno == EMFILE || errno == ENFILE) {
     if (spare_ >= 0) close(std::exchange(spare_, -1));
-    const int last = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int last = accept4(socket, nullptr, nullptr, SOCK_CLOEXEC);
     if (last >= 0) TurnAway(last);
     spare_ = Spare();
-    return last >= 0;
+    return last >= 0 ? Accepted::kOne : Accepted::kStuck;
   }
   // The other side gave up meanwhile: the next one may wait.
-  return errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
+  const bool gone = errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
+  return gone ? Accepted::kOne : Accepted::kStuck;
 }
 
 void Acceptor::TurnAway(int descriptor) {

@@ -1,4 +1,4 @@
-// The listening socket of a server: accepts connections and hands them to gRPC, but none beyond
+// The listening sockets of a server: accepts connections and hands them to gRPC, but none beyond
 // what the process can bear. gRPC 1.51 stops to listen for good when it runs out of descriptors, so
 // that whoever opens connections enough could shut everybody out. Private to rpc/.
 #pragma once
@@ -9,20 +9,23 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "src/base/status.h"
 #include "src/config/address.h"
+
+struct addrinfo;
 
 namespace espalier::rpc {
 
 // Thread rule: one thread; accepts on one of its own.
 class Acceptor {
  public:
-  // Binds and listens; errors say why not. Raises the process's soft limit of open files to the
-  // hard one: a server needs one for each connection. A connection whose other side does not
-  // acknowledge what it is sent for `silence_ms` breaks.
+  // Binds and listens, on all addresses of a name that are this host's; errors say why not. Raises
+  // the process's soft limit of open files to the hard one: a server needs one for each connection.
+  // A connection whose other side does not acknowledge what it is sent for `silence_ms` breaks.
   static Result<std::unique_ptr<Acceptor>> Listen(const Address& address, int64_t silence_ms);
-  // Stops accepting and closes the socket.
+  // Stops accepting and closes the sockets.
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
 
@@ -31,14 +34,18 @@ class Acceptor {
   void Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> to);
 
  private:
-  Acceptor(int socket, int wake, int port, int descriptor_max)
-      : socket_(socket), wake_(wake), port_(port), descriptor_max_(descriptor_max) {}
+  Acceptor(int wake, int descriptor_max) : wake_(wake), descriptor_max_(descriptor_max) {}
+  // `port`: the one that was asked for. Returns errno when it listens nowhere, or somebody else has
+  // that port at one of the addresses.
+  int ListenOnAll(addrinfo* first, int port, int64_t silence_ms);
   void Run();
-  // False: there is nothing to accept now.
-  bool AcceptOne();
+  enum class Accepted { kOne, kNone, kStuck };  // kStuck: one waits that cannot be accepted now
+  Accepted AcceptOne(int socket);
   void TurnAway(int descriptor);
 
-  const int socket_, wake_, port_;
+  const int wake_;
+  std::vector<int> sockets_;
+  int port_ = 0;              // of all of them
   const int descriptor_max_;  // a connection with a higher number is closed at once
   int spare_ = -1;            // given up to turn somebody away when there is no other
   int64_t told_s_ = 0;        // when a refusal was last logged

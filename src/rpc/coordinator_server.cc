@@ -46,13 +46,13 @@ class Server final
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(
       grpc::CallbackServerContext* context) override {
+    rpc::Caller caller = rpc::CallerOf(*context, authorizer_.get());  // takes a while
     std::shared_ptr<WorkerSession> session;
     {
       std::lock_guard lock(mutex_);
       const SessionId id{++last_session_};
-      session = std::make_shared<WorkerSession>(
-          id, context, rpc::CallerOf(*context, authorizer_.get()), handler_, limits_,
-          [this](WorkerSession* s) { Forget(s); });
+      session = std::make_shared<WorkerSession>(id, context, std::move(caller), handler_, limits_,
+                                                [this](WorkerSession* s) { Forget(s); });
       sessions_[id] = session;
     }
     handler_->OnWorkerOpened(session->id(), context->peer());

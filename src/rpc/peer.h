@@ -103,7 +103,7 @@ struct StateOffer {
 struct StateFetch {
   std::string holder;               // its name, as in LinksRequest
   int64_t bytes_max = 0;            // a larger state is refused before memory is reserved
-  int64_t timeout_ms = 60'000;      // for all of it
+  int64_t timeout_ms = 60'000;      // so long nothing may come
   std::function<bool()> cancelled;  // looked at between parts; may be empty
 };
 

@@ -3,8 +3,11 @@
 #include <grpcpp/alarm.h>
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <utility>
 
+#include "src/base/text.h"
 #include "src/rpc/transport.h"
 
 namespace espalier::rpc {
@@ -13,7 +16,7 @@ namespace {
 namespace pb = ::espalier::v1;
 
 constexpr size_t kPartBytes = 1 << 20;
-constexpr int64_t kSendTimeoutMs = 120'000;  // one that reads so slowly has given up itself
+constexpr int64_t kSendTimeoutMs = 120'000;  // one that takes no part for so long has given up
 constexpr int64_t kPartMessageBytesMax = int64_t{2} << 20;
 
 std::string Describe(const MemberKey& key) {
@@ -21,7 +24,53 @@ std::string Describe(const MemberKey& key) {
          std::to_string(key.generation.value) + " of " + ToString(key.job);
 }
 
-// Sends the parts one after the other, for so long at most; keeps itself alive until its end.
+// Cancels a call when nothing comes for so long. Thread rule: one thread.
+class SilenceLimit {
+ public:
+  SilenceLimit(grpc::ClientContext* context, int64_t ms)
+      : ms_(ms), watched_(std::make_shared<Watched>(context)) {
+    Heard();
+  }
+  ~SilenceLimit() {
+    std::lock_guard lock(watched_->mutex);
+    watched_->context = nullptr;
+  }
+
+  // The time begins anew.
+  void Heard() {
+    uint64_t part;
+    {
+      std::lock_guard lock(watched_->mutex);
+      part = ++watched_->part;
+    }
+    alarm_ = std::make_unique<grpc::Alarm>();
+    alarm_->Set(Deadline(ms_), [watched = watched_, part](bool expired) {
+      std::lock_guard lock(watched->mutex);
+      if (!expired || watched->part != part || watched->context == nullptr) return;
+      watched->passed = true;
+      watched->context->TryCancel();
+    });
+  }
+  // OK, or that it has passed.
+  Status status() const {
+    std::lock_guard lock(watched_->mutex);
+    return watched_->passed ? DeadlineExceeded("nothing came for " + HumanDuration(ms_)) : Status();
+  }
+
+ private:
+  struct Watched {
+    explicit Watched(grpc::ClientContext* call) : context(call) {}
+    std::mutex mutex;              // guards what follows
+    grpc::ClientContext* context;  // null: it has ended
+    uint64_t part = 0;             // that is waited for
+    bool passed = false;
+  };
+  const int64_t ms_;
+  const std::shared_ptr<Watched> watched_;
+  std::unique_ptr<grpc::Alarm> alarm_;
+};
+
+// Sends the parts one after the other, each within so long; keeps itself alive until its end.
 class Sending final : public grpc::ServerWriteReactor<pb::StatePart>,
                       public std::enable_shared_from_this<Sending> {
  public:
@@ -31,12 +80,6 @@ class Sending final : public grpc::ServerWriteReactor<pb::StatePart>,
   void Start() {
     self_ = shared_from_this();
     if (!state_.ok()) return Finish(ToGrpc(state_.status(), context_));
-    alarm_.Set(Deadline(kSendTimeoutMs), [weak = weak_from_this()](bool expired) {
-      const auto self = weak.lock();
-      if (!expired || self == nullptr) return;
-      std::lock_guard lock(self->mutex_);
-      if (!self->done_) self->context_->TryCancel();
-    });
     Next();
   }
   void OnWriteDone(bool ok) override {
@@ -47,7 +90,7 @@ class Sending final : public grpc::ServerWriteReactor<pb::StatePart>,
     {
       std::lock_guard lock(mutex_);
       done_ = true;
-      alarm_.Cancel();
+      alarm_.reset();
     }
     const std::shared_ptr<Sending> self = std::move(self_);  // may be the last one
   }
@@ -57,10 +100,24 @@ class Sending final : public grpc::ServerWriteReactor<pb::StatePart>,
     const std::string& bytes = *state_.value();
     if (at_ == bytes.size()) return Finish(grpc::Status::OK);
     const size_t size = std::min(kPartBytes, bytes.size() - at_);
+    LimitPart();
     part_.set_total_bytes(bytes.size());
     part_.set_data(bytes.data() + at_, size);
     at_ += size;
     StartWrite(&part_);
+  }
+
+  // From now on the caller has kSendTimeoutMs to take the next part.
+  void LimitPart() {
+    std::lock_guard lock(mutex_);
+    alarm_ = std::make_unique<grpc::Alarm>();
+    alarm_->Set(Deadline(kSendTimeoutMs), [weak = weak_from_this(), at = at_](bool expired) {
+      const auto self = weak.lock();
+      if (!expired || self == nullptr) return;
+      std::lock_guard lock(self->mutex_);
+      if (!self->done_ && self->limited_at_ == at) self->context_->TryCancel();
+    });
+    limited_at_ = at_;
   }
 
   grpc::CallbackServerContext* const context_;  // valid until done_
@@ -68,9 +125,10 @@ class Sending final : public grpc::ServerWriteReactor<pb::StatePart>,
   size_t at_ = 0;
   pb::StatePart part_;
   std::shared_ptr<Sending> self_;
-  std::mutex mutex_;  // guards done_
+  std::mutex mutex_;  // guards what follows
   bool done_ = false;
-  grpc::Alarm alarm_;
+  size_t limited_at_ = 0;  // where the part begins that the alarm is for
+  std::unique_ptr<grpc::Alarm> alarm_;
 };
 
 }  // namespace
@@ -138,18 +196,19 @@ Result<std::string> FetchState(const std::string& address, const MemberKey& key,
   const Connection connection = MakeChannel(address, settings, options.dialling, fetch.holder);
   const auto stub = pb::StateTransfer::NewStub(connection.channel);
   grpc::ClientContext context;
-  context.set_deadline(Deadline(fetch.timeout_ms));
   pb::FetchStateRequest request;
   request.set_incarnation(key.incarnation.value);
   request.set_job(key.job.value);
   request.set_generation(key.generation.value);
   request.set_member(key.member);
+  SilenceLimit limit(&context, fetch.timeout_ms);
   const auto reader = stub->Fetch(&context, request);
   std::string bytes;
   uint64_t total_bytes = 0;
   Status fault;
   pb::StatePart part;
   while (fault.ok() && reader->Read(&part)) {
+    limit.Heard();
     total_bytes = part.total_bytes();
     const auto total = static_cast<int64_t>(total_bytes);
     if (total < 0 || total > fetch.bytes_max ||
@@ -168,7 +227,8 @@ Result<std::string> FetchState(const std::string& address, const MemberKey& key,
   const grpc::Status end = reader->Finish();
   if (!fault.ok()) return fault;
   if (!end.ok()) {
-    const Status refused = WhyNotTogether(connection, end);
+    Status refused = limit.status();
+    if (refused.ok()) refused = WhyNotTogether(connection, end);
     return (refused.ok() ? FromGrpc(end, context) : refused)
         .Wrap("the state of " + Describe(key) + " at " + address);
   }

@@ -5,7 +5,10 @@ import subprocess
 import time
 import unittest
 
-from espalier import Cluster, EspalierTest, await_step, json_lines, program, wait_for
+from espalier import (Cluster, EspalierTest, await_step, die_with_parent, json_lines, program,
+                      wait_for)
+
+import hosts  # in tools/lib, which `espalier` puts on the path
 
 DEATH_LIMIT_S = 8
 
@@ -154,6 +157,25 @@ class ClusterTest(EspalierTest):
                               capture_output=True, text=True, timeout=20, env=self.environment)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(cluster.address, done.stderr)
+
+    def test_a_name_with_several_addresses_is_listened_to_on_all_that_are_this_hosts(self):
+        names = self.write("hosts", "127.0.0.2 many\n203.0.113.9 many\n127.0.0.3 many\n")
+        address = self.path("address")
+        script = 'mount --bind "$0" /etc/hosts && exec "$@"'
+        process = subprocess.Popen(
+            ["unshare"] + hosts.own_user() + ["--mount", "--propagation", "private", "sh", "-c",
+                                              script, names, program("espalier-coordinator"),
+                                              "--listen", "many:0", "--insecure", "--address-file",
+                                              address],
+            env=self.environment, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        wait_for("the address", lambda: os.path.exists(address) and os.path.getsize(address))
+        with open(address) as f:
+            port = f.read().strip().rsplit(":", 1)[1]
+        for host in ("127.0.0.2", "127.0.0.3"):
+            out, _ = self.espalier("list", "--coordinator", "%s:%s" % (host, port))
+            self.assertIn("no jobs", out)
 
 
 if __name__ == "__main__":

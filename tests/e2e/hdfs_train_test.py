@@ -295,7 +295,7 @@ class RefusalTest(HdfsTest):
             done = cluster.result("submit", self.job("local", local))
             self.assertEqual(done["status"], "SUCCEEDED")
             stopped.send_signal(signal.SIGINT)
-            _, err = stopped.communicate(timeout=5)
+            _, err = stopped.communicate(timeout=30)
             self.assertEqual(stopped.returncode, 130, err)
             self.assertIn("the submission is withdrawn", err)
             for process in stuck + [train]:

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -64,6 +65,29 @@ TEST_CASE("a state larger than expected is refused, and a dead holder does not b
   const std::string address = holder->address();
   holder.reset();
   CHECK_FALSE(asker->FetchState(address, kKey, {.bytes_max = 100, .timeout_ms = 2000}).ok());
+}
+
+TEST_CASE("a state may take as long as it likes while parts of it come, and no longer") {
+  const auto holder = MustListen(), asker = MustListen();
+  holder->OfferState(kKey, Offer([] { return Bytes(5 << 20); }));
+  const auto slow = [] {  // asked between two parts
+    std::this_thread::sleep_for(std::chrono::milliseconds(1'000));
+    return false;
+  };
+  const auto whole = asker->FetchState(
+      holder->address(), kKey, {.bytes_max = 8 << 20, .timeout_ms = 4'000, .cancelled = slow});
+  CHECK(whole.status().ToString() == "OK");
+  std::atomic<bool> leave{false};
+  holder->OfferState(kKey, Offer([&] {
+                       while (!leave) std::this_thread::yield();
+                       return std::string("state");
+                     }));
+  const Status silent =
+      asker->FetchState(holder->address(), kKey, {.bytes_max = 100, .timeout_ms = 300}).status();
+  leave = true;
+  CHECK(silent.code() == StatusCode::kDeadlineExceeded);
+  CHECK_THAT(silent.ToString(), Catch::Contains("nothing came for 300 ms"));
+  holder->WithdrawState(kKey);
 }
 
 TEST_CASE("withdrawing waits for those who are just encoding") {
