@@ -161,7 +161,10 @@ Status YarnCluster::Start(YarnRequest request) {
       context_.files, request.places, request.name, config_, request.user,
       KeptOfYarn(context_.env, request.name).directory, SecondsSince1970()));
   ESPALIER_ASSIGN_OR_RETURN(const std::string spec, BuildService(form, request));
-  ESPALIER_RETURN_IF_ERROR(rm_->Create(spec));
+  if (Status created = rm_->Create(spec); !created.ok()) {
+    (void)RemoveRemains(request.name);  // the refusal is what is to be told
+    return created;
+  }
   Say("YARN starts the service " + request.name + ": a coordinator and " +
       std::to_string(request.workers) + (request.workers == 1 ? " worker" : " workers") + " of " +
       std::to_string(request.worker.memory_mb) + " MiB");
@@ -239,10 +242,14 @@ Result<bool> YarnCluster::End(const std::string& name) {
     }
     ESPALIER_RETURN_IF_ERROR(ended);
   }
-  ESPALIER_RETURN_IF_ERROR(context_.files.RemoveTree(PlacesOf(name).folder));
-  ESPALIER_RETURN_IF_ERROR(
-      context_.files.RemoveTree(KeptOfYarn(context_.env, name).directory));
+  ESPALIER_RETURN_IF_ERROR(RemoveRemains(name));
   return there;
+}
+
+Status YarnCluster::RemoveRemains(const std::string& name) const {
+  const Status remote = context_.files.RemoveTree(PlacesOf(name).folder);
+  const Status local = context_.files.RemoveTree(KeptOfYarn(context_.env, name).directory);
+  return remote.ok() ? local : remote;
 }
 
 }  // namespace espalier

@@ -43,6 +43,8 @@ class YarnCluster {
   Status CheckZooKeeper() const;
   Result<std::string> FindTarball() const;
   Result<std::string> ReadTemplate() const;
+  // What a service left on HDFS and on this machine.
+  Status RemoveRemains(const std::string& name) const;
   void Say(const std::string& words) const;
   // An error when the service can no longer come up.
   Status CheckAlive(const std::string& name) const;
