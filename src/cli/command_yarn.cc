@@ -24,8 +24,7 @@ int ShowYarnError(const CommandContext& context, const Status& error) {
 
 // What the coordinator itself says, when it can be reached.
 void AskCoordinator(const CommandContext& context, YarnView* view) {
-  const auto address =
-      FindCoordinator(view->address_file, context.address_files);
+  const auto address = FindCoordinator(view->address_file, context.address_files);
   if (address.ok()) view->coordinator = *address;
   const auto client = ConnectTo(context);
   if (!client.ok()) return;

@@ -85,9 +85,8 @@ class YarnRun {
                            name() + "`, end it with `espalier yarn down " + name() + "`\n");
       return code;
     }
-    const int code = end.status.ok()
-                         ? ShowOutcome(context_, *end.last, submitted_ms_ - began_ms_)
-                         : ShowError(context_, end.status, kExitInterrupted, job_);
+    const int code = end.status.ok() ? ShowOutcome(context_, *end.last, submitted_ms_ - began_ms_)
+                                     : ShowError(context_, end.status, kExitInterrupted, job_);
     EndCluster();
     return stopped_ms_ != 0 && code != kExitSuccess ? kExitInterrupted : code;
   }
@@ -101,8 +100,10 @@ class YarnRun {
                                      {"service", name()},
                                      {"follow_with", watch + " --json"}}));
     } else {
-      context_.console.Out(ToString(job_) + " goes on; its cluster ends by itself a minute after "
-                           "it. Follow it again with\n  " + watch + "\n");
+      context_.console.Out(ToString(job_) +
+                           " goes on; its cluster ends by itself a minute after "
+                           "it. Follow it again with\n  " +
+                           watch + "\n");
     }
     return kExitSuccess;
   }
@@ -142,7 +143,8 @@ class YarnRun {
     if (!ended.ok()) {
       context_.console.Err("the cluster could not be ended: " + ended.status().message() +
                            ". It ends by itself when it has had no job for a minute; `espalier "
-                           "yarn down " + name() + "` tries again\n");
+                           "yarn down " +
+                           name() + "` tries again\n");
     } else if (!context_.options.json) {
       context_.console.Out("the cluster " + name() + " has ended\n");
     }

@@ -60,8 +60,8 @@ int ShowError(const CommandContext& context, const Status& error, int code,
               std::optional<JobId> job = std::nullopt);
 
 // Submits under an id of its own. When the coordinator goes away before it has answered, it or the
-// one that takes its place is asked again: the id makes that the same job. When it is there and does
-// not answer, or the person interrupts, the submission is withdrawn.
+// one that takes its place is asked again: the id makes that the same job. When it is there and
+// does not answer, or the person interrupts, the submission is withdrawn.
 Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml);
 
 // Says on standard error when there will be more workers than leaves: the surplus stands by.

@@ -16,8 +16,8 @@ Result<std::string> AddressOfYarn(const CommandContext& context, const std::stri
   const YarnKept kept = KeptOfYarn(context.env, service);
   const auto where = FindCoordinator("file:" + kept.CoordinatorFile(), context.address_files);
   if (where.ok()) return FindCoordinator(*where, context.address_files);
-  return NotFound("no service " + service + " was started here: " +
-                  QuotedPath(kept.CoordinatorFile()) +
+  return NotFound("no service " + service +
+                  " was started here: " + QuotedPath(kept.CoordinatorFile()) +
                   " is missing; it and the certificates beside it are made by `espalier yarn up " +
                   service + "`, on the machine of the person who starts the service");
 }
@@ -49,11 +49,10 @@ Result<ClientSecurity> SecurityOf(const CliOptions& options) {
 Result<std::unique_ptr<ApiClient>> ConnectTo(const CommandContext& context) {
   const CliOptions& options = context.options;
   const std::string_view yarn = kYarnCoordinator;
-  ESPALIER_ASSIGN_OR_RETURN(
-      const std::string address,
-      options.coordinator.starts_with(yarn)
-          ? AddressOfYarn(context, options.coordinator.substr(yarn.size()))
-          : FindCoordinator(options.coordinator, context.address_files));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string address,
+                            options.coordinator.starts_with(yarn)
+                                ? AddressOfYarn(context, options.coordinator.substr(yarn.size()))
+                                : FindCoordinator(options.coordinator, context.address_files));
   ApiClientOptions client;
   ESPALIER_ASSIGN_OR_RETURN(client.security, SecurityOf(options));
   return ApiClient::Make(address, client);

@@ -97,8 +97,7 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
                   .http = {.cancelled = [&] { return (*interrupts)->any(); }}}};
   const auto files = MakeFileSystem(storage);
   const auto address_files = MakeFileSystem(ImpatientStorage(storage));
-  return RunCommand(
-      {program, *parsed.options, env, console, **interrupts, *files, *address_files});
+  return RunCommand({program, *parsed.options, env, console, **interrupts, *files, *address_files});
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace espalier {
 namespace {
 
 constexpr const char* kYarnExamples =
-    "A cluster of one coordinator and N workers in YARN's containers, one worker a node, encrypted,\n"
+    "A cluster of one coordinator and N workers in YARN's containers, one worker a node, "
+    "encrypted,\n"
     "by YARN's REST services alone: no Java and no Hadoop client is needed here. HADOOP_CONF_DIR\n"
     "names the directory with core-site.xml, hdfs-site.xml and yarn-site.xml.\n"
     "\n"
@@ -23,7 +24,8 @@ constexpr const char* kYarnExamples =
     "  espalier yarn down mnist";
 
 constexpr const char* kRunExamples =
-    "Starts a cluster, trains, shows the result and ends the cluster. Paths in the job are those of\n"
+    "Starts a cluster, trains, shows the result and ends the cluster. Paths in the job are those "
+    "of\n"
     "the cluster's nodes: hdfs://... On a terminal Ctrl-C asks what is to be done. With --detach\n"
     "this command returns when the job is accepted; the cluster ends by itself when it is done.\n"
     "\n"

@@ -37,8 +37,8 @@ Result<YarnCluster> YarnCluster::Open(const CommandContext& context) {
         "yarn-site.xml of the cluster");
   }
   YarnCluster out(context);
-  ESPALIER_ASSIGN_OR_RETURN(
-      out.config_, HadoopConfig::Read(hadoop.conf_dir, hadoop.user, {"yarn-site.xml"}));
+  ESPALIER_ASSIGN_OR_RETURN(out.config_,
+                            HadoopConfig::Read(hadoop.conf_dir, hadoop.user, {"yarn-site.xml"}));
   ESPALIER_ASSIGN_OR_RETURN(auto addresses, FindResourceManagers(out.config_));
   ESPALIER_ASSIGN_OR_RETURN(out.base_, YarnBase(out.config_, hadoop.user));
   HttpOptions http;
@@ -61,9 +61,9 @@ Status YarnCluster::CheckNameIsFree(const std::string& name) {
   if (there.status().code() == StatusCode::kNotFound) return {};
   ESPALIER_RETURN_IF_ERROR(there.status());
   if (there->ended()) return rm_->Destroy(name);
-  return AlreadyExists("a service " + name + " of yours runs already (" +
-                       Printable(there->state) + ", " + Printable(there->application) +
-                       "); `espalier yarn down " + name + "` ends it, another name goes beside it");
+  return AlreadyExists("a service " + name + " of yours runs already (" + Printable(there->state) +
+                       ", " + Printable(there->application) + "); `espalier yarn down " + name +
+                       "` ends it, another name goes beside it");
 }
 
 Status YarnCluster::CheckNodes(const YarnRequest& request) {
@@ -157,9 +157,9 @@ Status YarnCluster::Start(YarnRequest request) {
   ESPALIER_ASSIGN_OR_RETURN(request.places.package,
                             SendPackage(context_.files, base_, tarball, &sent));
   Say((sent ? "sent the tarball: " : "the tarball is there: ") + request.places.package);
-  ESPALIER_RETURN_IF_ERROR(PrepareFolder(
-      context_.files, request.places, request.name, config_, request.user,
-      KeptOfYarn(context_.env, request.name).directory, SecondsSince1970()));
+  ESPALIER_RETURN_IF_ERROR(
+      PrepareFolder(context_.files, request.places, request.name, config_, request.user,
+                    KeptOfYarn(context_.env, request.name).directory, SecondsSince1970()));
   ESPALIER_ASSIGN_OR_RETURN(const std::string spec, BuildService(form, request));
   if (Status created = rm_->Create(spec); !created.ok()) {
     (void)RemoveRemains(request.name);  // the refusal is what is to be told
@@ -183,8 +183,8 @@ Status YarnCluster::CheckAlive(const std::string& name) const {
     why = app->diagnostics;
   }
   return Aborted("YARN ended the service " + name + " (" + Printable(service->state) + ", " +
-                 Printable(service->application) + "): " +
-                 (why.empty() ? "it does not say why; `yarn logs` tells more" : why));
+                 Printable(service->application) +
+                 "): " + (why.empty() ? "it does not say why; `yarn logs` tells more" : why));
 }
 
 Status YarnCluster::AwaitCoordinator(const CommandContext& context, const std::string& name) {

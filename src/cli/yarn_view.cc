@@ -86,9 +86,8 @@ Json YarnJson(const YarnView& view) {
   if (view.jobs) {
     jobs = Json::array();
     for (const JobSnapshot& job : *view.jobs) {
-      jobs.push_back({{"job", ToString(job.job)},
-                      {"name", job.name},
-                      {"state", JobStateName(job.state)}});
+      jobs.push_back(
+          {{"job", ToString(job.job)}, {"name", job.name}, {"state", JobStateName(job.state)}});
     }
   }
   return {{"service", view.service.name},

@@ -23,7 +23,8 @@ struct YarnView {
 // A few lines and a table of containers. Ends with '\n'.
 std::string YarnText(const YarnView& view);
 // {"service":..,"state":..,"application":..,"coordinator":..,"workers_attached":..,
-//  "components":[{"name":..,"wanted":..,"containers":[{"id":..,"instance":..,"host":..,"state":..}]}],
+//  "components":[{"name":..,"wanted":..,
+//    "containers":[{"id":..,"instance":..,"host":..,"state":..}]}],
 //  "jobs":[{"job":..,"name":..,"state":..}]}; what is not known is null.
 Json YarnJson(const YarnView& view);
 

@@ -56,8 +56,8 @@ struct CoordinatorOptions {
 struct WorkerOptions {
   // host:port, or file:PATH or hdfs://... of a file that holds it
   std::string coordinator = "127.0.0.1:7700";
-  std::string listen = "127.0.0.1:0";          // for other workers; port 0: any free one
-  std::string advertise;                       // host or host:port told to others; "": as listened
+  std::string listen = "127.0.0.1:0";  // for other workers; port 0: any free one
+  std::string advertise;               // host or host:port told to others; "": as listened
   // For people; "": host:pid, with tls the certificate's name:pid.
   std::string name;
   int threads = 0;               // that compute; 0: one a core

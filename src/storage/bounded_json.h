@@ -1,5 +1,5 @@
-// JSON that came from the network: nothing in it is believed before it is looked at. Missing members
-// and members of another type read as nothing. Thread rule: pure functions.
+// JSON that came from the network: nothing in it is believed before it is looked at. Missing
+// members and members of another type read as nothing. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>

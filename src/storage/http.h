@@ -63,8 +63,8 @@ enum class HttpMethod { kGet, kPut, kPost, kDelete };
 
 struct HttpRequest {
   HttpMethod method = HttpMethod::kGet;
-  std::string url;               // SECRET: may carry a token
-  std::string_view content;      // of a PUT or POST; must outlive the call
+  std::string url;           // SECRET: may carry a token
+  std::string_view content;  // of a PUT or POST; must outlive the call
   const char* content_type = "application/octet-stream";
   bool stop_at_content = false;  // of a reply with status 200: it then fails with kTooLong
   bool is_upload = false;        // limited by stall_ms instead of reply_ms

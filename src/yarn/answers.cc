@@ -39,9 +39,10 @@ YarnContainer ToContainer(const Json& json) {
 }
 
 YarnComponent ToComponent(const Json& json) {
-  YarnComponent out{.name = Text(json, "name"),
-                    .state = Text(json, "state"),
-                    .wanted = std::max<int64_t>(JsonCount(JsonMember(json, "number_of_containers")), 0)};
+  YarnComponent out{
+      .name = Text(json, "name"),
+      .state = Text(json, "state"),
+      .wanted = std::max<int64_t>(JsonCount(JsonMember(json, "number_of_containers")), 0)};
   for (const Json* entry : Entries(JsonMember(json, "containers"))) {
     out.containers.push_back(ToContainer(*entry));
   }

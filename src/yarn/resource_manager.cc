@@ -176,10 +176,10 @@ Result<YarnApplication> ResourceManager::Application(const std::string& id) cons
 }
 
 Status ResourceManager::KillApplication(const std::string& id) const {
-  return Judge(Ask(HttpMethod::kPut, std::string(kCluster) + "/apps/" + PercentEncoded(id) +
-                                         "/state",
-                   "{\"state\":\"KILLED\"}"),
-               "end " + Printable(id));
+  return Judge(
+      Ask(HttpMethod::kPut, std::string(kCluster) + "/apps/" + PercentEncoded(id) + "/state",
+          "{\"state\":\"KILLED\"}"),
+      "end " + Printable(id));
 }
 
 Result<std::vector<YarnPlace>> ResourceManager::Places(const std::string& application) const {
@@ -189,10 +189,9 @@ Result<std::vector<YarnPlace>> ResourceManager::Places(const std::string& applic
   ESPALIER_ASSIGN_OR_RETURN(const auto attempts, ParseYarnAttempts(body));
   std::vector<YarnPlace> out;
   for (const std::string& attempt : attempts) {
-    ESPALIER_ASSIGN_OR_RETURN(
-        const std::string list,
-        Get(app + "/appattempts/" + PercentEncoded(attempt) + "/containers",
-            "list the containers of " + Printable(attempt, kIdBytesMax)));
+    ESPALIER_ASSIGN_OR_RETURN(const std::string list,
+                              Get(app + "/appattempts/" + PercentEncoded(attempt) + "/containers",
+                                  "list the containers of " + Printable(attempt, kIdBytesMax)));
     ESPALIER_ASSIGN_OR_RETURN(const auto places, ParseYarnPlaces(list));
     for (const YarnPlace& place : places) {
       const bool known = std::any_of(out.begin(), out.end(), [&place](const YarnPlace& other) {

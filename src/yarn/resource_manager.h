@@ -53,8 +53,7 @@ class ResourceManager {
   Result<std::vector<YarnPlace>> Places(const std::string& application) const;
 
   // The last `bytes_max` bytes of one of a container's log files, from its NodeManager.
-  Result<std::string> Log(const YarnPlace& place, const std::string& file,
-                          int64_t bytes_max) const;
+  Result<std::string> Log(const YarnPlace& place, const std::string& file, int64_t bytes_max) const;
 
   // Waits; false when cancelled meanwhile.
   bool Wait(int64_t ms) const { return http_.Wait(ms); }

@@ -109,8 +109,8 @@ Status CheckYarnName(std::string_view name) {
                        return letter(c) || (c >= '0' && c <= '9') || c == '-';
                      });
   if (valid) return {};
-  return InvalidArgument("found the service's name '" + Printable(name) +
-                         "', expected at most " + std::to_string(kNameBytesMax) +
+  return InvalidArgument("found the service's name '" + Printable(name) + "', expected at most " +
+                         std::to_string(kNameBytesMax) +
                          " lower-case letters, digits and -, a letter first, as YARN wants it");
 }
 

@@ -63,8 +63,9 @@ Status WriteKeptFiles(const FileSystem& files, const std::string& directory,
 Result<std::string> YarnBase(const HadoopConfig& config, const std::string& user) {
   ESPALIER_ASSIGN_OR_RETURN(std::string base, config.Get("fs.defaultFS"));
   if (!base.starts_with("hdfs://")) {
-    return InvalidArgument("fs.defaultFS: found '" + Printable(base) + "' in " + config.origin() +
-                           ", expected hdfs://...: YARN fetches what its containers run from there");
+    return InvalidArgument(
+        "fs.defaultFS: found '" + Printable(base) + "' in " + config.origin() +
+        ", expected hdfs://...: YARN fetches what its containers run from there");
   }
   if (user.empty()) {
     return InvalidArgument(
@@ -123,12 +124,9 @@ Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const st
   ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(places.folder));
   ESPALIER_RETURN_IF_ERROR(files.Restrict(places.folder));  // before anything secret is in it
   const std::pair<const char*, const std::string*> written[] = {
-      {"ca.crt", &authority.certificate_pem},
-      {"coordinator.crt", &coordinator.certificate_pem},
-      {"coordinator.key", &coordinator.key_pem},
-      {"worker.crt", &worker.certificate_pem},
-      {"worker.key", &worker.key_pem},
-      {"core-site.xml", &site}};
+      {"ca.crt", &authority.certificate_pem},    {"coordinator.crt", &coordinator.certificate_pem},
+      {"coordinator.key", &coordinator.key_pem}, {"worker.crt", &worker.certificate_pem},
+      {"worker.key", &worker.key_pem},           {"core-site.xml", &site}};
   for (const auto& [file, text] : written) {
     ESPALIER_RETURN_IF_ERROR(files.CreateExclusively(places.File(file), *text));
     ESPALIER_RETURN_IF_ERROR(files.Restrict(places.File(file)));

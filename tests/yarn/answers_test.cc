@@ -47,7 +47,8 @@ TEST_CASE("what is no service is told so, and what is odd in one reads as nothin
   CHECK(odd->components[0].wanted == 0);
   CHECK(odd->components[1].wanted == 0);
   CHECK(odd->components[1].containers.size() == 1);
-  CHECK(ParseYarnService("{\"name\":\"a\",\"components\":[{\"name\":\"x\"},{\"name\":\"x\"}]}").ok());
+  CHECK(
+      ParseYarnService("{\"name\":\"a\",\"components\":[{\"name\":\"x\"},{\"name\":\"x\"}]}").ok());
   CHECK_FALSE(ParseYarnService(std::string(100'000, '{')).ok());
 }
 

@@ -86,8 +86,9 @@ TEST_CASE("one worker a node, and a policy on every component: without one YARN 
     CHECK(constraint.at("target_tags") == Json::array({role}));
   }
   const Json service = Built(Request());
-  CHECK(service.at("configuration").at("properties").at(
-            "yarn.service.container-failure.retry.max") == "0");
+  CHECK(
+      service.at("configuration").at("properties").at("yarn.service.container-failure.retry.max") ==
+      "0");
 }
 
 TEST_CASE("a service for one job ends when its coordinator does") {
@@ -100,8 +101,9 @@ TEST_CASE("a service for one job ends when its coordinator does") {
   CHECK(coordinator.at("restart_policy") == "ON_FAILURE");
   CHECK(Component(service, "worker").at("restart_policy") == "ON_FAILURE");
   CHECK(coordinator.at("configuration").at("env").at("ESPALIER_YARN_IDLE_LIMIT_MS") == "60000");
-  CHECK(coordinator.at("configuration").at("properties").at(
-            "yarn.service.container-state-report-as-service-state") == "true");
+  CHECK(coordinator.at("configuration")
+            .at("properties")
+            .at("yarn.service.container-state-report-as-service-state") == "true");
 }
 
 TEST_CASE("what a person has added to the template stays") {
