@@ -52,9 +52,9 @@ class YarnTest(HdfsTest):
     def start_yarn_command(self, *words, **options):
         """A running deploy/yarn/espalier-yarn of the unpacked tarball."""
         script = os.path.join(self.tree, "deploy", "yarn", "espalier-yarn")
-        process = subprocess.Popen([script] + [str(w) for w in words], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, cwd=self.directory,
-                                   env=self.environment, **options)
+        options = dict({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}, **options)
+        process = subprocess.Popen([script] + [str(w) for w in words], text=True,
+                                   cwd=self.directory, env=self.environment, **options)
         self.addCleanup(lambda: process.poll() is None and process.kill())
         if words[0] in ("up", "run") and "--name" not in words:
             self.services.append(words[1])

@@ -2,6 +2,8 @@
 with a cluster before there is one. Run by `tools/test yarn` and `tools/test --all`.
 """
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
@@ -137,6 +139,37 @@ class LeavingTest(YarnTest):
         self.assertIn("stopping the job and its cluster", err)
         self.await_empty()
         self.yarn("status", "endless", code=2)
+
+    def test_on_a_terminal_ctrl_c_asks_and_who_detaches_leaves_the_job(self):
+        csv = self.put("t.csv", csv_text(table(400)))
+        job = self.long_job("asked", csv, "asked", 10_000_000)
+        self.services.append("asked")
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        process = self.start_yarn_command("run", job, "--workers", 1, *SIZES, "--json",
+                                          stdin=slave, stderr=slave)
+        os.close(slave)
+        for answer in (b"c\n", b"d\n"):
+            for line in process.stdout:  # it goes on after `c`
+                if '"progress"' in line and '"step":0' not in line:
+                    break
+            process.send_signal(signal.SIGINT)
+            self.await_words(master, b"s: stop the job and end the cluster")
+            os.write(master, answer)
+        out, _ = process.communicate(timeout=STEADY_LIMIT_S)
+        self.assertEqual(process.returncode, 0, out)
+        said = json_lines(out)[-1]
+        self.assertEqual(said["event"], "detached")
+        self.await_steps("asked", said["job"], 20)
+        self.yarn("down", "asked")
+        self.await_empty()
+
+    def await_words(self, terminal, words):
+        seen, end = b"", time.monotonic() + STEADY_LIMIT_S
+        while words not in seen:
+            self.assertLess(time.monotonic(), end, seen)
+            if select.select([terminal], [], [], 1)[0]:
+                seen += os.read(terminal, 4096)
 
 
 class BadCasesTest(YarnTest):
