@@ -7,23 +7,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "src/base/file_descriptor.h"
 #include "src/base/text.h"
 
 namespace espalier {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 Status CheckMode(const struct stat& info, const std::string& path, const std::string& what) {
   if ((info.st_mode & 0027) == 0) return Status::Ok();
@@ -39,7 +27,7 @@ Status CheckMode(const struct stat& info, const std::string& path, const std::st
 Result<std::string> ReadSmallFile(const std::string& path, Secrecy secrecy, int64_t bytes_max,
                                   const std::string& what) {
   // A named pipe would be waited for.
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     return NotFound(what + ": cannot read " + QuotedPath(path) + ": " + std::strerror(errno));
   }
@@ -66,7 +54,7 @@ Result<std::string> ReadSmallFile(const std::string& path, Secrecy secrecy, int6
 
 Status WriteNewFile(const std::string& path, const std::string& text, Secrecy secrecy) {
   const mode_t mode = secrecy == Secrecy::kSecret ? 0600 : 0644;
-  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  const FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (file.get() < 0 && errno == EEXIST) {
     return AlreadyExists(QuotedPath(path) +
                          " exists, and is not overwritten; choose another "

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "src/base/file_descriptor.h"
 #include "src/base/text.h"
 #include "src/storage/pattern_listing.h"
 #include "src/storage/uri.h"
@@ -58,20 +59,6 @@ Status FileError(int error_number, const std::string& doing, const std::string& 
 
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
 // "/a/b" of "file:///a/b" or "/a/b"; refuses what no system call could mean.
 Result<std::string> LocalPath(const std::string& text) {
   ESPALIER_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
@@ -105,7 +92,7 @@ class LocalFile : public ReadableFile {
   }
 
  private:
-  Descriptor fd_;
+  FileDescriptor fd_;
   FileInfo info_;
 };
 
@@ -130,7 +117,7 @@ std::string ParentOf(const std::string& path) {
 // Makes a new or renamed name in `path`'s directory last through a power cut.
 Status SyncParent(const std::string& path) {
   const std::string parent = ParentOf(path);
-  Descriptor fd(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  FileDescriptor fd(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some file systems cannot sync a directory and say EINVAL.
   if (fd.get() < 0 || (fsync(fd.get()) != 0 && errno != EINVAL)) {
     return FileError(errno, "write", parent);
@@ -251,7 +238,7 @@ Result<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& u
 
 Status LocalFileSystem::CreateExclusively(const std::string& uri, std::string_view content) const {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
-  Descriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (fd.get() < 0) return FileError(errno, "create", path);
   if (Status written = WriteAndSync(fd.get(), content, path); !written.ok()) {
     unlink(path.c_str());
@@ -274,7 +261,7 @@ Status LocalFileSystem::WriteAtomically(const std::string& uri, std::string_view
       JoinPath(ParentOf(path), "." + name + ".tmp-" + who + "-" + std::to_string(++counter));
   Status done;
   {
-    Descriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    FileDescriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd.get() < 0) return FileError(errno, "write", path);
     done = WriteAndSync(fd.get(), content, path);
   }

@@ -13,6 +13,27 @@
 
 namespace espalier {
 
+// A set's rows as the network gets them.
+struct Gathered {
+  std::vector<double> inputs, targets, weights;
+  std::vector<int32_t> labels;
+  bool operator==(const Gathered&) const = default;
+};
+
+inline Gathered GatherAll(const RowStore& store, FileRole set) {
+  const Range range = store.rows(set);
+  std::vector<int64_t> rows;
+  for (int64_t r = range.begin; r < range.end; ++r) rows.push_back(r);
+  Gathered g;
+  g.inputs.resize(rows.size() * store.features());
+  g.targets.resize(rows.size() * store.targets());
+  g.weights.resize(rows.size());
+  g.labels.resize(rows.size(), -1);
+  store.Gather<double>(set, rows, g.inputs.data(), g.labels.data(), g.targets.data(),
+                       g.weights.data());
+  return g;
+}
+
 class DataFixture {
  public:
   DataFixture() {
@@ -49,32 +70,24 @@ class DataFixture {
             Range{0, survey.test_rows}};
   }
 
+  // Survey and load; all training rows.
+  Gathered AllRows() {
+    const auto survey = Survey();
+    INFO(survey.status().ToString());
+    REQUIRE(survey.ok());
+    const auto store = LoadRows(*files, plan, job, *survey, All(*survey), shards, {});
+    INFO(store.status().ToString());
+    REQUIRE(store.ok());
+    classes = survey->preprocessing.classes;
+    return GatherAll(**store, FileRole::kTrain);
+  }
+
   TemporaryDirectory dir;
   std::unique_ptr<FileSystem> files = MakeFileSystem();
   JobSpec job;
   InputPlan plan;
   std::vector<SurveyedShard> shards;
+  std::vector<std::string> classes;  // of the last AllRows()
 };
-
-// A set's rows as the network gets them.
-struct Gathered {
-  std::vector<double> inputs, targets, weights;
-  std::vector<int32_t> labels;
-  bool operator==(const Gathered&) const = default;
-};
-
-inline Gathered GatherAll(const RowStore& store, FileRole set) {
-  const Range range = store.rows(set);
-  std::vector<int64_t> rows;
-  for (int64_t r = range.begin; r < range.end; ++r) rows.push_back(r);
-  Gathered g;
-  g.inputs.resize(rows.size() * store.features());
-  g.targets.resize(rows.size() * store.targets());
-  g.weights.resize(rows.size());
-  g.labels.resize(rows.size(), -1);
-  store.Gather<double>(set, rows, g.inputs.data(), g.labels.data(), g.targets.data(),
-                       g.weights.data());
-  return g;
-}
 
 }  // namespace espalier

@@ -14,17 +14,6 @@ class LibsvmFixture : public DataFixture {
     job.data.label = {int64_t{0}};
     job.data.features.columns = {ColumnRange{1, 7}};
   }
-  // The training rows of the file as a network gets them.
-  Gathered Rows() {
-    const auto survey = Survey();
-    INFO(survey.status().ToString());
-    REQUIRE(survey.ok());
-    const auto store = LoadRows(*files, plan, job, *survey, All(*survey), shards, {});
-    REQUIRE(store.ok());
-    classes = survey->preprocessing.classes;
-    return GatherAll(**store, FileRole::kTrain);
-  }
-  std::vector<std::string> classes;
 };
 
 TEST_CASE("LIBSVM text is a dense table") {
@@ -36,7 +25,7 @@ TEST_CASE("LIBSVM text is a dense table") {
       "1\n"
       "-1 7:1 1:3",
       "a.libsvm");
-  const Gathered rows = f.Rows();
+  const Gathered rows = f.AllRows();
   CHECK(f.classes == std::vector<std::string>{"-1", "1"});
   CHECK(rows.labels == std::vector<int32_t>{1, 0, 1, 0});
   CHECK(rows.inputs == std::vector<double>{0,    0, 0.5, 0, 0, 0, 2,  //
@@ -63,18 +52,18 @@ TEST_CASE("LIBSVM text gives the rows that the same table as CSV gives, however 
   LibsvmFixture f;
   f.job.data.csv.header = false;
   f.Train(csv);
-  const Gathered expected = f.Rows();
+  const Gathered expected = f.AllRows();
   f.job.data.csv.header = true;  // means nothing to LIBSVM text
   for (const int64_t shard_bytes : {1000, 7777, 1 << 20}) {
     f.job.data.shard_bytes = shard_bytes;
     f.Train(libsvm, "a.svm");
-    CHECK((f.Rows() == expected));
+    CHECK((f.AllRows() == expected));
   }
   f.Train(Gzip(libsvm), "a.libsvm.gz");
-  CHECK((f.Rows() == expected));
+  CHECK((f.AllRows() == expected));
   f.job.data.format = DataFormat::kLibsvm;
   f.Train(libsvm, "part-00000");
-  CHECK((f.Rows() == expected));
+  CHECK((f.AllRows() == expected));
 }
 
 TEST_CASE("a bad row of LIBSVM text is named exactly") {

@@ -78,16 +78,6 @@ class ParquetFixture : public DataFixture {
                     const std::string& name = "train.parquet") {
     return Train(ParquetText(fields, options), name);
   }
-  // All training rows, as the network gets them.
-  Gathered Rows() {
-    const auto survey = Survey();
-    INFO(survey.status().ToString());
-    REQUIRE(survey.ok());
-    const auto store = LoadRows(*files, plan, job, *survey, All(*survey), shards, {});
-    INFO(store.status().ToString());
-    REQUIRE(store.ok());
-    return GatherAll(**store, FileRole::kTrain);
-  }
   Status Error() {
     const auto survey = Survey();
     REQUIRE_FALSE(survey.ok());

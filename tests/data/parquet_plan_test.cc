@@ -16,7 +16,7 @@ TEST_CASE("files may order columns differently and widen numbers; all else is an
       f.dir.Put("2.parquet", ParquetText({Y(1), Json("b", arrow::decimal128(5, 1), R"(["7.5"])"),
                                           Json("a", arrow::float64(), "[3.25]")}));
   f.job.data.train = {f.dir.path()};
-  CHECK(f.Rows().inputs == Doubles{1, 5, 2, 6, 3.25, 7.5});
+  CHECK(f.AllRows().inputs == Doubles{1, 5, 2, 6, 3.25, 7.5});
   const auto differs = [&](const std::vector<ParquetField>& fields, const std::string& message) {
     f.dir.Put("2.parquet", ParquetText(fields));
     const Status error = f.Error();
@@ -52,7 +52,7 @@ TEST_CASE("a column that cannot be used is named with its type, unless it is not
   CHECK(f.Error().message().find("has the type list<element: list<element: float>>") !=
         std::string::npos);
   f.job.data.features.columns = {std::string("a")};
-  CHECK(f.Rows().inputs == Doubles{1, 2});
+  CHECK(f.AllRows().inputs == Doubles{1, 2});
   f.job.data.features.columns = {std::string("aa")};
   CHECK(f.Error().message().find("did you mean 'a'?") != std::string::npos);
   f.job.data.features.columns.clear();
@@ -69,13 +69,13 @@ TEST_CASE("the format comes from data.format or from the files' names") {
   f.Train(text, "part-00000");
   CHECK(f.Error().message().find("is a Parquet file") != std::string::npos);
   f.job.data.format = DataFormat::kParquet;
-  CHECK(f.Rows().inputs == Doubles{1, 2});
+  CHECK(f.AllRows().inputs == Doubles{1, 2});
   f.job.data.format.reset();
   f.Train(text, "a.snappy.parquet");
   f.dir.Put("_SUCCESS", "");
   REQUIRE(std::filesystem::remove(f.dir / "part-00000"));
   f.job.data.train = {f.dir.path()};
-  CHECK(f.Rows().inputs == Doubles{1, 2});
+  CHECK(f.AllRows().inputs == Doubles{1, 2});
   f.dir.Put("b.csv", "a,y\n1,2\n");
   CHECK(f.Error().message().find("is CSV by its name, '" + f.dir / "a.snappy.parquet" +
                                  "' is Parquet; all files of a job need one format") !=
@@ -95,18 +95,18 @@ TEST_CASE("partitions are columns of Parquet files too: features, label, null or
   put("p/y=0.5/w=ab", "[[1, 2], [3, 4]]");
   put("p/y=2/w=c%20d", "[[5, 6]]");
   f.job.data.train = {f.dir / "p"};
-  CHECK(f.Rows().inputs == Doubles{1, 2, 3, 4, 5, 6});  // w is text
-  CHECK(f.Rows().targets == Doubles{0.5, 0.5, 2});
+  CHECK(f.AllRows().inputs == Doubles{1, 2, 3, 4, 5, 6});  // w is text
+  CHECK(f.AllRows().targets == Doubles{0.5, 0.5, 2});
   CHECK(f.plan.schema.names == Strings{"a[0]", "a[1]", "w", "y"});
   CHECK(ColumnTypes(*f.files, f.job.data, f.plan).value() ==
         Strings{"list<element: int32>", "list<element: int32>", "text", "number"});
   f.job.data.train = {f.dir / "p/*/*/*.parquet"};
-  CHECK(f.Rows().targets == Doubles{0.5, 0.5, 2});
+  CHECK(f.AllRows().targets == Doubles{0.5, 0.5, 2});
   f.job.model.task = Task::kClassification;
   f.job.data.label = {std::string("w")};
   f.job.data.features.columns = {std::string("a[1]"), std::string("y")};
-  CHECK(f.Rows().inputs == Doubles{2, 0.5, 4, 0.5, 6, 2});
-  CHECK(f.Rows().labels == std::vector<int32_t>{0, 0, 1});
+  CHECK(f.AllRows().inputs == Doubles{2, 0.5, 4, 0.5, 6, 2});
+  CHECK(f.AllRows().labels == std::vector<int32_t>{0, 0, 1});
   f.job.data.features.columns = {std::string("y")};
   CHECK(f.Error().message().find("all columns of the job are names of directories") !=
         std::string::npos);
@@ -116,7 +116,7 @@ TEST_CASE("partitions are columns of Parquet files too: features, label, null or
   CHECK(error.position()->column == "y");
   CHECK(error.position()->text == "null");
   f.job.data.features.nulls = {NullKind::kConstant, -1};
-  CHECK(f.Rows().inputs.back() == -1);
+  CHECK(f.AllRows().inputs.back() == -1);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST_CASE("every type of number becomes the nearest double") {
       if (!arrow_schema && c.type->id() == arrow::Type::DURATION) continue;
       ParquetFixture f;
       f.Write({Json("a", c.type, c.json), Y(3)}, {.arrow_schema = arrow_schema});
-      CHECK(f.Rows().inputs == c.expected);
+      CHECK(f.AllRows().inputs == c.expected);
     }
   }
 }
@@ -70,14 +70,14 @@ TEST_CASE("vectors are features of their own, of fixed and of any length") {
       ParquetFixture f;
       f.Write({Json("a", arrow::float64(), "[10, 20]"), Json("v", type, json), Y(2)},
               {.arrow_schema = arrow_schema});
-      CHECK(f.Rows().inputs == Doubles{10, 1, 2, 3, 20, 4, 5, 6});
+      CHECK(f.AllRows().inputs == Doubles{10, 1, 2, 3, 20, 4, 5, 6});
       CHECK(f.plan.schema.names == Strings{"a", "v[0]", "v[1]", "v[2]", "y"});
       f.job.data.features.columns = {std::string("v")};
-      CHECK(f.Rows().inputs == Doubles{1, 2, 3, 4, 5, 6});
+      CHECK(f.AllRows().inputs == Doubles{1, 2, 3, 4, 5, 6});
       f.job.data.features.columns = {std::string("v[2]"), int64_t{0}, std::string("v[0]")};
-      CHECK(f.Rows().inputs == Doubles{3, 10, 1, 6, 20, 4});
+      CHECK(f.AllRows().inputs == Doubles{3, 10, 1, 6, 20, 4});
       f.job.data.features.columns = {ColumnRange{0, 1}};
-      CHECK(f.Rows().inputs == Doubles{10, 1, 2, 3, 20, 4, 5, 6});
+      CHECK(f.AllRows().inputs == Doubles{10, 1, 2, 3, 20, 4, 5, 6});
     }
   }
 }
@@ -92,7 +92,7 @@ TEST_CASE("a list of another length is a bad row that names file and row") {
   CHECK(error.position() ==
         InputPosition{.file = path, .row = 3, .column = "v[0]", .text = "a list of 1"});
   f.job.data.bad_rows = {.skip = true, .limit = 1};
-  CHECK(f.Rows().inputs == Doubles{1, 2, 3, 4});
+  CHECK(f.AllRows().inputs == Doubles{1, 2, 3, 4});
   f.Write({Json("v", type, "[[], null, []]"), Y(3)});
   CHECK(f.Error().message().find("holds lists, all of them empty or missing") != std::string::npos);
 }
@@ -106,12 +106,12 @@ TEST_CASE("nulls follow the policy, also within vectors") {
   CHECK(error.message().find("the value is missing; choose data.features.nulls") == 0);
   CHECK(error.position() == InputPosition{.file = path, .row = 2, .column = "a", .text = "null"});
   f.job.data.features.nulls = {NullKind::kDrop};
-  CHECK(f.Rows().inputs == Doubles{1, 1, 2});
+  CHECK(f.AllRows().inputs == Doubles{1, 1, 2});
   CHECK(f.shards[0].survey.dropped_rows == 3);
   f.job.data.features.nulls = {NullKind::kConstant, -1};
-  CHECK(f.Rows().inputs == Doubles{1, 1, 2, -1, 3, 4, 3, -1, -1, 4, 5, -1});
+  CHECK(f.AllRows().inputs == Doubles{1, 1, 2, -1, 3, 4, 3, -1, -1, 4, 5, -1});
   f.job.data.features.nulls = {NullKind::kMean};
-  CHECK(f.Rows().inputs == Doubles{1, 1, 2, 8.0 / 3, 3, 4, 3, 3, 3, 4, 5, 3});
+  CHECK(f.AllRows().inputs == Doubles{1, 1, 2, 8.0 / 3, 3, 4, 3, 3, 3, 4, 5, 3});
 }
 
 TEST_CASE("labels are whole numbers, text, floats or booleans") {
@@ -219,8 +219,8 @@ TEST_CASE("bad rows are skipped up to the limit and described") {
   ParquetFixture f;
   f.job.data.bad_rows = {.skip = true, .limit = 2};
   f.Write({Json("a", arrow::utf8(), R"(["1", "x", "3", "y"])"), Y(4)}, {.group_rows = 2});
-  CHECK(f.Rows().inputs == Doubles{1, 3});
-  CHECK(f.Rows().targets == Doubles{0, 2});
+  CHECK(f.AllRows().inputs == Doubles{1, 3});
+  CHECK(f.AllRows().targets == Doubles{0, 2});
   REQUIRE(f.shards[0].survey.skipped.size() == 2);
   CHECK(f.shards[0].survey.skipped[1].position()->row == 4);
   f.job.data.bad_rows.limit = 1;
@@ -319,17 +319,17 @@ TEST_CASE("row groups are shards, joined up to shard_bytes, and rows come in the
   f.Write({{"a", MakeTwo(1000, false).fields[2].values}, Y(1000)},
           {.group_rows = 100, .dictionary = false});
   f.job.data.shard_bytes = 1 << 10;
-  const Gathered rows = f.Rows();
+  const Gathered rows = f.AllRows();
   CHECK(f.plan.shards.size() == 10);
   Doubles in_order;
   for (int i = 0; i < 1000; ++i) in_order.push_back(i);
   CHECK(rows.targets == in_order);
   f.job.data.shard_bytes = 5000;
-  CHECK(f.Rows() == rows);
+  CHECK(f.AllRows() == rows);
   CHECK(f.plan.shards.size() > 1);
   CHECK(f.plan.shards.size() < 10);
   f.job.data.shard_bytes = 1 << 20;
-  CHECK(f.Rows() == rows);
+  CHECK(f.AllRows() == rows);
   CHECK(f.plan.shards.size() == 1);
 }
 
@@ -337,14 +337,14 @@ TEST_CASE("snappy, zstd and gzip, with and without dictionaries and small pages,
   const std::vector<ParquetField> fields = {{"a", MakeTwo(3000, false).fields[2].values}, Y(3000)};
   ParquetFixture plain;
   plain.Write(fields);
-  const Gathered expected = plain.Rows();
+  const Gathered expected = plain.AllRows();
   using arrow::Compression;
   for (const auto codec : {Compression::SNAPPY, Compression::ZSTD, Compression::GZIP,
                            Compression::LZ4, Compression::BROTLI}) {
     for (const bool dictionary : {true, false}) {
       ParquetFixture f;
       f.Write(fields, {.codec = codec, .dictionary = dictionary, .page_bytes = 1000});
-      CHECK(f.Rows() == expected);
+      CHECK(f.AllRows() == expected);
     }
   }
 }
@@ -372,7 +372,7 @@ TEST_CASE("files and row groups without rows take no part") {
   f.dir.Put("2.parquet",
             ParquetText({Json("v", arrow::list(arrow::float32()), "[[1, 2], [3, 4]]"), Y(2)}));
   f.job.data.train = {f.dir.path()};
-  CHECK(f.Rows().inputs == Doubles{1, 2, 3, 4});
+  CHECK(f.AllRows().inputs == Doubles{1, 2, 3, 4});
 }
 
 TEST_CASE("a shard that is read again is compared with what was surveyed") {

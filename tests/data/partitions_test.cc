@@ -21,14 +21,6 @@ class PartitionedFixture : public DataFixture {
     REQUIRE(files->MakeDirectory(dir / path.substr(0, path.rfind('/'))).ok());
     dir.Put(path, content);
   }
-  Gathered Rows() {
-    const auto survey = Survey();
-    INFO(survey.status().ToString());
-    REQUIRE(survey.ok());
-    const auto store = LoadRows(*files, plan, job, *survey, All(*survey), shards, {});
-    REQUIRE(store.ok());
-    return GatherAll(**store, FileRole::kTrain);
-  }
   Strings Features() const {
     Strings names;
     for (const int32_t c : plan.schema.features) names.push_back(plan.schema.names[c]);
@@ -41,18 +33,18 @@ TEST_CASE("partitions of text are the last columns: features, label or left out"
   f.Put("p/k=1/w=a/0.csv", "a,y\n10,1\n20,2\n");
   f.Put("p/k=2.5/w=b%2Fc/0.csv", "y,a\n3,30\n");
   f.Put("p/k=2.5/w=b%2Fc/_SUCCESS", "");
-  CHECK(f.Rows().inputs == Doubles{10, 1, 20, 1, 30, 2.5});  // w is text
+  CHECK(f.AllRows().inputs == Doubles{10, 1, 20, 1, 30, 2.5});  // w is text
   CHECK(f.Features() == Strings{"a", "k"});
   CHECK(f.plan.schema.names == Strings{"a", "y", "k", "w"});
   CHECK(ColumnTypes(*f.files, f.job.data, f.plan).value() ==
         Strings{"number", "number", "number", "text"});
   f.job.data.label = {std::string("k")};
   f.job.data.features.columns = {std::string("a")};
-  CHECK(f.Rows().targets == Doubles{1, 1, 2.5});
+  CHECK(f.AllRows().targets == Doubles{1, 1, 2.5});
   f.job.model.task = Task::kClassification;
   f.job.data.label = {std::string("w")};
   CHECK(f.Survey()->preprocessing.classes == Strings{"a", "b/c"});
-  CHECK(f.Rows().labels == std::vector<int32_t>{0, 0, 1});
+  CHECK(f.AllRows().labels == std::vector<int32_t>{0, 0, 1});
 }
 
 TEST_CASE("partitions are found by patterns, which may spell some directories out") {
@@ -62,13 +54,13 @@ TEST_CASE("partitions are found by patterns, which may spell some directories ou
   for (const char* pattern : {"p", "p/*", "p/*/*", "p/*/*/*.csv", "p/k={1,2}/*/0.csv"}) {
     INFO(pattern);
     f.job.data.train = {f.dir / pattern};
-    CHECK(f.Rows().inputs == Doubles{10, 5, 1, 20, 6, 2});
+    CHECK(f.AllRows().inputs == Doubles{10, 5, 1, 20, 6, 2});
     CHECK(f.Features() == Strings{"a", "j", "k"});
   }
   f.job.data.train = {f.dir / "p/k=1"};
-  CHECK(f.Rows().inputs == Doubles{10, 5});
+  CHECK(f.AllRows().inputs == Doubles{10, 5});
   f.job.data.train = {f.dir / "p/k=1/j=5/0.csv"};
-  CHECK(f.Rows().inputs == Doubles{10});
+  CHECK(f.AllRows().inputs == Doubles{10});
 }
 
 TEST_CASE("a file's own column is not taken from its directories, and null is the empty field") {
@@ -76,7 +68,7 @@ TEST_CASE("a file's own column is not taken from its directories, and null is th
   f.Put("p/a=7/k=__HIVE_DEFAULT_PARTITION__/0.csv", "a,y\n10,1\n");
   f.Put("p/a=8/k=4/0.csv", "a,y\n20,2\n");
   f.job.data.features.nulls = {NullKind::kConstant, -1};
-  CHECK(f.Rows().inputs == Doubles{10, -1, 20, 4});
+  CHECK(f.AllRows().inputs == Doubles{10, -1, 20, 4});
   f.job.data.features.nulls = {};
   const Status error = f.Survey().status();
   CHECK(error.code() == StatusCode::kBadInput);
@@ -92,8 +84,8 @@ TEST_CASE("files without header have their partitions behind their columns, and 
   f.Put("p/k=7/000000_0",
         "1\x01\\N\n3\x01"
         "4\n");
-  CHECK(f.Rows().inputs == Doubles{1, -1, 3, 4});
-  CHECK(f.Rows().targets == Doubles{7, 7});
+  CHECK(f.AllRows().inputs == Doubles{1, -1, 3, 4});
+  CHECK(f.AllRows().targets == Doubles{7, 7});
   f.Put("p/k=7/000000_0",
         "1\x01"
         "2\n3\n");
@@ -130,9 +122,9 @@ TEST_CASE("which rows validate does not depend on partition columns") {
   f.job.data.validation.fraction = 0.3;
   f.Put("p/k=1/0.csv", rows);
   f.job.data.features.columns = {std::string("a")};
-  const Doubles found = f.Rows().inputs;
+  const Doubles found = f.AllRows().inputs;
   f.job.data.train = {f.dir / "p/k=1/0.csv"};
-  CHECK(f.Rows().inputs == found);
+  CHECK(f.AllRows().inputs == found);
 }
 
 }  // namespace

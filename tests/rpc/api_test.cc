@@ -172,6 +172,7 @@ TEST_CASE("a watch ends when it is stopped, and its sink learns of it") {
   sink->Send(SampleUpdate());
   watcher.join();
   CHECK(end.code() == StatusCode::kCancelled);
+  // The server learns of it a little later, and a sink has no call that waits for its end.
   for (int i = 0; i < 1000 && !sink->cancelled(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

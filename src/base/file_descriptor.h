@@ -1,0 +1,23 @@
+// Closes a file descriptor at the end of its scope. Thread rule: a value of one thread.
+#pragma once
+
+#include <unistd.h>
+
+namespace espalier {
+
+class FileDescriptor {
+ public:
+  // Owns it from now on; negative: there is none, and errno still says why.
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+}  // namespace espalier
