@@ -21,6 +21,7 @@ struct CommandContext {
   Console& console;
   Interrupts& interrupts;
   const FileSystem& files;
+  const FileSystem& address_files;  // the same, for where a coordinator is: soon given up
 };
 
 int RunTrain(const CommandContext& context);
@@ -35,6 +36,12 @@ int RunCheck(const CommandContext& context);
 int RunCertsInit(const CommandContext& context);
 int RunCertsIssue(const CommandContext& context);
 int RunCertsRevoke(const CommandContext& context);
+int RunYarnUp(const CommandContext& context);
+int RunYarnRun(const CommandContext& context);
+int RunYarnScale(const CommandContext& context);
+int RunYarnStatus(const CommandContext& context);
+int RunYarnLogs(const CommandContext& context);
+int RunYarnDown(const CommandContext& context);
 int RunVersion(const CommandContext& context);
 
 // ---- shared by the commands ------------------------------------------------------------------
@@ -52,6 +59,11 @@ int ShowOutcome(const CommandContext& context, const JobSnapshot& job, int64_t c
 // returns `code`.
 int ShowError(const CommandContext& context, const Status& error, int code,
               std::optional<JobId> job = std::nullopt);
+
+// Submits under an id of its own. When the coordinator goes away before it has answered, it or the
+// one that takes its place is asked again: the id makes that the same job. When it is there and
+// does not answer, or the person interrupts, the submission is withdrawn.
+Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml);
 
 // Says on standard error when there will be more workers than leaves: the surplus stands by.
 void NoteSpares(const CommandContext& context, int64_t workers, const JobSpec& spec);

@@ -53,7 +53,7 @@ void TellDetached(const CommandContext& context, JobId job) {
 int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   const auto view = MakeProgressView(context);
   FollowOptions options;
-  options.connect = [&context] { return ConnectTo(context.options); };
+  options.connect = [&context] { return ConnectTo(context); };
   options.tick = [&context](const JobSnapshot*) {
     const bool enough = context.interrupts.any() || context.console.out_closed();
     return enough ? Cancelled("detached") : Status::Ok();
@@ -87,15 +87,14 @@ Status GiveUp(const Result<std::unique_ptr<ApiClient>>& client, const std::strin
                                                   "`espalier list` shows it"));
 }
 
-// When the coordinator goes away before it has answered, it or the one that takes its place is
-// asked again: the id makes that the same job. When it is there and does not answer, or the person
-// interrupts, the submission is withdrawn.
+}  // namespace
+
 Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml) {
   const std::string id = RandomRequestId();
   const auto stop = [&context] { return context.interrupts.any(); };
   std::optional<std::chrono::steady_clock::time_point> until;
   for (;;) {
-    const auto client = ConnectTo(context.options);
+    const auto client = ConnectTo(context);
     bool known = true;
     const Result<JobId> job =
         client.ok() ? (*client)->Submit({.client_request_id = id, .job_yaml = yaml}, &known, stop)
@@ -116,8 +115,6 @@ Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml)
     std::this_thread::sleep_for(kAskAgainPause);
   }
 }
-
-}  // namespace
 
 int RunSubmit(const CommandContext& context) {
   Result<JobFile> file = LoadJobFile(context.options.job_file, OverridesOf(context.options));
@@ -146,7 +143,7 @@ int RunWatch(const CommandContext& context) {
 }
 
 int RunList(const CommandContext& context) {
-  auto client = ConnectTo(context.options);
+  auto client = ConnectTo(context);
   if (!client.ok()) return ShowError(context, client.status());
   const auto jobs = (*client)->List();
   if (!jobs.ok()) return ShowError(context, jobs.status());
@@ -161,7 +158,7 @@ int RunList(const CommandContext& context) {
 }
 
 int RunStatus(const CommandContext& context) {
-  auto client = ConnectTo(context.options);
+  auto client = ConnectTo(context);
   if (!client.ok()) return ShowError(context, client.status());
   const Result<JobUpdate> job = (*client)->Get(context.options.job);
   if (!job.ok()) return ShowError(context, job.status());
@@ -176,7 +173,7 @@ int RunStatus(const CommandContext& context) {
 }
 
 int RunCancel(const CommandContext& context) {
-  auto client = ConnectTo(context.options);
+  auto client = ConnectTo(context);
   if (!client.ok()) return ShowError(context, client.status());
   const Status status = (*client)->Cancel(context.options.job);
   if (!status.ok()) return ShowError(context, status);
@@ -190,7 +187,7 @@ int RunCancel(const CommandContext& context) {
 }
 
 int RunDrain(const CommandContext& context) {
-  auto client = ConnectTo(context.options);
+  auto client = ConnectTo(context);
   if (!client.ok()) return ShowError(context, client.status());
   const auto workers = (*client)->Workers();
   if (!workers.ok()) return ShowError(context, workers.status());
@@ -217,7 +214,7 @@ int RunDrain(const CommandContext& context) {
 }
 
 int RunWorkers(const CommandContext& context) {
-  auto client = ConnectTo(context.options);
+  auto client = ConnectTo(context);
   if (!client.ok()) return ShowError(context, client.status());
   const auto workers = (*client)->Workers();
   if (!workers.ok()) return ShowError(context, workers.status());

@@ -1,9 +1,8 @@
 #include "src/cli/coordinator_address.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
+#include "src/base/text.h"
+#include "src/cli/options_yarn.h"
+#include "src/rpc/coordinator_address.h"
 #include "src/security/secret_file.h"
 
 namespace espalier {
@@ -11,25 +10,19 @@ namespace {
 
 constexpr int64_t kTokenFileBytesMax = 4096;
 
-}  // namespace
-
-Result<std::string> FindCoordinator(const std::string& where) {
-  constexpr std::string_view kFile = "file:";
-  std::string address = where;
-  if (where.starts_with(kFile)) {
-    const std::string path = where.substr(kFile.size());
-    std::ifstream file(path);
-    if (!file) {
-      return Unavailable("cannot read the coordinator's address from " + path + ": " +
-                         std::strerror(errno) + ". It is there while a coordinator runs that was " +
-                         "told to write it");
-    }
-    address.clear();
-    file >> address;
-    if (address.empty()) return Unavailable(path + " is empty: expected host:port in it");
-  }
-  return address;
+// Where a cluster on YARN has its address: told by what `espalier yarn up` left on this machine.
+Result<std::string> AddressOfYarn(const CommandContext& context, const std::string& service) {
+  ESPALIER_RETURN_IF_ERROR(CheckYarnName(service));
+  const YarnKept kept = KeptOfYarn(context.env, service);
+  const auto where = FindCoordinator("file:" + kept.CoordinatorFile(), context.address_files);
+  if (where.ok()) return FindCoordinator(*where, context.address_files);
+  return NotFound("no service " + service +
+                  " was started here: " + QuotedPath(kept.CoordinatorFile()) +
+                  " is missing; it and the certificates beside it are made by `espalier yarn up " +
+                  service + "`, on the machine of the person who starts the service");
 }
+
+}  // namespace
 
 Result<ClientSecurity> SecurityOf(const CliOptions& options) {
   ClientSecurity out;
@@ -53,8 +46,13 @@ Result<ClientSecurity> SecurityOf(const CliOptions& options) {
   return out;
 }
 
-Result<std::unique_ptr<ApiClient>> ConnectTo(const CliOptions& options) {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string address, FindCoordinator(options.coordinator));
+Result<std::unique_ptr<ApiClient>> ConnectTo(const CommandContext& context) {
+  const CliOptions& options = context.options;
+  const std::string_view yarn = kYarnCoordinator;
+  ESPALIER_ASSIGN_OR_RETURN(const std::string address,
+                            options.coordinator.starts_with(yarn)
+                                ? AddressOfYarn(context, options.coordinator.substr(yarn.size()))
+                                : FindCoordinator(options.coordinator, context.address_files));
   ApiClientOptions client;
   ESPALIER_ASSIGN_OR_RETURN(client.security, SecurityOf(options));
   return ApiClient::Make(address, client);

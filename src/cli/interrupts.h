@@ -25,6 +25,8 @@ class Interrupts {
 
   int count() const { return count_; }
   bool any() const { return count_ > 0; }
+  // The first one was talked about with the person and counts no more.
+  void Forget() { count_ = 0; }
   // What to do before sudden death; empty: nothing. Does not return while the action is running.
   void SetEmergency(std::function<void()> action);
 

@@ -11,6 +11,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/json_view.h"
 #include "src/cli/result_view.h"
+#include "src/rpc/coordinator_address.h"
 
 namespace espalier {
 namespace {
@@ -46,6 +47,18 @@ int RunCommand(const CommandContext& context) {
       return RunCertsIssue(context);
     case CommandKind::kCertsRevoke:
       return RunCertsRevoke(context);
+    case CommandKind::kYarnUp:
+      return RunYarnUp(context);
+    case CommandKind::kYarnRun:
+      return RunYarnRun(context);
+    case CommandKind::kYarnScale:
+      return RunYarnScale(context);
+    case CommandKind::kYarnStatus:
+      return RunYarnStatus(context);
+    case CommandKind::kYarnLogs:
+      return RunYarnLogs(context);
+    case CommandKind::kYarnDown:
+      return RunYarnDown(context);
     case CommandKind::kVersion:
       return RunVersion(context);
   }
@@ -56,12 +69,13 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
   const Environment env = {
       .coordinator = Variable("ESPALIER_COORDINATOR"),
       .tls = {Variable("ESPALIER_TLS_CA"), Variable("ESPALIER_TLS_CERTIFICATE"),
-              Variable("ESPALIER_TLS_KEY")},
+              Variable("ESPALIER_TLS_KEY"), Variable("ESPALIER_TLS_SERVER_NAME")},
       .token = Variable("ESPALIER_TOKEN"),
       .token_file = Variable("ESPALIER_TOKEN_FILE"),
       .no_color = !Variable("NO_COLOR").empty(),
       .terminal = Variable("TERM"),
       .temporary_directory = Variable("TMPDIR", "/tmp"),
+      .home = Variable("HOME"),
       .hadoop = ReadHadoopEnvironment([](const char* name) { return Variable(name); })};
   OpenLog("espalier", LogLevel::kError);
   Console console(env);
@@ -79,11 +93,13 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
     console.Err(ErrorText(interrupts.status(), console.err_color()));
     return kExitJobFailed;
   }
-  const auto files =
-      MakeFileSystem({.hadoop_conf_dir = env.hadoop.conf_dir,
-                      .webhdfs = {.user = env.hadoop.user,
-                                  .http = {.cancelled = [&] { return (*interrupts)->any(); }}}});
-  return RunCommand({program, *parsed.options, env, console, **interrupts, *files});
+  const StorageOptions storage = {
+      .hadoop_conf_dir = env.hadoop.conf_dir,
+      .webhdfs = {.user = env.hadoop.user,
+                  .http = {.cancelled = [&] { return (*interrupts)->any(); }}}};
+  const auto files = MakeFileSystem(storage);
+  const auto address_files = MakeFileSystem(ImpatientStorage(storage));
+  return RunCommand({program, *parsed.options, env, console, **interrupts, *files, *address_files});
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/cli/options_yarn.h"
 
 namespace espalier {
 namespace {
@@ -18,12 +19,14 @@ constexpr const char* kMainExamples =
     "  espalier watch job-17                    follow it again, from anywhere\n"
     "\n"
     "A cluster is found by --coordinator, else the environment's ESPALIER_COORDINATOR, else\n"
-    "127.0.0.1:7700; either host:port, or file:PATH of a file that holds host:port.\n"
+    "127.0.0.1:7700; host:port, file:PATH or hdfs://... of a file that holds host:port, or "
+    "yarn:NAME\n"
+    "of a cluster that `espalier yarn` started.\n"
     "\n"
     "To a cluster with TLS: --tls-ca, --tls-certificate and --tls-key, or a token by "
     "--token-file;\n"
     "else the environment's ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY,\n"
-    "ESPALIER_TOKEN_FILE, ESPALIER_TOKEN.\n"
+    "ESPALIER_TLS_SERVER_NAME, ESPALIER_TOKEN_FILE, ESPALIER_TOKEN.\n"
     "\n"
     "Exit codes: 0 success; 1 the job failed or was cancelled; 2 wrong arguments or job file, or\n"
     "a certificate or token that is refused; 3 the coordinator was not reached; 130 interrupted.\n"
@@ -102,7 +105,7 @@ constexpr CommandName kCommands[] = {
 bool SpeaksToCoordinator(CommandKind kind) {
   return kind != CommandKind::kTrain && kind != CommandKind::kVersion &&
          kind != CommandKind::kCertsInit && kind != CommandKind::kCertsIssue &&
-         kind != CommandKind::kCertsRevoke;
+         kind != CommandKind::kCertsRevoke && !IsYarn(kind);
 }
 
 bool TakesJobFile(CommandKind kind) {
@@ -137,11 +140,14 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
   if (SpeaksToCoordinator(command.kind)) {
     const bool needed = command.kind != CommandKind::kCheck;
     sub->add_option("--coordinator", o.coordinator,
-                    std::string("host:port or file:PATH (default: ESPALIER_COORDINATOR, else ") +
+                    std::string("host:port, file:PATH, hdfs://... or yarn:NAME (default: "
+                                "ESPALIER_COORDINATOR, else ") +
                         (needed ? kDefaultCoordinator : "none is asked") + ")");
     sub->add_option("--tls-ca", o.tls.ca, "PEM file: the authorities that are believed");
     sub->add_option("--tls-certificate", o.tls.certificate, "PEM file: the caller's certificate");
     sub->add_option("--tls-key", o.tls.key, "PEM file: its key");
+    sub->add_option("--tls-server-name", o.tls.server_name,
+                    "The host that the coordinator's certificate names (default: the one dialled)");
     sub->add_option("--token-file", o.token_file, "File with the caller's token, in its place");
   }
   if (command.kind == CommandKind::kTrain) {
@@ -199,6 +205,7 @@ Status UnknownCommand(const std::string& word) {
   std::vector<std::string> names;
   for (const CommandName& c : kCommands) names.push_back(c.name);
   names.push_back("certs");
+  names.push_back("yarn");
   std::string message = "there is no command '" + Printable(word, 40) + "'";
   if (const auto near = Nearest(word, names)) message += "; did you mean '" + *near + "'?";
   return InvalidArgument(message + " `espalier --help` lists the commands");
@@ -208,14 +215,20 @@ bool IsCommand(const std::string& word) {
   for (const CommandName& c : kCommands) {
     if (word == c.name) return true;
   }
-  return word == "certs";
+  return word == "certs" || word == "yarn";
 }
 
 void TakeFromEnvironment(const Environment& env, CliOptions& options) {
   const auto fill = [](std::string& option, const std::string& variable) {
     if (option.empty()) option = variable;
   };
+  if (options.coordinator.starts_with(kYarnCoordinator) && !options.tls.any()) {
+    const std::string service = options.coordinator.substr(std::string(kYarnCoordinator).size());
+    options.tls = KeptOfYarn(env, service).Tls(service);
+    return;
+  }
   fill(options.tls.ca, env.tls.ca);
+  fill(options.tls.server_name, env.tls.server_name);
   if (options.token_file.empty()) {
     fill(options.tls.certificate, env.tls.certificate);
     fill(options.tls.key, env.tls.key);
@@ -232,7 +245,11 @@ Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
   if (TakesJobId(options.command)) {
     ESPALIER_ASSIGN_OR_RETURN(options.job, ParseJobId(raw.job));
   }
+  if (IsYarn(options.command)) {
+    ESPALIER_RETURN_IF_ERROR(FinishYarn(env, &options));
+  }
   if (SpeaksToCoordinator(options.command)) {
+    if (options.coordinator.empty()) options.coordinator = env.coordinator;
     TakeFromEnvironment(env, options);
     ESPALIER_RETURN_IF_ERROR(options.tls.Validate(true));
   }
@@ -284,6 +301,7 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
   app.add_flag("--version")->description("Print the version, as the command of that name does");
   for (const CommandName& command : kCommands) AddCommand(app, command, &raw);
   AddCerts(app, &raw);
+  AddYarn(app, &raw.options);
   std::vector<std::string> words(arguments.rbegin(), arguments.rend());
   if (words.empty()) words.push_back("--help");
   try {

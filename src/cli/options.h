@@ -26,6 +26,12 @@ enum class CommandKind {
   kCertsInit,
   kCertsIssue,
   kCertsRevoke,
+  kYarnUp,
+  kYarnRun,
+  kYarnScale,
+  kYarnStatus,
+  kYarnLogs,
+  kYarnDown,
   kVersion
 };
 
@@ -38,6 +44,7 @@ struct Environment {
   bool no_color = false;            // NO_COLOR is set to anything but nothing
   std::string terminal;             // TERM
   std::string temporary_directory;  // TMPDIR, else /tmp
+  std::string home;                 // HOME, else the working directory
   HadoopEnvironment hadoop;
 };
 
@@ -45,10 +52,25 @@ inline constexpr const char* kDefaultCoordinator = "127.0.0.1:7700";
 inline constexpr int kLocalWorkersMax = 64;
 inline constexpr int kThreadsMax = 1024;
 
+// What `espalier yarn` is told; sizes as they were written.
+struct YarnArguments {
+  std::string name;              // of the service; run: "": after the job
+  std::string queue;             // "": the user's own
+  std::string tarball, service;  // files; "": found beside this program
+  int64_t workers = 1;           // up, run, scale
+  int64_t vcores = 1, coordinator_vcores = 1;
+  std::string memory = "4GiB", coordinator_memory = "1GiB";
+  std::string wait = "5min";  // up, run: for the coordinator
+  bool detach = false;        // run: the cluster ends by itself
+  std::string container;      // logs: this one alone
+  std::string log_bytes = "64KiB";
+};
+
 struct CliOptions {
   CommandKind command = CommandKind::kVersion;
   bool json = false;
-  // host:port or file:PATH; flag, else environment, else default (of check: empty, ask none)
+  // host:port, file:PATH, hdfs://... or yarn:NAME; flag, else environment, else default (of check:
+  // empty, ask none)
   std::string coordinator;
   // Of those that speak to it: flag, else environment. A token itself is never an argument.
   TlsFiles tls;
@@ -69,6 +91,7 @@ struct CliOptions {
   bool accept_data = false;           // train, submit: it may have had other data
   bool accept_arithmetic = false;     // train, submit: and been computed by other arithmetic
   bool detach = false;                // submit
+  YarnArguments yarn;
 };
 
 // One of three: options to act on, text to print (help), or an error (exit code 2).

@@ -61,6 +61,17 @@ bool IsLoopback(const Address& address) {
   return IsIpv4(address.host) && address.host.starts_with("127.");
 }
 
+std::string AdvertisedAddress(const std::string& advertise, const std::string& listening) {
+  if (advertise.empty()) return listening;
+  if (ParseAddress(advertise).ok()) return advertise;
+  const Result<Address> listened = ParseAddress(listening);
+  return advertise + ":" + std::to_string(listened.ok() ? listened->port : 0);
+}
+
+bool IsAddressFile(std::string_view where) {
+  return where.starts_with("file:") || where.starts_with("hdfs:") || where.starts_with("webhdfs:");
+}
+
 Status CheckListen(std::string_view listen, bool secured, bool insecure) {
   const Result<Address> address = ParseAddress(listen);
   if (!address.ok()) return InvalidArgument("listen: " + address.status().message());

@@ -23,6 +23,13 @@ std::string ToString(const Address& address);
 // 127.0.0.0/8, ::1 or "localhost": reachable from this machine alone.
 bool IsLoopback(const Address& address);
 
+// What others are told to dial: `advertise` (host, or host:port) with the port that is listened on
+// where it names none; `listening` itself when it is empty.
+std::string AdvertisedAddress(const std::string& advertise, const std::string& listening);
+
+// Whether `where` names a file that holds an address: file:PATH, hdfs://... or webhdfs://...
+bool IsAddressFile(std::string_view where);
+
 // Whether a daemon may listen there: on loopback, with TLS, or with `insecure` spelled out.
 Status CheckListen(std::string_view listen, bool secured, bool insecure);
 

@@ -8,6 +8,7 @@
 #include "src/config/reader.h"
 #include "src/config/units.h"
 #include "src/config/yaml_tree.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 
@@ -41,18 +42,18 @@ Status Plain(const std::string& field, const std::string& value, size_t bytes_ma
 }
 
 Status CheckCoordinator(const std::string& where) {
-  if (where.starts_with("hdfs://")) {
-    return Unimplemented(
-        "coordinator: this version of Espalier has no HDFS yet; use host:port or "
-        "file:PATH");
-  }
   if (where.starts_with("file:")) {
     if (where.size() > 5) return {};
     return InvalidArgument("coordinator: found 'file:', expected file:PATH");
   }
+  if (IsAddressFile(where)) {
+    const Status uri = ParseUri(where).status();
+    return uri.ok() ? uri : InvalidArgument("coordinator: " + uri.message());
+  }
   const auto address = ParseAddress(where);
   if (!address.ok()) {
-    return InvalidArgument("coordinator: " + address.status().message() + ", or file:PATH");
+    return InvalidArgument("coordinator: " + address.status().message() +
+                           ", or file:PATH or hdfs://... of a file that holds it");
   }
   if (address->port > 0) return {};
   return InvalidArgument("coordinator: found port 0, expected the port the coordinator listens on");
@@ -64,7 +65,7 @@ Status CheckAdvertise(const std::string& advertise) {
     return {};
   }
   return InvalidArgument("advertise: found '" + Printable(advertise) +
-                         "', expected a host or host:port that other workers can reach");
+                         "', expected a host or host:port by which others can reach this one");
 }
 
 Status Override(const std::optional<std::string>& given, const std::string& flag,
@@ -83,6 +84,7 @@ Status CheckTls(const TlsFiles& tls) {
   ESPALIER_RETURN_IF_ERROR(Plain("tls.ca", tls.ca, 4096));
   ESPALIER_RETURN_IF_ERROR(Plain("tls.certificate", tls.certificate, 4096));
   ESPALIER_RETURN_IF_ERROR(Plain("tls.key", tls.key, 4096));
+  ESPALIER_RETURN_IF_ERROR(Plain("tls.server_name", tls.server_name, 253));
   return tls.Validate(false);
 }
 
@@ -100,11 +102,14 @@ Status CheckRoles(const std::vector<RoleRule>& roles, const TlsFiles& tls) {
   return {};
 }
 
-Field TlsField(Reader& r, TlsFiles& tls) {
-  return {"tls", [&r, &tls](const YamlNode& node, const std::string& path) {
-            return r.ReadMap(node, path,
-                             {r.Value("ca", tls.ca), r.Value("certificate", tls.certificate),
-                              r.Value("key", tls.key)});
+// A daemon that dials the coordinator may say which host its certificate names.
+Field TlsField(Reader& r, TlsFiles& tls, bool dials = false) {
+  return {"tls", [&r, &tls, dials](const YamlNode& node, const std::string& path) {
+            std::vector<Field> fields = {r.Value("ca", tls.ca),
+                                         r.Value("certificate", tls.certificate),
+                                         r.Value("key", tls.key)};
+            if (dials) fields.push_back(r.Value("server_name", tls.server_name));
+            return r.ReadMap(node, path, fields);
           }};
 }
 
@@ -146,6 +151,7 @@ Result<Options> Parse(std::string_view text, std::string_view name, Options& opt
 Status CoordinatorOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(CheckTls(tls));
   ESPALIER_RETURN_IF_ERROR(CheckListen(listen, tls.any(), insecure));
+  ESPALIER_RETURN_IF_ERROR(CheckAdvertise(advertise));
   ESPALIER_RETURN_IF_ERROR(Plain("tokens", tokens, 4096));
   if (!tokens.empty() && !tls.any()) {
     return InvalidArgument(
@@ -169,6 +175,7 @@ Status CoordinatorOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(InRange("keep_timeout_ms", keep_timeout_ms, 1000, kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("join_timeout_ms", join_timeout_ms, 1000, kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("rebalance_interval_ms", rebalance_interval_ms, 0, 30 * kDayMs));
+  ESPALIER_RETURN_IF_ERROR(InRange("idle_limit_ms", idle_limit_ms, 0, 30 * kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("workers_max", workers_max, 1, 10'000));
   ESPALIER_RETURN_IF_ERROR(
       InRange("survey_bytes_max", survey_bytes_max, int64_t{1} << 20, int64_t{1} << 40));
@@ -203,6 +210,7 @@ Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
   CoordinatorOptions o;
   return Parse(yaml_text, name_for_messages, o, [&o](Reader& r) -> std::vector<Field> {
     return {r.Value("listen", o.listen),
+            r.Value("advertise", o.advertise),
             r.Value("address_file", o.address_file),
             r.Value("state_directory", o.state_directory),
             TlsField(r, o.tls),
@@ -218,6 +226,7 @@ Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
             r.Milliseconds("keep_timeout_ms", o.keep_timeout_ms),
             r.Milliseconds("join_timeout_ms", o.join_timeout_ms),
             r.Milliseconds("rebalance_interval_ms", o.rebalance_interval_ms),
+            r.Milliseconds("idle_limit_ms", o.idle_limit_ms),
             r.Value("workers_max", o.workers_max),
             r.Bytes("survey_bytes_max", o.survey_bytes_max),
             r.Value("jobs_kept_max", o.jobs_kept_max),
@@ -244,7 +253,7 @@ Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
             r.Milliseconds("keep_timeout_ms", o.keep_timeout_ms),
             r.Milliseconds("leave_timeout_ms", o.leave_timeout_ms),
             r.Milliseconds("peer_timeout_ms", o.peer_timeout_ms),
-            TlsField(r, o.tls),
+            TlsField(r, o.tls, true),
             r.Value("insecure", o.insecure),
             r.Value("kernel", o.kernel),
             r.Value("hadoop_conf_dir", o.hadoop_conf_dir),

@@ -20,7 +20,8 @@ namespace espalier {
 
 struct CoordinatorOptions {
   std::string listen = "127.0.0.1:7700";  // port 0: any free one, told through address_file
-  std::string address_file;               // written with the address in use; "": none
+  std::string advertise;                  // host or host:port told to others; "": as listened
+  std::string address_file;               // written with the address told; a path or URI; "": none
   // For what outlives a restart: a local path, or a URI of a directory that several hosts reach.
   std::string state_directory;  // "": nothing is kept
   TlsFiles tls;                 // none: plain text, nobody says who they are
@@ -37,6 +38,7 @@ struct CoordinatorOptions {
   int64_t keep_timeout_ms = 120'000;       // writing the state of a job that is to be given up
   int64_t join_timeout_ms = 60'000;        // a worker that joins fetches the state for so long
   int64_t rebalance_interval_ms = 60'000;  // a job's surplus workers change at most so often
+  int64_t idle_limit_ms = 0;               // ends after so long without a job to run; 0: never
   int64_t workers_max = 1000;              // attached at a time; further ones are refused
   // Of the statistics that surveys under way have sent; bounds shards times columns of a job.
   int64_t survey_bytes_max = int64_t{2} << 30;
@@ -52,9 +54,10 @@ struct CoordinatorOptions {
 };
 
 struct WorkerOptions {
-  std::string coordinator = "127.0.0.1:7700";  // host:port, or file:PATH of a file that holds it
-  std::string listen = "127.0.0.1:0";          // for other workers; port 0: any free one
-  std::string advertise;                       // host or host:port told to others; "": as listened
+  // host:port, or file:PATH or hdfs://... of a file that holds it
+  std::string coordinator = "127.0.0.1:7700";
+  std::string listen = "127.0.0.1:0";  // for other workers; port 0: any free one
+  std::string advertise;               // host or host:port told to others; "": as listened
   // For people; "": host:pid, with tls the certificate's name:pid.
   std::string name;
   int threads = 0;               // that compute; 0: one a core

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/base/text.h"
 #include "src/config/address.h"
 #include "src/coordinator/preparation.h"
 
@@ -132,6 +133,9 @@ CoordinatorDaemon::~CoordinatorDaemon() {
 }
 
 std::string CoordinatorDaemon::address() const {
+  if (!options_.advertise.empty()) {
+    return AdvertisedAddress(options_.advertise, server_->address());
+  }
   const Result<Address> listening = ParseAddress(server_->address());
   if (!listening.ok()) return server_->address();
   const std::string& host = listening->host;
@@ -201,6 +205,19 @@ void CoordinatorDaemon::TellStatus() {
                    ", waiting: " + std::to_string(waiting) + "; listening on " + address());
 }
 
+// A job that is being submitted is none yet, but its client says so again when we are gone.
+bool CoordinatorDaemon::IdleTooLong() {
+  if (options_.idle_limit_ms == 0) return false;
+  bool idle = !intake_->busy();
+  for (const JobSnapshot& job : core_.Jobs()) idle = idle && IsFinal(job.state);
+  if (!idle) {
+    idle_since_ms_ = 0;
+  } else if (idle_since_ms_ == 0) {
+    idle_since_ms_ = NowMs();
+  }
+  return idle && NowMs() - idle_since_ms_ >= options_.idle_limit_ms;
+}
+
 void CoordinatorDaemon::TickLater() {
   const int64_t wait = std::clamp<int64_t>(options_.heartbeat_interval_ms / kTicksAnInterval, 1,
                                            kProgressIntervalMs);
@@ -212,6 +229,7 @@ void CoordinatorDaemon::TickLater() {
     watchers_.FlushProgress();
     service_->Beat(NowMs());
     TellStatus();
+    if (IdleTooLong()) Stop("no job to run for " + HumanDuration(options_.idle_limit_ms));
     if (!stopping_) TickLater();
   });
 }

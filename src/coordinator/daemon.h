@@ -45,11 +45,12 @@ class CoordinatorDaemon : private CoordinatorHandler {
 
   // "host:port" as workers and clients on other machines can use it.
   std::string address() const;
-  // Serves until SIGTERM or SIGINT, then ends within seconds: streams of workers are closed (they
-  // look for the next coordinator), watchers told; without a durable journal jobs are cancelled,
-  // with one they go on and the next coordinator takes them over. An error: a newer coordinator has
-  // taken over, or the journal failed for too long (outbox.h). SIGHUP reads the options again, by
-  // `reread` on a pool: the log level changes at once, all else at the next start.
+  // Serves until SIGTERM, SIGINT, or until there was no job to run for idle_limit_ms, then ends
+  // within seconds: streams of workers are closed (they look for the next coordinator), watchers
+  // told; without a durable journal jobs are cancelled, with one they go on and the next
+  // coordinator takes them over. An error: a newer coordinator has taken over, or the journal
+  // failed for too long (outbox.h). SIGHUP reads the options again, by `reread` on a pool: the log
+  // level changes at once, all else at the next start.
   Status Run(const ServiceEnvironment& service = {}, Reread reread = {});
   // Work of the intake, of the pool or of the journal that has not ended (a file system that hangs,
   // say): destroying this object would wait for it.
@@ -82,6 +83,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void OnPool(JobPool& pool, std::function<void()> work);
   void TickLater();
   void TellStatus();
+  bool IdleTooLong();
   void WaitForSignal();
   void Reload();
   void EndReload(const Result<CoordinatorOptions>& read);
@@ -102,6 +104,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   bool stopping_ = false;
   std::unique_ptr<ServiceManager> service_;  // from Run on
   int64_t next_status_ms_ = 0;
+  int64_t idle_since_ms_ = 0;  // 0: there is a job to run
   Reread reread_;
   Status failure_;
   std::atomic<int> busy_{0};

@@ -13,12 +13,12 @@ namespace {
 // Flags that were given; the rest is the file's or the default.
 struct Given {
   std::string config;
-  std::optional<std::string> listen, address_file, state_directory, log_level;
+  std::optional<std::string> listen, advertise, address_file, state_directory, log_level;
   std::optional<std::string> hadoop_conf_dir, hadoop_user;
   std::optional<std::string> tls_ca, tls_certificate, tls_key, tokens;
   std::optional<std::string> heartbeat_interval_ms, liveness_limit_ms, start_timeout_ms,
       below_min_timeout_ms, keep_timeout_ms, join_timeout_ms, rebalance_interval_ms,
-      survey_timeout_ms, step_timeout_ms,
+      survey_timeout_ms, step_timeout_ms, idle_limit_ms,
       survey_bytes_max;  // with units, as in the file
   std::optional<int64_t> workers_max, jobs_kept_max, queue_max;
   bool insecure = false;
@@ -32,7 +32,9 @@ void Override(const std::optional<T>& given, T& option) {
 void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
   app.add_option("--config", given.config, "YAML file with the options below")->type_name("FILE");
   app.add_option("--listen", given.listen, "host:port for workers and clients; port 0: any");
-  app.add_option("--address-file", given.address_file, "file to write the address in use to");
+  app.add_option("--address-file", given.address_file,
+                 "file to write the address to, also on hdfs://");
+  app.add_option("--advertise", given.advertise, "host or host:port told to others");
   app.add_option("--state-directory", given.state_directory, "what must outlive a restart");
   app.add_option("--heartbeat-interval-ms", given.heartbeat_interval_ms,
                  "of workers; this and the like: milliseconds, or a time such as 30s");
@@ -49,6 +51,8 @@ void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
   app.add_option("--start-timeout-ms", given.start_timeout_ms, "until all members are ready");
   app.add_option("--survey-timeout-ms", given.survey_timeout_ms, "of a survey without progress");
   app.add_option("--step-timeout-ms", given.step_timeout_ms, "of a training without progress");
+  app.add_option("--idle-limit-ms", given.idle_limit_ms,
+                 "end after so long without a job to run; 0: never");
   app.add_option("--workers-max", given.workers_max, "workers that may be attached");
   app.add_option("--survey-bytes-max", given.survey_bytes_max,
                  "memory for the statistics of surveys under way: bytes, or a size such as 2GiB");
@@ -76,6 +80,7 @@ Status Apply(const Given& given, CoordinatorOptions& options) {
     ESPALIER_ASSIGN_OR_RETURN(options, ParseCoordinatorOptions(text, given.config));
   }
   Override(given.listen, options.listen);
+  Override(given.advertise, options.advertise);
   Override(given.address_file, options.address_file);
   Override(given.state_directory, options.state_directory);
   Override(given.tls_ca, options.tls.ca);
@@ -100,6 +105,8 @@ Status Apply(const Given& given, CoordinatorOptions& options) {
                                                 options.survey_timeout_ms));
   ESPALIER_RETURN_IF_ERROR(
       OverrideMilliseconds(given.step_timeout_ms, "--step-timeout-ms", options.step_timeout_ms));
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideMilliseconds(given.idle_limit_ms, "--idle-limit-ms", options.idle_limit_ms));
   Override(given.workers_max, options.workers_max);
   ESPALIER_RETURN_IF_ERROR(
       OverrideBytes(given.survey_bytes_max, "--survey-bytes-max", options.survey_bytes_max));

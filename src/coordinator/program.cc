@@ -92,7 +92,7 @@ Status Serve(const CoordinatorFlags& flags, CoordinatorDaemon& daemon,
     ESPALIER_RETURN_IF_ERROR(TellReady(flags.ready_fd, address));
     return daemon.Run(service, reread);
   }
-  ESPALIER_ASSIGN_OR_RETURN(const auto files, FileSystemFor(path));
+  const auto files = MakeFileSystem(StorageOf(flags.options));
   if (Status s = files->WriteAtomically(path, address + "\n"); !s.ok()) {
     return s.Wrap("address_file");
   }

@@ -152,7 +152,10 @@ Connection MakeChannel(const std::string& address, const TransportSettings& sett
   out.verdict = std::make_shared<Verdict>();
   out.secured = security.keychain != nullptr;
   const Result<Address> parsed = ParseAddress(address);
-  const Expected expected{parsed.ok() ? parsed->host : address, worker};
+  Expected expected{parsed.ok() ? parsed->host : address, worker};
+  if (out.secured && !security.keychain->files().server_name.empty()) {
+    expected.host = security.keychain->files().server_name;
+  }
   out.channel = grpc::CreateCustomChannel(
       address, MakeChannelCredentials(security, expected, out.verdict), args);
   return out;

@@ -8,7 +8,12 @@
 namespace espalier {
 
 Status TlsFiles::Validate(bool client) const {
-  if (!any()) return Status::Ok();
+  if (!any()) {
+    if (server_name.empty()) return Status::Ok();
+    return InvalidArgument(
+        "tls.server_name: found without tls.ca, expected both: without tls nobody shows a "
+        "certificate");
+  }
   const auto missing = [](const char* which, const std::string& why) {
     return InvalidArgument(std::string("tls.") + which + ": found nothing, expected a PEM file, " +
                            why);

@@ -15,6 +15,9 @@ namespace espalier {
 // PEM files. Daemons need all three; a client with a token needs only the CA.
 struct TlsFiles {
   std::string ca, certificate, key;
+  // The host that the coordinator's certificate must name; "": the one that is dialled. For
+  // coordinators that run on hosts nobody knew when their certificate was made.
+  std::string server_name;
 
   bool any() const { return !ca.empty() || !certificate.empty() || !key.empty(); }
   bool operator==(const TlsFiles&) const = default;

@@ -101,6 +101,8 @@ class FileSystem {
   virtual Status Delete(const std::string& path) const = 0;
   // Makes a directory and those above it; one that exists is fine.
   virtual Status MakeDirectory(const std::string& path) const = 0;
+  // Lets nobody but its owner use what is there (mode 700).
+  virtual Status Restrict(const std::string& path) const = 0;
   // Deletes a directory with all in it, or a file; nothing there is fine. Never `/`.
   virtual Status RemoveTree(const std::string& path) const = 0;
 

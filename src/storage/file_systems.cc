@@ -65,6 +65,10 @@ class AnyFileSystem : public FileSystem {
     ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
     return files->MakeDirectory(path);
   }
+  Status Restrict(const std::string& path) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
+    return files->Restrict(path);
+  }
   Status RemoveTree(const std::string& path) const override {
     ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
     return files->RemoveTree(path);

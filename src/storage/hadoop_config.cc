@@ -163,11 +163,14 @@ void HadoopConfig::Set(const std::string& name, const std::string& value, bool i
   if (!old.is_final) old = {value, is_final};
 }
 
-Result<HadoopConfig> HadoopConfig::Read(const std::string& directory, const std::string& user) {
+Result<HadoopConfig> HadoopConfig::Read(const std::string& directory, const std::string& user,
+                                        const std::vector<std::string>& more) {
   HadoopConfig config;
   const auto files = MakeLocalFileSystem();
   bool found = false;
-  for (const char* name : {"core-site.xml", "hdfs-site.xml"}) {
+  std::vector<std::string> names = {"core-site.xml", "hdfs-site.xml"};
+  names.insert(names.end(), more.begin(), more.end());
+  for (const std::string& name : names) {
     const std::string path = directory + "/" + name;
     const Result<std::string> text = files->ReadAll(path, kFileBytesMax);
     if (!text.ok() && text.status().code() == StatusCode::kNotFound) continue;
@@ -182,6 +185,12 @@ Result<HadoopConfig> HadoopConfig::Read(const std::string& directory, const std:
   if (!user.empty()) config.Set("user.name", user, true);
   config.origin_ = "the Hadoop configuration in '" + Printable(directory, 1024) + "'";
   return config;
+}
+
+std::vector<std::string> HadoopConfig::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values_) names.push_back(name);
+  return names;
 }
 
 Result<std::string> HadoopConfig::Get(const std::string& name) const {

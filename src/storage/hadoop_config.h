@@ -1,4 +1,5 @@
-// Hadoop's client configuration: core-site.xml and hdfs-site.xml of one directory.
+// Hadoop's client configuration: core-site.xml and hdfs-site.xml of one directory, and what else is
+// asked for (yarn-site.xml).
 //
 //   <configuration>
 //     <property><name>fs.defaultFS</name><value>hdfs://ns</value><final>true</final></property>
@@ -25,7 +26,9 @@ class HadoopConfig {
   HadoopConfig() = default;
   // Reads `directory` (HADOOP_CONF_DIR). kNotFound when it holds neither file; kInvalidArgument
   // with file and line for bad XML, a DOCTYPE, too much of anything, an include elsewhere.
-  static Result<HadoopConfig> Read(const std::string& directory, const std::string& user);
+  // `more`: files that are read after these where they exist.
+  static Result<HadoopConfig> Read(const std::string& directory, const std::string& user,
+                                   const std::vector<std::string>& more = {});
 
   // The value with its variables replaced and without spaces around it; empty when it is not set
   // (or set to nothing). kInvalidArgument when variables refer to each other in a circle.
@@ -36,6 +39,8 @@ class HadoopConfig {
   // was given and how to give it.
   const std::string& origin() const { return origin_; }
   bool empty() const { return values_.empty(); }
+  // The names of all properties, sorted.
+  std::vector<std::string> Names() const;
   // For tests and readers: sets a property as a file would.
   void Set(const std::string& name, const std::string& value, bool is_final);
 

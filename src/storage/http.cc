@@ -345,12 +345,14 @@ HttpReply HttpClient::Call(const HttpRequest& request) const {
   set(CURLOPT_WRITEFUNCTION, &OnReply);
   set(CURLOPT_WRITEDATA, static_cast<void*>(&transfer));
   std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers(nullptr, curl_slist_free_all);
-  if (request.method == HttpMethod::kPut) {
+  if (request.method == HttpMethod::kPut || request.method == HttpMethod::kPost) {
     set(CURLOPT_UPLOAD, 1L);
+    if (request.method == HttpMethod::kPost) set(CURLOPT_CUSTOMREQUEST, "POST");
     set(CURLOPT_READFUNCTION, &OnUpload);
     set(CURLOPT_READDATA, static_cast<void*>(&transfer));
     set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.content.size()));
-    headers.reset(curl_slist_append(nullptr, "Content-Type: application/octet-stream"));
+    const std::string type = std::string("Content-Type: ") + request.content_type;
+    headers.reset(curl_slist_append(nullptr, type.c_str()));
     set(CURLOPT_HTTPHEADER, headers.get());
   }
   if (request.method == HttpMethod::kDelete) set(CURLOPT_CUSTOMREQUEST, "DELETE");

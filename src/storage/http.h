@@ -1,4 +1,4 @@
-// HTTP by libcurl, as much of it as WebHDFS needs: small calls, and bodies that are pulled.
+// HTTP by libcurl, as much of it as WebHDFS and YARN need: small calls, and bodies that are pulled.
 //
 // The other side is not trusted: every length is bounded, redirects are reported and never followed
 // by themselves, only http and https are spoken, no proxy or cookie is used. An address may carry a
@@ -59,12 +59,13 @@ struct HttpReply {
   int64_t elapsed_ms = 0;  // as libcurl measured
 };
 
-enum class HttpMethod { kGet, kPut, kDelete };
+enum class HttpMethod { kGet, kPut, kPost, kDelete };
 
 struct HttpRequest {
   HttpMethod method = HttpMethod::kGet;
-  std::string url;               // SECRET: may carry a token
-  std::string_view content;      // of a PUT; must outlive the call
+  std::string url;           // SECRET: may carry a token
+  std::string_view content;  // of a PUT or POST; must outlive the call
+  const char* content_type = "application/octet-stream";
   bool stop_at_content = false;  // of a reply with status 200: it then fails with kTooLong
   bool is_upload = false;        // limited by stall_ms instead of reply_ms
 };
@@ -98,7 +99,7 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // One request and its whole reply. A GET uses a connection again; PUT and DELETE take a new one,
+  // One request and its whole reply. A GET uses a connection again; others take a new one,
   // since libcurl repeats by itself what an old connection swallowed.
   HttpReply Call(const HttpRequest& request) const;
   // A GET whose body is pulled. Returns when the head is there, or a failure.

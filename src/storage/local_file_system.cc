@@ -155,6 +155,7 @@ class LocalFileSystem : public FileSystem, private DirectoryReader {
   Status Rename(const std::string& from, const std::string& to) const override;
   Status Delete(const std::string& uri) const override;
   Status MakeDirectory(const std::string& uri) const override;
+  Status Restrict(const std::string& uri) const override;
   Status RemoveTree(const std::string& uri) const override;
 
  private:
@@ -309,6 +310,12 @@ Status LocalFileSystem::MakeDirectory(const std::string& uri) const {
     if (stat(part.c_str(), &s) != 0) return FileError(error, "make the directory", path);
     if (!S_ISDIR(s.st_mode)) return FileError(ENOTDIR, "make the directory", path);
   }
+  return {};
+}
+
+Status LocalFileSystem::Restrict(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  if (chmod(path.c_str(), 0700) != 0) return FileError(errno, "restrict the access to", path);
   return {};
 }
 

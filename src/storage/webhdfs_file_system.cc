@@ -38,6 +38,7 @@ class WebHdfsFileSystem : public FileSystem, private DirectoryReader {
   Status Rename(const std::string& from, const std::string& to) const override;
   Status Delete(const std::string& path) const override;
   Status MakeDirectory(const std::string& path) const override;
+  Status Restrict(const std::string& path) const override;
   Status RemoveTree(const std::string& path) const override;
 
  private:
@@ -368,6 +369,18 @@ Status WebHdfsFileSystem::MakeDirectory(const std::string& uri) const {
   if (made.ok() && *made) return {};
   return FileProblem(StatusCode::kUnavailable, doing, Shown(path),
                      made.ok() ? "HDFS refused without saying why" : made.status().message());
+}
+
+Status WebHdfsFileSystem::Restrict(const std::string& uri) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, PathOf(uri));
+  return client_
+      ->Ask({.method = HttpMethod::kPut,
+             .op = "SETPERMISSION",
+             .path = path,
+             .parameters = {{"permission", "700"}},
+             .doing = "restrict the access to",
+             .shown = Shown(path)})
+      .status;
 }
 
 Status WebHdfsFileSystem::RemoveTree(const std::string& uri) const {

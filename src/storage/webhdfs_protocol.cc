@@ -3,65 +3,24 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "src/base/text.h"
+#include "src/storage/bounded_json.h"
 
 namespace espalier {
 namespace {
-
-using Json = nlohmann::json;
-
-constexpr int kDepthMax = 16;
-constexpr int64_t kNumberMax = int64_t{1} << 60;
 
 Status Unexpected(const std::string& what, std::string_view body) {
   return Unavailable("the reply is not what WebHDFS says: " + what + ": '" + Printable(body, 60) +
                      "'");
 }
 
-bool TooDeep(std::string_view text) {
-  int depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kDepthMax) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
-}
+using Json = nlohmann::json;
 
-// Never throws: a text that is no object gives an empty one.
-Json Parse(std::string_view body) {
-  if (TooDeep(body)) return Json::object();
-  Json json = Json::parse(body.begin(), body.end(), nullptr, /*allow_exceptions=*/false);
-  return json.is_object() ? std::move(json) : Json::object();
-}
-
-const Json& Member(const Json& json, const char* name) {
-  static const Json none;
-  if (!json.is_object()) return none;
-  const auto found = json.find(name);
-  return found == json.end() ? none : *found;
-}
-
-std::string Text(const Json& json) { return json.is_string() ? json.get<std::string>() : ""; }
-
-// -1 unless the number is whole and from 0 to 2^60.
-int64_t Count(const Json& json) {
-  if (!json.is_number_integer()) return -1;
-  if (json.is_number_unsigned() && json.get<uint64_t>() > uint64_t{kNumberMax}) return -1;
-  const int64_t n = json.get<int64_t>();
-  return n > kNumberMax ? -1 : std::max<int64_t>(n, -1);
-}
+Json Parse(std::string_view body) { return ParseJsonObject(body); }
+const Json& Member(const Json& json, const char* name) { return JsonMember(json, name); }
+std::string Text(const Json& json) { return JsonText(json); }
+int64_t Count(const Json& json) { return JsonCount(json); }
 
 bool ToInfo(const Json& json, FileInfo* info) {
   const std::string type = Text(Member(json, "type"));

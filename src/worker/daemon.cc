@@ -6,7 +6,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <thread>
@@ -19,6 +18,7 @@
 #include "src/cluster/worker_core.h"
 #include "src/config/address.h"
 #include "src/data/row_store.h"
+#include "src/rpc/coordinator_address.h"
 #include "src/rpc/coordinator_client.h"
 #include "src/rpc/peer.h"
 #include "src/worker/clock.h"
@@ -31,27 +31,12 @@ namespace asio = boost::asio;
 
 constexpr auto kTick = std::chrono::milliseconds(50);
 constexpr auto kEndLimit = std::chrono::seconds(5);
-constexpr int64_t kAddressBytesMax = 1024;
 constexpr int64_t kStatusIntervalMs = 2000;
 
 std::string HostName() {
   char name[256] = "localhost";
   gethostname(name, sizeof name - 1);
   return name;
-}
-
-// "host:port", or the first line of the file that `file:PATH` names.
-Result<std::string> FindCoordinator(const std::string& where) {
-  constexpr std::string_view kFile = "file:";
-  if (where.rfind(kFile, 0) != 0) return where;
-  const std::string path = where.substr(kFile.size());
-  std::ifstream in(path);
-  std::string line;
-  if (!in || !std::getline(in, line) || line.empty() ||
-      static_cast<int64_t>(line.size()) > kAddressBytesMax) {
-    return NotFound(path + " holds no coordinator address (host:port on its first line)");
-  }
-  return line;
 }
 
 // Turns what a link says into events of the loop; names the attempt it belongs to.
@@ -78,6 +63,7 @@ class Daemon {
         surroundings_(surroundings),
         security_(std::move(security)),
         peers_(std::move(peers)),
+        address_files_(MakeFileSystem(ImpatientStorage(Storage()))),
         core_(CoreOptions(surroundings.arithmetic_id)),
         service_(surroundings.service),
         timer_(loop_),
@@ -113,7 +99,7 @@ class Daemon {
     core.hello.arithmetic_id = arithmetic_id;
     core.hello.session = std::to_string(core.seed) + "-" + std::to_string(getpid());
     core.hello.name = OwnName();
-    core.hello.address = AdvertisedAddress();
+    core.hello.address = AdvertisedAddress(options_.advertise, peers_->address());
     core.hello.threads = options_.threads;
     core.hello.memory_bytes = options_.memory_bytes_max;
     return core;
@@ -132,11 +118,8 @@ class Daemon {
     return name + ":" + std::to_string(getpid());
   }
 
-  // What others dial: as listened, or the advertised host with our port, or host:port as given.
-  std::string AdvertisedAddress() const {
-    if (options_.advertise.empty()) return peers_->address();
-    if (options_.advertise.find(':') != std::string::npos) return options_.advertise;
-    return options_.advertise + ":" + std::to_string(peers_->port());
+  StorageOptions Storage() const {
+    return {.hadoop_conf_dir = options_.hadoop_conf_dir, .webhdfs = {.user = options_.hadoop_user}};
   }
 
   void Post(WorkerEvent event) {
@@ -207,7 +190,7 @@ class Daemon {
   void Perform(Connect& connect) {
     const uint64_t attempt = newest_attempt_ = connect.attempt;
     pool_.Submit([this, attempt] {
-      Result<std::string> address = FindCoordinator(options_.coordinator);
+      Result<std::string> address = FindCoordinator(options_.coordinator, *address_files_);
       asio::post(loop_, [this, attempt, address = std::move(address)] {
         if (attempt != newest_attempt_) return;
         if (!address.ok()) return Handle(LinkDown{attempt, address.status()});
@@ -228,13 +211,8 @@ class Daemon {
   void Perform(RunSurvey& run) {
     if (runner_) return runner_->Survey(std::move(run.order));
     runner_ = std::make_unique<JobRunner>(
-        RunnerOptions{options_.threads,
-                      options_.memory_bytes_max,
-                      options_.spool_directory,
-                      options_.spool_bytes_max,
-                      {.hadoop_conf_dir = options_.hadoop_conf_dir,
-                       .webhdfs = {.user = options_.hadoop_user}},
-                      surroundings_.probe},
+        RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spool_directory,
+                      options_.spool_bytes_max, Storage(), surroundings_.probe},
         *peers_, std::move(run.order),
         [this](FromWorker message) { Post(Report{std::move(message)}); });
   }
@@ -301,6 +279,7 @@ class Daemon {
   const WorkerSurroundings& surroundings_;
   const ClientSecurity security_;
   std::unique_ptr<PeerNetwork> peers_;
+  const std::unique_ptr<FileSystem> address_files_;
   asio::io_context loop_{1};
   WorkerCore core_;
   ServiceManager service_;

@@ -100,7 +100,9 @@ int Fail(const Status& error, int code) {
 
 void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
   app.add_option("--config", flags.config, "YAML file of options; flags override it");
-  app.add_option("--coordinator", o.coordinator, "host:port of the coordinator, or file:PATH");
+  app.add_option(
+      "--coordinator", o.coordinator,
+      "host:port of the coordinator, or file:PATH or hdfs://... of a file that holds it");
   app.add_option("--listen", o.listen, "host:port for other workers; port 0: any free one");
   app.add_option("--advertise", o.advertise, "host or host:port told to other workers");
   app.add_option("--name", o.name, "name for people; host:pid when left out");
@@ -121,6 +123,8 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
   app.add_option("--tls-ca", o.tls.ca, "PEM file: the authorities that are believed");
   app.add_option("--tls-certificate", o.tls.certificate, "PEM file: this worker's");
   app.add_option("--tls-key", o.tls.key, "PEM file: its key");
+  app.add_option("--tls-server-name", o.tls.server_name,
+                 "the host that the coordinator's certificate names; else the one dialled");
   app.add_option("--kernel", o.kernel, "OpenBLAS kernel; the same on all workers");
   app.add_option("--hadoop-conf-dir", o.hadoop_conf_dir,
                  "with core-site.xml and hdfs-site.xml; else HADOOP_CONF_DIR");

@@ -58,6 +58,8 @@ Status WatchedFiles::Delete(const std::string& path) const { return inner_.Delet
 Status WatchedFiles::MakeDirectory(const std::string& path) const {
   return inner_.MakeDirectory(path);
 }
+
+Status WatchedFiles::Restrict(const std::string& path) const { return inner_.Restrict(path); }
 Status WatchedFiles::RemoveTree(const std::string& path) const { return inner_.RemoveTree(path); }
 
 }  // namespace espalier

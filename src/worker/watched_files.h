@@ -39,6 +39,7 @@ class WatchedFiles final : public FileSystem {
   Status Rename(const std::string& from, const std::string& to) const override;
   Status Delete(const std::string& path) const override;
   Status MakeDirectory(const std::string& path) const override;
+  Status Restrict(const std::string& path) const override;
   Status RemoveTree(const std::string& path) const override;
 
   struct Hooks {

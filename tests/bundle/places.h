@@ -185,6 +185,9 @@ class MortalFiles : public FileSystem {
   Status MakeDirectory(const std::string& p) const override {
     return Lives() ? files_.MakeDirectory(p) : Dead();
   }
+  Status Restrict(const std::string& p) const override {
+    return Lives() ? files_.Restrict(p) : Dead();
+  }
   Status RemoveTree(const std::string& p) const override {
     return Lives() ? files_.RemoveTree(p) : Dead();
   }

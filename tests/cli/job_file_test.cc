@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "src/cli/coordinator_address.h"
+#include "src/rpc/coordinator_address.h"
 
 namespace espalier {
 namespace {
@@ -129,6 +129,10 @@ TEST_CASE("files, header and output are looked at before anything starts") {
 
 TEST_CASE("a coordinator is found by host and port or by a file that holds them") {
   JobDirectory directory;
+  const auto files = MakeFileSystem();
+  const auto FindCoordinator = [&files](const std::string& where) {
+    return espalier::FindCoordinator(where, *files);
+  };
   CHECK(FindCoordinator("localhost:7700").value() == "localhost:7700");
   const std::string where = "file:" + directory.Path("coordinator");
   CHECK(FindCoordinator(where).status().code() == StatusCode::kUnavailable);

@@ -126,6 +126,45 @@ TEST_CASE("certificates and tokens are the flags', else the environment's") {
   CHECK(Parse({"train", "job.yaml"}, env).options->tls == TlsFiles{});  // it has its own cluster
 }
 
+TEST_CASE("a cluster on YARN is spoken to with what this machine keeps of it") {
+  Environment env;
+  env.home = "/home/me";
+  env.tls = {"e/ca", "e/crt", "e/key"};
+  const auto list = Parse({"list", "--coordinator", "yarn:mnist"}, env);
+  REQUIRE(list.options);
+  CHECK(list.options->tls.ca == "/home/me/.espalier/yarn/mnist/ca.crt");
+  CHECK(list.options->tls.server_name == "mnist");
+  env.coordinator = "yarn:mnist";
+  CHECK(Parse({"list"}, env).options->tls == list.options->tls);
+  CHECK(Parse({"list", "--tls-ca", "x"}, env).options->tls.ca == "x");
+  CHECK_FALSE(Parse({"list", "--tls-server-name", "x"}, {}).error.ok());
+}
+
+TEST_CASE("yarn takes a service's name and the sizes of its containers") {
+  const auto up = Parse({"yarn", "up", "mnist", "--workers", "4", "--memory", "8GiB", "--vcores",
+                         "2", "--queue", "science"});
+  REQUIRE(up.options);
+  CHECK(up.options->command == CommandKind::kYarnUp);
+  CHECK(up.options->yarn.workers == 4);
+  CHECK(up.options->yarn.queue == "science");
+  CHECK(up.options->coordinator == "yarn:mnist");
+  const auto scale = Parse({"yarn", "scale", "mnist", "3"});
+  REQUIRE(scale.options);
+  CHECK(scale.options->yarn.workers == 3);
+  CHECK(Parse({"yarn", "run", "job.yaml", "--detach"}).options->yarn.detach);
+  CHECK(Parse({"yarn", "down", "mnist"}).options->command == CommandKind::kYarnDown);
+  CHECK_THAT(Parse({"yarn", "up", "Mnist"}).error.message(), Catch::Contains("lower-case"));
+  CHECK_THAT(Parse({"yarn", "up", "m", "--memory", "64MiB"}).error.message(),
+             Catch::Contains("--memory: found 64, expected 512"));
+  CHECK_THAT(Parse({"yarn", "up", "m", "--memory", "much"}).error.message(),
+             Catch::Contains("found 'much'"));
+  CHECK_THAT(Parse({"yarn", "up", "m", "--wait", "soon"}).error.message(),
+             Catch::Contains("--wait"));
+  CHECK_FALSE(Parse({"yarn", "scale", "mnist", "-1"}).error.ok());
+  CHECK_FALSE(Parse({"yarn"}).error.ok());
+  CHECK_THAT(Parse({"yarn", "--help"}).help, Catch::Contains("espalier yarn scale mnist 8"));
+}
+
 TEST_CASE("certs makes an authority, and certificates of a role, a name and hosts") {
   const auto init = Parse({"certs", "init", "--directory", "ca", "--name", "Mine"});
   REQUIRE(init.options);

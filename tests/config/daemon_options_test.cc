@@ -70,14 +70,20 @@ TEST_CASE("wrong options name line, column, what was found and how to mend it") 
         "w.yaml:1:10: threads: found -1, expected a whole number from 0 to 1024");
   CHECK(WorkerError("coordinator: 'host:0'\n") ==
         "w.yaml:1:14: coordinator: found port 0, expected the port the coordinator listens on");
-  CHECK(WorkerError("coordinator: 'hdfs://n/c'\n") ==
-        "w.yaml:1:14: coordinator: this version of Espalier has no HDFS yet; use host:port or "
-        "file:PATH");
+  CHECK_THAT(WorkerError("coordinator: 'hdfs://n:x/c'\n"),
+             Catch::StartsWith("w.yaml:1:14: coordinator: "));
+  CHECK(WorkerError("tls: {server_name: mnist}\n") ==
+        "w.yaml:1:20: tls.server_name: found without tls.ca, expected both: without tls nobody "
+        "shows a certificate");
+  CHECK_THAT(CoordinatorError("tls: {server_name: mnist}\n"), Catch::Contains("server_name"));
+  CHECK_THAT(CoordinatorError("advertise: 'a b'\n"), Catch::Contains("found 'a b'"));
   CHECK(WorkerError("advertise: 'a b'\n") ==
-        "w.yaml:1:12: advertise: found 'a b', expected a host or host:port that other workers can "
-        "reach");
-  CHECK(ParseWorkerOptions("coordinator: 'hdfs://n/c'\n", "w").status().code() ==
-        StatusCode::kUnimplemented);
+        "w.yaml:1:12: advertise: found 'a b', expected a host or host:port by which others "
+        "can reach this one");
+  for (const char* where : {"hdfs://n/c", "hdfs:///c", "webhdfs://n:9870/c", "file:c"}) {
+    CHECK(ParseWorkerOptions("coordinator: '" + std::string(where) + "'\n", "w")->coordinator ==
+          where);
+  }
 }
 
 TEST_CASE("the sections of security are read, and what does not fit together is refused") {

@@ -26,6 +26,7 @@ class OnlyBlocks : public FileSystem {
   Status Rename(const std::string&, const std::string&) const override { return No(); }
   Status Delete(const std::string&) const override { return No(); }
   Status MakeDirectory(const std::string&) const override { return No(); }
+  Status Restrict(const std::string&) const override { return No(); }
   Status RemoveTree(const std::string&) const override { return No(); }
   mutable std::atomic<int> asked{0};
 

@@ -263,6 +263,18 @@ TEST_CASE("trees are removed whole, and only where something is") {
   }
 }
 
+TEST_CASE("what is restricted is still its owner's, and what is missing cannot be") {
+  for (const Subject& s : MakeSubjects()) {
+    INFO(s.name);
+    REQUIRE(s.files->MakeDirectory(s / "own").ok());
+    s.Put("own/key", "secret");
+    CHECK(s.files->Restrict(s / "own").ok());
+    CHECK(s.files->Restrict(s / "own/key").ok());
+    CHECK(s.Content(s / "own/key") == "secret");
+    CHECK(s.files->Restrict(s / "missing").code() == StatusCode::kNotFound);
+  }
+}
+
 TEST_CASE("errors tell what happened and name the path") {
   for (const Subject& s : MakeSubjects()) {
     INFO(s.name);

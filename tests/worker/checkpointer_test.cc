@@ -44,6 +44,7 @@ class GatedFiles : public FileSystem {
   }
   Status Delete(const std::string& p) const override { return files_->Delete(p); }
   Status MakeDirectory(const std::string& p) const override { return files_->MakeDirectory(p); }
+  Status Restrict(const std::string& p) const override { return files_->Restrict(p); }
   Status RemoveTree(const std::string& p) const override { return files_->RemoveTree(p); }
 
   void Set(bool open, bool full) {

@@ -20,6 +20,7 @@ import hadoop_conf
 import hadoop_daemons as daemons
 import hadoop_jars
 import hadoop_state
+import hadoop_yarn
 from hadoop_cluster import (ADMIN_LIMIT_S, READY_LIMIT_S, Cluster, fetch_json,
                             run_limited)
 from hadoop_jars import HadoopError
@@ -42,18 +43,20 @@ class Hdfs(Cluster):
 
     @classmethod
     def start(cls, dir=None, ha=False, datanodes=2, block_size=128 << 20, hosts=None, http_port=0,
-              rpc_port=0, settings=None, throughput=False, say=quiet, java=None):
+              rpc_port=0, settings=None, throughput=False, yarn=None, say=quiet, java=None):
         """Starts an HDFS and waits until it serves; one that runs is only completed.
 
         dir: where it keeps everything; None: a temporary folder. A folder of an earlier start is
         started again with its data and addresses. hosts: names of the DataNodes that clients are
         sent to (localhost, 127.0.0.2, ...): with different ones, replicas lie on different hosts.
         http_port, rpc_port: of nn1; 0: any. settings: more of hdfs-site.xml. throughput: JVMs that
-        compile fully, for measuring. java: what to run; None: the archive of hadoop_cds.
+        compile fully, for measuring. yarn: {"nodes": 2}, and "settings": more of yarn-site.xml, for
+        a YARN beside it (hadoop_yarn.py). java: what to run; None: the archive of hadoop_cds.
         """
         options = {"datanodes": datanodes, "block_size": block_size, "settings": settings or {},
                    "hosts": hosts or ["localhost"] * datanodes, "throughput": throughput,
-                   "http_port": http_port, "rpc_port": rpc_port}
+                   "http_port": http_port, "rpc_port": rpc_port,
+                   "yarn": dict({"services": True}, **yarn) if yarn else None}
         if len(options["hosts"]) != datanodes or datanodes < 1:
             raise HadoopError("%d DataNodes need as many host names (at least one), found %d" %
                               (datanodes, len(options["hosts"])))
@@ -86,6 +89,7 @@ class Hdfs(Cluster):
     def stop(self, keep=False):
         """Ends every daemon; removes the folder too, unless its data are to be kept."""
         daemons.end(self.daemons(), signal.SIGTERM if keep else signal.SIGKILL)
+        hadoop_yarn.end_containers(self)
         if keep:
             self.save()
         else:
@@ -202,6 +206,17 @@ class Hdfs(Cluster):
 
     # ---- Inside
 
+    def command(self, daemon):
+        if daemon["kind"] not in hadoop_yarn.KINDS:
+            return super().command(daemon)
+        kind = daemon["kind"]
+        return self.java(hadoop_yarn.CLASSES[kind], hadoop_yarn.HEAPS[kind],
+                         hadoop_yarn.arguments(self, daemon))
+
+    def spawn(self, daemon):
+        env = dict(self.java_env(), **hadoop_yarn.environment(self, daemon))
+        daemons.spawn(daemon, self.command(daemon), env, self.log(daemon["name"]))
+
     def settings(self, daemon):
         data = self.data(daemon["name"])
         if daemon["kind"] == "namenode":
@@ -241,6 +256,7 @@ class Hdfs(Cluster):
                 return self._bring_up()
             except BaseException as e:
                 daemons.end(self.daemons(), signal.SIGKILL)
+                hadoop_yarn.end_containers(self)
                 self.save()
                 if not isinstance(e, HadoopError):
                     raise
@@ -260,13 +276,15 @@ class Hdfs(Cluster):
         self._spawn_missing("journalnode" if self.state["ha"] else "datanode")
         if fresh:
             self._format()
-        self._spawn_missing("journalnode", "namenode", "datanode")
+        self._spawn_missing("journalnode", "namenode", "datanode", *hadoop_yarn.KINDS)
         if self.state["ha"]:
             self._make_active()
         self.wait_ready()
         if fresh:
             self._make_folders()
             self.state["formatted"] = True
+        if self.state["options"].get("yarn"):
+            hadoop_yarn.wait_ready(self)
         self.save()
 
     def _spawn_missing(self, *kinds):

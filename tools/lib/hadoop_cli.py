@@ -1,7 +1,8 @@
-"""Starts a real HDFS on this machine, for trying things out and for tests.
+"""Starts a real HDFS on this machine, for trying things out and for tests, and with --yarn a YARN.
 
 One NameNode and two DataNodes, or with --ha two NameNodes and a JournalNode, each a process of its
-own on loopback, of a pinned version, with a configuration for clients. What is missing is installed
+own on loopback, of a pinned version, with a configuration for clients; --yarn adds ZooKeeper, a
+ResourceManager and NodeManagers. What is missing is installed
 (Java and Maven by tools/setup --hadoop) and fetched (the jars by Maven, checked against
 tools/lib/hadoop_jars.sha256) at the first start, into $ESPALIER_CACHE or ~/.cache/espalier.
 """
@@ -83,7 +84,8 @@ def start(args):
     hdfs = Hdfs.start(dir=args.dir, ha=args.ha, hosts=hosts,
                       datanodes=len(hosts) if hosts else args.datanodes,
                       block_size=args.block_size, http_port=args.http_port, rpc_port=args.rpc_port,
-                      throughput=args.throughput, say=say)
+                      throughput=args.throughput, say=say,
+                      yarn={"nodes": args.nodes} if args.yarn else None)
     say("HDFS %s serves after %.1f s; all of it is in %s" %
         (hdfs.state["hadoop"], time.monotonic() - began, hdfs.dir))
     print_table(hdfs)
@@ -164,6 +166,9 @@ def make_parser():
                       help="of the first NameNode's WebHDFS (a free one)")
     made.add_argument("--rpc-port", type=port, default=0, metavar="PORT",
                       help="of the first NameNode's RPC (a free one)")
+    made.add_argument("--yarn", action="store_true", help="a YARN beside it")
+    made.add_argument("--nodes", type=int, default=2, metavar="N",
+                      help="how many NodeManagers it has (2)")
     made.add_argument("--throughput", action="store_true",
                       help="let Java compile fully: slower to start, faster later")
     made = command(stop, "end it by the ids of its processes and remove its data")

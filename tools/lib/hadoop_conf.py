@@ -2,6 +2,8 @@
 import os
 import xml.sax.saxutils
 
+import hadoop_yarn
+
 NAMESERVICE = "ns"
 PROXY = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
 LOG4J = """log4j.rootLogger=INFO,A
@@ -23,6 +25,7 @@ def core_site(state):
         # A DataNode that is there before its NameNode asks often instead of every 5 s.
         "ipc.client.connect.retry.interval": 100,
         "ipc.client.connect.max.retries": 200,
+        **hadoop_yarn.core_site(state),
     }
 
 
@@ -76,5 +79,6 @@ def write(state):
     os.makedirs(folder, exist_ok=True)
     write_xml(os.path.join(folder, "core-site.xml"), core_site(state))
     write_xml(os.path.join(folder, "hdfs-site.xml"), hdfs_site(state))
+    hadoop_yarn.write_conf(state)
     with open(os.path.join(folder, "log4j.properties"), "w") as f:
         f.write(LOG4J)

@@ -19,7 +19,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 VERSION = "3.4.2"
 LIST = os.path.join(HERE, "hadoop_jars.sha256")
-ARTIFACTS = ["hadoop-common", "hadoop-hdfs", "hadoop-hdfs-client"]
+ARTIFACTS = ["hadoop-common", "hadoop-hdfs", "hadoop-hdfs-client",
+             "hadoop-yarn-server-resourcemanager", "hadoop-yarn-server-nodemanager",
+             "hadoop-yarn-server-timelineservice", "hadoop-yarn-client",
+             "hadoop-yarn-services-core", "hadoop-yarn-services-api"]
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 # Hadoop 3.4 runs on these; later ones miss what it uses of the security manager.
 JAVA_MIN, JAVA_MAX = 11, 17

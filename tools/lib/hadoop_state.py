@@ -19,6 +19,7 @@ import socket
 import hadoop_conf
 import hadoop_daemons as daemons
 import hadoop_jars
+import hadoop_yarn
 from hadoop_jars import HadoopError
 
 HOST = "127.0.0.1"
@@ -119,6 +120,7 @@ def new_state(folder, ha, options):
     found += [new_daemon("jn1", "journalnode")] if ha else []
     found += [new_daemon("dn%d" % (i + 1), "datanode", host)
               for i, host in enumerate(options["hosts"])]
+    found += hadoop_yarn.new_daemons(new_daemon, options)
     return {"format": 1, "hadoop": hadoop_jars.VERSION, "dir": folder,
             "conf_dir": os.path.join(folder, "conf"), "user": user_name(), "ha": ha, "uri": None,
             "active": "nn1", "formatted": False, "options": options, "java_home": None,
@@ -132,14 +134,16 @@ def assign_ports(state, attempt):
         if port and not daemons.is_free(HOST, port):
             raise HadoopError("port %d is taken by another program; name another one, or none to "
                               "have a free one chosen" % port)
-    free = iter(daemons.free_ports(HOST, 3 * len(state["daemons"]), os.getpid() + attempt))
+    count = sum(3 + hadoop_yarn.ports_of(d) for d in state["daemons"].values())
+    free = iter(daemons.free_ports(HOST, count, os.getpid() + attempt))
     for daemon in state["daemons"].values():
         http, rpc, data = next(free), next(free), next(free)
         if daemon["name"] == "nn1":
             http, rpc = asked["http_port"] or http, asked["rpc_port"] or rpc
         address = loopback_of(daemon["host"]) if daemon["kind"] == "datanode" else HOST
         daemon.update(http="%s:%d" % (address, http), rpc="%s:%d" % (HOST, rpc))
-        if daemon["kind"] == "datanode":
+        if daemon["kind"] in ("datanode",) + hadoop_yarn.KINDS:
             daemon["data"] = "%s:%d" % (HOST, data)
+        hadoop_yarn.assign(daemon, HOST, [next(free) for _ in range(hadoop_yarn.ports_of(daemon))])
     first = state["daemons"]["nn1"]["rpc"]
     state["uri"] = "hdfs://" + (hadoop_conf.NAMESERVICE if state["ha"] else first)

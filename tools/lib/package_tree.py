@@ -143,12 +143,12 @@ def service_config(name, settings):
 
 
 def put_texts(tree):
-    for top in ("config", os.path.join("deploy", "systemd")):
+    for top in ("config", os.path.join("deploy", "systemd"), os.path.join("deploy", "yarn")):
         for name in sorted(os.listdir(os.path.join(ROOT, top))):
-            if name.endswith((".yaml", ".service", ".sysusers")):
+            if name.endswith((".yaml", ".service", ".sysusers", ".json")):
                 copy(os.path.join(ROOT, top, name), os.path.join(tree, top, name))
-    install = os.path.join("deploy", "systemd", "install")
-    copy(os.path.join(ROOT, install), os.path.join(tree, install), 0o755)
+    for script in ("systemd/install", "yarn/container", "yarn/espalier-yarn"):
+        copy(os.path.join(ROOT, "deploy", script), os.path.join(tree, "deploy", script), 0o755)
     for name in ("README.md", os.path.join("deploy", "README.md")):
         copy(os.path.join(ROOT, name), os.path.join(tree, name))
     put_text(tree, "deploy/systemd/coordinator.yaml", service_config("coordinator", [

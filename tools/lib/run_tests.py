@@ -2,9 +2,10 @@
 
 Without targets: the house rules, every Bazel test as it is shipped, the end-to-end tests with the
 real programs, and the tests of the pure rooms once more under the address sanitizer (with undefined
-behaviour) and the thread sanitizer. Targets are Bazel labels or the words `tidy`, `hdfs`, `e2e`
-and `roots`; labels are tested as shipped. --all adds `roots` (the packages on other Debian systems,
-with and without systemd; as root), sanitizers on every target, hostile input (CSV, LIBSVM, Parquet,
+behaviour) and the thread sanitizer. Targets are Bazel labels or the words `tidy`, `hdfs`, `e2e`,
+`yarn` and `roots`; labels are tested as shipped. --all adds `yarn` (clusters in YARN's containers
+that lose nodes, grow and shrink), `roots` (the packages on other Debian systems, with and without
+systemd; as root), sanitizers on every target, hostile input (CSV, LIBSVM, Parquet,
 Hadoop's XML, replies of WebHDFS, YAML) at length under the address sanitizer, and the long property
 runs.
 
@@ -28,7 +29,7 @@ BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 
 # Rooms whose tests link no gRPC: only there do sanitizers report nothing but our own faults.
 PURE_ROOMS = ["base", "spec", "plan", "security", "storage", "model", "data", "config", "bundle",
-              "cluster", "collective", "training", "sim"]
+              "cluster", "collective", "training", "sim", "yarn"]
 SANITIZERS = ["asan", "tsan"]
 SKIPS_EXPECTED = 0
 PHASE_LIMIT_S = 45 * 60
@@ -194,7 +195,7 @@ def build_programs(tally):
 
 def all_targets():
     """Not //...: that would follow the bazel-* links of another Bazel's output into its sources."""
-    return ["//%s/..." % top for top in ("config", "proto", "src", "tests", "tools")
+    return ["//%s/..." % top for top in ("config", "deploy", "proto", "src", "tests", "tools")
             if os.path.isdir(os.path.join(ROOT, top))]
 
 
@@ -209,8 +210,8 @@ def run_everything(everything, tally):
     hdfs_tests(tally)
     if build_programs(tally):
         python_tests("e2e", "tests/e2e", tally)
-        if everything:
-            python_tests("roots", "tests/roots", tally)
+        for name in ("yarn", "roots") if everything else ():
+            python_tests(name, "tests/" + name, tally)
     for sanitizer in SANITIZERS:
         targets = ["//tests/..."] if everything else pure_targets()
         bazel_test(sanitizer, targets, tally, ["--config=" + sanitizer])
@@ -224,7 +225,7 @@ def run_everything(everything, tally):
 
 
 def run_targets(targets, everything, tally):
-    labels = [t for t in targets if t not in ("tidy", "e2e", "roots", "hdfs")]
+    labels = [t for t in targets if t not in ("tidy", "e2e", "yarn", "roots", "hdfs")]
     if "tidy" in targets:
         python_tests("tidy", "tests/tidy", tally)
     if labels:
@@ -233,7 +234,7 @@ def run_targets(targets, everything, tally):
             bazel_test(sanitizer, labels, tally, ["--config=" + sanitizer])
     if "hdfs" in targets:
         hdfs_tests(tally)
-    phases = [name for name in ("e2e", "roots") if name in targets]
+    phases = [name for name in ("e2e", "yarn", "roots") if name in targets]
     if phases and build_programs(tally):
         for name in phases:
             python_tests(name, "tests/" + name, tally)
@@ -261,7 +262,7 @@ def main():
     parser.add_argument("--all", action="store_true",
                         help="also sanitizers on all targets and long property runs")
     parser.add_argument("targets", nargs="*",
-                        help="Bazel labels, tidy, hdfs, e2e, roots; none: everything")
+                        help="Bazel labels, tidy, hdfs, e2e, yarn, roots; none: everything")
     args = parser.parse_args()
     os.chdir(ROOT)
     tally = Tally()

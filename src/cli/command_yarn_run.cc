@@ -1,0 +1,196 @@
+// `espalier yarn run`: a cluster in YARN's containers for the time of one job.
+//
+// The cluster ends by itself when its coordinator has had no job for a minute; so whoever leaves,
+// or is killed, leaves nothing behind that runs for ever. Who stays ends it at once, and removes
+// what is left on HDFS. Ctrl-C asks on a terminal, and stops all elsewhere.
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "src/base/text.h"
+#include "src/cli/commands.h"
+#include "src/cli/coordinator_address.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/follow.h"
+#include "src/cli/job_file.h"
+#include "src/cli/json_view.h"
+#include "src/cli/options_yarn.h"
+#include "src/cli/yarn_cluster.h"
+
+namespace espalier {
+namespace {
+
+// A node that is lost with the coordinator on it is noticed by YARN after ten minutes.
+constexpr int64_t kAwayLimitMs = 15 * 60'000;
+constexpr int64_t kCancelWaitMs = 10'000;
+
+int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+enum class Wish { kStop, kDetach, kContinue };
+
+// Asks a person; whoever is none wants all of it stopped.
+Wish Ask(const CommandContext& context) {
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return Wish::kStop;
+  for (;;) {
+    context.console.Err(
+        "\ns: stop the job and end the cluster   d: leave both, the cluster ends after the job   "
+        "c: continue to follow it   (Ctrl-C: as d, at once) ? ");
+    char answer[64];
+    const ssize_t n = read(STDIN_FILENO, answer, sizeof answer);
+    if (n <= 0 || answer[0] == 's') return Wish::kStop;
+    if (answer[0] == 'd') return Wish::kDetach;
+    if (answer[0] == 'c') return Wish::kContinue;
+  }
+}
+
+class YarnRun {
+ public:
+  YarnRun(const CommandContext& context, YarnCluster& cluster)
+      : context_(context), cluster_(cluster), began_ms_(NowMs()) {}
+
+  // The cluster, and the job on it. After an error nothing of both is left.
+  Status Begin(const JobFile& file) {
+    YarnRequest request = *ToYarnRequest(context_.options.yarn);
+    request.ends_by_itself = true;
+    ESPALIER_RETURN_IF_ERROR(cluster_.Start(request));
+    Status status = cluster_.AwaitCoordinator(context_, name());
+    if (status.ok()) {
+      const Result<JobId> job = SubmitOnce(context_, file.yaml);
+      if (job.ok()) job_ = *job;
+      status = job.status();
+    }
+    submitted_ms_ = NowMs();
+    if (!status.ok()) EndCluster();
+    return status;
+  }
+
+  int FollowToEnd() {
+    view_ = MakeProgressView(context_);
+    FollowOptions options;
+    options.connect = [this] { return ConnectTo(context_); };
+    options.tick = [this](const JobSnapshot*) { return Tick(); };
+    options.submitted_here = true;
+    options.away_limit_ms = kAwayLimitMs;
+    const FollowEnd end = Follow(job_, *view_, options);
+    if (detached_) return TellDetached();
+    if (!end.status.ok() && stopped_ms_ == 0) {
+      // The job may go on without us.
+      const int code = ShowError(context_, end.status, ExitCodeOf(end.status), job_);
+      context_.console.Err("the cluster is left as it is; look with `espalier yarn status " +
+                           name() + "`, end it with `espalier yarn down " + name() + "`\n");
+      return code;
+    }
+    const int code = end.status.ok() ? ShowOutcome(context_, *end.last, submitted_ms_ - began_ms_)
+                                     : ShowError(context_, end.status, kExitInterrupted, job_);
+    EndCluster();
+    return stopped_ms_ != 0 && code != kExitSuccess ? kExitInterrupted : code;
+  }
+
+  int TellDetached() const {
+    const std::string watch =
+        "espalier watch " + ToString(job_) + " --coordinator " + kYarnCoordinator + name();
+    if (context_.options.json) {
+      context_.console.Out(JsonLine({{"event", "detached"},
+                                     {"job", ToString(job_)},
+                                     {"service", name()},
+                                     {"follow_with", watch + " --json"}}));
+    } else {
+      context_.console.Out(ToString(job_) +
+                           " goes on; its cluster ends by itself a minute after "
+                           "it. Follow it again with\n  " +
+                           watch + "\n");
+    }
+    return kExitSuccess;
+  }
+
+ private:
+  const std::string& name() const { return context_.options.yarn.name; }
+
+  Status Tick() {
+    if (stopped_ms_ != 0) {
+      if (NowMs() - stopped_ms_ <= kCancelWaitMs) return {};
+      return Cancelled("the job did not end within " + HumanDuration(kCancelWaitMs) +
+                       " of being cancelled; its cluster is ended");
+    }
+    if (!context_.interrupts.any() && !context_.console.out_closed()) return {};
+    view_->Pause();
+    const Wish wish = context_.console.out_closed() ? Wish::kStop : Ask(context_);
+    context_.interrupts.Forget();
+    if (wish == Wish::kContinue) return {};
+    if (wish == Wish::kDetach) {
+      detached_ = true;
+      return Cancelled("detached");
+    }
+    stopped_ms_ = NowMs();
+    context_.console.Err("stopping the job and its cluster; Ctrl-C twice leaves at once\n");
+    const auto client = ConnectTo(context_);
+    // kFailedPrecondition: the job has just ended.
+    const Status status = client.ok() ? (*client)->Cancel(job_) : client.status();
+    if (!status.ok() && status.code() != StatusCode::kFailedPrecondition) {
+      return status.Wrap("the job cannot be cancelled; its cluster is ended");
+    }
+    return {};
+  }
+
+  void EndCluster() {
+    context_.interrupts.Forget();  // what was asked for is what happens now
+    const Result<bool> ended = cluster_.End(name());
+    if (!ended.ok()) {
+      context_.console.Err("the cluster could not be ended: " + ended.status().message() +
+                           ". It ends by itself when it has had no job for a minute; `espalier "
+                           "yarn down " +
+                           name() + "` tries again\n");
+    } else if (!context_.options.json) {
+      context_.console.Out("the cluster " + name() + " has ended\n");
+    }
+  }
+
+  const CommandContext& context_;
+  YarnCluster& cluster_;
+  const int64_t began_ms_;
+  int64_t submitted_ms_ = 0, stopped_ms_ = 0;
+  bool detached_ = false;
+  JobId job_;
+  std::unique_ptr<ProgressView> view_;
+};
+
+// A path that only this machine knows is rarely meant.
+void NoteLocalPaths(const CommandContext& context, const JobSpec& spec) {
+  std::vector<std::string> paths = spec.data.train;
+  paths.push_back(spec.output.path);
+  for (const std::string& path : paths) {
+    if (path.find("hdfs:") == 0 || path.find("webhdfs:") == 0) continue;
+    context.console.Err("note: " + QuotedPath(path) +
+                        " is a path of each node's own: data must be there, and a bundle is "
+                        "written on whichever node; hdfs://... is the same everywhere\n");
+  }
+}
+
+}  // namespace
+
+int RunYarnRun(const CommandContext& given) {
+  const Result<JobFile> file = LoadJobFile(given.options.job_file, OverridesOf(given.options));
+  if (!file.ok()) return ShowError(given, file.status(), kExitUsage);
+  CommandContext context = given;
+  YarnArguments& y = context.options.yarn;
+  if (y.name.empty()) y.name = ToYarnName(file->spec.name);
+  context.options.coordinator = kYarnCoordinator + y.name;
+  context.options.tls = KeptOfYarn(context.env, y.name).Tls(y.name);
+  auto cluster = YarnCluster::Open(context);
+  if (!cluster.ok()) return ShowError(context, cluster.status(), ExitCodeOf(cluster.status()));
+  NoteLocalPaths(context, file->spec);
+  NoteSpares(context, y.workers, file->spec);
+  YarnRun run(context, *cluster);
+  if (const Status begun = run.Begin(*file); !begun.ok()) {
+    const bool interrupted = begun.code() == StatusCode::kCancelled;
+    return ShowError(context, begun, interrupted ? kExitInterrupted : SubmitExitCode(begun));
+  }
+  return y.detach ? run.TellDetached() : run.FollowToEnd();
+}
+
+}  // namespace espalier

@@ -1,0 +1,255 @@
+#include "src/cli/yarn_cluster.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "src/base/text.h"
+#include "src/base/version.h"
+#include "src/cli/coordinator_address.h"
+#include "src/cli/options_yarn.h"
+#include "src/config/units.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kPollMs = 500, kLookEveryMs = 3'000, kReplyMs = 30'000;
+constexpr int64_t kTemplateBytesMax = 1 << 20;
+
+int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+int64_t SecondsSince1970() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+Result<YarnCluster> YarnCluster::Open(const CommandContext& context) {
+  const HadoopEnvironment& hadoop = context.env.hadoop;
+  if (hadoop.conf_dir.empty()) {
+    return InvalidArgument(
+        "HADOOP_CONF_DIR is not set: expected the directory with core-site.xml, hdfs-site.xml and "
+        "yarn-site.xml of the cluster");
+  }
+  YarnCluster out(context);
+  ESPALIER_ASSIGN_OR_RETURN(out.config_,
+                            HadoopConfig::Read(hadoop.conf_dir, hadoop.user, {"yarn-site.xml"}));
+  ESPALIER_ASSIGN_OR_RETURN(auto addresses, FindResourceManagers(out.config_));
+  ESPALIER_ASSIGN_OR_RETURN(out.base_, YarnBase(out.config_, hadoop.user));
+  HttpOptions http;
+  http.reply_ms = kReplyMs;
+  http.cancelled = [&context] { return context.interrupts.any(); };
+  out.rm_ = std::make_unique<ResourceManager>(std::move(addresses), hadoop.user, http);
+  return out;
+}
+
+YarnPlaces YarnCluster::PlacesOf(const std::string& name) const {
+  return {.folder = YarnFolder(base_, name)};
+}
+
+void YarnCluster::Say(const std::string& words) const {
+  if (!context_.options.json) context_.console.Out(words + "\n");
+}
+
+Status YarnCluster::CheckNameIsFree(const std::string& name) {
+  const Result<YarnService> there = rm_->Service(name);
+  if (there.status().code() == StatusCode::kNotFound) return {};
+  ESPALIER_RETURN_IF_ERROR(there.status());
+  if (there->ended()) return rm_->Destroy(name);
+  return AlreadyExists("a service " + name + " of yours runs already (" + Printable(there->state) +
+                       ", " + Printable(there->application) + "); `espalier yarn down " + name +
+                       "` ends it, another name goes beside it");
+}
+
+Status YarnCluster::CheckNodes(const YarnRequest& request) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto nodes, rm_->Nodes());
+  if (nodes.empty()) return Unavailable("YARN has no node that runs");
+  const auto largest = [&nodes](int64_t YarnNode::*what) {
+    int64_t most = 0;
+    for (const YarnNode& node : nodes) most = std::max(most, node.*what);
+    return most;
+  };
+  const int64_t memory = largest(&YarnNode::memory_mb), cores = largest(&YarnNode::cores);
+  const auto too_much = [](const char* flag, int64_t found, int64_t most, const char* unit) {
+    return InvalidArgument(std::string(flag) + ": found " + std::to_string(found) + unit +
+                           ", but the largest node of the cluster has " + std::to_string(most) +
+                           unit + " for containers");
+  };
+  if (request.worker.memory_mb > memory) {
+    return too_much("--memory", request.worker.memory_mb, memory, " MiB");
+  }
+  if (request.coordinator.memory_mb > memory) {
+    return too_much("--coordinator-memory", request.coordinator.memory_mb, memory, " MiB");
+  }
+  if (request.worker.cores > cores) {
+    return too_much("--vcores", request.worker.cores, cores, " vcores");
+  }
+  nodes_ = std::count_if(nodes.begin(), nodes.end(), [&request](const YarnNode& node) {
+    return node.memory_mb >= request.worker.memory_mb;
+  });
+  if (request.workers > nodes_) {
+    context_.console.Err("note: " + std::to_string(nodes_) +
+                         " nodes can run a worker, one each; those beyond wait for more nodes\n");
+  }
+  return {};
+}
+
+// Without it YARN takes a service and never starts its containers, nor says why.
+Status YarnCluster::CheckZooKeeper() const {
+  ESPALIER_ASSIGN_OR_RETURN(const auto quorum, config_.GetList("hadoop.registry.zk.quorum"));
+  if (quorum.empty()) return {};
+  for (const std::string& member : quorum) {
+    if (!rm_->IsClosed(member)) return {};
+  }
+  if (context_.interrupts.any()) return Cancelled("interrupted");
+  std::string all;
+  for (const std::string& member : quorum) all += (all.empty() ? "" : ", ") + Printable(member);
+  return Unavailable("ZooKeeper does not run at " + all +
+                     " (hadoop.registry.zk.quorum): connections are refused. YARN's services need "
+                     "it; without it they wait for ever");
+}
+
+Result<std::string> YarnCluster::FindTarball() const {
+  const std::string& given = context_.options.yarn.tarball;
+  if (!given.empty()) {
+    ESPALIER_RETURN_IF_ERROR(context_.files.Stat(given).status());
+    return given;
+  }
+  const std::string name = std::string("espalier-") + kVersion + "-linux-x86_64.tar.gz";
+  ESPALIER_ASSIGN_OR_RETURN(const std::string programs, ProgramDirectory(context_));
+  const std::string beside = programs + "/../../" + name;
+  for (const std::string& path : {name, beside}) {
+    if (context_.files.Stat(path).ok()) return path;
+  }
+  return NotFound("the tarball " + name +
+                  ", which the containers run, is neither in the working directory nor beside this "
+                  "program's tree; name it with --tarball (tools/package makes it)");
+}
+
+Result<std::string> YarnCluster::ReadTemplate() const {
+  std::string path = context_.options.yarn.service;
+  if (path.empty()) {
+    ESPALIER_ASSIGN_OR_RETURN(const std::string programs, ProgramDirectory(context_));
+    path = programs + "/../deploy/yarn/service.json";
+  }
+  Result<std::string> text = context_.files.ReadAll(path, kTemplateBytesMax);
+  if (text.ok()) return text;
+  return text.status().Wrap("the template of the service (--service)");
+}
+
+Status YarnCluster::Start(YarnRequest request) {
+  request.user = context_.env.hadoop.user;
+  ESPALIER_RETURN_IF_ERROR(request.Validate());
+  ESPALIER_ASSIGN_OR_RETURN(const std::string tarball, FindTarball());
+  ESPALIER_ASSIGN_OR_RETURN(const std::string form, ReadTemplate());
+  request.places = PlacesOf(request.name);
+  request.places.package = base_;  // a stand-in, to find what is wrong with the form early
+  ESPALIER_RETURN_IF_ERROR(BuildService(form, request).status());
+  ESPALIER_RETURN_IF_ERROR(CheckNameIsFree(request.name));
+  ESPALIER_RETURN_IF_ERROR(CheckNodes(request));
+  ESPALIER_RETURN_IF_ERROR(CheckZooKeeper());
+  bool sent = false;
+  ESPALIER_ASSIGN_OR_RETURN(request.places.package,
+                            SendPackage(context_.files, base_, tarball, &sent));
+  Say((sent ? "sent the tarball: " : "the tarball is there: ") + request.places.package);
+  ESPALIER_RETURN_IF_ERROR(
+      PrepareFolder(context_.files, request.places, request.name, config_, request.user,
+                    KeptOfYarn(context_.env, request.name).directory, SecondsSince1970()));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string spec, BuildService(form, request));
+  if (Status created = rm_->Create(spec); !created.ok()) {
+    (void)RemoveRemains(request.name);  // the refusal is what is to be told
+    return created;
+  }
+  Say("YARN starts the service " + request.name + ": a coordinator and " +
+      std::to_string(request.workers) + (request.workers == 1 ? " worker" : " workers") + " of " +
+      std::to_string(request.worker.memory_mb) + " MiB");
+  return {};
+}
+
+Status YarnCluster::CheckAlive(const std::string& name) const {
+  const Result<YarnService> service = rm_->Service(name);
+  if (service.status().code() == StatusCode::kNotFound) {
+    return Aborted("the service " + name + " was ended by somebody");
+  }
+  // A ResourceManager that is away for a moment ends nothing.
+  if (!service.ok() || !service->ended()) return {};
+  std::string why = service->diagnostics;
+  if (const auto app = rm_->Application(service->application); app.ok() && why.empty()) {
+    why = app->diagnostics;
+  }
+  return Aborted("YARN ended the service " + name + " (" + Printable(service->state) + ", " +
+                 Printable(service->application) +
+                 "): " + (why.empty() ? "it does not say why; `yarn logs` tells more" : why));
+}
+
+Status YarnCluster::AwaitCoordinator(const CommandContext& context, const std::string& name) {
+  const int64_t begin_ms = NowMs(), limit_ms = *ParseMilliseconds(context.options.yarn.wait);
+  int64_t look_ms = begin_ms + kLookEveryMs;
+  for (;;) {
+    const auto client = ConnectTo(context);
+    const auto workers = client.ok() ? (*client)->Workers() : client.status();
+    if (workers.ok()) {
+      Say("the coordinator answers after " + HumanDuration(NowMs() - begin_ms));
+      return {};
+    }
+    const StatusCode code = workers.status().code();
+    if (context.interrupts.any()) return Cancelled("interrupted");
+    if (code != StatusCode::kUnavailable && code != StatusCode::kDeadlineExceeded) {
+      return workers.status();
+    }
+    if (NowMs() >= look_ms) {
+      look_ms = NowMs() + kLookEveryMs;
+      ESPALIER_RETURN_IF_ERROR(CheckAlive(name));
+    }
+    if (NowMs() - begin_ms > limit_ms) {
+      return DeadlineExceeded(
+          "the coordinator was not there within " + HumanDuration(limit_ms) +
+          " (--wait). `espalier yarn status " + name + "` shows what YARN has started, " +
+          "`espalier yarn logs " + name + "` what it said. Often the queue has no room, or " +
+          "ZooKeeper is away from the nodes. Last: " + workers.status().message());
+    }
+    if (!rm_->Wait(kPollMs)) return Cancelled("interrupted");
+  }
+}
+
+Result<bool> YarnCluster::AwaitWorkers(const CommandContext& context, int64_t count,
+                                       int64_t limit_ms) {
+  const int64_t begin_ms = NowMs();
+  for (;;) {
+    ESPALIER_ASSIGN_OR_RETURN(const auto client, ConnectTo(context));
+    const auto workers = client->Workers();
+    if (workers.ok() && static_cast<int64_t>(workers->size()) >= count) return true;
+    if (NowMs() - begin_ms > limit_ms) return false;
+    if (!rm_->Wait(kPollMs)) return Cancelled("interrupted");
+  }
+}
+
+Result<bool> YarnCluster::End(const std::string& name) {
+  const Result<YarnService> service = rm_->Service(name);
+  const bool there = service.status().code() != StatusCode::kNotFound;
+  if (there) {
+    ESPALIER_RETURN_IF_ERROR(service.status());
+    Status ended = rm_->Destroy(name);
+    if (!ended.ok() && !service->application.empty() && !service->ended()) {
+      // Its master does not obey: the application is killed, and then its name is freed.
+      ESPALIER_RETURN_IF_ERROR(rm_->KillApplication(service->application));
+      ended = rm_->Destroy(name);
+    }
+    ESPALIER_RETURN_IF_ERROR(ended);
+  }
+  ESPALIER_RETURN_IF_ERROR(RemoveRemains(name));
+  return there;
+}
+
+Status YarnCluster::RemoveRemains(const std::string& name) const {
+  const Status remote = context_.files.RemoveTree(PlacesOf(name).folder);
+  const Status local = context_.files.RemoveTree(KeptOfYarn(context_.env, name).directory);
+  return remote.ok() ? local : remote;
+}
+
+}  // namespace espalier

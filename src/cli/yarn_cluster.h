@@ -1,0 +1,59 @@
+// A cluster in YARN's containers as the commands of `espalier yarn` handle it: what is staged on
+// HDFS, what YARN is asked, what it is waited for.
+//
+// Thread rule: the main thread; calls block, and end soon after an interrupt.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/cli/commands.h"
+#include "src/storage/hadoop_config.h"
+#include "src/yarn/resource_manager.h"
+#include "src/yarn/service_spec.h"
+#include "src/yarn/staging.h"
+
+namespace espalier {
+
+class YarnCluster {
+ public:
+  // Reads Hadoop's configuration; asks nobody yet. `context` must outlive it.
+  static Result<YarnCluster> Open(const CommandContext& context);
+
+  const ResourceManager& rm() const { return *rm_; }
+  YarnPlaces PlacesOf(const std::string& name) const;
+
+  // Sends what is needed and has YARN start the service; what goes on is told on standard output
+  // unless JSON is wanted. An ended service of that name is removed first. Errors before YARN was
+  // asked leave nothing running.
+  Status Start(YarnRequest request);
+  // Until the coordinator answers. `context`: with the coordinator to be reached in its options.
+  Status AwaitCoordinator(const CommandContext& context, const std::string& name);
+  // Until as many workers are attached; false when that takes longer than `limit_ms`.
+  Result<bool> AwaitWorkers(const CommandContext& context, int64_t count, int64_t limit_ms);
+  // Ends the service and removes what it left on HDFS and on this machine; false: there was none.
+  Result<bool> End(const std::string& name);
+  // How many nodes could run a worker of that share; from Start.
+  int64_t nodes() const { return nodes_; }
+
+ private:
+  explicit YarnCluster(const CommandContext& context) : context_(context) {}
+  Status CheckNameIsFree(const std::string& name);
+  Status CheckNodes(const YarnRequest& request);
+  Status CheckZooKeeper() const;
+  Result<std::string> FindTarball() const;
+  Result<std::string> ReadTemplate() const;
+  // What a service left on HDFS and on this machine.
+  Status RemoveRemains(const std::string& name) const;
+  void Say(const std::string& words) const;
+  // An error when the service can no longer come up.
+  Status CheckAlive(const std::string& name) const;
+
+  const CommandContext& context_;
+  HadoopConfig config_;
+  std::string base_;
+  std::unique_ptr<ResourceManager> rm_;
+  int64_t nodes_ = 0;
+};
+
+}  // namespace espalier

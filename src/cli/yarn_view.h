@@ -1,0 +1,34 @@
+// How a cluster on YARN looks to a person and to a machine. Thread rule: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/cli/json_view.h"
+#include "src/cluster/messages.h"
+#include "src/yarn/answers.h"
+
+namespace espalier {
+
+struct YarnView {
+  YarnService service;
+  std::string address_file;  // where the coordinator's address is
+  std::string coordinator;   // "host:port"; "": not known
+  // What it says; absent: it was not reached.
+  std::optional<std::vector<WorkerSnapshot>> workers;
+  std::optional<std::vector<JobSnapshot>> jobs;
+};
+
+// A few lines and a table of containers. Ends with '\n'.
+std::string YarnText(const YarnView& view);
+// {"service":..,"state":..,"application":..,"coordinator":..,"workers_attached":..,
+//  "components":[{"name":..,"wanted":..,
+//    "containers":[{"id":..,"instance":..,"host":..,"state":..}]}],
+//  "jobs":[{"job":..,"name":..,"state":..}]}; what is not known is null.
+Json YarnJson(const YarnView& view);
+
+// "worker-0 (container_...)", or the id alone when the service does not know it.
+std::string ContainerTitle(const YarnService& service, const std::string& container);
+
+}  // namespace espalier

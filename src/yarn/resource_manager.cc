@@ -1,0 +1,232 @@
+#include "src/yarn/resource_manager.h"
+
+#include <algorithm>
+
+#include "src/base/text.h"
+#include "src/storage/uri.h"
+#include "src/storage/webhdfs_protocol.h"
+
+namespace espalier {
+namespace {
+
+constexpr int kDefaultPort = 8088, kDefaultHttpsPort = 8090;
+constexpr int64_t kDestroyMs = 150'000;  // without ZooKeeper it takes YARN more than a minute
+constexpr int64_t kIdBytesMax = 200;
+constexpr const char* kServices = "/app/v1/services";
+constexpr const char* kCluster = "/ws/v1/cluster";
+constexpr const char* kSwitchedOff =
+    "YARN's services are switched off there: the administrator must set "
+    "yarn.webapp.api-service.enable to true in the ResourceManager's yarn-site.xml, "
+    "hadoop.registry.zk.quorum to a ZooKeeper in core-site.xml, and restart the ResourceManager";
+
+std::string PathOfService(const std::string& name) {
+  return std::string(kServices) + "/" + PercentEncoded(name);
+}
+
+// An address of the configuration, as a URL's beginning; the default port where it names none.
+Result<RmAddress> ToAddress(const std::string& text, bool https, const std::string& key) {
+  ESPALIER_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(text, key));
+  if (address.port == 0) address.port = https ? kDefaultHttpsPort : kDefaultPort;
+  return RmAddress{(https ? "https://" : "http://") + ToString(address), "from " + key};
+}
+
+// One ResourceManager's; `suffix` is ".ID" where there are several.
+Result<RmAddress> AddressOf(const HadoopConfig& config, const std::string& suffix, bool https) {
+  const std::string key =
+      std::string("yarn.resourcemanager.webapp.") + (https ? "https.address" : "address") + suffix;
+  ESPALIER_ASSIGN_OR_RETURN(const std::string found, config.Get(key));
+  if (!found.empty()) return ToAddress(found, https, key);
+  const std::string host_key = "yarn.resourcemanager.hostname" + suffix;
+  ESPALIER_ASSIGN_OR_RETURN(const std::string host, config.Get(host_key));
+  if (!host.empty()) return ToAddress(host, https, host_key);
+  return InvalidArgument("no ResourceManager is known: " + config.origin() +
+                         " sets neither yarn.resourcemanager.webapp.address" + suffix +
+                         " nor yarn.resourcemanager.hostname" + suffix +
+                         "; HADOOP_CONF_DIR must name a directory with yarn-site.xml");
+}
+
+bool IsStandby(int code, const std::string& body) {
+  return code == 307 || code == 302 || body.find("This is standby RM") != std::string::npos;
+}
+
+}  // namespace
+
+Result<std::vector<RmAddress>> FindResourceManagers(const HadoopConfig& config) {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string policy, config.Get("yarn.http.policy"));
+  ESPALIER_ASSIGN_OR_RETURN(const auto ids, config.GetList("yarn.resourcemanager.ha.rm-ids"));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string ha, config.Get("yarn.resourcemanager.ha.enabled"));
+  const bool https = policy == "HTTPS_ONLY";
+  std::vector<std::string> suffixes = {""};
+  if (ha == "true" && !ids.empty()) {
+    suffixes.clear();
+    for (const std::string& id : ids) suffixes.push_back("." + id);
+  }
+  std::vector<RmAddress> out;
+  for (const std::string& suffix : suffixes) {
+    ESPALIER_ASSIGN_OR_RETURN(RmAddress address, AddressOf(config, suffix, https));
+    out.push_back(std::move(address));
+  }
+  return out;
+}
+
+ResourceManager::ResourceManager(std::vector<RmAddress> addresses, std::string user,
+                                 HttpOptions http)
+    : addresses_(std::move(addresses)), user_(std::move(user)), http_(http), patient_([&http] {
+        http.reply_ms = std::max(http.reply_ms, kDestroyMs);
+        http.stall_ms = std::max(http.stall_ms, kDestroyMs);
+        return http;
+      }()) {}
+
+ResourceManager::Reply ResourceManager::Ask(HttpMethod method, const std::string& path,
+                                            std::string_view body, const HttpClient* http) const {
+  Reply out;
+  std::string trouble;
+  for (const RmAddress& address : addresses_) {
+    const char separator = path.find('?') == std::string::npos ? '?' : '&';
+    HttpRequest request{
+        .method = method,
+        .url = address.url + path +
+               (user_.empty() ? "" : separator + ("user.name=" + PercentEncoded(user_))),
+        .content = body};
+    request.content_type = "application/json";
+    const HttpReply reply = (http == nullptr ? http_ : *http).Call(request);
+    if (reply.failure == HttpFailure::kCancelled) {
+      out.status = Cancelled("interrupted");
+      return out;
+    }
+    const std::string who =
+        "the ResourceManager " + address.url + " (its address is " + address.why + ")";
+    if (reply.failure != HttpFailure::kNone) {
+      trouble += (trouble.empty() ? "" : "; ") + who + " cannot be reached: " + reply.reason;
+      continue;
+    }
+    if (IsStandby(reply.status, reply.body) && addresses_.size() > 1) {
+      trouble += (trouble.empty() ? "" : "; ") + who + " is not the active one";
+      continue;
+    }
+    out.code = reply.status;
+    out.json = reply.content_type.find("json") != std::string::npos;
+    out.body = reply.body;
+    return out;
+  }
+  out.status = Unavailable(trouble + "; is YARN running there?");
+  return out;
+}
+
+Status ResourceManager::Judge(const Reply& reply, const std::string& doing) const {
+  ESPALIER_RETURN_IF_ERROR(reply.status);
+  if (reply.code >= 200 && reply.code < 300 && reply.json) return {};
+  const std::string refusal = reply.json ? YarnRefusal(reply.body) : "";
+  const std::string words = "cannot " + doing + ": YARN says: " +
+                            (refusal.empty() ? "HTTP " + std::to_string(reply.code) : refusal);
+  if (reply.code == 401 || reply.code == 403) return PermissionDenied(words);
+  if (reply.code == 404 && !reply.json) {
+    return FailedPrecondition("cannot " + doing + ": " + kSwitchedOff);
+  }
+  if (reply.code == 404) return NotFound(words);
+  const auto says = [&refusal](const char* text) {
+    return refusal.find(text) != std::string::npos;
+  };
+  if (says("already exists") || says("already taken")) return AlreadyExists(words);
+  if (says("does not exist") || says("doesn't exist") || says("not found")) return NotFound(words);
+  if (refusal.empty() && reply.code >= 500) return Unavailable(words);
+  return InvalidArgument(words);
+}
+
+Result<std::string> ResourceManager::Get(const std::string& path, const std::string& doing) const {
+  Reply reply = Ask(HttpMethod::kGet, path);
+  ESPALIER_RETURN_IF_ERROR(Judge(reply, doing));
+  return std::move(reply.body);
+}
+
+Result<YarnService> ResourceManager::Service(const std::string& name) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string body,
+                            Get(PathOfService(name), "look up the service " + name));
+  return ParseYarnService(body);
+}
+
+Status ResourceManager::Create(std::string_view spec_json) const {
+  return Judge(Ask(HttpMethod::kPost, kServices, spec_json), "start the service");
+}
+
+Status ResourceManager::SetContainers(const std::string& name, const std::string& component,
+                                      int64_t count) const {
+  const std::string body = "{\"number_of_containers\":" + std::to_string(count) + "}";
+  return Judge(Ask(HttpMethod::kPut, PathOfService(name) + "/components/" + component, body),
+               "change the number of containers of " + name);
+}
+
+Status ResourceManager::Destroy(const std::string& name) const {
+  const Status status = Judge(Ask(HttpMethod::kDelete, PathOfService(name), {}, &patient_),
+                              "end the service " + name);
+  return status.code() == StatusCode::kNotFound ? Status() : status;
+}
+
+Result<std::vector<YarnNode>> ResourceManager::Nodes() const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string body,
+                            Get(std::string(kCluster) + "/nodes", "list the nodes"));
+  return ParseYarnNodes(body);
+}
+
+Result<YarnApplication> ResourceManager::Application(const std::string& id) const {
+  ESPALIER_ASSIGN_OR_RETURN(
+      const std::string body,
+      Get(std::string(kCluster) + "/apps/" + PercentEncoded(id), "look up " + Printable(id)));
+  return ParseYarnApplication(body);
+}
+
+Status ResourceManager::KillApplication(const std::string& id) const {
+  return Judge(
+      Ask(HttpMethod::kPut, std::string(kCluster) + "/apps/" + PercentEncoded(id) + "/state",
+          "{\"state\":\"KILLED\"}"),
+      "end " + Printable(id));
+}
+
+Result<std::vector<YarnPlace>> ResourceManager::Places(const std::string& application) const {
+  const std::string app = std::string(kCluster) + "/apps/" + PercentEncoded(application);
+  ESPALIER_ASSIGN_OR_RETURN(const std::string body,
+                            Get(app + "/appattempts", "list the attempts of " + application));
+  ESPALIER_ASSIGN_OR_RETURN(const auto attempts, ParseYarnAttempts(body));
+  std::vector<YarnPlace> out;
+  for (const std::string& attempt : attempts) {
+    ESPALIER_ASSIGN_OR_RETURN(const std::string list,
+                              Get(app + "/appattempts/" + PercentEncoded(attempt) + "/containers",
+                                  "list the containers of " + Printable(attempt, kIdBytesMax)));
+    ESPALIER_ASSIGN_OR_RETURN(const auto places, ParseYarnPlaces(list));
+    for (const YarnPlace& place : places) {
+      const bool known = std::any_of(out.begin(), out.end(), [&place](const YarnPlace& other) {
+        return other.container == place.container;
+      });
+      if (!known) out.push_back(place);
+    }
+  }
+  return out;
+}
+
+Result<std::string> ResourceManager::Log(const YarnPlace& place, const std::string& file,
+                                         int64_t bytes_max) const {
+  const bool https = addresses_[0].url.starts_with("https:");
+  HttpRequest request{.url = std::string(https ? "https://" : "http://") + place.node_http +
+                             "/ws/v1/node/containerlogs/" + PercentEncoded(place.container) + "/" +
+                             PercentEncoded(file) + "?size=-" + std::to_string(bytes_max) +
+                             (user_.empty() ? "" : "&user.name=" + PercentEncoded(user_))};
+  const HttpReply reply = http_.Call(request);
+  const std::string who = "the log of " + Printable(place.container, kIdBytesMax) +
+                          " at the NodeManager " + place.node_http;
+  if (reply.failure != HttpFailure::kNone) {
+    return Unavailable(who + " cannot be read: " + reply.reason);
+  }
+  if (reply.status != 200) {
+    return NotFound(who + " cannot be read: HTTP " + std::to_string(reply.status) +
+                    (YarnRefusal(reply.body).empty() ? "" : ", " + YarnRefusal(reply.body)));
+  }
+  return reply.body;
+}
+
+bool ResourceManager::IsClosed(const std::string& host_and_port) const {
+  const HttpReply reply = http_.Call({.url = "http://" + host_and_port + "/"});
+  return reply.failure == HttpFailure::kConnect &&
+         reply.elapsed_ms < http_.options().connect_ms / 2;
+}
+
+}  // namespace espalier

@@ -1,0 +1,145 @@
+#include "src/yarn/staging.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "src/base/checksum.h"
+#include "src/base/text.h"
+#include "src/security/issue.h"
+#include "src/security/secret_file.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kPackageBytesMax = int64_t{1} << 30;
+// Of Hadoop's properties those that are about reaching its file systems.
+constexpr const char* kClientProperties[] = {"fs.defaultFS", "dfs.", "hadoop.security.",
+                                             "hadoop.rpc."};
+// And of these none that may hold a secret.
+constexpr const char* kSecretWords[] = {"password", "secret", "credential", "keytab"};
+
+bool IsForClients(const std::string& name) {
+  const auto begins = [&name](const char* prefix) { return name.starts_with(prefix); };
+  const auto holds = [&name](const char* word) { return name.find(word) != std::string::npos; };
+  return std::any_of(std::begin(kClientProperties), std::end(kClientProperties), begins) &&
+         std::none_of(std::begin(kSecretWords), std::end(kSecretWords), holds);
+}
+
+std::string XmlText(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string RoleNameOf(std::string_view user) {
+  std::string out;
+  for (const char c : user) out += CheckRoleName("a" + std::string(1, c)).ok() ? c : '-';
+  return CheckRoleName(out).ok() ? out : "user";
+}
+
+Status WriteKeptFiles(const FileSystem& files, const std::string& directory,
+                      const KeyAndCertificate& own, const std::string& ca_pem,
+                      const std::string& address) {
+  ESPALIER_RETURN_IF_ERROR(files.RemoveTree(directory));
+  ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(directory));
+  ESPALIER_RETURN_IF_ERROR(files.Restrict(directory));
+  ESPALIER_RETURN_IF_ERROR(WriteNewFile(directory + "/tls.key", own.key_pem, Secrecy::kSecret));
+  ESPALIER_RETURN_IF_ERROR(
+      WriteNewFile(directory + "/tls.crt", own.certificate_pem, Secrecy::kPublic));
+  ESPALIER_RETURN_IF_ERROR(WriteNewFile(directory + "/ca.crt", ca_pem, Secrecy::kPublic));
+  return WriteNewFile(directory + "/coordinator", address + "\n", Secrecy::kPublic);
+}
+
+}  // namespace
+
+Result<std::string> YarnBase(const HadoopConfig& config, const std::string& user) {
+  ESPALIER_ASSIGN_OR_RETURN(std::string base, config.Get("fs.defaultFS"));
+  if (!base.starts_with("hdfs://")) {
+    return InvalidArgument(
+        "fs.defaultFS: found '" + Printable(base) + "' in " + config.origin() +
+        ", expected hdfs://...: YARN fetches what its containers run from there");
+  }
+  if (user.empty()) {
+    return InvalidArgument(
+        "nobody knows who is asking: set HADOOP_USER_NAME to the name of a user of the cluster");
+  }
+  while (base.ends_with('/')) base.pop_back();
+  return base + "/user/" + user + "/.espalier";
+}
+
+std::string YarnFolder(const std::string& base, const std::string& name) {
+  return base + "/yarn/" + name;
+}
+
+Result<std::string> SendPackage(const FileSystem& files, const std::string& base,
+                                const std::string& local_tarball, bool* sent) {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string content,
+                            files.ReadAll(local_tarball, kPackageBytesMax));
+  const std::string uri = base + "/packages/espalier-" + Sha256Hex(content) + ".tar.gz";
+  const Result<FileInfo> there = files.Stat(uri);
+  *sent = false;
+  if (there.ok() && there->length == static_cast<int64_t>(content.size())) return uri;
+  if (!there.ok() && there.status().code() != StatusCode::kNotFound) return there.status();
+  ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(base + "/packages"));
+  ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(uri, content));
+  *sent = true;
+  return uri;
+}
+
+Result<std::string> ClientSite(const HadoopConfig& config) {
+  std::string out = "<?xml version=\"1.0\"?>\n<configuration>\n";
+  for (const std::string& name : config.Names()) {
+    if (!IsForClients(name)) continue;
+    ESPALIER_ASSIGN_OR_RETURN(const std::string value, config.Get(name));
+    out += "  <property><name>" + XmlText(name) + "</name><value>" + XmlText(value) +
+           "</value></property>\n";
+  }
+  return out + "</configuration>\n";
+}
+
+Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const std::string& name,
+                     const HadoopConfig& config, const std::string& user,
+                     const std::string& local_directory, int64_t now_s) {
+  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate authority,
+                            MakeAuthority("Espalier on YARN: " + name, now_s));
+  const auto issue = [&](Role role, const std::string& holder, std::vector<std::string> hosts) {
+    return Issue(authority, {.role = role, .name = holder, .hosts = std::move(hosts)}, now_s);
+  };
+  // The coordinator may run on any node: its certificate names the service instead of a host.
+  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate coordinator,
+                            issue(Role::kCoordinator, name, {name}));
+  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate worker, issue(Role::kWorker, "worker", {}));
+  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate person,
+                            issue(Role::kOperator, RoleNameOf(user), {}));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string site, ClientSite(config));
+  ESPALIER_RETURN_IF_ERROR(files.RemoveTree(places.folder));
+  ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(places.folder));
+  ESPALIER_RETURN_IF_ERROR(files.Restrict(places.folder));  // before anything secret is in it
+  const std::pair<const char*, const std::string*> written[] = {
+      {"ca.crt", &authority.certificate_pem},    {"coordinator.crt", &coordinator.certificate_pem},
+      {"coordinator.key", &coordinator.key_pem}, {"worker.crt", &worker.certificate_pem},
+      {"worker.key", &worker.key_pem},           {"core-site.xml", &site}};
+  for (const auto& [file, text] : written) {
+    ESPALIER_RETURN_IF_ERROR(files.CreateExclusively(places.File(file), *text));
+    ESPALIER_RETURN_IF_ERROR(files.Restrict(places.File(file)));
+  }
+  return WriteKeptFiles(files, local_directory, person, authority.certificate_pem,
+                        places.address());
+}
+
+TlsFiles YarnKept::Tls(const std::string& service) const {
+  return {.ca = directory + "/ca.crt",
+          .certificate = directory + "/tls.crt",
+          .key = directory + "/tls.key",
+          .server_name = service};
+}
+
+}  // namespace espalier

@@ -1,0 +1,56 @@
+// What a service needs on HDFS before YARN is asked to run it, and what its user keeps on this
+// machine.
+//
+//   BASE/packages/espalier-SHA256.tar.gz    the tarball, by its content: sent once
+//   BASE/yarn/NAME/                         0700: the user's alone
+//     ca.crt coordinator.crt coordinator.key worker.crt worker.key   a private authority's
+//     core-site.xml                         how the nodes find HDFS: what the client knows of it
+//     address                               the coordinator's, written by it
+//     state/                                its journal
+//   HOME/NAME/                              on this machine, 0700: ca.crt, tls.crt, tls.key of an
+//                                           operator, and `coordinator`: BASE/yarn/NAME/address
+//
+// BASE is .espalier in the user's home directory on HDFS, HOME is .espalier/yarn in that on this
+// machine. The authority's own key is kept nowhere.
+//
+// Thread rule: one thread; the file systems' calls block.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+#include "src/security/keychain.h"
+#include "src/storage/file_system.h"
+#include "src/storage/hadoop_config.h"
+#include "src/yarn/service_spec.h"
+
+namespace espalier {
+
+// "hdfs://ns/user/ann/.espalier". kInvalidArgument: the configuration names no HDFS, or there is no
+// user's name.
+Result<std::string> YarnBase(const HadoopConfig& config, const std::string& user);
+
+// The service's folder below the base.
+std::string YarnFolder(const std::string& base, const std::string& name);
+
+// Sends the tarball unless one of the same content is there; its URI. `sent` says which.
+Result<std::string> SendPackage(const FileSystem& files, const std::string& base,
+                                const std::string& local_tarball, bool* sent);
+
+// Makes the service's folder anew: certificates of a new authority and Hadoop's configuration.
+// `now_s`: since 1970.
+Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const std::string& name,
+                     const HadoopConfig& config, const std::string& user,
+                     const std::string& local_directory, int64_t now_s);
+
+// As properties of one core-site.xml: what clients need to find and use an HDFS. Pure.
+Result<std::string> ClientSite(const HadoopConfig& config);
+
+// What is kept on this machine.
+struct YarnKept {
+  std::string directory;  // HOME/NAME
+  TlsFiles Tls(const std::string& service) const;
+  std::string CoordinatorFile() const { return directory + "/coordinator"; }
+};
+
+}  // namespace espalier

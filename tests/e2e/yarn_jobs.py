@@ -1,0 +1,146 @@
+"""A real YARN with the tarball as people have it: what the tests of deploy/yarn share."""
+import os
+import signal
+import subprocess
+import tarfile
+import tempfile
+import unittest
+
+from espalier import COMMAND_LIMIT_S, ROOT, command_line_of, json_lines, wait_for
+from hdfs_jobs import HOSTS, MIB, HdfsTest
+
+import hadoop_yarn  # in tools/lib, which `espalier` puts on the path
+from hadoop import Hdfs
+
+PACKAGE_LIMIT_S = 600
+# Of the containers, as small as they may be: several fit a small machine.
+SIZES = ["--memory", "512MiB", "--coordinator-memory", "256MiB"]
+STEADY_LIMIT_S = 180  # YARN on a machine that is busy
+
+
+def start_yarn(nodes):
+    """HDFS and YARN for all tests of a module, and the unpacked tarball."""
+    # A file is closed when the NameNode has been told of its blocks; by default its writer asks
+    # again only after 400 ms.
+    hdfs = Hdfs.start(block_size=MIB, hosts=HOSTS, yarn={"nodes": nodes}, settings={
+        "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": 5})
+    unittest.addModuleCleanup(hdfs.stop)
+    HdfsTest.hdfs = hdfs
+    folder = tempfile.TemporaryDirectory(prefix="espalier-yarn-")
+    unittest.addModuleCleanup(folder.cleanup)
+    subprocess.run([os.path.join(ROOT, "tools", "package"), "--only", "tarball", "--output",
+                    folder.name], check=True, stdout=subprocess.DEVNULL, timeout=PACKAGE_LIMIT_S)
+    tarball, = [os.path.join(folder.name, name) for name in os.listdir(folder.name)]
+    with tarfile.open(tarball) as tar:
+        tar.extractall(folder.name)
+    YarnTest.tree = tarball[:-len(".tar.gz")]
+
+
+class YarnTest(HdfsTest):
+    tree = None
+
+    def setUp(self):
+        super().setUp()
+        self.environment["HOME"] = self.directory
+        self.addCleanup(self.end_services)
+        self.services = []
+
+    def end_services(self):
+        for name in self.services:
+            self.yarn("down", name, code=None)
+
+    def start_yarn_command(self, *words, **options):
+        """A running deploy/yarn/espalier-yarn of the unpacked tarball."""
+        script = os.path.join(self.tree, "deploy", "yarn", "espalier-yarn")
+        options = dict({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}, **options)
+        process = subprocess.Popen([script] + [str(w) for w in words], text=True,
+                                   cwd=self.directory, env=self.environment, **options)
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        if words[0] in ("up", "run") and "--name" not in words:
+            self.services.append(words[1])
+        return process
+
+    def yarn(self, *words, code=0):
+        """(standard output, standard error) of one that was run to its end."""
+        process = self.start_yarn_command(*words)
+        try:
+            out, err = process.communicate(timeout=2 * COMMAND_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            self.fail("espalier-yarn %s did not end\n%s%s" % (" ".join(map(str, words)), out, err))
+        if code is not None:
+            self.assertEqual(process.returncode, code,
+                             "espalier-yarn %s\n%s%s" % (" ".join(map(str, words)), out, err))
+        return out, err
+
+    def service(self, name):
+        out, _ = self.yarn("status", name, "--json")
+        return json_lines(out)[-1]
+
+    def up(self, name, workers, *more):
+        self.yarn("up", name, "--workers", workers, *SIZES, *more)
+
+    def on(self, name, command, *words, code=0):
+        """A command of `espalier` that speaks to the cluster; its last JSON object."""
+        return self.result(command, *words, "--coordinator", "yarn:" + name, code=code)
+
+    def submit(self, name, job):
+        self.espalier("submit", job, "--detach", "--coordinator", "yarn:" + name)
+        return self.on(name, "list")["jobs"][-1]["job"]
+
+    def state(self, name, job):
+        """The job, or None while no coordinator answers."""
+        out, _ = self.espalier("status", job, "--json", "--coordinator", "yarn:" + name, code=None)
+        found = json_lines(out)[-1]
+        return found if "state" in found else None
+
+    def step(self, name, job):
+        found = self.state(name, job)
+        if found and found["state"] in ("FAILED", "CANCELLED"):
+            self.fail("%s: %s" % (job, found))
+        return found["progress"]["step"] if found and found["state"] == "TRAINING" else 0
+
+    def await_steps(self, name, job, more=50):
+        """Until the job has trained so many steps from now."""
+        begin = wait_for("a step", lambda: self.step(name, job), STEADY_LIMIT_S)
+        wait_for("%d more steps" % more, lambda: self.step(name, job) >= begin + more,
+                 STEADY_LIMIT_S)
+
+    def outcome(self, name, job):
+        """The result of a job that is waited for."""
+        out, _ = self.espalier("watch", job, "--json", "--coordinator", "yarn:" + name)
+        return json_lines(out)[-1]
+
+    def attached(self, name, count):
+        wait_for("%d workers" % count,
+                 lambda: self.service(name)["workers_attached"] == count, STEADY_LIMIT_S)
+
+    def processes(self, program):
+        """{process id: container} of what runs in containers."""
+        return {pid: container for pid, container in hadoop_yarn.containers(self.hdfs).items()
+                if any(os.path.basename(word) == program for word in command_line_of(pid)[:8])}
+
+    def kill_container_of(self, program):
+        """The container whose program was killed."""
+        pid, container = sorted(self.processes(program).items())[0]
+        os.kill(pid, signal.SIGKILL)
+        return container
+
+    def node_of(self, container):
+        """The name of the NodeManager that a container runs on."""
+        for daemon in self.hdfs.daemons("nodemanager"):
+            if container in hadoop_yarn.containers(self.hdfs, daemon["name"]).values():
+                return daemon["name"]
+        raise AssertionError("no node runs " + container)
+
+    def await_empty(self):
+        """Until no container is left."""
+        wait_for("all containers to end", lambda: not hadoop_yarn.containers(self.hdfs),
+                 STEADY_LIMIT_S)
+
+    def long_job(self, name, source, output, epochs):
+        """A job of seconds to minutes, of many small steps."""
+        spec = self.spec(source, output=self.uri(output))
+        spec["train"] = dict(spec["train"], epochs=epochs)
+        return self.job(name, spec)

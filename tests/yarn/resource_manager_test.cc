@@ -1,0 +1,140 @@
+#include "src/yarn/resource_manager.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/storage/scripted_server.h"
+
+namespace espalier {
+namespace {
+
+constexpr const char* kJson = "Content-Type: application/json;charset=utf-8\r\n";
+constexpr const char* kHtml = "Content-Type: text/html\r\n";
+
+HttpOptions Quick() { return {.connect_ms = 2000, .reply_ms = 5000, .stall_ms = 5000}; }
+
+ResourceManager Client(const std::vector<std::string>& hosts) {
+  std::vector<RmAddress> addresses;
+  for (const std::string& host : hosts) addresses.push_back({"http://" + host, "from a test"});
+  return ResourceManager(addresses, "ann", Quick());
+}
+
+HadoopConfig Config(const std::vector<std::pair<std::string, std::string>>& properties) {
+  HadoopConfig config;
+  for (const auto& [name, value] : properties) config.Set(name, value, false);
+  return config;
+}
+
+TEST_CASE("the ResourceManager is where yarn-site.xml says, by address, by host, or several") {
+  const auto urls = [](const HadoopConfig& config) {
+    std::vector<std::string> out;
+    const auto found = FindResourceManagers(config);
+    INFO(found.status().ToString());
+    REQUIRE(found.ok());
+    for (const RmAddress& address : *found) out.push_back(address.url);
+    return out;
+  };
+  using Urls = std::vector<std::string>;
+  CHECK(urls(Config({{"yarn.resourcemanager.webapp.address", "rm:9000"}})) ==
+        Urls{"http://rm:9000"});
+  CHECK(
+      urls(Config({{"yarn.resourcemanager.webapp.address", "${yarn.resourcemanager.hostname}:8088"},
+                   {"yarn.resourcemanager.hostname", "rm"}})) == Urls{"http://rm:8088"});
+  CHECK(urls(Config({{"yarn.resourcemanager.hostname", "rm"}})) == Urls{"http://rm:8088"});
+  CHECK(urls(Config({{"yarn.resourcemanager.hostname", "rm"},
+                     {"yarn.http.policy", "HTTPS_ONLY"}})) == Urls{"https://rm:8090"});
+  CHECK(urls(Config({{"yarn.resourcemanager.ha.enabled", "true"},
+                     {"yarn.resourcemanager.ha.rm-ids", "a, b"},
+                     {"yarn.resourcemanager.hostname.a", "n1"},
+                     {"yarn.resourcemanager.webapp.address.b", "n2:1"}})) ==
+        Urls{"http://n1:8088", "http://n2:1"});
+  CHECK_THAT(FindResourceManagers(HadoopConfig()).status().message(),
+             Catch::Contains("no ResourceManager is known") && Catch::Contains("yarn-site.xml"));
+  CHECK_FALSE(FindResourceManagers(Config({{"yarn.resourcemanager.webapp.address", "rm:x"}})).ok());
+}
+
+TEST_CASE("calls carry the user and JSON, and a service is read") {
+  std::string method, target, content;
+  const ScriptedServer server([&](const ServedRequest& request) {
+    method = request.method;
+    target = request.target;
+    content = request.content;
+    return request.method == "GET" ? Reply(200, R"({"name":"mnist","state":"STABLE"})", kJson)
+                                   : Reply(202, R"({"state":"ACCEPTED"})", kJson);
+  });
+  const ResourceManager rm = Client({server.address()});
+  CHECK(rm.Service("mnist")->state == "STABLE");
+  CHECK(target == "/app/v1/services/mnist?user.name=ann");
+  CHECK(rm.Create("{\"name\":\"mnist\"}").ok());
+  CHECK(method == "POST");
+  CHECK(content == "{\"name\":\"mnist\"}");
+  CHECK(rm.SetContainers("mnist", "worker", 3).ok());
+  CHECK(method == "PUT");
+  CHECK(target == "/app/v1/services/mnist/components/worker?user.name=ann");
+  CHECK(content == "{\"number_of_containers\":3}");
+  CHECK(rm.Destroy("mnist").ok());
+  CHECK(method == "DELETE");
+}
+
+TEST_CASE("of several ResourceManagers the active one is asked, whoever is dead or waits") {
+  const ScriptedServer standby([](const ServedRequest&) {
+    return Reply(307, "This is standby RM. The redirect url is: http://x\n",
+                 "Location: http://127.0.0.1:1/\r\n");
+  });
+  const ScriptedServer active(
+      [](const ServedRequest&) { return Reply(200, R"({"name":"a","state":"STABLE"})", kJson); });
+  const std::string dead = "127.0.0.1:" + std::to_string(ClosedPort());
+  CHECK(Client({dead, standby.address(), active.address()}).Service("a").ok());
+  const Status none = Client({dead, standby.address()}).Service("a").status();
+  CHECK(none.code() == StatusCode::kUnavailable);
+  CHECK_THAT(none.message(), Catch::Contains(dead) && Catch::Contains("is not the active one") &&
+                                 Catch::Contains("from a test"));
+}
+
+TEST_CASE("each refusal is told apart, with YARN's words") {
+  ServedReply reply;
+  const ScriptedServer server([&](const ServedRequest&) { return reply; });
+  const ResourceManager rm = Client({server.address()});
+  const auto says = [&](int status, const std::string& body, const char* headers) {
+    reply = Reply(status, body, headers);
+    return rm.Create("{}");
+  };
+  const Status off = says(404, "<html>no such page</html>", kHtml);
+  CHECK(off.code() == StatusCode::kFailedPrecondition);
+  CHECK_THAT(off.message(), Catch::Contains("yarn.webapp.api-service.enable"));
+  const Status queue = says(500, R"({"diagnostics":"submitted to unknown queue: x"})", kJson);
+  CHECK(queue.code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(queue.message(), Catch::EndsWith("YARN says: submitted to unknown queue: x"));
+  CHECK(says(500, R"({"diagnostics":"Service name a is already taken."})", kJson).code() ==
+        StatusCode::kAlreadyExists);
+  CHECK(says(404, R"({"diagnostics":"Service a not found"})", kJson).code() ==
+        StatusCode::kNotFound);
+  CHECK(says(403, R"({"diagnostics":"no"})", kJson).code() == StatusCode::kPermissionDenied);
+  CHECK(says(401, "", kHtml).code() == StatusCode::kPermissionDenied);
+  CHECK(says(503, "", kHtml).code() == StatusCode::kUnavailable);
+  CHECK(says(200, "<html>a proxy's page</html>", kHtml).code() == StatusCode::kInvalidArgument);
+  reply = Reply(404, R"({"diagnostics":"Service a not found"})", kJson);
+  CHECK(rm.Destroy("a").ok());
+}
+
+TEST_CASE("a port where nobody listens is closed, one that answers whatever is not") {
+  const ScriptedServer server([](const ServedRequest&) { return Reply(500, ""); });
+  const ResourceManager rm = Client({server.address()});
+  CHECK(rm.IsClosed("127.0.0.1:" + std::to_string(ClosedPort())));
+  CHECK_FALSE(rm.IsClosed(server.address()));
+}
+
+TEST_CASE("the end of a log comes from the container's node") {
+  std::string target;
+  const ScriptedServer node([&](const ServedRequest& request) {
+    target = request.target;
+    return request.target.find("gone") == std::string::npos ? Reply(200, "last words\n")
+                                                            : Reply(404, "", kHtml);
+  });
+  const ResourceManager rm = Client({node.address()});
+  CHECK(rm.Log({"container_1", node.address()}, "stderr.txt", 100).value() == "last words\n");
+  CHECK(target == "/ws/v1/node/containerlogs/container_1/stderr.txt?size=-100&user.name=ann");
+  CHECK(rm.Log({"gone", node.address()}, "stderr.txt", 1).status().code() == StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,93 @@
+#include "src/yarn/staging.h"
+
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+
+#include "src/security/certificate.h"
+#include "src/security/roles.h"
+#include "tests/storage/temporary_directory.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kNow = 1'800'000'000;
+
+HadoopConfig Config() {
+  HadoopConfig config;
+  config.Set("fs.defaultFS", "hdfs://ns/", false);
+  config.Set("dfs.namenode.http-address.ns.a", "n<1>:${port}", false);
+  config.Set("port", "9870", false);
+  config.Set("fs.s3a.secret.key", "hush", false);
+  config.Set("dfs.datanode.keytab.file", "/k", false);
+  config.Set("hadoop.security.credential.provider.path", "jceks://x", false);
+  return config;
+}
+
+int ModeOf(const std::string& path) {
+  struct stat s {};
+  REQUIRE(stat(path.c_str(), &s) == 0);
+  return s.st_mode & 0777;
+}
+
+TEST_CASE("a user's files lie in .espalier at home on HDFS") {
+  CHECK(YarnBase(Config(), "ann").value() == "hdfs://ns/user/ann/.espalier");
+  CHECK_THAT(YarnBase(HadoopConfig(), "ann").status().message(), Catch::Contains("fs.defaultFS"));
+  CHECK_THAT(YarnBase(Config(), "").status().message(), Catch::Contains("HADOOP_USER_NAME"));
+}
+
+TEST_CASE("containers are told of HDFS what clients need, and no secret") {
+  const std::string site = ClientSite(Config()).value();
+  CHECK_THAT(site, Catch::Contains("<name>fs.defaultFS</name><value>hdfs://ns/</value>"));
+  CHECK_THAT(site, Catch::Contains("<value>n&lt;1>:9870</value>"));
+  for (const char* word : {"hush", "keytab", "jceks"}) CHECK(site.find(word) == std::string::npos);
+}
+
+TEST_CASE("the tarball is sent once for each content") {
+  const TemporaryDirectory dir;
+  const auto files = MakeFileSystem();
+  REQUIRE(files->WriteAtomically(dir / "a.tar.gz", "first").ok());
+  bool sent = false;
+  const std::string first = SendPackage(*files, dir / "base", dir / "a.tar.gz", &sent).value();
+  CHECK(sent);
+  CHECK(SendPackage(*files, dir / "base", dir / "a.tar.gz", &sent).value() == first);
+  CHECK_FALSE(sent);
+  REQUIRE(files->WriteAtomically(dir / "a.tar.gz", "second").ok());
+  CHECK(SendPackage(*files, dir / "base", dir / "a.tar.gz", &sent).value() != first);
+  CHECK(sent);
+  CHECK(files->ReadAll(first, 100).value() == "first");
+  CHECK(SendPackage(*files, dir / "base", dir / "none", &sent).status().code() ==
+        StatusCode::kNotFound);
+}
+
+TEST_CASE("a service has an authority of its own, and its keys are its user's alone") {
+  const TemporaryDirectory dir;
+  const auto files = MakeFileSystem();
+  const YarnPlaces places{.package = "p", .folder = dir / "yarn/mnist"};
+  const std::string kept = dir / "kept/mnist";
+  const auto prepare = [&] {
+    return PrepareFolder(*files, places, "mnist", Config(), "ann@EXAMPLE/x y", kept, kNow);
+  };
+  REQUIRE(prepare().ok());
+  CHECK(ModeOf(places.folder) == 0700);
+  CHECK(ModeOf(kept) == 0700);
+  CHECK(ModeOf(kept + "/tls.key") == 0600);
+  const auto read = [&](const std::string& path) { return files->ReadAll(path, 1 << 20).value(); };
+  const Trust trust = Trust::Parse(read(places.File("ca.crt")), "ca").value();
+  const std::string coordinator = read(places.File("coordinator.crt"));
+  CHECK(trust.Verify(coordinator, Purpose::kServer, kNow, "it").ok());
+  CHECK(CheckHost(coordinator, "mnist").ok());
+  CHECK_FALSE(CheckHost(coordinator, "other").ok());
+  CHECK(IsOfWorker(ReadNames(read(places.File("worker.crt"))).value(), "worker:7"));
+  CHECK(CheckKeyFits(read(places.File("worker.crt")), read(places.File("worker.key"))).ok());
+  const auto person = IdentityOf(ReadNames(read(kept + "/tls.crt")).value(), {});
+  REQUIRE(person.ok());
+  CHECK(person->names.at(Role::kOperator) == "ann@EXAMPLE-x-y");
+  CHECK(read(kept + "/coordinator") == places.address() + "\n");
+  const std::string before = read(kept + "/ca.crt");
+  REQUIRE(prepare().ok());
+  CHECK(read(kept + "/ca.crt") != before);
+}
+
+}  // namespace
+}  // namespace espalier

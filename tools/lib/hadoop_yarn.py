@@ -1,0 +1,207 @@
+"""A real YARN beside the HDFS of hadoop.py: ZooKeeper, ResourceManager, NodeManagers.
+
+    with Hdfs.start(yarn={"nodes": 2}) as hdfs:       # hdfs.env() finds all of it
+        hadoop_yarn.kill_node(hdfs, "nm1")            # a host that is lost, with all that ran there
+
+Daemons are called zk, rm, nm1, nm2, ...; each NodeManager is a host of its own on loopback
+(127.0.0.1, 127.0.0.2, ...). YARN's own services (its REST interface for long-running programs) are
+on; set_services(hdfs, False) restarts the ResourceManager without them. A lost node is noticed
+after 10 s, in place of YARN's ten minutes; all else that a client sees is as YARN has it.
+"""
+import os
+import signal
+
+import hadoop_conf
+import hadoop_daemons as daemons
+from hadoop_cluster import fetch_json
+
+KINDS = ("zookeeper", "resourcemanager", "nodemanager")
+PREFIX = "org.apache.hadoop.yarn.server."
+CLASSES = {
+    "zookeeper": "org.apache.zookeeper.server.ZooKeeperServerMain",
+    "resourcemanager": PREFIX + "resourcemanager.ResourceManager",
+    "nodemanager": PREFIX + "nodemanager.NodeManager",
+}
+HEAPS = {"zookeeper": "64m", "resourcemanager": "224m", "nodemanager": "160m"}
+NODE_MEMORY_MB, NODE_CORES = 3072, 8
+REST_LIMIT_S = 5
+QUEUES = "default"
+
+
+def new_daemons(new_daemon, options):
+    """Those that the state of hadoop_state.py begins with; none without YARN."""
+    asked = options.get("yarn")
+    if not asked:
+        return []
+    return [new_daemon("zk", "zookeeper"), new_daemon("rm", "resourcemanager")] + [
+        new_daemon("nm%d" % (i + 1), "nodemanager", "127.0.0.%d" % (i + 1))
+        for i in range(asked["nodes"])]
+
+
+def ports_of(daemon):
+    """How many ports a daemon has beside http, rpc and data."""
+    return 2 if daemon["kind"] == "resourcemanager" else 0
+
+
+def assign(daemon, host, more):
+    """More addresses, after hadoop_state has given http, rpc and data."""
+    if daemon["kind"] == "nodemanager":
+        for name in ("http", "rpc", "data"):
+            daemon[name] = "%s:%s" % (daemon["host"], daemon[name].rpartition(":")[2])
+    if daemon["kind"] == "resourcemanager":
+        daemon["tracker"], daemon["admin"] = ["%s:%d" % (host, port) for port in more]
+
+
+def yarn_site(state):
+    options = state["options"]["yarn"]
+    rm = state["daemons"]["rm"]
+    settings = {
+        "yarn.resourcemanager.hostname": rm["rpc"].partition(":")[0],
+        "yarn.resourcemanager.address": rm["rpc"],
+        "yarn.resourcemanager.scheduler.address": rm["data"],
+        "yarn.resourcemanager.resource-tracker.address": rm["tracker"],
+        "yarn.resourcemanager.admin.address": rm["admin"],
+        "yarn.resourcemanager.webapp.address": rm["http"],
+        "yarn.resourcemanager.bind-host": rm["rpc"].partition(":")[0],
+        "yarn.resourcemanager.placement-constraints.handler": "scheduler",
+        "yarn.webapp.api-service.enable": str(options["services"]).lower(),
+        "yarn.nodemanager.resource.memory-mb": NODE_MEMORY_MB,
+        "yarn.nodemanager.resource.cpu-vcores": NODE_CORES,
+        "yarn.scheduler.maximum-allocation-mb": NODE_MEMORY_MB,
+        "yarn.scheduler.minimum-allocation-mb": 64,
+        "yarn.nodemanager.vmem-check-enabled": "false",
+        "yarn.nodemanager.disk-health-checker.enable": "false",
+        # The service's master finds its classes here instead of in an uploaded archive.
+        "yarn.application.classpath": ",".join([state["conf_dir"]] + jar_folders(state)),
+        "yarn.service.am-resource.memory": 512,
+        "yarn.service.am.java.opts": "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        # Seconds instead of minutes.
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": 200,
+        "yarn.resourcemanager.connect.retry-interval.ms": 500,
+        "yarn.client.failover-sleep-base-ms": 200,
+        "yarn.am.liveness-monitor.expiry-interval-ms": 10000,
+        "yarn.nm.liveness-monitor.expiry-interval-ms": 10000,
+        "yarn.nodemanager.container-retry-minimum-interval-ms": 100,
+    }
+    settings.update(options.get("settings") or {})
+    return settings
+
+
+SCHEDULER = {
+    "yarn.scheduler.capacity.root.queues": QUEUES,
+    "yarn.scheduler.capacity.root.default.capacity": 100,
+    "yarn.scheduler.capacity.maximum-am-resource-percent": 0.9,
+    "yarn.scheduler.capacity.node-locality-delay": -1,
+}
+
+
+def jar_folders(state):
+    """The folders of the class path, as wildcards."""
+    return sorted({os.path.join(os.path.dirname(path), "*") for path in state["class_path"]
+                   if path.endswith(".jar")})
+
+
+def core_site(state):
+    """What YARN adds to core-site.xml."""
+    if not state["options"].get("yarn"):
+        return {}
+    return {"hadoop.registry.zk.quorum": state["daemons"]["zk"]["rpc"],
+            "hadoop.http.staticuser.user": state["user"]}
+
+
+def write_conf(state):
+    if not state["options"].get("yarn"):
+        return
+    folder = state["conf_dir"]
+    hadoop_conf.write_xml(os.path.join(folder, "yarn-site.xml"), yarn_site(state))
+    hadoop_conf.write_xml(os.path.join(folder, "capacity-scheduler.xml"), SCHEDULER)
+    zk = state["daemons"]["zk"]
+    with open(os.path.join(folder, "zoo.cfg"), "w") as f:
+        host, _, port = zk["rpc"].partition(":")
+        f.write("tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=%s\n"
+                "admin.enableServer=false\n" %
+                (os.path.join(state["dir"], "data", "zk"), port, host))
+
+
+def arguments(cluster, daemon):
+    """The arguments of a daemon of YARN's."""
+    if daemon["kind"] == "zookeeper":
+        return [os.path.join(cluster.conf_dir, "zoo.cfg")]
+    if daemon["kind"] == "resourcemanager":
+        return []
+    data = cluster.data(daemon["name"])
+    own = {"yarn.nodemanager.hostname": daemon["host"],
+           "yarn.nodemanager.bind-host": daemon["host"],
+           "yarn.nodemanager.address": daemon["rpc"],
+           "yarn.nodemanager.localizer.address": daemon["data"],
+           "yarn.nodemanager.webapp.address": daemon["http"],
+           "yarn.nodemanager.local-dirs": data / "local",
+           "yarn.nodemanager.log-dirs": data / "log"}
+    return [word for pair in own.items() for word in ("-D", "%s=%s" % pair)]
+
+
+def environment(cluster, daemon):
+    """More of a daemon's environment: a NodeManager hands HADOOP_CONF_DIR on to containers, whose
+    class path it becomes."""
+    if daemon["kind"] != "nodemanager":
+        return {}
+    return {"HADOOP_CONF_DIR": ":".join([cluster.conf_dir] + jar_folders(cluster.state))}
+
+
+def rest(cluster, path):
+    """An answer of the ResourceManager's REST interface, or None."""
+    return fetch_json("http://%s%s" % (cluster.daemon("rm")["http"], path), REST_LIMIT_S)
+
+
+def active_nodes(cluster):
+    found = rest(cluster, "/ws/v1/cluster/metrics")
+    return found["clusterMetrics"]["activeNodes"] if found else 0
+
+
+def wait_ready(cluster):
+    """Until the ResourceManager knows every NodeManager that runs."""
+    wanted = sum(map(daemons.alive, cluster.daemons("nodemanager")))
+    cluster.wait("YARN", lambda: active_nodes(cluster) >= wanted,
+                 lambda: ": %d of %d nodes" % (active_nodes(cluster), wanted))
+
+
+def set_services(cluster, on):
+    """Restarts the ResourceManager with YARN's services on or off."""
+    cluster.state["options"]["yarn"]["services"] = on
+    write_conf(cluster.state)
+    cluster.kill("rm", signal.SIGTERM)
+    cluster.up("rm")
+    wait_ready(cluster)
+
+
+def containers(cluster, node=None):
+    """{process id: container id} of what runs in containers, of one node or of all."""
+    found = {}
+    for daemon in cluster.daemons("nodemanager"):
+        if node not in (None, daemon["name"]):
+            continue
+        place = os.path.join(str(cluster.data(daemon["name"])), "local") + os.sep
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                cwd = os.readlink("/proc/%s/cwd" % entry)
+            except OSError:
+                continue
+            parts = [p for p in cwd.split(os.sep) if p.startswith("container_")]
+            if cwd.startswith(place) and parts:
+                found[int(entry)] = parts[0].partition(" ")[0]
+    return found
+
+
+def end_containers(cluster, node=None):
+    """Kills what runs in containers: when its host is lost, and when no NodeManager is left."""
+    for pid in containers(cluster, node):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def kill_node(cluster, name):
+    """A host that is lost: its NodeManager first, so that nobody is told."""
+    cluster.kill(name)
+    end_containers(cluster, name)
