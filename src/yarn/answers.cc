@@ -152,4 +152,14 @@ Result<std::vector<YarnPlace>> ParseYarnPlaces(std::string_view body) {
   return out;
 }
 
+std::string YarnLogContents(const std::string& answer) {
+  constexpr std::string_view kBegin = "LogContents:\n", kEnd = "\nEnd of LogType:";
+  const size_t head = answer.find(kBegin);
+  if (head == std::string::npos) return answer;
+  const size_t begin = head + kBegin.size() - 1;  // an empty file's end has no line of its own
+  const size_t end = answer.rfind(kEnd);
+  if (end == std::string::npos || end < begin) return answer.substr(begin + 1);
+  return end == begin ? "" : answer.substr(begin + 1, end - begin);
+}
+
 }  // namespace espalier

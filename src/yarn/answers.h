@@ -71,4 +71,7 @@ struct YarnPlace {
 };
 Result<std::vector<YarnPlace>> ParseYarnPlaces(std::string_view body);
 
+// A NodeManager's answer for a log file: the file alone, without the lines that it is wrapped in.
+std::string YarnLogContents(const std::string& answer);
+
 }  // namespace espalier

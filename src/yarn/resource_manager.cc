@@ -220,7 +220,7 @@ Result<std::string> ResourceManager::Log(const YarnPlace& place, const std::stri
     return NotFound(who + " cannot be read: HTTP " + std::to_string(reply.status) +
                     (YarnRefusal(reply.body).empty() ? "" : ", " + YarnRefusal(reply.body)));
   }
-  return reply.body;
+  return YarnLogContents(reply.body);
 }
 
 bool ResourceManager::IsClosed(const std::string& host_and_port) const {

@@ -106,5 +106,16 @@ TEST_CASE("containers are found at the addresses of their nodes, with or without
   CHECK_FALSE(ParseYarnPlaces(R"({"error":1})").ok());
 }
 
+TEST_CASE("a log is shown without what its node wraps it in") {
+  const std::string head = "Container: c on n\nLogLength:9\nLogContents:\n";
+  const std::string tail = "End of LogType:stderr.txt.This log file belongs to a running c\n***\n";
+  CHECK(YarnLogContents(head + "one\ntwo\n" + tail) == "one\ntwo\n");
+  CHECK(YarnLogContents(head + tail).empty());
+  CHECK(YarnLogContents(head + "cut") == "cut");
+  CHECK(YarnLogContents("plain") == "plain");
+  CHECK(YarnLogContents(head + "End of LogType: is what I said\n" + tail) ==
+        "End of LogType: is what I said\n");
+}
+
 }  // namespace
 }  // namespace espalier
