@@ -235,10 +235,14 @@ Status ReportModel(const JobSpec& spec, const SurveyResult& survey, CheckReport*
   const int64_t rows = survey.train_rows + survey.validation_rows + survey.test_rows;
   const int64_t label_bytes = classes ? 4 : 8 * static_cast<int64_t>(outputs);
   report->rows_bytes = rows * (inputs * ElementBytes(survey.storage) + label_bytes);
-  // Parameters, their gradient as it is computed and as it is summed, the optimizer's state, and
-  // the best parameters so far.
+  // Parameters, their gradient as it is computed and as it is summed, the optimizer's state, the
+  // best parameters so far, the averaged ones, and the gradient of several steps.
   const bool keeps_best = spec.train.early_stopping && spec.train.early_stopping->restore_best;
-  const int64_t vectors = 3 + SlotCount(spec.train.optimizer) + (keeps_best ? 1 : 0);
+  const bool averages = spec.train.averaging.kind != AveragingKind::kNone;
+  const bool accumulates = spec.train.optimizer.kind == OptimizerKind::kGd
+                               ? report->steps_per_epoch > 1
+                               : spec.train.accumulate_steps > 1;
+  const int64_t vectors = 3 + SlotCount(spec.train.optimizer) + keeps_best + averages + accumulates;
   report->model_bytes =
       report->parameters * vectors * (spec.model.precision == Precision::kFloat64 ? 8 : 4);
   return Status::Ok();

@@ -96,7 +96,8 @@ TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const Sur
       hooks_(std::move(hooks)),
       pool_(threads, PrepareComputeThread),
       machine_({spec.train, std::move(shape), survey_->preprocessing.targets, survey_->train_rows,
-                survey_->validation_rows, survey_->test_rows}),
+                survey_->validation_rows, survey_->test_rows,
+                survey_->preprocessing.class_weights}),
       rows_([this](const RowRanges& ranges, int64_t memory, int64_t spool,
                    const std::function<bool()>& cancelled) {
         return hooks_.load(*survey_, ranges, memory, spool, cancelled);

@@ -50,9 +50,11 @@ data:
   shard_bytes: 64MiB
 model:
   task: regression
-  hidden: [8, 4]
+  hidden: [8, 8]
   activation: [relu, tanh]
-  dropout: 0.25
+  dropout: [0.25, 0]
+  layer_norm: true
+  residual: true
   loss: {huber: {delta: 0.5}}
   init: xavier
   precision: float64
@@ -67,8 +69,13 @@ train:
   max_time: 5 min
   early_stopping: {metric: val_rmse, patience: 40, min_delta: 1e-4, restore_best: false}
   weight_decay: 1e-4
+  l1: 1e-5
   decay_biases: true
   clip_norm: 5
+  clip_value: 0
+  accumulate_steps: 4
+  averaging: {ema: {decay: 0.99, start: 2 epochs}}
+  class_weight: none
   on_nonfinite: skip
   seed: 18446744073709551615
 workers: {min: 2, max: 4}
@@ -90,16 +97,21 @@ output: {path: out, overwrite: true}
   e.data.shuffle = {ShuffleKind::kWindow, 5000};
   e.data.shard_bytes = 64 << 20;
   e.model = {Task::kRegression,
-             {8, 4},
+             {8, 8},
              {Activation::kRelu, Activation::kTanh},
-             0.25,
+             {0.25, 0},
+             true,
+             true,
              Loss::kHuber,
+             0,
+             0.5,
              0.5,
              Init::kXavier,
              Precision::kFloat64,
              TargetScale::kNone};
   e.train.optimizer = {.kind = OptimizerKind::kNesterov, .learning_rate = 0.5, .momentum = 0.8};
-  e.train.schedule = {ScheduleKind::kStep, {100, false}, {3, true}, 0.5, 0};
+  e.train.schedule = {
+      .kind = ScheduleKind::kStep, .warmup = {100, false}, .every = {3, true}, .factor = 0.5};
   e.train.batch = 1000;
   e.train.leaves = 16;
   e.train.epochs = 2.5;
@@ -107,6 +119,9 @@ output: {path: out, overwrite: true}
   e.train.max_time_ms = 300'000;
   e.train.early_stopping = EarlyStopping{"val_rmse", 40, 1e-4, false};
   e.train.weight_decay = 1e-4;
+  e.train.l1 = 1e-5;
+  e.train.accumulate_steps = 4;
+  e.train.averaging = {AveragingKind::kEma, 0.99, {2, true}};
   e.train.decay_biases = true;
   e.train.clip_norm = 5;
   e.train.skip_nonfinite = true;
@@ -137,6 +152,42 @@ TEST_CASE("optimizer, schedule, scale, nulls, shuffle and loss are a word or a o
         Span{20, false});
   CHECK(Parsed(kHead + "model: {loss: binary_cross_entropy}").model.loss ==
         Loss::kBinaryCrossEntropy);
+  CHECK(Parsed(kHead + "model: {loss: {softmax_cross_entropy: {label_smoothing: 0.1}}}")
+            .model.label_smoothing == 0.1);
+  CHECK(Parsed(kHead + "model: {task: regression, loss: {quantile: {quantile: 0.9}}}")
+            .model.quantile == 0.9);
+  const ModelSpec poisson = Parsed(kHead + "model: {task: regression, loss: poisson}").model;
+  CHECK(EffectiveTargetScale(poisson) == TargetScale::kNone);
+  CHECK(Parsed(kHead + "model: {hidden: [4], dropout: 0.1}").model.dropout ==
+        std::vector<double>{0.1});
+  CHECK(train("train: {optimizer: gd}").optimizer == DefaultOptimizer(OptimizerKind::kGd));
+  CHECK(train("train: {optimizer: adagrad}").optimizer.epsilon == 1e-10);
+  CHECK(train("train: {optimizer: {adagrad: {initial_accumulator_value: 0.1}}}")
+            .optimizer.initial_accumulator_value == 0.1);
+  const OptimizerSpec rmsprop =
+      train("train: {optimizer: {rmsprop: {alpha: 0.9, centered: true}}}").optimizer;
+  CHECK(rmsprop.momentum == 0);
+  CHECK(rmsprop.alpha == 0.9);
+  CHECK(rmsprop.centered);
+  CHECK(train("train: {optimizer: {rmsprop: {momentum: 0.5}}}").optimizer.momentum == 0.5);
+  CHECK(train("train: {schedule: {exponential: {every: 1 epoch, factor: 0.9}}}").schedule.every ==
+        Span{1, true});
+  CHECK(train("train: {schedule: {polynomial: {power: 2}}}").schedule.power == 2);
+  const ScheduleSpec plateau =
+      train(
+          "train: {schedule: {plateau: {metric: loss, factor: 0.5, patience: 3, min_delta: 0, "
+          "cooldown: 2, min_learning_rate: 1e-5, warmup: 1 epoch}}}")
+          .schedule;
+  CHECK(plateau.plateau == PlateauRule{"loss", 3, 0, 2, 1e-5});
+  CHECK(plateau.factor == 0.5);
+  CHECK(train("train: {averaging: mean}").averaging == Averaging{AveragingKind::kMean});
+  CHECK(train("train: {averaging: {ema: {decay: 0.9}}}").averaging.decay == 0.9);
+  CHECK(train("train: {averaging: {mean: {start: 3 steps}}}").averaging.start == Span{3, false});
+  CHECK(train("train: {clip_value: 0.5}").clip_value == 0.5);
+  CHECK(train("train: {class_weight: none}").class_weight == ClassWeights{});
+  CHECK(train("train: {class_weight: balanced}").class_weight.balanced);
+  CHECK(train("train: {class_weight: {0: 1, \"yes\": 2.5}}").class_weight.given ==
+        std::vector<ClassWeight>{{"0", 1}, {"yes", 2.5}});
   const auto data = [](const std::string& more) {
     return Parsed("output: m\ndata: {train: t, label: 0, " + more + "}").data;
   };
@@ -191,16 +242,33 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "job.yaml:3:21: train.optimizer: unknown value 'adm'; did you mean 'adam'?"},
       {kHead + "train: {optimizer: {adam: {}, sgd: {}}}\n",
        "job.yaml:3:20: train.optimizer: found 2 keys, expected exactly one of sgd, momentum, "
-       "nesterov, adam, adamw"},
+       "nesterov, adam, adamw, adagrad, rmsprop, gd"},
       {kHead + "model: {loss: {mse: 3}}\n",
        "job.yaml:3:21: model.loss.mse: found '3', expected the word alone, without a value"},
       {kHead + "train: {on_nonfinite: stop}\n",
        "job.yaml:3:23: train.on_nonfinite: unknown value 'stop'; known here: fail, skip"},
       {kHead + "train: {optimizer: newton}\n",
        "job.yaml:3:20: train.optimizer: unknown value 'newton'; known here: sgd, momentum, "
-       "nesterov, adam, adamw"},
+       "nesterov, adam, adamw, adagrad, rmsprop, gd"},
       {kHead + "train: {schedule: zigzag}\n",
-       "job.yaml:3:19: train.schedule: unknown value 'zigzag'; known here: constant, step, cosine"},
+       "job.yaml:3:19: train.schedule: unknown value 'zigzag'; known here: constant, step, cosine, "
+       "exponential, polynomial, plateau"},
+      {kHead + "train: {class_weight: even}\n",
+       "job.yaml:3:23: train.class_weight: unknown value 'even'; known here: none, balanced"},
+      {kHead + "train: {class_weight: [1, 2]}\n",
+       "job.yaml:3:23: train.class_weight: found a list, expected none, balanced or a map such as "
+       "{no: 1, yes: 5}"},
+      {kHead + "train: {class_weight: {a: 1, a: 2}}\n",
+       "job.yaml:3:30: key 'a' appears twice; the first is in line 3"},
+      {kHead + "train: {class_weight: {a: much}}\n",
+       "job.yaml:3:27: train.class_weight.a: found 'much', expected a number"},
+      {kHead + "train: {class_weight: {a: -1}}\n",
+       "job.yaml:3:27: train.class_weight.a: found -1, expected a number of at least 0"},
+      {kHead + "train: {averaging: {none: {}}}\n",
+       "job.yaml:3:27: train.averaging.none: found a map, expected the word alone, without a "
+       "value"},
+      {kHead + "model: {hidden: [4, 4], dropout: [0.1, 1]}\n",
+       "job.yaml:3:40: model.dropout[1]: found 1, expected a number of at least 0 and below 1"},
       {"data: {format: excel}\n",
        "job.yaml:1:16: data.format: unknown value 'excel'; known here: csv, parquet, libsvm"},
       // Kinds.
@@ -216,8 +284,9 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "job.yaml:3:16: train.batch: found '99999999999999999999', expected a whole number"},
       {kHead + "train: 5\n",
        "job.yaml:3:8: train: found '5', expected a map with some of the keys optimizer, schedule, "
-       "batch, leaves, epochs, steps, max_time, early_stopping, weight_decay, decay_biases, "
-       "clip_norm, on_nonfinite, seed, checkpoint"},
+       "batch, leaves, epochs, steps, max_time, early_stopping, weight_decay, l1, decay_biases, "
+       "clip_norm, clip_value, accumulate_steps, averaging, class_weight, on_nonfinite, seed, "
+       "checkpoint"},
       {kHead + "model: {hidden: 256}\n",
        "job.yaml:3:17: model.hidden: found '256', expected a list of layer widths, such as [256, "
        "256]"},

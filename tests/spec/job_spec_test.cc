@@ -99,8 +99,38 @@ TEST_CASE("each field out of its range is named with what was found and what was
        },
        "model.activation: found 2 activations, expected one for all hidden layers, or one for each "
        "of the 0"},
-      {[](JobSpec& j) { j.model.dropout = 1; },
+      {[](JobSpec& j) { j.model.dropout = {1}; },
        "model.dropout: found 1, expected a number of at least 0 and below 1"},
+      {[](JobSpec& j) {
+         j.model.hidden = {4, 4, 4};
+         j.model.dropout = {0, 0.5};
+       },
+       "model.dropout: found 2 numbers, expected one for all hidden layers, or one for each of the "
+       "3"},
+      {[](JobSpec& j) {
+         j.model.hidden = {4, 5, 4};
+         j.model.residual = true;
+       },
+       "model.residual: found true, expected two neighbours of the same width in model.hidden, "
+       "which such a link joins"},
+      {[](JobSpec& j) { j.model.layer_norm = true; },
+       "model.layer_norm: found true, expected layers in model.hidden, which it is for"},
+      {[](JobSpec& j) { j.model.label_smoothing = 1; },
+       "model.loss.softmax_cross_entropy.label_smoothing: found 1, expected a number of at least 0 "
+       "and below 1"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kRegression;
+         j.model.loss = Loss::kQuantile;
+         j.model.quantile = 1;
+       },
+       "model.loss.quantile.quantile: found 1, expected a number above 0 and below 1"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kRegression;
+         j.model.loss = Loss::kPoisson;
+         j.model.target_scale = TargetScale::kStandard;
+       },
+       "model.target_scale: found standard, expected none, or nothing: with loss poisson the "
+       "targets are counts, and a shifted count is none"},
       {[](JobSpec& j) { j.model.loss = Loss::kMse; },
        "model.loss: found mse, expected softmax_cross_entropy or binary_cross_entropy for task "
        "classification"},
@@ -108,7 +138,8 @@ TEST_CASE("each field out of its range is named with what was found and what was
          j.model.task = Task::kRegression;
          j.model.loss = Loss::kSoftmaxCrossEntropy;
        },
-       "model.loss: found softmax_cross_entropy, expected mse, mae or huber for task regression"},
+       "model.loss: found softmax_cross_entropy, expected mse, mae, huber, poisson or quantile "
+       "for task regression"},
       {[](JobSpec& j) { j.train.batch = 0; },
        "train.batch: found 0, expected a whole number from 1 to 1073741824"},
       {[](JobSpec& j) { j.train.leaves = 1025; },
@@ -136,6 +167,55 @@ TEST_CASE("each field out of its range is named with what was found and what was
       {[](JobSpec& j) { j.train.early_stopping = EarlyStopping{}; },
        "train.early_stopping: found no validation rows to judge by, expected data.validation, for "
        "instance `validation: {fraction: 0.2}`"},
+      {[](JobSpec& j) { j.train.optimizer.alpha = 1; },
+       "train.optimizer.adam.alpha: found 1, expected a number of at least 0 and below 1"},
+      {[](JobSpec& j) {
+         j.train.schedule.kind = ScheduleKind::kPolynomial;
+         j.train.schedule.power = 0;
+       },
+       "train.schedule.polynomial.power: found 0, expected a number above 0"},
+      {[](JobSpec& j) { j.train.schedule.kind = ScheduleKind::kExponential; },
+       "train.schedule.exponential.every: found 0, expected what `factor` is spread over, such as "
+       "`1 epoch`"},
+      {[](JobSpec& j) { j.train.schedule.kind = ScheduleKind::kPlateau; },
+       "train.schedule.plateau: found no validation rows to judge by, expected data.validation, "
+       "for instance `validation: {fraction: 0.2}`"},
+      {[](JobSpec& j) {
+         j.train.schedule.kind = ScheduleKind::kPlateau;
+         j.train.schedule.plateau.metric = "f1";
+       },
+       "train.schedule.plateau.metric: found 'f1', expected one of val_loss, val_accuracy, "
+       "val_precision, val_recall, val_f1, val_auc, loss, accuracy"},
+      {[](JobSpec& j) {
+         j.train.schedule.kind = ScheduleKind::kPlateau;
+         j.train.schedule.plateau = {"loss", 10, 1e-4, 0, 0.5};
+       },
+       "train.schedule.plateau.min_learning_rate: found 0.5, expected at most the optimizer's "
+       "learning_rate"},
+      {[](JobSpec& j) { j.train.clip_norm = j.train.clip_value = 1; },
+       "train.clip_value: found a limit besides train.clip_norm, expected one of the two"},
+      {[](JobSpec& j) { j.train.l1 = kNan; },
+       "train.l1: found nan, expected a number of at least 0"},
+      {[](JobSpec& j) {
+         j.train.optimizer.kind = OptimizerKind::kGd;
+         j.train.accumulate_steps = 2;
+       },
+       "train.accumulate_steps: found 2, expected nothing with optimizer gd, whose updates take a "
+       "whole epoch each"},
+      {[](JobSpec& j) {
+         j.train.averaging = {AveragingKind::kEma, 1, {}};
+       },
+       "train.averaging.ema.decay: found 1, expected a number above 0 and below 1"},
+      {[](JobSpec& j) {
+         j.train.class_weight.given = {{"a", 0}, {"b", 0}};
+       },
+       "train.class_weight: found no weight above 0, expected one class that counts at least"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kRegression;
+         j.train.class_weight.balanced = true;
+       },
+       "train.class_weight: found weights of classes, expected none for task regression "
+       "(data.weight is for rows)"},
       {[](JobSpec& j) { j.train.clip_norm = -1; },
        "train.clip_norm: found -1, expected a number of at least 0"},
       {[](JobSpec& j) {
@@ -186,6 +266,12 @@ TEST_CASE("the loss in force follows the task unless it is given") {
   CHECK(EffectiveLoss(model) == Loss::kMse);
   model.loss = Loss::kHuber;
   CHECK(EffectiveLoss(model) == Loss::kHuber);
+  CHECK(EffectiveTargetScale(model) == TargetScale::kStandard);
+  model.loss = Loss::kPoisson;
+  CHECK(EffectiveTargetScale(model) == TargetScale::kNone);
+  model.loss = Loss::kQuantile;
+  model.target_scale = TargetScale::kNone;
+  CHECK(EffectiveTargetScale(model) == TargetScale::kNone);
 }
 
 TEST_CASE(
@@ -247,7 +333,14 @@ TEST_CASE("the fingerprint changes with every other field") {
       },
       [](JobSpec& j) { j.model.hidden = {12}; },
       [](JobSpec& j) { j.model.activation = {Activation::kTanh}; },
-      [](JobSpec& j) { j.model.dropout = 0.5; },
+      [](JobSpec& j) { j.model.dropout = {0.5}; },
+      [](JobSpec& j) {
+        j.model.dropout = {0.5, 0.5};
+      },
+      [](JobSpec& j) { j.model.layer_norm = true; },
+      [](JobSpec& j) { j.model.residual = true; },
+      [](JobSpec& j) { j.model.label_smoothing = 0.5; },
+      [](JobSpec& j) { j.model.quantile = 0.25; },
       [](JobSpec& j) { j.model.loss = Loss::kMae; },
       [](JobSpec& j) { j.model.huber_delta = 2; },
       [](JobSpec& j) { j.model.init = Init::kHe; },
@@ -259,7 +352,29 @@ TEST_CASE("the fingerprint changes with every other field") {
       [](JobSpec& j) { j.train.optimizer.beta1 = 0.5; },
       [](JobSpec& j) { j.train.optimizer.beta2 = 0.5; },
       [](JobSpec& j) { j.train.optimizer.epsilon = 0.5; },
+      [](JobSpec& j) { j.train.optimizer.alpha = 0.5; },
+      [](JobSpec& j) { j.train.optimizer.centered = true; },
+      [](JobSpec& j) { j.train.optimizer.initial_accumulator_value = 0.5; },
       [](JobSpec& j) { j.train.schedule.kind = ScheduleKind::kCosine; },
+      [](JobSpec& j) { j.train.schedule.power = 2; },
+      [](JobSpec& j) { j.train.schedule.plateau.metric = "loss"; },
+      [](JobSpec& j) { j.train.schedule.plateau.patience = 1; },
+      [](JobSpec& j) { j.train.schedule.plateau.min_delta = 1; },
+      [](JobSpec& j) { j.train.schedule.plateau.cooldown = 1; },
+      [](JobSpec& j) { j.train.schedule.plateau.min_learning_rate = 1; },
+      [](JobSpec& j) { j.train.l1 = 1; },
+      [](JobSpec& j) { j.train.clip_value = 1; },
+      [](JobSpec& j) { j.train.accumulate_steps = 2; },
+      [](JobSpec& j) { j.train.averaging.kind = AveragingKind::kEma; },
+      [](JobSpec& j) { j.train.averaging.decay = 0.5; },
+      [](JobSpec& j) { j.train.averaging.start.amount = 1; },
+      [](JobSpec& j) { j.train.class_weight.balanced = true; },
+      [](JobSpec& j) {
+        j.train.class_weight.given = {{"a", 1}};
+      },
+      [](JobSpec& j) {
+        j.train.class_weight.given = {{"a", 2}};
+      },
       [](JobSpec& j) { j.train.schedule.warmup.amount = 1; },
       [](JobSpec& j) { j.train.schedule.warmup.epochs = true; },
       [](JobSpec& j) { j.train.schedule.every.amount = 1; },
@@ -326,8 +441,10 @@ TEST_CASE("every enumerator has one word that reads back") {
     return std::size(Names<E>::kAll);
   };
   CHECK(round(Activation::kRelu) == 8);
-  CHECK(round(Loss::kMse) == 5);
-  CHECK(round(OptimizerKind::kAdam) == 5);
+  CHECK(round(Loss::kMse) == 7);
+  CHECK(round(OptimizerKind::kAdam) == 8);
+  CHECK(round(ScheduleKind::kStep) == 6);
+  CHECK(round(AveragingKind::kEma) == 3);
   CHECK(round(NullKind::kFail) == 4);
 }
 

@@ -50,20 +50,24 @@ struct Case {
   double clip_norm = 0;
   std::optional<EarlyStopping> early_stopping = {};
   double epochs = 2;
+  void (*change)(ModelSpec& model, TrainSpec& train) = nullptr;
+  std::vector<double> class_weights = {};
 };
 
 template <typename T>
 TrainingPlan MakePlan(const Case& c) {
   ModelSpec model;
   model.hidden = {24, 17};
-  model.dropout = c.dropout;
+  model.dropout = {c.dropout};
   TrainingPlan plan;
   plan.train.batch = c.batch;
   plan.train.epochs = c.epochs;
   plan.train.clip_norm = c.clip_norm;
   plan.train.early_stopping = c.early_stopping;
   plan.train.weight_decay = 1e-4;
-  plan.shape = *MakeNetworkShape(model, 12, 3);
+  plan.class_weights = c.class_weights;
+  if (c.change != nullptr) c.change(model, plan.train);
+  plan.shape = *MakeNetworkShape(model, 12, model.task == Task::kRegression ? 1 : 3);
   plan.train_rows = c.rows;
   plan.validation_rows = c.validation_rows;
   plan.test_rows = 50;
@@ -106,7 +110,8 @@ std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self,
   const AlignedVector<T>& weights = machine.state().parameters;
   return Sha256Hex({reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(T)}) +
          " " + std::to_string(f.steps) + " " + f.stopped_because + " " +
-         std::to_string(f.test->accuracy) + " " + std::to_string(f.train.loss);
+         std::to_string(f.test->accuracy) + " " + std::to_string(f.test->loss) + " " +
+         std::to_string(f.train.loss);
 }
 
 template <typename T>
@@ -158,6 +163,45 @@ TEST_CASE("the same bits for leaves that are no power of two") {
 TEST_CASE("early stopping decides alike on every member and restores the best weights") {
   CheckSameBits<float>(
       {.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 1}, .epochs = 40});
+}
+
+TEST_CASE("the same bits with layer norms, residual links, a dropout each and smoothed labels") {
+  CheckSameBits<float>({.change = [](ModelSpec& model, TrainSpec& train) {
+    model.hidden = {24, 24, 17, 17};
+    model.dropout = {0.1, 0, 0.3, 0.2};
+    model.layer_norm = model.residual = true;
+    model.activation = {Activation::kRelu, Activation::kGelu, Activation::kRelu, Activation::kTanh};
+    model.label_smoothing = 0.1;
+    train.l1 = 1e-4;
+    train.clip_value = 0.1;
+  }});
+}
+TEST_CASE("the same bits with accumulated gradients, averaged weights and class weights") {
+  CheckSameBits<double>({.clip_norm = 0.3,
+                         .early_stopping = EarlyStopping{.patience = 1},
+                         .epochs = 6,
+                         .change =
+                             [](ModelSpec&, TrainSpec& train) {
+                               train.optimizer = DefaultOptimizer(OptimizerKind::kRmsprop);
+                               train.optimizer.momentum = 0.9;
+                               train.optimizer.centered = true;
+                               train.accumulate_steps = 3;
+                               train.averaging = {AveragingKind::kEma, 0.9, {5, false}};
+                             },
+                         .class_weights = {0.5, 1, 3}});
+}
+TEST_CASE("the same bits with gradient descent, and with a plateau that lowers the rate") {
+  CheckSameBits<float>({.change = [](ModelSpec&, TrainSpec& train) {
+    train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
+    train.averaging.kind = AveragingKind::kMean;
+  }});
+  CheckSameBits<float>({.epochs = 6, .change = [](ModelSpec& model, TrainSpec& train) {
+                          model.task = Task::kRegression;
+                          model.loss = Loss::kPoisson;
+                          train.optimizer = DefaultOptimizer(OptimizerKind::kAdagrad);
+                          train.schedule.kind = ScheduleKind::kPlateau;
+                          train.schedule.plateau = {"val_loss", 1, 0.05, 1, 1e-4};
+                        }});
 }
 
 TEST_CASE("a partner that sends more than the reduce has ends the generation, by name") {
