@@ -294,6 +294,8 @@ Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string&
                          reader.Value("accumulate_steps", out.accumulate_steps),
                          {"averaging", section(ReadAveraging, out.averaging)},
                          {"class_weight", section(ReadClassWeight, out.class_weight)},
+                         {"initial", section(ReadInitial, out.initial)},
+                         {"frozen", section(ReadLayers, out.frozen)},
                          {"on_nonfinite", section(ReadOnNonfinite, out.skip_nonfinite)},
                          reader.Value("seed", out.seed),
                          {"checkpoint", section(ReadCheckpoint, job.checkpoint)},

@@ -82,6 +82,9 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       weights_(rows_max),
       labels_(shape.task == Task::kClassification ? rows_max : 0) {
   ESPALIER_CHECK(rows_max >= 0 && rows_max < 1 << 24, std::to_string(rows_max));
+  const auto trained = [](const LayerShape& layer) { return !layer.frozen; };
+  lowest_ =
+      std::find_if(shape_.layers.begin(), shape_.layers.end(), trained) - shape_.layers.begin();
   int64_t offset = 0;
   for (size_t i = 0; i < layers_.size(); ++i) {
     const LayerShape& dims = shape_.layers[i];
@@ -199,7 +202,7 @@ void LeafPass<T>::BackThrough(int64_t index, int64_t row) {
 
 template <typename T>
 void LeafPass<T>::Backward(const T* parameters, int64_t begin, int64_t rows, double* totals) {
-  for (int64_t i = static_cast<int64_t>(layers_.size()) - 1; i > 0; --i) {
+  for (int64_t i = static_cast<int64_t>(layers_.size()) - 1; i > lowest_; --i) {
     const LayerShape& dims = shape_.layers[i];
     const Layer& layer = layers_[i];
     Layer& below = layers_[i - 1];
@@ -239,11 +242,11 @@ template <typename T>
 void LeafPass<T>::WeightGradient(const Chunk& chunk, T* out, bool accumulate) const {
   ESPALIER_CHECK(rows_ >= 0, "no ForwardBackward before");
   ESPALIER_CHECK(!accumulate || AccumulateIsExact(rows_), std::to_string(rows_));
-  if (rows_ == 0) {
+  const LayerShape& dims = shape_.layers[chunk.layer];
+  if (rows_ == 0 || dims.frozen) {
     if (!accumulate) std::fill(out, out + chunk.size, T{0});
     return;
   }
-  const LayerShape& dims = shape_.layers[chunk.layer];
   const Layer& layer = layers_[chunk.layer];
   const int64_t height = chunk.out_end - chunk.out_begin;
   ForMicroBatches(rows_, [&](int64_t begin, int64_t rows) {

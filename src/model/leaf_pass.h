@@ -92,6 +92,7 @@ class LeafPass {
   int64_t rows_max_;
   int64_t rows_ = -1;  // of the last pass; -1 unless that was ForwardBackward
   bool blas_accumulates_;
+  int64_t lowest_ = 0;  // the lowest layer that is not frozen: deltas are needed down to it
   std::vector<Layer> layers_;
   AlignedVector<T> inputs_, targets_, weights_;
   AlignedVector<int32_t> labels_;

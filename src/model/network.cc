@@ -124,6 +124,21 @@ Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, int64_t inputs,
   return shape;
 }
 
+Result<NetworkShape> MakeNetworkShape(const JobSpec& job, int64_t inputs,
+                                      int64_t outputs_or_classes) {
+  ESPALIER_ASSIGN_OR_RETURN(NetworkShape shape,
+                            MakeNetworkShape(job.model, inputs, outputs_or_classes));
+  for (int64_t layer : job.train.frozen) {
+    if (layer < 0 || layer >= static_cast<int64_t>(shape.layers.size())) {
+      return InvalidArgument("train.frozen: names layer " + std::to_string(layer) +
+                             "; the network has " + std::to_string(shape.layers.size()) +
+                             ", counted from 0");
+    }
+    shape.layers[layer].frozen = true;
+  }
+  return shape;
+}
+
 TensorList Tensors(const NetworkShape& shape) {
   TensorList tensors;
   int64_t offset = 0;

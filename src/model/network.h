@@ -30,6 +30,7 @@ struct LayerShape {
   double dropout = 0;     // of the activations; in [0, 1)
   bool norm = false;      // layer normalisation before the activation
   bool residual = false;  // adds its input, which is the layer below's output, as wide as its own
+  bool frozen = false;    // keeps its first parameters; its gradient is zero
 };
 
 struct NetworkShape {
@@ -49,6 +50,9 @@ struct NetworkShape {
 // `outputs_or_classes`: the number of classes, or of regression targets. Errors (kInvalidArgument)
 // name the field of the spec and what it is at odds with.
 Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, int64_t inputs,
+                                      int64_t outputs_or_classes);
+// The network of a job, with its frozen layers.
+Result<NetworkShape> MakeNetworkShape(const JobSpec& job, int64_t inputs,
                                       int64_t outputs_or_classes);
 
 // "layers.0.weight" [out, in], "layers.0.bias" [out], with a norm "layers.0.norm.weight" [out] (the

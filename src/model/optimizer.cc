@@ -197,6 +197,7 @@ template <typename T>
 void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk& chunk,
                  T* parameters, T* const* slots, const T* gradient_sum, double inverse_weight,
                  double clip_scale, double learning_rate, int64_t step) {
+  if (shape.layers[chunk.layer].frozen) return;
   const int64_t slot_count = SlotCount(train.optimizer);
   const int64_t weights = (chunk.out_end - chunk.out_begin) * shape.layers[chunk.layer].in;
   const double scale = inverse_weight * clip_scale;

@@ -35,7 +35,7 @@ inline constexpr size_t kSlotsMax = 3;
 
 // Applies update `step` (1 for the first applied one) to one chunk. `parameters` and `slots`
 // [SlotCount] are whole flat vectors; `gradient_sum` holds the chunk alone. The mean gradient is
-// gradient_sum * inverse_weight, clipped by the factor clip_scale.
+// gradient_sum * inverse_weight, clipped by the factor clip_scale. A frozen layer is left alone.
 template <typename T>
 void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk& chunk,
                  T* parameters, T* const* slots, const T* gradient_sum, double inverse_weight,

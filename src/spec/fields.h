@@ -147,6 +147,11 @@ void Fields(F&& f, Is<ClassWeights> auto& s) {
   f("given", s.given);
 }
 template <typename F>
+void Fields(F&& f, Is<InitialSpec> auto& s) {
+  f("from", s.from);
+  f("layers", s.layers);
+}
+template <typename F>
 void Fields(F&& f, Is<TrainSpec> auto& s) {
   f("optimizer", s.optimizer);
   f("schedule", s.schedule);
@@ -164,6 +169,8 @@ void Fields(F&& f, Is<TrainSpec> auto& s) {
   f("accumulate_steps", s.accumulate_steps);
   f("averaging", s.averaging);
   f("class_weight", s.class_weight);
+  f("initial", s.initial);
+  f("frozen", s.frozen);
   f("skip_nonfinite", s.skip_nonfinite);
   f("seed", s.seed);
 }

@@ -218,6 +218,14 @@ struct ClassWeights {
   bool operator==(const ClassWeights&) const = default;
 };
 
+// Weights of an earlier model to begin from. Layers are counted from 0, as in the names of tensors
+// ("layers.0.weight"); the output layer is the last one.
+struct InitialSpec {
+  std::string from;             // a model's directory, or a file of safetensors
+  std::vector<int64_t> layers;  // only these; empty: all
+  bool operator==(const InitialSpec&) const = default;
+};
+
 struct TrainSpec {
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
@@ -235,6 +243,8 @@ struct TrainSpec {
   int64_t accumulate_steps = 1;  // whose gradients make one update
   Averaging averaging;
   ClassWeights class_weight;
+  std::optional<InitialSpec> initial;
+  std::vector<int64_t> frozen;  // layers that keep their first weights, counted as in InitialSpec
   bool skip_nonfinite = false;  // on_nonfinite: skip
   uint64_t seed = 1;
   bool operator==(const TrainSpec&) const = default;

@@ -180,6 +180,29 @@ void CheckUpdates(Findings& f, const TrainSpec& train) {
   f.NotNegative(path + ".start", a.start.amount);
 }
 
+// Layers by number; `hidden` + 1 there are.
+void CheckLayers(Findings& f, const std::string& path, const std::vector<int64_t>& layers,
+                 int64_t hidden) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    f.Whole(at, layers[i], 0, hidden);
+    f.Expect(std::count(layers.begin(), layers.end(), layers[i]) == 1, at,
+             std::to_string(layers[i]) + " twice", "each layer once");
+  }
+}
+
+// What training begins from, and what of it stays.
+void CheckBegin(Findings& f, const JobSpec& job) {
+  const auto hidden = static_cast<int64_t>(job.model.hidden.size());
+  if (job.train.initial) {
+    f.Paths("train.initial.from", {job.train.initial->from});
+    CheckLayers(f, "train.initial.layers", job.train.initial->layers, hidden);
+  }
+  CheckLayers(f, "train.frozen", job.train.frozen, hidden);
+  f.Expect(static_cast<int64_t>(job.train.frozen.size()) <= hidden, "train.frozen", "all layers",
+           "one at least that is trained");
+}
+
 }  // namespace
 
 void CheckModel(Findings& f, const ModelSpec& model) {
@@ -205,6 +228,7 @@ void CheckTrain(Findings& f, const JobSpec& job) {
   CheckEarlyStopping(f, job);
   CheckUpdates(f, train);
   CheckClassWeights(f, job);
+  CheckBegin(f, job);
 }
 
 }  // namespace espalier

@@ -52,6 +52,13 @@ StepMachine<T>::StepMachine(TrainingPlan plan) : plan_(std::move(plan)) {
   const auto size = static_cast<size_t>(ParameterCount(plan_.shape));
   state_.parameters.resize(size);
   InitialParameters<T>(plan_.shape, plan_.train.seed, state_.parameters.data());
+  if (plan_.initial) {
+    for (const InitialTensor& t : *plan_.initial) {
+      for (size_t i = 0; i < t.values.size(); ++i) {
+        state_.parameters[t.offset + i] = static_cast<T>(t.values[i]);
+      }
+    }
+  }
   state_.slots.assign(SlotCount(plan_.train.optimizer), AlignedVector<T>(size, T{0}));
   if (plan_.StepsPerUpdate() > 1) state_.accumulated.assign(size, T{0});
   if (plan_.train.averaging.kind != AveragingKind::kNone) state_.averaged.assign(size, T{0});

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -25,6 +26,7 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/metrics.h"
+#include "src/spec/tensors.h"
 #include "src/training/training_state.h"
 
 namespace espalier {
@@ -80,6 +82,8 @@ struct TrainingPlan {
   std::vector<FittedTarget> targets;
   int64_t train_rows = 0, validation_rows = 0, test_rows = 0;
   std::vector<double> class_weights = {};  // Preprocessing's
+  // What training begins with in place of the seed's parameters; null: nothing.
+  std::shared_ptr<const std::vector<InitialTensor>> initial = nullptr;
 
   int64_t StepsPerEpoch() const;
   // Steps at the most, by epochs and steps; 0 when only time ends the job.
@@ -91,7 +95,7 @@ struct TrainingPlan {
 template <typename T>
 class StepMachine {
  public:
-  // Starts from the seed's initial parameters.
+  // Starts from the seed's initial parameters and those of plan.initial.
   explicit StepMachine(TrainingPlan plan);
   // Goes on from a state; Resume comes first.
   StepMachine(TrainingPlan plan, TrainingState<T> state);

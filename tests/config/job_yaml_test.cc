@@ -152,42 +152,6 @@ TEST_CASE("optimizer, schedule, scale, nulls, shuffle and loss are a word or a o
         Span{20, false});
   CHECK(Parsed(kHead + "model: {loss: binary_cross_entropy}").model.loss ==
         Loss::kBinaryCrossEntropy);
-  CHECK(Parsed(kHead + "model: {loss: {softmax_cross_entropy: {label_smoothing: 0.1}}}")
-            .model.label_smoothing == 0.1);
-  CHECK(Parsed(kHead + "model: {task: regression, loss: {quantile: {quantile: 0.9}}}")
-            .model.quantile == 0.9);
-  const ModelSpec poisson = Parsed(kHead + "model: {task: regression, loss: poisson}").model;
-  CHECK(EffectiveTargetScale(poisson) == TargetScale::kNone);
-  CHECK(Parsed(kHead + "model: {hidden: [4], dropout: 0.1}").model.dropout ==
-        std::vector<double>{0.1});
-  CHECK(train("train: {optimizer: gd}").optimizer == DefaultOptimizer(OptimizerKind::kGd));
-  CHECK(train("train: {optimizer: adagrad}").optimizer.epsilon == 1e-10);
-  CHECK(train("train: {optimizer: {adagrad: {initial_accumulator_value: 0.1}}}")
-            .optimizer.initial_accumulator_value == 0.1);
-  const OptimizerSpec rmsprop =
-      train("train: {optimizer: {rmsprop: {alpha: 0.9, centered: true}}}").optimizer;
-  CHECK(rmsprop.momentum == 0);
-  CHECK(rmsprop.alpha == 0.9);
-  CHECK(rmsprop.centered);
-  CHECK(train("train: {optimizer: {rmsprop: {momentum: 0.5}}}").optimizer.momentum == 0.5);
-  CHECK(train("train: {schedule: {exponential: {every: 1 epoch, factor: 0.9}}}").schedule.every ==
-        Span{1, true});
-  CHECK(train("train: {schedule: {polynomial: {power: 2}}}").schedule.power == 2);
-  const ScheduleSpec plateau =
-      train(
-          "train: {schedule: {plateau: {metric: loss, factor: 0.5, patience: 3, min_delta: 0, "
-          "cooldown: 2, min_learning_rate: 1e-5, warmup: 1 epoch}}}")
-          .schedule;
-  CHECK(plateau.plateau == PlateauRule{"loss", 3, 0, 2, 1e-5});
-  CHECK(plateau.factor == 0.5);
-  CHECK(train("train: {averaging: mean}").averaging == Averaging{AveragingKind::kMean});
-  CHECK(train("train: {averaging: {ema: {decay: 0.9}}}").averaging.decay == 0.9);
-  CHECK(train("train: {averaging: {mean: {start: 3 steps}}}").averaging.start == Span{3, false});
-  CHECK(train("train: {clip_value: 0.5}").clip_value == 0.5);
-  CHECK(train("train: {class_weight: none}").class_weight == ClassWeights{});
-  CHECK(train("train: {class_weight: balanced}").class_weight.balanced);
-  CHECK(train("train: {class_weight: {0: 1, \"yes\": 2.5}}").class_weight.given ==
-        std::vector<ClassWeight>{{"0", 1}, {"yes", 2.5}});
   const auto data = [](const std::string& more) {
     return Parsed("output: m\ndata: {train: t, label: 0, " + more + "}").data;
   };
@@ -253,22 +217,6 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
       {kHead + "train: {schedule: zigzag}\n",
        "job.yaml:3:19: train.schedule: unknown value 'zigzag'; known here: constant, step, cosine, "
        "exponential, polynomial, plateau"},
-      {kHead + "train: {class_weight: even}\n",
-       "job.yaml:3:23: train.class_weight: unknown value 'even'; known here: none, balanced"},
-      {kHead + "train: {class_weight: [1, 2]}\n",
-       "job.yaml:3:23: train.class_weight: found a list, expected none, balanced or a map such as "
-       "{no: 1, yes: 5}"},
-      {kHead + "train: {class_weight: {a: 1, a: 2}}\n",
-       "job.yaml:3:30: key 'a' appears twice; the first is in line 3"},
-      {kHead + "train: {class_weight: {a: much}}\n",
-       "job.yaml:3:27: train.class_weight.a: found 'much', expected a number"},
-      {kHead + "train: {class_weight: {a: -1}}\n",
-       "job.yaml:3:27: train.class_weight.a: found -1, expected a number of at least 0"},
-      {kHead + "train: {averaging: {none: {}}}\n",
-       "job.yaml:3:27: train.averaging.none: found a map, expected the word alone, without a "
-       "value"},
-      {kHead + "model: {hidden: [4, 4], dropout: [0.1, 1]}\n",
-       "job.yaml:3:40: model.dropout[1]: found 1, expected a number of at least 0 and below 1"},
       {"data: {format: excel}\n",
        "job.yaml:1:16: data.format: unknown value 'excel'; known here: csv, parquet, libsvm"},
       // Kinds.
@@ -285,8 +233,8 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
       {kHead + "train: 5\n",
        "job.yaml:3:8: train: found '5', expected a map with some of the keys optimizer, schedule, "
        "batch, leaves, epochs, steps, max_time, early_stopping, weight_decay, l1, decay_biases, "
-       "clip_norm, clip_value, accumulate_steps, averaging, class_weight, on_nonfinite, seed, "
-       "checkpoint"},
+       "clip_norm, clip_value, accumulate_steps, averaging, class_weight, initial, frozen, "
+       "on_nonfinite, seed, checkpoint"},
       {kHead + "model: {hidden: 256}\n",
        "job.yaml:3:17: model.hidden: found '256', expected a list of layer widths, such as [256, "
        "256]"},

@@ -109,6 +109,29 @@ TEST_CASE("the gradient agrees with finite differences for norms, residual links
   }
 }
 
+TEST_CASE("frozen layers have no gradient, and the others the one they have without") {
+  NetworkShape shape = MakeShape(Linked(Activation::kTanh, true, true), 5, 3);
+  const auto parameters = StartOf<double>(shape, 1);
+  const auto gradient = [&] {
+    LeafPass<double> pass(shape, 9);
+    FillBatch(pass, 9, 3);
+    TrainingTotals(pass, parameters, 9, {1, 2, 3});
+    return WholeGradient(pass);
+  };
+  const auto whole = gradient();
+  for (const std::vector<size_t>& frozen :
+       std::vector<std::vector<size_t>>{{0}, {0, 1}, {2}, {0, 1, 2, 3}, {1, 4}}) {
+    for (LayerShape& layer : shape.layers) layer.frozen = false;
+    for (size_t layer : frozen) shape.layers[layer].frozen = true;
+    auto expected = whole;
+    for (const Chunk& c : ChunksOf<double>(shape)) {
+      if (!shape.layers[c.layer].frozen) continue;
+      std::fill_n(expected.begin() + c.offset, c.size, 0.0);
+    }
+    CHECK(SameBits(gradient(), expected));
+  }
+}
+
 TEST_CASE("a residual link adds the input to what the layer gives") {
   ModelSpec model = Linked(Activation::kRelu, false, true);
   model.hidden = {6, 6};

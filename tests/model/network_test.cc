@@ -143,6 +143,23 @@ TEST_CASE("weight decay and l1 spare biases unless told otherwise") {
   }
 }
 
+TEST_CASE("a job's frozen layers are marked, and no update changes them") {
+  JobSpec job;
+  job.model.hidden = {3};
+  job.train.frozen = {0};
+  job.train.weight_decay = 0.1;
+  const NetworkShape shape = MakeNetworkShape(job, 2, 2).value();
+  std::vector<double> p(17, 1.0), a(17), b(17), gradient(17, 0.5);
+  double* slots[] = {a.data(), b.data()};
+  for (const Chunk& c : ChunksOf<double>(shape)) {
+    ApplyUpdate(job.train, shape, c, p.data(), slots, gradient.data(), 1, 1, 0.1, 1);
+  }
+  for (int i = 0; i < 17; ++i) CHECK((p[i] == 1) == (i < 9));
+  job.train.frozen = {2};
+  CHECK(MakeNetworkShape(job, 2, 2).status().message() ==
+        "train.frozen: names layer 2; the network has 2, counted from 0");
+}
+
 TEST_CASE("an update has the same bits however the parameters are cut into chunks") {
   ModelSpec model;
   model.hidden = {50};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 
 #include "src/model/metrics.h"
 #include "tests/model/golden.h"
@@ -199,6 +200,17 @@ TEST_CASE("a step of weight 0 counts and updates nothing") {
     if (step == 0) stats[kTotalWeight] = stats[kTotalLoss] = 0;
   });
   CHECK(s.letters == "GGUGUGUV");
+}
+
+TEST_CASE("training begins with the weights it is given, and the seed's for the others") {
+  TrainingPlan plan = SmallPlan();
+  const StepMachine<float> seeded(plan);
+  plan.initial = std::make_shared<const std::vector<InitialTensor>>(
+      std::vector<InitialTensor>{{1, {0.25, -3}}, {4, {7}}});
+  const StepMachine<float> machine(plan);
+  AlignedVector<float> expected = seeded.state().parameters;
+  expected[1] = 0.25f, expected[2] = -3, expected[4] = 7;
+  CHECK(machine.state().parameters == expected);
 }
 
 // The steps (1-based) after which the parameters change.

@@ -67,7 +67,8 @@ TrainingPlan MakePlan(const Case& c) {
   plan.train.weight_decay = 1e-4;
   plan.class_weights = c.class_weights;
   if (c.change != nullptr) c.change(model, plan.train);
-  plan.shape = *MakeNetworkShape(model, 12, model.task == Task::kRegression ? 1 : 3);
+  plan.shape = *MakeNetworkShape(JobSpec{.model = model, .train = plan.train}, 12,
+                                 model.task == Task::kRegression ? 1 : 3);
   plan.train_rows = c.rows;
   plan.validation_rows = c.validation_rows;
   plan.test_rows = 50;
@@ -172,6 +173,7 @@ TEST_CASE("the same bits with layer norms, residual links, a dropout each and sm
     model.layer_norm = model.residual = true;
     model.activation = {Activation::kRelu, Activation::kGelu, Activation::kRelu, Activation::kTanh};
     model.label_smoothing = 0.1;
+    train.frozen = {0, 2};
     train.l1 = 1e-4;
     train.clip_value = 0.1;
   }});
