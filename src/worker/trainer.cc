@@ -181,6 +181,7 @@ int64_t Trainer<T>::StatsSize() const {
 
 template <typename T>
 const T* Trainer<T>::Total(int64_t chunk) const {
+  if (totals_.empty()) return nullptr;  // left out, and only the end of a group of steps
   return reinterpret_cast<const T*>(totals_[table_.bucket_of[chunk]].data) +
          table_.offset_of[chunk];
 }

@@ -59,7 +59,12 @@ data:
   features: {columns: [1, "2", -x, "10..12", "a,b [c]"], nulls: {constant: -1}}
   validation: {files: v.csv}
 model: {hidden: [], activation: [relu]}
-train: {schedule: {cosine: {warmup: 1 epoch}}, steps: 9, max_time: 5 min, initial: {from: old/m}}
+train:
+  schedule: {cosine: {warmup: 1 epoch}}
+  steps: 9
+  max_time: 5 min
+  initial: {from: old/m}
+  class_weight: {0: 1, "a: b": 2, 'it''s': 3, "- #\t": 4}
 output: {path: m, overwrite: true}
 resume: {from: old/run}
 )";

@@ -173,7 +173,7 @@ class TrainingTest(EspalierTest):
             for x in (chance.uniform(-1, 1) for _ in range(1000))))
         medians = []
         for quantile in (0.1, 0.9):
-            spec = {"data": {"train": csv, "test": csv, "label": "y", "features": {"scale": "none"}},
+            spec = {"data": {"train": csv, "label": "y", "features": {"scale": "none"}},
                     "model": {"task": "regression", "loss": {"quantile": {"quantile": quantile}},
                               "target_scale": "none"},
                     "train": {"epochs": 40, "batch": 50, "optimizer": {"adam": {
