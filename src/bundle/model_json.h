@@ -6,8 +6,10 @@
 //   schema           {"names": [..], "features": [..], "label": [..], "weight": .., "validation":
 //   ..} preprocessing    {"features": [{"name", "shift", "factor", "null_value"}, ..], "targets":
 //   [..],
-//                     "classes": [..]}: input x becomes (x - shift) * factor, nulls null_value
-//                     first; the network's output y becomes y / factor + shift of its target
+//                     "classes": [..], "class_weights": [..]}: input x becomes (x - shift) *
+//                     factor, nulls null_value first; the network's output y becomes y / factor +
+//                     shift of its target, with loss poisson exp(y); class_weights, if any, weighed
+//                     the training rows of each class
 //   rows             {"train": .., "validation": .., "test": .., "skipped": ..}
 //   training         {"steps": .., "epochs": .., "stopped_because": ".."}
 //   metrics          {"train": {..}, "validation": {..} | null, "test": {..} | null}

@@ -32,6 +32,39 @@ std::string Layers(const ModelDocument& d) {
   return text + " - " + std::to_string(outputs);
 }
 
+const char* MeaningOfOutputs(const ModelDocument& d) {
+  if (d.job.model.task == Task::kClassification) {
+    return ";\noutput k is the score of `preprocessing.classes[k]`.\n";
+  }
+  if (EffectiveLoss(d.job.model) == Loss::kPoisson) {
+    return ";\noutput y means exp(y) of `preprocessing.targets`.\n";
+  }
+  return ";\noutput y means y / factor + shift of `preprocessing.targets`.\n";
+}
+
+// What the layers do beyond weight, bias and activation.
+std::string LayersDo(const ModelSpec& model) {
+  std::string text;
+  if (model.layer_norm) {
+    text +=
+        "Before the activation of hidden layer i, its sums s become (s - mean(s)) / "
+        "sqrt(variance(s) + 1e-5)\n* `layers.i.norm.weight` + `layers.i.norm.bias`.\n";
+  }
+  if (model.residual) {
+    text += "A hidden layer as wide as the one before it adds that one's output to its own.\n";
+  }
+  return text;
+}
+
+// What the weights are averages of.
+std::string Averages(const Averaging& averaging) {
+  if (averaging.kind == AveragingKind::kNone) return "";
+  const bool ema = averaging.kind == AveragingKind::kEma;
+  return std::string("The weights are the ") + (ema ? "exponential moving average" : "mean") +
+         " of those after each update" + (ema ? ", decay " + ShortestDouble(averaging.decay) : "") +
+         ".\n";
+}
+
 }  // namespace
 
 std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
@@ -53,9 +86,7 @@ std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
       "| `history.csv` | one line an evaluation |\n\n"
       "In Python: `safetensors.numpy.load_file(\"weights.safetensors\")`. A feature x enters as\n"
       "(x - shift) * factor with the numbers of `preprocessing.features` in `model.json`";
-  out += d.job.model.task == Task::kClassification
-             ? ";\noutput k is the score of `preprocessing.classes[k]`.\n"
-             : ";\noutput y means y / factor + shift of `preprocessing.targets`.\n";
+  out += MeaningOfOutputs(d) + LayersDo(d.job.model) + Averages(d.job.train.averaging);
   for (const std::string& a : d.accepted) {
     out += "\nResumed although something differed: " + Printable(a, 300) + ".\n";
   }

@@ -10,6 +10,7 @@
 
 #include "src/base/queue.h"
 #include "src/base/thread_pool.h"
+#include "src/bundle/initial_weights.h"
 #include "src/cli/check_view.h"
 #include "src/cli/commands.h"
 #include "src/cli/coordinator_address.h"
@@ -216,13 +217,18 @@ CheckReport ReportShards(const JobSpec& spec, const InputPlan& plan,
 }
 
 // The model and what it needs in memory.
-Status ReportModel(const JobSpec& spec, const SurveyResult& survey, CheckReport* report) {
+Status ReportModel(const FileSystem& files, const JobSpec& spec, const SurveyResult& survey,
+                   CheckReport* report) {
   const int64_t inputs = static_cast<int64_t>(survey.preprocessing.features.size());
   const bool classes = spec.model.task == Task::kClassification;
   const size_t outputs =
       classes ? survey.preprocessing.classes.size() : survey.preprocessing.targets.size();
   ESPALIER_ASSIGN_OR_RETURN(const NetworkShape shape,
-                            MakeNetworkShape(spec.model, inputs, static_cast<int64_t>(outputs)));
+                            MakeNetworkShape(spec, inputs, static_cast<int64_t>(outputs)));
+  if (spec.train.initial) {  // whether it fits
+    ESPALIER_RETURN_IF_ERROR(
+        ReadInitialWeights(files, *spec.train.initial, Tensors(shape)).status());
+  }
   report->layers = {shape.inputs()};
   for (const LayerShape& layer : shape.layers) report->layers.push_back(layer.out);
   report->parameters = ParameterCount(shape);
@@ -235,10 +241,14 @@ Status ReportModel(const JobSpec& spec, const SurveyResult& survey, CheckReport*
   const int64_t rows = survey.train_rows + survey.validation_rows + survey.test_rows;
   const int64_t label_bytes = classes ? 4 : 8 * static_cast<int64_t>(outputs);
   report->rows_bytes = rows * (inputs * ElementBytes(survey.storage) + label_bytes);
-  // Parameters, their gradient as it is computed and as it is summed, the optimizer's state, and
-  // the best parameters so far.
+  // Parameters, their gradient as it is computed and as it is summed, the optimizer's state, the
+  // best parameters so far, the averaged ones, and the gradient of several steps.
   const bool keeps_best = spec.train.early_stopping && spec.train.early_stopping->restore_best;
-  const int64_t vectors = 3 + SlotCount(spec.train.optimizer) + (keeps_best ? 1 : 0);
+  const bool averages = spec.train.averaging.kind != AveragingKind::kNone;
+  const bool accumulates = spec.train.optimizer.kind == OptimizerKind::kGd
+                               ? report->steps_per_epoch > 1
+                               : spec.train.accumulate_steps > 1;
+  const int64_t vectors = 3 + SlotCount(spec.train.optimizer) + keeps_best + averages + accumulates;
   report->model_bytes =
       report->parameters * vectors * (spec.model.precision == Precision::kFloat64 ? 8 : 4);
   return Status::Ok();
@@ -258,7 +268,7 @@ Result<CheckReport> MakeReport(const FileSystem& files, const JobSpec& spec, con
   std::erase_if(report.sets, [](const SetSummary& s) { return s.files == 0 && s.rows == 0; });
   ESPALIER_RETURN_IF_ERROR(
       AddTypes(files, spec, plan, merged.preprocessing.classes, &report.schema));
-  ESPALIER_RETURN_IF_ERROR(ReportModel(spec, merged, &report));
+  ESPALIER_RETURN_IF_ERROR(ReportModel(files, spec, merged, &report));
   return report;
 }
 

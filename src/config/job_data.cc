@@ -222,4 +222,26 @@ Status ReadResume(Reader& reader, const YamlNode& node, const std::string& path,
                          reader.Value("accept_arithmetic", resume.accept_arithmetic)});
 }
 
+Status ReadLayers(Reader& reader, const YamlNode& node, const std::string& path,
+                  std::vector<int64_t>& out) {
+  out.clear();
+  return reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
+    out.emplace_back();
+    return reader.Read(item, at, out.back());
+  });
+}
+
+Status ReadInitial(Reader& reader, const YamlNode& node, const std::string& path,
+                   std::optional<InitialSpec>& out) {
+  InitialSpec& initial = out.emplace();
+  const auto read_path = [&](const YamlNode& value, const std::string& at) {
+    return ReadPath(reader, value, at, initial.from);
+  };
+  if (node.kind != YamlNode::Kind::kMap) return read_path(node, path);
+  return reader.ReadMap(
+      node, path, {{"from", read_path}, {"layers", [&](const auto& value, const auto& at) {
+                                           return ReadLayers(reader, value, at, initial.layers);
+                                         }}});
+}
+
 }  // namespace espalier

@@ -19,6 +19,12 @@ Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string&
 // `resume: RUN` or `resume: {from: RUN, accept_data: true, ..}`.
 Status ReadResume(Reader& reader, const YamlNode& node, const std::string& path,
                   std::optional<ResumeSpec>& out);
+// `initial: MODEL` or `initial: {from: MODEL, layers: [0, 1]}`.
+Status ReadInitial(Reader& reader, const YamlNode& node, const std::string& path,
+                   std::optional<InitialSpec>& out);
+// A list of layers by their numbers, or one.
+Status ReadLayers(Reader& reader, const YamlNode& node, const std::string& path,
+                  std::vector<int64_t>& out);
 // `output: PATH` or `output: {path: PATH, overwrite: true}`.
 Status ReadOutput(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out);
 

@@ -14,6 +14,15 @@ Status ReadActivation(Reader& reader, const YamlNode& node, const std::string& p
   });
 }
 
+Status ReadDropout(Reader& reader, const YamlNode& node, const std::string& path,
+                   std::vector<double>& out) {
+  out.clear();
+  return reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
+    out.emplace_back();
+    return reader.Read(item, at, out.back());
+  });
+}
+
 Status ReadHidden(Reader& reader, const YamlNode& node, const std::string& path,
                   std::vector<int64_t>& out) {
   if (node.kind != YamlNode::Kind::kSequence) {
@@ -56,23 +65,50 @@ Choice LaterChoice(Reader& reader, const YamlNode& node, std::string word, std::
 Status ReadLoss(Reader& reader, const YamlNode& node, const std::string& path, ModelSpec& out) {
   return reader.ReadChoice(node, path, Kinds<Loss>(reader, [&](Loss loss) -> std::vector<Field> {
                              out.loss = loss;
-                             if (loss != Loss::kHuber) return {};
-                             return {reader.Value("delta", out.huber_delta)};
+                             switch (loss) {
+                               case Loss::kSoftmaxCrossEntropy:
+                               case Loss::kBinaryCrossEntropy:
+                                 return {reader.Value("label_smoothing", out.label_smoothing)};
+                               case Loss::kHuber:
+                                 return {reader.Value("delta", out.huber_delta)};
+                               case Loss::kQuantile:
+                                 return {reader.Value("quantile", out.quantile)};
+                               default:
+                                 return {};
+                             }
                            }));
 }
 
 Status ReadOptimizer(Reader& reader, const YamlNode& node, const std::string& path,
                      OptimizerSpec& out) {
   auto choices = Kinds<OptimizerKind>(reader, [&](OptimizerKind kind) -> std::vector<Field> {
-    out.kind = kind;
-    const Field rate = reader.Value("learning_rate", out.learning_rate);
-    if (kind == OptimizerKind::kAdam || kind == OptimizerKind::kAdamW) {
-      return {rate, reader.Value("beta1", out.beta1), reader.Value("beta2", out.beta2),
-              reader.Value("epsilon", out.epsilon)};
+    out = DefaultOptimizer(kind);
+    std::vector<Field> fields = {reader.Value("learning_rate", out.learning_rate)};
+    const auto also = [&](const char* key, auto& field) {
+      fields.push_back(reader.Value(key, field));
+    };
+    switch (kind) {
+      case OptimizerKind::kSgd:
+      case OptimizerKind::kGd:
+        break;
+      case OptimizerKind::kMomentum:
+      case OptimizerKind::kNesterov:
+        also("momentum", out.momentum);
+        break;
+      case OptimizerKind::kAdam:
+      case OptimizerKind::kAdamW:
+        also("beta1", out.beta1), also("beta2", out.beta2), also("epsilon", out.epsilon);
+        break;
+      case OptimizerKind::kAdagrad:
+        also("epsilon", out.epsilon);
+        also("initial_accumulator_value", out.initial_accumulator_value);
+        break;
+      case OptimizerKind::kRmsprop:
+        also("alpha", out.alpha), also("momentum", out.momentum), also("centered", out.centered);
+        also("epsilon", out.epsilon);
+        break;
     }
-    out.learning_rate = kSgdLearningRate;
-    if (kind == OptimizerKind::kSgd) return {rate};
-    return {rate, reader.Value("momentum", out.momentum)};
+    return fields;
   });
   choices.push_back(LaterChoice(reader, node, "lbfgs", "L-BFGS"));
   return reader.ReadChoice(node, path, choices);
@@ -83,17 +119,69 @@ Status ReadSchedule(Reader& reader, const YamlNode& node, const std::string& pat
   auto choices = Kinds<ScheduleKind>(reader, [&](ScheduleKind kind) -> std::vector<Field> {
     out.kind = kind;
     std::vector<Field> fields = {reader.Value("warmup", out.warmup)};
-    if (kind == ScheduleKind::kStep) {
-      fields.push_back(reader.Value("every", out.every));
-      fields.push_back(reader.Value("factor", out.factor));
-    }
-    if (kind == ScheduleKind::kCosine) {
-      fields.push_back(reader.Value("final_fraction", out.final_fraction));
+    const auto also = [&](const char* key, auto& field) {
+      fields.push_back(reader.Value(key, field));
+    };
+    PlateauRule& p = out.plateau;
+    switch (kind) {
+      case ScheduleKind::kConstant:
+        break;
+      case ScheduleKind::kStep:
+      case ScheduleKind::kExponential:
+        also("every", out.every), also("factor", out.factor);
+        break;
+      case ScheduleKind::kPolynomial:
+        also("power", out.power);
+        [[fallthrough]];
+      case ScheduleKind::kCosine:
+        also("final_fraction", out.final_fraction);
+        break;
+      case ScheduleKind::kPlateau:
+        also("metric", p.metric), also("factor", out.factor), also("patience", p.patience);
+        also("min_delta", p.min_delta), also("cooldown", p.cooldown);
+        also("min_learning_rate", p.min_learning_rate);
+        break;
     }
     return fields;
   });
-  choices.push_back(LaterChoice(reader, node, "plateau", "plateau schedule"));
   return reader.ReadChoice(node, path, choices);
+}
+
+Status ReadAveraging(Reader& reader, const YamlNode& node, const std::string& path,
+                     Averaging& out) {
+  auto choices = Kinds<AveragingKind>(reader, [&](AveragingKind kind) -> std::vector<Field> {
+    out.kind = kind;
+    if (kind == AveragingKind::kNone) return {};
+    std::vector<Field> fields = {reader.Value("start", out.start)};
+    if (kind == AveragingKind::kEma) fields.push_back(reader.Value("decay", out.decay));
+    return fields;
+  });
+  return reader.ReadChoice(node, path, choices);
+}
+
+// `none`, `balanced`, or a map from labels to weights.
+Status ReadClassWeight(Reader& reader, const YamlNode& node, const std::string& path,
+                       ClassWeights& out) {
+  out = {};
+  if (node.kind != YamlNode::Kind::kMap) {
+    const std::vector<std::string> known = {"none", "balanced"};
+    if (!node.is_scalar()) {
+      return reader.Unexpected(node, path, "none, balanced or a map such as {no: 1, yes: 5}");
+    }
+    if (node.text != "none" && node.text != "balanced") {
+      return reader.UnknownWord(node, path, known);
+    }
+    out.balanced = node.text == "balanced";
+    return {};
+  }
+  // The labels are the keys, so that ReadMap finds what is written twice.
+  std::vector<Field> fields;
+  out.given.resize(node.entries.size());
+  for (size_t i = 0; i < node.entries.size(); ++i) {
+    out.given[i].label = node.entries[i].first.text;
+    fields.push_back(reader.Value(out.given[i].label, out.given[i].weight));
+  }
+  return reader.ReadMap(node, path, fields);
 }
 
 // `auto`, or how many.
@@ -167,7 +255,10 @@ Status ReadModelSection(Reader& reader, const YamlNode& node, const std::string&
         [&](const auto& value, const auto& at) {
           return ReadActivation(reader, value, at, out.activation);
         }},
-       reader.Value("dropout", out.dropout),
+       {"dropout", [&](const auto& value,
+                       const auto& at) { return ReadDropout(reader, value, at, out.dropout); }},
+       reader.Value("layer_norm", out.layer_norm),
+       reader.Value("residual", out.residual),
        {"loss",
         [&](const auto& value, const auto& at) { return ReadLoss(reader, value, at, out); }},
        reader.Value("init", out.init),
@@ -196,8 +287,15 @@ Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string&
                           }},
                          {"early_stopping", section(ReadEarlyStopping, out.early_stopping)},
                          reader.Value("weight_decay", out.weight_decay),
+                         reader.Value("l1", out.l1),
                          reader.Value("decay_biases", out.decay_biases),
                          reader.Value("clip_norm", out.clip_norm),
+                         reader.Value("clip_value", out.clip_value),
+                         reader.Value("accumulate_steps", out.accumulate_steps),
+                         {"averaging", section(ReadAveraging, out.averaging)},
+                         {"class_weight", section(ReadClassWeight, out.class_weight)},
+                         {"initial", section(ReadInitial, out.initial)},
+                         {"frozen", section(ReadLayers, out.frozen)},
                          {"on_nonfinite", section(ReadOnNonfinite, out.skip_nonfinite)},
                          reader.Value("seed", out.seed),
                          {"checkpoint", section(ReadCheckpoint, job.checkpoint)},

@@ -64,6 +64,11 @@ Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_vi
       MakeAbsolute(base, validation->Find("files"));
     }
   }
+  if (YamlNode* train = root.Find("train")) {
+    YamlNode* initial = train->Find("initial");
+    const bool map = initial && initial->kind == YamlNode::Kind::kMap;
+    MakeAbsolute(base, map ? initial->Find("from") : initial);
+  }
   if (YamlNode* output = root.Find("output")) {
     MakeAbsolute(base, output->kind == YamlNode::Kind::kMap ? output->Find("path") : output);
   }

@@ -7,6 +7,7 @@
 #include "src/base/checksum.h"
 #include "src/base/text.h"
 #include "src/data/class_text.h"
+#include "src/data/class_weights.h"
 #include "src/data/column_stats.h"
 #include "src/data/survey.h"
 
@@ -270,7 +271,12 @@ class Merger {
       const std::string& name = plan_.schema.names[plan_.schema.label[i]];
       const ColumnStats& s = targets_[i];
       FittedTarget fitted{name, 0, 1};
-      if (job_.model.target_scale == TargetScale::kStandard) {
+      if (EffectiveLoss(job_.model) == Loss::kPoisson && s.min < 0) {
+        return BadInput("the target goes down to " + ShortestDouble(s.min) +
+                        "; model.loss: poisson is for counts and rates, from 0 up")
+            .At({.file = plan_.files.front().path, .column = name});
+      }
+      if (EffectiveTargetScale(job_.model) == TargetScale::kStandard) {
         const bool constant = s.min == s.max;
         fitted.shift = constant ? s.min : s.mean;
         fitted.factor = constant ? 1 : 1 / std::sqrt(s.m2 / static_cast<double>(s.count));
@@ -319,6 +325,10 @@ class Merger {
         return *WholeNumber(a) < *WholeNumber(b);
       });
     }
+    Result<std::vector<double>> weights =
+        FitClassWeights(job_.train.class_weight, classes, labels_);
+    if (!weights.ok()) return weights.status().At(AtLabel());
+    result_.preprocessing.class_weights = *std::move(weights);
     return {};
   }
 

@@ -81,22 +81,24 @@ void ForPieces(T* z, T* d, int64_t size, F piece) {
 
 // A NaN stays NaN, so that the loss shows it.
 template <typename T>
-void ReluRow(const T* bias, T* z, int64_t size) {
+void ReluRow(const T* bias, T* z, T* d, int64_t size) {
   for (int64_t i = 0; i < size; ++i) {
     const T x = z[i] + bias[i];
     z[i] = x < 0 ? T{0} : x;
   }
+  for (int64_t i = 0; d != nullptr && i < size; ++i) d[i] = z[i] > 0 ? T{1} : T{0};
 }
 
 }  // namespace
 
-bool StoresDerivative(Activation activation, double dropout) {
-  return activation != Activation::kRelu && (activation != Activation::kIdentity || dropout > 0);
+bool StoresDerivative(Activation activation, double dropout, bool residual) {
+  if (activation == Activation::kRelu) return residual;
+  return activation != Activation::kIdentity || dropout > 0;
 }
 
 template <typename T>
 void ActivateRow(Activation activation, const T* bias, T* z, T* derivative, int64_t size) {
-  if (activation == Activation::kRelu) return ReluRow(bias, z, size);
+  if (activation == Activation::kRelu) return ReluRow(bias, z, derivative, size);
   for (int64_t i = 0; i < size; ++i) z[i] += bias[i];
   switch (activation) {
     case Activation::kRelu:

@@ -13,8 +13,9 @@
 namespace espalier {
 
 // Whether the backward pass needs a stored derivative. It does not for relu, whose activation is
-// positive just where its derivative is not 0 (after dropout too), nor for a bare identity.
-bool StoresDerivative(Activation activation, double dropout);
+// positive just where its derivative is not 0 (after dropout too, but not when a residual link has
+// added to it), nor for a bare identity.
+bool StoresDerivative(Activation activation, double dropout, bool residual);
 
 // z[i] becomes the activation of z[i] + bias[i]; derivative[i] its derivative there (null when not
 // stored). REQUIRES: all aligned, size a multiple of kPadding.

@@ -5,6 +5,7 @@
 
 #include "src/base/check.h"
 #include "src/model/activation.h"
+#include "src/model/layer_norm.h"
 #include "src/model/vector_math.h"
 
 namespace espalier {
@@ -45,15 +46,21 @@ bool AccumulatesExactly(const LayerShape& layer, int64_t rows) {
   return std::equal(apart.begin(), apart.end(), together.begin());
 }
 
-// out[j] (+)= the sum of column j over the rows, rows in order.
+// out[j] (+)= the sum of column j over the rows, rows in order; with `times` of the products with
+// that matrix's elements.
 template <typename T>
-void SumColumns(const T* deltas, int64_t pitch, int64_t rows, int64_t width, bool accumulate,
-                T* out) {
+void SumColumns(const T* deltas, const T* times, int64_t pitch, int64_t rows, int64_t width,
+                bool accumulate, T* out) {
   for (int64_t begin = 0; begin < width; begin += kPadding) {
     alignas(kBufferAlignment) T sums[kPadding] = {};
     for (int64_t r = 0; r < rows; ++r) {
       const T* row = deltas + r * pitch + begin;
-      for (int64_t j = 0; j < kPadding; ++j) sums[j] += row[j];
+      if (times == nullptr) {
+        for (int64_t j = 0; j < kPadding; ++j) sums[j] += row[j];
+      } else {
+        const T* factor = times + r * pitch + begin;
+        for (int64_t j = 0; j < kPadding; ++j) sums[j] += row[j] * factor[j];
+      }
     }
     const int64_t count = std::min(kPadding, width - begin);
     for (int64_t j = 0; j < count; ++j) {
@@ -75,6 +82,9 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       weights_(rows_max),
       labels_(shape.task == Task::kClassification ? rows_max : 0) {
   ESPALIER_CHECK(rows_max >= 0 && rows_max < 1 << 24, std::to_string(rows_max));
+  const auto trained = [](const LayerShape& layer) { return !layer.frozen; };
+  lowest_ =
+      std::find_if(shape_.layers.begin(), shape_.layers.end(), trained) - shape_.layers.begin();
   int64_t offset = 0;
   for (size_t i = 0; i < layers_.size(); ++i) {
     const LayerShape& dims = shape_.layers[i];
@@ -84,10 +94,15 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
     layer.bias.resize(layer.pitch);
     layer.activations.resize(rows_max * layer.pitch);
     layer.deltas.resize(rows_max * layer.pitch);
-    if (StoresDerivative(dims.activation, dims.dropout)) {
+    if (StoresDerivative(dims.activation, dims.dropout, dims.residual)) {
       layer.derivatives.resize(rows_max * layer.pitch);
     }
-    offset += dims.in * dims.out + dims.out;
+    if (dims.norm) {
+      for (auto* vector : {&layer.gain, &layer.shift}) vector->resize(layer.pitch);
+      for (auto* rows : {&layer.normed, &layer.norm_deltas}) rows->resize(rows_max * layer.pitch);
+      layer.inverses.resize(rows_max);
+    }
+    offset += dims.in * dims.out + (dims.norm ? 3 : 1) * dims.out;
     for (int64_t rows : {int64_t{37}, kMicroBatchRows}) {
       blas_accumulates_ = blas_accumulates_ && AccumulatesExactly<T>(dims, rows);
     }
@@ -106,6 +121,9 @@ void LeafPass<T>::LoadBiases(const T* parameters) {
     const LayerShape& dims = shape_.layers[i];
     const T* bias = parameters + layers_[i].weight_offset + dims.in * dims.out;
     std::copy(bias, bias + dims.out, layers_[i].bias.begin());
+    if (!dims.norm) continue;
+    std::copy(bias + dims.out, bias + 2 * dims.out, layers_[i].gain.begin());
+    std::copy(bias + 2 * dims.out, bias + 3 * dims.out, layers_[i].shift.begin());
   }
 }
 
@@ -138,8 +156,16 @@ void LeafPass<T>::Activate(int64_t index, int64_t begin, int64_t rows, const Dro
     T* z = layer.activations.data() + row * layer.pitch;
     T* derivative =
         layer.derivatives.empty() ? nullptr : layer.derivatives.data() + row * layer.pitch;
-    ActivateRow(dims.activation, layer.bias.data(), z, derivative, layer.pitch);
+    if (dims.norm) {
+      layer.inverses[row] = NormRow(layer.bias.data(), layer.gain.data(), dims.out, layer.pitch, z,
+                                    layer.normed.data() + row * layer.pitch);
+    }
+    ActivateRow(dims.activation, dims.norm ? layer.shift.data() : layer.bias.data(), z, derivative,
+                layer.pitch);
     if (drops) mask.Apply(row, z, derivative, layer.pitch);
+    if (!dims.residual) continue;
+    const T* input = layers_[index - 1].activations.data() + row * layer.pitch;
+    for (int64_t i = 0; i < layer.pitch; ++i) z[i] += input[i];
   }
 }
 
@@ -155,24 +181,38 @@ void LeafPass<T>::Forward(const T* parameters, int64_t begin, int64_t rows, cons
   }
 }
 
+// What goes past a residual layer is left in the deltas of the layer below, to which Backward adds.
+template <typename T>
+void LeafPass<T>::BackThrough(int64_t index, int64_t row) {
+  const LayerShape& dims = shape_.layers[index];
+  Layer& layer = layers_[index];
+  const int64_t at = row * layer.pitch;
+  T* delta = layer.deltas.data() + at;
+  if (dims.residual) {
+    std::copy(delta, delta + layer.pitch, layers_[index - 1].deltas.data() + at);
+  }
+  BackRow(dims.activation, layer.activations.data() + at,
+          layer.derivatives.empty() ? nullptr : layer.derivatives.data() + at,
+          static_cast<T>(1 / (1 - dims.dropout)), delta, layer.pitch);
+  if (!dims.norm) return;
+  std::copy(delta, delta + layer.pitch, layer.norm_deltas.data() + at);
+  NormBackRow(layer.gain.data(), layer.normed.data() + at, layer.inverses[row], dims.out,
+              layer.pitch, delta);
+}
+
 template <typename T>
 void LeafPass<T>::Backward(const T* parameters, int64_t begin, int64_t rows, double* totals) {
-  for (int64_t i = static_cast<int64_t>(layers_.size()) - 1; i > 0; --i) {
+  for (int64_t i = static_cast<int64_t>(layers_.size()) - 1; i > lowest_; --i) {
     const LayerShape& dims = shape_.layers[i];
-    const LayerShape& below_dims = shape_.layers[i - 1];
     const Layer& layer = layers_[i];
     Layer& below = layers_[i - 1];
     Multiply(rows, dims.in, dims.out,
              Matrix<T>{layer.deltas.data() + begin * layer.pitch, layer.pitch},
-             Matrix<T>{parameters + layer.weight_offset, dims.in}, false,
+             Matrix<T>{parameters + layer.weight_offset, dims.in}, dims.residual,
              below.deltas.data() + begin * below.pitch, below.pitch);
-    const T scale = static_cast<T>(1 / (1 - below_dims.dropout));
     for (int64_t row = begin; row < begin + rows; ++row) {
-      const int64_t at = row * below.pitch;
-      T* delta = below.deltas.data() + at;
-      BackRow(below_dims.activation, below.activations.data() + at,
-              below.derivatives.empty() ? nullptr : below.derivatives.data() + at, scale, delta,
-              below.pitch);
+      BackThrough(i - 1, row);
+      const T* delta = below.deltas.data() + row * below.pitch;
       if (!AllFinite(delta, below.pitch)) totals[kTotalNonfinite] += 1;
     }
   }
@@ -202,11 +242,11 @@ template <typename T>
 void LeafPass<T>::WeightGradient(const Chunk& chunk, T* out, bool accumulate) const {
   ESPALIER_CHECK(rows_ >= 0, "no ForwardBackward before");
   ESPALIER_CHECK(!accumulate || AccumulateIsExact(rows_), std::to_string(rows_));
-  if (rows_ == 0) {
+  const LayerShape& dims = shape_.layers[chunk.layer];
+  if (rows_ == 0 || dims.frozen) {
     if (!accumulate) std::fill(out, out + chunk.size, T{0});
     return;
   }
-  const LayerShape& dims = shape_.layers[chunk.layer];
   const Layer& layer = layers_[chunk.layer];
   const int64_t height = chunk.out_end - chunk.out_begin;
   ForMicroBatches(rows_, [&](int64_t begin, int64_t rows) {
@@ -217,7 +257,14 @@ void LeafPass<T>::WeightGradient(const Chunk& chunk, T* out, bool accumulate) co
         Input(chunk.layer, begin), accumulate || begin > 0, out, dims.in);
   });
   if (!chunk.bias) return;
-  SumColumns(layer.deltas.data(), layer.pitch, rows_, dims.out, accumulate, out + height * dims.in);
+  auto sum = [&, to = out + height * dims.in](const T* deltas, const T* times) mutable {
+    SumColumns(deltas, times, layer.pitch, rows_, dims.out, accumulate, to);
+    to += dims.out;
+  };
+  sum(layer.deltas.data(), nullptr);
+  if (!dims.norm) return;
+  sum(layer.norm_deltas.data(), layer.normed.data());
+  sum(layer.norm_deltas.data(), nullptr);
 }
 
 template <typename T>

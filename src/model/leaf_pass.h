@@ -71,7 +71,10 @@ class LeafPass {
     AlignedVector<T> bias;         // padded with zeros
     AlignedVector<T> activations;  // [rows_max, pitch]; the last layer's are the outputs
     AlignedVector<T> derivatives;  // the same, where the activation needs them
-    AlignedVector<T> deltas;       // the same
+    AlignedVector<T> deltas;       // the same, by the sums weight x + bias
+    // With a layer norm: its parameters, padded with zeros, and of each row the normalised sums,
+    // the deltas by the norm's output, and what NormRow returned.
+    AlignedVector<T> gain, shift, normed, norm_deltas, inverses;
   };
 
   void CheckRows(int64_t rows) const;
@@ -80,6 +83,8 @@ class LeafPass {
   void Forward(const T* parameters, int64_t begin, int64_t rows, const DropoutKey* key);
   void Activate(int64_t index, int64_t begin, int64_t rows, const DropoutKey* key);
   void Backward(const T* parameters, int64_t begin, int64_t rows, double* totals);
+  // Turns the deltas of a row of layer `index`, by its output, into those by its sums.
+  void BackThrough(int64_t index, int64_t row);
   OutputRows<T> Outputs(int64_t begin, int64_t rows) const;
   Matrix<T> Input(int64_t index, int64_t begin) const;
 
@@ -87,6 +92,7 @@ class LeafPass {
   int64_t rows_max_;
   int64_t rows_ = -1;  // of the last pass; -1 unless that was ForwardBackward
   bool blas_accumulates_;
+  int64_t lowest_ = 0;  // the lowest layer that is not frozen: deltas are needed down to it
   std::vector<Layer> layers_;
   AlignedVector<T> inputs_, targets_, weights_;
   AlignedVector<int32_t> labels_;

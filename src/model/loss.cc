@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "src/base/aligned.h"
@@ -76,6 +77,8 @@ template <typename T>
 void SoftmaxLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
                  double* totals) {
   const int64_t width = shape.outputs();
+  const T smoothing = static_cast<T>(shape.label_smoothing);
+  const T each = static_cast<T>(shape.label_smoothing / static_cast<double>(width));
   Column<T> sums, logs, maxima;
   ExpRows(rows, width, deltas, sums.v, maxima.v);
   std::fill(sums.v + rows.rows, sums.v + kMicroBatchRows, T{1});
@@ -86,12 +89,17 @@ void SoftmaxLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKin
     const int32_t label = rows.labels[r];
     CheckLabel(label, width);
     const T weight = rows.weights[r], share = T{1} / sums.v[r];
-    const T loss = logs.v[r] - (z[label] - maxima.v[r]);
+    T loss = logs.v[r] - (z[label] - maxima.v[r]);
+    if (smoothing > 0) {
+      const T mean = std::accumulate(z, z + width, T{0}) / static_cast<T>(width);
+      loss = (T{1} - smoothing) * loss + smoothing * (logs.v[r] - (mean - maxima.v[r]));
+    }
     AddRow(weight, LossOrNan(loss, z, rows.pitch), totals);
     AddClass(shape, kind, label, std::max_element(z, z + width) - z, weight,
              width == 2 ? static_cast<double>(z[1]) - static_cast<double>(z[0]) : 0, totals);
     for (int64_t i = 0; i < rows.pitch; ++i) d[i] *= share;
-    d[label] -= T{1};
+    for (int64_t i = 0; smoothing > 0 && i < width; ++i) d[i] -= each;
+    d[label] -= T{1} - smoothing;
     for (int64_t i = 0; i < rows.pitch; ++i) d[i] *= weight;
   }
 }
@@ -99,6 +107,7 @@ void SoftmaxLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKin
 template <typename T>
 void BinaryLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
                 double* totals) {
+  const T smoothing = static_cast<T>(shape.label_smoothing);
   Column<T> z, sigmoid, exps, logs;
   for (int64_t r = 0; r < rows.rows; ++r) z.v[r] = rows.outputs[r * rows.pitch];
   Sigmoid(z.v, sigmoid.v, kMicroBatchRows);
@@ -108,7 +117,8 @@ void BinaryLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind
   for (int64_t r = 0; r < rows.rows; ++r) {
     const int32_t label = rows.labels[r];
     CheckLabel(label, 2);
-    const T x = z.v[r], y = static_cast<T>(label), weight = rows.weights[r];
+    const T x = z.v[r], weight = rows.weights[r];
+    const T y = (T{1} - smoothing) * static_cast<T>(label) + smoothing / 2;
     const T loss = (x > 0 ? x : T{0}) - x * y + logs.v[r];
     AddRow(weight, LossOrNan(loss, rows.outputs + r * rows.pitch, rows.pitch), totals);
     AddClass(shape, kind, label, x > 0 ? 1 : 0, weight, x, totals);
@@ -125,10 +135,15 @@ struct Penalty {
 };
 
 template <typename T>
-Penalty<T> PenaltyOf(Loss loss, T huber_delta, T d) {
+Penalty<T> PenaltyOf(const NetworkShape& shape, T d) {
   const T size = std::fabs(d), sign = d > 0 ? T{1} : d < 0 ? T{-1} : T{0};
-  if (loss == Loss::kMse) return {d * d, 2 * d};
-  if (loss == Loss::kMae) return {size, sign};
+  if (shape.loss == Loss::kMse) return {d * d, 2 * d};
+  if (shape.loss == Loss::kMae) return {size, sign};
+  if (shape.loss == Loss::kQuantile) {
+    const T q = static_cast<T>(shape.quantile), slope = d > 0 ? T{1} - q : d < 0 ? -q : T{0};
+    return {slope * d, slope};
+  }
+  const T huber_delta = static_cast<T>(shape.huber_delta);
   if (size < huber_delta) return {d * d / 2, d};
   return {huber_delta * (size - huber_delta / 2), huber_delta * sign};
 }
@@ -137,7 +152,8 @@ template <typename T>
 void RegressionLoss(const NetworkShape& shape, const OutputRows<T>& rows, T* deltas,
                     double* totals) {
   const int64_t width = shape.outputs();
-  const T share = T{1} / static_cast<T>(width), huber_delta = static_cast<T>(shape.huber_delta);
+  const T share = T{1} / static_cast<T>(width);
+  const bool poisson = shape.loss == Loss::kPoisson;
   for (int64_t r = 0; r < rows.rows; ++r) {
     const T* z = rows.outputs + r * rows.pitch;
     const T* y = rows.targets + r * width;
@@ -145,11 +161,14 @@ void RegressionLoss(const NetworkShape& shape, const OutputRows<T>& rows, T* del
     const T weight = rows.weights[r];
     const double w = weight;
     double loss = 0;
+    if (poisson) Exp(z, delta, rows.pitch);
     for (int64_t k = 0; k < width; ++k) {
-      const Penalty<T> penalty = PenaltyOf(shape.loss, huber_delta, z[k] - y[k]);
+      const T predicted = poisson ? delta[k] : z[k], difference = predicted - y[k];
+      const Penalty<T> penalty =
+          poisson ? Penalty<T>{predicted - y[k] * z[k], difference} : PenaltyOf(shape, difference);
       loss += static_cast<double>(penalty.value);
       delta[k] = penalty.slope * share * weight;
-      const double d = static_cast<double>(z[k]) - static_cast<double>(y[k]), target = y[k];
+      const double target = y[k], d = static_cast<double>(predicted) - target;
       double* t = totals + kTotalsFixed + 4 * k;
       t[0] += w * d * d;
       t[1] += w * std::fabs(d);
@@ -188,6 +207,10 @@ void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratc
   }
   for (int64_t r = 0; r < rows.rows; ++r) {
     const T* output = rows.outputs + r * rows.pitch;
+    if (shape.loss == Loss::kPoisson) {
+      Exp(output, scratch + r * rows.pitch, rows.pitch);
+      output = scratch + r * rows.pitch;
+    }
     if (shape.loss == Loss::kSoftmaxCrossEntropy) {
       for (int64_t k = 0; k < width; ++k) *predictions++ = scratch[r * rows.pitch + k] / sums.v[r];
     } else if (shape.loss == Loss::kBinaryCrossEntropy) {

@@ -1,10 +1,16 @@
 // Losses at the output layer: the loss of each row, its derivative by the outputs, the totals of
 // src/model/metrics.h, and predictions. Internal to model/.
 //
-//   softmax_cross_entropy  log(sum exp z) - z[label]
-//   binary_cross_entropy   of one output z: max(z, 0) - z y + log(1 + exp(-|z|))
+//   softmax_cross_entropy  log(sum exp z) - z[label]; with label_smoothing e it is 1 - e of that
+//                          and e of its mean over all labels
+//   binary_cross_entropy   of one output z: max(z, 0) - z y + log(1 + exp(-|z|)); with
+//                          label_smoothing e the label y is (1 - e) y + e / 2
 //   mse, mae, huber        the mean over outputs of d^2, |d|, and d^2/2 where |d| < delta, else
 //                          delta (|d| - delta/2), with d = output - target
+//   poisson                the mean over outputs of exp(z) - target z: the negative log likelihood
+//                          of a count whose mean is exp(z), but for a term of the target alone;
+//                          exp(z) is what is predicted and what rmse, mae and r2 are about
+//   quantile               the mean over outputs of (1 - q) d for d > 0, else -q d (pinball loss)
 //
 // Thread rule: pure functions over the caller's buffers.
 #pragma once
@@ -36,7 +42,7 @@ void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsK
                    double* totals);
 
 // Classification: probabilities [rows, classes] without padding. Regression: the outputs [rows,
-// width]. `scratch` is laid out as the outputs.
+// width], for poisson exp of them. `scratch` is laid out as the outputs.
 template <typename T>
 void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratch, T* predictions);
 

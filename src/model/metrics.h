@@ -8,7 +8,7 @@
 //                   output, loss or delta)
 //   regression      per target: sum of weight * (p - t)^2, weight * |p - t|, weight * t, weight *
 //   t^2
-//                   in the units the network is trained in
+//                   in the units the network is trained in, p the prediction (loss.h)
 //   kEvaluation, classification:
 //     classes <= kConfusionClassesMax   confusion [true][predicted], weights
 //     otherwise                         per class: true, predicted and correct weight

@@ -1,5 +1,6 @@
 #include "src/model/network.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -44,9 +45,16 @@ Status CheckSizes(const ModelSpec& model, int64_t inputs) {
                            " activations for " + HumanCount(hidden) +
                            " hidden layers; give one for all or one a layer");
   }
-  if (!(model.dropout >= 0 && model.dropout < 1)) {
-    return InvalidArgument("model.dropout: is " + ShortestDouble(model.dropout) +
-                           "; it must be at least 0 and below 1");
+  const auto dropouts = static_cast<int64_t>(model.dropout.size());
+  if (hidden > 0 && dropouts != 1 && dropouts != hidden) {
+    return InvalidArgument("model.dropout: lists " + HumanCount(dropouts) + " numbers for " +
+                           HumanCount(hidden) + " hidden layers; give one for all or one a layer");
+  }
+  for (double dropout : model.dropout) {
+    if (!(dropout >= 0 && dropout < 1)) {
+      return InvalidArgument("model.dropout: is " + ShortestDouble(dropout) +
+                             "; it must be at least 0 and below 1");
+    }
   }
   return {};
 }
@@ -97,18 +105,37 @@ Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, int64_t inputs,
   ESPALIER_ASSIGN_OR_RETURN(const int64_t outputs, OutputUnits(model, outputs_or_classes));
   NetworkShape shape;
   shape.loss = EffectiveLoss(model);
+  shape.label_smoothing = model.label_smoothing;
   shape.huber_delta = model.huber_delta;
+  shape.quantile = model.quantile;
   shape.task = model.task;
   int64_t in = inputs;
   for (size_t i = 0; i < model.hidden.size(); ++i) {
     const Activation activation = model.activation[model.activation.size() == 1 ? 0 : i];
     const Init init = IsReluFamily(activation) ? Init::kHe : Init::kXavier;
-    shape.layers.push_back(
-        {in, model.hidden[i], activation, model.init.value_or(init), model.dropout});
+    const double dropout = model.dropout[model.dropout.size() == 1 ? 0 : i];
+    const bool residual = model.residual && i > 0 && in == model.hidden[i];
+    shape.layers.push_back({in, model.hidden[i], activation, model.init.value_or(init), dropout,
+                            model.layer_norm, residual});
     in = model.hidden[i];
   }
   shape.layers.push_back(
       {in, outputs, Activation::kIdentity, model.init.value_or(Init::kXavier), 0});
+  return shape;
+}
+
+Result<NetworkShape> MakeNetworkShape(const JobSpec& job, int64_t inputs,
+                                      int64_t outputs_or_classes) {
+  ESPALIER_ASSIGN_OR_RETURN(NetworkShape shape,
+                            MakeNetworkShape(job.model, inputs, outputs_or_classes));
+  for (int64_t layer : job.train.frozen) {
+    if (layer < 0 || layer >= static_cast<int64_t>(shape.layers.size())) {
+      return InvalidArgument("train.frozen: names layer " + std::to_string(layer) +
+                             "; the network has " + std::to_string(shape.layers.size()) +
+                             ", counted from 0");
+    }
+    shape.layers[layer].frozen = true;
+  }
   return shape;
 }
 
@@ -120,21 +147,26 @@ TensorList Tensors(const NetworkShape& shape) {
     const std::string name = "layers." + std::to_string(i);
     const int64_t weights = layer.in * layer.out;
     tensors.push_back({name + ".weight", {layer.out, layer.in}, offset, weights});
-    tensors.push_back({name + ".bias", {layer.out}, offset + weights, layer.out});
-    offset += weights + layer.out;
+    offset += weights;
+    const auto add = [&](const char* part) {
+      tensors.push_back({name + part, {layer.out}, offset, layer.out});
+      offset += layer.out;
+    };
+    add(".bias");
+    if (layer.norm) add(".norm.weight"), add(".norm.bias");
   }
   return tensors;
 }
 
 int64_t ParameterCount(const NetworkShape& shape) {
   int64_t count = 0;
-  for (const LayerShape& layer : shape.layers) count += layer.in * layer.out + layer.out;
+  for (const LayerDims& layer : Dims(shape)) count += layer.in * layer.out + layer.tail();
   return count;
 }
 
 std::vector<LayerDims> Dims(const NetworkShape& shape) {
   std::vector<LayerDims> dims;
-  for (const LayerShape& layer : shape.layers) dims.push_back({layer.in, layer.out});
+  for (const LayerShape& layer : shape.layers) dims.push_back({layer.in, layer.out, layer.norm});
   return dims;
 }
 
@@ -149,7 +181,10 @@ void InitialParameters(const NetworkShape& shape, uint64_t seed, T* out) {
       out[i] = static_cast<T>((2 * UnitDouble(RandomBits(key, l, i)) - 1) * bound);
     }
     out += weights;
-    for (int64_t i = 0; i < layer.out; ++i) *out++ = 0;
+    out = std::fill_n(out, layer.out, T{0});
+    if (!layer.norm) continue;
+    out = std::fill_n(out, layer.out, T{1});
+    out = std::fill_n(out, layer.out, T{0});
   }
 }
 

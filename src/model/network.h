@@ -1,7 +1,9 @@
 // The network: its layers, its parameters' names and places, and their first values.
 //
-// The parameters are one flat vector: per layer the weight [out, in] row-major, then the bias [out]
-// (src/plan/chunks.h). The last layer has no activation: the losses include softmax and sigmoid.
+// The parameters are one flat vector: per layer the weight [out, in] row-major, then the bias
+// [out], then the gain and the shift of its layer norm, if it has one (src/plan/chunks.h). A hidden
+// layer is x -> dropout(activation(norm(weight x + bias))), with a residual link plus x. The last
+// layer has neither norm nor activation: the losses include softmax, sigmoid and exp.
 //
 // Thread rule: values and pure functions.
 #pragma once
@@ -25,13 +27,18 @@ struct LayerShape {
   int64_t out = 0;
   Activation activation = Activation::kIdentity;
   Init init = Init::kXavier;
-  double dropout = 0;  // of the activations; in [0, 1)
+  double dropout = 0;     // of the activations; in [0, 1)
+  bool norm = false;      // layer normalisation before the activation
+  bool residual = false;  // adds its input, which is the layer below's output, as wide as its own
+  bool frozen = false;    // keeps its first parameters; its gradient is zero
 };
 
 struct NetworkShape {
   std::vector<LayerShape> layers;  // at least one
   Loss loss = Loss::kSoftmaxCrossEntropy;
+  double label_smoothing = 0;  // cross-entropies
   double huber_delta = 1;
+  double quantile = 0.5;
   Task task = Task::kClassification;
 
   int64_t inputs() const { return layers.front().in; }
@@ -44,15 +51,19 @@ struct NetworkShape {
 // name the field of the spec and what it is at odds with.
 Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, int64_t inputs,
                                       int64_t outputs_or_classes);
+// The network of a job, with its frozen layers.
+Result<NetworkShape> MakeNetworkShape(const JobSpec& job, int64_t inputs,
+                                      int64_t outputs_or_classes);
 
-// "layers.0.weight" [out, in], "layers.0.bias" [out], "layers.1.weight", ... in flat order.
+// "layers.0.weight" [out, in], "layers.0.bias" [out], with a norm "layers.0.norm.weight" [out] (the
+// gain) and "layers.0.norm.bias" [out] (the shift), "layers.1.weight", ... in flat order.
 TensorList Tensors(const NetworkShape& shape);
 int64_t ParameterCount(const NetworkShape& shape);
 std::vector<LayerDims> Dims(const NetworkShape& shape);
 
 // Fills `out` [ParameterCount]. Each value is a function of (seed, layer, index) alone: uniform
 // with variance 2 / in (He et al., "Delving deep into rectifiers", 2015) or bound sqrt(6 / (in +
-// out)) (Glorot and Bengio, 2010); biases are 0.
+// out)) (Glorot and Bengio, 2010); biases and shifts are 0, gains 1.
 template <typename T>
 void InitialParameters(const NetworkShape& shape, uint64_t seed, T* out);
 

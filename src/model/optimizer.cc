@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "src/model/vector_math.h"
 
@@ -13,8 +14,7 @@ template <typename T>
 struct Run {
   int64_t size = 0;
   T* __restrict parameter = nullptr;
-  T* __restrict first = nullptr;   // velocity or first moment
-  T* __restrict second = nullptr;  // second moment
+  T* __restrict slot[3] = {};  // as SlotCount lists them
   const T* __restrict gradient = nullptr;
 };
 
@@ -22,61 +22,78 @@ struct Run {
 template <typename T>
 struct Rates {
   T scale, decay, rate;
+  T l1, limit;  // only with `Gradient<true>`
   T momentum;
   T beta1, rest1, beta2, rest2, inverse_root2, epsilon, adam_rate;
   T keep;  // adamw: 1 - rate * decay
+  T alpha, rest_alpha, initial;
 };
 
 template <typename T>
-Rates<T> MakeRates(const TrainSpec& train, double scale, double decay, double rate, int64_t step) {
+Rates<T> MakeRates(const TrainSpec& train, double scale, double decay, double l1, double rate,
+                   int64_t step) {
   const OptimizerSpec& o = train.optimizer;
   const double correction1 = 1 - IntegerPower(o.beta1, step);
   const double correction2 = 1 - IntegerPower(o.beta2, step);
-  return {static_cast<T>(scale),
-          static_cast<T>(decay),
-          static_cast<T>(rate),
-          static_cast<T>(o.momentum),
-          static_cast<T>(o.beta1),
-          static_cast<T>(1 - o.beta1),
-          static_cast<T>(o.beta2),
-          static_cast<T>(1 - o.beta2),
-          static_cast<T>(1 / std::sqrt(correction2)),
-          static_cast<T>(o.epsilon),
-          static_cast<T>(rate / correction1),
-          static_cast<T>(1 - rate * decay)};
+  return {.scale = static_cast<T>(scale),
+          .decay = static_cast<T>(decay),
+          .rate = static_cast<T>(rate),
+          .l1 = static_cast<T>(l1),
+          .limit = train.clip_value > 0 ? static_cast<T>(train.clip_value)
+                                        : std::numeric_limits<T>::infinity(),
+          .momentum = static_cast<T>(o.momentum),
+          .beta1 = static_cast<T>(o.beta1),
+          .rest1 = static_cast<T>(1 - o.beta1),
+          .beta2 = static_cast<T>(o.beta2),
+          .rest2 = static_cast<T>(1 - o.beta2),
+          .inverse_root2 = static_cast<T>(1 / std::sqrt(correction2)),
+          .epsilon = static_cast<T>(o.epsilon),
+          .adam_rate = static_cast<T>(rate / correction1),
+          .keep = static_cast<T>(1 - rate * decay),
+          .alpha = static_cast<T>(o.alpha),
+          .rest_alpha = static_cast<T>(1 - o.alpha),
+          .initial = static_cast<T>(o.initial_accumulator_value)};
 }
 
-template <typename T>
+// The gradient of one parameter, from its sum. `more`: with l1 or a limit of values.
+template <bool more, bool decays, typename T>
+inline T Gradient(T sum, T p, const Rates<T>& r) {
+  T g = sum * r.scale;
+  if constexpr (more) {
+    g = g > r.limit ? r.limit : g < -r.limit ? -r.limit : g;
+    g += p > 0 ? r.l1 : p < 0 ? -r.l1 : T{0};
+  }
+  return decays ? g + r.decay * p : g;
+}
+
+template <bool more, typename T>
 void Sgd(const Run<T>& run, const Rates<T>& r) {
   T* __restrict p = run.parameter;
   const T* __restrict sum = run.gradient;
-  for (int64_t i = 0; i < run.size; ++i) {
-    const T g = sum[i] * r.scale + r.decay * p[i];
-    p[i] -= r.rate * g;
-  }
+  for (int64_t i = 0; i < run.size; ++i) p[i] -= r.rate * Gradient<more, true>(sum[i], p[i], r);
 }
 
-template <typename T, bool nesterov>
+template <bool more, bool nesterov, typename T>
 void Momentum(const Run<T>& run, const Rates<T>& r) {
   T* __restrict p = run.parameter;
-  T* __restrict v = run.first;
+  T* __restrict v = run.slot[0];
   const T* __restrict sum = run.gradient;
   for (int64_t i = 0; i < run.size; ++i) {
-    const T g = sum[i] * r.scale + r.decay * p[i];
+    const T g = Gradient<more, true>(sum[i], p[i], r);
     const T velocity = r.momentum * v[i] + g;
     v[i] = velocity;
     p[i] -= r.rate * (nesterov ? g + r.momentum * velocity : velocity);
   }
 }
 
-template <typename T, bool decoupled>
+template <bool more, bool decoupled, typename T>
 void Adam(const Run<T>& run, const Rates<T>& r) {
   T* __restrict p = run.parameter;
-  T* __restrict m = run.first;
-  T* __restrict v = run.second;
+  T* __restrict m = run.slot[0];
+  T* __restrict v = run.slot[1];
   const T* __restrict sum = run.gradient;
   for (int64_t i = 0; i < run.size; ++i) {
-    const T g = decoupled ? sum[i] * r.scale : sum[i] * r.scale + r.decay * p[i];
+    const T g = Gradient<more, !decoupled>(sum[i], p[i], r);
     const T mean = r.beta1 * m[i] + r.rest1 * g;
     const T square = r.beta2 * v[i] + r.rest2 * (g * g);
     m[i] = mean;
@@ -86,19 +103,73 @@ void Adam(const Run<T>& run, const Rates<T>& r) {
   }
 }
 
-template <typename T>
-void Update(OptimizerKind kind, const Run<T>& run, const Rates<T>& rates) {
-  switch (kind) {
+template <bool more, typename T>
+void Adagrad(const Run<T>& run, const Rates<T>& r) {
+  T* __restrict p = run.parameter;
+  T* __restrict s = run.slot[0];
+  const T* __restrict sum = run.gradient;
+  for (int64_t i = 0; i < run.size; ++i) {
+    const T g = Gradient<more, true>(sum[i], p[i], r);
+    s[i] += g * g;
+    p[i] -= r.rate * g / (std::sqrt(r.initial + s[i]) + r.epsilon);
+  }
+}
+
+template <bool more, bool momentum, bool centered, typename T>
+void Rmsprop(const Run<T>& run, const Rates<T>& r) {
+  T* __restrict p = run.parameter;
+  T* __restrict s = run.slot[0];
+  T* __restrict v = run.slot[1];
+  T* __restrict a = run.slot[momentum ? 2 : 1];
+  const T* __restrict sum = run.gradient;
+  for (int64_t i = 0; i < run.size; ++i) {
+    const T g = Gradient<more, true>(sum[i], p[i], r);
+    const T square = r.alpha * s[i] + r.rest_alpha * (g * g);
+    s[i] = square;
+    T spread = square;
+    if constexpr (centered) {
+      const T mean = a[i] + r.rest_alpha * (g - a[i]);
+      a[i] = mean;
+      spread = square - mean * mean;
+      spread = spread > 0 ? spread : T{0};  // rounding may leave less
+    }
+    T step = g / (std::sqrt(spread) + r.epsilon);
+    if constexpr (momentum) {
+      step = r.momentum * v[i] + step;
+      v[i] = step;
+    }
+    p[i] -= r.rate * step;
+  }
+}
+
+template <bool more, typename T>
+void UpdateRmsprop(const OptimizerSpec& o, const Run<T>& run, const Rates<T>& rates) {
+  if (o.momentum > 0) {
+    return o.centered ? Rmsprop<more, true, true>(run, rates)
+                      : Rmsprop<more, true, false>(run, rates);
+  }
+  return o.centered ? Rmsprop<more, false, true>(run, rates)
+                    : Rmsprop<more, false, false>(run, rates);
+}
+
+template <bool more, typename T>
+void Update(const OptimizerSpec& o, const Run<T>& run, const Rates<T>& rates) {
+  switch (o.kind) {
     case OptimizerKind::kSgd:
-      return Sgd(run, rates);
+    case OptimizerKind::kGd:
+      return Sgd<more>(run, rates);
     case OptimizerKind::kMomentum:
-      return Momentum<T, false>(run, rates);
+      return Momentum<more, false>(run, rates);
     case OptimizerKind::kNesterov:
-      return Momentum<T, true>(run, rates);
+      return Momentum<more, true>(run, rates);
     case OptimizerKind::kAdam:
-      return Adam<T, false>(run, rates);
+      return Adam<more, false>(run, rates);
     case OptimizerKind::kAdamW:
-      return Adam<T, true>(run, rates);
+      return Adam<more, true>(run, rates);
+    case OptimizerKind::kAdagrad:
+      return Adagrad<more>(run, rates);
+    case OptimizerKind::kRmsprop:
+      return UpdateRmsprop<more>(o, run, rates);
   }
 }
 
@@ -107,13 +178,17 @@ void Update(OptimizerKind kind, const Run<T>& run, const Rates<T>& rates) {
 int64_t SlotCount(const OptimizerSpec& optimizer) {
   switch (optimizer.kind) {
     case OptimizerKind::kSgd:
+    case OptimizerKind::kGd:
       return 0;
     case OptimizerKind::kMomentum:
     case OptimizerKind::kNesterov:
+    case OptimizerKind::kAdagrad:
       return 1;
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamW:
       return 2;
+    case OptimizerKind::kRmsprop:
+      return 1 + (optimizer.momentum > 0) + optimizer.centered;
   }
   return 0;
 }
@@ -122,17 +197,23 @@ template <typename T>
 void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk& chunk,
                  T* parameters, T* const* slots, const T* gradient_sum, double inverse_weight,
                  double clip_scale, double learning_rate, int64_t step) {
+  if (shape.layers[chunk.layer].frozen) return;
   const int64_t slot_count = SlotCount(train.optimizer);
   const int64_t weights = (chunk.out_end - chunk.out_begin) * shape.layers[chunk.layer].in;
   const double scale = inverse_weight * clip_scale;
-  const auto run = [&](int64_t begin, int64_t end, double decay) {
+  const auto run = [&](int64_t begin, int64_t end, bool decays) {
     const int64_t at = chunk.offset + begin;
-    const Run<T> part{end - begin, parameters + at, slot_count > 0 ? slots[0] + at : nullptr,
-                      slot_count > 1 ? slots[1] + at : nullptr, gradient_sum + begin};
-    Update(train.optimizer.kind, part, MakeRates<T>(train, scale, decay, learning_rate, step));
+    Run<T> part{
+        .size = end - begin, .parameter = parameters + at, .gradient = gradient_sum + begin};
+    for (int64_t k = 0; k < slot_count; ++k) part.slot[k] = slots[k] + at;
+    const double l1 = decays ? train.l1 : 0;
+    const auto rates =
+        MakeRates<T>(train, scale, decays ? train.weight_decay : 0, l1, learning_rate, step);
+    if (l1 > 0 || train.clip_value > 0) return Update<true>(train.optimizer, part, rates);
+    Update<false>(train.optimizer, part, rates);
   };
-  run(0, weights, train.weight_decay);
-  run(weights, chunk.size, train.decay_biases ? train.weight_decay : 0);
+  run(0, weights, true);
+  run(weights, chunk.size, train.decay_biases);
 }
 
 template <typename T>
@@ -166,10 +247,25 @@ double ClipScale(double norm_squared, double clip_norm) {
   return scale < 1 ? scale : 1;
 }
 
+template <typename T>
+void Average(const Averaging& averaging, const Chunk& chunk, const T* parameters, int64_t count,
+             T* average) {
+  const T* __restrict p = parameters + chunk.offset;
+  T* __restrict a = average + chunk.offset;
+  if (count == 1) {
+    std::copy(p, p + chunk.size, a);
+    return;
+  }
+  const bool ema = averaging.kind == AveragingKind::kEma;
+  const T share = static_cast<T>(ema ? 1 - averaging.decay : 1 / static_cast<double>(count));
+  for (int64_t i = 0; i < chunk.size; ++i) a[i] += (p[i] - a[i]) * share;
+}
+
 #define ESPALIER_INSTANTIATE(T)                                                                    \
   template void ApplyUpdate<T>(const TrainSpec&, const NetworkShape&, const Chunk&, T*, T* const*, \
                                const T*, double, double, double, int64_t);                         \
-  template double SquaredNorm<T>(const Chunk&, const T*, double);
+  template double SquaredNorm<T>(const Chunk&, const T*, double);                                  \
+  template void Average<T>(const Averaging&, const Chunk&, const T*, int64_t, T*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE

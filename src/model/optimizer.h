@@ -1,10 +1,20 @@
 // Optimizers: one pass over a chunk turns a gradient sum into new parameters.
 //
-// Semantics are PyTorch's: the mean gradient g is first scaled by clipping, then (but for adamw)
-// weight_decay * parameter is added; momentum keeps v = momentum v + g without dampening; adam
-// keeps m and v with bias correction and adds epsilon outside the root (Kingma and Ba, 2015); adamw
-// first shrinks the parameters by learning_rate * weight_decay (Loshchilov and Hutter, 2019).
-// Biases are spared by weight decay unless decay_biases.
+// Semantics are PyTorch's. The mean gradient g is first clipped (scaled to a norm, or each element
+// to +-clip_value); then l1 * sign(parameter) and, but for adamw, weight_decay * parameter are
+// added. With p the parameter and rate the learning rate:
+//
+//   sgd, gd    p -= rate g
+//   momentum   v = momentum v + g, without dampening; p -= rate v; nesterov: rate (g + momentum v)
+//   adam       m and v with bias correction, epsilon outside the root (Kingma and Ba, 2015)
+//   adamw      the same, and p is shrunk by rate * weight_decay first (Loshchilov and Hutter, 2019)
+//   adagrad    s += g^2; p -= rate g / (sqrt(initial_accumulator_value + s) + epsilon) (Duchi et
+//              al., 2011)
+//   rmsprop    s = alpha s + (1 - alpha) g^2; d = g / (sqrt(s) + epsilon), centered: sqrt(s - a^2)
+//              with a the like mean of g (Graves, 2013); p -= rate d, or with momentum as above
+//
+// Biases, and the gains and shifts of layer norms, are spared by weight_decay and l1 unless
+// decay_biases.
 //
 // Thread rule: pure functions over the caller's buffers; chunks may be updated concurrently.
 #pragma once
@@ -17,13 +27,15 @@
 
 namespace espalier {
 
-// Flat vectors of state beside the parameters, all zero at the start: 0 (sgd), 1 (momentum,
-// nesterov: velocity), 2 (adam, adamw: first and second moment).
+// Flat vectors of state beside the parameters, all zero at the start: 0 (sgd, gd), 1 (momentum,
+// nesterov: velocity; adagrad: sums of squares), 2 (adam, adamw: first and second moment), 1 to 3
+// (rmsprop: mean of squares; velocity, if it has momentum; mean, if centered).
 int64_t SlotCount(const OptimizerSpec& optimizer);
+inline constexpr size_t kSlotsMax = 3;
 
 // Applies update `step` (1 for the first applied one) to one chunk. `parameters` and `slots`
 // [SlotCount] are whole flat vectors; `gradient_sum` holds the chunk alone. The mean gradient is
-// gradient_sum * inverse_weight, clipped by the factor clip_scale.
+// gradient_sum * inverse_weight, clipped by the factor clip_scale. A frozen layer is left alone.
 template <typename T>
 void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk& chunk,
                  T* parameters, T* const* slots, const T* gradient_sum, double inverse_weight,
@@ -36,5 +48,12 @@ double SquaredNorm(const Chunk& chunk, const T* gradient_sum, double inverse_wei
 
 // min(1, clip_norm / (norm + 1e-6)); 1 when clip_norm is 0 (no clipping).
 double ClipScale(double norm_squared, double clip_norm);
+
+// One element-wise update of averaged weights (Averaging): ema: average + (1 - decay) *
+// (parameter - average); mean: average + (parameter - average) / count. `count` (1 for the first)
+// counts this update; the first one copies. `average` and `parameters` are whole flat vectors.
+template <typename T>
+void Average(const Averaging& averaging, const Chunk& chunk, const T* parameters, int64_t count,
+             T* average);
 
 }  // namespace espalier

@@ -12,8 +12,23 @@ int64_t SpanSteps(const Span& span, int64_t steps_per_epoch) {
   return static_cast<int64_t>(std::clamp(steps, 0.0, 1e15) + 0.5);
 }
 
+namespace {
+
+// How much of the way from the warm-up's end to the last step's end is behind, 0 to 1.
+double Progress(int64_t after, int64_t steps) {
+  return std::min(static_cast<double>(after) / static_cast<double>(steps), 1.0);
+}
+
+// factor^(after / every): whole powers by multiplication, so that after whole `every` it is exact.
+double Decay(double factor, int64_t after, int64_t every) {
+  const double part = static_cast<double>(after % every) / static_cast<double>(every);
+  return IntegerPower(factor, after / every) * Power(factor, part);
+}
+
+}  // namespace
+
 double LearningRate(const TrainSpec& train, int64_t step, int64_t steps_per_epoch,
-                    int64_t total_steps) {
+                    int64_t total_steps, double left) {
   const double base = train.optimizer.learning_rate;
   const ScheduleSpec& schedule = train.schedule;
   const int64_t warmup = SpanSteps(schedule.warmup, steps_per_epoch);
@@ -21,20 +36,27 @@ double LearningRate(const TrainSpec& train, int64_t step, int64_t steps_per_epoc
     return base * (static_cast<double>(step + 1) / static_cast<double>(warmup));
   }
   const int64_t after = step - warmup;
+  const int64_t every = std::max<int64_t>(1, SpanSteps(schedule.every, steps_per_epoch));
+  const double last = base * schedule.final_fraction;
   switch (schedule.kind) {
     case ScheduleKind::kConstant:
       return base;
     case ScheduleKind::kStep:
-      return base *
-             IntegerPower(schedule.factor,
-                          after / std::max<int64_t>(1, SpanSteps(schedule.every, steps_per_epoch)));
+      return base * IntegerPower(schedule.factor, after / every);
+    case ScheduleKind::kExponential:
+      return base * Decay(schedule.factor, after, every);
     case ScheduleKind::kCosine: {
       if (total_steps <= warmup) return base;
-      const double t = static_cast<double>(after) / static_cast<double>(total_steps - warmup);
-      const double cosine = CosQuarterTurn(std::min(t, 1.0));  // (1 + cos(pi t)) / 2 is its square
-      const double last = base * schedule.final_fraction;
+      // (1 + cos(pi t)) / 2 is the square of this.
+      const double cosine = CosQuarterTurn(Progress(after, total_steps - warmup));
       return last + (base - last) * (cosine * cosine);
     }
+    case ScheduleKind::kPolynomial:
+      if (total_steps <= warmup) return base;
+      return last +
+             (base - last) * Power(1 - Progress(after, total_steps - warmup), schedule.power);
+    case ScheduleKind::kPlateau:
+      return std::max(base * left, schedule.plateau.min_learning_rate);
   }
   return base;
 }

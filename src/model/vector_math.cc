@@ -1,6 +1,7 @@
 #include "src/model/vector_math.h"
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <type_traits>
 
 #include "src/base/aligned.h"
@@ -153,6 +154,18 @@ double IntegerPower(double base, int64_t n) {
     if (n & 1) power *= base;
   }
   return power;
+}
+
+double Power(double base, double x) {
+  const auto whole = static_cast<int64_t>(x);
+  if (static_cast<double>(whole) == x) return IntegerPower(base, whole);
+  if (!(base > 0)) return 0;
+  alignas(kBufferAlignment) double y[kPadding];
+  std::fill(y, y + kPadding, base);
+  Log(y, y, kPadding);
+  for (double& v : y) v *= x;
+  Exp(y, y, kPadding);
+  return y[0];
 }
 
 #define ESPALIER_INSTANTIATE(T)                    \

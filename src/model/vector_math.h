@@ -42,5 +42,8 @@ bool AllFinite(const T* values, int64_t size);
 double CosQuarterTurn(double t);
 // base^n by repeated squaring. REQUIRES: n >= 0.
 double IntegerPower(double base, int64_t n);
+// base^x, by IntegerPower where x is whole, else by Exp and Log. REQUIRES: base >= 0, 0 <= x <
+// 1e15.
+double Power(double base, double x);
 
 }  // namespace espalier

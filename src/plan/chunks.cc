@@ -29,12 +29,12 @@ void AddLayer(int32_t index, const LayerDims& layer, int64_t offset, int64_t ele
     chunks.push_back({index, begin, end, false, offset, (end - begin) * layer.in});
     offset += chunks.back().size;
   }
-  const int64_t with_bias = chunks.back().size + layer.out;
-  if (with_bias * element_bytes > kChunkBytesMax) {
-    chunks.push_back({index, layer.out, layer.out, true, offset, layer.out});
+  const int64_t with_tail = chunks.back().size + layer.tail();
+  if (with_tail * element_bytes > kChunkBytesMax) {
+    chunks.push_back({index, layer.out, layer.out, true, offset, layer.tail()});
   } else {
     chunks.back().bias = true;
-    chunks.back().size = with_bias;
+    chunks.back().size = with_tail;
   }
 }
 
@@ -50,7 +50,7 @@ std::vector<Chunk> MakeChunks(std::span<const LayerDims> layers, int64_t element
     ESPALIER_CHECK(layer.in > 0 && layer.out > 0,
                    std::to_string(layer.in) + "x" + std::to_string(layer.out));
     offsets.push_back(offset);
-    offset += layer.in * layer.out + layer.out;
+    offset += layer.in * layer.out + layer.tail();
   }
   std::vector<int32_t> order(layers.size());
   std::iota(order.begin(), order.end(), 0);

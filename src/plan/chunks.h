@@ -3,8 +3,9 @@
 // they are added and sent.
 //
 // The flat vector holds, layer after layer and without padding, the weight [out, in] row-major and
-// then the bias [out]. A chunk is a run of whole rows of one layer's weight; the last chunk of a
-// layer holds its bias too. The cut is a function of the shapes alone, never of machines or
+// then the bias [out], which the gain [out] and the shift [out] of a layer norm follow where there
+// is one. A chunk is a run of whole rows of one layer's weight; the last chunk of a layer holds its
+// bias and what follows too. The cut is a function of the shapes alone, never of machines or
 // threads.
 //
 // Example: one layer of 2 inputs and 3 outputs, 4-byte elements, chunks of 16 bytes:
@@ -23,12 +24,15 @@ namespace espalier {
 // chunks of 128 KiB make it 5 % slower, for BLAS packs the activations anew for each; from 256 KiB
 // up it is equally fast, and the smaller the chunk, the better many threads share the work.
 inline constexpr int64_t kChunkBytes = 256 << 10;
-// What a chunk never exceeds, unless a single row (or the bias alone) is larger.
+// What a chunk never exceeds, unless a single row (or the tail alone) is larger.
 inline constexpr int64_t kChunkBytesMax = 1 << 20;
 
 struct LayerDims {
   int64_t in = 0;
   int64_t out = 0;
+  bool norm = false;
+  // Elements of the bias and of what follows it.
+  int64_t tail() const { return norm ? 3 * out : out; }
 };
 
 struct Chunk {
@@ -36,9 +40,9 @@ struct Chunk {
   int64_t out_begin =
       0;  // rows [out_begin, out_end) of the layer's weight; may be empty with `bias`
   int64_t out_end = 0;
-  bool bias = false;   // the layer's whole bias follows the rows
+  bool bias = false;   // the layer's whole tail follows the rows
   int64_t offset = 0;  // elements, in the flat vector
-  int64_t size = 0;    // elements, bias included
+  int64_t size = 0;    // elements, tail included
   bool operator==(const Chunk&) const = default;
 };
 

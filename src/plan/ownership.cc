@@ -71,7 +71,7 @@ class IntervalSearch {
   std::vector<Candidate> Candidates(LeafSpan span, int32_t first, int32_t count) const {
     int32_t widest = 0;
     for (const TreeNode& n : CanonicalNodes(span.begin, span.end, leaves_)) {
-      const LeafSpan covered = Span(n, leaves_);
+      const LeafSpan covered = SpanOf(n, leaves_);
       widest = std::max(widest, RootLevel(covered.end - covered.begin));
     }
     // Finer cuts than this leave more than nodes_max nodes on one side.

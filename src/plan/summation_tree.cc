@@ -7,7 +7,7 @@
 
 namespace espalier {
 
-LeafSpan Span(TreeNode node, int32_t leaves) {
+LeafSpan SpanOf(TreeNode node, int32_t leaves) {
   const int64_t begin = int64_t{node.index} << node.level;
   const int64_t end = std::min<int64_t>((int64_t{node.index} + 1) << node.level, leaves);
   return {static_cast<int32_t>(begin), static_cast<int32_t>(end)};
@@ -26,7 +26,7 @@ namespace {
 TreeNode Raise(TreeNode node, int32_t leaves) {
   while (node.level < RootLevel(leaves)) {
     const TreeNode parent{node.level + 1, node.index / 2};
-    if (Span(parent, leaves) != Span(node, leaves)) break;
+    if (SpanOf(parent, leaves) != SpanOf(node, leaves)) break;
     node = parent;
   }
   return node;
@@ -43,11 +43,11 @@ std::vector<TreeNode> CanonicalNodes(int32_t begin, int32_t end, int32_t leaves)
     TreeNode node{0, begin};
     while (node.level < RootLevel(leaves) && node.index % 2 == 0) {
       const TreeNode parent{node.level + 1, node.index / 2};
-      if (Span(parent, leaves).end > end) break;
+      if (SpanOf(parent, leaves).end > end) break;
       node = parent;
     }
     nodes.push_back(Raise(node, leaves));
-    begin = Span(node, leaves).end;
+    begin = SpanOf(node, leaves).end;
   }
   return nodes;
 }
@@ -60,7 +60,7 @@ JoinPlan PlanJoin(const std::vector<TreeNode>& nodes, int32_t leaves) {
     plan.nodes.push_back(Raise(nodes[position], leaves));
     while (plan.nodes.size() >= 2) {
       const TreeNode left = plan.nodes[plan.nodes.size() - 2], right = plan.nodes.back();
-      ESPALIER_CHECK(Span(left, leaves).end == Span(right, leaves).begin, "nodes not adjacent");
+      ESPALIER_CHECK(SpanOf(left, leaves).end == SpanOf(right, leaves).begin, "nodes not adjacent");
       if (left.level != right.level || left.index + 1 != right.index || left.index % 2 != 0) break;
       plan.steps.push_back({plan.kept[plan.kept.size() - 2], plan.kept.back()});
       plan.kept.pop_back();

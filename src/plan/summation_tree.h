@@ -30,7 +30,7 @@ struct LeafSpan {
   int32_t begin = 0, end = 0;
   bool operator==(const LeafSpan&) const = default;
 };
-LeafSpan Span(TreeNode node, int32_t leaves);
+LeafSpan SpanOf(TreeNode node, int32_t leaves);
 
 // Level of the root: the least with 1 << level >= leaves.
 int32_t RootLevel(int32_t leaves);

@@ -116,6 +116,7 @@ void ToProto(const Preprocessing& in, pb::Preprocessing* out) {
     p->set_factor(target.factor);
   }
   out->mutable_classes()->Add(in.classes.begin(), in.classes.end());
+  out->mutable_class_weights()->Add(in.class_weights.begin(), in.class_weights.end());
 }
 
 Result<Preprocessing> FromProto(const pb::Preprocessing& in) {
@@ -138,6 +139,11 @@ Result<Preprocessing> FromProto(const pb::Preprocessing& in) {
   }
   for (const std::string& c : in.classes()) {
     out.classes.push_back(f.Text("classes", c, kTextBytesMax));
+  }
+  const int weights = in.class_weights_size();
+  if (weights != 0) f.In("class_weights", weights, in.classes_size(), in.classes_size());
+  for (double weight : in.class_weights()) {
+    out.class_weights.push_back(f.Finite("class_weights", weight));
   }
   ESPALIER_RETURN_IF_ERROR(f.status());
   return out;

@@ -78,8 +78,12 @@ void Fields(F&& f, Is<ModelSpec> auto& s) {
   f("hidden", s.hidden);
   f("activation", s.activation);
   f("dropout", s.dropout);
+  f("layer_norm", s.layer_norm);
+  f("residual", s.residual);
   f("loss", s.loss);
+  f("label_smoothing", s.label_smoothing);
   f("huber_delta", s.huber_delta);
+  f("quantile", s.quantile);
   f("init", s.init);
   f("precision", s.precision);
   f("target_scale", s.target_scale);
@@ -92,11 +96,22 @@ void Fields(F&& f, Is<OptimizerSpec> auto& s) {
   f("beta1", s.beta1);
   f("beta2", s.beta2);
   f("epsilon", s.epsilon);
+  f("alpha", s.alpha);
+  f("centered", s.centered);
+  f("initial_accumulator_value", s.initial_accumulator_value);
 }
 template <typename F>
 void Fields(F&& f, Is<Span> auto& s) {
   f("amount", s.amount);
   f("epochs", s.epochs);
+}
+template <typename F>
+void Fields(F&& f, Is<PlateauRule> auto& s) {
+  f("metric", s.metric);
+  f("patience", s.patience);
+  f("min_delta", s.min_delta);
+  f("cooldown", s.cooldown);
+  f("min_learning_rate", s.min_learning_rate);
 }
 template <typename F>
 void Fields(F&& f, Is<ScheduleSpec> auto& s) {
@@ -105,6 +120,8 @@ void Fields(F&& f, Is<ScheduleSpec> auto& s) {
   f("every", s.every);
   f("factor", s.factor);
   f("final_fraction", s.final_fraction);
+  f("power", s.power);
+  f("plateau", s.plateau);
 }
 template <typename F>
 void Fields(F&& f, Is<EarlyStopping> auto& s) {
@@ -112,6 +129,27 @@ void Fields(F&& f, Is<EarlyStopping> auto& s) {
   f("patience", s.patience);
   f("min_delta", s.min_delta);
   f("restore_best", s.restore_best);
+}
+template <typename F>
+void Fields(F&& f, Is<Averaging> auto& s) {
+  f("kind", s.kind);
+  f("decay", s.decay);
+  f("start", s.start);
+}
+template <typename F>
+void Fields(F&& f, Is<ClassWeight> auto& s) {
+  f("label", s.label);
+  f("weight", s.weight);
+}
+template <typename F>
+void Fields(F&& f, Is<ClassWeights> auto& s) {
+  f("balanced", s.balanced);
+  f("given", s.given);
+}
+template <typename F>
+void Fields(F&& f, Is<InitialSpec> auto& s) {
+  f("from", s.from);
+  f("layers", s.layers);
 }
 template <typename F>
 void Fields(F&& f, Is<TrainSpec> auto& s) {
@@ -124,8 +162,15 @@ void Fields(F&& f, Is<TrainSpec> auto& s) {
   f("max_time_ms", s.max_time_ms);
   f("early_stopping", s.early_stopping);
   f("weight_decay", s.weight_decay);
+  f("l1", s.l1);
   f("decay_biases", s.decay_biases);
   f("clip_norm", s.clip_norm);
+  f("clip_value", s.clip_value);
+  f("accumulate_steps", s.accumulate_steps);
+  f("averaging", s.averaging);
+  f("class_weight", s.class_weight);
+  f("initial", s.initial);
+  f("frozen", s.frozen);
   f("skip_nonfinite", s.skip_nonfinite);
   f("seed", s.seed);
 }
@@ -189,6 +234,7 @@ void Fields(F&& f, Is<Preprocessing> auto& s) {
   f("features", s.features);
   f("targets", s.targets);
   f("classes", s.classes);
+  f("class_weights", s.class_weights);
 }
 
 }  // namespace espalier

@@ -72,10 +72,12 @@ std::string CanonicalText(const JobSpec& job) {
   for (auto* list : {&data.train, &data.test, &data.validation.files}) {
     for (std::string& path : *list) path = WithoutAddress(path);
   }
+  TrainSpec train = job.train;
+  if (train.initial) train.initial->from = WithoutAddress(train.initial->from);
   Canon canon;
   canon.Write("data", data);
   canon.Write("model", job.model);
-  canon.Write("train", job.train);
+  canon.Write("train", train);
   return canon.text();
 }
 

@@ -120,6 +120,9 @@ struct Preprocessing {
   std::vector<FittedTarget> targets;  // regression
   std::vector<std::string> classes;   // classification: text of class k, integers sorted
                                       // numerically, other text bytewise
+  // What training rows of class k weigh beside their own weights; empty: 1 each. Prediction does
+  // not need it.
+  std::vector<double> class_weights = {};
   bool operator==(const Preprocessing&) const = default;
 };
 

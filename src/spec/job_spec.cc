@@ -25,6 +25,22 @@ Loss EffectiveLoss(const ModelSpec& model) {
   return model.task == Task::kClassification ? Loss::kSoftmaxCrossEntropy : Loss::kMse;
 }
 
+TargetScale EffectiveTargetScale(const ModelSpec& model) {
+  if (model.target_scale) return *model.target_scale;
+  return EffectiveLoss(model) == Loss::kPoisson ? TargetScale::kNone : TargetScale::kStandard;
+}
+
+// PyTorch's defaults, but for the learning rate of plain gradient descent, which has none there.
+OptimizerSpec DefaultOptimizer(OptimizerKind kind) {
+  OptimizerSpec o;
+  o.kind = kind;
+  if (kind == OptimizerKind::kAdam || kind == OptimizerKind::kAdamW) return o;
+  o.learning_rate = 1e-2;
+  if (kind == OptimizerKind::kRmsprop) o.momentum = 0;
+  if (kind == OptimizerKind::kAdagrad) o.epsilon = 1e-10;
+  return o;
+}
+
 namespace {
 
 std::optional<DataFormat> FormatByName(std::string_view name) {

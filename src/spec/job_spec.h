@@ -112,7 +112,15 @@ Status ValidateFormat(const DataSpec& data);
 
 enum class Task { kClassification, kRegression };
 enum class Activation { kIdentity, kRelu, kTanh, kSigmoid, kLeakyRelu, kElu, kGelu, kSilu };
-enum class Loss { kSoftmaxCrossEntropy, kBinaryCrossEntropy, kMse, kMae, kHuber };
+enum class Loss {
+  kSoftmaxCrossEntropy,
+  kBinaryCrossEntropy,
+  kMse,
+  kMae,
+  kHuber,
+  kPoisson,
+  kQuantile
+};
 enum class Init { kHe, kXavier };
 enum class Precision { kFloat32, kFloat64 };
 enum class TargetScale { kStandard, kNone };
@@ -121,28 +129,36 @@ struct ModelSpec {
   Task task = Task::kClassification;
   std::vector<int64_t> hidden;                               // widths; empty is a linear model
   std::vector<Activation> activation = {Activation::kRelu};  // one for all, or one a hidden layer
-  double dropout = 0;        // in [0, 1), after each hidden activation
-  std::optional<Loss> loss;  // absent: cross-entropy (softmax), or MSE
+  std::vector<double> dropout = {0};  // in [0, 1), after each hidden activation; likewise
+  bool layer_norm = false;            // of each hidden layer's sums, before its activation
+  bool residual = false;       // a hidden layer as wide as the one before it adds that one's output
+  std::optional<Loss> loss;    // absent: cross-entropy (softmax), or MSE
+  double label_smoothing = 0;  // cross-entropies: in [0, 1)
   double huber_delta = 1;
+  double quantile = 0.5;     // kQuantile: which one is predicted, in (0, 1)
   std::optional<Init> init;  // absent: He for the relu family, else Xavier, per layer
   Precision precision = Precision::kFloat32;
-  TargetScale target_scale = TargetScale::kStandard;  // regression only
+  std::optional<TargetScale> target_scale;  // regression; absent: standard, or none for Poisson
   bool operator==(const ModelSpec&) const = default;
 };
 
 // ---- training --------------------------------------------------------------------------------
 
-// What config/ sets as the learning rate of sgd, momentum and nesterov when none is given.
-inline constexpr double kSgdLearningRate = 1e-2;
-
-enum class OptimizerKind { kSgd, kMomentum, kNesterov, kAdam, kAdamW };
+// kGd is full-batch gradient descent: one update an epoch, from all its rows.
+enum class OptimizerKind { kSgd, kMomentum, kNesterov, kAdam, kAdamW, kAdagrad, kRmsprop, kGd };
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdam;
-  double learning_rate = 1e-3;  // of the global batch; sgd family defaults to 1e-2
-  double momentum = 0.9;        // momentum, nesterov
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
+  double learning_rate = 1e-3;           // of the global batch
+  double momentum = 0.9;                 // momentum, nesterov, rmsprop (0: none)
+  double beta1 = 0.9, beta2 = 0.999;     // adam, adamw
+  double epsilon = 1e-8;                 // adam, adamw, rmsprop, adagrad
+  double alpha = 0.99;                   // rmsprop: what the mean of squares keeps, in [0, 1)
+  bool centered = false;                 // rmsprop: divide by the deviation, not by the root mean
+  double initial_accumulator_value = 0;  // adagrad: what the sums of squares start from
   bool operator==(const OptimizerSpec&) const = default;
 };
+// An optimizer as it is when a job names it and nothing else.
+OptimizerSpec DefaultOptimizer(OptimizerKind kind);
 
 // A length of training in optimizer steps or in epochs.
 struct Span {
@@ -151,13 +167,25 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-enum class ScheduleKind { kConstant, kStep, kCosine };
+// Lowers the rate when a metric no longer gains: a decision from totals, so all members take it.
+struct PlateauRule {
+  std::string metric = "val_loss";  // as in early stopping, or of the training rows: loss, ...
+  int64_t patience = 10;            // evaluations without improvement
+  double min_delta = 1e-4;
+  int64_t cooldown = 0;          // evaluations after a reduction that do not count
+  double min_learning_rate = 0;  // never lower
+  bool operator==(const PlateauRule&) const = default;
+};
+
+enum class ScheduleKind { kConstant, kStep, kCosine, kExponential, kPolynomial, kPlateau };
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::kConstant;
-  struct Span warmup;         // linear from 0 (exclusive); any kind
-  struct Span every;          // kStep: length of a stair
-  double factor = 0.1;        // kStep: multiplied each stair
-  double final_fraction = 0;  // kCosine: rate at the end / rate at the start
+  struct Span warmup;   // linear from 0 (exclusive); any kind
+  struct Span every;    // kStep: length of a stair; kExponential: over which `factor` is spread
+  double factor = 0.1;  // kStep, kExponential: multiplied each `every`; kPlateau: each time
+  double final_fraction = 0;  // kCosine, kPolynomial: rate at the end / rate at the start
+  double power = 1;           // kPolynomial
+  PlateauRule plateau;        // kPlateau
   bool operator==(const ScheduleSpec&) const = default;
 };
 
@@ -167,6 +195,35 @@ struct EarlyStopping {
   double min_delta = 0;
   bool restore_best = true;
   bool operator==(const EarlyStopping&) const = default;
+};
+
+// Averaged weights: evaluated and saved in place of the trained ones.
+enum class AveragingKind { kNone, kEma, kMean };
+struct Averaging {
+  AveragingKind kind = AveragingKind::kNone;
+  double decay = 0.999;  // kEma: what the average keeps at an update, in (0, 1)
+  Span start;            // the first update that counts is the first after so much training
+  bool operator==(const Averaging&) const = default;
+};
+
+// What the rows of a class weigh in training, beside their own weights; 1 where nothing is said.
+struct ClassWeight {
+  std::string label;
+  double weight = 1;
+  bool operator==(const ClassWeight&) const = default;
+};
+struct ClassWeights {
+  bool balanced = false;           // training rows / (classes * training rows of the class)
+  std::vector<ClassWeight> given;  // or these
+  bool operator==(const ClassWeights&) const = default;
+};
+
+// Weights of an earlier model to begin from. Layers are counted from 0, as in the names of tensors
+// ("layers.0.weight"); the output layer is the last one.
+struct InitialSpec {
+  std::string from;             // a model's directory, or a file of safetensors
+  std::vector<int64_t> layers;  // only these; empty: all
+  bool operator==(const InitialSpec&) const = default;
 };
 
 struct TrainSpec {
@@ -179,8 +236,15 @@ struct TrainSpec {
   std::optional<int64_t> max_time_ms;
   std::optional<EarlyStopping> early_stopping;
   double weight_decay = 0;
-  bool decay_biases = false;
-  double clip_norm = 0;         // 0: none
+  double l1 = 0;                 // times the sign of each weight, in the gradient
+  bool decay_biases = false;     // weight_decay and l1 are for biases and norms too
+  double clip_norm = 0;          // 0: none
+  double clip_value = 0;         // 0: none
+  int64_t accumulate_steps = 1;  // whose gradients make one update
+  Averaging averaging;
+  ClassWeights class_weight;
+  std::optional<InitialSpec> initial;
+  std::vector<int64_t> frozen;  // layers that keep their first weights, counted as in InitialSpec
   bool skip_nonfinite = false;  // on_nonfinite: skip
   uint64_t seed = 1;
   bool operator==(const TrainSpec&) const = default;
@@ -238,8 +302,9 @@ int64_t LeafCount(const TrainSpec& train);
 // The effective end: epochs to run, with the default of 10 when nothing ends the job.
 std::optional<double> EpochLimit(const TrainSpec& train);
 
-// The loss in force.
+// The loss in force, and the scale of regression targets.
 Loss EffectiveLoss(const ModelSpec& model);
+TargetScale EffectiveTargetScale(const ModelSpec& model);
 
 // A canonical text of all that decides the model's bits: not name, output, workers, checkpoints and
 // not the address part of URIs. One line a field, "train.batch=256"; equal only for equal jobs.

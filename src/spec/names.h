@@ -43,21 +43,29 @@ struct Names<Loss> {
                                             {Loss::kBinaryCrossEntropy, "binary_cross_entropy"},
                                             {Loss::kMse, "mse"},
                                             {Loss::kMae, "mae"},
-                                            {Loss::kHuber, "huber"}};
+                                            {Loss::kHuber, "huber"},
+                                            {Loss::kPoisson, "poisson"},
+                                            {Loss::kQuantile, "quantile"}};
 };
 template <>
 struct Names<OptimizerKind> {
-  static constexpr EnumName<OptimizerKind> kAll[] = {{OptimizerKind::kSgd, "sgd"},
-                                                     {OptimizerKind::kMomentum, "momentum"},
-                                                     {OptimizerKind::kNesterov, "nesterov"},
-                                                     {OptimizerKind::kAdam, "adam"},
-                                                     {OptimizerKind::kAdamW, "adamw"}};
+  static constexpr EnumName<OptimizerKind> kAll[] = {
+      {OptimizerKind::kSgd, "sgd"},           {OptimizerKind::kMomentum, "momentum"},
+      {OptimizerKind::kNesterov, "nesterov"}, {OptimizerKind::kAdam, "adam"},
+      {OptimizerKind::kAdamW, "adamw"},       {OptimizerKind::kAdagrad, "adagrad"},
+      {OptimizerKind::kRmsprop, "rmsprop"},   {OptimizerKind::kGd, "gd"}};
 };
 template <>
 struct Names<ScheduleKind> {
-  static constexpr EnumName<ScheduleKind> kAll[] = {{ScheduleKind::kConstant, "constant"},
-                                                    {ScheduleKind::kStep, "step"},
-                                                    {ScheduleKind::kCosine, "cosine"}};
+  static constexpr EnumName<ScheduleKind> kAll[] = {
+      {ScheduleKind::kConstant, "constant"},     {ScheduleKind::kStep, "step"},
+      {ScheduleKind::kCosine, "cosine"},         {ScheduleKind::kExponential, "exponential"},
+      {ScheduleKind::kPolynomial, "polynomial"}, {ScheduleKind::kPlateau, "plateau"}};
+};
+template <>
+struct Names<AveragingKind> {
+  static constexpr EnumName<AveragingKind> kAll[] = {
+      {AveragingKind::kNone, "none"}, {AveragingKind::kEma, "ema"}, {AveragingKind::kMean, "mean"}};
 };
 template <>
 struct Names<ScaleKind> {

@@ -19,4 +19,10 @@ struct TensorInfo {
 
 using TensorList = std::vector<TensorInfo>;
 
+// First values of one tensor that come from an earlier model; double holds those of float exactly.
+struct InitialTensor {
+  int64_t offset = 0;  // in the flat vector
+  std::vector<double> values;
+};
+
 }  // namespace espalier

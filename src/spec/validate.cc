@@ -1,60 +1,19 @@
-// JobSpec::Validate: the bounds of every field, then what fields ask of each other. The first
-// finding wins; each names the field's path in YAML, what was found and what was expected.
+// JobSpec::Validate: the bounds of every field, then what fields ask of each other. `model` and
+// `train` are in validate_train.cc.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 
 #include "src/base/text.h"
+#include "src/spec/findings.h"
 #include "src/spec/job_spec.h"
 
 namespace espalier {
 namespace {
 
 constexpr int64_t kColumnsMax = 1 << 20;
-constexpr int64_t kCountMax = 1'000'000'000'000;  // steps, rows
-constexpr size_t kListMax = 10'000;               // patterns, feature entries
-constexpr size_t kTextMax = 4096;                 // bytes of a path or a name
-constexpr double kParametersMax = 2147483648.0;   // 2^31, in the hidden layers
 
-std::string Quoted(std::string_view text) { return "'" + Printable(text) + "'"; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-// Keeps the first finding.
-class Findings {
- public:
-  void Expect(bool ok, const std::string& path, const std::string& found,
-              const std::string& expected) {
-    if (ok || !first_.ok()) return;
-    first_ = InvalidArgument(path + ": found " + found + ", expected " + expected);
-  }
-  void Whole(const std::string& path, int64_t value, int64_t min, int64_t max) {
-    Expect(value >= min && value <= max, path, std::to_string(value),
-           "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
-  }
-  void Fraction(const std::string& path, double value) {
-    Expect(value >= 0 && value < 1, path, ShortestDouble(value),
-           "a number of at least 0 and below 1");
-  }
-  void Positive(const std::string& path, double value) {
-    Expect(std::isfinite(value) && value > 0, path, ShortestDouble(value), "a number above 0");
-  }
-  void NotNegative(const std::string& path, double value) {
-    Expect(std::isfinite(value) && value >= 0, path, ShortestDouble(value),
-           "a number of at least 0");
-  }
-  void Paths(const std::string& path, const std::vector<std::string>& patterns) {
-    Expect(patterns.size() <= kListMax, path, std::to_string(patterns.size()) + " patterns",
-           "at most " + std::to_string(kListMax) + "; use a wildcard or a directory");
-    for (const std::string& p : patterns) {
-      Expect(!p.empty() && p.size() <= kTextMax && p.find('\0') == std::string::npos, path,
-             Quoted(p), "a path of 1 to " + std::to_string(kTextMax) + " bytes");
-    }
-  }
-  Status Take() const { return first_; }
-
- private:
-  Status first_;
-};
 
 std::string Shown(const ColumnRef& column) {
   if (const auto* name = std::get_if<std::string>(&column)) return Quoted(*name);
@@ -186,100 +145,6 @@ void CheckData(Findings& f, const DataSpec& data, Task task) {
     f.Whole("data.shuffle.window", data.shuffle.window_rows, 8, kCountMax);
   }
   f.Whole("data.shard_bytes", data.shard_bytes, 1 << 10, 1 << 30);
-}
-
-void CheckModel(Findings& f, const ModelSpec& model) {
-  f.Expect(model.hidden.size() <= 64, "model.hidden",
-           std::to_string(model.hidden.size()) + " layers", "at most 64");
-  double parameters = 0;
-  for (size_t i = 0; i < model.hidden.size(); ++i) {
-    f.Whole("model.hidden[" + std::to_string(i) + "]", model.hidden[i], 1, 65536);
-    if (i > 0) {
-      parameters +=
-          static_cast<double>(model.hidden[i - 1] + 1) * static_cast<double>(model.hidden[i]);
-    }
-  }
-  f.Expect(parameters <= kParametersMax, "model.hidden",
-           ShortestDouble(parameters) + " parameters between hidden layers",
-           "at most 2147483648; make layers narrower");
-  f.Expect(
-      model.activation.size() == 1 || model.activation.size() == model.hidden.size(),
-      "model.activation", std::to_string(model.activation.size()) + " activations",
-      "one for all hidden layers, or one for each of the " + std::to_string(model.hidden.size()));
-  f.Fraction("model.dropout", model.dropout);
-  const Loss loss = EffectiveLoss(model);
-  const bool of_classes = loss == Loss::kSoftmaxCrossEntropy || loss == Loss::kBinaryCrossEntropy;
-  f.Expect(of_classes == (model.task == Task::kClassification), "model.loss", Name(loss),
-           model.task == Task::kClassification
-               ? "softmax_cross_entropy or binary_cross_entropy for task classification"
-               : "mse, mae or huber for task regression");
-  f.Positive("model.loss.huber.delta", model.huber_delta);
-}
-
-void CheckOptimizer(Findings& f, const OptimizerSpec& o) {
-  const std::string path = std::string("train.optimizer.") + Name(o.kind) + ".";
-  f.Positive(path + "learning_rate", o.learning_rate);
-  f.Fraction(path + "momentum", o.momentum);
-  f.Fraction(path + "beta1", o.beta1);
-  f.Fraction(path + "beta2", o.beta2);
-  f.Positive(path + "epsilon", o.epsilon);
-}
-
-void CheckSchedule(Findings& f, const TrainSpec& train) {
-  const ScheduleSpec& s = train.schedule;
-  const std::string path = std::string("train.schedule.") + Name(s.kind);
-  f.NotNegative(path + ".warmup", s.warmup.amount);
-  if (s.kind == ScheduleKind::kStep) {
-    f.Expect(std::isfinite(s.every.amount) && s.every.amount > 0, path + ".every",
-             ShortestDouble(s.every.amount), "the length of a stair, such as `3 epochs`");
-    f.Expect(s.factor > 0 && s.factor <= 1, path + ".factor", ShortestDouble(s.factor),
-             "a number above 0 and at most 1");
-  }
-  if (s.kind == ScheduleKind::kCosine) {
-    f.Expect(s.final_fraction >= 0 && s.final_fraction <= 1, path + ".final_fraction",
-             ShortestDouble(s.final_fraction), "a number from 0 to 1");
-    f.Expect(EpochLimit(train) || train.steps, path, "an end by time alone",
-             "train.epochs or train.steps, which say where the curve ends");
-  }
-}
-
-void CheckEarlyStopping(Findings& f, const JobSpec& job) {
-  if (!job.train.early_stopping) return;
-  const EarlyStopping& e = *job.train.early_stopping;
-  std::vector<std::string> known = MetricNames(job.model.task);
-  std::string list;
-  for (std::string& name : known) {
-    name = "val_" + name;
-    list += (list.empty() ? "" : ", ") + name;
-  }
-  const auto near = Nearest(e.metric, known);
-  f.Expect(std::find(known.begin(), known.end(), e.metric) != known.end(),
-           "train.early_stopping.metric", Quoted(e.metric),
-           "one of " + list + (near ? "; did you mean '" + *near + "'?" : ""));
-  f.Whole("train.early_stopping.patience", e.patience, 1, 1'000'000'000);
-  f.NotNegative("train.early_stopping.min_delta", e.min_delta);
-  f.Expect(job.data.validation.any(), "train.early_stopping", "no validation rows to judge by",
-           "data.validation, for instance `validation: {fraction: 0.2}`");
-}
-
-void CheckTrain(Findings& f, const JobSpec& job) {
-  const TrainSpec& train = job.train;
-  CheckOptimizer(f, train.optimizer);
-  f.Whole("train.batch", train.batch, 1, 1 << 30);
-  if (train.leaves) f.Whole("train.leaves", *train.leaves, 1, 1024);
-  if (train.epochs) {
-    f.Expect(*train.epochs > 0 && *train.epochs <= 1e9, "train.epochs",
-             ShortestDouble(*train.epochs), "a number above 0 and at most 1000000000");
-  }
-  if (train.steps) f.Whole("train.steps", *train.steps, 1, kCountMax);
-  if (train.max_time_ms) {
-    f.Expect(*train.max_time_ms > 0 && *train.max_time_ms <= kCountMax, "train.max_time",
-             std::to_string(*train.max_time_ms) + " ms", "a time above 0, such as `30 min`");
-  }
-  CheckSchedule(f, train);
-  CheckEarlyStopping(f, job);
-  f.NotNegative("train.weight_decay", train.weight_decay);
-  f.NotNegative("train.clip_norm", train.clip_norm);
 }
 
 void CheckCheckpoint(Findings& f, const JobSpec& job) {

@@ -15,7 +15,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-constexpr uint32_t kLayout = 2;
+constexpr uint32_t kLayout = 3;
 constexpr size_t kCrcBytes = sizeof(uint32_t);
 constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // of a HistoryRow
 
@@ -188,10 +188,20 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
   bool same = s.slots.size() == slots;
   for (const AlignedVector<T>& slot : s.slots) same = same && slot.size() == size;
   if (!same) return Bad("its optimizer's state is not that of the job's optimizer");
+  const size_t accumulated = plan.StepsPerUpdate() > 1 ? size : 0;
+  const size_t averaged = plan.train.averaging.kind != AveragingKind::kNone ? size : 0;
+  if (s.accumulated.size() != accumulated || s.averaged.size() != averaged) {
+    return Bad("its accumulated gradient or its averaged weights are not those of the job");
+  }
   const int64_t total = plan.StepsTotal();
   if (s.step < 0 || s.updates < 0 || s.updates > s.step || (total > 0 && s.step > total) ||
-      s.evaluations_without_gain < 0 || s.best_step < -1 || s.best_step > s.step) {
+      s.averaged_updates < 0 || s.averaged_updates > s.updates || s.evaluations_without_gain < 0 ||
+      s.best_step < -1 || s.best_step > s.step) {
     return Bad("its step " + std::to_string(s.step) + " cannot be one of the job's");
+  }
+  if (!(s.accumulated_weight >= 0 && s.rate_left >= 0 && s.rate_left <= 1) ||
+      s.plateau_evaluations < 0 || s.plateau_cooldown < 0) {
+    return Bad("its learning rate or the weight of its gradients cannot be");
   }
   if (s.phase > TrainingPhase::kFinished || (s.phase != TrainingPhase::kSteps && !s.train) ||
       s.epoch_totals.size() != static_cast<size_t>(TotalsSize(plan.shape, TotalsKind::kTraining))) {

@@ -17,6 +17,15 @@ namespace {
 
 constexpr int kFirstMark = 512;  // exponent of leaf 0's mark
 
+// Whether `value` is better than `best` by more than min_delta. One that is not finite never is.
+bool Gains(std::string_view metric, std::optional<double> value, std::optional<double> best,
+           double min_delta) {
+  if (metric.starts_with("val_")) metric.remove_prefix(4);
+  const double sign = HigherIsBetter(metric) ? 1 : -1;
+  if (!value || !std::isfinite(*value)) return false;
+  return !best || sign * (*value - *best) > std::max(0.0, min_delta);
+}
+
 }  // namespace
 
 double NonfiniteMark(int32_t leaf) { return std::ldexp(1.0, kFirstMark - leaf); }
@@ -34,12 +43,25 @@ int64_t TrainingPlan::StepsTotal() const {
   return steps;
 }
 
+int64_t TrainingPlan::StepsPerUpdate() const {
+  return train.optimizer.kind == OptimizerKind::kGd ? StepsPerEpoch() : train.accumulate_steps;
+}
+
 template <typename T>
 StepMachine<T>::StepMachine(TrainingPlan plan) : plan_(std::move(plan)) {
   const auto size = static_cast<size_t>(ParameterCount(plan_.shape));
   state_.parameters.resize(size);
   InitialParameters<T>(plan_.shape, plan_.train.seed, state_.parameters.data());
+  if (plan_.initial) {
+    for (const InitialTensor& t : *plan_.initial) {
+      for (size_t i = 0; i < t.values.size(); ++i) {
+        state_.parameters[t.offset + i] = static_cast<T>(t.values[i]);
+      }
+    }
+  }
   state_.slots.assign(SlotCount(plan_.train.optimizer), AlignedVector<T>(size, T{0}));
+  if (plan_.StepsPerUpdate() > 1) state_.accumulated.assign(size, T{0});
+  if (plan_.train.averaging.kind != AveragingKind::kNone) state_.averaged.assign(size, T{0});
   state_.epoch_totals.assign(TotalsSize(plan_.shape, TotalsKind::kTraining), 0.0);
 }
 
@@ -72,7 +94,8 @@ Action StepMachine<T>::Resume() const {
 
 template <typename T>
 double StepMachine<T>::LearningRateNow() const {
-  return LearningRate(plan_.train, state_.step, plan_.StepsPerEpoch(), plan_.StepsTotal());
+  return LearningRate(plan_.train, state_.step, plan_.StepsPerEpoch(), plan_.StepsTotal(),
+                      state_.rate_left);
 }
 
 template <typename T>
@@ -93,11 +116,40 @@ Action StepMachine<T>::OnGradient(const std::vector<double>& stats) {
   }
   AddTotals(state_.epoch_totals.data(), stats.data(), static_cast<int64_t>(size));
   const double weight = stats[kTotalWeight];
-  if (weight == 0) {  // counts as a step and updates nothing
-    ++state_.step;
-    return AfterStep();
-  }
-  return UpdateAction{1.0 / weight, LearningRateNow(), state_.updates + 1};
+  if (weight == 0) return LeftOut();
+  step_weight_ = weight;
+  return MakeUpdate(!state_.accumulated.empty());
+}
+
+template <typename T>
+bool StepMachine<T>::EndsGroup() const {
+  const int64_t next = state_.step + 1, total = plan_.StepsTotal();
+  const int64_t of_epoch = next % plan_.StepsPerEpoch();
+  return state_.time_is_up || (total > 0 && next >= total) || of_epoch == 0 ||
+         of_epoch % plan_.StepsPerUpdate() == 0;
+}
+
+template <typename T>
+UpdateAction StepMachine<T>::MakeUpdate(bool add) const {
+  UpdateAction update;
+  update.add = add;
+  update.apply = EndsGroup();
+  update.inverse_weight = 1.0 / (state_.accumulated_weight + step_weight_);
+  update.learning_rate = LearningRateNow();
+  update.update = state_.updates + 1;
+  const Averaging& averaging = plan_.train.averaging;
+  const bool averages = averaging.kind != AveragingKind::kNone &&
+                        state_.step >= SpanSteps(averaging.start, plan_.StepsPerEpoch());
+  if (update.apply && averages) update.averaged = state_.averaged_updates + 1;
+  return update;
+}
+
+template <typename T>
+Action StepMachine<T>::LeftOut() {
+  step_weight_ = 0;
+  if (state_.accumulated_weight > 0 && EndsGroup()) return MakeUpdate(false);
+  ++state_.step;
+  return AfterStep();
 }
 
 template <typename T>
@@ -115,13 +167,19 @@ Action StepMachine<T>::NonfiniteStep(const std::string& where) {
             "look for extreme values in the data (espalier check), or choose train.on_nonfinite: "
             "skip")};
   }
-  ++state_.step;
-  return AfterStep();
+  return LeftOut();
 }
 
 template <typename T>
 Action StepMachine<T>::OnUpdated() {
-  ++state_.updates;
+  const UpdateAction done = MakeUpdate(!state_.accumulated.empty());
+  if (done.apply) {
+    ++state_.updates;
+    state_.averaged_updates = std::max(state_.averaged_updates, done.averaged);
+    state_.accumulated_weight = 0;
+  } else {
+    state_.accumulated_weight += step_weight_;
+  }
   ++state_.step;
   return AfterStep();
 }
@@ -164,6 +222,7 @@ Action StepMachine<T>::AfterEvaluation() {
   state_.phase = TrainingPhase::kSteps;
   Record();
   std::fill(state_.epoch_totals.begin(), state_.epoch_totals.end(), 0.0);
+  JudgePlateau();
   const bool patience_is_over = JudgeEarlyStopping();
   const int64_t total = plan_.StepsTotal();
   if (total > 0 && state_.step >= total) {
@@ -180,7 +239,7 @@ void StepMachine<T>::Record() {
   row.step = state_.step;
   row.epoch = static_cast<double>(state_.step) / static_cast<double>(plan_.StepsPerEpoch());
   row.learning_rate = LearningRate(plan_.train, std::max<int64_t>(0, state_.step - 1),
-                                   plan_.StepsPerEpoch(), plan_.StepsTotal());
+                                   plan_.StepsPerEpoch(), plan_.StepsTotal(), state_.rate_left);
   row.train = *state_.train;
   row.validation = state_.validation;
   row.train.confusion.clear();
@@ -189,28 +248,56 @@ void StepMachine<T>::Record() {
 }
 
 template <typename T>
+std::optional<double> StepMachine<T>::Value(std::string_view metric) const {
+  if (!metric.starts_with("val_")) return MetricValue(*state_.train, metric);
+  return state_.validation ? MetricValue(*state_.validation, metric.substr(4)) : std::nullopt;
+}
+
+template <typename T>
 bool StepMachine<T>::JudgeEarlyStopping() {
   if (!plan_.train.early_stopping || !state_.validation) return false;
   const EarlyStopping& rule = *plan_.train.early_stopping;
-  const std::string_view metric = std::string_view(rule.metric).substr(4);  // "val_" is checked
-  const auto value = MetricValue(*state_.validation, metric);
-  const double sign = HigherIsBetter(metric) ? 1 : -1;
-  // A value that is not finite never counts as a gain.
-  const bool gain =
-      value && std::isfinite(*value) &&
-      (!state_.best_value || sign * (*value - *state_.best_value) > std::max(0.0, rule.min_delta));
-  if (!gain) return ++state_.evaluations_without_gain >= rule.patience;
+  const auto value = Value(rule.metric);
+  if (!Gains(rule.metric, value, state_.best_value, rule.min_delta)) {
+    return ++state_.evaluations_without_gain >= rule.patience;
+  }
   state_.evaluations_without_gain = 0;
   state_.best_value = *value;
   state_.best_step = state_.step;
-  if (rule.restore_best) state_.best_parameters = state_.parameters;
+  if (rule.restore_best) state_.best_parameters = Evaluated();
   return false;
+}
+
+// The cooldown is PyTorch's ReduceLROnPlateau: an evaluation in it is no sign of anything.
+template <typename T>
+void StepMachine<T>::JudgePlateau() {
+  const ScheduleSpec& schedule = plan_.train.schedule;
+  if (schedule.kind != ScheduleKind::kPlateau) return;
+  if (state_.step < SpanSteps(schedule.warmup, plan_.StepsPerEpoch())) return;
+  const PlateauRule& rule = schedule.plateau;
+  const auto value = Value(rule.metric);
+  if (Gains(rule.metric, value, state_.plateau_best, rule.min_delta)) {
+    state_.plateau_best = value;
+    state_.plateau_evaluations = 0;
+  } else {
+    ++state_.plateau_evaluations;
+  }
+  if (state_.plateau_cooldown > 0) {
+    --state_.plateau_cooldown;
+    state_.plateau_evaluations = 0;
+  }
+  if (state_.plateau_evaluations < rule.patience) return;
+  state_.rate_left *= schedule.factor;
+  state_.plateau_cooldown = rule.cooldown;
+  state_.plateau_evaluations = 0;
 }
 
 template <typename T>
 Action StepMachine<T>::End(std::string why) {
   state_.stopped_because = std::move(why);
   state_.final_validation = state_.validation;
+  state_.parameters = Evaluated();  // averaged weights are what is saved
+  state_.averaged_updates = 0;
   if (state_.best_parameters.empty() || state_.best_step == state_.step) return FinalTestOrFinish();
   state_.parameters = state_.best_parameters;
   state_.phase = TrainingPhase::kFinalValidation;

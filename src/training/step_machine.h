@@ -15,7 +15,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -24,6 +26,7 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/metrics.h"
+#include "src/spec/tensors.h"
 #include "src/training/training_state.h"
 
 namespace espalier {
@@ -32,13 +35,17 @@ namespace espalier {
 struct GradientAction {
   int64_t step = 0, epoch = 0, step_of_epoch = 0;
 };
-// Apply the total to state().parameters and state().slots: the commit.
+// Apply the total to state().parameters and state().slots: the commit (training/update.h). Where
+// several steps make an update, `add` only adds the total to state().accumulated, and the last of
+// them also applies that.
 struct UpdateAction {
-  double inverse_weight = 0;  // of the step's total weight
+  bool add = false, apply = true;
+  double inverse_weight = 0;  // of the weight of all rows whose gradients are applied
   double learning_rate = 0;
-  int64_t update = 0;  // 1-based count of updates, this one included
+  int64_t update = 0;    // 1-based count of updates, this one included
+  int64_t averaged = 0;  // 1-based count of those that are averaged, or 0: this one is not
 };
-// Evaluate state().parameters on a set and reduce the totals.
+// Evaluate the machine's Evaluated() on a set and reduce the totals.
 struct EvaluateAction {
   FileRole set = FileRole::kValidation;
 };
@@ -74,16 +81,21 @@ struct TrainingPlan {
   NetworkShape shape;
   std::vector<FittedTarget> targets;
   int64_t train_rows = 0, validation_rows = 0, test_rows = 0;
+  std::vector<double> class_weights = {};  // Preprocessing's
+  // What training begins with in place of the seed's parameters; null: nothing.
+  std::shared_ptr<const std::vector<InitialTensor>> initial = nullptr;
 
   int64_t StepsPerEpoch() const;
   // Steps at the most, by epochs and steps; 0 when only time ends the job.
   int64_t StepsTotal() const;
+  // Whose gradients make one update; an epoch's last update may be of fewer.
+  int64_t StepsPerUpdate() const;
 };
 
 template <typename T>
 class StepMachine {
  public:
-  // Starts from the seed's initial parameters.
+  // Starts from the seed's initial parameters and those of plan.initial.
   explicit StepMachine(TrainingPlan plan);
   // Goes on from a state; Resume comes first.
   StepMachine(TrainingPlan plan, TrainingState<T> state);
@@ -103,12 +115,20 @@ class StepMachine {
   TrainingState<T>& state() { return state_; }
   const TrainingState<T>& state() const { return state_; }
   const TrainingPlan& plan() const { return plan_; }
+  // The weights that EvaluateAction is about: the averaged ones, once there are any.
+  const AlignedVector<T>& Evaluated() const {
+    return state_.averaged_updates > 0 ? state_.averaged : state_.parameters;
+  }
   // Running metrics of the current epoch.
   Metrics EpochMetrics() const;
   double LearningRateNow() const;
 
  private:
   Action NonfiniteStep(const std::string& where);
+  // The step in flight adds nothing; an update of the steps before it may be due.
+  Action LeftOut();
+  UpdateAction MakeUpdate(bool add) const;
+  bool EndsGroup() const;  // the step in flight, of those that make an update
   Action AfterStep();
   Action AfterEvaluation();
   Action End(std::string why);
@@ -116,11 +136,15 @@ class StepMachine {
   Action Finish();
   FinishAction Finished() const;
   void Record();
+  // The value of a metric of the last evaluation ("val_loss") or epoch ("loss").
+  std::optional<double> Value(std::string_view metric) const;
   // Keeps the best; true when patience is over.
   bool JudgeEarlyStopping();
+  void JudgePlateau();
 
   TrainingPlan plan_;
   TrainingState<T> state_;
+  double step_weight_ = 0;  // between OnGradient and OnUpdated: of the step's total
 };
 
 }  // namespace espalier

@@ -47,6 +47,19 @@ struct TrainingState {
   std::optional<double> best_value;
   int64_t best_step = -1;
   AlignedVector<T> best_parameters;  // empty unless they are to be restored
+  // Gradients of steps whose update is to come: their sum, like parameters (empty where each step
+  // updates), and the weight of its rows.
+  AlignedVector<T> accumulated;
+  double accumulated_weight = 0;
+  // Averaged weights, like parameters (empty unless the job averages), and how many updates they
+  // are of; 0 also once they have become the parameters, at the end.
+  AlignedVector<T> averaged;
+  int64_t averaged_updates = 0;
+  // A plateau schedule: its best value, the evaluations since then, those that are still not to
+  // count, and what the reductions have left of the learning rate.
+  std::optional<double> plateau_best;
+  int64_t plateau_evaluations = 0, plateau_cooldown = 0;
+  double rate_left = 1;
   // The end.
   std::string stopped_because;
   std::optional<Metrics> final_validation, test;
@@ -57,11 +70,15 @@ struct TrainingState {
   static void VisitFields(State& state, Visitor&& visit) {
     auto& [parameters, slots, step, updates, round, phase, time_is_up, epoch_totals, train,
            validation, history, accepted, evaluations_without_gain, best_value, best_step,
-           best_parameters, stopped_because, final_validation, test] = state;
+           best_parameters, accumulated, accumulated_weight, averaged, averaged_updates,
+           plateau_best, plateau_evaluations, plateau_cooldown, rate_left, stopped_because,
+           final_validation, test] = state;
     visit(parameters), visit(slots), visit(step), visit(updates), visit(round), visit(phase);
     visit(time_is_up), visit(epoch_totals), visit(train), visit(validation);
     visit(history), visit(accepted);
     visit(evaluations_without_gain), visit(best_value), visit(best_step), visit(best_parameters);
+    visit(accumulated), visit(accumulated_weight), visit(averaged), visit(averaged_updates);
+    visit(plateau_best), visit(plateau_evaluations), visit(plateau_cooldown), visit(rate_left);
     visit(stopped_because), visit(final_validation), visit(test);
   }
 };

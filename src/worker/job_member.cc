@@ -21,7 +21,7 @@ Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
   const Preprocessing& fitted = survey.preprocessing;
   const bool classes = spec.model.task == Task::kClassification;
   return MakeNetworkShape(
-      spec.model, static_cast<int64_t>(fitted.features.size()),
+      spec, static_cast<int64_t>(fitted.features.size()),
       static_cast<int64_t>(classes ? fitted.classes.size() : fitted.targets.size()));
 }
 
@@ -96,12 +96,21 @@ TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const Sur
       hooks_(std::move(hooks)),
       pool_(threads, PrepareComputeThread),
       machine_({spec.train, std::move(shape), survey_->preprocessing.targets, survey_->train_rows,
-                survey_->validation_rows, survey_->test_rows}),
+                survey_->validation_rows, survey_->test_rows,
+                survey_->preprocessing.class_weights}),
       rows_([this](const RowRanges& ranges, int64_t memory, int64_t spool,
                    const std::function<bool()>& cancelled) {
         return hooks_.load(*survey_, ranges, memory, spool, cancelled);
       }),
       row_source_(rows_) {
+  machine_.Begin();
+}
+
+template <typename T>
+void TypedJobMember<T>::BeginWith(std::vector<InitialTensor> initial) {
+  TrainingPlan plan = machine_.plan();
+  plan.initial = std::make_shared<const std::vector<InitialTensor>>(std::move(initial));
+  machine_ = StepMachine<T>(std::move(plan));
   machine_.Begin();
 }
 

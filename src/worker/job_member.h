@@ -134,7 +134,8 @@ class TypedJobMember final : public JobMember {
   void Disconnect() override;
   HeldState Held() const override;
 
-  // Before the first Run: what is begun with instead of a new model.
+  // Before the first Run: what is begun with instead of a new model; or only its first weights.
+  void BeginWith(std::vector<InitialTensor> initial);
   void GoOnFrom(TrainingState<T> state);
   const TrainingPlan& plan() const { return machine_.plan(); }
 

@@ -64,7 +64,8 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_
                       static_cast<uint32_t>(holder_index)};
   StateFetch fetch;
   fetch.holder = holder.name;
-  const auto vectors = static_cast<int64_t>(machine_.state().slots.size()) + 2;  // and the best
+  // And the parameters, the best and the averaged ones, and the accumulated gradient.
+  const auto vectors = static_cast<int64_t>(machine_.state().slots.size()) + 4;
   fetch.bytes_max =
       vectors * ParameterCount(machine_.plan().shape) * static_cast<int64_t>(sizeof(T)) +
       kStateSlackBytes;

@@ -7,6 +7,7 @@
 #include "src/base/log.h"
 #include "src/base/thread_pool.h"
 #include "src/bundle/checkpoint_store.h"
+#include "src/bundle/initial_weights.h"
 #include "src/config/job_yaml.h"
 #include "src/data/row_store.h"
 #include "src/model/arithmetic.h"
@@ -256,7 +257,13 @@ Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
   options.arithmetic_id = arithmetic_id_;
   options.trained_before = order.generation.value > 1;
   ESPALIER_ASSIGN_OR_RETURN(auto state, LoadCheckpoint<T>(*files_, spec_, member.plan(), options));
-  if (!state) return Status::Ok();
+  if (!state) {
+    if (!spec_.train.initial) return Status::Ok();
+    ESPALIER_ASSIGN_OR_RETURN(auto weights, ReadInitialWeights(*files_, *spec_.train.initial,
+                                                               Tensors(member.plan().shape)));
+    member.BeginWith(std::move(weights));
+    return Status::Ok();
+  }
   step_ = state->step;
   member.GoOnFrom(*std::move(state));
   return Status::Ok();

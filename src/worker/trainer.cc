@@ -8,6 +8,7 @@
 #include "src/model/arithmetic.h"
 #include "src/model/optimizer.h"
 #include "src/model/vector_math.h"
+#include "src/training/update.h"
 
 namespace espalier {
 namespace {
@@ -180,6 +181,7 @@ int64_t Trainer<T>::StatsSize() const {
 
 template <typename T>
 const T* Trainer<T>::Total(int64_t chunk) const {
+  if (totals_.empty()) return nullptr;  // left out, and only the end of a group of steps
   return reinterpret_cast<const T*>(totals_[table_.bucket_of[chunk]].data) +
          table_.offset_of[chunk];
 }
@@ -230,6 +232,9 @@ void Trainer<T>::RunLeaf(const GradientAction& step, int32_t own_index) {
   stats.assign(StatsSize(), 0.0);
   const DropoutKey key{plan.train.seed, static_cast<uint64_t>(step.step),
                        static_cast<uint64_t>(leaf)};
+  for (int64_t i = 0; !plan.class_weights.empty() && i < count; ++i) {
+    pass.weights()[i] *= static_cast<T>(plan.class_weights[pass.labels()[i]]);
+  }
   pass.ForwardBackward(machine_.state().parameters.data(), count, key, stats.data());
   if (stats[kTotalNonfinite] > 0) stats[size + kExtraNonfiniteLeaves] = NonfiniteMark(leaf);
   pass_rows_[own_index] = count;
@@ -300,28 +305,34 @@ Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
   const TrainingPlan& plan = machine_.plan();
   TrainingState<T>& state = machine_.state();
   const auto count = static_cast<int64_t>(chunks_.size());
-  std::vector<double> squares(chunks_.size(), 0.0);
   std::atomic<bool> finite{true};
-  pool_.ParallelFor(count, [&](int64_t c) {
-    if (!AllFinite(Total(c), chunks_[c].size)) finite = false;
-    if (plan.train.clip_norm > 0) {
-      squares[c] = SquaredNorm<T>(chunks_[c], Total(c), update.inverse_weight);
-    }
-  });
+  if (UsesTotal(update, state)) {
+    pool_.ParallelFor(count, [&](int64_t c) {
+      if (!AllFinite(Total(c), chunks_[c].size)) finite = false;
+    });
+  }
   if (!finite) {
     totals_.clear();
     return machine_.OnNonfiniteGradient();
   }
+  std::vector<double> squares(chunks_.size(), 0.0);
+  const bool clips = update.apply && plan.train.clip_norm > 0;
+  if (clips || update.add) {
+    pool_.ParallelFor(count, [&](int64_t c) {
+      AccumulateChunk(update, chunks_[c], Total(c), state);
+      if (!clips) return;
+      squares[c] = SquaredNorm<T>(chunks_[c], UpdateGradient(chunks_[c], Total(c), state),
+                                  update.inverse_weight);
+    });
+  }
   double norm_squared = 0;
   for (double s : squares) norm_squared += s;
   const double clip_scale = ClipScale(norm_squared, plan.train.clip_norm);
-  std::vector<T*> slots;
-  for (AlignedVector<T>& s : state.slots) slots.push_back(s.data());
-  pool_.ParallelFor(count, [&](int64_t c) {
-    ApplyUpdate<T>(plan.train, plan.shape, chunks_[c], state.parameters.data(), slots.data(),
-                   Total(c), update.inverse_weight, clip_scale, update.learning_rate,
-                   update.update);
-  });
+  if (update.apply) {
+    pool_.ParallelFor(count, [&](int64_t c) {
+      ApplyChunk(plan, update, chunks_[c], Total(c), clip_scale, state);
+    });
+  }
   totals_.clear();
   times_.sums.update_ms += static_cast<double>(hooks_.now_us() - begin_us) / 1000;
   const int64_t step = machine_.state().step;

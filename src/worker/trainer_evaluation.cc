@@ -59,7 +59,7 @@ void Trainer<T>::EvaluateLeaf(FileRole set, int64_t rows, int32_t own_index,
       indices.push_back(r);
     }
     rows_.Gather(set, indices, pass->inputs(), pass->labels(), pass->targets(), pass->weights());
-    pass->Evaluate(machine_.state().parameters.data(), static_cast<int64_t>(indices.size()),
+    pass->Evaluate(machine_.Evaluated().data(), static_cast<int64_t>(indices.size()),
                    totals.data());
     evaluated_rows_ += static_cast<int64_t>(indices.size());
     if (std::this_thread::get_id() == thread_) ReportEvaluation();

@@ -142,8 +142,9 @@ TEST_CASE("model.json that lacks or breaks something is refused by path") {
         "model.json: spec.train.seed: expected a whole number in range");
   CHECK(error([](Json& j) { j["spec"]["data"]["label"][0] = 1.5; }) ==
         "model.json: spec.data.label[0]: expected a name, a position or a range");
-  CHECK(error([](Json& j) { j["spec"]["model"]["dropout"] = 2; }).find("model.dropout: found 2") !=
-        std::string::npos);
+  CHECK(error([](Json& j) {
+          j["spec"]["model"]["dropout"] = {2};
+        }).find("model.dropout: found 2") != std::string::npos);
   CHECK(error([](Json& j) { j["preprocessing"]["features"].erase(0); }) ==
         "model.json: preprocessing.features: found 3, expected one for each of 4 features of the "
         "schema");

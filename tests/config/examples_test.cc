@@ -28,7 +28,7 @@ JobSpec Job(const std::string& name) {
 TEST_CASE("config/mnist.yaml is the shipped example") {
   const JobSpec job = Job("mnist.yaml");
   CHECK(job.model.hidden == std::vector<int64_t>{256, 256});
-  CHECK(job.model.dropout == 0.2);
+  CHECK(job.model.dropout == std::vector<double>{0.2});
   CHECK(job.train.schedule.kind == ScheduleKind::kCosine);
   CHECK(job.train.schedule.warmup == Span{1, true});
   CHECK(job.train.epochs == 20.0);

@@ -59,7 +59,12 @@ data:
   features: {columns: [1, "2", -x, "10..12", "a,b [c]"], nulls: {constant: -1}}
   validation: {files: v.csv}
 model: {hidden: [], activation: [relu]}
-train: {schedule: {cosine: {warmup: 1 epoch}}, steps: 9, max_time: 5 min}
+train:
+  schedule: {cosine: {warmup: 1 epoch}}
+  steps: 9
+  max_time: 5 min
+  initial: {from: old/m}
+  class_weight: {0: 1, "a: b": 2, 'it''s': 3, "- #\t": 4}
 output: {path: m, overwrite: true}
 resume: {from: old/run}
 )";
@@ -72,11 +77,14 @@ resume: {from: old/run}
   expected.data.validation.files = {"/home/me/v.csv"};
   expected.output.path = "/home/me/m";
   expected.resume->from = "/home/me/old/run";
+  expected.train.initial->from = "/home/me/old/m";
   const JobSpec actual = Parsed(*made);
   CHECK(actual.data == expected.data);
   CHECK(actual == expected);
   CHECK(*MakePathsAbsolute(*made, "/other") == *made);
   CHECK(Parsed(*MakePathsAbsolute(kHead, "/d")).output.path == "/d/m");
+  CHECK(Parsed(*MakePathsAbsolute(kHead + "train: {initial: w.safetensors}\n", "/d"))
+            .train.initial->from == "/d/w.safetensors");
   CHECK_FALSE(MakePathsAbsolute(kHead, "relative").ok());
   CHECK_FALSE(MakePathsAbsolute("a: [", "/d").ok());
 }

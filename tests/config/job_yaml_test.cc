@@ -50,9 +50,11 @@ data:
   shard_bytes: 64MiB
 model:
   task: regression
-  hidden: [8, 4]
+  hidden: [8, 8]
   activation: [relu, tanh]
-  dropout: 0.25
+  dropout: [0.25, 0]
+  layer_norm: true
+  residual: true
   loss: {huber: {delta: 0.5}}
   init: xavier
   precision: float64
@@ -67,8 +69,13 @@ train:
   max_time: 5 min
   early_stopping: {metric: val_rmse, patience: 40, min_delta: 1e-4, restore_best: false}
   weight_decay: 1e-4
+  l1: 1e-5
   decay_biases: true
   clip_norm: 5
+  clip_value: 0
+  accumulate_steps: 4
+  averaging: {ema: {decay: 0.99, start: 2 epochs}}
+  class_weight: none
   on_nonfinite: skip
   seed: 18446744073709551615
 workers: {min: 2, max: 4}
@@ -90,16 +97,21 @@ output: {path: out, overwrite: true}
   e.data.shuffle = {ShuffleKind::kWindow, 5000};
   e.data.shard_bytes = 64 << 20;
   e.model = {Task::kRegression,
-             {8, 4},
+             {8, 8},
              {Activation::kRelu, Activation::kTanh},
-             0.25,
+             {0.25, 0},
+             true,
+             true,
              Loss::kHuber,
+             0,
+             0.5,
              0.5,
              Init::kXavier,
              Precision::kFloat64,
              TargetScale::kNone};
   e.train.optimizer = {.kind = OptimizerKind::kNesterov, .learning_rate = 0.5, .momentum = 0.8};
-  e.train.schedule = {ScheduleKind::kStep, {100, false}, {3, true}, 0.5, 0};
+  e.train.schedule = {
+      .kind = ScheduleKind::kStep, .warmup = {100, false}, .every = {3, true}, .factor = 0.5};
   e.train.batch = 1000;
   e.train.leaves = 16;
   e.train.epochs = 2.5;
@@ -107,6 +119,9 @@ output: {path: out, overwrite: true}
   e.train.max_time_ms = 300'000;
   e.train.early_stopping = EarlyStopping{"val_rmse", 40, 1e-4, false};
   e.train.weight_decay = 1e-4;
+  e.train.l1 = 1e-5;
+  e.train.accumulate_steps = 4;
+  e.train.averaging = {AveragingKind::kEma, 0.99, {2, true}};
   e.train.decay_biases = true;
   e.train.clip_norm = 5;
   e.train.skip_nonfinite = true;
@@ -191,16 +206,17 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "job.yaml:3:21: train.optimizer: unknown value 'adm'; did you mean 'adam'?"},
       {kHead + "train: {optimizer: {adam: {}, sgd: {}}}\n",
        "job.yaml:3:20: train.optimizer: found 2 keys, expected exactly one of sgd, momentum, "
-       "nesterov, adam, adamw"},
+       "nesterov, adam, adamw, adagrad, rmsprop, gd"},
       {kHead + "model: {loss: {mse: 3}}\n",
        "job.yaml:3:21: model.loss.mse: found '3', expected the word alone, without a value"},
       {kHead + "train: {on_nonfinite: stop}\n",
        "job.yaml:3:23: train.on_nonfinite: unknown value 'stop'; known here: fail, skip"},
       {kHead + "train: {optimizer: newton}\n",
        "job.yaml:3:20: train.optimizer: unknown value 'newton'; known here: sgd, momentum, "
-       "nesterov, adam, adamw"},
+       "nesterov, adam, adamw, adagrad, rmsprop, gd"},
       {kHead + "train: {schedule: zigzag}\n",
-       "job.yaml:3:19: train.schedule: unknown value 'zigzag'; known here: constant, step, cosine"},
+       "job.yaml:3:19: train.schedule: unknown value 'zigzag'; known here: constant, step, cosine, "
+       "exponential, polynomial, plateau"},
       {"data: {format: excel}\n",
        "job.yaml:1:16: data.format: unknown value 'excel'; known here: csv, parquet, libsvm"},
       // Kinds.
@@ -216,8 +232,9 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "job.yaml:3:16: train.batch: found '99999999999999999999', expected a whole number"},
       {kHead + "train: 5\n",
        "job.yaml:3:8: train: found '5', expected a map with some of the keys optimizer, schedule, "
-       "batch, leaves, epochs, steps, max_time, early_stopping, weight_decay, decay_biases, "
-       "clip_norm, on_nonfinite, seed, checkpoint"},
+       "batch, leaves, epochs, steps, max_time, early_stopping, weight_decay, l1, decay_biases, "
+       "clip_norm, clip_value, accumulate_steps, averaging, class_weight, initial, frozen, "
+       "on_nonfinite, seed, checkpoint"},
       {kHead + "model: {hidden: 256}\n",
        "job.yaml:3:17: model.hidden: found '256', expected a list of layer widths, such as [256, "
        "256]"},

@@ -8,7 +8,8 @@
 namespace espalier {
 namespace {
 
-// The chunks sorted by offset cover the vector once, whole rows at a time, each bias once.
+// The chunks sorted by offset cover the vector once, whole rows at a time, each bias once,
+// with its norm.
 void CheckTiles(const std::vector<LayerDims>& layers, std::vector<Chunk> chunks) {
   std::sort(chunks.begin(), chunks.end(),
             [](const Chunk& a, const Chunk& b) { return a.offset < b.offset; });
@@ -22,7 +23,7 @@ void CheckTiles(const std::vector<LayerDims>& layers, std::vector<Chunk> chunks)
       CHECK(c.layer == static_cast<int32_t>(l));
       CHECK(c.out_begin == row);
       CHECK(c.offset == offset);
-      CHECK(c.size == (c.out_end - c.out_begin) * layers[l].in + (c.bias ? layers[l].out : 0));
+      CHECK(c.size == (c.out_end - c.out_begin) * layers[l].in + (c.bias ? layers[l].tail() : 0));
       row = c.out_end;
       offset += c.size;
       bias = c.bias;
@@ -37,7 +38,8 @@ TEST_CASE("chunks tile the flat vector exactly, for any shapes") {
     std::vector<LayerDims> layers;
     for (uint64_t l = 0; l <= seed % 4; ++l) {
       layers.push_back({static_cast<int64_t>(1 + Mix64(seed * 8 + l) % 900),
-                        static_cast<int64_t>(1 + Mix64(seed * 8 + l + 4) % 600)});
+                        static_cast<int64_t>(1 + Mix64(seed * 8 + l + 4) % 600),
+                        (seed + l) % 3 == 0});
     }
     for (int64_t chunk_bytes : {int64_t{1}, int64_t{5000}, kChunkBytes, kChunkBytesMax}) {
       CheckTiles(layers, MakeChunks(layers, 4, chunk_bytes));

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "src/model/arithmetic.h"
 #include "tests/model/support.h"
@@ -18,7 +19,7 @@ ModelSpec Model(Activation activation, Loss loss, double dropout = 0) {
   ModelSpec model;
   model.hidden = {7, 6};
   model.activation = {activation};
-  model.dropout = dropout;
+  model.dropout = {dropout};
   const bool classes = loss == Loss::kSoftmaxCrossEntropy || loss == Loss::kBinaryCrossEntropy;
   model.task = classes ? Task::kClassification : Task::kRegression;
   model.loss = loss;
@@ -65,7 +66,7 @@ TEST_CASE("the gradient agrees with finite differences for every activation and 
        {Activation::kIdentity, Activation::kRelu, Activation::kTanh, Activation::kSigmoid,
         Activation::kLeakyRelu, Activation::kElu, Activation::kGelu, Activation::kSilu}) {
     for (auto loss : {Loss::kSoftmaxCrossEntropy, Loss::kBinaryCrossEntropy, Loss::kMse, Loss::kMae,
-                      Loss::kHuber}) {
+                      Loss::kHuber, Loss::kPoisson, Loss::kQuantile}) {
       INFO(Name(activation) << " " << Name(loss));
       CheckFiniteDifferences(Shape(activation, loss), {});
     }
@@ -77,6 +78,101 @@ TEST_CASE("the gradient agrees with finite differences under dropout") {
     INFO(Name(activation));
     CheckFiniteDifferences(Shape(activation, Loss::kMse, 0.4), {1, 2, 3});
   }
+}
+
+TEST_CASE("the gradient agrees with finite differences for smoothed labels") {
+  for (auto loss : {Loss::kSoftmaxCrossEntropy, Loss::kBinaryCrossEntropy}) {
+    ModelSpec model = Model(Activation::kTanh, loss);
+    model.label_smoothing = 0.2;
+    CheckFiniteDifferences(MakeShape(model, 5, loss == Loss::kBinaryCrossEntropy ? 2 : 3), {});
+  }
+}
+
+// Two layers as wide as the one before them, dropout in some of the layers only.
+ModelSpec Linked(Activation activation, bool norm, bool residual) {
+  ModelSpec model = Model(activation, Loss::kSoftmaxCrossEntropy);
+  model.hidden = {6, 6, 4, 4};
+  model.dropout = {0.3, 0, 0.4, 0.2};
+  model.layer_norm = norm;
+  model.residual = residual;
+  return model;
+}
+
+TEST_CASE("the gradient agrees with finite differences for norms, residual links and dropouts") {
+  for (auto activation :
+       {Activation::kIdentity, Activation::kRelu, Activation::kTanh, Activation::kSigmoid,
+        Activation::kLeakyRelu, Activation::kElu, Activation::kGelu, Activation::kSilu}) {
+    for (const auto& [norm, residual] : {std::pair{true, false}, {false, true}, {true, true}}) {
+      INFO(Name(activation) << " norm " << norm << " residual " << residual);
+      CheckFiniteDifferences(MakeShape(Linked(activation, norm, residual), 5, 3), {1, 2, 3});
+    }
+  }
+}
+
+TEST_CASE("frozen layers have no gradient, and the others the one they have without") {
+  NetworkShape shape = MakeShape(Linked(Activation::kTanh, true, true), 5, 3);
+  const auto parameters = StartOf<double>(shape, 1);
+  const auto gradient = [&] {
+    LeafPass<double> pass(shape, 9);
+    FillBatch(pass, 9, 3);
+    TrainingTotals(pass, parameters, 9, {1, 2, 3});
+    return WholeGradient(pass);
+  };
+  const auto whole = gradient();
+  for (const std::vector<size_t>& frozen :
+       std::vector<std::vector<size_t>>{{0}, {0, 1}, {2}, {0, 1, 2, 3}, {1, 4}}) {
+    for (LayerShape& layer : shape.layers) layer.frozen = false;
+    for (size_t layer : frozen) shape.layers[layer].frozen = true;
+    auto expected = whole;
+    for (const Chunk& c : ChunksOf<double>(shape)) {
+      if (!shape.layers[c.layer].frozen) continue;
+      std::fill_n(expected.begin() + c.offset, c.size, 0.0);
+    }
+    CHECK(SameBits(gradient(), expected));
+  }
+}
+
+TEST_CASE("a residual link adds the input to what the layer gives") {
+  ModelSpec model = Linked(Activation::kRelu, false, true);
+  model.hidden = {6, 6};
+  model.dropout = {0};
+  const NetworkShape shape = MakeShape(model, 6, 6);
+  CHECK_FALSE(shape.layers[0].residual);  // its input is the features, not a layer
+  CHECK(shape.layers[1].residual);
+  // The second layer gives 0, whatever comes in, and the others are the identity.
+  std::vector<double> parameters(ParameterCount(shape));
+  for (int64_t i = 0; i < 6; ++i) parameters[i * 7] = parameters[84 + i * 7] = 1;
+  LeafPass<double> pass(shape, 1);
+  FillBatch(pass, 1, 1);
+  for (int64_t i = 0; i < 6; ++i) pass.inputs()[i] = static_cast<double>(i);
+  std::vector<double> p(6);
+  pass.Predict(parameters.data(), 1, p.data());
+  for (int64_t i = 1; i < 6; ++i) CHECK(p[i] / p[i - 1] == Approx(std::exp(1.0)));
+}
+
+TEST_CASE("Poisson predicts the exponential of its output, by which it is measured too") {
+  ModelSpec model = Model(Activation::kTanh, Loss::kPoisson);
+  const NetworkShape shape = MakeShape(model, 5, 3);
+  LeafPass<double> pass(shape, 40);
+  FillBatch(pass, 40, 1);
+  const auto parameters = StartOf<double>(shape, 1);
+  std::vector<double> poisson(120), linear(120);
+  pass.Predict(parameters.data(), 40, poisson.data());
+  model.loss = Loss::kMse;
+  LeafPass<double> same(MakeShape(model, 5, 3), 40);
+  FillBatch(same, 40, 1);
+  same.Predict(parameters.data(), 40, linear.data());
+  double squares = 0, weights = 0;
+  for (size_t i = 0; i < 120; ++i) {
+    CHECK(poisson[i] == Approx(std::exp(linear[i])).epsilon(1e-14));
+    const double d = poisson[i] - pass.targets()[i];
+    squares += pass.weights()[i / 3] * d * d;
+    if (i % 3 == 0) weights += pass.weights()[i / 3];
+  }
+  std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));
+  pass.Evaluate(parameters.data(), 40, totals.data());
+  const Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
+  CHECK(m.rmse == Approx(std::sqrt(squares / weights / 3)));
 }
 
 TEST_CASE("a linear model without hidden layers has a gradient") {
@@ -142,8 +238,11 @@ TEST_CASE("evaluation and prediction know no dropout") {
 }
 
 template <typename T>
-void CheckAccumulation(int64_t rows) {
-  const NetworkShape shape = Wide();
+void CheckAccumulation(int64_t rows, bool norm) {
+  ModelSpec model = Model(Activation::kRelu, Loss::kSoftmaxCrossEntropy);
+  model.hidden = {96, 40};
+  model.layer_norm = norm;
+  const NetworkShape shape = MakeShape(model, 131, 10);
   LeafPass<T> left(shape, 128), right(shape, 128);
   FillBatch(left, rows, 1);
   FillBatch(right, rows, 2);
@@ -163,8 +262,10 @@ void CheckAccumulation(int64_t rows) {
 TEST_CASE("accumulating onto a sibling has the bits of the separate add") {
   for (int64_t rows : {1, 2, 31, 64, 127, 128}) {
     INFO(rows);
-    CheckAccumulation<float>(rows);
-    CheckAccumulation<double>(rows);
+    for (const bool norm : {false, true}) {
+      CheckAccumulation<float>(rows, norm);
+      CheckAccumulation<double>(rows, norm);
+    }
   }
 }
 
@@ -175,7 +276,8 @@ TEST_CASE("several micro-batches may not be accumulated") {
 }
 
 TEST_CASE("bits depend neither on rows_max nor on what was computed before nor on the thread") {
-  const NetworkShape shape = Wide(0.2);
+  const NetworkShape shape =
+      GENERATE(false, true) ? MakeShape(Linked(Activation::kRelu, true, true), 21, 3) : Wide(0.2);
   const auto parameters = StartOf<float>(shape, 1);
   for (int64_t rows : {1, 5, 64, 200}) {
     LeafPass<float> exact(shape, rows), roomy(shape, 513);

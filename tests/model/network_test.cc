@@ -17,7 +17,7 @@ TEST_CASE("a network has its hidden layers, a bare output layer and He or Xavier
   ModelSpec model;
   model.hidden = {8, 6};
   model.activation = {Activation::kTanh, Activation::kGelu};
-  model.dropout = 0.25;
+  model.dropout = {0.25};
   const NetworkShape shape = MakeShape(model, 5, 3);
   REQUIRE(shape.layers.size() == 3);
   CHECK(shape.layers[0].init == Init::kXavier);
@@ -58,7 +58,7 @@ TEST_CASE("an impossible network is refused with the field's name") {
   model.activation = {Activation::kRelu, Activation::kRelu};
   CHECK(ErrorOf(model, 5, 3).find("model.activation: ") != std::string::npos);
   model = {};
-  model.dropout = std::nan("");
+  model.dropout = {std::nan("")};
   CHECK(ErrorOf(model, 5, 3).find("model.dropout: ") != std::string::npos);
 }
 
@@ -71,6 +71,35 @@ TEST_CASE("tensors tile the flat vector in order") {
   CHECK(tensors[1] == TensorInfo{"layers.0.bias", {4}, 20, 4});
   CHECK(tensors[2] == TensorInfo{"layers.1.weight", {3, 4}, 24, 12});
   CHECK(tensors[3] == TensorInfo{"layers.1.bias", {3}, 36, 3});
+}
+
+TEST_CASE("a layer norm's gain and shift follow its layer's bias, and begin as 1 and 0") {
+  ModelSpec model;
+  model.hidden = {4};
+  model.layer_norm = true;
+  const NetworkShape shape = MakeShape(model, 5, 3);
+  const TensorList tensors = Tensors(shape);
+  REQUIRE(tensors.size() == 6);
+  CHECK(tensors[1] == TensorInfo{"layers.0.bias", {4}, 20, 4});
+  CHECK(tensors[2] == TensorInfo{"layers.0.norm.weight", {4}, 24, 4});
+  CHECK(tensors[3] == TensorInfo{"layers.0.norm.bias", {4}, 28, 4});
+  CHECK(tensors[4] == TensorInfo{"layers.1.weight", {3, 4}, 32, 12});
+  CHECK(ParameterCount(shape) == 47);
+  const auto parameters = StartOf<double>(shape, 1);
+  for (int i = 24; i < 28; ++i) CHECK(parameters[i] == 1);
+  for (int i = 28; i < 32; ++i) CHECK(parameters[i] == 0);
+}
+
+TEST_CASE("dropout may be one for all hidden layers or one for each") {
+  ModelSpec model;
+  model.hidden = {4, 3};
+  model.dropout = {0.1, 0.4};
+  const NetworkShape shape = MakeShape(model, 5, 3);
+  CHECK(shape.layers[0].dropout == 0.1);
+  CHECK(shape.layers[1].dropout == 0.4);
+  CHECK(shape.layers[2].dropout == 0);
+  model.dropout = {0.1, 0.2, 0.3};
+  CHECK(ErrorOf(model, 5, 3).find("model.dropout: lists 3 numbers for 2") != std::string::npos);
 }
 
 TEST_CASE("first weights have the variance of He or Xavier, depend on the seed, and biases are 0") {
@@ -93,17 +122,18 @@ TEST_CASE("first weights have the variance of He or Xavier, depend on the seed, 
   CHECK(parameters != StartOf<double>(shape, 2));
 }
 
-TEST_CASE("weight decay spares biases unless told otherwise") {
+TEST_CASE("weight decay and l1 spare biases unless told otherwise") {
   const NetworkShape shape = MakeShape(ModelSpec{}, 2, 2);
   TrainSpec train;
-  train.weight_decay = 0.5;
+  (GENERATE(false, true) ? train.l1 : train.weight_decay) = 0.5;
   for (auto kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kNesterov,
-                    OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
-    train.optimizer.kind = kind;
+                    OptimizerKind::kAdam, OptimizerKind::kAdamW, OptimizerKind::kAdagrad,
+                    OptimizerKind::kRmsprop, OptimizerKind::kGd}) {
+    train.optimizer = DefaultOptimizer(kind);
     for (bool biases : {false, true}) {
       train.decay_biases = biases;
-      std::vector<float> p(6, 1.0f), a(6), b(6), gradient(6);
-      float* slots[] = {a.data(), b.data()};
+      std::vector<float> p(6, 1.0f), a(6), b(6), c(6), gradient(6);
+      float* slots[] = {a.data(), b.data(), c.data()};
       for (const Chunk& chunk : ChunksOf<float>(shape, 8)) {
         ApplyUpdate(train, shape, chunk, p.data(), slots, gradient.data(), 1, 1, 0.1, 1);
       }
@@ -113,12 +143,30 @@ TEST_CASE("weight decay spares biases unless told otherwise") {
   }
 }
 
+TEST_CASE("a job's frozen layers are marked, and no update changes them") {
+  JobSpec job;
+  job.model.hidden = {3};
+  job.train.frozen = {0};
+  job.train.weight_decay = 0.1;
+  const NetworkShape shape = MakeNetworkShape(job, 2, 2).value();
+  std::vector<double> p(17, 1.0), a(17), b(17), gradient(17, 0.5);
+  double* slots[] = {a.data(), b.data()};
+  for (const Chunk& c : ChunksOf<double>(shape)) {
+    ApplyUpdate(job.train, shape, c, p.data(), slots, gradient.data(), 1, 1, 0.1, 1);
+  }
+  for (int i = 0; i < 17; ++i) CHECK((p[i] == 1) == (i < 9));
+  job.train.frozen = {2};
+  CHECK(MakeNetworkShape(job, 2, 2).status().message() ==
+        "train.frozen: names layer 2; the network has 2, counted from 0");
+}
+
 TEST_CASE("an update has the same bits however the parameters are cut into chunks") {
   ModelSpec model;
   model.hidden = {50};
   const NetworkShape shape = MakeShape(model, 37, 11);
   TrainSpec train;
   train.weight_decay = 0.01;
+  train.clip_value = GENERATE(0.0, 0.01);
   const auto updated = [&](int64_t chunk_bytes) {
     auto p = StartOf<float>(shape, 1);
     const auto gradient = StartOf<float>(shape, 2);

@@ -17,8 +17,8 @@ TEST_CASE("canonical nodes tile their interval with the fewest nodes") {
         const auto nodes = CanonicalNodes(begin, end, leaves);
         int32_t at = begin;
         for (const TreeNode& n : nodes) {
-          REQUIRE(Span(n, leaves).begin == at);
-          at = Span(n, leaves).end;
+          REQUIRE(SpanOf(n, leaves).begin == at);
+          at = SpanOf(n, leaves).end;
         }
         REQUIRE(at == end);
         REQUIRE(PlanJoin(nodes, leaves).steps.empty());  // nothing could be joined further

@@ -47,7 +47,7 @@ void SimMember::BeginRound() {
   missing_ = shape.size();
   state_ = State::kComputing;
   if (!rows_.Holds(own_)) world_.checks.Fail("a member begins a round without its rows");
-  own_sums_ = toy_.Contribute(action_, machine_.state().parameters, Use());
+  own_sums_ = toy_.Contribute(action_, WeightsFor(machine_, action_), Use());
   if (std::holds_alternative<GradientAction>(action_)) SayOwnWords();
   if (!alone_) Perform(reducer_->BeginRound(machine_.state().round, shape));
   if (worker_.alive()) Compute();
@@ -67,6 +67,9 @@ void SimMember::SayOwnWords() {
     const size_t bytes = state.parameters.size() * sizeof(Real);
     uint32_t crc = Crc32c(state.parameters.data(), bytes);
     for (const auto& slot : state.slots) crc = Crc32c(slot.data(), bytes, crc);
+    for (const auto* more : {&state.accumulated, &state.averaged}) {
+      crc = Crc32c(more->data(), more->size() * sizeof(Real), crc);
+    }
     words.checksum = static_cast<double>(crc) + 1;  // never 0
   }
   toy_.Say(action_, words, own_sums_);

@@ -11,6 +11,7 @@
 #include "src/model/arithmetic.h"
 #include "src/model/optimizer.h"
 #include "src/training/state_codec.h"
+#include "src/training/update.h"
 
 namespace espalier::sim {
 namespace {
@@ -50,6 +51,8 @@ TrainSpec TrainOf(int kind) {
       train.optimizer.learning_rate = 0.01;
       train.weight_decay = 0.01;
       train.schedule.kind = ScheduleKind::kCosine;
+      train.accumulate_steps = 2;
+      train.averaging = {AveragingKind::kEma, 0.9, {}};
       train.steps = 90;
   }
   return train;
@@ -72,7 +75,7 @@ ToyJob::ToyJob(int kind) : kind_(kind) {
   if (kind == 2) order_ = RowOrder::kWindow;
   ModelSpec model;
   model.hidden = {5};
-  model.dropout = kind == 1 ? 0.1 : 0;
+  model.dropout = {kind == 1 ? 0.1 : 0.0};
   plan_.train = TrainOf(kind);
   plan_.shape = MakeNetworkShape(model, kInputs, kClasses).value();
   plan_.train_rows = 61;
@@ -341,18 +344,17 @@ Action ToyJob::Apply(StepMachine<Real>& machine, const UpdateAction& update,
     return reinterpret_cast<const Real*>(totals[static_cast<size_t>(table_.bucket_of[c])].data) +
            table_.offset_of[c];
   };
+  TrainingState<Real>& state = machine.state();
   double norm_squared = 0;
-  for (size_t c = 0; c < chunks_.size() && plan_.train.clip_norm > 0; ++c) {
-    norm_squared += SquaredNorm<Real>(chunks_[c], total(c), update.inverse_weight);
+  for (size_t c = 0; c < chunks_.size(); ++c) {
+    AccumulateChunk(update, chunks_[c], total(c), state);
+    if (plan_.train.clip_norm == 0) continue;
+    norm_squared += SquaredNorm<Real>(chunks_[c], UpdateGradient(chunks_[c], total(c), state),
+                                      update.inverse_weight);
   }
   const double clip_scale = ClipScale(norm_squared, plan_.train.clip_norm);
-  TrainingState<Real>& state = machine.state();
-  std::vector<Real*> slots;
-  for (AlignedVector<Real>& s : state.slots) slots.push_back(s.data());
-  for (size_t c = 0; c < chunks_.size(); ++c) {
-    ApplyUpdate<Real>(plan_.train, plan_.shape, chunks_[c], state.parameters.data(), slots.data(),
-                      total(c), update.inverse_weight, clip_scale, update.learning_rate,
-                      update.update);
+  for (size_t c = 0; c < chunks_.size() && update.apply; ++c) {
+    ApplyChunk(plan_, update, chunks_[c], total(c), clip_scale, state);
   }
   return machine.OnUpdated();
 }

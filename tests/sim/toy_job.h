@@ -151,6 +151,8 @@ class ToyJob {
 // PlanTree, remembered.
 const std::vector<TreePlace>& TreeOf(const std::vector<LeafSpan>& intervals, int32_t leaves);
 
+// What an action is about: the parameters, or in an evaluation the averaged ones.
+const AlignedVector<Real>& WeightsFor(const StepMachine<Real>& machine, const Action& action);
 std::string WeightsHash(const AlignedVector<Real>& parameters);
 
 }  // namespace espalier::sim

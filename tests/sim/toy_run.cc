@@ -50,7 +50,7 @@ void ToyJob::RunAlone() {
     states_.resize(round + 1);
     states_[round] = EncodeState(machine.state());
     if (std::holds_alternative<FinishAction>(action)) break;
-    const Contribution totals = Contribute(action, machine.state().parameters, all);
+    const Contribution totals = Contribute(action, WeightsFor(machine, action), all);
     const double* marks = Marks(action, totals.back());
     rows_in_[RoundName(action)] = {marks[kMarkRows], marks[kMarkNames]};
     const std::vector<double> stats = Stats(action, totals.back());
@@ -87,6 +87,11 @@ void ToyJob::CheckEpochs() const {
 
 const std::string* ToyJob::StateAt(uint64_t round) const {
   return round < states_.size() && !states_[round].empty() ? &states_[round] : nullptr;
+}
+
+const AlignedVector<Real>& WeightsFor(const StepMachine<Real>& machine, const Action& action) {
+  const bool step = std::holds_alternative<GradientAction>(action);
+  return step ? machine.state().parameters : machine.Evaluated();
 }
 
 std::string WeightsHash(const AlignedVector<Real>& parameters) {

@@ -99,7 +99,7 @@ TEST_CASE("each field out of its range is named with what was found and what was
        },
        "model.activation: found 2 activations, expected one for all hidden layers, or one for each "
        "of the 0"},
-      {[](JobSpec& j) { j.model.dropout = 1; },
+      {[](JobSpec& j) { j.model.dropout = {1}; },
        "model.dropout: found 1, expected a number of at least 0 and below 1"},
       {[](JobSpec& j) { j.model.loss = Loss::kMse; },
        "model.loss: found mse, expected softmax_cross_entropy or binary_cross_entropy for task "
@@ -108,7 +108,8 @@ TEST_CASE("each field out of its range is named with what was found and what was
          j.model.task = Task::kRegression;
          j.model.loss = Loss::kSoftmaxCrossEntropy;
        },
-       "model.loss: found softmax_cross_entropy, expected mse, mae or huber for task regression"},
+       "model.loss: found softmax_cross_entropy, expected mse, mae, huber, poisson or quantile "
+       "for task regression"},
       {[](JobSpec& j) { j.train.batch = 0; },
        "train.batch: found 0, expected a whole number from 1 to 1073741824"},
       {[](JobSpec& j) { j.train.leaves = 1025; },
@@ -186,6 +187,12 @@ TEST_CASE("the loss in force follows the task unless it is given") {
   CHECK(EffectiveLoss(model) == Loss::kMse);
   model.loss = Loss::kHuber;
   CHECK(EffectiveLoss(model) == Loss::kHuber);
+  CHECK(EffectiveTargetScale(model) == TargetScale::kStandard);
+  model.loss = Loss::kPoisson;
+  CHECK(EffectiveTargetScale(model) == TargetScale::kNone);
+  model.loss = Loss::kQuantile;
+  model.target_scale = TargetScale::kNone;
+  CHECK(EffectiveTargetScale(model) == TargetScale::kNone);
 }
 
 TEST_CASE(
@@ -204,6 +211,11 @@ TEST_CASE(
   CHECK(changed([](JobSpec& j) { j.checkpoint.reset(); }) == base);
   CHECK(changed([](JobSpec& j) { j.resume = ResumeSpec{"/models/old", true, true}; }) == base);
   CHECK(changed([](JobSpec& j) { j.data.train = {"hdfs://b/d/*.csv"}; }) == base);
+  const auto begun = [&](const std::string& from) {
+    return changed([&](JobSpec& j) { j.train.initial = {from, {}}; });
+  };
+  CHECK(begun("hdfs://a/m") == begun("hdfs://b/m"));
+  CHECK(begun("hdfs://a/m") != begun("hdfs://a/n"));
   CHECK(changed([](JobSpec& j) { j.data.train = {"hdfs://b/e/*.csv"}; }) != base);
 }
 
@@ -247,7 +259,14 @@ TEST_CASE("the fingerprint changes with every other field") {
       },
       [](JobSpec& j) { j.model.hidden = {12}; },
       [](JobSpec& j) { j.model.activation = {Activation::kTanh}; },
-      [](JobSpec& j) { j.model.dropout = 0.5; },
+      [](JobSpec& j) { j.model.dropout = {0.5}; },
+      [](JobSpec& j) {
+        j.model.dropout = {0.5, 0.5};
+      },
+      [](JobSpec& j) { j.model.layer_norm = true; },
+      [](JobSpec& j) { j.model.residual = true; },
+      [](JobSpec& j) { j.model.label_smoothing = 0.5; },
+      [](JobSpec& j) { j.model.quantile = 0.25; },
       [](JobSpec& j) { j.model.loss = Loss::kMae; },
       [](JobSpec& j) { j.model.huber_delta = 2; },
       [](JobSpec& j) { j.model.init = Init::kHe; },
@@ -259,7 +278,36 @@ TEST_CASE("the fingerprint changes with every other field") {
       [](JobSpec& j) { j.train.optimizer.beta1 = 0.5; },
       [](JobSpec& j) { j.train.optimizer.beta2 = 0.5; },
       [](JobSpec& j) { j.train.optimizer.epsilon = 0.5; },
+      [](JobSpec& j) { j.train.optimizer.alpha = 0.5; },
+      [](JobSpec& j) { j.train.optimizer.centered = true; },
+      [](JobSpec& j) { j.train.optimizer.initial_accumulator_value = 0.5; },
       [](JobSpec& j) { j.train.schedule.kind = ScheduleKind::kCosine; },
+      [](JobSpec& j) { j.train.schedule.power = 2; },
+      [](JobSpec& j) { j.train.schedule.plateau.metric = "loss"; },
+      [](JobSpec& j) { j.train.schedule.plateau.patience = 1; },
+      [](JobSpec& j) { j.train.schedule.plateau.min_delta = 1; },
+      [](JobSpec& j) { j.train.schedule.plateau.cooldown = 1; },
+      [](JobSpec& j) { j.train.schedule.plateau.min_learning_rate = 1; },
+      [](JobSpec& j) { j.train.l1 = 1; },
+      [](JobSpec& j) { j.train.clip_value = 1; },
+      [](JobSpec& j) { j.train.accumulate_steps = 2; },
+      [](JobSpec& j) { j.train.averaging.kind = AveragingKind::kEma; },
+      [](JobSpec& j) { j.train.averaging.decay = 0.5; },
+      [](JobSpec& j) { j.train.averaging.start.amount = 1; },
+      [](JobSpec& j) { j.train.class_weight.balanced = true; },
+      [](JobSpec& j) { j.train.frozen = {0}; },
+      [](JobSpec& j) {
+        j.train.initial = {"/models/old", {}};
+      },
+      [](JobSpec& j) {
+        j.train.initial = {"/models/old", {0}};
+      },
+      [](JobSpec& j) {
+        j.train.class_weight.given = {{"a", 1}};
+      },
+      [](JobSpec& j) {
+        j.train.class_weight.given = {{"a", 2}};
+      },
       [](JobSpec& j) { j.train.schedule.warmup.amount = 1; },
       [](JobSpec& j) { j.train.schedule.warmup.epochs = true; },
       [](JobSpec& j) { j.train.schedule.every.amount = 1; },
@@ -326,8 +374,10 @@ TEST_CASE("every enumerator has one word that reads back") {
     return std::size(Names<E>::kAll);
   };
   CHECK(round(Activation::kRelu) == 8);
-  CHECK(round(Loss::kMse) == 5);
-  CHECK(round(OptimizerKind::kAdam) == 5);
+  CHECK(round(Loss::kMse) == 7);
+  CHECK(round(OptimizerKind::kAdam) == 8);
+  CHECK(round(ScheduleKind::kStep) == 6);
+  CHECK(round(AveragingKind::kEma) == 3);
   CHECK(round(NullKind::kFail) == 4);
 }
 

@@ -26,6 +26,20 @@ TrainingPlan SmallPlan() {
   return plan;
 }
 
+// A plan whose state has all its parts in use.
+TrainingPlan FullPlan() {
+  TrainingPlan plan = SmallPlan();
+  plan.train.optimizer = DefaultOptimizer(OptimizerKind::kRmsprop);
+  plan.train.optimizer.momentum = 0.9;
+  plan.train.optimizer.centered = true;
+  plan.train.accumulate_steps = 3;
+  plan.train.averaging = {AveragingKind::kEma, 0.9, {3, false}};
+  plan.train.schedule.kind = ScheduleKind::kPlateau;
+  plan.train.schedule.plateau.patience = 1;
+  plan.train.schedule.plateau.cooldown = 1;
+  return plan;
+}
+
 // Answers one action with made-up totals that follow from the state alone.
 template <typename T>
 Action Answer(StepMachine<T>& machine, const Action& action) {
@@ -36,9 +50,13 @@ Action Answer(StepMachine<T>& machine, const Action& action) {
     stats[kTotalLoss] = 1.0 + static_cast<double>(machine.state().step);
     return machine.OnGradient(stats);
   }
-  if (std::holds_alternative<UpdateAction>(action)) {
-    for (T& p : machine.state().parameters) p += T{1} / static_cast<T>(machine.state().step + 3);
-    for (auto& slot : machine.state().slots) slot[0] += T{2};
+  if (const auto* update = std::get_if<UpdateAction>(&action)) {
+    TrainingState<T>& state = machine.state();
+    const auto rate = static_cast<T>(update->learning_rate * update->inverse_weight);
+    for (T& p : state.parameters) p += T{1} / static_cast<T>(state.step + 3) + rate;
+    for (auto& slot : state.slots) slot[0] += T{2};
+    for (T& sum : state.accumulated) sum = update->apply ? T{0} : sum + T{1};
+    for (T& a : state.averaged) a += static_cast<T>(update->averaged);
     return machine.OnUpdated();
   }
   std::vector<double> totals(TotalsSize(plan.shape, TotalsKind::kEvaluation), 0.0);
@@ -51,7 +69,8 @@ Action Answer(StepMachine<T>& machine, const Action& action) {
 bool BetweenRounds(const Action& action) { return !std::holds_alternative<UpdateAction>(action); }
 
 TEST_CASE("a job handed over before any round, through bytes, ends in the same state") {
-  StepMachine<float> whole(SmallPlan());
+  const TrainingPlan plan = GENERATE(false, true) ? FullPlan() : SmallPlan();
+  StepMachine<float> whole(plan);
   Action action = whole.Begin();
   std::vector<std::string> states;  // one for each moment between rounds
   for (;;) {
@@ -62,10 +81,10 @@ TEST_CASE("a job handed over before any round, through bytes, ends in the same s
   const std::string expected = EncodeState(whole.state());
   REQUIRE(states.size() > 15);
   for (const std::string& bytes : states) {
-    auto state = DecodeState<float>(bytes, SmallPlan());
+    auto state = DecodeState<float>(bytes, plan);
     REQUIRE(state.status().ToString() == "OK");
     CHECK(EncodeState(*state) == bytes);
-    StepMachine<float> heir(SmallPlan(), std::move(state).value());
+    StepMachine<float> heir(plan, std::move(state).value());
     Action next = heir.Resume();
     while (!std::holds_alternative<FinishAction>(next)) next = Answer(heir, next);
     REQUIRE(EncodeState(heir.state()) == expected);
@@ -124,6 +143,14 @@ TEST_CASE("a state of another job is refused by what differs") {
   TrainingPlan sgd = SmallPlan();
   sgd.train.optimizer.kind = OptimizerKind::kSgd;
   CHECK(error(sgd) == begin + "its optimizer's state is not that of the job's optimizer");
+  TrainingPlan more = SmallPlan();
+  if (GENERATE(false, true)) {
+    more.train.accumulate_steps = 2;
+  } else {
+    more.train.averaging.kind = AveragingKind::kMean;
+  }
+  CHECK(error(more) ==
+        begin + "its accumulated gradient or its averaged weights are not those of the job");
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 
 #include "src/model/metrics.h"
+#include "tests/model/golden.h"
 
 namespace espalier {
 namespace {
@@ -198,6 +200,194 @@ TEST_CASE("a step of weight 0 counts and updates nothing") {
     if (step == 0) stats[kTotalWeight] = stats[kTotalLoss] = 0;
   });
   CHECK(s.letters == "GGUGUGUV");
+}
+
+TEST_CASE("training begins with the weights it is given, and the seed's for the others") {
+  TrainingPlan plan = SmallPlan();
+  const StepMachine<float> seeded(plan);
+  plan.initial = std::make_shared<const std::vector<InitialTensor>>(
+      std::vector<InitialTensor>{{1, {0.25, -3}}, {4, {7}}});
+  const StepMachine<float> machine(plan);
+  AlignedVector<float> expected = seeded.state().parameters;
+  expected[1] = 0.25f, expected[2] = -3, expected[4] = 7;
+  CHECK(machine.state().parameters == expected);
+}
+
+// The steps (1-based) after which the parameters change.
+std::vector<int64_t> UpdatesOf(StepMachine<float>& machine,
+                               const std::function<void(int64_t, std::vector<double>&)>& change) {
+  std::vector<int64_t> applied;
+  Action action = machine.Begin();
+  while (!std::holds_alternative<FinishAction>(action)) {
+    if (auto* g = std::get_if<GradientAction>(&action)) {
+      auto stats = StepStats(machine.plan(), 1.0);
+      if (change) change(g->step, stats);
+      action = machine.OnGradient(stats);
+    } else if (auto* u = std::get_if<UpdateAction>(&action)) {
+      if (u->apply) {
+        applied.push_back(machine.state().step + 1);
+        CHECK(u->update == static_cast<int64_t>(applied.size()));
+      }
+      action = machine.OnUpdated();
+    } else {
+      action = machine.OnEvaluation(EvaluationTotals(machine.plan(), 1.0));
+    }
+  }
+  return applied;
+}
+
+TEST_CASE("several steps make an update, and an epoch's last ones theirs") {
+  TrainingPlan plan = SmallPlan();
+  plan.train_rows = 50;  // five steps an epoch
+  plan.train.accumulate_steps = 2;
+  plan.train.epochs = 1.6;
+  StepMachine<float> machine(plan);
+  CHECK(machine.state().accumulated.size() == machine.state().parameters.size());
+  CHECK(UpdatesOf(machine, {}) == std::vector<int64_t>{2, 4, 5, 7, 8});
+  CHECK(machine.state().updates == 5);
+}
+
+TEST_CASE("gradient descent over all rows makes one update an epoch") {
+  TrainingPlan plan = SmallPlan();
+  plan.train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
+  StepMachine<float> machine(plan);
+  CHECK(UpdatesOf(machine, {}) == std::vector<int64_t>{4, 8, 12});
+}
+
+TEST_CASE("an update of several steps is of the rows that counted, whichever step ends it") {
+  TrainingPlan plan = SmallPlan();
+  plan.train.epochs = 1;
+  plan.train.accumulate_steps = 2;
+  plan.train.skip_nonfinite = true;
+  StepMachine<float> machine(plan);
+  std::vector<double> shares;
+  Action action = machine.Begin();
+  while (!std::holds_alternative<FinishAction>(action)) {
+    if (auto* g = std::get_if<GradientAction>(&action)) {
+      auto stats = StepStats(plan, 1.0);
+      stats[kTotalWeight] = 10 + static_cast<double>(g->step);
+      if (g->step == 1) stats[kTotalNonfinite] = 1;                   // left out, and ends two
+      if (g->step == 2) stats[kTotalWeight] = stats[kTotalLoss] = 0;  // nothing to add
+      action = machine.OnGradient(stats);
+    } else if (auto* u = std::get_if<UpdateAction>(&action)) {
+      CHECK(u->add == (machine.state().step != 1));
+      CHECK(u->apply == (machine.state().step % 2 == 1));
+      if (u->apply) shares.push_back(1 / u->inverse_weight);
+      action = machine.OnUpdated();
+    } else {
+      action = machine.OnEvaluation(EvaluationTotals(plan, 1.0));
+    }
+  }
+  CHECK(shares == std::vector<double>{10, 13});  // of step 0; of step 3
+  CHECK(machine.state().accumulated_weight == 0);
+}
+
+TEST_CASE("the end of the time ends a group of steps too") {
+  TrainingPlan plan = SmallPlan();
+  plan.train.accumulate_steps = 4;
+  StepMachine<float> machine(plan);
+  CHECK(UpdatesOf(machine, [](int64_t step, std::vector<double>& stats) {
+          if (step == 5) stats[stats.size() - kStepExtras + kExtraTimeIsUp] = 1;
+        }) == std::vector<int64_t>{4, 6});
+}
+
+// Drives the machine and makes its weights up: after update k, parameters[0] is k and, when the
+// action says so, averaged[0] is 100 + count.
+Script DriveAveraged(StepMachine<float>& machine, const std::function<double(int)>& loss) {
+  Script script;
+  int evaluations = 0;
+  Action action = machine.Begin();
+  for (;;) {
+    if (std::get_if<GradientAction>(&action)) {
+      action = machine.OnGradient(StepStats(machine.plan(), 1.0));
+    } else if (auto* u = std::get_if<UpdateAction>(&action)) {
+      machine.state().parameters[0] = static_cast<float>(u->update);
+      if (u->averaged > 0) machine.state().averaged[0] = 100.0f + static_cast<float>(u->averaged);
+      action = machine.OnUpdated();
+    } else if (std::get_if<EvaluateAction>(&action)) {
+      script.letters += std::to_string(static_cast<int>(machine.Evaluated()[0])) + " ";
+      action = machine.OnEvaluation(EvaluationTotals(machine.plan(), loss(evaluations++)));
+    } else {
+      script.finish = std::get<FinishAction>(action);
+      return script;
+    }
+  }
+}
+
+TEST_CASE("averaged weights are evaluated once there are any, and saved") {
+  TrainingPlan plan = SmallPlan();
+  plan.test_rows = 5;
+  plan.train.averaging = {AveragingKind::kMean, 0.5, {1.5, true}};  // from the seventh step on
+  StepMachine<float> machine(plan);
+  CHECK(DriveAveraged(machine, One).letters == "4 102 106 106 ");
+  CHECK(machine.state().parameters[0] == 106);
+}
+
+TEST_CASE("the best weights are averaged ones, where there is averaging") {
+  TrainingPlan plan = SmallPlan();
+  plan.train.epochs = 100;
+  plan.train.averaging = {AveragingKind::kEma, 0.5, {}};
+  plan.train.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 2};
+  StepMachine<float> machine(plan);
+  const double losses[] = {3, 1, 2, 2, 1};
+  const Script s = DriveAveraged(machine, [&](int k) { return losses[k]; });
+  CHECK(s.letters == "104 108 112 116 108 ");
+  CHECK(machine.state().parameters[0] == 108);
+}
+
+// The learning rates of the steps after each evaluation, of which `losses` are the values.
+std::vector<double> RatesAfter(const TrainingPlan& plan, const std::vector<double>& losses) {
+  StepMachine<float> machine(plan);
+  std::vector<double> rates;
+  Action action = machine.Begin();
+  size_t evaluations = 0;
+  while (!std::holds_alternative<FinishAction>(action)) {
+    if (std::get_if<GradientAction>(&action)) {
+      action = machine.OnGradient(StepStats(plan, losses[evaluations]));
+    } else if (std::get_if<UpdateAction>(&action)) {
+      action = machine.OnUpdated();
+      if (plan.validation_rows == 0 && machine.state().step % 4 == 0) ++evaluations;
+    } else {
+      action = machine.OnEvaluation(EvaluationTotals(plan, losses[evaluations++]));
+    }
+    if (evaluations > rates.size()) rates.push_back(machine.LearningRateNow());
+  }
+  return rates;
+}
+
+TEST_CASE("a plateau lowers the rate as PyTorch's ReduceLROnPlateau does") {
+  const golden::Json& cases = golden::MoreGolden()["plateau"];
+  REQUIRE(cases.size() == 4);
+  for (const golden::Json& c : cases) {
+    INFO("patience " << c["patience"] << " cooldown " << c["cooldown"]);
+    const golden::Numbers values = c["values"], expected = c["rates"];
+    TrainingPlan plan = SmallPlan();
+    plan.train.epochs = static_cast<double>(values.size());
+    plan.train.optimizer.learning_rate = 0.1;
+    plan.train.schedule.kind = ScheduleKind::kPlateau;
+    plan.train.schedule.factor = 0.5;
+    plan.train.schedule.plateau = {"val_loss", c["patience"], 1e-4, c["cooldown"],
+                                   c["min_learning_rate"]};
+    golden::CheckNear(RatesAfter(plan, values), expected, 1e-15);
+    // The same by the loss of the training rows.
+    plan.train.schedule.plateau.metric = "loss";
+    plan.validation_rows = 0;
+    golden::CheckNear(RatesAfter(plan, values), expected, 1e-15);
+  }
+}
+
+TEST_CASE("a plateau is not judged during the warm-up") {
+  TrainingPlan plan = SmallPlan();
+  plan.train.epochs = 5;
+  plan.train.optimizer.learning_rate = 0.1;
+  plan.train.schedule.kind = ScheduleKind::kPlateau;
+  plan.train.schedule.factor = 0.5;
+  plan.train.schedule.plateau.patience = 1;
+  plan.train.schedule.warmup = {3, true};
+  const std::vector<double> rates = RatesAfter(plan, {1, 2, 3, 4, 5});
+  // The third evaluation is the first that counts, and so the best so far.
+  const std::vector<double> expected = {0.1 * 5 / 12, 0.1 * 9 / 12, 0.1, 0.05, 0.025};
+  golden::CheckNear(rates, expected, 1e-15);
 }
 
 }  // namespace

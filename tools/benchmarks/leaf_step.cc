@@ -89,7 +89,7 @@ class LeafStep {
   LeafStep(double dropout, int64_t chunk_bytes) {
     ModelSpec model;
     model.hidden = {kHidden, kHidden};
-    model.dropout = dropout;
+    model.dropout = {dropout};
     shape_ = MakeNetworkShape(model, kInputs, kClasses).value();
     chunks_ = MakeChunks(Dims(shape_), sizeof(float), chunk_bytes);
     const int64_t count = ParameterCount(shape_);

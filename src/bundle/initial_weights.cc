@@ -1,0 +1,87 @@
+#include "src/bundle/initial_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/bundle/bundle.h"
+#include "src/bundle/safetensors.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kBytesMax = int64_t{64} << 30;
+
+std::string Shown(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (int64_t d : shape) text += (text.empty() ? "[" : ", ") + std::to_string(d);
+  return text + "]";
+}
+
+// "layers.3.norm.bias" belongs to layer 3.
+bool Wanted(const std::string& name, const std::vector<int64_t>& layers) {
+  return layers.empty() || std::any_of(layers.begin(), layers.end(), [&](int64_t layer) {
+           return name.starts_with("layers." + std::to_string(layer) + ".");
+         });
+}
+
+double Element(const SafetensorsView& view, int64_t i) {
+  const char* at = view.data.data() + static_cast<size_t>(i) * ElementSize(view.type);
+  if (view.type == ElementType::kFloat64) {
+    double value = 0;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
+  float value = 0;
+  std::memcpy(&value, at, sizeof value);
+  return static_cast<double>(value);
+}
+
+Result<InitialTensor> Take(const SafetensorsView& view, const TensorInfo& wanted) {
+  const auto at = std::find_if(view.tensors.begin(), view.tensors.end(),
+                               [&](const TensorInfo& t) { return t.name == wanted.name; });
+  if (at == view.tensors.end() || at->shape != wanted.shape) {
+    const std::string found = at == view.tensors.end() ? "none" : "one of " + Shown(at->shape);
+    return FailedPrecondition("found " + found + " for the tensor " + wanted.name + " of " +
+                              Shown(wanted.shape) +
+                              "; train a network of the same layers and inputs, or name the layers "
+                              "that are the same: {from: MODEL, layers: [0]}");
+  }
+  InitialTensor tensor{wanted.offset, {}};
+  tensor.values.reserve(static_cast<size_t>(at->size));
+  for (int64_t i = 0; i < at->size; ++i) {
+    tensor.values.push_back(Element(view, at->offset + i));
+    if (std::isfinite(tensor.values.back())) continue;
+    return BadInput("the tensor " + wanted.name + " holds a value that is no finite number");
+  }
+  return tensor;
+}
+
+}  // namespace
+
+Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
+                                                      const InitialSpec& initial,
+                                                      const TensorList& network) {
+  const bool file = initial.from.ends_with(".safetensors");
+  const std::string slash = initial.from.ends_with('/') ? "" : "/";
+  const std::string path = file ? initial.from : initial.from + slash + kWeightsFile;
+  const std::string whose = "train.initial: " + Printable(path);
+  auto bytes = files.ReadAll(path, kBytesMax);
+  if (!bytes.ok()) return bytes.status().Wrap("train.initial");
+  auto view = DecodeSafetensors(*bytes);
+  if (!view.ok()) return view.status().Wrap(whose);
+  std::vector<InitialTensor> tensors;
+  for (const TensorInfo& wanted : network) {
+    if (!Wanted(wanted.name, initial.layers)) continue;
+    auto tensor = Take(*view, wanted);
+    if (!tensor.ok())
+      return Status(tensor.status().code(), whose + ": " + tensor.status().message());
+    tensors.push_back(*std::move(tensor));
+  }
+  return tensors;
+}
+
+}  // namespace espalier

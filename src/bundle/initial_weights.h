@@ -1,0 +1,24 @@
+// The weights of an earlier model as the first ones of a new one. Thread rule: re-entrant.
+#pragma once
+
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/spec/job_spec.h"
+#include "src/spec/tensors.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+// The tensors of `network` that `initial` names, from a file of safetensors (a path that ends in
+// `.safetensors`) or the one in a model's directory. Tensors of the file that the network does not
+// ask for are left alone.
+//
+// Errors begin with "train.initial": kFailedPrecondition for a tensor that the file lacks or has in
+// another shape, with both; kBadInput for values that are no finite numbers; DecodeSafetensors' and
+// storage's own.
+Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
+                                                      const InitialSpec& initial,
+                                                      const TensorList& network);
+
+}  // namespace espalier

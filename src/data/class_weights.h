@@ -1,0 +1,23 @@
+// What training rows of each class weigh, from the job's class_weight and the survey's counts.
+// Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// One weight a class, in the order of `classes`; none when all weigh 1. `rows`: training rows of
+// each class, as texts. `balanced` is scikit-learn's: rows / (classes * rows of the class). A label
+// that is spelt as a number may stand for the class of that number ("1.0" for "1").
+// kInvalidArgument: a weight for a label that is no class, or no row that weighs anything.
+Result<std::vector<double>> FitClassWeights(const ClassWeights& wanted,
+                                            const std::vector<std::string>& classes,
+                                            const std::map<std::string, int64_t>& rows);
+
+}  // namespace espalier

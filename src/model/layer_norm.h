@@ -1,0 +1,26 @@
+// Layer normalisation of one row (Ba, Kiros and Hinton, 2016), with PyTorch's epsilon of 1e-5.
+// Internal to model/.
+//
+//   normed = (z - mean(z)) / sqrt(variance(z) + epsilon), over the layer's units; gain * normed +
+//   shift is what the activation gets
+//
+// Sums run in a fixed order over padded rows. Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+
+namespace espalier {
+
+// z[i] + bias[i] is normalised to normed[i]; z[i] becomes gain[i] * normed[i] (without the shift).
+// Returns 1 / sqrt(variance + epsilon). Padding is zero afterwards. REQUIRES: all aligned, `size`
+// (with padding) a multiple of kPadding, the last ones of `bias` and `gain` zero; 0 < width <=
+// size.
+template <typename T>
+T NormRow(const T* bias, const T* gain, int64_t width, int64_t size, T* z, T* normed);
+
+// delta[i], the derivative of the loss by gain[i] * normed[i] + shift[i], becomes that by z[i].
+// `inverse`: what NormRow returned. REQUIRES: as NormRow; the padding of delta is zero.
+template <typename T>
+void NormBackRow(const T* gain, const T* normed, T inverse, int64_t width, int64_t size, T* delta);
+
+}  // namespace espalier

@@ -1,0 +1,234 @@
+// The part of JobSpec::Validate about `model` and `train`.
+#include <algorithm>
+#include <cmath>
+
+#include "src/spec/findings.h"
+#include "src/spec/metrics.h"
+#include "src/spec/names.h"
+
+namespace espalier {
+namespace {
+
+constexpr double kParametersMax = 2147483648.0;  // 2^31, in the hidden layers
+
+void CheckHidden(Findings& f, const ModelSpec& model) {
+  f.Expect(model.hidden.size() <= 64, "model.hidden",
+           std::to_string(model.hidden.size()) + " layers", "at most 64");
+  double parameters = 0;
+  for (size_t i = 0; i < model.hidden.size(); ++i) {
+    f.Whole("model.hidden[" + std::to_string(i) + "]", model.hidden[i], 1, 65536);
+    if (i > 0) {
+      parameters +=
+          static_cast<double>(model.hidden[i - 1] + 1) * static_cast<double>(model.hidden[i]);
+    }
+  }
+  f.Expect(parameters <= kParametersMax, "model.hidden",
+           ShortestDouble(parameters) + " parameters between hidden layers",
+           "at most 2147483648; make layers narrower");
+  f.Expect(
+      model.activation.size() == 1 || model.activation.size() == model.hidden.size(),
+      "model.activation", std::to_string(model.activation.size()) + " activations",
+      "one for all hidden layers, or one for each of the " + std::to_string(model.hidden.size()));
+  f.Expect(
+      model.dropout.size() == 1 || model.dropout.size() == model.hidden.size(), "model.dropout",
+      std::to_string(model.dropout.size()) + " numbers",
+      "one for all hidden layers, or one for each of the " + std::to_string(model.hidden.size()));
+  for (size_t i = 0; i < model.dropout.size(); ++i) {
+    const bool alone = model.dropout.size() == 1;
+    f.Fraction(alone ? "model.dropout" : "model.dropout[" + std::to_string(i) + "]",
+               model.dropout[i]);
+  }
+  const bool alike =
+      std::adjacent_find(model.hidden.begin(), model.hidden.end()) != model.hidden.end();
+  f.Expect(!model.residual || alike, "model.residual", "true",
+           "two neighbours of the same width in model.hidden, which such a link joins");
+  f.Expect(!model.layer_norm || !model.hidden.empty(), "model.layer_norm", "true",
+           "layers in model.hidden, which it is for");
+}
+
+void CheckLoss(Findings& f, const ModelSpec& model) {
+  const Loss loss = EffectiveLoss(model);
+  const bool of_classes = loss == Loss::kSoftmaxCrossEntropy || loss == Loss::kBinaryCrossEntropy;
+  f.Expect(of_classes == (model.task == Task::kClassification), "model.loss", Name(loss),
+           model.task == Task::kClassification
+               ? "softmax_cross_entropy or binary_cross_entropy for task classification"
+               : "mse, mae, huber, poisson or quantile for task regression");
+  f.Fraction(std::string("model.loss.") + Name(loss) + ".label_smoothing", model.label_smoothing);
+  f.Positive("model.loss.huber.delta", model.huber_delta);
+  f.Expect(model.quantile > 0 && model.quantile < 1, "model.loss.quantile.quantile",
+           ShortestDouble(model.quantile), "a number above 0 and below 1");
+  f.Expect(
+      loss != Loss::kPoisson || EffectiveTargetScale(model) == TargetScale::kNone,
+      "model.target_scale", Name(EffectiveTargetScale(model)),
+      "none, or nothing: with loss poisson the targets are counts, and a shifted count is none");
+}
+
+void CheckOptimizer(Findings& f, const OptimizerSpec& o) {
+  const std::string path = std::string("train.optimizer.") + Name(o.kind) + ".";
+  f.Positive(path + "learning_rate", o.learning_rate);
+  f.Fraction(path + "momentum", o.momentum);
+  f.Fraction(path + "beta1", o.beta1);
+  f.Fraction(path + "beta2", o.beta2);
+  f.Positive(path + "epsilon", o.epsilon);
+  f.Fraction(path + "alpha", o.alpha);
+  f.NotNegative(path + "initial_accumulator_value", o.initial_accumulator_value);
+}
+
+// A metric to judge by: one of the validation rows ("val_loss"), or with `training` also one of
+// the running values of the training rows ("loss").
+void CheckMetric(Findings& f, const std::string& path, const std::string& metric, bool training,
+                 const JobSpec& job) {
+  const std::vector<std::string> names = MetricNames(job.model.task);
+  std::vector<std::string> known;
+  for (const std::string& name : names) known.push_back("val_" + name);
+  if (training) {
+    const bool classes = job.model.task == Task::kClassification;
+    const auto end = classes ? names.begin() + 2 : names.end();  // loss, accuracy
+    known.insert(known.end(), names.begin(), end);
+  }
+  std::string list;
+  for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+  const auto near = Nearest(metric, known);
+  f.Expect(std::find(known.begin(), known.end(), metric) != known.end(), path + ".metric",
+           Quoted(metric), "one of " + list + (near ? "; did you mean '" + *near + "'?" : ""));
+  f.Expect(!metric.starts_with("val_") || job.data.validation.any(), path,
+           "no validation rows to judge by",
+           "data.validation, for instance `validation: {fraction: 0.2}`");
+}
+
+// Of the schedules that lower the rate by a factor.
+void CheckFactor(Findings& f, const std::string& path, double factor, bool one_too) {
+  f.Expect(factor > 0 && (one_too ? factor <= 1 : factor < 1), path + ".factor",
+           ShortestDouble(factor),
+           one_too ? "a number above 0 and at most 1" : "a number above 0 and below 1");
+}
+
+void CheckPlateau(Findings& f, const std::string& path, const JobSpec& job) {
+  const PlateauRule& p = job.train.schedule.plateau;
+  CheckMetric(f, path, p.metric, true, job);
+  CheckFactor(f, path, job.train.schedule.factor, false);
+  f.Whole(path + ".patience", p.patience, 1, 1'000'000'000);
+  f.NotNegative(path + ".min_delta", p.min_delta);
+  f.Whole(path + ".cooldown", p.cooldown, 0, 1'000'000'000);
+  f.NotNegative(path + ".min_learning_rate", p.min_learning_rate);
+  f.Expect(p.min_learning_rate <= job.train.optimizer.learning_rate, path + ".min_learning_rate",
+           ShortestDouble(p.min_learning_rate), "at most the optimizer's learning_rate");
+}
+
+void CheckSchedule(Findings& f, const JobSpec& job) {
+  const TrainSpec& train = job.train;
+  const ScheduleSpec& s = train.schedule;
+  const std::string path = std::string("train.schedule.") + Name(s.kind);
+  f.NotNegative(path + ".warmup", s.warmup.amount);
+  if (s.kind == ScheduleKind::kStep || s.kind == ScheduleKind::kExponential) {
+    f.Expect(std::isfinite(s.every.amount) && s.every.amount > 0, path + ".every",
+             ShortestDouble(s.every.amount),
+             s.kind == ScheduleKind::kStep ? "the length of a stair, such as `3 epochs`"
+                                           : "what `factor` is spread over, such as `1 epoch`");
+    CheckFactor(f, path, s.factor, true);
+  }
+  if (s.kind == ScheduleKind::kCosine || s.kind == ScheduleKind::kPolynomial) {
+    f.Expect(s.final_fraction >= 0 && s.final_fraction <= 1, path + ".final_fraction",
+             ShortestDouble(s.final_fraction), "a number from 0 to 1");
+    f.Expect(EpochLimit(train) || train.steps, path, "an end by time alone",
+             "train.epochs or train.steps, which say where the curve ends");
+  }
+  if (s.kind == ScheduleKind::kPolynomial) f.Positive(path + ".power", s.power);
+  if (s.kind == ScheduleKind::kPlateau) CheckPlateau(f, path, job);
+}
+
+void CheckEarlyStopping(Findings& f, const JobSpec& job) {
+  if (!job.train.early_stopping) return;
+  const EarlyStopping& e = *job.train.early_stopping;
+  CheckMetric(f, "train.early_stopping", e.metric, false, job);
+  f.Whole("train.early_stopping.patience", e.patience, 1, 1'000'000'000);
+  f.NotNegative("train.early_stopping.min_delta", e.min_delta);
+}
+
+void CheckClassWeights(Findings& f, const JobSpec& job) {
+  const std::vector<ClassWeight>& given = job.train.class_weight.given;
+  const std::string path = "train.class_weight";
+  f.Expect((!job.train.class_weight.balanced && given.empty()) ||
+               job.model.task == Task::kClassification,
+           path, "weights of classes", "none for task regression (data.weight is for rows)");
+  f.Expect(given.size() <= kListMax, path, std::to_string(given.size()) + " classes",
+           "at most " + std::to_string(kListMax));
+  double sum = 0;
+  for (const ClassWeight& c : given) {
+    f.NotNegative(path + "." + c.label, c.weight);
+    sum += c.weight;
+  }
+  f.Expect(given.empty() || sum > 0, path, "no weight above 0", "one class that counts at least");
+}
+
+// How gradients become updates, and updates the weights to save.
+void CheckUpdates(Findings& f, const TrainSpec& train) {
+  f.NotNegative("train.weight_decay", train.weight_decay);
+  f.NotNegative("train.l1", train.l1);
+  f.NotNegative("train.clip_norm", train.clip_norm);
+  f.NotNegative("train.clip_value", train.clip_value);
+  f.Expect(train.clip_norm == 0 || train.clip_value == 0, "train.clip_value",
+           "a limit besides train.clip_norm", "one of the two");
+  f.Whole("train.accumulate_steps", train.accumulate_steps, 1, kCountMax);
+  f.Expect(train.optimizer.kind != OptimizerKind::kGd || train.accumulate_steps == 1,
+           "train.accumulate_steps", std::to_string(train.accumulate_steps),
+           "nothing with optimizer gd, whose updates take a whole epoch each");
+  const Averaging& a = train.averaging;
+  const std::string path = std::string("train.averaging.") + NameOf(a.kind);
+  f.Expect(a.decay > 0 && a.decay < 1, path + ".decay", ShortestDouble(a.decay),
+           "a number above 0 and below 1");
+  f.NotNegative(path + ".start", a.start.amount);
+}
+
+// Layers by number; `hidden` + 1 there are.
+void CheckLayers(Findings& f, const std::string& path, const std::vector<int64_t>& layers,
+                 int64_t hidden) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    f.Whole(at, layers[i], 0, hidden);
+    f.Expect(std::count(layers.begin(), layers.end(), layers[i]) == 1, at,
+             std::to_string(layers[i]) + " twice", "each layer once");
+  }
+}
+
+// What training begins from, and what of it stays.
+void CheckBegin(Findings& f, const JobSpec& job) {
+  const auto hidden = static_cast<int64_t>(job.model.hidden.size());
+  if (job.train.initial) {
+    f.Paths("train.initial.from", {job.train.initial->from});
+    CheckLayers(f, "train.initial.layers", job.train.initial->layers, hidden);
+  }
+  CheckLayers(f, "train.frozen", job.train.frozen, hidden);
+  f.Expect(static_cast<int64_t>(job.train.frozen.size()) <= hidden, "train.frozen", "all layers",
+           "one at least that is trained");
+}
+
+}  // namespace
+
+void CheckModel(Findings& f, const ModelSpec& model) {
+  CheckHidden(f, model);
+  CheckLoss(f, model);
+}
+
+void CheckTrain(Findings& f, const JobSpec& job) {
+  const TrainSpec& train = job.train;
+  CheckOptimizer(f, train.optimizer);
+  f.Whole("train.batch", train.batch, 1, 1 << 30);
+  if (train.leaves) f.Whole("train.leaves", *train.leaves, 1, 1024);
+  if (train.epochs) {
+    f.Expect(*train.epochs > 0 && *train.epochs <= 1e9, "train.epochs",
+             ShortestDouble(*train.epochs), "a number above 0 and at most 1000000000");
+  }
+  if (train.steps) f.Whole("train.steps", *train.steps, 1, kCountMax);
+  if (train.max_time_ms) {
+    f.Expect(*train.max_time_ms > 0 && *train.max_time_ms <= kCountMax, "train.max_time",
+             std::to_string(*train.max_time_ms) + " ms", "a time above 0, such as `30 min`");
+  }
+  CheckSchedule(f, job);
+  CheckEarlyStopping(f, job);
+  CheckUpdates(f, train);
+  CheckClassWeights(f, job);
+  CheckBegin(f, job);
+}
+
+}  // namespace espalier

@@ -1,0 +1,36 @@
+// What an UpdateAction does to the job state, chunk by chunk: gradients of several steps are added
+// up, applied, and the weights averaged. Trainers call these in this order; chunks may be handled
+// concurrently.
+//
+// `total` is the chunk's gradient sum of the step, `chunk.size` elements. Thread rule: pure
+// functions over the state; no two threads have the same chunk.
+#pragma once
+
+#include "src/plan/chunks.h"
+#include "src/training/step_machine.h"
+#include "src/training/training_state.h"
+
+namespace espalier {
+
+// Whether the step's total is part of the update at all: it is not where a left out step only ends
+// a group of steps.
+template <typename T>
+bool UsesTotal(const UpdateAction& update, const TrainingState<T>& state);
+
+// Adds the total to the accumulated gradient, if the job has one. REQUIRES: UsesTotal; the whole
+// total is finite.
+template <typename T>
+void AccumulateChunk(const UpdateAction& update, const Chunk& chunk, const T* total,
+                     TrainingState<T>& state);
+
+// The gradient sum that the update is made of: the accumulated one, or the total.
+template <typename T>
+const T* UpdateGradient(const Chunk& chunk, const T* total, const TrainingState<T>& state);
+
+// Changes the parameters and slots, averages, and empties the accumulated gradient. REQUIRES:
+// update.apply.
+template <typename T>
+void ApplyChunk(const TrainingPlan& plan, const UpdateAction& update, const Chunk& chunk,
+                const T* total, double clip_scale, TrainingState<T>& state);
+
+}  // namespace espalier

@@ -1,0 +1,107 @@
+#include "src/bundle/initial_weights.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <limits>
+#include <vector>
+
+#include "src/bundle/safetensors.h"
+#include "tests/storage/temporary_directory.h"
+
+namespace espalier {
+namespace {
+
+// 2 inputs, 3 hidden units, 1 output.
+TensorList Network() {
+  return {{"layers.0.weight", {3, 2}, 0, 6},
+          {"layers.0.bias", {3}, 6, 3},
+          {"layers.1.weight", {1, 3}, 9, 3},
+          {"layers.1.bias", {1}, 12, 1}};
+}
+
+struct Model {
+  Model() {
+    std::filesystem::create_directories(directory / "m");
+    for (int i = 0; i < 13; ++i) weights.push_back(0.1f * static_cast<float>(i));
+    Put();
+  }
+  void Put() {
+    path = directory.Put("m/weights.safetensors",
+                         EncodeSafetensors(Network(), weights.data(), ElementType::kFloat32));
+  }
+  Result<std::vector<InitialTensor>> Read(const InitialSpec& initial,
+                                          const TensorList& network = Network()) const {
+    return ReadInitialWeights(*files, initial, network);
+  }
+  std::string Error(const InitialSpec& initial, const TensorList& network = Network()) const {
+    return Read(initial, network).status().message();
+  }
+  std::string Directory() const { return path.substr(0, path.rfind('/')); }
+
+  TemporaryDirectory directory;
+  std::unique_ptr<FileSystem> files = MakeFileSystem();
+  std::vector<float> weights;
+  std::string path;
+};
+
+TEST_CASE("weights come from a model's directory or from a file of safetensors, all or some") {
+  const Model model;
+  for (const std::string& from : {model.path, model.Directory(), model.Directory() + "/"}) {
+    const auto tensors = model.Read({from, {}});
+    INFO(tensors.status().ToString());
+    REQUIRE(tensors.ok());
+    REQUIRE(tensors->size() == 4);
+    for (const InitialTensor& t : *tensors) {
+      for (size_t i = 0; i < t.values.size(); ++i) {
+        CHECK(t.values[i] == static_cast<double>(model.weights[t.offset + i]));
+      }
+    }
+  }
+  const auto second = model.Read({model.path, {1}});
+  REQUIRE(second->size() == 2);
+  CHECK(second->at(0).offset == 9);
+  CHECK(second->at(1).values == std::vector<double>{static_cast<double>(model.weights[12])});
+}
+
+TEST_CASE("weights of float64 are taken as they are") {
+  Model model;
+  const std::vector<double> doubles(13, 0.1);
+  model.path = model.directory.Put(
+      "d.safetensors", EncodeSafetensors(Network(), doubles.data(), ElementType::kFloat64));
+  CHECK(model.Read({model.path, {}})->at(0).values == std::vector<double>(6, 0.1));
+}
+
+TEST_CASE("weights of another network are refused by the first tensor that does not fit") {
+  Model model;
+  TensorList wider = Network();
+  wider[2] = {"layers.1.weight", {2, 3}, 9, 6};
+  wider[3] = {"layers.1.bias", {2}, 15, 2};
+  const std::string mend =
+      "; train a network of the same layers and inputs, or name the layers that are the same: "
+      "{from: MODEL, layers: [0]}";
+  CHECK(model.Error({model.path, {}}, wider) ==
+        "train.initial: " + model.path +
+            ": found one of [1, 3] for the tensor layers.1.weight of [2, 3]" + mend);
+  CHECK(model.Read({model.path, {0}}, wider)->size() == 2);
+  wider[0].name = "layers.0.norm.weight";
+  CHECK(model.Error({model.path, {0}}, wider) ==
+        "train.initial: " + model.path +
+            ": found none for the tensor layers.0.norm.weight of [3, 2]" + mend);
+  model.weights[7] = std::numeric_limits<float>::infinity();
+  model.Put();
+  CHECK(model.Error({model.path, {}}) ==
+        "train.initial: " + model.path +
+            ": the tensor layers.0.bias holds a value that is no finite number");
+}
+
+TEST_CASE("a model that is not there, or is none, is told with its path") {
+  Model model;
+  const auto missing = model.Read({model.Directory() + "/no", {}});
+  CHECK(missing.status().code() == StatusCode::kNotFound);
+  CHECK(missing.status().ToString().find("/no/weights.safetensors") != std::string::npos);
+  model.path = model.directory.Put("bad.safetensors", "nonsense");
+  CHECK(model.Read({model.path, {}}).status().code() == StatusCode::kBadInput);
+}
+
+}  // namespace
+}  // namespace espalier

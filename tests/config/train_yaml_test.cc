@@ -1,0 +1,96 @@
+// The sections `model` and `train` of a job's YAML.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "src/config/job_yaml.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+namespace {
+
+const std::string kHead = "data: {train: t.csv, label: y}\noutput: m\n";
+
+JobSpec Parsed(const std::string& text) {
+  const auto job = ParseJob(text, "job.yaml");
+  INFO(text << "\n" << job.status().ToString());
+  REQUIRE(job.ok());
+  return *job;
+}
+
+TrainSpec Train(const std::string& text) { return Parsed(kHead + text).train; }
+
+TEST_CASE(
+    "losses, optimizers, schedules, averages and class weights are read with all their keys") {
+  CHECK(Parsed(kHead + "model: {loss: {softmax_cross_entropy: {label_smoothing: 0.1}}}")
+            .model.label_smoothing == 0.1);
+  CHECK(Parsed(kHead + "model: {task: regression, loss: {quantile: {quantile: 0.9}}}")
+            .model.quantile == 0.9);
+  const ModelSpec poisson = Parsed(kHead + "model: {task: regression, loss: poisson}").model;
+  CHECK(EffectiveTargetScale(poisson) == TargetScale::kNone);
+  CHECK(Parsed(kHead + "model: {hidden: [4], dropout: 0.1}").model.dropout ==
+        std::vector<double>{0.1});
+  CHECK(Train("train: {optimizer: gd}").optimizer == DefaultOptimizer(OptimizerKind::kGd));
+  CHECK(Train("train: {optimizer: adagrad}").optimizer.epsilon == 1e-10);
+  CHECK(Train("train: {optimizer: {adagrad: {initial_accumulator_value: 0.1}}}")
+            .optimizer.initial_accumulator_value == 0.1);
+  const OptimizerSpec rmsprop =
+      Train("train: {optimizer: {rmsprop: {alpha: 0.9, centered: true}}}").optimizer;
+  CHECK(rmsprop.momentum == 0);
+  CHECK(rmsprop.alpha == 0.9);
+  CHECK(rmsprop.centered);
+  CHECK(Train("train: {optimizer: {rmsprop: {momentum: 0.5}}}").optimizer.momentum == 0.5);
+  CHECK(Train("train: {schedule: {exponential: {every: 1 epoch, factor: 0.9}}}").schedule.every ==
+        Span{1, true});
+  CHECK(Train("train: {schedule: {polynomial: {power: 2}}}").schedule.power == 2);
+  const ScheduleSpec plateau =
+      Train(
+          "train: {schedule: {plateau: {metric: loss, factor: 0.5, patience: 3, min_delta: 0, "
+          "cooldown: 2, min_learning_rate: 1e-5, warmup: 1 epoch}}}")
+          .schedule;
+  CHECK(plateau.plateau == PlateauRule{"loss", 3, 0, 2, 1e-5});
+  CHECK(plateau.factor == 0.5);
+  CHECK(Train("train: {averaging: mean}").averaging == Averaging{AveragingKind::kMean});
+  CHECK(Train("train: {averaging: {ema: {decay: 0.9}}}").averaging.decay == 0.9);
+  CHECK(Train("train: {averaging: {mean: {start: 3 steps}}}").averaging.start == Span{3, false});
+  CHECK(Train("train: {clip_value: 0.5}").clip_value == 0.5);
+  CHECK(Train("train: {class_weight: none}").class_weight == ClassWeights{});
+  CHECK(Train("train: {class_weight: balanced}").class_weight.balanced);
+  CHECK(Train("train: {class_weight: {0: 1, \"yes\": 2.5}}").class_weight.given ==
+        std::vector<ClassWeight>{{"0", 1}, {"yes", 2.5}});
+  CHECK(Train("train: {initial: /models/a}").initial == InitialSpec{"/models/a", {}});
+  CHECK(Train("model: {hidden: [4, 4]}\ntrain: {initial: {from: a.safetensors, layers: [0, 1]}}")
+            .initial == InitialSpec{"a.safetensors", {0, 1}});
+  CHECK(Train("model: {hidden: [4]}\ntrain: {frozen: [0]}").frozen == std::vector<int64_t>{0});
+}
+
+TEST_CASE("what is wrong in model and train is one message with its place") {
+  const std::pair<std::string, std::string> rows[] = {
+      {kHead + "train: {class_weight: even}\n",
+       "job.yaml:3:23: train.class_weight: unknown value 'even'; known here: none, balanced"},
+      {kHead + "train: {class_weight: [1, 2]}\n",
+       "job.yaml:3:23: train.class_weight: found a list, expected none, balanced or a map such as "
+       "{no: 1, yes: 5}"},
+      {kHead + "train: {class_weight: {a: 1, a: 2}}\n",
+       "job.yaml:3:30: key 'a' appears twice; the first is in line 3"},
+      {kHead + "train: {class_weight: {a: much}}\n",
+       "job.yaml:3:27: train.class_weight.a: found 'much', expected a number"},
+      {kHead + "train: {class_weight: {a: -1}}\n",
+       "job.yaml:3:27: train.class_weight.a: found -1, expected a number of at least 0"},
+      {kHead + "train: {averaging: {none: {}}}\n",
+       "job.yaml:3:27: train.averaging.none: found a map, expected the word alone, without a "
+       "value"},
+      {kHead + "train: {initial: {layers: [0]}}\n",
+       "job.yaml:3:9: train.initial.from: found '', expected a path of 1 to 4096 bytes"},
+      {kHead + "train: {initial: {from: m, layers: [0, 1]}}\n",
+       "job.yaml:3:40: train.initial.layers[1]: found 1, expected a whole number from 0 to 0"},
+      {kHead + "train: {frozen: [0]}\n",
+       "job.yaml:3:9: train.frozen: found all layers, expected one at least that is trained"},
+      {kHead + "model: {hidden: [4, 4], dropout: [0.1, 1]}\n",
+       "job.yaml:3:40: model.dropout[1]: found 1, expected a number of at least 0 and below 1"},
+  };
+  for (const auto& [text, message] : rows)
+    CHECK(ParseJob(text, "job.yaml").status().message() == message);
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,69 @@
+#include "src/data/class_weights.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+using Weights = std::vector<double>;
+
+TEST_CASE("balanced weights are of the training rows alone, and all add up to their number") {
+  DataFixture f;
+  f.job.train.class_weight.balanced = true;
+  f.job.data.shard_bytes = 1024;
+  std::string text = "x,v,y\n";
+  for (int i = 0; i < 600; ++i) {
+    const char* label = i % 6 == 0 ? "b" : i % 6 < 3 ? "c" : "a";
+    text += std::to_string(i) + ",0," + label + "\n";
+  }
+  for (int i = 0; i < 50; ++i) text += "0,1,b\n";  // validation
+  f.Train(text);
+  f.job.data.validation.column = std::string("v");
+  const auto survey = f.Survey();
+  INFO(survey.status().ToString());
+  REQUIRE(survey.ok());
+  CHECK(f.plan.shards.size() > 3);
+  CHECK(survey->preprocessing.classes == std::vector<std::string>{"a", "b", "c"});
+  CHECK(survey->preprocessing.class_weights == Weights{600.0 / 3 / 300, 2, 1});
+}
+
+TEST_CASE("given weights go by label, in the order of the classes, and are 1 for the others") {
+  DataFixture f;
+  f.Train("x,y\n1,0\n2,10\n3,2\n4,0\n");
+  CHECK(f.Survey()->preprocessing.class_weights.empty());
+  f.job.train.class_weight.given = {{"10", 0.5}, {"0", 3}};
+  CHECK(f.Survey()->preprocessing.class_weights == Weights{3, 1, 0.5});
+  f.Train("x,y\n1,0.0\n2,10.0\n3,2.0\n4,0.0\n");
+  CHECK(f.Survey()->preprocessing.class_weights == Weights{3, 1, 0.5});
+}
+
+TEST_CASE("a weight for what is no class is told with the class that may be meant") {
+  DataFixture f;
+  f.Train("x,y\n1,yes\n2,no\n");
+  f.job.train.class_weight.given = {{"yess", 2}};
+  const Status error = f.Survey().status();
+  CHECK(error.code() == StatusCode::kInvalidArgument);
+  CHECK(error.message() ==
+        "train.class_weight: names 'yess', which is the label of no training row; did you mean "
+        "'yes'?");
+  CHECK(error.position()->column == "y");
+  f.job.train.class_weight.given = {{"yes", 0}, {"no", 0}};
+  CHECK(f.Survey().status().message() ==
+        "train.class_weight: all classes weigh 0, so that no row would count");
+}
+
+TEST_CASE("counts below 0 are refused for Poisson, and its targets are not scaled") {
+  DataFixture f;
+  f.job.model.task = Task::kRegression;
+  f.job.model.loss = Loss::kPoisson;
+  f.Train("x,y\n1,10\n2,0\n3,3\n");
+  CHECK(f.Survey()->preprocessing.targets[0] == FittedTarget{"y", 0, 1});
+  f.Train("x,y\n1,10\n2,-2\n3,3\n");
+  CHECK(f.Survey().status().message() ==
+        "the target goes down to -2; model.loss: poisson is for counts and rates, from 0 up");
+}
+
+}  // namespace
+}  // namespace espalier

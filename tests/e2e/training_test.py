@@ -1,0 +1,216 @@
+"""What `model` and `train` offer beyond the defaults, through real daemons: the same bits whoever
+computes them, weights that others can compute with, earlier models as beginnings."""
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import unittest
+
+from espalier import EspalierTest, await_step, children_of, command_line_of, json_lines
+
+import private_python  # in tools/lib, which `espalier` puts on the path
+
+PACKAGES = ["numpy==1.26.4", "safetensors==0.4.5"]
+
+# Computes a table's loss as the bundle's README tells: layer norms, residual links, exp for counts.
+PREDICT = """
+import csv, json, sys
+import numpy as np
+from safetensors.numpy import load_file
+weights, table = load_file(sys.argv[1]), list(csv.reader(open(sys.argv[2])))[1:]
+task, residual = sys.argv[3], sys.argv[4] == "residual"
+weights = {k: v.astype(np.float64) for k, v in weights.items()}
+x = np.array([[float(v) for v in row[1:]] for row in table])
+y = np.array([float(row[0]) for row in table])
+count = 1 + max(int(k.split(".")[1]) for k in weights)
+for i in range(count):
+    s = x @ weights["layers.%d.weight" % i].T + weights["layers.%d.bias" % i]
+    if i + 1 < count:
+        if "layers.%d.norm.weight" % i in weights:
+            s = (s - s.mean(1, keepdims=True)) / np.sqrt(s.var(1, keepdims=True) + 1e-5)
+            s = s * weights["layers.%d.norm.weight" % i] + weights["layers.%d.norm.bias" % i]
+        s = np.maximum(s, 0)
+        s = s + x if residual and i > 0 and s.shape == x.shape else s
+    x = s
+if task == "poisson":
+    mean = np.exp(x[:, 0])
+    loss, rmse = (mean - y * x[:, 0]).mean(), np.sqrt(((mean - y) ** 2).mean())
+    print(json.dumps({"loss": loss, "rmse": rmse}))
+else:
+    x = x - x.max(axis=1, keepdims=True)
+    log_p = x - np.log(np.exp(x).sum(axis=1, keepdims=True))
+    print(json.dumps({"loss": -log_p[np.arange(len(y)), y.astype(int)].mean(),
+                      "accuracy": (log_p.argmax(axis=1) == y).mean()}))
+"""
+
+
+class TrainingTest(EspalierTest):
+    def train(self, name, spec, workers=1, threads=1):
+        result = self.result("train", self.job(name, spec), "--workers", workers,
+                             "--threads", threads)
+        self.assertEqual(result["status"], "SUCCEEDED", result)
+        return result
+
+    def read(self, result, name):
+        with open(os.path.join(result["bundle"], name)) as f:
+            return f.read()
+
+    def weights(self, result):
+        """The bytes of each tensor, by name."""
+        with open(os.path.join(result["bundle"], "weights.safetensors"), "rb") as f:
+            content = f.read()
+        end = 8 + int.from_bytes(content[:8], "little")
+        header = json.loads(content[8:end])
+        return {name: content[end + t["data_offsets"][0]:end + t["data_offsets"][1]]
+                for name, t in header.items()}
+
+    def computed(self, result, table, task, *words):
+        python = private_python.ensure("e2e", PACKAGES)
+        done = subprocess.run([python, "-c", PREDICT,
+                               os.path.join(result["bundle"], "weights.safetensors"), table, task,
+                               *(words or [""])], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def rich_spec(self, csv, **train):
+        """Most of what there is at once."""
+        spec = self.classes_spec(csv, **dict({
+            "optimizer": {"rmsprop": {"learning_rate": 3e-3, "momentum": 0.5, "centered": True}},
+            "schedule": {"plateau": {"patience": 1, "factor": 0.5, "warmup": "1 epoch"}},
+            "accumulate_steps": 3, "averaging": {"ema": {"decay": 0.9, "start": "1 epoch"}},
+            "class_weight": "balanced", "clip_value": 0.5, "l1": 1e-4, "epochs": 6}, **train))
+        spec["data"]["features"] = {"scale": "none"}
+        spec["model"].update(hidden=[16, 16, 8], dropout=[0.2, 0, 0.1], layer_norm=True,
+                             residual=True)
+        return spec
+
+    def test_all_at_once_has_the_same_bits_and_computes_what_was_reported(self):
+        csv = self.classes_csv("a.csv", 777)
+        spec = self.rich_spec(csv)
+        spec["data"]["test"] = self.classes_csv("t.csv", 300, seed=9)
+        first = self.train("first", spec)
+        for workers, threads in ((1, 2), (2, 1), (3, 2), (5, 1)):
+            other = self.train("other-%dx%d" % (workers, threads), spec, workers, threads)
+            self.assertEqual(other["weights_sha256"], first["weights_sha256"])
+            self.assertEqual(other["metrics"], first["metrics"])
+        found = self.computed(first, spec["data"]["test"], "classes", "residual")
+        test = first["metrics"]["test"]
+        self.assertAlmostEqual(found["loss"], test["loss"], places=4)
+        self.assertAlmostEqual(found["accuracy"], test["accuracy"], places=6)
+        weights = json.loads(self.read(first, "model.json"))["preprocessing"]["class_weights"]
+        self.assertEqual(len(weights), 3)
+        readme = self.read(first, "README.md")
+        for words in ("norm.weight", "adds that one's output", "moving average"):
+            self.assertIn(words, readme)
+
+    def test_accumulated_and_averaged_state_survives_a_kill(self):
+        csv = self.classes_csv("k.csv", 2000)
+        spec = self.rich_spec(csv, epochs=1500)
+        quiet = self.train("quiet", spec, 2)
+        process = self.start("train", self.job("disturbed", spec), "--workers", 2, "--json")
+        await_step(process)
+        workers = [pid for pid in children_of(process.pid)
+                   if os.path.basename(command_line_of(pid)[0]) == "espalier-worker"]
+        os.kill(workers[0], signal.SIGKILL)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(json_lines(out)[-1]["weights_sha256"], quiet["weights_sha256"])
+
+    def test_a_run_that_is_resumed_goes_on_with_its_averages(self):
+        csv = self.classes_csv("r.csv", 500)
+        spec = self.rich_spec(csv, steps=70, checkpoint={"every_steps": 25})
+        del spec["train"]["epochs"]
+        whole = self.train("whole", spec)
+        spec["resume"] = whole["bundle"]
+        again = self.train("again", spec, 2)
+        self.assertEqual(again["weights_sha256"], whole["weights_sha256"])
+        self.assertEqual(again["metrics"], whole["metrics"])
+
+    def test_gradient_descent_ignores_how_many_rows_are_worked_at_a_time(self):
+        csv = self.classes_csv("g.csv", 600)
+        losses = []
+        for batch in (50, 200):
+            spec = self.classes_spec(csv, batch=batch, leaves=4, epochs=8,
+                                     optimizer={"gd": {"learning_rate": 0.5}})
+            spec["model"] = {"hidden": [8], "activation": "tanh", "precision": "float64"}
+            losses.append(self.train("gd-%d" % batch, spec)["metrics"]["validation"]["loss"])
+        self.assertAlmostEqual(losses[0], losses[1], places=12)
+        self.assertLess(losses[0], math.log(3))
+
+    def test_counts_by_poisson_are_predicted_better_than_by_their_mean(self):
+        chance = random.Random(3)
+
+        def table(name, rows):
+            lines = ["y,a,b"]
+            for _ in range(rows):
+                a, b = chance.uniform(-1, 1), chance.uniform(-1, 1)
+                rate, count, product = math.exp(1 + a - 0.5 * b), 0, chance.random()
+                while product > math.exp(-rate):
+                    product *= chance.random()
+                    count += 1
+                lines.append("%d,%.6f,%.6f" % (count, a, b))
+            return self.write(name, "\n".join(lines) + "\n")
+
+        spec = {"data": {"train": table("p.csv", 1500), "test": table("pt.csv", 500), "label": "y",
+                         "features": {"scale": "none"}},
+                "model": {"task": "regression", "loss": "poisson", "hidden": [16]},
+                "train": {"batch": 64, "epochs": 15, "schedule": {"polynomial": {"power": 2}},
+                          "optimizer": {"adagrad": {"learning_rate": 0.05}}}}
+        result = self.train("poisson", spec, 2)
+        test = result["metrics"]["test"]
+        self.assertGreater(test["r2"], 0.3)  # of the means themselves it is about 0.4
+        found = self.computed(result, spec["data"]["test"], "poisson")
+        self.assertAlmostEqual(found["loss"], test["loss"], places=4)
+        self.assertAlmostEqual(found["rmse"], test["rmse"], places=4)
+        self.assertIn("exp(y)", self.read(result, "README.md"))
+
+    def test_the_quantile_that_is_asked_for_is_predicted(self):
+        chance = random.Random(4)
+        csv = self.write("q.csv", "x,y\n" + "".join(
+            "%.5f,%.5f\n" % (x, 10 * x + chance.uniform(-1, 1))
+            for x in (chance.uniform(-1, 1) for _ in range(1000))))
+        medians = []
+        for quantile in (0.1, 0.9):
+            spec = {"data": {"train": csv, "label": "y", "features": {"scale": "none"}},
+                    "model": {"task": "regression", "loss": {"quantile": {"quantile": quantile}},
+                              "target_scale": "none"},
+                    "train": {"epochs": 40, "batch": 50, "optimizer": {"adam": {
+                        "learning_rate": 0.05}}, "averaging": {"mean": {"start": "20 epochs"}}}}
+            result = self.train("q%d" % (10 * quantile), spec)
+            bias = self.weights(result)["layers.0.bias"]
+            medians.append(memoryview(bias).cast("f")[0])
+        self.assertAlmostEqual(medians[0], -0.8, delta=0.1)
+        self.assertAlmostEqual(medians[1], 0.8, delta=0.1)
+
+    def test_an_earlier_model_is_begun_with_and_its_frozen_layers_stay(self):
+        csv = self.classes_csv("w.csv", 600)
+        spec = self.classes_spec(csv, epochs=5)
+        first = self.train("first", spec)
+        spec["train"].update(initial=first["bundle"], frozen=[0, 1], epochs=1)
+        second = self.train("second", spec, 2)
+        before, after = self.weights(first), self.weights(second)
+        for name in before:
+            self.assertEqual(before[name] == after[name], not name.startswith("layers.2."), name)
+        # Another number of classes: another output layer, from the seed.
+        spec["data"]["train"] = self.classes_csv("two.csv", 600, classes=2)
+        error = self.result("train", self.job("unfit", spec), "--workers", 1, code=1)
+        self.assertIn("layers.2.weight of [2, 8]", json.dumps(error))
+        spec["train"]["initial"] = {"from": os.path.join(first["bundle"], "weights.safetensors"),
+                                    "layers": [0, 1]}
+        third = self.weights(self.train("third", spec))
+        self.assertEqual(third["layers.0.weight"], before["layers.0.weight"])
+        self.assertEqual(len(third["layers.2.bias"]), 8)
+
+    def test_check_tells_a_model_that_does_not_fit(self):
+        spec = self.classes_spec(self.classes_csv("c.csv", 200), initial="no/such/model")
+        _, err = self.espalier("check", self.job("missing", spec), code=1)
+        self.assertIn("no/such/model/weights.safetensors", err)
+        spec["train"] = {"class_weight": {"7": 2}}
+        _, err = self.espalier("check", self.job("label", spec), code=1)
+        self.assertIn("train.class_weight: names '7'", err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,132 @@
+// JobSpec::Validate, of `model` and `train`.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <limits>
+
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+namespace {
+
+JobSpec GoodJob() {
+  JobSpec job;
+  job.data.train = {"/data/*.csv"};
+  job.data.label = {std::string("y")};
+  job.output.path = "/models/m";
+  return job;
+}
+
+struct Row {
+  std::function<void(JobSpec&)> change;
+  std::string message;
+};
+
+void CheckRefused(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    JobSpec job = GoodJob();
+    row.change(job);
+    CHECK(job.Validate().message() == row.message);
+    CHECK(job.Validate().code() == StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_CASE("layers and losses that cannot be are named with what was expected") {
+  CheckRefused({
+      {[](JobSpec& j) {
+         j.model.hidden = {4, 4, 4};
+         j.model.dropout = {0, 0.5};
+       },
+       "model.dropout: found 2 numbers, expected one for all hidden layers, or one for each of the "
+       "3"},
+      {[](JobSpec& j) {
+         j.model.hidden = {4, 5, 4};
+         j.model.residual = true;
+       },
+       "model.residual: found true, expected two neighbours of the same width in model.hidden, "
+       "which such a link joins"},
+      {[](JobSpec& j) { j.model.layer_norm = true; },
+       "model.layer_norm: found true, expected layers in model.hidden, which it is for"},
+      {[](JobSpec& j) { j.model.label_smoothing = 1; },
+       "model.loss.softmax_cross_entropy.label_smoothing: found 1, expected a number of at least 0 "
+       "and below 1"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kRegression;
+         j.model.loss = Loss::kQuantile;
+         j.model.quantile = 1;
+       },
+       "model.loss.quantile.quantile: found 1, expected a number above 0 and below 1"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kRegression;
+         j.model.loss = Loss::kPoisson;
+         j.model.target_scale = TargetScale::kStandard;
+       },
+       "model.target_scale: found standard, expected none, or nothing: with loss poisson the "
+       "targets are counts, and a shifted count is none"},
+  });
+}
+
+TEST_CASE("optimizers, schedules and updates that cannot be are named with what was expected") {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  CheckRefused({
+      {[](JobSpec& j) { j.train.optimizer.alpha = 1; },
+       "train.optimizer.adam.alpha: found 1, expected a number of at least 0 and below 1"},
+      {[](JobSpec& j) {
+         j.train.schedule.kind = ScheduleKind::kPolynomial;
+         j.train.schedule.power = 0;
+       },
+       "train.schedule.polynomial.power: found 0, expected a number above 0"},
+      {[](JobSpec& j) { j.train.schedule.kind = ScheduleKind::kExponential; },
+       "train.schedule.exponential.every: found 0, expected what `factor` is spread over, such as "
+       "`1 epoch`"},
+      {[](JobSpec& j) { j.train.schedule.kind = ScheduleKind::kPlateau; },
+       "train.schedule.plateau: found no validation rows to judge by, expected data.validation, "
+       "for instance `validation: {fraction: 0.2}`"},
+      {[](JobSpec& j) {
+         j.train.schedule.kind = ScheduleKind::kPlateau;
+         j.train.schedule.plateau.metric = "f1";
+       },
+       "train.schedule.plateau.metric: found 'f1', expected one of val_loss, val_accuracy, "
+       "val_precision, val_recall, val_f1, val_auc, loss, accuracy"},
+      {[](JobSpec& j) {
+         j.train.schedule.kind = ScheduleKind::kPlateau;
+         j.train.schedule.plateau = {"loss", 10, 1e-4, 0, 0.5};
+       },
+       "train.schedule.plateau.min_learning_rate: found 0.5, expected at most the optimizer's "
+       "learning_rate"},
+      {[](JobSpec& j) { j.train.clip_norm = j.train.clip_value = 1; },
+       "train.clip_value: found a limit besides train.clip_norm, expected one of the two"},
+      {[=](JobSpec& j) { j.train.l1 = kNan; },
+       "train.l1: found nan, expected a number of at least 0"},
+      {[](JobSpec& j) {
+         j.train.optimizer.kind = OptimizerKind::kGd;
+         j.train.accumulate_steps = 2;
+       },
+       "train.accumulate_steps: found 2, expected nothing with optimizer gd, whose updates take a "
+       "whole epoch each"},
+      {[](JobSpec& j) {
+         j.train.averaging = {AveragingKind::kEma, 1, {}};
+       },
+       "train.averaging.ema.decay: found 1, expected a number above 0 and below 1"},
+      {[](JobSpec& j) {
+         j.train.class_weight.given = {{"a", 0}, {"b", 0}};
+       },
+       "train.class_weight: found no weight above 0, expected one class that counts at least"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kRegression;
+         j.train.class_weight.balanced = true;
+       },
+       "train.class_weight: found weights of classes, expected none for task regression "
+       "(data.weight is for rows)"},
+  });
+}
+
+TEST_CASE("an optimizer that is named begins from PyTorch's defaults") {
+  CHECK(DefaultOptimizer(OptimizerKind::kAdam) == OptimizerSpec{});
+  CHECK(DefaultOptimizer(OptimizerKind::kSgd).learning_rate == 1e-2);
+  CHECK(DefaultOptimizer(OptimizerKind::kNesterov).momentum == 0.9);
+  CHECK(DefaultOptimizer(OptimizerKind::kRmsprop).momentum == 0);
+  CHECK(DefaultOptimizer(OptimizerKind::kAdagrad).epsilon == 1e-10);
+}
+
+}  // namespace
+}  // namespace espalier
