@@ -2,6 +2,8 @@
 import os
 import xml.sax.saxutils
 
+import hadoop_kdc
+
 NAMESERVICE = "ns"
 PROXY = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
 LOG4J = """log4j.rootLogger=INFO,A
@@ -15,7 +17,9 @@ log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
 
 def core_site(state):
     user = state["user"]
+    secured = hadoop_kdc.core_site(state) if state["options"].get("kerberos") else {}
     return {
+        **secured,
         "fs.defaultFS": state["uri"],
         "hadoop.tmp.dir": os.path.join(state["dir"], "data", "tmp"),
         "hadoop.proxyuser.%s.hosts" % user: "*",
@@ -57,6 +61,8 @@ def hdfs_site(state):
     for daemon, suffix in zip(namenodes, suffixes):
         settings["dfs.namenode.rpc-address" + suffix] = daemon["rpc"]
         settings["dfs.namenode.http-address" + suffix] = daemon["http"]
+    if state["options"].get("kerberos"):
+        settings.update(hadoop_kdc.hdfs_site(state))
     settings.update(state["options"]["settings"])
     return settings
 
@@ -76,5 +82,7 @@ def write(state):
     os.makedirs(folder, exist_ok=True)
     write_xml(os.path.join(folder, "core-site.xml"), core_site(state))
     write_xml(os.path.join(folder, "hdfs-site.xml"), hdfs_site(state))
+    for side in ("server", "client") if state["options"].get("kerberos") else ():
+        write_xml(os.path.join(folder, "ssl-%s.xml" % side), hadoop_kdc.ssl_site(state, side))
     with open(os.path.join(folder, "log4j.properties"), "w") as f:
         f.write(LOG4J)
