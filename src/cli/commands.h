@@ -21,6 +21,7 @@ struct CommandContext {
   Console& console;
   Interrupts& interrupts;
   const FileSystem& files;
+  const StorageOptions& storage;  // that `files` was made with
 };
 
 int RunTrain(const CommandContext& context);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "src/config/address.h"
 #include "src/security/secret_file.h"
 
 namespace espalier {
@@ -51,6 +52,13 @@ Result<ClientSecurity> SecurityOf(const CliOptions& options) {
   }
   ESPALIER_ASSIGN_OR_RETURN(out.token, CleanToken(token, where));
   return out;
+}
+
+Result<bool> IsPrivate(const CliOptions& options) {
+  if (options.tls.any()) return true;
+  ESPALIER_ASSIGN_OR_RETURN(const std::string address, FindCoordinator(options.coordinator));
+  ESPALIER_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
+  return IsLoopback(parsed);
 }
 
 Result<std::unique_ptr<ApiClient>> ConnectTo(const CliOptions& options) {

@@ -24,4 +24,7 @@ Result<ClientSecurity> SecurityOf(const CliOptions& options);
 // what is no address, and the errors of SecurityOf.
 Result<std::unique_ptr<ApiClient>> ConnectTo(const CliOptions& options);
 
+// Whether what is sent there stays secret: it is encrypted, or does not leave this machine.
+Result<bool> IsPrivate(const CliOptions& options);
+
 }  // namespace espalier

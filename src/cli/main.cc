@@ -77,11 +77,14 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
     console.Err(ErrorText(interrupts.status(), console.err_color()));
     return kExitJobFailed;
   }
-  const auto files =
-      MakeFileSystem({.hadoop_conf_dir = env.hadoop.conf_dir,
-                      .webhdfs = {.user = env.hadoop.user,
-                                  .http = {.cancelled = [&] { return (*interrupts)->any(); }}}});
-  return RunCommand({program, *parsed.options, env, console, **interrupts, *files});
+  const StorageOptions storage = {
+      .hadoop_conf_dir = env.hadoop.conf_dir,
+      .token_file = env.hadoop.token_file,
+      .webhdfs = {.user = env.hadoop.user, .http = {.ca_file = env.hadoop.ca, .cancelled = [&] {
+                                                      return (*interrupts)->any();
+                                                    }}}};
+  const auto files = MakeFileSystem(storage);
+  return RunCommand({program, *parsed.options, env, console, **interrupts, *files, storage});
 }
 
 }  // namespace

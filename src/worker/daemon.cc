@@ -227,13 +227,15 @@ class Daemon {
   void Perform(RunSurvey& run) {
     if (runner_) return runner_->Survey(std::move(run.order));
     runner_ = std::make_unique<JobRunner>(
-        RunnerOptions{options_.threads,
-                      options_.memory_bytes_max,
-                      options_.spool_directory,
-                      options_.spool_bytes_max,
-                      {.hadoop_conf_dir = options_.hadoop_conf_dir,
-                       .webhdfs = {.user = options_.hadoop_user}},
-                      surroundings_.probe},
+        RunnerOptions{
+            options_.threads,
+            options_.memory_bytes_max,
+            options_.spool_directory,
+            options_.spool_bytes_max,
+            {.hadoop_conf_dir = options_.hadoop_conf_dir,
+             .token_file = options_.hadoop_token_file,
+             .webhdfs = {.user = options_.hadoop_user, .http = {.ca_file = options_.hadoop_ca}}},
+            surroundings_.probe},
         *peers_, std::move(run.order),
         [this](FromWorker message) { Post(Report{std::move(message)}); });
   }
@@ -248,6 +250,9 @@ class Daemon {
   }
   void Perform(RunKeep& run) {
     if (runner_) runner_->Keep({run.at});
+  }
+  void Perform(RunTokens& run) {
+    if (runner_) runner_->TakeTokens(run.tokens);
   }
   void Perform(RunProceed& run) {
     if (runner_) runner_->Proceed(run.order);

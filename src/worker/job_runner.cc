@@ -19,8 +19,10 @@
 namespace espalier {
 namespace {
 
-StorageOptions Cancellable(StorageOptions options, const std::atomic<bool>& cancelled) {
+StorageOptions Cancellable(StorageOptions options, const std::atomic<bool>& cancelled,
+                           std::shared_ptr<const TokenStore> tokens) {
   options.webhdfs.http.cancelled = [&cancelled] { return cancelled.load(); };
+  options.webhdfs.tokens = std::move(tokens);
   return options;
 }
 
@@ -32,19 +34,32 @@ JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey orde
       job_(order.job),
       job_yaml_(order.job_yaml),
       input_(order.input),
-      files_(MakeFileSystem(Cancellable(options_.storage, interrupted_))),
-      peers_(peers),
       report_(std::move(report)),
+      tokens_(std::make_shared<TokenStore>([this](const std::string& file_system) {
+        Tell(TokenRefused{job_, file_system});
+      })),
+      files_(MakeFileSystem(Cancellable(options_.storage, interrupted_, tokens_))),
+      peers_(peers),
       survey_room_(options_.memory_bytes_max, options_.spool_directory, options_.spool_bytes_max),
       next_(std::move(order)),
-      thread_([this] { Run(); }) {}
+      thread_([this] {
+        TakeTokens(std::get<StartSurvey>(*next_).tokens);
+        Run();
+      }) {}
 
 JobRunner::~JobRunner() {
   Abort(Cancelled("the worker drops the job"));
   thread_.join();
 }
 
-void JobRunner::Survey(StartSurvey order) { GiveOrder(std::move(order)); }
+void JobRunner::Survey(StartSurvey order) {
+  TakeTokens(order.tokens);
+  GiveOrder(std::move(order));
+}
+
+void JobRunner::TakeTokens(const StorageTokens& tokens) {
+  for (const StorageToken& token : tokens) tokens_->Put(token.file_system, token.text);
+}
 
 void JobRunner::Train(TrainingOrder order) { GiveOrder(std::move(order)); }
 
