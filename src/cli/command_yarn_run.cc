@@ -59,11 +59,7 @@ class YarnRun {
     request.ends_by_itself = true;
     ESPALIER_RETURN_IF_ERROR(cluster_.Start(request));
     Status status = cluster_.AwaitCoordinator(context_, name());
-    if (status.ok()) {
-      const Result<JobId> job = SubmitOnce(context_, file.yaml);
-      if (job.ok()) job_ = *job;
-      status = job.status();
-    }
+    if (status.ok()) status = Submit(file);
     submitted_ms_ = NowMs();
     if (!status.ok()) EndCluster();
     return status;
@@ -109,6 +105,12 @@ class YarnRun {
   }
 
  private:
+  Status Submit(const JobFile& file) {
+    ESPALIER_ASSIGN_OR_RETURN(const StorageTokens tokens, TokensFor(context_, file.spec));
+    ESPALIER_ASSIGN_OR_RETURN(job_, SubmitOnce(context_, file.yaml, tokens));
+    return Status::Ok();
+  }
+
   const std::string& name() const { return context_.options.yarn.name; }
 
   Status Tick() {

@@ -22,6 +22,7 @@ struct CommandContext {
   Interrupts& interrupts;
   const FileSystem& files;
   const FileSystem& address_files;  // the same, for where a coordinator is: soon given up
+  const StorageOptions& storage;    // that `files` was made with
 };
 
 int RunTrain(const CommandContext& context);
@@ -63,7 +64,12 @@ int ShowError(const CommandContext& context, const Status& error, int code,
 // Submits under an id of its own. When the coordinator goes away before it has answered, it or the
 // one that takes its place is asked again: the id makes that the same job. When it is there and
 // does not answer, or the person interrupts, the submission is withdrawn.
-Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml);
+Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
+                         const StorageTokens& tokens);
+
+// The delegation tokens to send along with the job, one for each secured file system that it names;
+// notes for the person go to standard error. kFailedPrecondition: they would not stay secret.
+Result<StorageTokens> TokensFor(const CommandContext& context, const JobSpec& spec);
 
 // Says on standard error when there will be more workers than leaves: the surplus stands by.
 void NoteSpares(const CommandContext& context, int64_t workers, const JobSpec& spec);

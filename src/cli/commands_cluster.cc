@@ -11,6 +11,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/follow.h"
 #include "src/cli/job_file.h"
+#include "src/cli/job_tokens.h"
 #include "src/cli/json_view.h"
 #include "src/cli/request_id.h"
 #include "src/cli/result_view.h"
@@ -89,7 +90,8 @@ Status GiveUp(const Result<std::unique_ptr<ApiClient>>& client, const std::strin
 
 }  // namespace
 
-Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml) {
+Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
+                         const StorageTokens& tokens) {
   const std::string id = RandomRequestId();
   const auto stop = [&context] { return context.interrupts.any(); };
   std::optional<std::chrono::steady_clock::time_point> until;
@@ -97,8 +99,10 @@ Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml)
     const auto client = ConnectTo(context);
     bool known = true;
     const Result<JobId> job =
-        client.ok() ? (*client)->Submit({.client_request_id = id, .job_yaml = yaml}, &known, stop)
-                    : Result<JobId>(client.status());
+        client.ok()
+            ? (*client)->Submit({.client_request_id = id, .job_yaml = yaml, .tokens = tokens},
+                                &known, stop)
+            : Result<JobId>(client.status());
     if (job.ok()) return job;
     const StatusCode code = job.status().code();
     if (known && !(until && code == StatusCode::kUnavailable)) return job;
@@ -116,11 +120,32 @@ Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml)
   }
 }
 
+Result<StorageTokens> TokensFor(const CommandContext& context, const JobSpec& spec) {
+  ESPALIER_ASSIGN_OR_RETURN(JobTokens job,
+                            FetchJobTokens(spec, context.storage, [&]() -> Result<std::string> {
+                              ESPALIER_ASSIGN_OR_RETURN(const auto client, ConnectTo(context));
+                              return client->Renewer();
+                            }));
+  for (const std::string& note : job.notes) context.console.Err("note: " + note + "\n");
+  if (job.tokens.empty()) return job.tokens;
+  ESPALIER_ASSIGN_OR_RETURN(const bool safe, IsPrivate(context));
+  if (safe) return job.tokens;
+  return FailedPrecondition("a delegation token of " + job.tokens[0].file_system +
+                            " would travel in the clear to the coordinator at " +
+                            context.options.coordinator +
+                            "; use TLS (--tls-ca, --tls-certificate, --tls-key), or submit without "
+                            "a Kerberos ticket when the daemons have a keytab of their own");
+}
+
 int RunSubmit(const CommandContext& context) {
   Result<JobFile> file = LoadJobFile(context.options.job_file, OverridesOf(context.options));
   if (!file.ok()) return espalier::ShowError(context, file.status(), kExitUsage);
   NoteSpares(context, file->spec.workers.max, file->spec);
-  const Result<JobId> job = SubmitOnce(context, file->yaml);
+  const Result<StorageTokens> tokens = TokensFor(context, file->spec);
+  if (!tokens.ok()) {
+    return espalier::ShowError(context, tokens.status(), SubmitExitCode(tokens.status()));
+  }
+  const Result<JobId> job = SubmitOnce(context, file->yaml, *tokens);
   if (!job.ok()) {
     const bool interrupted = context.interrupts.any();
     return espalier::ShowError(context, job.status(),

@@ -2,6 +2,7 @@
 
 #include "src/base/text.h"
 #include "src/cli/options_yarn.h"
+#include "src/config/address.h"
 #include "src/rpc/coordinator_address.h"
 #include "src/security/secret_file.h"
 
@@ -44,6 +45,14 @@ Result<ClientSecurity> SecurityOf(const CliOptions& options) {
   }
   ESPALIER_ASSIGN_OR_RETURN(out.token, CleanToken(token, where));
   return out;
+}
+
+Result<bool> IsPrivate(const CommandContext& context) {
+  if (context.options.tls.any()) return true;
+  ESPALIER_ASSIGN_OR_RETURN(const std::string address,
+                            FindCoordinator(context.options.coordinator, context.address_files));
+  ESPALIER_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
+  return IsLoopback(parsed);
 }
 
 Result<std::unique_ptr<ApiClient>> ConnectTo(const CommandContext& context) {

@@ -18,4 +18,7 @@ Result<ClientSecurity> SecurityOf(const CliOptions& options);
 // address, and the errors of SecurityOf.
 Result<std::unique_ptr<ApiClient>> ConnectTo(const CommandContext& context);
 
+// Whether what is sent there stays secret: it is encrypted, or does not leave this machine.
+Result<bool> IsPrivate(const CommandContext& context);
+
 }  // namespace espalier

@@ -95,11 +95,14 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
   }
   const StorageOptions storage = {
       .hadoop_conf_dir = env.hadoop.conf_dir,
-      .webhdfs = {.user = env.hadoop.user,
-                  .http = {.cancelled = [&] { return (*interrupts)->any(); }}}};
+      .token_file = env.hadoop.token_file,
+      .webhdfs = {.user = env.hadoop.user, .http = {.ca_file = env.hadoop.ca, .cancelled = [&] {
+                                                      return (*interrupts)->any();
+                                                    }}}};
   const auto files = MakeFileSystem(storage);
   const auto address_files = MakeFileSystem(ImpatientStorage(storage));
-  return RunCommand({program, *parsed.options, env, console, **interrupts, *files, *address_files});
+  return RunCommand(
+      {program, *parsed.options, env, console, **interrupts, *files, *address_files, storage});
 }
 
 }  // namespace

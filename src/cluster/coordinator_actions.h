@@ -48,6 +48,7 @@ struct Submission {
   int64_t workers_max = 0;  // 0: no limit
   int64_t leaves = 1;
   std::shared_ptr<const InputPlan> input;
+  StorageTokens tokens = {};
 };
 
 struct Submit {
@@ -75,6 +76,18 @@ struct SurveyMerged {
   Result<std::shared_ptr<const SurveyResult>> result;
 };
 
+// What came of a TokenWork that keeps a token.
+struct KeptToken {
+  std::string text;     // the token to use from now on: the same, or another
+  int64_t ends_ms = 0;  // since 1970: it is to be kept again before
+  Status limit;         // why there will be no other one after it; OK: there will
+};
+struct TokenKept {
+  JobId job;
+  std::string file_system;
+  Result<KeptToken> result;
+};
+
 // The journal could not keep the acceptance of this job, and its client was told so: it never was.
 struct JobRefused {
   JobId job;
@@ -94,7 +107,7 @@ struct Shutdown {
 
 using CoordinatorEvent =
     std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit, CancelJob, DrainWorker,
-                 SurveyMerged, JobRefused, Tick, Shutdown>;
+                 SurveyMerged, TokenKept, JobRefused, Tick, Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------
 
@@ -145,9 +158,14 @@ struct JobForgotten {
 struct IncarnationTaken {
   Incarnation incarnation;
 };
-using JournalEntry =
-    std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, SurveyRecorded, HistoryRecorded,
-                 TrainingStarted, JobEnded, JobForgotten, IncarnationTaken, GenerationReserved>;
+// All delegation tokens of a job, from now on.
+struct TokensReplaced {
+  JobId job;
+  StorageTokens tokens;
+};
+using JournalEntry = std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, SurveyRecorded,
+                                  HistoryRecorded, TrainingStarted, JobEnded, JobForgotten,
+                                  IncarnationTaken, GenerationReserved, TokensReplaced>;
 
 struct SendToWorker {
   SessionId session;
@@ -183,6 +201,15 @@ struct MergeWork {
   std::string job_yaml;
   std::shared_ptr<const InputPlan> input;
   ShardSurveys shards;  // in shard order
+  StorageTokens tokens = {};
+};
+
+// Calls about a token, to be made off the control loop: it is renewed, or replaced when renewing
+// leads no further (TokenKept brings the answer), or, with `cancel`, made worthless.
+struct TokenWork {
+  JobId job;
+  StorageToken token;
+  bool cancel = false;
 };
 
 struct LogLine {
@@ -201,6 +228,7 @@ struct CoordinatorActions {
   std::vector<DrainReply> drained;
   std::vector<JobChanged> notify;
   std::vector<MergeWork> work;
+  std::vector<TokenWork> tokens;
   std::vector<LogLine> log;
 };
 

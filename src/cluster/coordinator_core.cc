@@ -26,6 +26,7 @@ CoordinatorActions CoordinatorCore::Step(const CoordinatorEvent& event, int64_t 
 void CoordinatorCore::On(const Tick&) {
   CheckSessions();
   CheckAwaited();
+  if (!stopping_) CheckTokens();
   std::vector<WorkerId> gone;  // those that wanted to leave and lost their job otherwise
   for (const auto& [id, worker] : workers_) {
     if (worker.leaving && !worker.at.job) gone.push_back(id);

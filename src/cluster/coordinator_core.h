@@ -274,6 +274,16 @@ class CoordinatorCore : CoordinatorRecords {
     return job.history_begin + static_cast<int64_t>(job.history.size());
   }
 
+  // coordinator_tokens.cc: delegation tokens of jobs.
+  void CheckTokens();
+  void On(const TokenKept& event);
+  void Obey(Worker& worker, const TokenRefused& message);
+  void TakeToken(JobRecord& job, const std::string& file_system, const KeptToken& kept);
+  void TokenTrouble(JobRecord& job, const std::string& file_system, const Status& why);
+  void SendTokens(const JobRecord& job, const Worker& worker);
+  void CancelTokens(JobRecord& job);
+  void Recall(const TokensReplaced& e);
+
   // coordinator_restore.cc: from the journal and to it.
   void On(const JobRefused& event);
   void Recall(const JournalEntry& entry);

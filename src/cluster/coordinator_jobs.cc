@@ -181,7 +181,8 @@ void CoordinatorCore::SendSurvey(const JobRecord& job, size_t member) {
                     .generation = job.snapshot.generation,
                     .job_yaml = job.submission.job_yaml,
                     .input = job.submission.input,
-                    .shards = job.members[member].shards};
+                    .shards = job.members[member].shards,
+                    .tokens = job.submission.tokens};
   Send(FindWorker(job.members[member].member.worker)->session, std::move(order));
 }
 
@@ -276,6 +277,7 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
     Send(worker->session, Release{options_.incarnation, s.job, {job.generations}, words});
     if (worker->leaving) Dismissed(*worker);
   }
+  CancelTokens(job);
   ForgetWork(job);
   Changed(job);
   Log(error.ok() ? LogLevel::kInfo : LogLevel::kWarning, ToString(s.job) + " " + words);
@@ -286,6 +288,7 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
   const int64_t bytes_done = job.surveyed.bytes_done;
   job.submission.job_yaml.clear();
   job.submission.input.reset();
+  job.submission.tokens.clear();
   ForgetSurvey(job);
   job.surveyed.bytes_done = bytes_done;
   job.survey.reset();

@@ -150,7 +150,8 @@ void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
   }
   // By shard, whoever came first: the merge is defined on shard order.
   out_.work.push_back({job.snapshot.job, job.snapshot.generation, job.submission.job_yaml,
-                       job.submission.input, std::exchange(job.surveyed.shards, {})});
+                       job.submission.input, std::exchange(job.surveyed.shards, {}),
+                       job.submission.tokens});
   job.surveyed.merging = true;
 }
 

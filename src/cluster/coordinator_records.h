@@ -39,7 +39,7 @@ struct CoordinatorRecords {
     JobPoint at = {};      // the job it takes part in; none: free
     size_t place = 0;      // its index among the job's members; SIZE_MAX: it is yet to join
     std::string waiting_because = {};  // as of its newest heartbeat
-    bool leaving = false;  // let go as soon as its job can do without it
+    bool leaving = false;              // let go as soon as its job can do without it
     std::string leaving_why;
   };
   struct MemberState {
@@ -85,6 +85,15 @@ struct CoordinatorRecords {
     bool over = false;
     std::string path;  // of the checkpoint's directory; empty: there is none
   };
+  // Of a token of a job: when it is to be kept again. Not remembered: a coordinator that begins
+  // renews at once, and thereby learns when each one ends.
+  struct TokenState {
+    int64_t due_ms = 0;    // since 1970
+    int64_t ends_ms = 0;   // 0: not known yet
+    int64_t asked_ms = 0;  // when it was last worked on
+    bool working = false;
+    std::string trouble;  // told last, without times
+  };
   // How often members were lost, to see when that leads nowhere.
   struct Recovery {
     int64_t since_ms = 0;    // when the job began to wait for workers; 0: it does not
@@ -113,9 +122,10 @@ struct CoordinatorRecords {
     std::vector<Complaint> complaints;  // of this generation
     WorkerPairs broken;                 // kept apart in the tree, from earlier generations
     std::map<WorkerId, int64_t> complained_of;
-    std::set<WorkerId> expelled;  // not taken again
-    std::string arithmetic_id;    // of the members
-    bool reverts = false;         // states differed, and not all members have gone back yet
+    std::set<WorkerId> expelled;               // not taken again
+    std::string arithmetic_id;                 // of the members
+    std::map<std::string, TokenState> tokens;  // by file system
+    bool reverts = false;   // states differed, and not all members have gone back yet
     bool outdated = false;  // after a restart: its members are not all in the newest generation
   };
 };

@@ -17,6 +17,8 @@
 //   W -> C  JobFailed       from any member, at any time
 //   W -> C  LinkBroken      the sum cannot be finished: a partner is gone or cannot be reached
 //   W -> C  StatesDiffer    the members' job states are not the same: who is not with the majority
+//   C -> W  NewTokens       a delegation token of the job was replaced
+//   W -> C  TokenRefused    one is refused: another one is waited for
 //   C -> W  Release         the job is over here (done, failed or cancelled): drop all of it
 // When a member is lost the others get StartTraining (or StartSurvey) of the next generation: they
 // keep their job state and their rows, drop all else of the generation before, and go on at
@@ -60,6 +62,16 @@ struct LeafInterval {
   bool operator==(const LeafInterval&) const = default;
 };
 
+// A delegation token of a job for one file system. SECRET: whoever has it acts as its owner; it is
+// in no log and no snapshot.
+struct StorageToken {
+  std::string file_system;  // what paths on it begin with (storage/uri.h): "hdfs://ns"
+  std::string text;         // as WebHDFS writes it
+  bool operator==(const StorageToken&) const = default;
+};
+using StorageTokens = std::vector<StorageToken>;
+inline constexpr int64_t kStorageTokensMax = 16;
+
 // ---- worker to coordinator -------------------------------------------------------------------
 
 struct Hello {
@@ -80,7 +92,7 @@ struct Hello {
 struct Heartbeat {
   JobId job;
   Generation generation;
-  int64_t step = 0;  // committed
+  int64_t step = 0;             // committed
   std::string waiting_because;  // what storage keeps it from getting on; empty: nothing
 };
 
@@ -219,9 +231,15 @@ struct StateKept {
   Status why;
 };
 
+// A NameNode refuses the job's token (of whichever generation): another one is waited for.
+struct TokenRefused {
+  JobId job;
+  std::string file_system;
+};
+
 using FromWorker = std::variant<Hello, Heartbeat, SurveyProgress, SurveyPart, MemberReady, Switched,
                                 LinkBroken, StatesDiffer, Uneven, Progress, HistoryEntry, JobDone,
-                                JobFailed, Leaving, Goodbye, StateKept>;
+                                JobFailed, Leaving, Goodbye, StateKept, TokenRefused>;
 
 // ---- coordinator to worker -------------------------------------------------------------------
 
@@ -245,6 +263,14 @@ struct StartSurvey {
   std::string job_yaml;
   std::shared_ptr<const InputPlan> input;
   std::vector<int32_t> shards;  // indices into input->shards, ascending
+  StorageTokens tokens;
+};
+
+// The job's delegation tokens from now on: one was replaced.
+struct NewTokens {
+  Incarnation incarnation;
+  JobId job;
+  StorageTokens tokens;
 };
 
 // So many of the member's shards have arrived. Answers each SurveyPart.
@@ -317,7 +343,7 @@ struct KeepState {
 };
 
 using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, SwitchOver, Proceed,
-                              Release, Dismiss, Pulse, SurveyTaken, KeepState>;
+                              Release, Dismiss, Pulse, SurveyTaken, KeepState, NewTokens>;
 
 // ---- clients ---------------------------------------------------------------------------------
 
@@ -374,6 +400,7 @@ struct SubmitRequest {
   std::string version;            // the client's kVersion
   std::string client_request_id;  // random text: a repeated submission is the same job
   std::string job_yaml;           // paths absolute
+  StorageTokens tokens = {};      // for the secured file systems it names
 };
 
 }  // namespace espalier

@@ -307,6 +307,12 @@ void WorkerCore::Obey(const KeepState& message) {
   out_.push_back(RunKeep{at_});
 }
 
+void WorkerCore::Obey(const NewTokens& message) {
+  if (Current(message.incarnation) && message.job == at_.job && at_.job) {
+    out_.push_back(RunTokens{message.tokens});
+  }
+}
+
 void WorkerCore::Obey(const Proceed& message) {
   if (!Current(message.incarnation) || proceeds_) return;
   const Fate fate = JudgeMessage({message.job, message.generation}, at_);

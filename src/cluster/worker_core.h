@@ -60,8 +60,8 @@ struct CoordinatorMessage {
   ToWorker message;
 };
 // What the worker's own threads have to tell the coordinator: SurveyProgress, SurveyPart,
-// MemberReady, LinkBroken, StateKept, Progress, HistoryEntry, JobDone, JobFailed; one about an
-// older job is dropped.
+// MemberReady, LinkBroken, StateKept, TokenRefused, Progress, HistoryEntry, JobDone, JobFailed; one
+// about an older job is dropped.
 struct Report {
   FromWorker message;
 };
@@ -120,6 +120,10 @@ struct RunSwitch {
 struct RunKeep {
   JobPoint at;
 };
+// The job's delegation tokens are these from now on; what runs goes on.
+struct RunTokens {
+  StorageTokens tokens;
+};
 // Drop everything about that job: threads, links, rows. Comes before any RunSurvey of another one.
 struct AbortJob {
   JobPoint at;
@@ -135,7 +139,7 @@ struct WorkerLog {
 };
 using WorkerAction =
     std::variant<Connect, Disconnect, SendToCoordinator, RunSurvey, RunTraining, RunPreparation,
-                 RunProceed, RunSwitch, RunKeep, AbortJob, Exit, WorkerLog>;
+                 RunProceed, RunSwitch, RunKeep, RunTokens, AbortJob, Exit, WorkerLog>;
 
 class WorkerCore {
  public:
@@ -166,6 +170,7 @@ class WorkerCore {
   void Obey(const Proceed& message);
   void Obey(const SwitchOver& message);
   void Obey(const KeepState& message);
+  void Obey(const NewTokens& message);
   void Prepare(const StartTraining& message, int32_t self);
   void Obey(const Release& message);
   void Obey(const Dismiss& message);

@@ -14,7 +14,8 @@ JobPoint PointOf(const FromWorker& message) {
       [](const auto& m) -> JobPoint {
         using T = std::decay_t<decltype(m)>;
         if constexpr (std::is_same_v<T, Goodbye> || std::is_same_v<T, Hello> ||
-                      std::is_same_v<T, Heartbeat> || std::is_same_v<T, Leaving>) {
+                      std::is_same_v<T, Heartbeat> || std::is_same_v<T, Leaving> ||
+                      std::is_same_v<T, TokenRefused>) {
           return {};
         } else {
           return {m.job, m.generation};
@@ -32,6 +33,10 @@ bool IsFleeting(const FromWorker& message) {
 }  // namespace
 
 void WorkerCore::On(const Report& event) {
+  if (const auto* refused = std::get_if<TokenRefused>(&event.message)) {
+    if (refused->job == at_.job && link_ == LinkState::kAttached) Send(event.message);
+    return;
+  }
   const JobPoint point = PointOf(event.message);
   const bool planned = planned_ && point == JobPoint{at_.job, planned_};
   if (planned && point != at_) {

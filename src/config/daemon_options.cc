@@ -182,6 +182,7 @@ Status CoordinatorOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(InRange("jobs_kept_max", jobs_kept_max, 1, 1'000'000));
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_conf_dir", hadoop_conf_dir, 4096));
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_user", hadoop_user, 256));
+  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_ca", hadoop_ca, 4096));
   return InRange("queue_max", queue_max, 1, 1'000'000);
 }
 
@@ -201,6 +202,7 @@ Status WorkerOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(InRange("peer_timeout_ms", peer_timeout_ms, 100, 3'600'000));
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_conf_dir", hadoop_conf_dir, 4096));
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_user", hadoop_user, 256));
+  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_ca", hadoop_ca, 4096));
   if (kernel.empty()) return InvalidArgument("kernel: found nothing, expected one such as Haswell");
   return Plain("kernel", kernel, 64);
 }
@@ -233,6 +235,7 @@ Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
             r.Value("queue_max", o.queue_max),
             r.Value("hadoop_conf_dir", o.hadoop_conf_dir),
             r.Value("hadoop_user", o.hadoop_user),
+            r.Value("hadoop_ca", o.hadoop_ca),
             r.Value("log_level", o.log_level)};
   });
 }
@@ -258,6 +261,7 @@ Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
             r.Value("kernel", o.kernel),
             r.Value("hadoop_conf_dir", o.hadoop_conf_dir),
             r.Value("hadoop_user", o.hadoop_user),
+            r.Value("hadoop_ca", o.hadoop_ca),
             r.Value("log_level", o.log_level)};
   });
 }

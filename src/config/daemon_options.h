@@ -46,6 +46,8 @@ struct CoordinatorOptions {
   int64_t queue_max = 10'000;    // jobs waiting; further ones are refused
   std::string hadoop_conf_dir;  // with core-site.xml and hdfs-site.xml; "": as the environment says
   std::string hadoop_user;      // to HDFS without Kerberos; "": as the environment says
+  std::string hadoop_ca;        // PEM file that HDFS over HTTPS is believed by; "": the same
+  std::string hadoop_token_file;  // only as the environment says: HADOOP_TOKEN_FILE_LOCATION
   LogLevel log_level = LogLevel::kInfo;
   bool operator==(const CoordinatorOptions&) const = default;
 
@@ -73,6 +75,8 @@ struct WorkerOptions {
   std::string kernel = "Haswell";  // of OpenBLAS; must be the same on all workers of a job
   std::string hadoop_conf_dir;  // with core-site.xml and hdfs-site.xml; "": as the environment says
   std::string hadoop_user;      // to HDFS without Kerberos; "": as the environment says
+  std::string hadoop_ca;        // PEM file that HDFS over HTTPS is believed by; "": the same
+  std::string hadoop_token_file;  // only as the environment says: HADOOP_TOKEN_FILE_LOCATION
   LogLevel log_level = LogLevel::kInfo;
   bool operator==(const WorkerOptions&) const = default;
 

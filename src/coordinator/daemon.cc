@@ -11,6 +11,8 @@
 #include "src/base/text.h"
 #include "src/config/address.h"
 #include "src/coordinator/preparation.h"
+#include "src/coordinator/token_keeper.h"
+#include "src/storage/kerberos.h"
 
 namespace espalier {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 constexpr int64_t kShutdownLimitMs = 2000;  // for open calls to end
 constexpr int64_t kTicksAnInterval = 4;
 constexpr int64_t kStatusIntervalMs = 5000;
+constexpr int kTokenThreads = 4;
 
 int64_t SystemUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -81,7 +84,9 @@ void Write(const LogLine& line) {
 }  // namespace
 
 StorageOptions StorageOf(const CoordinatorOptions& options) {
-  return {.hadoop_conf_dir = options.hadoop_conf_dir, .webhdfs = {.user = options.hadoop_user}};
+  return {.hadoop_conf_dir = options.hadoop_conf_dir,
+          .token_file = options.hadoop_token_file,
+          .webhdfs = {.user = options.hadoop_user, .http = {.ca_file = options.hadoop_ca}}};
 }
 
 Result<std::unique_ptr<CoordinatorDaemon>> CoordinatorDaemon::Make(
@@ -109,7 +114,8 @@ CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, OpenedJo
             EndSubmission(std::move(submission), std::move(callers));
           })),
       pool_(std::make_unique<JobPool>(1)),
-      merging_(std::make_unique<JobPool>(1)) {
+      merging_(std::make_unique<JobPool>(1)),
+      keeping_tokens_(std::make_unique<JobPool>(kTokenThreads)) {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
   signals_.add(SIGHUP);
@@ -280,6 +286,7 @@ void CoordinatorDaemon::Act(CoordinatorActions actions) {
   }
   watchers_.Notify(actions.notify);
   for (MergeWork& work : actions.work) StartMerge(std::move(work));
+  for (TokenWork& work : actions.tokens) StartTokenWork(std::move(work));
 }
 
 void CoordinatorDaemon::OnPool(JobPool& pool, std::function<void()> work) {
@@ -294,9 +301,36 @@ void CoordinatorDaemon::StartMerge(MergeWork work) {
   OnPool(*merging_, [this, shared = std::make_shared<MergeWork>(std::move(work))] {
     const JobId job = shared->job;
     const Generation generation = shared->generation;
-    SurveyMerged merged{job, generation, MergeShards(std::move(*shared), storage_)};
+    const StorageOptions storage = WithTokens(storage_, shared->tokens);
+    SurveyMerged merged{job, generation, MergeShards(std::move(*shared), storage)};
     boost::asio::post(loop_, [this, merged = std::move(merged)] { Feed(merged); });
   });
+}
+
+void CoordinatorDaemon::StartTokenWork(TokenWork work) {
+  OnPool(*keeping_tokens_, [this, work = std::move(work)] {
+    const StorageOptions storage = PatienceOfIntake(storage_);
+    if (work.cancel) {
+      const Status done = CancelToken(work.token, storage);
+      if (!done.ok()) LogInfo(ToString(work.job) + ": " + done.ToString());
+      return;
+    }
+    TokenKept kept{work.job, work.token.file_system, KeepToken(work.token, storage)};
+    boost::asio::post(loop_, [this, kept = std::move(kept)] { Feed(kept); });
+  });
+}
+
+// Delegation tokens are worth what their owner may do: they travel in the clear on loopback alone.
+Status CoordinatorDaemon::CheckTokens(const SubmitRequest& request) const {
+  const Result<Address> listen = ParseAddress(options_.listen);
+  if (request.tokens.empty() || options_.tls.any() || (listen.ok() && IsLoopback(*listen))) {
+    return {};
+  }
+  return FailedPrecondition(
+      "delegation tokens came over a connection that is not encrypted, and are not taken; give "
+      "this "
+      "coordinator and its workers certificates (tls), or let the daemons have a keytab of their "
+      "own and submit without a Kerberos ticket");
 }
 
 void CoordinatorDaemon::StartSubmission(SubmitRequest request, CallerGone gone, Done<JobId> done) {
@@ -308,6 +342,7 @@ void CoordinatorDaemon::StartSubmission(SubmitRequest request, CallerGone gone, 
     outbox_.Push(std::move(answer));
     return;
   }
+  if (Status s = CheckTokens(request); !s.ok()) return done(s);
   if (!outbox_.room().ok()) {
     done(outbox_.room());
     return;
@@ -346,6 +381,16 @@ void CoordinatorDaemon::OnSubmit(SubmitRequest request, CallerGone gone, Done<Jo
   boost::asio::post(loop_, [this, request = std::move(request), gone = std::move(gone),
                             done = std::move(done)]() mutable {
     StartSubmission(std::move(request), std::move(gone), std::move(done));
+  });
+}
+
+void CoordinatorDaemon::OnRenewer(Done<std::string> done) {
+  boost::asio::post(loop_, [this, done = std::move(done)]() mutable {
+    OnPool(*keeping_tokens_, [this, done = std::move(done)] {
+      const Result<std::string> own =
+          OwnPrincipal({PatienceOfIntake(storage_).webhdfs.http.reply_ms, {}});
+      done(own.ok() ? own : Result<std::string>(FailedPrecondition(own.status().message())));
+    });
   });
 }
 

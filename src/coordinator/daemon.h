@@ -3,7 +3,7 @@
 //
 // Threads: the control loop, which never reads a file and never computes for long; gRPC's own,
 // which only post to the loop; the intake's for what a submission needs; a thread for merges, which
-// may be long and must not delay submissions.
+// may be long and must not delay submissions; a few for delegation tokens, which wait for KDCs.
 #pragma once
 
 #include <atomic>
@@ -64,6 +64,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) override;
   void OnWorkerClosed(SessionId session, Status why) override;
   void OnSubmit(SubmitRequest request, CallerGone gone, Done<JobId> done) override;
+  void OnRenewer(Done<std::string> done) override;
   void OnWithdraw(std::string client_request_id, Done<JobId> done) override;
   void OnCancel(JobId job, Done<JobId> done) override;
   void OnDrain(WorkerId worker, Done<WorkerId> done) override;
@@ -80,6 +81,8 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void StartSubmission(SubmitRequest request, CallerGone gone, Done<JobId> done);
   void EndSubmission(Submission submission, std::vector<Done<JobId>> callers);
   void StartMerge(MergeWork work);
+  void StartTokenWork(TokenWork work);
+  Status CheckTokens(const SubmitRequest& request) const;
   void OnPool(JobPool& pool, std::function<void()> work);
   void TickLater();
   void TellStatus();
@@ -114,6 +117,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<JobPool> pool_;
   std::unique_ptr<JobPool> merging_;
+  std::unique_ptr<JobPool> keeping_tokens_;
 };
 
 }  // namespace espalier

@@ -14,7 +14,7 @@ namespace {
 struct Given {
   std::string config;
   std::optional<std::string> listen, advertise, address_file, state_directory, log_level;
-  std::optional<std::string> hadoop_conf_dir, hadoop_user;
+  std::optional<std::string> hadoop_conf_dir, hadoop_user, hadoop_ca;
   std::optional<std::string> tls_ca, tls_certificate, tls_key, tokens;
   std::optional<std::string> heartbeat_interval_ms, liveness_limit_ms, start_timeout_ms,
       below_min_timeout_ms, keep_timeout_ms, join_timeout_ms, rebalance_interval_ms,
@@ -61,6 +61,8 @@ void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
   app.add_option("--hadoop-conf-dir", given.hadoop_conf_dir,
                  "with core-site.xml and hdfs-site.xml; else HADOOP_CONF_DIR");
   app.add_option("--hadoop-user", given.hadoop_user, "to HDFS; else HADOOP_USER_NAME, then USER");
+  app.add_option("--hadoop-ca", given.hadoop_ca,
+                 "PEM file: who signs certificates of HDFS over HTTPS; else ESPALIER_HADOOP_CA");
   app.add_option("--log-level", given.log_level, "debug, info, warning, error or off");
   app.add_option("--tls-ca", given.tls_ca, "PEM file: the authorities that are believed");
   app.add_option("--tls-certificate", given.tls_certificate, "PEM file: this coordinator's");
@@ -114,6 +116,7 @@ Status Apply(const Given& given, CoordinatorOptions& options) {
   Override(given.queue_max, options.queue_max);
   Override(given.hadoop_conf_dir, options.hadoop_conf_dir);
   Override(given.hadoop_user, options.hadoop_user);
+  Override(given.hadoop_ca, options.hadoop_ca);
   if (given.log_level) {
     ESPALIER_ASSIGN_OR_RETURN(options.log_level, ParseLogLevel(*given.log_level));
   }

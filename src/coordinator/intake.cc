@@ -5,6 +5,7 @@
 
 #include "src/base/log.h"
 #include "src/coordinator/preparation.h"
+#include "src/coordinator/token_keeper.h"
 
 namespace espalier {
 namespace {
@@ -59,7 +60,7 @@ void Intake::Add(SubmitRequest request, CallerGone gone, Done<JobId> done) {
 // On a thread of the pool.
 void Intake::Read(const SubmitRequest& request, std::shared_ptr<std::atomic<bool>> dropped) {
   if (*dropped) return;
-  StorageOptions storage = storage_;
+  StorageOptions storage = WithTokens(storage_, request.tokens);
   storage.webhdfs.http.cancelled = [dropped] { return dropped->load(); };
   Result<Submission> prepared = PrepareSubmission(request, storage);
   post_([this, id = request.client_request_id, dropped, prepared = std::move(prepared)]() mutable {

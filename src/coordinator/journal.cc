@@ -1,12 +1,17 @@
 #include "src/coordinator/journal.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "src/base/checksum.h"
+#include "src/base/log.h"
 #include "src/coordinator/file_journal.h"
 #include "src/coordinator/sqlite_journal.h"
 #include "src/rpc/journal_codec.h"
+#include "src/storage/local_file_system.h"
 #include "src/storage/uri.h"
 
 namespace espalier {
@@ -28,6 +33,23 @@ std::string Hex(uint32_t value) {
   return text;
 }
 
+// Lets nobody else into the directory.
+Status MakePrivate(const Uri& uri, const StorageOptions& storage) {
+  if (uri.kind == Uri::Kind::kLocal) {
+    if (chmod(uri.path.c_str(), 0700) == 0) return {};
+    return FileError(errno, "keep others out of", uri.path);
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const auto client, MakeWebHdfsClient(storage, uri));
+  return client
+      ->Ask({.method = HttpMethod::kPut,
+             .op = "SETPERMISSION",
+             .path = uri.path,
+             .parameters = {{"permission", "700"}},
+             .doing = "keep others out of",
+             .shown = uri.prefix + uri.path})
+      .status;
+}
+
 }  // namespace
 
 std::unique_ptr<Journal> MakeForgetfulJournal() { return std::make_unique<ForgetfulJournal>(); }
@@ -41,7 +63,15 @@ Result<OpenedJournal> OpenJournal(const std::string& state_directory, const Stor
   ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(state_directory));
   const bool plain = uri.kind == Uri::Kind::kLocal && uri.path == state_directory;
   if (plain) return OpenSqliteJournal(state_directory, now_us);
-  return OpenFileJournal(state_directory, MakeFileSystem(storage), now_us);
+  auto files = MakeFileSystem(storage);
+  ESPALIER_RETURN_IF_ERROR(files->MakeDirectory(state_directory));
+  if (Status s = MakePrivate(uri, storage); !s.ok()) {
+    LogWarning(
+        "other users may be able to read the journal, which holds the delegation tokens of "
+        "jobs: " +
+        s.ToString());
+  }
+  return OpenFileJournal(state_directory, std::move(files), now_us);
 }
 
 uint32_t RecordChecksum(uint64_t sequence, std::string_view bytes) {

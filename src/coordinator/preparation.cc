@@ -35,6 +35,7 @@ Result<Submission> Prepare(const SubmitRequest& request, const StorageOptions& s
   submission.workers_max = job.workers.max;
   submission.leaves = LeafCount(job.train);
   submission.input = std::make_shared<const InputPlan>(std::move(input));
+  submission.tokens = request.tokens;
   return submission;
 }
 

@@ -81,6 +81,8 @@ Result<CoordinatorFlags> ReadFlags(int argc, char** argv) {
   CoordinatorOptions& options = flags.options;
   if (options.hadoop_conf_dir.empty()) options.hadoop_conf_dir = hadoop.conf_dir;
   if (options.hadoop_user.empty()) options.hadoop_user = hadoop.user;
+  if (options.hadoop_ca.empty()) options.hadoop_ca = hadoop.ca;
+  options.hadoop_token_file = hadoop.token_file;
   return flags;
 }
 

@@ -1,5 +1,9 @@
 #include "src/coordinator/sqlite_database.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -21,6 +25,12 @@ std::string_view SqliteStatement::Bytes(int column) {
 }
 
 Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& path) {
+  // For this user alone: it may hold delegation tokens. SQLite makes its other files alike.
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file >= 0) {
+    (void)fchmod(file, 0600);
+    close(file);
+  }
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);

@@ -18,7 +18,7 @@ Result<std::unique_ptr<DirectoryLock>> DirectoryLock::Take(const std::string& di
   ESPALIER_ASSIGN_OR_RETURN(const auto files, FileSystemFor(directory));
   ESPALIER_RETURN_IF_ERROR(files->MakeDirectory(directory));
   const std::string path = directory + "/lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return PermissionDenied(path + " cannot be opened: " + std::strerror(errno));
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     close(fd);
@@ -33,7 +33,7 @@ DirectoryLock::~DirectoryLock() { close(fd_); }
 Status DiskReserve::Fill() {
   struct stat s;
   if (stat(path_.c_str(), &s) == 0 && s.st_size == bytes_) return Status::Ok();
-  const int fd = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int fd = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return FileError(errno, "create", path_);
   const int error = posix_fallocate(fd, 0, bytes_);
   close(fd);

@@ -168,6 +168,13 @@ class Client final : public ApiClient {
     return JobId{call.job()};
   }
 
+  Result<std::string> Renewer() override {
+    pb::RenewerResponse out;
+    ESPALIER_RETURN_IF_ERROR(
+        Call(&pb::Espalier::Stub::Renewer, pb::RenewerRequest(), &out, options_.submit_timeout_ms));
+    return out.principal();
+  }
+
   Status Withdraw(const std::string& client_request_id) override {
     pb::WithdrawRequest in;
     pb::WithdrawResponse out;

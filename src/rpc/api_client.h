@@ -46,6 +46,9 @@ class ApiClient {
   // id, or withdraw it. kCancelled: `stop`, asked every 50 ms on this thread, became true.
   virtual Result<JobId> Submit(SubmitRequest request, bool* known = nullptr,
                                const std::function<bool()>& stop = {}) = 0;
+  // The Kerberos principal that the coordinator renews delegation tokens as. kFailedPrecondition:
+  // it has none, and why.
+  virtual Result<std::string> Renewer() = 0;
   // After this no job comes of that submission, and one that has come of it is being ended. For
   // when Submit has returned.
   virtual Status Withdraw(const std::string& client_request_id) = 0;

@@ -68,6 +68,10 @@ void FillJob(const JobId& job, Response* out) {
   out->set_job(job.value);
 }
 
+void FillRenewer(const std::string& principal, pb::RenewerResponse* out) {
+  out->set_principal(Printable(principal, 1024));
+}
+
 void FillWorker(const WorkerId& worker, pb::DrainResponse* out) { out->set_worker(worker.value); }
 
 void FillJobs(const std::vector<JobSnapshot>& jobs, pb::ListJobsResponse* out) {
@@ -100,6 +104,15 @@ grpc::ServerUnaryReactor* ApiService::Submit(grpc::CallbackServerContext* contex
         std::move(parsed).value(), std::move(gone),
         order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::SubmitResponse>)));
   });
+}
+
+grpc::ServerUnaryReactor* ApiService::Renewer(grpc::CallbackServerContext* context,
+                                              const pb::RenewerRequest*,
+                                              pb::RenewerResponse* response) {
+  return Serve(context, response, calls_, Who(*context).Key(), CheckVersionOf(*context),
+               [&](auto call) {
+                 handler_->OnRenewer(AnswerTo<std::string>(std::move(call), &FillRenewer));
+               });
 }
 
 grpc::ServerUnaryReactor* ApiService::Withdraw(grpc::CallbackServerContext* context,

@@ -25,6 +25,9 @@ class ApiService final : public pb::Espalier::CallbackService {
   grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,
                                    const pb::SubmitRequest* request,
                                    pb::SubmitResponse* response) override;
+  grpc::ServerUnaryReactor* Renewer(grpc::CallbackServerContext* context,
+                                    const pb::RenewerRequest* request,
+                                    pb::RenewerResponse* response) override;
   grpc::ServerUnaryReactor* Withdraw(grpc::CallbackServerContext* context,
                                      const pb::WithdrawRequest* request,
                                      pb::WithdrawResponse* response) override;

@@ -20,6 +20,7 @@ struct Method {
 
 constexpr Method kMethods[] = {
     {"/espalier.v1.Espalier/Submit", Access::kOperator},
+    {"/espalier.v1.Espalier/Renewer", Access::kOperator},
     {"/espalier.v1.Espalier/Withdraw", Access::kOperator},
     {"/espalier.v1.Espalier/Cancel", Access::kOperator},
     {"/espalier.v1.Espalier/Drain", Access::kOperator},

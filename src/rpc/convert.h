@@ -41,6 +41,11 @@ Result<ShardSurvey> FromProto(const pb::ShardSurvey& in);
 void ToProto(const SurveyResult& result, pb::SurveyResult* out);
 Result<SurveyResult> FromProto(const pb::SurveyResult& in);
 
+// convert_tokens.cc
+void ToProto(const StorageTokens& tokens,
+             google::protobuf::RepeatedPtrField<pb::StorageToken>* out);
+Result<StorageTokens> FromProto(const google::protobuf::RepeatedPtrField<pb::StorageToken>& in);
+
 // convert_from_worker.cc
 void ToProto(const FromWorker& message, pb::FromWorker* out);
 Result<FromWorker> FromProto(const pb::FromWorker& in);

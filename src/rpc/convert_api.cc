@@ -7,6 +7,7 @@ void ToProto(const SubmitRequest& request, pb::SubmitRequest* out) {
   out->set_version(Utf8(request.version, kNameBytesMax));
   out->set_client_request_id(Utf8(request.client_request_id, kNameBytesMax));
   out->set_job_yaml(request.job_yaml);
+  ToProto(request.tokens, out->mutable_tokens());
 }
 
 Result<SubmitRequest> FromProto(const pb::SubmitRequest& in) {
@@ -16,6 +17,7 @@ Result<SubmitRequest> FromProto(const pb::SubmitRequest& in) {
   out.client_request_id = f.Text("client_request_id", in.client_request_id(), kRequestIdBytesMax);
   if (in.client_request_id().empty()) f.Fail("client_request_id", "is missing");
   out.job_yaml = f.Text("job_yaml", in.job_yaml(), kYamlBytesMax);
+  out.tokens = Part(f, "tokens", FromProto(in.tokens()));
   ESPALIER_RETURN_IF_ERROR(f.status());
   return out;
 }

@@ -207,6 +207,20 @@ Result<FromWorker> Get(const pb::StateKept& in) {
   return FromWorker(std::move(m));
 }
 
+void Set(const TokenRefused& m, pb::FromWorker* out) {
+  out->mutable_token_refused()->set_job(m.job.value);
+  out->mutable_token_refused()->set_file_system(m.file_system);
+}
+
+Result<FromWorker> Get(const pb::TokenRefused& in) {
+  Fields f("TokenRefused");
+  TokenRefused m;
+  m.job = {f.Id("job", in.job())};
+  m.file_system = f.Text("file_system", in.file_system(), kTextBytesMax);
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return FromWorker(std::move(m));
+}
+
 void Set(const Progress& m, pb::FromWorker* out) { ToProto(m, out->mutable_progress()); }
 
 Result<FromWorker> Get(const pb::Progress& in) {
@@ -303,6 +317,8 @@ Result<FromWorker> FromProto(const pb::FromWorker& in) {
       return Get(in.uneven());
     case pb::FromWorker::kStateKept:
       return Get(in.state_kept());
+    case pb::FromWorker::kTokenRefused:
+      return Get(in.token_refused());
     case pb::FromWorker::kLeaving:
       return Get(in.leaving());
     case pb::FromWorker::kLinkBroken:

@@ -32,6 +32,7 @@ void Set(const JobAccepted& e, pb::JournalEntry* out) {
   p->set_workers_min(s.workers_min);
   p->set_workers_max(s.workers_max);
   p->set_leaves(s.leaves);
+  ToProto(s.tokens, p->mutable_tokens());
   if (s.input == nullptr) return;
   ToProto(*s.input, p->mutable_input());
   for (const auto& hosts : s.input->hosts) {
@@ -68,6 +69,7 @@ Result<JournalEntry> Get(const pb::JobAccepted& in) {
   s.workers_max = f.NotNegative("workers_max", in.workers_max());
   s.leaves = f.In("leaves", in.leaves(), 1, std::numeric_limits<int32_t>::max());
   s.input = InputFromProto(in, f);
+  s.tokens = Part(f, "tokens", FromProto(in.tokens()));
   ESPALIER_RETURN_IF_ERROR(f.status());
   return JournalEntry(std::move(e));
 }
@@ -164,6 +166,20 @@ Result<JournalEntry> Get(const pb::GenerationReserved& in) {
   return JournalEntry(e);
 }
 
+void Set(const TokensReplaced& e, pb::JournalEntry* out) {
+  out->mutable_tokens_replaced()->set_job(e.job.value);
+  ToProto(e.tokens, out->mutable_tokens_replaced()->mutable_tokens());
+}
+
+Result<JournalEntry> Get(const pb::TokensReplaced& in) {
+  Fields f("TokensReplaced");
+  TokensReplaced e;
+  e.job = {f.Id("job", in.job())};
+  e.tokens = Part(f, "tokens", FromProto(in.tokens()));
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return JournalEntry(std::move(e));
+}
+
 void Set(const TrainingStarted& e, pb::JournalEntry* out) {
   out->mutable_training_started()->set_job(e.job.value);
   out->mutable_training_started()->set_at_ms(e.at_ms);
@@ -249,6 +265,8 @@ Result<JournalEntry> DecodeJournalEntry(std::string_view bytes) {
       return rpc::Get(proto.history_recorded());
     case v1::JournalEntry::kGenerationReserved:
       return rpc::Get(proto.generation_reserved());
+    case v1::JournalEntry::kTokensReplaced:
+      return rpc::Get(proto.tokens_replaced());
     case v1::JournalEntry::kTrainingStarted:
       return rpc::Get(proto.training_started());
     case v1::JournalEntry::kJobEnded:

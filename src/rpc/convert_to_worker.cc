@@ -46,6 +46,7 @@ void Set(const StartSurvey& m, pb::ToWorker* out) {
   p->set_job_yaml(m.job_yaml);
   if (m.input) ToProto(*m.input, p->mutable_input());
   p->mutable_shards()->Add(m.shards.begin(), m.shards.end());
+  ToProto(m.tokens, p->mutable_tokens());
 }
 
 Result<ToWorker> Get(const pb::StartSurvey& in) {
@@ -64,6 +65,7 @@ Result<ToWorker> Get(const pb::StartSurvey& in) {
     least = int64_t{shard} + 1;
   }
   m.input = std::move(input);
+  m.tokens = Part(f, "tokens", FromProto(in.tokens()));
   ESPALIER_RETURN_IF_ERROR(f.status());
   return ToWorker(std::move(m));
 }
@@ -191,6 +193,23 @@ Result<ToWorker> Get(const pb::KeepState& in) {
   return ToWorker(m);
 }
 
+void Set(const NewTokens& m, pb::ToWorker* out) {
+  pb::NewTokens* p = out->mutable_new_tokens();
+  p->set_incarnation(m.incarnation.value);
+  p->set_job(m.job.value);
+  ToProto(m.tokens, p->mutable_tokens());
+}
+
+Result<ToWorker> Get(const pb::NewTokens& in) {
+  Fields f("NewTokens");
+  NewTokens m;
+  m.incarnation = {f.Id("incarnation", in.incarnation())};
+  m.job = {f.Id("job", in.job())};
+  m.tokens = Part(f, "tokens", FromProto(in.tokens()));
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return ToWorker(std::move(m));
+}
+
 void Set(const Release& m, pb::ToWorker* out) {
   pb::Release* p = out->mutable_release();
   p->set_incarnation(m.incarnation.value);
@@ -248,6 +267,8 @@ Result<ToWorker> FromProto(const pb::ToWorker& in) {
       return Get(in.start_training());
     case pb::ToWorker::kKeepState:
       return Get(in.keep_state());
+    case pb::ToWorker::kNewTokens:
+      return Get(in.new_tokens());
     case pb::ToWorker::kSwitchOver:
       return Get(in.switch_over());
     case pb::ToWorker::kProceed:

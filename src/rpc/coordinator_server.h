@@ -69,6 +69,8 @@ class CoordinatorHandler {
 
   // The request's version has been compared with ours.
   virtual void OnSubmit(SubmitRequest request, CallerGone gone, Done<JobId> done) = 0;
+  // Answers with the Kerberos principal that renews delegation tokens; kFailedPrecondition: none.
+  virtual void OnRenewer(Done<std::string> done) = 0;
   // Answers with the job that was made of the submission and is being ended, or with job 0: none
   // was, and none will be.
   virtual void OnWithdraw(std::string client_request_id, Done<JobId> done) = 0;

@@ -193,8 +193,8 @@ Result<Trust> Trust::Parse(std::string_view ca_pem, const std::string& path) {
   }
   const std::vector<RevocationPtr> lists = ReadRevocations(ca_pem);
   for (const RevocationPtr& list : lists) X509_STORE_add_crl(rep->store.get(), list.get());
-  X509_STORE_set_flags(rep->store.get(), X509_V_FLAG_PARTIAL_CHAIN |
-                                             (lists.empty() ? 0 : X509_V_FLAG_CRL_CHECK));
+  X509_STORE_set_flags(rep->store.get(),
+                       X509_V_FLAG_PARTIAL_CHAIN | (lists.empty() ? 0 : X509_V_FLAG_CRL_CHECK));
   X509_STORE_set_verify_cb(rep->store.get(), &HeedLists);
   X509_STORE_set_depth(rep->store.get(), static_cast<int>(kChainMax));
   Trust trust;

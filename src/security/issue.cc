@@ -121,11 +121,10 @@ std::string AlternativeNames(const CertificateRequest& request) {
 
 bool AddRevoked(X509_CRL* list, X509* certificate, const ASN1_TIME* when) {
   X509_REVOKED* entry = X509_REVOKED_new();
-  const bool made =
-      entry != nullptr &&
-      X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(certificate)) == 1 &&
-      X509_REVOKED_set_revocationDate(entry, const_cast<ASN1_TIME*>(when)) == 1 &&
-      X509_CRL_add0_revoked(list, entry) == 1;
+  const bool made = entry != nullptr &&
+                    X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(certificate)) == 1 &&
+                    X509_REVOKED_set_revocationDate(entry, const_cast<ASN1_TIME*>(when)) == 1 &&
+                    X509_CRL_add0_revoked(list, entry) == 1;
   if (!made) X509_REVOKED_free(entry);
   return made;
 }

@@ -8,6 +8,7 @@
 
 #include "src/base/text.h"
 #include "src/storage/hadoop_config.h"
+#include "src/storage/hadoop_token.h"
 #include "src/storage/local_file_system.h"
 #include "src/storage/name_nodes.h"
 #include "src/storage/uri.h"
@@ -15,6 +16,23 @@
 
 namespace espalier {
 namespace {
+
+// The text of the token in the file that is for this file system; empty: none is.
+Result<std::string> FileToken(const std::string& file, const Uri& uri, const HadoopConfig& config,
+                              const std::vector<NameNode>& name_nodes) {
+  const std::string what = "the file that HADOOP_TOKEN_FILE_LOCATION names";
+  const auto bytes = MakeLocalFileSystem()->ReadAll(file, kTokenFileBytesMax);
+  if (!bytes.ok()) {
+    return Status(bytes.status().code(), what + ": " + bytes.status().message());
+  }
+  const auto tokens = ParseTokenFile(*bytes);
+  if (!tokens.ok()) {
+    return InvalidArgument(what + ", '" + Printable(file, 1024) +
+                           "': " + tokens.status().message());
+  }
+  const HadoopToken* token = TokenFor(*tokens, TokenServices(uri, config, name_nodes));
+  return token == nullptr ? "" : TokenText(*token);
+}
 
 class AnyFileSystem : public FileSystem {
  public:
@@ -81,14 +99,8 @@ class AnyFileSystem : public FileSystem {
     std::lock_guard lock(mutex_);
     std::shared_ptr<const FileSystem>& known = remote_[uri.prefix];
     if (known != nullptr) return known;
-    HadoopConfig config;
-    if (!options_.hadoop_conf_dir.empty()) {
-      ESPALIER_ASSIGN_OR_RETURN(
-          config, HadoopConfig::Read(options_.hadoop_conf_dir, options_.webhdfs.user));
-    }
-    ESPALIER_ASSIGN_OR_RETURN(auto name_nodes, FindNameNodes(uri, config));
-    known =
-        MakeWebHdfsFileSystem(uri.prefix, std::move(name_nodes), options_.webhdfs, options_.writer);
+    ESPALIER_ASSIGN_OR_RETURN(auto client, MakeWebHdfsClient(options_, uri));
+    known = MakeWebHdfsFileSystem(std::move(client), options_.writer);
     return known;
   }
 
@@ -99,6 +111,29 @@ class AnyFileSystem : public FileSystem {
 };
 
 }  // namespace
+
+Result<std::shared_ptr<const WebHdfsClient>> MakeWebHdfsClient(const StorageOptions& options,
+                                                               const Uri& uri) {
+  HadoopConfig config;
+  if (!options.hadoop_conf_dir.empty()) {
+    ESPALIER_ASSIGN_OR_RETURN(config,
+                              HadoopConfig::Read(options.hadoop_conf_dir, options.webhdfs.user));
+  }
+  ESPALIER_ASSIGN_OR_RETURN(auto name_nodes, FindNameNodes(uri, config));
+  WebHdfsOptions webhdfs = options.webhdfs;
+  const Result<std::string> security = config.Get("hadoop.security.authentication");
+  if (!security.ok()) return security.status();
+  webhdfs.kerberos = *security == "kerberos";
+  if (!options.token_file.empty()) {
+    ESPALIER_ASSIGN_OR_RETURN(webhdfs.file_token,
+                              FileToken(options.token_file, uri, config, name_nodes));
+  }
+  if (name_nodes[0].secure && webhdfs.http.ca_file.empty()) {
+    webhdfs.http.java_trust_store = JavaTrustStore(options.hadoop_conf_dir);
+  }
+  return std::make_shared<const WebHdfsClient>(uri.prefix, std::move(name_nodes),
+                                               std::move(webhdfs));
+}
 
 std::unique_ptr<FileSystem> MakeFileSystem(StorageOptions options) {
   return std::make_unique<AnyFileSystem>(std::move(options));
@@ -136,6 +171,8 @@ HadoopEnvironment ReadHadoopEnvironment(
   found.user = variable("HADOOP_USER_NAME");
   if (found.user.empty()) found.user = variable("USER");
   if (found.user.empty()) found.user = ProcessUser();
+  found.ca = variable("ESPALIER_HADOOP_CA");
+  found.token_file = variable("HADOOP_TOKEN_FILE_LOCATION");
   return found;
 }
 

@@ -193,6 +193,15 @@ std::vector<std::string> HadoopConfig::Names() const {
   return names;
 }
 
+std::string JavaTrustStore(const std::string& directory) {
+  const std::string path = directory + "/ssl-client.xml";
+  const auto text = MakeLocalFileSystem()->ReadAll(path, kFileBytesMax);
+  HadoopConfig config;
+  if (!text.ok() || !ParseHadoopXml(*text, path, ReadBeside, &directory, &config).ok()) return "";
+  const auto store = config.Get("ssl.client.truststore.location");
+  return store.ok() ? Printable(*store, 1024) : "";
+}
+
 Result<std::string> HadoopConfig::Get(const std::string& name) const {
   const auto found = values_.find(name);
   if (found == values_.end()) return std::string();

@@ -61,4 +61,8 @@ using ReadInclude = Result<std::string> (*)(const void* context, const std::stri
 Status ParseHadoopXml(const std::string& text, const std::string& file, ReadInclude include,
                       const void* context, HadoopConfig* config);
 
+// The Java key store of trusted authorities that ssl-client.xml in `directory` names, for messages;
+// empty when it names none, or cannot be read.
+std::string JavaTrustStore(const std::string& directory);
+
 }  // namespace espalier

@@ -1,13 +1,14 @@
 #include "src/storage/http.h"
 
 #include <curl/curl.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstring>
 
 #include "src/base/check.h"
+#include "src/storage/http_trust.h"
 
 namespace espalier {
 namespace {
@@ -42,9 +43,11 @@ HttpFailure FailureOf(CURLcode code, CURL* easy) {
     case CURLE_COULDNT_RESOLVE_PROXY:
       return HttpFailure::kResolve;
     case CURLE_COULDNT_CONNECT:
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_PEER_FAILED_VERIFICATION:
       return HttpFailure::kConnect;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return HttpFailure::kTrust;
     case CURLE_OPERATION_TIMEDOUT: {
       curl_off_t connected = 0;
       curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connected);
@@ -71,6 +74,8 @@ struct Transfer {
   bool too_long = false;
   bool stop_at_content = false;
   std::string_view upload;
+  std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers{nullptr, curl_slist_free_all};
+  std::array<char, CURL_ERROR_SIZE> words = {};  // libcurl's, of a failure
 };
 
 std::string_view ValueOf(std::string_view line, std::string_view name) {
@@ -103,10 +108,13 @@ size_t OnHeader(char* data, size_t, size_t size, void* context) {
     }
     reply.location.clear();
     reply.content_type.clear();
+    reply.asks_negotiate = false;
   } else if (const auto location = ValueOf(line, "location"); !location.empty()) {
     reply.location = location;
   } else if (const auto type = ValueOf(line, "content-type"); !type.empty()) {
     reply.content_type = type;
+  } else if (ValueOf(line, "www-authenticate").starts_with("Negotiate")) {
+    reply.asks_negotiate = true;
   } else if (line == "\r\n" || line == "\n") {
     transfer->head_done = reply.status >= 200;
   }
@@ -137,18 +145,11 @@ int OnProgress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return transfer->options->cancelled && transfer->options->cancelled() ? 1 : 0;
 }
 
-// The certificates that this system trusts. libcurl was built with the place of one distribution;
-// behind the tarball's launcher it may run on any. Empty: libcurl's own.
-const std::string& SystemCertificates() {
-  static const std::string found = [] {
-    for (const char* path : {"/etc/ssl/certs/ca-certificates.crt",  // Debian, Arch, Alpine
-                             "/etc/pki/tls/certs/ca-bundle.crt",    // Red Hat
-                             "/etc/ssl/ca-bundle.pem"}) {           // SUSE
-      if (access(path, R_OK) == 0) return std::string(path);
-    }
-    return std::string();
-  }();
-  return found;
+void AddHeader(const std::string& line, Transfer* transfer) {
+  curl_slist* longer = curl_slist_append(transfer->headers.get(), line.c_str());
+  if (longer == nullptr) return;
+  (void)transfer->headers.release();
+  transfer->headers.reset(longer);
 }
 
 // What every transfer has. `easy` may have been used before: its connections stay.
@@ -160,7 +161,10 @@ void Prepare(CURL* easy, const std::string& url, Transfer* transfer) {
   };
   set(CURLOPT_URL, url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
-  if (!SystemCertificates().empty()) set(CURLOPT_CAINFO, SystemCertificates().c_str());
+  const std::string& authorities = AuthoritiesFile(options.ca_file);
+  if (!authorities.empty()) set(CURLOPT_CAINFO, authorities.c_str());
+  if (!options.ca_file.empty()) set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
+  set(CURLOPT_ERRORBUFFER, transfer->words.data());
   set(CURLOPT_PROXY, "");  // and not what the environment says
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_FOLLOWLOCATION, 0L);
@@ -181,6 +185,10 @@ void Finish(CURL* easy, CURLcode code, Transfer* transfer) {
   HttpReply& reply = transfer->reply;
   reply.failure = FailureOf(code, easy);
   if (code != CURLE_OK) reply.reason = curl_easy_strerror(code);
+  if (reply.failure == HttpFailure::kTrust) {
+    reply.reason = WhyNotTrusted(easy, code, transfer->words.data(), *transfer->options);
+  }
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, nullptr);
   if (code == CURLE_ABORTED_BY_CALLBACK) reply.failure = HttpFailure::kCancelled;
   if (transfer->too_long) {
     reply.failure = HttpFailure::kTooLong;
@@ -344,17 +352,18 @@ HttpReply HttpClient::Call(const HttpRequest& request) const {
   };
   set(CURLOPT_WRITEFUNCTION, &OnReply);
   set(CURLOPT_WRITEDATA, static_cast<void*>(&transfer));
-  std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers(nullptr, curl_slist_free_all);
+  if (!request.authorization.empty()) {
+    AddHeader("Authorization: " + request.authorization, &transfer);
+  }
   if (request.method == HttpMethod::kPut || request.method == HttpMethod::kPost) {
     set(CURLOPT_UPLOAD, 1L);
     if (request.method == HttpMethod::kPost) set(CURLOPT_CUSTOMREQUEST, "POST");
     set(CURLOPT_READFUNCTION, &OnUpload);
     set(CURLOPT_READDATA, static_cast<void*>(&transfer));
     set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.content.size()));
-    const std::string type = std::string("Content-Type: ") + request.content_type;
-    headers.reset(curl_slist_append(nullptr, type.c_str()));
-    set(CURLOPT_HTTPHEADER, headers.get());
+    AddHeader(std::string("Content-Type: ") + request.content_type, &transfer);
   }
+  set(CURLOPT_HTTPHEADER, transfer.headers.get());
   if (request.method == HttpMethod::kDelete) set(CURLOPT_CUSTOMREQUEST, "DELETE");
   if (request.method != HttpMethod::kGet) set(CURLOPT_FRESH_CONNECT, 1L);
   if (!request.is_upload) set(CURLOPT_TIMEOUT_MS, static_cast<long>(options_.reply_ms));
@@ -365,7 +374,8 @@ HttpReply HttpClient::Call(const HttpRequest& request) const {
   return std::move(transfer.reply);
 }
 
-std::unique_ptr<HttpBody> HttpClient::Get(const std::string& url) const {
+std::unique_ptr<HttpBody> HttpClient::Get(const std::string& url,
+                                          const std::string& authorization) const {
   auto state = std::make_unique<HttpBody::State>(options_);
   HttpBody::State& s = *state;
   if (!s.easy || !s.multi) {
@@ -374,6 +384,8 @@ std::unique_ptr<HttpBody> HttpClient::Get(const std::string& url) const {
     return std::unique_ptr<HttpBody>(new HttpBody(std::move(state)));
   }
   Prepare(s.easy.get(), url, &s.transfer);
+  if (!authorization.empty()) AddHeader("Authorization: " + authorization, &s.transfer);
+  curl_easy_setopt(s.easy.get(), CURLOPT_HTTPHEADER, s.transfer.headers.get());
   curl_easy_setopt(s.easy.get(), CURLOPT_BUFFERSIZE, kReceiveBytes);
   curl_easy_setopt(s.easy.get(), CURLOPT_WRITEFUNCTION, &HttpBody::State::OnBody);
   curl_easy_setopt(s.easy.get(), CURLOPT_WRITEDATA, state.get());

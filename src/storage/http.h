@@ -29,6 +29,9 @@ struct HttpOptions {
   int64_t stall_bytes_per_s = 256;
   size_t header_bytes_max = 64 << 10;  // all header lines of one transfer together
   size_t reply_bytes_max = 64 << 20;   // the body of a call
+  // PEM file of the authorities that https is believed by; empty: those that the system trusts.
+  std::string ca_file;
+  std::string java_trust_store;  // that Hadoop's configuration names instead, for words
   // Asked about every 100 ms to a second by whichever thread waits; true ends the wait. May be
   // empty. Must be safe from any thread.
   std::function<bool()> cancelled;
@@ -39,6 +42,7 @@ enum class HttpFailure {
   kCancelled,
   kResolve,   // the host's name is not known
   kConnect,   // refused, no route, no answer while connecting
+  kTrust,     // https: who answers cannot be believed, or does not speak TLS
   kTimeout,   // connected, then too slow
   kBroken,    // the connection ended early
   kNotHttp,   // what came is not HTTP
@@ -53,6 +57,7 @@ struct HttpReply {
   int status = 0;        // of the last response; 0: none came
   std::string location;  // SECRET: may carry a token
   std::string content_type;
+  bool asks_negotiate = false;  // it wants Kerberos: WWW-Authenticate: Negotiate
   std::optional<int64_t> content_length;
   std::string body;
   std::string peer_ip;     // of the connection, when there was one
@@ -68,6 +73,7 @@ struct HttpRequest {
   const char* content_type = "application/octet-stream";
   bool stop_at_content = false;  // of a reply with status 200: it then fails with kTooLong
   bool is_upload = false;        // limited by stall_ms instead of reply_ms
+  std::string authorization;     // SECRET: the header's value; empty: none
 };
 
 // A response whose body is pulled by the reader. The connection's own buffers hold what was not
@@ -102,8 +108,10 @@ class HttpClient {
   // One request and its whole reply. A GET uses a connection again; others take a new one,
   // since libcurl repeats by itself what an old connection swallowed.
   HttpReply Call(const HttpRequest& request) const;
-  // A GET whose body is pulled. Returns when the head is there, or a failure.
-  std::unique_ptr<HttpBody> Get(const std::string& url) const;
+  // A GET whose body is pulled. Returns when the head is there, or a failure. `authorization`: as
+  // in a request.
+  std::unique_ptr<HttpBody> Get(const std::string& url,
+                                const std::string& authorization = {}) const;
   // Waits; false when cancelled meanwhile.
   bool Wait(int64_t ms) const;
 

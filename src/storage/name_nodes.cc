@@ -1,25 +1,36 @@
 #include "src/storage/name_nodes.h"
 
+#include <netdb.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <array>
 
 #include "src/base/text.h"
 
 namespace espalier {
 namespace {
 
-constexpr const char* kHttpAddress = "dfs.namenode.http-address";
+// How WebHDFS is spoken: which key names the addresses, which port is the default.
+struct Speech {
+  bool secure = false;
+  std::string key = "dfs.namenode.http-address";
+  int port = kDefaultHttpPort;
+};
+const Speech kPlain, kSecure{true, "dfs.namenode.https-address", kDefaultHttpsPort};
 constexpr const char* kRpcAddress = "dfs.namenode.rpc-address";
 constexpr size_t kNameNodesMax = 16;
 
 // The address under `key`; one with host 0.0.0.0 (or empty) gets `host`. Port 0: it is not set.
-Result<HostPort> HttpAddressOf(const HadoopConfig& config, const std::string& key,
-                               const std::string& host) {
+Result<HostPort> HttpAddressOf(const HadoopConfig& config, const Speech& speech,
+                               const std::string& suffix, const std::string& host) {
+  const std::string key = speech.key + suffix;
   ESPALIER_ASSIGN_OR_RETURN(std::string text, config.Get(key));
   if (text.empty()) return HostPort{};
   if (text.starts_with(":")) text = "0.0.0.0" + text;
   ESPALIER_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(text, key + " in " + config.origin()));
   if (address.host == "0.0.0.0" || address.host == "::") address.host = host;
-  if (address.port == 0) address.port = kDefaultHttpPort;
+  if (address.port == 0) address.port = speech.port;
   if (address.host.empty()) {
     return InvalidArgument(key + " in " + config.origin() + " is '" + Printable(text) +
                            "', which names no host; expected HOST:PORT");
@@ -27,17 +38,18 @@ Result<HostPort> HttpAddressOf(const HadoopConfig& config, const std::string& ke
   return address;
 }
 
-// The host in the rpc-address with the same suffix; it stands in where an http-address has none.
-Result<std::string> RpcHostOf(const HadoopConfig& config, const std::string& suffix) {
+// The rpc-address with the same suffix; its host stands in where an http-address has none.
+Result<HostPort> RpcAddressOf(const HadoopConfig& config, const std::string& suffix) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string text, config.Get(kRpcAddress + suffix));
-  if (text.empty()) return std::string();
+  if (text.empty()) return HostPort{};
   ESPALIER_ASSIGN_OR_RETURN(HostPort address,
                             ParseHostPort(text, kRpcAddress + suffix + " in " + config.origin()));
-  return address.host;
+  if (address.port == 0) address.port = kDefaultRpcPort;
+  return address;
 }
 
 Result<std::vector<NameNode>> NameNodesOfService(const std::string& service,
-                                                 const HadoopConfig& config) {
+                                                 const HadoopConfig& config, const Speech& speech) {
   ESPALIER_ASSIGN_OR_RETURN(auto ids, config.GetList("dfs.ha.namenodes." + service));
   if (ids.size() > kNameNodesMax) {
     return InvalidArgument("dfs.ha.namenodes." + service + " in " + config.origin() + " lists " +
@@ -48,19 +60,19 @@ Result<std::vector<NameNode>> NameNodesOfService(const std::string& service,
   std::vector<NameNode> found;
   for (const std::string& id : ids) {
     const std::string suffix = "." + service + (id.empty() ? "" : "." + id);
-    const std::string key = kHttpAddress + suffix;
-    ESPALIER_ASSIGN_OR_RETURN(const std::string rpc_host, RpcHostOf(config, suffix));
-    ESPALIER_ASSIGN_OR_RETURN(HostPort address, HttpAddressOf(config, key, rpc_host));
+    const std::string key = speech.key + suffix;
+    ESPALIER_ASSIGN_OR_RETURN(HostPort rpc, RpcAddressOf(config, suffix));
+    ESPALIER_ASSIGN_OR_RETURN(HostPort address, HttpAddressOf(config, speech, suffix, rpc.host));
     std::string why = key;
     if (address.port == 0) {
-      if (rpc_host.empty()) {
+      if (rpc.host.empty()) {
         return InvalidArgument("neither " + key + " nor " + kRpcAddress + suffix + " is set in " +
                                config.origin() + "; the NameNode's HTTP address is needed");
       }
-      address = {rpc_host, kDefaultHttpPort};
+      address = {rpc.host, speech.port};
       why = "the default port on the host of " + (kRpcAddress + suffix);
     }
-    found.push_back({std::move(address), std::move(why)});
+    found.push_back({std::move(address), std::move(why), speech.secure, std::move(rpc)});
   }
   return found;
 }
@@ -81,8 +93,8 @@ Result<bool> IsRpcAddress(const HadoopConfig& config, const std::string& suffix,
   return address.host == uri.host && port(address.port) == port(uri.port);
 }
 
-// The http-address of the NameNode whose rpc-address the URI names; port 0: none is configured.
-Result<NameNode> ByRpcAddress(const Uri& uri, const HadoopConfig& config) {
+// What follows the keys of each NameNode's addresses: nothing, ".NAMESERVICE", ".NAMESERVICE.ID".
+Result<std::vector<std::string>> Suffixes(const HadoopConfig& config) {
   std::vector<std::string> suffixes = {""};
   ESPALIER_ASSIGN_OR_RETURN(const auto services, config.GetList("dfs.nameservices"));
   for (const std::string& service : services) {
@@ -90,12 +102,19 @@ Result<NameNode> ByRpcAddress(const Uri& uri, const HadoopConfig& config) {
     ESPALIER_ASSIGN_OR_RETURN(const auto ids, config.GetList("dfs.ha.namenodes." + service));
     for (const std::string& id : ids) suffixes.push_back("." + service + "." + id);
   }
+  return suffixes;
+}
+
+// The http-address of the NameNode whose rpc-address the URI names; port 0: none is configured.
+Result<NameNode> ByRpcAddress(const Uri& uri, const HadoopConfig& config, const Speech& speech) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto suffixes, Suffixes(config));
   for (const std::string& suffix : suffixes) {
     ESPALIER_ASSIGN_OR_RETURN(const bool same, IsRpcAddress(config, suffix, uri));
     if (!same) continue;
-    ESPALIER_ASSIGN_OR_RETURN(HostPort address,
-                              HttpAddressOf(config, kHttpAddress + suffix, uri.host));
-    if (address.port != 0) return NameNode{std::move(address), kHttpAddress + suffix};
+    ESPALIER_ASSIGN_OR_RETURN(HostPort address, HttpAddressOf(config, speech, suffix, uri.host));
+    if (address.port != 0) {
+      return NameNode{std::move(address), speech.key + suffix, speech.secure, {}};
+    }
   }
   return NameNode{};
 }
@@ -131,36 +150,93 @@ Result<Uri> DefaultFileSystem(const Uri& uri, const HadoopConfig& config) {
 
 }  // namespace
 
-Result<std::vector<NameNode>> FindNameNodes(const Uri& given, const HadoopConfig& config) {
+namespace {
+
+Result<Speech> SpeechOf(const Uri& uri, const HadoopConfig& config) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string policy, config.Get("dfs.http.policy"));
-  if (policy == "HTTPS_ONLY") {
-    return Unimplemented("dfs.http.policy in " + config.origin() +
-                         " is HTTPS_ONLY; WebHDFS over HTTPS is not in this build: allow HTTP, or "
-                         "copy the files to a local disk");
+  const bool only_https = policy == "HTTPS_ONLY";
+  if (uri.kind == Uri::Kind::kSecureWebHdfs) return kSecure;
+  if (uri.kind == Uri::Kind::kHdfs && only_https) return kSecure;
+  if (!only_https) return kPlain;
+  return InvalidArgument("'" + Printable(uri.prefix + uri.path) +
+                         "' asks for plain HTTP, but dfs.http.policy in " + config.origin() +
+                         " is HTTPS_ONLY; write swebhdfs://HOST:PORT/PATH (port 9871 unless "
+                         "configured otherwise) or hdfs://HOST/PATH");
+}
+
+// The host itself, its addresses and the port, as tokens write them.
+void AddServices(const HostPort& address, std::vector<std::string>* services) {
+  if (address.port == 0 || address.host.empty()) return;
+  services->push_back(ToString(address));
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.host.c_str(), nullptr, &hints, &found) != 0) return;
+  for (const addrinfo* i = found; i != nullptr; i = i->ai_next) {
+    std::array<char, NI_MAXHOST> ip = {};
+    if (getnameinfo(i->ai_addr, i->ai_addrlen, ip.data(), ip.size(), nullptr, 0, NI_NUMERICHOST) ==
+        0) {
+      services->push_back(ToString({ip.data(), address.port}));
+    }
   }
+  freeaddrinfo(found);
+}
+
+// The rpc-address of the NameNode that the configuration knows by this HTTP or HTTPS address.
+HostPort RpcAddressBehind(const HadoopConfig& config, const NameNode& node) {
+  const auto suffixes = Suffixes(config);
+  if (!suffixes.ok()) return {};
+  for (const std::string& suffix : *suffixes) {
+    const auto rpc = RpcAddressOf(config, suffix);
+    if (!rpc.ok() || rpc->host.empty()) continue;
+    const auto http = HttpAddressOf(config, node.secure ? kSecure : kPlain, suffix, rpc->host);
+    if (http.ok() && *http == node.http) return *rpc;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<NameNode>> FindNameNodes(const Uri& given, const HadoopConfig& config) {
+  ESPALIER_ASSIGN_OR_RETURN(const Speech speech, SpeechOf(given, config));
   Uri uri = given;
   if (uri.host.empty()) {
     ESPALIER_ASSIGN_OR_RETURN(uri, DefaultFileSystem(given, config));
   }
   if (uri.port == 0) {
     ESPALIER_ASSIGN_OR_RETURN(const bool service, IsService(uri.host, config));
-    if (service) return NameNodesOfService(uri.host, config);
+    if (service) return NameNodesOfService(uri.host, config, speech);
   }
   std::vector<NameNode> found(1);
-  if (uri.kind == Uri::Kind::kWebHdfs) {
-    found[0].http = {uri.host, uri.port == 0 ? kDefaultHttpPort : uri.port};
+  if (uri.kind != Uri::Kind::kHdfs) {
+    found[0].http = {uri.host, uri.port == 0 ? speech.port : uri.port};
     found[0].why = uri.port == 0 ? "the URI and the default port" : "the URI";
+    found[0].secure = speech.secure;
     return found;
   }
-  ESPALIER_ASSIGN_OR_RETURN(found[0], ByRpcAddress(uri, config));
+  ESPALIER_ASSIGN_OR_RETURN(found[0], ByRpcAddress(uri, config, speech));
   if (found[0].http.port == 0) {
-    found[0].http = {uri.host, kDefaultHttpPort};
+    found[0].http = {uri.host, speech.port};
     found[0].why = "the URI and the default port: ";
     found[0].why += config.empty() ? config.origin()
-                                   : std::string("no ") + kHttpAddress + " in " + config.origin() +
+                                   : "no " + speech.key + " in " + config.origin() +
                                          " belongs to " + ToString(HostPort{uri.host, uri.port});
   }
+  found[0].secure = speech.secure;
+  found[0].rpc = {uri.host, uri.port == 0 ? kDefaultRpcPort : uri.port};
   return found;
+}
+
+std::vector<std::string> TokenServices(const Uri& uri, const HadoopConfig& config,
+                                       const std::vector<NameNode>& name_nodes) {
+  std::vector<std::string> services;
+  const Result<Uri> whole = uri.host.empty() ? DefaultFileSystem(uri, config) : Result<Uri>(uri);
+  if (whole.ok() && whole->port == 0) services.push_back("ha-hdfs:" + whole->host);
+  for (const NameNode& node : name_nodes) {
+    AddServices(node.rpc.port == 0 ? RpcAddressBehind(config, node) : node.rpc, &services);
+    AddServices(node.http, &services);
+  }
+  return services;
 }
 
 }  // namespace espalier

@@ -10,8 +10,9 @@ namespace espalier {
 namespace {
 
 constexpr const char* kExpected =
-    "expected a path, file:///PATH, hdfs://HOST[:PORT]/PATH, hdfs://NAMESERVICE/PATH, hdfs:///PATH "
-    "or webhdfs://HOST:PORT/PATH";
+    "expected a path, file:///PATH, hdfs://HOST[:PORT]/PATH, hdfs://NAMESERVICE/PATH, "
+    "hdfs:///PATH, "
+    "webhdfs://HOST:PORT/PATH or swebhdfs://HOST:PORT/PATH";
 
 // "hdfs" of "hdfs://host/path" or "hdfs:/path"; empty for a plain path.
 std::string_view SchemeOf(std::string_view text) {
@@ -21,7 +22,8 @@ std::string_view SchemeOf(std::string_view text) {
   const bool is_word = std::all_of(scheme.begin(), scheme.end(), [](unsigned char c) {
     return std::isalnum(c) || c == '+' || c == '-' || c == '.';
   });
-  const bool known = scheme == "file" || scheme == "hdfs" || scheme == "webhdfs";
+  const bool known =
+      scheme == "file" || scheme == "hdfs" || scheme == "webhdfs" || scheme == "swebhdfs";
   const bool is_uri = rest.starts_with("//") || (known && rest.starts_with("/"));
   return is_word && is_uri ? scheme : std::string_view{};
 }
@@ -111,6 +113,8 @@ Result<Uri> ParseUri(const std::string& text) {
     uri.kind = Uri::Kind::kHdfs;
   } else if (scheme == "webhdfs") {
     uri.kind = Uri::Kind::kWebHdfs;
+  } else if (scheme == "swebhdfs") {
+    uri.kind = Uri::Kind::kSecureWebHdfs;
   } else {
     return InvalidArgument("the scheme '" + Printable(scheme) + "' of '" + Printable(text) +
                            "' is not one that is read here; " + kExpected);
@@ -126,7 +130,7 @@ Result<Uri> ParseUri(const std::string& text) {
     ESPALIER_ASSIGN_OR_RETURN(auto address, ParseHostPort(authority, "'" + Printable(text) + "'"));
     uri.host = std::move(address.host);
     uri.port = address.port;
-  } else if (uri.kind == Uri::Kind::kWebHdfs) {
+  } else if (uri.kind != Uri::Kind::kHdfs) {
     return InvalidArgument("'" + Printable(text) + "' names no host; " + kExpected);
   }
   if (rest.empty()) {

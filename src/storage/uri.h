@@ -5,6 +5,7 @@
 //   hdfs://NAMESERVICE/a/b              the HDFS that Hadoop's configuration calls so
 //   hdfs:///a/b  hdfs:/a/b              the default file system of Hadoop's configuration
 //   webhdfs://HOST[:PORT]/a/b           the HDFS whose NameNode serves WebHDFS there
+//   swebhdfs://HOST[:PORT]/a/b          the same over HTTPS
 //
 // As in Hadoop's own tools the path of a URI is taken as it stands: %20 is three characters, `?`
 // and
@@ -19,7 +20,7 @@
 namespace espalier {
 
 struct Uri {
-  enum class Kind { kLocal, kHdfs, kWebHdfs };
+  enum class Kind { kLocal, kHdfs, kWebHdfs, kSecureWebHdfs };
   Kind kind = Kind::kLocal;
   std::string prefix;  // "hdfs://host:8020" as given, without a slash at the end; empty: local
   std::string host;    // a name, an address or a name service; empty: local, or the default HDFS

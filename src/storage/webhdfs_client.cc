@@ -26,32 +26,93 @@ WebHdfsClient::WebHdfsClient(std::string prefix, std::vector<NameNode> name_node
     : prefix_(std::move(prefix)),
       name_nodes_(std::move(name_nodes)),
       options_(std::move(options)),
-      http_(options_.http) {}
+      http_(options_.http),
+      login_({options_.user, options_.kerberos, options_.tokens, options_.file_token}, prefix_,
+             {options_.http.reply_ms, options_.http.cancelled}) {}
 
-std::string WebHdfsClient::UrlOf(const Operation& operation, size_t name_node) const {
+std::string WebHdfsClient::UrlOf(const Operation& operation, size_t name_node,
+                                 const WebHdfsLogin::Proof& proof) const {
   Parameters parameters = operation.parameters;
-  if (!options_.user.empty()) parameters.emplace_back("user.name", options_.user);
-  return OperationUrl(name_nodes_[name_node].http, operation.path, operation.op, parameters);
+  parameters.insert(parameters.end(), proof.parameters.begin(), proof.parameters.end());
+  const NameNode& node = name_nodes_[name_node];
+  return OperationUrl(node.http, node.secure, operation.path, operation.op, parameters);
 }
 
-Verdict WebHdfsClient::JudgeNameNode(const HttpReply& reply, size_t name_node) const {
+Verdict WebHdfsClient::JudgeNameNode(const HttpReply& reply, size_t name_node,
+                                     const WebHdfsLogin::Proof& proof) const {
   if (reply.status != 0 && reply.failure == HttpFailure::kNone) reached_ = true;
   const NameNode& node = name_nodes_[name_node];
-  return Judge(reply, {.address = ToString(node.http),
-                       .origin = node.why,
-                       .user = options_.user,
-                       .alone = name_nodes_.size() == 1});
+  Verdict verdict = Judge(reply, {.address = ToString(node.http),
+                                  .origin = node.why,
+                                  .user = options_.user,
+                                  .proved = proof.kind != WebHdfsLogin::Kind::kName,
+                                  .kerberos = proof.kind == WebHdfsLogin::Kind::kKerberos,
+                                  .alone = name_nodes_.size() == 1});
+  if (verdict.fate != CallFate::kAgain || verdict.code != StatusCode::kPermissionDenied ||
+      proof.token.empty() || login_.MayHaveAnother(proof)) {
+    return verdict;
+  }
+  verdict.fate = CallFate::kFail;
+  verdict.why += proof.kind == WebHdfsLogin::Kind::kFileToken
+                     ? "; it is from the file that HADOOP_TOKEN_FILE_LOCATION names, which YARN "
+                       "writes: the application must be started again"
+                     : "; submit again with a new Kerberos ticket";
+  return verdict;
 }
 
 Verdict WebHdfsClient::JudgeDataNode(const HttpReply& reply, const HostPort& address) const {
-  return Judge(reply, {.data_node = true, .address = ToString(address), .user = options_.user});
+  return Judge(reply, {.data_node = true,
+                       .address = ToString(address),
+                       .user = options_.user,
+                       .proved = options_.kerberos || options_.tokens != nullptr});
 }
 
-HttpReply WebHdfsClient::AskNameNode(const Operation& operation, size_t name_node,
-                                     Verdict* verdict) const {
-  HttpReply reply = http_.Call({.method = operation.method, .url = UrlOf(operation, name_node)});
-  *verdict = JudgeNameNode(reply, name_node);
+HttpReply WebHdfsClient::Call(const Operation& operation, size_t name_node, bool stop_at_content,
+                              WebHdfsLogin::Proof* proof, Verdict* verdict) const {
+  HttpReply reply;
+  const HostPort& address = name_nodes_[name_node].http;
+  Result<WebHdfsLogin::Proof> made = login_.Make(address.host, &reply.elapsed_ms);
+  if (!made.ok()) {
+    const StatusCode code = made.status().code();
+    *verdict = {
+        code == StatusCode::kUnavailable ? CallFate::kAgain : CallFate::kFail, code,
+        "the NameNode " + ToString(address) + " asks for Kerberos: " + made.status().message()};
+    return reply;
+  }
+  *proof = *std::move(made);
+  reply = http_.Call({.method = operation.method,
+                      .url = UrlOf(operation, name_node, *proof),
+                      .stop_at_content = stop_at_content,
+                      .authorization = proof->authorization});
+  *verdict = JudgeNameNode(reply, name_node, *proof);
   return reply;
+}
+
+HttpReply WebHdfsClient::AskNameNode(const Operation& operation, size_t name_node, Verdict* verdict,
+                                     bool stop_at_content) const {
+  WebHdfsLogin::Proof proof;
+  HttpReply reply = Call(operation, name_node, stop_at_content, &proof, verdict);
+  if (reply.status != 401 || !reply.asks_negotiate || proof.kind != WebHdfsLogin::Kind::kName) {
+    return reply;
+  }
+  login_.UseKerberos();  // the configuration did not tell
+  return Call(operation, name_node, stop_at_content, &proof, verdict);
+}
+
+Result<HostPort> WebHdfsClient::TargetOf(const std::string& location, size_t name_node) const {
+  return RedirectTarget(location, name_nodes_[name_node].secure);
+}
+
+// The bytes themselves, from whoever serves them at the NameNode's address.
+std::unique_ptr<HttpBody> WebHdfsClient::Gateway(const Operation& operation, size_t name_node,
+                                                 Verdict* verdict) const {
+  int64_t waited_ms = 0;
+  const auto proof = login_.Make(name_nodes_[name_node].http.host, &waited_ms);
+  if (!proof.ok()) {
+    *verdict = {CallFate::kFail, proof.status().code(), proof.status().message()};
+    return nullptr;
+  }
+  return http_.Get(UrlOf(operation, name_node, *proof), proof->authorization);
 }
 
 WebHdfsClient::Answer WebHdfsClient::Ask(const Operation& operation) const {
@@ -75,6 +136,21 @@ WebHdfsClient::Answer WebHdfsClient::Ask(const Operation& operation) const {
   }
 }
 
+Result<bool> WebHdfsClient::AsksForKerberos() const {
+  if (options_.kerberos) return true;
+  const Operation look{
+      .op = "GETFILESTATUS", .path = "/", .doing = "look up", .shown = prefix_ + "/"};
+  Attempts attempts(*this, look.doing, look.shown);
+  for (;;) {
+    WebHdfsLogin::Proof proof;
+    Verdict verdict;
+    const HttpReply reply = Call(look, attempts.name_node(), false, &proof, &verdict);
+    if (reply.status == 401) return reply.asks_negotiate;
+    if (verdict.fate == CallFate::kDone || verdict.fate == CallFate::kFail) return false;
+    ESPALIER_RETURN_IF_ERROR(attempts.Next(verdict, reply.elapsed_ms));
+  }
+}
+
 Verdict WebHdfsClient::TryCreate(const Operation& operation, std::string_view content,
                                  size_t name_node, int64_t* elapsed_ms) const {
   Verdict verdict;
@@ -89,7 +165,7 @@ Verdict WebHdfsClient::TryCreate(const Operation& operation, std::string_view co
               who + " answers CREATE with HTTP " + std::to_string(reply.status) +
                   "; expected a redirect to a DataNode"};
     }
-    const Result<HostPort> target = RedirectTarget(reply.location, false);
+    const Result<HostPort> target = TargetOf(reply.location, name_node);
     if (!target.ok()) {
       return {CallFate::kFail, StatusCode::kUnavailable, who + ": " + target.status().message()};
     }
@@ -155,16 +231,15 @@ WebHdfsClient::Range WebHdfsClient::OpenRange(const std::string& path, int64_t o
     open.parameters.emplace_back("excludedatanodes", std::move(excluded));
   }
   Range range;
-  HttpRequest request{.url = UrlOf(open, name_node)};
-  request.stop_at_content = true;
-  HttpReply reply = http_.Call(request);
+  HttpReply reply = AskNameNode(open, name_node, &range.verdict, true);
   range.elapsed_ms = reply.elapsed_ms;
   // A gateway (HttpFS) may send the bytes itself.
   if (reply.status == 200) {
     reached_ = true;
-    range.body = http_.Get(request.url);
+    range.verdict = {};
+    range.body = Gateway(open, name_node, &range.verdict);
+    if (range.body == nullptr) return range;
   } else {
-    range.verdict = JudgeNameNode(reply, name_node);
     if (range.verdict.fate == CallFate::kAgain) {
       std::lock_guard lock(mutex_);
       suspects_.clear();  // with all of its nodes excluded no one is left
@@ -175,7 +250,7 @@ WebHdfsClient::Range WebHdfsClient::OpenRange(const std::string& path, int64_t o
   const std::string who = "the NameNode " + ToString(name_nodes_[name_node].http);
   for (int i = 0; range.body == nullptr || range.body->head().status == 307; ++i) {
     if (range.body != nullptr) location = range.body->head().location;
-    const Result<HostPort> target = RedirectTarget(location, false);
+    const Result<HostPort> target = TargetOf(location, name_node);
     if (i >= kRedirectsMax || !target.ok()) {
       range.body = nullptr;
       range.verdict = TooManyRedirects(who);
@@ -186,8 +261,8 @@ WebHdfsClient::Range WebHdfsClient::OpenRange(const std::string& path, int64_t o
     range.body = http_.Get(location);
   }
   const HttpReply& head = range.body->head();
-  range.verdict =
-      range.source.port == 0 ? JudgeNameNode(head, name_node) : JudgeDataNode(head, range.source);
+  range.verdict = range.source.port == 0 ? JudgeNameNode(head, name_node, {})
+                                         : JudgeDataNode(head, range.source);
   if (range.verdict.fate == CallFate::kDone && head.status == 200) return range;
   if (range.verdict.fate == CallFate::kDone) {
     range.verdict = {CallFate::kFail, StatusCode::kUnavailable,
@@ -279,8 +354,8 @@ Status Attempts::Next(const Verdict& verdict, int64_t elapsed_ms) {
   moves_ = 0;
   const Trouble trouble =
       verdict.fate == CallFate::kOtherNameNode ? Trouble::kNameNode : Trouble::kCall;
-  client_.TellTrouble(trouble,
-                      "cannot " + doing_ + " '" + Printable(shown_, 1024) + "' yet: " + verdict.why);
+  client_.TellTrouble(
+      trouble, "cannot " + doing_ + " '" + Printable(shown_, 1024) + "' yet: " + verdict.why);
   if (client_.http_.Wait(*wait)) return {};
   return Fail({CallFate::kFail, StatusCode::kCancelled, "it was cancelled"}, "");
 }

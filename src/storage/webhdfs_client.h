@@ -20,6 +20,8 @@
 #include "src/storage/http.h"
 #include "src/storage/name_nodes.h"
 #include "src/storage/retry.h"
+#include "src/storage/token_store.h"
+#include "src/storage/webhdfs_login.h"
 #include "src/storage/webhdfs_protocol.h"
 #include "src/storage/webhdfs_verdict.h"
 
@@ -27,6 +29,10 @@ namespace espalier {
 
 struct WebHdfsOptions {
   std::string user;  // sent as user.name; empty: none, and HDFS takes its own default
+  // Other ways to say who calls, which come before a name (webhdfs_login.h).
+  bool kerberos = false;
+  std::shared_ptr<const TokenStore> tokens;  // of a job; may be null
+  std::string file_token;                    // SECRET; empty: none
   HttpOptions http;
   RetryOptions retry;
   // Told what a call waits for, each time it is worse than before, and "" when HDFS answers again.
@@ -65,6 +71,9 @@ class WebHdfsClient {
   // An operation that a NameNode answers itself.
   Answer Ask(const Operation& operation) const;
 
+  // Whether calls say who makes them by Kerberos, or the NameNode asks for it. One look at "/".
+  Result<bool> AsksForKerberos() const;
+
   // CREATE, both steps; op and method are set here. With `exclusively` the file must not exist, and
   // the first try whose effect is unknown ends the call (maybe_done). OK means that the data node
   // said 201: the file is closed.
@@ -89,10 +98,18 @@ class WebHdfsClient {
 
  private:
   friend class Attempts;
-  std::string UrlOf(const Operation& operation, size_t name_node) const;
-  HttpReply AskNameNode(const Operation& operation, size_t name_node, Verdict* verdict) const;
-  Verdict JudgeNameNode(const HttpReply& reply, size_t name_node) const;
+  std::string UrlOf(const Operation& operation, size_t name_node,
+                    const WebHdfsLogin::Proof& proof) const;
+  HttpReply AskNameNode(const Operation& operation, size_t name_node, Verdict* verdict,
+                        bool stop_at_content = false) const;
+  HttpReply Call(const Operation& operation, size_t name_node, bool stop_at_content,
+                 WebHdfsLogin::Proof* proof, Verdict* verdict) const;
+  Verdict JudgeNameNode(const HttpReply& reply, size_t name_node,
+                        const WebHdfsLogin::Proof& proof) const;
   Verdict JudgeDataNode(const HttpReply& reply, const HostPort& address) const;
+  Result<HostPort> TargetOf(const std::string& location, size_t name_node) const;
+  std::unique_ptr<HttpBody> Gateway(const Operation& operation, size_t name_node,
+                                    Verdict* verdict) const;
   Verdict TryCreate(const Operation& operation, std::string_view content, size_t name_node,
                     int64_t* elapsed_ms) const;
   // "IP:port,IP:port" of the suspects; counts their time down.
@@ -105,6 +122,7 @@ class WebHdfsClient {
   const std::vector<NameNode> name_nodes_;
   const WebHdfsOptions options_;
   const HttpClient http_;
+  const WebHdfsLogin login_;
   mutable std::atomic<size_t> active_{0};  // the NameNode that answered last
   mutable std::atomic<bool> reached_{false};
   mutable std::atomic<Trouble> warned_{Trouble::kNone};        // of, and not taken back

@@ -20,11 +20,8 @@ constexpr size_t kEntriesMax = 2 * kListedFilesMax;
 
 class WebHdfsFileSystem : public FileSystem, private DirectoryReader {
  public:
-  WebHdfsFileSystem(std::string prefix, std::vector<NameNode> name_nodes, WebHdfsOptions options,
-                    std::string writer)
-      : client_(std::make_shared<const WebHdfsClient>(std::move(prefix), std::move(name_nodes),
-                                                      std::move(options))),
-        writer_(std::move(writer)) {}
+  WebHdfsFileSystem(std::shared_ptr<const WebHdfsClient> client, std::string writer)
+      : client_(std::move(client)), writer_(std::move(writer)) {}
 
   Result<std::vector<FileInfo>> List(const std::string& pattern) const override;
   Result<std::vector<std::string>> Names(const std::string& directory) const override;
@@ -403,11 +400,9 @@ Status WebHdfsFileSystem::RemoveTree(const std::string& uri) const {
 
 }  // namespace
 
-std::unique_ptr<FileSystem> MakeWebHdfsFileSystem(std::string prefix,
-                                                  std::vector<NameNode> name_nodes,
-                                                  WebHdfsOptions options, std::string writer) {
-  return std::make_unique<WebHdfsFileSystem>(std::move(prefix), std::move(name_nodes),
-                                             std::move(options), std::move(writer));
+std::unique_ptr<FileSystem> MakeWebHdfsFileSystem(std::shared_ptr<const WebHdfsClient> client,
+                                                  std::string writer) {
+  return std::make_unique<WebHdfsFileSystem>(std::move(client), std::move(writer));
 }
 
 }  // namespace espalier

@@ -15,11 +15,9 @@
 
 namespace espalier {
 
-// `prefix` is what paths of this file system start with ("hdfs://host:8020"); files that it lists
-// start with it too. `writer` is FileSystem::WriteAtomically's default; empty: host and process.
-// REQUIRES: name_nodes is not empty.
-std::unique_ptr<FileSystem> MakeWebHdfsFileSystem(std::string prefix,
-                                                  std::vector<NameNode> name_nodes,
-                                                  WebHdfsOptions options, std::string writer);
+// Files that it lists start with the client's prefix. `writer` is FileSystem::WriteAtomically's
+// default; empty: host and process.
+std::unique_ptr<FileSystem> MakeWebHdfsFileSystem(std::shared_ptr<const WebHdfsClient> client,
+                                                  std::string writer);
 
 }  // namespace espalier

@@ -50,7 +50,9 @@ bool ToBlock(const Json& json, LocatedBlock* block) {
       const int64_t port = Count(Member(node, "xferPort")), http = Count(Member(node, "infoPort"));
       if (port < 1 || port > 65535 || data_node.ip.empty()) return false;
       data_node.name = ToString(HostPort{data_node.ip, static_cast<int>(port)});
+      const int64_t https = Count(Member(node, "infoSecurePort"));
       data_node.http_port = http >= 1 && http <= 65535 ? static_cast<int>(http) : 0;
+      data_node.https_port = https >= 1 && https <= 65535 ? static_cast<int>(https) : 0;
       where.hosts.push_back(data_node.host);
       block->nodes.push_back(std::move(data_node));
     }
@@ -80,10 +82,10 @@ std::string PercentEncoded(std::string_view text, std::string_view kept) {
   return encoded;
 }
 
-std::string OperationUrl(const HostPort& name_node, std::string_view path, std::string_view op,
-                         const Parameters& parameters) {
-  std::string url = "http://" + ToString(name_node) + "/webhdfs/v1" + PercentEncoded(path, "/") +
-                    "?op=" + std::string(op);
+std::string OperationUrl(const HostPort& name_node, bool secure, std::string_view path,
+                         std::string_view op, const Parameters& parameters) {
+  std::string url = (secure ? "https://" : "http://") + ToString(name_node) + "/webhdfs/v1" +
+                    PercentEncoded(path, "/") + "?op=" + std::string(op);
   for (const auto& [name, value] : parameters)
     url += "&" + name + "=" + PercentEncoded(value, ":,");
   return url;
@@ -166,10 +168,26 @@ Result<std::vector<LocatedBlock>> ParseBlockLocations(std::string_view body) {
   return blocks;
 }
 
+Result<std::string> ParseToken(std::string_view body) {
+  const Json json = Parse(body);
+  std::string text = Text(Member(Member(json, "Token"), "urlString"));
+  if (text.empty()) {
+    return Unavailable("the reply is not what WebHDFS says: no delegation token is in it");
+  }
+  return text;
+}
+
+Result<int64_t> ParseLong(std::string_view body) {
+  const Json json = Parse(body);
+  const int64_t value = Count(Member(json, "long"));
+  if (value < 0) return Unexpected("a number was expected", body);
+  return value;
+}
+
 std::string DataNodeName(const std::vector<LocatedBlock>& blocks, const HostPort& address) {
   for (const LocatedBlock& block : blocks) {
     for (const DataNode& node : block.nodes) {
-      if (node.http_port == address.port &&
+      if ((node.http_port == address.port || node.https_port == address.port) &&
           (node.host == address.host || node.ip == address.host)) {
         return node.name;
       }

@@ -17,9 +17,10 @@ namespace espalier {
 
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
-// "http://host:port/webhdfs/v1/a%20b?op=OPEN&offset=5". `path` is absolute and taken as it stands.
-std::string OperationUrl(const HostPort& name_node, std::string_view path, std::string_view op,
-                         const Parameters& parameters);
+// "http://host:port/webhdfs/v1/a%20b?op=OPEN&offset=5", https when `secure`. `path` is absolute and
+// taken as it stands.
+std::string OperationUrl(const HostPort& name_node, bool secure, std::string_view path,
+                         std::string_view op, const Parameters& parameters);
 // All bytes but letters, digits, - . _ ~ and `kept` as %XX.
 std::string PercentEncoded(std::string_view text, std::string_view kept = {});
 
@@ -49,7 +50,7 @@ Result<bool> ParseBoolean(std::string_view body);
 struct DataNode {
   std::string name;  // IP:transfer port, the name that excludedatanodes knows
   std::string ip, host;
-  int http_port = 0;  // 0: not told
+  int http_port = 0, https_port = 0;  // 0: not told
 };
 struct LocatedBlock {
   BlockLocation where;
@@ -58,7 +59,13 @@ struct LocatedBlock {
 // GETFILEBLOCKLOCATIONS and GET_BLOCK_LOCATIONS.
 Result<std::vector<LocatedBlock>> ParseBlockLocations(std::string_view body);
 
-// The transfer name of the node that serves HTTP at `address`; empty when no block names it.
+// GETDELEGATIONTOKEN: the token's text, which is SECRET and in no error.
+Result<std::string> ParseToken(std::string_view body);
+// RENEWDELEGATIONTOKEN: when it ends now, in ms since 1970.
+Result<int64_t> ParseLong(std::string_view body);
+
+// The transfer name of the node that serves HTTP or HTTPS at `address`; empty when no block names
+// it.
 std::string DataNodeName(const std::vector<LocatedBlock>& blocks, const HostPort& address);
 
 }  // namespace espalier

@@ -1,8 +1,10 @@
 #include "src/storage/webhdfs_verdict.h"
 
+#include <algorithm>
 #include <array>
 
 #include "src/base/text.h"
+#include "src/storage/kerberos.h"
 #include "src/storage/webhdfs_protocol.h"
 
 namespace espalier {
@@ -19,6 +21,13 @@ struct Meaning {
 
 using enum CallFate;
 using enum StatusCode;
+
+constexpr const char* kTokenExpired = "its delegation token has expired";
+constexpr const char* kTokenUnknown =
+    "the NameNode does not know its delegation token: it was cancelled, has expired long ago, or "
+    "is "
+    "of another HDFS";
+constexpr const char* kTokenRefused = "its delegation token is refused";
 
 // The first match holds; a name that is empty matches every exception.
 constexpr std::array kMeanings = {
@@ -47,8 +56,21 @@ constexpr std::array kMeanings = {
             "it is a directory that is not empty"},
     Meaning{"AccessControlException", "is not a directory", kFail, kFailedPrecondition,
             "a part of it is a file, not a directory"},
-    Meaning{"SecretManager$InvalidToken", "", kAgain, kPermissionDenied, "its token has expired"},
-    Meaning{"", "InvalidToken", kAgain, kPermissionDenied, "its token has expired"},
+    Meaning{"", "InvalidToken: Token  has expired", kAgain, kPermissionDenied, kTokenExpired},
+    Meaning{"", "can't be found in cache", kAgain, kPermissionDenied, kTokenUnknown},
+    Meaning{"InvalidToken", "expired", kAgain, kPermissionDenied, kTokenExpired},
+    Meaning{"SecretManager$InvalidToken", "", kAgain, kPermissionDenied, kTokenExpired},
+    Meaning{"", "InvalidToken", kAgain, kPermissionDenied, kTokenRefused, true},
+    Meaning{"SecurityException", "user group information: java.io.EOFException", kAgain,
+            kPermissionDenied, kTokenRefused, true},
+    Meaning{"SecurityException", "user group information: java.io.IOException: Security enabled",
+            kFail, kPermissionDenied,
+            "HDFS asks for Kerberos, but its web server does not: hadoop.http.authentication.type "
+            "must be kerberos there"},
+    Meaning{"", "is not allowed to impersonate", kFail, kPermissionDenied,
+            "the NameNode does not let us act for another; its hadoop.proxyuser.OURS.hosts and "
+            ".users (or .groups) must allow it",
+            true},
     Meaning{"NSQuotaExceededException", "", kFail, kResourceExhausted,
             "the quota of names is used up", true},
     Meaning{"DSQuotaExceededException", "", kFail, kResourceExhausted,
@@ -105,6 +127,8 @@ Verdict JudgeFailure(const HttpReply& reply, const Asked& asked) {
       return {other, kUnavailable,
               who + " cannot be reached: " + reply.reason +
                   (asked.data_node ? "" : "; is HDFS running there?") + PortAdvice(asked)};
+    case HttpFailure::kTrust:
+      return {kFail, kPermissionDenied, who + " is not believed: " + reply.reason};
     case HttpFailure::kTimeout:
       return {other, kUnavailable, who + " does not answer: " + reply.reason, reply.sent};
     case HttpFailure::kNotHttp:
@@ -146,6 +170,9 @@ Verdict JudgeException(const RemoteException& remote, const HttpReply& reply, co
       remote.name == "AuthorizationException") {
     const std::string as = asked.user.empty() ? "without a user's name"
                                               : "as the user '" + Printable(asked.user) + "'";
+    if (asked.proved) {
+      return {kFail, kPermissionDenied, "permission denied (" + remote.message + ")"};
+    }
     return {
         kFail, kPermissionDenied,
         "permission denied " + as + " (" + remote.message + "); HADOOP_USER_NAME sets the user"};
@@ -154,6 +181,43 @@ Verdict JudgeException(const RemoteException& remote, const HttpReply& reply, co
   // A data node that cannot read its blocks says so with any exception.
   const CallFate fate = asked.data_node ? kOtherDataNode : again ? kAgain : kFail;
   return {fate, kUnavailable, WhoOf(asked) + " says " + words, again};
+}
+
+// What Java's Kerberos says in a page of an error: "... (Mechanism level: WORDS)".
+std::string GssWords(std::string_view body) {
+  const size_t found = body.find("GSSException: ");
+  if (found == body.npos) return {};
+  body.remove_prefix(found + 14);
+  return Printable(body.substr(0, std::min(body.find_first_of("<\r\n"), body.size())), 300);
+}
+
+Verdict JudgeGss(const std::string& words, const Asked& asked) {
+  const std::string doing = "be believed by " + WhoOf(asked);
+  // Two proofs at the very same moment; the next one is another.
+  if (words.find("replay") != words.npos) {
+    return {kAgain, kPermissionDenied, WhoOf(asked) + " took our proof for a repeated one"};
+  }
+  if (words.find("Checksum failed") != words.npos) {
+    return {kFail, kPermissionDenied,
+            WhoOf(asked) +
+                " cannot read our Kerberos ticket: its keytab has not the key that the "
+                "KDC has for its principal HTTP/HOST; export its keytab again (" +
+                words + ")"};
+  }
+  const Status problem = KerberosProblem(doing, words);
+  return {kFail, problem.code(), problem.message()};
+}
+
+Verdict JudgeUnauthorized(const HttpReply& reply, const Asked& asked, const std::string& says) {
+  if (asked.kerberos) {
+    return {kFail, kPermissionDenied,
+            says + ": it does not take our Kerberos identity; is it of a realm that HDFS trusts?"};
+  }
+  return {kFail, kPermissionDenied,
+          says + (reply.asks_negotiate
+                      ? ": it asks for Kerberos"
+                      : ": it asks for authentication of a kind that is not spoken here; Kerberos "
+                        "(SPNEGO) and delegation tokens are")};
 }
 
 }  // namespace
@@ -170,10 +234,10 @@ Verdict Judge(const HttpReply& reply, const Asked& asked) {
   const RemoteException remote = ParseRemoteException(reply.body);
   if (!remote.name.empty()) return JudgeException(remote, reply, asked);
   const std::string says = WhoOf(asked) + " answers HTTP " + std::to_string(status);
-  if (status == 401) {
-    return {kFail, kPermissionDenied,
-            says + ": it asks for authentication (Kerberos), which this build does not do"};
+  if (const std::string words = GssWords(reply.body); !words.empty()) {
+    return JudgeGss(words, asked);
   }
+  if (status == 401) return JudgeUnauthorized(reply, asked, says);
   if (status >= 500 || status == 429 || status == 408) {
     const CallFate other = asked.data_node ? kOtherDataNode : kOtherNameNode;
     return {other, kUnavailable, says, true};

@@ -27,10 +27,12 @@ struct Verdict {
 // Who was asked.
 struct Asked {
   bool data_node = false;
-  std::string address;  // "host:port"
-  std::string origin;   // of a NameNode: how its address was found
-  std::string user;     // as whom; empty: as nobody
-  bool alone = false;   // a NameNode that is the only one known
+  std::string address;    // "host:port"
+  std::string origin;     // of a NameNode: how its address was found
+  std::string user;       // as whom; empty: as nobody
+  bool proved = false;    // by Kerberos or a token, and not by that name
+  bool kerberos = false;  // by Kerberos itself
+  bool alone = false;     // a NameNode that is the only one known
 };
 
 // 200, 201 and 307 (with a Location) are kDone. Everything else as this room's file_system.h says.

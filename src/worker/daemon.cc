@@ -119,7 +119,9 @@ class Daemon {
   }
 
   StorageOptions Storage() const {
-    return {.hadoop_conf_dir = options_.hadoop_conf_dir, .webhdfs = {.user = options_.hadoop_user}};
+    return {.hadoop_conf_dir = options_.hadoop_conf_dir,
+            .token_file = options_.hadoop_token_file,
+            .webhdfs = {.user = options_.hadoop_user, .http = {.ca_file = options_.hadoop_ca}}};
   }
 
   void Post(WorkerEvent event) {
@@ -227,6 +229,9 @@ class Daemon {
   }
   void Perform(RunKeep& run) {
     if (runner_) runner_->Keep({run.at});
+  }
+  void Perform(RunTokens& run) {
+    if (runner_) runner_->TakeTokens(run.tokens);
   }
   void Perform(RunProceed& run) {
     if (runner_) runner_->Proceed(run.order);

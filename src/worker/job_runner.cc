@@ -22,8 +22,10 @@ namespace {
 
 // Its waits end when `cancelled`, and it tells what they are for.
 std::unique_ptr<FileSystem> MakeFiles(StorageOptions options, const std::atomic<bool>& cancelled,
+                                      std::shared_ptr<const TokenStore> tokens,
                                       std::function<void(const std::string&)> on_trouble) {
   options.webhdfs.http.cancelled = [&cancelled] { return cancelled.load(); };
+  options.webhdfs.tokens = std::move(tokens);
   options.webhdfs.on_trouble = std::move(on_trouble);
   return MakeFileSystem(std::move(options));
 }
@@ -36,16 +38,22 @@ JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey orde
       job_(order.job),
       job_yaml_(order.job_yaml),
       input_(order.input),
-      files_(MakeFiles(options_.storage, interrupted_,
+      report_(std::move(report)),
+      tokens_(std::make_shared<TokenStore>([this](const std::string& file_system) {
+        Tell(TokenRefused{job_, file_system});
+      })),
+      files_(MakeFiles(options_.storage, interrupted_, tokens_,
                        [this](const std::string& why) {
                          std::lock_guard lock(waiting_mutex_);
                          waiting_because_ = why;
                        })),
       peers_(peers),
-      report_(std::move(report)),
       survey_room_(options_.memory_bytes_max, options_.spool_directory, options_.spool_bytes_max),
       next_(std::move(order)),
-      thread_([this] { Run(); }) {}
+      thread_([this] {
+        TakeTokens(std::get<StartSurvey>(*next_).tokens);
+        Run();
+      }) {}
 
 JobRunner::~JobRunner() {
   Abort(Cancelled("the worker drops the job"));
@@ -57,7 +65,14 @@ std::string JobRunner::waiting_because() const {
   return waiting_because_;
 }
 
-void JobRunner::Survey(StartSurvey order) { GiveOrder(std::move(order)); }
+void JobRunner::Survey(StartSurvey order) {
+  TakeTokens(order.tokens);
+  GiveOrder(std::move(order));
+}
+
+void JobRunner::TakeTokens(const StorageTokens& tokens) {
+  for (const StorageToken& token : tokens) tokens_->Put(token.file_system, token.text);
+}
 
 void JobRunner::Train(TrainingOrder order) { GiveOrder(std::move(order)); }
 

@@ -66,6 +66,8 @@ class JobRunner {
     JobPoint at;
   };
   void Keep(KeepOrder order);
+  // The job's delegation tokens from now on.
+  void TakeTokens(const StorageTokens& tokens);
   // Everything about the job ends within a fraction of a second, unless a file system hangs;
   // nothing is reported any more.
   void Abort(Status why);
@@ -116,12 +118,13 @@ class JobRunner {
   const JobId job_;
   const std::string job_yaml_;
   const std::shared_ptr<const InputPlan> input_;
-  std::atomic<bool> interrupted_{false};     // the order underway is not to be gone on with
-  mutable std::mutex waiting_mutex_;         // guards the next; apart, as storage calls under locks
+  std::atomic<bool> interrupted_{false};  // the order underway is not to be gone on with
+  mutable std::mutex waiting_mutex_;      // guards the next; apart, as storage calls under locks
   std::string waiting_because_;
+  const std::function<void(FromWorker)> report_;
+  const std::shared_ptr<TokenStore> tokens_;
   const std::unique_ptr<FileSystem> files_;  // its waits end when interrupted
   PeerNetwork& peers_;
-  const std::function<void(FromWorker)> report_;
   // Of the job's thread.
   JobSpec spec_;
   RowRoom survey_room_;  // of surveyed_ and of the survey underway

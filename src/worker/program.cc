@@ -85,6 +85,8 @@ void FillDefaults(WorkerOptions& o) {
   const HadoopEnvironment hadoop = ReadHadoopEnvironment(Variable);
   if (o.hadoop_conf_dir.empty()) o.hadoop_conf_dir = hadoop.conf_dir;
   if (o.hadoop_user.empty()) o.hadoop_user = hadoop.user;
+  if (o.hadoop_ca.empty()) o.hadoop_ca = hadoop.ca;
+  o.hadoop_token_file = hadoop.token_file;
 }
 
 // Gradient buffers come and go with each step: keep their memory instead of giving it back.
@@ -129,6 +131,8 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
   app.add_option("--hadoop-conf-dir", o.hadoop_conf_dir,
                  "with core-site.xml and hdfs-site.xml; else HADOOP_CONF_DIR");
   app.add_option("--hadoop-user", o.hadoop_user, "to HDFS; else HADOOP_USER_NAME, then USER");
+  app.add_option("--hadoop-ca", o.hadoop_ca,
+                 "PEM file: who signs certificates of HDFS over HTTPS; else ESPALIER_HADOOP_CA");
   app.add_option("--log-level", flags.log_level, "debug, info, warning, error or off");
   app.add_flag("--insecure", o.insecure, "allow to listen beyond loopback without TLS");
   app.add_flag("--exit-with-parent", flags.exit_with_parent, "end when the parent process ends");

@@ -23,6 +23,7 @@ class FakeClient final : public ApiClient {
     return Unimplemented("submit");
   }
   Status Withdraw(const std::string&) override { return Unimplemented("withdraw"); }
+  Result<std::string> Renewer() override { return Unimplemented("renewer"); }
   Result<std::vector<JobSnapshot>> List() override { return Unimplemented("list"); }
   Result<JobUpdate> Get(JobId) override { return Unimplemented("get"); }
   Status Cancel(JobId) override { return Unimplemented("cancel"); }

@@ -244,6 +244,7 @@ class Chaos {
   }
   void Persisted(const TrainingStarted& e) { CHECK(started_.contains(e.job)); }
   void Persisted(const IncarnationTaken&) {}
+  void Persisted(const TokensReplaced& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const HistoryRecorded& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const JobEnded& e) {
     const JobSnapshot& s = e.snapshot;

@@ -221,6 +221,9 @@ std::string WorkerPlayer::Tell(const WorkerAction& action) {
   if (const auto* a = std::get_if<RunKeep>(&action)) {
     return "keep the state of " + Point(a->at.job, a->at.generation);
   }
+  if (const auto* a = std::get_if<RunTokens>(&action)) {
+    return "take " + std::to_string(a->tokens.size()) + " tokens";
+  }
   if (const auto* a = std::get_if<RunSwitch>(&action)) {
     return "switch to generation " + std::to_string(a->next.value);
   }

@@ -265,7 +265,8 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
       {"output: m\ndata: {train: s3://bucket/t, label: 0}\n",
        "job.yaml:2:15: data.train: the scheme 's3' of 's3://bucket/t' is not one "
        "that is read here; expected a path, file:///PATH, hdfs://HOST[:PORT]/PATH, "
-       "hdfs://NAMESERVICE/PATH, hdfs:///PATH or webhdfs://HOST:PORT/PATH"},
+       "hdfs://NAMESERVICE/PATH, hdfs:///PATH, webhdfs://HOST:PORT/PATH or "
+       "swebhdfs://HOST:PORT/PATH"},
       {"output: m\ndata: {train: t, label: 0, bad_rows: {policy: skip}}\n",
        "job.yaml:2:38: data.bad_rows.limit: found nothing, expected `limit: N`, how many bad rows "
        "`policy: skip` may leave out"},

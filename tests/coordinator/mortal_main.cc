@@ -13,9 +13,9 @@ namespace {
 
 const char* KindOf(const JournalEntry& entry) {
   static constexpr const char* kKinds[] = {
-      "WorkerIdGiven",    "JobAccepted",       "GenerationStarted", "SurveyRecorded",
-      "HistoryRecorded",  "TrainingStarted",   "JobEnded",          "JobForgotten",
-      "IncarnationTaken", "GenerationReserved"};
+      "WorkerIdGiven",    "JobAccepted",        "GenerationStarted", "SurveyRecorded",
+      "HistoryRecorded",  "TrainingStarted",    "JobEnded",          "JobForgotten",
+      "IncarnationTaken", "GenerationReserved", "TokensReplaced"};
   static_assert(std::size(kKinds) == std::variant_size_v<JournalEntry>);
   return kKinds[entry.index()];
 }

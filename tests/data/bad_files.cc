@@ -268,8 +268,8 @@ std::vector<BadCase> OtherFiles() {
        [](DataFixture& f) { f.job.data.train = {"s3://bucket/t.csv"}; },
        StatusCode::kInvalidArgument,
        "data.train: the scheme 's3' of 's3://bucket/t.csv' is not one that is read here; expected "
-       "a path, file:///PATH, hdfs://HOST[:PORT]/PATH, hdfs://NAMESERVICE/PATH, hdfs:///PATH or "
-       "webhdfs://HOST:PORT/PATH",
+       "a path, file:///PATH, hdfs://HOST[:PORT]/PATH, hdfs://NAMESERVICE/PATH, hdfs:///PATH, "
+       "webhdfs://HOST:PORT/PATH or swebhdfs://HOST:PORT/PATH",
        InFile("s3://bucket/t.csv")},
       {"a host for a local file", [](DataFixture& f) { f.job.data.train = {"file://host/t.csv"}; },
        StatusCode::kInvalidArgument,
@@ -278,7 +278,8 @@ std::vector<BadCase> OtherFiles() {
       {"HDFS without a path", [](DataFixture& f) { f.job.data.train = {"hdfs://host"}; },
        StatusCode::kInvalidArgument,
        "data.train: 'hdfs://host' has no path after its host; expected a path, file:///PATH, "
-       "hdfs://HOST[:PORT]/PATH, hdfs://NAMESERVICE/PATH, hdfs:///PATH or webhdfs://HOST:PORT/PATH",
+       "hdfs://HOST[:PORT]/PATH, hdfs://NAMESERVICE/PATH, hdfs:///PATH, "
+       "webhdfs://HOST:PORT/PATH or swebhdfs://HOST:PORT/PATH",
        InFile("hdfs://host")},
       {"HDFS with a wrong port",
        [](DataFixture& f) { f.job.data.train = {"hdfs://host:port/t.csv"}; },

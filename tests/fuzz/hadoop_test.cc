@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include "src/base/base64.h"
 #include "src/storage/hadoop_config.h"
+#include "src/storage/hadoop_token.h"
 #include "src/storage/webhdfs_protocol.h"
 #include "src/storage/webhdfs_verdict.h"
 #include "tests/fuzz/mutate.h"
@@ -71,6 +73,31 @@ TEST_CASE("a mutated redirect is an address or refused, and never told") {
       REQUIRE(target.status().message().find("SECRET") == std::string::npos);
     }
   }
+}
+
+TEST_CASE("mutated tokens and files of credentials are read or refused") {
+  const HadoopToken token{std::string("\0\5alice\2me\0\x8A\1\2\3\4\5\6\0", 18), "secret",
+                          "HDFS_DELEGATION_TOKEN", "10.0.0.1:8020"};
+  const std::string bytes = FromBase64(TokenText(token)).value();
+  const std::string writable = std::string("HDTS\0\1\1a", 8) + bytes + '\0';
+  const std::string proto =
+      std::string("HDTS\1\x16\x0A\x14\x0A\1a\x12\x0F\x0A\1i\x12\1p\x1A\1k", 22) +
+      std::string("\x22\4h:80", 6);
+  int read = 0;
+  for (uint64_t i = 0; i < 6000 * TestScale(); ++i) {
+    const std::string& seed = i % 2 == 0 ? writable : proto;
+    const auto tokens =
+        ParseTokenFile(Mutated(seed, std::string("\0\1\x7F\x80\x8F\xFF\x0A", 7), i));
+    if (!tokens.ok()) continue;
+    ++read;
+    for (const HadoopToken& t : *tokens) {
+      REQUIRE(t.identifier.size() <= seed.size() + 64);
+      (void)ParseTokenIdentity(t);
+      REQUIRE(ParseTokenText(TokenText(t)).value() == t);
+    }
+    (void)ParseTokenText(Mutated(TokenText(token), "AZaz09-_=+/", i));
+  }
+  CHECK(read > 0);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST_CASE("every message survives the way to a proto and back, whole") {
   for (const ToWorker& m : SamplesToWorker()) RoundTrip<pb::ToWorker>(m);
   RoundTrip<pb::JobUpdate>(SampleUpdate());
   RoundTrip<pb::WorkerSnapshot>(SampleWorker());
-  RoundTrip<pb::SubmitRequest>(SubmitRequest{"0.1.0", "id", "name: \xff"});
+  RoundTrip<pb::SubmitRequest>(SubmitRequest{"0.1.0", "id", "name: \xff", SampleTokens()});
 }
 
 TEST_CASE("the samples fill every field, so that no conversion forgets one") {
@@ -87,6 +87,19 @@ TEST_CASE("the samples fill every field, so that no conversion forgets one") {
   }
   CHECK(Unset(Proto<pb::JobUpdate>(SampleUpdate())) == "");
   CHECK(Unset(Proto<pb::WorkerSnapshot>(SampleWorker())) == "");
+}
+
+TEST_CASE("tokens beyond their limits are refused without a byte of them") {
+  pb::SubmitRequest request =
+      Proto<pb::SubmitRequest>(SubmitRequest{"0.1.0", "id", "name: x", SampleTokens()});
+  request.mutable_tokens(0)->set_text(std::string((16 << 10) + 1, 's'));
+  const std::string long_one = FromProto(request).status().ToString();
+  CHECK_THAT(long_one, Catch::Contains("StorageToken: text"));
+  CHECK_THAT(long_one, !Catch::Contains("ssss"));
+  request.mutable_tokens(0)->clear_text();
+  CHECK_THAT(FromProto(request).status().ToString(), Catch::Contains("text is missing"));
+  for (int i = 0; i < 16; ++i) *request.add_tokens() = request.tokens(1);
+  CHECK_THAT(FromProto(request).status().ToString(), Catch::Contains("StorageToken: tokens"));
 }
 
 TEST_CASE("an error keeps code, causes and position") {

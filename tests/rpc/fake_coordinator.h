@@ -51,6 +51,7 @@ class FakeHandler : public CoordinatorHandler {
     done(JobId{7});
     done(JobId{8});  // only the first counts
   }
+  void OnRenewer(Done<std::string> done) override { done(std::string("espalier/h@R")); }
   void OnWithdraw(std::string client_request_id, Done<JobId> done) override {
     withdrawn.Push(std::move(client_request_id));
     done(JobId{});

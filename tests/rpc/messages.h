@@ -78,6 +78,8 @@ inline SurveyResult SampleSurvey() {
   return r;
 }
 
+inline StorageTokens SampleTokens() { return {{"hdfs://ns", "dG9rZW4"}, {"webhdfs://h:1", "eA"}}; }
+
 inline std::vector<FromWorker> SamplesFromWorker() {
   return {Hello{"0.1.0", "arithmetic", "session", {5}, {2}, "name", "host:1", 4, 1 << 30, {7}, {3}},
           Heartbeat{{7}, {3}, 12, "hdfs://n is away"},
@@ -97,14 +99,20 @@ inline std::vector<FromWorker> SamplesFromWorker() {
           JobDone{{7}, {3}, SampleResult()},
           JobFailed{{7}, {3}, SampleError()},
           Goodbye{"SIGTERM"},
-          StateKept{{7}, {3}, 40, "/models/m.checkpoints", SampleError()}};
+          StateKept{{7}, {3}, 40, "/models/m.checkpoints", SampleError()},
+          TokenRefused{{7}, "hdfs://ns"}};
 }
 
 inline std::vector<ToWorker> SamplesToWorker() {
   return {Welcome{{2}, {5}, 1000, 5000},
           Refused{SampleError()},
-          StartSurvey{
-              {2}, {7}, {3}, "name: x", std::make_shared<const InputPlan>(SamplePlan()), {0, 2}},
+          StartSurvey{{2},
+                      {7},
+                      {3},
+                      "name: x",
+                      std::make_shared<const InputPlan>(SamplePlan()),
+                      {0, 2},
+                      SampleTokens()},
           StartTraining{{2},
                         {7},
                         {3},
@@ -120,7 +128,8 @@ inline std::vector<ToWorker> SamplesToWorker() {
           Dismiss{"bye"},
           Pulse{{2}},
           SurveyTaken{{2}, {7}, {3}, 12},
-          KeepState{{2}, {7}, {3}}};
+          KeepState{{2}, {7}, {3}},
+          NewTokens{{2}, {7}, SampleTokens()}};
 }
 
 inline JobSnapshot SampleSnapshot() {
@@ -150,7 +159,8 @@ inline Submission SampleSubmission() {
           .workers_min = 2,
           .workers_max = 5,
           .leaves = 16,
-          .input = std::make_shared<const InputPlan>(std::move(input))};
+          .input = std::make_shared<const InputPlan>(std::move(input)),
+          .tokens = SampleTokens()};
 }
 
 // One of each kind, in the order of the variant.
@@ -170,7 +180,8 @@ inline std::vector<JournalEntry> SampleEntries() {
           JobEnded{SampleSnapshot()},
           JobForgotten{{7}},
           IncarnationTaken{{9}},
-          GenerationReserved{{7}, {4}}};
+          GenerationReserved{{7}, {4}},
+          TokensReplaced{{7}, SampleTokens()}};
 }
 
 }  // namespace espalier

@@ -41,6 +41,7 @@ class Handler : public CoordinatorHandler {
   void OnWorkerClosed(SessionId, Status why) override { closed.Push(std::move(why)); }
   void OnSubmit(SubmitRequest, CallerGone, Done<JobId> done) override { done(JobId{7}); }
   void OnWithdraw(std::string, Done<JobId> done) override { done(JobId{}); }
+  void OnRenewer(Done<std::string> done) override { done(std::string("espalier@R")); }
   void OnCancel(JobId, Done<JobId> done) override { done(JobId{7}); }
   void OnDrain(WorkerId, Done<WorkerId> done) override { done(WorkerId{7}); }
   void OnList(Done<std::vector<JobSnapshot>> done) override { done(std::vector<JobSnapshot>()); }

@@ -134,16 +134,15 @@ TEST_CASE("a revoked certificate is refused where the CA file holds the list, ot
   const auto first = Revoke(ca, "", a.certificate_pem, kNow);
   REQUIRE(first.status().ToString() == "OK");
   const auto verify = [&](const std::string& list, const KeyAndCertificate& whose, int64_t now_s) {
-    const auto trust =
-        Trust::Parse(ca.certificate_pem + list + other.certificate_pem, "trust.pem");
+    const auto trust = Trust::Parse(ca.certificate_pem + list + other.certificate_pem, "trust.pem");
     REQUIRE(trust.ok());
     return trust->Verify(whose.certificate_pem, Purpose::kClient, now_s, "the certificate");
   };
   CHECK(verify("", a, kNow).ok());
   const Status refused = verify(*first, a, kNow);
   CHECK(refused.code() == StatusCode::kPermissionDenied);
-  CHECK_THAT(refused.message(), Contains("'CN = a'") && Contains("was revoked") &&
-                                    Contains("trust.pem"));
+  CHECK_THAT(refused.message(),
+             Contains("'CN = a'") && Contains("was revoked") && Contains("trust.pem"));
   CHECK(verify(*first, b, kNow).ok());
   CHECK(verify(*first, c, kNow).ok());  // of an authority without a list
   // The list grows; the whole CA file may stand for it.
@@ -151,8 +150,7 @@ TEST_CASE("a revoked certificate is refused where the CA file holds the list, ot
   REQUIRE(second.status().ToString() == "OK");
   CHECK_FALSE(verify(*second, a, kNow + kDay).ok());
   CHECK_FALSE(verify(*second, b, kNow + kDay).ok());
-  CHECK(Revoke(ca, *second, b.certificate_pem, kNow).status().code() ==
-        StatusCode::kAlreadyExists);
+  CHECK(Revoke(ca, *second, b.certificate_pem, kNow).status().code() == StatusCode::kAlreadyExists);
 }
 
 TEST_CASE("what is to be revoked, and the list so far, must be the authority's") {

@@ -234,6 +234,7 @@ bool SimCoordinator::RefuseJobs() {
         std::erase_if(later.persist, of_job);
         std::erase_if(later.send, [&](const auto& send) { return of_job(send.message); });
         std::erase_if(later.work, [&](const auto& work) { return work.job == job; });
+        std::erase_if(later.tokens, [&](const auto& work) { return work.job == job; });
         std::erase_if(later.reply,
                       [&](const auto& r) { return r.result.ok() && *r.result == job; });
       }

@@ -73,6 +73,7 @@ class SimWorker {
   void Perform(const RunTraining& action);
   void Perform(const RunPreparation& action);
   void Perform(const RunKeep& action);
+  void Perform(const RunTokens&) {}  // no file system here asks for one
   void Perform(const RunProceed& action);
   void Perform(const RunSwitch& action);
   void Perform(const AbortJob& action);

@@ -96,8 +96,8 @@ TEST_CASE("a path chooses its file system by scheme, from a list of allowed ones
   CHECK(other.code() == StatusCode::kInvalidArgument);
   CHECK(other.message() ==
         "the scheme 's3a' of 's3a://bucket/a' is not one that is read here; expected a path, "
-        "file:///PATH, hdfs://HOST[:PORT]/PATH, hdfs://NAMESERVICE/PATH, hdfs:///PATH or "
-        "webhdfs://HOST:PORT/PATH");
+        "file:///PATH, hdfs://HOST[:PORT]/PATH, hdfs://NAMESERVICE/PATH, hdfs:///PATH, "
+        "webhdfs://HOST:PORT/PATH or swebhdfs://HOST:PORT/PATH");
   const Status no_default = files->Stat("hdfs:///a").status();
   CHECK(no_default.code() == StatusCode::kInvalidArgument);
   CHECK(no_default.message() ==

@@ -1,6 +1,7 @@
 #include "src/storage/hadoop_config.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "src/storage/name_nodes.h"
 #include "tests/storage/temporary_directory.h"
@@ -150,8 +151,33 @@ TEST_CASE("what leads to no NameNode is told with the key and the file") {
   CHECK(NameNodesOf("hdfs://ns/p", Config(Property("dfs.nameservices", "ns") +
                                           Property("dfs.namenode.http-address.ns", "a:b")))
             .find("has no port between 1 and 65535") != std::string::npos);
-  CHECK(NameNodesOf("hdfs://h/p", Config(Property("dfs.http.policy", "HTTPS_ONLY")))
-            .find("HTTPS_ONLY; WebHDFS over HTTPS is not in this build") != std::string::npos);
+  CHECK(NameNodesOf("webhdfs://h/p", Config(Property("dfs.http.policy", "HTTPS_ONLY")))
+            .find("is HTTPS_ONLY; write swebhdfs://HOST:PORT/PATH") != std::string::npos);
+}
+
+TEST_CASE("HTTPS is spoken where the URI or the policy asks for it") {
+  const std::string https = Property("dfs.namenode.https-address", "h:9999") +
+                            Property("dfs.namenode.rpc-address", "h:8020");
+  CHECK(NameNodesOf("swebhdfs://h/p", Config(https)).starts_with("h:9871"));
+  CHECK(NameNodesOf("swebhdfs://h:1/p", Config(https)).starts_with("h:1"));
+  const HadoopConfig only = Config(https + Property("dfs.http.policy", "HTTPS_ONLY"));
+  CHECK(NameNodesOf("hdfs://h/p", only).starts_with("h:9999"));
+  CHECK(FindNameNodes(ParseUri("hdfs://h/p").value(), only).value()[0].secure);
+  CHECK_FALSE(FindNameNodes(ParseUri("hdfs://h/p").value(), Config(https)).value()[0].secure);
+}
+
+TEST_CASE("tokens are looked for by name service, name and address") {
+  const HadoopConfig config = Config(Property("dfs.namenode.http-address", "127.0.0.1:9870") +
+                                     Property("dfs.namenode.rpc-address", "127.0.0.1:8020"));
+  const auto services = [&](const std::string& text) {
+    const Uri uri = ParseUri(text).value();
+    const auto found = TokenServices(uri, config, FindNameNodes(uri, config).value());
+    return std::set<std::string>(found.begin(), found.end());
+  };
+  CHECK(services("hdfs://127.0.0.1:8020/p").contains("127.0.0.1:8020"));
+  CHECK(services("webhdfs://127.0.0.1:9870/p").contains("127.0.0.1:8020"));
+  CHECK_FALSE(services("webhdfs://127.0.0.1:9871/p").contains("127.0.0.1:8020"));
+  CHECK(services("hdfs://ns/p").contains("ha-hdfs:ns"));
 }
 
 }  // namespace

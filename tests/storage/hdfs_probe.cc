@@ -1,6 +1,6 @@
 // A program that tests of faults drive: it does one storage call for each line of its input, and
-// answers each with one line, "ok ..." or the error. HADOOP_CONF_DIR and HADOOP_USER_NAME are read
-// from the environment.
+// answers each with one line, "ok ..." or the error. Where HDFS is and who we are there is read
+// from the environment, as by the daemons. With an argument, that many ms limit each of its waits.
 //
 //   open URI        starts to read that file; "ok LENGTH"
 //   read BYTES      reads on, in pieces of a MiB; "ok POSITION"
@@ -74,16 +74,24 @@ class Probe {
 }  // namespace
 }  // namespace espalier
 
-int main() {
+int main(int argc, char** argv) {
   using namespace espalier;
   OpenLog("probe", LogLevel::kInfo);
   const auto text = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
   };
+  const HadoopEnvironment hadoop = ReadHadoopEnvironment(text);
   StorageOptions options;
-  options.hadoop_conf_dir = text("HADOOP_CONF_DIR");
-  options.webhdfs.user = text("HADOOP_USER_NAME");
+  options.hadoop_conf_dir = hadoop.conf_dir;
+  options.token_file = hadoop.token_file;
+  options.webhdfs.user = hadoop.user;
+  options.webhdfs.http.ca_file = hadoop.ca;
+  if (argc > 1) {
+    const int64_t limit_ms = std::atoll(argv[1]);
+    options.webhdfs.http.reply_ms = options.webhdfs.retry.give_up_ms = limit_ms;
+    options.webhdfs.retry.first_contact_ms = limit_ms;
+  }
   Probe probe(std::move(options));
   for (std::string line; std::getline(std::cin, line);) {
     const Result<std::string> done = probe.Do(line);

@@ -44,9 +44,9 @@ TEST_CASE("paths of this machine stay as they are") {
 
 TEST_CASE("other schemes and crooked addresses are refused with what is expected") {
   for (const char* text :
-       {"s3a://b/k", "http://h/p", "swebhdfs://h:9871/p", "gs://b", "hdfs://h:0/p",
-        "hdfs://h:99999/p", "hdfs://h:x/p", "hdfs://u@h/p", "hdfs://h", "hdfs://h/a/../b",
-        "hdfs://h/./b", "webhdfs:///p", "hdfs://[::1/p", "hdfs://h p/x", "file://host/p", ""}) {
+       {"s3a://b/k", "http://h/p", "swebhdfs:///p", "gs://b", "hdfs://h:0/p", "hdfs://h:99999/p",
+        "hdfs://h:x/p", "hdfs://u@h/p", "hdfs://h", "hdfs://h/a/../b", "hdfs://h/./b",
+        "webhdfs:///p", "hdfs://[::1/p", "hdfs://h p/x", "file://host/p", ""}) {
     INFO(text);
     const Status status = ParseUri(text).status();
     CHECK(status.code() == StatusCode::kInvalidArgument);

@@ -10,6 +10,11 @@ namespace {
 
 using Then = ServedReply::Then;
 
+std::unique_ptr<FileSystem> Files(const std::string& prefix, std::vector<NameNode> name_nodes) {
+  return MakeWebHdfsFileSystem(
+      std::make_shared<const WebHdfsClient>(prefix, std::move(name_nodes), Quick().webhdfs), "w");
+}
+
 TEST_CASE("a standby is passed over for the other NameNode, which is then asked first") {
   FakeHdfs active;
   active.content["/f"] = "1";
@@ -17,11 +22,9 @@ TEST_CASE("a standby is passed over for the other NameNode, which is then asked 
     return Exception(403, "StandbyException",
                      "Operation category READ is not supported in state standby.");
   });
-  const auto files = MakeWebHdfsFileSystem("hdfs://ns",
-                                           {{{"127.0.0.1", ClosedPort()}, "a"},
-                                            {{"127.0.0.1", standby.port()}, "b"},
-                                            {{"127.0.0.1", active.server.port()}, "c"}},
-                                           Quick().webhdfs, "w");
+  const auto files = Files("hdfs://ns", {{{"127.0.0.1", ClosedPort()}, "a"},
+                                         {{"127.0.0.1", standby.port()}, "b"},
+                                         {{"127.0.0.1", active.server.port()}, "c"}});
   CHECK(files->Stat("hdfs://ns/f")->length == 1);
   CHECK(files->Stat("hdfs://ns/f").ok());
   CHECK(standby.Count("GETFILESTATUS") == 1);
@@ -91,8 +94,8 @@ TEST_CASE("what does not pass is told at once") {
        "IllegalArgumentException: Invalid value"},
       {Exception(403, "IOException", "odd\\n\\tat java.lang"), StatusCode::kUnavailable,
        "says IOException: odd"},
-      {Reply(401, "", "WWW-Authenticate: Negotiate\r\n"), StatusCode::kPermissionDenied,
-       "answers HTTP 401: it asks for authentication (Kerberos)"},
+      {Reply(401, "", "WWW-Authenticate: Basic\r\n"), StatusCode::kPermissionDenied,
+       "answers HTTP 401: it asks for authentication of a kind that is not spoken here"},
       {Reply(404, "<html>nothing</html>"), StatusCode::kInvalidArgument,
        "answers HTTP 404 and nothing of WebHDFS (its address is from the URI); name the "
        "NameNode's HTTP port, 9870 by default"},
@@ -131,9 +134,8 @@ TEST_CASE("a wrong port in the configuration is to be mended there") {
   const ScriptedServer data_node([](const ServedRequest&) {
     return Exception(400, "IllegalArgumentException", "Invalid operation GETFILESTATUS");
   });
-  const auto files = MakeWebHdfsFileSystem(
-      "hdfs://nn", {{{"127.0.0.1", data_node.port()}, "dfs.namenode.http-address"}},
-      Quick().webhdfs, "w");
+  const auto files =
+      Files("hdfs://nn", {{{"127.0.0.1", data_node.port()}, "dfs.namenode.http-address"}});
   CHECK(files->Stat("hdfs://nn/f").status().message() ==
         "cannot look up 'hdfs://nn/f': the NameNode " + data_node.address() +
             " answers as a DataNode (by default at port 9864), which does not know the names of "

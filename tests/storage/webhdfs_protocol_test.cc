@@ -8,9 +8,10 @@ namespace espalier {
 namespace {
 
 TEST_CASE("any name is percent-encoded") {
-  CHECK(OperationUrl({"h", 1}, "/a b/%20+;?#\xC3\xA9", "OPEN", {{"offset", "5"}, {"u", "a&b=c"}}) ==
+  CHECK(OperationUrl({"h", 1}, false, "/a b/%20+;?#\xC3\xA9", "OPEN",
+                     {{"offset", "5"}, {"u", "a&b=c"}}) ==
         "http://h:1/webhdfs/v1/a%20b/%2520%2B%3B%3F%23%C3%A9?op=OPEN&offset=5&u=a%26b%3Dc");
-  CHECK(OperationUrl({"::1", 9870}, "/", "X", {}) == "http://[::1]:9870/webhdfs/v1/?op=X");
+  CHECK(OperationUrl({"::1", 9870}, false, "/", "X", {}) == "http://[::1]:9870/webhdfs/v1/?op=X");
 }
 
 TEST_CASE("redirects are taken apart; https does not go back to http") {

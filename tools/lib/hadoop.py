@@ -19,6 +19,7 @@ import hadoop_cds
 import hadoop_conf
 import hadoop_daemons as daemons
 import hadoop_jars
+import hadoop_kdc
 import hadoop_state
 import hadoop_yarn
 from hadoop_cluster import (ADMIN_LIMIT_S, READY_LIMIT_S, Cluster, fetch_json,
@@ -38,12 +39,15 @@ class Hdfs(Cluster):
     def __init__(self, state, java=None):
         super().__init__(state, java)
         self.files = WebHdfs(self.active_url, state["user"])
+        if self.secured:
+            self.files = WebHdfs(self.active_url, None, token=hadoop_kdc.Tokens(state).current)
 
     # ---- Starting, finding, ending
 
     @classmethod
     def start(cls, dir=None, ha=False, datanodes=2, block_size=128 << 20, hosts=None, http_port=0,
-              rpc_port=0, settings=None, throughput=False, yarn=None, say=quiet, java=None):
+              rpc_port=0, settings=None, throughput=False, yarn=None, kerberos=False, say=quiet,
+              java=None):
         """Starts an HDFS and waits until it serves; one that runs is only completed.
 
         dir: where it keeps everything; None: a temporary folder. A folder of an earlier start is
@@ -51,12 +55,15 @@ class Hdfs(Cluster):
         sent to (localhost, 127.0.0.2, ...): with different ones, replicas lie on different hosts.
         http_port, rpc_port: of nn1; 0: any. settings: more of hdfs-site.xml. throughput: JVMs that
         compile fully, for measuring. yarn: {"nodes": 2}, and "settings": more of yarn-site.xml, for
-        a YARN beside it (hadoop_yarn.py). java: what to run; None: the archive of hadoop_cds.
+        a YARN beside it (hadoop_yarn.py). kerberos: a secured HDFS with a KDC of its own, which
+        serves HTTP and HTTPS (hadoop_kdc.py). java: what to run; None: the archive of hadoop_cds.
         """
         options = {"datanodes": datanodes, "block_size": block_size, "settings": settings or {},
                    "hosts": hosts or ["localhost"] * datanodes, "throughput": throughput,
-                   "http_port": http_port, "rpc_port": rpc_port,
+                   "http_port": http_port, "rpc_port": rpc_port, "kerberos": kerberos,
                    "yarn": dict({"services": True}, **yarn) if yarn else None}
+        if kerberos:
+            hadoop_kdc.check(ha, options["hosts"], say)
         if len(options["hosts"]) != datanodes or datanodes < 1:
             raise HadoopError("%d DataNodes need as many host names (at least one), found %d" %
                               (datanodes, len(options["hosts"])))
@@ -113,6 +120,17 @@ class Hdfs(Cluster):
         """http://host:port of each NameNode."""
         return ["http://" + d["http"] for d in self.daemons("namenode")]
 
+    @property
+    def secured(self):
+        return bool(self.state["options"].get("kerberos"))
+
+    def env(self, name="alice"):
+        """What a client finds it by; on a secured one as a principal, by its keytab."""
+        found = super().env()
+        if self.secured:
+            found.update(hadoop_kdc.keytab_env(self.state, name), HADOOP_USER_NAME=name)
+        return found
+
     def put(self, path, data, **params):
         self.files.put(path, data, **params)
 
@@ -122,8 +140,9 @@ class Hdfs(Cluster):
     def bean(self, daemon, name):
         """A NameNode's or DataNode's own figures (JMX), or None while it does not answer."""
         service = "DataNode" if daemon["kind"] == "datanode" else "NameNode"
-        answer = fetch_json("http://%s/jmx?qry=Hadoop:service=%s,name=%s" %
-                            (daemon["http"], service, name), JMX_LIMIT_S)
+        url = "http://%s/jmx?qry=Hadoop:service=%s,name=%s" % (daemon["http"], service, name)
+        answer = (hadoop_kdc.fetch_json(self.state, url, JMX_LIMIT_S) if self.secured
+                  else fetch_json(url, JMX_LIMIT_S))
         return answer["beans"][0] if answer and answer.get("beans") else None
 
     def namenode_state(self, name):
@@ -222,13 +241,16 @@ class Hdfs(Cluster):
         if daemon["kind"] == "namenode":
             own = {"dfs.ha.namenode.id": daemon["name"]} if self.state["ha"] else {}
             return dict(own, **{"dfs.namenode.name.dir": data.as_uri()})
+        if daemon["kind"] == "kdc":
+            return {}
         if daemon["kind"] == "journalnode":
             return {"dfs.journalnode.rpc-address": daemon["rpc"],
                     "dfs.journalnode.http-address": daemon["http"],
                     "dfs.journalnode.edits.dir": data}
         return {"dfs.datanode.data.dir": data.as_uri(), "dfs.datanode.hostname": daemon["host"],
                 "dfs.datanode.address": daemon["data"], "dfs.datanode.http.address": daemon["http"],
-                "dfs.datanode.ipc.address": daemon["rpc"]}
+                "dfs.datanode.ipc.address": daemon["rpc"],
+                **({"dfs.datanode.https.address": daemon["https"]} if self.secured else {})}
 
     def _wait_decided(self, name):
         self.wait(name, lambda: self.namenode_state(name) in ("active", "standby"))
@@ -271,6 +293,8 @@ class Hdfs(Cluster):
             shutil.rmtree(os.path.join(self.dir, "data"), ignore_errors=True)
         for folder in ("data", "log"):
             os.makedirs(os.path.join(self.dir, folder), exist_ok=True)
+        if self.secured:
+            self._start_kdc(fresh)
         hadoop_conf.write(self.state)
         # Two cores are busy with these while the NameNode, which they wait for, is formatted.
         self._spawn_missing("journalnode" if self.state["ha"] else "datanode")
@@ -286,6 +310,13 @@ class Hdfs(Cluster):
         if self.state["options"].get("yarn"):
             hadoop_yarn.wait_ready(self)
         self.save()
+
+    def _start_kdc(self, fresh):
+        """Before all others: none of them begins without a ticket."""
+        if fresh:
+            hadoop_kdc.make_realm(self.state)
+        self._spawn_missing("kdc")
+        self.wait("the KDC", lambda: hadoop_kdc.listens(self.state))
 
     def _spawn_missing(self, *kinds):
         for kind in kinds:
@@ -316,7 +347,10 @@ class Hdfs(Cluster):
     def _make_folders(self):
         """What a cluster has: /tmp for everybody, a home for the user."""
         self.files.mkdirs("/tmp", "1777")
-        self.files.mkdirs("/user/" + self.state["user"])
+        for user in hadoop_kdc.PEOPLE if self.secured else [self.state["user"]]:
+            self.files.mkdirs("/user/" + user)
+            if self.secured:
+                self.files.call("PUT", "SETOWNER", "/user/" + user, owner=user)
 
     def _why_not_ready(self):
         found = self.live_datanodes(self.state["active"])

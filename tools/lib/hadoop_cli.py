@@ -2,8 +2,9 @@
 
 One NameNode and two DataNodes, or with --ha two NameNodes and a JournalNode, each a process of its
 own on loopback, of a pinned version, with a configuration for clients; --yarn adds ZooKeeper, a
-ResourceManager and NodeManagers. What is missing is installed
-(Java and Maven by tools/setup --hadoop) and fetched (the jars by Maven, checked against
+ResourceManager and NodeManagers. With --kerberos it is a secured one: as alice, bob or espalier by
+the keytabs in DIR/kdc. What is missing is installed
+(Java, Maven and Kerberos by tools/setup --hadoop) and fetched (the jars by Maven, checked against
 tools/lib/hadoop_jars.sha256) at the first start, into $ESPALIER_CACHE or ~/.cache/espalier.
 """
 import argparse
@@ -15,6 +16,7 @@ import sys
 import time
 
 import hadoop_daemons as daemons
+import hadoop_kdc
 from hadoop import Hdfs
 from hadoop_cluster import PROGRAMS
 from hadoop_jars import HadoopError
@@ -69,9 +71,13 @@ def print_hints(hdfs):
     print("\nFor programs that use it (file system %s):" % hdfs.uri)
     for name, value in hdfs.env().items():
         print("  export %s=%s" % (name, shlex.quote(value)))
+    if hdfs.secured:
+        print("  export ESPALIER_HADOOP_CA=%s   # for swebhdfs" % hadoop_kdc.ca_file(hdfs.state))
     print("\nWhat to try next:")
     print("  %s run%s dfs -ls /" % (tool, where))
-    print("  curl '%s/webhdfs/v1/?op=LISTSTATUS&user.name=%s'" % (hdfs.active_url(), user))
+    who = "" if hdfs.secured else "&user.name=" + user
+    print("  curl %s'%s/webhdfs/v1/?op=LISTSTATUS%s'" %
+          ("--negotiate -u : " if hdfs.secured else "", hdfs.active_url(), who))
     print("  %s kill%s dn1        a DataNode dies; `up` brings it back" % (tool, where))
     if hdfs.state["ha"]:
         print("  %s failover%s        the other NameNode takes over" % (tool, where))
@@ -83,8 +89,9 @@ def start(args):
     hosts = args.hosts.split(",") if args.hosts else None
     hdfs = Hdfs.start(dir=args.dir, ha=args.ha, hosts=hosts,
                       datanodes=len(hosts) if hosts else args.datanodes,
-                      block_size=args.block_size, http_port=args.http_port, rpc_port=args.rpc_port,
-                      throughput=args.throughput, say=say,
+                      block_size=args.block_size, settings=dict(args.set),
+                      http_port=args.http_port, rpc_port=args.rpc_port,
+                      throughput=args.throughput, kerberos=args.kerberos, say=say,
                       yarn={"nodes": args.nodes} if args.yarn else None)
     say("HDFS %s serves after %.1f s; all of it is in %s" %
         (hdfs.state["hadoop"], time.monotonic() - began, hdfs.dir))
@@ -143,6 +150,13 @@ def size(text):
     return value
 
 
+def setting(text):
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError("%r is not NAME=VALUE" % text)
+    return name, value
+
+
 def make_parser():
     parser = argparse.ArgumentParser(prog="tools/hadoop", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -169,6 +183,10 @@ def make_parser():
     made.add_argument("--yarn", action="store_true", help="a YARN beside it")
     made.add_argument("--nodes", type=int, default=2, metavar="N",
                       help="how many NodeManagers it has (2)")
+    made.add_argument("--kerberos", action="store_true",
+                      help="a secured HDFS: a KDC of its own, HTTP and HTTPS (swebhdfs)")
+    made.add_argument("--set", action="append", default=[], type=setting, metavar="NAME=VALUE",
+                      help="a property of hdfs-site.xml; may be repeated")
     made.add_argument("--throughput", action="store_true",
                       help="let Java compile fully: slower to start, faster later")
     made = command(stop, "end it by the ids of its processes and remove its data")

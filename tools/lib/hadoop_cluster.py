@@ -8,6 +8,7 @@ import time
 import urllib.request
 
 import hadoop_daemons as daemons
+import hadoop_kdc
 import hadoop_state
 from hadoop_jars import HadoopError
 
@@ -24,6 +25,7 @@ PROGRAMS = {
     "dfs": "org.apache.hadoop.fs.FsShell",
     "dfsadmin": "org.apache.hadoop.hdfs.tools.DFSAdmin",
     "haadmin": "org.apache.hadoop.hdfs.tools.DFSHAAdmin",
+    "fetchdt": "org.apache.hadoop.hdfs.tools.DelegationTokenFetcher",
 }
 HEAPS = {"namenode": "192m", "datanode": "128m", "journalnode": "96m"}
 PROGRAM_HEAP = "96m"
@@ -111,7 +113,9 @@ class Cluster:
             raise HadoopError("%s does not run" % name)
 
     def run(self, program, *args, env=None, capture=True, limit_s=ADMIN_LIMIT_S):
-        """Runs one of Hadoop's own programs: dfs, dfsadmin or haadmin."""
+        """Runs one of Hadoop's own programs: dfs, dfsadmin, haadmin or fetchdt."""
+        if self.state["options"].get("kerberos"):
+            hadoop_kdc.kinit_admin(self.state)
         return run_limited(self.java(PROGRAMS[program], PROGRAM_HEAP, list(args)),
                            dict(self.java_env(), **(env or {})), limit_s, capture_output=capture,
                            text=True)
@@ -138,11 +142,16 @@ class Cluster:
     def java_env(self):
         env = {k: v for k, v in os.environ.items() if not k.startswith("HADOOP_")}
         path = self.state["class_path"] + [self.conf_dir]
-        return dict(env, CLASSPATH=":".join(path), JAVA_HOME=self.state["java_home"], **self.env())
+        found = dict(env, CLASSPATH=":".join(path), JAVA_HOME=self.state["java_home"], **self.env())
+        if self.state["options"].get("kerberos"):
+            found.update(hadoop_kdc.admin_env(self.state))
+        return found
 
     def java(self, main_class, heap, args):
         flags = self.state["jvm_flags"] + JVM
         flags += [] if self.state["options"]["throughput"] else QUICK_START
+        if self.state["options"].get("kerberos"):
+            flags += hadoop_kdc.java_flags(self.state)
         log4j = pathlib.Path(self.conf_dir, "log4j.properties").as_uri()
         return ([os.path.join(self.state["java_home"], "bin", "java"), "-Xmx" + heap] + flags +
                 ["-Dlog4j.configuration=" + log4j, main_class] + args)
@@ -156,7 +165,11 @@ class Cluster:
         return self.java(CLASSES[daemon["kind"]], HEAPS[daemon["kind"]], args)
 
     def spawn(self, daemon):
-        daemons.spawn(daemon, self.command(daemon), self.java_env(), self.log(daemon["name"]))
+        if daemon["kind"] == "kdc":
+            command, env = hadoop_kdc.command(), hadoop_kdc.kdc_env(self.state)
+        else:
+            command, env = self.command(daemon), self.java_env()
+        daemons.spawn(daemon, command, env, self.log(daemon["name"]))
 
     def wait(self, what, done, why=lambda: "", limit_s=READY_LIMIT_S):
         """Until done() is true. A daemon that ends meanwhile ends the waiting, with its reason."""

@@ -2,6 +2,7 @@
 import os
 import xml.sax.saxutils
 
+import hadoop_kdc
 import hadoop_yarn
 
 NAMESERVICE = "ns"
@@ -17,7 +18,9 @@ log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
 
 def core_site(state):
     user = state["user"]
+    secured = hadoop_kdc.core_site(state) if state["options"].get("kerberos") else {}
     return {
+        **secured,
         "fs.defaultFS": state["uri"],
         "hadoop.tmp.dir": os.path.join(state["dir"], "data", "tmp"),
         "hadoop.proxyuser.%s.hosts" % user: "*",
@@ -60,6 +63,8 @@ def hdfs_site(state):
     for daemon, suffix in zip(namenodes, suffixes):
         settings["dfs.namenode.rpc-address" + suffix] = daemon["rpc"]
         settings["dfs.namenode.http-address" + suffix] = daemon["http"]
+    if state["options"].get("kerberos"):
+        settings.update(hadoop_kdc.hdfs_site(state))
     settings.update(state["options"]["settings"])
     return settings
 
@@ -80,5 +85,7 @@ def write(state):
     write_xml(os.path.join(folder, "core-site.xml"), core_site(state))
     write_xml(os.path.join(folder, "hdfs-site.xml"), hdfs_site(state))
     hadoop_yarn.write_conf(state)
+    for side in ("server", "client") if state["options"].get("kerberos") else ():
+        write_xml(os.path.join(folder, "ssl-%s.xml" % side), hadoop_kdc.ssl_site(state, side))
     with open(os.path.join(folder, "log4j.properties"), "w") as f:
         f.write(LOG4J)

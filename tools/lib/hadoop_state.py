@@ -23,7 +23,7 @@ import hadoop_yarn
 from hadoop_jars import HadoopError
 
 HOST = "127.0.0.1"
-OURS = ["conf", "data", "log", "lock", "state.json", "state.json.new"]
+OURS = ["conf", "data", "kdc", "log", "lock", "state.json", "state.json.new"]
 DISK_FREE_MIN = 1 << 29  # below some 100 MB a NameNode stays in safe mode, without an error
 
 
@@ -121,6 +121,7 @@ def new_state(folder, ha, options):
     found += [new_daemon("dn%d" % (i + 1), "datanode", host)
               for i, host in enumerate(options["hosts"])]
     found += hadoop_yarn.new_daemons(new_daemon, options)
+    found += [new_daemon("kdc1", "kdc")] if options.get("kerberos") else []
     return {"format": 1, "hadoop": hadoop_jars.VERSION, "dir": folder,
             "conf_dir": os.path.join(folder, "conf"), "user": user_name(), "ha": ha, "uri": None,
             "active": "nn1", "formatted": False, "options": options, "java_home": None,
@@ -134,14 +135,17 @@ def assign_ports(state, attempt):
         if port and not daemons.is_free(HOST, port):
             raise HadoopError("port %d is taken by another program; name another one, or none to "
                               "have a free one chosen" % port)
-    count = sum(3 + hadoop_yarn.ports_of(d) for d in state["daemons"].values())
+    count = sum(4 + hadoop_yarn.ports_of(d) for d in state["daemons"].values())
     free = iter(daemons.free_ports(HOST, count, os.getpid() + attempt))
     for daemon in state["daemons"].values():
-        http, rpc, data = next(free), next(free), next(free)
+        http, rpc, data, https = next(free), next(free), next(free), next(free)
         if daemon["name"] == "nn1":
             http, rpc = asked["http_port"] or http, asked["rpc_port"] or rpc
         address = loopback_of(daemon["host"]) if daemon["kind"] == "datanode" else HOST
         daemon.update(http="%s:%d" % (address, http), rpc="%s:%d" % (HOST, rpc))
+        if asked.get("kerberos"):
+            # Certificates and principals are of localhost, and so must the addresses be.
+            daemon.update(http="localhost:%d" % http, https="localhost:%d" % https)
         if daemon["kind"] in ("datanode",) + hadoop_yarn.KINDS:
             daemon["data"] = "%s:%d" % (HOST, data)
         hadoop_yarn.assign(daemon, HOST, [next(free) for _ in range(hadoop_yarn.ports_of(daemon))])

@@ -27,10 +27,13 @@ class WebHdfsError(Exception):
 
 
 class WebHdfs:
-    """Calls go to the NameNode that `namenode()` names (http://host:port) at that moment."""
+    """Calls go to the NameNode that `namenode()` names (http://host:port) at that moment.
 
-    def __init__(self, namenode, user, timeout_s=TIMEOUT_S):
-        self.namenode, self.user, self.timeout_s = namenode, user, timeout_s
+    They are made as `user`, or, on a secured HDFS, with the delegation token that `token()` gives.
+    """
+
+    def __init__(self, namenode, user, timeout_s=TIMEOUT_S, token=None):
+        self.namenode, self.user, self.timeout_s, self.token = namenode, user, timeout_s, token
 
     def _send(self, method, url, body=None):
         parts = urllib.parse.urlsplit(url)
@@ -40,7 +43,8 @@ class WebHdfs:
         return connection, connection.getresponse()
 
     def url(self, op, path, **params):
-        params = dict({"op": op, "user.name": self.user}, **params)
+        who = {"delegation": self.token()} if self.token else {"user.name": self.user}
+        params = dict({"op": op}, **who, **params)
         return "%s/webhdfs/v1%s?%s" % (self.namenode(), urllib.parse.quote(path),
                                        urllib.parse.urlencode(params))
 

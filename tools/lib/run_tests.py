@@ -175,13 +175,28 @@ def python_tests(label, folder, tally):
 
 
 def hdfs_tests(tally):
-    """The C++ tests that need a running HDFS: on a plain one, and on one with two NameNodes."""
+    """The C++ tests that need an HDFS: a plain one, one with two NameNodes, a secured one."""
     from hadoop import Hdfs
     for label, ha in (("hdfs", False), ("hdfs ha", True)):
         with Hdfs.start(ha=ha, block_size=1 << 20) as hdfs:
             bazel_test(label, ["//tests/storage:hdfs_test"], tally,
                        ["--test_env=ESPALIER_TEST_HDFS=%s/tmp" % hdfs.uri,
                         "--test_env=ESPALIER_TEST_HADOOP_CONF=" + hdfs.conf_dir])
+    with Hdfs.start(kerberos=True, block_size=1 << 20) as hdfs:
+        bazel_test("hdfs kerberos", ["//tests/storage:secured_test"], tally,
+                   ["--test_env=%s=%s" % pair for pair in secured_environment(hdfs).items()])
+
+
+def secured_environment(hdfs):
+    """What //tests/storage:secured_test is told; it is alice there, by her keytab."""
+    import hadoop_kdc
+    token, cache = (os.path.join(hdfs.dir, "kdc", "alice." + kind) for kind in ("token", "cache"))
+    hadoop_kdc.kinit(hdfs.state, "alice", "FILE:" + cache)
+    hdfs.run("fetchdt", "--renewer", "espalier", token, env={"KRB5CCNAME": "FILE:" + cache})
+    return dict(hdfs.env("alice"), ESPALIER_TEST_HDFS=hdfs.uri + "/tmp",
+                ESPALIER_TEST_HADOOP_CONF=hdfs.conf_dir,
+                ESPALIER_TEST_SWEBHDFS="swebhdfs://%s/tmp" % hdfs.daemon("nn1")["https"],
+                ESPALIER_TEST_CA=hadoop_kdc.ca_file(hdfs.state), ESPALIER_TEST_TOKEN_FILE=token)
 
 
 def build_programs(tally):

@@ -1,0 +1,63 @@
+#include "src/cli/job_tokens.h"
+
+#include <optional>
+#include <set>
+
+#include "src/storage/delegation_tokens.h"
+#include "src/storage/kerberos.h"
+#include "src/storage/uri.h"
+
+namespace espalier {
+
+std::vector<std::string> FileSystemsOf(const JobSpec& spec) {
+  std::vector<std::string> paths = spec.data.train;
+  paths.insert(paths.end(), spec.data.test.begin(), spec.data.test.end());
+  const std::vector<std::string>& validation = spec.data.validation.files;
+  paths.insert(paths.end(), validation.begin(), validation.end());
+  paths.push_back(spec.output.path);
+  if (spec.resume) paths.push_back(spec.resume->from);
+  std::set<std::string> found;
+  for (const std::string& path : paths) {
+    const Result<Uri> uri = ParseUri(path);
+    if (uri.ok() && uri->kind != Uri::Kind::kLocal) found.insert(uri->prefix);
+  }
+  return {found.begin(), found.end()};
+}
+
+Result<JobTokens> FetchJobTokens(const JobSpec& spec, const StorageOptions& storage,
+                                 const std::function<Result<std::string>()>& renewer) {
+  JobTokens job;
+  std::optional<std::string> principal;
+  for (const std::string& file_system : FileSystemsOf(spec)) {
+    ESPALIER_ASSIGN_OR_RETURN(const bool secured, IsSecured(storage, file_system));
+    if (!secured) continue;
+    if (!principal) {
+      const auto own =
+          OwnPrincipal({storage.webhdfs.http.reply_ms, storage.webhdfs.http.cancelled});
+      if (own.status().code() == StatusCode::kPermissionDenied) {
+        job.notes.push_back("no delegation token of " + file_system +
+                            " goes with the job, so that the daemons must have a keytab of their "
+                            "own: " +
+                            own.status().message());
+        return job;
+      }
+      ESPALIER_RETURN_IF_ERROR(own.status());
+      const Result<std::string> asked = renewer();
+      if (!asked.ok() && asked.status().code() != StatusCode::kFailedPrecondition) {
+        return asked.status();
+      }
+      if (!asked.ok()) {
+        job.notes.push_back(
+            "the job's delegation tokens cannot be renewed, and end after a day "
+            "unless HDFS is configured otherwise: " +
+            asked.status().message());
+      }
+      principal = asked.ok() ? *asked : *own;
+    }
+    ESPALIER_ASSIGN_OR_RETURN(std::string text, FetchToken(storage, file_system, *principal, ""));
+    job.tokens.push_back({file_system, std::move(text)});
+  }
+  return job;
+}
+
+}  // namespace espalier

@@ -1,0 +1,31 @@
+// The delegation tokens that a job takes along: one for each secured file system it names, got with
+// the Kerberos ticket of the person who submits it.
+//
+// Thread rule: the main thread; waits for KDCs and NameNodes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/cluster/messages.h"
+#include "src/spec/job_spec.h"
+#include "src/storage/file_systems.h"
+
+namespace espalier {
+
+// What paths of the job begin with, each once: "hdfs://ns". Local ones are left out.
+std::vector<std::string> FileSystemsOf(const JobSpec& spec);
+
+struct JobTokens {
+  StorageTokens tokens;
+  std::vector<std::string> notes;  // for the person: what was not done, and what follows
+};
+
+// `renewer` asks the coordinator for its principal; it is asked only when there is a ticket.
+// Without a ticket, or a coordinator's principal, that is a note: the daemons may have identities
+// of their own. An error: the file system, or Kerberos, fails otherwise.
+Result<JobTokens> FetchJobTokens(const JobSpec& spec, const StorageOptions& storage,
+                                 const std::function<Result<std::string>()>& renewer);
+
+}  // namespace espalier

@@ -1,0 +1,116 @@
+// CoordinatorCore: delegation tokens of jobs. Each is worked on when the coordinator has it, which
+// tells when it ends, then when two thirds of the time until then have gone, when a member finds it
+// refused, and, after a failure, again and again: the job goes on as long as the old one lasts. A
+// token that was replaced is journalled before any member hears of it.
+#include <algorithm>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/cluster/coordinator_core.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kTokenPauseMs = 500;         // at least, between two works on one token
+constexpr int64_t kTokenRetryMs = 30'000;      // at most, after a failure
+constexpr int64_t kTokenFirstRetryMs = 5'000;  // while it is not known when it ends
+
+}  // namespace
+
+void CoordinatorCore::CheckTokens() {
+  for (auto& [id, job] : jobs_) {
+    if (IsFinal(job.snapshot.state)) continue;
+    for (const StorageToken& token : job.submission.tokens) {
+      TokenState& state = job.tokens[token.file_system];
+      if (state.working || now_ms_ < state.due_ms) continue;
+      state.working = true;
+      state.asked_ms = now_ms_;
+      out_.tokens.push_back({id, token, false});
+    }
+  }
+}
+
+void CoordinatorCore::On(const TokenKept& event) {
+  JobRecord* job = FindJob(event.job);
+  const bool over = job == nullptr || IsFinal(job->snapshot.state);
+  if (over) {  // a new one that nobody will use
+    if (event.result.ok()) {
+      out_.tokens.push_back({event.job, {event.file_system, event.result->text}, true});
+    }
+    return;
+  }
+  TokenState& state = job->tokens[event.file_system];
+  state.working = false;
+  if (event.result.ok()) return TakeToken(*job, event.file_system, *event.result);
+  const int64_t left = state.ends_ms - now_ms_;
+  const int64_t wait = state.ends_ms == 0 ? kTokenFirstRetryMs : left / 4;
+  state.due_ms = now_ms_ + std::clamp(wait, 2 * kTokenPauseMs, kTokenRetryMs);
+  TokenTrouble(*job, event.file_system, event.result.status());
+}
+
+void CoordinatorCore::TakeToken(JobRecord& job, const std::string& file_system,
+                                const KeptToken& kept) {
+  TokenState& state = job.tokens[file_system];
+  state.ends_ms = kept.ends_ms;
+  state.due_ms = now_ms_ + std::max(kTokenPauseMs, (kept.ends_ms - now_ms_) * 2 / 3);
+  const std::string which =
+      ToString(job.snapshot.job) + ": the delegation token of " + Printable(file_system, 300);
+  for (StorageToken& token : job.submission.tokens) {
+    if (token.file_system != file_system || token.text == kept.text) continue;
+    token.text = kept.text;
+    out_.persist.push_back(TokensReplaced{job.snapshot.job, job.submission.tokens});
+    for (const MemberState& m : job.members) {
+      if (const Worker* worker = FindWorker(m.member.worker)) SendTokens(job, *worker);
+    }
+    Log(LogLevel::kInfo, which + " was replaced");
+  }
+  if (!kept.limit.ok()) return TokenTrouble(job, file_system, kept.limit);
+  if (!state.trouble.empty()) Log(LogLevel::kInfo, which + " is renewed again");
+  state.trouble.clear();
+}
+
+// Said once for each reason.
+void CoordinatorCore::TokenTrouble(JobRecord& job, const std::string& file_system,
+                                   const Status& why) {
+  TokenState& state = job.tokens[file_system];
+  if (std::exchange(state.trouble, why.message()) == why.message()) return;
+  const std::string ends = state.ends_ms == 0 ? "at a time that only HDFS knows"
+                           : state.ends_ms <= now_ms_
+                               ? "now"
+                               : "in " + HumanDuration(state.ends_ms - now_ms_);
+  Log(LogLevel::kWarning,
+      ToString(job.snapshot.job) + ": its delegation token of " + Printable(file_system, 300) +
+          " ends " + ends +
+          ", and the job then cannot read or write there, unless this is mended "
+          "before: " +
+          why.ToString());
+}
+
+void CoordinatorCore::Obey(Worker& worker, const TokenRefused& message) {
+  JobRecord* job = FindJob(message.job);
+  if (job == nullptr || worker.at.job != message.job) return;
+  const auto it = job->tokens.find(message.file_system);
+  if (it == job->tokens.end()) return;
+  it->second.due_ms =
+      std::min(it->second.due_ms, std::max(now_ms_, it->second.asked_ms + kTokenPauseMs));
+  SendTokens(*job, worker);  // what was sent before it came back may be lost
+}
+
+void CoordinatorCore::SendTokens(const JobRecord& job, const Worker& worker) {
+  if (job.submission.tokens.empty()) return;
+  Send(worker.session, NewTokens{options_.incarnation, job.snapshot.job, job.submission.tokens});
+}
+
+void CoordinatorCore::CancelTokens(JobRecord& job) {
+  for (StorageToken& token : job.submission.tokens) {
+    out_.tokens.push_back({job.snapshot.job, std::move(token), true});
+  }
+  job.submission.tokens.clear();
+  job.tokens.clear();
+}
+
+void CoordinatorCore::Recall(const TokensReplaced& e) {
+  if (JobRecord* job = FindJob(e.job)) job->submission.tokens = e.tokens;
+}
+
+}  // namespace espalier

@@ -1,0 +1,311 @@
+#include "src/storage/kerberos.h"
+
+#include <gssapi/gssapi.h>
+#include <krb5.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+#include "src/base/base64.h"
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+constexpr auto kSlice = std::chrono::milliseconds(100);
+constexpr int kLeftBehindMax = 16;  // threads that still wait for a KDC
+constexpr int kWordsMax = 8;        // messages of one failure
+
+// ---- what a failure means ------------------------------------------------------------------
+
+struct Meaning {
+  std::string_view text;  // that the words hold
+  StatusCode code;
+  const char* why;
+  const char* mend;
+};
+
+using enum StatusCode;
+const std::string kNoCredentials = "No Kerberos credentials available, ";
+constexpr const char* kGetTicket =
+    "name a keytab by KRB5_CLIENT_KTNAME (daemons), or get a ticket with kinit (people)";
+
+// The first match holds.
+constexpr std::array kMeanings = {
+    Meaning{"Clock skew too great", kPermissionDenied,
+            "the clocks of this host, of the KDC and of the server differ by more than Kerberos "
+            "allows (5 minutes unless configured otherwise)",
+            "set them by NTP"},
+    Meaning{"not yet valid", kPermissionDenied,
+            "the ticket begins in the future: the clocks of this host and of the KDC differ",
+            "set them by NTP"},
+    Meaning{"Cannot contact any KDC", kUnavailable, "no KDC answers",
+            "is it up, and does krb5.conf (KRB5_CONFIG) name its address?"},
+    Meaning{"Cannot find KDC", kPermissionDenied, "the realm's KDC is not known",
+            "name it in krb5.conf (KRB5_CONFIG) under [realms]"},
+    Meaning{"Cannot resolve", kUnavailable, "the KDC's host name is not known",
+            "see krb5.conf (KRB5_CONFIG)"},
+    Meaning{"default realm", kPermissionDenied, "no Kerberos realm is configured",
+            "name the cluster's krb5.conf by KRB5_CONFIG, or set default_realm in /etc/krb5.conf"},
+    Meaning{"Server not found in Kerberos database", kPermissionDenied,
+            "the KDC knows no service of that host name",
+            "name the NameNode by the host name that stands in its principal HTTP/HOST, not by "
+            "an address or another name"},
+    Meaning{"Client not found in Kerberos database", kPermissionDenied,
+            "the KDC does not know the principal of the keytab or ticket",
+            "is the keytab of this realm, and the principal still there?"},
+    Meaning{"Preauthentication failed", kPermissionDenied,
+            "the keys of the keytab are not, or no longer, those of its principal",
+            "export the keytab again"},
+    Meaning{"Decrypt integrity check failed", kPermissionDenied,
+            "the keys of the keytab are not, or no longer, those of its principal",
+            "export the keytab again"},
+    Meaning{"Password incorrect", kPermissionDenied,
+            "the keys of the keytab are not, or no longer, those of its principal",
+            "export the keytab again"},
+    Meaning{"Key table file", kPermissionDenied, "the keytab cannot be read",
+            "KRB5_CLIENT_KTNAME must name a keytab that this user may read"},
+    Meaning{"Permission denied", kPermissionDenied, "the keytab or ticket cache cannot be read",
+            "KRB5_CLIENT_KTNAME and KRB5CCNAME must name files that this user may read"},
+    Meaning{"Unsupported key table format", kPermissionDenied, "the keytab is no keytab",
+            "KRB5_CLIENT_KTNAME must name one that ktutil or kadmin wrote"},
+    Meaning{"Bad format in credentials cache", kPermissionDenied, "the ticket cache is damaged",
+            "remove it and get a ticket with kinit"},
+    Meaning{"encryption type", kPermissionDenied,
+            "client, KDC and service have no encryption type in common",
+            "see permitted_enctypes in krb5.conf, and the keys of both principals"},
+    Meaning{"xpired", kPermissionDenied, "the Kerberos ticket has expired",
+            "get a new one with kinit, or name a keytab by KRB5_CLIENT_KTNAME, which needs no "
+            "renewing by hand"},
+    Meaning{"No Kerberos credentials available", kPermissionDenied,
+            "there is no Kerberos ticket and no keytab", kGetTicket},
+    Meaning{"No credentials were supplied", kPermissionDenied,
+            "there is no Kerberos ticket and no keytab", kGetTicket},
+    Meaning{"not found in Kerberos database", kPermissionDenied,
+            "the KDC does not know one of the principals",
+            "see that the NameNode is named by the host in its principal HTTP/HOST, and that the "
+            "keytab is of this realm"},
+};
+
+bool IsServer(std::string_view words) {
+  const size_t found = words.find("not found in Kerberos database");
+  return found != words.npos && words.substr(0, found).find("Server") != words.npos;
+}
+
+bool IsClient(std::string_view words) {
+  const size_t found = words.find("not found in Kerberos database");
+  return found != words.npos && words.substr(0, found).find("Client") != words.npos;
+}
+
+// "Server HTTP/x@R not found in ..." has the name in the middle.
+bool Matches(const Meaning& meaning, std::string_view words) {
+  if (meaning.text.starts_with("Server not")) return IsServer(words);
+  if (meaning.text.starts_with("Client not")) return IsClient(words);
+  return words.find(meaning.text) != words.npos;
+}
+
+// ---- the library -----------------------------------------------------------------------------
+
+// What the library says of a failure: the general message and the mechanism's.
+std::string WordsOf(OM_uint32 major, OM_uint32 minor) {
+  std::string words;
+  for (const auto& [value, type] : {std::pair{major, GSS_C_GSS_CODE}, {minor, GSS_C_MECH_CODE}}) {
+    OM_uint32 context = 0, ignored = 0;
+    for (int i = 0; i < kWordsMax; ++i) {
+      gss_buffer_desc text = GSS_C_EMPTY_BUFFER;
+      if (gss_display_status(&ignored, value, type, GSS_C_NO_OID, &context, &text) !=
+          GSS_S_COMPLETE) {
+        break;
+      }
+      if (!words.empty()) words += "; ";
+      const std::string_view said(static_cast<const char*>(text.value), text.length);
+      words += said.substr(0, said.find('\0'));
+      gss_release_buffer(&ignored, &text);
+      if (context == 0) break;
+    }
+  }
+  return Printable(words, 400);
+}
+
+// 1.3.6.1.5.5.2
+gss_OID_desc kSpnego = {6, const_cast<char*>("\x2b\x06\x01\x05\x05\x02")};
+// GSS_C_NT_HOSTBASED_SERVICE, 1.2.840.113554.1.2.1.4
+gss_OID_desc kHostService = {10, const_cast<char*>("\x2a\x86\x48\x86\xf7\x12\x01\x02\x01\x04")};
+
+// Releases what the library gave.
+struct Name {
+  gss_name_t it = GSS_C_NO_NAME;
+  ~Name() {
+    OM_uint32 ignored = 0;
+    if (it != GSS_C_NO_NAME) gss_release_name(&ignored, &it);
+  }
+};
+struct Credential {
+  gss_cred_id_t it = GSS_C_NO_CREDENTIAL;
+  ~Credential() {
+    OM_uint32 ignored = 0;
+    if (it != GSS_C_NO_CREDENTIAL) gss_release_cred(&ignored, &it);
+  }
+};
+struct Context {
+  gss_ctx_id_t it = GSS_C_NO_CONTEXT;
+  ~Context() {
+    OM_uint32 ignored = 0;
+    if (it != GSS_C_NO_CONTEXT) gss_delete_sec_context(&ignored, &it, GSS_C_NO_BUFFER);
+  }
+};
+struct Buffer {
+  gss_buffer_desc it = GSS_C_EMPTY_BUFFER;
+  ~Buffer() {
+    OM_uint32 ignored = 0;
+    gss_release_buffer(&ignored, &it);
+  }
+};
+
+// Where the library looks for tickets and keys: "the ticket cache FILE:/tmp/krb5cc_0 and ...".
+std::string Places() {
+  krb5_context context = nullptr;
+  if (krb5_init_context(&context) != 0) return "no krb5.conf could be read";
+  const char* cache = krb5_cc_default_name(context);
+  std::string places = "looked for in the ticket cache " +
+                       std::string(cache == nullptr ? "that has no name" : cache);
+  krb5_keytab keytab = nullptr;
+  std::array<char, 1024> name = {};
+  if (krb5_kt_client_default(context, &keytab) == 0) {
+    if (krb5_kt_get_name(context, keytab, name.data(), name.size()) == 0) {
+      places += " and the keytab " + std::string(name.data()) +
+                (krb5_kt_have_content(context, keytab) == 0
+                     ? ""
+                     : ", which is missing, empty, no keytab, or not for this user to read");
+    }
+    krb5_kt_close(context, keytab);
+  }
+  krb5_free_context(context);
+  return Printable(places, 1024);
+}
+
+// Without credentials the library would only say so when it looks for the service.
+Status Acquire(const std::string& doing, Credential* credential) {
+  gss_OID_set_desc wanted = {1, &kSpnego};
+  OM_uint32 minor = 0;
+  const OM_uint32 major = gss_acquire_cred(&minor, GSS_C_NO_NAME, GSS_C_INDEFINITE, &wanted,
+                                           GSS_C_INITIATE, &credential->it, nullptr, nullptr);
+  if (!GSS_ERROR(major)) return {};
+  const std::string words = WordsOf(major, minor);
+  // The mechanism's own words are lost when there is nothing at all.
+  return KerberosProblem(doing, words.find("cannot find mechanisms") == words.npos
+                                    ? words
+                                    : kNoCredentials + Places());
+}
+
+Result<std::string> Negotiate(const std::string& host) {
+  const std::string doing = "prove to '" + Printable(host, 300) + "' who we are by Kerberos";
+  Credential credential;
+  ESPALIER_RETURN_IF_ERROR(Acquire(doing, &credential));
+  std::string service = "HTTP@" + host;
+  gss_buffer_desc text = {service.size(), service.data()};
+  Name name;
+  OM_uint32 minor = 0;
+  OM_uint32 major = gss_import_name(&minor, &text, &kHostService, &name.it);
+  if (GSS_ERROR(major)) return KerberosProblem(doing, WordsOf(major, minor));
+  Context context;
+  Buffer token;
+  major = gss_init_sec_context(&minor, credential.it, &context.it, name.it, &kSpnego, 0,
+                               GSS_C_INDEFINITE, GSS_C_NO_CHANNEL_BINDINGS, GSS_C_NO_BUFFER,
+                               nullptr, &token.it, nullptr, nullptr);
+  if (GSS_ERROR(major)) return KerberosProblem(doing, WordsOf(major, minor));
+  return "Negotiate " + Base64({static_cast<const char*>(token.it.value), token.it.length});
+}
+
+Result<std::string> Principal() {
+  const std::string doing = "find out who we are by Kerberos";
+  Credential credential;
+  ESPALIER_RETURN_IF_ERROR(Acquire(doing, &credential));
+  Name name;
+  OM_uint32 minor = 0;
+  OM_uint32 major = gss_inquire_cred(&minor, credential.it, &name.it, nullptr, nullptr, nullptr);
+  // It does not say why a keytab gives no ticket; a proof to anybody does.
+  if (GSS_ERROR(major)) {
+    const Status why = Negotiate("localhost").status();
+    return why.ok() ? KerberosProblem(doing, WordsOf(major, minor)) : why;
+  }
+  Buffer text;
+  major = gss_display_name(&minor, name.it, &text.it, nullptr);
+  if (GSS_ERROR(major)) return KerberosProblem(doing, WordsOf(major, minor));
+  return std::string(static_cast<const char*>(text.it.value), text.it.length);
+}
+
+// ---- waiting with a limit --------------------------------------------------------------------
+
+std::atomic<int> left_behind{0};
+
+// One call of the library, shared with the thread that makes it.
+struct Call {
+  std::mutex mutex;  // guards result, abandoned
+  std::condition_variable ended;
+  std::optional<Result<std::string>> result;
+  bool abandoned = false;
+};
+
+Result<std::string> Limited(const std::string& doing, const KerberosLimits& limits,
+                            std::function<Result<std::string>()> work,
+                            int64_t* waited_ms = nullptr) {
+  if (left_behind >= kLeftBehindMax) {
+    return Unavailable("cannot " + doing + ": no KDC answers, " +
+                       std::to_string(left_behind.load()) + " calls wait for one already");
+  }
+  const auto call = std::make_shared<Call>();
+  std::thread([call, work = std::move(work)] {
+    Result<std::string> result = work();
+    std::lock_guard lock(call->mutex);
+    call->result = std::move(result);
+    if (call->abandoned) --left_behind;
+    call->ended.notify_one();
+  }).detach();
+  std::unique_lock lock(call->mutex);
+  const auto ended = [&] { return call->result.has_value(); };
+  for (int64_t waited = 0; !call->ended.wait_for(lock, kSlice, ended);) {
+    waited += kSlice.count();
+    if (waited_ms != nullptr) *waited_ms = waited;
+    const bool cancelled = limits.cancelled && limits.cancelled();
+    if (!cancelled && waited < limits.wait_ms) continue;
+    call->abandoned = true;
+    ++left_behind;
+    if (cancelled) return Cancelled("cannot " + doing + ": it was cancelled");
+    return Unavailable("cannot " + doing + ": no KDC answers within " +
+                       HumanDuration(limits.wait_ms) +
+                       "; is it up, and does krb5.conf (KRB5_CONFIG) name its address?");
+  }
+  return *std::move(call->result);
+}
+
+}  // namespace
+
+Status KerberosProblem(const std::string& doing, const std::string& words) {
+  for (const Meaning& meaning : kMeanings) {
+    if (!Matches(meaning, words)) continue;
+    return {meaning.code, "cannot " + doing + ": " + meaning.why + "; " + meaning.mend +
+                              " (Kerberos says: " + words + ")"};
+  }
+  return PermissionDenied("cannot " + doing + ": " + words);
+}
+
+Result<std::string> NegotiateHeader(const std::string& host, const KerberosLimits& limits,
+                                    int64_t* waited_ms) {
+  return Limited(
+      "prove to '" + Printable(host, 300) + "' who we are by Kerberos", limits,
+      [host] { return Negotiate(host); }, waited_ms);
+}
+
+Result<std::string> OwnPrincipal(const KerberosLimits& limits) {
+  return Limited("find out who we are by Kerberos", limits, Principal);
+}
+
+}  // namespace espalier

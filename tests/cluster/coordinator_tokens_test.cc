@@ -1,0 +1,182 @@
+// Delegation tokens of jobs in CoordinatorCore: kept in time, journalled before members hear of
+// them, never shown, worthless in the end.
+#include <catch2/catch.hpp>
+
+#include "src/cluster/coordinator_core.h"
+
+namespace espalier {
+namespace {
+
+constexpr const char* kFiles = "hdfs://ns";
+constexpr SessionId kSession{1};
+
+class TokensOfAJob {
+ public:
+  TokensOfAJob() : core_(Options()) {
+    Feed(SessionOpened{kSession, "peer"});
+    Hello hello;
+    hello.version = kVersion;
+    hello.arithmetic_id = "a";
+    hello.session = "s";
+    hello.name = "w";
+    hello.address = "w:1";
+    Feed(WorkerMessage{kSession, hello});
+  }
+
+  static CoordinatorCoreOptions Options() {
+    CoordinatorCoreOptions options;
+    options.incarnation = {1};
+    options.liveness_limit_ms = 86'400'000;
+    return options;
+  }
+
+  CoordinatorActions Feed(const CoordinatorEvent& event) {
+    CoordinatorActions actions = core_.Step(event, now_ms_);
+    for (const JournalEntry& entry : actions.persist) journal_.push_back(entry);
+    for (const LogLine& line : actions.log) log_ += line.text + "\n";
+    return actions;
+  }
+  // Time passes in ticks; all the work that is asked for in it.
+  std::vector<TokenWork> Pass(int64_t ms) {
+    std::vector<TokenWork> work;
+    for (int64_t end = now_ms_ + ms; now_ms_ < end;) {
+      now_ms_ += 250;
+      for (const TokenWork& w : Feed(Tick{}).tokens) work.push_back(w);
+    }
+    return work;
+  }
+  CoordinatorActions Submit() {
+    Submission s;
+    s.client_request_id = "id";
+    s.job_yaml = "yaml";
+    s.output = "out";
+    s.workers_max = 1;
+    auto input = std::make_shared<InputPlan>();
+    input->files.push_back({"f", 10, 1, FileRole::kTrain, {}});
+    input->shards.push_back({0, 0, 10});
+    s.input = input;
+    s.tokens = {{kFiles, "first"}};
+    return Feed(espalier::Submit{{1}, s});
+  }
+  CoordinatorActions Kept(const std::string& text, int64_t for_ms, Status limit = {}) {
+    return Feed(TokenKept{{1}, kFiles, KeptToken{text, now_ms_ + for_ms, std::move(limit)}});
+  }
+
+  CoordinatorCore core_;
+  int64_t now_ms_ = 1'000'000;
+  std::vector<JournalEntry> journal_;
+  std::string log_;
+};
+
+template <typename T>
+std::vector<T> Sent(const CoordinatorActions& actions) {
+  std::vector<T> found;
+  for (const SendToWorker& send : actions.send) {
+    if (const auto* m = std::get_if<T>(&send.message)) found.push_back(*m);
+  }
+  return found;
+}
+
+TEST_CASE("members get the job's tokens with their first order") {
+  TokensOfAJob t;
+  const auto orders = Sent<StartSurvey>(t.Submit());
+  REQUIRE(orders.size() == 1);
+  CHECK(orders[0].tokens == StorageTokens{{kFiles, "first"}});
+}
+
+TEST_CASE("a token is worked on at once, then when two thirds of its time have gone") {
+  TokensOfAJob t;
+  t.Submit();
+  auto work = t.Pass(250);
+  REQUIRE(work.size() == 1);
+  CHECK(work[0].token == StorageToken{kFiles, "first"});
+  CHECK_FALSE(work[0].cancel);
+  CHECK(t.Pass(60'000).empty());  // one at a time
+  t.Kept("first", 90'000);
+  CHECK(t.Pass(59'750).empty());
+  CHECK(t.Pass(500).size() == 1);
+}
+
+TEST_CASE("a token that was replaced is journalled, then told, and outlives a restart") {
+  TokensOfAJob t;
+  t.Submit();
+  t.Pass(250);
+  const CoordinatorActions actions = t.Kept("second", 90'000);
+  REQUIRE(actions.persist.size() == 1);
+  CHECK(std::get<TokensReplaced>(actions.persist[0]).tokens == StorageTokens{{kFiles, "second"}});
+  const auto told = Sent<NewTokens>(actions);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].tokens == StorageTokens{{kFiles, "second"}});
+  CHECK(t.Kept("second", 90'000).persist.empty());
+
+  for (const std::vector<JournalEntry>& past : {t.journal_, t.core_.Remember()}) {
+    CoordinatorCore next(TokensOfAJob::Options(), past);
+    const auto work = next.Step(Tick{}, t.now_ms_).tokens;
+    REQUIRE(work.size() == 1);
+    CHECK(work[0].token.text == "second");
+  }
+}
+
+TEST_CASE("a member whose token is refused gets the newest one, and another is asked for soon") {
+  TokensOfAJob t;
+  t.Submit();
+  t.Pass(250);
+  t.Kept("first", 90'000);
+  t.Pass(1000);
+  const CoordinatorActions actions = t.Feed(WorkerMessage{kSession, TokenRefused{{1}, kFiles}});
+  CHECK(Sent<NewTokens>(actions).size() == 1);
+  CHECK(t.Pass(250).size() == 1);
+  CHECK(Sent<NewTokens>(t.Feed(WorkerMessage{kSession, TokenRefused{{2}, kFiles}})).empty());
+  CHECK(Sent<NewTokens>(t.Feed(WorkerMessage{kSession, TokenRefused{{1}, "hdfs://x"}})).empty());
+}
+
+TEST_CASE("failures are tried again before the end, and told once each") {
+  TokensOfAJob t;
+  t.Submit();
+  t.Pass(250);
+  t.Kept("first", 9'000, PermissionDenied("nobody may act for alice"));
+  CHECK(t.log_.find("job-1: its delegation token of hdfs://ns ends in 9.0 s") != std::string::npos);
+  CHECK(t.Pass(6'000).size() == 1);
+  t.log_.clear();
+  t.Feed(TokenKept{{1}, kFiles, Unavailable("no KDC answers")});
+  CHECK(t.log_.find("ends in 3.0 s") != std::string::npos);
+  t.log_.clear();
+  CHECK(t.Pass(1'250).size() == 1);
+  t.Feed(TokenKept{{1}, kFiles, Unavailable("no KDC answers")});
+  CHECK(t.log_.empty());
+  t.Kept("first", 9'000);
+  CHECK(t.log_.find("is renewed again") != std::string::npos);
+}
+
+TEST_CASE("when the job ends its tokens are cancelled and forgotten, also one that comes late") {
+  TokensOfAJob t;
+  t.Submit();
+  t.Pass(250);
+  const CoordinatorActions actions = t.Feed(CancelJob{{2}, {1}, "enough"});
+  REQUIRE(actions.tokens.size() == 1);
+  CHECK(actions.tokens[0].cancel);
+  CHECK(actions.tokens[0].token.text == "first");
+  const CoordinatorActions late = t.Kept("second", 90'000);
+  REQUIRE(late.tokens.size() == 1);
+  CHECK(late.tokens[0].cancel);
+  CHECK(late.tokens[0].token.text == "second");
+  CHECK(t.Pass(120'000).empty());
+  for (const JournalEntry& entry : t.core_.Remember()) {
+    if (const auto* accepted = std::get_if<JobAccepted>(&entry)) {
+      CHECK(accepted->submission.tokens.empty());
+    }
+  }
+}
+
+TEST_CASE("no log line holds a token") {
+  TokensOfAJob t;
+  t.Submit();
+  t.Pass(250);
+  t.Kept("second", 3'000, Unavailable("why"));
+  t.Pass(10'000);
+  CHECK(t.log_.find("first") == std::string::npos);
+  CHECK(t.log_.find("second") == std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier

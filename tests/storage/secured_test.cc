@@ -1,0 +1,129 @@
+// The conformance suite on a secured HDFS, once for each way to say who we are: Kerberos by keytab
+// (which KRB5_CLIENT_KTNAME names), a delegation token of a job, a file of credentials as YARN
+// writes it, and Kerberos over HTTPS. What fails is in tests/e2e/kerberos_test.py. Told by the
+// environment:
+//   ESPALIER_TEST_HDFS, ESPALIER_TEST_HADOOP_CONF  as in hdfs_subject.h
+//   ESPALIER_TEST_SWEBHDFS                         the same directory: swebhdfs://HOST:PORT/tmp
+//   ESPALIER_TEST_CA                               the PEM file for it
+//   ESPALIER_TEST_TOKEN_FILE                       of alice, written by Hadoop
+#include "src/storage/delegation_tokens.h"
+#include "tests/storage/hdfs_subject.h"
+#include "tests/storage/subject.h"
+
+namespace espalier {
+namespace {
+
+StorageOptions Plain() { return HdfsOptions("nobody"); }
+
+std::string Prefix() {
+  const std::string text = HdfsSetting("ESPALIER_TEST_HDFS");
+  return text.substr(0, text.find('/', text.find("://") + 3));
+}
+
+StorageOptions ByToken(std::shared_ptr<TokenStore> tokens) {
+  StorageOptions options = Plain();
+  options.webhdfs.tokens = std::move(tokens);
+  return options;
+}
+
+StorageOptions ByFile() {
+  StorageOptions options = Plain();
+  options.token_file = HdfsSetting("ESPALIER_TEST_TOKEN_FILE");
+  return options;
+}
+
+StorageOptions OverTls() {
+  StorageOptions options = Plain();
+  options.webhdfs.http.ca_file = HdfsSetting("ESPALIER_TEST_CA");
+  return options;
+}
+
+std::string FreshToken() {
+  const auto token = FetchToken(Plain(), Prefix(), "espalier", "");
+  INFO(token.status().ToString());
+  REQUIRE(token.ok());
+  return *token;
+}
+
+}  // namespace
+
+std::vector<Subject> MakeSubjects() {
+  const auto tokens = std::make_shared<TokenStore>();
+  tokens->Put(Prefix(), FreshToken());
+  std::vector<Subject> subjects;
+  const auto add = [&](const char* name, const StorageOptions& options, const std::string& path) {
+    const std::shared_ptr<const FileSystem> files = MakeFileSystem(options);
+    subjects.push_back({name, files, OwnDirectory(files, path)});
+  };
+  add("keytab", Plain(), FreshHdfsPath("keytab"));
+  add("token", ByToken(tokens), FreshHdfsPath("token"));
+  add("token file", ByFile(), FreshHdfsPath("token-file"));
+  const std::string path = FreshHdfsPath("tls");
+  add("tls", OverTls(), HdfsSetting("ESPALIER_TEST_SWEBHDFS") + path.substr(path.rfind('/')));
+  return subjects;
+}
+
+namespace {
+
+TEST_CASE("a token says whose it is, who may renew it and until when") {
+  const auto token = ParseTokenText(FreshToken());
+  REQUIRE(token.ok());
+  const auto identity = ParseTokenIdentity(*token);
+  REQUIRE(identity.ok());
+  CHECK(identity->owner == "alice");
+  CHECK(identity->renewer == "espalier");
+  CHECK(identity->ends_ms - identity->issued_ms == int64_t{7} * 24 * 3'600'000);
+  CHECK(TokenText(*token) == TokenText(ParseTokenText(TokenText(*token)).value()));
+}
+
+TEST_CASE("files are their owner's, whichever way the owner was proved") {
+  for (const Subject& s : MakeSubjects()) {
+    INFO(s.name);
+    const std::string path = s.Put("f", "content");
+    CHECK(s.Content(path) == "content");
+  }
+}
+
+TEST_CASE("a cancelled token is refused in words; a newer one of the job is used instead") {
+  const auto tokens = std::make_shared<TokenStore>();
+  tokens->Put(Prefix(), FreshToken());
+  const auto files = MakeFileSystem(ByToken(tokens));
+  const std::string path = FreshHdfsPath("cancelled");
+  REQUIRE(files->WriteAtomically(path, "1").ok());
+  const std::string old = tokens->Find(Prefix());
+  REQUIRE(CancelToken(Plain(), Prefix(), old).ok());
+  const Status refused = files->Stat(path).status();
+  CHECK(refused.code() == StatusCode::kPermissionDenied);
+  CHECK(refused.message().find("does not know its delegation token: it was cancelled") !=
+        std::string::npos);
+  CHECK(refused.message().find(old) == std::string::npos);
+  tokens->Put(Prefix(), FreshToken());
+  CHECK(files->Stat(path).ok());
+
+  // One that can ask for another goes on by itself.
+  std::shared_ptr<TokenStore> asking;
+  int asked = 0;
+  asking = std::make_shared<TokenStore>([&](const std::string& prefix) {
+    if (++asked == 2) asking->Put(prefix, FreshToken());
+  });
+  asking->Put(Prefix(), old);
+  const auto patient = MakeFileSystem(ByToken(asking));
+  const auto found = patient->ReadAll(path, 10);
+  INFO(found.status().ToString());
+  CHECK(found.ok());
+  CHECK(asked == 2);
+}
+
+TEST_CASE("only who may renew a token does, and acting for others needs leave") {
+  const std::string token = FreshToken();
+  const auto renewed = RenewToken(Plain(), Prefix(), token);  // alice; the renewer is espalier
+  CHECK(renewed.status().code() == StatusCode::kPermissionDenied);
+  CHECK(renewed.status().message().find("non-matching renewer espalier") != std::string::npos);
+  const Status other = FetchToken(Plain(), Prefix(), "espalier", "bob").status();
+  INFO(other.ToString());
+  CHECK(other.code() == StatusCode::kPermissionDenied);
+  CHECK(other.message().find("does not let us act for another") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier
