@@ -150,6 +150,9 @@ Status YarnCluster::Start(YarnRequest request) {
   request.places = PlacesOf(request.name);
   request.places.package = base_;  // a stand-in, to find what is wrong with the form early
   ESPALIER_RETURN_IF_ERROR(BuildService(form, request).status());
+  // HDFS first: without it the ResourceManager only fails in words of its own.
+  const Status hdfs = context_.files.Stat(base_).status();
+  if (!hdfs.ok() && hdfs.code() != StatusCode::kNotFound) return hdfs;
   ESPALIER_RETURN_IF_ERROR(CheckNameIsFree(request.name));
   ESPALIER_RETURN_IF_ERROR(CheckNodes(request));
   ESPALIER_RETURN_IF_ERROR(CheckZooKeeper());

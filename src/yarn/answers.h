@@ -44,7 +44,7 @@ struct YarnService {
 Result<YarnService> ParseYarnService(std::string_view body);
 
 // What a refusal says in its own words: "diagnostics" of the Services API, "message" of a
-// RemoteException; the first line, printable, at most 400 bytes; "" when the body is neither.
+// RemoteException; the first line, printable, cut at 400 bytes; "" when the body is neither.
 std::string YarnRefusal(std::string_view body);
 
 // GET ws/v1/cluster/apps/ID.

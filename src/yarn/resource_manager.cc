@@ -113,6 +113,11 @@ ResourceManager::Reply ResourceManager::Ask(HttpMethod method, const std::string
   return out;
 }
 
+bool ResourceManager::IsWell() const {
+  const Reply reply = Ask(HttpMethod::kGet, std::string(kCluster) + "/info");
+  return reply.status.ok() && reply.code == 200 && reply.json;
+}
+
 Status ResourceManager::Judge(const Reply& reply, const std::string& doing) const {
   ESPALIER_RETURN_IF_ERROR(reply.status);
   if (reply.code >= 200 && reply.code < 300 && reply.json) return {};
@@ -120,7 +125,8 @@ Status ResourceManager::Judge(const Reply& reply, const std::string& doing) cons
   const std::string words = "cannot " + doing + ": YARN says: " +
                             (refusal.empty() ? "HTTP " + std::to_string(reply.code) : refusal);
   if (reply.code == 401 || reply.code == 403) return PermissionDenied(words);
-  if (reply.code == 404 && !reply.json) {
+  // Depending on its version it says that it knows no such page, or that it fails at it.
+  if ((reply.code == 404 || reply.code == 500) && !reply.json && IsWell()) {
     return FailedPrecondition("cannot " + doing + ": " + kSwitchedOff);
   }
   if (reply.code == 404) return NotFound(words);
@@ -129,6 +135,8 @@ Status ResourceManager::Judge(const Reply& reply, const std::string& doing) cons
   };
   if (says("already exists") || says("already taken")) return AlreadyExists(words);
   if (says("does not exist") || says("doesn't exist") || says("not found")) return NotFound(words);
+  // It cannot reach something itself: HDFS, say.
+  if (says("ConnectException")) return Unavailable(words);
   if (refusal.empty() && reply.code >= 500) return Unavailable(words);
   return InvalidArgument(words);
 }

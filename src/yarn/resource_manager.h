@@ -71,6 +71,8 @@ class ResourceManager {
   Reply Ask(HttpMethod method, const std::string& path, std::string_view body = {},
             const HttpClient* http = nullptr) const;
   Status Judge(const Reply& reply, const std::string& doing) const;
+  // Whether it answers what every ResourceManager does.
+  bool IsWell() const;
   Result<std::string> Get(const std::string& path, const std::string& doing) const;
 
   const std::vector<RmAddress> addresses_;

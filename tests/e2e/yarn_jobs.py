@@ -78,8 +78,8 @@ class YarnTest(HdfsTest):
         out, _ = self.yarn("status", name, "--json")
         return json_lines(out)[-1]
 
-    def up(self, name, workers, *more):
-        self.yarn("up", name, "--workers", workers, *SIZES, *more)
+    def up(self, name, workers, sizes=SIZES):
+        self.yarn("up", name, "--workers", workers, *sizes)
 
     def on(self, name, command, *words, code=0):
         """A command of `espalier` that speaks to the cluster; its last JSON object."""

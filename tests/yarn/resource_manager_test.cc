@@ -92,15 +92,25 @@ TEST_CASE("of several ResourceManagers the active one is asked, whoever is dead 
 
 TEST_CASE("each refusal is told apart, with YARN's words") {
   ServedReply reply;
-  const ScriptedServer server([&](const ServedRequest&) { return reply; });
+  bool well = true;
+  const ScriptedServer server([&](const ServedRequest& request) {
+    const bool info = well && request.target.starts_with("/ws/v1/cluster/info");
+    return info ? Reply(200, "{}", kJson) : reply;
+  });
   const ResourceManager rm = Client({server.address()});
   const auto says = [&](int status, const std::string& body, const char* headers) {
     reply = Reply(status, body, headers);
     return rm.Create("{}");
   };
-  const Status off = says(404, "<html>no such page</html>", kHtml);
-  CHECK(off.code() == StatusCode::kFailedPrecondition);
-  CHECK_THAT(off.message(), Catch::Contains("yarn.webapp.api-service.enable"));
+  for (const int status : {404, 500}) {
+    const Status off = says(status, "<html>no such page</html>", kHtml);
+    CHECK(off.code() == StatusCode::kFailedPrecondition);
+    CHECK_THAT(off.message(), Catch::Contains("yarn.webapp.api-service.enable"));
+  }
+  well = false;  // something else, which may be over soon
+  CHECK(says(500, "<html>", kHtml).code() == StatusCode::kUnavailable);
+  CHECK(says(500, R"({"diagnostics":"java.net.ConnectException: refused"})", kJson).code() ==
+        StatusCode::kUnavailable);
   const Status queue = says(500, R"({"diagnostics":"submitted to unknown queue: x"})", kJson);
   CHECK(queue.code() == StatusCode::kInvalidArgument);
   CHECK_THAT(queue.message(), Catch::EndsWith("YARN says: submitted to unknown queue: x"));

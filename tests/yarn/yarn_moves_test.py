@@ -46,7 +46,7 @@ class MnistTest(YarnTest):
     def test_it_goes_on_through_all_and_has_the_bits_of_the_local_run(self):
         source = self.digits()
         local = self.result("train", self.mnist_job("local", source), "--workers", 1)
-        self.up("digits", 1, "--memory", "768MiB")
+        self.up("digits", 1, ["--memory", "768MiB", "--coordinator-memory", "512MiB"])
         job = self.submit("digits", self.mnist_job("far", source))
         self.await_steps("digits", job, 5)
         self.yarn("scale", "digits", 3)
@@ -96,6 +96,7 @@ class CoordinatorHostTest(YarnTest):
         try:
             wait_for("another coordinator", lambda: set(self.processes(
                 "espalier-coordinator").values()) - {container}, STEADY_LIMIT_S)
+            wait_for("its answer", lambda: self.state("moved", job), STEADY_LIMIT_S)
             self.assertEqual(self.outcome("moved", job)["weights_sha256"],
                              local["weights_sha256"])
             self.assertNotEqual(self.service("moved")["coordinator"], first)
