@@ -68,7 +68,7 @@ Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
   const bool file = initial.from.ends_with(".safetensors");
   const std::string slash = initial.from.ends_with('/') ? "" : "/";
   const std::string path = file ? initial.from : initial.from + slash + kWeightsFile;
-  const std::string whose = "train.initial: " + Printable(path);
+  const std::string whose = "train.initial: " + Printable(path, 4096);
   auto bytes = files.ReadAll(path, kBytesMax);
   if (!bytes.ok()) return bytes.status().Wrap("train.initial");
   auto view = DecodeSafetensors(*bytes);

@@ -34,7 +34,7 @@ class Canon {
   }
   template <typename T>
   void Write(const std::string& path, const std::optional<T>& value) {
-    if (!value) return Line(path, "none");
+    if (!value) return Line(path, "not given");  // `none` may be a value
     Write(path, *value);
   }
   template <typename T>

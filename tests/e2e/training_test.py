@@ -205,10 +205,10 @@ class TrainingTest(EspalierTest):
 
     def test_check_tells_a_model_that_does_not_fit(self):
         spec = self.classes_spec(self.classes_csv("c.csv", 200), initial="no/such/model")
-        _, err = self.espalier("check", self.job("missing", spec), code=1)
+        _, err = self.espalier("check", self.job("missing", spec), code=2)
         self.assertIn("no/such/model/weights.safetensors", err)
         spec["train"] = {"class_weight": {"7": 2}}
-        _, err = self.espalier("check", self.job("label", spec), code=1)
+        _, err = self.espalier("check", self.job("label", spec), code=2)
         self.assertIn("train.class_weight: names '7'", err)
 
 
