@@ -18,7 +18,7 @@ from yarn_jobs import SIZES, STEADY_LIMIT_S, YarnTest, start_yarn  # noqa: E402
 import hadoop_yarn  # noqa: E402
 import mnist  # noqa: E402
 
-MNIST_EPOCHS = 4
+MNIST_EPOCHS = 20  # some minutes, in which all of it happens
 
 
 def setUpModule():
