@@ -1,9 +1,6 @@
 #include "src/coordinator/journal.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 
 #include "src/base/checksum.h"
@@ -11,7 +8,6 @@
 #include "src/coordinator/file_journal.h"
 #include "src/coordinator/sqlite_journal.h"
 #include "src/rpc/journal_codec.h"
-#include "src/storage/local_file_system.h"
 #include "src/storage/uri.h"
 
 namespace espalier {
@@ -33,23 +29,6 @@ std::string Hex(uint32_t value) {
   return text;
 }
 
-// Lets nobody else into the directory.
-Status MakePrivate(const Uri& uri, const StorageOptions& storage) {
-  if (uri.kind == Uri::Kind::kLocal) {
-    if (chmod(uri.path.c_str(), 0700) == 0) return {};
-    return FileError(errno, "keep others out of", uri.path);
-  }
-  ESPALIER_ASSIGN_OR_RETURN(const auto client, MakeWebHdfsClient(storage, uri));
-  return client
-      ->Ask({.method = HttpMethod::kPut,
-             .op = "SETPERMISSION",
-             .path = uri.path,
-             .parameters = {{"permission", "700"}},
-             .doing = "keep others out of",
-             .shown = uri.prefix + uri.path})
-      .status;
-}
-
 }  // namespace
 
 std::unique_ptr<Journal> MakeForgetfulJournal() { return std::make_unique<ForgetfulJournal>(); }
@@ -65,7 +44,7 @@ Result<OpenedJournal> OpenJournal(const std::string& state_directory, const Stor
   if (plain) return OpenSqliteJournal(state_directory, now_us);
   auto files = MakeFileSystem(storage);
   ESPALIER_RETURN_IF_ERROR(files->MakeDirectory(state_directory));
-  if (Status s = MakePrivate(uri, storage); !s.ok()) {
+  if (Status s = files->Restrict(state_directory); !s.ok()) {
     LogWarning(
         "other users may be able to read the journal, which holds the delegation tokens of "
         "jobs: " +
