@@ -37,6 +37,9 @@ const std::string kNoCredentials = "No Kerberos credentials available, ";
 constexpr const char* kGetTicket =
     "name a keytab by KRB5_CLIENT_KTNAME (daemons), or get a ticket with kinit (people)";
 
+constexpr const char* kWrongKeys =
+    "the keys of the keytab are not, or no longer, those of its principal";
+
 // The first match holds.
 constexpr std::array kMeanings = {
     Meaning{"Clock skew too great", kPermissionDenied,
@@ -61,15 +64,10 @@ constexpr std::array kMeanings = {
     Meaning{"Client not found in Kerberos database", kPermissionDenied,
             "the KDC does not know the principal of the keytab or ticket",
             "is the keytab of this realm, and the principal still there?"},
-    Meaning{"Preauthentication failed", kPermissionDenied,
-            "the keys of the keytab are not, or no longer, those of its principal",
+    Meaning{"Preauthentication failed", kPermissionDenied, kWrongKeys, "export the keytab again"},
+    Meaning{"Decrypt integrity check failed", kPermissionDenied, kWrongKeys,
             "export the keytab again"},
-    Meaning{"Decrypt integrity check failed", kPermissionDenied,
-            "the keys of the keytab are not, or no longer, those of its principal",
-            "export the keytab again"},
-    Meaning{"Password incorrect", kPermissionDenied,
-            "the keys of the keytab are not, or no longer, those of its principal",
-            "export the keytab again"},
+    Meaning{"Password incorrect", kPermissionDenied, kWrongKeys, "export the keytab again"},
     Meaning{"Key table file", kPermissionDenied, "the keytab cannot be read",
             "KRB5_CLIENT_KTNAME must name a keytab that this user may read"},
     Meaning{"Permission denied", kPermissionDenied, "the keytab or ticket cache cannot be read",

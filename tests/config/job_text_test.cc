@@ -4,25 +4,12 @@
 
 #include "src/config/job_yaml.h"
 #include "src/spec/job_spec.h"
+#include "tests/config/parsed_job.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/testing/scale.h"
 
 namespace espalier {
 namespace {
-
-const std::string kHead = "data: {train: t.csv, label: y}\noutput: m\n";
-
-JobSpec Parsed(const std::string& text) {
-  const auto job = ParseJob(text, "job.yaml");
-  INFO(text << "\n" << job.status().ToString());
-  REQUIRE(job.ok());
-  return *job;
-}
-
-std::string Error(const std::string& text) {
-  const auto job = ParseJob(text, "job.yaml");
-  return job.ok() ? "OK" : job.status().message();
-}
 
 TEST_CASE("text, depth and number of values are bounded") {
   CHECK(Error(std::string((1 << 20) + 1, '#')) ==

@@ -4,23 +4,10 @@
 #include <string>
 
 #include "src/spec/job_spec.h"
+#include "tests/config/parsed_job.h"
 
 namespace espalier {
 namespace {
-
-const std::string kHead = "data: {train: t.csv, label: y}\noutput: m\n";
-
-JobSpec Parsed(const std::string& text) {
-  const auto job = ParseJob(text, "job.yaml");
-  INFO(text << "\n" << job.status().ToString());
-  REQUIRE(job.ok());
-  return *job;
-}
-
-std::string Error(const std::string& text) {
-  const auto job = ParseJob(text, "job.yaml");
-  return job.ok() ? "OK" : job.status().message();
-}
 
 TEST_CASE("what YAML leaves out is what the structs say") {
   JobSpec expected;

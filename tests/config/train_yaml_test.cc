@@ -4,18 +4,10 @@
 
 #include "src/config/job_yaml.h"
 #include "src/spec/job_spec.h"
+#include "tests/config/parsed_job.h"
 
 namespace espalier {
 namespace {
-
-const std::string kHead = "data: {train: t.csv, label: y}\noutput: m\n";
-
-JobSpec Parsed(const std::string& text) {
-  const auto job = ParseJob(text, "job.yaml");
-  INFO(text << "\n" << job.status().ToString());
-  REQUIRE(job.ok());
-  return *job;
-}
 
 TrainSpec Train(const std::string& text) { return Parsed(kHead + text).train; }
 

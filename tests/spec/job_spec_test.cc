@@ -9,17 +9,10 @@
 #include "src/spec/fields.h"
 #include "src/spec/metrics.h"
 #include "src/spec/names.h"
+#include "tests/spec/good_job.h"
 
 namespace espalier {
 namespace {
-
-JobSpec GoodJob() {
-  JobSpec job;
-  job.data.train = {"/data/*.csv"};
-  job.data.label = {std::string("y")};
-  job.output.path = "/models/m";
-  return job;
-}
 
 using Change = std::function<void(JobSpec&)>;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

@@ -4,17 +4,10 @@
 #include <limits>
 
 #include "src/spec/job_spec.h"
+#include "tests/spec/good_job.h"
 
 namespace espalier {
 namespace {
-
-JobSpec GoodJob() {
-  JobSpec job;
-  job.data.train = {"/data/*.csv"};
-  job.data.label = {std::string("y")};
-  job.output.path = "/models/m";
-  return job;
-}
 
 struct Row {
   std::function<void(JobSpec&)> change;
