@@ -233,6 +233,8 @@ class Hdfs(Cluster):
                          hadoop_yarn.arguments(self, daemon))
 
     def spawn(self, daemon):
+        if daemon["kind"] not in hadoop_yarn.KINDS:
+            return super().spawn(daemon)
         env = dict(self.java_env(), **hadoop_yarn.environment(self, daemon))
         daemons.spawn(daemon, self.command(daemon), env, self.log(daemon["name"]))
 
