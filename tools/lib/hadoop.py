@@ -22,8 +22,7 @@ import hadoop_jars
 import hadoop_kdc
 import hadoop_state
 import hadoop_yarn
-from hadoop_cluster import (ADMIN_LIMIT_S, READY_LIMIT_S, Cluster, fetch_json,
-                            run_limited)
+from hadoop_cluster import ADMIN_LIMIT_S, READY_LIMIT_S, Cluster, run_limited
 from hadoop_jars import HadoopError
 from hadoop_webhdfs import WebHdfs
 
@@ -142,7 +141,7 @@ class Hdfs(Cluster):
         service = "DataNode" if daemon["kind"] == "datanode" else "NameNode"
         url = "http://%s/jmx?qry=Hadoop:service=%s,name=%s" % (daemon["http"], service, name)
         answer = (hadoop_kdc.fetch_json(self.state, url, JMX_LIMIT_S) if self.secured
-                  else fetch_json(url, JMX_LIMIT_S))
+                  else daemons.fetch_json(url, JMX_LIMIT_S))
         return answer["beans"][0] if answer and answer.get("beans") else None
 
     def namenode_state(self, name):

@@ -1,11 +1,9 @@
 """What is common to Hadoop's daemons that run together in one folder: JVMs, logs, waiting."""
-import json
 import os
 import pathlib
 import signal
 import subprocess
 import time
-import urllib.request
 
 import hadoop_daemons as daemons
 import hadoop_kdc
@@ -33,16 +31,6 @@ JVM = ["-XX:+UseSerialGC", "-Xss512k", "-XX:-UsePerfData", "-Djava.net.preferIPv
        "--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED"]
 # Half the time until a daemon is there, at the price of slower code later.
 QUICK_START = ["-XX:TieredStopAtLevel=1"]
-
-
-def fetch_json(url, timeout_s):
-    """The answer of a daemon on this machine (no proxy), or None while there is none."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(url, timeout=timeout_s) as reply:
-            return json.load(reply)
-    except (OSError, ValueError):
-        return None
 
 
 def run_limited(command, env, limit_s, **how):

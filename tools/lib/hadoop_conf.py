@@ -84,7 +84,7 @@ def write(state):
     os.makedirs(folder, exist_ok=True)
     write_xml(os.path.join(folder, "core-site.xml"), core_site(state))
     write_xml(os.path.join(folder, "hdfs-site.xml"), hdfs_site(state))
-    hadoop_yarn.write_conf(state)
+    hadoop_yarn.write_conf(state, write_xml)
     for side in ("server", "client") if state["options"].get("kerberos") else ():
         write_xml(os.path.join(folder, "ssl-%s.xml" % side), hadoop_kdc.ssl_site(state, side))
     with open(os.path.join(folder, "log4j.properties"), "w") as f:

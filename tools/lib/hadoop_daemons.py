@@ -1,10 +1,12 @@
 """Daemons as child processes that outlive their starter: spawned, recognised again, ended by id."""
+import json
 import os
 import re
 import signal
 import socket
 import subprocess
 import time
+import urllib.request
 
 from hadoop_jars import HadoopError
 
@@ -24,6 +26,16 @@ REASONS = [
     (re.compile(r"Incompatible clusterIDs|Inconsistent namespace"),
      "its data are of another HDFS; stop it, which removes the data, and start again"),
 ]
+
+
+def fetch_json(url, timeout_s):
+    """The answer of a daemon on this machine (no proxy), or None while there is none."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=timeout_s) as reply:
+            return json.load(reply)
+    except (OSError, ValueError):
+        return None
 
 
 def birth(pid):

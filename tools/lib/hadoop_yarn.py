@@ -11,9 +11,7 @@ after 10 s, in place of YARN's ten minutes; all else that a client sees is as YA
 import os
 import signal
 
-import hadoop_conf
 import hadoop_daemons as daemons
-from hadoop_cluster import fetch_json
 
 KINDS = ("zookeeper", "resourcemanager", "nodemanager")
 PREFIX = "org.apache.hadoop.yarn.server."
@@ -109,12 +107,13 @@ def core_site(state):
             "hadoop.http.staticuser.user": state["user"]}
 
 
-def write_conf(state):
+def write_conf(state, write_xml):
+    """Its files, those of XML by write_xml(path, settings)."""
     if not state["options"].get("yarn"):
         return
     folder = state["conf_dir"]
-    hadoop_conf.write_xml(os.path.join(folder, "yarn-site.xml"), yarn_site(state))
-    hadoop_conf.write_xml(os.path.join(folder, "capacity-scheduler.xml"), SCHEDULER)
+    write_xml(os.path.join(folder, "yarn-site.xml"), yarn_site(state))
+    write_xml(os.path.join(folder, "capacity-scheduler.xml"), SCHEDULER)
     zk = state["daemons"]["zk"]
     with open(os.path.join(folder, "zoo.cfg"), "w") as f:
         host, _, port = zk["rpc"].partition(":")
@@ -150,7 +149,7 @@ def environment(cluster, daemon):
 
 def rest(cluster, path):
     """An answer of the ResourceManager's REST interface, or None."""
-    return fetch_json("http://%s%s" % (cluster.daemon("rm")["http"], path), REST_LIMIT_S)
+    return daemons.fetch_json("http://%s%s" % (cluster.daemon("rm")["http"], path), REST_LIMIT_S)
 
 
 def active_nodes(cluster):
