@@ -49,11 +49,10 @@ JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey orde
                        })),
       peers_(peers),
       survey_room_(options_.memory_bytes_max, options_.spool_directory, options_.spool_bytes_max),
-      next_(std::move(order)),
-      thread_([this] {
-        TakeTokens(std::get<StartSurvey>(*next_).tokens);
-        Run();
-      }) {}
+      next_(std::move(order)) {
+  TakeTokens(std::get<StartSurvey>(*next_).tokens);
+  thread_ = std::thread([this] { Run(); });
+}
 
 JobRunner::~JobRunner() {
   Abort(Cancelled("the worker drops the job"));
