@@ -12,7 +12,6 @@
 #include "src/config/address.h"
 #include "src/coordinator/preparation.h"
 #include "src/coordinator/token_keeper.h"
-#include "src/storage/kerberos.h"
 
 namespace espalier {
 namespace {
@@ -328,9 +327,8 @@ Status CoordinatorDaemon::CheckTokens(const SubmitRequest& request) const {
   }
   return FailedPrecondition(
       "delegation tokens came over a connection that is not encrypted, and are not taken; give "
-      "this "
-      "coordinator and its workers certificates (tls), or let the daemons have a keytab of their "
-      "own and submit without a Kerberos ticket");
+      "this coordinator and its workers certificates (tls), or let the daemons have a keytab of "
+      "their own and submit without a Kerberos ticket");
 }
 
 void CoordinatorDaemon::StartSubmission(SubmitRequest request, CallerGone gone, Done<JobId> done) {
@@ -354,96 +352,6 @@ void CoordinatorDaemon::EndSubmission(Submission submission, std::vector<Done<Jo
   const RequestId request{next_request_++};
   replies_[request] = std::move(callers);
   Feed(Submit{request, std::move(submission)});
-}
-
-// ---- calls, from gRPC's threads --------------------------------------------------------------
-
-void CoordinatorDaemon::OnWorkerOpened(SessionId session, std::string peer) {
-  boost::asio::post(loop_, [this, session, peer = std::move(peer)] {
-    Feed(SessionOpened{session, peer});
-  });
-}
-
-void CoordinatorDaemon::OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) {
-  boost::asio::post(loop_, [this, session, message = std::move(message), hold]() mutable {
-    Feed(WorkerMessage{session, std::move(message)});
-    hold.reset();
-  });
-}
-
-void CoordinatorDaemon::OnWorkerClosed(SessionId session, Status why) {
-  boost::asio::post(loop_, [this, session, why = std::move(why)] {
-    Feed(SessionClosed{session, why});
-  });
-}
-
-void CoordinatorDaemon::OnSubmit(SubmitRequest request, CallerGone gone, Done<JobId> done) {
-  boost::asio::post(loop_, [this, request = std::move(request), gone = std::move(gone),
-                            done = std::move(done)]() mutable {
-    StartSubmission(std::move(request), std::move(gone), std::move(done));
-  });
-}
-
-void CoordinatorDaemon::OnRenewer(Done<std::string> done) {
-  boost::asio::post(loop_, [this, done = std::move(done)]() mutable {
-    OnPool(*keeping_tokens_, [this, done = std::move(done)] {
-      const Result<std::string> own =
-          OwnPrincipal({PatienceOfIntake(storage_).webhdfs.http.reply_ms, {}});
-      done(own.ok() ? own : Result<std::string>(FailedPrecondition(own.status().message())));
-    });
-  });
-}
-
-void CoordinatorDaemon::OnWithdraw(std::string client_request_id, Done<JobId> done) {
-  boost::asio::post(loop_, [this, id = std::move(client_request_id), done = std::move(done)] {
-    intake_->Withdraw(id);
-    const auto job = core_.FindSubmission(id);
-    if (!job) return done(JobId{});
-    const RequestId request{next_request_++};
-    replies_[request].push_back(done);
-    Feed(CancelJob{request, *job, "withdrawn by its submitter"});
-  });
-}
-
-void CoordinatorDaemon::OnCancel(JobId job, Done<JobId> done) {
-  boost::asio::post(loop_, [this, job, done = std::move(done)]() mutable {
-    const RequestId request{next_request_++};
-    replies_[request].push_back(std::move(done));
-    Feed(CancelJob{request, job, "cancelled by a client"});
-  });
-}
-
-void CoordinatorDaemon::OnDrain(WorkerId worker, Done<WorkerId> done) {
-  boost::asio::post(loop_, [this, worker, done = std::move(done)]() mutable {
-    const RequestId request{next_request_++};
-    drains_[request] = std::move(done);
-    Feed(DrainWorker{request, worker, "drained by a client"});
-  });
-}
-
-void CoordinatorDaemon::OnList(Done<std::vector<JobSnapshot>> done) {
-  boost::asio::post(loop_, [this, done = std::move(done)] { done(core_.Jobs()); });
-}
-
-void CoordinatorDaemon::OnGet(JobId job, Done<JobUpdate> done) {
-  boost::asio::post(loop_, [this, job, done = std::move(done)] {
-    const auto snapshot = core_.Job(job);
-    if (!snapshot) {
-      done(NotFound("there is no " + ToString(job) + "; `espalier list` shows the jobs"));
-    } else {
-      done(JobUpdate{*snapshot, core_.History(job, 0)});
-    }
-  });
-}
-
-void CoordinatorDaemon::OnWorkers(Done<std::vector<WorkerSnapshot>> done) {
-  boost::asio::post(loop_, [this, done = std::move(done)] { done(core_.Workers()); });
-}
-
-void CoordinatorDaemon::OnWatch(JobId job, std::shared_ptr<WatchSink> sink) {
-  boost::asio::post(loop_, [this, job, sink = std::move(sink)]() mutable {
-    watchers_.Add(job, std::move(sink));
-  });
 }
 
 }  // namespace espalier
