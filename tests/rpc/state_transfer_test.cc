@@ -70,7 +70,8 @@ TEST_CASE("a state larger than expected is refused, and a dead holder does not b
 TEST_CASE("a state may take as long as it likes while parts of it come, and no longer") {
   const auto holder = MustListen(), asker = MustListen();
   holder->OfferState(kKey, Offer([] { return Bytes(5 << 20); }));
-  const auto slow = [] {  // asked between two parts
+  // Asked between two parts: they take longer than timeout_ms together, each much less.
+  const auto slow = [] {
     std::this_thread::sleep_for(std::chrono::milliseconds(1'000));
     return false;
   };

@@ -1,7 +1,10 @@
-// A job that Validate accepts.
+// A job that Validate accepts, and changes that it refuses.
 #pragma once
 
+#include <catch2/catch.hpp>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "src/spec/job_spec.h"
 
@@ -13,6 +16,21 @@ inline JobSpec GoodJob() {
   job.data.label = {std::string("y")};
   job.output.path = "/models/m";
   return job;
+}
+
+// A change of it, and the error that it makes.
+struct Row {
+  std::function<void(JobSpec&)> change;
+  std::string message;
+};
+
+inline void CheckRefused(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    JobSpec job = GoodJob();
+    row.change(job);
+    CHECK(job.Validate().message() == row.message);
+    CHECK(job.Validate().code() == StatusCode::kInvalidArgument);
+  }
 }
 
 }  // namespace espalier

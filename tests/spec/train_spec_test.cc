@@ -9,20 +9,6 @@
 namespace espalier {
 namespace {
 
-struct Row {
-  std::function<void(JobSpec&)> change;
-  std::string message;
-};
-
-void CheckRefused(const std::vector<Row>& rows) {
-  for (const Row& row : rows) {
-    JobSpec job = GoodJob();
-    row.change(job);
-    CHECK(job.Validate().message() == row.message);
-    CHECK(job.Validate().code() == StatusCode::kInvalidArgument);
-  }
-}
-
 TEST_CASE("layers and losses that cannot be are named with what was expected") {
   CheckRefused({
       {[](JobSpec& j) {
