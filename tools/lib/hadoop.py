@@ -288,6 +288,10 @@ class Hdfs(Cluster):
                     raise HadoopError("%s. The logs are in %s" %
                                       (e, os.path.join(self.dir, "log"))) from e
 
+    def write_conf(self):
+        """Writes the files of configuration anew, from the state."""
+        hadoop_conf.write(self.state)
+
     def _bring_up(self):
         fresh = not self.state["formatted"]
         if fresh:
@@ -296,7 +300,7 @@ class Hdfs(Cluster):
             os.makedirs(os.path.join(self.dir, folder), exist_ok=True)
         if self.secured:
             self._start_kdc(fresh)
-        hadoop_conf.write(self.state)
+        self.write_conf()
         # Two cores are busy with these while the NameNode, which they wait for, is formatted.
         self._spawn_missing("journalnode" if self.state["ha"] else "datanode")
         if fresh:

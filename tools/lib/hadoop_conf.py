@@ -46,6 +46,9 @@ def hdfs_site(state):
         "dfs.namenode.avoid.write.stale.datanode": "true",
         "dfs.namenode.datanode.registration.ip-hostname-check": "false",
         "dfs.client.block.write.replace-datanode-on-failure.policy": "NEVER",
+        # Hadoop's own client gives a file up when the NameNode has not heard of its last block in
+        # time, which on a busy machine takes longer than five tries.
+        "dfs.client.block.write.locateFollowingBlock.retries": 10,
     }
     namenodes = [d for d in state["daemons"].values() if d["kind"] == "namenode"]
     suffixes = [""]

@@ -167,7 +167,7 @@ def wait_ready(cluster):
 def set_services(cluster, on):
     """Restarts the ResourceManager with YARN's services on or off."""
     cluster.state["options"]["yarn"]["services"] = on
-    write_conf(cluster.state)
+    cluster.write_conf()
     cluster.kill("rm", signal.SIGTERM)
     cluster.up("rm")
     wait_ready(cluster)
