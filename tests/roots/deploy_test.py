@@ -45,7 +45,7 @@ class DeployTest(EspalierTest):
 
     def follow_the_page(self, install, suite):
         self.start_machine(suite)
-        debian, other, head, worker, submit = commands()
+        debian, other, head, worker, submit, *_ = commands()  # then those of YARN
         for block in [{"deb": debian, "tarball": other}[install], head, worker]:
             self.machine.run("sh", "-e", "-c", "cd /root\n" + block)
         wait_for("a worker", lambda: "worker-1" in self.machine.try_run(

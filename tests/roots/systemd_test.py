@@ -174,7 +174,7 @@ class SystemdTest(EspalierTest):
         self.reload("log_level: info", "log_level: debug", "nothing else differs")
         self.reload("log_level: debug", "log_level: loud", "the options stay as they are")
         self.configure("worker.yaml", "log_level: loud", "log_level: info")
-        self.reload('name: ""', "name: other", "count from the next start")
+        self.reload('\nname: ""', "\nname: other", "count from the next start")
         self.assertEqual(self.show("espalier-worker", "NRestarts"), "0")
         self.assertEqual(self.show("espalier-worker", "ActiveState"), "active")
 
