@@ -71,6 +71,33 @@ Status CheckDocument(const ModelDocument& d) {
                       std::to_string(d.schema.names.size()) + " columns");
     }
   }
+  if (!d.schema.rules.empty() && d.schema.rules.size() != d.schema.features.size()) {
+    return BadInput("schema.rules: found " + std::to_string(d.schema.rules.size()) +
+                    ", expected none or one for each of " +
+                    std::to_string(d.schema.features.size()) + " features");
+  }
+  const auto groups = static_cast<int64_t>(d.job.data.features.groups.size());
+  for (const FeatureRule& rule : d.schema.rules) {
+    if (rule.group < -1 || rule.group >= groups) {
+      return BadInput("schema.rules: found group " + std::to_string(rule.group) + " among " +
+                      std::to_string(groups));
+    }
+  }
+  for (size_t i = 0; i < d.preprocessing.features.size(); ++i) {
+    const FittedFeature& f = d.preprocessing.features[i];
+    const FeatureRule rule = d.schema.rule(i);
+    const bool coded = rule.type == FeatureType::kCategorical;
+    const auto texts = static_cast<int64_t>(f.vocabulary.size());
+    const bool sound = HasVocabulary(d.job.data.features, rule)
+                           ? f.codes == texts || f.codes == texts + 1
+                           : texts == 0;
+    if (f.codes < 0 || f.codes > kCodesMax || f.embedding < 0 || f.embedding > kEmbeddingMax ||
+        coded != (f.codes > 0) || !sound) {
+      return BadInput("preprocessing.features[" + std::to_string(i) + "]: found " +
+                      std::to_string(f.codes) + " codes and a vocabulary of " +
+                      std::to_string(texts) + ", which do not fit the feature's rule");
+    }
+  }
   for (const FittedTarget& target : d.preprocessing.targets) {
     if (target.factor == 0) return BadInput("preprocessing.targets: found a factor of 0");
   }

@@ -3,13 +3,15 @@
 //   format           1
 //   written_by       "espalier 0.1.0"
 //   spec             {"name": .., "data": {..}, "model": {..}, "train": {..}}: the job, all fields
-//   schema           {"names": [..], "features": [..], "label": [..], "weight": .., "validation":
-//   ..} preprocessing    {"features": [{"name", "shift", "factor", "null_value"}, ..], "targets":
-//   [..],
-//                     "classes": [..], "class_weights": [..]}: input x becomes (x - shift) *
-//                     factor, nulls null_value first; the network's output y becomes y / factor +
-//                     shift of its target, with loss poisson exp(y); class_weights, if any, weighed
-//                     the training rows of each class
+//   schema           {"names": [..], "features": [..], "rules": [..], "label": [..], "weight": ..,
+//                     "validation": ..}
+//   preprocessing    {"features": [{"name", "shift", "factor", "null_value", "null_indicator",
+//                     "codes", "embedding", "vocabulary"}, ..], "targets": [..], "classes": [..],
+//                     "class_weights": [..]}: input x becomes (x - shift) * factor, nulls null_value
+//                     first, and with null_indicator the next input is 1 for null and 0 for others;
+//                     with codes it is a category (spec/input.h). The network's output y becomes
+//                     y / factor + shift of its target, with loss poisson exp(y); class_weights, if
+//                     any, weighed the training rows of each class
 //   rows             {"train": .., "validation": .., "test": .., "skipped": ..}
 //   training         {"steps": .., "epochs": .., "stopped_because": ".."}
 //   metrics          {"train": {..}, "validation": {..} | null, "test": {..} | null}

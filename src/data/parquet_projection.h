@@ -17,6 +17,7 @@ struct ParquetProjection {
   struct Run {
     int32_t source = 0, slot = 0, count = 0;
     int64_t element = 0;
+    bool plain = true;  // the numbers that the source holds; else count is 1
   };
   std::vector<int> columns;     // positions in the file, ascending
   std::vector<bool> vectors;    // by source
@@ -28,7 +29,8 @@ struct ParquetProjection {
 };
 
 // By name. kDataLoss: a column of the schema is not there, which planning had seen.
-Result<ParquetProjection> Project(const Schema& schema, const std::vector<ParquetColumn>& columns,
+Result<ParquetProjection> Project(const FeatureSpec& features, const Schema& schema,
+                                  const std::vector<ParquetColumn>& columns,
                                   const std::string& path);
 
 }  // namespace espalier

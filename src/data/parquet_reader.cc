@@ -49,7 +49,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> WithConstants(
                                   std::move(columns));
 }
 
-Result<OpenShard> Open(const ReadableFile& file, const InputPlan& plan, RowRoom* room) {
+Result<OpenShard> Open(const ReadableFile& file, const FeatureSpec& features,
+                       const InputPlan& plan, RowRoom* room) {
   OpenShard opened;
   ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(file, room));
   const std::vector<ParquetColumn>& own = opened.parquet->columns();
@@ -57,7 +58,8 @@ Result<OpenShard> Open(const ReadableFile& file, const InputPlan& plan, RowRoom*
   const auto names = std::span(plan.schema.names).last(partitions);
   const auto values = PartitionValues(plan.schema, file.info().path);
   ESPALIER_ASSIGN_OR_RETURN(
-      opened.projection, Project(plan.schema, WithPartitionColumns(own, names), file.info().path));
+      opened.projection,
+      Project(features, plan.schema, WithPartitionColumns(own, names), file.info().path));
   for (const int column : opened.projection.columns) {
     if (static_cast<size_t>(column) < own.size()) {
       opened.columns.push_back(column);
@@ -128,28 +130,26 @@ Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& pl
                                    const TakeRows& take) {
   const Shard& s = plan.shards[shard];
   const std::string& path = file.info().path;
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, plan, room));
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job.data.features, plan, room));
   ShardRows rows(room);
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
-  const std::vector<std::string>& labels = decoder.labels().texts();
   const auto after_batch = [&]() -> Result<bool> {
-    ESPALIER_RETURN_IF_ERROR(
-        CheckLabels(labels.size(), path, plan.schema.names[plan.schema.label[0]]));
+    ESPALIER_RETURN_IF_ERROR(decoder.CheckTexts());
     if (!take) return false;
-    ESPALIER_RETURN_IF_ERROR(take(rows.sets, labels));
+    ESPALIER_RETURN_IF_ERROR(take(rows.sets, decoder.texts()));
     for (DecodedRows& set : rows.sets) set.Clear();
     return false;
   };
   ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, path, s, decoder, !take, after_batch));
   rows.checksum = opened.parquet->checksum();
-  rows.label_texts = labels;
+  rows.texts = decoder.texts();
   return rows;
 }
 
 Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan& plan,
                                        const JobSpec& job, int shard, const std::string& label) {
   const Shard& s = plan.shards[shard];
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, plan, nullptr));
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job.data.features, plan, nullptr));
   ShardRows rows;
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
   decoder.Watch(label);

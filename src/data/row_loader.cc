@@ -27,7 +27,7 @@ Range Common(Range range, int64_t first, int64_t count) {
 
 int64_t RowLoader::BytesOf(Range range) const {
   const int64_t n = range.size();
-  return Aligned(n * store_->features_ * ElementBytes(store_->storage_)) +
+  return Aligned(n * store_->encoder_.features() * ElementBytes(store_->storage_)) +
          Aligned(n * store_->targets_ * static_cast<int64_t>(sizeof(double))) +
          (has_weights_ ? Aligned(n * static_cast<int64_t>(sizeof(double))) : 0) +
          (classification_ ? Aligned(n * static_cast<int64_t>(sizeof(int32_t))) : 0);
@@ -37,16 +37,14 @@ void RowLoader::SetUp(const RowRanges& ranges) {
   store_ = std::make_unique<RowStore>();
   classification_ = job_.model.task == Task::kClassification;
   has_weights_ = plan_.schema.weight >= 0;
-  store_->features_ = static_cast<int64_t>(plan_.schema.features.size());
+  store_->encoder_ = FeatureEncoder(survey_.preprocessing);
   store_->targets_ = classification_ ? 0 : static_cast<int64_t>(plan_.schema.label.size());
   store_->storage_ = survey_.storage;
   store_->fitted_targets_ = survey_.preprocessing.targets;
-  for (const FittedFeature& f : survey_.preprocessing.features) {
-    store_->float_scaling_.shift.push_back(static_cast<float>(f.shift));
-    store_->float_scaling_.factor.push_back(static_cast<float>(f.factor));
-    store_->double_scaling_.shift.push_back(f.shift);
-    store_->double_scaling_.factor.push_back(f.factor);
-    store_->null_values_.push_back(f.null_value);
+  for (size_t i = 0; i < survey_.preprocessing.features.size(); ++i) {
+    if (!HasVocabulary(job_.data.features, plan_.schema.rule(i))) continue;
+    vocabularies_.emplace_back(survey_.preprocessing.features[i]);
+    coded_features_.push_back(static_cast<int64_t>(i));
   }
   for (size_t i = 0; i < survey_.preprocessing.classes.size(); ++i) {
     classes_.emplace_back(survey_.preprocessing.classes[i], static_cast<int32_t>(i));
@@ -92,7 +90,7 @@ Status RowLoader::Reserve(const RowStoreOptions& options) {
       at += Aligned(size);
       return taken;
     };
-    set.features = take(n * store_->features_ * ElementBytes(store_->storage_));
+    set.features = take(n * store_->encoder_.features() * ElementBytes(store_->storage_));
     set.targets = reinterpret_cast<double*>(take(n * store_->targets_ * 8));
     if (has_weights_) set.weights = reinterpret_cast<double*>(take(n * 8));
     if (classification_) set.labels = reinterpret_cast<int32_t*>(take(n * 4));
@@ -152,11 +150,37 @@ int32_t RowLoader::ClassOf(const std::string& label_text) const {
   return -1;
 }
 
-Status RowLoader::Copy(int32_t shard, const DecodedSets& rows,
-                       const std::vector<std::string>& label_texts, Read* read) {
-  for (size_t i = read->classes.size(); classification_ && i < label_texts.size(); ++i) {
-    read->classes.push_back(ClassOf(label_texts[i]));
+void RowLoader::LearnTexts(const ShardTexts& texts, Read* read) const {
+  const std::vector<std::string>& labels = texts.labels.texts();
+  for (size_t i = read->classes.size(); classification_ && i < labels.size(); ++i) {
+    read->classes.push_back(ClassOf(labels[i]));
   }
+  read->codes.resize(vocabularies_.size());
+  for (size_t v = 0; v < texts.categories.size() && v < vocabularies_.size(); ++v) {
+    const std::vector<std::string>& categories = texts.categories[v].texts();
+    for (size_t i = read->codes[v].size(); i < categories.size(); ++i) {
+      read->codes[v].push_back(vocabularies_[v].CodeOf(categories[i]));
+    }
+  }
+}
+
+template <typename T>
+bool RowLoader::Recode(const Read& read, int64_t rows, T* features) const {
+  const int64_t width = store_->encoder_.features();
+  for (size_t v = 0; v < coded_features_.size(); ++v) {
+    const std::vector<double>& codes = read.codes[v];
+    for (int64_t i = 0; i < rows; ++i) {
+      T& code = features[i * width + coded_features_[v]];
+      if (!(code >= 0 && static_cast<size_t>(code) < codes.size())) return false;
+      code = static_cast<T>(codes[static_cast<size_t>(code)]);
+    }
+  }
+  return true;
+}
+
+Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts& texts,
+                       Read* read) {
+  LearnTexts(texts, read);
   for (size_t set = 0; set < kSets; ++set) {
     RowStore::Set& to = store_->sets_[set];
     const DecodedRows& from = rows[set];
@@ -167,12 +191,17 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows,
       return Changed(shard);
     }
     const Range common = Common(to.range, first, from.rows);
-    const int64_t n = common.size(), width = store_->features_, targets = store_->targets_;
+    const int64_t n = common.size(), width = store_->encoder_.features();
+    const int64_t targets = store_->targets_;
     if (n == 0) continue;
     const int64_t source = common.begin - first, target = common.begin - to.range.begin;
+    char* const features = to.features + target * width * ElementBytes(store_->storage_);
     Widen(from.type, from.features.data() + source * width * ElementBytes(from.type),
-          store_->storage_, to.features + target * width * ElementBytes(store_->storage_),
-          n * width);
+          store_->storage_, features, n * width);
+    const bool known = WithStorage(store_->storage_, [&](auto type) {
+      return Recode(*read, n, reinterpret_cast<decltype(type)*>(features));
+    });
+    if (!known) return Changed(shard);
     std::copy_n(from.targets.data() + source * targets, n * targets, to.targets + target * targets);
     if (has_weights_) std::copy_n(from.weights.data() + source, n, to.weights + target);
     for (int64_t i = 0; classification_ && i < n; ++i) {
@@ -189,8 +218,8 @@ Status RowLoader::ReadAgain(int32_t shard) {
   ESPALIER_ASSIGN_OR_RETURN(
       const ShardRows rest,
       StreamShard(files_, plan_, job_, shard, room_.get(),
-                  [&](const DecodedSets& rows, const std::vector<std::string>& label_texts) {
-                    return Copy(shard, rows, label_texts, &read);
+                  [&](const DecodedSets& rows, const ShardTexts& texts) {
+                    return Copy(shard, rows, texts, &read);
                   }));
   return Check(shard, rest.checksum, read);
 }
@@ -198,7 +227,7 @@ Status RowLoader::ReadAgain(int32_t shard) {
 Status RowLoader::Load(int32_t shard, const ShardRows* decoded) {
   if (decoded == nullptr) return ReadAgain(shard);
   Read read;
-  ESPALIER_RETURN_IF_ERROR(Copy(shard, decoded->sets, decoded->label_texts, &read));
+  ESPALIER_RETURN_IF_ERROR(Copy(shard, decoded->sets, decoded->texts, &read));
   return Check(shard, decoded->checksum, read);
 }
 

@@ -136,7 +136,7 @@ Status HandOn(ShardScan* scan, const TakeRows& take, size_t bytes_min) {
   size_t bytes = 0;
   for (const DecodedRows& set : scan->decoder().sets()) bytes += set.features.size();
   if (!take || bytes < bytes_min) return {};
-  ESPALIER_RETURN_IF_ERROR(take(scan->decoder().sets(), scan->decoder().labels().texts()));
+  ESPALIER_RETURN_IF_ERROR(take(scan->decoder().sets(), scan->decoder().texts()));
   for (DecodedRows& set : scan->decoder().sets()) set.Clear();
   return {};
 }
@@ -146,12 +146,13 @@ Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const
   const Shard& range = plan.shards[shard];
   ESPALIER_ASSIGN_OR_RETURN(auto input, OpenShard(files, plan, shard));
   ShardScan scan(std::move(input), plan, job, shard, room);
-  const auto& labels = scan.decoder().labels().texts();
+  const ShardTexts& texts = scan.decoder().texts();
+  const std::string& path = plan.files[range.file].path;
   ShardRows rows;
   for (int64_t taken = 0;;) {
     const ShardScan::Outcome outcome = scan.Next();
     if (outcome == ShardScan::Outcome::kRow) {
-      if (labels.size() > kClassesMax) break;
+      ESPALIER_RETURN_IF_ERROR(scan.decoder().CheckTexts(path));
       ++taken;
       if (!take) ReserveEarly(range, taken, &scan);
       ESPALIER_RETURN_IF_ERROR(HandOn(&scan, take, kPieceBytes));
@@ -166,11 +167,9 @@ Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const
     ESPALIER_RETURN_IF_ERROR(
         TakeBadRow(job.data.bad_rows, &rows, [&scan] { return scan.BadRow(); }));
   }
-  ESPALIER_RETURN_IF_ERROR(CheckLabels(labels.size(), plan.files[range.file].path,
-                                       plan.schema.names[plan.schema.label[0]]));
   ESPALIER_RETURN_IF_ERROR(HandOn(&scan, take, 0));
   rows.checksum = scan.reader().checksum();
-  rows.label_texts = labels;
+  rows.texts = texts;
   rows.sets = std::move(scan.decoder().sets());
   return rows;
 }
@@ -187,17 +186,39 @@ Result<ShardRows> Read(const FileSystem& files, const InputPlan& plan, const Job
 
 // Per label: rows of the training set, and rows of the others.
 void CountLabels(const ShardRows& rows, ShardSurvey* survey) {
-  std::vector<int64_t> train(rows.label_texts.size()), other(rows.label_texts.size());
+  const std::vector<std::string>& texts = rows.texts.labels.texts();
+  std::vector<int64_t> train(texts.size()), other(texts.size());
   for (int set = 0; set < kSets; ++set) {
     for (const int32_t label : rows.sets[set].labels) ++(set == kTrain ? train : other)[label];
   }
-  for (size_t i = 0; i < rows.label_texts.size(); ++i) {
-    if (train[i] > 0) survey->labels[rows.label_texts[i]] = train[i];
-    if (other[i] > 0) survey->evaluation_labels[rows.label_texts[i]] = other[i];
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (train[i] > 0) survey->labels[texts[i]] = train[i];
+    if (other[i] > 0) survey->evaluation_labels[texts[i]] = other[i];
   }
 }
 
-ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, bool classification, int shard) {
+// How many training rows have each value of the categorical features.
+void CountCategories(const ShardRows& rows, const FeatureSpec& features, const Schema& schema,
+                     ShardSurvey* survey) {
+  const DecodedRows& train = rows.sets[kTrain];
+  const auto width = static_cast<int64_t>(schema.features.size());
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    if (!HasVocabulary(features, schema.rule(i))) continue;
+    const std::vector<std::string>& texts =
+        rows.texts.categories[survey->categories.size()].texts();
+    std::vector<int64_t> counts(texts.size());
+    WithStorage(train.type, [&](auto type) {
+      const auto* codes = reinterpret_cast<const decltype(type)*>(train.features.data()) + i;
+      for (int64_t r = 0; r < train.rows; ++r) ++counts[static_cast<size_t>(codes[r * width])];
+    });
+    auto& of_feature = survey->categories.emplace_back();
+    for (size_t k = 0; k < texts.size(); ++k) {
+      if (counts[k] > 0) of_feature[texts[k]] = counts[k];
+    }
+  }
+}
+
+ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, const JobSpec& job, int shard) {
   ShardSurvey survey;
   survey.shard = shard;
   survey.checksum = rows.checksum;
@@ -211,7 +232,8 @@ ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, bool classific
   const DecodedRows& train = rows.sets[kTrain];
   survey.features = StatsOf(train.type, train.features.data(), train.rows,
                             static_cast<int64_t>(schema.features.size()));
-  if (classification) {
+  CountCategories(rows, job.data.features, schema, &survey);
+  if (job.model.task == Task::kClassification) {
     CountLabels(rows, &survey);
   } else {
     survey.targets = StatsOf(StorageType::kFloat64, train.targets.data(), train.rows,
@@ -242,7 +264,7 @@ Result<SurveyedShard> SurveyShard(const FileSystem& files, const InputPlan& plan
   SurveyedShard surveyed;
   ESPALIER_ASSIGN_OR_RETURN(surveyed.rows, ReadShard(files, plan, job, shard, room));
   surveyed.survey =
-      SurveyOf(surveyed.rows, plan.schema, job.model.task == Task::kClassification, shard);
+      SurveyOf(surveyed.rows, plan.schema, job, shard);
   return surveyed;
 }
 

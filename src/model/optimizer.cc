@@ -197,9 +197,9 @@ template <typename T>
 void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk& chunk,
                  T* parameters, T* const* slots, const T* gradient_sum, double inverse_weight,
                  double clip_scale, double learning_rate, int64_t step) {
-  if (shape.layers[chunk.layer].frozen) return;
+  if (IsFrozen(shape, chunk)) return;
   const int64_t slot_count = SlotCount(train.optimizer);
-  const int64_t weights = (chunk.out_end - chunk.out_begin) * shape.layers[chunk.layer].in;
+  const int64_t weights = WeightsOf(shape, chunk);
   const double scale = inverse_weight * clip_scale;
   const auto run = [&](int64_t begin, int64_t end, bool decays) {
     const int64_t at = chunk.offset + begin;

@@ -37,10 +37,24 @@ void Fields(F&& f, Is<NullPolicy> auto& s) {
   f("constant", s.constant);
 }
 template <typename F>
+void Fields(F&& f, Is<FeatureGroup> auto& s) {
+  f("columns", s.columns);
+  f("type", s.type);
+  f("scale", s.scale);
+  f("nulls", s.nulls);
+  f("null_indicator", s.null_indicator);
+  f("log1p", s.log1p);
+  f("parts", s.parts);
+  f("embedding", s.embedding);
+  f("hash", s.hash);
+  f("min_count", s.min_count);
+}
+template <typename F>
 void Fields(F&& f, Is<FeatureSpec> auto& s) {
   f("columns", s.columns);
   f("scale", s.scale);
   f("nulls", s.nulls);
+  f("groups", s.groups);
 }
 template <typename F>
 void Fields(F&& f, Is<ValidationSpec> auto& s) {
@@ -209,9 +223,16 @@ void Fields(F&& f, Is<JobSpec> auto& s) {
   f("resume", s.resume);
 }
 template <typename F>
+void Fields(F&& f, Is<FeatureRule> auto& s) {
+  f("type", s.type);
+  f("group", s.group);
+  f("part", s.part);
+}
+template <typename F>
 void Fields(F&& f, Is<Schema> auto& s) {
   f("names", s.names);
   f("features", s.features);
+  f("rules", s.rules);
   f("label", s.label);
   f("weight", s.weight);
   f("validation", s.validation);
@@ -222,6 +243,10 @@ void Fields(F&& f, Is<FittedFeature> auto& s) {
   f("shift", s.shift);
   f("factor", s.factor);
   f("null_value", s.null_value);
+  f("null_indicator", s.null_indicator);
+  f("codes", s.codes);
+  f("embedding", s.embedding);
+  f("vocabulary", s.vocabulary);
 }
 template <typename F>
 void Fields(F&& f, Is<FittedTarget> auto& s) {

@@ -26,6 +26,8 @@ struct ColumnRange {
   int64_t last = 0;
   bool operator==(const ColumnRange&) const = default;
 };
+// One entry of a list of columns.
+using ColumnPattern = std::variant<std::string, int64_t, ColumnRange>;
 
 enum class DataFormat { kCsv, kParquet, kLibsvm };
 
@@ -44,18 +46,44 @@ struct Scale {
   bool operator==(const Scale&) const = default;
 };
 
-enum class NullKind { kFail, kMean, kConstant, kDrop };
+// kCategory, of categorical columns: null is a value like any other.
+enum class NullKind { kFail, kMean, kConstant, kDrop, kCategory };
 struct NullPolicy {
   NullKind kind = NullKind::kFail;
   double constant = 0;  // kConstant only
   bool operator==(const NullPolicy&) const = default;
 };
 
+// What a column holds, and so how inputs are made of it.
+enum class FeatureType { kNumeric, kBoolean, kDate, kCategorical };
+// What a date gives, each a number: weekday 0 (Monday) to 6, yearday 1 to 366, epoch the seconds
+// since 1970, in UTC.
+enum class DatePart { kYear, kMonth, kDay, kWeekday, kYearday, kHour, kMinute, kSecond, kEpoch };
+
+// Columns with rules of their own.
+struct FeatureGroup {
+  std::vector<ColumnPattern> columns;  // at least one
+  FeatureType type = FeatureType::kNumeric;
+  std::optional<Scale> scale;       // absent: FeatureSpec::scale; none of categorical columns
+  std::optional<NullPolicy> nulls;  // absent: FeatureSpec::nulls, categorical columns: kCategory
+  bool null_indicator = false;      // one more input: 1 where the value is null, else 0
+  bool log1p = false;               // kNumeric: log(1 + x) in place of x
+  std::vector<DatePart> parts = {DatePart::kYear, DatePart::kMonth, DatePart::kDay,
+                                 DatePart::kWeekday};  // kDate
+  // kCategorical:
+  int64_t embedding = 0;  // width; 0: one-hot
+  int64_t hash = 0;       // buckets that values are hashed to; 0: they have a vocabulary
+  int64_t min_count = 1;  // training rows that a value must be in to be of the vocabulary
+  bool operator==(const FeatureGroup&) const = default;
+};
+
 struct FeatureSpec {
   // Empty: "auto", every column that is not label, weight, targets or validation marker.
-  std::vector<std::variant<std::string, int64_t, ColumnRange>> columns;
+  std::vector<ColumnPattern> columns;
   Scale scale;
   NullPolicy nulls;
+  // Their columns are features although `columns` does not name them.
+  std::vector<FeatureGroup> groups;
   bool operator==(const FeatureSpec&) const = default;
 };
 

@@ -79,7 +79,24 @@ struct Names<NullKind> {
   static constexpr EnumName<NullKind> kAll[] = {{NullKind::kFail, "fail"},
                                                 {NullKind::kMean, "mean"},
                                                 {NullKind::kConstant, "constant"},
-                                                {NullKind::kDrop, "drop"}};
+                                                {NullKind::kDrop, "drop"},
+                                                {NullKind::kCategory, "category"}};
+};
+template <>
+struct Names<FeatureType> {
+  static constexpr EnumName<FeatureType> kAll[] = {{FeatureType::kNumeric, "numeric"},
+                                                   {FeatureType::kBoolean, "boolean"},
+                                                   {FeatureType::kDate, "date"},
+                                                   {FeatureType::kCategorical, "categorical"}};
+};
+template <>
+struct Names<DatePart> {
+  static constexpr EnumName<DatePart> kAll[] = {
+      {DatePart::kYear, "year"},       {DatePart::kMonth, "month"},
+      {DatePart::kDay, "day"},         {DatePart::kWeekday, "weekday"},
+      {DatePart::kYearday, "yearday"}, {DatePart::kHour, "hour"},
+      {DatePart::kMinute, "minute"},   {DatePart::kSecond, "second"},
+      {DatePart::kEpoch, "epoch"}};
 };
 template <>
 struct Names<ShuffleKind> {

@@ -224,8 +224,8 @@ void Trainer<T>::RunLeaf(const GradientAction& step, int32_t own_index) {
     rows.push_back(range.begin + order.At(p));
 
   LeafPass<T>& pass = *passes_[own_index];
-  rows_.Gather(FileRole::kTrain, rows, pass.inputs(), pass.labels(), pass.targets(),
-               pass.weights());
+  rows_.Gather(FileRole::kTrain, rows, pass.inputs(), pass.codes(), pass.labels(),
+               pass.targets(), pass.weights());
   const auto count = static_cast<int64_t>(rows.size());
   std::vector<double>& stats = leaf_stats_[own_index];
   const int64_t size = TotalsSize(plan.shape, TotalsKind::kTraining);
@@ -265,7 +265,7 @@ void Trainer<T>::ComputeChunk(uint32_t chunk_index) {
     const LeafPass<T>& pass = *passes_[i];
     if (joins_leaf(i) && pass_rows_[i] == 0) {
       ++next;  // An empty leaf is the identity of the sum.
-    } else if (joins_leaf(i) && pass.AccumulateIsExact(pass_rows_[i])) {
+    } else if (joins_leaf(i) && pass.AccumulateIsExact(chunk, pass_rows_[i])) {
       pass.WeightGradient(chunk, sum[own_join_.steps[next++].into], true);
     } else {
       if (sum[i] == nullptr) {

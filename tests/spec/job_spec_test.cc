@@ -361,7 +361,9 @@ TEST_CASE("every enumerator has one word that reads back") {
   CHECK(round(OptimizerKind::kAdam) == 8);
   CHECK(round(ScheduleKind::kStep) == 6);
   CHECK(round(AveragingKind::kEma) == 3);
-  CHECK(round(NullKind::kFail) == 4);
+  CHECK(round(NullKind::kFail) == 5);
+  CHECK(round(FeatureType::kDate) == 4);
+  CHECK(round(DatePart::kYear) == 9);
 }
 
 TEST_CASE("each metric of a task has a value and a direction") {

@@ -25,8 +25,8 @@ class MadeUpRows : public RowSource<T> {
   // `heavy`: rows 10 to 19 weigh so much that the sum of their gradients is infinite.
   MadeUpRows(int64_t inputs, int32_t classes, bool heavy = false)
       : inputs_(inputs), classes_(classes), heavy_(heavy) {}
-  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* labels, T* targets,
-              T* weights) const override {
+  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
+              int32_t* labels, T* targets, T* weights) const override {
     for (size_t i = 0; i < rows.size(); ++i) {
       const uint64_t row = static_cast<uint64_t>(rows[i]) + static_cast<uint64_t>(set) * 1'000'000;
       const auto label = static_cast<int32_t>(Mix64(row) % static_cast<uint64_t>(classes_));

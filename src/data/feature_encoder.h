@@ -1,0 +1,59 @@
+// From a row as it is stored to what the network is given of it, by the fitted preprocessing.
+//
+// Thread rule: const and safe from any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/base/aligned.h"
+#include "src/spec/input.h"
+
+namespace espalier {
+
+class FeatureEncoder {
+ public:
+  FeatureEncoder() = default;
+  explicit FeatureEncoder(const Preprocessing& preprocessing);
+
+  int64_t features() const { return features_; }  // numbers a stored row
+  int64_t dense() const { return dense_; }        // numbers that are given
+  int64_t coded() const { return static_cast<int64_t>(coded_.size()); }
+
+  // Writes a row's numbers to `inputs` [dense]: (x - shift) * factor, nulls replaced first, and
+  // after it 1 for null and 0 for others where the feature has an indicator; bytes are computed in
+  // T, wider numbers in double and then rounded to T. Its codes go to `codes` [coded], -1 for none;
+  // a category is stored as its code, or as the number of codes when it has none.
+  // `row` has `features` numbers of `type`.
+  template <typename T>
+  void Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const;
+
+ private:
+  template <typename T>
+  struct Scaling {
+    AlignedVector<T> shift, factor;
+  };
+  struct Number {
+    int64_t feature = 0, input = 0;
+    bool indicator = false;
+  };
+  struct Coded {
+    int64_t feature = 0;
+    int32_t codes = 0;
+  };
+
+  template <typename T>
+  const Scaling<T>& scaling() const;
+  template <typename From, typename T>
+  void EncodeMixed(const From* row, T* inputs, int32_t* codes) const;
+
+  int64_t features_ = 0, dense_ = 0;
+  Scaling<float> float_scaling_;  // by feature
+  Scaling<double> double_scaling_;
+  AlignedVector<double> null_values_;
+  bool plain_ = true;  // each feature is one input, in order
+  std::vector<Number> numbers_;
+  std::vector<Coded> coded_;
+};
+
+}  // namespace espalier
