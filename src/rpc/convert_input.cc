@@ -124,7 +124,7 @@ pb::StorageType StorageToProto(StorageType type) {
 
 void ToProto(const Preprocessing& in, pb::Preprocessing* out) {
   for (const FittedFeature& feature : in.features) {
-    pb::FittedColumn* p = out->add_features();
+    pb::FittedFeature* p = out->add_features();
     p->set_name(feature.name);
     p->set_shift(feature.shift);
     p->set_factor(feature.factor);
@@ -135,7 +135,7 @@ void ToProto(const Preprocessing& in, pb::Preprocessing* out) {
     p->mutable_vocabulary()->Add(feature.vocabulary.begin(), feature.vocabulary.end());
   }
   for (const FittedTarget& target : in.targets) {
-    pb::FittedColumn* p = out->add_targets();
+    pb::FittedTarget* p = out->add_targets();
     p->set_name(target.name);
     p->set_shift(target.shift);
     p->set_factor(target.factor);
@@ -144,7 +144,7 @@ void ToProto(const Preprocessing& in, pb::Preprocessing* out) {
   out->mutable_class_weights()->Add(in.class_weights.begin(), in.class_weights.end());
 }
 
-FittedFeature FeatureFromProto(const pb::FittedColumn& in, Fields& f) {
+FittedFeature FeatureFromProto(const pb::FittedFeature& in, Fields& f) {
   FittedFeature out;
   out.name = f.Text("features.name", in.name(), kTextBytesMax);
   out.shift = f.Finite("features.shift", in.shift());
@@ -168,10 +168,10 @@ Result<Preprocessing> FromProto(const pb::Preprocessing& in) {
       !f.Few("classes", in.classes_size(), kListMax)) {
     return f.status();
   }
-  for (const pb::FittedColumn& p : in.features()) {
+  for (const pb::FittedFeature& p : in.features()) {
     out.features.push_back(FeatureFromProto(p, f));
   }
-  for (const pb::FittedColumn& p : in.targets()) {
+  for (const pb::FittedTarget& p : in.targets()) {
     out.targets.push_back({f.Text("targets.name", p.name(), kTextBytesMax),
                            f.Finite("targets.shift", p.shift()),
                            f.Finite("targets.factor", p.factor())});
