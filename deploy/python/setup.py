@@ -50,7 +50,8 @@ class Build(build_py):
             source = os.path.join(made, *MODULE.split("."))
             for name in sorted(os.listdir(source)):
                 with open(os.path.join(source, name)) as f:
-                    text = f.read().replace("from %s import" % MODULE, "from espalier._proto import")
+                    text = f.read().replace("from %s import" % MODULE,
+                                            "from espalier._proto import")
                 with open(os.path.join(folder, name), "w") as f:
                     f.write(text)
 

@@ -29,6 +29,10 @@ def build(output, seconds):
         client = os.path.join(tree, "deploy", "python")
         shutil.copytree(os.path.join(ROOT, "deploy", "python"), client,
                         ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+        # Modes are written into the wheel.
+        for folder, _, names in os.walk(client):
+            for name in names:
+                os.chmod(os.path.join(folder, name), 0o644)
         for name in OF_THE_TREE:
             source, target = os.path.join(ROOT, name), os.path.join(tree, name)
             os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -37,7 +41,7 @@ def build(output, seconds):
         done = subprocess.run([python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index",
                                "--no-build-isolation", "--disable-pip-version-check",
                                "--wheel-dir", made, client],
-                              capture_output=True, text=True,
+                              capture_output=True, text=True, umask=0o022,
                               env=dict(os.environ, SOURCE_DATE_EPOCH=str(seconds)))
         if done.returncode:
             raise WheelError("the Python client's wheel could not be built\n" + done.stderr +

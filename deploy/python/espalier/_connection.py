@@ -17,6 +17,8 @@ from .errors import (DeadlineExceededError, EspalierError, InvalidArgumentError,
 
 _ERROR_KEY = "espalier-error-bin"
 _ADDRESS_BYTES_MAX = 1024
+# gRPC's words for a call that found nobody. After any other failure it may have been carried out.
+_NO_CONNECTION = ("failed to connect to all addresses", "DNS resolution failed")
 _OPTIONS: List[Tuple[str, Any]] = [
     ("grpc.max_receive_message_length", 256 << 20),
     ("grpc.max_metadata_size", 256 << 10),
@@ -163,26 +165,6 @@ class Connection:
         finally:
             stream.cancel()
 
-    def await_ready(self) -> bool:
-        """Waits for a connection; whether one stands. False at once when it is refused."""
-        self._stub()
-        with self._lock:
-            channel = self._channel
-        if channel is None:
-            return False
-        settled, seen = threading.Event(), [grpc.ChannelConnectivity.IDLE]
-
-        def note(state: Any) -> None:
-            seen[0] = state
-            if state not in (grpc.ChannelConnectivity.IDLE, grpc.ChannelConnectivity.CONNECTING):
-                settled.set()
-        channel.subscribe(note, try_to_connect=True)
-        try:
-            settled.wait(self.limits.connect)
-        finally:
-            channel.unsubscribe(note)
-        return bool(seen[0] == grpc.ChannelConnectivity.READY)
-
     def translate(self, error: Any, address: str, timeout: Optional[float]) -> EspalierError:
         """What a failed call means."""
         for key, value in error.trailing_metadata() or ():
@@ -193,9 +175,11 @@ class Connection:
         if code == grpc.StatusCode.UNAVAILABLE:
             self.close()
             host, port = parse_address(address)
-            why = explain(host, port, self.security, self.limits.connect)
-            return why or UnavailableError("%s cannot be reached: %s" % (who, details),
-                                           hint="Is espalier-coordinator running there?")
+            why = explain(host, port, self.security, self.limits.connect) or UnavailableError(
+                "%s cannot be reached: %s" % (who, details),
+                hint="Is espalier-coordinator running there?")
+            why.never_sent = any(words in details for words in _NO_CONNECTION)
+            return why
         if code == grpc.StatusCode.DEADLINE_EXCEEDED:
             return DeadlineExceededError("%s did not answer within %g s" % (who, timeout or 0))
         if code == grpc.StatusCode.UNAUTHENTICATED:

@@ -71,9 +71,10 @@ def _plan(columns: Dict[str, Any], names: Sequence[str]) -> List[Tuple[int, str,
     if missing:
         shown = ", ".join("'%s'" % m for m in missing[:5]) + (", ..." if len(missing) > 5 else "")
         found = ", ".join("'%s'" % c for c in list(columns)[:10])
-        raise InvalidArgumentError("the table lacks %d of the model's %d features: %s; it has %s%s" %
-                                   (len(missing), len(names), shown, found or "no columns",
-                                    ", ..." if len(columns) > 10 else ""))
+        raise InvalidArgumentError(
+            "the table lacks %d of the model's %d features: %s; it has %s%s" %
+            (len(missing), len(names), shown, found or "no columns",
+             ", ..." if len(columns) > 10 else ""))
     return plan
 
 
@@ -123,7 +124,13 @@ def _arrow_column(data: Any, at: Any, begin: int, end: int) -> Any:
 
 
 def _mapping_column(data: Any, at: Any, begin: int, end: int) -> Any:
-    return np.asarray(data[at][begin:end])
+    column = data[at][begin:end]
+    try:
+        return np.asarray(column)
+    except ValueError:  # vectors of different lengths
+        out = np.empty(len(column), object)
+        out[:] = [np.asarray(value) for value in column]
+        return out
 
 
 def _numbers(values: Any, column: str, element: int, width: int) -> Any:
@@ -133,7 +140,8 @@ def _numbers(values: Any, column: str, element: int, width: int) -> Any:
     if values.ndim == 1 and values.dtype.kind in "fiub":
         return values.astype(np.float64)[:, np.newaxis]
     if values.ndim != 1 or values.dtype != object:
-        raise InvalidArgumentError("column '%s' is of %s, expected numbers" % (column, values.dtype))
+        raise InvalidArgumentError("column '%s' is of %s, expected numbers" %
+                                   (column, values.dtype))
     out = np.empty(len(values), np.float64)
     for row, value in enumerate(values):
         out[row] = _number(value, column, row)

@@ -123,8 +123,9 @@ class Client:
         A KeyboardInterrupt before the coordinator answers withdraws the submission.
         """
         text = job_text(job)
-        request = api_pb2.SubmitRequest(version=__version__, client_request_id=secrets.token_hex(16),
-                                        job_yaml=text.encode("utf-8", "surrogateescape"))
+        request = api_pb2.SubmitRequest(
+            version=__version__, client_request_id=secrets.token_hex(16),
+            job_yaml=text.encode("utf-8", "surrogateescape"))
         return Job(self._connection, self._submit_once(request), submitted_here=True)
 
     def job(self, job: Union[str, int]) -> Job:
@@ -175,13 +176,11 @@ class Client:
         which is the same job, or withdrawn."""
         until: Optional[float] = None
         while True:
-            connected = False
             try:
-                connected = self._connection.await_ready()
                 return int(self._connection.call("Submit", request,
                                                  self._connection.limits.submit).job)
             except UnavailableError as error:
-                if until is None and (error.answered or not connected):
+                if until is None and (error.answered or error.never_sent):
                     raise
                 if until is None:
                     print("the coordinator went away before it answered; asking again",

@@ -65,6 +65,7 @@ class EspalierError(Exception):
 
     code = "INTERNAL"
     answered = False  # whether the coordinator said so, and not the way to it
+    never_sent = False  # whether the call that failed has reached nobody
 
     def __init__(self, message: str, *, causes: Sequence[str] = (),
                  position: Optional[InputPosition] = None, hint: str = "") -> None:

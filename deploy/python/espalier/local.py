@@ -156,9 +156,10 @@ def _events(line: Mapping[str, Any]) -> Iterator[Event]:
     elif kind == "progress":
         number = _number
         yield Progress(
-            job=job, step=line["step"], steps_total=line["steps_total"], epoch=number(line, "epoch"),
-            epochs_total=number(line, "epochs_total"), loss=number(line, "loss"),
-            accuracy=number(line, "accuracy"), learning_rate=number(line, "learning_rate"),
+            job=job, step=line["step"], steps_total=line["steps_total"],
+            epoch=number(line, "epoch"), epochs_total=number(line, "epochs_total"),
+            loss=number(line, "loss"), accuracy=number(line, "accuracy"),
+            learning_rate=number(line, "learning_rate"),
             rows_per_second=number(line, "rows_per_second"), phase=line.get("phase") or "",
             phase_share=number(line, "phase_share"), bytes_read=line["survey_bytes_done"],
             input_bytes=line["input_bytes"])
