@@ -2,6 +2,7 @@
 libraries it names."""
 import ast
 import hashlib
+import inspect
 import os
 import subprocess
 import sys
@@ -73,11 +74,10 @@ class WheelTest(daemons.EspalierTest):
         import espalier
         for name in espalier.__all__:
             value = getattr(espalier, name)
-            if isinstance(value, type) or callable(value) and hasattr(value, "__name__"):
+            if inspect.isclass(value) or inspect.isfunction(value):
                 self.assertTrue(value.__doc__, name)
-            for member, thing in vars(value).items() if isinstance(value, type) else ():
-                if not member.startswith("_") and callable(thing) and \
-                        value.__module__.startswith("espalier"):
+            for member, thing in vars(value).items() if inspect.isclass(value) else ():
+                if not member.startswith("_") and inspect.isfunction(thing):
                     self.assertTrue(thing.__doc__, "%s.%s" % (name, member))
 
     def test_it_works_with_the_oldest_and_with_newer_libraries(self):
