@@ -262,9 +262,10 @@ Status ReportModel(const FileSystem& files, const JobSpec& spec, const SurveyRes
   // best parameters so far, the averaged ones, and the gradient of several steps.
   const bool keeps_best = spec.train.early_stopping && spec.train.early_stopping->restore_best;
   const bool averages = spec.train.averaging.kind != AveragingKind::kNone;
-  const bool accumulates = spec.train.optimizer.kind == OptimizerKind::kGd
-                               ? report->steps_per_epoch > 1
-                               : spec.train.accumulate_steps > 1;
+  const OptimizerKind kind = spec.train.optimizer.kind;
+  const bool accumulates =
+      kind == OptimizerKind::kLbfgs ||
+      (kind == OptimizerKind::kGd ? report->steps_per_epoch > 1 : spec.train.accumulate_steps > 1);
   const int64_t vectors = 3 + SlotCount(spec.train.optimizer) + keeps_best + averages + accumulates;
   report->model_bytes =
       report->parameters * vectors * (spec.model.precision == Precision::kFloat64 ? 8 : 4);

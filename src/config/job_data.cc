@@ -5,15 +5,15 @@
 #include "src/storage/uri.h"
 
 namespace espalier {
-namespace {
 
-// A path or pattern, local or on HDFS.
 Status ReadPath(Reader& reader, const YamlNode& node, const std::string& path, std::string& out) {
   ESPALIER_RETURN_IF_ERROR(reader.Read(node, path, out));
   const auto uri = ParseUri(out);
   if (!uri.ok()) return reader.ErrorAt(node.mark, path + ": " + uri.status().message());
   return {};
 }
+
+namespace {
 
 // The same for input, whose extension also says its format.
 Status ReadPattern(Reader& reader, const YamlNode& node, const std::string& path,

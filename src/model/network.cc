@@ -30,11 +30,17 @@ int64_t FirstInputs(const InputShape& inputs) {
   return count;
 }
 
-Status CheckSizes(const ModelSpec& model, const InputShape& shape) {
-  int64_t inputs = shape.dense;
-  for (const CodedInput& coded : shape.coded) {
-    inputs += std::max(coded.codes, coded.embedding);  // no sum of 2^20 of these overflows
+// With one-hot inputs spelled out.
+int64_t Width(const InputShape& inputs) {
+  int64_t count = inputs.dense;
+  for (const CodedInput& coded : inputs.coded) {
+    count += std::max(coded.codes, coded.embedding);  // no sum of 2^20 of these overflows
   }
+  return count;
+}
+
+Status CheckSizes(const ModelSpec& model, const InputShape& shape) {
+  const int64_t inputs = Width(shape);
   if (inputs < 1 || inputs > kInputsMax) {
     return InvalidArgument("data.features: gives the network " + HumanCount(inputs) +
                            " inputs; 1 to " + HumanCount(kInputsMax) + " are possible");
@@ -98,6 +104,21 @@ Result<int64_t> OutputUnits(const ModelSpec& model, int64_t count) {
   return loss == Loss::kBinaryCrossEntropy ? 1 : count;
 }
 
+// What the job says of its data, against what the data is.
+Status CheckExpected(const ModelSpec& model, int64_t inputs, int64_t outputs_or_classes) {
+  const std::string who = "compat.spark-mlp.layers: ";
+  if (model.expected_inputs && *model.expected_inputs != inputs) {
+    return InvalidArgument(who + "begins with " + HumanCount(*model.expected_inputs) +
+                           "; data.features gives the network " + HumanCount(inputs) + " inputs");
+  }
+  if (model.expected_outputs && *model.expected_outputs != outputs_or_classes) {
+    return InvalidArgument(who + "ends with " + HumanCount(*model.expected_outputs) +
+                           "; data.label has " + HumanCount(outputs_or_classes) +
+                           " classes in the training rows");
+  }
+  return {};
+}
+
 double InitialBound(const NetworkShape& shape, size_t index) {
   const LayerShape& layer = shape.layers[index];
   auto in = static_cast<double>(layer.in);
@@ -134,12 +155,14 @@ int64_t NetworkShape::classes() const {
 Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& inputs,
                                       int64_t outputs_or_classes) {
   ESPALIER_RETURN_IF_ERROR(CheckSizes(model, inputs));
+  ESPALIER_RETURN_IF_ERROR(CheckExpected(model, Width(inputs), outputs_or_classes));
   ESPALIER_ASSIGN_OR_RETURN(const int64_t outputs, OutputUnits(model, outputs_or_classes));
   NetworkShape shape;
   shape.loss = EffectiveLoss(model);
   shape.label_smoothing = model.label_smoothing;
   shape.huber_delta = model.huber_delta;
   shape.quantile = model.quantile;
+  shape.thresholds = model.thresholds;
   shape.task = model.task;
   int64_t in = FirstInputs(inputs);
   for (size_t i = 0; i < model.hidden.size(); ++i) {

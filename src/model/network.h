@@ -55,6 +55,7 @@ struct NetworkShape {
   double label_smoothing = 0;  // cross-entropies
   double huber_delta = 1;
   double quantile = 0.5;
+  std::vector<double> thresholds;  // ModelSpec's: of softmax_cross_entropy, one a class, or none
   Task task = Task::kClassification;
 
   // Numbers a row, which come before embeddings in the input of the first layer.

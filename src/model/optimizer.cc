@@ -4,6 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "src/base/check.h"
+#include "src/model/lbfgs.h"
+#include "src/model/tile_sum.h"
 #include "src/model/vector_math.h"
 
 namespace espalier {
@@ -170,6 +173,8 @@ void Update(const OptimizerSpec& o, const Run<T>& run, const Rates<T>& rates) {
       return Adagrad<more>(run, rates);
     case OptimizerKind::kRmsprop:
       return UpdateRmsprop<more>(o, run, rates);
+    case OptimizerKind::kLbfgs:
+      ESPALIER_CHECK(false, "L-BFGS moves by AdvanceLbfgs");
   }
 }
 
@@ -189,6 +194,8 @@ int64_t SlotCount(const OptimizerSpec& optimizer) {
       return 2;
     case OptimizerKind::kRmsprop:
       return 1 + (optimizer.momentum > 0) + optimizer.centered;
+    case OptimizerKind::kLbfgs:
+      return kLbfgsPairs + 2 * optimizer.history;
   }
   return 0;
 }
@@ -218,26 +225,10 @@ void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk&
 
 template <typename T>
 double SquaredNorm(const Chunk& chunk, const T* gradient_sum, double inverse_weight) {
-  constexpr int64_t kLanes = 16, kTile = 4096;
-  double total = 0;
-  for (int64_t begin = 0; begin < chunk.size; begin += kTile) {
-    const int64_t end = std::min(begin + kTile, chunk.size);
-    double sums[kLanes] = {};
-    int64_t i = begin;
-    for (; i + kLanes <= end; i += kLanes) {
-      for (int64_t j = 0; j < kLanes; ++j) {
-        const double g = gradient_sum[i + j];
-        sums[j] += g * g;
-      }
-    }
-    for (int64_t j = 0; i < end; ++i, ++j) {
-      const double g = gradient_sum[i];
-      sums[j] += g * g;
-    }
-    double tile = 0;
-    for (double sum : sums) tile += sum;
-    total += tile;
-  }
+  const double total = TileSum(chunk.size, [=](int64_t i) {
+    const double g = gradient_sum[i];
+    return g * g;
+  });
   return total * inverse_weight * inverse_weight;
 }
 

@@ -101,6 +101,9 @@ void Fields(F&& f, Is<ModelSpec> auto& s) {
   f("init", s.init);
   f("precision", s.precision);
   f("target_scale", s.target_scale);
+  f("thresholds", s.thresholds);
+  f("expected_inputs", s.expected_inputs);
+  f("expected_outputs", s.expected_outputs);
 }
 template <typename F>
 void Fields(F&& f, Is<OptimizerSpec> auto& s) {
@@ -113,6 +116,11 @@ void Fields(F&& f, Is<OptimizerSpec> auto& s) {
   f("alpha", s.alpha);
   f("centered", s.centered);
   f("initial_accumulator_value", s.initial_accumulator_value);
+  f("history", s.history);
+  f("line_search", s.line_search);
+  f("max_line_search", s.max_line_search);
+  f("tolerance", s.tolerance);
+  f("max_iterations", s.max_iterations);
 }
 template <typename F>
 void Fields(F&& f, Is<Span> auto& s) {
@@ -164,6 +172,8 @@ template <typename F>
 void Fields(F&& f, Is<InitialSpec> auto& s) {
   f("from", s.from);
   f("layers", s.layers);
+  f("spark", s.spark);
+  f("values", s.values);
 }
 template <typename F>
 void Fields(F&& f, Is<TrainSpec> auto& s) {

@@ -53,7 +53,13 @@ struct Names<OptimizerKind> {
       {OptimizerKind::kSgd, "sgd"},           {OptimizerKind::kMomentum, "momentum"},
       {OptimizerKind::kNesterov, "nesterov"}, {OptimizerKind::kAdam, "adam"},
       {OptimizerKind::kAdamW, "adamw"},       {OptimizerKind::kAdagrad, "adagrad"},
-      {OptimizerKind::kRmsprop, "rmsprop"},   {OptimizerKind::kGd, "gd"}};
+      {OptimizerKind::kRmsprop, "rmsprop"},   {OptimizerKind::kGd, "gd"},
+      {OptimizerKind::kLbfgs, "lbfgs"}};
+};
+template <>
+struct Names<LineSearchKind> {
+  static constexpr EnumName<LineSearchKind> kAll[] = {
+      {LineSearchKind::kStrongWolfe, "strong_wolfe"}, {LineSearchKind::kNone, "none"}};
 };
 template <>
 struct Names<ScheduleKind> {

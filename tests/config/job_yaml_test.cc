@@ -358,7 +358,6 @@ TEST_CASE("what a later version will have is told apart from what is wrong") {
   };
   const std::string tail = ": this version of Espalier has no ";
   const Row rows[] = {
-      {"train: {optimizer: lbfgs}", "job.yaml:1:20: train.optimizer.lbfgs" + tail + "L-BFGS yet"},
       {"train: {mode: async}",
        "job.yaml:1:15: train.mode" + tail + "choice of mode (training is synchronous) yet"},
   };

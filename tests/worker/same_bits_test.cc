@@ -220,6 +220,22 @@ TEST_CASE("the same bits with gradient descent, and with a plateau that lowers t
                         }});
 }
 
+TEST_CASE("the same bits with L-BFGS: passes of one step and of several, in float and in double") {
+  const auto lbfgs = [](ModelSpec&, TrainSpec& train) {
+    train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+    train.optimizer.history = 4;
+    train.optimizer.max_iterations = 12;
+    train.l1 = 1e-5;
+  };
+  CheckSameBits<double>({.dropout = 0, .epochs = 30, .change = lbfgs});
+  CheckSameBits<float>({.batch = 1000,
+                        .dropout = 0,
+                        .early_stopping = EarlyStopping{.patience = 3},
+                        .epochs = 30,
+                        .change = lbfgs,
+                        .class_weights = {0.5, 1, 3}});
+}
+
 TEST_CASE("a step whose total is infinite is left out, also where it ends a group of steps") {
   const int64_t group = GENERATE(1, 2);
   Case c{.rows = 400, .batch = 40, .leaves = 4, .epochs = 1, .heavy = true};
