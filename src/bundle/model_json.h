@@ -10,6 +10,8 @@
 //                     factor, nulls null_value first; the network's output y becomes y / factor +
 //                     shift of its target, with loss poisson exp(y); class_weights, if any, weighed
 //                     the training rows of each class
+//   storage          "uint8", "float32" or "float64": the type of all rows of the job as they were
+//                    read; bytes are scaled in the model's precision, wider numbers in float64
 //   rows             {"train": .., "validation": .., "test": .., "skipped": ..}
 //   training         {"steps": .., "epochs": .., "stopped_because": ".."}
 //   metrics          {"train": {..}, "validation": {..} | null, "test": {..} | null}
@@ -42,6 +44,8 @@ struct ModelDocument {
   JobSpec job;  // output and workers are not kept
   Schema schema;
   Preprocessing preprocessing;
+  // Absent: not known, in bundles of before it was written down.
+  std::optional<StorageType> storage;
   int64_t train_rows = 0, validation_rows = 0, test_rows = 0, skipped_rows = 0;
   int64_t steps = 0;
   double epochs = 0;

@@ -43,6 +43,11 @@ class ParquetDecoder {
   void Watch(const std::string& label) { watched_ = label; }
   const std::optional<InputPosition>& watched_at() const { return watched_at_; }
 
+  // From now on bad and dropped rows are described there, in order, and a bad one is no error.
+  void Reject(std::vector<Status>* rejects) { rejects_ = rejects; }
+  // Those of the last batch that became rows.
+  const std::vector<int64_t>& good() const { return good_; }
+
   const LabelTexts& labels() const { return labels_; }
 
  private:
@@ -64,6 +69,7 @@ class ParquetDecoder {
   Status ReadLabels();
   Status ChooseSets();
   Status TakeBadRows();
+  void DescribeRejects();
   InputPosition PlaceOf(int64_t row, int32_t column, int32_t source, int64_t element) const;
   void LookForWatched();
   Status Append();
@@ -94,6 +100,7 @@ class ParquetDecoder {
   StorageType type_ = StorageType::kUint8;  // of the rows so far
   LabelTexts labels_;
   std::array<int32_t, 256> small_labels_;  // of whole numbers: in labels_, -1 before it is met
+  std::vector<Status>* rejects_ = nullptr;
   std::optional<std::string> watched_;
   std::optional<InputPosition> watched_at_;
 };

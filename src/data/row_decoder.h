@@ -43,6 +43,7 @@ struct RowProblem {
 //   inf, too large for a double, or with precision float32 too large for a float: bad row
 //   negative weight, other than 0/1/true/false in the validation column, too few or many fields:
 //   bad
+// A schema without label columns is that of rows whose labels nobody asks for: they are 0.
 // Labels (classification) are the text without spaces around it; of the words for null only \N, as
 // Hive writes it, and the empty text are none there.
 // Thread rule: one thread a decoder.

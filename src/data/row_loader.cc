@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "src/base/text.h"
-#include "src/data/class_text.h"
 #include "src/data/row_store.h"
 
 namespace espalier {
@@ -41,17 +40,8 @@ void RowLoader::SetUp(const RowRanges& ranges) {
   store_->targets_ = classification_ ? 0 : static_cast<int64_t>(plan_.schema.label.size());
   store_->storage_ = survey_.storage;
   store_->fitted_targets_ = survey_.preprocessing.targets;
-  for (const FittedFeature& f : survey_.preprocessing.features) {
-    store_->float_scaling_.shift.push_back(static_cast<float>(f.shift));
-    store_->float_scaling_.factor.push_back(static_cast<float>(f.factor));
-    store_->double_scaling_.shift.push_back(f.shift);
-    store_->double_scaling_.factor.push_back(f.factor);
-    store_->null_values_.push_back(f.null_value);
-  }
-  for (size_t i = 0; i < survey_.preprocessing.classes.size(); ++i) {
-    classes_.emplace_back(survey_.preprocessing.classes[i], static_cast<int32_t>(i));
-  }
-  std::sort(classes_.begin(), classes_.end());
+  store_->scaling_ = InputScaling(survey_.preprocessing.features);
+  classes_ = ClassIndex(survey_.preprocessing.classes);
   std::array<int64_t, kSets> next{};
   for (const ShardSurvey& s : survey_.shards) {
     first_rows_.push_back(next);
@@ -143,19 +133,10 @@ Status RowLoader::Check(int32_t shard, uint32_t checksum, const Read& read) cons
   return same ? Status() : Changed(shard);
 }
 
-int32_t RowLoader::ClassOf(const std::string& label_text) const {
-  for (const std::string& name : {label_text, ClassText(label_text)}) {
-    const auto found =
-        std::lower_bound(classes_.begin(), classes_.end(), std::pair(name, int32_t{0}));
-    if (found != classes_.end() && found->first == name) return found->second;
-  }
-  return -1;
-}
-
 Status RowLoader::Copy(int32_t shard, const DecodedSets& rows,
                        const std::vector<std::string>& label_texts, Read* read) {
   for (size_t i = read->classes.size(); classification_ && i < label_texts.size(); ++i) {
-    read->classes.push_back(ClassOf(label_texts[i]));
+    read->classes.push_back(classes_.Of(label_texts[i]));
   }
   for (size_t set = 0; set < kSets; ++set) {
     RowStore::Set& to = store_->sets_[set];

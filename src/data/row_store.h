@@ -19,8 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "src/base/aligned.h"
 #include "src/base/status.h"
+#include "src/data/class_text.h"
+#include "src/data/input_scaling.h"
 #include "src/data/row_room.h"
 #include "src/data/spool.h"
 #include "src/data/survey.h"
@@ -71,23 +72,13 @@ class RowStore {
     double* weights = nullptr;
     int32_t* labels = nullptr;
   };
-  // Per feature, in the precision of the arithmetic.
-  template <typename T>
-  struct Scaling {
-    AlignedVector<T> shift, factor;
-  };
-
   static size_t Index(FileRole set) { return static_cast<size_t>(set); }
-  template <typename T>
-  void Scale(const char* features, T* out) const;
 
   int64_t features_ = 0, targets_ = 0;
   StorageType storage_ = StorageType::kUint8;
   int64_t memory_bytes_ = 0, spool_bytes_ = 0;
   std::array<Set, kSets> sets_;
-  Scaling<float> float_scaling_;
-  Scaling<double> double_scaling_;
-  AlignedVector<double> null_values_;
+  InputScaling scaling_;
   std::vector<FittedTarget> fitted_targets_;
 };
 
@@ -132,7 +123,6 @@ class RowLoader {
   // `label_texts`: those of the call before, and more.
   Status Copy(int32_t shard, const DecodedSets& rows, const std::vector<std::string>& label_texts,
               Read* read);
-  int32_t ClassOf(const std::string& label_text) const;
   int64_t BytesOf(Range range) const;
 
   const FileSystem& files_;
@@ -142,7 +132,7 @@ class RowLoader {
   bool has_weights_ = false, classification_ = false;
   std::vector<std::array<int64_t, kSets>> first_rows_;  // a shard: global number of its first row
   std::vector<int32_t> shards_;
-  std::vector<std::pair<std::string, int32_t>> classes_;  // sorted by text
+  ClassIndex classes_;
   std::unique_ptr<RowStore> store_;
   std::unique_ptr<RowRoom> room_;  // for reading
 };

@@ -1,0 +1,98 @@
+#include "src/scoring/scorer.h"
+
+#include <algorithm>
+
+#include "src/data/input_scaling.h"
+#include "src/model/leaf_pass.h"
+
+namespace espalier {
+namespace {
+
+template <typename T>
+class TypedScorer final : public Scorer {
+ public:
+  explicit TypedScorer(const TrainedModel& model)
+      : model_(model),
+        parameters_(std::get<AlignedVector<T>>(model.parameters).data()),
+        storage_(model.document.storage.value_or(StorageType::kFloat64)),
+        scaling_(model.document.preprocessing.features),
+        pass_(model.shape, kScoringBatch),
+        predictions_(static_cast<size_t>(kScoringBatch * model.width())) {}
+
+  void Predict(const DecodedRows& rows, std::vector<double>* values) override {
+    values->clear();
+    for (int64_t begin = 0; begin < rows.rows; begin += kScoringBatch) {
+      const int64_t count = std::min(kScoringBatch, rows.rows - begin);
+      scaling_.ScaleRows(storage_, rows, begin, count, pass_.inputs());
+      AddPredictions(count, values);
+    }
+  }
+
+  void Evaluate(const DecodedRows& rows, std::span<const int32_t> classes,
+                std::vector<double>* totals, std::vector<double>* values) override {
+    if (values != nullptr) Predict(rows, values);
+    int64_t filled = 0;
+    const auto flush = [&] {
+      pass_.Evaluate(parameters_, filled, totals->data());
+      filled = 0;
+    };
+    for (int64_t r = 0; r < rows.rows; ++r) {
+      if (!classes.empty() && classes[static_cast<size_t>(r)] < 0) continue;
+      scaling_.ScaleRows(storage_, rows, r, 1, pass_.inputs() + filled * scaling_.features());
+      FillAnswer(rows, classes, r, filled);
+      if (++filled == kScoringBatch) flush();
+    }
+    if (filled > 0) flush();
+  }
+
+ private:
+  void FillAnswer(const DecodedRows& rows, std::span<const int32_t> classes, int64_t r,
+                  int64_t at) {
+    const auto row = static_cast<size_t>(r);
+    pass_.weights()[at] = rows.weights.size() > 0 ? static_cast<T>(rows.weights[row]) : T{1};
+    if (!classes.empty()) {
+      pass_.labels()[at] = classes[row];
+      return;
+    }
+    const std::vector<FittedTarget>& targets = model_.document.preprocessing.targets;
+    for (size_t t = 0; t < targets.size(); ++t) {
+      const double value = rows.targets[row * targets.size() + t];
+      pass_.targets()[static_cast<size_t>(at) * targets.size() + t] =
+          static_cast<T>((value - targets[t].shift) * targets[t].factor);
+    }
+  }
+
+  // Of the inputs that are in place.
+  void AddPredictions(int64_t count, std::vector<double>* values) {
+    pass_.Predict(parameters_, count, predictions_.data());
+    const std::vector<FittedTarget>& targets = model_.document.preprocessing.targets;
+    const size_t width = static_cast<size_t>(model_.width());
+    for (size_t i = 0; i < static_cast<size_t>(count) * width; ++i) {
+      const double value = static_cast<double>(predictions_[i]);
+      if (model_.classification()) {
+        values->push_back(value);
+      } else {
+        const FittedTarget& target = targets[i % width];
+        values->push_back(value / target.factor + target.shift);
+      }
+    }
+  }
+
+  const TrainedModel& model_;
+  const T* const parameters_;
+  const StorageType storage_;
+  const InputScaling scaling_;
+  LeafPass<T> pass_;
+  AlignedVector<T> predictions_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scorer> Scorer::Make(const TrainedModel& model) {
+  if (std::holds_alternative<AlignedVector<double>>(model.parameters)) {
+    return std::make_unique<TypedScorer<double>>(model);
+  }
+  return std::make_unique<TypedScorer<float>>(model);
+}
+
+}  // namespace espalier
