@@ -220,10 +220,10 @@ CheckReport ReportShards(const JobSpec& spec, const InputPlan& plan,
 std::string EncodingOf(const FittedFeature& feature) {
   if (feature.codes == 0) return "";
   const auto values = static_cast<int64_t>(feature.vocabulary.size());
-  std::string text = feature.vocabulary.empty() ? "hashed to " + HumanCount(feature.codes)
+  std::string text = feature.hashed ? "hashed to " + HumanCount(feature.codes)
                      : values == 1              ? "1 value"
                                                 : HumanCount(values) + " values";
-  if (!feature.vocabulary.empty() && feature.codes > values) text += " and others";
+  if (!feature.hashed && feature.codes > values) text += " and others";
   return text + (feature.embedding == 0 ? ", one-hot"
                                         : ", embedding of " + HumanCount(feature.embedding));
 }

@@ -34,6 +34,8 @@ int RunCancel(const CommandContext& context);
 int RunDrain(const CommandContext& context);
 int RunWorkers(const CommandContext& context);
 int RunCheck(const CommandContext& context);
+int RunEvaluate(const CommandContext& context);
+int RunPredict(const CommandContext& context);
 int RunCertsInit(const CommandContext& context);
 int RunCertsIssue(const CommandContext& context);
 int RunCertsRevoke(const CommandContext& context);

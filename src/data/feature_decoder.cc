@@ -309,6 +309,10 @@ std::optional<std::string> FeatureDecoder::DecodeSeconds(size_t feature, double 
   return {};
 }
 
+void FeatureDecoder::ForgetCategories() {
+  for (LabelTexts& texts : texts_.categories) texts = {};
+}
+
 Status FeatureDecoder::CheckCategories(const std::string& file) const {
   for (size_t i = 0; i < texts_.categories.size(); ++i) {
     if (texts_.categories[i].texts().size() <= kCategoriesMax) continue;

@@ -56,6 +56,8 @@ class FeatureDecoder {
   // The texts of the codes so far. Those of labels are the caller's to fill.
   ShardTexts& texts() { return texts_; }
   const ShardTexts& texts() const { return texts_; }
+  // From now on categories are numbered anew.
+  void ForgetCategories();
   // kBadInput for a column with more than kCategoriesMax of them.
   Status CheckCategories(const std::string& file) const;
 

@@ -1,4 +1,5 @@
-// From a row as it is stored to what the network is given of it, by the fitted preprocessing.
+// From rows as they are stored or were decoded to what the network is given of them, by the fitted
+// preprocessing.
 //
 // Thread rule: const and safe from any number of threads.
 #pragma once
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include "src/base/aligned.h"
+#include "src/data/decoded_rows.h"
+#include "src/data/vocabulary.h"
 #include "src/spec/input.h"
 
 namespace espalier {
@@ -28,6 +31,13 @@ class FeatureEncoder {
   template <typename T>
   void Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const;
 
+  // Rows [begin, begin + count) as they were decoded, with the texts of their categories: the same
+  // bits as a row store gives in a job whose rows are of type `job`; values that such a store could
+  // not hold are computed as the wider numbers that they are.
+  template <typename T>
+  void EncodeRows(StorageType job, const DecodedRows& rows, const CodeMaps& maps, int64_t begin,
+                  int64_t count, T* inputs, int32_t* codes) const;
+
  private:
   template <typename T>
   struct Scaling {
@@ -40,12 +50,17 @@ class FeatureEncoder {
   struct Coded {
     int64_t feature = 0;
     int32_t codes = 0;
+    int32_t vocabulary = -1;  // -1: hashed
   };
 
   template <typename T>
   const Scaling<T>& scaling() const;
+  bool Narrow(StorageType from, const void* row, StorageType to, void* out) const;
   template <typename From, typename T>
-  void EncodeMixed(const From* row, T* inputs, int32_t* codes) const;
+  void EncodeMixed(const From* row, const CodeMaps* maps, T* inputs, int32_t* codes) const;
+  template <typename T>
+  void Encode(StorageType type, const void* row, const CodeMaps* maps, T* inputs,
+              int32_t* codes) const;
 
   int64_t features_ = 0, dense_ = 0;
   Scaling<float> float_scaling_;  // by feature

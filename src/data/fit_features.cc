@@ -72,6 +72,7 @@ Result<std::vector<FittedFeature>> FitFeatures(
     if (rule.type == FeatureType::kCategorical) {
       fitted.embedding = options.embedding;
       fitted.codes = options.hash;
+      fitted.hashed = options.hash > 0;
       if (options.hash == 0) {
         FitVocabulary(std::move(categories[vocabulary++]), options.min_count, &fitted);
       }

@@ -210,9 +210,10 @@ Status ParquetDecoder::ReadLabels() {
     }
     return {};
   }
+  label_of_.assign(count_, 0);
+  if (projection_.label.empty()) return {};
   const int32_t source = projection_.label[0], column = schema_.label[0];
   ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(*batch_->column(source)));
-  label_of_.assign(count_, 0);
   std::string scratch;
   const Numbers* whole = texts->whole();
   for (int64_t r = 0; r < count_; ++r) {
@@ -283,6 +284,17 @@ Status ParquetDecoder::TakeBadRows() {
   return {};
 }
 
+void ParquetDecoder::DescribeRejects() {
+  for (int64_t r = 0; r < count_; ++r) {
+    if (states_[r] == State::kDropped) {
+      rejects_->push_back(BadInput(DroppedFault()).At({.file = path_, .row = first_row_ + r + 1}));
+    } else if (states_[r] == State::kBad) {
+      const Problem& p = problems_.at(r);
+      rejects_->push_back(BadInput(p.message).At(PlaceOf(r, p.column, p.source, p.element)));
+    }
+  }
+}
+
 void ParquetDecoder::LookForWatched() {
   if (!watched_ || watched_at_) return;
   for (const int64_t r : good_) {
@@ -303,7 +315,8 @@ Status ParquetDecoder::Add(const arrow::RecordBatch& batch, int64_t first_row) {
   ESPALIER_RETURN_IF_ERROR(ReadLabels());
   if (projection_.weight >= 0) CheckNumber(projection_.weight, schema_.weight, "weight", true);
   ESPALIER_RETURN_IF_ERROR(ChooseSets());
-  ESPALIER_RETURN_IF_ERROR(TakeBadRows());
+  if (rejects_ != nullptr) DescribeRejects();
+  if (rejects_ == nullptr) ESPALIER_RETURN_IF_ERROR(TakeBadRows());
   good_.clear();
   for (int64_t r = 0; r < count_; ++r) {
     if (states_[r] == State::kGood) good_.push_back(r);

@@ -44,8 +44,14 @@ class ParquetDecoder {
   const std::optional<InputPosition>& watched_at() const { return watched_at_; }
 
   const ShardTexts& texts() const { return features_.texts(); }
+  // From now on categories are numbered anew.
+  void ForgetCategories() { features_.ForgetCategories(); }
   // kBadInput when a label or a categorical column has too many different values.
   Status CheckTexts() const;
+  // From now on bad and dropped rows are described there, in order, and a bad one is no error.
+  void Reject(std::vector<Status>* rejects) { rejects_ = rejects; }
+  // Those of the last batch that became rows.
+  const std::vector<int64_t>& good() const { return good_; }
 
  private:
   struct Problem {
@@ -68,6 +74,7 @@ class ParquetDecoder {
   Status ReadLabels();
   Status ChooseSets();
   Status TakeBadRows();
+  void DescribeRejects();
   InputPosition PlaceOf(int64_t row, int32_t column, int32_t source, int64_t element) const;
   void LookForWatched();
   Status Append();
@@ -99,6 +106,7 @@ class ParquetDecoder {
   StorageType type_ = StorageType::kUint8;  // of the rows so far
   FeatureDecoder features_;
   std::array<int32_t, 256> small_labels_;  // of whole numbers: in labels_, -1 before it is met
+  std::vector<Status>* rejects_ = nullptr;
   std::optional<std::string> watched_;
   std::optional<InputPosition> watched_at_;
 };

@@ -68,12 +68,13 @@ void AddFeature(const ParquetProjection::Run& run, ParquetProjection* out) {
 
 Result<ParquetProjection> Project(const FeatureSpec& features, const Schema& schema,
                                   const std::vector<ParquetColumn>& columns,
-                                  const std::string& path) {
+                                  const std::string& path, std::span<const int32_t> kept) {
   const ColumnFinder finder(schema, columns);
   std::vector<int32_t> wanted = schema.features;
   wanted.insert(wanted.end(), schema.label.begin(), schema.label.end());
   if (schema.weight >= 0) wanted.push_back(schema.weight);
   if (schema.validation >= 0) wanted.push_back(schema.validation);
+  wanted.insert(wanted.end(), kept.begin(), kept.end());
   ParquetProjection out;
   for (const int32_t position : wanted) {
     const Place place = finder.Find(position);
@@ -104,6 +105,7 @@ Result<ParquetProjection> Project(const FeatureSpec& features, const Schema& sch
                &out);
   }
   for (const int32_t position : schema.label) out.label.push_back(source(position));
+  for (const int32_t position : kept) out.kept.push_back(source(position));
   if (schema.weight >= 0) out.weight = source(schema.weight);
   if (schema.validation >= 0) out.validation = source(schema.validation);
   return out;

@@ -180,6 +180,7 @@ bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* 
 }
 
 bool RowDecoder::DecodeLabel(const RecordReader& reader) {
+  if (schema_.label.empty()) return true;
   if (!classification_) {
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (!Number(reader, schema_.label[i], "label", &targets_[i])) return false;

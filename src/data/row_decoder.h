@@ -29,6 +29,7 @@ struct RowProblem {
 //   inf, too large for a double, or with precision float32 too large for a float: bad row
 //   negative weight, other than 0/1/true/false in the validation column, too few or many fields:
 //   bad
+// A schema without label columns is that of rows whose labels nobody asks for: they are 0.
 // Labels (classification) are the text without spaces around it; of the words for null only \N, as
 // Hive writes it, and the empty text are none there. So it is with categories.
 // Thread rule: one thread a decoder.
@@ -52,6 +53,8 @@ class RowDecoder {
   DecodedSets& sets() { return sets_; }
   const FeatureDecoder& features() const { return features_; }
   const ShardTexts& texts() const { return features_.texts(); }
+  // From now on categories are numbered anew.
+  void ForgetCategories() { features_.ForgetCategories(); }
   // kBadInput when a label or a categorical column has too many different values.
   Status CheckTexts(const std::string& path) const;
   int32_t file() const { return file_; }

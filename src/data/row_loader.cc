@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "src/base/text.h"
-#include "src/data/class_text.h"
 #include "src/data/row_store.h"
 
 namespace espalier {
@@ -41,15 +40,8 @@ void RowLoader::SetUp(const RowRanges& ranges) {
   store_->targets_ = classification_ ? 0 : static_cast<int64_t>(plan_.schema.label.size());
   store_->storage_ = survey_.storage;
   store_->fitted_targets_ = survey_.preprocessing.targets;
-  for (size_t i = 0; i < survey_.preprocessing.features.size(); ++i) {
-    if (!HasVocabulary(job_.data.features, plan_.schema.rule(i))) continue;
-    vocabularies_.emplace_back(survey_.preprocessing.features[i]);
-    coded_features_.push_back(static_cast<int64_t>(i));
-  }
-  for (size_t i = 0; i < survey_.preprocessing.classes.size(); ++i) {
-    classes_.emplace_back(survey_.preprocessing.classes[i], static_cast<int32_t>(i));
-  }
-  std::sort(classes_.begin(), classes_.end());
+  vocabularies_ = Vocabularies(survey_.preprocessing);
+  classes_ = ClassIndex(survey_.preprocessing.classes);
   std::array<int64_t, kSets> next{};
   for (const ShardSurvey& s : survey_.shards) {
     first_rows_.push_back(next);
@@ -141,36 +133,21 @@ Status RowLoader::Check(int32_t shard, uint32_t checksum, const Read& read) cons
   return same ? Status() : Changed(shard);
 }
 
-int32_t RowLoader::ClassOf(const std::string& label_text) const {
-  for (const std::string& name : {label_text, ClassText(label_text)}) {
-    const auto found =
-        std::lower_bound(classes_.begin(), classes_.end(), std::pair(name, int32_t{0}));
-    if (found != classes_.end() && found->first == name) return found->second;
-  }
-  return -1;
-}
-
 void RowLoader::LearnTexts(const ShardTexts& texts, Read* read) const {
   const std::vector<std::string>& labels = texts.labels.texts();
   for (size_t i = read->classes.size(); classification_ && i < labels.size(); ++i) {
-    read->classes.push_back(ClassOf(labels[i]));
+    read->classes.push_back(classes_.Of(labels[i]));
   }
-  read->codes.resize(vocabularies_.size());
-  for (size_t v = 0; v < texts.categories.size() && v < vocabularies_.size(); ++v) {
-    const std::vector<std::string>& categories = texts.categories[v].texts();
-    for (size_t i = read->codes[v].size(); i < categories.size(); ++i) {
-      read->codes[v].push_back(vocabularies_[v].CodeOf(categories[i]));
-    }
-  }
+  vocabularies_.Extend(texts.categories, &read->codes);
 }
 
 template <typename T>
 bool RowLoader::Recode(const Read& read, int64_t rows, T* features) const {
   const int64_t width = store_->encoder_.features();
-  for (size_t v = 0; v < coded_features_.size(); ++v) {
-    const std::vector<double>& codes = read.codes[v];
+  for (size_t v = 0; v < vocabularies_.features().size(); ++v) {
+    const std::vector<int32_t>& codes = read.codes[v];
     for (int64_t i = 0; i < rows; ++i) {
-      T& code = features[i * width + coded_features_[v]];
+      T& code = features[i * width + vocabularies_.features()[v]];
       if (!(code >= 0 && static_cast<size_t>(code) < codes.size())) return false;
       code = static_cast<T>(codes[static_cast<size_t>(code)]);
     }

@@ -2,9 +2,6 @@
 
 #include <xmmintrin.h>
 
-#include <cmath>
-#include <cstring>
-
 namespace espalier {
 namespace {
 

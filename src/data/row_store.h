@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "src/base/aligned.h"
 #include "src/base/status.h"
+#include "src/data/class_text.h"
 #include "src/data/feature_encoder.h"
 #include "src/data/row_room.h"
 #include "src/data/spool.h"
@@ -74,7 +74,6 @@ class RowStore {
     double* weights = nullptr;
     int32_t* labels = nullptr;
   };
-
   static size_t Index(FileRole set) { return static_cast<size_t>(set); }
 
   FeatureEncoder encoder_;
@@ -117,7 +116,7 @@ class RowLoader {
   struct Read {
     std::array<int64_t, kSets> rows = {};
     std::vector<int32_t> classes;  // by label text; -1: no class
-    std::vector<std::vector<double>> codes;  // by vocabulary, then by text
+    CodeMaps codes;
   };
   // Of a whole shard.
   Status Check(int32_t shard, uint32_t checksum, const Read& read) const;
@@ -130,7 +129,6 @@ class RowLoader {
   // Replaces the shard's own codes of categories by those of the job.
   template <typename T>
   bool Recode(const Read& read, int64_t rows, T* features) const;
-  int32_t ClassOf(const std::string& label_text) const;
   int64_t BytesOf(Range range) const;
 
   const FileSystem& files_;
@@ -140,9 +138,8 @@ class RowLoader {
   bool has_weights_ = false, classification_ = false;
   std::vector<std::array<int64_t, kSets>> first_rows_;  // a shard: global number of its first row
   std::vector<int32_t> shards_;
-  std::vector<std::pair<std::string, int32_t>> classes_;  // sorted by text
-  std::vector<Vocabulary> vocabularies_;
-  std::vector<int64_t> coded_features_;  // by vocabulary
+  ClassIndex classes_;
+  Vocabularies vocabularies_;
   std::unique_ptr<RowStore> store_;
   std::unique_ptr<RowRoom> room_;  // for reading
 };

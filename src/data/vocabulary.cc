@@ -31,20 +31,25 @@ void FitVocabulary(std::map<std::string, int64_t> counts, int64_t min_count,
   feature->codes = static_cast<int64_t>(texts.size()) + (others ? 1 : 0);
 }
 
-Vocabulary::Vocabulary(const FittedFeature& feature)
-    : other_(static_cast<int32_t>(feature.vocabulary.size())) {
-  for (size_t i = 0; i < feature.vocabulary.size(); ++i) {
-    codes_.emplace_back(feature.vocabulary[i], static_cast<int32_t>(i));
+Vocabularies::Vocabularies(const Preprocessing& preprocessing) {
+  for (size_t i = 0; i < preprocessing.features.size(); ++i) {
+    const FittedFeature& f = preprocessing.features[i];
+    if (f.codes == 0 || f.hashed) continue;
+    features_.push_back(static_cast<int64_t>(i));
+    texts_.emplace_back(f.vocabulary);
+    others_.push_back(static_cast<int32_t>(f.vocabulary.size()));
   }
-  std::sort(codes_.begin(), codes_.end());
 }
 
-int32_t Vocabulary::CodeOf(const std::string& text) const {
-  for (const std::string& name : {text, ClassText(text)}) {
-    const auto found = std::lower_bound(codes_.begin(), codes_.end(), std::pair(name, int32_t{0}));
-    if (found != codes_.end() && found->first == name) return found->second;
+void Vocabularies::Extend(const std::vector<LabelTexts>& categories, CodeMaps* maps) const {
+  maps->resize(texts_.size());
+  for (size_t v = 0; v < std::min(categories.size(), texts_.size()); ++v) {
+    const std::vector<std::string>& texts = categories[v].texts();
+    for (size_t i = (*maps)[v].size(); i < texts.size(); ++i) {
+      const int32_t code = texts_[v].Of(texts[i]);
+      (*maps)[v].push_back(code < 0 ? others_[v] : code);
+    }
   }
-  return other_;
 }
 
 }  // namespace espalier

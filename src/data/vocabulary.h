@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "src/data/class_text.h"
+#include "src/data/label_texts.h"
 #include "src/spec/input.h"
 
 namespace espalier {
@@ -17,17 +18,24 @@ namespace espalier {
 void FitVocabulary(std::map<std::string, int64_t> counts, int64_t min_count,
                    FittedFeature* feature);
 
-// Finds codes by text.
-class Vocabulary {
+// By feature with a vocabulary, then by place in a shard's texts: the value's code. A value without
+// one has the number of codes.
+using CodeMaps = std::vector<std::vector<int32_t>>;
+
+// The vocabularies of a job or a model.
+class Vocabularies {
  public:
-  // REQUIRES: a feature with a vocabulary.
-  explicit Vocabulary(const FittedFeature& feature);
-  // The code of a value; feature.codes for one without.
-  int32_t CodeOf(const std::string& text) const;
+  Vocabularies() = default;
+  explicit Vocabularies(const Preprocessing& preprocessing);
+
+  const std::vector<int64_t>& features() const { return features_; }  // that have one, ascending
+  // Adds the codes of texts beyond those that `maps` knows.
+  void Extend(const std::vector<LabelTexts>& categories, CodeMaps* maps) const;
 
  private:
-  std::vector<std::pair<std::string, int32_t>> codes_;  // sorted by text
-  int32_t other_ = 0;
+  std::vector<int64_t> features_;
+  std::vector<ClassIndex> texts_;
+  std::vector<int32_t> others_;
 };
 
 }  // namespace espalier

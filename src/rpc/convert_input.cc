@@ -132,6 +132,7 @@ void ToProto(const Preprocessing& in, pb::Preprocessing* out) {
     p->set_null_indicator(feature.null_indicator);
     p->set_codes(feature.codes);
     p->set_embedding(feature.embedding);
+    p->set_hashed(feature.hashed);
     p->mutable_vocabulary()->Add(feature.vocabulary.begin(), feature.vocabulary.end());
   }
   for (const FittedTarget& target : in.targets) {
@@ -153,6 +154,7 @@ FittedFeature FeatureFromProto(const pb::FittedFeature& in, Fields& f) {
   out.null_indicator = in.null_indicator();
   out.codes = f.In("features.codes", in.codes(), 0, kCodesMax);
   out.embedding = f.In("features.embedding", in.embedding(), 0, kEmbeddingMax);
+  out.hashed = in.hashed();
   if (!f.Few("features.vocabulary", in.vocabulary_size(), out.codes)) return out;
   for (const std::string& text : in.vocabulary()) {
     out.vocabulary.push_back(f.Text("features.vocabulary", text, kTextBytesMax));

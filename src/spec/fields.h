@@ -256,6 +256,7 @@ void Fields(F&& f, Is<FittedFeature> auto& s) {
   f("null_indicator", s.null_indicator);
   f("codes", s.codes);
   f("embedding", s.embedding);
+  f("hashed", s.hashed);
   f("vocabulary", s.vocabulary);
 }
 template <typename F>

@@ -128,8 +128,15 @@ TEST_CASE("whole numbers are categories in their order, written as floats too") 
   FittedFeature feature;
   FitVocabulary({{"10", 1}, {"9", 1}, {"9.0", 2}, {"", 1}}, 1, &feature);
   CHECK(feature.vocabulary == Strings{"", "9", "10"});
-  CHECK(Vocabulary(feature).CodeOf("10.0") == 2);
-  CHECK(Vocabulary(feature).CodeOf("11") == 3);  // none
+  Preprocessing fitted;
+  fitted.features = {{"plain"}, feature};
+  LabelTexts texts;
+  for (const char* text : {"11", "10.0"}) texts.IndexOf(text);
+  CodeMaps maps;
+  Vocabularies(fitted).Extend({texts}, &maps);
+  texts.IndexOf("");
+  Vocabularies(fitted).Extend({texts}, &maps);
+  CHECK(maps == CodeMaps{{3, 2, 0}});  // 3: none
   FittedFeature mixed;
   FitVocabulary({{"10", 1}, {"9", 1}, {"x", 1}}, 1, &mixed);
   CHECK(mixed.vocabulary == Strings{"10", "9", "x"});
