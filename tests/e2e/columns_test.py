@@ -139,6 +139,9 @@ class ColumnsTest(EspalierTest):
         self.assertAlmostEqual(found["loss"], test["loss"], places=4)
         self.assertAlmostEqual(found["accuracy"], test["accuracy"], places=6)
         self.assertGreater(test["accuracy"], 0.85)
+        again = self.result("evaluate", result["bundle"], spec["data"]["test"])
+        self.assertAlmostEqual(again["metrics"]["loss"], test["loss"], places=6)
+        self.assertEqual(again["metrics"]["confusion"], test["confusion"])
         with open(os.path.join(result["bundle"], "README.md")) as f:
             text = f.read()
         for words in ("layers.0.one_hot.k.weight", "layers.0.embeddings.k.weight"):

@@ -78,6 +78,49 @@ class TrainedTest(EspalierTest):
             self.check_classes(result, model, frame, frame["label"])
             np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(table))
 
+    def test_columns_of_all_kinds_match_the_jobs_metrics_and_the_commands_predictions(self):
+        def write(name, rows, seed, strangers=()):
+            rng = np.random.default_rng(seed)
+            frame = pd.DataFrame({
+                "city": rng.choice(["Oslo", "Rome", "Wien", *strangers], rows),
+                "user": rng.integers(0, 30, rows), "tag": rng.integers(0, 500, rows),
+                "since": pd.to_datetime("2020-01-01") + pd.to_timedelta(
+                    rng.integers(0, 2_000, rows), unit="D"),
+                "income": rng.exponential(1e4, rows), "member": rng.choice(["yes", "no"], rows),
+                "score": rng.normal(size=rows)})
+            good = frame["score"] + (frame["city"] == "Rome") + (frame["user"] % 3 == 0) > 0.7
+            frame["y"] = np.where(good, "good", "bad")
+            frame["since"] = frame["since"].dt.strftime("%Y-%m-%d")
+            frame.loc[rng.random(rows) < 0.1, ["city"]] = None
+            frame.loc[rng.random(rows) < 0.1, ["income"]] = np.nan
+            frame.to_csv(self.path(name), index=False)
+            return frame
+        write("train.csv", 900, 1)
+        frame = write("test.csv", 300, 2, strangers=("Lima",))
+        groups = [{"columns": "city", "type": "categorical"},
+                  {"columns": "user", "type": "categorical", "encode": {"embedding": 3},
+                   "min_count": 3},
+                  {"columns": "tag", "type": "categorical", "hash": 20},
+                  {"columns": "since", "type": "date",
+                   "parts": ["year", "month", "day", "weekday", "yearday", "epoch"]},
+                  {"columns": "income", "log1p": True, "nulls": "mean", "null_indicator": True},
+                  {"columns": "member", "type": "boolean"}]
+        result, model = self.train(
+            {"train": self.path("train.csv"), "test": self.path("test.csv"), "label": "y",
+             "features": {"columns": ["score"], "groups": groups}}, {"hidden": [8]})
+        self.assertEqual(model.features,
+                         ("score", "city", "user", "tag", "since", "income", "member"))
+        self.check_classes(result, model, frame, frame["y"])
+        array = frame[list(model.features)].to_numpy(dtype=object)
+        np.testing.assert_array_equal(model.predict(array), model.predict(frame))
+        self.espalier("predict", self.path("bundle"), self.path("test.csv"), "--output",
+                      self.path("out"))
+        parts = sorted(p for p in os.listdir(self.path("out")) if p.startswith("part-"))
+        found = pd.concat([pd.read_csv(self.path("out", p)) for p in parts], ignore_index=True)
+        np.testing.assert_array_equal(found["prediction"], model.predict(frame))
+        np.testing.assert_allclose(found[["probability_bad", "probability_good"]],
+                                   model.predict_proba(frame), atol=1e-5)
+
     def test_two_classes_of_numbers_without_a_header_match_the_jobs_metrics(self):
         def write(name, seed):
             rng = np.random.default_rng(seed)

@@ -165,6 +165,22 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Feature:
+    """What was fitted to a feature: (x - shift) * factor, nulls replaced first; with codes it is a
+    category, whose code picks a row of a table."""
+
+    name: str
+    shift: float
+    factor: float
+    null_value: float
+    null_indicator: bool
+    codes: int
+    embedding: int
+    hashed: bool
+    vocabulary: Tuple[Label, ...]
+
+
+@dataclass(frozen=True)
 class Document:
     """What model.json says, as far as predicting needs it."""
 
@@ -174,8 +190,11 @@ class Document:
     loss: str
     dtype: np.dtype[Any]
     layers: Tuple[Layer, ...]
-    preprocessing: Node
-    nulls: str
+    features: Tuple[Feature, ...]
+    feature_spec: Node  # spec.data.features
+    schema: Node
+    rules: List[Node]  # one a feature, or none
+    thresholds: Tuple[float, ...]  # one a class, or none
     classes: Tuple[Label, ...]
     targets: Tuple[Tuple[str, float, float], ...]  # name, shift, factor
     weights_sha256: str
@@ -186,7 +205,9 @@ _CLASS_LOSSES = ("softmax_cross_entropy", "binary_cross_entropy")
 _REGRESSION_LOSSES = ("mse", "mae", "huber", "poisson", "quantile")
 # Of spec.model; the last ones do not matter to a prediction.
 _MODEL_KEYS = ("task", "hidden", "activation", "layer_norm", "residual", "loss", "precision",
-               "dropout", "label_smoothing", "huber_delta", "quantile", "init", "target_scale")
+               "thresholds", "dropout", "label_smoothing", "huber_delta", "quantile", "init",
+               "target_scale", "expected_inputs", "expected_outputs")
+_CODES_MAX, _EMBEDDING_MAX = 1 << 24, 4096
 
 
 def parse_document(raw: bytes) -> Document:
@@ -208,9 +229,18 @@ def parse_document(raw: bytes) -> Document:
     loss = loss_node.one_of(losses) if loss_node else losses[0]
     prepared = root["preprocessing"]
     prepared.only(("features", "targets", "classes", "class_weights"), "kind of preprocessing")
-    inputs = len(prepared["features"].items(_INPUTS_MAX))
-    if inputs == 0 or inputs != len(root["schema"]["features"].items(_INPUTS_MAX)):
+    features = tuple(_feature(f) for f in prepared["features"].items(_INPUTS_MAX))
+    schema = root["schema"]
+    if not features or len(features) != len(schema["features"].items(_INPUTS_MAX)):
         raise _wrong("preprocessing.features", "one for each of the features of the schema")
+    rules_node = schema.get("rules")
+    rules = rules_node.items(_INPUTS_MAX) if rules_node else []
+    if rules and len(rules) != len(features):
+        raise _wrong("schema.rules", "none, or one for each of the features")
+    inputs = sum(f.embedding if f.codes else 1 + f.null_indicator for f in features)
+    thresholds_node = model.get("thresholds")
+    thresholds = tuple(t.number() for t in
+                       (thresholds_node.items(1_000_000) if thresholds_node else []))
     classes = tuple(c.label() for c in prepared["classes"].items(1_000_000))
     targets = tuple(_target(t) for t in prepared["targets"].items(1_000_000))
     if not (classes if classification else targets):
@@ -225,10 +255,27 @@ def parse_document(raw: bytes) -> Document:
     return Document(
         raw=value, name=str(root["spec"]["name"].label()), classification=classification,
         loss=loss, dtype=np.dtype(precision), layers=_layers(model, inputs, outputs),
-        preprocessing=prepared,
-        nulls=root["spec"]["data"]["features"]["nulls"]["kind"].one_of(
-            ("fail", "mean", "constant", "drop")),
+        features=features, feature_spec=root["spec"]["data"]["features"], schema=schema,
+        rules=rules, thresholds=thresholds,
         classes=classes, targets=targets, weights_sha256=root["weights_sha256"].text())
+
+
+def _feature(node: Node) -> Feature:
+    node.only(("name", "shift", "factor", "null_value", "null_indicator", "codes", "embedding",
+               "hashed", "vocabulary"), "kind of preprocessing")
+    name = node["name"].label()
+    vocabulary = node.get("vocabulary")
+    flag = {k: bool(node.get(k) and node[k].flag()) for k in ("null_indicator", "hashed")}
+    codes = node["codes"].whole(0, _CODES_MAX) if node.get("codes") else 0
+    texts = tuple(v.label() for v in vocabulary.items(_CODES_MAX)) if vocabulary else ()
+    if codes and not flag["hashed"] and codes - len(texts) not in (0, 1):
+        raise _wrong(node.path + ".vocabulary", "%d texts, or one less" % codes)
+    return Feature(
+        name if isinstance(name, str) else name.decode("utf-8", "surrogateescape"),
+        node["shift"].number(), node["factor"].number(), node["null_value"].number(),
+        flag["null_indicator"], codes,
+        node["embedding"].whole(0, _EMBEDDING_MAX) if node.get("embedding") else 0,
+        flag["hashed"], texts)
 
 
 def _target(node: Node) -> Tuple[str, float, float]:

@@ -82,14 +82,29 @@ class Network:
             shift = take("norm.bias", layer.outputs) if layer.norm else None
             self.layers.append((layer, take("weight", layer.outputs, layer.inputs).T,
                                 take("bias", layer.outputs), gain, shift))
+        # By coded feature: its table, and whether it is an embedding.
+        self._tables: List[Tuple[Any, bool]] = []
+        for k, feature in enumerate(f for f in document.features if f.codes):
+            embedded = feature.embedding > 0
+            name = "layers.0.%s.%d.weight" % ("embeddings" if embedded else "one_hot", k)
+            width = feature.embedding if embedded else document.layers[0].outputs
+            table = _take(tensors, name, (feature.codes, width), document.dtype)
+            none = np.zeros((1, width), document.dtype)  # of code -1
+            self._tables.append((np.vstack([table, none]), embedded))
         if tensors:
             raise BadInputError("%s: the network has no tensor '%s'" %
                                 (WEIGHTS_FILE, sorted(tensors)[0][:80]))
 
-    def outputs(self, x: Any) -> Any:
-        """[rows, outputs] of the last layer, from prepared inputs [rows, features]."""
+    def outputs(self, x: Any, codes: Any) -> Any:
+        """[rows, outputs] of the last layer, from numbers [rows, inputs] and codes [rows, coded
+        features]."""
+        picked = [(table[codes[:, k]], embedded)
+                  for k, (table, embedded) in enumerate(self._tables)]
+        x = np.hstack([x] + [rows for rows, embedded in picked if embedded])
+        added = sum((rows for rows, embedded in picked if not embedded), np.zeros((), x.dtype))
         for layer, weight, bias, gain, shift in self.layers:
-            z = x @ weight + bias
+            z = x @ weight + bias + added
+            added = np.zeros((), x.dtype)
             if layer.norm:
                 z = normalise(z, gain, shift)
             z = activate(layer.activation, z)
@@ -117,8 +132,13 @@ def probabilities(loss: str, z: Any) -> Any:
     return e / e.sum(axis=1, keepdims=True)
 
 
-def class_indices(loss: str, z: Any) -> Any:
-    """[rows] from outputs: the most probable class, the first one of equals."""
+def class_indices(loss: str, z: Any, thresholds: Tuple[float, ...] = ()) -> Any:
+    """[rows] from outputs: the most probable class, or of the largest multiple of its threshold;
+    the first one of equals."""
+    if thresholds:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            multiples = probabilities(loss, z) / np.array(thresholds)
+        return np.nan_to_num(multiples, nan=0.0, posinf=np.inf).argmax(axis=1)
     if loss == "binary_cross_entropy":
         return (z[:, 0] > 0).astype(np.int64)
     return z.argmax(axis=1)

@@ -5,7 +5,7 @@ matter; an array has the model's features in the model's order."""
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
@@ -21,9 +21,11 @@ class Rows:
         count: how many.
     """
 
-    def __init__(self, data: Any, names: Sequence[str]) -> None:
-        """Raises InvalidArgumentError for what is no table, or lacks a feature."""
-        self._names = names
+    def __init__(self, data: Any, names: Sequence[str],
+                 texts: AbstractSet[str] = frozenset()) -> None:
+        """`texts`: columns that are not read as numbers, see `values`. Raises InvalidArgumentError
+        for what is no table, or lacks a feature."""
+        self._names, self._texts = names, texts
         module = type(data).__module__.split(".")[0]
         if module == "pandas" and hasattr(data, "iloc") and getattr(data, "ndim", 0) == 2:
             self._columns: Dict[str, Any] = {str(c): i for i, c in enumerate(data.columns)}
@@ -35,20 +37,35 @@ class Rows:
             self._columns = {str(c): c for c in data}
             self._column, self.count = _mapping_column, _same_length(data)
         else:
-            self._array, self._plan = _array(data, len(names)), None
+            self._array, self._plan = _array(data, len(names), bool(texts)), None
             self.count = len(self._array)
             return
         self._data, self._plan = data, _plan(self._columns, names)
 
     def matrix(self, begin: int, end: int) -> Any:
-        """[end - begin, features] float64 of those rows."""
-        if self._plan is None:
+        """[end - begin, features] float64 of those rows; NaN in columns of `texts`."""
+        if self._plan is None and not self._texts:
             return self._array[begin:end].astype(np.float64)
-        out = np.empty((end - begin, len(self._names)), np.float64)
+        out = np.full((end - begin, len(self._names)), np.nan)
+        if self._plan is None:
+            for slot, name in enumerate(self._names):
+                if name not in self._texts:
+                    out[:, slot:slot + 1] = _numbers(self._array[begin:end, slot], name, -1, 1)
+            return out
         for slot, column, element, width in self._plan:
+            if column in self._texts:
+                continue
             values = self._column(self._data, self._columns[column], begin, end)
             out[:, slot:slot + width] = _numbers(values, column, element, width)
         return out
+
+
+    def values(self, slot: int, begin: int, end: int) -> Any:
+        """[end - begin] of the column at that place among the names, as they stand."""
+        if self._plan is None:
+            return self._array[begin:end, slot]
+        name = self._names[slot]
+        return self._column(self._data, self._columns[name], begin, end)
 
 
 def _plan(columns: Dict[str, Any], names: Sequence[str]) -> List[Tuple[int, str, int, int]]:
@@ -78,15 +95,17 @@ def _plan(columns: Dict[str, Any], names: Sequence[str]) -> List[Tuple[int, str,
     return plan
 
 
-def _array(data: Any, features: int) -> Any:
+def _array(data: Any, features: int, texts: bool) -> Any:
     try:
-        array = np.asarray(data)
+        array = np.asarray(data, dtype=object if texts else None)
     except ValueError as error:
         raise InvalidArgumentError("expected rows of numbers: %s" % error) from error
     if array.ndim != 2 or array.shape[1] != features:
         raise InvalidArgumentError("found an array of shape %s, expected [rows, %d]: the model's "
                                    "features in their order (model.features)" %
                                    (list(array.shape), features))
+    if texts:
+        return array
     if array.dtype == object:
         return _numbers(array.reshape(-1), "the array", -1, 1).reshape(array.shape)
     if array.dtype.kind not in "fiub":

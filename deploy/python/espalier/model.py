@@ -54,7 +54,8 @@ class Model:
 
     Rows may come as
 
-    - a NumPy array [rows, features] with :attr:`features` in their order; NaN is null,
+    - a NumPy array [rows, features] with :attr:`features` in their order; NaN is null, and with
+      columns of text it is an array of objects,
     - a pandas frame, an Arrow table or record batch, or a dict of columns: found by name, further
       columns are ignored; null, None, NA and NaN are null.
 
@@ -84,7 +85,8 @@ class Model:
 
     @property
     def features(self) -> Tuple[str, ...]:
-        """Names of the features in the model's order; positions in decimal without a header."""
+        """Names of the columns in the order in which the model's features need them; positions in
+        decimal without a header."""
         return self._preprocessing.names
 
     @property
@@ -139,7 +141,7 @@ class Model:
     def predict_index(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
         """[rows] int64: the position of the predicted label among :attr:`classes`."""
         self._needs_classes("predict_index")
-        return self._collect(data, batch_rows, lambda z: class_indices(self._document.loss, z), (),
+        return self._collect(data, batch_rows, lambda z: class_indices(self._document.loss, z, self._document.thresholds), (),
                              np.dtype(np.int64))
 
     def predict_proba(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
@@ -167,12 +169,11 @@ class Model:
                  dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         if batch_rows < 1:
             raise InvalidArgumentError("batch_rows: found %d, expected at least 1" % batch_rows)
-        rows = Rows(data, self.features)
+        rows = Rows(data, self.features, self._preprocessing.texts)
         out = np.empty((rows.count,) + shape, dtype)
         for begin in range(0, rows.count, batch_rows):
             end = min(begin + batch_rows, rows.count)
-            x = self._preprocessing.apply(rows.matrix(begin, end), begin)
-            out[begin:end] = of(self._network.outputs(x))
+            out[begin:end] = of(self._network.outputs(*self._preprocessing.apply(rows, begin, end)))
         return out
 
 
