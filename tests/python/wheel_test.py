@@ -20,7 +20,7 @@ SPARK = os.path.join(daemons.ROOT, "deploy", "spark", "espalier", "spark")
 SOURCES = os.path.join(daemons.ROOT, "deploy", "python")
 # The bounds of deploy/python/pyproject.toml, as far as there are wheels for this Python.
 OLDEST = ["grpcio==1.51.1", "numpy==1.23.2", "protobuf==4.21.12", "PyYAML==6.0.1"]
-NEWEST = ["grpcio==1.76.0", "numpy==2.3.4", "protobuf==6.33.0", "PyYAML==6.0.3"]
+NEWEST = ["grpcio==1.85.1", "numpy==2.4.6", "protobuf==7.36.2", "PyYAML==6.0.3"]
 
 SMOKE = """
 import espalier, sys

@@ -172,7 +172,7 @@ class SparkTest(daemons.EspalierTest):
                  espalier.InvalidArgumentError, "labelCol: column 'kind' is of type string"),
                 (good.copy().setInputCols(["a", "b"]), nulls, espalier.JobFailedError, "'a'"),
                 (good.copy().setActivation("rule"), frame, espalier.InvalidArgumentError,
-                 "did you mean 'relu'"),
+                 "unknown value 'rule'"),
                 (good.copy().setJob("{train: {bach: 2}}"), frame, espalier.InvalidArgumentError,
                  "'bach'.*'batch'"),
                 (good.copy().setWorkDirectory(""), frame, espalier.InvalidArgumentError,
@@ -192,14 +192,15 @@ class SparkTest(daemons.EspalierTest):
 
     def test_a_worker_that_is_killed_in_the_middle_costs_nothing_but_time(self):
         frame = self.assembled().transform(self.frame)
-        estimator = EspalierClassifier(labelCol="kind", **dict(self.options, maxIter=150))
+        estimator = EspalierClassifier(labelCol="kind", **dict(
+            self.options, hiddenLayers=[64, 64], batchSize=256, maxIter=200))  # four leaves
         quiet = estimator.fit(frame).model().weights_sha256
         self.cluster.start_worker("node-2")
         self.cluster.wait_for_workers(2)
         with espalier.connect(self.cluster.address) as cluster:
             def kill():
                 for event in cluster.job("job-2").watch():
-                    if isinstance(event, espalier.Progress) and event.step > 100:
+                    if isinstance(event, espalier.Evaluation) and event.epoch >= 2:
                         self.cluster.workers["node-2"].kill()
                         return
 
@@ -210,7 +211,8 @@ class SparkTest(daemons.EspalierTest):
             thread.start()
             disturbed = estimator.fit(frame).model().weights_sha256
             thread.join()
-        self.assertIsNotNone(self.cluster.workers["node-2"].poll())
+            self.assertIsNotNone(self.cluster.workers["node-2"].wait(timeout=20))
+            self.assertGreater(cluster.job("job-2").info().generation, 1)
         self.assertEqual(disturbed, quiet)
 
     def test_an_interrupt_cancels_the_job_and_leaves_nothing(self):
