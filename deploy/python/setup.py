@@ -11,6 +11,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SPARK = os.path.join(TREE, "deploy", "spark", "espalier", "spark")  # espalier.spark
 PROTOS = ["api", "types"]  # of the public service
 MODULE = "proto.espalier.v1"
 
@@ -36,6 +37,8 @@ class Build(build_py):
     def run(self):
         super().run()
         package = os.path.join(self.build_lib, "espalier")
+        shutil.copytree(SPARK, os.path.join(package, "spark"), dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns("__pycache__"))
         with open(os.path.join(package, "_version.py"), "w") as f:
             f.write('"""Written when the wheel was built."""\n\n__version__ = "%s"\n' % version())
         self.put_stubs(os.path.join(package, "_proto"))

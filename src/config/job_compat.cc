@@ -76,11 +76,10 @@ Status ReadSparkInitial(Reader& reader, const YamlNode& node, const std::string&
   return ReadNumbers(reader, node, path, initial.values);
 }
 
-Status CheckSparkMlp(Reader& reader, const YamlNode& body, const std::string& path,
-                     const SparkMlp& spark) {
+Status CheckSparkMlp(Reader& reader, const std::string& path, const SparkMlp& spark) {
   const auto error = [&](const char* key, const std::string& found, const std::string& expected) {
-    return reader.ErrorAt(body.mark,
-                          path + "." + key + ": found " + found + ", expected " + expected);
+    return reader.Locate(
+        InvalidArgument(path + "." + key + ": found " + found + ", expected " + expected));
   };
   if (spark.layers.size() < 2 || spark.layers.size() > 66) {
     return error("layers", std::to_string(spark.layers.size()) + " numbers",
@@ -163,7 +162,7 @@ Status ReadSparkMlp(Reader& reader, const YamlNode& body, const std::string& pat
        {"thresholds", [&](const YamlNode& node, const std::string& at) {
           return ReadNumbers(reader, node, at, spark.thresholds);
         }}}));
-  ESPALIER_RETURN_IF_ERROR(CheckSparkMlp(reader, body, path, spark));
+  ESPALIER_RETURN_IF_ERROR(CheckSparkMlp(reader, path, spark));
   if (const YamlNode* model = root.Find("model")) {
     return reader.Unexpected(*model, "model",
                              "no such section: compat.spark-mlp.layers says what the model is");
@@ -234,14 +233,14 @@ Status ReadSparkTorch(Reader& reader, const YamlNode& body, const std::string& p
           return reader.Lacking(node, at, "asynchronous training, which hogwild is");
         }}}));
   if (torch.mini_batch > 0 && torch.partitions < 0) {
-    return reader.ErrorAt(body.mark, path +
+    return reader.Locate(InvalidArgument(path +
                                          ".miniBatch: found it without partitions, expected both: "
-                                         "miniBatch rows of each partition are one global batch");
+                                         "miniBatch rows of each partition are one global batch"));
   }
   if (torch.patience > 0 && torch.validation == 0) {
-    return reader.ErrorAt(body.mark, path +
+    return reader.Locate(InvalidArgument(path +
                                          ".earlyStopPatience: found it without validationPct, "
-                                         "expected rows to judge by");
+                                         "expected rows to judge by"));
   }
   const std::string whose = "compat.sparktorch";
   std::vector<std::string> keys = {"epochs", "steps", "batch", "accumulate_steps"};

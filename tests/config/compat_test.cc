@@ -71,22 +71,22 @@ TEST_CASE("spark-mlp takes its first weights from a list or a file") {
 TEST_CASE("what is wrong in spark-mlp is one message with its place") {
   const std::string at = "job.yaml:3:", path = "compat.spark-mlp.";
   const std::pair<std::string, std::string> rows[] = {
-      {", maxIter: 0}}", at + "59: " + path +
+      {", maxIter: 0}}", at + "53: " + path +
                              "maxIter: found '0', expected a whole number from 1 "
                              "to 1000000000"},
       {", solver: newton}}",
-       at + "58: " + path + "solver: unknown value 'newton'; known here: l-bfgs, gd"},
-      {", maxIters: 5}}", at + "50: unknown key 'maxIters'; did you mean 'maxIter'?"},
-      {", tol: -1}}", at + "55: " + path + "tol: found '-1', expected a number of at least 0"},
+       at + "52: " + path + "solver: unknown value 'newton'; known here: l-bfgs, gd"},
+      {", maxIters: 5}}", at + "44: unknown key 'maxIters'; did you mean 'maxIter'?"},
+      {", tol: -1}}", at + "49: " + path + "tol: found '-1', expected a number of at least 0"},
       {", initialWeights: [1, 2]}}",
-       at + "22: " + path +
+       at + "44: " + path +
            "initialWeights: found 2 numbers, expected the 64 that these layers "
            "have"},
-      {", thresholds: [1, 2]}}", at + "22: " + path +
+      {", thresholds: [1, 2]}}", at + "44: " + path +
                                      "thresholds: found 2 numbers, expected one a "
                                      "class, 3: each at least 0, one at most 0"},
       {", thresholds: [0, 1, 0]}}",
-       at + "22: " + path +
+       at + "44: " + path +
            "thresholds: found 3 numbers, expected one a class, 3: each at least 0, "
            "one at most 0"},
       {"}}\nmodel: {hidden: [3]}",
@@ -98,10 +98,10 @@ TEST_CASE("what is wrong in spark-mlp is one message with its place") {
   };
   for (const auto& [text, message] : rows) CHECK(Error(kSpark + text) == message);
   CHECK(Error(kHead + "compat: {spark-mlp: {layers: [4]}}") ==
-        "job.yaml:3:21: compat.spark-mlp.layers: found 1 numbers, expected 2 to 66: how many "
+        "job.yaml:3:22: compat.spark-mlp.layers: found 1 numbers, expected 2 to 66: how many "
         "features there are, the widths of the hidden layers, and how many classes there are");
   CHECK(Error(kHead + "compat: {spark-mlp: {layers: [4, 0, 3]}}") ==
-        "job.yaml:3:21: compat.spark-mlp.layers: found a layer without units, expected at least 1 "
+        "job.yaml:3:22: compat.spark-mlp.layers: found a layer without units, expected at least 1 "
         "in each");
   CHECK(Error(kHead + "compat: spark-mlp") ==
         "job.yaml:3:9: compat.spark-mlp: found 'spark-mlp', expected a map with its parameters");
@@ -145,7 +145,7 @@ TEST_CASE("what sparktorch cannot be is told in words") {
   CHECK(hogwild.status().message() ==
         "job.yaml:4:29: compat.sparktorch.mode: this version of Espalier has no asynchronous "
         "training, which hogwild is yet");
-  const std::string at = "job.yaml:4:22: compat.sparktorch.";
+  const std::string at = "job.yaml:4:23: compat.sparktorch.";
   CHECK(Error(kTorch + "miniBatch: 3}}") ==
         at + "miniBatch: found it without partitions, expected both: miniBatch rows of each "
              "partition are one global batch");

@@ -1,5 +1,5 @@
-"""The public gRPC interface: documented, compatible with the last release, and open to any client by
-reflection."""
+"""The public gRPC interface: documented, compatible with the last release, and open to any client
+by reflection."""
 import copy
 import os
 import sys

@@ -184,6 +184,47 @@ class ClusterTest(EspalierTest):
         self.assertEqual(len(of(told, espalier.CoordinatorAway)), 1)
         job.cancel()
 
+    def test_threads_share_a_client_and_one_that_is_closed_says_so(self):
+        cluster = self.connect(Cluster(self, 1))
+        job = cluster.submit(self.endless())
+        told = []
+
+        def watch():
+            try:
+                for event in job.watch():
+                    told.append(event)
+            except espalier.EspalierError as error:
+                told.append(error)
+        thread = threading.Thread(target=watch)
+        thread.start()
+        wait_for("progress", lambda: of(told, espalier.Progress), 60)
+        self.assertEqual(cluster.jobs()[0].state, "TRAINING")
+        job.cancel()
+        thread.join(20)
+        self.assertEqual(told[-1].job.state, "CANCELLED")
+        thread = threading.Thread(target=watch)
+        other = cluster.submit(self.endless("other"))
+        job = other
+        thread.start()
+        wait_for("a step", lambda: other.info().progress.step > 0, 60)
+        cluster.close()
+        thread.join(20)
+        self.assertIsInstance(told[-1], espalier.CancelledError)
+        other.cancel()
+
+    def test_a_coordinator_that_moved_is_found_by_the_file_with_its_address(self):
+        daemons = Cluster(self, 1, state=self.path("state"))
+        with espalier.connect("file:" + daemons.address_file) as cluster:
+            job = cluster.submit(self.endless())
+            before = cluster.address
+            daemons.kill_coordinator()
+            with self.assertRaises(espalier.UnavailableError):
+                cluster.jobs()
+            daemons.start_coordinator()
+            self.assertNotEqual(daemons.address, before)
+            self.assertEqual([j.id for j in cluster.jobs()], [job.id])
+            job.cancel()
+
     def test_a_coordinator_that_stays_away_is_given_up(self):
         daemons = Cluster(self, 1)
         cluster = self.connect(daemons, limits=Limits(away=1.0))

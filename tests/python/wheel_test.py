@@ -16,10 +16,11 @@ sys.path.insert(0, os.path.join(daemons.ROOT, "tools", "lib"))
 import package_python  # noqa: E402
 import private_python  # noqa: E402
 
+SPARK = os.path.join(daemons.ROOT, "deploy", "spark", "espalier", "spark")
 SOURCES = os.path.join(daemons.ROOT, "deploy", "python")
 # The bounds of deploy/python/pyproject.toml, as far as there are wheels for this Python.
 OLDEST = ["grpcio==1.51.1", "numpy==1.23.2", "protobuf==4.21.12", "PyYAML==6.0.1"]
-NEWEST = ["grpcio==1.76.0", "numpy==2.3.4", "protobuf==6.33.0", "PyYAML==6.0.3"]
+NEWEST = ["grpcio==1.85.1", "numpy==2.4.6", "protobuf==7.36.2", "PyYAML==6.0.3"]
 
 SMOKE = """
 import espalier, sys
@@ -46,6 +47,7 @@ class WheelTest(daemons.EspalierTest):
         self.assertEqual(digests[0], digests[1])
         modules = {"espalier/" + n for n in os.listdir(os.path.join(SOURCES, "espalier"))
                    if n.endswith((".py", ".typed"))}
+        modules |= {"espalier/spark/" + n for n in os.listdir(SPARK) if n.endswith(".py")}
         self.assertGreaterEqual(names, modules | {"espalier/_proto/api_pb2.pyi",
                                                   "espalier/_version.py"})
         self.assertEqual({n.split("/")[0] for n in names},
@@ -59,11 +61,11 @@ class WheelTest(daemons.EspalierTest):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_its_sources_are_python_39(self):
-        folder = os.path.join(SOURCES, "espalier")
-        for name in sorted(os.listdir(folder)):
-            if name.endswith(".py"):
-                with open(os.path.join(folder, name)) as f:
-                    ast.parse(f.read(), name, feature_version=(3, 9))
+        for folder in (os.path.join(SOURCES, "espalier"), SPARK):
+            for name in sorted(os.listdir(folder)):
+                if name.endswith(".py"):
+                    with open(os.path.join(folder, name)) as f:
+                        ast.parse(f.read(), name, feature_version=(3, 9))
 
     def test_a_model_alone_needs_no_grpc_and_no_yaml(self):
         code = ("import sys\nfor name in ('grpc', 'google', 'yaml', 'pandas', 'pyarrow'):\n"

@@ -1,6 +1,6 @@
 """The public interface of proto/ as text: every method, field and enumerator on a line, with its
-number and type. tests/python/api_test.py compares the lines with those kept in tests/python/api.txt,
-of the last release.
+number and type. tests/python/api_test.py compares the lines with those of the last release, which
+tests/python/api.txt keeps.
 
   public espalier.v1.Espalier
   rpc espalier.v1.Espalier.Watch(espalier.v1.WatchRequest) returns (stream espalier.v1.JobUpdate)

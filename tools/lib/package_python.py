@@ -27,10 +27,11 @@ def build(output, seconds):
     with tempfile.TemporaryDirectory(prefix="espalier-wheel-") as tree:
         # In a copy: setuptools leaves its own files beside the sources.
         client = os.path.join(tree, "deploy", "python")
-        shutil.copytree(os.path.join(ROOT, "deploy", "python"), client,
-                        ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+        for name in ("python", "spark"):
+            shutil.copytree(os.path.join(ROOT, "deploy", name), os.path.join(tree, "deploy", name),
+                            ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
         # Modes are written into the wheel.
-        for folder, _, names in os.walk(client):
+        for folder, _, names in os.walk(os.path.join(tree, "deploy")):
             for name in names:
                 os.chmod(os.path.join(folder, name), 0o644)
         for name in OF_THE_TREE:

@@ -84,8 +84,8 @@ def find_coordinator(where: str) -> str:
 
 
 class Connection:
-    """Any number of threads may call. A channel is made at the first call, and anew after one that
-    found nobody: the coordinator may be elsewhere by then."""
+    """Any number of threads may call. A channel is made at the first call. After one that found
+    nobody the next call looks again where the coordinator is, and reads the certificates again."""
 
     def __init__(self, where: str, security: Security, limits: Limits) -> None:
         self.where, self.security, self.limits = where, security, limits
@@ -94,7 +94,7 @@ class Connection:
         self._lock = threading.Lock()  # guards what follows
         self._channel: Optional[Any] = None
         self._address = ""
-        self._checked = False
+        self._checked, self._stale = False, False
 
     def close(self) -> None:
         with self._lock:
@@ -110,17 +110,23 @@ class Connection:
 
     def _stub(self) -> Tuple[Any, str]:
         with self._lock:
-            if self._channel is None:
-                self._address = find_coordinator(self.where)
-                host, port = parse_address(self._address)
-                if self.security.encrypted and not self._checked:
-                    why = explain(host, port, self.security, self.limits.connect)
-                    if why is not None:
-                        raise why
-                    self._checked = True
-                self._channel = self._make_channel(self._address)
+            if self._channel is None or self._stale:
+                self._renew()
             make_stub: Any = api_pb2_grpc.EspalierStub
             return make_stub(self._channel), self._address
+
+    def _renew(self) -> None:
+        """A channel that fits; the former is left to the calls that use it. REQUIRES the lock."""
+        address = find_coordinator(self.where)
+        host, port = parse_address(address)
+        if self.security.encrypted and not self._checked:
+            why = explain(host, port, self.security, self.limits.connect)
+            if why is not None:
+                raise why
+            self._checked = True
+        if self._channel is None or address != self._address or self.security.encrypted:
+            self._channel, self._address = self._make_channel(address), address
+        self._stale = False
 
     def _make_channel(self, address: str) -> Any:
         options = list(_OPTIONS)
@@ -153,11 +159,16 @@ class Connection:
             return getattr(stub, method)(request, timeout=timeout, metadata=self._metadata())
         except grpc.RpcError as error:
             raise self.translate(error, address, timeout) from None
+        except ValueError as error:
+            raise _closed(error) from None
 
     def stream(self, method: str, request: Any, timeout: Optional[float]) -> Iterator[Any]:
         """One streamed call; closing the iterator ends it. Raises as `call`."""
         stub, address = self._stub()
-        stream = getattr(stub, method)(request, timeout=timeout, metadata=self._metadata())
+        try:
+            stream = getattr(stub, method)(request, timeout=timeout, metadata=self._metadata())
+        except ValueError as error:
+            raise _closed(error) from None
         try:
             yield from stream
         except grpc.RpcError as error:
@@ -173,7 +184,8 @@ class Connection:
         code, details = error.code(), clean(error.details() or "no message")
         who = "coordinator at " + address
         if code == grpc.StatusCode.UNAVAILABLE:
-            self.close()
+            with self._lock:
+                self._stale = True
             host, port = parse_address(address)
             why = explain(host, port, self.security, self.limits.connect) or UnavailableError(
                 "%s cannot be reached: %s" % (who, details),
@@ -185,6 +197,13 @@ class Connection:
         if code == grpc.StatusCode.UNAUTHENTICATED:
             return make_error("PERMISSION_DENIED", "%s: the call was refused: %s" % (who, details))
         return make_error(code.name, "%s failed the call: %s" % (who, details))
+
+
+def _closed(error: ValueError) -> EspalierError:
+    """What gRPC says of a channel that another thread has closed."""
+    if "closed" not in str(error):
+        raise error
+    return make_error("CANCELLED", "the client was closed")
 
 
 def _answered(raw: bytes) -> EspalierError:

@@ -9,7 +9,7 @@ from ._connection import Connection
 from ._convert import evaluation_of, job_of
 from ._proto import api_pb2
 from .errors import (AbortedError, DeadlineExceededError, InternalError, NotFoundError,
-                     UnavailableError)
+                     ResourceExhaustedError, UnavailableError)
 from .types import CoordinatorAway, Ended, Event, JobInfo, StateChanged
 
 _RECONNECT_SECONDS = 0.5
@@ -43,6 +43,11 @@ class Follower:
                     raise
                 raise AbortedError("job-%d was lost: the coordinator was restarted and keeps no "
                                    "jobs" % self.number) from error
+            except ResourceExhaustedError:
+                # Whoever reads too slowly is dropped by the coordinator, and comes again.
+                if self.last is None:
+                    raise
+                time.sleep(_RECONNECT_SECONDS)
             except (UnavailableError, DeadlineExceededError) as error:
                 now = time.monotonic()
                 if until is not None and now >= until:

@@ -180,6 +180,11 @@ def _number(value: Any, column: str, row: int) -> float:
 
 
 def _elements(values: Any, column: str, element: int, width: int) -> Any:
+    lengths = {v.shape for v in values if isinstance(v, np.ndarray) and v.dtype.kind in "fiu"}
+    if len(lengths) == 1 and all(isinstance(v, np.ndarray) for v in values):
+        shape, = lengths
+        if len(shape) == 1 and shape[0] >= element + width:
+            return np.stack(values)[:, element:element + width].astype(np.float64)
     out = np.empty((len(values), width), np.float64)
     for row, value in enumerate(values):
         if value is None:

@@ -43,10 +43,8 @@ def load(bundle: Union[str, os.PathLike[str]]) -> Model:
         def read(name: str, limit: int) -> bytes:
             return read_local(where[len("file:"):] if where.startswith("file:") else where, name,
                               limit)
-    document = parse_document(read(MODEL_FILE, MODEL_BYTES_MAX))
-    weights = read(WEIGHTS_FILE, WEIGHTS_BYTES_MAX)
-    check_digest(weights, document.weights_sha256, where + "/" + WEIGHTS_FILE)
-    return Model(document, weights)
+    return Model.from_bytes(read(MODEL_FILE, MODEL_BYTES_MAX),
+                            read(WEIGHTS_FILE, WEIGHTS_BYTES_MAX), where)
 
 
 class Model:
@@ -69,6 +67,14 @@ class Model:
         self._preprocessing = Preprocessing(document)
         self._network = Network(document, parse_safetensors(weights))
         self._labels = _labels(document.classes)
+
+    @classmethod
+    def from_bytes(cls, model_json: bytes, weights: bytes, where: str = "") -> Model:
+        """From the content of a bundle's model.json and weights.safetensors; raises as
+        :func:`load`. `where` they are from is for errors alone."""
+        document = parse_document(model_json)
+        check_digest(weights, document.weights_sha256, os.path.join(where, WEIGHTS_FILE))
+        return cls(document, weights)
 
     def __repr__(self) -> str:
         d = self._document
