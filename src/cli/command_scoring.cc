@@ -1,4 +1,5 @@
-// `espalier evaluate` and `espalier predict`: a trained model over a table, on this machine.
+// `espalier evaluate` and `espalier predict`: a trained model over a table, on this machine; and
+// `espalier export`: as a file for others.
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,10 +10,12 @@
 #include <thread>
 
 #include "src/base/queue.h"
+#include "src/base/text.h"
 #include "src/bundle/bundle.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/scoring_view.h"
+#include "src/scoring/onnx.h"
 #include "src/scoring/report.h"
 #include "src/spec/names.h"
 #include "src/storage/uri.h"
@@ -202,6 +205,25 @@ int RunPredict(const CommandContext& context) {
   context.console.Out(context.options.json
                           ? JsonLine(PredictJson(*result, *spec, elapsed_ms))
                           : PredictText(*result, *spec, elapsed_ms, context.console.out_color()));
+  return kExitSuccess;
+}
+
+int RunExport(const CommandContext& context) {
+  const ScoringArguments& s = context.options.scoring;
+  const auto model_path = WholePath(s.model);
+  if (!model_path.ok()) return Refused(context, model_path.status());
+  const auto path = WholePath(s.output.empty() ? *model_path + "/model.onnx" : s.output);
+  if (!path.ok()) return Refused(context, path.status());
+  const auto model = LoadTrainedModel(context.files, *model_path);
+  if (!model.ok()) return Refused(context, model.status());
+  const auto file = EncodeOnnx(*model);
+  if (!file.ok()) return Refused(context, file.status());
+  const Status written = context.files.WriteAtomically(*path, *file);
+  if (!written.ok()) return FailedWork(context, written);
+  const auto bytes = static_cast<int64_t>(file->size());
+  context.console.Out(context.options.json ? JsonLine(ExportJson(*path, bytes))
+                                           : "wrote " + *path + ", " +
+                                                 HumanBytes(static_cast<uint64_t>(bytes)) + "\n");
   return kExitSuccess;
 }
 

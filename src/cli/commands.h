@@ -35,6 +35,7 @@ int RunDrain(const CommandContext& context);
 int RunWorkers(const CommandContext& context);
 int RunCheck(const CommandContext& context);
 int RunEvaluate(const CommandContext& context);
+int RunExport(const CommandContext& context);
 int RunPredict(const CommandContext& context);
 int RunCertsInit(const CommandContext& context);
 int RunCertsIssue(const CommandContext& context);

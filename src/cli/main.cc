@@ -47,6 +47,8 @@ int RunCommand(const CommandContext& context) {
       return RunEvaluate(context);
     case CommandKind::kPredict:
       return RunPredict(context);
+    case CommandKind::kExport:
+      return RunExport(context);
     case CommandKind::kCertsInit:
       return RunCertsInit(context);
     case CommandKind::kCertsIssue:

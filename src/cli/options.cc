@@ -207,7 +207,7 @@ void AddCerts(CLI::App& app, RawArguments* raw) {
 Status UnknownCommand(const std::string& word) {
   std::vector<std::string> names;
   for (const CommandName& c : kCommands) names.push_back(c.name);
-  for (const char* name : {"evaluate", "predict", "certs"}) names.push_back(name);
+  for (const char* name : {"evaluate", "predict", "export", "certs"}) names.push_back(name);
   names.push_back("yarn");
   std::string message = "there is no command '" + Printable(word, 40) + "'";
   if (const auto near = Nearest(word, names)) message += "; did you mean '" + *near + "'?";
@@ -218,7 +218,8 @@ bool IsCommand(const std::string& word) {
   for (const CommandName& c : kCommands) {
     if (word == c.name) return true;
   }
-  return word == "certs" || word == "yarn" || word == "evaluate" || word == "predict";
+  return word == "certs" || word == "yarn" || word == "evaluate" || word == "predict" ||
+         word == "export";
 }
 
 void TakeFromEnvironment(const Environment& env, CliOptions& options) {

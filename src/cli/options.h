@@ -26,6 +26,7 @@ enum class CommandKind {
   kCheck,
   kEvaluate,
   kPredict,
+  kExport,
   kCertsInit,
   kCertsIssue,
   kCertsRevoke,

@@ -32,6 +32,15 @@ constexpr const char* kEvaluateExamples =
     "  espalier evaluate models/job test.csv --report report.html\n"
     "  espalier evaluate models/job test.csv --json";
 
+constexpr const char* kExportExamples =
+    "Writes the model with its preprocessing as an ONNX file, for ONNX Runtime and others: its\n"
+    "inputs are the columns as they stand (numbers, texts), its outputs the label and the\n"
+    "probabilities, or the values. The file's metadata lists the columns and the classes.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier export models/job                           to models/job/model.onnx\n"
+    "  espalier export hdfs:///models/job --output here.onnx";
+
 constexpr const char* kOutputColumns[] = {"prediction", "probabilities"};
 
 void AddCommon(CLI::App* sub, CliOptions* options) {
@@ -49,7 +58,8 @@ void AddCommon(CLI::App* sub, CliOptions* options) {
 }  // namespace
 
 bool IsScoring(CommandKind kind) {
-  return kind == CommandKind::kEvaluate || kind == CommandKind::kPredict;
+  return kind == CommandKind::kEvaluate || kind == CommandKind::kPredict ||
+         kind == CommandKind::kExport;
 }
 
 void AddScoring(CLI::App& app, CliOptions* options) {
@@ -74,6 +84,13 @@ void AddScoring(CLI::App& app, CliOptions* options) {
   predict->add_option("--rejects-limit", s.rejects_max,
                       "Fail when more rows than these cannot be scored (default: when all)");
   predict->add_flag("--overwrite", s.overwrite, "Replace the output of an earlier prediction");
+  CLI::App* exported = app.add_subcommand("export", "Write a model as an ONNX file");
+  exported->footer(kExportExamples);
+  exported->callback([options] { options->command = CommandKind::kExport; });
+  exported->add_option("MODEL", s.model, "The model's bundle: a directory, here or on HDFS")
+      ->required();
+  exported->add_option("--output", s.output, "The file, here or on HDFS (default: MODEL/model.onnx)");
+  exported->add_flag("--json", options->json, "Write JSON to standard output");
 }
 
 Status CheckScoring(const CliOptions& options) {

@@ -101,4 +101,8 @@ Json EvaluateJson(const Evaluation& e, const std::vector<std::string>& classes,
           {"seconds", Seconds(elapsed_ms)}};
 }
 
+Json ExportJson(const std::string& path, int64_t bytes) {
+  return {{"event", "exported"}, {"file", path}, {"bytes", bytes}};
+}
+
 }  // namespace espalier

@@ -32,4 +32,6 @@ std::string EvaluateText(const Evaluation& evaluation, const std::vector<std::st
 Json EvaluateJson(const Evaluation& evaluation, const std::vector<std::string>& classes,
                   const std::string& report, int64_t elapsed_ms);
 
+Json ExportJson(const std::string& path, int64_t bytes);
+
 }  // namespace espalier
