@@ -144,7 +144,7 @@ int FailedWork(const CommandContext& context, const Status& error) {
                                                           : code);
 }
 
-int Refused(const CommandContext& context, const Status& error) {
+int FailedPlan(const CommandContext& context, const Status& error) {
   return ShowError(context, error, PlanExitCode(error));
 }
 
@@ -185,15 +185,16 @@ Status WriteReport(const CommandContext& context, const Prepared& prepared,
 int RunPredict(const CommandContext& context) {
   const auto start = Clock::now();
   const auto spec = SpecOf(context.options.scoring);
-  if (!spec.ok()) return Refused(context, spec.status());
+  if (!spec.ok()) return FailedPlan(context, spec.status());
   const auto prepared = Prepare(context, false);
-  if (!prepared.ok()) return Refused(context, prepared.status());
+  if (!prepared.ok()) return FailedPlan(context, prepared.status());
   const std::function<Result<PredictResult>(const ScoringRun&)> work = [&](const ScoringRun& run) {
     return Predict(run, *spec);
   };
   const ScoringRun look{.files = context.files, .model = prepared->model, .scan = prepared->scan};
-  if (Status s = CheckPrediction(look, *spec); !s.ok()) return Refused(context, s);
-  if (Status s = BeginPredictions(context.files, spec->output); !s.ok()) return Refused(context, s);
+  if (Status s = CheckPrediction(look, *spec); !s.ok()) return FailedPlan(context, s);
+  if (Status s = BeginPredictions(context.files, spec->output); !s.ok())
+    return FailedPlan(context, s);
   const auto result = WithProgress(context, *prepared, work);
   if (!result.ok()) {
     context.interrupts.Forget();  // so that storage can still be reached
@@ -231,7 +232,7 @@ int RunEvaluate(const CommandContext& context) {
   const auto start = Clock::now();
   const ScoringArguments& s = context.options.scoring;
   const auto prepared = Prepare(context, true);
-  if (!prepared.ok()) return Refused(context, prepared.status());
+  if (!prepared.ok()) return FailedPlan(context, prepared.status());
   const std::function<Result<Evaluation>(const ScoringRun&)> work = [&](const ScoringRun& run) {
     return Evaluate(run, s.report.has_value());
   };

@@ -36,8 +36,9 @@ struct PredictResult {
 Result<PartColumns> PredictionColumns(const TrainedModel& model, const PredictSpec& spec);
 
 // Scores the table and writes the output, the same bytes for any number of threads. A class is that
-// of the highest probability, the first of equal ones. Memory is that of one part and one piece of
-// the input for each thread, whatever the table's size.
+// of the highest probability, the first of equal ones; a number that overflowed stands as nan or
+// inf. Memory is that of one part and one piece of the input for each thread, whatever the table's
+// size.
 //
 // Errors: the first shard's that has one, kBadInput for too many rejects or nothing else,
 // kCancelled. They leave what was written, without _SUCCESS.

@@ -1,4 +1,5 @@
 #include <arrow/io/memory.h>
+#include <arrow/scalar.h>
 #include <parquet/arrow/reader.h>
 
 #include "src/data/parquet_table.h"

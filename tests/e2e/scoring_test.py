@@ -193,7 +193,7 @@ class ScoringTest(EspalierTest):
                (bundle, "nothing.csv", "nothing.csv"),
                (bundle, "none-*.csv", "no file matches"),
                (bundle, "empty.csv", "no record"),
-               (bundle, "houses.csv", "weight")]
+               (bundle, "houses.csv", "there is no column")]
         self.houses_csv("houses.csv", 5)
         for model, data, says in bad:
             for command in (["predict", model, data, "--output", "out"], ["evaluate", model, data]):
