@@ -6,12 +6,13 @@
 //   schema           {"names": [..], "features": [..], "rules": [..], "label": [..], "weight": ..,
 //                     "validation": ..}
 //   preprocessing    {"features": [{"name", "shift", "factor", "null_value", "null_indicator",
-//                     "codes", "embedding", "hashed", "vocabulary"}, ..], "targets": [..], "classes": [..],
-//                     "class_weights": [..]}: input x becomes (x - shift) * factor, nulls null_value
-//                     first, and with null_indicator the next input is 1 for null and 0 for others;
-//                     with codes it is a category (spec/input.h). The network's output y becomes
-//                     y / factor + shift of its target, with loss poisson exp(y); class_weights, if
-//                     any, weighed the training rows of each class
+//                     "codes", "embedding", "hashed", "vocabulary"}, ..], "targets": [..],
+//                     "classes": [..], "class_weights": [..]}: input x becomes (x - shift) *
+//                     factor, nulls null_value first, and with null_indicator the next input is 1
+//                     for null and 0 for others; with codes it is a category (spec/input.h). The
+//                     network's output y becomes y / factor + shift of its target, with loss
+//                     poisson exp(y); class_weights, if any, weighed the training rows of each
+//                     class
 //   storage          "uint8", "float32" or "float64": the type of all rows of the job as they were
 //                    read; bytes are scaled in the model's precision, wider numbers in float64
 //   rows             {"train": .., "validation": .., "test": .., "skipped": ..}

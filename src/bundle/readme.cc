@@ -117,7 +117,8 @@ std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
       "| `history.csv` | one line an evaluation |\n\n"
       "In Python: `safetensors.numpy.load_file(\"weights.safetensors\")`. A feature x enters as\n"
       "(x - shift) * factor with the numbers of `preprocessing.features` in `model.json`";
-  out += MeaningOfOutputs(d) + FeaturesDo(d.preprocessing) + LayersDo(d.job.model) + Averages(d.job.train.averaging);
+  out += MeaningOfOutputs(d) + FeaturesDo(d.preprocessing) + LayersDo(d.job.model) +
+         Averages(d.job.train.averaging);
   for (const std::string& a : d.accepted) {
     out += "\nResumed although something differed: " + Printable(a, 300) + ".\n";
   }

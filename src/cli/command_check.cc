@@ -221,11 +221,11 @@ std::string EncodingOf(const FittedFeature& feature) {
   if (feature.codes == 0) return "";
   const auto values = static_cast<int64_t>(feature.vocabulary.size());
   std::string text = feature.hashed ? "hashed to " + HumanCount(feature.codes)
-                     : values == 1              ? "1 value"
-                                                : HumanCount(values) + " values";
+                     : values == 1  ? "1 value"
+                                    : HumanCount(values) + " values";
   if (!feature.hashed && feature.codes > values) text += " and others";
-  return text + (feature.embedding == 0 ? ", one-hot"
-                                        : ", embedding of " + HumanCount(feature.embedding));
+  return text +
+         (feature.embedding == 0 ? ", one-hot" : ", embedding of " + HumanCount(feature.embedding));
 }
 
 // The model and what it needs in memory.

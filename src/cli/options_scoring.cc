@@ -89,7 +89,8 @@ void AddScoring(CLI::App& app, CliOptions* options) {
   exported->callback([options] { options->command = CommandKind::kExport; });
   exported->add_option("MODEL", s.model, "The model's bundle: a directory, here or on HDFS")
       ->required();
-  exported->add_option("--output", s.output, "The file, here or on HDFS (default: MODEL/model.onnx)");
+  exported->add_option("--output", s.output,
+                       "The file, here or on HDFS (default: MODEL/model.onnx)");
   exported->add_flag("--json", options->json, "Write JSON to standard output");
 }
 

@@ -139,8 +139,7 @@ Status ReadEncoding(Reader& reader, const YamlNode& node, const std::string& pat
                                        ", expected a width of at least 1");
 }
 
-Status ReadGroup(Reader& reader, const YamlNode& node, const std::string& path,
-                 FeatureGroup& out) {
+Status ReadGroup(Reader& reader, const YamlNode& node, const std::string& path, FeatureGroup& out) {
   const auto parts = [&](const YamlNode& value, const std::string& at) {
     out.parts.clear();
     return reader.ReadOneOrMany(value, at, [&](const YamlNode& item, const std::string& where) {
@@ -150,19 +149,13 @@ Status ReadGroup(Reader& reader, const YamlNode& node, const std::string& path,
   };
   return reader.ReadMap(
       node, path,
-      {{"columns",
-        [&](const auto& value, const auto& at) {
-          return ReadColumns(reader, value, at, out.columns);
-        }},
+      {{"columns", [&](const auto& value,
+                       const auto& at) { return ReadColumns(reader, value, at, out.columns); }},
        reader.Value("type", out.type),
-       {"scale",
-        [&](const auto& value, const auto& at) {
-          return ReadScale(reader, value, at, out.scale.emplace());
-        }},
-       {"nulls",
-        [&](const auto& value, const auto& at) {
-          return ReadNulls(reader, value, at, out.nulls.emplace());
-        }},
+       {"scale", [&](const auto& value,
+                     const auto& at) { return ReadScale(reader, value, at, out.scale.emplace()); }},
+       {"nulls", [&](const auto& value,
+                     const auto& at) { return ReadNulls(reader, value, at, out.nulls.emplace()); }},
        reader.Value("null_indicator", out.null_indicator),
        reader.Value("log1p", out.log1p),
        {"parts", parts},

@@ -38,7 +38,8 @@ Civil CivilOf(int64_t days) {
   const int64_t day_of_era = days - era * 146'097;
   const int64_t year_of_era =
       (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
-  const int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const int64_t shifted = (5 * day_of_year + 2) / 153;  // months from March
   const int64_t month = shifted < 10 ? shifted + 3 : shifted - 9;
   return {year_of_era + era * 400 + (month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1};

@@ -26,8 +26,8 @@ Status TooManyCategories(const std::string& file, const std::string& column);
 // The bucket of a category: MurmurHash3 (x86, 32 bits, seed 0) of its bytes, modulo `buckets`.
 int64_t HashedCode(std::string_view text, int64_t buckets);
 
-// log(1 + x) for x > -1, to a few units in the last place, and the same on every machine: additions,
-// multiplications and divisions alone, 2 artanh(x / (2 + x)).
+// log(1 + x) for x > -1, to a few units in the last place, and the same on every machine:
+// additions, multiplications and divisions alone, 2 artanh(x / (2 + x)).
 double Log1p(double x);
 
 // Seconds since 1970 of "2024-02-29", or with a time "2024-02-29 23:59", "2024-02-29T23:59:58.5",
@@ -65,11 +65,11 @@ class FeatureDecoder {
   std::optional<std::string> DecodeCategory(size_t feature, std::string_view text, double* value);
 
   const Schema& schema_;
-  std::vector<FeatureGroup> options_;   // by feature
+  std::vector<FeatureGroup> options_;  // by feature
   std::vector<int32_t> decoded_;
   std::vector<int32_t> vocabulary_of_;  // by feature: in texts_.categories, or -1
   ShardTexts texts_;
-  std::vector<int32_t> feature_of_;     // by vocabulary
+  std::vector<int32_t> feature_of_;  // by vocabulary
 };
 
 }  // namespace espalier

@@ -142,8 +142,8 @@ bool FeatureEncoder::Narrow(StorageType from, const void* row, StorageType to, v
   });
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                \
-  template void FeatureEncoder::Encode<T>(StorageType, const void*, T*, int32_t*) const;       \
+#define ESPALIER_INSTANTIATE(T)                                                                 \
+  template void FeatureEncoder::Encode<T>(StorageType, const void*, T*, int32_t*) const;        \
   template void FeatureEncoder::EncodeRows<T>(StorageType, const DecodedRows&, const CodeMaps&, \
                                               int64_t, int64_t, T*, int32_t*) const;
 ESPALIER_INSTANTIATE(float)

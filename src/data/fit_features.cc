@@ -88,8 +88,8 @@ Result<std::vector<FittedFeature>> FitFeatures(
     }
     const auto scaled = [&](double x) { return (x - fitted.shift) * fitted.factor; };
     const auto fits = [&](double x) { return Fits(job.model.precision, scaled(x)); };
-    if (!fits(s.min) || !fits(s.max) || !fits(fitted.null_value) ||
-        !std::isfinite(fitted.factor) || (fitted.factor == 0 && s.min < s.max)) {
+    if (!fits(s.min) || !fits(s.max) || !fits(fitted.null_value) || !std::isfinite(fitted.factor) ||
+        (fitted.factor == 0 && s.min < s.max)) {
       return Overflow(plan, fitted.name, s);
     }
     features.push_back(std::move(fitted));

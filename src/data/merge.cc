@@ -238,7 +238,8 @@ class Merger {
         fitted.shift = constant ? s.min : s.mean;
         fitted.factor = constant ? 1 : 1 / std::sqrt(s.m2 / static_cast<double>(s.count));
       }
-      if (!std::isfinite(fitted.factor) || !Fits(job_.model.precision, (s.min - fitted.shift) * fitted.factor) ||
+      if (!std::isfinite(fitted.factor) ||
+          !Fits(job_.model.precision, (s.min - fitted.shift) * fitted.factor) ||
           !Fits(job_.model.precision, (s.max - fitted.shift) * fitted.factor)) {
         return Overflow(plan_, name, s);
       }

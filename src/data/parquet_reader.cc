@@ -50,8 +50,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> WithConstants(
                                   std::move(columns));
 }
 
-Result<OpenShard> Open(const ReadableFile& file, const FeatureSpec& features,
-                       const InputPlan& plan, RowRoom* room, std::span<const int32_t> kept = {}) {
+Result<OpenShard> Open(const ReadableFile& file, const FeatureSpec& features, const InputPlan& plan,
+                       RowRoom* room, std::span<const int32_t> kept = {}) {
   OpenShard opened;
   ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(file, room));
   const std::vector<ParquetColumn>& own = opened.parquet->columns();
@@ -159,7 +159,8 @@ Status ScanParquetShard(const ReadableFile& file, const ScanPlan& scan, int shar
   const InputPlan& plan = scan.input;
   const Shard& s = plan.shards[shard];
   const std::string& path = file.info().path;
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, scan.job.data.features, plan, room, scan.kept));
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened,
+                            Open(file, scan.job.data.features, plan, room, scan.kept));
   ShardRows rows(room);
   ParquetDecoder decoder(plan, scan.job, s.file, opened.projection, &rows);
   const std::vector<std::string>& labels = decoder.texts().labels.texts();

@@ -265,8 +265,8 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
         -1);
     return Outcome::kBad;
   }
-  const bool digits = type_ == StorageType::kUint8 && features_.decoded().empty() &&
-                      DecodeDigits(reader);
+  const bool digits =
+      type_ == StorageType::kUint8 && features_.decoded().empty() && DecodeDigits(reader);
   if (!digits && !DecodeFeatures(reader)) return Outcome::kBad;
   const bool drops = !digits && drops_;
   if (!DecodeLabel(reader) || !DecodeWeight(reader)) return Outcome::kBad;

@@ -192,12 +192,11 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts&
 
 Status RowLoader::ReadAgain(int32_t shard) {
   Read read;
-  ESPALIER_ASSIGN_OR_RETURN(
-      const ShardRows rest,
-      StreamShard(files_, plan_, job_, shard, room_.get(),
-                  [&](const DecodedSets& rows, const ShardTexts& texts) {
-                    return Copy(shard, rows, texts, &read);
-                  }));
+  ESPALIER_ASSIGN_OR_RETURN(const ShardRows rest,
+                            StreamShard(files_, plan_, job_, shard, room_.get(),
+                                        [&](const DecodedSets& rows, const ShardTexts& texts) {
+                                          return Copy(shard, rows, texts, &read);
+                                        }));
   return Check(shard, rest.checksum, read);
 }
 

@@ -40,8 +40,8 @@ void RowStore::Gather(FileRole set, std::span<const int64_t> rows, T* inputs, in
   }
 }
 
-template void RowStore::Gather<float>(FileRole, std::span<const int64_t>, float*, int32_t*, int32_t*,
-                                      float*, float*) const;
+template void RowStore::Gather<float>(FileRole, std::span<const int64_t>, float*, int32_t*,
+                                      int32_t*, float*, float*) const;
 template void RowStore::Gather<double>(FileRole, std::span<const int64_t>, double*, int32_t*,
                                        int32_t*, double*, double*) const;
 

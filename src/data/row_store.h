@@ -47,7 +47,7 @@ class RowStore {
  public:
   Range rows(FileRole set) const { return sets_[Index(set)].range; }
   int64_t features() const { return encoder_.dense(); }  // numbers that the network is given
-  int64_t coded() const { return encoder_.coded(); }       // codes that it is given
+  int64_t coded() const { return encoder_.coded(); }     // codes that it is given
   int64_t targets() const { return targets_; }
   StorageType storage() const { return storage_; }
   int64_t memory_bytes() const { return memory_bytes_; }

@@ -63,7 +63,8 @@ class Resolver {
     if (const auto found = positions_.find(name); found != positions_.end()) return found->second;
     const auto near = Nearest(name, names_);
     return RecordError(record_,
-                       field + ": there is no column " + Quoted(name) + "; " + ShownColumns(names_) +
+                       field + ": there is no column " + Quoted(name) + "; " +
+                           ShownColumns(names_) +
                            (near ? "; did you mean " + Quoted(*near) + "?" : ""),
                        Printable(name));
   }

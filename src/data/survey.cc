@@ -167,8 +167,7 @@ Result<SurveyedShard> SurveyShard(const FileSystem& files, const InputPlan& plan
                                   const JobSpec& job, int shard, RowRoom* room) {
   SurveyedShard surveyed;
   ESPALIER_ASSIGN_OR_RETURN(surveyed.rows, ReadShard(files, plan, job, shard, room));
-  surveyed.survey =
-      SurveyOf(surveyed.rows, plan.schema, job, shard);
+  surveyed.survey = SurveyOf(surveyed.rows, plan.schema, job, shard);
   return surveyed;
 }
 

@@ -50,7 +50,7 @@ Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request);
 struct ScanPiece {
   const DecodedRows& rows;
   const ShardTexts& texts;  // labels: also those of former pieces; categories: of this one
-  const KeptColumns& kept;                      // of the same rows
+  const KeptColumns& kept;  // of the same rows
   // Of the rows among and since the last piece's that cannot be scored: why and where. The line of
   // a text is only told within kLinesCounted bytes from its file's begin: counting reads it again.
   const std::vector<Status>& rejects;

@@ -1,4 +1,5 @@
-// From the counted values of a categorical column to its codes. Thread rule: pure functions, values.
+// From the counted values of a categorical column to its codes. Thread rule: pure functions,
+// values.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 namespace espalier {
 
 // The vocabulary of a column whose training rows hold `counts`: values that at least min_count rows
-// have, as whole numbers when all are such (then "3.0" is "3"), else bytewise; null, the empty text,
-// is a value like others. `feature` gets its codes and texts.
+// have, as whole numbers when all are such (then "3.0" is "3"), else bytewise; null, the empty
+// text, is a value like others. `feature` gets its codes and texts.
 void FitVocabulary(std::map<std::string, int64_t> counts, int64_t min_count,
                    FittedFeature* feature);
 

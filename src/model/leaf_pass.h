@@ -39,7 +39,7 @@ class LeafPass {
   int64_t rows_max() const { return rows_max_; }
 
   // Filled by the caller before each pass; 64-byte aligned, owned here.
-  T* inputs() { return inputs_.data(); }        // [rows, inputs]
+  T* inputs() { return inputs_.data(); }  // [rows, inputs]
   // [rows, tables]; a code is below the table's codes, or -1: no row of it.
   int32_t* codes() { return codes_.data(); }
   int32_t* labels() { return labels_.data(); }  // [rows], classification: class index

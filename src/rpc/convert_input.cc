@@ -27,9 +27,8 @@ void ToProto(const Schema& schema, pb::Schema* out) {
 
 FeatureRule RuleFromProto(const pb::FeatureRule& in, Fields& f) {
   FeatureRule out;
-  out.type = static_cast<FeatureType>(f.In("rules.type", in.type(), pb::FEATURE_TYPE_NUMERIC,
-                                           pb::FEATURE_TYPE_CATEGORICAL) -
-                                      1);
+  out.type = static_cast<FeatureType>(
+      f.In("rules.type", in.type(), pb::FEATURE_TYPE_NUMERIC, pb::FEATURE_TYPE_CATEGORICAL) - 1);
   out.group = f.In("rules.group", in.group(), -1, kListMax - 1);
   out.part = static_cast<DatePart>(
       f.In("rules.part", in.part(), pb::DATE_PART_YEAR, pb::DATE_PART_EPOCH) - 1);

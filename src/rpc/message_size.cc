@@ -38,14 +38,14 @@ Result<int64_t> MeasureSurvey(const InputPlan& input, const ShardSurvey& survey)
   const Shard& shard = input.shards[static_cast<size_t>(survey.shard)];
   size_t labels = survey.labels.size() + survey.evaluation_labels.size();
   for (const auto& values : survey.categories) labels += values.size();
-  return ResourceExhausted("what the survey found in bytes " + std::to_string(shard.begin) +
-                           " to " + std::to_string(shard.end) + " takes " + Bytes(bytes) + " (" +
-                           std::to_string(survey.features.size() + survey.targets.size()) +
-                           " columns, " + std::to_string(labels) + " labels and categories), at most " +
-                           Bytes(kMessagePartBytesMax) + " can be told to the coordinator; " +
-                           (labels > survey.features.size()
-                                ? "use smaller shards (data.shard_bytes)"
-                                : "use fewer columns (data.features.columns)"))
+  return ResourceExhausted(
+             "what the survey found in bytes " + std::to_string(shard.begin) + " to " +
+             std::to_string(shard.end) + " takes " + Bytes(bytes) + " (" +
+             std::to_string(survey.features.size() + survey.targets.size()) + " columns, " +
+             std::to_string(labels) + " labels and categories), at most " +
+             Bytes(kMessagePartBytesMax) + " can be told to the coordinator; " +
+             (labels > survey.features.size() ? "use smaller shards (data.shard_bytes)"
+                                              : "use fewer columns (data.features.columns)"))
       .At({.file = input.files[static_cast<size_t>(shard.file)].path});
 }
 

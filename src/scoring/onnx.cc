@@ -117,34 +117,30 @@ class Exporter {
     const std::string shifted = With("Add", days, 719'468);
     const std::string era = FloorOfQuotient(shifted, 146'097);
     const std::string of_era = Op("Sub", {shifted, With("Mul", era, 146'097)});
-    const std::string leaps = Op("Sub", {Op("Sub", {FloorOfQuotient(of_era, 1460),
-                                                    FloorOfQuotient(of_era, 36'524)}),
-                                         Op("Neg", {FloorOfQuotient(of_era, 146'096)})});
+    const std::string leaps =
+        Op("Sub", {Op("Sub", {FloorOfQuotient(of_era, 1460), FloorOfQuotient(of_era, 36'524)}),
+                   Op("Neg", {FloorOfQuotient(of_era, 146'096)})});
     const std::string year_of_era = FloorOfQuotient(Op("Sub", {of_era, leaps}), 365);
     const std::string before =
         Op("Sub", {Op("Add", {With("Mul", year_of_era, 365), FloorOfQuotient(year_of_era, 4)}),
                    FloorOfQuotient(year_of_era, 100)});
     const std::string day_of_year = Op("Sub", {of_era, before});
-    const std::string months =
-        FloorOfQuotient(With("Add", With("Mul", day_of_year, 5), 2), 153);
+    const std::string months = FloorOfQuotient(With("Add", With("Mul", day_of_year, 5), 2), 153);
     if (part == DatePart::kDay) {
-      const std::string month_begin =
-          FloorOfQuotient(With("Add", With("Mul", months, 153), 2), 5);
+      const std::string month_begin = FloorOfQuotient(With("Add", With("Mul", months, 153), 2), 5);
       return With("Add", Op("Sub", {day_of_year, month_begin}), 1);
     }
     const std::string late = FloorOfQuotient(months, 10);  // 1 in January and February
     if (part == DatePart::kMonth) {
       return Op("Sub", {With("Add", months, 3), With("Mul", late, 12)});
     }
-    const std::string year =
-        Op("Add", {Op("Add", {year_of_era, With("Mul", era, 400)}), late});
+    const std::string year = Op("Add", {Op("Add", {year_of_era, With("Mul", era, 400)}), late});
     if (part == DatePart::kYear) return year;
     const std::string last = With("Sub", year, 1);  // days before this year, from year 1
     const std::string leap_days =
         Op("Add", {Op("Sub", {FloorOfQuotient(last, 4), FloorOfQuotient(last, 100)}),
                    FloorOfQuotient(last, 400)});
-    const std::string begin =
-        With("Sub", Op("Add", {With("Mul", last, 365), leap_days}), 719'162);
+    const std::string begin = With("Sub", Op("Add", {With("Mul", last, 365), leap_days}), 719'162);
     return With("Add", Op("Sub", {days, begin}), 1);
   }
   std::string Modulo(const std::string& x, double divisor) {
@@ -185,8 +181,8 @@ class Exporter {
     const std::string null = Op("IsNaN", {raw});
     std::string x = raw;
     if (replaces) x = Op("Where", {null, graph_.Doubles(null_value, {1, count}), raw});
-    x = Op("Mul", {Op("Sub", {x, graph_.Doubles(shift, {1, count})}),
-                   graph_.Doubles(factor, {1, count})});
+    x = Op("Mul",
+           {Op("Sub", {x, graph_.Doubles(shift, {1, count})}), graph_.Doubles(factor, {1, count})});
     x = Op("Cast", {x}, {{"to", kFloat}});
     if (!indicators) return x;
     const std::string both = Concat({x, Op("Cast", {null}, {{"to", kFloat}})});
@@ -201,8 +197,8 @@ class Exporter {
     const std::string text =
         Op("Gather", {"texts", graph_.Whole({&place, 1}, {})}, {{"axis", int64_t{1}}});
     const TableShape& table = model_.shape.tables[coded];
-    std::vector<float> rows = Parameters(tensors_[tensors_.size() - model_.shape.tables.size() +
-                                                  coded]);
+    std::vector<float> rows =
+        Parameters(tensors_[tensors_.size() - model_.shape.tables.size() + coded]);
     rows.resize(rows.size() + static_cast<size_t>(table.width));  // zeros, of no code
     const std::string weights = graph_.Floats(rows, {table.codes + 1, table.width});
     return Op("Gather", {weights, CodeOf(f, text)}, {{"axis", int64_t{0}}});
@@ -212,8 +208,7 @@ class Exporter {
     if (f.hashed) {
       const std::string hash =
           graph_.Node("MurmurHash3", {text}, {{"positive", int64_t{1}}}, "", "com.microsoft");
-      return Op("Mod", {Op("Cast", {hash}, {{"to", kInt64}}),
-                        graph_.Whole({&f.codes, 1}, {1})});
+      return Op("Mod", {Op("Cast", {hash}, {{"to", kInt64}}), graph_.Whole({&f.codes, 1}, {1})});
     }
     std::vector<int64_t> codes(f.vocabulary.size());
     for (size_t k = 0; k < codes.size(); ++k) codes[k] = static_cast<int64_t>(k);
@@ -256,8 +251,8 @@ class Exporter {
     for (size_t i = 0; i < model_.shape.layers.size(); ++i) {
       const LayerShape& layer = model_.shape.layers[i];
       const std::string weight = NextTensor(), bias = NextTensor();
-      std::string z = layer.in == 0 ? bias
-                                    : Op("Gemm", {x, weight, bias}, {{"transB", int64_t{1}}});
+      std::string z =
+          layer.in == 0 ? bias : Op("Gemm", {x, weight, bias}, {{"transB", int64_t{1}}});
       for (const std::string& rows : one_hot_) z = Op("Add", {rows, z});
       one_hot_.clear();
       if (layer.norm) {
@@ -306,8 +301,7 @@ class Exporter {
     }
     std::string score = name;
     if (!model_.shape.thresholds.empty()) {
-      std::vector<float> thresholds(model_.shape.thresholds.begin(),
-                                    model_.shape.thresholds.end());
+      std::vector<float> thresholds(model_.shape.thresholds.begin(), model_.shape.thresholds.end());
       const auto classes = static_cast<int64_t>(thresholds.size());
       score = Op("Div", {name, graph_.Floats(thresholds, {1, classes})});
     }
@@ -348,8 +342,8 @@ class Exporter {
 Result<std::string> EncodeOnnx(const TrainedModel& model) {
   const int64_t parameters = ParameterCount(model.shape);
   if (parameters > kParametersMax) {
-    return Unimplemented("the model has " + HumanCount(parameters) +
-                         " parameters, more than the " + HumanCount(kParametersMax) +
+    return Unimplemented("the model has " + HumanCount(parameters) + " parameters, more than the " +
+                         HumanCount(kParametersMax) +
                          " that one ONNX file holds; use its weights.safetensors");
   }
   return Exporter(model).Run();

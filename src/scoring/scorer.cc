@@ -32,9 +32,8 @@ class TypedScorer final : public Scorer {
     }
   }
 
-  void Evaluate(const DecodedRows& rows, const ShardTexts& texts,
-                std::span<const int32_t> classes, std::vector<double>* totals,
-                std::vector<double>* values) override {
+  void Evaluate(const DecodedRows& rows, const ShardTexts& texts, std::span<const int32_t> classes,
+                std::vector<double>* totals, std::vector<double>* values) override {
     if (values != nullptr) Predict(rows, texts, values);
     CodeMaps maps;
     vocabularies_.Extend(texts.categories, &maps);

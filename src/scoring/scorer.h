@@ -23,8 +23,8 @@ class Scorer {
   static std::unique_ptr<Scorer> Make(const TrainedModel& model);
   virtual ~Scorer() = default;
 
-  // What the model says of each row, whose categories are in `texts`: classification, probabilities [rows, classes]; regression,
-  // values [rows, targets] in the targets' units. Replaces `values`.
+  // What the model says of each row, whose categories are in `texts`: classification, probabilities
+  // [rows, classes]; regression, values [rows, targets] in the targets' units. Replaces `values`.
   virtual void Predict(const DecodedRows& rows, const ShardTexts& texts,
                        std::vector<double>* values) = 0;
 

@@ -87,8 +87,8 @@ Result<TrainedModel> LoadTrainedModel(const FileSystem& files, const std::string
   model.document = *std::move(document);
   const Preprocessing& fitted = model.document.preprocessing;
   const size_t outputs = model.classification() ? fitted.classes.size() : fitted.targets.size();
-  auto shape = MakeNetworkShape(model.document.job, InputsOf(fitted),
-                                static_cast<int64_t>(outputs));
+  auto shape =
+      MakeNetworkShape(model.document.job, InputsOf(fitted), static_cast<int64_t>(outputs));
   if (!shape.ok()) return Of(directory + "/" + kModelFile, shape.status());
   model.shape = *std::move(shape);
   ESPALIER_ASSIGN_OR_RETURN(const std::string weights,

@@ -52,18 +52,16 @@ struct Schema {
       names;  // of all columns of the files; positions in decimal without header
   // Positions, in the order of the model's inputs. A date is there once for each of its parts.
   std::vector<int32_t> features;
-  std::vector<int32_t> label;     // positions
-  int32_t weight = -1;            // position, or -1
-  int32_t validation = -1;        // position, or -1
+  std::vector<int32_t> label;  // positions
+  int32_t weight = -1;         // position, or -1
+  int32_t validation = -1;     // position, or -1
   // How many of the columns, the last ones, stand in the names of directories ('y=0') and not in
   // the files.
   int32_t partitions = 0;
   std::vector<FeatureRule> rules = {};  // one a feature; empty: all are numeric and in no group
   bool operator==(const Schema&) const = default;
 
-  FeatureRule rule(size_t feature) const {
-    return rules.empty() ? FeatureRule() : rules[feature];
-  }
+  FeatureRule rule(size_t feature) const { return rules.empty() ? FeatureRule() : rules[feature]; }
 };
 
 // The group of a feature, with scale and nulls filled in; what the spec says of all when it is in

@@ -73,8 +73,8 @@ void CheckColumns(Findings& f, const DataSpec& data, const std::string& path,
 
 void CheckCategories(Findings& f, const std::string& path, const FeatureGroup& group) {
   const NullKind nulls = group.nulls ? group.nulls->kind : NullKind::kCategory;
-  f.Expect(nulls != NullKind::kMean && nulls != NullKind::kConstant, path + ".nulls",
-           Name(nulls), "category, fail or drop: categories have no mean");
+  f.Expect(nulls != NullKind::kMean && nulls != NullKind::kConstant, path + ".nulls", Name(nulls),
+           "category, fail or drop: categories have no mean");
   f.Expect(!group.scale, path + ".scale", "a scale", "none with `type: categorical`");
   f.Expect(!group.null_indicator, path + ".null_indicator", "true",
            "false: with `nulls: category` null is a category of its own");
@@ -92,21 +92,20 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
   f.Expect(!group.log1p || group.type == FeatureType::kNumeric, path + ".log1p", "true",
            "`type: numeric` with it");
   if (group.type == FeatureType::kCategorical) return CheckCategories(f, path, group);
-  for (const auto& [key, value] : {std::pair("encode", group.embedding),
-                                   std::pair("hash", group.hash),
-                                   std::pair("min_count", group.min_count - 1)}) {
-    f.Expect(value == 0, path + "." + key, std::to_string(value),
-             "`type: categorical` with it");
+  for (const auto& [key, value] :
+       {std::pair("encode", group.embedding), std::pair("hash", group.hash),
+        std::pair("min_count", group.min_count - 1)}) {
+    f.Expect(value == 0, path + "." + key, std::to_string(value), "`type: categorical` with it");
   }
   if (group.scale) CheckScale(f, path + ".scale", *group.scale);
   const NullPolicy& nulls = group.nulls ? *group.nulls : data.features.nulls;
   CheckNulls(f, path + ".nulls", nulls);
   f.Expect(nulls.kind != NullKind::kCategory, path + ".nulls", "category",
            "`type: categorical` with it");
-  f.Expect(!group.null_indicator || nulls.kind == NullKind::kMean ||
-               nulls.kind == NullKind::kConstant,
-           path + ".null_indicator", std::string("true with `nulls: ") + Name(nulls.kind) + "`",
-           "`nulls: mean` or `nulls: {constant: 0}`, so that rows with nulls are kept");
+  f.Expect(
+      !group.null_indicator || nulls.kind == NullKind::kMean || nulls.kind == NullKind::kConstant,
+      path + ".null_indicator", std::string("true with `nulls: ") + Name(nulls.kind) + "`",
+      "`nulls: mean` or `nulls: {constant: 0}`, so that rows with nulls are kept");
   f.Expect(group.type != FeatureType::kDate || !group.parts.empty(), path + ".parts", "none",
            "at least one, such as year");
   for (const DatePart part : group.parts) {
@@ -123,7 +122,8 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
   f.Expect(features.nulls.kind != NullKind::kCategory, "data.features.nulls", "category",
            "fail, mean, drop or {constant: 0}; `category` is for a group of categorical columns");
   f.Expect(features.groups.size() <= kListMax, "data.features.groups",
-           std::to_string(features.groups.size()) + " groups", "at most " + std::to_string(kListMax));
+           std::to_string(features.groups.size()) + " groups",
+           "at most " + std::to_string(kListMax));
   for (size_t i = 0; i < features.groups.size(); ++i) {
     CheckGroup(f, data, "data.features.groups[" + std::to_string(i) + "]", features.groups[i]);
   }

@@ -226,8 +226,8 @@ void Trainer<T>::RunLeaf(const GradientAction& step, int32_t own_index) {
     rows.push_back(range.begin + order.At(p));
 
   LeafPass<T>& pass = *passes_[own_index];
-  rows_.Gather(FileRole::kTrain, rows, pass.inputs(), pass.codes(), pass.labels(),
-               pass.targets(), pass.weights());
+  rows_.Gather(FileRole::kTrain, rows, pass.inputs(), pass.codes(), pass.labels(), pass.targets(),
+               pass.weights());
   const auto count = static_cast<int64_t>(rows.size());
   std::vector<double>& stats = leaf_stats_[own_index];
   const int64_t size = TotalsSize(plan.shape, TotalsKind::kTraining);

@@ -39,8 +39,9 @@ TEST_CASE("MurmurHash3 is that of its author's test values") {
 }
 
 TEST_CASE("log1p is the mathematical library's to a few units in the last place") {
-  for (const double x : {0.0, 1e-300, 1e-17, -1e-9, 1e-4, 0.1, -0.2, -0.3, -0.9, 0.39, 0.41, 0.5,
-                         1.0, 2.0, 7.5, 1e3, 12345.678, 1e9, 1e100, 1.7e308, -0.999999999}) {
+  for (const double x :
+       {0.0, 1e-300, 1e-17, -1e-9, 1e-4, 0.1,       -0.2, -0.3,  -0.9,    0.39,        0.41,
+        0.5, 1.0,    2.0,   7.5,   1e3,  12345.678, 1e9,  1e100, 1.7e308, -0.999999999}) {
     INFO(x);
     CHECK(std::fabs(Log1p(x) - std::log1p(x)) <= 4e-16 * std::fabs(std::log1p(x)));
   }
@@ -232,8 +233,9 @@ TEST_CASE("groups name columns of the files, each once") {
   CHECK(error({Categories({"a"}), Categories({"b", "a"})})
             .find("data.features.groups[1].columns: column 'a' is already in groups[0]; name it in "
                   "one group, once") != std::string::npos);
-  CHECK(error({Categories({"c"})})
-            .find("data.features.groups[0].columns: there is no column 'c'") != std::string::npos);
+  CHECK(
+      error({Categories({"c"})}).find("data.features.groups[0].columns: there is no column 'c'") !=
+      std::string::npos);
   CHECK(error({Categories({"y"})}).find("column 'y' is the label") != std::string::npos);
 }
 

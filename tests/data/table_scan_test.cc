@@ -176,7 +176,8 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
     REQUIRE(store.ok());
     const std::vector<int64_t> rows = {0, 1, 2};
     std::vector<float> stored(6), scaled;
-    (*store)->Gather<float>(FileRole::kTrain, rows, stored.data(), nullptr, nullptr, nullptr, nullptr);
+    (*store)->Gather<float>(FileRole::kTrain, rows, stored.data(), nullptr, nullptr, nullptr,
+                            nullptr);
 
     // Beside a row that no byte and no float holds.
     const std::string mixed = f.dir.Put("mixed.csv", table + "0.1,1e30,0\n");
@@ -186,8 +187,8 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
       REQUIRE(scan.ok());
       REQUIRE(ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
                 scaled.resize(static_cast<size_t>(piece.rows.rows) * 2);
-                encoder.EncodeRows(survey->storage, piece.rows, {}, 0, piece.rows.rows, scaled.data(),
-                                   nullptr);
+                encoder.EncodeRows(survey->storage, piece.rows, {}, 0, piece.rows.rows,
+                                   scaled.data(), nullptr);
                 return {};
               }).ok());
       scaled.resize(6);

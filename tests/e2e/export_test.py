@@ -1,4 +1,4 @@
-"""`espalier export`: what ONNX Runtime computes from raw columns is what `espalier predict` writes."""
+"""`espalier export`: ONNX Runtime computes from raw columns what `espalier predict` writes."""
 import csv
 import json
 import math
@@ -64,8 +64,9 @@ class ExportTest(EspalierTest):
         return rows
 
     def train(self, name, data, model, **train):
-        spec = {"data": data, "model": model, "train": dict({"epochs": 4, "batch": 64, "optimizer": {
-            "adam": {"learning_rate": 0.01}}}, **train)}
+        spec = {"data": data, "model": model,
+                "train": dict({"epochs": 4, "batch": 64,
+                               "optimizer": {"adam": {"learning_rate": 0.01}}}, **train)}
         result = self.result("train", self.job(name, spec), "--workers", 1)
         self.assertEqual(result["status"], "SUCCEEDED", result)
 
@@ -110,7 +111,8 @@ class ExportTest(EspalierTest):
             self.assertEqual(found["label"], [row["prediction"] for row in expected])
             for ours, theirs in zip(expected, found["probabilities"]):
                 for k, name in enumerate("abc"):
-                    self.assertAlmostEqual(float(ours["probability_" + name]), theirs[k], delta=1e-5)
+                    self.assertAlmostEqual(float(ours["probability_" + name]), theirs[k],
+                                           delta=1e-5)
 
     def test_plain_columns_two_classes_and_values(self):
         train, test = self.houses_csv("train.csv", 600), self.houses_csv("test.csv", 200, seed=5)

@@ -73,7 +73,10 @@ inline InputPlan SamplePlan() {
 inline SurveyResult SampleSurvey() {
   SurveyResult r;
   r.shards = {SampleShard(0), SampleShard(1)};
-  r.preprocessing = {{{"f", 0.5, 2, 1.5, true, 3, 8, true, {"x\xff", ""}}}, {{"t", 0.25, 4}}, {"0", "1"}, {0.5, 2}};
+  r.preprocessing = {{{"f", 0.5, 2, 1.5, true, 3, 8, true, {"x\xff", ""}}},
+                     {{"t", 0.25, 4}},
+                     {"0", "1"},
+                     {0.5, 2}};
   r.storage = StorageType::kUint8;
   r.train_rows = 10, r.validation_rows = 2, r.test_rows = 3, r.skipped_rows = 1;
   r.data_fingerprint = "f00d";

@@ -147,8 +147,9 @@ class Model:
     def predict_index(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
         """[rows] int64: the position of the predicted label among :attr:`classes`."""
         self._needs_classes("predict_index")
-        return self._collect(data, batch_rows, lambda z: class_indices(self._document.loss, z, self._document.thresholds), (),
-                             np.dtype(np.int64))
+        d = self._document
+        return self._collect(data, batch_rows, lambda z: class_indices(d.loss, z, d.thresholds),
+                             (), np.dtype(np.int64))
 
     def predict_proba(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
         """[rows, classes] probabilities, in the model's precision; each row adds up to 1.
