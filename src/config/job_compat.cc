@@ -249,9 +249,6 @@ Status ReadSparkTorch(Reader& reader, const YamlNode& body, const std::string& p
   if (torch.validation > 0) {
     ESPALIER_RETURN_IF_ERROR(RefuseKeys(reader, root, "data", {"validation"}, whose));
   }
-  if (torch.partitions > 0) {
-    ESPALIER_RETURN_IF_ERROR(RefuseKeys(reader, root, "workers", {"max"}, whose));
-  }
   MapSparkTorch(torch, job, batch);
   return {};
 }

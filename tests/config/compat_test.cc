@@ -128,6 +128,8 @@ TEST_CASE("sparktorch's iterations are steps of miniBatch rows of each partition
   CHECK(job.model.hidden == std::vector<int64_t>{8});
   CHECK(Parsed(kTorch + "iters: 5, miniBatch: 64, partitions: 4, partitionShuffles: 3}}")
             .train.steps == 15);
+  // Where the bits are the same, who computes may be said apart.
+  CHECK(Parsed(kTorch + "miniBatch: 64, partitions: 4}}\nworkers: {max: 2}").workers.max == 2);
 }
 
 TEST_CASE("sparktorch without miniBatch updates once from all rows in each iteration") {
@@ -145,12 +147,13 @@ TEST_CASE("what sparktorch cannot be is told in words") {
   CHECK(hogwild.status().message() ==
         "job.yaml:4:29: compat.sparktorch.mode: this version of Espalier has no asynchronous "
         "training, which hogwild is yet");
-  const std::string at = "job.yaml:4:23: compat.sparktorch.";
   CHECK(Error(kTorch + "miniBatch: 3}}") ==
-        at + "miniBatch: found it without partitions, expected both: miniBatch rows of each "
-             "partition are one global batch");
+        "job.yaml:4:34: compat.sparktorch.miniBatch: found it without partitions, expected both: "
+        "miniBatch rows of each "
+        "partition are one global batch");
   CHECK(Error(kTorch + "earlyStopPatience: 3}}") ==
-        at + "earlyStopPatience: found it without validationPct, expected rows to judge by");
+        "job.yaml:4:42: compat.sparktorch.earlyStopPatience: found it without validationPct, "
+        "expected rows to judge by");
   CHECK(Error(kTorch + "miniBatch: 0}}") ==
         "job.yaml:4:34: compat.sparktorch.miniBatch: found '0', expected -1 or a whole number "
         "from 1 to 1048576");

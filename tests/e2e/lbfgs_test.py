@@ -119,11 +119,11 @@ class LbfgsTest(EspalierTest):
         table = self.write("t.csv", "y,a,b\n" + "0,1,2\n1,2,1\n" * 20)
         spec = {"data": {"train": table, "label": "y"},
                 "compat": {"spark-mlp": {"layers": [3, 4, 2]}}}
-        _, err = self.espalier("train", self.job("inputs", spec), code=2)
+        _, err = self.espalier("train", self.job("inputs", spec), code=1)
         self.assertIn("compat.spark-mlp.layers: begins with 3; data.features gives the network 2",
                       err)
         spec["compat"]["spark-mlp"]["layers"] = [2, 4, 3]
-        _, err = self.espalier("train", self.job("classes", spec), code=2)
+        _, err = self.espalier("train", self.job("classes", spec), code=1)
         self.assertIn("compat.spark-mlp.layers: ends with 3; data.label has 2 classes", err)
 
     def test_sparktorch_trains_so_many_iterations(self):
