@@ -215,6 +215,19 @@ class SparkTest(daemons.EspalierTest):
             self.assertGreater(cluster.job("job-2").info().generation, 1)
         self.assertEqual(disturbed, quiet)
 
+    def test_a_job_without_workers_is_cancelled_when_the_start_has_taken_too_long(self):
+        empty = daemons.Cluster(self, 0)
+        frame = self.assembled().transform(self.frame)
+        estimator = EspalierClassifier(labelCol="kind", **dict(
+            self.options, coordinator=empty.address, startTimeout=2.0))
+        with self.assertRaisesRegex(espalier.DeadlineExceededError,
+                                    "job-1 had no workers within 2 s: .*worker"):
+            estimator.fit(frame)
+        with espalier.connect(empty.address) as cluster:
+            self.assertEqual(cluster.jobs()[0].state, "CANCELLED")
+        self.assert_clean()
+        estimator.setCoordinator(self.cluster.address).fit(frame)
+
     def test_an_interrupt_cancels_the_job_and_leaves_nothing(self):
         frame = self.assembled().transform(self.frame)
         estimator = EspalierClassifier(labelCol="kind", **dict(self.options, maxIter=10 ** 7))

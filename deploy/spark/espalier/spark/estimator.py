@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from .._bundle import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
 from ..client import connect
-from ..errors import EspalierError, InvalidArgumentError
-from ..types import JobResult
+from ..errors import DeadlineExceededError, EspalierError, InvalidArgumentError
+from ..job import Job
+from ..types import JobResult, StateChanged
 from . import files
 from .model import EspalierModel
 from .params import JobParams, with_setters
@@ -96,13 +97,35 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         with connect(self.getOrDefault(self.coordinator) or None) as cluster:
             job = cluster.submit(spec)
             try:
+                self._await_workers(job)
                 return job.result(progress=None if self.getOrDefault(self.verbose) else False)
             except KeyboardInterrupt:
-                try:
-                    job.cancel()
-                except EspalierError:
-                    pass  # it has ended by itself
+                _end(job)
                 raise
+
+    def _await_workers(self, job: Job) -> None:
+        """Raises DeadlineExceededError when the job has no workers within startTimeout."""
+        limit = self.getOrDefault(self.startTimeout)
+        if not limit:
+            return
+        try:
+            for event in job.watch(timeout=limit, progress=False):
+                if isinstance(event, StateChanged) and event.job.state != "QUEUED":
+                    return
+        except DeadlineExceededError:
+            why = job.info().waiting_because
+            _end(job)
+            raise DeadlineExceededError(
+                "%s had no workers within %g s: %s" % (job.id, limit, why or "it is queued"),
+                hint="It is cancelled. More workers, a smaller minimum, or a longer startTimeout "
+                     "help.") from None
+
+
+def _end(job: Job) -> None:
+    try:
+        job.cancel()
+    except EspalierError:
+        pass  # it has ended by itself
 
 
 @with_setters
@@ -112,8 +135,8 @@ class EspalierClassifier(_Submitter):
     The label may be a number, as StringIndexer makes it, or text. Params: featuresCol or inputCols,
     labelCol, weightCol, validationIndicatorCol or validationFraction, hiddenLayers, activation,
     dropout, loss, optimizer, stepSize, maxIter (epochs), batchSize, patience, scale, nulls, seed,
-    coordinator, workDirectory, output, maxWorkers, verbose, job; predictionCol, probabilityCol and
-    rawPredictionCol are the model's. ``explainParams()`` tells what each is.
+    coordinator, workDirectory, output, maxWorkers, startTimeout, verbose, job; predictionCol,
+    probabilityCol and rawPredictionCol are the model's. ``explainParams()`` tells what each is.
     """
 
     _task = "classification"

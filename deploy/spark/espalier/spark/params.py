@@ -79,6 +79,9 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
     nulls: Param[str] = _param("nulls", "in features: fail, mean or drop", TypeConverters.toString)
     maxWorkers: Param[int] = _param("maxWorkers", "of the cluster's, at most; 0: all",
                                     TypeConverters.toInt)
+    startTimeout: Param[float] = _param(
+        "startTimeout", "seconds that a job waits for workers before it is cancelled; 0: without "
+        "limit", TypeConverters.toFloat)
     verbose: Param[bool] = _param("verbose", "shows the progress", TypeConverters.toBoolean)
     job: Param[str] = _param(
         "job", "more of the job file, as YAML, laid over what the other Params say: "
@@ -88,7 +91,8 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         self._setDefault(coordinator="", workDirectory="", output="", hiddenLayers=[],
                          activation="relu", dropout=0.0, loss="", optimizer="adam", stepSize=1e-3,
                          maxIter=10, batchSize=256, seed=1, patience=0, validationFraction=0.0,
-                         scale="standard", nulls="fail", maxWorkers=0, verbose=True, job="")
+                         scale="standard", nulls="fail", maxWorkers=0, startTimeout=0.0,
+                         verbose=True, job="")
 
     def job_spec(self, task: str, train: str, columns: List[str], output: str) -> Dict[str, Any]:
         """The job file as a dict. `columns`: features by name."""
