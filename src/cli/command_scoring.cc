@@ -212,13 +212,13 @@ int RunPredict(const CommandContext& context) {
 int RunExport(const CommandContext& context) {
   const ScoringArguments& s = context.options.scoring;
   const auto model_path = WholePath(s.model);
-  if (!model_path.ok()) return Refused(context, model_path.status());
+  if (!model_path.ok()) return FailedPlan(context, model_path.status());
   const auto path = WholePath(s.output.empty() ? *model_path + "/model.onnx" : s.output);
-  if (!path.ok()) return Refused(context, path.status());
+  if (!path.ok()) return FailedPlan(context, path.status());
   const auto model = LoadTrainedModel(context.files, *model_path);
-  if (!model.ok()) return Refused(context, model.status());
+  if (!model.ok()) return FailedPlan(context, model.status());
   const auto file = EncodeOnnx(*model);
-  if (!file.ok()) return Refused(context, file.status());
+  if (!file.ok()) return FailedPlan(context, file.status());
   const Status written = context.files.WriteAtomically(*path, *file);
   if (!written.ok()) return FailedWork(context, written);
   const auto bytes = static_cast<int64_t>(file->size());
