@@ -52,7 +52,8 @@ class ScanPlanner {
     data.features.columns.clear();
     auto groups = std::exchange(data.features.groups, {});  // which name columns of the old table
     ESPALIER_ASSIGN_OR_RETURN(const DataFormat format, FormatOfFirst(data));
-    const bool named = HasHeader(data) || format == DataFormat::kParquet;
+    const bool named =
+        format == DataFormat::kParquet || (format == DataFormat::kCsv && data.csv.header);
     if (named) ByName(&data);
     if (!named && !IsPositional()) {
       return InvalidArgument("the model's columns have names, such as '" +
@@ -79,14 +80,12 @@ class ScanPlanner {
     return schema.names.size() - static_cast<size_t>(schema.partitions);
   }
 
-  // That of the first file; planning refuses others. Makes it that of `data`.
-  Result<DataFormat> FormatOfFirst(DataSpec& data) const {
-    if (!data.format) {
-      auto listed = files_.List(data.train.front());
-      if (!listed.ok()) return listed.status();
-      if (!listed->empty()) data.format = FormatOf(data, listed->front().path);
-    }
-    return FormatOf(data);
+  // That of the first file; planning refuses others.
+  Result<DataFormat> FormatOfFirst(const DataSpec& data) const {
+    if (data.format) return *data.format;
+    auto listed = files_.List(data.train.front());
+    if (!listed.ok()) return listed.status();
+    return listed->empty() ? FormatOf(data) : FormatOf(data, listed->front().path);
   }
 
   bool IsPositional() const {

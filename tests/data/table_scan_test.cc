@@ -155,6 +155,9 @@ TEST_CASE("what cannot be planned says so in words of its own") {
   CHECK(f.Plan({good}, true).status().message().starts_with("the label of the model: "));
   CHECK(f.Plan({good}, false, {"c"}).status().message().find("no column 'c'") != std::string::npos);
   CHECK(f.Plan({good}, false, {"a", "a"}).status().message().find("twice") != std::string::npos);
+  f.dir.Put("both.parquet", "PAR1");
+  CHECK(f.Plan({f.dir.path()}).status().message().find("all files of a job need one format") !=
+        std::string::npos);
   CHECK(f.Plan({f.dir / "none*.csv"}).status().code() == StatusCode::kNotFound);
   CHECK(f.Plan({f.dir / "none.csv"}).status().code() == StatusCode::kNotFound);
 }
