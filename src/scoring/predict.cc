@@ -6,6 +6,7 @@
 
 #include "src/base/in_order.h"
 #include "src/base/text.h"
+#include "src/model/loss.h"
 
 namespace espalier {
 namespace {
@@ -34,9 +35,8 @@ class ShardPrediction {
     classes_.clear();
     const auto width = static_cast<size_t>(run_.model.width());
     for (size_t r = 0; run_.model.classification() && r * width < values_.size(); ++r) {
-      const auto begin = values_.begin() + static_cast<int64_t>(r * width);
-      const auto best = std::max_element(begin, begin + static_cast<int64_t>(width));
-      classes_.push_back(static_cast<int32_t>(best - begin));
+      classes_.push_back(
+          static_cast<int32_t>(PredictedClass(run_.model.shape, values_.data() + r * width)));
     }
     if (columns_.numbers.empty()) values_.clear();
     ESPALIER_RETURN_IF_ERROR(parts_.Add(piece.kept, piece.rows.rows, classes_, values_));

@@ -126,7 +126,11 @@ TEST_CASE("the gradient of tables has the same bits however they are cut into ch
     FillBatch(pass, 90, 4);
     TrainingTotals(pass, StartOf<float>(shape, 1), 90);
     const auto whole = WholeGradient(pass);
-    for (const int64_t bytes : {16, 64, 256}) CHECK(WholeGradient(pass, bytes) == whole);
+    const int64_t tables = Tensors(shape)[Tensors(shape).size() - shape.tables.size()].offset;
+    for (const int64_t bytes : {16, 64, 256}) {
+      const auto cut = WholeGradient(pass, bytes);
+      CHECK(std::equal(whole.begin() + tables, whole.end(), cut.begin() + tables));
+    }
     for (const Chunk& c : ChunksOf<float>(shape)) {
       const bool table = c.layer >= static_cast<int32_t>(shape.layers.size());
       if (table) CHECK_FALSE(pass.AccumulateIsExact(c, 90));

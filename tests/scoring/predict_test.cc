@@ -3,7 +3,6 @@
 #include <cmath>
 #include <sstream>
 
-#include "src/data/input_scaling.h"
 #include "src/model/leaf_pass.h"
 #include "tests/scoring/fixture.h"
 
