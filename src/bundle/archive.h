@@ -20,6 +20,13 @@
 
 namespace espalier {
 
+template <>
+struct Names<StorageType> {
+  static constexpr EnumName<StorageType> kAll[] = {{StorageType::kUint8, "uint8"},
+                                                   {StorageType::kFloat32, "float32"},
+                                                   {StorageType::kFloat64, "float64"}};
+};
+
 // Members of one struct, so that nested types find each other whatever the order of definition.
 struct JsonWriter {
   template <typename T>

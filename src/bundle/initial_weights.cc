@@ -1,6 +1,7 @@
 #include "src/bundle/initial_weights.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -60,11 +61,70 @@ Result<InitialTensor> Take(const SafetensorsView& view, const TensorInfo& wanted
   return tensor;
 }
 
+Result<std::vector<double>> ParseNumbers(std::string_view text) {
+  constexpr std::string_view kBetween = " \t\r\n,[]()";
+  std::vector<double> values;
+  size_t at = 0;
+  while ((at = text.find_first_not_of(kBetween, at)) != std::string_view::npos) {
+    const size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+    double value = 0;
+    const auto parsed = std::from_chars(text.data() + at, text.data() + end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != text.data() + end) {
+      return BadInput("found '" + Printable(text.substr(at, end - at), 40) + "' at byte " +
+                      std::to_string(at) + ", expected a number");
+    }
+    values.push_back(value);
+    at = end;
+  }
+  return values;
+}
+
+Result<std::vector<InitialTensor>> FromSpark(const std::vector<double>& values,
+                                             const TensorList& network) {
+  int64_t size = 0;
+  for (const TensorInfo& t : network) size += t.size;
+  if (static_cast<int64_t>(values.size()) != size) {
+    return FailedPrecondition("found " + std::to_string(values.size()) +
+                              " numbers; the network has " + std::to_string(size));
+  }
+  if (!std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) {
+    return BadInput("holds a value that is no finite number");
+  }
+  std::vector<InitialTensor> tensors;
+  for (const TensorInfo& t : network) {
+    const auto begin = values.begin() + t.offset;
+    InitialTensor tensor{t.offset, {begin, begin + t.size}};
+    const int64_t rows = t.shape[0], columns = t.shape.size() == 2 ? t.shape[1] : 1;
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) tensor.values[r * columns + c] = begin[c * rows + r];
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+Result<std::vector<InitialTensor>> ReadSpark(const FileSystem& files, const InitialSpec& initial,
+                                             const TensorList& network) {
+  std::string whose = "compat.spark-mlp.initialWeights";
+  if (!initial.from.empty()) whose += ": " + Printable(initial.from, 4096);
+  std::vector<double> values = initial.values;
+  if (!initial.from.empty()) {
+    auto text = files.ReadAll(initial.from, kBytesMax);
+    if (!text.ok()) return text.status().Wrap(whose);
+    auto parsed = ParseNumbers(*text);
+    if (!parsed.ok()) return parsed.status().Wrap(whose);
+    values = *std::move(parsed);
+  }
+  auto tensors = FromSpark(values, network);
+  return tensors.ok() ? std::move(tensors) : tensors.status().Wrap(whose);
+}
+
 }  // namespace
 
 Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
                                                       const InitialSpec& initial,
                                                       const TensorList& network) {
+  if (initial.spark) return ReadSpark(files, initial, network);
   const bool file = initial.from.ends_with(".safetensors");
   const std::string slash = initial.from.ends_with('/') ? "" : "/";
   const std::string path = file ? initial.from : initial.from + slash + kWeightsFile;

@@ -12,11 +12,12 @@ namespace espalier {
 
 // The tensors of `network` that `initial` names, from a file of safetensors (a path that ends in
 // `.safetensors`) or the one in a model's directory. Tensors of the file that the network does not
-// ask for are left alone.
+// ask for are left alone. With `initial.spark`, all of `network` from numbers in Spark's layout:
+// initial.values, or the text at initial.from, in which blanks, commas and brackets divide them.
 //
-// Errors begin with "train.initial": kFailedPrecondition for a tensor that the file lacks or has in
-// another shape, with both; kBadInput for values that are no finite numbers; DecodeSafetensors' and
-// storage's own.
+// Errors begin with "train.initial" (or "compat.spark-mlp.initialWeights"): kFailedPrecondition for
+// a tensor that the file lacks or has in another shape, with both; kBadInput for values that are no
+// finite numbers; DecodeSafetensors' and storage's own.
 Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
                                                       const InitialSpec& initial,
                                                       const TensorList& network);

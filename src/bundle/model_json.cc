@@ -36,6 +36,7 @@ Status ReadDocument(const Json& json, ModelDocument& d) {
   ESPALIER_RETURN_IF_ERROR(ReadSpec(Member(json, "spec"), d.job));
   ESPALIER_RETURN_IF_ERROR(read(Member(json, "schema"), "schema", d.schema));
   ESPALIER_RETURN_IF_ERROR(read(Member(json, "preprocessing"), "preprocessing", d.preprocessing));
+  ESPALIER_RETURN_IF_ERROR(read(Member(json, "storage"), "storage", d.storage));
   const Json& rows = Member(json, "rows");
   ESPALIER_RETURN_IF_ERROR(read(Member(rows, "train"), "rows.train", d.train_rows));
   ESPALIER_RETURN_IF_ERROR(read(Member(rows, "validation"), "rows.validation", d.validation_rows));
@@ -57,6 +58,20 @@ Status ReadDocument(const Json& json, ModelDocument& d) {
   return {};
 }
 
+Status CheckColumns(const std::string& path, const std::vector<int32_t>& columns, size_t count) {
+  for (const int32_t column : columns) {
+    if (column >= 0 && static_cast<size_t>(column) < count) continue;
+    return BadInput(path + ": found position " + std::to_string(column) + " among " +
+                    std::to_string(count) + " columns");
+  }
+  return {};
+}
+
+// A column that may be left out, as -1.
+std::vector<int32_t> OneColumn(int32_t column) {
+  return column == -1 ? std::vector<int32_t>() : std::vector<int32_t>{column};
+}
+
 // What the values must be for prediction to be safe; spec and preprocessing may have been edited.
 Status CheckDocument(const ModelDocument& d) {
   if (d.schema.features.size() != d.preprocessing.features.size()) {
@@ -65,12 +80,46 @@ Status CheckDocument(const ModelDocument& d) {
                     ", expected one for each of " + std::to_string(d.schema.features.size()) +
                     " features of the schema");
   }
-  for (const int32_t column : d.schema.features) {
-    if (column < 0 || static_cast<size_t>(column) >= d.schema.names.size()) {
-      return BadInput("schema.features: found position " + std::to_string(column) + " among " +
-                      std::to_string(d.schema.names.size()) + " columns");
+  ESPALIER_RETURN_IF_ERROR(
+      CheckColumns("schema.features", d.schema.features, d.schema.names.size()));
+  for (const auto& [name, columns] :
+       {std::pair("schema.label", d.schema.label),
+        std::pair("schema.weight", OneColumn(d.schema.weight)),
+        std::pair("schema.validation", OneColumn(d.schema.validation))}) {
+    ESPALIER_RETURN_IF_ERROR(CheckColumns(name, columns, d.schema.names.size()));
+  }
+  if (!d.schema.rules.empty() && d.schema.rules.size() != d.schema.features.size()) {
+    return BadInput("schema.rules: found " + std::to_string(d.schema.rules.size()) +
+                    ", expected none or one for each of " +
+                    std::to_string(d.schema.features.size()) + " features");
+  }
+  const auto groups = static_cast<int64_t>(d.job.data.features.groups.size());
+  for (const FeatureRule& rule : d.schema.rules) {
+    if (rule.group < -1 || rule.group >= groups) {
+      return BadInput("schema.rules: found group " + std::to_string(rule.group) + " among " +
+                      std::to_string(groups));
     }
   }
+  for (size_t i = 0; i < d.preprocessing.features.size(); ++i) {
+    const FittedFeature& f = d.preprocessing.features[i];
+    const FeatureRule rule = d.schema.rule(i);
+    const bool coded = rule.type == FeatureType::kCategorical;
+    const auto texts = static_cast<int64_t>(f.vocabulary.size());
+    const bool vocabulary = HasVocabulary(d.job.data.features, rule);
+    const bool sound = f.hashed == (coded && !vocabulary) &&
+                       (vocabulary ? f.codes == texts || f.codes == texts + 1 : texts == 0);
+    if (f.codes < 0 || f.codes > kCodesMax || f.embedding < 0 || f.embedding > kEmbeddingMax ||
+        coded != (f.codes > 0) || !sound) {
+      return BadInput("preprocessing.features[" + std::to_string(i) + "]: found " +
+                      std::to_string(f.codes) + " codes and a vocabulary of " +
+                      std::to_string(texts) + ", which do not fit the feature's rule");
+    }
+  }
+  if (d.schema.partitions < 0 || static_cast<size_t>(d.schema.partitions) > d.schema.names.size()) {
+    return BadInput("schema.partitions: found " + std::to_string(d.schema.partitions) + " of " +
+                    std::to_string(d.schema.names.size()) + " columns");
+  }
+  if (d.schema.label.empty()) return BadInput("schema.label: found no column");
   for (const FittedTarget& target : d.preprocessing.targets) {
     if (target.factor == 0) return BadInput("preprocessing.targets: found a factor of 0");
   }
@@ -78,6 +127,11 @@ Status CheckDocument(const ModelDocument& d) {
   if (classes ? d.preprocessing.classes.empty() : d.preprocessing.targets.empty()) {
     return BadInput(std::string("preprocessing.") + (classes ? "classes" : "targets") +
                     ": found none, expected at least one");
+  }
+  if (!classes && d.preprocessing.targets.size() != d.schema.label.size()) {
+    return BadInput("preprocessing.targets: found " +
+                    std::to_string(d.preprocessing.targets.size()) + ", expected one for each of " +
+                    std::to_string(d.schema.label.size()) + " label columns of the schema");
   }
   JobSpec job = d.job;
   job.output.path = "unused";
@@ -97,6 +151,7 @@ std::string EncodeModelJson(const ModelDocument& d) {
                            {"train", write(d.job.train)}}},
                          {"schema", write(d.schema)},
                          {"preprocessing", write(d.preprocessing)},
+                         {"storage", write(d.storage)},
                          {"rows",
                           {{"train", d.train_rows},
                            {"validation", d.validation_rows},

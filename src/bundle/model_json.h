@@ -3,13 +3,18 @@
 //   format           1
 //   written_by       "espalier 0.1.0"
 //   spec             {"name": .., "data": {..}, "model": {..}, "train": {..}}: the job, all fields
-//   schema           {"names": [..], "features": [..], "label": [..], "weight": .., "validation":
-//   ..} preprocessing    {"features": [{"name", "shift", "factor", "null_value"}, ..], "targets":
-//   [..],
+//   schema           {"names": [..], "features": [..], "rules": [..], "label": [..], "weight": ..,
+//                     "validation": ..}
+//   preprocessing    {"features": [{"name", "shift", "factor", "null_value", "null_indicator",
+//                     "codes", "embedding", "hashed", "vocabulary"}, ..], "targets": [..],
 //                     "classes": [..], "class_weights": [..]}: input x becomes (x - shift) *
-//                     factor, nulls null_value first; the network's output y becomes y / factor +
-//                     shift of its target, with loss poisson exp(y); class_weights, if any, weighed
-//                     the training rows of each class
+//                     factor, nulls null_value first, and with null_indicator the next input is 1
+//                     for null and 0 for others; with codes it is a category (spec/input.h). The
+//                     network's output y becomes y / factor + shift of its target, with loss
+//                     poisson exp(y); class_weights, if any, weighed the training rows of each
+//                     class
+//   storage          "uint8", "float32" or "float64": the type of all rows of the job as they were
+//                    read; bytes are scaled in the model's precision, wider numbers in float64
 //   rows             {"train": .., "validation": .., "test": .., "skipped": ..}
 //   training         {"steps": .., "epochs": .., "stopped_because": ".."}
 //   metrics          {"train": {..}, "validation": {..} | null, "test": {..} | null}
@@ -42,6 +47,8 @@ struct ModelDocument {
   JobSpec job;  // output and workers are not kept
   Schema schema;
   Preprocessing preprocessing;
+  // Absent: not known, in bundles of before it was written down.
+  std::optional<StorageType> storage;
   int64_t train_rows = 0, validation_rows = 0, test_rows = 0, skipped_rows = 0;
   int64_t steps = 0;
   double epochs = 0;

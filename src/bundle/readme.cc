@@ -25,7 +25,12 @@ std::string MetricsLine(const char* set, const Metrics& m) {
 }
 
 std::string Layers(const ModelDocument& d) {
-  std::string text = std::to_string(d.preprocessing.features.size());
+  const InputShape inputs = InputsOf(d.preprocessing);
+  int64_t width = inputs.dense;
+  for (const CodedInput& coded : inputs.coded) {
+    width += coded.embedding == 0 ? coded.codes : coded.embedding;
+  }
+  std::string text = std::to_string(width);
   for (const int64_t width : d.job.model.hidden) text += " - " + std::to_string(width);
   const size_t outputs = d.job.model.task == Task::kClassification ? d.preprocessing.classes.size()
                                                                    : d.preprocessing.targets.size();
@@ -40,6 +45,32 @@ const char* MeaningOfOutputs(const ModelDocument& d) {
     return ";\noutput y means exp(y) of `preprocessing.targets`.\n";
   }
   return ";\noutput y means y / factor + shift of `preprocessing.targets`.\n";
+}
+
+// How features that are not plain numbers enter.
+std::string FeaturesDo(const Preprocessing& preprocessing) {
+  bool indicators = false, coded = false;
+  for (const FittedFeature& f : preprocessing.features) {
+    indicators = indicators || f.null_indicator;
+    coded = coded || f.codes > 0;
+  }
+  std::string text;
+  if (indicators) {
+    text +=
+        "A null enters as `null_value`; behind a feature with `null_indicator` comes one more "
+        "input, 1 for null\nand 0 for others.\n";
+  }
+  if (coded) {
+    text +=
+        "Features with `codes` are categories: the code of a value is its place in `vocabulary` "
+        "(null is the\nempty text), else the number of texts there, if that is below `codes`, else "
+        "there is none; where\n`hashed`, it is MurmurHash3 (32 bits, seed 0) of the text modulo "
+        "`codes`. Category k, counted from 0\namong them, picks a row: of "
+        "`layers.0.embeddings.k.weight`, which is appended to the numbers, or of\n"
+        "`layers.0.one_hot.k.weight`, which is added to the sums of layer 0; without a code it "
+        "is zeros.\n";
+  }
+  return text;
 }
 
 // What the layers do beyond weight, bias and activation.
@@ -86,7 +117,8 @@ std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
       "| `history.csv` | one line an evaluation |\n\n"
       "In Python: `safetensors.numpy.load_file(\"weights.safetensors\")`. A feature x enters as\n"
       "(x - shift) * factor with the numbers of `preprocessing.features` in `model.json`";
-  out += MeaningOfOutputs(d) + LayersDo(d.job.model) + Averages(d.job.train.averaging);
+  out += MeaningOfOutputs(d) + FeaturesDo(d.preprocessing) + LayersDo(d.job.model) +
+         Averages(d.job.train.averaging);
   for (const std::string& a : d.accepted) {
     out += "\nResumed although something differed: " + Printable(a, 300) + ".\n";
   }

@@ -119,14 +119,19 @@ std::string EntryTable(const std::vector<ColumnEntry>& columns) {
 
 std::string ColumnTable(const std::vector<ColumnSummary>& columns) {
   Rows rows = {{"column", "nulls", "min", "max", "mean", "deviation"}};
+  std::string encodings;
   for (size_t i = 0; i < std::min(columns.size(), kColumnsShownMax); ++i) {
+    if (!columns[i].encoding.empty()) {
+      encodings += "  " + Printable(columns[i].name, 32) + ": " + columns[i].encoding + "\n";
+      continue;
+    }
     const ColumnStats& s = columns[i].stats;
     const bool any = s.count > 0;
     rows.push_back({Printable(columns[i].name, 32), HumanCount(s.nulls), any ? Short(s.min) : "",
                     any ? Short(s.max) : "", any ? Short(s.mean) : "",
                     any ? Short(Deviation(s)) : ""});
   }
-  std::string text = Table(rows, "  ");
+  std::string text = (rows.size() > 1 ? Table(rows, "  ") : "") + encodings;
   if (columns.size() > kColumnsShownMax) {
     text += "  ... and " + HumanCount(static_cast<int64_t>(columns.size() - kColumnsShownMax)) +
             " more columns\n";
@@ -139,7 +144,7 @@ std::string FeatureSums(const std::vector<ColumnSummary>& features) {
   int64_t nulls = 0, constant = 0;
   for (const ColumnSummary& f : features) {
     nulls += f.stats.nulls;
-    constant += f.stats.count > 0 && f.stats.min == f.stats.max;
+    constant += f.encoding.empty() && f.stats.count > 0 && f.stats.min == f.stats.max;
   }
   std::string text = HumanCount(static_cast<int64_t>(features.size())) +
                      (features.size() == 1 ? " feature" : " features");
@@ -183,7 +188,8 @@ Json ColumnsJson(const std::vector<ColumnSummary>& columns) {
                     {"min", any ? Json(c.stats.min) : Json()},
                     {"max", any ? Json(c.stats.max) : Json()},
                     {"mean", any ? Json(c.stats.mean) : Json()},
-                    {"deviation", any ? Json(Deviation(c.stats)) : Json()}});
+                    {"deviation", any ? Json(Deviation(c.stats)) : Json()},
+                    {"encoding", c.encoding.empty() ? Json() : Json(c.encoding)}});
   }
   return list;
 }

@@ -40,6 +40,7 @@ struct SchemaSummary {
 struct ColumnSummary {
   std::string name;
   ColumnStats stats;
+  std::string encoding = {};  // of a category: "12 values, one-hot"; else empty
 };
 
 struct LabelSummary {

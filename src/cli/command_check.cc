@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "src/base/queue.h"
+#include "src/base/text.h"
 #include "src/base/thread_pool.h"
 #include "src/bundle/initial_weights.h"
 #include "src/cli/check_view.h"
@@ -216,10 +217,21 @@ CheckReport ReportShards(const JobSpec& spec, const InputPlan& plan,
   return report;
 }
 
+std::string EncodingOf(const FittedFeature& feature) {
+  if (feature.codes == 0) return "";
+  const auto values = static_cast<int64_t>(feature.vocabulary.size());
+  std::string text = feature.hashed ? "hashed to " + HumanCount(feature.codes)
+                     : values == 1  ? "1 value"
+                                    : HumanCount(values) + " values";
+  if (!feature.hashed && feature.codes > values) text += " and others";
+  return text +
+         (feature.embedding == 0 ? ", one-hot" : ", embedding of " + HumanCount(feature.embedding));
+}
+
 // The model and what it needs in memory.
 Status ReportModel(const FileSystem& files, const JobSpec& spec, const SurveyResult& survey,
                    CheckReport* report) {
-  const int64_t inputs = static_cast<int64_t>(survey.preprocessing.features.size());
+  const InputShape inputs = InputsOf(survey.preprocessing);
   const bool classes = spec.model.task == Task::kClassification;
   const size_t outputs =
       classes ? survey.preprocessing.classes.size() : survey.preprocessing.targets.size();
@@ -229,7 +241,11 @@ Status ReportModel(const FileSystem& files, const JobSpec& spec, const SurveyRes
     ESPALIER_RETURN_IF_ERROR(
         ReadInitialWeights(files, *spec.train.initial, Tensors(shape)).status());
   }
-  report->layers = {shape.inputs()};
+  for (size_t i = 0; i < report->features.size(); ++i) {
+    report->features[i].name = survey.preprocessing.features[i].name;
+    report->features[i].encoding = EncodingOf(survey.preprocessing.features[i]);
+  }
+  report->layers = {shape.layers.front().in};
   for (const LayerShape& layer : shape.layers) report->layers.push_back(layer.out);
   report->parameters = ParameterCount(shape);
   report->leaves = LeafCount(spec.train);
@@ -240,14 +256,16 @@ Status ReportModel(const FileSystem& files, const JobSpec& spec, const SurveyRes
   report->storage = kStorageNames[static_cast<size_t>(survey.storage)];
   const int64_t rows = survey.train_rows + survey.validation_rows + survey.test_rows;
   const int64_t label_bytes = classes ? 4 : 8 * static_cast<int64_t>(outputs);
-  report->rows_bytes = rows * (inputs * ElementBytes(survey.storage) + label_bytes);
+  const auto stored = static_cast<int64_t>(survey.preprocessing.features.size());
+  report->rows_bytes = rows * (stored * ElementBytes(survey.storage) + label_bytes);
   // Parameters, their gradient as it is computed and as it is summed, the optimizer's state, the
   // best parameters so far, the averaged ones, and the gradient of several steps.
   const bool keeps_best = spec.train.early_stopping && spec.train.early_stopping->restore_best;
   const bool averages = spec.train.averaging.kind != AveragingKind::kNone;
-  const bool accumulates = spec.train.optimizer.kind == OptimizerKind::kGd
-                               ? report->steps_per_epoch > 1
-                               : spec.train.accumulate_steps > 1;
+  const OptimizerKind kind = spec.train.optimizer.kind;
+  const bool accumulates =
+      kind == OptimizerKind::kLbfgs ||
+      (kind == OptimizerKind::kGd ? report->steps_per_epoch > 1 : spec.train.accumulate_steps > 1);
   const int64_t vectors = 3 + SlotCount(spec.train.optimizer) + keeps_best + averages + accumulates;
   report->model_bytes =
       report->parameters * vectors * (spec.model.precision == Precision::kFloat64 ? 8 : 4);

@@ -7,9 +7,11 @@
 
 #include "src/base/log.h"
 #include "src/base/program_path.h"
+#include "src/cli/blas_kernel.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/json_view.h"
+#include "src/cli/options_scoring.h"
 #include "src/cli/result_view.h"
 #include "src/rpc/coordinator_address.h"
 
@@ -41,6 +43,12 @@ int RunCommand(const CommandContext& context) {
       return RunWorkers(context);
     case CommandKind::kCheck:
       return RunCheck(context);
+    case CommandKind::kEvaluate:
+      return RunEvaluate(context);
+    case CommandKind::kPredict:
+      return RunPredict(context);
+    case CommandKind::kExport:
+      return RunExport(context);
     case CommandKind::kCertsInit:
       return RunCertsInit(context);
     case CommandKind::kCertsIssue:
@@ -65,7 +73,8 @@ int RunCommand(const CommandContext& context) {
   return kExitUsage;
 }
 
-int Main(const std::string& program, const std::vector<std::string>& arguments) {
+int Main(char** argv, const std::vector<std::string>& arguments) {
+  const std::string program = argv[0];
   const Environment env = {
       .coordinator = Variable("ESPALIER_COORDINATOR"),
       .tls = {Variable("ESPALIER_TLS_CA"), Variable("ESPALIER_TLS_CERTIFICATE"),
@@ -87,6 +96,14 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
   if (!parsed.options) {
     console.Out(parsed.help);
     return kExitSuccess;
+  }
+  if (IsScoring(parsed.options->command)) {
+    const Status kernel = EnsureBlasKernel(std::getenv("OPENBLAS_CORETYPE"),
+                                           std::getenv("OPENBLAS_NUM_THREADS"), argv);
+    if (!kernel.ok()) {
+      console.Err(ErrorText(kernel, console.err_color()));
+      return kExitJobFailed;
+    }
   }
   const auto interrupts = Interrupts::Make();
   if (!interrupts.ok()) {
@@ -110,5 +127,5 @@ int Main(const std::string& program, const std::vector<std::string>& arguments) 
 
 int main(int argc, char** argv) {
   espalier::ShowProgramName(argv[0]);
-  return espalier::Main(argv[0], std::vector<std::string>(argv + 1, argv + argc));
+  return espalier::Main(argv, std::vector<std::string>(argv + 1, argv + argc));
 }

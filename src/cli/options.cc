@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/cli/options_scoring.h"
 #include "src/cli/options_yarn.h"
 
 namespace espalier {
@@ -17,6 +18,8 @@ constexpr const char* kMainExamples =
     "  espalier train job.yaml                  train on this machine, no set-up needed\n"
     "  espalier submit job.yaml                 hand the job to a running cluster and follow it\n"
     "  espalier watch job-17                    follow it again, from anywhere\n"
+    "  espalier evaluate models/job test.csv    measure a model on other rows\n"
+    "  espalier predict models/job new.csv --output scored\n"
     "\n"
     "A cluster is found by --coordinator, else the environment's ESPALIER_COORDINATOR, else\n"
     "127.0.0.1:7700; host:port, file:PATH or hdfs://... of a file that holds host:port, or "
@@ -105,7 +108,7 @@ constexpr CommandName kCommands[] = {
 bool SpeaksToCoordinator(CommandKind kind) {
   return kind != CommandKind::kTrain && kind != CommandKind::kVersion &&
          kind != CommandKind::kCertsInit && kind != CommandKind::kCertsIssue &&
-         kind != CommandKind::kCertsRevoke && !IsYarn(kind);
+         kind != CommandKind::kCertsRevoke && !IsYarn(kind) && !IsScoring(kind);
 }
 
 bool TakesJobFile(CommandKind kind) {
@@ -204,7 +207,7 @@ void AddCerts(CLI::App& app, RawArguments* raw) {
 Status UnknownCommand(const std::string& word) {
   std::vector<std::string> names;
   for (const CommandName& c : kCommands) names.push_back(c.name);
-  names.push_back("certs");
+  for (const char* name : {"evaluate", "predict", "export", "certs"}) names.push_back(name);
   names.push_back("yarn");
   std::string message = "there is no command '" + Printable(word, 40) + "'";
   if (const auto near = Nearest(word, names)) message += "; did you mean '" + *near + "'?";
@@ -215,7 +218,8 @@ bool IsCommand(const std::string& word) {
   for (const CommandName& c : kCommands) {
     if (word == c.name) return true;
   }
-  return word == "certs" || word == "yarn";
+  return word == "certs" || word == "yarn" || word == "evaluate" || word == "predict" ||
+         word == "export";
 }
 
 void TakeFromEnvironment(const Environment& env, CliOptions& options) {
@@ -248,6 +252,7 @@ Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
   if (IsYarn(options.command)) {
     ESPALIER_RETURN_IF_ERROR(FinishYarn(env, &options));
   }
+  if (IsScoring(options.command)) ESPALIER_RETURN_IF_ERROR(CheckScoring(options));
   if (SpeaksToCoordinator(options.command)) {
     if (options.coordinator.empty()) options.coordinator = env.coordinator;
     TakeFromEnvironment(env, options);
@@ -300,6 +305,7 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
   app.footer(kMainExamples);
   app.add_flag("--version")->description("Print the version, as the command of that name does");
   for (const CommandName& command : kCommands) AddCommand(app, command, &raw);
+  AddScoring(app, &raw.options);
   AddCerts(app, &raw);
   AddYarn(app, &raw.options);
   std::vector<std::string> words(arguments.rbegin(), arguments.rend());

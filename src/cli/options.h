@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "src/base/ids.h"
 #include "src/base/status.h"
@@ -23,6 +24,9 @@ enum class CommandKind {
   kDrain,
   kWorkers,
   kCheck,
+  kEvaluate,
+  kPredict,
+  kExport,
   kCertsInit,
   kCertsIssue,
   kCertsRevoke,
@@ -66,6 +70,20 @@ struct YarnArguments {
   std::string log_bytes = "64KiB";
 };
 
+// What `espalier evaluate` and `espalier predict` are told.
+struct ScoringArguments {
+  std::string model;                   // a bundle's directory
+  std::vector<std::string> data;       // patterns
+  std::string data_format;             // "": by the files' names
+  std::optional<std::string> report;   // evaluate: a file
+  std::string output;                  // predict: a directory
+  std::string format;                  // predict: "csv", "parquet", or "": by the output's name
+  std::vector<std::string> keep;       // predict: columns of the data
+  std::vector<std::string> columns;    // predict: "prediction", "probabilities"; empty: both
+  std::optional<int64_t> rejects_max;  // predict
+  bool overwrite = false;              // predict
+};
+
 struct CliOptions {
   CommandKind command = CommandKind::kVersion;
   bool json = false;
@@ -85,13 +103,14 @@ struct CliOptions {
   JobId job;                          // watch, status, cancel
   std::string worker;                 // drain: name or id
   std::optional<int> workers;         // train
-  std::optional<int> threads;         // train
+  std::optional<int> threads;         // train, evaluate, predict
   std::optional<std::string> output;  // train, submit
   std::optional<std::string> resume;  // train, submit: the run to go on with
   bool accept_data = false;           // train, submit: it may have had other data
   bool accept_arithmetic = false;     // train, submit: and been computed by other arithmetic
   bool detach = false;                // submit
   YarnArguments yarn;
+  ScoringArguments scoring;
 };
 
 // One of three: options to act on, text to print (help), or an error (exit code 2).

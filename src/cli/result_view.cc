@@ -39,17 +39,17 @@ std::vector<std::string> MetricCells(const std::string& name, const Metrics& m) 
   return cells;
 }
 
-std::string MetricsTable(const JobResult& r) {
+// A row a set.
+std::string MetricsTable(const std::vector<std::pair<std::string, const Metrics*>>& sets) {
   std::vector<std::vector<std::string>> rows;
-  if (r.train.classification) {
+  const bool classification = sets.front().second->classification;
+  if (classification) {
     rows.push_back({"", "loss", "accuracy", "precision", "recall", "f1", "auc", "rows"});
   } else {
     rows.push_back({"", "loss", "rmse", "mae", "r2", "rows"});
   }
-  rows.push_back(MetricCells("train", r.train));
-  if (r.validation) rows.push_back(MetricCells("validation", *r.validation));
-  if (r.test) rows.push_back(MetricCells("test", *r.test));
-  if (r.train.classification &&
+  for (const auto& [name, metrics] : sets) rows.push_back(MetricCells(name, *metrics));
+  if (classification &&
       std::none_of(rows.begin() + 1, rows.end(), [](const auto& row) { return !row[6].empty(); })) {
     for (auto& row : rows) row.erase(row.begin() + 6);
   }
@@ -66,21 +66,34 @@ std::string ClassTable(const Metrics& m, const std::vector<std::string>& classes
   return Table(rows, "  ");
 }
 
-// The per-class tables of the best set there is: test, else validation.
-std::string ClassTables(const JobResult& r) {
-  const Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
-  if (m == nullptr || !m->classification || m->classes.empty()) return "";
-  const std::string set = r.test ? "test" : "validation";
-  const size_t count = m->classes.size();
+// The tables by class of a set; `elsewhere`: where they are when there are too many to be shown.
+std::string ClassTables(const std::string& set, const Metrics& m,
+                        const std::vector<std::string>& classes, const std::string& elsewhere) {
+  if (!m.classification || m.classes.empty()) return "";
+  const size_t count = m.classes.size();
   if (count > kClassesShownMax) {
-    return "\n" + std::to_string(count) + " classes: the tables by class are in model.json\n";
+    return "\n" + std::to_string(count) + " classes: the tables by class are " + elsewhere + "\n";
   }
-  std::string text = "\n" + set + " set by class\n" + ClassTable(*m, r.classes);
-  if (m->confusion.size() == count * count) {
+  std::string text = "\n" + set + " set by class\n" + ClassTable(m, classes);
+  if (m.confusion.size() == count * count) {
     text += "\nconfusion matrix of the " + set + " set (rows: true class, columns: predicted)\n" +
-            ConfusionText(r.classes, m->confusion);
+            ConfusionText(classes, m.confusion);
   }
   return text;
+}
+
+// Those of the best set there is: test, else validation.
+std::string ClassTables(const JobResult& r) {
+  const Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
+  if (m == nullptr) return "";
+  return ClassTables(r.test ? "test" : "validation", *m, r.classes, "in model.json");
+}
+
+std::string MetricsTable(const JobResult& r) {
+  std::vector<std::pair<std::string, const Metrics*>> sets = {{"train", &r.train}};
+  if (r.validation) sets.emplace_back("validation", &*r.validation);
+  if (r.test) sets.emplace_back("test", &*r.test);
+  return MetricsTable(sets);
 }
 
 std::string Headline(const JobResult& r, bool color) {
@@ -173,6 +186,12 @@ std::string ConfusionText(const std::vector<std::string>& classes,
       rows.back().push_back(FormatWeight(confusion[t * count + p]));
   }
   return Table(rows, "  ");
+}
+
+std::string MetricsText(const std::string& name, const Metrics& metrics,
+                        const std::vector<std::string>& classes) {
+  return MetricsTable({{name, &metrics}}) +
+         ClassTables(name, metrics, classes, "shown by --json and --report");
 }
 
 std::string ResultText(const JobSnapshot& job, int64_t client_start_ms, bool color) {

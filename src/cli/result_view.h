@@ -33,6 +33,10 @@ std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color);
 inline constexpr size_t kEvaluationsShownMax = 10;
 std::string LastEvaluations(const JobUpdate& job, const std::string& all_with);
 
+// The metrics of one set, a row called `name` and, for classes, the tables by class as above.
+std::string MetricsText(const std::string& name, const Metrics& metrics,
+                        const std::vector<std::string>& classes);
+
 // A confusion matrix: rows are true classes, columns predicted ones. REQUIRES: confusion holds
 // classes.size() squared numbers.
 std::string ConfusionText(const std::vector<std::string>& classes,

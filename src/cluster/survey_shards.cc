@@ -62,6 +62,12 @@ Status CheckShard(const Schema& schema, const ShardSurvey& s) {
   if (!s.targets.empty()) {
     ESPALIER_RETURN_IF_ERROR(CheckColumns("target", s.targets, schema.label.size(), s.train_rows));
   }
+  if (s.categories.size() > schema.features.size()) {
+    return FailedPrecondition("it has more categorical columns than the job has features");
+  }
+  for (const auto& values : s.categories) {
+    ESPALIER_RETURN_IF_ERROR(CheckLabels(values, s.train_rows));
+  }
   ESPALIER_RETURN_IF_ERROR(CheckLabels(s.labels, s.train_rows));
   return CheckLabels(s.evaluation_labels, s.validation_rows + s.test_rows);
 }
@@ -158,9 +164,12 @@ Status CheckSurvey(const InputPlan& input, const std::vector<int32_t>& given,
 int64_t MemoryBytes(const ShardSurvey& survey) {
   constexpr size_t kMapNode = 96;  // of a std::map from text to number
   size_t bytes = sizeof survey + (survey.features.size() + survey.targets.size()) * kColumnBytes;
-  for (const auto* labels : {&survey.labels, &survey.evaluation_labels}) {
-    for (const auto& [text, count] : *labels) bytes += kMapNode + text.size();
-  }
+  const auto add = [&bytes](const std::map<std::string, int64_t>& counts) {
+    for (const auto& [text, count] : counts) bytes += kMapNode + text.size();
+  };
+  add(survey.labels);
+  add(survey.evaluation_labels);
+  for (const auto& values : survey.categories) add(values);
   for (const Status& why : survey.skipped) bytes += sizeof(Status) + why.ToString().size();
   return static_cast<int64_t>(bytes);
 }

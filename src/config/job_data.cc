@@ -5,15 +5,15 @@
 #include "src/storage/uri.h"
 
 namespace espalier {
-namespace {
 
-// A path or pattern, local or on HDFS.
 Status ReadPath(Reader& reader, const YamlNode& node, const std::string& path, std::string& out) {
   ESPALIER_RETURN_IF_ERROR(reader.Read(node, path, out));
   const auto uri = ParseUri(out);
   if (!uri.ok()) return reader.ErrorAt(node.mark, path + ": " + uri.status().message());
   return {};
 }
+
+namespace {
 
 // The same for input, whose extension also says its format.
 Status ReadPattern(Reader& reader, const YamlNode& node, const std::string& path,
@@ -74,6 +74,7 @@ Status ReadNulls(Reader& reader, const YamlNode& node, const std::string& path, 
       node, path,
       {Word(reader, "fail", set(NullKind::kFail)), Word(reader, "mean", set(NullKind::kMean)),
        Word(reader, "drop", set(NullKind::kDrop)),
+       Word(reader, "category", set(NullKind::kCategory)),
        WithValue(reader, "constant", "nulls: {constant: 0}", out.constant,
                  set(NullKind::kConstant))});
 }
@@ -97,39 +98,93 @@ std::optional<ColumnRange> ParseRange(const std::string& text) {
   return ColumnRange{*first, *last};
 }
 
-// `auto`, a name, a position, a range, or a list of the last three.
+// A name, a position, a range, or a list of them.
 Status ReadColumns(Reader& reader, const YamlNode& node, const std::string& path,
-                   FeatureSpec& out) {
-  out.columns.clear();
-  if (node.is_scalar() && !node.quoted && node.text == "auto") return {};
+                   std::vector<ColumnPattern>& out) {
+  out.clear();
   if (node.kind == YamlNode::Kind::kSequence && node.items.empty()) {
     return reader.ErrorAt(node.mark, path + ": found an empty list, expected columns or `auto`");
   }
   return reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
     if (item.is_scalar()) {
       if (const auto range = ParseRange(item.text)) {
-        out.columns.emplace_back(*range);
+        out.emplace_back(*range);
         return Status();
       }
     }
     ColumnRef column;
     ESPALIER_RETURN_IF_ERROR(reader.Read(item, at, column));
-    std::visit([&](auto& value) { out.columns.emplace_back(std::move(value)); }, column);
+    std::visit([&](auto& value) { out.emplace_back(std::move(value)); }, column);
     return Status();
   });
 }
 
+Status ReadColumnsOrAuto(Reader& reader, const YamlNode& node, const std::string& path,
+                         std::vector<ColumnPattern>& out) {
+  out.clear();
+  if (node.is_scalar() && !node.quoted && node.text == "auto") return {};
+  return ReadColumns(reader, node, path, out);
+}
+
+// `one_hot`, or `{embedding: 8}`.
+Status ReadEncoding(Reader& reader, const YamlNode& node, const std::string& path,
+                    FeatureGroup& out) {
+  out.embedding = 0;
+  ESPALIER_RETURN_IF_ERROR(reader.ReadChoice(
+      node, path,
+      {Word(reader, "one_hot", [] {}),
+       WithValue(reader, "embedding", "encode: {embedding: 8}", out.embedding, [] {})}));
+  if (node.is_scalar() || out.embedding > 0) return {};
+  return reader.ErrorAt(node.mark, path + ".embedding: found " + std::to_string(out.embedding) +
+                                       ", expected a width of at least 1");
+}
+
+Status ReadGroup(Reader& reader, const YamlNode& node, const std::string& path, FeatureGroup& out) {
+  const auto parts = [&](const YamlNode& value, const std::string& at) {
+    out.parts.clear();
+    return reader.ReadOneOrMany(value, at, [&](const YamlNode& item, const std::string& where) {
+      out.parts.emplace_back();
+      return reader.Read(item, where, out.parts.back());
+    });
+  };
+  return reader.ReadMap(
+      node, path,
+      {{"columns", [&](const auto& value,
+                       const auto& at) { return ReadColumns(reader, value, at, out.columns); }},
+       reader.Value("type", out.type),
+       {"scale", [&](const auto& value,
+                     const auto& at) { return ReadScale(reader, value, at, out.scale.emplace()); }},
+       {"nulls", [&](const auto& value,
+                     const auto& at) { return ReadNulls(reader, value, at, out.nulls.emplace()); }},
+       reader.Value("null_indicator", out.null_indicator),
+       reader.Value("log1p", out.log1p),
+       {"parts", parts},
+       {"encode",
+        [&](const auto& value, const auto& at) { return ReadEncoding(reader, value, at, out); }},
+       reader.Value("hash", out.hash),
+       reader.Value("min_count", out.min_count)});
+}
+
 Status ReadFeatures(Reader& reader, const YamlNode& node, const std::string& path,
                     FeatureSpec& out) {
-  if (node.kind != YamlNode::Kind::kMap) return ReadColumns(reader, node, path, out);
+  if (node.kind != YamlNode::Kind::kMap) {
+    return ReadColumnsOrAuto(reader, node, path, out.columns);
+  }
   return reader.ReadMap(
       node, path,
       {{"columns",
-        [&](const auto& value, const auto& at) { return ReadColumns(reader, value, at, out); }},
+        [&](const auto& value, const auto& at) {
+          return ReadColumnsOrAuto(reader, value, at, out.columns);
+        }},
        {"scale",
         [&](const auto& value, const auto& at) { return ReadScale(reader, value, at, out.scale); }},
-       {"nulls", [&](const auto& value, const auto& at) {
-          return ReadNulls(reader, value, at, out.nulls);
+       {"nulls",
+        [&](const auto& value, const auto& at) { return ReadNulls(reader, value, at, out.nulls); }},
+       {"groups", [&](const auto& value, const auto& at) {
+          out.groups.clear();
+          return reader.ReadOneOrMany(value, at, [&](const YamlNode& item, const std::string& in) {
+            return ReadGroup(reader, item, in, out.groups.emplace_back());
+          });
         }}});
 }
 

@@ -10,12 +10,15 @@
 
 namespace espalier {
 
+// A path or pattern, local or on HDFS.
+Status ReadPath(Reader& reader, const YamlNode& node, const std::string& path, std::string& out);
 Status ReadDataSection(Reader& reader, const YamlNode& node, const std::string& path,
                        DataSpec& out);
 Status ReadModelSection(Reader& reader, const YamlNode& node, const std::string& path,
                         ModelSpec& out);
-Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path,
-                        JobSpec& out);
+// `batch` apart, for its default is the optimizer's.
+Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path, JobSpec& out,
+                        std::optional<int64_t>& batch);
 // `resume: RUN` or `resume: {from: RUN, accept_data: true, ..}`.
 Status ReadResume(Reader& reader, const YamlNode& node, const std::string& path,
                   std::optional<ResumeSpec>& out);

@@ -54,14 +54,6 @@ std::vector<Choice> Kinds(Reader& reader, F choose) {
   return choices;
 }
 
-Choice LaterChoice(Reader& reader, const YamlNode& node, std::string word, std::string what) {
-  return {std::move(word),
-          [&reader, &node, what](const YamlNode*, const std::string& path) {
-            return reader.Lacking(node, path, what);
-          },
-          true};
-}
-
 Status ReadLoss(Reader& reader, const YamlNode& node, const std::string& path, ModelSpec& out) {
   return reader.ReadChoice(node, path, Kinds<Loss>(reader, [&](Loss loss) -> std::vector<Field> {
                              out.loss = loss;
@@ -107,10 +99,14 @@ Status ReadOptimizer(Reader& reader, const YamlNode& node, const std::string& pa
         also("alpha", out.alpha), also("momentum", out.momentum), also("centered", out.centered);
         also("epsilon", out.epsilon);
         break;
+      case OptimizerKind::kLbfgs:
+        also("history", out.history), also("line_search", out.line_search);
+        also("max_line_search", out.max_line_search), also("tolerance", out.tolerance);
+        also("max_iterations", out.max_iterations);
+        break;
     }
     return fields;
   });
-  choices.push_back(LaterChoice(reader, node, "lbfgs", "L-BFGS"));
   return reader.ReadChoice(node, path, choices);
 }
 
@@ -266,8 +262,8 @@ Status ReadModelSection(Reader& reader, const YamlNode& node, const std::string&
        reader.Value("target_scale", out.target_scale)});
 }
 
-Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path,
-                        JobSpec& job) {
+Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path, JobSpec& job,
+                        std::optional<int64_t>& batch) {
   TrainSpec& out = job.train;
   const auto section = [&reader](auto read, auto& part) -> ReadValue {
     return [&reader, read, &part](const YamlNode& value, const std::string& at) {
@@ -277,7 +273,7 @@ Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string&
   return reader.ReadMap(node, path,
                         {{"optimizer", section(ReadOptimizer, out.optimizer)},
                          {"schedule", section(ReadSchedule, out.schedule)},
-                         reader.Value("batch", out.batch),
+                         reader.Value("batch", batch),
                          {"leaves", section(ReadLeaves, out.leaves)},
                          reader.Value("epochs", out.epochs),
                          reader.Value("steps", out.steps),

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "src/config/job_compat.h"
 #include "src/config/job_sections.h"
 #include "src/config/reader.h"
 #include "src/config/yaml_tree.h"
@@ -23,18 +24,23 @@ void MakeAbsolute(const std::filesystem::path& directory, YamlNode* node) {
 }  // namespace
 
 Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages) {
-  ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml_text, name_for_messages));
+  ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml_text, name_for_messages));
   Reader reader(name_for_messages);
   JobSpec job;
+  std::optional<int64_t> batch;
+  ESPALIER_RETURN_IF_ERROR(ReadCompat(reader, root, job, batch));
   ESPALIER_RETURN_IF_ERROR(reader.ReadMap(
       root, "",
       {reader.Value("name", job.name),
+       {"compat", [](const auto&, const auto&) { return Status(); }},  // is read already
        {"data", [&](const auto& node,
                     const auto& path) { return ReadDataSection(reader, node, path, job.data); }},
        {"model", [&](const auto& node,
                      const auto& path) { return ReadModelSection(reader, node, path, job.model); }},
-       {"train", [&](const auto& node,
-                     const auto& path) { return ReadTrainSection(reader, node, path, job); }},
+       {"train",
+        [&](const auto& node, const auto& path) {
+          return ReadTrainSection(reader, node, path, job, batch);
+        }},
        {"workers",
         [&](const auto& node, const auto& path) {
           return reader.ReadMap(
@@ -46,6 +52,8 @@ Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_m
        {"resume", [&](const auto& node, const auto& path) {
           return ReadResume(reader, node, path, job.resume);
         }}}));
+  job.train.batch = batch.value_or(DefaultBatch(job.train.optimizer.kind));
+  CompleteCompat(job);
   if (const Status invalid = job.Validate(); !invalid.ok()) return reader.Locate(invalid);
   return job;
 }
@@ -69,6 +77,7 @@ Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_vi
     const bool map = initial && initial->kind == YamlNode::Kind::kMap;
     MakeAbsolute(base, map ? initial->Find("from") : initial);
   }
+  MakeAbsolute(base, CompatPath(root));
   if (YamlNode* output = root.Find("output")) {
     MakeAbsolute(base, output->kind == YamlNode::Kind::kMap ? output->Find("path") : output);
   }

@@ -104,9 +104,7 @@ Status Reader::ReadMap(const YamlNode& node, const std::string& path,
 Status Reader::ReadChoice(const YamlNode& node, const std::string& path,
                           const std::vector<Choice>& choices) {
   std::vector<std::string> known;
-  for (const Choice& choice : choices) {
-    if (!choice.later) known.push_back(choice.word);
-  }
+  for (const Choice& choice : choices) known.push_back(choice.word);
   const YamlNode* word = &node;
   const YamlNode* body = nullptr;
   if (node.kind == YamlNode::Kind::kMap) {

@@ -34,7 +34,6 @@ struct Field {
 struct Choice {
   std::string word;
   std::function<Status(const YamlNode* body, const std::string& path)> read;
-  bool later = false;  // as in Field
 };
 
 class Reader {

@@ -25,6 +25,22 @@ std::string ClassText(const std::string& label) {
   return WholeNumber(whole) ? whole : label;
 }
 
+ClassIndex::ClassIndex(const std::vector<std::string>& classes) {
+  for (size_t i = 0; i < classes.size(); ++i) {
+    classes_.emplace_back(classes[i], static_cast<int32_t>(i));
+  }
+  std::sort(classes_.begin(), classes_.end());
+}
+
+int32_t ClassIndex::Of(const std::string& label) const {
+  for (const std::string& name : {label, ClassText(label)}) {
+    const auto found =
+        std::lower_bound(classes_.begin(), classes_.end(), std::pair(name, int32_t{0}));
+    if (found != classes_.end() && found->first == name) return found->second;
+  }
+  return -1;
+}
+
 bool JoinWholeNumbers(std::map<std::string, int64_t>* labels) {
   const auto is_number = [](const auto& entry) {
     double value = 0;

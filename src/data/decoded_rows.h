@@ -20,6 +20,14 @@ inline int64_t ElementBytes(StorageType type) {
   return type == StorageType::kUint8 ? 1 : type == StorageType::kFloat32 ? 4 : 8;
 }
 
+// Calls f(T{}) with the C++ type of `type`.
+template <typename F>
+auto WithStorage(StorageType type, F&& f) {
+  if (type == StorageType::kUint8) return f(uint8_t{});
+  if (type == StorageType::kFloat32) return f(float{});
+  return f(double{});
+}
+
 // The narrowest type that holds all of `values` exactly and is at least `least`.
 StorageType NarrowestType(std::span<const double> values, StorageType least);
 

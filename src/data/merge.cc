@@ -9,6 +9,8 @@
 #include "src/data/class_text.h"
 #include "src/data/class_weights.h"
 #include "src/data/column_stats.h"
+#include "src/data/feature_decoder.h"
+#include "src/data/fit_features.h"
 #include "src/data/survey.h"
 
 namespace espalier {
@@ -27,7 +29,8 @@ class Merger {
     for (const ShardSurvey& s : surveys_) Add(s);
     ESPALIER_RETURN_IF_ERROR(CheckSkipped());
     ESPALIER_RETURN_IF_ERROR(CheckRows());
-    ESPALIER_RETURN_IF_ERROR(FitFeatures());
+    ESPALIER_RETURN_IF_ERROR(CheckCategories());
+    ESPALIER_RETURN_IF_ERROR(FitNumbersAndCodes());
     if (job_.model.task == Task::kClassification) {
       ESPALIER_RETURN_IF_ERROR(FitClasses());
       ESPALIER_RETURN_IF_ERROR(CheckEvaluationLabels());
@@ -49,10 +52,15 @@ class Merger {
                       std::to_string(plan_.shards.size()));
     }
     const bool classes = job_.model.task == Task::kClassification;
+    size_t vocabularies = 0;
+    for (size_t i = 0; i < plan_.schema.features.size(); ++i) {
+      vocabularies += HasVocabulary(job_.data.features, plan_.schema.rule(i));
+    }
     for (size_t i = 0; i < surveys_.size(); ++i) {
       const ShardSurvey& s = surveys_[i];
       if (s.shard != static_cast<int32_t>(i) || s.features.size() != plan_.schema.features.size() ||
-          s.targets.size() != (classes ? 0 : plan_.schema.label.size())) {
+          s.targets.size() != (classes ? 0 : plan_.schema.label.size()) ||
+          s.categories.size() != vocabularies) {
         return Internal("the survey of shard " + std::to_string(i) + " does not fit the schema");
       }
     }
@@ -66,6 +74,10 @@ class Merger {
       features_[i] = Merged(features_[i], s.features[i]);
     for (size_t i = 0; i < targets_.size(); ++i) targets_[i] = Merged(targets_[i], s.targets[i]);
     for (const auto& [text, count] : s.labels) labels_[text] += count;
+    if (categories_.empty()) categories_.resize(s.categories.size());
+    for (size_t i = 0; i < categories_.size(); ++i) {
+      for (const auto& [text, count] : s.categories[i]) categories_[i][text] += count;
+    }
     storage_ = std::max(storage_, s.storage);
     weight_ += s.train_weight;
     result_.train_rows += s.train_rows;
@@ -204,66 +216,11 @@ class Merger {
     return at;
   }
 
-  Status FitFeatures() {
-    for (size_t i = 0; i < features_.size(); ++i) {
-      const std::string& name = plan_.schema.names[plan_.schema.features[i]];
-      const ColumnStats& s = features_[i];
-      FittedFeature fitted = Fitted(s);
-      fitted.name = name;
-      if (s.count == 0 && job_.data.features.nulls.kind != NullKind::kConstant) {
-        return BadInput(
-                   "the column has no value in any training row; leave it out of "
-                   "data.features.columns")
-            .At({.file = plan_.files.front().path, .column = name});
-      }
-      const double low = (s.min - fitted.shift) * fitted.factor;
-      const double high = (s.max - fitted.shift) * fitted.factor;
-      const double null = (fitted.null_value - fitted.shift) * fitted.factor;
-      if (!Fits(low) || !Fits(high) || !Fits(null) || !std::isfinite(fitted.factor) ||
-          (fitted.factor == 0 && s.min < s.max)) {
-        return Overflow(name, s);
-      }
-      result_.preprocessing.features.push_back(std::move(fitted));
-    }
+  Status FitNumbersAndCodes() {
+    ESPALIER_ASSIGN_OR_RETURN(result_.preprocessing.features,
+                              FitFeatures(plan_, job_, features_, std::move(categories_)));
+    result_.storage = StorageWithCodes(result_.preprocessing.features, result_.storage);
     return {};
-  }
-
-  FittedFeature Fitted(const ColumnStats& s) const {
-    FittedFeature f;
-    const NullPolicy& nulls = job_.data.features.nulls;
-    f.null_value = nulls.kind == NullKind::kMean       ? s.mean
-                   : nulls.kind == NullKind::kConstant ? nulls.constant
-                                                       : 0;
-    const bool constant = s.count == 0 || s.min == s.max;
-    switch (job_.data.features.scale.kind) {
-      case ScaleKind::kNone:
-        break;
-      case ScaleKind::kDivide:
-        f.factor = 1 / job_.data.features.scale.divisor;
-        break;
-      case ScaleKind::kMinMax:
-        f.shift = s.min;
-        f.factor = constant ? 0 : 1 / (s.max - s.min);
-        break;
-      case ScaleKind::kStandard:
-        f.shift = constant ? s.min : s.mean;
-        f.factor = constant ? 0 : 1 / std::sqrt(s.m2 / static_cast<double>(s.count));
-        break;
-    }
-    return f;
-  }
-
-  // Whether a value that the network sees can be told in the job's precision.
-  bool Fits(double value) const {
-    return job_.model.precision == Precision::kFloat32 ? std::isfinite(static_cast<float>(value))
-                                                       : std::isfinite(value);
-  }
-
-  Status Overflow(const std::string& name, const ColumnStats& s) const {
-    return BadInput("the statistics of the column overflow: its values go from " +
-                    ShortestDouble(s.min) + " to " + ShortestDouble(s.max) +
-                    "; scale the data, choose another data.features.scale or leave the column out")
-        .At({.file = plan_.files.front().path, .column = name});
   }
 
   Status FitTargets() {
@@ -281,11 +238,22 @@ class Merger {
         fitted.shift = constant ? s.min : s.mean;
         fitted.factor = constant ? 1 : 1 / std::sqrt(s.m2 / static_cast<double>(s.count));
       }
-      if (!std::isfinite(fitted.factor) || !Fits((s.min - fitted.shift) * fitted.factor) ||
-          !Fits((s.max - fitted.shift) * fitted.factor)) {
-        return Overflow(name, s);
+      if (!std::isfinite(fitted.factor) ||
+          !Fits(job_.model.precision, (s.min - fitted.shift) * fitted.factor) ||
+          !Fits(job_.model.precision, (s.max - fitted.shift) * fitted.factor)) {
+        return Overflow(plan_, name, s);
       }
       result_.preprocessing.targets.push_back(std::move(fitted));
+    }
+    return {};
+  }
+
+  Status CheckCategories() const {
+    for (size_t i = 0, v = 0; i < plan_.schema.features.size(); ++i) {
+      if (!HasVocabulary(job_.data.features, plan_.schema.rule(i))) continue;
+      if (categories_[v++].size() <= kCategoriesMax) continue;
+      return TooManyCategories(plan_.files.front().path,
+                               plan_.schema.names[plan_.schema.features[i]]);
     }
     return {};
   }
@@ -378,6 +346,7 @@ class Merger {
   SurveyResult result_;
   std::vector<ColumnStats> features_, targets_;
   std::map<std::string, int64_t> labels_;
+  std::vector<std::map<std::string, int64_t>> categories_;
   bool numbers_ = false;  // all labels are
   StorageType storage_ = StorageType::kUint8;
   double weight_ = 0;

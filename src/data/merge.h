@@ -11,6 +11,7 @@
 namespace espalier {
 
 // Merges in shard order, in double, over training rows; fits the preprocessing:
+// of each feature as its group says (fit_features.h)
 //   standard  (x - mean) / population deviation     minmax  (x - min) / (max - min)
 //   divide    x / divisor                           none    x
 // A constant column becomes 0 under standard and minmax. Nulls become the mean of the column's

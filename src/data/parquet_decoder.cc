@@ -32,7 +32,8 @@ ParquetDecoder::ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_
       classification_(job.model.task == Task::kClassification),
       float32_(job.model.precision == Precision::kFloat32),
       key_(MakeKey(job.train.seed, RandomUse::kValidation)),
-      rows_(rows) {
+      rows_(rows),
+      features_(job.data.features, schema_) {
   small_labels_.fill(-1);
 }
 
@@ -61,9 +62,52 @@ void ParquetDecoder::Bad(int64_t row, std::string message, int32_t column, int32
   problems_[row] = {std::move(message), column, source, element};
 }
 
+Status ParquetDecoder::CheckTexts() const {
+  if (classification_) {
+    ESPALIER_RETURN_IF_ERROR(
+        CheckLabels(texts().labels.texts().size(), path_, schema_.names[schema_.label[0]]));
+  }
+  return features_.CheckCategories(path_);
+}
+
+Status ParquetDecoder::DecodeFeature(const ParquetProjection::Run& run, Numbers* out) {
+  const auto feature = static_cast<size_t>(run.slot);
+  const int32_t column = schema_.features[run.slot];
+  if (projection_.vectors[run.source]) {
+    return BadInput(
+               "the column holds lists; boolean, date, categorical and log1p features are made of "
+               "columns with one value a row")
+        .At({.file = path_, .column = schema_.names[column]});
+  }
+  const arrow::Array& array = *batch_->column(run.source);
+  const ColumnFamily family = FamilyOf(*array.type());
+  auto values = std::make_shared<std::vector<double>>(count_);
+  const auto take = [&](int64_t row, std::optional<std::string> problem) {
+    if (problem) Bad(row, *std::move(problem), column, run.source);
+  };
+  const bool moment = family == ColumnFamily::kDate || family == ColumnFamily::kTimestamp;
+  if (features_.is_date(feature) && moment) {
+    const double unit = family == ColumnFamily::kDate ? 86'400 : 1;  // seconds
+    ESPALIER_ASSIGN_OR_RETURN(const Numbers numbers, NumbersOf(array, false, 1));
+    for (int64_t r = 0; r < count_; ++r) {
+      take(r, features_.DecodeSeconds(feature, numbers.At(r) * unit, &(*values)[r]));
+    }
+  } else {
+    ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(array));
+    std::string scratch;
+    for (int64_t r = 0; r < count_; ++r) {
+      take(r, features_.Decode(feature, texts->At(r, &scratch), &(*values)[r]));
+    }
+  }
+  out->native = Native::kDouble;
+  out->data = values->data();
+  out->owned = std::move(values);
+  return {};
+}
+
 Status ParquetDecoder::ReadNumbers() {
   std::vector<bool> wanted(projection_.columns.size());
-  for (const auto& run : projection_.features) wanted[run.source] = true;
+  for (const auto& run : projection_.features) wanted[run.source] = run.plain || wanted[run.source];
   if (!classification_) {
     for (const int32_t source : projection_.label) wanted[source] = true;
   }
@@ -75,6 +119,15 @@ Status ParquetDecoder::ReadNumbers() {
         numbers_[i], NumbersOf(*batch_->column(static_cast<int>(i)), projection_.vectors[i],
                                projection_.widths[i]));
   }
+  of_run_.assign(projection_.features.size(), {});
+  for (size_t i = 0; i < of_run_.size(); ++i) {
+    const ParquetProjection::Run& run = projection_.features[i];
+    if (run.plain) {
+      of_run_[i] = numbers_[run.source];
+    } else {
+      ESPALIER_RETURN_IF_ERROR(DecodeFeature(run, &of_run_[i]));
+    }
+  }
   return {};
 }
 
@@ -83,9 +136,10 @@ void ParquetDecoder::CheckFeature(const ParquetProjection::Run& run, int64_t row
   const int32_t column = schema_.features[run.slot + i];
   const int64_t element = projection_.vectors[run.source] ? run.element + i : -1;
   if (std::isnan(value)) {
-    if (job_.data.features.nulls.kind == NullKind::kFail) {
+    const NullKind nulls = features_.nulls(static_cast<size_t>(run.slot + i));
+    if (nulls == NullKind::kFail) {
       Bad(row, FeatureFault(Fault::kMissing), column, run.source, element);
-    } else if (job_.data.features.nulls.kind == NullKind::kDrop && states_[row] == State::kGood) {
+    } else if (nulls == NullKind::kDrop && states_[row] == State::kGood) {
       states_[row] = State::kDropped;
     }
   } else if (std::isinf(value)) {
@@ -96,8 +150,7 @@ void ParquetDecoder::CheckFeature(const ParquetProjection::Run& run, int64_t row
 }
 
 template <typename T>
-void ParquetDecoder::CheckRun(const ParquetProjection::Run& run) {
-  const Numbers& numbers = numbers_[run.source];
+void ParquetDecoder::CheckRun(const ParquetProjection::Run& run, const Numbers& numbers) {
   const T* values = numbers.as<T>();
   if (AllFinite(values, count_ * numbers.width, float32_)) return;
   for (int64_t r = 0; r < count_; ++r) {
@@ -112,8 +165,9 @@ void ParquetDecoder::CheckRun(const ParquetProjection::Run& run) {
 }
 
 void ParquetDecoder::CheckFeatures() {
-  for (const ParquetProjection::Run& run : projection_.features) {
-    const Numbers& numbers = numbers_[run.source];
+  for (size_t i = 0; i < of_run_.size(); ++i) {
+    const ParquetProjection::Run& run = projection_.features[i];
+    const Numbers& numbers = of_run_[i];
     for (const auto& [row, length] : numbers.wrong_lengths) {
       Bad(row,
           "the list has " + std::to_string(length) + (length == 1 ? " value" : " values") +
@@ -125,7 +179,7 @@ void ParquetDecoder::CheckFeatures() {
     for (const int64_t row : numbers.not_numbers) {
       Bad(row, FeatureFault(Fault::kNotNumber), schema_.features[run.slot], run.source);
     }
-    WithNative(numbers.native, [&](auto t) { CheckRun<decltype(t)>(run); });
+    WithNative(numbers.native, [&](auto t) { CheckRun<decltype(t)>(run, numbers); });
   }
 }
 
@@ -156,9 +210,10 @@ Status ParquetDecoder::ReadLabels() {
     }
     return {};
   }
+  label_of_.assign(count_, 0);
+  if (projection_.label.empty()) return {};
   const int32_t source = projection_.label[0], column = schema_.label[0];
   ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(*batch_->column(source)));
-  label_of_.assign(count_, 0);
   std::string scratch;
   const Numbers* whole = texts->whole();
   for (int64_t r = 0; r < count_; ++r) {
@@ -174,7 +229,7 @@ Status ParquetDecoder::ReadLabels() {
     if (text.empty() || text.size() > kLabelBytesMax) {
       Bad(r, LabelFault(text.size(), !found), column, source);
     } else {
-      label_of_[r] = labels_.IndexOf(text);
+      label_of_[r] = features_.texts().labels.IndexOf(text);
       if (small != nullptr) *small = label_of_[r];
     }
   }
@@ -229,10 +284,21 @@ Status ParquetDecoder::TakeBadRows() {
   return {};
 }
 
+void ParquetDecoder::DescribeRejects() {
+  for (int64_t r = 0; r < count_; ++r) {
+    if (states_[r] == State::kDropped) {
+      rejects_->push_back(BadInput(DroppedFault()).At({.file = path_, .row = first_row_ + r + 1}));
+    } else if (states_[r] == State::kBad) {
+      const Problem& p = problems_.at(r);
+      rejects_->push_back(BadInput(p.message).At(PlaceOf(r, p.column, p.source, p.element)));
+    }
+  }
+}
+
 void ParquetDecoder::LookForWatched() {
   if (!watched_ || watched_at_) return;
   for (const int64_t r : good_) {
-    if (set_of_[r] == kTrain || labels_.texts()[label_of_[r]] != *watched_) continue;
+    if (set_of_[r] == kTrain || texts().labels.texts()[label_of_[r]] != *watched_) continue;
     watched_at_ = PlaceOf(r, schema_.label[0], projection_.label[0], -1);
     return;
   }
@@ -249,7 +315,8 @@ Status ParquetDecoder::Add(const arrow::RecordBatch& batch, int64_t first_row) {
   ESPALIER_RETURN_IF_ERROR(ReadLabels());
   if (projection_.weight >= 0) CheckNumber(projection_.weight, schema_.weight, "weight", true);
   ESPALIER_RETURN_IF_ERROR(ChooseSets());
-  ESPALIER_RETURN_IF_ERROR(TakeBadRows());
+  if (rejects_ != nullptr) DescribeRejects();
+  if (rejects_ == nullptr) ESPALIER_RETURN_IF_ERROR(TakeBadRows());
   good_.clear();
   for (int64_t r = 0; r < count_; ++r) {
     if (states_[r] == State::kGood) good_.push_back(r);
@@ -267,8 +334,9 @@ Status ParquetDecoder::AppendFeatures() {
   scratch_.resize(count_ * width * sizeof(T));
   T* room = reinterpret_cast<T*>(scratch_.data());
   std::vector<Lane<T>> lanes;
-  for (const ParquetProjection::Run& run : projection_.features) {
-    const Numbers& numbers = numbers_[run.source];
+  for (size_t i = 0; i < of_run_.size(); ++i) {
+    const ParquetProjection::Run& run = projection_.features[i];
+    const Numbers& numbers = of_run_[i];
     WithNative(numbers.native, [&](auto t) {
       using From = decltype(t);
       const From* values = numbers.as<From>() + run.element;
@@ -311,8 +379,9 @@ Status ParquetDecoder::AppendFeatures() {
 
 Status ParquetDecoder::Append() {
   const bool all = static_cast<int64_t>(good_.size()) == count_;
-  for (const ParquetProjection::Run& run : projection_.features) {
-    const Numbers& numbers = numbers_[run.source];
+  for (size_t i = 0; i < of_run_.size(); ++i) {
+    const ParquetProjection::Run& run = projection_.features[i];
+    const Numbers& numbers = of_run_[i];
     WithNative(numbers.native, [&](auto t) {
       const auto* values = numbers.as<decltype(t)>() + run.element;
       if (all && run.count == numbers.width) {

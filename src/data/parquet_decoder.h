@@ -16,9 +16,9 @@
 
 #include "src/base/random.h"
 #include "src/base/status.h"
+#include "src/data/feature_decoder.h"
 #include "src/data/parquet_numbers.h"
 #include "src/data/parquet_projection.h"
-#include "src/data/row_decoder.h"
 #include "src/data/shard_rows.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
@@ -43,7 +43,15 @@ class ParquetDecoder {
   void Watch(const std::string& label) { watched_ = label; }
   const std::optional<InputPosition>& watched_at() const { return watched_at_; }
 
-  const LabelTexts& labels() const { return labels_; }
+  const ShardTexts& texts() const { return features_.texts(); }
+  // From now on categories are numbered anew.
+  void ForgetCategories() { features_.ForgetCategories(); }
+  // kBadInput when a label or a categorical column has too many different values.
+  Status CheckTexts() const;
+  // From now on bad and dropped rows are described there, in order, and a bad one is no error.
+  void Reject(std::vector<Status>* rejects) { rejects_ = rejects; }
+  // Those of the last batch that became rows.
+  const std::vector<int64_t>& good() const { return good_; }
 
  private:
   struct Problem {
@@ -55,15 +63,18 @@ class ParquetDecoder {
   enum class State : uint8_t { kGood, kDropped, kBad };
 
   Status ReadNumbers();
+  // Of a feature that is not plain: its numbers, made of the column.
+  Status DecodeFeature(const ParquetProjection::Run& run, Numbers* out);
   void Bad(int64_t row, std::string message, int32_t column, int32_t source, int64_t element = -1);
   void CheckFeatures();
   template <typename T>
-  void CheckRun(const ParquetProjection::Run& run);
+  void CheckRun(const ParquetProjection::Run& run, const Numbers& numbers);
   void CheckFeature(const ParquetProjection::Run& run, int64_t row, int64_t element, double value);
   void CheckNumber(int32_t source, int32_t column, const char* what, bool not_negative);
   Status ReadLabels();
   Status ChooseSets();
   Status TakeBadRows();
+  void DescribeRejects();
   InputPosition PlaceOf(int64_t row, int32_t column, int32_t source, int64_t element) const;
   void LookForWatched();
   Status Append();
@@ -84,6 +95,7 @@ class ParquetDecoder {
   const arrow::RecordBatch* batch_ = nullptr;
   int64_t first_row_ = 0, count_ = 0;
   std::vector<Numbers> numbers_;         // by source
+  std::vector<Numbers> of_run_;          // by run of features; they may lie in numbers_
   std::vector<State> states_;            // by row
   std::map<int64_t, Problem> problems_;  // of bad rows: the first one of each
   std::vector<int32_t> label_of_;        // by row
@@ -92,8 +104,9 @@ class ParquetDecoder {
   std::vector<char> scratch_;            // converted columns
 
   StorageType type_ = StorageType::kUint8;  // of the rows so far
-  LabelTexts labels_;
+  FeatureDecoder features_;
   std::array<int32_t, 256> small_labels_;  // of whole numbers: in labels_, -1 before it is met
+  std::vector<Status>* rejects_ = nullptr;
   std::optional<std::string> watched_;
   std::optional<InputPosition> watched_at_;
 };

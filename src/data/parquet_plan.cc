@@ -115,16 +115,21 @@ class ParquetPlanner {
     first_ = columns_;
     first_path_ = plan_.files[0].path;
     DataSpec whole = data_;
-    whole.features.columns.clear();
     std::set<std::string> seen;
-    for (auto entry : data_.features.columns) {
-      if (auto* name = std::get_if<std::string>(&entry)) {
+    const auto join = [&](std::vector<ColumnPattern>& columns) {
+      std::erase_if(columns, [&](ColumnPattern& entry) {
+        auto* name = std::get_if<std::string>(&entry);
+        if (name == nullptr) return false;
         const std::string vector = WithoutElement(*name);
         const bool element = vector != *name;
         *name = vector;
-        if (element && !seen.insert(vector).second) continue;  // a further element of it
-      }
-      whole.features.columns.push_back(std::move(entry));
+        return element && !seen.insert(vector).second;  // a further element of it
+      });
+    };
+    join(whole.features.columns);
+    for (FeatureGroup& group : whole.features.groups) {
+      seen.clear();
+      join(group.columns);
     }
     ESPALIER_ASSIGN_OR_RETURN(schema_, MakeSchema(whole, NamesOf(columns_), Record()));
     for (const int32_t c : schema_.features) used_.emplace(c, "data.features.columns");
@@ -276,16 +281,20 @@ class ParquetPlanner {
     for (ColumnRef& label : data.label) place(label);
     if (data.weight) place(*data.weight);
     if (data.validation.column) place(*data.validation.column);
-    for (auto& entry : data.features.columns) {
-      if (auto* range = std::get_if<ColumnRange>(&entry)) {
-        entry = ColumnRange{places[range->first].first, places[range->last].last};
-      } else if (auto* p = std::get_if<int64_t>(&entry)) {
-        entry = ColumnRange(places[*p]);
-      } else if (const auto found = by_name.find(std::get<std::string>(entry));
-                 found != by_name.end() && first_[found->second].vector) {
-        entry = ColumnRange(places[found->second]);
+    const auto expand = [&](std::vector<ColumnPattern>& columns) {
+      for (ColumnPattern& entry : columns) {
+        if (auto* range = std::get_if<ColumnRange>(&entry)) {
+          entry = ColumnRange{places[range->first].first, places[range->last].last};
+        } else if (auto* p = std::get_if<int64_t>(&entry)) {
+          entry = ColumnRange(places[*p]);
+        } else if (const auto found = by_name.find(std::get<std::string>(entry));
+                   found != by_name.end() && first_[found->second].vector) {
+          entry = ColumnRange(places[found->second]);
+        }
       }
-    }
+    };
+    expand(data.features.columns);
+    for (FeatureGroup& group : data.features.groups) expand(group.columns);
     ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data, std::move(names), Record()));
     plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
     return {};

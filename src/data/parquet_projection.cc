@@ -53,26 +53,28 @@ class ColumnFinder {
 };
 
 // Adjacent elements of one vector become one run.
-void AddFeature(int32_t source, int32_t slot, int64_t element, ParquetProjection* out) {
-  if (!out->features.empty()) {
+void AddFeature(const ParquetProjection::Run& run, ParquetProjection* out) {
+  if (run.plain && !out->features.empty()) {
     ParquetProjection::Run& last = out->features.back();
-    if (last.source == source && last.element + last.count == element) {
+    if (last.plain && last.source == run.source && last.element + last.count == run.element) {
       ++last.count;
       return;
     }
   }
-  out->features.push_back({source, slot, 1, element});
+  out->features.push_back(run);
 }
 
 }  // namespace
 
-Result<ParquetProjection> Project(const Schema& schema, const std::vector<ParquetColumn>& columns,
-                                  const std::string& path) {
+Result<ParquetProjection> Project(const FeatureSpec& features, const Schema& schema,
+                                  const std::vector<ParquetColumn>& columns,
+                                  const std::string& path, std::span<const int32_t> kept) {
   const ColumnFinder finder(schema, columns);
   std::vector<int32_t> wanted = schema.features;
   wanted.insert(wanted.end(), schema.label.begin(), schema.label.end());
   if (schema.weight >= 0) wanted.push_back(schema.weight);
   if (schema.validation >= 0) wanted.push_back(schema.validation);
+  wanted.insert(wanted.end(), kept.begin(), kept.end());
   ParquetProjection out;
   for (const int32_t position : wanted) {
     const Place place = finder.Find(position);
@@ -98,9 +100,12 @@ Result<ParquetProjection> Project(const Schema& schema, const std::vector<Parque
   };
   for (size_t slot = 0; slot < schema.features.size(); ++slot) {
     const int32_t position = schema.features[slot];
-    AddFeature(source(position), static_cast<int32_t>(slot), finder.Find(position).element, &out);
+    AddFeature({source(position), static_cast<int32_t>(slot), 1, finder.Find(position).element,
+                IsPlain(features, schema.rule(slot))},
+               &out);
   }
   for (const int32_t position : schema.label) out.label.push_back(source(position));
+  for (const int32_t position : kept) out.kept.push_back(source(position));
   if (schema.weight >= 0) out.weight = source(schema.weight);
   if (schema.validation >= 0) out.validation = source(schema.validation);
   return out;

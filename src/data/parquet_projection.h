@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct ParquetProjection {
   struct Run {
     int32_t source = 0, slot = 0, count = 0;
     int64_t element = 0;
+    bool plain = true;  // the numbers that the source holds; else count is 1
   };
   std::vector<int> columns;     // positions in the file, ascending
   std::vector<bool> vectors;    // by source
@@ -24,11 +26,14 @@ struct ParquetProjection {
   std::vector<Run> features;
   std::vector<int32_t> label;  // sources
   int32_t weight = -1, validation = -1;
+  std::vector<int32_t> kept;  // sources
   int64_t numbers_a_row = 0;
 };
 
-// By name. kDataLoss: a column of the schema is not there, which planning had seen.
-Result<ParquetProjection> Project(const Schema& schema, const std::vector<ParquetColumn>& columns,
-                                  const std::string& path);
+// By name. `kept`: positions in the schema of further columns to read. kDataLoss: a column of the
+// schema is not there, which planning had seen.
+Result<ParquetProjection> Project(const FeatureSpec& features, const Schema& schema,
+                                  const std::vector<ParquetColumn>& columns,
+                                  const std::string& path, std::span<const int32_t> kept = {});
 
 }  // namespace espalier

@@ -6,6 +6,7 @@
 #include <arrow/type.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -49,7 +50,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> WithConstants(
                                   std::move(columns));
 }
 
-Result<OpenShard> Open(const ReadableFile& file, const InputPlan& plan, RowRoom* room) {
+Result<OpenShard> Open(const ReadableFile& file, const FeatureSpec& features, const InputPlan& plan,
+                       RowRoom* room, std::span<const int32_t> kept = {}) {
   OpenShard opened;
   ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(file, room));
   const std::vector<ParquetColumn>& own = opened.parquet->columns();
@@ -57,7 +59,8 @@ Result<OpenShard> Open(const ReadableFile& file, const InputPlan& plan, RowRoom*
   const auto names = std::span(plan.schema.names).last(partitions);
   const auto values = PartitionValues(plan.schema, file.info().path);
   ESPALIER_ASSIGN_OR_RETURN(
-      opened.projection, Project(plan.schema, WithPartitionColumns(own, names), file.info().path));
+      opened.projection,
+      Project(features, plan.schema, WithPartitionColumns(own, names), file.info().path, kept));
   for (const int column : opened.projection.columns) {
     if (static_cast<size_t>(column) < own.size()) {
       opened.columns.push_back(column);
@@ -85,9 +88,11 @@ Status TooManyNumbers(const ParquetFile& file, const std::string& path, size_t f
 
 // Decodes the row groups of a shard in turn, until `stop`, asked after each batch, says so of a row
 // group. `keep`: the rows are kept, and so it makes room for all of them.
+// `watch`, if given, sees each batch before `stop` is asked.
+using WatchBatch = std::function<void(const arrow::RecordBatch& batch)>;
 template <typename Stop>
 Status ReadGroups(const OpenShard& opened, const std::string& path, const Shard& shard,
-                  ParquetDecoder& decoder, bool keep, Stop&& stop) {
+                  ParquetDecoder& decoder, bool keep, Stop&& stop, const WatchBatch& watch = {}) {
   ParquetFile& file = *opened.parquet;
   const int64_t width = std::max<int64_t>(opened.projection.numbers_a_row, 1);
   const int64_t batch_rows = std::clamp(kBatchNumbers / width, kBatchRowsMin, kBatchRowsMax);
@@ -105,9 +110,14 @@ Status ReadGroups(const OpenShard& opened, const std::string& path, const Shard&
   if (keep) decoder.Reserve(std::min(rows, kNumbersAByte * (shard.end - shard.begin) / width));
   bool stopped = false;
   const auto add = [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
-    if (opened.constants.empty()) return decoder.Add(batch, first);
-    ESPALIER_ASSIGN_OR_RETURN(const auto whole, WithConstants(batch, opened.constants));
-    return decoder.Add(*whole, first);
+    std::shared_ptr<arrow::RecordBatch> whole;
+    if (!opened.constants.empty()) {
+      ESPALIER_ASSIGN_OR_RETURN(whole, WithConstants(batch, opened.constants));
+    }
+    const arrow::RecordBatch& all = whole != nullptr ? *whole : batch;
+    ESPALIER_RETURN_IF_ERROR(decoder.Add(all, first));
+    if (watch) watch(all);
+    return {};
   };
   for (size_t i = 0; i < groups.size() && !stopped; ++i) {
     ESPALIER_RETURN_IF_ERROR(
@@ -128,28 +138,61 @@ Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& pl
                                    const TakeRows& take) {
   const Shard& s = plan.shards[shard];
   const std::string& path = file.info().path;
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, plan, room));
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job.data.features, plan, room));
   ShardRows rows(room);
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
-  const std::vector<std::string>& labels = decoder.labels().texts();
   const auto after_batch = [&]() -> Result<bool> {
-    ESPALIER_RETURN_IF_ERROR(
-        CheckLabels(labels.size(), path, plan.schema.names[plan.schema.label[0]]));
+    ESPALIER_RETURN_IF_ERROR(decoder.CheckTexts());
     if (!take) return false;
-    ESPALIER_RETURN_IF_ERROR(take(rows.sets, labels));
+    ESPALIER_RETURN_IF_ERROR(take(rows.sets, decoder.texts()));
     for (DecodedRows& set : rows.sets) set.Clear();
     return false;
   };
   ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, path, s, decoder, !take, after_batch));
   rows.checksum = opened.parquet->checksum();
-  rows.label_texts = labels;
+  rows.texts = decoder.texts();
   return rows;
+}
+
+Status ScanParquetShard(const ReadableFile& file, const ScanPlan& scan, int shard, RowRoom* room,
+                        const TakePiece& take) {
+  const InputPlan& plan = scan.input;
+  const Shard& s = plan.shards[shard];
+  const std::string& path = file.info().path;
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened,
+                            Open(file, scan.job.data.features, plan, room, scan.kept));
+  ShardRows rows(room);
+  ParquetDecoder decoder(plan, scan.job, s.file, opened.projection, &rows);
+  const std::vector<std::string>& labels = decoder.texts().labels.texts();
+  KeptColumns kept(scan.kept.size());
+  std::vector<Status> rejects;
+  decoder.Reject(&rejects);
+  std::vector<std::shared_ptr<arrow::Array>> arrays;
+  const auto watch = [&](const arrow::RecordBatch& batch) {
+    arrays.clear();
+    for (const int32_t source : opened.projection.kept) arrays.push_back(batch.column(source));
+  };
+  const auto after_batch = [&]() -> Result<bool> {
+    if (!plan.schema.label.empty()) {
+      ESPALIER_RETURN_IF_ERROR(
+          CheckLabels(labels.size(), path, plan.schema.names[plan.schema.label[0]]));
+    }
+    ESPALIER_RETURN_IF_ERROR(kept.SetArrays(std::move(arrays), decoder.good()));
+    ESPALIER_RETURN_IF_ERROR(
+        take({rows.sets[static_cast<size_t>(FileRole::kTest)], decoder.texts(), kept, rejects}));
+    decoder.ForgetCategories();
+    kept.Clear();
+    rejects.clear();
+    for (DecodedRows& set : rows.sets) set.Clear();
+    return false;
+  };
+  return ReadGroups(opened, path, s, decoder, false, after_batch, watch);
 }
 
 Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan& plan,
                                        const JobSpec& job, int shard, const std::string& label) {
   const Shard& s = plan.shards[shard];
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, plan, nullptr));
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job.data.features, plan, nullptr));
   ShardRows rows;
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
   decoder.Watch(label);

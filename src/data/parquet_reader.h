@@ -6,6 +6,7 @@
 
 #include "src/base/status.h"
 #include "src/data/shard_rows.h"
+#include "src/data/table_scan.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
@@ -17,6 +18,10 @@ namespace espalier {
 Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& plan,
                                    const JobSpec& job, int shard, RowRoom* room,
                                    const TakeRows& take);
+
+// ScanShard (table_scan.h) for a Parquet file.
+Status ScanParquetShard(const ReadableFile& file, const ScanPlan& scan, int shard, RowRoom* room,
+                        const TakePiece& take);
 
 // FindEvaluationLabel (survey.h) for a Parquet file.
 Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan& plan,

@@ -10,6 +10,7 @@
 #include "src/base/text.h"
 #include "src/data/number.h"
 #include "src/data/row_words.h"
+#include "src/data/shard_rows.h"
 
 namespace espalier {
 namespace {
@@ -40,19 +41,6 @@ inline uint32_t UpToThreeDigits(const char* end, uint32_t length, uint32_t* bad)
 
 }  // namespace
 
-int32_t LabelTexts::IndexOf(std::string_view text) {
-  const bool short_text = text.size() == 1;
-  if (short_text && of_byte_[static_cast<uint8_t>(text[0])] >= 0) {
-    return of_byte_[static_cast<uint8_t>(text[0])];
-  }
-  if (const auto found = index_.find(text); found != index_.end()) return found->second;
-  const int32_t index = static_cast<int32_t>(texts_.size());
-  texts_.emplace_back(text);
-  index_.emplace(texts_.back(), index);
-  if (short_text) of_byte_[static_cast<uint8_t>(text[0])] = index;
-  return index;
-}
-
 RowDecoder::RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file,
                        RowRoom* room)
     : schema_(schema),
@@ -62,13 +50,21 @@ RowDecoder::RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, 
       classification_(job.model.task == Task::kClassification),
       float32_(job.model.precision == Precision::kFloat32),
       key_(MakeKey(job.train.seed, RandomUse::kValidation)),
+      features_(job.data.features, schema),
       bytes_(schema.features.size() + 8),  // EightDigits may write past the last one
       values_(schema.features.size()),
       targets_(classification_ ? 0 : schema.label.size()),
       sets_{DecodedRows(room), DecodedRows(room), DecodedRows(room)} {
+  size_t other = 0;  // of the features that are not plain
+  const std::vector<int32_t>& others = features_.decoded();
   for (size_t slot = 0; slot < schema.features.size(); ++slot) {
+    if (other < others.size() && others[other] == static_cast<int32_t>(slot)) {
+      ++other;
+      continue;
+    }
     const int32_t column = schema.features[slot];
-    if (!runs_.empty() && runs_.back().column + runs_.back().count == column) {
+    if (!runs_.empty() && runs_.back().column + runs_.back().count == column &&
+        runs_.back().slot + runs_.back().count == static_cast<int32_t>(slot)) {
       ++runs_.back().count;
     } else {
       runs_.push_back({column, 1, static_cast<int32_t>(slot)});
@@ -113,12 +109,7 @@ bool RowDecoder::DecodeFeature(const char* begin, const char* end, int32_t slot)
     case NumberKind::kNumber:
       break;
     case NumberKind::kNull:
-      if (job_.data.features.nulls.kind == NullKind::kFail) {
-        return Bad(FeatureFault(Fault::kMissing), column);
-      }
-      has_null_ = true;
-      values_[slot] = std::numeric_limits<double>::quiet_NaN();
-      return true;
+      return TakeNull(slot);
     case NumberKind::kInfinite:
       return Bad(FeatureFault(Fault::kInfinite), column);
     case NumberKind::kNotNumber:
@@ -131,10 +122,29 @@ bool RowDecoder::DecodeFeature(const char* begin, const char* end, int32_t slot)
   return true;
 }
 
+bool RowDecoder::TakeNull(int32_t slot) {
+  const NullKind nulls = features_.nulls(static_cast<size_t>(slot));
+  if (nulls == NullKind::kFail) return Bad(FeatureFault(Fault::kMissing), schema_.features[slot]);
+  drops_ = drops_ || nulls == NullKind::kDrop;
+  values_[slot] = std::numeric_limits<double>::quiet_NaN();
+  return true;
+}
+
+bool RowDecoder::DecodeOthers(const RecordReader& reader) {
+  for (const int32_t slot : features_.decoded()) {
+    const int32_t column = schema_.features[slot];
+    auto problem =
+        features_.Decode(static_cast<size_t>(slot), reader.field(column), &values_[slot]);
+    if (problem) return Bad(*std::move(problem), column);
+    if (std::isnan(values_[slot]) && !TakeNull(slot)) return false;
+  }
+  return true;
+}
+
 bool RowDecoder::DecodeFeatures(const RecordReader& reader) {
   const char* text = reader.text();
   const uint32_t* ends = reader.ends();
-  has_null_ = false;
+  drops_ = false;
   for (const Run& run : runs_) {
     double* out = values_.data() + run.slot;
     uint32_t begin = run.column == 0 ? 0 : ends[run.column - 1] + 1;
@@ -147,7 +157,7 @@ bool RowDecoder::DecodeFeatures(const RecordReader& reader) {
       begin = end + 1;
     }
   }
-  return true;
+  return DecodeOthers(reader);
 }
 
 bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* what,
@@ -170,6 +180,7 @@ bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* 
 }
 
 bool RowDecoder::DecodeLabel(const RecordReader& reader) {
+  if (schema_.label.empty()) return true;
   if (!classification_) {
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (!Number(reader, schema_.label[i], "label", &targets_[i])) return false;
@@ -180,7 +191,7 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   std::string_view text = Trimmed(reader.field(column));
   if (text == "\\N") text = {};
   if (text.empty() || text.size() > kLabelBytesMax) return Bad(LabelFault(text.size()), column);
-  label_ = labels_.IndexOf(text);
+  label_ = features_.texts().labels.IndexOf(text);
   return true;
 }
 
@@ -226,6 +237,14 @@ Status RowDecoder::Append(DecodedRows* rows, bool digits) {
   return {};
 }
 
+Status RowDecoder::CheckTexts(const std::string& path) const {
+  if (classification_) {
+    ESPALIER_RETURN_IF_ERROR(
+        CheckLabels(texts().labels.texts().size(), path, schema_.names[schema_.label[0]]));
+  }
+  return features_.CheckCategories(path);
+}
+
 void RowDecoder::Reserve(double done) {
   for (DecodedRows& set : sets_) {
     const size_t rows = static_cast<size_t>(static_cast<double>(set.rows) / done * 1.03);
@@ -246,13 +265,14 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
         -1);
     return Outcome::kBad;
   }
-  const bool digits = type_ == StorageType::kUint8 && DecodeDigits(reader);
+  const bool digits =
+      type_ == StorageType::kUint8 && features_.decoded().empty() && DecodeDigits(reader);
   if (!digits && !DecodeFeatures(reader)) return Outcome::kBad;
-  const bool has_null = !digits && has_null_;
+  const bool drops = !digits && drops_;
   if (!DecodeLabel(reader) || !DecodeWeight(reader)) return Outcome::kBad;
   const int set = SetOf(reader);
   if (set < 0) return Outcome::kBad;
-  if (has_null && job_.data.features.nulls.kind == NullKind::kDrop) return Outcome::kDropped;
+  if (drops) return Outcome::kDropped;
   error_ = Append(&sets_[set], digits);
   return error_.ok() ? Outcome::kRow : Outcome::kFailed;
 }

@@ -5,31 +5,16 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "src/base/random.h"
 #include "src/data/decoded_rows.h"
+#include "src/data/feature_decoder.h"
 #include "src/data/record_reader.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
 namespace espalier {
-
-// A shard's label texts, numbered in order of appearance.
-class LabelTexts {
- public:
-  int32_t IndexOf(std::string_view text);
-  const std::vector<std::string>& texts() const { return texts_; }
-
- private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  std::vector<std::string> texts_;
-  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> index_;
-  std::vector<int32_t> of_byte_ = std::vector<int32_t>(256, -1);  // texts of one byte
-};
 
 // What is wrong with a row; turned into a Status with its place by the caller.
 struct RowProblem {
@@ -38,13 +23,15 @@ struct RowProblem {
 };
 
 // Decodes the records of one shard. The answers to odd values:
-//   null (empty, nan, NaN, NAN, NA, null, NULL, \N) in a feature  by data.features.nulls
+//   null (empty, nan, NaN, NAN, NA, null, NULL, \N) in a feature  by data.features.nulls, or what
+//                                                               its group says
 //   null in label, target, weight or validation column        bad row
 //   inf, too large for a double, or with precision float32 too large for a float: bad row
 //   negative weight, other than 0/1/true/false in the validation column, too few or many fields:
 //   bad
+// A schema without label columns is that of rows whose labels nobody asks for: they are 0.
 // Labels (classification) are the text without spaces around it; of the words for null only \N, as
-// Hive writes it, and the empty text are none there.
+// Hive writes it, and the empty text are none there. So it is with categories.
 // Thread rule: one thread a decoder.
 class RowDecoder {
  public:
@@ -64,11 +51,16 @@ class RowDecoder {
   const RowProblem& problem() const { return problem_; }
   const Status& error() const { return error_; }
   DecodedSets& sets() { return sets_; }
-  const LabelTexts& labels() const { return labels_; }
+  const FeatureDecoder& features() const { return features_; }
+  const ShardTexts& texts() const { return features_.texts(); }
+  // From now on categories are numbered anew.
+  void ForgetCategories() { features_.ForgetCategories(); }
+  // kBadInput when a label or a categorical column has too many different values.
+  Status CheckTexts(const std::string& path) const;
   int32_t file() const { return file_; }
 
  private:
-  // Columns [column, column + count) are the features [slot, slot + count).
+  // Columns [column, column + count) are the features [slot, slot + count), all plain.
   struct Run {
     int32_t column = 0, count = 0, slot = 0;
   };
@@ -76,6 +68,8 @@ class RowDecoder {
   bool DecodeDigits(const RecordReader& reader);
   bool DecodeFeatures(const RecordReader& reader);
   bool DecodeFeature(const char* begin, const char* end, int32_t slot);
+  bool DecodeOthers(const RecordReader& reader);
+  bool TakeNull(int32_t slot);
   bool DecodeLabel(const RecordReader& reader);
   bool DecodeWeight(const RecordReader& reader);
   // Train, or validation where hash or column say so; -1: bad.
@@ -90,17 +84,17 @@ class RowDecoder {
   const int32_t file_;
   const bool classification_, float32_;
   const PhiloxKey key_;  // chooses validation rows
+  FeatureDecoder features_;
   std::vector<Run> runs_;
 
   StorageType type_ = StorageType::kUint8;  // of the rows so far
   std::vector<uint8_t> bytes_;              // the row, when all features are small whole numbers
   std::vector<double> values_;              // the row otherwise
-  bool has_null_ = false;
+  bool drops_ = false;                      // a null says so
   int32_t label_ = 0;
   std::vector<double> targets_;
   double weight_ = 1;
 
-  LabelTexts labels_;
   DecodedSets sets_;
   RowProblem problem_;
   Status error_;

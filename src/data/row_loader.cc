@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "src/base/text.h"
-#include "src/data/class_text.h"
 #include "src/data/row_store.h"
 
 namespace espalier {
@@ -27,7 +26,7 @@ Range Common(Range range, int64_t first, int64_t count) {
 
 int64_t RowLoader::BytesOf(Range range) const {
   const int64_t n = range.size();
-  return Aligned(n * store_->features_ * ElementBytes(store_->storage_)) +
+  return Aligned(n * store_->encoder_.features() * ElementBytes(store_->storage_)) +
          Aligned(n * store_->targets_ * static_cast<int64_t>(sizeof(double))) +
          (has_weights_ ? Aligned(n * static_cast<int64_t>(sizeof(double))) : 0) +
          (classification_ ? Aligned(n * static_cast<int64_t>(sizeof(int32_t))) : 0);
@@ -37,21 +36,12 @@ void RowLoader::SetUp(const RowRanges& ranges) {
   store_ = std::make_unique<RowStore>();
   classification_ = job_.model.task == Task::kClassification;
   has_weights_ = plan_.schema.weight >= 0;
-  store_->features_ = static_cast<int64_t>(plan_.schema.features.size());
+  store_->encoder_ = FeatureEncoder(survey_.preprocessing);
   store_->targets_ = classification_ ? 0 : static_cast<int64_t>(plan_.schema.label.size());
   store_->storage_ = survey_.storage;
   store_->fitted_targets_ = survey_.preprocessing.targets;
-  for (const FittedFeature& f : survey_.preprocessing.features) {
-    store_->float_scaling_.shift.push_back(static_cast<float>(f.shift));
-    store_->float_scaling_.factor.push_back(static_cast<float>(f.factor));
-    store_->double_scaling_.shift.push_back(f.shift);
-    store_->double_scaling_.factor.push_back(f.factor);
-    store_->null_values_.push_back(f.null_value);
-  }
-  for (size_t i = 0; i < survey_.preprocessing.classes.size(); ++i) {
-    classes_.emplace_back(survey_.preprocessing.classes[i], static_cast<int32_t>(i));
-  }
-  std::sort(classes_.begin(), classes_.end());
+  vocabularies_ = Vocabularies(survey_.preprocessing);
+  classes_ = ClassIndex(survey_.preprocessing.classes);
   std::array<int64_t, kSets> next{};
   for (const ShardSurvey& s : survey_.shards) {
     first_rows_.push_back(next);
@@ -92,7 +82,7 @@ Status RowLoader::Reserve(const RowStoreOptions& options) {
       at += Aligned(size);
       return taken;
     };
-    set.features = take(n * store_->features_ * ElementBytes(store_->storage_));
+    set.features = take(n * store_->encoder_.features() * ElementBytes(store_->storage_));
     set.targets = reinterpret_cast<double*>(take(n * store_->targets_ * 8));
     if (has_weights_) set.weights = reinterpret_cast<double*>(take(n * 8));
     if (classification_) set.labels = reinterpret_cast<int32_t*>(take(n * 4));
@@ -143,20 +133,31 @@ Status RowLoader::Check(int32_t shard, uint32_t checksum, const Read& read) cons
   return same ? Status() : Changed(shard);
 }
 
-int32_t RowLoader::ClassOf(const std::string& label_text) const {
-  for (const std::string& name : {label_text, ClassText(label_text)}) {
-    const auto found =
-        std::lower_bound(classes_.begin(), classes_.end(), std::pair(name, int32_t{0}));
-    if (found != classes_.end() && found->first == name) return found->second;
+void RowLoader::LearnTexts(const ShardTexts& texts, Read* read) const {
+  const std::vector<std::string>& labels = texts.labels.texts();
+  for (size_t i = read->classes.size(); classification_ && i < labels.size(); ++i) {
+    read->classes.push_back(classes_.Of(labels[i]));
   }
-  return -1;
+  vocabularies_.Extend(texts.categories, &read->codes);
 }
 
-Status RowLoader::Copy(int32_t shard, const DecodedSets& rows,
-                       const std::vector<std::string>& label_texts, Read* read) {
-  for (size_t i = read->classes.size(); classification_ && i < label_texts.size(); ++i) {
-    read->classes.push_back(ClassOf(label_texts[i]));
+template <typename T>
+bool RowLoader::Recode(const Read& read, int64_t rows, T* features) const {
+  const int64_t width = store_->encoder_.features();
+  for (size_t v = 0; v < vocabularies_.features().size(); ++v) {
+    const std::vector<int32_t>& codes = read.codes[v];
+    for (int64_t i = 0; i < rows; ++i) {
+      T& code = features[i * width + vocabularies_.features()[v]];
+      if (!(code >= 0 && static_cast<size_t>(code) < codes.size())) return false;
+      code = static_cast<T>(codes[static_cast<size_t>(code)]);
+    }
   }
+  return true;
+}
+
+Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts& texts,
+                       Read* read) {
+  LearnTexts(texts, read);
   for (size_t set = 0; set < kSets; ++set) {
     RowStore::Set& to = store_->sets_[set];
     const DecodedRows& from = rows[set];
@@ -167,12 +168,17 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows,
       return Changed(shard);
     }
     const Range common = Common(to.range, first, from.rows);
-    const int64_t n = common.size(), width = store_->features_, targets = store_->targets_;
+    const int64_t n = common.size(), width = store_->encoder_.features();
+    const int64_t targets = store_->targets_;
     if (n == 0) continue;
     const int64_t source = common.begin - first, target = common.begin - to.range.begin;
+    char* const features = to.features + target * width * ElementBytes(store_->storage_);
     Widen(from.type, from.features.data() + source * width * ElementBytes(from.type),
-          store_->storage_, to.features + target * width * ElementBytes(store_->storage_),
-          n * width);
+          store_->storage_, features, n * width);
+    const bool known = WithStorage(store_->storage_, [&](auto type) {
+      return Recode(*read, n, reinterpret_cast<decltype(type)*>(features));
+    });
+    if (!known) return Changed(shard);
     std::copy_n(from.targets.data() + source * targets, n * targets, to.targets + target * targets);
     if (has_weights_) std::copy_n(from.weights.data() + source, n, to.weights + target);
     for (int64_t i = 0; classification_ && i < n; ++i) {
@@ -186,19 +192,18 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows,
 
 Status RowLoader::ReadAgain(int32_t shard) {
   Read read;
-  ESPALIER_ASSIGN_OR_RETURN(
-      const ShardRows rest,
-      StreamShard(files_, plan_, job_, shard, room_.get(),
-                  [&](const DecodedSets& rows, const std::vector<std::string>& label_texts) {
-                    return Copy(shard, rows, label_texts, &read);
-                  }));
+  ESPALIER_ASSIGN_OR_RETURN(const ShardRows rest,
+                            StreamShard(files_, plan_, job_, shard, room_.get(),
+                                        [&](const DecodedSets& rows, const ShardTexts& texts) {
+                                          return Copy(shard, rows, texts, &read);
+                                        }));
   return Check(shard, rest.checksum, read);
 }
 
 Status RowLoader::Load(int32_t shard, const ShardRows* decoded) {
   if (decoded == nullptr) return ReadAgain(shard);
   Read read;
-  ESPALIER_RETURN_IF_ERROR(Copy(shard, decoded->sets, decoded->label_texts, &read));
+  ESPALIER_RETURN_IF_ERROR(Copy(shard, decoded->sets, decoded->texts, &read));
   return Check(shard, decoded->checksum, read);
 }
 

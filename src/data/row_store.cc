@@ -2,9 +2,6 @@
 
 #include <xmmintrin.h>
 
-#include <cmath>
-#include <cstring>
-
 namespace espalier {
 namespace {
 
@@ -15,57 +12,22 @@ void Prefetch(const char* row, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += kCacheLine) _mm_prefetch(row + i, _MM_HINT_T0);
 }
 
-template <typename T>
-void ScaleBytes(const uint8_t* in, const T* shift, const T* factor, int64_t count, T* out) {
-  for (int64_t i = 0; i < count; ++i) out[i] = (static_cast<T>(in[i]) - shift[i]) * factor[i];
-}
-
-template <typename From, typename T>
-void ScaleWide(const From* in, const double* shift, const double* factor, const double* null_values,
-               int64_t count, T* out) {
-  for (int64_t i = 0; i < count; ++i) {
-    const double raw = static_cast<double>(in[i]);
-    const double value = raw == raw ? raw : null_values[i];
-    out[i] = static_cast<T>((value - shift[i]) * factor[i]);
-  }
-}
-
 }  // namespace
 
 template <typename T>
-void RowStore::Scale(const char* features, T* out) const {
-  switch (storage_) {
-    case StorageType::kUint8: {
-      const uint8_t* in = reinterpret_cast<const uint8_t*>(features);
-      if constexpr (std::is_same_v<T, float>) {
-        return ScaleBytes(in, float_scaling_.shift.data(), float_scaling_.factor.data(), features_,
-                          out);
-      } else {
-        return ScaleBytes(in, double_scaling_.shift.data(), double_scaling_.factor.data(),
-                          features_, out);
-      }
-    }
-    case StorageType::kFloat32:
-      return ScaleWide(reinterpret_cast<const float*>(features), double_scaling_.shift.data(),
-                       double_scaling_.factor.data(), null_values_.data(), features_, out);
-    case StorageType::kFloat64:
-      return ScaleWide(reinterpret_cast<const double*>(features), double_scaling_.shift.data(),
-                       double_scaling_.factor.data(), null_values_.data(), features_, out);
-  }
-}
-
-template <typename T>
-void RowStore::Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* labels,
-                      T* targets, T* weights) const {
+void RowStore::Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
+                      int32_t* labels, T* targets, T* weights) const {
   const Set& s = sets_[Index(set)];
-  const int64_t row_bytes = features_ * ElementBytes(storage_);
+  const int64_t row_bytes = encoder_.features() * ElementBytes(storage_);
   for (size_t i = 0; i < rows.size(); ++i) {
     ESPALIER_CHECK(rows[i] >= s.range.begin && rows[i] < s.range.end,
                    "row " + std::to_string(rows[i]) + " is not held");
     const int64_t at = rows[i] - s.range.begin;
     if (i + 2 < rows.size())
       Prefetch(s.features + (rows[i + 2] - s.range.begin) * row_bytes, row_bytes);
-    Scale(s.features + at * row_bytes, inputs + i * features_);
+    const auto row = static_cast<int64_t>(i);
+    encoder_.Encode(storage_, s.features + at * row_bytes, inputs + row * encoder_.dense(),
+                    codes + row * encoder_.coded());
     if (labels != nullptr && s.labels != nullptr) labels[i] = s.labels[at];
     if (weights != nullptr)
       weights[i] = s.weights != nullptr ? static_cast<T>(s.weights[at]) : T{1};
@@ -78,9 +40,9 @@ void RowStore::Gather(FileRole set, std::span<const int64_t> rows, T* inputs, in
   }
 }
 
-template void RowStore::Gather<float>(FileRole, std::span<const int64_t>, float*, int32_t*, float*,
-                                      float*) const;
+template void RowStore::Gather<float>(FileRole, std::span<const int64_t>, float*, int32_t*,
+                                      int32_t*, float*, float*) const;
 template void RowStore::Gather<double>(FileRole, std::span<const int64_t>, double*, int32_t*,
-                                       double*, double*) const;
+                                       int32_t*, double*, double*) const;
 
 }  // namespace espalier

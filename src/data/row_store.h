@@ -19,11 +19,13 @@
 #include <string>
 #include <vector>
 
-#include "src/base/aligned.h"
 #include "src/base/status.h"
+#include "src/data/class_text.h"
+#include "src/data/feature_encoder.h"
 #include "src/data/row_room.h"
 #include "src/data/spool.h"
 #include "src/data/survey.h"
+#include "src/data/vocabulary.h"
 #include "src/plan/rows.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
@@ -44,22 +46,23 @@ using RowRanges = std::array<Range, kSets>;
 class RowStore {
  public:
   Range rows(FileRole set) const { return sets_[Index(set)].range; }
-  int64_t features() const { return features_; }
+  int64_t features() const { return encoder_.dense(); }  // numbers that the network is given
+  int64_t coded() const { return encoder_.coded(); }     // codes that it is given
   int64_t targets() const { return targets_; }
   StorageType storage() const { return storage_; }
   int64_t memory_bytes() const { return memory_bytes_; }
   int64_t spool_bytes() const { return spool_bytes_; }
 
   // Fills n = rows.size() rows, by global number:
-  //   inputs   [n, features] row-major: (x - shift) * factor, nulls replaced first. Bytes are
-  //            computed in T, wider numbers in double and then rounded to T.
+  //   inputs   [n, features] row-major, and
+  //   codes    [n, coded features]: what FeatureEncoder makes of the row
   //   labels   [n] class numbers (classification); may be null when not wanted
   //   targets  [n, targets] (y - shift) * factor in double, rounded (regression); may be null
   //   weights  [n]; 1 without a weight column; may be null
   // REQUIRES: every row lies in rows(set). T is float or double.
   template <typename T>
-  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* labels, T* targets,
-              T* weights) const;
+  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
+              int32_t* labels, T* targets, T* weights) const;
 
  private:
   friend class RowLoader;
@@ -71,23 +74,13 @@ class RowStore {
     double* weights = nullptr;
     int32_t* labels = nullptr;
   };
-  // Per feature, in the precision of the arithmetic.
-  template <typename T>
-  struct Scaling {
-    AlignedVector<T> shift, factor;
-  };
-
   static size_t Index(FileRole set) { return static_cast<size_t>(set); }
-  template <typename T>
-  void Scale(const char* features, T* out) const;
 
-  int64_t features_ = 0, targets_ = 0;
+  FeatureEncoder encoder_;
+  int64_t targets_ = 0;
   StorageType storage_ = StorageType::kUint8;
   int64_t memory_bytes_ = 0, spool_bytes_ = 0;
   std::array<Set, kSets> sets_;
-  Scaling<float> float_scaling_;
-  Scaling<double> double_scaling_;
-  AlignedVector<double> null_values_;
   std::vector<FittedTarget> fitted_targets_;
 };
 
@@ -123,16 +116,19 @@ class RowLoader {
   struct Read {
     std::array<int64_t, kSets> rows = {};
     std::vector<int32_t> classes;  // by label text; -1: no class
+    CodeMaps codes;
   };
   // Of a whole shard.
   Status Check(int32_t shard, uint32_t checksum, const Read& read) const;
   Status Changed(int32_t shard) const;
   Status ReadAgain(int32_t shard);
   // Copies what is wanted of rows of the shard, and adds them to what was read before them.
-  // `label_texts`: those of the call before, and more.
-  Status Copy(int32_t shard, const DecodedSets& rows, const std::vector<std::string>& label_texts,
-              Read* read);
-  int32_t ClassOf(const std::string& label_text) const;
+  // `texts`: those of the call before, and more.
+  Status Copy(int32_t shard, const DecodedSets& rows, const ShardTexts& texts, Read* read);
+  void LearnTexts(const ShardTexts& texts, Read* read) const;
+  // Replaces the shard's own codes of categories by those of the job.
+  template <typename T>
+  bool Recode(const Read& read, int64_t rows, T* features) const;
   int64_t BytesOf(Range range) const;
 
   const FileSystem& files_;
@@ -142,7 +138,8 @@ class RowLoader {
   bool has_weights_ = false, classification_ = false;
   std::vector<std::array<int64_t, kSets>> first_rows_;  // a shard: global number of its first row
   std::vector<int32_t> shards_;
-  std::vector<std::pair<std::string, int32_t>> classes_;  // sorted by text
+  ClassIndex classes_;
+  Vocabularies vocabularies_;
   std::unique_ptr<RowStore> store_;
   std::unique_ptr<RowRoom> room_;  // for reading
 };

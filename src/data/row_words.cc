@@ -48,6 +48,11 @@ std::string LabelFault(size_t bytes, bool missing) {
          "; expected the name or number of a class";
 }
 
+std::string DroppedFault() {
+  return "a feature is missing; the model was trained without such rows (data.features.nulls: "
+         "drop)";
+}
+
 std::string MarkFault() {
   return "the validation column holds neither true nor false; expected 1, 0, true or false";
 }

@@ -14,7 +14,7 @@ std::string Quoted(const std::string& text) { return "'" + Printable(text) + "'"
 constexpr size_t kColumnsListed = 10;
 
 // "the files have 3 columns: 'a', 'b', 'c'".
-std::string Columns(const std::vector<std::string>& names) {
+std::string ShownColumns(const std::vector<std::string>& names) {
   std::string out = "the files have " + std::to_string(names.size()) +
                     (names.size() == 1 ? " column: " : " columns: ");
   for (size_t i = 0; i < names.size() && i < kColumnsListed; ++i) {
@@ -63,7 +63,8 @@ class Resolver {
     if (const auto found = positions_.find(name); found != positions_.end()) return found->second;
     const auto near = Nearest(name, names_);
     return RecordError(record_,
-                       field + ": there is no column " + Quoted(name) + "; " + Columns(names_) +
+                       field + ": there is no column " + Quoted(name) + "; " +
+                           ShownColumns(names_) +
                            (near ? "; did you mean " + Quoted(*near) + "?" : ""),
                        Printable(name));
   }
@@ -84,18 +85,55 @@ class Resolver {
     return FieldError(record_, column, message, Printable(names_[column]));
   }
 
-  // The features the spec names, or all that are free.
-  Result<std::vector<int32_t>> Features(const std::vector<bool>& taken) const {
+  // The columns of the features: those the spec names, or all that are free, and then those of
+  // groups that are not among them.
+  Result<std::vector<int32_t>> Columns(const std::vector<bool>& taken) {
     std::vector<int32_t> found;
-    const std::string field = "data.features.columns";
+    ESPALIER_RETURN_IF_ERROR(FindGroups());
     if (data_.features.columns.empty()) {
       for (size_t i = 0; i < names_.size(); ++i) {
         const bool text = std::count(record_.not_auto.begin(), record_.not_auto.end(), names_[i]);
-        if (!taken[i] && !text) found.push_back(static_cast<int32_t>(i));
+        const bool grouped = group_of_[i] >= 0;
+        if (grouped || (!taken[i] && !text)) found.push_back(static_cast<int32_t>(i));
       }
       return found;
     }
-    for (const auto& entry : data_.features.columns) {
+    ESPALIER_ASSIGN_OR_RETURN(found, Listed("data.features.columns", data_.features.columns));
+    std::vector<bool> listed(names_.size());
+    for (const int32_t column : found) listed[static_cast<size_t>(column)] = true;
+    for (const int32_t column : grouped_) {
+      if (!listed[static_cast<size_t>(column)]) found.push_back(column);
+    }
+    return found;
+  }
+
+  // Makes the features of columns: one each, of a date one a part.
+  void AddFeatures(const std::vector<int32_t>& columns, Schema* schema) const {
+    bool ruled = false;
+    for (const int32_t column : columns) {
+      const int32_t group = group_of_[static_cast<size_t>(column)];
+      FeatureRule rule{.group = group};
+      std::vector<DatePart> parts = {rule.part};
+      if (group >= 0) {
+        ruled = true;
+        rule.type = data_.features.groups[static_cast<size_t>(group)].type;
+        if (rule.type == FeatureType::kDate) {
+          parts = data_.features.groups[static_cast<size_t>(group)].parts;
+        }
+      }
+      for (const DatePart part : parts) {
+        rule.part = part;
+        schema->features.push_back(column);
+        schema->rules.push_back(rule);
+      }
+    }
+    if (!ruled) schema->rules.clear();
+  }
+
+  Result<std::vector<int32_t>> Listed(const std::string& field,
+                                      const std::vector<ColumnPattern>& entries) const {
+    std::vector<int32_t> found;
+    for (const auto& entry : entries) {
       if (const auto* range = std::get_if<ColumnRange>(&entry)) {
         ESPALIER_ASSIGN_OR_RETURN(const int32_t first, At(field, range->first));
         ESPALIER_ASSIGN_OR_RETURN(const int32_t last, At(field, range->last));
@@ -111,16 +149,16 @@ class Resolver {
     return found;
   }
 
-  Status CheckFeatures(const Schema& schema) const {
+  Status CheckFeatures(const Schema& schema, const std::vector<int32_t>& columns) const {
     const std::string field = "data.features.columns: ";
-    if (schema.features.empty()) {
+    if (columns.empty()) {
       return RecordError(record_, field +
                                       "no column is left for features beside label, weight and "
                                       "validation marker; " +
-                                      Columns(names_));
+                                      ShownColumns(names_));
     }
     std::vector<bool> seen(names_.size());
-    for (const int32_t column : schema.features) {
+    for (const int32_t column : columns) {
       const std::string name = field + "column " + Quoted(names_[column]);
       if (seen[column]) return Error(column, name + " is named twice; name it once");
       seen[column] = true;
@@ -136,6 +174,30 @@ class Resolver {
   }
 
  private:
+  // Which group each column belongs to.
+  Status FindGroups() {
+    group_of_.assign(names_.size(), -1);
+    for (size_t g = 0; g < data_.features.groups.size(); ++g) {
+      const std::string field = "data.features.groups[" + std::to_string(g) + "].columns";
+      ESPALIER_ASSIGN_OR_RETURN(const std::vector<int32_t> columns,
+                                Listed(field, data_.features.groups[g].columns));
+      for (const int32_t column : columns) {
+        int32_t& group = group_of_[static_cast<size_t>(column)];
+        if (group >= 0) {
+          return Error(static_cast<size_t>(column),
+                       field + ": column " + Quoted(names_[static_cast<size_t>(column)]) +
+                           " is already in groups[" + std::to_string(group) +
+                           "]; name it in one group, once");
+        }
+        group = static_cast<int32_t>(g);
+        grouped_.push_back(column);
+      }
+    }
+    return {};
+  }
+
+  std::vector<int32_t> group_of_;  // by column, -1: none
+  std::vector<int32_t> grouped_;   // columns, in the order of the groups
   const DataSpec& data_;
   const std::vector<std::string>& names_;
   const HeaderRecord& record_;
@@ -174,8 +236,9 @@ Result<Schema> MakeSchema(const DataSpec& data, std::vector<std::string> names,
                               resolver.Find("data.validation.column", *data.validation.column));
     taken[schema.validation] = true;
   }
-  ESPALIER_ASSIGN_OR_RETURN(schema.features, resolver.Features(taken));
-  ESPALIER_RETURN_IF_ERROR(resolver.CheckFeatures(schema));
+  ESPALIER_ASSIGN_OR_RETURN(const std::vector<int32_t> columns, resolver.Columns(taken));
+  ESPALIER_RETURN_IF_ERROR(resolver.CheckFeatures(schema, columns));
+  resolver.AddFeatures(columns, &schema);
   return schema;
 }
 
@@ -239,6 +302,7 @@ Schema InFileOrder(const Schema& schema, const std::vector<int32_t>& columns) {
   }
   const auto moved = [&place](int32_t column) { return column < 0 ? column : place[column]; };
   for (const int32_t column : schema.features) out.features.push_back(moved(column));
+  out.rules = schema.rules;
   for (const int32_t column : schema.label) out.label.push_back(moved(column));
   out.weight = moved(schema.weight);
   out.validation = moved(schema.validation);

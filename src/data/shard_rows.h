@@ -9,6 +9,7 @@
 
 #include "src/base/status.h"
 #include "src/data/decoded_rows.h"
+#include "src/data/label_texts.h"
 #include "src/spec/job_spec.h"
 
 namespace espalier {
@@ -27,16 +28,15 @@ struct ShardRows {
   uint32_t checksum = 0;
   int64_t dropped = 0, skipped = 0;
   std::vector<Status> skipped_first;
-  std::vector<std::string> label_texts;  // what DecodedRows::labels index
+  ShardTexts texts;
   DecodedSets sets;
   bool spooled() const;  // some of it
   int64_t MemoryBytes() const;
 };
 
-// Gets the rows that were read since the last call, and the labels that they index. What it does
-// not copy is gone.
-using TakeRows =
-    std::function<Status(const DecodedSets& rows, const std::vector<std::string>& label_texts)>;
+// Gets the rows that were read since the last call, and the texts that they index, which are those
+// of the last call and more. What it does not copy is gone.
+using TakeRows = std::function<Status(const DecodedSets& rows, const ShardTexts& texts)>;
 
 // More rows of a shard are bad than data.bad_rows tolerates; `last` describes the last one.
 Status TooManySkipped(const BadRows& policy, const Status& last);

@@ -8,10 +8,8 @@
 #include "src/data/listing.h"
 #include "src/data/number.h"
 #include "src/data/parquet_reader.h"
-#include "src/data/partitions.h"
-#include "src/data/row_decoder.h"
-#include "src/data/schema.h"
 #include "src/data/text_input.h"
+#include "src/data/text_scan.h"
 
 namespace espalier {
 namespace {
@@ -22,100 +20,6 @@ constexpr int64_t kRowsBeforeReserve = 256;
 // Of rows that are handed on while the shard is read: they stay in the cache.
 constexpr size_t kPieceBytes = 512 << 10;
 
-// Reads one shard of a plan record by record.
-class ShardScan {
- public:
-  ShardScan(std::unique_ptr<TextInput> input, const InputPlan& plan, const JobSpec& job, int shard,
-            RowRoom* room)
-      : plan_(plan),
-        input_(std::move(input)),
-        schema_(InFileOrder(plan.schema, plan.files[plan.shards[shard].file].columns)),
-        lines_(input_->lines()),
-        reader_(MakeReader(job.data, plan, plan.shards[shard])),
-        decoder_(schema_, job, plan.files[plan.shards[shard].file].role, plan.shards[shard].file,
-                 room) {}
-
-  enum class Outcome : uint8_t { kRow, kDropped, kBad, kEnd, kFailed };
-
-  Outcome Next() {
-    switch (reader_->Next()) {
-      case RecordReader::Outcome::kEnd:
-        return Outcome::kEnd;
-      case RecordReader::Outcome::kFailed:
-        error_ = WithRow(reader_->error());
-        return Outcome::kFailed;
-      case RecordReader::Outcome::kBadRecord:
-        in_reader_ = true;
-        return Outcome::kBad;
-      case RecordReader::Outcome::kRecord:
-        break;
-    }
-    in_reader_ = false;
-    switch (decoder_.Add(*reader_)) {
-      case RowDecoder::Outcome::kRow:
-        return Outcome::kRow;
-      case RowDecoder::Outcome::kDropped:
-        return Outcome::kDropped;
-      case RowDecoder::Outcome::kFailed:
-        error_ = decoder_.error().At({.file = plan_.files[FileIndex()].path});
-        return Outcome::kFailed;
-      case RowDecoder::Outcome::kBad:
-        break;
-    }
-    return Outcome::kBad;
-  }
-
-  // The last bad row, with its place. Counts lines: not for rows that nobody reads about.
-  Status BadRow() { return WithRow(in_reader_ ? reader_->error() : Located(decoder_.problem())); }
-  const Status& error() const { return error_; }
-  const RecordReader& reader() const { return *reader_; }
-  const Schema& schema() const { return schema_; }
-  bool compressed() const { return input_->compressed(); }
-  RowDecoder& decoder() { return decoder_; }
-  Result<int64_t> Row() { return lines_.LineOf(reader_->record_offset()); }
-
- private:
-  std::unique_ptr<RecordReader> MakeReader(const DataSpec& data, const InputPlan& plan,
-                                           const Shard& shard) const {
-    const std::string& path = plan.files[shard.file].path;
-    const CsvRange range = {shard.begin, shard.end, HasHeader(data, path) && shard.begin == 0};
-    return WithPartitions(input_->Records(data, range, schema_.names.size() - schema_.partitions),
-                          PartitionValues(schema_, path));
-  }
-
-  Status Located(const RowProblem& problem) const {
-    InputPosition at;
-    at.offset = reader_->record_offset();
-    if (problem.column >= 0) {
-      at.column = schema_.names[problem.column];
-      at.offset = reader_->field_offset(problem.column);
-      at.text = Printable(reader_->field(problem.column));
-    } else {
-      at.text = Printable(reader_->record());
-    }
-    return BadInput(problem.message).At(std::move(at));
-  }
-
-  Status WithRow(const Status& error) {
-    InputPosition at;
-    at.file = plan_.files[FileIndex()].path;
-    const bool of_content = error.code() == StatusCode::kBadInput;
-    const int64_t offset = reader_->record_offset();
-    if (Result<int64_t> row = lines_.LineOf(offset); of_content && row.ok()) at.row = *row;
-    return error.At(std::move(at));
-  }
-  size_t FileIndex() const { return decoder_.file(); }
-
-  const InputPlan& plan_;
-  const std::unique_ptr<TextInput> input_;
-  const Schema schema_;  // as the file's columns stand
-  LineCounter lines_;
-  const std::unique_ptr<RecordReader> reader_;
-  RowDecoder decoder_;
-  bool in_reader_ = false;
-  Status error_;
-};
-
 Result<std::unique_ptr<TextInput>> OpenShard(const FileSystem& files, const InputPlan& plan,
                                              int shard) {
   const Shard& range = plan.shards[shard];
@@ -124,7 +28,7 @@ Result<std::unique_ptr<TextInput>> OpenShard(const FileSystem& files, const Inpu
 }
 
 // Of rows that are kept: makes room for the whole shard as soon as it can be told how much.
-void ReserveEarly(const Shard& range, int64_t taken, ShardScan* scan) {
+void ReserveEarly(const Shard& range, int64_t taken, TextScan* scan) {
   // What a compressed file will hold cannot be told: its begin may be unlike the rest.
   if (taken != kRowsBeforeReserve || scan->compressed()) return;
   const double read = static_cast<double>(scan->reader().position() - range.begin);
@@ -132,11 +36,11 @@ void ReserveEarly(const Shard& range, int64_t taken, ShardScan* scan) {
 }
 
 // Hands on what there is of at least so many bytes, if anybody takes it.
-Status HandOn(ShardScan* scan, const TakeRows& take, size_t bytes_min) {
+Status HandOn(TextScan* scan, const TakeRows& take, size_t bytes_min) {
   size_t bytes = 0;
   for (const DecodedRows& set : scan->decoder().sets()) bytes += set.features.size();
   if (!take || bytes < bytes_min) return {};
-  ESPALIER_RETURN_IF_ERROR(take(scan->decoder().sets(), scan->decoder().labels().texts()));
+  ESPALIER_RETURN_IF_ERROR(take(scan->decoder().sets(), scan->decoder().texts()));
   for (DecodedRows& set : scan->decoder().sets()) set.Clear();
   return {};
 }
@@ -145,32 +49,31 @@ Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const
                            int shard, RowRoom* room, const TakeRows& take) {
   const Shard& range = plan.shards[shard];
   ESPALIER_ASSIGN_OR_RETURN(auto input, OpenShard(files, plan, shard));
-  ShardScan scan(std::move(input), plan, job, shard, room);
-  const auto& labels = scan.decoder().labels().texts();
+  TextScan scan(std::move(input), plan, job, shard, room);
+  const ShardTexts& texts = scan.decoder().texts();
+  const std::string& path = plan.files[range.file].path;
   ShardRows rows;
   for (int64_t taken = 0;;) {
-    const ShardScan::Outcome outcome = scan.Next();
-    if (outcome == ShardScan::Outcome::kRow) {
-      if (labels.size() > kClassesMax) break;
+    const TextScan::Outcome outcome = scan.Next();
+    if (outcome == TextScan::Outcome::kRow) {
+      ESPALIER_RETURN_IF_ERROR(scan.decoder().CheckTexts(path));
       ++taken;
       if (!take) ReserveEarly(range, taken, &scan);
       ESPALIER_RETURN_IF_ERROR(HandOn(&scan, take, kPieceBytes));
       continue;
     }
-    if (outcome == ShardScan::Outcome::kEnd) break;
-    if (outcome == ShardScan::Outcome::kFailed) return scan.error();
-    if (outcome == ShardScan::Outcome::kDropped) {
+    if (outcome == TextScan::Outcome::kEnd) break;
+    if (outcome == TextScan::Outcome::kFailed) return scan.error();
+    if (outcome == TextScan::Outcome::kDropped) {
       ++rows.dropped;
       continue;
     }
     ESPALIER_RETURN_IF_ERROR(
         TakeBadRow(job.data.bad_rows, &rows, [&scan] { return scan.BadRow(); }));
   }
-  ESPALIER_RETURN_IF_ERROR(CheckLabels(labels.size(), plan.files[range.file].path,
-                                       plan.schema.names[plan.schema.label[0]]));
   ESPALIER_RETURN_IF_ERROR(HandOn(&scan, take, 0));
   rows.checksum = scan.reader().checksum();
-  rows.label_texts = labels;
+  rows.texts = texts;
   rows.sets = std::move(scan.decoder().sets());
   return rows;
 }
@@ -187,17 +90,39 @@ Result<ShardRows> Read(const FileSystem& files, const InputPlan& plan, const Job
 
 // Per label: rows of the training set, and rows of the others.
 void CountLabels(const ShardRows& rows, ShardSurvey* survey) {
-  std::vector<int64_t> train(rows.label_texts.size()), other(rows.label_texts.size());
+  const std::vector<std::string>& texts = rows.texts.labels.texts();
+  std::vector<int64_t> train(texts.size()), other(texts.size());
   for (int set = 0; set < kSets; ++set) {
     for (const int32_t label : rows.sets[set].labels) ++(set == kTrain ? train : other)[label];
   }
-  for (size_t i = 0; i < rows.label_texts.size(); ++i) {
-    if (train[i] > 0) survey->labels[rows.label_texts[i]] = train[i];
-    if (other[i] > 0) survey->evaluation_labels[rows.label_texts[i]] = other[i];
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (train[i] > 0) survey->labels[texts[i]] = train[i];
+    if (other[i] > 0) survey->evaluation_labels[texts[i]] = other[i];
   }
 }
 
-ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, bool classification, int shard) {
+// How many training rows have each value of the categorical features.
+void CountCategories(const ShardRows& rows, const FeatureSpec& features, const Schema& schema,
+                     ShardSurvey* survey) {
+  const DecodedRows& train = rows.sets[kTrain];
+  const auto width = static_cast<int64_t>(schema.features.size());
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    if (!HasVocabulary(features, schema.rule(i))) continue;
+    const std::vector<std::string>& texts =
+        rows.texts.categories[survey->categories.size()].texts();
+    std::vector<int64_t> counts(texts.size());
+    WithStorage(train.type, [&](auto type) {
+      const auto* codes = reinterpret_cast<const decltype(type)*>(train.features.data()) + i;
+      for (int64_t r = 0; r < train.rows; ++r) ++counts[static_cast<size_t>(codes[r * width])];
+    });
+    auto& of_feature = survey->categories.emplace_back();
+    for (size_t k = 0; k < texts.size(); ++k) {
+      if (counts[k] > 0) of_feature[texts[k]] = counts[k];
+    }
+  }
+}
+
+ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, const JobSpec& job, int shard) {
   ShardSurvey survey;
   survey.shard = shard;
   survey.checksum = rows.checksum;
@@ -211,7 +136,8 @@ ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, bool classific
   const DecodedRows& train = rows.sets[kTrain];
   survey.features = StatsOf(train.type, train.features.data(), train.rows,
                             static_cast<int64_t>(schema.features.size()));
-  if (classification) {
+  CountCategories(rows, job.data.features, schema, &survey);
+  if (job.model.task == Task::kClassification) {
     CountLabels(rows, &survey);
   } else {
     survey.targets = StatsOf(StorageType::kFloat64, train.targets.data(), train.rows,
@@ -241,8 +167,7 @@ Result<SurveyedShard> SurveyShard(const FileSystem& files, const InputPlan& plan
                                   const JobSpec& job, int shard, RowRoom* room) {
   SurveyedShard surveyed;
   ESPALIER_ASSIGN_OR_RETURN(surveyed.rows, ReadShard(files, plan, job, shard, room));
-  surveyed.survey =
-      SurveyOf(surveyed.rows, plan.schema, job.model.task == Task::kClassification, shard);
+  surveyed.survey = SurveyOf(surveyed.rows, plan.schema, job, shard);
   return surveyed;
 }
 
@@ -254,14 +179,14 @@ Result<InputPosition> FindEvaluationLabel(const FileSystem& files, const InputPl
     return FindParquetLabel(*file, plan, job, shard, label);
   }
   ESPALIER_ASSIGN_OR_RETURN(auto input, OpenShard(files, plan, shard));
-  ShardScan scan(std::move(input), plan, job, shard, nullptr);
+  TextScan scan(std::move(input), plan, job, shard, nullptr);
   const int32_t column = scan.schema().label[0];
   for (;;) {
     for (DecodedRows& set : scan.decoder().sets()) set.Clear();
-    const ShardScan::Outcome outcome = scan.Next();
-    if (outcome == ShardScan::Outcome::kFailed) return scan.error();
-    if (outcome == ShardScan::Outcome::kEnd) return InputPosition{};
-    if (outcome != ShardScan::Outcome::kRow) continue;
+    const TextScan::Outcome outcome = scan.Next();
+    if (outcome == TextScan::Outcome::kFailed) return scan.error();
+    if (outcome == TextScan::Outcome::kEnd) return InputPosition{};
+    if (outcome != TextScan::Outcome::kRow) continue;
     if (scan.decoder().sets()[kTrain].rows > 0) continue;
     if (Trimmed(scan.reader().field(column)) != label) continue;
     ESPALIER_ASSIGN_OR_RETURN(const int64_t row, scan.Row());

@@ -34,6 +34,7 @@ AlignedVector<T> TestNumbers(int64_t size, uint64_t seed) {
 // weight with the layer's own remainders of the kernel's block sizes stands for the whole.
 template <typename T>
 bool AccumulatesExactly(const LayerShape& layer, int64_t rows) {
+  if (layer.in == 0) return true;  // nothing of it is multiplied
   const int64_t m = layer.out < 64 ? layer.out : 32 + layer.out % 32;
   const int64_t n = layer.in < 256 ? layer.in : 192 + layer.in % 64;
   const auto a = TestNumbers<T>(rows * m, 1), b = TestNumbers<T>(rows * n, 2);
@@ -77,10 +78,14 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       rows_max_(rows_max),
       blas_accumulates_(true),
       layers_(shape.layers.size()),
+      embedded_(shape.layers.front().in - shape.inputs()),
       inputs_(rows_max * shape.inputs()),
       targets_(shape.task == Task::kRegression ? rows_max * shape.outputs() : 0),
       weights_(rows_max),
-      labels_(shape.task == Task::kClassification ? rows_max : 0) {
+      labels_(shape.task == Task::kClassification ? rows_max : 0),
+      codes_(rows_max * static_cast<int64_t>(shape.tables.size())),
+      first_inputs_(embedded_ > 0 ? rows_max * shape.layers.front().in : 0),
+      embedding_deltas_(rows_max * embedded_) {
   ESPALIER_CHECK(rows_max >= 0 && rows_max < 1 << 24, std::to_string(rows_max));
   const auto trained = [](const LayerShape& layer) { return !layer.frozen; };
   lowest_ =
@@ -107,6 +112,10 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       blas_accumulates_ = blas_accumulates_ && AccumulatesExactly<T>(dims, rows);
     }
   }
+  for (const TableShape& table : shape_.tables) {
+    tables_.push_back({offset, static_cast<int64_t>(tables_.size())});
+    offset += table.codes * table.width;
+  }
 }
 
 template <typename T>
@@ -129,7 +138,10 @@ void LeafPass<T>::LoadBiases(const T* parameters) {
 
 template <typename T>
 Matrix<T> LeafPass<T>::Input(int64_t index, int64_t begin) const {
-  if (index == 0) return {inputs_.data() + begin * shape_.inputs(), shape_.inputs()};
+  if (index == 0) {
+    const int64_t width = shape_.layers.front().in;
+    return {(embedded_ > 0 ? first_inputs_ : inputs_).data() + begin * width, width};
+  }
   const Layer& below = layers_[index - 1];
   return {below.activations.data() + begin * below.pitch, below.pitch};
 }
@@ -170,13 +182,55 @@ void LeafPass<T>::Activate(int64_t index, int64_t begin, int64_t rows, const Dro
 }
 
 template <typename T>
+void LeafPass<T>::Embed(const T* parameters, int64_t begin, int64_t rows) {
+  const int64_t in = shape_.layers.front().in, numbers = shape_.inputs();
+  for (int64_t row = begin; row < begin + rows; ++row) {
+    T* to = first_inputs_.data() + row * in;
+    std::copy_n(inputs_.data() + row * numbers, numbers, to);
+    const int32_t* codes = codes_.data() + row * static_cast<int64_t>(tables_.size());
+    for (const Table& table : tables_) {
+      const TableShape& shape = shape_.tables[table.code];
+      if (shape.one_hot) continue;
+      if (codes[table.code] < 0) {
+        std::fill_n(to + shape.input, shape.width, T{0});
+      } else {
+        const T* from = parameters + table.offset + codes[table.code] * shape.width;
+        std::copy_n(from, shape.width, to + shape.input);
+      }
+    }
+  }
+}
+
+template <typename T>
+void LeafPass<T>::AddOneHot(const T* parameters, int64_t begin, int64_t rows) {
+  const Layer& first = layers_.front();
+  for (int64_t row = begin; row < begin + rows; ++row) {
+    T* __restrict sums = layers_.front().activations.data() + row * first.pitch;
+    const int32_t* codes = codes_.data() + row * static_cast<int64_t>(tables_.size());
+    for (const Table& table : tables_) {
+      const TableShape& shape = shape_.tables[table.code];
+      if (!shape.one_hot || codes[table.code] < 0) continue;
+      const T* __restrict from = parameters + table.offset + codes[table.code] * shape.width;
+      for (int64_t i = 0; i < shape.width; ++i) sums[i] += from[i];
+    }
+  }
+}
+
+template <typename T>
 void LeafPass<T>::Forward(const T* parameters, int64_t begin, int64_t rows, const DropoutKey* key) {
+  if (embedded_ > 0) Embed(parameters, begin, rows);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const LayerShape& dims = shape_.layers[i];
     Layer& layer = layers_[i];
-    Multiply(rows, dims.out, dims.in, Input(i, begin),
-             Matrix<T>{parameters + layer.weight_offset, dims.in, true}, false,
-             layer.activations.data() + begin * layer.pitch, layer.pitch);
+    T* sums = layer.activations.data() + begin * layer.pitch;
+    if (dims.in == 0) {
+      std::fill_n(sums, rows * layer.pitch, T{0});
+    } else {
+      Multiply(rows, dims.out, dims.in, Input(i, begin),
+               Matrix<T>{parameters + layer.weight_offset, dims.in, true}, false, sums,
+               layer.pitch);
+    }
+    if (i == 0 && !tables_.empty()) AddOneHot(parameters, begin, rows);
     Activate(i, begin, rows, key);
   }
 }
@@ -216,6 +270,15 @@ void LeafPass<T>::Backward(const T* parameters, int64_t begin, int64_t rows, dou
       if (!AllFinite(delta, below.pitch)) totals[kTotalNonfinite] += 1;
     }
   }
+  if (embedded_ == 0 || shape_.layers.front().frozen) return;
+  const LayerShape& dims = shape_.layers.front();
+  const Layer& first = layers_.front();
+  T* deltas = embedding_deltas_.data() + begin * embedded_;
+  Multiply(rows, embedded_, dims.out,
+           Matrix<T>{first.deltas.data() + begin * first.pitch, first.pitch},
+           Matrix<T>{parameters + first.weight_offset + shape_.inputs(), dims.in}, false, deltas,
+           embedded_);
+  if (!AllFinite(deltas, rows * embedded_)) totals[kTotalNonfinite] += 1;
 }
 
 template <typename T>
@@ -234,19 +297,40 @@ void LeafPass<T>::ForwardBackward(const T* parameters, int64_t rows, const Dropo
 }
 
 template <typename T>
-bool LeafPass<T>::AccumulateIsExact(int64_t rows) const {
-  return rows <= kMicroBatchRows && blas_accumulates_;
+bool LeafPass<T>::AccumulateIsExact(const Chunk& chunk, int64_t rows) const {
+  const bool table = static_cast<size_t>(chunk.layer) >= layers_.size();
+  return !table && rows <= kMicroBatchRows && blas_accumulates_;
+}
+
+// Rows that share a code are added in their order, from +0.
+template <typename T>
+void LeafPass<T>::TableGradient(const Chunk& chunk, T* out) const {
+  const Table& table = tables_[static_cast<size_t>(chunk.layer) - layers_.size()];
+  const TableShape& shape = shape_.tables[table.code];
+  const Layer& first = layers_.front();
+  const T* deltas = shape.one_hot ? first.deltas.data()
+                                  : embedding_deltas_.data() + (shape.input - shape_.inputs());
+  const int64_t pitch = shape.one_hot ? first.pitch : embedded_;
+  std::fill_n(out, chunk.size, T{0});
+  for (int64_t row = 0; row < rows_; ++row) {
+    const int64_t code = codes_[row * static_cast<int64_t>(tables_.size()) + table.code];
+    if (code < chunk.out_begin || code >= chunk.out_end) continue;
+    T* __restrict to = out + (code - chunk.out_begin) * shape.width;
+    const T* __restrict from = deltas + row * pitch;
+    for (int64_t i = 0; i < shape.width; ++i) to[i] += from[i];
+  }
 }
 
 template <typename T>
 void LeafPass<T>::WeightGradient(const Chunk& chunk, T* out, bool accumulate) const {
   ESPALIER_CHECK(rows_ >= 0, "no ForwardBackward before");
-  ESPALIER_CHECK(!accumulate || AccumulateIsExact(rows_), std::to_string(rows_));
-  const LayerShape& dims = shape_.layers[chunk.layer];
-  if (rows_ == 0 || dims.frozen) {
+  ESPALIER_CHECK(!accumulate || AccumulateIsExact(chunk, rows_), std::to_string(rows_));
+  if (rows_ == 0 || IsFrozen(shape_, chunk)) {
     if (!accumulate) std::fill(out, out + chunk.size, T{0});
     return;
   }
+  if (static_cast<size_t>(chunk.layer) >= layers_.size()) return TableGradient(chunk, out);
+  const LayerShape& dims = shape_.layers[chunk.layer];
   const Layer& layer = layers_[chunk.layer];
   const int64_t height = chunk.out_end - chunk.out_begin;
   ForMicroBatches(rows_, [&](int64_t begin, int64_t rows) {

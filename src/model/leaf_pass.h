@@ -8,7 +8,8 @@
 // weights, divided once by the total weight in the optimizer.
 //
 // Life of a step:
-//   fill inputs(), labels() or targets(), weights() -> ForwardBackward -> WeightGradient per chunk
+//   fill inputs(), codes(), labels() or targets(), weights() -> ForwardBackward -> WeightGradient
+//   per chunk
 //
 // Thread rule: one thread at a time; WeightGradient, once ForwardBackward is done, is safe from
 // several threads at once. Every computing thread has called PrepareComputeThread.
@@ -38,7 +39,9 @@ class LeafPass {
   int64_t rows_max() const { return rows_max_; }
 
   // Filled by the caller before each pass; 64-byte aligned, owned here.
-  T* inputs() { return inputs_.data(); }        // [rows, inputs]
+  T* inputs() { return inputs_.data(); }  // [rows, inputs]
+  // [rows, tables]; a code is below the table's codes, or -1: no row of it.
+  int32_t* codes() { return codes_.data(); }
   int32_t* labels() { return labels_.data(); }  // [rows], classification: class index
   T* targets() { return targets_.data(); }      // [rows, outputs], regression
   T* weights() { return weights_.data(); }      // [rows]
@@ -49,12 +52,13 @@ class LeafPass {
 
   // The gradient sum of the last ForwardBackward for one chunk: `out` [chunk.size] is set to it, or
   // with `accumulate` added to. Without rows it is zero. REQUIRES: no Evaluate or Predict since;
-  // accumulate only if AccumulateIsExact(rows of that pass).
+  // accumulate only if AccumulateIsExact(chunk, rows of that pass).
   void WeightGradient(const Chunk& chunk, T* out, bool accumulate) const;
 
   // Whether accumulating onto a sibling's gradient yields the same bits as computing this leaf's
-  // apart and adding: for a single micro-batch, where BLAS passed this shape's self-test.
-  bool AccumulateIsExact(int64_t rows) const;
+  // apart and adding: for a single micro-batch of a layer, where BLAS passed this shape's
+  // self-test.
+  bool AccumulateIsExact(const Chunk& chunk, int64_t rows) const;
 
   // Forward without dropout; adds to `totals` (TotalsKind::kEvaluation).
   void Evaluate(const T* parameters, int64_t rows, double* totals);
@@ -77,7 +81,18 @@ class LeafPass {
     AlignedVector<T> gain, shift, normed, norm_deltas, inverses;
   };
 
+  // A table of parameters, and what of the first layer it meets.
+  struct Table {
+    int64_t offset = 0;  // in the flat vector
+    int64_t code = 0;    // its place in a row of codes
+  };
+
   void CheckRows(int64_t rows) const;
+  // Appends the rows' embeddings to their numbers.
+  void Embed(const T* parameters, int64_t begin, int64_t rows);
+  // Adds what one-hot inputs give to the sums of the first layer.
+  void AddOneHot(const T* parameters, int64_t begin, int64_t rows);
+  void TableGradient(const Chunk& chunk, T* out) const;
   void LoadBiases(const T* parameters);
   // `key` null: no dropout.
   void Forward(const T* parameters, int64_t begin, int64_t rows, const DropoutKey* key);
@@ -94,8 +109,13 @@ class LeafPass {
   bool blas_accumulates_;
   int64_t lowest_ = 0;  // the lowest layer that is not frozen: deltas are needed down to it
   std::vector<Layer> layers_;
+  std::vector<Table> tables_;
+  int64_t embedded_;  // inputs of the first layer that are embeddings: the last ones
   AlignedVector<T> inputs_, targets_, weights_;
-  AlignedVector<int32_t> labels_;
+  AlignedVector<int32_t> labels_, codes_;
+  // With embeddings: the first layer's inputs [rows_max, in], and the deltas by its embeddings
+  // [rows_max, embedded_].
+  AlignedVector<T> first_inputs_, embedding_deltas_;
 };
 
 }  // namespace espalier

@@ -95,7 +95,9 @@ void SoftmaxLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKin
       loss = (T{1} - smoothing) * loss + smoothing * (logs.v[r] - (mean - maxima.v[r]));
     }
     AddRow(weight, LossOrNan(loss, z, rows.pitch), totals);
-    AddClass(shape, kind, label, std::max_element(z, z + width) - z, weight,
+    const int64_t predicted =
+        shape.thresholds.empty() ? std::max_element(z, z + width) - z : PredictedClass(shape, d);
+    AddClass(shape, kind, label, predicted, weight,
              width == 2 ? static_cast<double>(z[1]) - static_cast<double>(z[0]) : 0, totals);
     for (int64_t i = 0; i < rows.pitch; ++i) d[i] *= share;
     for (int64_t i = 0; smoothing > 0 && i < width; ++i) d[i] -= each;
@@ -196,6 +198,21 @@ void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsK
 }
 
 template <typename T>
+int64_t PredictedClass(const NetworkShape& shape, const T* shares) {
+  const int64_t classes = shape.classes();
+  if (shape.thresholds.empty()) return std::max_element(shares, shares + classes) - shares;
+  int64_t best = 0;
+  double most = -1;
+  for (int64_t k = 0; k < classes; ++k) {
+    const double multiple = static_cast<double>(shares[k]) / shape.thresholds[k];
+    if (!(multiple > most)) continue;
+    most = multiple;
+    best = k;
+  }
+  return best;
+}
+
+template <typename T>
 void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratch, T* predictions) {
   const int64_t width = shape.outputs();
   Column<T> z, sums, maxima;
@@ -225,6 +242,7 @@ void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratc
 #define ESPALIER_INSTANTIATE(T)                                                             \
   template void LossAndDeltas<T>(const NetworkShape&, const OutputRows<T>&, TotalsKind, T*, \
                                  double*);                                                  \
+  template int64_t PredictedClass<T>(const NetworkShape&, const T*);                        \
   template void Predictions<T>(const NetworkShape&, const OutputRows<T>&, T*, T*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

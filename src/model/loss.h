@@ -41,6 +41,11 @@ template <typename T>
 void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
                    double* totals);
 
+// The class that is predicted: of the largest probability, or with thresholds of the largest
+// multiple of its threshold. `shares` [classes] are the probabilities times any positive number.
+template <typename T>
+int64_t PredictedClass(const NetworkShape& shape, const T* shares);
+
 // Classification: probabilities [rows, classes] without padding. Regression: the outputs [rows,
 // width], for poisson exp of them. `scratch` is laid out as the outputs.
 template <typename T>

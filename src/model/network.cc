@@ -23,7 +23,24 @@ bool IsReluFamily(Activation activation) {
   }
 }
 
-Status CheckSizes(const ModelSpec& model, int64_t inputs) {
+// The inputs of the first layer: numbers, then embeddings.
+int64_t FirstInputs(const InputShape& inputs) {
+  int64_t count = inputs.dense;
+  for (const CodedInput& coded : inputs.coded) count += coded.embedding;
+  return count;
+}
+
+// With one-hot inputs spelled out.
+int64_t Width(const InputShape& inputs) {
+  int64_t count = inputs.dense;
+  for (const CodedInput& coded : inputs.coded) {
+    count += std::max(coded.codes, coded.embedding);  // no sum of 2^20 of these overflows
+  }
+  return count;
+}
+
+Status CheckSizes(const ModelSpec& model, const InputShape& shape) {
+  const int64_t inputs = Width(shape);
   if (inputs < 1 || inputs > kInputsMax) {
     return InvalidArgument("data.features: gives the network " + HumanCount(inputs) +
                            " inputs; 1 to " + HumanCount(kInputsMax) + " are possible");
@@ -87,29 +104,67 @@ Result<int64_t> OutputUnits(const ModelSpec& model, int64_t count) {
   return loss == Loss::kBinaryCrossEntropy ? 1 : count;
 }
 
-double InitialBound(const LayerShape& layer) {
-  const auto in = static_cast<double>(layer.in), out = static_cast<double>(layer.out);
+// What the job says of its data, against what the data is.
+Status CheckExpected(const ModelSpec& model, int64_t inputs, int64_t outputs_or_classes) {
+  const std::string who = "compat.spark-mlp.layers: ";
+  if (model.expected_inputs && *model.expected_inputs != inputs) {
+    return InvalidArgument(who + "begins with " + HumanCount(*model.expected_inputs) +
+                           "; data.features gives the network " + HumanCount(inputs) + " inputs");
+  }
+  if (model.expected_outputs && *model.expected_outputs != outputs_or_classes) {
+    return InvalidArgument(who + "ends with " + HumanCount(*model.expected_outputs) +
+                           "; data.label has " + HumanCount(outputs_or_classes) +
+                           " classes in the training rows");
+  }
+  return {};
+}
+
+double InitialBound(const NetworkShape& shape, size_t index) {
+  const LayerShape& layer = shape.layers[index];
+  auto in = static_cast<double>(layer.in);
+  for (const TableShape& table : shape.tables) in += index == 0 && table.one_hot;
+  const auto out = static_cast<double>(layer.out);
   return std::sqrt(6.0 / (layer.init == Init::kHe ? in : in + out));
 }
 
+constexpr double kEmbeddingBound = 0.05;
+
+// Uniform between -bound and bound. The key has numbers of layers, then of tables.
+template <typename T>
+T* FillUniform(const PhiloxKey& key, uint64_t number, int64_t count, double bound, T* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t bits = RandomBits(key, number, static_cast<uint64_t>(i));
+    out[i] = static_cast<T>((2 * UnitDouble(bits) - 1) * bound);
+  }
+  return out + count;
+}
+
 }  // namespace
+
+int64_t NetworkShape::inputs() const {
+  int64_t count = layers.front().in;
+  for (const TableShape& table : tables) count -= table.one_hot ? 0 : table.width;
+  return count;
+}
 
 int64_t NetworkShape::classes() const {
   if (task == Task::kRegression) return 0;
   return loss == Loss::kBinaryCrossEntropy ? 2 : outputs();
 }
 
-Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, int64_t inputs,
+Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& inputs,
                                       int64_t outputs_or_classes) {
   ESPALIER_RETURN_IF_ERROR(CheckSizes(model, inputs));
+  ESPALIER_RETURN_IF_ERROR(CheckExpected(model, Width(inputs), outputs_or_classes));
   ESPALIER_ASSIGN_OR_RETURN(const int64_t outputs, OutputUnits(model, outputs_or_classes));
   NetworkShape shape;
   shape.loss = EffectiveLoss(model);
   shape.label_smoothing = model.label_smoothing;
   shape.huber_delta = model.huber_delta;
   shape.quantile = model.quantile;
+  shape.thresholds = model.thresholds;
   shape.task = model.task;
-  int64_t in = inputs;
+  int64_t in = FirstInputs(inputs);
   for (size_t i = 0; i < model.hidden.size(); ++i) {
     const Activation activation = model.activation[model.activation.size() == 1 ? 0 : i];
     const Init init = IsReluFamily(activation) ? Init::kHe : Init::kXavier;
@@ -121,10 +176,17 @@ Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, int64_t inputs,
   }
   shape.layers.push_back(
       {in, outputs, Activation::kIdentity, model.init.value_or(Init::kXavier), 0});
+  int64_t at = inputs.dense;
+  for (const CodedInput& coded : inputs.coded) {
+    const bool one_hot = coded.embedding == 0;
+    const int64_t width = one_hot ? shape.layers[0].out : coded.embedding;
+    shape.tables.push_back({coded.codes, width, one_hot, one_hot ? 0 : at});
+    at += coded.embedding;
+  }
   return shape;
 }
 
-Result<NetworkShape> MakeNetworkShape(const JobSpec& job, int64_t inputs,
+Result<NetworkShape> MakeNetworkShape(const JobSpec& job, const InputShape& inputs,
                                       int64_t outputs_or_classes) {
   ESPALIER_ASSIGN_OR_RETURN(NetworkShape shape,
                             MakeNetworkShape(job.model, inputs, outputs_or_classes));
@@ -155,6 +217,14 @@ TensorList Tensors(const NetworkShape& shape) {
     add(".bias");
     if (layer.norm) add(".norm.weight"), add(".norm.bias");
   }
+  for (size_t k = 0; k < shape.tables.size(); ++k) {
+    const TableShape& table = shape.tables[k];
+    const std::string kind = table.one_hot ? "layers.0.one_hot." : "layers.0.embeddings.";
+    const int64_t size = table.codes * table.width;
+    tensors.push_back(
+        {kind + std::to_string(k) + ".weight", {table.codes, table.width}, offset, size});
+    offset += size;
+  }
   return tensors;
 }
 
@@ -167,7 +237,23 @@ int64_t ParameterCount(const NetworkShape& shape) {
 std::vector<LayerDims> Dims(const NetworkShape& shape) {
   std::vector<LayerDims> dims;
   for (const LayerShape& layer : shape.layers) dims.push_back({layer.in, layer.out, layer.norm});
+  for (const TableShape& table : shape.tables) {
+    dims.push_back({.in = table.width, .out = table.codes, .bias = false});
+  }
   return dims;
+}
+
+bool IsFrozen(const NetworkShape& shape, const Chunk& chunk) {
+  const auto layer = static_cast<size_t>(chunk.layer);
+  return shape.layers[layer < shape.layers.size() ? layer : 0].frozen;
+}
+
+int64_t WeightsOf(const NetworkShape& shape, const Chunk& chunk) {
+  const auto layer = static_cast<size_t>(chunk.layer);
+  const bool table = layer >= shape.layers.size();
+  const int64_t width =
+      table ? shape.tables[layer - shape.layers.size()].width : shape.layers[layer].in;
+  return (chunk.out_end - chunk.out_begin) * width;
 }
 
 template <typename T>
@@ -175,16 +261,16 @@ void InitialParameters(const NetworkShape& shape, uint64_t seed, T* out) {
   const PhiloxKey key = MakeKey(seed, RandomUse::kInitialWeights);
   for (size_t l = 0; l < shape.layers.size(); ++l) {
     const LayerShape& layer = shape.layers[l];
-    const double bound = InitialBound(layer);
-    const int64_t weights = layer.in * layer.out;
-    for (int64_t i = 0; i < weights; ++i) {
-      out[i] = static_cast<T>((2 * UnitDouble(RandomBits(key, l, i)) - 1) * bound);
-    }
-    out += weights;
+    out = FillUniform(key, l, layer.in * layer.out, InitialBound(shape, l), out);
     out = std::fill_n(out, layer.out, T{0});
     if (!layer.norm) continue;
     out = std::fill_n(out, layer.out, T{1});
     out = std::fill_n(out, layer.out, T{0});
+  }
+  for (size_t k = 0; k < shape.tables.size(); ++k) {
+    const TableShape& table = shape.tables[k];
+    const double bound = table.one_hot ? InitialBound(shape, 0) : kEmbeddingBound;
+    out = FillUniform(key, kLayersMax + k, table.codes * table.width, bound, out);
   }
 }
 

@@ -1,9 +1,15 @@
 // The network: its layers, its parameters' names and places, and their first values.
 //
 // The parameters are one flat vector: per layer the weight [out, in] row-major, then the bias
-// [out], then the gain and the shift of its layer norm, if it has one (src/plan/chunks.h). A hidden
-// layer is x -> dropout(activation(norm(weight x + bias))), with a residual link plus x. The last
-// layer has neither norm nor activation: the losses include softmax, sigmoid and exp.
+// [out], then the gain and the shift of its layer norm, if it has one; then the tables, each
+// [codes, width] row-major (src/plan/chunks.h). A hidden layer is x -> dropout(activation(norm(
+// weight x + bias))), with a residual link plus x. The last layer has neither norm nor activation:
+// the losses include softmax, sigmoid and exp.
+//
+// Each coded input of a row (spec/input.h) picks a row of its table. An embedding's is appended to
+// the row's numbers and makes the first layer's input with them. Of one-hot inputs the table is the
+// transposed part of the first layer's weight that they would meet, and its row is added to that
+// layer's sums: the zeros are never stored nor multiplied.
 //
 // Thread rule: values and pure functions.
 #pragma once
@@ -13,6 +19,7 @@
 
 #include "src/base/status.h"
 #include "src/plan/chunks.h"
+#include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/tensors.h"
 
@@ -33,15 +40,26 @@ struct LayerShape {
   bool frozen = false;    // keeps its first parameters; its gradient is zero
 };
 
+// The parameters of one coded input, all of the first layer's: frozen with it.
+struct TableShape {
+  int64_t codes = 0;
+  int64_t width = 0;     // of the embedding; of one-hot inputs the units of the first layer
+  bool one_hot = false;  // else an embedding
+  int64_t input = 0;     // embedding: where it begins among the inputs of the first layer
+};
+
 struct NetworkShape {
   std::vector<LayerShape> layers;  // at least one
+  std::vector<TableShape> tables;  // one a coded input
   Loss loss = Loss::kSoftmaxCrossEntropy;
   double label_smoothing = 0;  // cross-entropies
   double huber_delta = 1;
   double quantile = 0.5;
+  std::vector<double> thresholds;  // ModelSpec's: of softmax_cross_entropy, one a class, or none
   Task task = Task::kClassification;
 
-  int64_t inputs() const { return layers.front().in; }
+  // Numbers a row, which come before embeddings in the input of the first layer.
+  int64_t inputs() const;
   int64_t outputs() const { return layers.back().out; }
   // Classification: 2 with binary_cross_entropy (one output unit), else the outputs. Regression: 0.
   int64_t classes() const;
@@ -49,21 +67,29 @@ struct NetworkShape {
 
 // `outputs_or_classes`: the number of classes, or of regression targets. Errors (kInvalidArgument)
 // name the field of the spec and what it is at odds with.
-Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, int64_t inputs,
+Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& inputs,
                                       int64_t outputs_or_classes);
 // The network of a job, with its frozen layers.
-Result<NetworkShape> MakeNetworkShape(const JobSpec& job, int64_t inputs,
+Result<NetworkShape> MakeNetworkShape(const JobSpec& job, const InputShape& inputs,
                                       int64_t outputs_or_classes);
 
 // "layers.0.weight" [out, in], "layers.0.bias" [out], with a norm "layers.0.norm.weight" [out] (the
-// gain) and "layers.0.norm.bias" [out] (the shift), "layers.1.weight", ... in flat order.
+// gain) and "layers.0.norm.bias" [out] (the shift), "layers.1.weight", ..., then of coded input k
+// "layers.0.embeddings.k.weight" [codes, width] or "layers.0.one_hot.k.weight" [codes, out]; in
+// flat order.
 TensorList Tensors(const NetworkShape& shape);
 int64_t ParameterCount(const NetworkShape& shape);
+// Of the layers, then of the tables, which have no bias.
 std::vector<LayerDims> Dims(const NetworkShape& shape);
+// Whether a chunk's layer or table keeps its first parameters.
+bool IsFrozen(const NetworkShape& shape, const Chunk& chunk);
+// How many of a chunk's parameters, the first ones, are weights; biases and norms follow.
+int64_t WeightsOf(const NetworkShape& shape, const Chunk& chunk);
 
 // Fills `out` [ParameterCount]. Each value is a function of (seed, layer, index) alone: uniform
 // with variance 2 / in (He et al., "Delving deep into rectifiers", 2015) or bound sqrt(6 / (in +
-// out)) (Glorot and Bengio, 2010); biases and shifts are 0, gains 1.
+// out)) (Glorot and Bengio, 2010); biases and shifts are 0, gains 1. One-hot inputs, of which one
+// is not 0, count as one to the `in` of the first layer. Embeddings are uniform within 0.05.
 template <typename T>
 void InitialParameters(const NetworkShape& shape, uint64_t seed, T* out);
 

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "src/base/check.h"
+#include "src/model/lbfgs.h"
+#include "src/model/tile_sum.h"
 #include "src/model/vector_math.h"
 
 namespace espalier {
@@ -170,6 +173,8 @@ void Update(const OptimizerSpec& o, const Run<T>& run, const Rates<T>& rates) {
       return Adagrad<more>(run, rates);
     case OptimizerKind::kRmsprop:
       return UpdateRmsprop<more>(o, run, rates);
+    case OptimizerKind::kLbfgs:
+      ESPALIER_CHECK(false, "L-BFGS moves by AdvanceLbfgs");
   }
 }
 
@@ -189,6 +194,8 @@ int64_t SlotCount(const OptimizerSpec& optimizer) {
       return 2;
     case OptimizerKind::kRmsprop:
       return 1 + (optimizer.momentum > 0) + optimizer.centered;
+    case OptimizerKind::kLbfgs:
+      return kLbfgsPairs + 2 * optimizer.history;
   }
   return 0;
 }
@@ -197,9 +204,9 @@ template <typename T>
 void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk& chunk,
                  T* parameters, T* const* slots, const T* gradient_sum, double inverse_weight,
                  double clip_scale, double learning_rate, int64_t step) {
-  if (shape.layers[chunk.layer].frozen) return;
+  if (IsFrozen(shape, chunk)) return;
   const int64_t slot_count = SlotCount(train.optimizer);
-  const int64_t weights = (chunk.out_end - chunk.out_begin) * shape.layers[chunk.layer].in;
+  const int64_t weights = WeightsOf(shape, chunk);
   const double scale = inverse_weight * clip_scale;
   const auto run = [&](int64_t begin, int64_t end, bool decays) {
     const int64_t at = chunk.offset + begin;
@@ -218,26 +225,10 @@ void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk&
 
 template <typename T>
 double SquaredNorm(const Chunk& chunk, const T* gradient_sum, double inverse_weight) {
-  constexpr int64_t kLanes = 16, kTile = 4096;
-  double total = 0;
-  for (int64_t begin = 0; begin < chunk.size; begin += kTile) {
-    const int64_t end = std::min(begin + kTile, chunk.size);
-    double sums[kLanes] = {};
-    int64_t i = begin;
-    for (; i + kLanes <= end; i += kLanes) {
-      for (int64_t j = 0; j < kLanes; ++j) {
-        const double g = gradient_sum[i + j];
-        sums[j] += g * g;
-      }
-    }
-    for (int64_t j = 0; i < end; ++i, ++j) {
-      const double g = gradient_sum[i];
-      sums[j] += g * g;
-    }
-    double tile = 0;
-    for (double sum : sums) tile += sum;
-    total += tile;
-  }
+  const double total = TileSum(chunk.size, [=](int64_t i) {
+    const double g = gradient_sum[i];
+    return g * g;
+  });
   return total * inverse_weight * inverse_weight;
 }
 

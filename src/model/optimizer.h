@@ -29,13 +29,15 @@ namespace espalier {
 
 // Flat vectors of state beside the parameters, all zero at the start: 0 (sgd, gd), 1 (momentum,
 // nesterov: velocity; adagrad: sums of squares), 2 (adam, adamw: first and second moment), 1 to 3
-// (rmsprop: mean of squares; velocity, if it has momentum; mean, if centered).
+// (rmsprop: mean of squares; velocity, if it has momentum; mean, if centered), 3 + 2 * history
+// (lbfgs: LbfgsSlot).
 int64_t SlotCount(const OptimizerSpec& optimizer);
-inline constexpr size_t kSlotsMax = 3;
+inline constexpr size_t kSlotsMax = 3;  // but for lbfgs, which ApplyUpdate is not for
 
-// Applies update `step` (1 for the first applied one) to one chunk. `parameters` and `slots`
-// [SlotCount] are whole flat vectors; `gradient_sum` holds the chunk alone. The mean gradient is
-// gradient_sum * inverse_weight, clipped by the factor clip_scale. A frozen layer is left alone.
+// Applies update `step` (1 for the first applied one) of any optimizer but lbfgs to one chunk.
+// `parameters` and `slots` [SlotCount] are whole flat vectors; `gradient_sum` holds the chunk
+// alone. The mean gradient is gradient_sum * inverse_weight, clipped by the factor clip_scale. A
+// frozen layer is left alone.
 template <typename T>
 void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk& chunk,
                  T* parameters, T* const* slots, const T* gradient_sum, double inverse_weight,

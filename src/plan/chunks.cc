@@ -23,12 +23,17 @@ int64_t RowsPerChunk(const LayerDims& layer, int64_t element_bytes, int64_t chun
 
 void AddLayer(int32_t index, const LayerDims& layer, int64_t offset, int64_t element_bytes,
               int64_t chunk_bytes, std::vector<Chunk>& chunks) {
+  if (layer.in == 0) {
+    chunks.push_back({index, layer.out, layer.out, true, offset, layer.tail()});
+    return;
+  }
   const int64_t rows = RowsPerChunk(layer, element_bytes, chunk_bytes);
   for (int64_t begin = 0; begin < layer.out; begin += rows) {
     const int64_t end = std::min(begin + rows, layer.out);
     chunks.push_back({index, begin, end, false, offset, (end - begin) * layer.in});
     offset += chunks.back().size;
   }
+  if (layer.tail() == 0) return;
   const int64_t with_tail = chunks.back().size + layer.tail();
   if (with_tail * element_bytes > kChunkBytesMax) {
     chunks.push_back({index, layer.out, layer.out, true, offset, layer.tail()});
@@ -47,7 +52,7 @@ std::vector<Chunk> MakeChunks(std::span<const LayerDims> layers, int64_t element
   std::vector<int64_t> offsets;
   int64_t offset = 0;
   for (const LayerDims& layer : layers) {
-    ESPALIER_CHECK(layer.in > 0 && layer.out > 0,
+    ESPALIER_CHECK(layer.in >= 0 && layer.out > 0 && layer.in + layer.tail() > 0,
                    std::to_string(layer.in) + "x" + std::to_string(layer.out));
     offsets.push_back(offset);
     offset += layer.in * layer.out + layer.tail();

@@ -4,8 +4,9 @@
 //
 // The flat vector holds, layer after layer and without padding, the weight [out, in] row-major and
 // then the bias [out], which the gain [out] and the shift [out] of a layer norm follow where there
-// is one. A chunk is a run of whole rows of one layer's weight; the last chunk of a layer holds its
-// bias and what follows too. The cut is a function of the shapes alone, never of machines or
+// is one. A table of parameters is a layer without bias, each row of it being a row of the weight.
+// A chunk is a run of whole rows of one layer's weight; the last chunk of a layer holds its bias
+// and what follows too. The cut is a function of the shapes alone, never of machines or
 // threads.
 //
 // Example: one layer of 2 inputs and 3 outputs, 4-byte elements, chunks of 16 bytes:
@@ -28,11 +29,12 @@ inline constexpr int64_t kChunkBytes = 256 << 10;
 inline constexpr int64_t kChunkBytesMax = 1 << 20;
 
 struct LayerDims {
-  int64_t in = 0;
+  int64_t in = 0;  // 0: a layer of biases alone
   int64_t out = 0;
   bool norm = false;
+  bool bias = true;  // REQUIRES: with norm, and with in = 0
   // Elements of the bias and of what follows it.
-  int64_t tail() const { return norm ? 3 * out : out; }
+  int64_t tail() const { return norm ? 3 * out : bias ? out : 0; }
 };
 
 struct Chunk {
@@ -48,7 +50,7 @@ struct Chunk {
 
 // The chunks in the order in which gradients are computed and sent: the layer with most weights
 // first (the lower index among equals), within a layer by row.
-// REQUIRES: dims positive, element_bytes > 0, 0 < chunk_bytes <= kChunkBytesMax.
+// REQUIRES: out positive, element_bytes > 0, 0 < chunk_bytes <= kChunkBytesMax.
 std::vector<Chunk> MakeChunks(std::span<const LayerDims> layers, int64_t element_bytes,
                               int64_t chunk_bytes = kChunkBytes);
 

@@ -17,16 +17,36 @@ void ToProto(const Schema& schema, pb::Schema* out) {
   out->set_weight(schema.weight);
   out->set_validation(schema.validation);
   out->set_partitions(schema.partitions);
+  for (const FeatureRule& rule : schema.rules) {
+    pb::FeatureRule* p = out->add_rules();
+    p->set_type(static_cast<pb::FeatureType>(static_cast<int>(rule.type) + 1));
+    p->set_group(rule.group);
+    p->set_part(static_cast<pb::DatePart>(static_cast<int>(rule.part) + 1));
+  }
+}
+
+FeatureRule RuleFromProto(const pb::FeatureRule& in, Fields& f) {
+  FeatureRule out;
+  out.type = static_cast<FeatureType>(
+      f.In("rules.type", in.type(), pb::FEATURE_TYPE_NUMERIC, pb::FEATURE_TYPE_CATEGORICAL) - 1);
+  out.group = f.In("rules.group", in.group(), -1, kListMax - 1);
+  out.part = static_cast<DatePart>(
+      f.In("rules.part", in.part(), pb::DATE_PART_YEAR, pb::DATE_PART_EPOCH) - 1);
+  return out;
 }
 
 Result<Schema> FromProto(const pb::Schema& in) {
   Fields f("Schema");
   Schema out;
   const int64_t columns = in.names_size();
-  if (!f.Few("names", columns, kListMax) || !f.Few("features", in.features_size(), columns) ||
+  if (!f.Few("names", columns, kListMax) || !f.Few("features", in.features_size(), kListMax) ||
       !f.Few("label", in.label_size(), columns)) {
     return f.status();
   }
+  if (in.rules_size() != 0) {
+    f.In("rules", in.rules_size(), in.features_size(), in.features_size());
+  }
+  for (const pb::FeatureRule& rule : in.rules()) out.rules.push_back(RuleFromProto(rule, f));
   for (const std::string& n : in.names()) out.names.push_back(f.Text("names", n, kTextBytesMax));
   for (int32_t c : in.features()) out.features.push_back(f.In("features", c, 0, columns - 1));
   for (int32_t c : in.label()) out.label.push_back(f.In("label", c, 0, columns - 1));
@@ -103,20 +123,42 @@ pb::StorageType StorageToProto(StorageType type) {
 
 void ToProto(const Preprocessing& in, pb::Preprocessing* out) {
   for (const FittedFeature& feature : in.features) {
-    pb::FittedColumn* p = out->add_features();
+    pb::FittedFeature* p = out->add_features();
     p->set_name(feature.name);
     p->set_shift(feature.shift);
     p->set_factor(feature.factor);
     p->set_null_value(feature.null_value);
+    p->set_null_indicator(feature.null_indicator);
+    p->set_codes(feature.codes);
+    p->set_embedding(feature.embedding);
+    p->set_hashed(feature.hashed);
+    p->mutable_vocabulary()->Add(feature.vocabulary.begin(), feature.vocabulary.end());
   }
   for (const FittedTarget& target : in.targets) {
-    pb::FittedColumn* p = out->add_targets();
+    pb::FittedTarget* p = out->add_targets();
     p->set_name(target.name);
     p->set_shift(target.shift);
     p->set_factor(target.factor);
   }
   out->mutable_classes()->Add(in.classes.begin(), in.classes.end());
   out->mutable_class_weights()->Add(in.class_weights.begin(), in.class_weights.end());
+}
+
+FittedFeature FeatureFromProto(const pb::FittedFeature& in, Fields& f) {
+  FittedFeature out;
+  out.name = f.Text("features.name", in.name(), kTextBytesMax);
+  out.shift = f.Finite("features.shift", in.shift());
+  out.factor = f.Finite("features.factor", in.factor());
+  out.null_value = f.Finite("features.null_value", in.null_value());
+  out.null_indicator = in.null_indicator();
+  out.codes = f.In("features.codes", in.codes(), 0, kCodesMax);
+  out.embedding = f.In("features.embedding", in.embedding(), 0, kEmbeddingMax);
+  out.hashed = in.hashed();
+  if (!f.Few("features.vocabulary", in.vocabulary_size(), out.codes)) return out;
+  for (const std::string& text : in.vocabulary()) {
+    out.vocabulary.push_back(f.Text("features.vocabulary", text, kTextBytesMax));
+  }
+  return out;
 }
 
 Result<Preprocessing> FromProto(const pb::Preprocessing& in) {
@@ -127,12 +169,10 @@ Result<Preprocessing> FromProto(const pb::Preprocessing& in) {
       !f.Few("classes", in.classes_size(), kListMax)) {
     return f.status();
   }
-  for (const pb::FittedColumn& p : in.features()) {
-    out.features.push_back(
-        {f.Text("features.name", p.name(), kTextBytesMax), f.Finite("features.shift", p.shift()),
-         f.Finite("features.factor", p.factor()), f.Finite("features.null_value", p.null_value())});
+  for (const pb::FittedFeature& p : in.features()) {
+    out.features.push_back(FeatureFromProto(p, f));
   }
-  for (const pb::FittedColumn& p : in.targets()) {
+  for (const pb::FittedTarget& p : in.targets()) {
     out.targets.push_back({f.Text("targets.name", p.name(), kTextBytesMax),
                            f.Finite("targets.shift", p.shift()),
                            f.Finite("targets.factor", p.factor())});
@@ -236,6 +276,9 @@ void ToProto(const ShardSurvey& survey, pb::ShardSurvey* out) {
   ToProto(survey.labels, out->mutable_labels());
   ToProto(survey.evaluation_labels, out->mutable_evaluation_labels());
   out->set_train_weight(survey.train_weight);
+  for (const auto& values : survey.categories) {
+    ToProto(values, out->add_categories()->mutable_values());
+  }
 }
 
 Result<ShardSurvey> FromProto(const pb::ShardSurvey& in) {
@@ -260,6 +303,10 @@ Result<ShardSurvey> FromProto(const pb::ShardSurvey& in) {
   out.labels = LabelsFromProto("labels", in.labels(), f);
   out.evaluation_labels = LabelsFromProto("evaluation_labels", in.evaluation_labels(), f);
   out.train_weight = f.Finite("train_weight", in.train_weight());
+  if (!f.Few("categories", in.categories_size(), kListMax)) return f.status();
+  for (const pb::CategoryCounts& counts : in.categories()) {
+    out.categories.push_back(LabelsFromProto("categories", counts.values(), f));
+  }
   ESPALIER_RETURN_IF_ERROR(f.status());
   return out;
 }

@@ -36,15 +36,16 @@ Result<int64_t> MeasureSurvey(const InputPlan& input, const ShardSurvey& survey)
   const auto bytes = static_cast<int64_t>(proto.ByteSizeLong());
   if (bytes <= kMessagePartBytesMax) return bytes;
   const Shard& shard = input.shards[static_cast<size_t>(survey.shard)];
-  const size_t labels = survey.labels.size() + survey.evaluation_labels.size();
-  return ResourceExhausted("what the survey found in bytes " + std::to_string(shard.begin) +
-                           " to " + std::to_string(shard.end) + " takes " + Bytes(bytes) + " (" +
-                           std::to_string(survey.features.size() + survey.targets.size()) +
-                           " columns, " + std::to_string(labels) + " labels), at most " +
-                           Bytes(kMessagePartBytesMax) + " can be told to the coordinator; " +
-                           (labels > survey.features.size()
-                                ? "use smaller shards (data.shard_bytes)"
-                                : "use fewer columns (data.features.columns)"))
+  size_t labels = survey.labels.size() + survey.evaluation_labels.size();
+  for (const auto& values : survey.categories) labels += values.size();
+  return ResourceExhausted(
+             "what the survey found in bytes " + std::to_string(shard.begin) + " to " +
+             std::to_string(shard.end) + " takes " + Bytes(bytes) + " (" +
+             std::to_string(survey.features.size() + survey.targets.size()) + " columns, " +
+             std::to_string(labels) + " labels and categories), at most " +
+             Bytes(kMessagePartBytesMax) + " can be told to the coordinator; " +
+             (labels > survey.features.size() ? "use smaller shards (data.shard_bytes)"
+                                              : "use fewer columns (data.features.columns)"))
       .At({.file = input.files[static_cast<size_t>(shard.file)].path});
 }
 
@@ -64,7 +65,7 @@ Status CheckSendable(const SurveyResult& survey) {
           " shards, " + HumanCount(static_cast<int64_t>(survey.preprocessing.features.size())) +
           " columns and " + HumanCount(static_cast<int64_t>(survey.preprocessing.classes.size())) +
           " classes,",
-      "use larger shards (data.shard_bytes), or shorter names and labels");
+      "use larger shards (data.shard_bytes), shorter names and labels, or hashed categories");
 }
 
 }  // namespace espalier

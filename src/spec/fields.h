@@ -37,10 +37,24 @@ void Fields(F&& f, Is<NullPolicy> auto& s) {
   f("constant", s.constant);
 }
 template <typename F>
+void Fields(F&& f, Is<FeatureGroup> auto& s) {
+  f("columns", s.columns);
+  f("type", s.type);
+  f("scale", s.scale);
+  f("nulls", s.nulls);
+  f("null_indicator", s.null_indicator);
+  f("log1p", s.log1p);
+  f("parts", s.parts);
+  f("embedding", s.embedding);
+  f("hash", s.hash);
+  f("min_count", s.min_count);
+}
+template <typename F>
 void Fields(F&& f, Is<FeatureSpec> auto& s) {
   f("columns", s.columns);
   f("scale", s.scale);
   f("nulls", s.nulls);
+  f("groups", s.groups);
 }
 template <typename F>
 void Fields(F&& f, Is<ValidationSpec> auto& s) {
@@ -87,6 +101,9 @@ void Fields(F&& f, Is<ModelSpec> auto& s) {
   f("init", s.init);
   f("precision", s.precision);
   f("target_scale", s.target_scale);
+  f("thresholds", s.thresholds);
+  f("expected_inputs", s.expected_inputs);
+  f("expected_outputs", s.expected_outputs);
 }
 template <typename F>
 void Fields(F&& f, Is<OptimizerSpec> auto& s) {
@@ -99,6 +116,11 @@ void Fields(F&& f, Is<OptimizerSpec> auto& s) {
   f("alpha", s.alpha);
   f("centered", s.centered);
   f("initial_accumulator_value", s.initial_accumulator_value);
+  f("history", s.history);
+  f("line_search", s.line_search);
+  f("max_line_search", s.max_line_search);
+  f("tolerance", s.tolerance);
+  f("max_iterations", s.max_iterations);
 }
 template <typename F>
 void Fields(F&& f, Is<Span> auto& s) {
@@ -150,6 +172,8 @@ template <typename F>
 void Fields(F&& f, Is<InitialSpec> auto& s) {
   f("from", s.from);
   f("layers", s.layers);
+  f("spark", s.spark);
+  f("values", s.values);
 }
 template <typename F>
 void Fields(F&& f, Is<TrainSpec> auto& s) {
@@ -209,9 +233,16 @@ void Fields(F&& f, Is<JobSpec> auto& s) {
   f("resume", s.resume);
 }
 template <typename F>
+void Fields(F&& f, Is<FeatureRule> auto& s) {
+  f("type", s.type);
+  f("group", s.group);
+  f("part", s.part);
+}
+template <typename F>
 void Fields(F&& f, Is<Schema> auto& s) {
   f("names", s.names);
   f("features", s.features);
+  f("rules", s.rules);
   f("label", s.label);
   f("weight", s.weight);
   f("validation", s.validation);
@@ -222,6 +253,11 @@ void Fields(F&& f, Is<FittedFeature> auto& s) {
   f("shift", s.shift);
   f("factor", s.factor);
   f("null_value", s.null_value);
+  f("null_indicator", s.null_indicator);
+  f("codes", s.codes);
+  f("embedding", s.embedding);
+  f("hashed", s.hashed);
+  f("vocabulary", s.vocabulary);
 }
 template <typename F>
 void Fields(F&& f, Is<FittedTarget> auto& s) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/spec/job_spec.h"
 
 namespace espalier {
 
@@ -37,19 +38,39 @@ struct Shard {
   bool operator==(const Shard&) const = default;
 };
 
+// How a feature's number is made of its column.
+struct FeatureRule {
+  FeatureType type = FeatureType::kNumeric;
+  int32_t group = -1;               // of FeatureSpec::groups; -1: none, see OptionsOf
+  DatePart part = DatePart::kYear;  // kDate
+  bool operator==(const FeatureRule&) const = default;
+};
+
 // The columns in use, as fixed by the spec and the first header.
 struct Schema {
   std::vector<std::string>
       names;  // of all columns of the files; positions in decimal without header
-  std::vector<int32_t> features;  // positions, in the order of the model's inputs
-  std::vector<int32_t> label;     // positions
-  int32_t weight = -1;            // position, or -1
-  int32_t validation = -1;        // position, or -1
+  // Positions, in the order of the model's inputs. A date is there once for each of its parts.
+  std::vector<int32_t> features;
+  std::vector<int32_t> label;  // positions
+  int32_t weight = -1;         // position, or -1
+  int32_t validation = -1;     // position, or -1
   // How many of the columns, the last ones, stand in the names of directories ('y=0') and not in
   // the files.
   int32_t partitions = 0;
+  std::vector<FeatureRule> rules = {};  // one a feature; empty: all are numeric and in no group
   bool operator==(const Schema&) const = default;
+
+  FeatureRule rule(size_t feature) const { return rules.empty() ? FeatureRule() : rules[feature]; }
 };
+
+// The group of a feature, with scale and nulls filled in; what the spec says of all when it is in
+// none. REQUIRES: rule.group is one of features.groups, or -1.
+FeatureGroup OptionsOf(const FeatureSpec& features, const FeatureRule& rule);
+// Whether a feature's numbers are those that its column holds.
+bool IsPlain(const FeatureSpec& features, const FeatureRule& rule);
+// Whether a feature is coded by a vocabulary, which the survey gathers.
+bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule);
 
 // Made by the coordinator before the survey; frozen.
 struct InputPlan {
@@ -94,15 +115,27 @@ struct ShardSurvey {
   std::vector<ColumnStats> targets;                  // regression: one a target
   std::map<std::string, int64_t> labels;             // classification: text -> training rows
   std::map<std::string, int64_t> evaluation_labels;  // the same over validation and test rows
+  // By feature with a vocabulary, in their order: text -> training rows.
+  std::vector<std::map<std::string, int64_t>> categories;
   double train_weight = 0;
 };
 
-// Per feature: x -> (x - shift) * factor, nulls replaced by `null_value` (in units of x) first.
+// Per feature. A number becomes (x - shift) * factor, nulls replaced by `null_value` (in units of
+// x) first. With `codes` it is a category: a whole number below that, which picks a row of a table
+// of parameters, or nothing at all.
 struct FittedFeature {
   std::string name;
   double shift = 0;
   double factor = 1;
   double null_value = 0;
+  bool null_indicator = false;  // one more input: 1 for null, else 0
+  int64_t codes = 0;            // how many there are; 0: a number
+  int64_t embedding = 0;        // of categories: width of the embedding; 0: one-hot
+  bool hashed = false;          // a category's code is HashedCode(text, codes); else it is where
+                                // the text stands in `vocabulary`
+  // Text of code k; null is the empty text. One code more than texts: that of all other values,
+  // when training rows had any. Without it they have no code, and nor have unseen ones.
+  std::vector<std::string> vocabulary = {};
   bool operator==(const FittedFeature&) const = default;
 };
 
@@ -125,6 +158,27 @@ struct Preprocessing {
   std::vector<double> class_weights = {};
   bool operator==(const Preprocessing&) const = default;
 };
+
+// What fitted features have at most.
+inline constexpr int64_t kCodesMax = 1 << 24;
+inline constexpr int64_t kEmbeddingMax = 4096;
+
+// A feature whose codes pick rows of a table of parameters.
+struct CodedInput {
+  int64_t codes = 0;
+  int64_t embedding = 0;  // width; 0: one-hot
+  bool operator==(const CodedInput&) const = default;
+};
+
+// What the network is given of a row: numbers, and a code of each coded feature.
+struct InputShape {
+  InputShape() = default;
+  // Numbers alone.
+  InputShape(int64_t numbers) : dense(numbers) {}  // NOLINT: a shape like any other
+  int64_t dense = 0;
+  std::vector<CodedInput> coded;
+};
+InputShape InputsOf(const Preprocessing& preprocessing);
 
 // The survey's result, the same on every member.
 struct SurveyResult {

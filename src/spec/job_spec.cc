@@ -16,7 +16,8 @@ int64_t LeafCount(const TrainSpec& train) {
 }
 
 std::optional<double> EpochLimit(const TrainSpec& train) {
-  if (train.epochs || train.steps || train.max_time_ms) return train.epochs;
+  const bool ends = train.optimizer.kind == OptimizerKind::kLbfgs;
+  if (train.epochs || train.steps || train.max_time_ms || ends) return train.epochs;
   return 10.0;
 }
 
@@ -35,10 +36,17 @@ OptimizerSpec DefaultOptimizer(OptimizerKind kind) {
   OptimizerSpec o;
   o.kind = kind;
   if (kind == OptimizerKind::kAdam || kind == OptimizerKind::kAdamW) return o;
-  o.learning_rate = 1e-2;
+  o.learning_rate = kind == OptimizerKind::kLbfgs ? 1 : 1e-2;
   if (kind == OptimizerKind::kRmsprop) o.momentum = 0;
   if (kind == OptimizerKind::kAdagrad) o.epsilon = 1e-10;
   return o;
+}
+
+// An update of all rows takes an epoch whatever the batch is; of a larger one it takes fewer sums,
+// and more workers can share it.
+int64_t DefaultBatch(OptimizerKind kind) {
+  const bool whole = kind == OptimizerKind::kLbfgs || kind == OptimizerKind::kGd;
+  return whole ? 8192 : TrainSpec().batch;
 }
 
 namespace {

@@ -26,6 +26,8 @@ struct ColumnRange {
   int64_t last = 0;
   bool operator==(const ColumnRange&) const = default;
 };
+// One entry of a list of columns.
+using ColumnPattern = std::variant<std::string, int64_t, ColumnRange>;
 
 enum class DataFormat { kCsv, kParquet, kLibsvm };
 
@@ -44,18 +46,44 @@ struct Scale {
   bool operator==(const Scale&) const = default;
 };
 
-enum class NullKind { kFail, kMean, kConstant, kDrop };
+// kCategory, of categorical columns: null is a value like any other.
+enum class NullKind { kFail, kMean, kConstant, kDrop, kCategory };
 struct NullPolicy {
   NullKind kind = NullKind::kFail;
   double constant = 0;  // kConstant only
   bool operator==(const NullPolicy&) const = default;
 };
 
+// What a column holds, and so how inputs are made of it.
+enum class FeatureType { kNumeric, kBoolean, kDate, kCategorical };
+// What a date gives, each a number: weekday 0 (Monday) to 6, yearday 1 to 366, epoch the seconds
+// since 1970, in UTC.
+enum class DatePart { kYear, kMonth, kDay, kWeekday, kYearday, kHour, kMinute, kSecond, kEpoch };
+
+// Columns with rules of their own.
+struct FeatureGroup {
+  std::vector<ColumnPattern> columns;  // at least one
+  FeatureType type = FeatureType::kNumeric;
+  std::optional<Scale> scale;       // absent: FeatureSpec::scale; none of categorical columns
+  std::optional<NullPolicy> nulls;  // absent: FeatureSpec::nulls, categorical columns: kCategory
+  bool null_indicator = false;      // one more input: 1 where the value is null, else 0
+  bool log1p = false;               // kNumeric: log(1 + x) in place of x
+  std::vector<DatePart> parts = {DatePart::kYear, DatePart::kMonth, DatePart::kDay,
+                                 DatePart::kWeekday};  // kDate
+  // kCategorical:
+  int64_t embedding = 0;  // width; 0: one-hot
+  int64_t hash = 0;       // buckets that values are hashed to; 0: they have a vocabulary
+  int64_t min_count = 1;  // training rows that a value must be in to be of the vocabulary
+  bool operator==(const FeatureGroup&) const = default;
+};
+
 struct FeatureSpec {
   // Empty: "auto", every column that is not label, weight, targets or validation marker.
-  std::vector<std::variant<std::string, int64_t, ColumnRange>> columns;
+  std::vector<ColumnPattern> columns;
   Scale scale;
   NullPolicy nulls;
+  // Their columns are features although `columns` does not name them.
+  std::vector<FeatureGroup> groups;
   bool operator==(const FeatureSpec&) const = default;
 };
 
@@ -139,13 +167,31 @@ struct ModelSpec {
   std::optional<Init> init;  // absent: He for the relu family, else Xavier, per layer
   Precision precision = Precision::kFloat32;
   std::optional<TargetScale> target_scale;  // regression; absent: standard, or none for Poisson
+  // Softmax: the class predicted is the one whose probability is the largest multiple of its
+  // threshold (Spark's `thresholds`); none: the most probable one. At most one is 0.
+  std::vector<double> thresholds;
+  // What the data must turn out to have, where the job says so: features, and classes or targets.
+  std::optional<int64_t> expected_inputs, expected_outputs;
   bool operator==(const ModelSpec&) const = default;
 };
 
 // ---- training --------------------------------------------------------------------------------
 
-// kGd is full-batch gradient descent: one update an epoch, from all its rows.
-enum class OptimizerKind { kSgd, kMomentum, kNesterov, kAdam, kAdamW, kAdagrad, kRmsprop, kGd };
+// kGd is full-batch gradient descent: one update an epoch, from all its rows. kLbfgs evaluates loss
+// and gradient of all rows at points that it chooses, one an epoch (src/model/lbfgs.h).
+enum class OptimizerKind {
+  kSgd,
+  kMomentum,
+  kNesterov,
+  kAdam,
+  kAdamW,
+  kAdagrad,
+  kRmsprop,
+  kGd,
+  kLbfgs
+};
+enum class LineSearchKind { kStrongWolfe, kNone };
+inline constexpr int64_t kLbfgsHistoryMax = 100;
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdam;
   double learning_rate = 1e-3;           // of the global batch
@@ -155,10 +201,17 @@ struct OptimizerSpec {
   double alpha = 0.99;                   // rmsprop: what the mean of squares keeps, in [0, 1)
   bool centered = false;                 // rmsprop: divide by the deviation, not by the root mean
   double initial_accumulator_value = 0;  // adagrad: what the sums of squares start from
+  // lbfgs. The learning rate is the step that is tried first.
+  int64_t history = 10;  // pairs of steps and changes of the gradient that are remembered
+  LineSearchKind line_search = LineSearchKind::kStrongWolfe;
+  int64_t max_line_search = 20;  // evaluations of one search, half of them to find an interval
+  double tolerance = 1e-6;       // when it has converged (src/model/lbfgs.h); 0: almost never
+  int64_t max_iterations = 100;
   bool operator==(const OptimizerSpec&) const = default;
 };
-// An optimizer as it is when a job names it and nothing else.
+// An optimizer as it is when a job names it and nothing else, and `train.batch` with it.
 OptimizerSpec DefaultOptimizer(OptimizerKind kind);
+int64_t DefaultBatch(OptimizerKind kind);
 
 // A length of training in optimizer steps or in epochs.
 struct Span {
@@ -223,6 +276,10 @@ struct ClassWeights {
 struct InitialSpec {
   std::string from;             // a model's directory, or a file of safetensors
   std::vector<int64_t> layers;  // only these; empty: all
+  // Numbers in Spark's layout: of each layer the matrix [out, in] by columns, then the bias. They
+  // are `values`, or else what `from` holds, a text of numbers between blanks or commas.
+  bool spark = false;
+  std::vector<double> values;
   bool operator==(const InitialSpec&) const = default;
 };
 
@@ -299,7 +356,8 @@ struct JobSpec {
 // `leaves: auto`: clamp(power of two <= batch/64, 1, 1024), or the number given.
 int64_t LeafCount(const TrainSpec& train);
 
-// The effective end: epochs to run, with the default of 10 when nothing ends the job.
+// The effective end: epochs to run, with the default of 10 when nothing ends the job (lbfgs ends by
+// itself).
 std::optional<double> EpochLimit(const TrainSpec& train);
 
 // The loss in force, and the scale of regression targets.

@@ -53,7 +53,13 @@ struct Names<OptimizerKind> {
       {OptimizerKind::kSgd, "sgd"},           {OptimizerKind::kMomentum, "momentum"},
       {OptimizerKind::kNesterov, "nesterov"}, {OptimizerKind::kAdam, "adam"},
       {OptimizerKind::kAdamW, "adamw"},       {OptimizerKind::kAdagrad, "adagrad"},
-      {OptimizerKind::kRmsprop, "rmsprop"},   {OptimizerKind::kGd, "gd"}};
+      {OptimizerKind::kRmsprop, "rmsprop"},   {OptimizerKind::kGd, "gd"},
+      {OptimizerKind::kLbfgs, "lbfgs"}};
+};
+template <>
+struct Names<LineSearchKind> {
+  static constexpr EnumName<LineSearchKind> kAll[] = {
+      {LineSearchKind::kStrongWolfe, "strong_wolfe"}, {LineSearchKind::kNone, "none"}};
 };
 template <>
 struct Names<ScheduleKind> {
@@ -79,7 +85,24 @@ struct Names<NullKind> {
   static constexpr EnumName<NullKind> kAll[] = {{NullKind::kFail, "fail"},
                                                 {NullKind::kMean, "mean"},
                                                 {NullKind::kConstant, "constant"},
-                                                {NullKind::kDrop, "drop"}};
+                                                {NullKind::kDrop, "drop"},
+                                                {NullKind::kCategory, "category"}};
+};
+template <>
+struct Names<FeatureType> {
+  static constexpr EnumName<FeatureType> kAll[] = {{FeatureType::kNumeric, "numeric"},
+                                                   {FeatureType::kBoolean, "boolean"},
+                                                   {FeatureType::kDate, "date"},
+                                                   {FeatureType::kCategorical, "categorical"}};
+};
+template <>
+struct Names<DatePart> {
+  static constexpr EnumName<DatePart> kAll[] = {
+      {DatePart::kYear, "year"},       {DatePart::kMonth, "month"},
+      {DatePart::kDay, "day"},         {DatePart::kWeekday, "weekday"},
+      {DatePart::kYearday, "yearday"}, {DatePart::kHour, "hour"},
+      {DatePart::kMinute, "minute"},   {DatePart::kSecond, "second"},
+      {DatePart::kEpoch, "epoch"}};
 };
 template <>
 struct Names<ShuffleKind> {

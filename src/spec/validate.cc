@@ -6,7 +6,9 @@
 
 #include "src/base/text.h"
 #include "src/spec/findings.h"
+#include "src/spec/input.h"
 #include "src/spec/job_spec.h"
+#include "src/spec/names.h"
 
 namespace espalier {
 namespace {
@@ -32,9 +34,18 @@ void CheckColumn(Findings& f, const std::string& path, const ColumnRef& column, 
            "a position, counted from 0 (or set data.csv.header: true)");
 }
 
-void CheckFeatures(Findings& f, const DataSpec& data) {
-  const std::string path = "data.features.columns";
-  const auto& columns = data.features.columns;
+void CheckScale(Findings& f, const std::string& path, const Scale& scale) {
+  f.Expect(scale.kind != ScaleKind::kDivide || (std::isfinite(scale.divisor) && scale.divisor != 0),
+           path + ".divide", ShortestDouble(scale.divisor), "a number other than 0");
+}
+
+void CheckNulls(Findings& f, const std::string& path, const NullPolicy& nulls) {
+  f.Expect(std::isfinite(nulls.constant), path + ".constant", ShortestDouble(nulls.constant),
+           "a finite number");
+}
+
+void CheckColumns(Findings& f, const DataSpec& data, const std::string& path,
+                  const std::vector<ColumnPattern>& columns) {
   f.Expect(columns.size() <= kListMax, path, std::to_string(columns.size()) + " entries",
            "at most " + std::to_string(kListMax) + "; use ranges such as \"1..784\"");
   for (const auto& entry : columns) {
@@ -58,11 +69,64 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
       f.Expect(label != column, path, Shown(column), "features without the label");
     }
   }
-  const Scale& scale = data.features.scale;
-  f.Expect(scale.kind != ScaleKind::kDivide || (std::isfinite(scale.divisor) && scale.divisor != 0),
-           "data.features.scale.divide", ShortestDouble(scale.divisor), "a number other than 0");
-  f.Expect(std::isfinite(data.features.nulls.constant), "data.features.nulls.constant",
-           ShortestDouble(data.features.nulls.constant), "a finite number");
+}
+
+void CheckCategories(Findings& f, const std::string& path, const FeatureGroup& group) {
+  const NullKind nulls = group.nulls ? group.nulls->kind : NullKind::kCategory;
+  f.Expect(nulls != NullKind::kMean && nulls != NullKind::kConstant, path + ".nulls", Name(nulls),
+           "category, fail or drop: categories have no mean");
+  f.Expect(!group.scale, path + ".scale", "a scale", "none with `type: categorical`");
+  f.Expect(!group.null_indicator, path + ".null_indicator", "true",
+           "false: with `nulls: category` null is a category of its own");
+  f.Whole(path + ".encode", group.embedding, 0, kEmbeddingMax);
+  f.Whole(path + ".hash", group.hash, 0, kCodesMax);
+  f.Whole(path + ".min_count", group.min_count, 1, kCountMax);
+  f.Expect(group.hash == 0 || group.min_count == 1, path + ".min_count",
+           std::to_string(group.min_count), "1 with `hash`, which has no vocabulary");
+}
+
+void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
+                const FeatureGroup& group) {
+  f.Expect(!group.columns.empty(), path + ".columns", "nothing", "the columns of the group");
+  CheckColumns(f, data, path + ".columns", group.columns);
+  f.Expect(!group.log1p || group.type == FeatureType::kNumeric, path + ".log1p", "true",
+           "`type: numeric` with it");
+  if (group.type == FeatureType::kCategorical) return CheckCategories(f, path, group);
+  for (const auto& [key, value] :
+       {std::pair("encode", group.embedding), std::pair("hash", group.hash),
+        std::pair("min_count", group.min_count - 1)}) {
+    f.Expect(value == 0, path + "." + key, std::to_string(value), "`type: categorical` with it");
+  }
+  if (group.scale) CheckScale(f, path + ".scale", *group.scale);
+  const NullPolicy& nulls = group.nulls ? *group.nulls : data.features.nulls;
+  CheckNulls(f, path + ".nulls", nulls);
+  f.Expect(nulls.kind != NullKind::kCategory, path + ".nulls", "category",
+           "`type: categorical` with it");
+  f.Expect(
+      !group.null_indicator || nulls.kind == NullKind::kMean || nulls.kind == NullKind::kConstant,
+      path + ".null_indicator", std::string("true with `nulls: ") + Name(nulls.kind) + "`",
+      "`nulls: mean` or `nulls: {constant: 0}`, so that rows with nulls are kept");
+  f.Expect(group.type != FeatureType::kDate || !group.parts.empty(), path + ".parts", "none",
+           "at least one, such as year");
+  for (const DatePart part : group.parts) {
+    f.Expect(std::count(group.parts.begin(), group.parts.end(), part) == 1, path + ".parts",
+             std::string(NameOf(part)) + " twice", "each part once");
+  }
+}
+
+void CheckFeatures(Findings& f, const DataSpec& data) {
+  const FeatureSpec& features = data.features;
+  CheckColumns(f, data, "data.features.columns", features.columns);
+  CheckScale(f, "data.features.scale", features.scale);
+  CheckNulls(f, "data.features.nulls", features.nulls);
+  f.Expect(features.nulls.kind != NullKind::kCategory, "data.features.nulls", "category",
+           "fail, mean, drop or {constant: 0}; `category` is for a group of categorical columns");
+  f.Expect(features.groups.size() <= kListMax, "data.features.groups",
+           std::to_string(features.groups.size()) + " groups",
+           "at most " + std::to_string(kListMax));
+  for (size_t i = 0; i < features.groups.size(); ++i) {
+    CheckGroup(f, data, "data.features.groups[" + std::to_string(i) + "]", features.groups[i]);
+  }
 }
 
 void CheckValidation(Findings& f, const DataSpec& data) {

@@ -72,6 +72,29 @@ void CheckOptimizer(Findings& f, const OptimizerSpec& o) {
   f.Positive(path + "epsilon", o.epsilon);
   f.Fraction(path + "alpha", o.alpha);
   f.NotNegative(path + "initial_accumulator_value", o.initial_accumulator_value);
+  f.Whole(path + "history", o.history, 1, kLbfgsHistoryMax);
+  f.Whole(path + "max_line_search", o.max_line_search, 2, 1000);
+  f.NotNegative(path + "tolerance", o.tolerance);
+  f.Whole(path + "max_iterations", o.max_iterations, 1, kCountMax);
+}
+
+// What L-BFGS cannot go with: it compares the objective at points, and chooses the steps itself.
+void CheckLbfgs(Findings& f, const JobSpec& job) {
+  const TrainSpec& train = job.train;
+  if (train.optimizer.kind != OptimizerKind::kLbfgs) return;
+  const std::string chooses = "nothing with optimizer lbfgs, which chooses its steps itself";
+  for (double dropout : job.model.dropout) {
+    f.Expect(dropout == 0, "model.dropout", ShortestDouble(dropout),
+             "0 with optimizer lbfgs: a loss that changes between evaluations cannot be searched");
+  }
+  f.Expect(train.schedule == ScheduleSpec(), "train.schedule", NameOf(train.schedule.kind),
+           chooses);
+  f.Expect(train.clip_norm == 0, "train.clip_norm", ShortestDouble(train.clip_norm), chooses);
+  f.Expect(train.clip_value == 0, "train.clip_value", ShortestDouble(train.clip_value), chooses);
+  f.Expect(train.averaging.kind == AveragingKind::kNone, "train.averaging",
+           NameOf(train.averaging.kind), "none with optimizer lbfgs");
+  f.Expect(!train.skip_nonfinite, "train.on_nonfinite", "skip",
+           "fail with optimizer lbfgs, whose line search steps back from such points by itself");
 }
 
 // A metric to judge by: one of the validation rows ("val_loss"), or with `training` also one of
@@ -170,9 +193,12 @@ void CheckUpdates(Findings& f, const TrainSpec& train) {
   f.Expect(train.clip_norm == 0 || train.clip_value == 0, "train.clip_value",
            "a limit besides train.clip_norm", "one of the two");
   f.Whole("train.accumulate_steps", train.accumulate_steps, 1, kCountMax);
-  f.Expect(train.optimizer.kind != OptimizerKind::kGd || train.accumulate_steps == 1,
-           "train.accumulate_steps", std::to_string(train.accumulate_steps),
-           "nothing with optimizer gd, whose updates take a whole epoch each");
+  const OptimizerKind kind = train.optimizer.kind;
+  const bool whole_epochs = kind == OptimizerKind::kGd || kind == OptimizerKind::kLbfgs;
+  f.Expect(!whole_epochs || train.accumulate_steps == 1, "train.accumulate_steps",
+           std::to_string(train.accumulate_steps),
+           std::string("nothing with optimizer ") + NameOf(kind) +
+               ", whose updates take a whole epoch each");
   const Averaging& a = train.averaging;
   const std::string path = std::string("train.averaging.") + NameOf(a.kind);
   f.Expect(a.decay > 0 && a.decay < 1, path + ".decay", ShortestDouble(a.decay),
@@ -195,7 +221,9 @@ void CheckLayers(Findings& f, const std::string& path, const std::vector<int64_t
 void CheckBegin(Findings& f, const JobSpec& job) {
   const auto hidden = static_cast<int64_t>(job.model.hidden.size());
   if (job.train.initial) {
-    f.Paths("train.initial.from", {job.train.initial->from});
+    if (job.train.initial->values.empty()) {
+      f.Paths("train.initial.from", {job.train.initial->from});
+    }
     CheckLayers(f, "train.initial.layers", job.train.initial->layers, hidden);
   }
   CheckLayers(f, "train.frozen", job.train.frozen, hidden);
@@ -227,6 +255,7 @@ void CheckTrain(Findings& f, const JobSpec& job) {
   CheckSchedule(f, job);
   CheckEarlyStopping(f, job);
   CheckUpdates(f, train);
+  CheckLbfgs(f, job);
   CheckClassWeights(f, job);
   CheckBegin(f, job);
 }

@@ -15,7 +15,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-constexpr uint32_t kLayout = 3;
+constexpr uint32_t kLayout = 4;
 constexpr size_t kCrcBytes = sizeof(uint32_t);
 constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // of a HistoryRow
 
@@ -35,6 +35,28 @@ void VisitRow(R& row, Visitor& visit) {
   visit(epoch), visit(step), visit(learning_rate), visit(train), visit(validation);
 }
 
+template <typename P, typename Visitor>
+void VisitPoint(P& point, Visitor& visit) {
+  auto& [t, value, slope] = point;
+  visit(t), visit(value), visit(slope);
+}
+
+template <typename S, typename Visitor>
+void VisitSearch(S& search, Visitor& visit) {
+  auto& [start, low, high, t, narrows, evaluations] = search;
+  VisitPoint(start, visit), VisitPoint(low, visit), VisitPoint(high, visit);
+  visit(t), visit(narrows), visit(evaluations);
+}
+
+template <typename S, typename Visitor>
+void VisitLbfgs(S& state, Visitor& visit) {
+  auto& [search, begun, first_objective, objective, objectives, iterations, pairs, newest, failed,
+         nonfinite, verdict] = state;
+  VisitSearch(search, visit);
+  visit(begun), visit(first_objective), visit(objective), visit(objectives), visit(iterations);
+  visit(pairs), visit(newest), visit(failed), visit(nonfinite), visit(verdict);
+}
+
 template <typename V>
 inline constexpr bool kIsPlain =
     std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, ClassMetrics>;
@@ -49,6 +71,8 @@ class Writer {
       VisitMetrics(value, *this);
     } else if constexpr (std::is_same_v<V, HistoryRow>) {
       VisitRow(value, *this);
+    } else if constexpr (std::is_same_v<V, LbfgsState>) {
+      VisitLbfgs(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       const auto wide = static_cast<int64_t>(value);
       Raw(&wide, sizeof wide);
@@ -96,6 +120,8 @@ class Reader {
       VisitMetrics(value, *this);
     } else if constexpr (std::is_same_v<V, HistoryRow>) {
       VisitRow(value, *this);
+    } else if constexpr (std::is_same_v<V, LbfgsState>) {
+      VisitLbfgs(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       int64_t wide = 0;
       Raw(&wide, sizeof wide);
@@ -177,6 +203,16 @@ Status CheckEnvelope(std::string_view bytes, size_t element_bytes) {
   return Status::Ok();
 }
 
+// Whether nothing of it leads out of the job's vectors. Its numbers may be any: those of a damaged
+// state lead to other weights, which its checksum is there to prevent.
+bool CouldBe(const TrainingPlan& plan, const LbfgsState& s) {
+  if (!plan.Searches()) return s.pairs == 0 && !s.begun && s.objectives.empty();
+  const int64_t history = plan.train.optimizer.history;
+  return s.pairs >= 0 && s.pairs <= history && s.newest >= 0 && s.newest < history &&
+         s.iterations >= 0 && s.search.evaluations >= 0 && (s.begun || !s.nonfinite) &&
+         s.objectives.size() <= kLbfgsMemory && s.verdict <= LbfgsVerdict::kStuck;
+}
+
 template <typename T>
 Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
   const auto size = static_cast<size_t>(ParameterCount(plan.shape));
@@ -188,7 +224,7 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
   bool same = s.slots.size() == slots;
   for (const AlignedVector<T>& slot : s.slots) same = same && slot.size() == size;
   if (!same) return Bad("its optimizer's state is not that of the job's optimizer");
-  const size_t accumulated = plan.StepsPerUpdate() > 1 ? size : 0;
+  const size_t accumulated = plan.Accumulates() ? size : 0;
   const size_t averaged = plan.train.averaging.kind != AveragingKind::kNone ? size : 0;
   if (s.accumulated.size() != accumulated || s.averaged.size() != averaged) {
     return Bad("its accumulated gradient or its averaged weights are not those of the job");
@@ -203,6 +239,7 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
       s.plateau_evaluations < 0 || s.plateau_cooldown < 0) {
     return Bad("its learning rate or the weight of its gradients cannot be");
   }
+  if (!CouldBe(plan, s.lbfgs)) return Bad("its line search or its pairs cannot be");
   if (s.phase > TrainingPhase::kFinished || (s.phase != TrainingPhase::kSteps && !s.train) ||
       s.epoch_totals.size() != static_cast<size_t>(TotalsSize(plan.shape, TotalsKind::kTraining))) {
     return Bad("its parts contradict each other");

@@ -44,7 +44,8 @@ int64_t TrainingPlan::StepsTotal() const {
 }
 
 int64_t TrainingPlan::StepsPerUpdate() const {
-  return train.optimizer.kind == OptimizerKind::kGd ? StepsPerEpoch() : train.accumulate_steps;
+  const bool whole = train.optimizer.kind == OptimizerKind::kGd || Searches();
+  return whole ? StepsPerEpoch() : train.accumulate_steps;
 }
 
 template <typename T>
@@ -60,7 +61,8 @@ StepMachine<T>::StepMachine(TrainingPlan plan) : plan_(std::move(plan)) {
     }
   }
   state_.slots.assign(SlotCount(plan_.train.optimizer), AlignedVector<T>(size, T{0}));
-  if (plan_.StepsPerUpdate() > 1) state_.accumulated.assign(size, T{0});
+  if (plan_.Searches()) state_.slots[kLbfgsIterate] = state_.parameters;
+  if (plan_.Accumulates()) state_.accumulated.assign(size, T{0});
   if (plan_.train.averaging.kind != AveragingKind::kNone) state_.averaged.assign(size, T{0});
   state_.epoch_totals.assign(TotalsSize(plan_.shape, TotalsKind::kTraining), 0.0);
 }
@@ -125,6 +127,7 @@ template <typename T>
 bool StepMachine<T>::EndsGroup() const {
   const int64_t next = state_.step + 1, total = plan_.StepsTotal();
   const int64_t of_epoch = next % plan_.StepsPerEpoch();
+  if (plan_.Searches()) return of_epoch == 0;
   return state_.time_is_up || (total > 0 && next >= total) || of_epoch == 0 ||
          of_epoch % plan_.StepsPerUpdate() == 0;
 }
@@ -134,7 +137,8 @@ UpdateAction StepMachine<T>::MakeUpdate(bool add) const {
   UpdateAction update;
   update.add = add;
   update.apply = EndsGroup();
-  update.inverse_weight = 1.0 / (state_.accumulated_weight + step_weight_);
+  const double weight = state_.accumulated_weight + step_weight_;
+  update.inverse_weight = weight > 0 ? 1.0 / weight : 0;
   update.learning_rate = LearningRateNow();
   update.update = state_.updates + 1;
   const Averaging& averaging = plan_.train.averaging;
@@ -147,7 +151,13 @@ UpdateAction StepMachine<T>::MakeUpdate(bool add) const {
 template <typename T>
 Action StepMachine<T>::LeftOut() {
   step_weight_ = 0;
-  if (state_.accumulated_weight > 0 && EndsGroup()) return MakeUpdate(false);
+  const bool due = state_.accumulated_weight > 0 || state_.lbfgs.nonfinite;
+  if (due && EndsGroup()) return MakeUpdate(false);
+  if (plan_.Searches() && EndsGroup()) {
+    return FailAction{Status(StatusCode::kBadInput,
+                             "the training rows have no weight above 0; see data.weight and "
+                             "train.class_weight")};
+  }
   ++state_.step;
   return AfterStep();
 }
@@ -159,13 +169,19 @@ Action StepMachine<T>::OnNonfiniteGradient() {
 
 template <typename T>
 Action StepMachine<T>::NonfiniteStep(const std::string& where) {
+  if (state_.lbfgs.begun && plan_.train.optimizer.line_search != LineSearchKind::kNone) {
+    state_.lbfgs.nonfinite = true;  // a point too far away
+    return LeftOut();
+  }
   if (!plan_.train.skip_nonfinite) {
     return FailAction{Status(
         StatusCode::kBadInput,
-        "step " + std::to_string(state_.step + 1) + ", " + where +
-            " is not a finite number; lower train.optimizer's learning_rate, set train.clip_norm, "
-            "look for extreme values in the data (espalier check), or choose train.on_nonfinite: "
-            "skip")};
+        "step " + std::to_string(state_.step + 1) + ", " + where + " is not a finite number; " +
+            (state_.lbfgs.begun ? "choose line_search: strong_wolfe in train.optimizer"
+             : plan_.Searches()
+                 ? "look for extreme values in the data (espalier check) or in train.initial"
+                 : "lower train.optimizer's learning_rate, set train.clip_norm, look for extreme "
+                   "values in the data (espalier check), or choose train.on_nonfinite: skip"))};
   }
   return LeftOut();
 }
@@ -174,21 +190,55 @@ template <typename T>
 Action StepMachine<T>::OnUpdated() {
   const UpdateAction done = MakeUpdate(!state_.accumulated.empty());
   if (done.apply) {
-    ++state_.updates;
+    state_.updates = plan_.Searches() ? state_.lbfgs.iterations : done.update;
     state_.averaged_updates = std::max(state_.averaged_updates, done.averaged);
     state_.accumulated_weight = 0;
   } else {
     state_.accumulated_weight += step_weight_;
   }
   ++state_.step;
-  return AfterStep();
+  return plan_.Searches() && done.apply ? AfterPass() : AfterStep();
+}
+
+template <typename T>
+std::optional<std::string> StepMachine<T>::EndNow() const {
+  const int64_t total = plan_.StepsTotal();
+  if (plan_.Searches()) {
+    const LbfgsState& s = state_.lbfgs;
+    if (s.verdict == LbfgsVerdict::kConverged) return "convergence";
+    if (s.verdict == LbfgsVerdict::kStuck) return "line search";
+    if (s.iterations >= plan_.train.optimizer.max_iterations) return "iterations";
+  }
+  if (total > 0 && state_.step >= total) {
+    return plan_.train.steps == total ? "steps" : "epochs";
+  }
+  if (state_.time_is_up) return "time";
+  return std::nullopt;
+}
+
+// An iterate is what has metrics: a point on the way to one has none, nor has a pass that is cut
+// off, unless there is nothing else.
+template <typename T>
+Action StepMachine<T>::AfterPass() {
+  const LbfgsVerdict verdict = state_.lbfgs.verdict;
+  if (verdict == LbfgsVerdict::kMoved || verdict == LbfgsVerdict::kConverged) {
+    return EvaluateEpoch();
+  }
+  std::fill(state_.epoch_totals.begin(), state_.epoch_totals.end(), 0.0);
+  if (auto why = EndNow()) return End(*std::move(why));
+  return Begin();
 }
 
 template <typename T>
 Action StepMachine<T>::AfterStep() {
-  const int64_t total = plan_.StepsTotal();
-  const bool at_end = state_.time_is_up || (total > 0 && state_.step >= total);
-  if (!at_end && state_.step % plan_.StepsPerEpoch() != 0) return Begin();
+  auto why = EndNow();
+  if (!why && state_.step % plan_.StepsPerEpoch() != 0) return Begin();
+  if (why && state_.lbfgs.begun) return End(*std::move(why));
+  return EvaluateEpoch();
+}
+
+template <typename T>
+Action StepMachine<T>::EvaluateEpoch() {
   state_.train = EpochMetrics();
   if (plan_.validation_rows > 0) {
     state_.phase = TrainingPhase::kEpochEvaluation;
@@ -224,11 +274,7 @@ Action StepMachine<T>::AfterEvaluation() {
   std::fill(state_.epoch_totals.begin(), state_.epoch_totals.end(), 0.0);
   JudgePlateau();
   const bool patience_is_over = JudgeEarlyStopping();
-  const int64_t total = plan_.StepsTotal();
-  if (total > 0 && state_.step >= total) {
-    return End(plan_.train.steps == total ? "steps" : "epochs");
-  }
-  if (state_.time_is_up) return End("time");
+  if (auto why = EndNow()) return End(*std::move(why));
   if (patience_is_over) return End("early stopping");
   return Begin();
 }
@@ -294,9 +340,9 @@ void StepMachine<T>::JudgePlateau() {
 
 template <typename T>
 Action StepMachine<T>::End(std::string why) {
-  state_.stopped_because = std::move(why);
   state_.final_validation = state_.validation;
   state_.parameters = Evaluated();  // averaged weights are what is saved
+  state_.stopped_because = std::move(why);
   state_.averaged_updates = 0;
   if (state_.best_parameters.empty() || state_.best_step == state_.step) return FinalTestOrFinish();
   state_.parameters = state_.best_parameters;

@@ -8,6 +8,9 @@
 //                                              -> Evaluate(validation) -> (OnEvaluation) -> ...
 //   at the end, with the weights to be saved:  -> Evaluate(validation, test) -> Finish
 //
+// With lbfgs an update comes after each pass over all rows, and moves to the next point that it
+// wants to know of (model/lbfgs.h); an evaluation comes with each new iterate, the start included.
+//
 // A round that was begun and never answered (the generation ended) is begun again by Resume, on
 // this machine or on another one with the same state.
 //
@@ -37,7 +40,7 @@ struct GradientAction {
 };
 // Apply the total to state().parameters and state().slots: the commit (training/update.h). Where
 // several steps make an update, `add` only adds the total to state().accumulated, and the last of
-// them also applies that.
+// them also applies that. With lbfgs, applying is Advance.
 struct UpdateAction {
   bool add = false, apply = true;
   double inverse_weight = 0;  // of the weight of all rows whose gradients are applied
@@ -55,7 +58,8 @@ struct FinishAction {
   double epochs = 0;
   Metrics train;
   std::optional<Metrics> validation, test;
-  std::string stopped_because;  // "epochs", "steps", "time", "early stopping"
+  // "epochs", "steps", "time", "early stopping"; lbfgs: "convergence", "iterations", "line search"
+  std::string stopped_because;
 };
 struct FailAction {
   Status error;
@@ -90,6 +94,9 @@ struct TrainingPlan {
   int64_t StepsTotal() const;
   // Whose gradients make one update; an epoch's last update may be of fewer.
   int64_t StepsPerUpdate() const;
+  // Whether the optimizer asks for evaluations at points: lbfgs.
+  bool Searches() const { return train.optimizer.kind == OptimizerKind::kLbfgs; }
+  bool Accumulates() const { return Searches() || StepsPerUpdate() > 1; }
 };
 
 template <typename T>
@@ -115,8 +122,10 @@ class StepMachine {
   TrainingState<T>& state() { return state_; }
   const TrainingState<T>& state() const { return state_; }
   const TrainingPlan& plan() const { return plan_; }
-  // The weights that EvaluateAction is about: the averaged ones, once there are any.
+  // The weights that EvaluateAction is about: the averaged ones, once there are any; those of the
+  // newest iterate, while lbfgs is at work.
   const AlignedVector<T>& Evaluated() const {
+    if (plan_.Searches() && state_.stopped_because.empty()) return state_.slots[kLbfgsIterate];
     return state_.averaged_updates > 0 ? state_.averaged : state_.parameters;
   }
   // Running metrics of the current epoch.
@@ -130,7 +139,11 @@ class StepMachine {
   UpdateAction MakeUpdate(bool add) const;
   bool EndsGroup() const;  // the step in flight, of those that make an update
   Action AfterStep();
+  Action AfterPass();  // of lbfgs
+  Action EvaluateEpoch();
   Action AfterEvaluation();
+  // Why the job is over, if it is.
+  std::optional<std::string> EndNow() const;
   Action End(std::string why);
   Action FinalTestOrFinish();
   Action Finish();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/base/aligned.h"
+#include "src/model/lbfgs.h"
 #include "src/spec/metrics.h"
 
 namespace espalier {
@@ -29,10 +30,12 @@ enum class TrainingPhase : uint8_t {
 // applied, none of `round` is.
 template <typename T>
 struct TrainingState {
-  AlignedVector<T> parameters;          // flat, see plan/chunks.h
+  AlignedVector<T> parameters;          // flat, see plan/chunks.h; with lbfgs, where loss and
+                                        // gradient are asked for, until the job ends
   std::vector<AlignedVector<T>> slots;  // the optimizer's, each like parameters
   int64_t step = 0;                     // committed steps
-  int64_t updates = 0;                  // of them, those that changed the parameters
+  int64_t updates = 0;                  // of them, those that changed the parameters; lbfgs:
+                                        // its iterations
   uint64_t round = 0;  // reductions begun: the number of the newest, which is in flight; once the
                        // job is finished, of the one that would be next
   TrainingPhase phase = TrainingPhase::kSteps;
@@ -48,7 +51,7 @@ struct TrainingState {
   int64_t best_step = -1;
   AlignedVector<T> best_parameters;  // empty unless they are to be restored
   // Gradients of steps whose update is to come: their sum, like parameters (empty where each step
-  // updates), and the weight of its rows.
+  // updates, but for lbfgs), and the weight of its rows.
   AlignedVector<T> accumulated;
   double accumulated_weight = 0;
   // Averaged weights, like parameters (empty unless the job averages), and how many updates they
@@ -60,6 +63,7 @@ struct TrainingState {
   std::optional<double> plateau_best;
   int64_t plateau_evaluations = 0, plateau_cooldown = 0;
   double rate_left = 1;
+  LbfgsState lbfgs;  // of that optimizer alone
   // The end.
   std::string stopped_because;
   std::optional<Metrics> final_validation, test;
@@ -71,7 +75,7 @@ struct TrainingState {
     auto& [parameters, slots, step, updates, round, phase, time_is_up, epoch_totals, train,
            validation, history, accepted, evaluations_without_gain, best_value, best_step,
            best_parameters, accumulated, accumulated_weight, averaged, averaged_updates,
-           plateau_best, plateau_evaluations, plateau_cooldown, rate_left, stopped_because,
+           plateau_best, plateau_evaluations, plateau_cooldown, rate_left, lbfgs, stopped_because,
            final_validation, test] = state;
     visit(parameters), visit(slots), visit(step), visit(updates), visit(round), visit(phase);
     visit(time_is_up), visit(epoch_totals), visit(train), visit(validation);
@@ -79,7 +83,7 @@ struct TrainingState {
     visit(evaluations_without_gain), visit(best_value), visit(best_step), visit(best_parameters);
     visit(accumulated), visit(accumulated_weight), visit(averaged), visit(averaged_updates);
     visit(plateau_best), visit(plateau_evaluations), visit(plateau_cooldown), visit(rate_left);
-    visit(stopped_because), visit(final_validation), visit(test);
+    visit(lbfgs), visit(stopped_because), visit(final_validation), visit(test);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/check.h"
+#include "src/model/metrics.h"
 #include "src/model/optimizer.h"
 
 namespace espalier {
@@ -43,13 +44,26 @@ void ApplyChunk(const TrainingPlan& plan, const UpdateAction& update, const Chun
   std::fill(sum, sum + chunk.size, T{0});
 }
 
+template <typename T>
+void Advance(const TrainingPlan& plan, const UpdateAction& update, std::span<const Chunk> chunks,
+             const ForEach& each, TrainingState<T>& state) {
+  std::vector<T*> slots;
+  for (AlignedVector<T>& slot : state.slots) slots.push_back(slot.data());
+  const double mean_loss = state.epoch_totals[kTotalLoss] * update.inverse_weight;
+  AdvanceLbfgs<T>({plan.train, plan.shape, chunks, each}, mean_loss, update.inverse_weight,
+                  state.lbfgs, state.parameters.data(), state.accumulated.data(), slots.data());
+  std::fill(state.accumulated.begin(), state.accumulated.end(), T{0});
+}
+
 #define ESPALIER_INSTANTIATE(T)                                                                 \
   template bool UsesTotal<T>(const UpdateAction&, const TrainingState<T>&);                     \
   template void AccumulateChunk<T>(const UpdateAction&, const Chunk&, const T*,                 \
                                    TrainingState<T>&);                                          \
   template const T* UpdateGradient<T>(const Chunk&, const T*, const TrainingState<T>&);         \
   template void ApplyChunk<T>(const TrainingPlan&, const UpdateAction&, const Chunk&, const T*, \
-                              double, TrainingState<T>&);
+                              double, TrainingState<T>&);                                       \
+  template void Advance<T>(const TrainingPlan&, const UpdateAction&, std::span<const Chunk>,    \
+                           const ForEach&, TrainingState<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE

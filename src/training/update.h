@@ -6,6 +6,9 @@
 // functions over the state; no two threads have the same chunk.
 #pragma once
 
+#include <span>
+
+#include "src/model/lbfgs.h"
 #include "src/plan/chunks.h"
 #include "src/training/step_machine.h"
 #include "src/training/training_state.h"
@@ -32,5 +35,12 @@ const T* UpdateGradient(const Chunk& chunk, const T* total, const TrainingState<
 template <typename T>
 void ApplyChunk(const TrainingPlan& plan, const UpdateAction& update, const Chunk& chunk,
                 const T* total, double clip_scale, TrainingState<T>& state);
+
+// With lbfgs, in place of ApplyChunk: hands it the loss and the gradient of the pass that is
+// complete, moves the parameters to where it asks next, and empties the accumulated gradient.
+// `chunks` are all of them; `each` shares them out to threads. REQUIRES: update.apply.
+template <typename T>
+void Advance(const TrainingPlan& plan, const UpdateAction& update, std::span<const Chunk> chunks,
+             const ForEach& each, TrainingState<T>& state);
 
 }  // namespace espalier

@@ -21,7 +21,7 @@ Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
   const Preprocessing& fitted = survey.preprocessing;
   const bool classes = spec.model.task == Task::kClassification;
   return MakeNetworkShape(
-      spec, static_cast<int64_t>(fitted.features.size()),
+      spec, InputsOf(fitted),
       static_cast<int64_t>(classes ? fitted.classes.size() : fitted.targets.size()));
 }
 

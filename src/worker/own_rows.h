@@ -57,10 +57,10 @@ template <typename T>
 class StoredRows : public RowSource<T> {
  public:
   explicit StoredRows(const OwnRows& rows) : rows_(rows) {}
-  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* labels, T* targets,
-              T* weights) const override {
+  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
+              int32_t* labels, T* targets, T* weights) const override {
     if (rows.empty()) return;
-    rows_.Find(set, rows[0]).Gather<T>(set, rows, inputs, labels, targets, weights);
+    rows_.Find(set, rows[0]).Gather<T>(set, rows, inputs, codes, labels, targets, weights);
   }
 
  private:

@@ -217,14 +217,16 @@ void Trainer<T>::RunLeaf(const GradientAction& step, int32_t own_index) {
   const int32_t leaf = options_.own.begin + own_index;
   const Range range = LeafRows(plan.train_rows, options_.leaves, leaf);
   const Range positions = StepPositions(range.size(), plan.StepsPerEpoch(), step.step_of_epoch);
-  const RowPermutation order(OrderOf(options_.shuffle), options_.shuffle.window_rows, range.size(),
-                             plan.train.seed, step.epoch, leaf);
+  // A line search compares sums over all rows: they are always added in one order.
+  const RowOrder kind = plan.Searches() ? RowOrder::kNone : OrderOf(options_.shuffle);
+  const RowPermutation order(kind, options_.shuffle.window_rows, range.size(), plan.train.seed,
+                             step.epoch, leaf);
   std::vector<int64_t> rows;
   for (int64_t p = positions.begin; p < positions.end; ++p)
     rows.push_back(range.begin + order.At(p));
 
   LeafPass<T>& pass = *passes_[own_index];
-  rows_.Gather(FileRole::kTrain, rows, pass.inputs(), pass.labels(), pass.targets(),
+  rows_.Gather(FileRole::kTrain, rows, pass.inputs(), pass.codes(), pass.labels(), pass.targets(),
                pass.weights());
   const auto count = static_cast<int64_t>(rows.size());
   std::vector<double>& stats = leaf_stats_[own_index];
@@ -265,7 +267,7 @@ void Trainer<T>::ComputeChunk(uint32_t chunk_index) {
     const LeafPass<T>& pass = *passes_[i];
     if (joins_leaf(i) && pass_rows_[i] == 0) {
       ++next;  // An empty leaf is the identity of the sum.
-    } else if (joins_leaf(i) && pass.AccumulateIsExact(pass_rows_[i])) {
+    } else if (joins_leaf(i) && pass.AccumulateIsExact(chunk, pass_rows_[i])) {
       pass.WeightGradient(chunk, sum[own_join_.steps[next++].into], true);
     } else {
       if (sum[i] == nullptr) {
@@ -328,7 +330,11 @@ Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
   double norm_squared = 0;
   for (double s : squares) norm_squared += s;
   const double clip_scale = ClipScale(norm_squared, plan.train.clip_norm);
-  if (update.apply) {
+  if (update.apply && plan.Searches()) {
+    Advance<T>(
+        plan, update, chunks_, [&](int64_t n, const auto& body) { pool_.ParallelFor(n, body); },
+        state);
+  } else if (update.apply) {
     pool_.ParallelFor(count, [&](int64_t c) {
       ApplyChunk(plan, update, chunks_[c], Total(c), clip_scale, state);
     });

@@ -58,7 +58,8 @@ void Trainer<T>::EvaluateLeaf(FileRole set, int64_t rows, int32_t own_index,
     for (int64_t r = begin; r < std::min(range.end, begin + kEvaluationRows); ++r) {
       indices.push_back(r);
     }
-    rows_.Gather(set, indices, pass->inputs(), pass->labels(), pass->targets(), pass->weights());
+    rows_.Gather(set, indices, pass->inputs(), pass->codes(), pass->labels(), pass->targets(),
+                 pass->weights());
     pass->Evaluate(machine_.Evaluated().data(), static_cast<int64_t>(indices.size()),
                    totals.data());
     evaluated_rows_ += static_cast<int64_t>(indices.size());

@@ -50,6 +50,7 @@ ModelDocument Document() {
     d.preprocessing.features.push_back({name, 0.1, 1.0 / 3, -2});
   }
   d.preprocessing.classes = {"no", "caf\xe9"};
+  d.storage = StorageType::kFloat32;
   d.train_rows = 90;
   d.validation_rows = 10;
   d.steps = 77;
@@ -101,6 +102,7 @@ TEST_CASE("model.json reads back as it was but for output, workers and metrics")
   CHECK(back->job == job);
   CHECK(back->schema == d.schema);
   CHECK(back->preprocessing == d.preprocessing);
+  CHECK(back->storage == d.storage);
   CHECK(back->train_rows == 90);
   CHECK(back->steps == 77);
   CHECK(back->epochs == 2.5);

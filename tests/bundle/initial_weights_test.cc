@@ -94,6 +94,46 @@ TEST_CASE("weights of another network are refused by the first tensor that does 
             ": the tensor layers.0.bias holds a value that is no finite number");
 }
 
+TEST_CASE("weights in Spark's layout, from a list or a text, are columns and then the bias") {
+  const Model model;
+  const std::vector<double> values = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
+  const std::string text =
+      model.directory.Put("w.txt", "[1 2.0 3,4e0]\n5,6\t7 8 9 (10), 11\n12 13");
+  for (const InitialSpec& initial :
+       {InitialSpec{"", {}, true, values}, InitialSpec{text, {}, true, {}}}) {
+    const auto tensors = model.Read(initial);
+    INFO(tensors.status().ToString());
+    REQUIRE(tensors.ok());
+    REQUIRE(tensors->size() == 4);
+    CHECK(tensors->at(0).values == std::vector<double>{1, 4, 2, 5, 3, 6});
+    CHECK(tensors->at(1).values == std::vector<double>{7, 8, 9});
+    CHECK(tensors->at(2).values == std::vector<double>{10, 11, 12});
+    CHECK(tensors->at(2).offset == 9);
+    CHECK(tensors->at(3).values == std::vector<double>{13});
+  }
+}
+
+TEST_CASE("weights in Spark's layout that do not fit, or are none, are told") {
+  const Model model;
+  const auto error = [&](const std::string& text) {
+    const std::string path = model.directory.Put("w.txt", text);
+    const auto read = model.Read({path, {}, true, {}});
+    std::string message = read.status().ToString();
+    const size_t at = message.find(path);
+    return at == std::string::npos ? message : message.replace(at, path.size(), "W");
+  };
+  CHECK_THAT(error("1 2 3"), Catch::Contains("compat.spark-mlp.initialWeights: W <- found 3 "
+                                             "numbers; the network has 13"));
+  CHECK_THAT(error("1 2 x3 4"), Catch::Contains("found 'x3' at byte 4, expected a number"));
+  CHECK_THAT(error("1 2 3\x01 4"), Catch::Contains("at byte 4, expected a number"));
+  CHECK_THAT(error("1 2 3 4 5 6 7 8 9 10 11 12 nan"), Catch::Contains("no finite number"));
+  CHECK_THAT(error("1e999"), Catch::Contains("at byte 0, expected a number"));
+  CHECK(model.Read({"", {}, true, {1}}).status().ToString().find("found 1 numbers") !=
+        std::string::npos);
+  CHECK(model.Read({model.Directory() + "/no.txt", {}, true, {}}).status().code() ==
+        StatusCode::kNotFound);
+}
+
 TEST_CASE("a model that is not there, or is none, is told with its path") {
   Model model;
   const auto missing = model.Read({model.Directory() + "/no", {}});

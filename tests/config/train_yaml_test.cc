@@ -22,6 +22,20 @@ TEST_CASE(
   CHECK(Parsed(kHead + "model: {hidden: [4], dropout: 0.1}").model.dropout ==
         std::vector<double>{0.1});
   CHECK(Train("train: {optimizer: gd}").optimizer == DefaultOptimizer(OptimizerKind::kGd));
+  CHECK(Train("train: {optimizer: lbfgs}").optimizer == DefaultOptimizer(OptimizerKind::kLbfgs));
+  CHECK(Train("train: {optimizer: lbfgs}").batch == 8192);
+  CHECK(Train("train: {batch: 64, optimizer: lbfgs}").batch == 64);
+  const OptimizerSpec lbfgs =
+      Train(
+          "train: {optimizer: {lbfgs: {learning_rate: 0.5, history: 5, line_search: none, "
+          "max_line_search: 30, tolerance: 1e-9, max_iterations: 7}}}")
+          .optimizer;
+  CHECK(lbfgs.learning_rate == 0.5);
+  CHECK(lbfgs.history == 5);
+  CHECK(lbfgs.line_search == LineSearchKind::kNone);
+  CHECK(lbfgs.max_line_search == 30);
+  CHECK(lbfgs.tolerance == 1e-9);
+  CHECK(lbfgs.max_iterations == 7);
   CHECK(Train("train: {optimizer: adagrad}").optimizer.epsilon == 1e-10);
   CHECK(Train("train: {optimizer: {adagrad: {initial_accumulator_value: 0.1}}}")
             .optimizer.initial_accumulator_value == 0.1);

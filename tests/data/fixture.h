@@ -16,7 +16,7 @@ namespace espalier {
 // A set's rows as the network gets them.
 struct Gathered {
   std::vector<double> inputs, targets, weights;
-  std::vector<int32_t> labels;
+  std::vector<int32_t> labels, codes;
   bool operator==(const Gathered&) const = default;
 };
 
@@ -29,8 +29,9 @@ inline Gathered GatherAll(const RowStore& store, FileRole set) {
   g.targets.resize(rows.size() * store.targets());
   g.weights.resize(rows.size());
   g.labels.resize(rows.size(), -1);
-  store.Gather<double>(set, rows, g.inputs.data(), g.labels.data(), g.targets.data(),
-                       g.weights.data());
+  g.codes.resize(rows.size() * store.coded());
+  store.Gather<double>(set, rows, g.inputs.data(), g.codes.data(), g.labels.data(),
+                       g.targets.data(), g.weights.data());
   return g;
 }
 

@@ -140,14 +140,14 @@ TEST_CASE("a streamed shard hands on all rows once, in small pieces") {
   std::array<size_t, kSets> at{};
   const auto rest =
       StreamShard(*f.files, *plan, f.job, 0, &room,
-                  [&](const DecodedSets& sets, const std::vector<std::string>& labels) -> Status {
+                  [&](const DecodedSets& sets, const ShardTexts& texts) -> Status {
                     ++pieces;
                     for (int set = 0; set < kSets; ++set) {
                       const DecodedRows& piece = sets[set];
                       CHECK(piece.features.size() <= 2 << 20);
                       for (size_t i = 0; i < piece.labels.size(); ++i, ++at[set]) {
-                        if (labels[piece.labels[i]] !=
-                            expected->label_texts[expected->sets[set].labels[at[set]]]) {
+                        if (texts.labels.texts()[piece.labels[i]] !=
+                            expected->texts.labels.texts()[expected->sets[set].labels[at[set]]]) {
                           return Internal("another label");
                         }
                       }

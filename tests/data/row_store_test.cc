@@ -124,7 +124,7 @@ TEST_CASE("gathered rows are scaled, in the order asked for") {
   const std::vector<int64_t> rows = {2, 0, 1, 1};
   std::vector<float> inputs(8), weights(4);
   std::vector<int32_t> labels(4);
-  store->Gather<float>(FileRole::kTrain, rows, inputs.data(), labels.data(), nullptr,
+  store->Gather<float>(FileRole::kTrain, rows, inputs.data(), nullptr, labels.data(), nullptr,
                        weights.data());
   CHECK(inputs == std::vector<float>{0.5f, 1.0f, 0, 0, 1.0f, 0.5f, 1.0f, 0.5f});
   CHECK(labels == std::vector<int32_t>{0, 0, 1, 1});

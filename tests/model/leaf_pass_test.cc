@@ -249,7 +249,7 @@ void CheckAccumulation(int64_t rows, bool norm) {
   const auto parameters = StartOf<T>(shape, 1);
   TrainingTotals(left, parameters, rows);
   TrainingTotals(right, parameters, rows);
-  REQUIRE(right.AccumulateIsExact(rows));
+  REQUIRE(right.AccumulateIsExact(ChunksOf<T>(right.shape())[0], rows));
   auto together = WholeGradient(left, 4096), apart = together;
   const auto addend = WholeGradient(right, 4096);
   for (size_t i = 0; i < apart.size(); ++i) apart[i] += addend[i];
@@ -271,8 +271,8 @@ TEST_CASE("accumulating onto a sibling has the bits of the separate add") {
 
 TEST_CASE("several micro-batches may not be accumulated") {
   const LeafPass<float> pass(Wide(), 300);
-  CHECK(pass.AccumulateIsExact(128));
-  CHECK_FALSE(pass.AccumulateIsExact(129));
+  CHECK(pass.AccumulateIsExact(ChunksOf<float>(pass.shape())[0], 128));
+  CHECK_FALSE(pass.AccumulateIsExact(ChunksOf<float>(pass.shape())[0], 129));
 }
 
 TEST_CASE("bits depend neither on rows_max nor on what was computed before nor on the thread") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "src/model/loss.h"
 #include "tests/model/support.h"
 
 namespace espalier {
@@ -67,6 +68,34 @@ TEST_CASE("binary cross-entropy and softmax of two classes count alike") {
   const auto q = EvaluationTotals(b, {3, -2, 0.25}, 300);
   REQUIRE(p.size() == q.size());
   for (size_t i = 0; i < p.size(); ++i) CHECK(p[i] == Approx(q[i]).epsilon(1e-12));
+}
+
+TEST_CASE("with thresholds the class is that of the largest multiple, in counts and alone") {
+  ModelSpec model;
+  model.thresholds = {0.6, 0.1, 0.3};
+  LeafPass<double> pass(MakeShape(model, 4, 3), 200);
+  FillBatch(pass, 200, 3);
+  const auto parameters = StartOf<double>(pass.shape(), 1);
+  const auto totals = EvaluationTotals(pass, parameters, 200);
+  std::vector<double> probabilities(600);
+  pass.Predict(parameters.data(), 200, probabilities.data());
+  std::vector<double> confusion(9);
+  int changed = 0;
+  for (int64_t r = 0; r < 200; ++r) {
+    const double* p = probabilities.data() + 3 * r;
+    const double multiples[] = {p[0] / 0.6, p[1] / 0.1, p[2] / 0.3};
+    const auto expected = std::max_element(multiples, multiples + 3) - multiples;
+    CHECK(PredictedClass(pass.shape(), p) == expected);
+    confusion[3 * pass.labels()[r] + expected] += pass.weights()[r];
+    changed += std::max_element(p, p + 3) - p != expected;
+  }
+  CHECK(changed > 20);
+  for (int i = 0; i < 9; ++i) CHECK(totals[kTotalsFixed + i] == Approx(confusion[i]));
+  NetworkShape shape = pass.shape();
+  shape.thresholds = {0.5, 0, 0.5};
+  const double certain[] = {0.9, 0.0, 0.1}, likely[] = {0.9, 0.001, 0.099};
+  CHECK(PredictedClass(shape, certain) == 0);
+  CHECK(PredictedClass(shape, likely) == 1);
 }
 
 TEST_CASE("equal scores count half in the AUC, and one class alone has none") {

@@ -10,7 +10,7 @@
 
 namespace espalier {
 
-inline NetworkShape MakeShape(const ModelSpec& model, int64_t inputs, int64_t outputs) {
+inline NetworkShape MakeShape(const ModelSpec& model, const InputShape& inputs, int64_t outputs) {
   return MakeNetworkShape(model, inputs, outputs).value();
 }
 
@@ -24,6 +24,11 @@ void FillBatch(LeafPass<T>& pass, int64_t rows, uint64_t seed) {
   const NetworkShape& shape = pass.shape();
   for (int64_t i = 0; i < rows * shape.inputs(); ++i) {
     pass.inputs()[i] = static_cast<T>(TestNumber(seed, i));
+  }
+  const auto tables = static_cast<int64_t>(shape.tables.size());
+  for (int64_t i = 0; i < rows * tables; ++i) {  // -1 among them
+    const auto codes = static_cast<uint64_t>(shape.tables[i % tables].codes);
+    pass.codes()[i] = static_cast<int32_t>(Mix64(seed * 131 + i) % (codes + 1)) - 1;
   }
   for (int64_t r = 0; r < rows; ++r) {
     pass.weights()[r] = static_cast<T>(0.5 + UnitDouble(Mix64(seed + 31 * r)));

@@ -55,6 +55,7 @@ inline ShardSurvey SampleShard(int32_t shard = 1) {
   s.targets = {{6, 2, 0.25, 1.5, -2, 4}};
   s.labels = {{"a\xff", 3}, {"b", 2}};
   s.evaluation_labels = {{"c", 1}};
+  s.categories = {{}, {{"", 2}, {"x\xff", 3}}};
   s.train_weight = 5.5;
   return s;
 }
@@ -65,13 +66,17 @@ inline InputPlan SamplePlan() {
              {"/data/b.csv", 50, 5, FileRole::kTrain, {3, 0, 2, 1}}};
   p.shards = {{0, 0, 60}, {0, 60, 100}, {1, 10, 50}};
   p.schema = {{"l", "f\xff", "w", "v"}, {1}, {3}, 2, 3, 1};
+  p.schema.rules = {{FeatureType::kDate, 3, DatePart::kHour}};
   return p;
 }
 
 inline SurveyResult SampleSurvey() {
   SurveyResult r;
   r.shards = {SampleShard(0), SampleShard(1)};
-  r.preprocessing = {{{"f", 0.5, 2, 1.5}}, {{"t", 0.25, 4}}, {"0", "1"}, {0.5, 2}};
+  r.preprocessing = {{{"f", 0.5, 2, 1.5, true, 3, 8, true, {"x\xff", ""}}},
+                     {{"t", 0.25, 4}},
+                     {"0", "1"},
+                     {0.5, 2}};
   r.storage = StorageType::kUint8;
   r.train_rows = 10, r.validation_rows = 2, r.test_rows = 3, r.skipped_rows = 1;
   r.data_fingerprint = "f00d";

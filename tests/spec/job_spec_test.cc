@@ -358,10 +358,13 @@ TEST_CASE("every enumerator has one word that reads back") {
   };
   CHECK(round(Activation::kRelu) == 8);
   CHECK(round(Loss::kMse) == 7);
-  CHECK(round(OptimizerKind::kAdam) == 8);
+  CHECK(round(OptimizerKind::kAdam) == 9);
+  CHECK(round(LineSearchKind::kNone) == 2);
   CHECK(round(ScheduleKind::kStep) == 6);
   CHECK(round(AveragingKind::kEma) == 3);
-  CHECK(round(NullKind::kFail) == 4);
+  CHECK(round(NullKind::kFail) == 5);
+  CHECK(round(FeatureType::kDate) == 4);
+  CHECK(round(DatePart::kYear) == 9);
 }
 
 TEST_CASE("each metric of a task has a value and a direction") {

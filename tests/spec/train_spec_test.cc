@@ -83,6 +83,21 @@ TEST_CASE("optimizers, schedules and updates that cannot be are named with what 
        "train.accumulate_steps: found 2, expected nothing with optimizer gd, whose updates take a "
        "whole epoch each"},
       {[](JobSpec& j) {
+         j.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+         j.train.optimizer.history = 101;
+       },
+       "train.optimizer.lbfgs.history: found 101, expected a whole number from 1 to 100"},
+      {[](JobSpec& j) {
+         j.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+         j.train.optimizer.max_line_search = 1;
+       },
+       "train.optimizer.lbfgs.max_line_search: found 1, expected a whole number from 2 to 1000"},
+      {[=](JobSpec& j) {
+         j.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+         j.train.optimizer.tolerance = kNan;
+       },
+       "train.optimizer.lbfgs.tolerance: found nan, expected a number of at least 0"},
+      {[](JobSpec& j) {
          j.train.averaging = {AveragingKind::kEma, 1, {}};
        },
        "train.averaging.ema.decay: found 1, expected a number above 0 and below 1"},
@@ -97,6 +112,37 @@ TEST_CASE("optimizers, schedules and updates that cannot be are named with what 
        "train.class_weight: found weights of classes, expected none for task regression "
        "(data.weight is for rows)"},
   });
+}
+
+TEST_CASE("lbfgs refuses what changes its losses or its steps") {
+  const std::string chooses =
+      "expected nothing with optimizer lbfgs, which chooses its steps itself";
+  const std::pair<std::function<void(JobSpec&)>, std::string> rows[] = {
+      {[](JobSpec& j) { j.model.dropout = {0.2}; },
+       "model.dropout: found 0.2, expected 0 with optimizer lbfgs: a loss that changes between "
+       "evaluations cannot be searched"},
+      {[](JobSpec& j) {
+         j.train.schedule.warmup = {1, true};
+       },
+       "train.schedule: found constant, " + chooses},
+      {[](JobSpec& j) { j.train.clip_norm = 1; }, "train.clip_norm: found 1, " + chooses},
+      {[](JobSpec& j) { j.train.clip_value = 1; }, "train.clip_value: found 1, " + chooses},
+      {[](JobSpec& j) { j.train.averaging.kind = AveragingKind::kMean; },
+       "train.averaging: found mean, expected none with optimizer lbfgs"},
+      {[](JobSpec& j) { j.train.skip_nonfinite = true; },
+       "train.on_nonfinite: found skip, expected fail with optimizer lbfgs, whose line search "
+       "steps back from such points by itself"},
+      {[](JobSpec& j) { j.train.accumulate_steps = 2; },
+       "train.accumulate_steps: found 2, expected nothing with optimizer lbfgs, whose updates take "
+       "a whole epoch each"},
+  };
+  for (const auto& [change, message] : rows) {
+    JobSpec job = GoodJob();
+    job.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+    REQUIRE(job.Validate().ok());
+    change(job);
+    CHECK(job.Validate().message() == message);
+  }
 }
 
 TEST_CASE("an optimizer that is named begins from PyTorch's defaults") {

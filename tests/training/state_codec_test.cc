@@ -2,10 +2,12 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <functional>
 
 #include "src/base/checksum.h"
 #include "src/base/random.h"
 #include "src/model/metrics.h"
+#include "src/training/update.h"
 #include "tests/testing/scale.h"
 
 namespace espalier {
@@ -65,6 +67,40 @@ Action Answer(StepMachine<T>& machine, const Action& action) {
   return machine.OnEvaluation(totals);
 }
 
+// Like Answer, of a job with L-BFGS in Rosenbrock's valley, which its first two parameters are
+// places in.
+Action AnswerInValley(StepMachine<float>& machine, const Action& action) {
+  const auto* update = std::get_if<UpdateAction>(&action);
+  const bool gradient = std::holds_alternative<GradientAction>(action);
+  if (!gradient && update == nullptr) return Answer(machine, action);
+  const TrainingPlan& plan = machine.plan();
+  TrainingState<float>& state = machine.state();
+  const double x = state.parameters[0], y = state.parameters[1], a = 1 - x, b = y - x * x;
+  if (gradient) {
+    std::vector<double> stats(TotalsSize(plan.shape, TotalsKind::kTraining) + kStepExtras, 0.0);
+    stats[kTotalRows] = stats[kTotalWeight] = 10;
+    stats[kTotalLoss] = 10 * (a * a + 100 * b * b);
+    return machine.OnGradient(stats);
+  }
+  const auto each = [](int64_t count, const std::function<void(int64_t)>& body) {
+    for (int64_t i = 0; i < count; ++i) body(i);
+  };
+  state.accumulated[0] += static_cast<float>(10 * (-2 * a - 400 * x * b));
+  state.accumulated[1] += static_cast<float>(10 * 200 * b);
+  const auto chunks = MakeChunks(Dims(plan.shape), sizeof(float));
+  if (update->apply) Advance<float>(plan, *update, chunks, each, state);
+  return machine.OnUpdated();
+}
+
+TrainingPlan ValleyPlan() {
+  TrainingPlan plan = SmallPlan();
+  plan.train.epochs = 60;
+  plan.train.early_stopping.reset();
+  plan.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+  plan.train.optimizer.history = 3;
+  return plan;
+}
+
 // Whether a round is in flight: a moment at which a state may be handed over.
 bool BetweenRounds(const Action& action) { return !std::holds_alternative<UpdateAction>(action); }
 
@@ -90,6 +126,78 @@ TEST_CASE("a job handed over before any round, through bytes, ends in the same s
     REQUIRE(EncodeState(heir.state()) == expected);
     CHECK(std::get<FinishAction>(next).stopped_because == "early stopping");
     CHECK(std::get<FinishAction>(next).test->loss == std::get<FinishAction>(action).test->loss);
+  }
+}
+
+TEST_CASE("a job with L-BFGS handed over within a search, through bytes, ends in the same state") {
+  const TrainingPlan plan = ValleyPlan();
+  StepMachine<float> whole(plan);
+  whole.state().parameters[0] = whole.state().slots[kLbfgsIterate][0] = -1.2f;
+  Action action = whole.Begin();
+  std::vector<std::string> states;
+  int narrowing = 0;
+  for (;;) {
+    if (BetweenRounds(action)) states.push_back(EncodeState(whole.state()));
+    if (std::holds_alternative<FinishAction>(action)) break;
+    narrowing += whole.state().lbfgs.search.narrows;
+    action = AnswerInValley(whole, action);
+  }
+  const std::string expected = EncodeState(whole.state());
+  REQUIRE(states.size() > 100);
+  CHECK(narrowing > 20);
+  for (const std::string& bytes : states) {
+    auto state = DecodeState<float>(bytes, plan);
+    REQUIRE(state.status().ToString() == "OK");
+    CHECK(EncodeState(*state) == bytes);
+    StepMachine<float> heir(plan, std::move(state).value());
+    Action next = heir.Resume();
+    while (!std::holds_alternative<FinishAction>(next)) next = AnswerInValley(heir, next);
+    REQUIRE(EncodeState(heir.state()) == expected);
+  }
+}
+
+TEST_CASE("pairs and searches that lead nowhere are refused, and other hostile ones do no harm") {
+  const TrainingPlan plan = ValleyPlan();
+  StepMachine<float> machine(plan);
+  Action action = machine.Begin();
+  while (machine.state().lbfgs.iterations < 5) action = AnswerInValley(machine, action);
+  const TrainingState<float> good = machine.state();
+  REQUIRE(DecodeState<float>(EncodeState(good), plan).ok());
+  const std::function<void(LbfgsState&)> changes[] = {
+      [](LbfgsState& s) { s.pairs = 4; },
+      [](LbfgsState& s) { s.pairs = -1; },
+      [](LbfgsState& s) { s.newest = 3; },
+      [](LbfgsState& s) { s.newest = -1; },
+      [](LbfgsState& s) { s.iterations = -1; },
+      [](LbfgsState& s) { s.search.evaluations = -1; },
+      [](LbfgsState& s) { s.begun = false, s.nonfinite = true; },
+      [](LbfgsState& s) { s.objectives.resize(kLbfgsMemory + 1); },
+      [](LbfgsState& s) { s.verdict = static_cast<LbfgsVerdict>(4); },
+  };
+  for (const auto& change : changes) {
+    TrainingState<float> bad = good;
+    change(bad.lbfgs);
+    CHECK_THAT(DecodeState<float>(EncodeState(bad), plan).status().message(),
+               Catch::Contains("its line search or its pairs cannot be"));
+  }
+  const std::string bytes = EncodeState(good);
+  for (uint64_t seed = 0; seed < 300 * TestScale(); ++seed) {
+    std::string changed = bytes;
+    const size_t crc = sizeof(uint32_t);
+    for (uint64_t k = 0; k <= seed % 3; ++k) {
+      changed[Mix64(seed * 4 + k) % changed.size()] = static_cast<char>(Mix64(seed * 8 + k));
+    }
+    const uint32_t sum = Crc32c(changed.data(), changed.size() - crc);
+    std::memcpy(changed.data() + changed.size() - crc, &sum, crc);
+    auto state = DecodeState<float>(changed, plan);
+    if (!state.ok()) continue;
+    StepMachine<float> heir(plan, std::move(state).value());
+    Action next = heir.Resume();
+    for (int k = 0; k < 200; ++k) {
+      if (std::holds_alternative<FinishAction>(next)) break;
+      if (std::holds_alternative<FailAction>(next)) break;
+      next = AnswerInValley(heir, next);
+    }
   }
 }
 

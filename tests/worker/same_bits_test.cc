@@ -23,16 +23,21 @@ template <typename T>
 class MadeUpRows : public RowSource<T> {
  public:
   // `heavy`: rows 10 to 19 weigh so much that the sum of their gradients is infinite.
-  MadeUpRows(int64_t inputs, int32_t classes, bool heavy = false)
-      : inputs_(inputs), classes_(classes), heavy_(heavy) {}
-  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* labels, T* targets,
-              T* weights) const override {
+  MadeUpRows(int64_t inputs, int32_t classes, bool heavy = false,
+             std::vector<CodedInput> coded = {})
+      : inputs_(inputs), classes_(classes), heavy_(heavy), coded_(std::move(coded)) {}
+  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
+              int32_t* labels, T* targets, T* weights) const override {
     for (size_t i = 0; i < rows.size(); ++i) {
       const uint64_t row = static_cast<uint64_t>(rows[i]) + static_cast<uint64_t>(set) * 1'000'000;
       const auto label = static_cast<int32_t>(Mix64(row) % static_cast<uint64_t>(classes_));
       for (int64_t f = 0; f < inputs_; ++f) {
         inputs[i * inputs_ + f] =
             static_cast<T>(UnitDouble(Mix64(row * 97 + f)) + (f % classes_ == label ? 0.6 : 0.0));
+      }
+      for (size_t k = 0; k < coded_.size(); ++k) {  // -1 among them
+        const auto code = Mix64(row * 131 + k) % static_cast<uint64_t>(coded_[k].codes + 1);
+        codes[i * coded_.size() + k] = static_cast<int32_t>(code) - 1;
       }
       if (labels != nullptr) labels[i] = label;
       if (targets != nullptr) targets[i] = static_cast<T>(label);
@@ -47,6 +52,7 @@ class MadeUpRows : public RowSource<T> {
   int64_t inputs_;
   int32_t classes_;
   bool heavy_;
+  std::vector<CodedInput> coded_;
 };
 
 struct Case {
@@ -59,6 +65,7 @@ struct Case {
   void (*change)(ModelSpec& model, TrainSpec& train) = nullptr;
   std::vector<double> class_weights = {};
   bool heavy = false;
+  std::vector<CodedInput> coded = {};
 };
 
 template <typename T>
@@ -80,7 +87,9 @@ TrainingPlan MakePlan(const Case& c) {
     model.loss = Loss::kMae;
     plan.train.skip_nonfinite = true;
   }
-  plan.shape = *MakeNetworkShape(JobSpec{.model = model, .train = plan.train}, 12,
+  InputShape inputs(12);
+  inputs.coded = c.coded;
+  plan.shape = *MakeNetworkShape(JobSpec{.model = model, .train = plan.train}, inputs,
                                  model.task == Task::kRegression ? 1 : 3);
   plan.train_rows = c.rows;
   plan.validation_rows = c.validation_rows;
@@ -93,7 +102,7 @@ template <typename T>
 std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self, int threads,
                         const std::shared_ptr<MemoryNetwork>& network) {
   const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
-  const MadeUpRows<T> rows(12, 3, c.heavy);
+  const MadeUpRows<T> rows(12, 3, c.heavy, c.coded);
   ComputePool pool(threads, PrepareComputeThread);
   Reducer reducer(
       {{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "a member"),
@@ -218,6 +227,34 @@ TEST_CASE("the same bits with gradient descent, and with a plateau that lowers t
                           train.schedule.kind = ScheduleKind::kPlateau;
                           train.schedule.plateau = {"val_loss", 1, 0.05, 1, 1e-4};
                         }});
+}
+
+TEST_CASE("the same bits with L-BFGS: passes of one step and of several, in float and in double") {
+  const auto lbfgs = [](ModelSpec&, TrainSpec& train) {
+    train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+    train.optimizer.history = 4;
+    train.optimizer.max_iterations = 12;
+    train.l1 = 1e-5;
+  };
+  CheckSameBits<double>({.dropout = 0, .epochs = 30, .change = lbfgs});
+  CheckSameBits<float>({.batch = 1000,
+                        .dropout = 0,
+                        .early_stopping = EarlyStopping{.patience = 3},
+                        .epochs = 30,
+                        .change = lbfgs,
+                        .class_weights = {0.5, 1, 3}});
+}
+
+TEST_CASE("the same bits with one-hot inputs and embeddings, by Adam and by L-BFGS") {
+  const std::vector<CodedInput> coded = {{40, 0}, {7, 3}, {300, 5}, {2, 0}};
+  CheckSameBits<float>({.clip_norm = 0.5, .class_weights = {0.5, 1, 3}, .coded = coded});
+  CheckSameBits<double>({.dropout = 0,
+                         .epochs = 12,
+                         .change =
+                             [](ModelSpec&, TrainSpec& train) {
+                               train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+                             },
+                         .coded = coded});
 }
 
 TEST_CASE("a step whose total is infinite is left out, also where it ends a group of steps") {

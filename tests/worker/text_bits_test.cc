@@ -62,9 +62,9 @@ std::string Libsvm(std::span<const Row> rows) {
 class Rows : public RowSource<float> {
  public:
   explicit Rows(const RowStore& store) : store_(store) {}
-  void Gather(FileRole set, std::span<const int64_t> rows, float* inputs, int32_t* labels,
-              float* targets, float* weights) const override {
-    store_.Gather<float>(set, rows, inputs, labels, targets, weights);
+  void Gather(FileRole set, std::span<const int64_t> rows, float* inputs, int32_t* codes,
+              int32_t* labels, float* targets, float* weights) const override {
+    store_.Gather<float>(set, rows, inputs, codes, labels, targets, weights);
   }
 
  private:

@@ -64,7 +64,7 @@ double GatherMicroseconds(const RowStore& store) {
   constexpr int64_t kRows = 64, kRounds = 200;
   const int64_t held = store.rows(FileRole::kTrain).size();
   std::vector<float> inputs(kRows * store.features()), targets(kRows * store.targets());
-  std::vector<int32_t> labels(kRows);
+  std::vector<int32_t> labels(kRows), codes(kRows * store.coded());
   std::vector<float> weights(kRows);
   const RowPermutation order(RowOrder::kFull, 0, held, 1, 0, 0);
   std::vector<int64_t> rows(kRows);
@@ -72,8 +72,8 @@ double GatherMicroseconds(const RowStore& store) {
   for (int64_t round = 0; round < kRounds; ++round) {
     for (int64_t i = 0; i < kRows; ++i) rows[i] = order.At((round * kRows + i) % held);
     const double start = Now();
-    store.Gather<float>(FileRole::kTrain, rows, inputs.data(), labels.data(), targets.data(),
-                        weights.data());
+    store.Gather<float>(FileRole::kTrain, rows, inputs.data(), codes.data(), labels.data(),
+                        targets.data(), weights.data());
     spent += Now() - start;
   }
   return spent / kRounds * 1e6;

@@ -10,6 +10,8 @@
   (g) recovery  workers and the coordinator are killed, hosts are cut off, workers join and leave,
               up to 30 times each, while MNIST trains: how long the training stands still
   (h) tls     the step of 2 x 1 with certificates beside the one in plain text
+  (i) quality  accuracy and r2 on real tables beside scikit-learn's perceptrons; the ratio is the
+              difference
 
 `data` stands for (c), (d) and (e).
 
@@ -33,6 +35,7 @@ import threading
 import time
 
 import bench_peers
+import bench_quality
 import bench_recovery
 import bench_tls
 import mnist
@@ -42,7 +45,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 ESPALIER = os.path.join(ROOT, "build", "bin", "espalier")
 TELLTALE = os.path.join(ROOT, "build", "testing", "telltale-worker")
-PARTS = ["leaf", "step", "csv", "parquet", "hdfs", "job", "recovery", "tls"]
+PARTS = ["leaf", "step", "csv", "parquet", "hdfs", "job", "recovery", "tls", "quality"]
 GROUPS = {"data": ["csv", "parquet", "hdfs"]}
 TORCH = {  # measured elsewhere: one machine of 2 cores, PyTorch on CPU
     "step_1x1_ms": 4.8, "step_ddp_2x1_ms": 7.4, "job_wall_s": 15.0, "job_memory_mb": 2900,
@@ -405,6 +408,8 @@ def main():
         with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
             bench_tls.fill(table, say, median, ESPALIER,
                            write_job(folder, "tls", epochs=2, leaves=4), args.rounds)
+    if "quality" in parts:
+        bench_quality.fill(table, say, ESPALIER)
     table.print()
     return 0
 

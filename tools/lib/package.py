@@ -1,8 +1,10 @@
-"""Makes the tarball and the Debian package of what is built. Called by tools/package.
+"""Makes the tarball and the Debian package of what is built, and the Python client's wheel. Called
+by tools/package.
 
 espalier-VERSION-linux-x86_64.tar.gz unpacks anywhere and needs nothing of the machine but a kernel:
 it carries its libraries, its C library and its loader. espalier_VERSION_amd64.deb installs the same
-tree in /usr/lib/espalier, with units, user, configuration and completion. The same commit gives
+tree in /usr/lib/espalier, with units, user, configuration and completion.
+espalier-VERSION-py3-none-any.whl is the client for Python (deploy/python). The same commit gives
 the same bytes: times are those of the commit, or SOURCE_DATE_EPOCH.
 """
 import argparse
@@ -14,6 +16,7 @@ import sys
 import tempfile
 
 import package_deb
+import package_python
 import package_tree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -67,30 +70,41 @@ def describe_sizes(tree, package):
     print("  %6.1f MB  %d other files" % (sum(s for s, _ in sizes[8:]) / 1e6, len(sizes[8:])))
 
 
+def make_trees(args, seconds):
+    """The tarball and the Debian package, which hold the same."""
+    name = "espalier-%s-linux-x86_64" % version()
+    launcher, arrow = build_launcher()
+    with tempfile.TemporaryDirectory(prefix="espalier-package-") as folder:
+        tree = os.path.join(folder, name)
+        package_tree.make(tree, launcher, arrow)
+        if args.only != "deb":
+            tarball = os.path.join(args.output, name + ".tar.gz")
+            package_tree.write_tarball(tree, tarball, seconds)
+            describe_sizes(tree, tarball)
+        if args.only != "tarball":
+            deb = os.path.join(args.output, "espalier_%s_amd64.deb" % version())
+            package_deb.make(tree, deb, version(), seconds)
+            describe_sizes(tree, deb)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="tools/package", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", default=os.path.join(ROOT, "build", "package"),
                         help="the folder to write to (default: build/package)")
-    parser.add_argument("--only", choices=["tarball", "deb"], help="leave the other one out")
+    parser.add_argument("--only", choices=["tarball", "deb", "wheel"],
+                        help="leave the others out")
     args = parser.parse_args()
-    name = "espalier-%s-linux-x86_64" % version()
     try:
         seconds = commit_time()
-        launcher, arrow = build_launcher()
         os.makedirs(args.output, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="espalier-package-") as folder:
-            tree = os.path.join(folder, name)
-            package_tree.make(tree, launcher, arrow)
-            if args.only != "deb":
-                tarball = os.path.join(args.output, name + ".tar.gz")
-                package_tree.write_tarball(tree, tarball, seconds)
-                describe_sizes(tree, tarball)
-            if args.only != "tarball":
-                deb = os.path.join(args.output, "espalier_%s_amd64.deb" % version())
-                package_deb.make(tree, deb, version(), seconds)
-                describe_sizes(tree, deb)
-    except (PackageError, package_tree.TreeError) as error:
+        if args.only != "wheel":
+            make_trees(args, seconds)
+        if args.only in (None, "wheel"):
+            wheel = package_python.build(args.output, seconds)
+            print("package: %s: %.1f kB" % (os.path.relpath(wheel, ROOT),
+                                            os.path.getsize(wheel) / 1e3))
+    except (PackageError, package_python.WheelError, package_tree.TreeError) as error:
         sys.exit("package: %s" % error)
     except subprocess.CalledProcessError as error:
         sys.exit("package: %s ended with %d; its message stands above" %

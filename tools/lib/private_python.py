@@ -7,24 +7,31 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def ensure(name, packages):
-    """The path of a Python that has these packages ("numpy==1.26.4"); made when it is not there."""
+def install(python, arguments):
+    done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-input",
+                           "--disable-pip-version-check"] + arguments,
+                          capture_output=True, text=True, timeout=900)
+    if done.returncode:
+        raise RuntimeError("pip could not install %s; is the package registry reachable?\n%s" %
+                           (", ".join(arguments[1:]), done.stderr))
+
+
+def ensure(name, packages, sources=()):
+    """The path of a Python that has these packages ("numpy==1.26.4"); made when it is not there.
+    `sources`: packages that the registry has no wheels of, which those of `packages` build."""
     folder = os.path.join(ROOT, "build", "python", name)
     python = os.path.join(folder, "bin", "python")
     marker = os.path.join(folder, "packages")
-    wanted = "\n".join(packages) + "\n"
+    wanted = "\n".join(list(packages) + list(sources)) + "\n"
     if os.path.exists(marker):
         with open(marker) as f:
             if f.read() == wanted and subprocess.run([python, "-c", ""]).returncode == 0:
                 return python
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-input",
-                           "--disable-pip-version-check", "--only-binary=:all:"] + list(packages),
-                          capture_output=True, text=True, timeout=900)
-    if done.returncode:
-        raise RuntimeError("pip could not install %s; is the package registry reachable?\n%s" %
-                           (", ".join(packages), done.stderr))
+    install(python, ["--only-binary=:all:"] + list(packages))
+    if sources:
+        install(python, ["--no-build-isolation"] + list(sources))
     with open(marker, "w") as f:
         f.write(wanted)
     return python

@@ -1,10 +1,11 @@
 """Runs the tests and counts their cases. Called by tools/test.
 
 Without targets: the house rules, every Bazel test as it is shipped, the end-to-end tests with the
-real programs, and the tests of the pure rooms once more under the address sanitizer (with undefined
-behaviour) and the thread sanitizer. Targets are Bazel labels or the words `tidy`, `hdfs`, `e2e`,
-`yarn` and `roots`; labels are tested as shipped. --all adds `yarn` (clusters in YARN's containers
-that lose nodes, grow and shrink), `roots` (the packages on other Debian systems, with and without
+real programs, those of the Python client with its wheel, and the tests of the pure rooms once more
+under the address sanitizer (with undefined behaviour) and the thread sanitizer. Targets are Bazel
+labels or the words `tidy`, `hdfs`, `e2e`, `python`, `spark`, `yarn` and `roots`; labels are tested
+as shipped. --all adds `spark` (PySpark as a submitter), `yarn` (clusters in YARN's containers that
+lose nodes, grow and shrink), `roots` (the packages on other Debian systems, with and without
 systemd; as root), sanitizers on every target, hostile input (CSV, LIBSVM, Parquet,
 Hadoop's XML, replies of WebHDFS, YAML) at length under the address sanitizer, and the long property
 runs.
@@ -34,6 +35,7 @@ SANITIZERS = ["asan", "tsan"]
 SKIPS_EXPECTED = 0
 PHASE_LIMIT_S = 45 * 60
 LONG_PHASE_LIMIT_S = 4 * 60 * 60
+WORDS = ["tidy", "hdfs", "e2e", "python", "spark", "yarn", "roots"]  # phases by name
 LONG_SCALE = 50  # --all: how many times more seeds the property tests try
 # --all: tests that mutate good input; how many times more of it they try under a sanitizer.
 FUZZ_TARGETS = ["//tests/fuzz/...", "//tests/config/...", "//tests/data:parquet_test"]
@@ -174,6 +176,36 @@ def python_tests(label, folder, tally):
     tally.phases.append((label, time.monotonic() - started))
 
 
+def client_tests(label, tally):
+    """The tests of the Python client, or of Spark, in a Python of their own that has its wheel."""
+    import package_python
+    import python_client
+    started = time.monotonic()
+    print("\n== %s: the Python tests of tests/%s" % (label, label), flush=True)
+    path = os.path.join(ROOT, "build", "test", label + ".xml")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if os.path.exists(path):
+        os.remove(path)
+    try:
+        python = python_client.ensure(spark=label == "spark")
+        code = subprocess.run([python, "-B", "tools/lib/unittest_xml.py",
+                               os.path.join(ROOT, "tests", label), path], cwd=ROOT,
+                              timeout=PHASE_LIMIT_S).returncode
+    except (RuntimeError, package_python.WheelError) as error:
+        print(error)
+        code = "no environment to run in"
+    except subprocess.TimeoutExpired:
+        code = "no end within %d minutes" % (PHASE_LIMIT_S // 60)
+    failed = 0
+    if os.path.exists(path):
+        failed = count_xml(path, label, tally)
+        for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+            tally.tests.append((float(case.get("time")), "%s: %s" % (label, case.get("name"))))
+    if code and not failed:
+        tally.fail("%s: ended with %s" % (label, code))
+    tally.phases.append((label, time.monotonic() - started))
+
+
 def hdfs_tests(tally):
     """The C++ tests that need an HDFS: a plain one, one with two NameNodes, a secured one."""
     from hadoop import Hdfs
@@ -225,6 +257,9 @@ def run_everything(everything, tally):
     hdfs_tests(tally)
     if build_programs(tally):
         python_tests("e2e", "tests/e2e", tally)
+        client_tests("python", tally)
+        if everything:
+            client_tests("spark", tally)
         for name in ("yarn", "roots") if everything else ():
             python_tests(name, "tests/" + name, tally)
     for sanitizer in SANITIZERS:
@@ -240,7 +275,7 @@ def run_everything(everything, tally):
 
 
 def run_targets(targets, everything, tally):
-    labels = [t for t in targets if t not in ("tidy", "e2e", "yarn", "roots", "hdfs")]
+    labels = [t for t in targets if t not in WORDS]
     if "tidy" in targets:
         python_tests("tidy", "tests/tidy", tally)
     if labels:
@@ -249,10 +284,13 @@ def run_targets(targets, everything, tally):
             bazel_test(sanitizer, labels, tally, ["--config=" + sanitizer])
     if "hdfs" in targets:
         hdfs_tests(tally)
-    phases = [name for name in ("e2e", "yarn", "roots") if name in targets]
+    phases = [name for name in ("e2e", "python", "spark", "yarn", "roots") if name in targets]
     if phases and build_programs(tally):
         for name in phases:
-            python_tests(name, "tests/" + name, tally)
+            if name in ("python", "spark"):
+                client_tests(name, tally)
+            else:
+                python_tests(name, "tests/" + name, tally)
 
 
 def report(tally):
@@ -277,7 +315,7 @@ def main():
     parser.add_argument("--all", action="store_true",
                         help="also sanitizers on all targets and long property runs")
     parser.add_argument("targets", nargs="*",
-                        help="Bazel labels, tidy, hdfs, e2e, yarn, roots; none: everything")
+                        help="Bazel labels and words (%s); none: everything" % ", ".join(WORDS))
     args = parser.parse_args()
     os.chdir(ROOT)
     tally = Tally()

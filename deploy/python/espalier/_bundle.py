@@ -1,0 +1,359 @@
+"""Reading a bundle: bytes of its files, model.json, weights.safetensors. Every length is compared
+with a limit before memory is taken, and anything that is not as this version writes it is refused
+with its place; the formats are told in src/bundle/model_json.h and safetensors.h."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._version import __version__
+from .errors import (BadInputError, DataLossError, FailedPreconditionError, NotFoundError,
+                     UnimplementedError)
+
+MODEL_FILE, WEIGHTS_FILE = "model.json", "weights.safetensors"
+MODEL_BYTES_MAX = 256 << 20
+WEIGHTS_BYTES_MAX = 64 << 30
+_HEADER_BYTES_MAX = 100 << 20
+_FORMAT = 1
+_LAYERS_MAX, _WIDTH_MAX, _INPUTS_MAX = 200, 1 << 17, 1 << 24
+_DTYPES: Dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
+
+#: Text of a class, or its bytes where they are not UTF-8.
+Label = Union[str, bytes]
+
+
+def read_local(folder: str, name: str, limit: int) -> bytes:
+    path = os.path.join(folder, name)
+    try:
+        with open(path, "rb") as f:
+            size = os.fstat(f.fileno()).st_size
+            if size > limit:
+                raise BadInputError("%s: found %d bytes, expected at most %d" % (path, size, limit))
+            return f.read(size + 1)
+    except OSError as error:
+        raise NotFoundError("cannot read %s: %s" % (path, error.strerror),
+                            hint="A bundle is the directory that a job's `output` names; it must "
+                                 "be reachable from this machine.") from error
+
+
+# ---- JSON with the path of what is wrong
+
+
+def _wrong(path: str, expected: str) -> BadInputError:
+    return BadInputError("%s: %s: expected %s" % (MODEL_FILE, path, expected))
+
+
+class Node:
+    """A JSON value and where it stands."""
+
+    def __init__(self, value: Any, path: str) -> None:
+        self.value, self.path = value, path
+
+    def __getitem__(self, name: str) -> Node:
+        if not isinstance(self.value, dict):
+            raise _wrong(self.path or "the file", "an object")
+        path = "%s.%s" % (self.path, name) if self.path else name
+        if name not in self.value:
+            raise _wrong(path, "a value, found none")
+        return Node(self.value[name], path)
+
+    def get(self, name: str) -> Optional[Node]:
+        """None where it is absent or null."""
+        if not isinstance(self.value, dict) or self.value.get(name) is None:
+            return None
+        return self[name]
+
+    def keys(self) -> List[str]:
+        if not isinstance(self.value, dict):
+            raise _wrong(self.path, "an object")
+        return list(self.value)
+
+    def only(self, known: Sequence[str], what: str) -> None:
+        """Refuses members that this version does not know: the model may need them."""
+        for name in self.keys():
+            if name not in known:
+                raise UnimplementedError(
+                    "%s: %s.%s: this %s is not known to the Python client %s" %
+                    (MODEL_FILE, self.path, name, what, __version__),
+                    hint="Install a client of the version that wrote the model, or score with "
+                         "`espalier predict`.")
+
+    def items(self, limit: int) -> List[Node]:
+        if not isinstance(self.value, list) or len(self.value) > limit:
+            raise _wrong(self.path, "a list of at most %d" % limit)
+        return [Node(v, "%s[%d]" % (self.path, i)) for i, v in enumerate(self.value)]
+
+    def number(self) -> float:
+        v = self.value
+        if isinstance(v, bool) or not isinstance(v, (int, float)) or not math.isfinite(v):
+            raise _wrong(self.path, "a number")
+        return float(v)
+
+    def whole(self, low: int, high: int) -> int:
+        v = self.value
+        if isinstance(v, bool) or not isinstance(v, int) or not low <= v <= high:
+            raise _wrong(self.path, "a whole number from %d to %d" % (low, high))
+        return int(v)
+
+    def flag(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise _wrong(self.path, "true or false")
+        return self.value
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            raise _wrong(self.path, "text")
+        return self.value
+
+    def label(self) -> Label:
+        """Text, or bytes from {"hex": ".."}."""
+        if isinstance(self.value, dict) and list(self.value) == ["hex"]:
+            try:
+                return bytes.fromhex(self["hex"].text())
+            except ValueError:
+                raise _wrong(self.path, "hexadecimal digits") from None
+        return self.text()
+
+    def one_of(self, words: Sequence[str]) -> str:
+        if self.value in words and isinstance(self.value, str):
+            return self.value
+        if not isinstance(self.value, str):
+            raise _wrong(self.path, "one of " + ", ".join(words))
+        raise UnimplementedError("%s: %s: found '%s', which the Python client %s does not know; "
+                                 "known are %s" % (MODEL_FILE, self.path, self.value[:80],
+                                                   __version__, ", ".join(words)))
+
+
+def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name occurs twice in an object")
+    return found
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError("found %s, which is no JSON" % word)
+
+
+def parse_json(raw: bytes, name: str) -> Any:
+    try:
+        return json.loads(raw.decode("utf-8"), object_pairs_hook=_object,
+                          parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadInputError("%s is no JSON: %s" % (name, error)) from error
+
+
+# ---- model.json
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer: x -> activation(norm(weight x + bias)), plus x with a residual link."""
+
+    inputs: int
+    outputs: int
+    activation: str
+    norm: bool
+    residual: bool
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What was fitted to a feature: (x - shift) * factor, nulls replaced first; with codes it is a
+    category, whose code picks a row of a table."""
+
+    name: str
+    shift: float
+    factor: float
+    null_value: float
+    null_indicator: bool
+    codes: int
+    embedding: int
+    hashed: bool
+    vocabulary: Tuple[Label, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """What model.json says, as far as predicting needs it."""
+
+    raw: Dict[str, Any]
+    name: str
+    classification: bool
+    loss: str
+    dtype: np.dtype[Any]
+    layers: Tuple[Layer, ...]
+    features: Tuple[Feature, ...]
+    feature_spec: Node  # spec.data.features
+    schema: Node
+    rules: List[Node]  # one a feature, or none
+    thresholds: Tuple[float, ...]  # one a class, or none
+    classes: Tuple[Label, ...]
+    targets: Tuple[Tuple[str, float, float], ...]  # name, shift, factor
+    weights_sha256: str
+
+
+_ACTIVATIONS = ("identity", "relu", "tanh", "sigmoid", "leaky_relu", "elu", "gelu", "silu")
+_CLASS_LOSSES = ("softmax_cross_entropy", "binary_cross_entropy")
+_REGRESSION_LOSSES = ("mse", "mae", "huber", "poisson", "quantile")
+# Of spec.model; the last ones do not matter to a prediction.
+_MODEL_KEYS = ("task", "hidden", "activation", "layer_norm", "residual", "loss", "precision",
+               "thresholds", "dropout", "label_smoothing", "huber_delta", "quantile", "init",
+               "target_scale", "expected_inputs", "expected_outputs")
+_CODES_MAX, _EMBEDDING_MAX = 1 << 24, 4096
+
+
+def parse_document(raw: bytes) -> Document:
+    """Raises BadInputError, FailedPreconditionError for another format, UnimplementedError for
+    what this version does not know."""
+    value = parse_json(raw, MODEL_FILE)
+    root = Node(value, "")
+    if not isinstance(value, dict):
+        raise BadInputError("%s: found no JSON object" % MODEL_FILE)
+    if value.get("format") != _FORMAT:
+        raise FailedPreconditionError(
+            "%s: found format %s, this client (%s) reads format %d" %
+            (MODEL_FILE, str(value.get("format"))[:20], __version__, _FORMAT))
+    model = root["spec"]["model"]
+    model.only(_MODEL_KEYS, "property of a model")
+    classification = model["task"].one_of(("classification", "regression")) == "classification"
+    losses = _CLASS_LOSSES if classification else _REGRESSION_LOSSES
+    loss_node = model.get("loss")
+    loss = loss_node.one_of(losses) if loss_node else losses[0]
+    prepared = root["preprocessing"]
+    prepared.only(("features", "targets", "classes", "class_weights"), "kind of preprocessing")
+    features = tuple(_feature(f) for f in prepared["features"].items(_INPUTS_MAX))
+    schema = root["schema"]
+    if not features or len(features) != len(schema["features"].items(_INPUTS_MAX)):
+        raise _wrong("preprocessing.features", "one for each of the features of the schema")
+    rules_node = schema.get("rules")
+    rules = rules_node.items(_INPUTS_MAX) if rules_node else []
+    if rules and len(rules) != len(features):
+        raise _wrong("schema.rules", "none, or one for each of the features")
+    inputs = sum(f.embedding if f.codes else 1 + f.null_indicator for f in features)
+    thresholds_node = model.get("thresholds")
+    thresholds = tuple(t.number() for t in
+                       (thresholds_node.items(1_000_000) if thresholds_node else []))
+    classes = tuple(c.label() for c in prepared["classes"].items(1_000_000))
+    targets = tuple(_target(t) for t in prepared["targets"].items(1_000_000))
+    if not (classes if classification else targets):
+        raise _wrong("preprocessing." + ("classes" if classification else "targets"),
+                     "at least one")
+    outputs = len(classes) if classification else len(targets)
+    if loss == "binary_cross_entropy":
+        if len(classes) != 2:
+            raise _wrong("preprocessing.classes", "two for binary_cross_entropy")
+        outputs = 1
+    precision = model["precision"].one_of(("float32", "float64"))
+    return Document(
+        raw=value, name=str(root["spec"]["name"].label()), classification=classification,
+        loss=loss, dtype=np.dtype(precision), layers=_layers(model, inputs, outputs),
+        features=features, feature_spec=root["spec"]["data"]["features"], schema=schema,
+        rules=rules, thresholds=thresholds,
+        classes=classes, targets=targets, weights_sha256=root["weights_sha256"].text())
+
+
+def _feature(node: Node) -> Feature:
+    node.only(("name", "shift", "factor", "null_value", "null_indicator", "codes", "embedding",
+               "hashed", "vocabulary"), "kind of preprocessing")
+    name = node["name"].label()
+    vocabulary = node.get("vocabulary")
+    flag = {k: bool(node.get(k) and node[k].flag()) for k in ("null_indicator", "hashed")}
+    codes = node["codes"].whole(0, _CODES_MAX) if node.get("codes") else 0
+    texts = tuple(v.label() for v in vocabulary.items(_CODES_MAX)) if vocabulary else ()
+    if codes and not flag["hashed"] and codes - len(texts) not in (0, 1):
+        raise _wrong(node.path + ".vocabulary", "%d texts, or one less" % codes)
+    return Feature(
+        name if isinstance(name, str) else name.decode("utf-8", "surrogateescape"),
+        node["shift"].number(), node["factor"].number(), node["null_value"].number(),
+        flag["null_indicator"], codes,
+        node["embedding"].whole(0, _EMBEDDING_MAX) if node.get("embedding") else 0,
+        flag["hashed"], texts)
+
+
+def _target(node: Node) -> Tuple[str, float, float]:
+    node.only(("name", "shift", "factor"), "property of a target")
+    factor = node["factor"].number()
+    if factor == 0:
+        raise _wrong(node.path + ".factor", "a number other than 0")
+    return str(node["name"].label()), node["shift"].number(), factor
+
+
+def _layers(model: Node, inputs: int, outputs: int) -> Tuple[Layer, ...]:
+    hidden = [h.whole(1, _WIDTH_MAX) for h in model["hidden"].items(_LAYERS_MAX)]
+    words = [a.one_of(_ACTIVATIONS) for a in model["activation"].items(_LAYERS_MAX)]
+    if len(words) not in (1, len(hidden)):
+        raise _wrong("spec.model.activation", "one, or one a hidden layer")
+    norm, residual = model["layer_norm"].flag(), model["residual"].flag()
+    layers, width = [], inputs
+    for i, units in enumerate(hidden):
+        layers.append(Layer(width, units, words[0] if len(words) == 1 else words[i], norm,
+                            residual and i > 0 and width == units))
+        width = units
+    layers.append(Layer(width, outputs, "identity", False, False))
+    return tuple(layers)
+
+
+# ---- weights.safetensors
+
+
+def parse_safetensors(raw: bytes) -> Dict[str, np.ndarray[Any, Any]]:
+    """Arrays by name, which look into `raw`. Sizes, shapes, one element type, no holes and no
+    overlaps are checked. Raises BadInputError or UnimplementedError."""
+    def wrong(words: str) -> BadInputError:
+        return BadInputError("%s: %s" % (WEIGHTS_FILE, words))
+    if len(raw) < 8:
+        raise wrong("found %d bytes, expected at least 8" % len(raw))
+    length = int.from_bytes(raw[:8], "little")
+    if length > min(_HEADER_BYTES_MAX, len(raw) - 8):
+        raise wrong("the header has %d bytes, of %d in the file" % (length, len(raw)))
+    header = parse_json(raw[8:8 + length], WEIGHTS_FILE)
+    if not isinstance(header, dict):
+        raise wrong("the header is no JSON object")
+    header.pop("__metadata__", None)
+    tensors: Dict[str, np.ndarray[Any, Any]] = {}
+    kinds, at, data = set(), 0, len(raw) - 8 - length
+    for name, begin, end, kind, shape in sorted((_entry(n, e) for n, e in header.items()),
+                                                key=lambda entry: entry[1:3]):
+        size = math.prod(shape) * _DTYPES[kind].itemsize
+        if begin != at or end - begin != size or end > data:
+            raise wrong("tensor '%s' of shape %s lies at bytes %d to %d, expected %d to %d of %d" %
+                        (name, list(shape), begin, end, at, at + size, data))
+        tensors[name] = np.frombuffer(raw, _DTYPES[kind], math.prod(shape),
+                                      8 + length + begin).reshape(shape)
+        kinds.add(kind)
+        at = end
+    if at != data or len(kinds) != 1:
+        raise wrong("the tensors have %d bytes of %d, and the types %s; expected all, and one" %
+                    (at, data, sorted(kinds)))
+    return tensors
+
+
+def _entry(name: str, entry: Any) -> Tuple[str, int, int, str, Tuple[int, ...]]:
+    good = isinstance(entry, dict) and sorted(entry) == ["data_offsets", "dtype", "shape"]
+    numbers = (entry["data_offsets"], entry["shape"]) if good else ([], [])
+    for values, most in zip(numbers, (2, 8)):
+        good = good and isinstance(values, list) and len(values) <= most and all(
+            isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 1 << 48 for v in values)
+    if not good or len(numbers[0]) != 2:
+        raise BadInputError("%s: the entry of tensor '%s' is malformed" % (WEIGHTS_FILE, name[:80]))
+    if entry["dtype"] not in _DTYPES:
+        raise UnimplementedError("%s: tensor '%s' is of type %s; known are F32 and F64" %
+                                 (WEIGHTS_FILE, name[:80], str(entry["dtype"])[:20]))
+    return name, numbers[0][0], numbers[0][1], entry["dtype"], tuple(numbers[1])
+
+
+def check_digest(raw: bytes, expected: str, where: str) -> None:
+    """Raises DataLossError when these are not the weights that model.json tells of."""
+    found = hashlib.sha256(raw).hexdigest()
+    if found != expected:
+        raise DataLossError("%s has the SHA-256 %s, and %s tells of %s" %
+                            (where, found, MODEL_FILE, expected[:64]),
+                            hint="The file was damaged or replaced; copy the bundle again.")

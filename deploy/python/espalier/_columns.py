@@ -1,0 +1,181 @@
+"""From what a column holds to the number of a feature that is not that number itself: logarithms,
+booleans, parts of dates, codes of categories. The rules are those of src/data/feature_decoder.h."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from typing import Any, Callable, Dict, Optional
+
+from .errors import BadInputError
+
+_NULLS = ("", "nan", "NaN", "NAN", "NA", "null", "NULL", "\\N")
+_TRUE = ("true", "True", "TRUE", "yes", "Yes", "YES")
+_FALSE = ("false", "False", "FALSE", "no", "No", "NO")
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?"
+                   r"(?:Z|([+-])(\d{2}):?(\d{2})?)?)?", re.A)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_DAY = 86_400
+_WHOLE_FLOAT = re.compile(r"(-?\d+)\.0*", re.A)
+
+
+def is_null(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, float) and math.isnan(value))
+
+
+def murmur3(raw: bytes) -> int:
+    """MurmurHash3, x86, 32 bits, seed 0."""
+    mask, hashed = 0xFFFFFFFF, 0
+    whole = len(raw) & ~3
+
+    def mix(block: int) -> int:
+        block = block * 0xCC9E2D51 & mask
+        return (block << 15 | block >> 17) * 0x1B873593 & mask
+
+    for at in range(0, whole, 4):
+        hashed ^= mix(int.from_bytes(raw[at:at + 4], "little"))
+        hashed = ((hashed << 13 | hashed >> 19) & mask) * 5 + 0xE6546B64 & mask
+    if whole < len(raw):
+        hashed ^= mix(int.from_bytes(raw[whole:], "little"))
+    hashed ^= len(raw)
+    hashed = (hashed ^ hashed >> 16) * 0x85EBCA6B & mask
+    hashed = (hashed ^ hashed >> 13) * 0xC2B2AE35 & mask
+    return hashed ^ hashed >> 16
+
+
+def category_text(value: Any) -> Any:
+    """As text (bytes for what is not UTF-8) without spaces around it; "" for null."""
+    if is_null(value):
+        return ""
+    if isinstance(value, bytes):
+        try:
+            value = value.decode("utf-8")
+        except UnicodeDecodeError:
+            return value.strip(b" \t\r")
+    if isinstance(value, str):
+        text = value.strip(" \t\r")
+        return "" if text == "\\N" else text
+    kind = type(value).__name__
+    if kind in ("bool", "bool_"):
+        return "true" if value else "false"
+    number = float(value) if kind.startswith("float") or kind == "Decimal" else value
+    if isinstance(number, float) and number.is_integer() and abs(number) < 1 << 63:
+        return str(int(number))
+    return str(number)
+
+
+class Categories:
+    """The codes of one feature's values.
+
+    Args:
+        vocabulary: texts, that of code k at k; None: values are hashed.
+        codes: how many codes there are.
+    """
+
+    def __init__(self, vocabulary: Optional[list[Any]], codes: int) -> None:
+        self._hashed, self._codes = vocabulary is None, codes
+        self._known: Dict[Any, int] = {t: k for k, t in enumerate(vocabulary or [])}
+        self._other = len(self._known)
+
+    def code(self, value: Any) -> int:
+        """-1: none."""
+        text = category_text(value)
+        if self._hashed:
+            return murmur3(text if isinstance(text, bytes) else text.encode()) % self._codes
+        code = self._known.get(text)
+        if code is None and isinstance(text, str):
+            whole = _WHOLE_FLOAT.fullmatch(text)  # "3.0" is "3"
+            if whole:
+                code = self._known.get("0" if whole.group(1) == "-0" else whole.group(1))
+        code = self._other if code is None else code
+        return code if code < self._codes else -1
+
+
+def _number(value: Any) -> float:
+    text = value.strip(" \t\r") if isinstance(value, str) else value
+    if is_null(text) or text in _NULLS:
+        return math.nan
+    return float(text)
+
+
+def boolean(value: Any) -> float:
+    if isinstance(value, str):
+        word = value.strip(" \t\r")
+        if word in _TRUE or word in _FALSE:
+            return float(word in _TRUE)
+    number = _number(value)
+    if not math.isnan(number) and number not in (0.0, 1.0):
+        raise ValueError("expected true, false, yes, no, 1 or 0")
+    return number
+
+
+def logarithm(value: Any) -> float:
+    number = _number(value)
+    if number <= -1:
+        raise ValueError("expected a number above -1, for log1p")
+    return math.log1p(number)
+
+
+def seconds(value: Any) -> float:
+    """Since 1970, in UTC; a number is that already."""
+    if is_null(value):
+        return math.nan
+    if isinstance(value, datetime.datetime):
+        zone = value.tzinfo or datetime.timezone.utc
+        return value.replace(tzinfo=zone).timestamp()
+    if isinstance(value, datetime.date):
+        return float((value.toordinal() - _EPOCH) * _DAY)
+    if type(value).__name__ == "datetime64":
+        return float(value.astype("datetime64[us]").astype("int64")) / 1e6
+    found = _DATE.fullmatch(value.strip(" \t\r")) if isinstance(value, str) else None
+    if found is None:
+        try:
+            return _number(value)
+        except ValueError:
+            raise ValueError("expected a date like 2024-02-29 or seconds since 1970") from None
+    year, month, day = (int(g) for g in found.groups()[:3])
+    clock = [int(g or 0) for g in found.groups()[3:6]]
+    if clock[0] > 23 or clock[1] > 59 or clock[2] > 60:
+        raise ValueError("expected a time of the day")
+    when = (datetime.date(year, month, day).toordinal() - _EPOCH) * _DAY
+    fraction = float("0." + found.group(7)) if found.group(7) else 0.0
+    sign = {"+": -1, "-": 1}.get(found.group(8) or "", 0)
+    offset = sign * (int(found.group(9) or 0) * 3600 + int(found.group(10) or 0) * 60)
+    return when + clock[0] * 3600 + clock[1] * 60 + clock[2] + fraction + offset
+
+
+def _part(name: str) -> Callable[[float], float]:
+    def of(moment: float) -> float:
+        days, second = divmod(math.floor(moment), _DAY)
+        date = datetime.date.fromordinal(days + _EPOCH)
+        return float({"year": date.year, "month": date.month, "day": date.day,
+                      "weekday": date.weekday(), "yearday": date.timetuple().tm_yday,
+                      "hour": second // 3600, "minute": second // 60 % 60,
+                      "second": second % 60}[name])
+    return (lambda moment: moment) if name == "epoch" else of
+
+
+def date_part(name: str) -> Callable[[Any], float]:
+    """From a value to that part of its date."""
+    of = _part(name)
+
+    def decode(value: Any) -> float:
+        moment = seconds(value)
+        return moment if math.isnan(moment) else of(moment)
+    return decode
+
+
+def decode_all(decode: Callable[[Any], Any], values: Any, column: str, first_row: int,
+               out: Any) -> None:
+    """out[i] = decode(values[i]), each different value once."""
+    known: Dict[Any, Any] = {}
+    for i, value in enumerate(values):
+        try:
+            if value not in known:
+                known[value] = decode(value)
+            out[i] = known[value]
+        except (TypeError, ValueError, OverflowError) as error:
+            raise BadInputError("row %d (counted from 0): '%s': found %.80r: %s" %
+                                (first_row + i, column, value, error)) from error

@@ -1,0 +1,217 @@
+"""Calls of the public service: where the coordinator is, channels, deadlines, errors."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any, Iterator, List, Optional, Tuple
+
+import grpc
+
+from ._convert import clean, error_of
+from ._proto import api_pb2_grpc, types_pb2
+from ._security import Security, explain
+from ._version import __version__
+from .errors import (DeadlineExceededError, EspalierError, InvalidArgumentError, UnavailableError,
+                     make_error)
+
+_ERROR_KEY = "espalier-error-bin"
+_ADDRESS_BYTES_MAX = 1024
+# gRPC's words for a call that found nobody. After any other failure it may have been carried out.
+_NO_CONNECTION = ("failed to connect to all addresses", "DNS resolution failed")
+_OPTIONS: List[Tuple[str, Any]] = [
+    ("grpc.max_receive_message_length", 256 << 20),
+    ("grpc.max_metadata_size", 256 << 10),
+    ("grpc.absolute_max_metadata_size", 256 << 10),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.enable_retries", 0),
+    ("grpc.min_reconnect_backoff_ms", 5_000),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 400),
+]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long is waited, in seconds. A submission takes longer than other calls: the coordinator
+    looks at the job's input before it answers."""
+
+    connect: float = 5.0
+    call: float = 30.0
+    submit: float = 120.0
+    withdraw: float = 3.0
+    away: float = 60.0
+
+
+def parse_address(text: str) -> Tuple[str, int]:
+    """Host and port of "host:port" or "[::1]:port"."""
+    host, colon, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or \
+            not 0 < int(port) < 65536 or ":" in host and not bracketed or "/" in host:
+        raise InvalidArgumentError("'%s' is no address of a coordinator; expected host:port, or "
+                                   "file:PATH or hdfs://PATH of a file that holds it" %
+                                   clean(text[:200]))
+    return (host[1:-1] if bracketed else host), int(port)
+
+
+def find_coordinator(where: str) -> str:
+    """The host:port behind `where`; a file is read anew at each call."""
+    if where.startswith("file:"):
+        path = where[len("file:"):]
+        try:
+            with open(path, "rb") as f:
+                raw = f.read(_ADDRESS_BYTES_MAX)
+        except OSError as error:
+            raise UnavailableError(
+                "no coordinator's address is in %s (%s)" % (path, error.strerror),
+                hint="It is there while a coordinator runs that was told to write it "
+                     "(--address-file).") from error
+    elif where.startswith(("hdfs://", "webhdfs://")):
+        from ._webhdfs import read_file
+        raw = read_file(where, _ADDRESS_BYTES_MAX)
+    else:
+        return where
+    line = raw.decode("utf-8", "replace").splitlines()[0].strip() if raw.strip() else ""
+    if not line:
+        raise UnavailableError("%s is empty: expected the coordinator's host:port in it" % where)
+    return line
+
+
+class Connection:
+    """Any number of threads may call. A channel is made at the first call. After one that found
+    nobody the next call looks again where the coordinator is, and reads the certificates again."""
+
+    def __init__(self, where: str, security: Security, limits: Limits) -> None:
+        self.where, self.security, self.limits = where, security, limits
+        if not where.startswith(("file:", "hdfs://", "webhdfs://")):
+            parse_address(where)
+        self._lock = threading.Lock()  # guards what follows
+        self._channel: Optional[Any] = None
+        self._address = ""
+        self._checked, self._stale = False, False
+
+    def close(self) -> None:
+        with self._lock:
+            channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _stub(self) -> Tuple[Any, str]:
+        with self._lock:
+            if self._channel is None or self._stale:
+                self._renew()
+            make_stub: Any = api_pb2_grpc.EspalierStub
+            return make_stub(self._channel), self._address
+
+    def _renew(self) -> None:
+        """A channel that fits; the former is left to the calls that use it. REQUIRES the lock."""
+        address = find_coordinator(self.where)
+        host, port = parse_address(address)
+        if self.security.encrypted and not self._checked:
+            why = explain(host, port, self.security, self.limits.connect)
+            if why is not None:
+                raise why
+            self._checked = True
+        if self._channel is None or address != self._address or self.security.encrypted:
+            self._channel, self._address = self._make_channel(address), address
+        self._stale = False
+
+    def _make_channel(self, address: str) -> Any:
+        options = list(_OPTIONS)
+        if not self.security.encrypted:
+            return grpc.insecure_channel(address, options)
+        if self.security.server_name:
+            options.append(("grpc.ssl_target_name_override", self.security.server_name))
+        ca, cert, key = self.security.read()
+        credentials = grpc.ssl_channel_credentials(ca, key, cert)
+        return grpc.secure_channel(address, credentials, options)
+
+    def _metadata(self) -> List[Tuple[str, str]]:
+        out = [("espalier-version", __version__)]
+        if self.security.token:
+            out.append(("authorization", "Bearer " + self.security.token))
+        return out
+
+    def call(self, method: str, request: Any, timeout: Optional[float] = None) -> Any:
+        """One call, to its answer.
+
+        Raises:
+            EspalierError: the coordinator's own, whole; or UnavailableError, PermissionDeniedError
+                and FailedPreconditionError for a connection that does not come about, and
+                DeadlineExceededError. Its attribute `answered` tells whether the coordinator said
+                it.
+        """
+        timeout = self.limits.call if timeout is None else timeout
+        stub, address = self._stub()
+        try:
+            return getattr(stub, method)(request, timeout=timeout, metadata=self._metadata())
+        except grpc.RpcError as error:
+            raise self.translate(error, address, timeout) from None
+        except ValueError as error:
+            raise _closed(error) from None
+
+    def stream(self, method: str, request: Any, timeout: Optional[float]) -> Iterator[Any]:
+        """One streamed call; closing the iterator ends it. Raises as `call`."""
+        stub, address = self._stub()
+        try:
+            stream = getattr(stub, method)(request, timeout=timeout, metadata=self._metadata())
+        except ValueError as error:
+            raise _closed(error) from None
+        try:
+            yield from stream
+        except grpc.RpcError as error:
+            raise self.translate(error, address, timeout) from None
+        finally:
+            stream.cancel()
+
+    def translate(self, error: Any, address: str, timeout: Optional[float]) -> EspalierError:
+        """What a failed call means."""
+        for key, value in error.trailing_metadata() or ():
+            if key == _ERROR_KEY:
+                return _answered(value)
+        code, details = error.code(), clean(error.details() or "no message")
+        who = "coordinator at " + address
+        if code == grpc.StatusCode.UNAVAILABLE:
+            with self._lock:
+                self._stale = True
+            host, port = parse_address(address)
+            why = explain(host, port, self.security, self.limits.connect) or UnavailableError(
+                "%s cannot be reached: %s" % (who, details),
+                hint="Is espalier-coordinator running there?")
+            why.never_sent = any(words in details for words in _NO_CONNECTION)
+            return why
+        if code == grpc.StatusCode.DEADLINE_EXCEEDED:
+            return DeadlineExceededError("%s did not answer within %g s" % (who, timeout or 0))
+        if code == grpc.StatusCode.UNAUTHENTICATED:
+            return make_error("PERMISSION_DENIED", "%s: the call was refused: %s" % (who, details))
+        return make_error(code.name, "%s failed the call: %s" % (who, details))
+
+
+def _closed(error: ValueError) -> EspalierError:
+    """What gRPC says of a channel that another thread has closed."""
+    if "closed" not in str(error):
+        raise error
+    return make_error("CANCELLED", "the client was closed")
+
+
+def _answered(raw: bytes) -> EspalierError:
+    detail = types_pb2.ErrorDetail()
+    try:
+        detail.ParseFromString(raw)
+    except Exception:  # protobuf's DecodeError lies elsewhere in each of its versions
+        return make_error("INTERNAL", "the coordinator sent an error that cannot be read")
+    error = error_of(detail)
+    error.answered = True
+    return error

@@ -1,0 +1,125 @@
+"""From messages of the service to the client's values. Text for people loses its control
+characters: names of jobs and workers are other people's."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any, Iterable, Optional, Tuple
+
+from ._proto import api_pb2, types_pb2
+from .errors import EspalierError, InputPosition, InternalError, make_error
+from .types import (ClassMetrics, Evaluation, JobInfo, JobResult, JobState, Metrics, Progress,
+                    Timing, WorkerInfo)
+
+
+def clean(text: str) -> str:
+    """Without what would move a terminal's cursor."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
+
+
+def text_of(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def time_of(ms: int) -> Optional[datetime]:
+    if ms <= 0:
+        return None
+    try:
+        return datetime.fromtimestamp(ms / 1000, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def job_id(number: int) -> str:
+    return "job-%d" % number
+
+
+def error_of(detail: Any) -> EspalierError:
+    """The exception that an ErrorDetail stands for."""
+    try:
+        code = types_pb2.ErrorCode.Name(detail.code)[len("ERROR_CODE_"):]
+    except ValueError:
+        code = "INTERNAL"
+    messages = [clean(m) for m in detail.messages] or ["the cluster does not say why"]
+    position = None
+    if detail.HasField("position"):
+        at = detail.position
+        position = InputPosition(
+            file=clean(text_of(at.file)), row=at.row if at.HasField("row") else None,
+            column=clean(text_of(at.column)),
+            offset=at.offset if at.HasField("offset") else None, text=clean(at.text))
+    return make_error(code, messages[0], causes=messages[1:], position=position)
+
+
+def _square(flat: Iterable[float], size: int) -> Tuple[Tuple[float, ...], ...]:
+    cells = tuple(flat)
+    if len(cells) != size * size:
+        return ()
+    return tuple(cells[i * size:(i + 1) * size] for i in range(size))
+
+
+def metrics_of(m: Any) -> Metrics:
+    if not m.classification:
+        return Metrics(rows=m.rows, weight=m.weight, loss=m.loss, rmse=m.rmse, mae=m.mae, r2=m.r2)
+    counted = len(m.classes) > 0
+    return Metrics(
+        rows=m.rows, weight=m.weight, loss=m.loss, accuracy=m.accuracy,
+        precision=m.precision if counted else None, recall=m.recall if counted else None,
+        f1=m.f1 if counted else None, auc=m.auc if m.HasField("auc") else None,
+        classes=tuple(ClassMetrics(c.precision, c.recall, c.f1, c.weight) for c in m.classes),
+        confusion=_square(m.confusion, len(m.classes)))
+
+
+def evaluation_of(job: int, row: Any) -> Evaluation:
+    return Evaluation(
+        job=job_id(job), epoch=row.epoch, step=row.step, learning_rate=row.learning_rate,
+        train=metrics_of(row.train),
+        validation=metrics_of(row.validation) if row.HasField("validation") else None)
+
+
+def progress_of(s: Any) -> Progress:
+    p = s.progress
+    return Progress(
+        job=job_id(s.job), step=p.step, steps_total=p.steps_total, epoch=p.epoch,
+        epochs_total=p.epochs_total, loss=p.loss, accuracy=p.accuracy,
+        learning_rate=p.learning_rate, rows_per_second=p.rows_per_second, phase=clean(p.phase),
+        phase_share=p.phase_share, bytes_read=s.survey_bytes_done, input_bytes=s.input_bytes)
+
+
+def result_of(s: Any) -> JobResult:
+    r = s.result
+    return JobResult(
+        job=job_id(s.job), bundle=text_of(r.bundle), weights_sha256=r.weights_sha256,
+        steps=r.steps, epochs=r.epochs, rows_per_epoch=r.rows_per_epoch,
+        train=metrics_of(r.train),
+        validation=metrics_of(r.validation) if r.HasField("validation") else None,
+        test=metrics_of(r.test) if r.HasField("test") else None,
+        timing=Timing(s.start_phase_ms / 1000, s.survey_phase_ms / 1000, s.train_phase_ms / 1000,
+                      r.step_ms_p50, r.step_ms_p99),
+        classes=tuple(text_of(c) for c in r.classes), stopped_because=clean(r.stopped_because),
+        skipped_rows=r.skipped_rows)
+
+
+def job_of(s: Any) -> JobInfo:
+    """From a JobSnapshot."""
+    try:
+        state = JobState(api_pb2.JobState.Name(s.state)[len("JOB_STATE_"):])
+    except ValueError:
+        raise InternalError("the coordinator tells of %s in a state %d that this client does not "
+                            "know" % (job_id(s.job), s.state)) from None
+    return JobInfo(
+        id=job_id(s.job), name=clean(s.name), state=state,
+        waiting_because=clean(s.waiting_because), output=text_of(s.output),
+        workers=tuple(clean(w) for w in s.workers), leaves=s.leaves, generation=s.generation,
+        progress=progress_of(s), result=result_of(s) if s.HasField("result") else None,
+        error=error_of(s.error) if s.HasField("error") else None,
+        submitted=time_of(s.submitted_ms), started=time_of(s.started_ms),
+        training=time_of(s.training_ms), ended=time_of(s.ended_ms))
+
+
+def worker_of(w: Any) -> WorkerInfo:
+    return WorkerInfo(
+        id="worker-%d" % w.worker, name=clean(w.name), address=clean(w.address),
+        version=clean(w.version), arithmetic_id=clean(w.arithmetic_id), threads=w.threads,
+        memory_bytes=w.memory_bytes, job=job_id(w.job) if w.job else None,
+        attached=time_of(w.attached_ms), last_heard_seconds=w.last_heard_ms / 1000)

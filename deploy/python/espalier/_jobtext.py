@@ -1,0 +1,129 @@
+"""A job on its way to a cluster: from a path, text or a dict to YAML text with absolute paths.
+
+The text stays as it was written, comments and lines included, so that the coordinator's errors
+name the lines of the person's own file; only relative local paths are replaced in place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+from typing import Any, Iterator, List, Mapping, Optional, Tuple, Union
+
+import yaml
+
+from .errors import InvalidArgumentError, NotFoundError
+
+JOB_BYTES_MAX = 1 << 20
+
+#: A job: a path of a YAML file, YAML text (more than one line), or the same as a dict.
+JobSource = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+
+# Where paths stand, as keys from the top.
+_PATHS: Tuple[Tuple[str, ...], ...] = (
+    ("data", "train"), ("data", "test"), ("data", "validation", "files"), ("train", "initial"),
+    ("train", "initial", "from"), ("output",), ("output", "path"), ("resume",), ("resume", "from"))
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def job_text(job: JobSource, directory: Optional[str] = None) -> str:
+    """YAML text of the job.
+
+    Args:
+        job: see JobSource. A text of one line is a path.
+        directory: what relative paths in it are taken from; None: the working directory, as on
+            any command line.
+
+    Raises:
+        NotFoundError: the file cannot be read.
+        InvalidArgumentError: it is no YAML, or too long.
+    """
+    name = "job"
+    if isinstance(job, Mapping):
+        text = _dump(job)
+    elif isinstance(job, str) and "\n" in job:
+        text = job
+    elif isinstance(job, (str, os.PathLike)):
+        name = os.fspath(job)
+        text = _read(name)
+    else:
+        raise InvalidArgumentError("a job is the path of a YAML file, YAML text or a dict; found "
+                                   "a %s" % type(job).__name__)
+    if len(text.encode("utf-8", "replace")) > JOB_BYTES_MAX:
+        raise InvalidArgumentError("%s is longer than the 1 MiB that a job may have" % name)
+    return _with_absolute_paths(text, directory or os.getcwd(), name)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, "rb") as f:
+            raw = f.read(JOB_BYTES_MAX + 1)
+        return raw.decode("utf-8")
+    except OSError as error:
+        raise NotFoundError("cannot read the job file %s: %s" % (path, error.strerror),
+                            hint="A job may also be given as a dict, or as YAML text of more "
+                                 "than one line.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError("%s is no UTF-8 text: byte %d" % (path, error.start)) from error
+
+
+def _plain(value: Any, path: str) -> Any:
+    """The value in YAML's own types: paths are text, NumPy's numbers are numbers."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v, "%s.%s" % (path, k)) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v, "%s[%d]" % (path, i)) for i, v in enumerate(value)]
+    if isinstance(value, pathlib.PurePath):
+        return str(value)
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return _plain(value.item(), path)
+    raise InvalidArgumentError("%s: found a %s, expected text, a number, a list or a dict" %
+                               (path.lstrip("."), type(value).__name__))
+
+
+def _dump(job: Mapping[str, Any]) -> str:
+    return str(yaml.safe_dump(_plain(job, ""), sort_keys=False, allow_unicode=True,
+                              default_flow_style=None, width=1 << 20))
+
+
+def _find(node: Any, keys: Tuple[str, ...]) -> Iterator[Any]:
+    if not keys:
+        yield node
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value == keys[0]:
+                yield from _find(value, keys[1:])
+
+
+def _scalars(node: Any) -> Iterator[Any]:
+    if isinstance(node, yaml.ScalarNode):
+        yield node
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            if isinstance(item, yaml.ScalarNode):
+                yield item
+
+
+def _with_absolute_paths(text: str, directory: str, name: str) -> str:
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InvalidArgumentError("%s is no YAML: %s" % (name, error)) from error
+    edits: List[Tuple[int, int, str]] = []
+    for keys in _PATHS:
+        for found in _find(root, keys):
+            for node in _scalars(found):
+                if not node.value or node.value.startswith("/") or _SCHEME.match(node.value):
+                    continue
+                absolute = os.path.normpath(os.path.join(directory, node.value))
+                if node.value.endswith("/"):
+                    absolute += "/"
+                edits.append((node.start_mark.index, node.end_mark.index,
+                              json.dumps(absolute, ensure_ascii=False)))
+    for begin, end, absolute in sorted(set(edits), reverse=True):
+        text = text[:begin] + absolute + text[end:]
+    return text

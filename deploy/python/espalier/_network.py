@@ -1,0 +1,154 @@
+"""The network's forward pass, and what its outputs mean; the formulas are those of src/model.
+
+Arithmetic is in the model's precision. Sums run in NumPy's order, so that the last bits differ
+from those of `espalier predict`; probabilities agree within 1e-5.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Tuple
+
+import numpy as np
+
+from ._bundle import WEIGHTS_FILE, Document, Layer
+from .errors import BadInputError
+
+Array = "np.ndarray[Any, Any]"
+
+_LEAKY_SLOPE = 0.01
+_NORM_EPSILON = 1e-5
+# erf: S. L. Moshier's Cephes (ndtr.c), as in src/model/vector_math.cc; highest power first.
+_ERF_T = (9.60497373987051638749e0, 9.00260197203842689217e1, 2.23200534594684319226e3,
+          7.00332514112805075473e3, 5.55923013010394962768e4)
+_ERF_U = (1.0, 3.35617141647503099647e1, 5.21357949780152679795e2, 4.59432382970980127987e3,
+          2.26290000613890934246e4, 4.92673942608635921086e4)
+_ERFC_P = (2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912687e0,
+           4.86371970985681366614e1, 1.96520832956077098242e2, 5.26445194995477358631e2,
+           9.34528527171957607540e2, 1.02755188689515710272e3, 5.57535335369399327526e2)
+_ERFC_Q = (1.0, 1.32281951154744992508e1, 8.67072140885989742329e1, 3.54937778887819891062e2,
+           9.75708501743205489753e2, 1.82390916687909736289e3, 2.24633760818710981792e3,
+           1.65666309194161350182e3, 5.57535340817727675546e2)
+_ERF_IS_ONE = 6.0
+
+
+def erf(x: Any) -> Any:
+    """The error function, within 1e-15 in float64."""
+    a = np.minimum(np.abs(x), _ERF_IS_ONE)
+    s = a * a
+    small = x * (np.polyval(_ERF_T, s) / np.polyval(_ERF_U, s))
+    large = 1 - np.exp(-s) * (np.polyval(_ERFC_P, a) / np.polyval(_ERFC_Q, a))
+    return np.where(a < 1, small, np.copysign(large, x)).astype(x.dtype, copy=False)
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)) without overflow."""
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype, copy=False)
+
+
+def activate(kind: str, x: Any) -> Any:
+    if kind == "relu":
+        return np.maximum(x, 0)
+    if kind == "leaky_relu":
+        return np.where(x > 0, x, x * x.dtype.type(_LEAKY_SLOPE))
+    if kind == "elu":
+        return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+    if kind == "gelu":
+        return x * (x.dtype.type(0.5) * (1 + erf(x * x.dtype.type(np.sqrt(0.5)))))
+    if kind == "silu":
+        return x * sigmoid(x)
+    if kind == "tanh":
+        return np.tanh(x)
+    return sigmoid(x) if kind == "sigmoid" else x
+
+
+def normalise(x: Any, gain: Any, shift: Any) -> Any:
+    """Layer normalisation of each row."""
+    centred = x - x.mean(axis=1, keepdims=True)
+    variance = np.mean(centred * centred, axis=1, keepdims=True)
+    return centred / np.sqrt(variance + x.dtype.type(_NORM_EPSILON)) * gain + shift
+
+
+class Network:
+    """Layers with their weights. Immutable: any number of threads may use it."""
+
+    def __init__(self, document: Document, tensors: Dict[str, Any]) -> None:
+        """Raises BadInputError when the tensors are not those of the layers."""
+        self.layers: List[Tuple[Layer, Any, Any, Any, Any]] = []
+        for i, layer in enumerate(document.layers):
+            def take(name: str, *shape: int) -> Any:
+                return _take(tensors, "layers.%d.%s" % (i, name), shape, document.dtype)
+            gain = take("norm.weight", layer.outputs) if layer.norm else None
+            shift = take("norm.bias", layer.outputs) if layer.norm else None
+            self.layers.append((layer, take("weight", layer.outputs, layer.inputs).T,
+                                take("bias", layer.outputs), gain, shift))
+        # By coded feature: its table, and whether it is an embedding.
+        self._tables: List[Tuple[Any, bool]] = []
+        for k, feature in enumerate(f for f in document.features if f.codes):
+            embedded = feature.embedding > 0
+            name = "layers.0.%s.%d.weight" % ("embeddings" if embedded else "one_hot", k)
+            width = feature.embedding if embedded else document.layers[0].outputs
+            table = _take(tensors, name, (feature.codes, width), document.dtype)
+            none = np.zeros((1, width), document.dtype)  # of code -1
+            self._tables.append((np.vstack([table, none]), embedded))
+        if tensors:
+            raise BadInputError("%s: the network has no tensor '%s'" %
+                                (WEIGHTS_FILE, sorted(tensors)[0][:80]))
+
+    def outputs(self, x: Any, codes: Any) -> Any:
+        """[rows, outputs] of the last layer, from numbers [rows, inputs] and codes [rows, coded
+        features]."""
+        picked = [(table[codes[:, k]], embedded)
+                  for k, (table, embedded) in enumerate(self._tables)]
+        x = np.hstack([x] + [rows for rows, embedded in picked if embedded])
+        added = sum((rows for rows, embedded in picked if not embedded), np.zeros((), x.dtype))
+        for layer, weight, bias, gain, shift in self.layers:
+            z = x @ weight + bias + added
+            added = np.zeros((), x.dtype)
+            if layer.norm:
+                z = normalise(z, gain, shift)
+            z = activate(layer.activation, z)
+            x = z + x if layer.residual else z
+        return x
+
+
+def _take(tensors: Dict[str, Any], name: str, shape: Tuple[int, ...], dtype: Any) -> Any:
+    tensor = tensors.pop(name, None)
+    if tensor is None or tensor.shape != shape:
+        raise BadInputError("%s: tensor '%s': found %s, expected shape %s" % (
+            WEIGHTS_FILE, name, "none" if tensor is None else "shape %s" % list(tensor.shape),
+            list(shape)))
+    if not np.isfinite(tensor).all():
+        raise BadInputError("%s: tensor '%s' has values that are not finite" % (WEIGHTS_FILE, name))
+    return np.ascontiguousarray(tensor, dtype)
+
+
+def probabilities(loss: str, z: Any) -> Any:
+    """[rows, classes] from outputs."""
+    if loss == "binary_cross_entropy":
+        one = sigmoid(z[:, 0])
+        return np.stack([1 - one, one], axis=1)
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def class_indices(loss: str, z: Any, thresholds: Tuple[float, ...] = ()) -> Any:
+    """[rows] from outputs: the most probable class, or of the largest multiple of its threshold;
+    the first one of equals."""
+    if thresholds:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            multiples = probabilities(loss, z) / np.array(thresholds)
+        return np.nan_to_num(multiples, nan=0.0, posinf=np.inf).argmax(axis=1)
+    if loss == "binary_cross_entropy":
+        return (z[:, 0] > 0).astype(np.int64)
+    return z.argmax(axis=1)
+
+
+def regression_values(document: Document, z: Any) -> Any:
+    """[rows, targets] float64 in the units of the targets, from outputs."""
+    y = z.astype(np.float64)
+    if document.loss == "poisson":
+        y = np.exp(y)
+    factor = np.array([t[2] for t in document.targets])
+    shift = np.array([t[1] for t in document.targets])
+    return y / factor + shift

@@ -1,0 +1,163 @@
+"""The preprocessing that was fitted in training: features are made of columns (_columns), nulls are
+replaced, then (x - shift) * factor; categories become codes.
+
+This module alone knows the kinds of preprocessing in model.json; one that it does not know is
+refused with words, never skipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, List, Optional, Tuple
+
+import numpy as np
+
+from ._bundle import Document, Feature, Node
+from ._columns import (Categories, boolean, category_text, date_part, decode_all,
+                       logarithm)
+from ._tables import Rows
+from .errors import BadInputError
+
+_LARGEST_LIST = 1 << 24
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A feature, the column it is made of, and how; None: its number is the column's."""
+
+    feature: Feature
+    column: int
+    decode: Optional[Callable[[Any], Any]]
+    nulls: str
+
+
+class Preprocessing:
+    """From rows as they stand in the tables to what the network is given. Immutable.
+
+    Attributes:
+        names: of the columns, in the order in which the model's features need them.
+    """
+
+    def __init__(self, document: Document) -> None:
+        """Raises BadInputError, or UnimplementedError for a kind that is not known here."""
+        columns = _columns_of(document)
+        names: List[str] = []
+        self._made: List[_Made] = []
+        for i, feature in enumerate(document.features):
+            name = feature.name if columns is None else columns[i]
+            if name not in names[-1:] and name not in names:
+                names.append(name)
+            decode, nulls = _decoder(document, feature, i)
+            self._made.append(_Made(feature, names.index(name) if columns else i, decode, nulls))
+        self.names = tuple(names)
+        self.texts = frozenset(self.names[m.column] for m in self._made if m.decode is not None)
+        self._numbers = [m for m in self._made if m.feature.codes == 0]
+        self._coded = [m for m in self._made if m.feature.codes > 0]
+        self._shift = np.array([m.feature.shift for m in self._numbers])
+        self._factor = np.array([m.feature.factor for m in self._numbers])
+        self._null_value = np.array([m.feature.null_value for m in self._numbers])
+        self._dtype = document.dtype
+
+    def apply(self, rows: Rows, begin: int, end: int) -> Tuple[Any, Any]:
+        """What the network is given of rows [begin, end): numbers [rows, inputs] in its precision,
+        and codes [rows, coded features], -1 for none.
+
+        Raises:
+            BadInputError: a null in a model that was trained without (`nulls: fail`) or that left
+                such rows out (`nulls: drop`); a value that does not fit its column; a number that
+                is infinite, or too large for the precision. Row and column are named.
+        """
+        matrix = rows.matrix(begin, end)
+        if self.texts or len(self._numbers) != matrix.shape[1]:
+            x = np.empty((end - begin, len(self._numbers)))
+            for i, made in enumerate(self._numbers):
+                self._fill(made, rows, matrix, begin, end, x[:, i])
+        else:
+            x = matrix
+        codes = np.empty((end - begin, len(self._coded)), np.int64)
+        for i, made in enumerate(self._coded):
+            self._fill(made, rows, matrix, begin, end, codes[:, i])
+        return self._scaled(x, begin), codes
+
+    def _fill(self, made: _Made, rows: Rows, matrix: Any, begin: int, end: int, out: Any) -> None:
+        if made.decode is None:
+            out[:] = matrix[:, made.column]
+        else:
+            decode_all(made.decode, rows.values(made.column, begin, end), self.names[made.column],
+                       begin, out)
+
+    def _scaled(self, x: Any, first_row: int) -> Any:
+        nulls = np.isnan(x)
+        if nulls.any():
+            for i in np.flatnonzero(nulls.any(axis=0)):
+                if self._numbers[i].nulls not in ("mean", "constant"):
+                    raise self._bad(nulls[:, i:i + 1], i, first_row, "has no value",
+                                    " and the model was trained with `nulls: %s`: leave such rows "
+                                    "out, or fill them" % self._numbers[i].nulls)
+            x = np.where(nulls, self._null_value, x)
+        large = np.abs(x) > np.finfo(self._dtype).max
+        if large.any():
+            i = int(np.flatnonzero(large.any(axis=0))[0])
+            raise self._bad(large[:, i:i + 1], i, first_row, "is infinite or too large for %s" %
+                            self._dtype, "")
+        x -= self._shift
+        x *= self._factor
+        if any(m.feature.null_indicator for m in self._numbers):
+            parts = [(x[:, i:i + 1], nulls[:, i:i + 1]) if m.feature.null_indicator else
+                     (x[:, i:i + 1],) for i, m in enumerate(self._numbers)]
+            x = np.hstack([part for parts_of in parts for part in parts_of])
+        return x.astype(self._dtype)
+
+    def _bad(self, where: Any, number: int, first_row: int, what: str, more: str) -> BadInputError:
+        row = int(np.argwhere(where)[0][0])
+        return BadInputError("row %d (counted from 0): '%s' %s%s" %
+                             (first_row + row, self._numbers[number].feature.name, what, more))
+
+
+def _columns_of(document: Document) -> Optional[List[str]]:
+    """The column of each feature; None where each has its own, which names it."""
+    if not document.rules:
+        return None
+    names = [n.text() if isinstance(n.value, str) else n.label().decode("utf-8", "surrogateescape")
+             for n in document.schema["names"].items(_LARGEST_LIST)]
+    places = document.schema["features"].items(_LARGEST_LIST)
+    return [names[p.whole(0, len(names) - 1)] for p in places]
+
+
+def _group(document: Document, rule: Node) -> Optional[Node]:
+    groups = document.feature_spec["groups"].items(_LARGEST_LIST)
+    number = rule["group"].whole(-1, len(groups) - 1)
+    return None if number < 0 else groups[number]
+
+
+def _decoder(document: Document, feature: Feature,
+             number: int) -> Tuple[Optional[Callable[[Any], Any]], str]:
+    """(from a value to the feature's number or code, what null means)."""
+    nulls = document.feature_spec["nulls"]["kind"].one_of(("fail", "mean", "constant", "drop"))
+    if not document.rules:
+        return None, nulls
+    rule = document.rules[number]
+    kind = rule["type"].one_of(("numeric", "boolean", "date", "categorical"))
+    group = _group(document, rule)
+    own = group.get("nulls") if group else None
+    if own:
+        nulls = own["kind"].one_of(("fail", "mean", "constant", "drop", "category"))
+    if kind == "categorical":
+        vocabulary = None if feature.hashed else list(feature.vocabulary)
+        if not own:
+            nulls = "category"
+        return _category(Categories(vocabulary, feature.codes), nulls), nulls
+    if kind == "boolean":
+        return boolean, nulls
+    if kind == "date":
+        return date_part(rule["part"].one_of(("year", "month", "day", "weekday", "yearday", "hour",
+                                              "minute", "second", "epoch"))), nulls
+    return (logarithm if group is not None and group["log1p"].flag() else None), nulls
+
+
+def _category(categories: Categories, nulls: str) -> Callable[[Any], Any]:
+    def decode(value: Any) -> int:
+        if nulls != "category" and category_text(value) == "":
+            raise ValueError("it has no value and the model was trained with `nulls: %s`" % nulls)
+        return categories.code(value)
+    return decode

@@ -1,0 +1,147 @@
+"""How a connection is secured: files read and checked, and why a connection does not come about.
+
+gRPC compares the server's certificate with the authority and with the host's name, but tells
+neither what it found nor why a handshake failed. So Python's own ssl asks again when a call fails,
+and once before the first call, when it also looks at the role in the certificate: what answers may
+be a worker.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import stat
+from dataclasses import dataclass
+from typing import Any, Optional, Tuple
+
+from .errors import (EspalierError, FailedPreconditionError, InvalidArgumentError, NotFoundError,
+                     PermissionDeniedError, UnavailableError)
+
+_FILE_BYTES_MAX = 1 << 20
+_TOKEN_BYTES_MAX = 4096
+_ROLE = "espalier://"
+
+
+@dataclass(frozen=True)
+class Security:
+    """Paths of PEM files, and a token; all empty: plain text."""
+
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+    server_name: str = ""
+    token: str = ""
+
+    @property
+    def encrypted(self) -> bool:
+        return bool(self.ca)
+
+    def read(self) -> Tuple[bytes, Optional[bytes], Optional[bytes]]:
+        """The files' content: authority, certificate, key. They are read at each connection, so
+        that replaced ones are used."""
+        ca = _read(self.ca, "ca")
+        if not self.cert:
+            return ca, None, None
+        return ca, _read(self.cert, "cert"), _read(self.key, "key", secret=True)
+
+
+def _read(path: str, what: str, secret: bool = False) -> bytes:
+    try:
+        with open(path, "rb") as f:
+            mode = os.fstat(f.fileno()).st_mode
+            if secret and mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise PermissionDeniedError("%s=: others may read %s" % (what, path),
+                                            hint="Run: chmod 600 " + path)
+            data = f.read(_FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise NotFoundError("%s=: cannot read %s: %s" % (what, path, error.strerror)) from error
+    if len(data) > _FILE_BYTES_MAX or b"-----BEGIN" not in data and what != "token_file":
+        raise InvalidArgumentError("%s=: %s is no PEM file" % (what, path))
+    return data
+
+
+def make_security(ca: str, cert: str, key: str, server_name: str, token: str,
+                  token_file: str) -> Security:
+    """Checks what belongs together. Raises InvalidArgumentError, or what reading raises."""
+    if bool(cert) != bool(key):
+        raise InvalidArgumentError("cert= and key= belong together: found only %s=" %
+                                   ("cert" if cert else "key"))
+    if token_file and not token:
+        raw = _read(token_file, "token_file", secret=True)
+        token = raw[:_TOKEN_BYTES_MAX + 1].decode("utf-8", "replace").strip()
+    if (cert or token or server_name) and not ca:
+        raise InvalidArgumentError(
+            "a certificate or token is only shown over TLS, whose authority is not named",
+            hint="Give ca= (or ESPALIER_TLS_CA) with the authority of the coordinator's "
+                 "certificate.")
+    if token and (len(token) > _TOKEN_BYTES_MAX or not token.isascii() or
+                  not token.isprintable() or " " in token):
+        raise InvalidArgumentError("the token is no line of printable characters without spaces")
+    security = Security(ca, cert, key, server_name, token)
+    if ca:
+        security.read()
+        _context(security, verify=True)
+    return security
+
+
+def _context(security: Security, verify: bool) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols(["h2"])
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    try:
+        context.load_verify_locations(cafile=security.ca)
+        if security.cert:
+            context.load_cert_chain(security.cert, security.key)
+    except ssl.SSLError as error:
+        raise InvalidArgumentError("the TLS files do not fit together (%s): ca=%s cert=%s key=%s" %
+                                   (error, security.ca, security.cert, security.key)) from error
+    return context
+
+
+def _handshake(host: str, port: int, security: Security, verify: bool,
+               timeout: float) -> Tuple[str, ...]:
+    """URIs in the server's certificate (without `verify`: none)."""
+    context = _context(security, verify)
+    with socket.create_connection((host, port), timeout=timeout) as plain:
+        with context.wrap_socket(plain, server_hostname=security.server_name or host) as secured:
+            names: Any = (secured.getpeercert() or {}).get("subjectAltName", ())
+            return tuple(str(value) for kind, value in names if kind == "URI")
+
+
+def explain(host: str, port: int, security: Security, timeout: float) -> Optional[EspalierError]:
+    """Why a connection there does not, or must not, come about; None: nothing is found wrong."""
+    who = "coordinator at %s:%d" % (host, port)
+    try:
+        uris = _handshake(host, port, security, security.encrypted, timeout)
+    except ssl.SSLCertVerificationError as error:
+        return PermissionDeniedError(
+            "%s: the coordinator's certificate is not believed: %s" % (who, error.verify_message),
+            hint="ca= must be the authority of that coordinator's certificate, and the address "
+                 "(or server_name=) a name in it.")
+    except (ssl.SSLError, ConnectionResetError, EOFError) as error:
+        if not security.encrypted:
+            return None
+        if "WRONG_VERSION_NUMBER" in str(error) or "RECORD_LAYER" in str(error):
+            return FailedPreconditionError(
+                "%s: this side speaks TLS and the other one plain text" % who,
+                hint="Connect without ca=, cert=, key= and token=, or give that coordinator "
+                     "certificates.")
+        return PermissionDeniedError("%s: the handshake failed: %s" % (who, error))
+    except OSError as error:
+        return UnavailableError(
+            "%s cannot be reached: %s" % (who, error.strerror or error),
+            hint="Is espalier-coordinator running there? espalier.connect(\"HOST:PORT\") or "
+                 "ESPALIER_COORDINATOR says where it is.")
+    if not security.encrypted:
+        return FailedPreconditionError(
+            "%s: this side speaks plain text and the other one TLS" % who,
+            hint="Give ca=, and cert= with key= or token=.")
+    ours = [uri for uri in uris if uri.startswith(_ROLE)]
+    if ours and not any(uri.startswith(_ROLE + "coordinator/") for uri in ours):
+        return PermissionDeniedError("%s: what answers there shows the certificate of %s, which is "
+                                     "no coordinator's" % (who, ours[0]))
+    return None

@@ -1,0 +1,217 @@
+"""A cluster to submit jobs to."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from typing import Any, List, Optional, Union
+
+from ._connection import Connection, Limits, find_coordinator
+from ._convert import job_of, worker_of
+from ._jobtext import JobSource, job_text
+from ._proto import api_pb2
+from ._security import make_security
+from ._version import __version__
+from .errors import (CancelledError, DeadlineExceededError, EspalierError, InvalidArgumentError,
+                     NotFoundError, UnavailableError)
+from .job import Job
+from .types import JobInfo, WorkerInfo
+
+__all__ = ["Client", "connect"]
+
+DEFAULT_COORDINATOR = "127.0.0.1:7700"
+_ASK_AGAIN_SECONDS = 30.0
+_ASK_AGAIN_PAUSE_SECONDS = 0.25
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
+            cert: Optional[PathLike] = None, key: Optional[PathLike] = None,
+            token: Optional[str] = None, token_file: Optional[PathLike] = None,
+            server_name: Optional[str] = None, limits: Limits = Limits()) -> Client:
+    """A client of the coordinator at `address`, which has been asked and has answered.
+
+    What is None is taken from the environment, as by the command line: ``ESPALIER_COORDINATOR``,
+    ``ESPALIER_TLS_CA``, ``ESPALIER_TLS_CERTIFICATE``, ``ESPALIER_TLS_KEY``, ``ESPALIER_TOKEN``,
+    ``ESPALIER_TOKEN_FILE``, ``ESPALIER_TLS_SERVER_NAME``.
+
+    Args:
+        address: ``"host:port"``, or ``"file:PATH"`` or ``"hdfs://..."`` of a file that holds it;
+            by default ``127.0.0.1:7700``.
+        ca: PEM file of the authority of the cluster's certificates. With it everything is
+            encrypted; without, plain text is spoken.
+        cert, key: PEM files of your own certificate and its key (``chmod 600``).
+        token: a token in place of a certificate; needs `ca`.
+        token_file: a file that holds it (``chmod 600``).
+        server_name: the host that the coordinator's certificate names, when it is not that of
+            `address`.
+        limits: how long is waited for what, in seconds.
+
+    Raises:
+        UnavailableError: nobody answers there.
+        PermissionDeniedError: a certificate, token or role is refused, by either side.
+        FailedPreconditionError: another version, or only one side speaks TLS.
+        InvalidArgumentError, NotFoundError: an argument, or a file that it names.
+    """
+    def given(value: Optional[PathLike], variable: str) -> str:
+        return os.environ.get(variable, "") if value is None else os.fspath(value)
+    where = given(address, "ESPALIER_COORDINATOR") or DEFAULT_COORDINATOR
+    own_token = given(token, "ESPALIER_TOKEN")
+    if token is None and token_file is not None:
+        own_token = ""
+    security = make_security(
+        given(ca, "ESPALIER_TLS_CA"), given(cert, "ESPALIER_TLS_CERTIFICATE"),
+        given(key, "ESPALIER_TLS_KEY"), given(server_name, "ESPALIER_TLS_SERVER_NAME"),
+        own_token, "" if token is not None else given(token_file, "ESPALIER_TOKEN_FILE"))
+    client = Client(Connection(where, security, limits))
+    try:
+        client.jobs()
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+class Client:
+    """A connection to a coordinator, made by :func:`connect`. Safe from any thread; a context
+    manager that closes it. Each method raises an :class:`EspalierError` that says what to do."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def close(self) -> None:
+        """Ends the connection; jobs go on."""
+        self._connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return "<espalier.Client of %s>" % self._connection.where
+
+    @property
+    def address(self) -> str:
+        """Where the coordinator is, "host:port"; a file that says so is read again."""
+        return find_coordinator(self._connection.where)
+
+    def submit(self, job: JobSource) -> Job:
+        """Queues a job.
+
+        Args:
+            job: the path of a job file, its YAML text (more than one line), or the same as a dict:
+                ``{"data": {"train": "t.csv", "label": "y"}, "output": "model"}``. Relative local
+                paths are taken from the working directory; the workers must see them, too.
+
+        Returns:
+            The job, which waits or runs by now.
+
+        Raises:
+            InvalidArgumentError: the job is wrong; the message has line, column and the nearest
+                known key.
+            NotFoundError: an input is missing.
+            AlreadyExistsError: the output is there; ``output: {path: .., overwrite: true}``
+                replaces it.
+            BadInputError: the first header does not fit.
+            ResourceExhaustedError: the queue is full.
+
+        A KeyboardInterrupt before the coordinator answers withdraws the submission.
+        """
+        text = job_text(job)
+        request = api_pb2.SubmitRequest(
+            version=__version__, client_request_id=secrets.token_hex(16),
+            job_yaml=text.encode("utf-8", "surrogateescape"))
+        return Job(self._connection, self._submit_once(request), submitted_here=True)
+
+    def job(self, job: Union[str, int]) -> Job:
+        """A job that was submitted before, by its id ("job-3", or 3).
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        found = Job(self._connection, job_number(job))
+        found.info()
+        return found
+
+    def jobs(self) -> List[JobInfo]:
+        """All jobs that the coordinator remembers, the newest last."""
+        answer = self._connection.call("ListJobs", api_pb2.ListJobsRequest())
+        return [job_of(snapshot) for snapshot in answer.jobs]
+
+    def workers(self) -> List[WorkerInfo]:
+        """The workers that are attached."""
+        answer = self._connection.call("ListWorkers", api_pb2.ListWorkersRequest())
+        return [worker_of(snapshot) for snapshot in answer.workers]
+
+    def cancel(self, job: Union[str, int]) -> None:
+        """Ends a job; see :meth:`Job.cancel`."""
+        Job(self._connection, job_number(job)).cancel()
+
+    def drain(self, worker: str) -> None:
+        """Lets a worker go: its share of a job moves to the others first, then it ends.
+
+        Args:
+            worker: its name or id, as in :meth:`workers`.
+
+        Raises:
+            NotFoundError: there is no such worker.
+            FailedPreconditionError: its job cannot do without it now; it goes as soon as that
+                changes.
+        """
+        for w in self.workers():
+            if worker in (w.name, w.id):
+                number = int(w.id[len("worker-"):])
+                self._connection.call("Drain", api_pb2.DrainRequest(worker=number))
+                return
+        raise NotFoundError("there is no worker '%s'" % worker,
+                            hint="client.workers() shows their names and ids.")
+
+    def _submit_once(self, request: Any) -> int:
+        """The job's number. A submission whose answer was not heard is repeated with the same id,
+        which is the same job, or withdrawn."""
+        until: Optional[float] = None
+        while True:
+            try:
+                return int(self._connection.call("Submit", request,
+                                                 self._connection.limits.submit).job)
+            except UnavailableError as error:
+                if until is None and (error.answered or error.never_sent):
+                    raise
+                if until is None:
+                    print("the coordinator went away before it answered; asking again",
+                          file=sys.stderr)
+                    until = time.monotonic() + _ASK_AGAIN_SECONDS
+                if time.monotonic() > until:
+                    raise self._give_up(request, error) from None
+                time.sleep(_ASK_AGAIN_PAUSE_SECONDS)
+            except DeadlineExceededError as error:
+                raise error if error.answered else self._give_up(request, error) from None
+            except KeyboardInterrupt:
+                self._give_up(request, CancelledError("interrupted"))
+                raise
+
+    def _give_up(self, request: Any, why: EspalierError) -> EspalierError:
+        """Nothing may come of the submission any more."""
+        try:
+            self._connection.call(
+                "Withdraw", api_pb2.WithdrawRequest(client_request_id=request.client_request_id),
+                self._connection.limits.withdraw)
+            hint = "The submission is withdrawn."
+        except EspalierError:
+            hint = "Whether the job was accepted is not known; client.jobs() shows it."
+        return type(why)(why.message, causes=why.causes, hint=hint)
+
+
+def job_number(job: Union[str, int]) -> int:
+    """3 of 3, "3" or "job-3"."""
+    text = str(job)
+    digits = text[len("job-"):] if text.startswith("job-") else text
+    if isinstance(job, bool) or not digits.isascii() or not digits.isdigit() or \
+            not 0 < int(digits) < 1 << 64:
+        raise InvalidArgumentError("'%s' is no job; expected its id, such as \"job-3\"" % text[:80])
+    return int(digits)

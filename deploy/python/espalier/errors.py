@@ -1,0 +1,228 @@
+"""What goes wrong, as exceptions.
+
+Each carries what the cluster said, whole: a code, the message, its causes, the place in the input
+where there is one, and a hint on what to do. ``str(error)`` shows all of it. One class stands for
+each code, so that ``except espalier.NotFoundError`` does what it says; all are
+:class:`EspalierError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, Optional, Sequence, Tuple, Type
+
+__all__ = [
+    "AbortedError", "AlreadyExistsError", "BadInputError", "CancelledError", "DataLossError",
+    "DeadlineExceededError", "EspalierError", "FailedPreconditionError", "InputPosition",
+    "InternalError", "InvalidArgumentError", "JobCancelledError", "JobError", "JobFailedError",
+    "NotFoundError", "PermissionDeniedError", "ResourceExhaustedError", "UnavailableError",
+    "UnimplementedError", "make_error",
+]
+
+
+@dataclass(frozen=True)
+class InputPosition:
+    """Where in an input file an error lies; what is unknown is None or empty.
+
+    Attributes:
+        file: the path.
+        row: 1-based line where the record starts, the header and empty lines counted.
+        column: the header's name, or the 0-based position in decimal.
+        offset: bytes from the start of the (decompressed) file.
+        text: what was found there, at most 80 bytes.
+    """
+
+    file: str = ""
+    row: Optional[int] = None
+    column: str = ""
+    offset: Optional[int] = None
+    text: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.file] if self.file else []
+        if self.row is not None:
+            parts.append("row %d" % self.row)
+        if self.column:
+            parts.append("column '%s'" % self.column)
+        if self.offset is not None:
+            parts.append("byte %d" % self.offset)
+        if self.text:
+            parts.append("found '%s'" % self.text)
+        return ", ".join(parts)
+
+
+class EspalierError(Exception):
+    """An error of the cluster or of this client.
+
+    Attributes:
+        code: the name of the error's code as in ``ErrorCode`` of proto/espalier/v1/types.proto,
+            ``"NOT_FOUND"`` say.
+        message: the outermost message.
+        causes: what led to it, each caused by the next one.
+        position: the place in the input, or None.
+        hint: what to do, or "" where the message says it.
+    """
+
+    code = "INTERNAL"
+    answered = False  # whether the coordinator said so, and not the way to it
+    never_sent = False  # whether the call that failed has reached nobody
+
+    def __init__(self, message: str, *, causes: Sequence[str] = (),
+                 position: Optional[InputPosition] = None, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.causes: Tuple[str, ...] = tuple(causes)
+        self.position = position
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = " <- ".join((self.message,) + self.causes)
+        if self.position is not None and str(self.position):
+            text += " (%s)" % self.position
+        return text + ("\n" + self.hint if self.hint else "")
+
+
+class InvalidArgumentError(EspalierError, ValueError):
+    """The job file, or an argument of a call, is wrong; nothing was started."""
+
+    code = "INVALID_ARGUMENT"
+
+
+class NotFoundError(EspalierError, LookupError):
+    """A file, a job or a worker that should be there is not."""
+
+    code = "NOT_FOUND"
+
+
+class AlreadyExistsError(EspalierError):
+    """An output that must not exist does."""
+
+    code = "ALREADY_EXISTS"
+
+
+class PermissionDeniedError(EspalierError):
+    """A certificate, a token, a role or a file's mode is refused, by either side."""
+
+    code = "PERMISSION_DENIED"
+
+
+class BadInputError(EspalierError, ValueError):
+    """The content of a data file, or of a bundle, is wrong."""
+
+    code = "BAD_INPUT"
+
+
+class DataLossError(EspalierError):
+    """A checksum differs, or a file is cut short."""
+
+    code = "DATA_LOSS"
+
+
+class ResourceExhaustedError(EspalierError):
+    """Memory, disk, the size of a message or the queue does not suffice."""
+
+    code = "RESOURCE_EXHAUSTED"
+
+
+class UnavailableError(EspalierError, ConnectionError):
+    """A coordinator, or storage, cannot be reached now."""
+
+    code = "UNAVAILABLE"
+
+
+class DeadlineExceededError(EspalierError, TimeoutError):
+    """A wait ended without its event."""
+
+    code = "DEADLINE_EXCEEDED"
+
+
+class FailedPreconditionError(EspalierError):
+    """Versions differ, the job has ended, only one side speaks TLS."""
+
+    code = "FAILED_PRECONDITION"
+
+
+class CancelledError(EspalierError):
+    """A person or a shutdown asked for the end."""
+
+    code = "CANCELLED"
+
+
+class AbortedError(EspalierError):
+    """What this belonged to is over."""
+
+    code = "ABORTED"
+
+
+class UnimplementedError(EspalierError, NotImplementedError):
+    """A feature that this version lacks."""
+
+    code = "UNIMPLEMENTED"
+
+
+class InternalError(EspalierError):
+    """A fault of Espalier itself."""
+
+    code = "INTERNAL"
+
+
+class JobError(EspalierError):
+    """A job ended without a model.
+
+    Attributes:
+        job: its id ("job-3").
+        error: the job's own error, one of the classes above; ``code``, ``causes`` and ``position``
+            are its.
+    """
+
+    def __init__(self, job: str, error: EspalierError, words: str) -> None:
+        super().__init__("%s %s" % (job, words), causes=(error.message,) + error.causes,
+                         position=error.position, hint=error.hint)
+        self.job = job
+        self.error = error
+        self.code = error.code
+
+
+class JobFailedError(JobError):
+    """The job failed."""
+
+    def __init__(self, job: str, error: EspalierError) -> None:
+        super().__init__(job, error, "failed")
+
+
+class JobCancelledError(JobError):
+    """The job was cancelled, by whom its causes say."""
+
+    def __init__(self, job: str, error: EspalierError) -> None:
+        super().__init__(job, error, "was cancelled")
+
+
+_CLASSES: Dict[str, Type[EspalierError]] = {
+    kind.code: kind for kind in (
+        InvalidArgumentError, NotFoundError, AlreadyExistsError, PermissionDeniedError,
+        BadInputError, DataLossError, ResourceExhaustedError, UnavailableError,
+        DeadlineExceededError, FailedPreconditionError, CancelledError, AbortedError,
+        UnimplementedError, InternalError)
+}
+
+_HINTS = {
+    "PERMISSION_DENIED": "An operator submits and cancels, a reader looks on; say who you are by "
+                         "cert= and key=, or by token=, with ca= the authority of the cluster's "
+                         "certificates.",
+    "UNAVAILABLE": "Try again when the coordinator or the storage named above is back.",
+    "RESOURCE_EXHAUSTED": "Try again when the cluster is less busy, or ask for less.",
+    "INTERNAL": "This is a fault of Espalier; its log and this message help to mend it.",
+}
+
+
+def make_error(code: str, message: str, *, causes: Sequence[str] = (),
+               position: Optional[InputPosition] = None, hint: Optional[str] = None
+               ) -> EspalierError:
+    """The exception for a code; an unknown one is an :class:`InternalError`.
+
+    Args:
+        hint: None: the usual one of that code, if there is one.
+    """
+    kind = _CLASSES.get(code, InternalError)
+    return kind(message, causes=causes, position=position,
+                hint=_HINTS.get(kind.code, "") if hint is None else hint)

@@ -1,0 +1,45 @@
+"""Evaluations as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Dict, List, Optional, Sequence
+
+from .types import METRIC_NAMES, Evaluation, Metrics
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["history_columns", "history_frame"]
+
+
+def history_columns(evaluations: Sequence[Evaluation]) -> Dict[str, List[Optional[float]]]:
+    """Columns by name, each with one value an evaluation: those of history.csv. Metrics that no
+    evaluation has are left out."""
+    columns: Dict[str, List[Optional[float]]] = {
+        "epoch": [e.epoch for e in evaluations],
+        "step": [e.step for e in evaluations],
+        "learning_rate": [e.learning_rate for e in evaluations],
+    }
+    for prefix, sets in (("", [e.train for e in evaluations]),
+                         ("val_", [e.validation for e in evaluations])):
+        for name in METRIC_NAMES:
+            values = [metric(m, name) for m in sets]
+            if any(v is not None for v in values):
+                columns[prefix + name] = values
+    return columns
+
+
+def metric(metrics: Optional[Metrics], name: str) -> Optional[float]:
+    """A metric by its name, None where there is none."""
+    value: Optional[float] = None if metrics is None else getattr(metrics, name)
+    return value
+
+
+def history_frame(evaluations: Sequence[Evaluation]) -> pandas.DataFrame:
+    """The same as a pandas frame. Raises ImportError without pandas."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("history() makes a pandas frame, and pandas is not installed: pip "
+                          "install pandas, or use evaluations()") from error
+    return pandas.DataFrame(history_columns(evaluations))

@@ -1,0 +1,202 @@
+"""A trained model, computed by NumPy alone."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Optional, Tuple, Union
+
+import numpy as np
+
+from ._bundle import (MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE, Document, Label,
+                      check_digest, parse_document, parse_safetensors, read_local)
+from ._network import Network, class_indices, probabilities, regression_values
+from ._preprocessing import Preprocessing
+from ._tables import Rows
+from .errors import DataLossError, InvalidArgumentError
+
+__all__ = ["Model", "load"]
+
+_REMOTE = ("hdfs://", "webhdfs://")
+
+
+def load(bundle: Union[str, os.PathLike[str]]) -> Model:
+    """The model in a bundle, the directory that a job's `output` names.
+
+    Args:
+        bundle: a local path, or ``hdfs://``, ``webhdfs://`` (read by WebHDFS; `hdfs://` finds the
+            NameNode by ``HADOOP_CONF_DIR``; not on clusters secured by Kerberos).
+
+    Raises:
+        NotFoundError: it is not there, or not whole.
+        DataLossError: the weights are not those that its model.json tells of.
+        BadInputError: a file is malformed.
+        FailedPreconditionError, UnimplementedError: it is of another version, or uses what this
+            client does not know; it is refused rather than computed otherwise.
+    """
+    where = os.fspath(bundle)
+    if where.startswith(_REMOTE):
+        from ._webhdfs import read_file
+
+        def read(name: str, limit: int) -> bytes:
+            return read_file(where.rstrip("/") + "/" + name, limit)
+    else:
+        def read(name: str, limit: int) -> bytes:
+            return read_local(where[len("file:"):] if where.startswith("file:") else where, name,
+                              limit)
+    return Model.from_bytes(read(MODEL_FILE, MODEL_BYTES_MAX),
+                            read(WEIGHTS_FILE, WEIGHTS_BYTES_MAX), where)
+
+
+class Model:
+    """A trained model. Immutable: any number of threads may use it.
+
+    Rows may come as
+
+    - a NumPy array [rows, features] with :attr:`features` in their order; NaN is null, and with
+      columns of text it is an array of objects,
+    - a pandas frame, an Arrow table or record batch, or a dict of columns: found by name, further
+      columns are ignored; null, None, NA and NaN are null.
+
+    They are preprocessed as the training rows were. Methods raise InvalidArgumentError for what is
+    no such table, and BadInputError, naming row and column, for a null that the model has no answer
+    to or a number beyond its precision.
+    """
+
+    def __init__(self, document: Document, weights: bytes) -> None:
+        self._document = document
+        self._preprocessing = Preprocessing(document)
+        self._network = Network(document, parse_safetensors(weights))
+        self._labels = _labels(document.classes)
+
+    @classmethod
+    def from_bytes(cls, model_json: bytes, weights: bytes, where: str = "") -> Model:
+        """From the content of a bundle's model.json and weights.safetensors; raises as
+        :func:`load`. `where` they are from is for errors alone."""
+        document = parse_document(model_json)
+        check_digest(weights, document.weights_sha256, os.path.join(where, WEIGHTS_FILE))
+        return cls(document, weights)
+
+    def __repr__(self) -> str:
+        d = self._document
+        what = "%d classes" % len(d.classes) if d.classification else "%d targets" % len(d.targets)
+        return "<espalier.Model '%s': %d features, %s>" % (d.name, len(self.features), what)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        raise TypeError("a model is not pickled; load() its bundle where it is needed")
+
+    @property
+    def task(self) -> str:
+        """"classification" or "regression"."""
+        return "classification" if self._document.classification else "regression"
+
+    @property
+    def features(self) -> Tuple[str, ...]:
+        """Names of the columns in the order in which the model's features need them; positions in
+        decimal without a header."""
+        return self._preprocessing.names
+
+    @property
+    def classes(self) -> Tuple[Label, ...]:
+        """Labels as text, in the order of predict_proba's columns; empty for regression. Bytes
+        for one that is not UTF-8."""
+        return self._document.classes
+
+    @property
+    def targets(self) -> Tuple[str, ...]:
+        """Names of the targets of a regression."""
+        return tuple(name for name, _, _ in self._document.targets)
+
+    @property
+    def weights_sha256(self) -> str:
+        """What names the model: the SHA-256 of its weights, in hexadecimal."""
+        return self._document.weights_sha256
+
+    @property
+    def description(self) -> Dict[str, Any]:
+        """model.json as it stands: the job, schema, metrics, fingerprints."""
+        return self._document.raw
+
+    def check_weights(self, sha256: str) -> None:
+        """Raises DataLossError when this is another model than the one named."""
+        if self.weights_sha256 != sha256:
+            raise DataLossError("found the model %s in the bundle, expected %s" %
+                                (self.weights_sha256, sha256),
+                                hint="A later job has replaced it, or this is another machine's "
+                                     "directory.")
+
+    def predict(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
+        """What the model says of each row.
+
+        Args:
+            data: rows, see above.
+            batch_rows: rows that are computed at a time; bounds the memory.
+
+        Returns:
+            Classification: [rows] labels; integers when all classes are whole numbers, else text
+            (dtype object). Regression: float64 in the units of the target, [rows], or
+            [rows, targets] for several targets.
+        """
+        if self._document.classification:
+            labels: np.ndarray[Any, Any] = self._labels[self.predict_index(
+                data, batch_rows=batch_rows)]
+            return labels
+        out = self._collect(data, batch_rows, lambda z: regression_values(self._document, z),
+                            (len(self.targets),), np.dtype(np.float64))
+        return out[:, 0] if len(self.targets) == 1 else out
+
+    def predict_index(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
+        """[rows] int64: the position of the predicted label among :attr:`classes`."""
+        self._needs_classes("predict_index")
+        d = self._document
+        return self._collect(data, batch_rows, lambda z: class_indices(d.loss, z, d.thresholds),
+                             (), np.dtype(np.int64))
+
+    def predict_proba(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
+        """[rows, classes] probabilities, in the model's precision; each row adds up to 1.
+
+        Raises:
+            InvalidArgumentError: this is a regression.
+        """
+        self._needs_classes("predict_proba")
+        return self._collect(data, batch_rows, lambda z: probabilities(self._document.loss, z),
+                             (len(self.classes),), self._document.dtype)
+
+    def predict_raw(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
+        """[rows, outputs] of the network: before softmax (one a class) or sigmoid (one); of a
+        regression before its target's scale."""
+        outputs = self._document.layers[-1].outputs
+        return self._collect(data, batch_rows, lambda z: z, (outputs,), self._document.dtype)
+
+    def _needs_classes(self, what: str) -> None:
+        if not self._document.classification:
+            raise InvalidArgumentError("%s is for classification; this model is a regression, see "
+                                       "predict" % what)
+
+    def _collect(self, data: Any, batch_rows: int, of: Any, shape: Tuple[int, ...],
+                 dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        if batch_rows < 1:
+            raise InvalidArgumentError("batch_rows: found %d, expected at least 1" % batch_rows)
+        rows = Rows(data, self.features, self._preprocessing.texts)
+        out = np.empty((rows.count,) + shape, dtype)
+        for begin in range(0, rows.count, batch_rows):
+            end = min(begin + batch_rows, rows.count)
+            out[begin:end] = of(self._network.outputs(*self._preprocessing.apply(rows, begin, end)))
+        return out
+
+
+def _labels(classes: Tuple[Label, ...]) -> np.ndarray[Any, Any]:
+    """The classes as an array: integers when each is spelt in the one usual way."""
+    whole = [_whole(c) for c in classes]
+    if classes and all(w is not None for w in whole):
+        return np.array(whole, np.int64)
+    out = np.empty(len(classes), object)
+    out[:] = classes
+    return out
+
+
+def _whole(label: Label) -> Optional[int]:
+    try:
+        value = int(label)
+    except ValueError:
+        return None
+    return value if str(value) == label and abs(value) < 1 << 63 else None

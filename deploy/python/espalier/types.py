@@ -1,0 +1,281 @@
+"""What the client tells: jobs, workers, metrics, and the events of a job.
+
+All are immutable values. Times of day are aware datetimes in UTC, durations are seconds; sizes are
+bytes. What is unknown, or not reached yet, is None.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Optional, Tuple, Union
+
+from .errors import EspalierError
+
+if TYPE_CHECKING:
+    from .model import Model
+
+__all__ = [
+    "ClassMetrics", "CoordinatorAway", "Ended", "Evaluation", "Event", "JobInfo", "JobResult",
+    "JobState", "Metrics", "Progress", "StateChanged", "Timing", "WorkerInfo",
+]
+
+
+class JobState(str, enum.Enum):
+    """How far a job is; equal to its name ("TRAINING")."""
+
+    QUEUED = "QUEUED"
+    SURVEYING = "SURVEYING"
+    LOADING = "LOADING"
+    TRAINING = "TRAINING"
+    RECOVERING = "RECOVERING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more happens to the job."""
+        return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class ClassMetrics:
+    """Of one class of a classifier; 0 where the denominator is 0.
+
+    Attributes:
+        weight: true weight of the class (rows, when they have no weights).
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What an evaluation on a set of rows yields.
+
+    Attributes:
+        rows: rows that were counted.
+        weight: the sum of their weights.
+        loss: weighted mean over rows.
+        accuracy: share of the weight that is classified right, in [0, 1]; classification.
+        precision, recall, f1: weighted over classes; None where classes were not counted (the
+            running values of training).
+        auc: area under the ROC curve; two classes only.
+        classes: one a class, in the order of the model's classes.
+        confusion: weights by true class, then by predicted class.
+        rmse, mae, r2: means over rows and targets, in the units of the target; regression.
+    """
+
+    rows: int
+    weight: float
+    loss: float
+    accuracy: Optional[float] = None
+    precision: Optional[float] = None
+    recall: Optional[float] = None
+    f1: Optional[float] = None
+    auc: Optional[float] = None
+    classes: Tuple[ClassMetrics, ...] = ()
+    confusion: Tuple[Tuple[float, ...], ...] = ()
+    rmse: Optional[float] = None
+    mae: Optional[float] = None
+    r2: Optional[float] = None
+
+
+#: Names of metrics in the order of history.csv.
+METRIC_NAMES = ("loss", "accuracy", "precision", "recall", "f1", "auc", "rmse", "mae", "r2")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Event: how far a training is. Running values are those of the present epoch.
+
+    Attributes:
+        step: committed steps.
+        steps_total: how many there are at most; 0 while unknown.
+        epoch: completed epochs, with a fraction.
+        rows_per_second: trained rows.
+        phase: "training", "evaluating" or "writing".
+        phase_share: of an evaluation that is done, in [0, 1].
+        bytes_read, input_bytes: of the survey of the input.
+    """
+
+    job: str
+    step: int = 0
+    steps_total: int = 0
+    epoch: float = 0.0
+    epochs_total: float = 0.0
+    loss: float = 0.0
+    accuracy: float = 0.0
+    learning_rate: float = 0.0
+    rows_per_second: float = 0.0
+    phase: str = ""
+    phase_share: float = 0.0
+    bytes_read: int = 0
+    input_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Event: the model was evaluated, after each epoch or as the job says.
+
+    Attributes:
+        epoch: completed epochs, with a fraction.
+        train: running values of the epoch; no extra pass.
+        validation: None when the job has no validation set.
+    """
+
+    job: str
+    epoch: float
+    step: int
+    learning_rate: float
+    train: Metrics
+    validation: Optional[Metrics]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Where a job's time went.
+
+    Attributes:
+        start_seconds, survey_seconds, train_seconds: the consecutive phases.
+        step_ms_p50, step_ms_p99: what a step took, in milliseconds.
+    """
+
+    start_seconds: float
+    survey_seconds: float
+    train_seconds: float
+    step_ms_p50: float
+    step_ms_p99: float
+
+    @property
+    def total_seconds(self) -> float:
+        return self.start_seconds + self.survey_seconds + self.train_seconds
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """What a job that succeeded yields.
+
+    Attributes:
+        job: its id ("job-3").
+        bundle: path of the model's directory, as the workers see it.
+        weights_sha256: SHA-256 of the file of weights, in hexadecimal: it names the model.
+        train: running values of the last epoch.
+        validation, test: of the saved weights; None when the job has no such set.
+        classes: labels in the order of the model's classes; empty for regression, and when a local
+            run does not say.
+        stopped_because: "epochs", "steps", "time" or "early stopping"; "" when not told.
+    """
+
+    job: str
+    bundle: str
+    weights_sha256: str
+    steps: int
+    epochs: float
+    rows_per_epoch: int
+    train: Metrics
+    validation: Optional[Metrics]
+    test: Optional[Metrics]
+    timing: Timing
+    classes: Tuple[str, ...] = ()
+    stopped_because: str = ""
+    skipped_rows: int = 0
+
+    def load(self) -> Model:
+        """The model, read from :attr:`bundle`; see :func:`espalier.load`. The bundle must be
+        reachable from here: on a local disk of this machine, mounted, or on HDFS."""
+        from .model import load
+        model = load(self.bundle)
+        model.check_weights(self.weights_sha256)
+        return model
+
+
+@dataclass(frozen=True)
+class JobInfo:
+    """A job at one moment.
+
+    Attributes:
+        id: "job-3".
+        waiting_because: why a job does not get on, for a person; "" when it does.
+        output: where the bundle goes.
+        workers: names of those that take part.
+        leaves: the fixed number of virtual workers; more workers than that stand by.
+        generation: numbers the job's membership; each change makes a new one.
+        result: present when it has succeeded.
+        error: present when it has failed or was cancelled.
+    """
+
+    id: str
+    name: str = ""
+    state: JobState = JobState.QUEUED
+    waiting_because: str = ""
+    output: str = ""
+    workers: Tuple[str, ...] = ()
+    leaves: int = 0
+    generation: int = 0
+    progress: Optional[Progress] = None
+    result: Optional[JobResult] = None
+    error: Optional[EspalierError] = field(default=None, compare=False)
+    submitted: Optional[datetime] = None
+    started: Optional[datetime] = None
+    training: Optional[datetime] = None
+    ended: Optional[datetime] = None
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """A worker that is attached.
+
+    Attributes:
+        id: "worker-2".
+        address: host:port where other workers reach it.
+        arithmetic_id: workers whose ids differ compute different bits, and do not share a job.
+        job: what it works on, or None.
+        last_heard_seconds: age of its newest message.
+    """
+
+    id: str
+    name: str
+    address: str
+    version: str
+    arithmetic_id: str
+    threads: int
+    memory_bytes: int
+    job: Optional[str]
+    attached: Optional[datetime]
+    last_heard_seconds: float
+
+
+@dataclass(frozen=True)
+class StateChanged:
+    """Event: the job's state, its workers, or what it waits for is another one."""
+
+    job: JobInfo
+
+
+@dataclass(frozen=True)
+class CoordinatorAway:
+    """Event: the coordinator is not reached; told once an outage. The job may well go on, and is
+    watched again as soon as the coordinator is back."""
+
+    job: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Event, the last one: the job succeeded, failed or was cancelled."""
+
+    job: JobInfo
+
+
+#: What :meth:`espalier.Job.watch` yields.
+Event = Union[StateChanged, Progress, Evaluation, CoordinatorAway, Ended]

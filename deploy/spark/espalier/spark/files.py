@@ -1,0 +1,65 @@
+"""Files where Spark sees them, by its own Hadoop file systems: HDFS with whatever secures it, local
+disks. Paths are Spark's; the job file's are the same but for local ones, which have no scheme."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ..errors import AlreadyExistsError, BadInputError, NotFoundError
+
+
+def _path(spark: SparkSession, where: str) -> Any:
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(where)
+    return path, path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+
+
+def qualified(spark: SparkSession, where: str) -> str:
+    """With scheme and host, as Spark understands it wherever it runs."""
+    path, fs = _path(spark, where)
+    return str(fs.makeQualified(path).toString())
+
+
+def for_jobs(where: str) -> str:
+    """A qualified path as job files have it."""
+    if where.startswith("file:"):
+        return "/" + where[len("file:"):].lstrip("/")
+    return where
+
+
+def read(spark: SparkSession, where: str, limit: int) -> bytes:
+    """Raises NotFoundError, or BadInputError for more than `limit` bytes."""
+    path, fs = _path(spark, where)
+    if not fs.exists(path):
+        raise NotFoundError("there is no %s" % where,
+                            hint="Spark and the cluster's workers must see the same directory; "
+                                 "workDirectory says which.")
+    size = fs.getFileStatus(path).getLen()
+    if size > limit:
+        raise BadInputError("%s: found %d bytes, expected at most %d" % (where, size, limit))
+    stream = fs.open(path)
+    try:
+        jvm: Any = spark.sparkContext._jvm
+        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+    finally:
+        stream.close()
+
+
+def write(spark: SparkSession, where: str, data: bytes) -> None:
+    """A new file; raises AlreadyExistsError."""
+    path, fs = _path(spark, where)
+    if fs.exists(path):
+        raise AlreadyExistsError("%s is there already" % where)
+    stream = fs.create(path, False)
+    try:
+        stream.write(bytearray(data))
+    finally:
+        stream.close()
+
+
+def remove(spark: SparkSession, where: str) -> None:
+    """The file or the directory with all below it; nothing when it is not there."""
+    path, fs = _path(spark, where)
+    fs.delete(path, True)

@@ -1,0 +1,70 @@
+"""From frames to the Parquet files of a job: types are looked at before anything is written."""
+
+from __future__ import annotations
+
+from typing import List
+
+from pyspark.ml.functions import vector_to_array
+from pyspark.ml.linalg import VectorUDT
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from ..errors import InvalidArgumentError
+from .params import JobParams
+
+
+def _type_of(frame: DataFrame, name: str, what: str) -> T.DataType:
+    if name not in frame.columns:
+        raise InvalidArgumentError("%s: there is no column '%s'; the frame has %s" %
+                                   (what, name, ", ".join("'%s'" % c for c in frame.columns[:20])))
+    return frame.schema[name].dataType
+
+
+def _wrong(what: str, name: str, kind: T.DataType, expected: str) -> InvalidArgumentError:
+    return InvalidArgumentError("%s: column '%s' is of type %s, expected %s" %
+                                (what, name, kind.simpleString(), expected))
+
+
+def feature(frame: DataFrame, name: str, what: str) -> Column:
+    """A feature column as Parquet and pandas have it: a number, or an array of numbers."""
+    kind = _type_of(frame, name, what)
+    if isinstance(kind, VectorUDT):
+        return vector_to_array(F.col("`%s`" % name)).alias(name)
+    numbers = kind.elementType if isinstance(kind, T.ArrayType) else kind
+    if not isinstance(numbers, (T.NumericType, T.BooleanType)):
+        raise _wrong(what, name, kind, "numbers, or a vector of numbers")
+    if isinstance(numbers, T.DecimalType):
+        as_double = T.ArrayType(T.DoubleType()) if numbers is not kind else T.DoubleType()
+        return F.col("`%s`" % name).cast(as_double).alias(name)
+    return F.col("`%s`" % name)
+
+
+def features(frame: DataFrame, names: List[str], what: str) -> List[Column]:
+    return [feature(frame, name, what) for name in names]
+
+
+def job_rows(frame: DataFrame, params: JobParams, classification: bool) -> DataFrame:
+    """The needed columns alone, each once."""
+    by_input = params.isSet(params.inputCols)
+    columns = features(frame, params.feature_columns(), "inputCols" if by_input else "featuresCol")
+    label = params.getLabelCol()
+    kind = _type_of(frame, label, "labelCol")
+    whole = (T.NumericType, T.BooleanType) + ((T.StringType,) if classification else ())
+    if not isinstance(kind, whole):
+        raise _wrong("labelCol", label, kind, "a number" + (" or text" * classification))
+    columns.append(F.col("`%s`" % label).cast("double").alias(label)
+                   if isinstance(kind, (T.DecimalType, T.BooleanType)) else F.col("`%s`" % label))
+    for param, types, expected in (
+            (params.weightCol, T.NumericType, "a number"),
+            (params.validationIndicatorCol, T.BooleanType, "true or false")):
+        if params.isSet(param):
+            name = params.getOrDefault(param)
+            kind = _type_of(frame, name, param.name)
+            if not isinstance(kind, types):
+                raise _wrong(param.name, name, kind, expected)
+            columns.append(F.col("`%s`" % name))
+    out = frame.select(*columns)
+    if len(set(out.columns)) != len(out.columns):
+        raise InvalidArgumentError("the same column stands for two things among %s" % out.columns)
+    return out

@@ -1,0 +1,255 @@
+// `espalier evaluate` and `espalier predict`: a trained model over a table, on this machine; and
+// `espalier export`: as a file for others.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include "src/base/queue.h"
+#include "src/base/text.h"
+#include "src/bundle/bundle.h"
+#include "src/cli/commands.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/scoring_view.h"
+#include "src/scoring/onnx.h"
+#include "src/scoring/report.h"
+#include "src/spec/names.h"
+#include "src/storage/uri.h"
+
+namespace espalier {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kSpoolBytesMax = int64_t{64} << 30;  // as a worker's by default
+constexpr int64_t kHistoryBytesMax = int64_t{64} << 20;
+constexpr int64_t kJsonEveryMs = 1000;
+
+int64_t HalfOfMemory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 2; }
+
+int64_t MsSince(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
+}
+
+// Paths of this machine as they are from anywhere, without slashes at the end.
+Result<std::string> WholePath(const std::string& text) {
+  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(text));
+  std::string path = uri.prefix + uri.path;
+  if (uri.kind == Uri::Kind::kLocal) {
+    std::error_code error;
+    path = std::filesystem::absolute(uri.path, error).lexically_normal().string();
+    if (error) return NotFound("the working directory is gone: " + error.message());
+  }
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// All that both commands need before they begin.
+struct Prepared {
+  TrainedModel model;
+  ScanPlan scan;
+};
+
+Result<Prepared> Prepare(const CommandContext& context, bool labels) {
+  const ScoringArguments& s = context.options.scoring;
+  Prepared prepared;
+  ESPALIER_ASSIGN_OR_RETURN(const std::string model, WholePath(s.model));
+  ESPALIER_ASSIGN_OR_RETURN(prepared.model, LoadTrainedModel(context.files, model));
+  const ModelDocument& document = prepared.model.document;
+  ScanRequest request{.job = document.job,
+                      .schema = document.schema,
+                      .data = {},
+                      .labels = labels,
+                      .keep = s.keep,
+                      .format = std::nullopt,
+                      .shard_bytes = document.job.data.shard_bytes};
+  for (const std::string& data : s.data) {
+    ESPALIER_ASSIGN_OR_RETURN(std::string whole, WholePath(data));
+    request.data.push_back(std::move(whole));
+  }
+  if (!s.data_format.empty()) request.format = FromName<DataFormat>(s.data_format);
+  ESPALIER_ASSIGN_OR_RETURN(prepared.scan, PlanScan(context.files, request));
+  return prepared;
+}
+
+// Tells how far the work is, on the main thread.
+class Teller {
+ public:
+  Teller(const CommandContext& context, const ScoringProgress& progress, int64_t shards)
+      : context_(context), progress_(progress), shards_(shards) {}
+
+  void Tell() {
+    const int64_t now = MsSince(start_);
+    if (context_.options.json) {
+      if (now - last_ms_ < kJsonEveryMs) return;
+      last_ms_ = now;
+      context_.console.Out(JsonLine(
+          ScoringProgressJson(progress_.shards, shards_, progress_.rows, progress_.rejected)));
+    } else if (context_.console.live()) {
+      context_.console.Out("\r" + ScoringLine(progress_.shards, shards_, progress_.rows, now) +
+                           "\x1b[K");
+    }
+  }
+
+  void End() const {
+    if (context_.console.live() && !context_.options.json) context_.console.Out("\r\x1b[K");
+  }
+
+ private:
+  const CommandContext& context_;
+  const ScoringProgress& progress_;
+  const int64_t shards_;
+  const Clock::time_point start_ = Clock::now();
+  int64_t last_ms_ = 0;
+};
+
+// Runs `work` on a thread of its own and tells of its progress meanwhile.
+template <typename T>
+Result<T> WithProgress(const CommandContext& context, const Prepared& prepared,
+                       const std::function<Result<T>(const ScoringRun&)>& work) {
+  RowRoom room(HalfOfMemory(), context.env.temporary_directory, kSpoolBytesMax);
+  ScoringProgress progress;
+  const ScoringRun run{
+      .files = context.files,
+      .model = prepared.model,
+      .scan = prepared.scan,
+      .threads = context.options.threads.value_or(
+          static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
+      .room = &room,
+      .progress = &progress,
+      .cancelled = [&] { return context.interrupts.any() || context.console.out_closed(); }};
+  Teller teller(context, progress, run.shards());
+  std::optional<Result<T>> result;
+  Queue<bool> done;  // one item
+  std::thread thread([&] {
+    result = work(run);
+    done.Push(true);
+  });
+  while (!done.PopFor(std::chrono::milliseconds(100))) teller.Tell();
+  thread.join();
+  teller.End();
+  return *std::move(result);
+}
+
+// An error once rows are read: a coordinator is not part of this.
+int FailedWork(const CommandContext& context, const Status& error) {
+  const ExitCode code = ExitCodeOf(error);
+  return ShowError(context, error,
+                   error.code() == StatusCode::kCancelled ? kExitInterrupted
+                   : code == kExitUnreachable             ? kExitJobFailed
+                                                          : code);
+}
+
+int FailedPlan(const CommandContext& context, const Status& error) {
+  return ShowError(context, error, PlanExitCode(error));
+}
+
+Result<PredictSpec> SpecOf(const ScoringArguments& s) {
+  PredictSpec spec;
+  ESPALIER_ASSIGN_OR_RETURN(spec.output, WholePath(s.output));
+  const bool parquet = s.format.empty() ? spec.output.ends_with(".parquet") : s.format == "parquet";
+  spec.format = parquet ? PartFormat::kParquet : PartFormat::kCsv;
+  spec.overwrite = s.overwrite;
+  spec.keep = s.keep;
+  const auto asked = [&](const char* column) {
+    return s.columns.empty() || std::count(s.columns.begin(), s.columns.end(), column) > 0;
+  };
+  spec.prediction = asked("prediction");
+  spec.probabilities = asked("probabilities");
+  spec.rejects_max = s.rejects_max;
+  return spec;
+}
+
+// The page, with the loss curves of the bundle where it has them.
+Status WriteReport(const CommandContext& context, const Prepared& prepared,
+                   const Evaluation& evaluation, const std::string& path) {
+  const ScoringArguments& s = context.options.scoring;
+  std::string data;
+  for (const std::string& pattern : s.data) data += (data.empty() ? "" : ", ") + pattern;
+  ReportInput input{prepared.model, evaluation, s.model, data, ""};
+  const auto history = context.files.ReadAll(s.model + "/" + kHistoryFile, kHistoryBytesMax);
+  if (history.ok()) {
+    input.history = *history;
+  } else if (history.status().code() != StatusCode::kNotFound) {
+    return history.status();
+  }
+  return context.files.WriteAtomically(path, ReportHtml(input));
+}
+
+}  // namespace
+
+int RunPredict(const CommandContext& context) {
+  const auto start = Clock::now();
+  const auto spec = SpecOf(context.options.scoring);
+  if (!spec.ok()) return FailedPlan(context, spec.status());
+  const auto prepared = Prepare(context, false);
+  if (!prepared.ok()) return FailedPlan(context, prepared.status());
+  const std::function<Result<PredictResult>(const ScoringRun&)> work = [&](const ScoringRun& run) {
+    return Predict(run, *spec);
+  };
+  const ScoringRun look{.files = context.files, .model = prepared->model, .scan = prepared->scan};
+  if (Status s = CheckPrediction(look, *spec); !s.ok()) return FailedPlan(context, s);
+  if (Status s = BeginPredictions(context.files, spec->output); !s.ok())
+    return FailedPlan(context, s);
+  const auto result = WithProgress(context, *prepared, work);
+  if (!result.ok()) {
+    context.interrupts.Forget();  // so that storage can still be reached
+    const Status removed = context.files.RemoveTree(spec->output);
+    if (!removed.ok()) context.console.Err("note: " + removed.ToString() + "\n");
+    return FailedWork(context, result.status());
+  }
+  const int64_t elapsed_ms = MsSince(start);
+  context.console.Out(context.options.json
+                          ? JsonLine(PredictJson(*result, *spec, elapsed_ms))
+                          : PredictText(*result, *spec, elapsed_ms, context.console.out_color()));
+  return kExitSuccess;
+}
+
+int RunExport(const CommandContext& context) {
+  const ScoringArguments& s = context.options.scoring;
+  const auto model_path = WholePath(s.model);
+  if (!model_path.ok()) return FailedPlan(context, model_path.status());
+  const auto path = WholePath(s.output.empty() ? *model_path + "/model.onnx" : s.output);
+  if (!path.ok()) return FailedPlan(context, path.status());
+  const auto model = LoadTrainedModel(context.files, *model_path);
+  if (!model.ok()) return FailedPlan(context, model.status());
+  const auto file = EncodeOnnx(*model);
+  if (!file.ok()) return FailedPlan(context, file.status());
+  const Status written = context.files.WriteAtomically(*path, *file);
+  if (!written.ok()) return FailedWork(context, written);
+  const auto bytes = static_cast<int64_t>(file->size());
+  context.console.Out(context.options.json ? JsonLine(ExportJson(*path, bytes))
+                                           : "wrote " + *path + ", " +
+                                                 HumanBytes(static_cast<uint64_t>(bytes)) + "\n");
+  return kExitSuccess;
+}
+
+int RunEvaluate(const CommandContext& context) {
+  const auto start = Clock::now();
+  const ScoringArguments& s = context.options.scoring;
+  const auto prepared = Prepare(context, true);
+  if (!prepared.ok()) return FailedPlan(context, prepared.status());
+  const std::function<Result<Evaluation>(const ScoringRun&)> work = [&](const ScoringRun& run) {
+    return Evaluate(run, s.report.has_value());
+  };
+  const auto evaluation = WithProgress(context, *prepared, work);
+  if (!evaluation.ok()) return FailedWork(context, evaluation.status());
+  if (s.report) {
+    const Status written = WriteReport(context, *prepared, *evaluation, *s.report);
+    if (!written.ok()) return FailedWork(context, written.Wrap("the report"));
+  }
+  const std::string report = s.report.value_or("");
+  const auto& classes = prepared->model.document.preprocessing.classes;
+  const int64_t elapsed_ms = MsSince(start);
+  context.console.Out(
+      context.options.json
+          ? JsonLine(EvaluateJson(*evaluation, classes, report, elapsed_ms))
+          : EvaluateText(*evaluation, classes, report, elapsed_ms, context.console.out_color()));
+  return kExitSuccess;
+}
+
+}  // namespace espalier

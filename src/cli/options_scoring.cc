@@ -1,0 +1,125 @@
+#include "src/cli/options_scoring.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "src/base/text.h"
+#include "src/spec/names.h"
+
+namespace espalier {
+namespace {
+
+constexpr const char* kPredictExamples =
+    "MODEL is the bundle that a job wrote. Columns of DATA are found by their names (without a\n"
+    "header by position); further ones, and a missing label, do not matter. OUT becomes a "
+    "directory\n"
+    "of part files in the order of the input, with _SUCCESS when it is whole; rows that cannot be\n"
+    "scored are in OUT/_rejects, with the reason. The output is the same for any number of "
+    "threads.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier predict models/job new.csv --output scored --keep id\n"
+    "  espalier predict models/job 'hdfs:///sales/2024-*.parquet' --output hdfs:///scored "
+    "--format parquet";
+
+constexpr const char* kEvaluateExamples =
+    "Prints the metrics of the model on DATA, which has the label's column too. Rows that cannot "
+    "be\n"
+    "evaluated are counted and left out.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier evaluate models/job test.csv\n"
+    "  espalier evaluate models/job test.csv --report report.html\n"
+    "  espalier evaluate models/job test.csv --json";
+
+constexpr const char* kExportExamples =
+    "Writes the model with its preprocessing as an ONNX file, for ONNX Runtime and others: its\n"
+    "inputs are the columns as they stand (numbers, texts), its outputs the label and the\n"
+    "probabilities, or the values. The file's metadata lists the columns and the classes.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier export models/job                           to models/job/model.onnx\n"
+    "  espalier export hdfs:///models/job --output here.onnx";
+
+constexpr const char* kOutputColumns[] = {"prediction", "probabilities"};
+
+void AddCommon(CLI::App* sub, CliOptions* options) {
+  ScoringArguments& s = options->scoring;
+  sub->add_option("MODEL", s.model, "The model's bundle: a directory, here or on HDFS")->required();
+  sub->add_option("DATA", s.data, "Files, directories or patterns: CSV, Parquet or LIBSVM")
+      ->required();
+  sub->add_option("--data-format", s.data_format,
+                  "csv, parquet or libsvm (default: by the files' names, else csv)");
+  sub->add_option("--threads", options->threads, "Threads that read and compute (default: cores)")
+      ->check(CLI::Range(1, kThreadsMax));
+  sub->add_flag("--json", options->json, "Write JSON to standard output, one object a line");
+}
+
+}  // namespace
+
+bool IsScoring(CommandKind kind) {
+  return kind == CommandKind::kEvaluate || kind == CommandKind::kPredict ||
+         kind == CommandKind::kExport;
+}
+
+void AddScoring(CLI::App& app, CliOptions* options) {
+  ScoringArguments& s = options->scoring;
+  CLI::App* evaluate = app.add_subcommand("evaluate", "Measure a model on a table with labels");
+  evaluate->footer(kEvaluateExamples);
+  evaluate->callback([options] { options->command = CommandKind::kEvaluate; });
+  AddCommon(evaluate, options);
+  evaluate->add_option("--report", s.report, "Write an HTML page with charts to this file");
+  CLI::App* predict = app.add_subcommand("predict", "Write a model's answers to a table");
+  predict->footer(kPredictExamples);
+  predict->callback([options] { options->command = CommandKind::kPredict; });
+  AddCommon(predict, options);
+  predict->add_option("--output", s.output, "The directory to make, here or on HDFS")->required();
+  predict->add_option("--format", s.format,
+                      "csv or parquet (default: by the extension of --output, else csv)");
+  predict->add_option("--keep", s.keep, "Columns of DATA to write beside the answers: a,b")
+      ->delimiter(',');
+  predict
+      ->add_option("--columns", s.columns, "Of classes: prediction, probabilities (default: both)")
+      ->delimiter(',');
+  predict->add_option("--rejects-limit", s.rejects_max,
+                      "Fail when more rows than these cannot be scored (default: when all)");
+  predict->add_flag("--overwrite", s.overwrite, "Replace the output of an earlier prediction");
+  CLI::App* exported = app.add_subcommand("export", "Write a model as an ONNX file");
+  exported->footer(kExportExamples);
+  exported->callback([options] { options->command = CommandKind::kExport; });
+  exported->add_option("MODEL", s.model, "The model's bundle: a directory, here or on HDFS")
+      ->required();
+  exported->add_option("--output", s.output,
+                       "The file, here or on HDFS (default: MODEL/model.onnx)");
+  exported->add_flag("--json", options->json, "Write JSON to standard output");
+}
+
+Status CheckScoring(const CliOptions& options) {
+  const ScoringArguments& s = options.scoring;
+  for (const std::string& column : s.columns) {
+    if (std::count(std::begin(kOutputColumns), std::end(kOutputColumns), column)) continue;
+    return InvalidArgument("--columns: found '" + Printable(column) +
+                           "', expected prediction, probabilities or both");
+  }
+  if (!s.format.empty() && s.format != "csv" && s.format != "parquet") {
+    return InvalidArgument("--format: found '" + Printable(s.format) +
+                           "', expected csv or parquet");
+  }
+  if (!s.data_format.empty() && !FromName<DataFormat>(s.data_format)) {
+    return InvalidArgument("--data-format: found '" + Printable(s.data_format) +
+                           "', expected csv, parquet or libsvm");
+  }
+  if (s.rejects_max && *s.rejects_max < 0) {
+    return InvalidArgument("--rejects-limit: found " + std::to_string(*s.rejects_max) +
+                           ", expected 0 or more");
+  }
+  if (options.command == CommandKind::kPredict && s.output.empty()) {
+    return InvalidArgument("--output is empty: give the directory for the predictions");
+  }
+  if (s.report && s.report->empty()) {
+    return InvalidArgument("--report is empty: give the file for the page");
+  }
+  return {};
+}
+
+}  // namespace espalier

@@ -1,0 +1,108 @@
+#include "src/cli/scoring_view.h"
+
+#include <algorithm>
+
+#include "src/base/text.h"
+#include "src/bundle/metrics_json.h"
+#include "src/cli/format.h"
+#include "src/cli/progress_view.h"
+#include "src/cli/result_view.h"
+
+namespace espalier {
+namespace {
+
+constexpr size_t kRejectsShown = 3;
+
+int64_t Pace(int64_t rows, int64_t elapsed_ms) {
+  return rows * 1000 / std::max<int64_t>(elapsed_ms, 1);
+}
+
+std::string Rows(int64_t rows) { return HumanCount(rows) + (rows == 1 ? " row" : " rows"); }
+
+// The first of them, one a line.
+std::string RejectsText(int64_t rejected, const std::vector<Status>& first, const std::string& what,
+                        bool color) {
+  if (rejected == 0) return "";
+  std::string text =
+      Colored(Rows(rejected) + " could not be " + what, Ink::kYellow, color) + ", such as\n";
+  for (size_t i = 0; i < std::min(first.size(), kRejectsShown); ++i) {
+    text += "  " + first[i].ToString() + "\n";
+  }
+  return text;
+}
+
+Json RejectsJson(const std::vector<Status>& rejects) {
+  Json list = Json::array();
+  for (const Status& reject : rejects) list.push_back(ErrorJson(std::nullopt, reject)["error"]);
+  return list;
+}
+
+double Seconds(int64_t ms) { return static_cast<double>(ms) / 1000; }
+
+}  // namespace
+
+std::string ScoringLine(int64_t shards, int64_t shards_total, int64_t rows, int64_t elapsed_ms) {
+  const double share =
+      shards_total > 0 ? static_cast<double>(shards) / static_cast<double>(shards_total) : 1;
+  return "scoring " + Bar(share, 24) + " " + std::to_string(static_cast<int>(share * 100)) +
+         " %  " + Rows(rows) + "  " + HumanCount(Pace(rows, elapsed_ms)) + " rows/s";
+}
+
+Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int64_t rejected) {
+  return {{"event", "progress"},
+          {"shards", shards},
+          {"shards_total", shards_total},
+          {"rows", rows},
+          {"rejected", rejected}};
+}
+
+std::string PredictText(const PredictResult& r, const PredictSpec& spec, int64_t elapsed_ms,
+                        bool color) {
+  const std::string output = Printable(spec.output, 400);
+  std::string text = Colored("scored " + Rows(r.rows), Ink::kGreen, color) + " in " +
+                     HumanDuration(elapsed_ms) + ", " + HumanCount(Pace(r.rows, elapsed_ms)) +
+                     " rows/s\n";
+  text += RejectsText(r.rejected, r.first_rejects, "scored", color);
+  std::vector<std::vector<std::string>> rows = {
+      {"output", output + " (" + std::to_string(r.parts) + (r.parts == 1 ? " part)" : " parts)")}};
+  if (r.rejected > 0) rows.push_back({"rejects", output + "/" + kRejectsDirectory});
+  return text + LeftTable(rows, "");
+}
+
+Json PredictJson(const PredictResult& r, const PredictSpec& spec, int64_t elapsed_ms) {
+  return {{"status", "SUCCEEDED"},
+          {"rows", r.rows},
+          {"rejected", r.rejected},
+          {"parts", r.parts},
+          {"output", spec.output},
+          {"format", spec.format == PartFormat::kCsv ? "csv" : "parquet"},
+          {"rejects", RejectsJson(r.first_rejects)},
+          {"seconds", Seconds(elapsed_ms)}};
+}
+
+std::string EvaluateText(const Evaluation& e, const std::vector<std::string>& classes,
+                         const std::string& report, int64_t elapsed_ms, bool color) {
+  std::string text = Colored("evaluated " + Rows(e.rows), Ink::kGreen, color) + " in " +
+                     HumanDuration(elapsed_ms) + "\n";
+  text += RejectsText(e.rejected, e.first_rejects, "evaluated", color) + "\n";
+  text += MetricsText("data", e.metrics, classes);
+  if (!report.empty()) text += "\n" + LeftTable({{"report", Printable(report, 400)}}, "");
+  return text;
+}
+
+Json EvaluateJson(const Evaluation& e, const std::vector<std::string>& classes,
+                  const std::string& report, int64_t elapsed_ms) {
+  return {{"status", "SUCCEEDED"},
+          {"rows", e.rows},
+          {"rejected", e.rejected},
+          {"metrics", Json::parse(MetricsJsonText(e.metrics, classes))},
+          {"report", report.empty() ? Json() : Json(report)},
+          {"rejects", RejectsJson(e.first_rejects)},
+          {"seconds", Seconds(elapsed_ms)}};
+}
+
+Json ExportJson(const std::string& path, int64_t bytes) {
+  return {{"event", "exported"}, {"file", path}, {"bytes", bytes}};
+}
+
+}  // namespace espalier

@@ -1,0 +1,37 @@
+// How `espalier evaluate` and `espalier predict` show what they found. Thread rule: pure functions.
+//
+// As JSON, the last line:
+//   {"status":"SUCCEEDED","rows":..,"rejected":..,"parts":..,"output":"..","format":"csv",
+//    "rejects":[{"message":..,"file":..,"row":..,"column":..,"offset":..},..],"seconds":..}
+//   {"status":"SUCCEEDED","rows":..,"rejected":..,"metrics":{..},"report":".."|null,
+//    "rejects":[..],"seconds":..}
+// and before it, once a second:
+//   {"event":"progress","shards":..,"shards_total":..,"rows":..,"rejected":..}
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/cli/json_view.h"
+#include "src/scoring/evaluate.h"
+#include "src/scoring/predict.h"
+
+namespace espalier {
+
+// How far it is: "scoring [====>   ]  34 %  1,234,567 rows  12,345 rows/s".
+std::string ScoringLine(int64_t shards, int64_t shards_total, int64_t rows, int64_t elapsed_ms);
+Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int64_t rejected);
+
+std::string PredictText(const PredictResult& result, const PredictSpec& spec, int64_t elapsed_ms,
+                        bool color);
+Json PredictJson(const PredictResult& result, const PredictSpec& spec, int64_t elapsed_ms);
+
+std::string EvaluateText(const Evaluation& evaluation, const std::vector<std::string>& classes,
+                         const std::string& report, int64_t elapsed_ms, bool color);
+Json EvaluateJson(const Evaluation& evaluation, const std::vector<std::string>& classes,
+                  const std::string& report, int64_t elapsed_ms);
+
+Json ExportJson(const std::string& path, int64_t bytes);
+
+}  // namespace espalier

@@ -1,0 +1,75 @@
+// From what a column holds to the number of a feature that is not that number itself: logarithms,
+// booleans, parts of dates, codes of categories.
+//
+// Thread rule: one thread a decoder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/data/label_texts.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// Values of a categorical column beyond which it cannot have a vocabulary.
+inline constexpr size_t kCategoriesMax = 10'000;
+inline constexpr size_t kCategoryBytesMax = 256;
+
+// kBadInput for a column with more.
+Status TooManyCategories(const std::string& file, const std::string& column);
+
+// The bucket of a category: MurmurHash3 (x86, 32 bits, seed 0) of its bytes, modulo `buckets`.
+int64_t HashedCode(std::string_view text, int64_t buckets);
+
+// log(1 + x) for x > -1, to a few units in the last place, and the same on every machine:
+// additions, multiplications and divisions alone, 2 artanh(x / (2 + x)).
+double Log1p(double x);
+
+// Seconds since 1970 of "2024-02-29", or with a time "2024-02-29 23:59", "2024-02-29T23:59:58.5",
+// which may end in Z or an offset like +01:00; without one it is taken for UTC. Years 1 to 9999.
+std::optional<double> ParseDate(std::string_view text);
+// A part of that moment, in UTC. REQUIRES: a moment of these years.
+double PartOf(double seconds, DatePart part);
+
+class FeatureDecoder {
+ public:
+  FeatureDecoder(const FeatureSpec& features, const Schema& schema);
+
+  // The features that this decodes, ascending; the others are plain numbers.
+  const std::vector<int32_t>& decoded() const { return decoded_; }
+  // What a null means for a feature.
+  NullKind nulls(size_t feature) const { return options_[feature].nulls->kind; }
+  bool is_date(size_t feature) const { return options_[feature].type == FeatureType::kDate; }
+
+  // The number of what a column says, NaN for null. An error says what is wrong with the value.
+  // `text` absent: null. A category's code counts from 0 in order of appearance, or is its bucket.
+  std::optional<std::string> Decode(size_t feature, std::optional<std::string_view> text,
+                                    double* value);
+  // The same for a date that the column holds as seconds since 1970; NaN is null.
+  std::optional<std::string> DecodeSeconds(size_t feature, double seconds, double* value) const;
+
+  // The texts of the codes so far. Those of labels are the caller's to fill.
+  ShardTexts& texts() { return texts_; }
+  const ShardTexts& texts() const { return texts_; }
+  // From now on categories are numbered anew.
+  void ForgetCategories();
+  // kBadInput for a column with more than kCategoriesMax of them.
+  Status CheckCategories(const std::string& file) const;
+
+ private:
+  std::optional<std::string> DecodeCategory(size_t feature, std::string_view text, double* value);
+
+  const Schema& schema_;
+  std::vector<FeatureGroup> options_;  // by feature
+  std::vector<int32_t> decoded_;
+  std::vector<int32_t> vocabulary_of_;  // by feature: in texts_.categories, or -1
+  ShardTexts texts_;
+  std::vector<int32_t> feature_of_;  // by vocabulary
+};
+
+}  // namespace espalier

@@ -1,0 +1,153 @@
+#include "src/data/feature_encoder.h"
+
+#include <type_traits>
+
+namespace espalier {
+namespace {
+
+template <typename T>
+void ScaleBytes(const uint8_t* in, const T* shift, const T* factor, int64_t count, T* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = (static_cast<T>(in[i]) - shift[i]) * factor[i];
+}
+
+template <typename From, typename T>
+void ScaleWide(const From* in, const double* shift, const double* factor, const double* null_values,
+               int64_t count, T* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const double raw = static_cast<double>(in[i]);
+    const double value = raw == raw ? raw : null_values[i];
+    out[i] = static_cast<T>((value - shift[i]) * factor[i]);
+  }
+}
+
+}  // namespace
+
+FeatureEncoder::FeatureEncoder(const Preprocessing& preprocessing)
+    : features_(static_cast<int64_t>(preprocessing.features.size())) {
+  int32_t vocabularies = 0;
+  for (int64_t i = 0; i < features_; ++i) {
+    const FittedFeature& f = preprocessing.features[static_cast<size_t>(i)];
+    float_scaling_.shift.push_back(static_cast<float>(f.shift));
+    float_scaling_.factor.push_back(static_cast<float>(f.factor));
+    double_scaling_.shift.push_back(f.shift);
+    double_scaling_.factor.push_back(f.factor);
+    null_values_.push_back(f.null_value);
+    plain_ = plain_ && f.codes == 0 && !f.null_indicator;
+    if (f.codes > 0) {
+      coded_.push_back({i, static_cast<int32_t>(f.codes), f.hashed ? -1 : vocabularies++});
+      continue;
+    }
+    numbers_.push_back({i, dense_, f.null_indicator});
+    dense_ += f.null_indicator ? 2 : 1;
+  }
+}
+
+template <>
+const FeatureEncoder::Scaling<float>& FeatureEncoder::scaling<float>() const {
+  return float_scaling_;
+}
+template <>
+const FeatureEncoder::Scaling<double>& FeatureEncoder::scaling<double>() const {
+  return double_scaling_;
+}
+
+template <typename From, typename T>
+void FeatureEncoder::EncodeMixed(const From* row, const CodeMaps* maps, T* inputs,
+                                 int32_t* codes) const {
+  for (const Number& n : numbers_) {
+    const double* null = null_values_.data() + n.feature;
+    T* out = inputs + n.input;
+    if constexpr (std::is_same_v<From, uint8_t>) {
+      ScaleBytes(row + n.feature, scaling<T>().shift.data() + n.feature,
+                 scaling<T>().factor.data() + n.feature, 1, out);
+    } else {
+      ScaleWide(row + n.feature, double_scaling_.shift.data() + n.feature,
+                double_scaling_.factor.data() + n.feature, null, 1, out);
+    }
+    if (n.indicator) out[1] = row[n.feature] == row[n.feature] ? T{0} : T{1};
+  }
+  for (size_t k = 0; k < coded_.size(); ++k) {
+    auto code = static_cast<int32_t>(row[coded_[k].feature]);
+    if (maps != nullptr && coded_[k].vocabulary >= 0) {
+      code = (*maps)[static_cast<size_t>(coded_[k].vocabulary)][static_cast<size_t>(code)];
+    }
+    codes[k] = code < coded_[k].codes ? code : -1;
+  }
+}
+
+template <typename T>
+void FeatureEncoder::Encode(StorageType type, const void* row, const CodeMaps* maps, T* inputs,
+                            int32_t* codes) const {
+  const double *shift = double_scaling_.shift.data(), *factor = double_scaling_.factor.data();
+  switch (type) {
+    case StorageType::kUint8: {
+      const auto* in = static_cast<const uint8_t*>(row);
+      if (!plain_) return EncodeMixed(in, maps, inputs, codes);
+      return ScaleBytes(in, scaling<T>().shift.data(), scaling<T>().factor.data(), features_,
+                        inputs);
+    }
+    case StorageType::kFloat32: {
+      const auto* in = static_cast<const float*>(row);
+      if (!plain_) return EncodeMixed(in, maps, inputs, codes);
+      return ScaleWide(in, shift, factor, null_values_.data(), features_, inputs);
+    }
+    case StorageType::kFloat64: {
+      const auto* in = static_cast<const double*>(row);
+      if (!plain_) return EncodeMixed(in, maps, inputs, codes);
+      return ScaleWide(in, shift, factor, null_values_.data(), features_, inputs);
+    }
+  }
+}
+
+template <typename T>
+void FeatureEncoder::Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const {
+  Encode(type, row, nullptr, inputs, codes);
+}
+
+template <typename T>
+void FeatureEncoder::EncodeRows(StorageType job, const DecodedRows& rows, const CodeMaps& maps,
+                                int64_t begin, int64_t count, T* inputs, int32_t* codes) const {
+  const int64_t row_bytes = features_ * ElementBytes(rows.type);
+  std::vector<double> scratch(rows.type == job ? 0 : static_cast<size_t>(features_));
+  for (int64_t r = begin; r < begin + count; ++r, inputs += dense_, codes += coded()) {
+    const void* row = rows.features.data() + r * row_bytes;
+    StorageType type = rows.type;
+    if (type < job) {
+      Widen(type, row, job, scratch.data(), features_);
+    } else if (type > job) {  // the row itself may fit
+      type = Narrow(type, row, job, scratch.data()) ? job : type;
+    }
+    const bool moved = rows.type < job || type != rows.type;
+    Encode(moved ? job : type, moved ? scratch.data() : row, &maps, inputs, codes);
+  }
+}
+
+// Whether a row's numbers are exact in a narrower type; then stores them there.
+bool FeatureEncoder::Narrow(StorageType from, const void* row, StorageType to, void* out) const {
+  return WithStorage(from, [&](auto wide) {
+    const auto* in = static_cast<const decltype(wide)*>(row);
+    return WithStorage(to, [&](auto narrow) {
+      using To = decltype(narrow);
+      auto* const numbers = static_cast<To*>(out);
+      bool all = true;
+      for (int64_t i = 0; i < features_; ++i) {
+        const double value = static_cast<double>(in[i]);
+        const bool null = value != value && !std::is_integral_v<To>;
+        const bool in_range = !std::is_integral_v<To> || (value >= 0 && value <= 255);
+        numbers[i] = in_range ? static_cast<To>(value) : To{0};
+        all = all && (null || (in_range && static_cast<double>(numbers[i]) == value));
+      }
+      return all;
+    });
+  });
+}
+
+#define ESPALIER_INSTANTIATE(T)                                                                 \
+  template void FeatureEncoder::Encode<T>(StorageType, const void*, T*, int32_t*) const;        \
+  template void FeatureEncoder::EncodeRows<T>(StorageType, const DecodedRows&, const CodeMaps&, \
+                                              int64_t, int64_t, T*, int32_t*) const;
+ESPALIER_INSTANTIATE(float)
+ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
+
+}  // namespace espalier

@@ -1,0 +1,74 @@
+// From rows as they are stored or were decoded to what the network is given of them, by the fitted
+// preprocessing.
+//
+// Thread rule: const and safe from any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/base/aligned.h"
+#include "src/data/decoded_rows.h"
+#include "src/data/vocabulary.h"
+#include "src/spec/input.h"
+
+namespace espalier {
+
+class FeatureEncoder {
+ public:
+  FeatureEncoder() = default;
+  explicit FeatureEncoder(const Preprocessing& preprocessing);
+
+  int64_t features() const { return features_; }  // numbers a stored row
+  int64_t dense() const { return dense_; }        // numbers that are given
+  int64_t coded() const { return static_cast<int64_t>(coded_.size()); }
+
+  // Writes a row's numbers to `inputs` [dense]: (x - shift) * factor, nulls replaced first, and
+  // after it 1 for null and 0 for others where the feature has an indicator; bytes are computed in
+  // T, wider numbers in double and then rounded to T. Its codes go to `codes` [coded], -1 for none;
+  // a category is stored as its code, or as the number of codes when it has none.
+  // `row` has `features` numbers of `type`.
+  template <typename T>
+  void Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const;
+
+  // Rows [begin, begin + count) as they were decoded, with the texts of their categories: the same
+  // bits as a row store gives in a job whose rows are of type `job`; values that such a store could
+  // not hold are computed as the wider numbers that they are.
+  template <typename T>
+  void EncodeRows(StorageType job, const DecodedRows& rows, const CodeMaps& maps, int64_t begin,
+                  int64_t count, T* inputs, int32_t* codes) const;
+
+ private:
+  template <typename T>
+  struct Scaling {
+    AlignedVector<T> shift, factor;
+  };
+  struct Number {
+    int64_t feature = 0, input = 0;
+    bool indicator = false;
+  };
+  struct Coded {
+    int64_t feature = 0;
+    int32_t codes = 0;
+    int32_t vocabulary = -1;  // -1: hashed
+  };
+
+  template <typename T>
+  const Scaling<T>& scaling() const;
+  bool Narrow(StorageType from, const void* row, StorageType to, void* out) const;
+  template <typename From, typename T>
+  void EncodeMixed(const From* row, const CodeMaps* maps, T* inputs, int32_t* codes) const;
+  template <typename T>
+  void Encode(StorageType type, const void* row, const CodeMaps* maps, T* inputs,
+              int32_t* codes) const;
+
+  int64_t features_ = 0, dense_ = 0;
+  Scaling<float> float_scaling_;  // by feature
+  Scaling<double> double_scaling_;
+  AlignedVector<double> null_values_;
+  bool plain_ = true;  // each feature is one input, in order
+  std::vector<Number> numbers_;
+  std::vector<Coded> coded_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,107 @@
+#include "src/data/fit_features.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/text.h"
+#include "src/data/feature_decoder.h"
+#include "src/data/vocabulary.h"
+#include "src/spec/names.h"
+
+namespace espalier {
+namespace {
+
+FittedFeature FitNumber(const FeatureGroup& options, const ColumnStats& s) {
+  FittedFeature f;
+  const NullPolicy& nulls = *options.nulls;
+  f.null_indicator = options.null_indicator;
+  if (nulls.kind == NullKind::kMean) f.null_value = s.mean;
+  if (nulls.kind == NullKind::kConstant) {
+    f.null_value = options.log1p ? Log1p(nulls.constant) : nulls.constant;
+  }
+  const bool constant = s.count == 0 || s.min == s.max;
+  switch (options.scale->kind) {
+    case ScaleKind::kNone:
+      break;
+    case ScaleKind::kDivide:
+      f.factor = 1 / options.scale->divisor;
+      break;
+    case ScaleKind::kMinMax:
+      f.shift = s.min;
+      f.factor = constant ? 0 : 1 / (s.max - s.min);
+      break;
+    case ScaleKind::kStandard:
+      f.shift = constant ? s.min : s.mean;
+      f.factor = constant ? 0 : 1 / std::sqrt(s.m2 / static_cast<double>(s.count));
+      break;
+  }
+  return f;
+}
+
+// "signup", or of a date "signup.year".
+std::string NameOfFeature(const Schema& schema, size_t feature) {
+  const std::string& column = schema.names[static_cast<size_t>(schema.features[feature])];
+  const FeatureRule rule = schema.rule(feature);
+  return rule.type == FeatureType::kDate ? column + "." + NameOf(rule.part) : column;
+}
+
+}  // namespace
+
+bool Fits(Precision precision, double value) {
+  return precision == Precision::kFloat32 ? std::isfinite(static_cast<float>(value))
+                                          : std::isfinite(value);
+}
+
+Status Overflow(const InputPlan& plan, const std::string& name, const ColumnStats& stats) {
+  return BadInput("the statistics of the column overflow: its values go from " +
+                  ShortestDouble(stats.min) + " to " + ShortestDouble(stats.max) +
+                  "; scale the data, choose another data.features.scale or leave the column out")
+      .At({.file = plan.files.front().path, .column = name});
+}
+
+Result<std::vector<FittedFeature>> FitFeatures(
+    const InputPlan& plan, const JobSpec& job, std::span<const ColumnStats> stats,
+    std::vector<std::map<std::string, int64_t>> categories) {
+  std::vector<FittedFeature> features;
+  size_t vocabulary = 0;
+  for (size_t i = 0; i < stats.size(); ++i) {
+    const FeatureRule rule = plan.schema.rule(i);
+    const FeatureGroup options = OptionsOf(job.data.features, rule);
+    const ColumnStats& s = stats[i];
+    FittedFeature fitted;
+    if (rule.type == FeatureType::kCategorical) {
+      fitted.embedding = options.embedding;
+      fitted.codes = options.hash;
+      fitted.hashed = options.hash > 0;
+      if (options.hash == 0) {
+        FitVocabulary(std::move(categories[vocabulary++]), options.min_count, &fitted);
+      }
+    } else {
+      fitted = FitNumber(options, s);
+    }
+    fitted.name = NameOfFeature(plan.schema, i);
+    if (fitted.codes == 0 && s.count == 0 && options.nulls->kind != NullKind::kConstant) {
+      return BadInput(
+                 "the column has no value in any training row; leave it out of "
+                 "data.features.columns")
+          .At({.file = plan.files.front().path, .column = fitted.name});
+    }
+    const auto scaled = [&](double x) { return (x - fitted.shift) * fitted.factor; };
+    const auto fits = [&](double x) { return Fits(job.model.precision, scaled(x)); };
+    if (!fits(s.min) || !fits(s.max) || !fits(fitted.null_value) || !std::isfinite(fitted.factor) ||
+        (fitted.factor == 0 && s.min < s.max)) {
+      return Overflow(plan, fitted.name, s);
+    }
+    features.push_back(std::move(fitted));
+  }
+  return features;
+}
+
+StorageType StorageWithCodes(std::span<const FittedFeature> features, StorageType least) {
+  for (const FittedFeature& f : features) {  // a value without code is stored as `codes`
+    if (f.codes > 255) least = std::max(least, StorageType::kFloat32);
+  }
+  return least;
+}
+
+}  // namespace espalier

@@ -1,0 +1,68 @@
+// A table read to be scored by a model that was trained on another: its columns found by name, its
+// rows in order and in pieces, those that cannot be scored told apart, and chosen columns kept as
+// they stand.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/data/decoded_rows.h"
+#include "src/data/kept_columns.h"
+#include "src/data/label_texts.h"
+#include "src/data/row_room.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+struct ScanRequest {
+  const JobSpec& job;             // the model's: CSV's options, rules for nulls, precision
+  const Schema& schema;           // of the table that it was trained on
+  std::vector<std::string> data;  // patterns
+  bool labels = false;  // labels (or targets) and, where the model has them, weights are wanted
+  std::vector<std::string> keep;     // columns, by name (without header by position)
+  std::optional<DataFormat> format;  // unset: by the files' names
+  int64_t shard_bytes = 16 << 20;
+};
+
+struct ScanPlan {
+  InputPlan input;            // all files have the role kTest
+  JobSpec job;                // to decode rows by
+  std::vector<int32_t> kept;  // positions in the schema
+};
+
+// Lists the files, finds the columns and cuts the shards. With a header (Parquet always has one)
+// the model's columns are found by name, and further ones are left alone; without one they are
+// those at the same positions, and where labels are not wanted and the files have exactly as many
+// columns less as the model has labels, those of the table without them. LIBSVM text has the
+// model's indices.
+//
+// Errors: kInvalidArgument, a column is missing, or kept twice, or holds lists; PlanInput's.
+// Thread rule: re-entrant.
+Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request);
+
+// Rows in the order of the file. Valid during the call.
+struct ScanPiece {
+  const DecodedRows& rows;
+  const ShardTexts& texts;  // labels: also those of former pieces; categories: of this one
+  const KeptColumns& kept;  // of the same rows
+  // Of the rows among and since the last piece's that cannot be scored: why and where. The line of
+  // a text is only told within kLinesCounted bytes from its file's begin: counting reads it again.
+  const std::vector<Status>& rejects;
+};
+using TakePiece = std::function<Status(const ScanPiece& piece)>;
+inline constexpr int64_t kLinesCounted = int64_t{64} << 20;
+
+// Reads a shard; pieces hold some hundred KiB (Parquet: a batch). What is wrong with a row makes it
+// a reject, what is wrong with the file is the error; an error of `take` ends the reading. The rows
+// draw on `room`, which may be null. REQUIRES: `shard` indexes the plan's shards.
+// Thread rule: re-entrant.
+Status ScanShard(const FileSystem& files, const ScanPlan& scan, int shard, RowRoom* room,
+                 const TakePiece& take);
+
+}  // namespace espalier

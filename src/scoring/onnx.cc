@@ -1,0 +1,352 @@
+#include "src/scoring/onnx.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/text.h"
+#include "src/scoring/onnx_graph.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kParametersMax = (int64_t{2} << 30) / 4 - (int64_t{1} << 24);
+constexpr int64_t kFloat = static_cast<int64_t>(OnnxType::kFloat);
+constexpr int64_t kDouble = static_cast<int64_t>(OnnxType::kDouble);
+constexpr int64_t kInt64 = static_cast<int64_t>(OnnxType::kInt64);
+
+// Columns of one kind, each once, in the order of the features.
+class Columns {
+ public:
+  int64_t PlaceOf(const std::string& name) {
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    if (found != names_.end()) return found - names_.begin();
+    names_.push_back(name);
+    return static_cast<int64_t>(names_.size()) - 1;
+  }
+  int64_t size() const { return static_cast<int64_t>(names_.size()); }
+  std::string Lines() const {
+    std::string text;
+    for (const std::string& name : names_) text += (text.empty() ? "" : "\n") + name;
+    return text;
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+class Exporter {
+ public:
+  explicit Exporter(const TrainedModel& model)
+      : model_(model),
+        document_(model.document),
+        schema_(document_.schema),
+        fitted_(document_.preprocessing),
+        tensors_(Tensors(model.shape)) {}
+
+  std::string Run() {
+    FindColumns();
+    const std::string inputs = Concat({Numbers(), Embeddings()});
+    Answer(Layers(inputs));
+    std::string classes;
+    for (const std::string& c : fitted_.classes) classes += (classes.empty() ? "" : "\n") + c;
+    if (model_.classification()) graph_.Describe("classes", classes);
+    return graph_.Encode(document_.job.name);
+  }
+
+ private:
+  using Strings = std::vector<std::string>;
+
+  std::string Op(const char* op, const Strings& inputs, const OnnxGraph::Attributes& a = {}) {
+    return graph_.Node(op, inputs, a);
+  }
+  // Arithmetic with a number.
+  std::string With(const char* op, const std::string& x, double number) {
+    return Op(op, {x, graph_.Number(number)});
+  }
+  std::string FloorOfQuotient(const std::string& x, double divisor) {
+    return Op("Floor", {With("Div", x, divisor)});
+  }
+  // Side by side; without empty names. Empty: there is nothing.
+  std::string Concat(Strings parts) {
+    std::erase(parts, "");
+    if (parts.empty()) return "";
+    return parts.size() == 1 ? parts[0] : Op("Concat", parts, {{"axis", int64_t{1}}});
+  }
+
+  const std::string& ColumnOf(size_t feature) const {
+    return schema_.names[static_cast<size_t>(schema_.features[feature])];
+  }
+
+  void FindColumns() {
+    for (size_t i = 0; i < fitted_.features.size(); ++i) {
+      (fitted_.features[i].codes > 0 ? texts_ : numbers_).PlaceOf(ColumnOf(i));
+    }
+    if (numbers_.size() > 0) {
+      graph_.Input("numbers", OnnxType::kDouble, numbers_.size());
+      graph_.Describe("numbers", numbers_.Lines());
+    }
+    if (texts_.size() > 0) {
+      graph_.Input("texts", OnnxType::kString, texts_.size());
+      graph_.Describe("texts", texts_.Lines());
+    }
+  }
+
+  // A feature's number [rows, 1] before it is scaled.
+  std::string NumberOf(size_t feature) {
+    const int64_t place = numbers_.PlaceOf(ColumnOf(feature));
+    const std::string column =
+        Op("Gather", {"numbers", graph_.Whole({&place, 1}, {1})}, {{"axis", int64_t{1}}});
+    const FeatureRule rule = schema_.rule(feature);
+    if (rule.type == FeatureType::kDate) return DatePartOf(column, rule.part);
+    if (IsPlain(document_.job.data.features, rule) || rule.type == FeatureType::kBoolean) {
+      return column;
+    }
+    return Op("Log", {With("Add", column, 1)});
+  }
+
+  // The arithmetic of data/feature_decoder.cc, in whole numbers of double.
+  std::string DatePartOf(const std::string& seconds, DatePart part) {
+    if (part == DatePart::kEpoch) return seconds;
+    const std::string whole = Op("Floor", {seconds});
+    const std::string days = FloorOfQuotient(whole, 86'400);
+    const std::string second = Op("Sub", {whole, With("Mul", days, 86'400)});
+    if (part == DatePart::kHour) return FloorOfQuotient(second, 3600);
+    if (part == DatePart::kMinute) return Modulo(FloorOfQuotient(second, 60), 60);
+    if (part == DatePart::kSecond) return Modulo(second, 60);
+    if (part == DatePart::kWeekday) return Modulo(With("Add", days, 3), 7);
+    const std::string shifted = With("Add", days, 719'468);
+    const std::string era = FloorOfQuotient(shifted, 146'097);
+    const std::string of_era = Op("Sub", {shifted, With("Mul", era, 146'097)});
+    const std::string leaps =
+        Op("Sub", {Op("Sub", {FloorOfQuotient(of_era, 1460), FloorOfQuotient(of_era, 36'524)}),
+                   Op("Neg", {FloorOfQuotient(of_era, 146'096)})});
+    const std::string year_of_era = FloorOfQuotient(Op("Sub", {of_era, leaps}), 365);
+    const std::string before =
+        Op("Sub", {Op("Add", {With("Mul", year_of_era, 365), FloorOfQuotient(year_of_era, 4)}),
+                   FloorOfQuotient(year_of_era, 100)});
+    const std::string day_of_year = Op("Sub", {of_era, before});
+    const std::string months = FloorOfQuotient(With("Add", With("Mul", day_of_year, 5), 2), 153);
+    if (part == DatePart::kDay) {
+      const std::string month_begin = FloorOfQuotient(With("Add", With("Mul", months, 153), 2), 5);
+      return With("Add", Op("Sub", {day_of_year, month_begin}), 1);
+    }
+    const std::string late = FloorOfQuotient(months, 10);  // 1 in January and February
+    if (part == DatePart::kMonth) {
+      return Op("Sub", {With("Add", months, 3), With("Mul", late, 12)});
+    }
+    const std::string year = Op("Add", {Op("Add", {year_of_era, With("Mul", era, 400)}), late});
+    if (part == DatePart::kYear) return year;
+    const std::string last = With("Sub", year, 1);  // days before this year, from year 1
+    const std::string leap_days =
+        Op("Add", {Op("Sub", {FloorOfQuotient(last, 4), FloorOfQuotient(last, 100)}),
+                   FloorOfQuotient(last, 400)});
+    const std::string begin = With("Sub", Op("Add", {With("Mul", last, 365), leap_days}), 719'162);
+    return With("Add", Op("Sub", {days, begin}), 1);
+  }
+  std::string Modulo(const std::string& x, double divisor) {
+    return Op("Sub", {x, With("Mul", FloorOfQuotient(x, divisor), divisor)});
+  }
+
+  // The network's numbers, scaled, as float [rows, dense]; empty without any.
+  std::string Numbers() {
+    std::vector<double> shift, factor, null_value;
+    Strings parts;
+    bool plain = true, indicators = false, replaces = false;
+    std::vector<int64_t> order;  // of [scaled | indicators], as the network has them
+    int64_t count = 0;
+    for (const FittedFeature& f : fitted_.features) count += f.codes == 0;
+    for (size_t i = 0; i < fitted_.features.size(); ++i) {
+      const FittedFeature& f = fitted_.features[i];
+      if (f.codes > 0) continue;
+      plain = plain && IsPlain(document_.job.data.features, schema_.rule(i));
+      const auto at = static_cast<int64_t>(shift.size());
+      order.push_back(at);
+      if (f.null_indicator) order.push_back(count + at);
+      indicators = indicators || f.null_indicator;
+      shift.push_back(f.shift);
+      factor.push_back(f.factor);
+      const NullKind nulls = OptionsOf(document_.job.data.features, schema_.rule(i)).nulls->kind;
+      const bool replaced = nulls == NullKind::kMean || nulls == NullKind::kConstant;
+      replaces = replaces || replaced;
+      null_value.push_back(replaced ? f.null_value : std::nan(""));
+    }
+    if (count == 0) return "";
+    std::string raw = "numbers";  // plain: each column is one feature
+    if (!plain) {
+      for (size_t i = 0; i < fitted_.features.size(); ++i) {
+        if (fitted_.features[i].codes == 0) parts.push_back(NumberOf(i));
+      }
+      raw = Concat(parts);
+    }
+    const std::string null = Op("IsNaN", {raw});
+    std::string x = raw;
+    if (replaces) x = Op("Where", {null, graph_.Doubles(null_value, {1, count}), raw});
+    x = Op("Mul",
+           {Op("Sub", {x, graph_.Doubles(shift, {1, count})}), graph_.Doubles(factor, {1, count})});
+    x = Op("Cast", {x}, {{"to", kFloat}});
+    if (!indicators) return x;
+    const std::string both = Concat({x, Op("Cast", {null}, {{"to", kFloat}})});
+    return Op("Gather", {both, graph_.Whole(order, {static_cast<int64_t>(order.size())})},
+              {{"axis", int64_t{1}}});
+  }
+
+  // What the codes of a coded feature pick, [rows, width].
+  std::string Picked(size_t feature, size_t coded) {
+    const FittedFeature& f = fitted_.features[feature];
+    const int64_t place = texts_.PlaceOf(ColumnOf(feature));
+    const std::string text =
+        Op("Gather", {"texts", graph_.Whole({&place, 1}, {})}, {{"axis", int64_t{1}}});
+    const TableShape& table = model_.shape.tables[coded];
+    std::vector<float> rows =
+        Parameters(tensors_[tensors_.size() - model_.shape.tables.size() + coded]);
+    rows.resize(rows.size() + static_cast<size_t>(table.width));  // zeros, of no code
+    const std::string weights = graph_.Floats(rows, {table.codes + 1, table.width});
+    return Op("Gather", {weights, CodeOf(f, text)}, {{"axis", int64_t{0}}});
+  }
+
+  std::string CodeOf(const FittedFeature& f, const std::string& text) {
+    if (f.hashed) {
+      const std::string hash =
+          graph_.Node("MurmurHash3", {text}, {{"positive", int64_t{1}}}, "", "com.microsoft");
+      return Op("Mod", {Op("Cast", {hash}, {{"to", kInt64}}), graph_.Whole({&f.codes, 1}, {1})});
+    }
+    std::vector<int64_t> codes(f.vocabulary.size());
+    for (size_t k = 0; k < codes.size(); ++k) codes[k] = static_cast<int64_t>(k);
+    const auto other = static_cast<int64_t>(codes.size());
+    Strings keys = f.vocabulary;
+    if (keys.empty()) {
+      keys.emplace_back();
+      codes.push_back(other);
+    }
+    return graph_.Node("LabelEncoder", {text},
+                       {{"keys_strings", keys}, {"values_int64s", codes}, {"default_int64", other}},
+                       "", "ai.onnx.ml");
+  }
+
+  std::string Embeddings() {
+    Strings parts;
+    size_t coded = 0;
+    for (size_t i = 0; i < fitted_.features.size(); ++i) {
+      if (fitted_.features[i].codes == 0) continue;
+      const std::string picked = Picked(i, coded);
+      (model_.shape.tables[coded++].one_hot ? one_hot_ : parts).push_back(picked);
+    }
+    return Concat(std::move(parts));
+  }
+
+  std::vector<float> Parameters(const TensorInfo& tensor) const {
+    return std::visit(
+        [&](const auto& flat) {
+          const auto begin = flat.begin() + tensor.offset;
+          return std::vector<float>(begin, begin + tensor.size);
+        },
+        model_.parameters);
+  }
+  std::string NextTensor() {
+    const TensorInfo& tensor = tensors_[next_++];
+    return graph_.Floats(Parameters(tensor), tensor.shape);
+  }
+
+  std::string Layers(std::string x) {
+    for (size_t i = 0; i < model_.shape.layers.size(); ++i) {
+      const LayerShape& layer = model_.shape.layers[i];
+      const std::string weight = NextTensor(), bias = NextTensor();
+      std::string z =
+          layer.in == 0 ? bias : Op("Gemm", {x, weight, bias}, {{"transB", int64_t{1}}});
+      for (const std::string& rows : one_hot_) z = Op("Add", {rows, z});
+      one_hot_.clear();
+      if (layer.norm) {
+        const std::string gain = NextTensor(), shift = NextTensor();
+        z = Op("LayerNormalization", {z, gain, shift}, {{"epsilon", 1e-5f}});
+      }
+      z = Activate(layer.activation, z);
+      x = layer.residual ? Op("Add", {z, x}) : z;
+    }
+    return x;
+  }
+
+  std::string FloatNumber(float value) { return graph_.Floats({&value, 1}, {1}); }
+
+  std::string Activate(Activation activation, const std::string& z) {
+    switch (activation) {
+      case Activation::kIdentity:
+        return z;
+      case Activation::kRelu:
+        return Op("Relu", {z});
+      case Activation::kTanh:
+        return Op("Tanh", {z});
+      case Activation::kSigmoid:
+        return Op("Sigmoid", {z});
+      case Activation::kLeakyRelu:
+        return Op("LeakyRelu", {z}, {{"alpha", 0.01f}});
+      case Activation::kElu:
+        return Op("Elu", {z}, {{"alpha", 1.0f}});
+      case Activation::kSilu:
+        return Op("Mul", {z, Op("Sigmoid", {z})});
+      case Activation::kGelu:
+        break;
+    }
+    const std::string erf = Op("Erf", {Op("Mul", {z, FloatNumber(0.70710678f)})});
+    return Op("Mul", {Op("Mul", {z, FloatNumber(0.5f)}), Op("Add", {erf, FloatNumber(1)})});
+  }
+
+  void Answer(const std::string& z) {
+    if (!model_.classification()) return AnswerValues(z);
+    const std::string name = "probabilities";
+    if (model_.shape.loss == Loss::kBinaryCrossEntropy) {
+      const std::string one = Op("Sigmoid", {z});
+      graph_.Node("Concat", {Op("Sub", {FloatNumber(1), one}), one}, {{"axis", int64_t{1}}}, name);
+    } else {
+      graph_.Node("Softmax", {z}, {{"axis", int64_t{1}}}, name);
+    }
+    std::string score = name;
+    if (!model_.shape.thresholds.empty()) {
+      std::vector<float> thresholds(model_.shape.thresholds.begin(), model_.shape.thresholds.end());
+      const auto classes = static_cast<int64_t>(thresholds.size());
+      score = Op("Div", {name, graph_.Floats(thresholds, {1, classes})});
+    }
+    const std::string best =
+        Op("ArgMax", {score}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
+    graph_.Node("Gather", {graph_.Texts(fitted_.classes), best}, {{"axis", int64_t{0}}}, "label");
+    graph_.Output("label", OnnxType::kString, 0);
+    graph_.Output(name, OnnxType::kFloat, static_cast<int64_t>(fitted_.classes.size()));
+  }
+
+  void AnswerValues(const std::string& z) {
+    const auto targets = static_cast<int64_t>(fitted_.targets.size());
+    std::vector<double> shift, factor;
+    for (const FittedTarget& t : fitted_.targets) {
+      shift.push_back(t.shift);
+      factor.push_back(t.factor);
+    }
+    std::string y = Op("Cast", {z}, {{"to", kDouble}});
+    if (model_.shape.loss == Loss::kPoisson) y = Op("Exp", {y});
+    y = Op("Div", {y, graph_.Doubles(factor, {1, targets})});
+    graph_.Node("Add", {y, graph_.Doubles(shift, {1, targets})}, {}, "values");
+    graph_.Output("values", OnnxType::kDouble, targets);
+  }
+
+  const TrainedModel& model_;
+  const ModelDocument& document_;
+  const Schema& schema_;
+  const Preprocessing& fitted_;
+  const TensorList tensors_;
+  size_t next_ = 0;  // of tensors_, by layer
+  OnnxGraph graph_;
+  Columns numbers_, texts_;
+  Strings one_hot_;  // what they add to the first layer's sums
+};
+
+}  // namespace
+
+Result<std::string> EncodeOnnx(const TrainedModel& model) {
+  const int64_t parameters = ParameterCount(model.shape);
+  if (parameters > kParametersMax) {
+    return Unimplemented("the model has " + HumanCount(parameters) + " parameters, more than the " +
+                         HumanCount(kParametersMax) +
+                         " that one ONNX file holds; use its weights.safetensors");
+  }
+  return Exporter(model).Run();
+}
+
+}  // namespace espalier

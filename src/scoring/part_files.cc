@@ -1,0 +1,177 @@
+#include "src/scoring/part_files.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/data/parquet_table.h"
+#include "src/scoring/csv_text.h"
+
+namespace espalier {
+namespace {
+
+class CsvPart final : public PartTable {
+ public:
+  explicit CsvPart(const PartColumns& columns) : columns_(columns) {
+    std::vector<std::string> names = columns.kept;
+    if (!columns.word.empty()) names.push_back(columns.word);
+    names.insert(names.end(), columns.numbers.begin(), columns.numbers.end());
+    for (size_t i = 0; i < names.size(); ++i) AppendCsvField(names[i], i == 0, &header_);
+    header_ += '\n';
+  }
+
+  Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
+             std::span<const double> numbers) override {
+    if (text_.empty()) text_ = header_;
+    const size_t width = columns_.numbers.size();
+    std::string scratch;
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto row = static_cast<size_t>(r);
+      bool first = true;
+      for (size_t i = 0; i < columns_.kept.size(); ++i) {
+        AppendCsvField(kept.Text(r, i, &scratch), std::exchange(first, false), &text_);
+      }
+      if (!columns_.word.empty()) {
+        AppendCsvField(columns_.words[static_cast<size_t>(word_of[row])],
+                       std::exchange(first, false), &text_);
+      }
+      for (const double value : numbers.subspan(row * width, width)) {
+        AppendCsvNumber(value, columns_.narrow, std::exchange(first, false), &text_);
+      }
+      text_ += '\n';
+    }
+    rows_ += rows;
+    return {};
+  }
+
+  int64_t bytes() const override { return static_cast<int64_t>(text_.size()); }
+  int64_t rows() const override { return rows_; }
+  Result<std::string> Take() override {
+    rows_ = 0;
+    return std::exchange(text_, {});
+  }
+
+ private:
+  const PartColumns& columns_;
+  std::string header_, text_;
+  int64_t rows_ = 0;
+};
+
+class ParquetPart final : public PartTable {
+ public:
+  explicit ParquetPart(const PartColumns& columns)
+      : columns_(columns), table_(columns.kept, columns.word, columns.numbers) {}
+  Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
+             std::span<const double> numbers) override {
+    return table_.Append(kept, rows, columns_.words, word_of, numbers);
+  }
+  int64_t bytes() const override { return table_.bytes(); }
+  int64_t rows() const override { return table_.rows(); }
+  Result<std::string> Take() override { return table_.Finish(); }
+
+ private:
+  const PartColumns& columns_;
+  ParquetTable table_;
+};
+
+bool IsOurs(const std::string& name) {
+  return name == kSuccessFile || name == kRejectsDirectory || name.starts_with("part-") ||
+         name.starts_with(".part-") || name.starts_with("._SUCCESS.");
+}
+
+}  // namespace
+
+std::string PartName(int64_t shard, int64_t shards, int64_t piece, PartFormat format) {
+  const int digits =
+      std::max(5, static_cast<int>(std::to_string(std::max<int64_t>(shards - 1, 0)).size()));
+  char name[64];
+  int length =
+      std::snprintf(name, sizeof name, "part-%0*lld", digits, static_cast<long long>(shard));
+  if (piece > 0) {
+    std::snprintf(name + length, sizeof name - static_cast<size_t>(length), "_%04lld",
+                  static_cast<long long>(piece));
+  }
+  return std::string(name) + (format == PartFormat::kCsv ? ".csv" : ".parquet");
+}
+
+Status CheckPredictions(const FileSystem& files, const std::string& output, bool overwrite) {
+  const Result<FileInfo> found = files.Stat(output);
+  if (!found.ok()) {
+    return found.status().code() == StatusCode::kNotFound ? Status()
+                                                          : found.status().Wrap("the output");
+  }
+  if (!found->is_directory) {
+    return AlreadyExists(QuotedPath(output) + " is a file; name another place for the output");
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(output));
+  if (names.empty()) return {};
+  if (!overwrite) {
+    const bool whole = std::count(names.begin(), names.end(), kSuccessFile) > 0;
+    return AlreadyExists(QuotedPath(output) + " exists already" +
+                         (whole ? "" : ", without a _SUCCESS: what wrote it did not finish") +
+                         "; name another place, or replace it with --overwrite");
+  }
+  for (const std::string& name : names) {
+    if (IsOurs(name)) continue;
+    return InvalidArgument(QuotedPath(output) + " holds '" + Printable(name) +
+                           "', which is no part of a prediction; --overwrite replaces nothing "
+                           "else: name another place for the output");
+  }
+  return {};
+}
+
+Status BeginPredictions(const FileSystem& files, const std::string& output) {
+  ESPALIER_RETURN_IF_ERROR(files.RemoveTree(output));
+  return files.MakeDirectory(output);
+}
+
+Status EndPredictions(const FileSystem& files, const std::string& output) {
+  return files.WriteAtomically(output + "/" + kSuccessFile, "");
+}
+
+std::unique_ptr<PartTable> PartTable::Make(PartFormat format, const PartColumns& columns) {
+  if (format == PartFormat::kParquet) return std::make_unique<ParquetPart>(columns);
+  return std::make_unique<CsvPart>(columns);
+}
+
+PartWriter::PartWriter(const FileSystem& files, std::string directory, int64_t shard,
+                       int64_t shards, PartFormat format, const PartColumns& columns,
+                       int64_t part_bytes)
+    : files_(files),
+      directory_(std::move(directory)),
+      shard_(shard),
+      shards_(shards),
+      part_bytes_(part_bytes),
+      format_(format),
+      table_(PartTable::Make(format, columns)) {}
+
+Status PartWriter::Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
+                       std::span<const double> numbers) {
+  if (rows == 0) return {};
+  ESPALIER_RETURN_IF_ERROR(table_->Add(kept, rows, word_of, numbers));
+  return table_->bytes() < part_bytes_ ? Status() : Finish();
+}
+
+Status PartWriter::Finish() {
+  if (table_->rows() == 0) return {};
+  ESPALIER_ASSIGN_OR_RETURN(const std::string bytes, table_->Take());
+  return files_.WriteAtomically(directory_ + "/" + PartName(shard_, shards_, parts_++, format_),
+                                bytes);
+}
+
+PartColumns RejectColumns() {
+  return {.kept = {"file", "row", "offset", "column", "text", "reason"}};
+}
+
+void AddReject(const Status& reject, KeptColumns* row) {
+  const InputPosition at = reject.position().value_or(InputPosition{});
+  row->AddField(at.file);
+  row->AddField(at.row ? std::to_string(*at.row) : "");
+  row->AddField(at.offset ? std::to_string(*at.offset) : "");
+  row->AddField(at.column);
+  row->AddField(at.text);
+  row->AddField(reject.message());
+}
+
+}  // namespace espalier

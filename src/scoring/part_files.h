@@ -1,0 +1,93 @@
+// The files of a prediction's output:
+//
+//   OUT/part-00000.csv (.parquet)   the rows of shard 0 that were scored, in their order
+//   OUT/part-00000_0001.csv         more of them, where one file would grow too large
+//   OUT/_rejects/part-00000.csv     the rows of shard 0 that could not be scored, and why:
+//                                   file, row, offset, column, text, reason
+//   OUT/_SUCCESS                    written last: the output is whole
+//
+// Bytewise sorted, the parts give the rows in the order of the input. Each is written under a
+// hidden name and renamed, so that one that has its name is whole. A shard without such rows has
+// no part. What starts with `_` or `.` is left out by those who read the directory as a table.
+//
+// Thread rule: one thread an object; the functions are re-entrant.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/data/kept_columns.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+enum class PartFormat { kCsv, kParquet };
+
+inline constexpr const char* kSuccessFile = "_SUCCESS";
+inline constexpr const char* kRejectsDirectory = "_rejects";
+// What a part is cut at, before compression.
+inline constexpr int64_t kPartBytes = int64_t{64} << 20;
+
+// "part-00003.csv", "part-00003_0001.csv"; wider numbers where there are more shards than digits.
+std::string PartName(int64_t shard, int64_t shards, int64_t piece, PartFormat format);
+
+// OK when nothing is there or an empty directory, or with `overwrite` the output of an earlier
+// prediction. kAlreadyExists, kInvalidArgument: something else is there; the message names it.
+Status CheckPredictions(const FileSystem& files, const std::string& output, bool overwrite);
+// Makes the directory anew. REQUIRES: CheckPredictions has just allowed it.
+Status BeginPredictions(const FileSystem& files, const std::string& output);
+// Says that the output is whole.
+Status EndPredictions(const FileSystem& files, const std::string& output);
+
+// What stands in a row of output, in order.
+struct PartColumns {
+  std::vector<std::string> kept;
+  std::string word;                  // of the column with the class; empty: there is none
+  std::vector<std::string> words;    // the classes
+  std::vector<std::string> numbers;  // of the columns of numbers
+  bool narrow = false;               // numbers are floats: in CSV as short as that allows
+};
+
+// One row after the other, made into the bytes of a file.
+class PartTable {
+ public:
+  static std::unique_ptr<PartTable> Make(PartFormat format, const PartColumns& columns);
+  virtual ~PartTable() = default;
+  // `word_of` [rows], or empty; `numbers` [rows, columns.numbers].
+  virtual Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
+                     std::span<const double> numbers) = 0;
+  virtual int64_t bytes() const = 0;
+  virtual int64_t rows() const = 0;
+  // The file; then it is empty again.
+  virtual Result<std::string> Take() = 0;
+};
+
+// Writes the parts of one shard, as they get full.
+class PartWriter {
+ public:
+  PartWriter(const FileSystem& files, std::string directory, int64_t shard, int64_t shards,
+             PartFormat format, const PartColumns& columns, int64_t part_bytes = kPartBytes);
+  Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
+             std::span<const double> numbers);
+  // Writes what is left.
+  Status Finish();
+  int64_t parts() const { return parts_; }
+
+ private:
+  const FileSystem& files_;
+  const std::string directory_;
+  const int64_t shard_, shards_, part_bytes_;
+  const PartFormat format_;
+  const std::unique_ptr<PartTable> table_;
+  int64_t parts_ = 0;
+};
+
+// The columns of rejects, and a reject as a row of them.
+PartColumns RejectColumns();
+void AddReject(const Status& reject, KeptColumns* row);
+
+}  // namespace espalier

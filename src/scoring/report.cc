@@ -1,0 +1,334 @@
+#include "src/scoring/report.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <optional>
+
+#include "src/base/text.h"
+#include "src/model/metrics.h"
+#include "src/scoring/svg_chart.h"
+
+namespace espalier {
+namespace {
+
+constexpr size_t kHistoryLinesMax = 100'000;
+constexpr size_t kCurvePointsShown = 2000;
+
+constexpr const char* kStyle =
+    "body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:1000px;margin:2em auto;"
+    "padding:0 1em}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}"
+    "table{border-collapse:collapse}td,th{padding:.2em .7em;text-align:right;"
+    "border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}"
+    "svg{width:460px;max-width:100%;font:11px system-ui,sans-serif;fill:#222}"
+    ".charts{display:flex;flex-wrap:wrap;gap:1em}.wide{overflow-x:auto}"
+    ".matrix td{text-align:center;min-width:2.2em}p.small{color:#555}";
+
+std::string Value(double value) {
+  if (!std::isfinite(value)) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::string Weight(double weight) {
+  const bool whole = weight == std::floor(weight) && std::fabs(weight) < 1e15;
+  return whole ? HumanCount(static_cast<int64_t>(weight)) : Value(weight);
+}
+
+std::string Row(const char* tag, const std::vector<std::string>& cells) {
+  std::string out = "<tr>";
+  for (const std::string& cell : cells)
+    out += std::string("<") + tag + ">" + cell + "</" + tag + ">";
+  return out + "</tr>\n";
+}
+
+std::string ClassName(const ReportInput& in, size_t k) {
+  const auto& classes = in.trained.document.preprocessing.classes;
+  return k < classes.size() ? HtmlText(classes[k]) : std::to_string(k);
+}
+
+std::string Head(const ReportInput& in) {
+  const std::string name = HtmlText(in.trained.document.job.name);
+  std::string out = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" +
+                    name + "</title><style>" + kStyle + "</style></head><body>\n<h1>" + name +
+                    "</h1>\n";
+  out += "<p>Model " + HtmlText(in.model) + ", evaluated on " + HtmlText(in.data) + ": " +
+         HumanCount(in.evaluation.rows) + " rows";
+  if (in.evaluation.rejected > 0) {
+    out += ", beside " + HumanCount(in.evaluation.rejected) + " that could not be evaluated";
+  }
+  return out + ".</p>\n<p class=\"small\">SHA-256 of the weights: " +
+         HtmlText(in.trained.document.weights_sha256) + "</p>\n";
+}
+
+std::string MetricsSection(const Metrics& m) {
+  std::string out = "<h2>Metrics</h2>\n<table>\n";
+  if (m.classification) {
+    out += Row("th", {"loss", "accuracy", "precision", "recall", "F1", m.auc ? "AUC" : ""});
+    out += Row("td", {Value(m.loss), Value(m.accuracy), Value(m.precision), Value(m.recall),
+                      Value(m.f1), m.auc ? Value(*m.auc) : ""});
+  } else {
+    out += Row("th", {"loss", "rmse", "mae", "r2"});
+    out += Row("td", {Value(m.loss), Value(m.rmse), Value(m.mae), Value(m.r2)});
+  }
+  return out + "</table>\n";
+}
+
+std::string ClassSection(const ReportInput& in) {
+  const Metrics& m = in.evaluation.metrics;
+  if (m.classes.empty()) return "";
+  std::string out =
+      "<h2>By class</h2>\n<table>\n" + Row("th", {"class", "precision", "recall", "F1", "rows"});
+  for (size_t k = 0; k < m.classes.size(); ++k) {
+    const ClassMetrics& c = m.classes[k];
+    out += Row("td", {ClassName(in, k), Value(c.precision), Value(c.recall), Value(c.f1),
+                      Weight(c.weight)});
+  }
+  return out + "</table>\n";
+}
+
+std::string ConfusionSection(const ReportInput& in) {
+  const Metrics& m = in.evaluation.metrics;
+  const size_t n = m.classes.size();
+  if (n == 0 || n > kConfusionShown || m.confusion.size() != n * n) return "";
+  std::string out =
+      "<h2>Confusion matrix</h2>\n<p class=\"small\">Rows: the true class; columns: the predicted "
+      "one. Darker: a larger share of the row.</p>\n<div class=\"wide\"><table class=\"matrix\">\n";
+  std::vector<std::string> names = {""};
+  for (size_t k = 0; k < n; ++k) names.push_back(ClassName(in, k));
+  out += Row("th", names);
+  for (size_t t = 0; t < n; ++t) {
+    out += "<tr><th>" + names[t + 1] + "</th>";
+    for (size_t p = 0; p < n; ++p) {
+      const double weight = m.confusion[t * n + p];
+      const double share = m.classes[t].weight > 0 ? weight / m.classes[t].weight : 0;
+      char style[96];
+      std::snprintf(style, sizeof style, "<td style=\"background:rgba(%s,%.3f)%s\">",
+                    t == p ? "31,95,168" : "200,80,30", share, share > 0.6 ? ";color:#fff" : "");
+      out += style + Weight(weight) + "</td>";
+    }
+    out += "</tr>\n";
+  }
+  return out + "</table></div>\n";
+}
+
+// As many points as can be seen, the first and the last among them.
+std::vector<std::pair<double, double>> Thinned(std::vector<std::pair<double, double>> points) {
+  if (points.size() <= kCurvePointsShown) return points;
+  std::vector<std::pair<double, double>> out;
+  for (size_t i = 0; i < kCurvePointsShown; ++i) {
+    out.push_back(points[i * (points.size() - 1) / (kCurvePointsShown - 1)]);
+  }
+  return out;
+}
+
+std::string ScoreSection(const ReportInput& in) {
+  if (!in.evaluation.metrics.auc) return "";
+  const ScoreCurves curves = CurvesOf(in.trained.shape, in.evaluation.totals);
+  SvgChart roc("ROC curve", "false positive rate", "true positive rate", 0, 1, 0, 1);
+  roc.Guide(0, 0, 1, 1);
+  roc.Line("AUC " + Value(*in.evaluation.metrics.auc), Thinned(curves.roc));
+  SvgChart pr("Precision by recall", "recall", "precision", 0, 1, 0, 1);
+  pr.Line("", Thinned(curves.precision_recall));
+  return "<h2>ROC and precision-recall</h2>\n<p class=\"small\">Positive is the class " +
+         ClassName(in, 1) + ".</p>\n<div class=\"charts\">" + roc.Html() + pr.Html() + "</div>\n";
+}
+
+const Curve* Find(const std::vector<Curve>& curves, const std::string& name) {
+  for (const Curve& curve : curves) {
+    if (curve.name == name) return &curve;
+  }
+  return nullptr;
+}
+
+// The metric over epochs, of the training rows and of the validation rows where there are any.
+std::string HistoryChart(const std::vector<Curve>& history, const std::string& metric) {
+  const Curve* epochs = Find(history, "epoch");
+  std::vector<std::pair<std::string, const Curve*>> lines;
+  for (const auto& [name, column] :
+       {std::pair("training", metric), std::pair("validation", "val_" + metric)}) {
+    if (const Curve* curve = Find(history, column)) lines.emplace_back(name, curve);
+  }
+  if (epochs == nullptr || lines.empty()) return "";
+  double low = std::numeric_limits<double>::infinity(), high = -low, last = 0;
+  for (const auto& [name, curve] : lines) {
+    for (const double v : curve->values) {
+      if (!std::isfinite(v)) continue;
+      low = std::min(low, v);
+      high = std::max(high, v);
+    }
+  }
+  if (!(low <= high)) return "";
+  for (const double e : epochs->values) last = std::max(last, e);
+  SvgChart chart(metric + " over epochs", "epoch", metric, 0, last, low, high);
+  for (const auto& [name, curve] : lines) {
+    std::vector<std::pair<double, double>> points;
+    for (size_t i = 0; i < curve->values.size(); ++i) {
+      points.emplace_back(epochs->values[i], curve->values[i]);
+    }
+    chart.Line(name, Thinned(std::move(points)));
+  }
+  return chart.Html();
+}
+
+std::string HistorySection(const ReportInput& in) {
+  if (in.history.empty()) return "";
+  const auto history = ParseHistory(in.history);
+  if (!history.ok()) return "<p class=\"small\">" + HtmlText(history.status().message()) + "</p>\n";
+  const bool classes = in.evaluation.metrics.classification;
+  return "<h2>Training</h2>\n<div class=\"charts\">" + HistoryChart(*history, "loss") +
+         HistoryChart(*history, classes ? "accuracy" : "rmse") + "</div>\n";
+}
+
+std::string GridChart(const ResidualGrid& grid) {
+  constexpr int64_t kHalf = ResidualGrid::kCells / 2;
+  int64_t low = kHalf, high = -kHalf, most = 1;
+  for (int64_t y = -kHalf; y < kHalf; ++y) {
+    for (int64_t x = -kHalf; x < kHalf; ++x) {
+      if (grid.at(x, y) == 0) continue;
+      low = std::min({low, x, y});
+      high = std::max({high, x + 1, y + 1});
+      most = std::max(most, grid.at(x, y));
+    }
+  }
+  const double w = grid.width(), from = static_cast<double>(low) * w,
+               to = static_cast<double>(high) * w;
+  SvgChart chart("Predicted by true value", "true", "predicted", from, to, from, to);
+  for (int64_t y = low; y < high; ++y) {
+    for (int64_t x = low; x < high; ++x) {
+      if (grid.at(x, y) == 0) continue;
+      const auto left = static_cast<double>(x) * w, under = static_cast<double>(y) * w;
+      const double share =
+          std::sqrt(static_cast<double>(grid.at(x, y)) / static_cast<double>(most));
+      chart.Cell(left, under, left + w, under + w, 0.15 + 0.85 * share);
+    }
+  }
+  chart.Guide(from, from, to, to);
+  return chart.Html();
+}
+
+std::string BinsChart(const ResidualBins& bins) {
+  constexpr int64_t kHalf = ResidualBins::kBins / 2;
+  int64_t low = kHalf, high = -kHalf, most = 1;
+  for (int64_t b = -kHalf; b < kHalf; ++b) {
+    if (bins.at(b) == 0) continue;
+    low = std::min(low, b);
+    high = std::max(high, b + 1);
+    most = std::max(most, bins.at(b));
+  }
+  const double w = bins.width();
+  SvgChart chart("Residuals", "predicted - true", "rows", static_cast<double>(low) * w,
+                 static_cast<double>(high) * w, 0, static_cast<double>(most));
+  for (int64_t b = low; b < high; ++b) {
+    const double left = static_cast<double>(b) * w;
+    if (bins.at(b) > 0) chart.Bar(left, left + w, static_cast<double>(bins.at(b)));
+  }
+  return chart.Html();
+}
+
+std::string ResidualSection(const ReportInput& in) {
+  std::string out;
+  const auto& targets = in.trained.document.preprocessing.targets;
+  for (size_t t = 0; t < in.evaluation.residuals.size(); ++t) {
+    const TargetResiduals& residuals = in.evaluation.residuals[t];
+    if (residuals.grid.rows() == 0) continue;
+    out += "<h2>Residuals of " + HtmlText(targets[t].name) + "</h2>\n<div class=\"charts\">" +
+           GridChart(residuals.grid) + BinsChart(residuals.bins) + "</div>\n";
+  }
+  return out;
+}
+
+std::string RejectSection(const Evaluation& e) {
+  if (e.rejected == 0) return "";
+  std::string out = "<h2>Rows that could not be evaluated</h2>\n<table>\n" +
+                    Row("th", {"file", "row", "offset", "column", "found", "reason"});
+  for (const Status& reject : e.first_rejects) {
+    const InputPosition at = reject.position().value_or(InputPosition{});
+    out += Row("td", {HtmlText(at.file), at.row ? std::to_string(*at.row) : "",
+                      at.offset ? std::to_string(*at.offset) : "", HtmlText(at.column),
+                      HtmlText(at.text), HtmlText(reject.message())});
+  }
+  out += "</table>\n";
+  const int64_t more = e.rejected - static_cast<int64_t>(e.first_rejects.size());
+  return more > 0 ? out + "<p class=\"small\">and " + HumanCount(more) + " more</p>\n" : out;
+}
+
+std::vector<std::string_view> Split(std::string_view text, char by) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0;;) {
+    const size_t end = text.find(by, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Curve>> ParseHistory(std::string_view text) {
+  const auto wrong = [](size_t line, const std::string& what) {
+    return BadInput("history.csv, line " + std::to_string(line + 1) + ": " + what);
+  };
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  std::vector<Curve> curves;
+  const std::vector<std::string_view> lines = Split(text, '\n');
+  if (lines.size() > kHistoryLinesMax)
+    return wrong(kHistoryLinesMax, "found more lines than a job has");
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::vector<std::string_view> fields = Split(lines[i], ',');
+    if (i == 0) {
+      for (const std::string_view name : fields) curves.push_back({std::string(name), {}});
+      continue;
+    }
+    if (fields.size() != curves.size()) {
+      return wrong(i, "found " + std::to_string(fields.size()) + " fields, expected " +
+                          std::to_string(curves.size()));
+    }
+    for (size_t c = 0; c < fields.size(); ++c) {
+      double value = std::numeric_limits<double>::quiet_NaN();
+      const char* end = fields[c].data() + fields[c].size();
+      const auto read = std::from_chars(fields[c].data(), end, value);
+      const bool number = read.ec == std::errc() && read.ptr == end;
+      if (!number && !fields[c].empty()) {
+        return wrong(i, "found '" + Printable(fields[c]) + "', expected a number");
+      }
+      curves[c].values.push_back(value);
+    }
+  }
+  return curves;
+}
+
+ScoreCurves CurvesOf(const NetworkShape& shape, const std::vector<double>& totals) {
+  // The bins are the last part: weight of class 0 and of class 1 by score, ascending.
+  const double* bins = totals.data() + TotalsSize(shape, TotalsKind::kEvaluation) - 2 * kScoreBins;
+  double zeros = 0, ones = 0;
+  for (int64_t i = 0; i < kScoreBins; ++i) {
+    zeros += bins[2 * i];
+    ones += bins[2 * i + 1];
+  }
+  ScoreCurves curves;
+  curves.roc.emplace_back(0, 0);
+  double false_positives = 0, true_positives = 0;
+  for (int64_t i = kScoreBins; i-- > 0;) {
+    if (bins[2 * i] == 0 && bins[2 * i + 1] == 0) continue;
+    false_positives += bins[2 * i];
+    true_positives += bins[2 * i + 1];
+    curves.roc.emplace_back(zeros > 0 ? false_positives / zeros : 0,
+                            ones > 0 ? true_positives / ones : 0);
+    curves.precision_recall.emplace_back(ones > 0 ? true_positives / ones : 0,
+                                         true_positives / (true_positives + false_positives));
+  }
+  return curves;
+}
+
+std::string ReportHtml(const ReportInput& in) {
+  std::string out = Head(in) + MetricsSection(in.evaluation.metrics) + ClassSection(in);
+  if (in.trained.classification()) out += ConfusionSection(in) + ScoreSection(in);
+  return out + ResidualSection(in) + HistorySection(in) + RejectSection(in.evaluation) +
+         "</body></html>\n";
+}
+
+}  // namespace espalier

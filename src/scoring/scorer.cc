@@ -1,0 +1,106 @@
+#include "src/scoring/scorer.h"
+
+#include <algorithm>
+
+#include "src/data/feature_encoder.h"
+#include "src/model/leaf_pass.h"
+
+namespace espalier {
+namespace {
+
+template <typename T>
+class TypedScorer final : public Scorer {
+ public:
+  explicit TypedScorer(const TrainedModel& model)
+      : model_(model),
+        parameters_(std::get<AlignedVector<T>>(model.parameters).data()),
+        storage_(model.document.storage.value_or(StorageType::kFloat64)),
+        encoder_(model.document.preprocessing),
+        vocabularies_(model.document.preprocessing),
+        pass_(model.shape, kScoringBatch),
+        predictions_(static_cast<size_t>(kScoringBatch * model.width())) {}
+
+  void Predict(const DecodedRows& rows, const ShardTexts& texts,
+               std::vector<double>* values) override {
+    values->clear();
+    CodeMaps maps;
+    vocabularies_.Extend(texts.categories, &maps);
+    for (int64_t begin = 0; begin < rows.rows; begin += kScoringBatch) {
+      const int64_t count = std::min(kScoringBatch, rows.rows - begin);
+      encoder_.EncodeRows(storage_, rows, maps, begin, count, pass_.inputs(), pass_.codes());
+      AddPredictions(count, values);
+    }
+  }
+
+  void Evaluate(const DecodedRows& rows, const ShardTexts& texts, std::span<const int32_t> classes,
+                std::vector<double>* totals, std::vector<double>* values) override {
+    if (values != nullptr) Predict(rows, texts, values);
+    CodeMaps maps;
+    vocabularies_.Extend(texts.categories, &maps);
+    int64_t filled = 0;
+    const auto flush = [&] {
+      pass_.Evaluate(parameters_, filled, totals->data());
+      filled = 0;
+    };
+    for (int64_t r = 0; r < rows.rows; ++r) {
+      if (!classes.empty() && classes[static_cast<size_t>(r)] < 0) continue;
+      encoder_.EncodeRows(storage_, rows, maps, r, 1, pass_.inputs() + filled * encoder_.dense(),
+                          pass_.codes() + filled * encoder_.coded());
+      FillAnswer(rows, classes, r, filled);
+      if (++filled == kScoringBatch) flush();
+    }
+    if (filled > 0) flush();
+  }
+
+ private:
+  void FillAnswer(const DecodedRows& rows, std::span<const int32_t> classes, int64_t r,
+                  int64_t at) {
+    const auto row = static_cast<size_t>(r);
+    pass_.weights()[at] = rows.weights.size() > 0 ? static_cast<T>(rows.weights[row]) : T{1};
+    if (!classes.empty()) {
+      pass_.labels()[at] = classes[row];
+      return;
+    }
+    const std::vector<FittedTarget>& targets = model_.document.preprocessing.targets;
+    for (size_t t = 0; t < targets.size(); ++t) {
+      const double value = rows.targets[row * targets.size() + t];
+      pass_.targets()[static_cast<size_t>(at) * targets.size() + t] =
+          static_cast<T>((value - targets[t].shift) * targets[t].factor);
+    }
+  }
+
+  // Of the inputs that are in place.
+  void AddPredictions(int64_t count, std::vector<double>* values) {
+    pass_.Predict(parameters_, count, predictions_.data());
+    const std::vector<FittedTarget>& targets = model_.document.preprocessing.targets;
+    const size_t width = static_cast<size_t>(model_.width());
+    for (size_t i = 0; i < static_cast<size_t>(count) * width; ++i) {
+      const double value = static_cast<double>(predictions_[i]);
+      if (model_.classification()) {
+        values->push_back(value);
+      } else {
+        const FittedTarget& target = targets[i % width];
+        values->push_back(value / target.factor + target.shift);
+      }
+    }
+  }
+
+  const TrainedModel& model_;
+  const T* const parameters_;
+  const StorageType storage_;
+  const FeatureEncoder encoder_;
+  const Vocabularies vocabularies_;
+  LeafPass<T> pass_;
+  AlignedVector<T> predictions_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scorer> Scorer::Make(const TrainedModel& model) {
+  if (std::holds_alternative<AlignedVector<double>>(model.parameters)) {
+    return std::make_unique<TypedScorer<double>>(model);
+  }
+  return std::make_unique<TypedScorer<float>>(model);
+}
+
+}  // namespace espalier

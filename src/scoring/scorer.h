@@ -1,0 +1,39 @@
+// The model over rows as they were read, batch by batch. Thread rule: one thread a scorer, which
+// has called PrepareComputeThread; the model is shared.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/data/decoded_rows.h"
+#include "src/data/label_texts.h"
+#include "src/scoring/trained_model.h"
+
+namespace espalier {
+
+// Rows that are computed at a time. A row's result may depend in its last bit on where it stands
+// in its batch, so batches are cut the same whatever the number of threads.
+inline constexpr int64_t kScoringBatch = 512;
+
+class Scorer {
+ public:
+  // `model` must outlive it.
+  static std::unique_ptr<Scorer> Make(const TrainedModel& model);
+  virtual ~Scorer() = default;
+
+  // What the model says of each row, whose categories are in `texts`: classification, probabilities
+  // [rows, classes]; regression, values [rows, targets] in the targets' units. Replaces `values`.
+  virtual void Predict(const DecodedRows& rows, const ShardTexts& texts,
+                       std::vector<double>* values) = 0;
+
+  // Adds rows to the totals of an evaluation (model/metrics.h). `classes`: by row, or -1 where
+  // the label is no class of the model; such a row is left out (classification). Targets and
+  // weights are those of the rows. `values`, if given, is as by Predict, of all rows.
+  virtual void Evaluate(const DecodedRows& rows, const ShardTexts& texts,
+                        std::span<const int32_t> classes, std::vector<double>* totals,
+                        std::vector<double>* values) = 0;
+};
+
+}  // namespace espalier

@@ -1,0 +1,58 @@
+// What predicting and evaluating share: the shards of a table, scored on several threads, and what
+// is told of it meanwhile.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/data/table_scan.h"
+#include "src/scoring/scorer.h"
+#include "src/scoring/trained_model.h"
+
+namespace espalier {
+
+// Thread rule: written by the threads that score, read by any.
+struct ScoringProgress {
+  std::atomic<int64_t> shards{0}, rows{0}, rejected{0};
+};
+
+// Outlives the calls that get it.
+struct ScoringRun {
+  const FileSystem& files;
+  const TrainedModel& model;
+  const ScanPlan& scan;
+  int threads = 1;
+  RowRoom* room = nullptr;              // of what is being read; null: memory without a limit
+  ScoringProgress* progress = nullptr;  // may be null
+  std::function<bool()> cancelled;      // asked at each piece, from any thread; may be empty
+
+  int64_t shards() const { return static_cast<int64_t>(scan.input.shards.size()); }
+};
+
+// Rejected rows that a result describes.
+inline constexpr size_t kRejectsKept = 10;
+
+// The scorers of the threads: as many as there are threads at work, used again shard by shard.
+// Thread rule: safe from any thread.
+class ScorerPool {
+ public:
+  explicit ScorerPool(const TrainedModel& model) : model_(model) {}
+  // Prepares the calling thread for computing, too.
+  std::unique_ptr<Scorer> Take();
+  void Give(std::unique_ptr<Scorer> scorer);
+
+ private:
+  const TrainedModel& model_;
+  std::mutex mutex_;  // guards free_
+  std::vector<std::unique_ptr<Scorer>> free_;
+};
+
+// Reads a shard, counting its rows and rejects in the progress. kCancelled when that is asked for.
+Status ScoreShard(const ScoringRun& run, int64_t shard, const TakePiece& take);
+
+}  // namespace espalier

@@ -1,0 +1,35 @@
+// A trained model as it lies in its bundle, ready to compute. Thread rule: values and a re-entrant
+// function.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "src/base/aligned.h"
+#include "src/base/status.h"
+#include "src/bundle/model_json.h"
+#include "src/model/network.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+struct TrainedModel {
+  ModelDocument document;
+  NetworkShape shape;
+  // Flat, as Tensors(shape) lays them out, in the model's precision.
+  std::variant<AlignedVector<float>, AlignedVector<double>> parameters;
+
+  bool classification() const { return document.job.model.task == Task::kClassification; }
+  // Numbers that Predict gives a row: classes or targets.
+  int64_t width() const;
+};
+
+// Reads model.json and the weights of the bundle in `directory`, and makes sure that they belong
+// together: the SHA-256 of the weights, each tensor's name, shape and type, finite values.
+//
+// Errors begin with the directory or the file: kNotFound (with what a bundle holds) and storage's
+// own; kBadInput, a file is no such file; kFailedPrecondition, of another version; kDataLoss, the
+// weights are not those that model.json speaks of.
+Result<TrainedModel> LoadTrainedModel(const FileSystem& files, const std::string& directory);
+
+}  // namespace espalier

@@ -1,0 +1,170 @@
+// The section `compat` of a job's YAML: what it becomes, and what it refuses.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "tests/config/parsed_job.h"
+
+namespace espalier {
+namespace {
+
+const std::string kSpark =
+    "data: {train: t.txt, format: libsvm}\noutput: m\ncompat: {spark-mlp: {layers: [4, 5, 4, 3]";
+
+TEST_CASE("spark-mlp is the job that says the same in Espalier's words") {
+  const JobSpec job = Parsed(kSpark +
+                             ", maxIter: 50, tol: 1e-4, blockSize: 32, seed: 7, thresholds: "
+                             "[0.2, 0.5, 0]}}");
+  JobSpec same = Parsed(
+      "data: {train: t.txt, format: libsvm, label: 0, features: {columns: '1..4', scale: none}}\n"
+      "output: m\n"
+      "model: {hidden: [5, 4], activation: sigmoid, loss: softmax_cross_entropy, precision: "
+      "float64}\n"
+      "train: {optimizer: {lbfgs: {max_iterations: 50, tolerance: 1e-4}}, seed: 7}\n");
+  same.model.expected_inputs = 4;
+  same.model.expected_outputs = 3;
+  same.model.thresholds = {0.2, 0.5, 0};
+  CHECK(job == same);
+  CHECK(job.train.batch == 8192);
+  CHECK_FALSE(EpochLimit(job.train));
+}
+
+TEST_CASE("spark-mlp has Spark's defaults, and its other solver is gd without a decay") {
+  const JobSpec job = Parsed(kSpark + "}}");
+  CHECK(job.train.optimizer.max_iterations == 100);
+  CHECK(job.train.optimizer.tolerance == 1e-6);
+  CHECK(job.train.optimizer.history == 10);
+  const JobSpec gd = Parsed(kSpark + ", solver: gd, maxIter: 20}}");
+  CHECK(gd.train.optimizer.kind == OptimizerKind::kGd);
+  CHECK(gd.train.optimizer.learning_rate == 0.03);
+  CHECK(gd.train.epochs == 20.0);
+  CHECK(gd.train.batch == 8192);
+  CHECK(Parsed(kSpark + ", solver: gd, stepSize: 0.5}}").train.optimizer.learning_rate == 0.5);
+}
+
+TEST_CASE("spark-mlp leaves to data and train what it does not say") {
+  const JobSpec job = Parsed(
+      "data: {train: t.csv, label: y, features: {columns: [a, b]}}\noutput: m\n"
+      "compat: {spark-mlp: {layers: [2, 3]}}\n"
+      "train: {batch: 64, max_time: 1 min, checkpoint: {every_steps: 5}}\n");
+  CHECK(job.model.hidden.empty());
+  CHECK(job.data.features.columns.size() == 2);
+  CHECK(job.data.features.scale.kind == ScaleKind::kNone);
+  CHECK(job.train.batch == 64);
+  CHECK(job.train.optimizer.kind == OptimizerKind::kLbfgs);
+}
+
+TEST_CASE("spark-mlp takes its first weights from a list or a file") {
+  const std::string head =
+      "data: {train: t, label: y}\noutput: m\ncompat: {spark-mlp: {layers: [1, 2], ";
+  const InitialSpec list = *Parsed(head + "initialWeights: [1, -2.5, 3, 4e-1]}}").train.initial;
+  CHECK(list.spark);
+  CHECK(list.values == std::vector<double>{1, -2.5, 3, 0.4});
+  const InitialSpec file = *Parsed(head + "initialWeights: w.txt}}").train.initial;
+  CHECK(file.spark);
+  CHECK(file.from == "w.txt");
+  const auto absolute = MakePathsAbsolute(head + "initialWeights: w.txt}}", "/jobs/a");
+  CHECK(Parsed(*absolute).train.initial->from == "/jobs/a/w.txt");
+  CHECK(Parsed(*MakePathsAbsolute(head + "initialWeights: [1, 2, 3, 4]}}", "/b"))
+            .train.initial->values.size() == 4);
+}
+
+TEST_CASE("what is wrong in spark-mlp is one message with its place") {
+  const std::string at = "job.yaml:3:", path = "compat.spark-mlp.";
+  const std::pair<std::string, std::string> rows[] = {
+      {", maxIter: 0}}", at + "53: " + path +
+                             "maxIter: found '0', expected a whole number from 1 "
+                             "to 1000000000"},
+      {", solver: newton}}",
+       at + "52: " + path + "solver: unknown value 'newton'; known here: l-bfgs, gd"},
+      {", maxIters: 5}}", at + "44: unknown key 'maxIters'; did you mean 'maxIter'?"},
+      {", tol: -1}}", at + "49: " + path + "tol: found '-1', expected a number of at least 0"},
+      {", initialWeights: [1, 2]}}",
+       at + "44: " + path +
+           "initialWeights: found 2 numbers, expected the 64 that these layers "
+           "have"},
+      {", thresholds: [1, 2]}}", at + "44: " + path +
+                                     "thresholds: found 2 numbers, expected one a "
+                                     "class, 3: each at least 0, one at most 0"},
+      {", thresholds: [0, 1, 0]}}",
+       at + "44: " + path +
+           "thresholds: found 3 numbers, expected one a class, 3: each at least 0, "
+           "one at most 0"},
+      {"}}\nmodel: {hidden: [3]}",
+       "job.yaml:4:8: model: found a map, expected no such section: compat.spark-mlp.layers says "
+       "what the model is"},
+      {"}}\ntrain: {seed: 3}",
+       "job.yaml:4:15: train.seed: found together with compat.spark-mlp, which says it already; "
+       "expected one of the two"},
+  };
+  for (const auto& [text, message] : rows) CHECK(Error(kSpark + text) == message);
+  CHECK(Error(kHead + "compat: {spark-mlp: {layers: [4]}}") ==
+        "job.yaml:3:22: compat.spark-mlp.layers: found 1 numbers, expected 2 to 66: how many "
+        "features there are, the widths of the hidden layers, and how many classes there are");
+  CHECK(Error(kHead + "compat: {spark-mlp: {layers: [4, 0, 3]}}") ==
+        "job.yaml:3:22: compat.spark-mlp.layers: found a layer without units, expected at least 1 "
+        "in each");
+  CHECK(Error(kHead + "compat: spark-mlp") ==
+        "job.yaml:3:9: compat.spark-mlp: found 'spark-mlp', expected a map with its parameters");
+  CHECK(Error(kHead + "compat: {horovod: {}}") ==
+        "job.yaml:3:10: compat: unknown value 'horovod'; known here: spark-mlp, sparktorch");
+  CHECK(Error(kHead + "compat: [1]") ==
+        "job.yaml:3:9: compat: found a list, expected one of spark-mlp, sparktorch");
+}
+
+const std::string kTorch = kHead + "model: {hidden: [8]}\ncompat: {sparktorch: {";
+
+TEST_CASE("sparktorch's iterations are steps of miniBatch rows of each partition") {
+  const JobSpec job = Parsed(kTorch +
+                             "iters: 500, miniBatch: 64, partitions: 4, validationPct: 0.2, "
+                             "earlyStopPatience: 20, verbose: 1, mode: synchronous}}\n"
+                             "train: {optimizer: {sgd: {learning_rate: 0.1}}}");
+  CHECK(job.train.steps == 500);
+  CHECK_FALSE(job.train.epochs);
+  CHECK(job.train.batch == 256);
+  CHECK(job.train.optimizer.kind == OptimizerKind::kSgd);
+  CHECK(job.workers.max == 4);
+  CHECK(job.data.validation.fraction == 0.2);
+  CHECK(job.train.early_stopping->patience == 20);
+  CHECK(job.model.hidden == std::vector<int64_t>{8});
+  CHECK(Parsed(kTorch + "iters: 5, miniBatch: 64, partitions: 4, partitionShuffles: 3}}")
+            .train.steps == 15);
+  // Where the bits are the same, who computes may be said apart.
+  CHECK(Parsed(kTorch + "miniBatch: 64, partitions: 4}}\nworkers: {max: 2}").workers.max == 2);
+}
+
+TEST_CASE("sparktorch without miniBatch updates once from all rows in each iteration") {
+  const JobSpec job = Parsed(kTorch + "iters: 25, earlyStopPatience: -1}}");
+  CHECK(job.train.epochs == 25.0);
+  CHECK_FALSE(job.train.steps);
+  CHECK(job.train.accumulate_steps > 1'000'000);
+  CHECK(job.workers.max == 0);
+  CHECK_FALSE(job.train.early_stopping);
+}
+
+TEST_CASE("what sparktorch cannot be is told in words") {
+  const auto hogwild = ParseJob(kTorch + "mode: hogwild}}", "job.yaml");
+  CHECK(hogwild.status().code() == StatusCode::kUnimplemented);
+  CHECK(hogwild.status().message() ==
+        "job.yaml:4:29: compat.sparktorch.mode: this version of Espalier has no asynchronous "
+        "training, which hogwild is yet");
+  CHECK(Error(kTorch + "miniBatch: 3}}") ==
+        "job.yaml:4:34: compat.sparktorch.miniBatch: found it without partitions, expected both: "
+        "miniBatch rows of each "
+        "partition are one global batch");
+  CHECK(Error(kTorch + "earlyStopPatience: 3}}") ==
+        "job.yaml:4:42: compat.sparktorch.earlyStopPatience: found it without validationPct, "
+        "expected rows to judge by");
+  CHECK(Error(kTorch + "miniBatch: 0}}") ==
+        "job.yaml:4:34: compat.sparktorch.miniBatch: found '0', expected -1 or a whole number "
+        "from 1 to 1048576");
+  CHECK(Error(kTorch + "iters: 5}}\ntrain: {epochs: 3}") ==
+        "job.yaml:5:17: train.epochs: found together with compat.sparktorch, which says it "
+        "already; expected one of the two");
+  CHECK(Error("data: {train: t, label: y, validation: {fraction: 0.1}}\noutput: m\n"
+              "compat: {sparktorch: {validationPct: 0.2}}") ==
+        "job.yaml:1:40: data.validation: found together with compat.sparktorch, which says it "
+        "already; expected one of the two");
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,254 @@
+// Features that are not the numbers their columns hold: groups, categories, dates, logarithms.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "src/data/feature_decoder.h"
+#include "src/data/vocabulary.h"
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+using Strings = std::vector<std::string>;
+using Doubles = std::vector<double>;
+using Codes = std::vector<int32_t>;
+
+FeatureGroup Group(Strings columns, FeatureType type = FeatureType::kNumeric) {
+  FeatureGroup group;
+  for (std::string& name : columns) group.columns.emplace_back(std::move(name));
+  group.type = type;
+  return group;
+}
+
+FeatureGroup Categories(Strings columns) { return Group(columns, FeatureType::kCategorical); }
+
+std::string ErrorOf(DataFixture& f) {
+  const auto survey = f.Survey();
+  return survey.ok() ? "" : survey.status().ToString();
+}
+
+TEST_CASE("MurmurHash3 is that of its author's test values") {
+  const auto hash = [](std::string_view text) { return HashedCode(text, int64_t{1} << 32); };
+  CHECK(hash("") == 0);
+  CHECK(hash("a") == 0x3c2569b2);
+  CHECK(hash("abc") == 0xb3dd93fa);
+  CHECK(hash("hello") == 0x248bfa47);
+  CHECK(hash("Hello, world!") == 0xc0363e43);
+  CHECK(hash("The quick brown fox jumps over the lazy dog") == 0x2e4ff723);
+  CHECK(HashedCode("abc", 10) == 0xb3dd93fa % 10);
+}
+
+TEST_CASE("log1p is the mathematical library's to a few units in the last place") {
+  for (const double x :
+       {0.0, 1e-300, 1e-17, -1e-9, 1e-4, 0.1,       -0.2, -0.3,  -0.9,    0.39,        0.41,
+        0.5, 1.0,    2.0,   7.5,   1e3,  12345.678, 1e9,  1e100, 1.7e308, -0.999999999}) {
+    INFO(x);
+    CHECK(std::fabs(Log1p(x) - std::log1p(x)) <= 4e-16 * std::fabs(std::log1p(x)));
+  }
+}
+
+TEST_CASE("dates give their parts, and what is no date is told") {
+  const double leap = *ParseDate("2024-02-29T23:59:58.5Z");
+  CHECK(leap == 1709251198.5);
+  CHECK(*ParseDate(" 1970-01-01 ") == 0);
+  CHECK(*ParseDate("1969-12-31 23:00") == -3600);
+  CHECK(*ParseDate("2024-03-01T00:59:58.5+01:00") == leap);
+  CHECK(*ParseDate("2024-02-29T18:29:58.5-0530") == leap);
+  CHECK(*ParseDate("0001-01-01") == -62135596800);
+  CHECK(*ParseDate("9999-12-31") == 253402214400);
+  for (const char* bad : {"", "2023-02-29", "2024-13-01", "2024-1-1", "24-01-01", "2024-01-01x",
+                          "2024-01-01T", "2024-01-01T25:00", "2024-01-01T10", "2024-01-01T10:00+",
+                          "01/02/2024", "0000-01-01", "2024-01-01T10:00:00.", "2024-00-10"}) {
+    INFO(bad);
+    CHECK_FALSE(ParseDate(bad));
+  }
+  const auto part = [&](DatePart p) { return PartOf(leap, p); };
+  CHECK(part(DatePart::kYear) == 2024);
+  CHECK(part(DatePart::kMonth) == 2);
+  CHECK(part(DatePart::kDay) == 29);
+  CHECK(part(DatePart::kWeekday) == 3);  // a Thursday
+  CHECK(part(DatePart::kYearday) == 60);
+  CHECK(part(DatePart::kHour) == 23);
+  CHECK(part(DatePart::kMinute) == 59);
+  CHECK(part(DatePart::kSecond) == 58);
+  CHECK(part(DatePart::kEpoch) == leap);
+  CHECK(PartOf(-1, DatePart::kYear) == 1969);
+  CHECK(PartOf(-1, DatePart::kSecond) == 59);
+  CHECK(PartOf(*ParseDate("0001-01-01"), DatePart::kWeekday) == 0);
+}
+
+TEST_CASE("categories have the codes of their vocabulary, in training and elsewhere") {
+  DataFixture f;
+  f.job.data.features.groups = {Categories({"c"})};
+  f.job.data.validation.column = std::string("v");
+  f.Train("a,c,v,y\n1,red,0,0\n2, blue ,0,1\n3,green,1,0\n4,,0,1\n5,red,0,1\n6,\\N,0,0\n");
+  for (const int64_t shard_bytes : {1 << 20, 16}) {
+    f.job.data.shard_bytes = shard_bytes;
+    const auto survey = f.Survey();
+    REQUIRE(survey.ok());
+    const FittedFeature& c = survey->preprocessing.features[1];
+    CHECK(c.vocabulary == Strings{"", "blue", "red"});
+    CHECK(c.codes == 3);  // nothing else in training rows
+    CHECK(InputsOf(survey->preprocessing).dense == 1);
+    CHECK(InputsOf(survey->preprocessing).coded == std::vector<CodedInput>{{3, 0}});
+    auto shards = std::move(f.shards);
+    const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), shards, {});
+    REQUIRE(store.ok());
+    const Gathered train = GatherAll(**store, FileRole::kTrain);
+    CHECK(train.inputs == Doubles{1, 2, 4, 5, 6});
+    CHECK(train.codes == Codes{2, 1, 0, 2, 0});
+    CHECK(GatherAll(**store, FileRole::kValidation).codes == Codes{-1});  // green
+    // Read again from the file.
+    std::vector<SurveyedShard> none;
+    const auto again = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), none, {});
+    REQUIRE(again.ok());
+    CHECK((GatherAll(**again, FileRole::kTrain) == train));
+  }
+}
+
+TEST_CASE("rare values share one code, which unseen ones have too") {
+  DataFixture f;
+  f.job.data.features.groups = {Categories({"c"})};
+  f.job.data.features.groups[0].min_count = 2;
+  f.job.data.features.groups[0].embedding = 4;
+  const std::string validation = f.dir.Put("v.csv", "c,y\nd,0\na,1\n,0\n");
+  f.job.data.validation.files = {validation};
+  f.Train("c,y\na,0\nb,1\na,0\nc,1\n,1\n");
+  const auto survey = f.Survey();
+  REQUIRE(survey.ok());
+  CHECK(survey->preprocessing.features[0].vocabulary == Strings{"a"});
+  CHECK(survey->preprocessing.features[0].codes == 2);
+  CHECK(InputsOf(survey->preprocessing).coded == std::vector<CodedInput>{{2, 4}});
+  const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  REQUIRE(store.ok());
+  CHECK(GatherAll(**store, FileRole::kTrain).codes == Codes{0, 1, 0, 1, 1});
+  CHECK(GatherAll(**store, FileRole::kValidation).codes == Codes{1, 0, 1});
+}
+
+TEST_CASE("whole numbers are categories in their order, written as floats too") {
+  FittedFeature feature;
+  FitVocabulary({{"10", 1}, {"9", 1}, {"9.0", 2}, {"", 1}}, 1, &feature);
+  CHECK(feature.vocabulary == Strings{"", "9", "10"});
+  Preprocessing fitted;
+  fitted.features = {{"plain"}, feature};
+  LabelTexts texts;
+  for (const char* text : {"11", "10.0"}) texts.IndexOf(text);
+  CodeMaps maps;
+  Vocabularies(fitted).Extend({texts}, &maps);
+  texts.IndexOf("");
+  Vocabularies(fitted).Extend({texts}, &maps);
+  CHECK(maps == CodeMaps{{3, 2, 0}});  // 3: none
+  FittedFeature mixed;
+  FitVocabulary({{"10", 1}, {"9", 1}, {"x", 1}}, 1, &mixed);
+  CHECK(mixed.vocabulary == Strings{"10", "9", "x"});
+}
+
+TEST_CASE("many categories make wider codes, and too many are refused") {
+  DataFixture f;
+  f.job.data.features.groups = {Categories({"c"})};
+  const auto rows = [](int count) {
+    std::string text = "c,y\n";
+    for (int i = 0; i < count; ++i) {
+      text += "v" + std::to_string(i) + "," + std::to_string(i % 2) + "\n";
+    }
+    return text;
+  };
+  f.job.data.shard_bytes = 512;  // shards of few values, which are numbered by each shard anew
+  f.Train(rows(700));
+  const Gathered all = f.AllRows();
+  std::vector<bool> seen(700);
+  for (const int32_t code : all.codes) seen[static_cast<size_t>(code)] = true;
+  CHECK(std::count(seen.begin(), seen.end(), true) == 700);
+  f.job.data.shard_bytes = 1 << 14;
+  f.Train(rows(10'001));
+  const std::string many =
+      "the column has more than 10,000 different values, too many for a vocabulary; hash them "
+      "(`hash: 1000` in its group of data.features.groups), or leave it out if it is an identifier";
+  CHECK(ErrorOf(f).find(many) != std::string::npos);
+  f.job.data.shard_bytes = 1 << 20;
+  CHECK(ErrorOf(f).find(many) != std::string::npos);
+  f.job.data.features.groups[0].hash = 50;
+  const Gathered hashed = f.AllRows();
+  CHECK(hashed.codes[7] == HashedCode("v7", 50));
+  CHECK(*std::max_element(hashed.codes.begin(), hashed.codes.end()) == 49);
+}
+
+TEST_CASE("booleans, dates and logarithms are numbers with the scale and nulls of their group") {
+  DataFixture f;
+  f.job.data.label = {std::string("y")};
+  f.job.data.features.nulls.kind = NullKind::kMean;
+  FeatureGroup logs = Group({"x"});
+  logs.log1p = true;
+  logs.null_indicator = true;
+  logs.nulls = NullPolicy{NullKind::kConstant, 3};
+  FeatureGroup dates = Group({"d"}, FeatureType::kDate);
+  dates.parts = {DatePart::kYear, DatePart::kWeekday};
+  f.job.data.features.groups = {logs, dates, Group({"b"}, FeatureType::kBoolean)};
+  f.Train("b,x,d,y\nyes,0,2024-02-29,0\n0,1,1970-01-01,1\nTRUE,,86400,1\n,7,,0\n");
+  const Gathered all = f.AllRows();
+  const double third = 2.0 / 3, year = (2024 + 1970 + 1970) / 3.0;
+  const Doubles expected = {1,     0,        0, 2024, 3,  //
+                            0,     Log1p(1), 0, 1970, 3,  //
+                            1,     Log1p(3), 1, 1970, 4,  //
+                            third, Log1p(7), 0, year, 10.0 / 3};
+  REQUIRE(all.inputs.size() == expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) CHECK(all.inputs[i] == Approx(expected[i]));
+  CHECK(all.codes.empty());
+}
+
+TEST_CASE("a value that does not fit its column's type is a bad row that says why") {
+  const auto error = [](FeatureGroup group, const std::string& value) {
+    DataFixture f;
+    f.job.data.features.groups = {std::move(group)};
+    f.Train("c,y\n" + value + ",0\n" + value + ",1\n");
+    return ErrorOf(f);
+  };
+  CHECK(error(Group({"c"}, FeatureType::kBoolean), "maybe")
+            .find("the value is neither true nor false; expected true, false, yes, no, 1 or 0") !=
+        std::string::npos);
+  CHECK(error(Group({"c"}, FeatureType::kDate), "1/2/2024").find("the value is not a date") !=
+        std::string::npos);
+  CHECK(error(Group({"c"}, FeatureType::kDate), "1e300").find("the value is not a date") !=
+        std::string::npos);
+  FeatureGroup logs = Group({"c"});
+  logs.log1p = true;
+  CHECK(error(logs, "-1").find("expected a number above -1") != std::string::npos);
+  CHECK(error(logs, "x").find("the value is not a number") != std::string::npos);
+  FeatureGroup strict = Categories({"c"});
+  strict.nulls = NullPolicy{NullKind::kFail};
+  CHECK(error(strict, "").find("the value is missing") != std::string::npos);
+  CHECK(error(Categories({"c"}), std::string(257, 'x')).find("a category has at most 256") !=
+        std::string::npos);
+  strict.nulls = NullPolicy{NullKind::kDrop};
+  CHECK(error(strict, "").find("drop left out all 2") != std::string::npos);
+}
+
+TEST_CASE("groups name columns of the files, each once") {
+  const auto error = [](std::vector<FeatureGroup> groups) {
+    DataFixture f;
+    f.job.data.features.groups = std::move(groups);
+    f.Train("a,b,y\n1,2,0\n2,3,1\n");
+    return ErrorOf(f);
+  };
+  CHECK(error({Categories({"a"}), Categories({"b", "a"})})
+            .find("data.features.groups[1].columns: column 'a' is already in groups[0]; name it in "
+                  "one group, once") != std::string::npos);
+  CHECK(
+      error({Categories({"c"})}).find("data.features.groups[0].columns: there is no column 'c'") !=
+      std::string::npos);
+  CHECK(error({Categories({"y"})}).find("column 'y' is the label") != std::string::npos);
+}
+
+TEST_CASE("a group's columns are features although `columns` does not name them") {
+  DataFixture f;
+  f.job.data.features.columns = {std::string("b")};
+  f.job.data.features.groups = {Categories({"a"})};
+  f.Train("a,b,x,y\nu,2,9,0\nv,3,9,1\n");
+  const Gathered all = f.AllRows();
+  CHECK(f.plan.schema.features == std::vector<int32_t>{1, 0});
+  CHECK(all.inputs == Doubles{2, 3});
+  CHECK(all.codes == Codes{0, 1});
+}
+
+}  // namespace
+}  // namespace espalier

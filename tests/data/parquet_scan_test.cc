@@ -1,0 +1,133 @@
+#include <arrow/io/memory.h>
+#include <arrow/scalar.h>
+#include <parquet/arrow/reader.h>
+
+#include "src/data/parquet_table.h"
+#include "src/data/table_scan.h"
+#include "tests/data/parquet_fixture.h"
+
+namespace espalier {
+namespace {
+
+std::shared_ptr<arrow::Table> ReadTable(const std::string& bytes) {
+  const auto source = std::make_shared<arrow::io::BufferReader>(arrow::Buffer::FromString(bytes));
+  auto reader = parquet::arrow::OpenFile(source, arrow::default_memory_pool());
+  INFO(reader.status().ToString());
+  REQUIRE(reader.ok());
+  std::shared_ptr<arrow::Table> table;
+  REQUIRE((*reader)->ReadTable(&table).ok());
+  return table;
+}
+
+std::string Column(const arrow::Table& table, const std::string& name) {
+  const auto column = table.GetColumnByName(name);
+  REQUIRE(column != nullptr);
+  std::string text = column->type()->ToString() + ":";
+  for (int64_t i = 0; i < column->length(); ++i) {
+    text += " " + (*column->GetScalar(i))->ToString();
+  }
+  return text;
+}
+
+class ParquetScanFixture : public ParquetFixture {
+ public:
+  ParquetScanFixture() {
+    Write({Json("id", arrow::int64(), "[10, 20, 30, null]"),
+           Json("when", arrow::date32(), "[19000, 19001, null, 19003]"),
+           Json("price", arrow::decimal128(9, 2), R"(["1.10", "2.25", "3.00", "4.50"])"),
+           Json("note", arrow::utf8(), R"(["p", "q, r", "s", null])"),
+           Json("list", arrow::list(arrow::int32()), "[[1], [2, 3], [4], []]"),
+           Json("b", arrow::float64(), "[0.5, null, 2.5, 3.5]"),
+           Json("a", arrow::int32(), "[1, 2, 3, 4]")},
+          {.group_rows = 3});
+    schema = {{"a", "b", "y"}, {0, 1}, {2}};
+  }
+  Result<ScanPlan> Scan(std::vector<std::string> keep) {
+    return PlanScan(*files, {job, schema, job.data.train, false, std::move(keep), {}, 1 << 20});
+  }
+  Schema schema;
+};
+
+TEST_CASE("kept columns of Parquet stay what they are, row by row") {
+  ParquetScanFixture f;
+  const Strings names = {"note", "id", "when", "price"};
+  const auto scan = f.Scan(names);
+  INFO(scan.status().ToString());
+  REQUIRE(scan.ok());
+  ParquetTable table(names, "word", {"x", "y"});
+  std::vector<Strings> texts;
+  std::vector<Status> rejects;
+  for (size_t shard = 0; shard < scan->input.shards.size(); ++shard) {
+    const Status read = ScanShard(
+        *f.files, *scan, static_cast<int>(shard), nullptr, [&](const ScanPiece& piece) -> Status {
+          const int64_t rows = piece.rows.rows;
+          for (int64_t r = 0; r < rows; ++r) {
+            texts.emplace_back();
+            for (size_t c = 0; c < names.size(); ++c) {
+              std::string scratch;
+              texts.back().emplace_back(piece.kept.Text(r, c, &scratch));
+            }
+          }
+          rejects.insert(rejects.end(), piece.rejects.begin(), piece.rejects.end());
+          const std::vector<int32_t> words(static_cast<size_t>(rows), 1);
+          const Doubles values(static_cast<size_t>(rows) * 2, 0.25);
+          return table.Append(piece.kept, rows, {"no", "yes"}, words, values);
+        });
+    INFO(read.ToString());
+    REQUIRE(read.ok());
+  }
+  CHECK(texts == std::vector<Strings>{{"p", "10", "2022-01-08", "1.10"},
+                                      {"s", "30", "", "3.00"},
+                                      {"", "", "2022-01-11", "4.50"}});
+  REQUIRE(rejects.size() == 1);  // nulls: fail
+  CHECK(rejects[0].position()->row == 2);
+  CHECK(rejects[0].position()->column == "b");
+  CHECK(table.rows() == 3);
+  const auto bytes = table.Finish();
+  INFO(bytes.status().ToString());
+  REQUIRE(bytes.ok());
+  const auto read = ReadTable(*bytes);
+  CHECK(read->num_rows() == 3);
+  CHECK(Column(*read, "id") == "int64: 10 30 null");
+  CHECK(Column(*read, "when") == "date32[day]: 2022-01-08 null 2022-01-11");
+  CHECK(Column(*read, "price") == "decimal128(9, 2): 1.10 3.00 4.50");
+  CHECK(Column(*read, "note") == "string: p s null");
+  CHECK(Column(*read, "word") == "string: yes yes yes");
+  CHECK(Column(*read, "y") == "double: 0.25 0.25 0.25");
+}
+
+TEST_CASE("a kept column that holds lists, or is in one file only, is refused by name") {
+  ParquetScanFixture f;
+  const auto list = f.Scan({"list"});
+  CHECK(list.status().code() == StatusCode::kInvalidArgument);
+  CHECK(list.status().message().find("'list' holds list<") != std::string::npos);
+  f.dir.Put("zother.parquet",
+            ParquetText({Json("a", arrow::int32(), "[1]"), Json("b", arrow::float64(), "[1]")}));
+  f.job.data.train = {f.dir.path() + "/*.parquet"};
+  CHECK(f.Scan({}).ok());
+  const auto id = f.Scan({"id"});
+  CHECK(id.status().message().find("'id' is not in") != std::string::npos);
+  REQUIRE(id.status().position());
+  CHECK(id.status().position()->file.ends_with("zother.parquet"));
+}
+
+TEST_CASE("kept columns of text are text in Parquet, and the same calls are the same bytes") {
+  KeptColumns kept(1);
+  kept.AddField("x");
+  kept.AddField("");
+  const auto make = [&] {
+    ParquetTable table({"k"}, "", {"n"});
+    const Doubles values = {1, 2};
+    REQUIRE(table.Append(kept, 2, {}, {}, values).ok());
+    REQUIRE(table.Append(kept, 2, {}, {}, values).ok());
+    return *table.Finish();
+  };
+  const std::string bytes = make();
+  CHECK(make() == bytes);
+  const auto read = ReadTable(bytes);
+  CHECK(Column(*read, "k") == "string: x  x ");
+  CHECK(Column(*read, "n") == "double: 1 2 1 2");
+}
+
+}  // namespace
+}  // namespace espalier

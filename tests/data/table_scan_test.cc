@@ -1,0 +1,204 @@
+#include "src/data/table_scan.h"
+
+#include <cmath>
+
+#include "src/data/feature_encoder.h"
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+// What a scan gave, piece after piece.
+struct Scanned {
+  std::vector<std::vector<double>> features;
+  std::vector<std::string> labels;
+  std::vector<std::vector<std::string>> kept;
+  std::vector<Status> rejects;
+};
+
+Scanned ScanAll(const FileSystem& files, const ScanPlan& scan) {
+  Scanned all;
+  const size_t width = scan.input.schema.features.size();
+  for (size_t shard = 0; shard < scan.input.shards.size(); ++shard) {
+    const Status read = ScanShard(
+        files, scan, static_cast<int>(shard), nullptr, [&](const ScanPiece& piece) -> Status {
+          std::vector<double> wide(static_cast<size_t>(piece.rows.rows) * width);
+          Widen(piece.rows.type, piece.rows.features.data(), StorageType::kFloat64, wide.data(),
+                static_cast<int64_t>(wide.size()));
+          for (size_t r = 0; r < static_cast<size_t>(piece.rows.rows); ++r) {
+            const auto begin = wide.begin() + static_cast<int64_t>(r * width);
+            all.features.emplace_back(begin, begin + static_cast<int64_t>(width));
+            if (!scan.input.schema.label.empty() && piece.rows.targets.size() == 0) {
+              all.labels.push_back(piece.texts.labels.texts()[piece.rows.labels[r]]);
+            }
+            all.kept.emplace_back();
+            for (size_t c = 0; c < scan.kept.size(); ++c) {
+              std::string scratch;
+              all.kept.back().emplace_back(piece.kept.Text(static_cast<int64_t>(r), c, &scratch));
+            }
+          }
+          all.rejects.insert(all.rejects.end(), piece.rejects.begin(), piece.rejects.end());
+          return {};
+        });
+    INFO(read.ToString());
+    REQUIRE(read.ok());
+  }
+  return all;
+}
+
+class ScanFixture {
+ public:
+  ScanFixture() {
+    job.data.train = {"unseen.csv"};
+    job.data.label = {std::string("y")};
+    schema = {{"a", "b", "y"}, {0, 1}, {2}};
+  }
+  Result<ScanPlan> Plan(std::vector<std::string> data, bool labels = false,
+                        std::vector<std::string> keep = {}, int64_t shard_bytes = 1 << 20) const {
+    return PlanScan(*files,
+                    {job, schema, std::move(data), labels, std::move(keep), {}, shard_bytes});
+  }
+
+  TemporaryDirectory dir;
+  std::unique_ptr<FileSystem> files = MakeFileSystem();
+  JobSpec job;
+  Schema schema;
+};
+
+using Rows = std::vector<std::vector<double>>;
+using Texts = std::vector<std::vector<std::string>>;
+
+TEST_CASE("columns are found by name, whatever else there is and in each file's own order") {
+  const ScanFixture f;
+  f.dir.Put("t1.csv", "note,b,y,a\n\"x, y\",2,p,1\n,20,q,10\n");
+  f.dir.Put("t2.csv", "a,b,note,y\n100,200,z,p\n");
+  const auto scan = f.Plan({f.dir / "t*.csv"}, true, {"note", "a"});
+  INFO(scan.status().ToString());
+  REQUIRE(scan.ok());
+  const Scanned all = ScanAll(*f.files, *scan);
+  CHECK(all.features == Rows{{1, 2}, {10, 20}, {100, 200}});
+  CHECK(all.labels == std::vector<std::string>{"p", "q", "p"});
+  CHECK(all.kept == Texts{{"x, y", "1"}, {"", "10"}, {"z", "100"}});
+}
+
+TEST_CASE("any cut into shards gives the same rows") {
+  const ScanFixture f;
+  std::string text = "id,a,b\n";
+  for (int i = 0; i < 500; ++i) {
+    text += "r" + std::to_string(i) + "," + std::to_string(i % 300) + "," +
+            (i % 50 == 7 ? "x" : std::to_string(i / 2.0)) + "\n";
+  }
+  const std::string path = f.dir.Put("t.csv", text);
+  const auto whole = f.Plan({path}, false, {"id"});
+  REQUIRE(whole.ok());
+  const Scanned one = ScanAll(*f.files, *whole);
+  CHECK(one.features.size() == 490);
+  CHECK(one.rejects.size() == 10);
+  for (const int64_t bytes : {37, 500, 3000}) {
+    const auto cut = f.Plan({path}, false, {"id"}, bytes);
+    REQUIRE(cut.ok());
+    CHECK(cut->input.shards.size() > 1);
+    const Scanned many = ScanAll(*f.files, *cut);
+    CHECK(many.features == one.features);
+    CHECK(many.kept == one.kept);
+    REQUIRE(many.rejects.size() == 10);
+    for (size_t i = 0; i < 10; ++i) CHECK(many.rejects[i].position() == one.rejects[i].position());
+  }
+}
+
+TEST_CASE("without a header columns are found by position, with the labels or without") {
+  ScanFixture f;
+  f.job.data.csv.header = false;
+  f.schema = {{"0", "1", "2"}, {1, 2}, {0}};
+  const auto labelled = f.Plan({f.dir.Put("l.csv", "p,1,2\nq,3,4\n")}, true);
+  REQUIRE(labelled.ok());
+  const Scanned with = ScanAll(*f.files, *labelled);
+  CHECK(with.features == Rows{{1, 2}, {3, 4}});
+  CHECK(with.labels == std::vector<std::string>{"p", "q"});
+  const auto bare = f.Plan({f.dir.Put("b.csv", "1,2\n3,4\n")}, false, {"1"});
+  REQUIRE(bare.ok());
+  const Scanned without = ScanAll(*f.files, *bare);
+  CHECK(without.features == Rows{{1, 2}, {3, 4}});
+  CHECK(without.kept == Texts{{"2"}, {"4"}});
+  const auto ignored = f.Plan({f.dir / "l.csv"});
+  REQUIRE(ignored.ok());
+  CHECK(ScanAll(*f.files, *ignored).features == Rows{{1, 2}, {3, 4}});
+  const auto short_of = f.Plan({f.dir.Put("s.csv", "1\n2\n")});
+  CHECK(short_of.status().code() == StatusCode::kInvalidArgument);
+  CHECK(short_of.status().message().find("1 columns") != std::string::npos);
+  CHECK(!f.Plan({f.dir / "b.csv"}, true).ok());
+}
+
+TEST_CASE("LIBSVM text has the model's indices") {
+  ScanFixture f;
+  f.schema = {{"0", "1", "2", "3"}, {1, 2, 3}, {0}};
+  const auto scan = f.Plan({f.dir.Put("t.libsvm", "+1 1:5 3:7\n-1 2:2\n1 9:1\n")}, true);
+  INFO(scan.status().ToString());
+  REQUIRE(scan.ok());
+  const Scanned all = ScanAll(*f.files, *scan);
+  CHECK(all.features == Rows{{5, 0, 7}, {0, 2, 0}});
+  CHECK(all.labels == std::vector<std::string>{"1", "-1"});
+  REQUIRE(all.rejects.size() == 1);
+  CHECK(all.rejects[0].position()->row == 3);
+  f.schema.names = {"y", "a", "b", "c"};
+  const auto named = f.Plan({f.dir / "t.libsvm"});
+  CHECK(named.status().message().find("no header") != std::string::npos);
+}
+
+TEST_CASE("what cannot be planned says so in words of its own") {
+  const ScanFixture f;
+  const std::string csv = f.dir.Put("t.csv", "a,bb,y\n1,2,p\n");
+  const auto feature = f.Plan({csv});
+  CHECK(feature.status().message().starts_with("a feature of the model: there is no column 'b'"));
+  CHECK(feature.status().message().find("data.features") == std::string::npos);
+  const std::string good = f.dir.Put("g.csv", "a,b\n1,2\n");
+  CHECK(f.Plan({good}, true).status().message().starts_with("the label of the model: "));
+  CHECK(f.Plan({good}, false, {"c"}).status().message().find("no column 'c'") != std::string::npos);
+  CHECK(f.Plan({good}, false, {"a", "a"}).status().message().find("twice") != std::string::npos);
+  f.dir.Put("both.parquet", "PAR1");
+  CHECK(f.Plan({f.dir.path()}).status().message().find("all files of a job need one format") !=
+        std::string::npos);
+  CHECK(f.Plan({f.dir / "none*.csv"}).status().code() == StatusCode::kNotFound);
+  CHECK(f.Plan({f.dir / "none.csv"}).status().code() == StatusCode::kNotFound);
+}
+
+// The rows as a row store of a job gives them, and as they are scaled when they are read later.
+TEST_CASE("rows that are read to be scored are the network's inputs bit by bit") {
+  const std::string tables[] = {
+      "a,b,y\n1,2,0\n255,0,1\n7,9,0\n",            // bytes
+      "a,b,y\n1,2.5,0\n-3,0.25,1\n0.5,9,0\n",      // floats
+      "a,b,y\n1,2.1,0\n1e9,0.1,1\n123456.7,9,0\n"  // doubles
+  };
+  for (const std::string& table : tables) {
+    DataFixture f;
+    f.job.data.features.scale.kind = ScaleKind::kStandard;
+    const std::string path = f.Train(table);
+    const auto survey = f.Survey();
+    REQUIRE(survey.ok());
+    const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+    REQUIRE(store.ok());
+    const std::vector<int64_t> rows = {0, 1, 2};
+    std::vector<float> stored(6), scaled;
+    (*store)->Gather<float>(FileRole::kTrain, rows, stored.data(), nullptr, nullptr, nullptr,
+                            nullptr);
+
+    // Beside a row that no byte and no float holds.
+    const std::string mixed = f.dir.Put("mixed.csv", table + "0.1,1e30,0\n");
+    const FeatureEncoder encoder(survey->preprocessing);
+    for (const std::string& file : {path, mixed}) {
+      const auto scan = PlanScan(*f.files, {f.job, f.plan.schema, {file}, false, {}, {}, 1 << 20});
+      REQUIRE(scan.ok());
+      REQUIRE(ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
+                scaled.resize(static_cast<size_t>(piece.rows.rows) * 2);
+                encoder.EncodeRows(survey->storage, piece.rows, {}, 0, piece.rows.rows,
+                                   scaled.data(), nullptr);
+                return {};
+              }).ok());
+      scaled.resize(6);
+      CHECK(scaled == stored);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,142 @@
+"""`espalier export`: ONNX Runtime computes from raw columns what `espalier predict` writes."""
+import csv
+import json
+import math
+import os
+import random
+import subprocess
+import unittest
+
+from espalier import EspalierTest
+
+import private_python  # in tools/lib, which `espalier` puts on the path
+
+PACKAGES = ["numpy==1.26.4", "onnxruntime==1.17.3"]
+
+# Runs a model on a table and prints its outputs. Dates become seconds since 1970.
+RUN = """
+import calendar, csv, json, sys, time
+import numpy as np
+import onnxruntime
+session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+rows = list(csv.DictReader(open(sys.argv[2])))
+about = session.get_modelmeta().custom_metadata_map
+
+def number(text):
+    if text in ("yes", "no"):
+        return float(text == "yes")
+    if text.count("-") == 2:
+        return float(calendar.timegm(time.strptime(text, "%Y-%m-%d")))
+    return float(text or "nan")
+
+feed = {}
+if "numbers" in about:
+    feed["numbers"] = np.array([[number(row[c]) for c in about["numbers"].split("\\n")]
+                                for row in rows])
+if "texts" in about:
+    feed["texts"] = np.array([[row[c] for c in about["texts"].split("\\n")] for row in rows],
+                             dtype=object)
+names = [o.name for o in session.get_outputs()]
+print(json.dumps({n: v.tolist() for n, v in zip(names, session.run(names, feed))} |
+                 {"classes": about.get("classes")}))
+"""
+
+
+class ExportTest(EspalierTest):
+    def exported(self, name, table):
+        """What ONNX Runtime says of a table."""
+        made = self.result("export", self.path(name + ".bundle"))
+        self.assertEqual(made["file"], self.path(name + ".bundle", "model.onnx"))
+        python = private_python.ensure("onnx", PACKAGES)
+        done = subprocess.run([python, "-c", RUN, made["file"], table], capture_output=True,
+                              text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def predicted(self, name, table):
+        self.espalier("predict", self.path(name + ".bundle"), table, "--output",
+                      self.path(name + ".scored"))
+        rows = []
+        for part in sorted(os.listdir(self.path(name + ".scored"))):
+            if part.startswith("part-"):
+                with open(self.path(name + ".scored", part), newline="") as f:
+                    rows += list(csv.DictReader(f))
+        return rows
+
+    def train(self, name, data, model, **train):
+        spec = {"data": data, "model": model,
+                "train": dict({"epochs": 4, "batch": 64,
+                               "optimizer": {"adam": {"learning_rate": 0.01}}}, **train)}
+        result = self.result("train", self.job(name, spec), "--workers", 1)
+        self.assertEqual(result["status"], "SUCCEEDED", result)
+
+    def mixed_csv(self, name, rows, seed, strangers=False):
+        chance = random.Random(seed)
+        cities = ["", "Oslo", "Rome", "Wien"] + (["Lima"] if strangers else [])
+        lines = ["city,user,tag,since,income,member,score,y,z"]
+        for _ in range(rows):
+            city, user = chance.choice(cities), chance.randrange(20)
+            income = "" if chance.random() < 0.1 else "%.2f" % chance.expovariate(1e-4)
+            since = "%d-%02d-%02d" % (chance.randrange(1960, 2030), chance.randrange(1, 13),
+                                      chance.randrange(1, 29))
+            score = chance.gauss(0, 1)
+            kind = "abc"[(score > 0.5) + (city == "Rome")]
+            lines.append("%s,%d,t%d,%s,%s,%s,%.5f,%s,%.4f" % (
+                city, user, chance.randrange(200), since, income, chance.choice(["yes", "no"]),
+                score, kind, 3 * score + user))
+        return self.write(name, "\n".join(lines) + "\n")
+
+    def features(self):
+        parts = ["year", "month", "day", "weekday", "yearday", "hour", "minute", "second", "epoch"]
+        return {"columns": ["score"], "groups": [
+            {"columns": "city", "type": "categorical"},
+            {"columns": "user", "type": "categorical", "encode": {"embedding": 3}, "min_count": 20},
+            {"columns": "tag", "type": "categorical", "hash": 30},
+            {"columns": "since", "type": "date", "parts": parts},
+            {"columns": "income", "log1p": True, "nulls": "mean", "null_indicator": True},
+            {"columns": "member", "type": "boolean", "scale": "none"}]}
+
+    def test_every_kind_of_column_and_layer_gives_the_classes_and_probabilities_of_predict(self):
+        train = self.mixed_csv("train.csv", 700, 1)
+        test = self.mixed_csv("test.csv", 300, 2, strangers=True)
+        models = [{"hidden": [12, 12], "activation": ["gelu", "tanh"], "layer_norm": True,
+                   "residual": True, "precision": "float64"},
+                  {"hidden": [8, 8, 8, 8], "activation": ["silu", "elu", "leaky_relu", "sigmoid"]},
+                  {"hidden": []}]
+        for i, model in enumerate(models):
+            self.train("m%d" % i, {"train": train, "label": "y", "features": self.features()},
+                       model)
+            found, expected = self.exported("m%d" % i, test), self.predicted("m%d" % i, test)
+            self.assertEqual(found["classes"], "a\nb\nc")
+            self.assertEqual(found["label"], [row["prediction"] for row in expected])
+            for ours, theirs in zip(expected, found["probabilities"]):
+                for k, name in enumerate("abc"):
+                    self.assertAlmostEqual(float(ours["probability_" + name]), theirs[k],
+                                           delta=1e-5)
+
+    def test_plain_columns_two_classes_and_values(self):
+        train, test = self.houses_csv("train.csv", 600), self.houses_csv("test.csv", 200, seed=5)
+        data = {"train": train, "label": "price", "features": {"nulls": {"constant": 4}}}
+        self.train("houses", data, {"task": "regression", "hidden": [16]})
+        found, expected = self.exported("houses", test), self.predicted("houses", test)
+        for ours, theirs in zip(expected, found["values"]):
+            self.assertTrue(math.isclose(float(ours["prediction_price"]), theirs[0], rel_tol=1e-5,
+                                         abs_tol=1e-4))
+        classes = self.classes_csv("two.csv", 400, classes=2)
+        self.train("two", {"train": classes, "label": "label"},
+                   {"hidden": [8], "loss": "binary_cross_entropy"})
+        found, expected = self.exported("two", classes), self.predicted("two", classes)
+        self.assertEqual(found["label"], [row["prediction"] for row in expected])
+
+    def test_what_is_no_bundle_or_cannot_be_written_is_one_error(self):
+        _, err = self.espalier("export", self.path("nowhere"), code=None)
+        self.assertIn("model.json", err)
+        train = self.classes_csv("c.csv", 100)
+        self.train("c", {"train": train, "label": "label"}, {"hidden": []})
+        _, err = self.espalier("export", self.path("c.bundle"), "--output",
+                               self.path("no", "such", "place", "m.onnx"), code=None)
+        self.assertTrue(err.startswith("error") or "no/such/place" in err, err)
+
+
+if __name__ == "__main__":
+    unittest.main()

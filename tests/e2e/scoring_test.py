@@ -1,0 +1,329 @@
+"""`espalier predict` and `espalier evaluate`: a trained bundle over tables."""
+import csv
+import glob
+import os
+import random
+import signal
+import time
+import unittest
+
+from espalier import EspalierTest, wait_for
+
+import parquet_file  # in tools/lib, which `espalier` puts on the path
+
+METRICS_LIMIT = 1e-6  # the job adds losses by leaf, evaluate by shard
+
+
+def read_csv(path):
+    with open(path, newline="") as f:
+        return list(csv.reader(f))
+
+
+def parts_of(output):
+    """Name and bytes of all that a directory holds, whatever its depth."""
+    found = {}
+    for folder, _, names in os.walk(output):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as f:
+                found[os.path.relpath(path, output)] = f.read()
+    return found
+
+
+def rows_of(output):
+    rows = []
+    for path in sorted(glob.glob(os.path.join(output, "part-*.csv"))):
+        part = read_csv(path)
+        rows += part if not rows else part[1:]
+    return rows
+
+
+class ScoringTest(EspalierTest):
+    def animals_csv(self, name, rows, seed=1, label=True):
+        """Text classes, an identifier and a column that no model asks for."""
+        chance = random.Random(seed)
+        lines = ["id,weight,legs,kind,note"] if label else ["note,legs,weight,id"]
+        for i in range(rows):
+            weight, legs = chance.uniform(0.1, 100), chance.choice([0, 2, 4])
+            kind = "fish" if legs == 0 else "sea gull" if weight < 20 or legs == 2 else "wolf"
+            fields = ["n%d" % i, "%.4f" % weight, str(legs), kind, "see, \"%d\"" % i]
+            quoted = ['"%s"' % f.replace('"', '""') if "," in f else f for f in fields]
+            order = range(5) if label else (4, 2, 1, 0)
+            lines.append(",".join(quoted[k] for k in order))
+        return self.write(name, "\n".join(lines) + "\n")
+
+    def animals(self):
+        """A trained bundle, and its result."""
+        spec = {"data": {"train": self.animals_csv("train.csv", 600),
+                         "test": self.animals_csv("test.csv", 301, seed=2),
+                         "label": "kind", "features": {"columns": ["weight", "legs"]}},
+                "model": {"task": "classification", "hidden": [16]},
+                "train": {"batch": 50, "leaves": 4, "epochs": 6, "seed": 3}}
+        result = self.result("train", self.job("animals", spec), "--workers", 1)
+        return self.path("animals.bundle"), result
+
+    def houses(self):
+        spec = {"data": {"train": self.houses_csv("houses.csv", 800),
+                         "test": self.houses_csv("houses-test.csv", 250, seed=9),
+                         "label": "price", "features": {"nulls": "mean"}},
+                "model": {"task": "regression", "hidden": [16]},
+                "train": {"batch": 50, "leaves": 4, "epochs": 6, "seed": 3}}
+        result = self.result("train", self.job("houses", spec), "--workers", 1)
+        return self.path("houses.bundle"), result
+
+    def assert_same_metrics(self, found, job):
+        self.assertEqual(set(found), set(job))
+        for key, value in job.items():
+            if isinstance(value, float):
+                self.assertAlmostEqual(found[key], value, delta=METRICS_LIMIT * max(1, abs(value)),
+                                       msg=key)
+            else:
+                self.assertEqual(found[key], value, key)
+
+    def test_evaluating_the_jobs_test_file_gives_the_jobs_metrics(self):
+        for bundle, result, data in (self.animals() + ("test.csv",),
+                                     self.houses() + ("houses-test.csv",)):
+            found = self.result("evaluate", bundle, data)
+            self.assert_same_metrics(found["metrics"], result["metrics"]["test"])
+            self.assertEqual(found["rejected"], 0)
+            for threads in (1, 2):
+                again = self.result("evaluate", bundle, data, "--threads", threads)
+                self.assertEqual(again["metrics"], found["metrics"])
+
+    def test_predictions_agree_with_the_evaluation_and_keep_columns(self):
+        bundle, _ = self.animals()
+        found = self.result("predict", bundle, "test.csv", "--output", "out",
+                            "--keep", "id,kind,note")
+        self.assertEqual((found["rows"], found["rejected"], found["parts"]), (301, 0, 1))
+        rows, given = rows_of(self.path("out")), read_csv(self.path("test.csv"))
+        self.assertEqual(rows[0], ["id", "kind", "note", "prediction", "probability_fish",
+                                   "probability_sea gull", "probability_wolf"])
+        self.assertEqual([r[:3] for r in rows[1:]], [[g[0], g[3], g[4]] for g in given[1:]])
+        right = sum(r[1] == r[3] for r in rows[1:])
+        metrics = self.result("evaluate", bundle, "test.csv")["metrics"]
+        self.assertEqual(right / 301, metrics["accuracy"])
+        self.assertGreater(metrics["accuracy"], 0.6)
+        for row in rows[1:]:
+            shares = [float(v) for v in row[4:]]
+            self.assertAlmostEqual(sum(shares), 1, delta=1e-5)
+            names = [name[len("probability_"):] for name in rows[0][4:]]
+            self.assertEqual(names[shares.index(max(shares))], row[3])
+        self.assertIn("_SUCCESS", os.listdir(self.path("out")))
+
+    def test_a_label_that_is_absent_does_not_matter_to_predict_but_to_evaluate(self):
+        bundle, _ = self.animals()
+        self.animals_csv("bare.csv", 301, seed=2, label=False)
+        self.result("predict", bundle, "test.csv", "--output", "with")
+        self.result("predict", bundle, "bare.csv", "--output", "without")
+        self.assertEqual(parts_of(self.path("with")), parts_of(self.path("without")))
+        failed = self.result("evaluate", bundle, "bare.csv", code=2)
+        self.assertIn("label", failed["error"]["message"])
+        self.assertIn("'kind'", failed["error"]["message"])
+
+    def test_only_the_columns_that_are_asked_for(self):
+        bundle, _ = self.animals()
+        self.result("predict", bundle, "test.csv", "--output", "p", "--columns", "prediction")
+        self.assertEqual(rows_of(self.path("p"))[0], ["prediction"])
+        self.result("predict", bundle, "test.csv", "--output", "q", "--columns", "probabilities")
+        self.assertEqual(len(rows_of(self.path("q"))[0]), 3)
+        _, err = self.espalier("predict", bundle, "test.csv", "--output", "r",
+                               "--columns", "scores", code=2)
+        self.assertIn("scores", err)
+        _, err = self.espalier("predict", bundle, "test.csv", "--output", "r", "--keep", "ids",
+                               code=2)
+        self.assertIn("did you mean 'id'", err)
+
+    def test_regression_answers_in_dollars(self):
+        bundle, result = self.houses()
+        self.result("predict", bundle, "houses-test.csv", "--output", "out", "--keep", "price")
+        rows = rows_of(self.path("out"))
+        self.assertEqual(rows[0], ["price", "prediction_price"])
+        squares = [(float(a) - float(b)) ** 2 for a, b in rows[1:]]
+        rmse = (sum(squares) / len(squares)) ** 0.5
+        self.assertAlmostEqual(rmse / result["metrics"]["test"]["rmse"], 1, delta=1e-4)
+
+    def test_parquet_in_and_out(self):
+        bundle, _ = self.animals()
+        chance = random.Random(4)
+        weights = [chance.uniform(0.1, 100) for _ in range(500)]
+        legs = [chance.choice([0, 2, 4]) for _ in range(500)]
+        table = [("legs", legs), ("id", list(range(500))), ("weight", weights)]
+        parquet_file.write(self.path("t.parquet"), table, 200)
+        lines = ["weight,legs"] + ["%r,%d" % pair for pair in zip(weights, legs)]
+        self.write("t.csv", "\n".join(lines) + "\n")
+        self.result("predict", bundle, "t.parquet", "--output", "from-parquet")
+        self.result("predict", bundle, "t.csv", "--output", "from-csv")
+        self.assertEqual(rows_of(self.path("from-parquet")), rows_of(self.path("from-csv")))
+        found = self.result("predict", bundle, "t.parquet", "--output", "out.parquet",
+                            "--keep", "id")
+        self.assertEqual(found["format"], "parquet")
+        part = parts_of(self.path("out.parquet"))["part-00000.parquet"]
+        self.assertTrue(part.startswith(b"PAR1") and part.endswith(b"PAR1"))
+        # What is written is a table again: the same model reads its answers' columns.
+        spec = {"data": {"train": self.path("out.parquet"), "label": "prediction"},
+                "model": {"task": "classification", "hidden": [4]},
+                "train": {"batch": 50, "epochs": 1}}
+        again = self.result("train", self.job("again", spec), "--workers", 1)
+        self.assertEqual(again["rows_per_epoch"], 500)
+
+    def test_rows_that_cannot_be_scored_are_told_with_their_reason(self):
+        bundle, _ = self.animals()
+        data = self.write("odd.csv", "id,weight,legs\na,1,2\nb,heavy,2\nc,1\nd,2,4\n")
+        out, _ = self.espalier("predict", bundle, data, "--output", "out", "--keep", "id")
+        self.assertIn("2 rows could not be scored", out)
+        self.assertEqual([r[0] for r in rows_of(self.path("out"))], ["id", "a", "d"])
+        rejects = read_csv(self.path("out", "_rejects", "part-00000.csv"))
+        self.assertEqual(rejects[0], ["file", "row", "offset", "column", "text", "reason"])
+        self.assertEqual(rejects[1][:5], [data, "3", "23", "weight", "heavy"])
+        self.assertEqual(rejects[2][:2], [data, "4"])
+        failed = self.result("predict", bundle, data, "--output", "few", "--rejects-limit", 1,
+                             code=1)
+        self.assertIn("--rejects-limit", failed["error"]["message"])
+        self.assertFalse(os.path.exists(self.path("few")))
+        self.write("all.csv", "weight,legs\nx,1\n")
+        failed = self.result("predict", bundle, "all.csv", "--output", "none", code=1)
+        self.assertEqual((failed["error"]["row"], failed["error"]["column"]), (2, "weight"))
+        self.assertFalse(os.path.exists(self.path("none")))
+
+    def test_what_is_wrong_is_said_before_anything_is_written(self):
+        bundle, _ = self.animals()
+        self.write("empty.csv", "")
+        bad = [("nowhere", "test.csv", "model.json"),
+               (self.directory, "test.csv", "no bundle"),
+               (bundle, "nothing.csv", "nothing.csv"),
+               (bundle, "none-*.csv", "no file matches"),
+               (bundle, "empty.csv", "no record"),
+               (bundle, "houses.csv", "there is no column")]
+        self.houses_csv("houses.csv", 5)
+        for model, data, says in bad:
+            for command in (["predict", model, data, "--output", "out"], ["evaluate", model, data]):
+                failed = self.result(*command, code=2)
+                self.assertIn(says, failed["error"]["message"])
+        self.assertFalse(os.path.exists(self.path("out")))
+        with open(os.path.join(bundle, "weights.safetensors"), "r+b") as f:
+            f.seek(-1, os.SEEK_END)
+            last = f.read(1)
+            f.seek(-1, os.SEEK_END)
+            f.write(bytes([last[0] ^ 1]))
+        failed = self.result("predict", bundle, "test.csv", "--output", "out", code=2)
+        self.assertIn("SHA-256", failed["error"]["message"])
+
+    def test_output_that_exists_is_refused_unless_it_may_be_replaced(self):
+        bundle, _ = self.animals()
+        self.espalier("predict", bundle, "test.csv", "--output", "out")
+        before = parts_of(self.path("out"))
+        failed = self.result("predict", bundle, "train.csv", "--output", "out", code=2)
+        self.assertIn("--overwrite", failed["error"]["message"])
+        self.assertEqual(parts_of(self.path("out")), before)
+        self.espalier("predict", bundle, "train.csv", "--output", "out", "--overwrite")
+        self.assertEqual(len(rows_of(self.path("out"))), 601)
+        self.write("out/mine.txt", "mine")
+        failed = self.result("predict", bundle, "test.csv", "--output", "out", "--overwrite",
+                             code=2)
+        self.assertIn("mine.txt", failed["error"]["message"])
+        self.assertTrue(os.path.exists(self.path("out", "mine.txt")))
+
+    def test_the_output_does_not_depend_on_the_threads(self):
+        bundle, _ = self.animals()
+        os.mkdir(self.path("many"))
+        for i in range(7):
+            self.animals_csv("many/t%d.csv" % i, 400 + i, seed=i)
+        self.write("many/t3.csv", "id,weight,legs,kind,note\nx,1,2,wolf,\ny,?,2,wolf,\n")
+        for form in ("csv", "parquet"):
+            made = []
+            for threads in (1, 2):
+                output = "%s-%d" % (form, threads)
+                found = self.result("predict", bundle, "many", "--output", output, "--keep", "id",
+                                    "--format", form, "--threads", threads)
+                self.assertEqual((found["parts"], found["rejected"]), (7, 1))
+                made.append(parts_of(self.path(output)))
+            self.assertEqual(made[0], made[1])
+
+    def large(self, name="large"):
+        """A directory of several MB in many files."""
+        os.mkdir(self.path(name))
+        first = self.animals_csv(name + "/t00.csv", 60000)
+        for i in range(1, 40):
+            os.link(first, self.path(name, "t%02d.csv" % i))
+        return name
+
+    def start_large(self):
+        bundle, _ = self.animals()
+        data = self.large()
+        process = self.start("predict", bundle, data, "--output", "out", "--keep", "id",
+                             "--threads", 1)
+        wait_for("two parts", lambda: len(glob.glob(self.path("out", "part-*"))) >= 2)
+        return bundle, data, process
+
+    def test_killed_in_the_middle_it_leaves_whole_parts_and_no_success(self):
+        bundle, data, process = self.start_large()
+        process.kill()
+        process.communicate()
+        left = parts_of(self.path("out"))
+        self.assertNotIn("_SUCCESS", left)
+        failed = self.result("predict", bundle, data, "--output", "out", "--keep", "id", code=2)
+        self.assertIn("did not finish", failed["error"]["message"])
+        self.espalier("predict", bundle, data, "--output", "out", "--keep", "id", "--overwrite")
+        whole = parts_of(self.path("out"))
+        self.assertEqual(len(whole), 41)
+        parts = [name for name in left if name.startswith("part-")]
+        self.assertGreaterEqual(len(parts), 2)
+        for name in parts:
+            self.assertEqual(left[name], whole[name])
+
+    def test_control_c_removes_what_is_unfinished(self):
+        _, _, process = self.start_large()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_memory_does_not_grow_with_the_table(self):
+        bundle, _ = self.animals()
+        peaks = []
+        for name, copies in (("small", 2), ("large", 16)):
+            os.mkdir(self.path(name))
+            first = self.animals_csv(name + "/t00.csv", 150000)
+            for i in range(1, copies):
+                os.link(first, self.path(name, "t%02d.csv" % i))
+            process = self.start("predict", bundle, name, "--output", name + "-out", "--threads", 1)
+            peak = 0
+            while process.poll() is None:
+                try:
+                    with open("/proc/%d/status" % process.pid) as f:
+                        for line in f:
+                            if line.startswith("VmHWM"):
+                                peak = max(peak, int(line.split()[1]))
+                except OSError:
+                    pass
+                time.sleep(0.02)
+            process.communicate()
+            self.assertEqual(process.returncode, 0)
+            peaks.append(peak)
+        self.assertLess(peaks[1], peaks[0] + 30_000, "kB: %s" % peaks)
+
+    def test_the_report_is_one_page(self):
+        bundle, result = self.animals()
+        found = self.result("evaluate", bundle, "test.csv", "--report", "report.html")
+        self.assertEqual(found["report"], "report.html")
+        with open(self.path("report.html")) as f:
+            page = f.read()
+        for words in ("Confusion matrix", "sea gull", "loss over epochs", result["weights_sha256"]):
+            self.assertIn(words, page)
+        self.assertNotIn("http", page)
+        bundle, _ = self.houses()
+        self.espalier("evaluate", bundle, "houses-test.csv", "--report", "houses.html")
+        with open(self.path("houses.html")) as f:
+            self.assertIn("Residuals of price", f.read())
+
+    def test_evaluate_prints_for_people_and_counts_what_it_left_out(self):
+        bundle, _ = self.animals()
+        self.write("odd.csv", "weight,legs,kind\n1,2,wolf\n1,2,dragon\nx,2,wolf\n")
+        out, _ = self.espalier("evaluate", bundle, "odd.csv")
+        for words in ("evaluated 1 row", "2 rows could not be evaluated", "dragon", "accuracy",
+                      "confusion"):
+            self.assertIn(words, out)
+
+
+if __name__ == "__main__":
+    unittest.main()

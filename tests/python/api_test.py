@@ -1,0 +1,115 @@
+"""The public gRPC interface: documented, compatible with the last release, and open to any client
+by reflection."""
+import copy
+import os
+import sys
+import unittest
+
+import grpc
+from google.protobuf import descriptor_pool, json_format
+from google.protobuf.message_factory import GetMessageClass
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import \
+    ProtoReflectionDescriptorDatabase
+
+import daemons
+
+sys.path.insert(0, os.path.join(daemons.ROOT, "tools", "lib"))
+import api_snapshot  # noqa: E402
+
+RELEASED = os.path.join(daemons.ROOT, "tests", "python", "api.txt")
+
+
+class SnapshotTest(unittest.TestCase):
+    def setUp(self):
+        self.files = api_snapshot.file_set()
+
+    def test_nothing_that_the_last_release_had_is_gone_or_another(self):
+        with open(RELEASED) as f:
+            released = f.read().splitlines()
+        self.assertGreater(len(released), 100)
+        self.assertEqual(
+            api_snapshot.breaks(released, api_snapshot.snapshot(self.files)), [],
+            "clients of the last release would break: keep numbers, names and types, and add new "
+            "ones beside them")
+
+    def test_each_kind_of_break_is_found_and_an_addition_is_none(self):
+        before = api_snapshot.snapshot(self.files)
+
+        def after(change):
+            files = copy.deepcopy(self.files)
+            parts = {m.name: m for f in files.file for m in
+                     list(f.message_type) + list(f.enum_type) + list(f.service)}
+            change(parts)
+            return api_snapshot.breaks(before, api_snapshot.snapshot(files))
+
+        def method(parts, name):
+            return next(m for m in parts["Espalier"].method if m.name == name)
+        for change, gone in (
+                (lambda p: p["JobSnapshot"].field.pop(0), "field espalier.v1.JobSnapshot.job 1"),
+                (lambda p: setattr(p["GetJobRequest"].field[0], "number", 2),
+                 "field espalier.v1.GetJobRequest.job 1 uint64"),
+                (lambda p: setattr(p["GetJobRequest"].field[0], "name", "id"),
+                 "field espalier.v1.GetJobRequest.job 1 uint64"),
+                (lambda p: setattr(p["GetJobRequest"].field[0], "type", 3),
+                 "field espalier.v1.GetJobRequest.job 1 uint64"),
+                (lambda p: setattr(p["JobUpdate"].field[1], "label", 1),
+                 "field espalier.v1.JobUpdate.history 2 repeated"),
+                (lambda p: setattr(p["JobState"].value[3], "number", 33),
+                 "enum espalier.v1.JobState.JOB_STATE_LOADING 3"),
+                (lambda p: p["Espalier"].method.pop(0), "rpc espalier.v1.Espalier.Submit"),
+                (lambda p: setattr(method(p, "Watch"), "server_streaming", False),
+                 "rpc espalier.v1.Espalier.Watch")):
+            found = after(change)
+            self.assertEqual(len(found), 1, found)
+            self.assertTrue(found[0].startswith(gone), found)
+        self.assertEqual(after(lambda p: p["GetJobRequest"].field.add(
+            name="more", number=7, type=3, label=1)), [])
+
+    def test_each_method_field_and_enumerator_has_a_comment(self):
+        self.assertEqual(api_snapshot.undocumented(self.files), [])
+        for f in self.files.file:
+            for location in f.source_code_info.location:
+                location.ClearField("leading_comments")
+                location.ClearField("trailing_comments")
+        self.assertGreater(len(api_snapshot.undocumented(self.files)), 100)
+
+
+class ReflectionTest(daemons.EspalierTest):
+    def setUp(self):
+        super().setUp()
+        cluster = daemons.Cluster(self, 1)
+        self.channel = grpc.insecure_channel(cluster.address)
+        self.addCleanup(self.channel.close)
+        self.database = ProtoReflectionDescriptorDatabase(self.channel)
+        self.pool = descriptor_pool.DescriptorPool(self.database)
+
+    def call(self, name, **request):
+        """As grpcurl does: from names and JSON alone."""
+        method = self.pool.FindServiceByName("espalier.v1.Espalier").FindMethodByName(name)
+        answer = GetMessageClass(method.output_type)
+        send = self.channel.unary_unary("/espalier.v1.Espalier/" + name,
+                                        lambda m: m.SerializeToString(), answer.FromString)
+        message = json_format.ParseDict(request, GetMessageClass(method.input_type)())
+        return json_format.MessageToDict(send(message, timeout=30))
+
+    def test_a_client_that_knows_nothing_lists_describes_and_calls(self):
+        self.assertIn("espalier.v1.Espalier", self.database.get_services())
+        service = self.pool.FindServiceByName("espalier.v1.Espalier")
+        self.assertEqual(len(service.methods), 9)
+        worker, = self.call("ListWorkers")["workers"]
+        self.assertEqual((worker["name"], worker["threads"]), ("node-1", 1))
+        self.assertEqual(self.call("ListJobs"), {})
+
+    def test_an_error_has_its_detail_in_the_trailing_metadata(self):
+        with self.assertRaises(grpc.RpcError) as told:
+            self.call("GetJob", job=9)
+        self.assertEqual(told.exception.code(), grpc.StatusCode.NOT_FOUND)
+        raw = dict(told.exception.trailing_metadata())["espalier-error-bin"]
+        detail = GetMessageClass(self.pool.FindMessageTypeByName("espalier.v1.ErrorDetail"))
+        self.assertEqual(json_format.MessageToDict(detail.FromString(raw)), {
+            "code": "ERROR_CODE_NOT_FOUND",
+            "messages": ["there is no job-9; `espalier list` shows the jobs"]})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,267 @@
+"""What the client does without a cluster: jobs to text, addresses, errors, how progress looks."""
+import io
+import os
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+import numpy as np
+import yaml
+
+import espalier
+from espalier import _connection, _jobtext, _webhdfs, local, progress
+from espalier._convert import clean, error_of
+from espalier._proto import types_pb2
+from espalier.types import METRIC_NAMES
+
+
+def evaluation(epoch, loss, val_loss=None):
+    def metrics(value):
+        return espalier.Metrics(rows=10, weight=10, loss=value, accuracy=0.5)
+    return espalier.Evaluation(job="job-1", epoch=epoch, step=int(10 * epoch), learning_rate=0.1,
+                               train=metrics(loss),
+                               validation=None if val_loss is None else metrics(val_loss))
+
+
+class JobTextTest(unittest.TestCase):
+    def text(self, job):
+        return _jobtext.job_text(job, "/here")
+
+    def test_relative_paths_become_absolute_in_place_and_all_else_stays(self):
+        text = """# a comment
+data:
+  train: [a/*.csv, "/abs/b.csv", hdfs://ns/c, ../up.csv]   # two are relative
+  test: 't st.csv'
+  label: a/b
+  validation: {files: v/}
+model: {task: regression}
+train: {initial: {from: old}, epochs: 3}
+output: {path: out, overwrite: true}
+resume: earlier
+"""
+        found = self.text(text)
+        self.assertEqual(found, text.replace("a/*.csv", '"/here/a/*.csv"')
+                         .replace("../up.csv", '"/up.csv"')
+                         .replace("'t st.csv'", '"/here/t st.csv"')
+                         .replace("v/}", '"/here/v/"}').replace("from: old", 'from: "/here/old"')
+                         .replace("path: out", 'path: "/here/out"')
+                         .replace("resume: earlier", 'resume: "/here/earlier"'))
+        self.assertEqual(self.text(found), found)
+
+    def test_a_dict_keeps_its_types(self):
+        job = {"data": {"train": pathlib.Path("t.csv"), "label": "5", "weight": 5,
+                        "features": {"columns": ["1..7", "yes"]}},
+               "train": {"epochs": np.float32(2), "seed": np.int64(3), "steps": None},
+               "output": "/o"}
+        found = yaml.safe_load(self.text(job))
+        self.assertEqual(found["data"], {"train": "/here/t.csv", "label": "5", "weight": 5,
+                                         "features": {"columns": ["1..7", "yes"]}})
+        self.assertEqual(found["train"], {"epochs": 2.0, "seed": 3, "steps": None})
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, r"train\.epochs: found a set"):
+            self.text({"train": {"epochs": {1}}})
+
+    def test_paths_and_text_are_told_apart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "job.yaml")
+            with open(path, "w") as f:
+                f.write("output: o\n")
+            for job in (path, pathlib.Path(path), "output: o\n"):
+                self.assertEqual(self.text(job), 'output: "/here/o"\n')
+            with open(path, "wb") as f:
+                f.write(b"a: \xff\n")
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, "no UTF-8 text: byte 3"):
+                self.text(path)
+        with self.assertRaisesRegex(espalier.NotFoundError, "cannot read the job file none.yaml"):
+            self.text("none.yaml")
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "line 2, column 1"):
+            self.text("a: [1\n}")
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "longer than the 1 MiB"):
+            self.text("a:\n" + "#" * (1 << 20))
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "found a int"):
+            self.text(5)
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "is no YAML"):
+            self.text("a:\n" + "[" * 20000)
+
+
+class ErrorTest(unittest.TestCase):
+    def test_an_error_of_the_cluster_keeps_code_causes_position_and_gets_its_class(self):
+        detail = types_pb2.ErrorDetail(code=5, messages=["outer", "inner \x1b[2J"])
+        detail.position.file = b"/d/\xff.csv"
+        detail.position.row = 7
+        detail.position.column = b"age"
+        detail.position.text = "x"
+        error = error_of(detail)
+        self.assertIsInstance(error, espalier.BadInputError)
+        self.assertIsInstance(error, ValueError)
+        self.assertEqual((error.code, error.message, error.causes, error.position.row),
+                         ("BAD_INPUT", "outer", ("inner ?[2J",), 7))
+        self.assertIn("outer <- inner ?[2J (/d/", str(error))
+        self.assertIn("row 7, column 'age', found 'x'", str(error))
+        self.assertEqual(error_of(types_pb2.ErrorDetail(code=2, messages=["m"])).hint, "")
+        self.assertIn("token=", error_of(types_pb2.ErrorDetail(code=4, messages=["m"])).hint)
+
+    def test_each_code_of_the_service_has_a_class(self):
+        for name, number in types_pb2.ErrorCode.items():
+            if number:
+                error = error_of(types_pb2.ErrorDetail(code=number, messages=["m"]))
+                self.assertEqual("ERROR_CODE_" + error.code, name)
+        self.assertEqual(error_of(types_pb2.ErrorDetail(code=99)).code, "INTERNAL")
+
+    def test_job_errors_carry_the_cause(self):
+        cause = espalier.BadInputError("bad row", causes=("no number",))
+        error = espalier.JobFailedError("job-3", cause)
+        self.assertEqual((error.code, error.job, error.causes),
+                         ("BAD_INPUT", "job-3", ("bad row", "no number")))
+        self.assertEqual(str(error), "job-3 failed <- bad row <- no number")
+
+
+class AddressTest(unittest.TestCase):
+    def test_addresses_are_host_and_port_or_a_file_that_holds_them(self):
+        self.assertEqual(_connection.parse_address("head:7700"), ("head", 7700))
+        self.assertEqual(_connection.parse_address("[::1]:1"), ("::1", 1))
+        for bad in ("head", "head:", ":1", "head:0", "head:65536", "head:x", "::1:7", "a/b:1"):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, "no address"):
+                _connection.parse_address(bad)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "address")
+            with self.assertRaisesRegex(espalier.UnavailableError, "no coordinator's address"):
+                _connection.find_coordinator("file:" + path)
+            for text, words in (("", "is empty"), ("  \n", "is empty")):
+                with open(path, "w") as f:
+                    f.write(text)
+                with self.assertRaisesRegex(espalier.UnavailableError, words):
+                    _connection.find_coordinator("file:" + path)
+            with open(path, "w") as f:
+                f.write("head:7\nmore\n")
+            self.assertEqual(_connection.find_coordinator("file:" + path), "head:7")
+
+    def test_security_that_does_not_fit_together_is_said_before_anybody_is_called(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, clear=True):
+            key = os.path.join(folder, "key")
+            with open(key, "w") as f:
+                f.write("-----BEGIN PRIVATE KEY-----\n")
+            os.chmod(key, 0o644)
+            for options, error, words in (
+                    ({"token": "t"}, espalier.InvalidArgumentError, "only shown over TLS"),
+                    ({"ca": key, "cert": key}, espalier.InvalidArgumentError, "only cert="),
+                    ({"ca": folder + "/no"}, espalier.NotFoundError, "ca=: cannot read"),
+                    ({"ca": key}, espalier.InvalidArgumentError, "do not fit together"),
+                    ({"ca": key, "cert": key, "key": key}, espalier.PermissionDeniedError,
+                     "chmod 600"),
+                    ({"ca": key, "token_file": key}, espalier.PermissionDeniedError, "others")):
+                with self.assertRaisesRegex(error, words):
+                    espalier.connect("127.0.0.1:1", **options)
+
+    def test_name_nodes_are_found_by_hadoops_configuration(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def site(name, **values):
+                with open(os.path.join(folder, name), "w") as f:
+                    f.write("<configuration>%s</configuration>" % "".join(
+                        "<property><name>%s</name><value>%s</value></property>" %
+                        (k.replace("_", "."), v) for k, v in values.items()))
+            site("core-site.xml", fs_defaultFS="hdfs://ns")
+            site("hdfs-site.xml", dfs_ha_namenodes_ns="a,b",
+                 **{"dfs_namenode_http-address_ns_a": "h1:1", "dfs_namenode_http-address_ns_b":
+                    "h2:2"})
+            with mock.patch.dict(os.environ, {"HADOOP_CONF_DIR": folder}):
+                self.assertEqual(_webhdfs._name_nodes("hdfs:///p/q"), (["h1:1", "h2:2"], "/p/q"))
+                self.assertEqual(_webhdfs._name_nodes("webhdfs://x:5/p"), (["x:5"], "/p"))
+                self.assertEqual(_webhdfs._name_nodes("hdfs://other:8020/p"),
+                                 (["other:9870"], "/p"))
+                with open(os.path.join(folder, "core-site.xml"), "w") as f:
+                    f.write('<!DOCTYPE a [<!ENTITY e "x">]><configuration/>')
+                with self.assertRaisesRegex(espalier.FailedPreconditionError, "declares entities"):
+                    _webhdfs._name_nodes("hdfs:///p")
+
+
+class ProgressTest(unittest.TestCase):
+    def events(self):
+        job = espalier.JobInfo("job-1", state=espalier.JobState.TRAINING, workers=("a", "b"),
+                               leaves=4)
+        yield espalier.StateChanged(job)
+        yield espalier.Progress("job-1", step=5, steps_total=20, epoch=0.5, epochs_total=2,
+                                loss=1.25, rows_per_second=1234.5, phase="training")
+        yield evaluation(1, 0.9, 0.95)
+        yield espalier.CoordinatorAway("job-1", 0)
+        yield evaluation(2, 0.5, 0.55)
+        yield espalier.Ended(espalier.JobInfo("job-1", state=espalier.JobState.SUCCEEDED))
+
+    def test_plain_lines_tell_states_and_evaluations_once(self):
+        out = io.StringIO()
+        view = progress.PlainView(out)
+        for event in self.events():
+            view.show(event)
+            view.show(event)
+        lines = out.getvalue().splitlines()
+        self.assertEqual(lines[0], "job-1 training: 4 leaves on 2 workers (a, b)")
+        self.assertEqual(lines[1], "epoch 1/2  step 10  loss 0.9000  accuracy 50.00 %  "
+                                   "val_loss 0.9500  val_accuracy 50.00 %")
+        self.assertEqual(len(lines), 5)
+
+    def test_a_terminals_line_fits_and_is_removed_before_anything_else(self):
+        out = io.StringIO()
+        view = progress.TerminalView(out)
+        for event in self.events():
+            view.show(event)
+        view.close()
+        self.assertIn("\repoch 1/2  [=====>", out.getvalue())
+        self.assertEqual(out.getvalue().count("\x1b[K"), 2)
+        event = espalier.Progress("job-1", step=5, steps_total=20, epoch=0.5, epochs_total=2)
+        for width in (1, 10, 30, 60, 200):
+            line = progress.live_line(event, espalier.JobState.TRAINING, 3700.0, width)
+            self.assertLess(len(line), width)
+        self.assertIn("1:01:40 left", line)
+
+    def test_a_notebook_shows_a_table_a_plot_and_no_markup_of_others(self):
+        shown = []
+        with mock.patch("IPython.display.display", return_value=mock.Mock(
+                update=lambda h: shown.append(h.data))):
+            view = progress.NotebookView()
+            for event in self.events():
+                view.show(event)
+            view.show(espalier.StateChanged(espalier.JobInfo(
+                "job-1", waiting_because="<script>alert(1)</script>")))
+        self.assertIn("<polyline", shown[-1])
+        self.assertIn("<td>loss 0.5000  accuracy 50.00 %</td>", shown[-1])
+        self.assertNotIn("<script>", shown[-1])
+
+    def test_nothing_is_shown_where_nobody_looks(self):
+        with mock.patch("sys.stderr", io.StringIO()) as err:
+            for choice in (None, False):
+                view = progress.view_for(choice)
+                for event in self.events():
+                    view.show(event)
+            self.assertEqual(err.getvalue(), "")
+
+    def test_text_of_others_cannot_move_the_cursor(self):
+        self.assertEqual(clean("a\x1b[2J\r\x9b\u202e"), "a?[2J???")
+
+
+class LocalTest(unittest.TestCase):
+    def test_the_program_is_looked_for_in_its_home_and_on_the_path(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "bin", "espalier")
+            os.mkdir(os.path.dirname(path))
+            with open(path, "w") as f:
+                f.write("#!/bin/sh\n")
+            os.chmod(path, 0o755)
+            for variables in ({"ESPALIER_HOME": folder, "PATH": ""},
+                              {"PATH": os.path.dirname(path)}):
+                with mock.patch.dict(os.environ, variables, clear=True):
+                    self.assertEqual(local.find_program(), path)
+            with mock.patch.dict(os.environ, {"PATH": "", "ESPALIER_HOME": "/none"}, clear=True), \
+                    self.assertRaisesRegex(espalier.NotFoundError, "ESPALIER_HOME=/none"):
+                local.find_program()
+
+    def test_history_has_the_columns_of_history_csv_and_no_empty_ones(self):
+        from espalier.history import history_columns
+        columns = history_columns([evaluation(1, 2.0, 3.0), evaluation(2, 1.0)])
+        self.assertEqual(list(columns), ["epoch", "step", "learning_rate", "loss", "accuracy",
+                                         "val_loss", "val_accuracy"])
+        self.assertEqual(columns["val_loss"], [3.0, None])
+        self.assertEqual(METRIC_NAMES[0], "loss")
+
+
+if __name__ == "__main__":
+    unittest.main()

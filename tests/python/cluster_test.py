@@ -1,0 +1,372 @@
+"""The client against real daemons: submit, watch, cancel, and what goes wrong."""
+import csv
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import espalier
+from daemons import (Authority, Cluster, EspalierTest, SecureCluster, children_of, is_alive,
+                     wait_for)
+from espalier import Limits
+
+TOKEN = "0123456789abcdef0123"
+
+TRAIN = """
+import espalier, sys
+espalier.train(sys.argv[1], workers=1)
+"""
+
+
+def hear_interrupts():
+    """Whoever runs the tests in the background has them ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def of(events, kind):
+    return [e for e in events if isinstance(e, kind)]
+
+
+class ClusterTest(EspalierTest):
+    def spec(self, name="small", **train):
+        if not os.path.exists(self.path("rows.csv")):
+            self.classes_csv("rows.csv", 2000)
+        return dict(self.classes_spec(self.path("rows.csv"), **train), name=name,
+                    output=self.path(name + ".bundle"))
+
+    def endless(self, name="endless"):
+        self.spec()
+        return dict(self.long_spec(self.path("rows.csv")), name=name,
+                    output=self.path(name + ".bundle"))
+
+    def connect(self, cluster, **options):
+        client = espalier.connect(cluster.address, **options)
+        self.addCleanup(client.close)
+        return client
+
+    def test_a_job_is_followed_to_its_result_and_its_history(self):
+        cluster = self.connect(Cluster(self, 2))
+        job = cluster.submit(self.spec(epochs=4))
+        events = list(job.watch(timeout=60))
+        states = [e.job.state for e in of(events, espalier.StateChanged)]
+        self.assertEqual(states, sorted(set(states), key=states.index))
+        self.assertEqual(states[-1], "SUCCEEDED")
+        self.assertIsInstance(events[-1], espalier.Ended)
+        evaluations = of(events, espalier.Evaluation)
+        self.assertEqual([e.epoch for e in evaluations], [1, 2, 3, 4])
+        self.assertEqual(job.evaluations(), evaluations)
+        result = job.result()
+        self.assertEqual((result.steps, result.epochs, result.classes),
+                         (evaluations[-1].step, 4, ("0", "1", "2")))
+        self.assertEqual(len(result.validation.confusion), 3)
+        again = list(job.watch())
+        self.assertEqual(of(again, espalier.Evaluation), evaluations)
+        info = cluster.job(job.id).info()
+        self.assertEqual((info.state, info.result), ("SUCCEEDED", result))
+        self.assertLess(info.submitted, info.ended)
+        self.assertEqual([j.id for j in cluster.jobs()], [job.id])
+        self.assert_history_is_that_of_the_bundle(job.history(), result.bundle)
+
+    def assert_history_is_that_of_the_bundle(self, frame, bundle):
+        with open(os.path.join(bundle, "history.csv")) as f:
+            rows = list(csv.DictReader(f))
+        # Counts of classes are in the file alone.
+        columns = [c for c in rows[0] if c.split("_")[-1] not in ("precision", "recall", "f1")]
+        self.assertEqual(list(frame.columns), columns)
+        for column in columns:
+            self.assertEqual(list(frame[column]), [float(row[column]) for row in rows], column)
+
+    def test_workers_are_told_and_one_may_be_drained(self):
+        cluster = self.connect(Cluster(self, 2, threads=2))
+        workers = {w.name: w for w in cluster.workers()}
+        self.assertEqual(sorted(workers), ["node-1", "node-2"])
+        self.assertEqual((workers["node-1"].threads, workers["node-1"].job), (2, None))
+        self.assertEqual(workers["node-1"].version, espalier.__version__)
+        cluster.drain("node-2")
+        wait_for("the worker to leave", lambda: len(cluster.workers()) == 1)
+        with self.assertRaisesRegex(espalier.NotFoundError, "no worker 'node-2'"):
+            cluster.drain("node-2")
+
+    def test_a_cancelled_job_ends_for_everybody_and_leaves_nothing(self):
+        cluster = self.connect(Cluster(self, 1))
+        job = cluster.submit(self.endless())
+        waiting = cluster.submit(self.endless("second"))
+        for event in job.watch(timeout=60):
+            if isinstance(event, espalier.Progress) and event.step:
+                break
+        self.assertTrue(waiting.info().waiting_because)
+        cluster.cancel(waiting.id)
+        threading.Timer(0.3, job.cancel).start()
+        with self.assertRaisesRegex(espalier.JobCancelledError, job.id + " was cancelled") as told:
+            job.result(timeout=60)
+        self.assertEqual(told.exception.code, "CANCELLED")
+        with self.assertRaises(espalier.JobCancelledError):
+            waiting.result(timeout=60)
+        with self.assertRaisesRegex(espalier.FailedPreconditionError, "already ended"):
+            job.cancel()
+        self.assertFalse(os.path.exists(self.path("endless.bundle")))
+
+    def test_waiting_may_end_before_the_job_does(self):
+        cluster = self.connect(Cluster(self, 1))
+        job = cluster.submit(self.endless())
+        began = time.monotonic()
+        with self.assertRaisesRegex(TimeoutError, "was not over within 1 s") as told:
+            job.result(timeout=1)
+        self.assertIsInstance(told.exception, espalier.DeadlineExceededError)
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertFalse(job.info().state.final)
+
+    def test_a_wrong_job_is_refused_with_the_servers_words(self):
+        cluster = self.connect(Cluster(self, 1))
+        good = self.spec()
+        path = self.write("wrong.yaml", "# the person's own lines\ndata:\n  train: rows.csv\n"
+                          "  labl: label\noutput: o\n")
+        output = self.path("there")
+        os.makedirs(output)
+        self.write("there/file", "")
+        bad_rows = self.write("bad.csv", "label,f0\n0,1\n1,x\n")
+        for job, error, words in (
+                (path, espalier.InvalidArgumentError, r":4:\d+: unknown key 'labl'.*'label'"),
+                (dict(good, train={"epochs": -1}), espalier.InvalidArgumentError, "epochs"),
+                (dict(good, data=dict(good["data"], train="/none/x.csv")),
+                 espalier.NotFoundError, "/none/x.csv"),
+                (dict(good, data=dict(good["data"], label="labl")), espalier.EspalierError,
+                 "labl"),
+                (dict(good, output=output), espalier.AlreadyExistsError, "overwrite")):
+            with self.assertRaisesRegex(error, words):
+                cluster.submit(job)
+        self.assertEqual(cluster.jobs(), [])
+        job = cluster.submit(dict(good, data={"train": bad_rows, "label": "label"}))
+        with self.assertRaises(espalier.JobFailedError) as told:
+            job.result(timeout=60)
+        self.assertEqual(told.exception.code, "BAD_INPUT")
+        at = told.exception.position
+        self.assertEqual((at.file, at.row, at.column, at.text), (bad_rows, 3, "f0", "x"))
+        for number in (99, "job-99"):
+            with self.assertRaisesRegex(espalier.NotFoundError, "there is no job-99"):
+                cluster.job(number)
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "'jobs' is no job"):
+            cluster.cancel("jobs")
+
+    def test_a_coordinator_that_is_not_there_is_named_at_once(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = "127.0.0.1:%d" % free.getsockname()[1]
+            began = time.monotonic()
+            with self.assertRaisesRegex(ConnectionError, address + " cannot be reached.*refused") \
+                    as told:
+                espalier.connect(address)
+        self.assertIn("espalier-coordinator", told.exception.hint)
+        self.assertLess(time.monotonic() - began, 10)
+        with self.assertRaisesRegex(espalier.UnavailableError, "cannot be reached"):
+            espalier.connect("no-such-host.invalid:1")
+
+    def test_a_restart_of_the_coordinator_is_bridged(self):
+        daemons = Cluster(self, 1, state=self.path("state"))
+        cluster = self.connect(daemons)
+        job = cluster.submit(self.endless())
+        told = []
+        for event in job.watch(timeout=60):
+            told.append(event)
+            if isinstance(event, espalier.Evaluation) and not of(told, espalier.CoordinatorAway):
+                daemons.kill_coordinator()
+            elif isinstance(event, espalier.CoordinatorAway):
+                daemons.restart_coordinator()
+            elif of(told, espalier.CoordinatorAway) and isinstance(event, espalier.Evaluation):
+                break
+        steps = [e.step for e in of(told, espalier.Evaluation)]
+        self.assertEqual(steps, sorted(set(steps)))
+        self.assertEqual(len(of(told, espalier.CoordinatorAway)), 1)
+        job.cancel()
+
+    def test_threads_share_a_client_and_one_that_is_closed_says_so(self):
+        cluster = self.connect(Cluster(self, 1))
+        job = cluster.submit(self.endless())
+        told = []
+
+        def watch():
+            try:
+                for event in job.watch():
+                    told.append(event)
+            except espalier.EspalierError as error:
+                told.append(error)
+        thread = threading.Thread(target=watch)
+        thread.start()
+        wait_for("progress", lambda: of(told, espalier.Progress), 60)
+        self.assertEqual(cluster.jobs()[0].state, "TRAINING")
+        job.cancel()
+        thread.join(20)
+        self.assertEqual(told[-1].job.state, "CANCELLED")
+        thread = threading.Thread(target=watch)
+        other = cluster.submit(self.endless("other"))
+        job = other
+        thread.start()
+        wait_for("a step", lambda: other.info().progress.step > 0, 60)
+        cluster.close()
+        thread.join(20)
+        self.assertIsInstance(told[-1], espalier.CancelledError)
+        other.cancel()
+
+    def test_a_coordinator_that_moved_is_found_by_the_file_with_its_address(self):
+        daemons = Cluster(self, 1, state=self.path("state"))
+        with espalier.connect("file:" + daemons.address_file) as cluster:
+            job = cluster.submit(self.endless())
+            before = cluster.address
+            daemons.kill_coordinator()
+            with self.assertRaises(espalier.UnavailableError):
+                cluster.jobs()
+            daemons.start_coordinator()
+            self.assertNotEqual(daemons.address, before)
+            self.assertEqual([j.id for j in cluster.jobs()], [job.id])
+            job.cancel()
+
+    def test_a_coordinator_that_stays_away_is_given_up(self):
+        daemons = Cluster(self, 1)
+        cluster = self.connect(daemons, limits=Limits(away=1.0))
+        job = cluster.submit(self.endless())
+        with self.assertRaisesRegex(espalier.UnavailableError, "has been away for"):
+            for event in job.watch(timeout=60):
+                if isinstance(event, espalier.Progress) and daemons.coordinator.poll() is None:
+                    daemons.kill_coordinator()
+
+    def test_a_coordinator_that_kept_nothing_is_told_from_one_that_is_away(self):
+        daemons = Cluster(self, 1)
+        cluster = self.connect(daemons)
+        job = cluster.submit(self.endless())
+        with self.assertRaisesRegex(espalier.AbortedError, "was lost"):
+            for event in job.watch(timeout=60):
+                if isinstance(event, espalier.Progress) and daemons.coordinator.poll() is None:
+                    daemons.kill_coordinator()
+                    daemons.restart_coordinator()
+
+    def test_a_client_of_another_version_is_told_both(self):
+        cluster = Cluster(self, 1)
+        from unittest import mock
+        from espalier import _connection
+        with mock.patch.object(_connection, "__version__", "9.9"), \
+                self.assertRaisesRegex(espalier.FailedPreconditionError, "0.1.0.*9.9"):
+            espalier.connect(cluster.address)
+
+
+class SecureTest(EspalierTest):
+    def connect(self, cluster, **options):
+        client = espalier.connect(cluster.address, **options)
+        self.addCleanup(client.close)
+        return client
+
+    def test_only_who_shows_the_right_papers_gets_in_and_is_told_what_is_wrong(self):
+        tokens = self.path("tokens")
+        with open(os.open(tokens, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+            f.write("reader grafana %s\n" % TOKEN)
+        authority, foreign = Authority(self), Authority(self, "foreign")
+        cluster = SecureCluster(self, 1, authority, coordinator_flags=["--tokens", tokens])
+        ann, stranger = authority.issue("operator", "bea"), foreign.issue("operator", "eve")
+        ca = os.path.join(ann, "ca.crt")
+
+        def papers(folder):
+            return {"cert": os.path.join(folder, "tls.crt"), "key": os.path.join(folder, "tls.key")}
+        spec = dict(self.classes_spec(self.classes_csv("rows.csv", 400), epochs=1), name="s",
+                    output=self.path("s.bundle"))
+        result = self.connect(cluster, ca=ca, **papers(ann)).submit(spec).result(timeout=60)
+        self.assertEqual(result.epochs, 1)
+        reader = self.connect(cluster, ca=ca, token=TOKEN)
+        self.assertEqual(len(reader.jobs()), 1)
+        for call in (lambda: reader.submit(spec), lambda: reader.cancel(1)):
+            with self.assertRaisesRegex(espalier.PermissionDeniedError,
+                                        "reader 'grafana' may not call"):
+                call()
+        denied, mismatched = espalier.PermissionDeniedError, espalier.FailedPreconditionError
+        for options, error, words in (
+                ({"ca": os.path.join(stranger, "ca.crt")}, denied, "certificate is not believed"),
+                (dict(papers(stranger), ca=ca), denied, "the caller's certificate"),
+                ({"ca": ca, "token": TOKEN + "x"}, denied, "the token that was shown is not among"),
+                ({"ca": ca}, denied, "neither a certificate nor a token"),
+                ({}, mismatched, "this side speaks plain text and the other one TLS"),
+                ({"ca": ca, "token": TOKEN, "server_name": "elsewhere"}, denied,
+                 "certificate is not believed")):
+            with self.assertRaisesRegex(error, words) as told:
+                espalier.connect(cluster.address, **options)
+            self.assertTrue(told.exception.hint, words)
+        self.assertNotIn(TOKEN, str(told.exception))
+
+    def test_a_worker_in_the_coordinators_place_and_plain_text_are_told(self):
+        folder = Authority(self).issue("worker", "node-9", ["127.0.0.1"])
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.set_alpn_protocols(["h2"])
+        context.load_cert_chain(os.path.join(folder, "tls.crt"), os.path.join(folder, "tls.key"))
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        heard = []
+
+        def answer():
+            with context.wrap_socket(listener.accept()[0], server_side=True) as caller:
+                heard.append(caller.recv(1000))
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with self.assertRaisesRegex(espalier.PermissionDeniedError,
+                                    "espalier://worker/node-9, which is no coordinator's"):
+            espalier.connect("127.0.0.1:%d" % listener.getsockname()[1],
+                             ca=os.path.join(folder, "ca.crt"), token=TOKEN)
+        thread.join()
+        self.assertEqual(heard, [b""])
+        plain = Cluster(self, 0)
+        with self.assertRaisesRegex(espalier.FailedPreconditionError,
+                                    "this side speaks TLS and the other one plain text"):
+            espalier.connect(plain.address, ca=os.path.join(folder, "ca.crt"), token=TOKEN)
+
+
+class LocalTrainTest(EspalierTest):
+    def setUp(self):
+        super().setUp()
+        os.environ["ESPALIER_HOME"] = os.path.join(os.path.dirname(os.path.dirname(
+            os.path.dirname(os.path.abspath(__file__)))), "build")
+        self.addCleanup(os.environ.pop, "ESPALIER_HOME")
+        self.spec = dict(self.classes_spec(self.classes_csv("rows.csv", 800), epochs=2),
+                         name="local", output=self.path("local.bundle"))
+
+    def test_train_needs_no_cluster_and_gives_the_clusters_weights(self):
+        result = espalier.train(self.spec, workers=2, threads=1)
+        self.assertEqual((result.epochs, result.classes), (2, ("0", "1", "2")))
+        self.assertEqual(result.load().weights_sha256, result.weights_sha256)
+        daemons = Cluster(self, 1)
+        with espalier.connect(daemons.address) as cluster:
+            there = cluster.submit(dict(self.spec, output=self.path("there"))).result(timeout=60)
+        self.assertEqual(there.weights_sha256, result.weights_sha256)
+        self.assertEqual(there.validation, result.validation)
+
+    def test_what_is_wrong_is_the_programs_own_error(self):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "job:.*unknown key 'labl'"):
+            espalier.train({"data": {"labl": 1}}, workers=1)
+        bad = self.write("bad.csv", "label,f0\n0,1\n1,x\n")
+        with self.assertRaises(espalier.JobFailedError) as told:
+            espalier.train(dict(self.spec, data={"train": bad, "label": "label"}), workers=1)
+        self.assertEqual((told.exception.code, told.exception.position.row), ("BAD_INPUT", 3))
+
+    def test_ctrl_c_leaves_no_process_and_no_output(self):
+        endless = dict(self.long_spec(self.path("rows.csv")), output=self.path("endless"))
+        job = self.job("endless", endless)
+        process = subprocess.Popen([sys.executable, "-c", TRAIN, job], env=os.environ,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   start_new_session=True, preexec_fn=hear_interrupts)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+
+        def descendants():
+            children = children_of(process.pid)
+            return children + [g for c in children for g in children_of(c)]
+        wait_for("the daemons", lambda: len(descendants()) >= 3, 60)
+        time.sleep(1)
+        found = descendants()
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+        wait_for("their end", lambda: not any(is_alive(pid) for pid in found))
+        self.assertFalse(os.path.exists(self.path("endless")))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,266 @@
+"""Models by NumPy alone: PyTorch's reference values, tables of each kind, and files that lie."""
+import json
+import math
+import os
+import tempfile
+import unittest
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+import bundles
+import espalier
+from daemons import ROOT
+
+with open(os.path.join(ROOT, "tests", "model", "torch_golden.json")) as golden_file:
+    GOLDEN = json.load(golden_file)
+FIXTURE = GOLDEN["fixture"]
+
+
+def split(flat, hidden, outputs):
+    """The flat vector of a 5-4-n network as tensors."""
+    flat, at, tensors = np.array(flat), 0, {}
+    for name, shape in (("0.weight", (hidden, 5)), ("0.bias", (hidden,)),
+                        ("1.weight", (outputs, hidden)), ("1.bias", (outputs,))):
+        size = math.prod(shape)
+        tensors["layers." + name] = flat[at:at + size].reshape(shape)
+        at += size
+    return tensors
+
+
+class ModelTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="espalier-model-")
+        self.addCleanup(self.folder.cleanup)
+
+    def load(self, doc, tensors):
+        return espalier.load(bundles.write(os.path.join(self.folder.name, "bundle"), doc, tensors))
+
+    def golden(self, hidden, **model):
+        binary = model.get("loss") == "binary_cross_entropy"
+        regression = model.get("task") == "regression"
+        target = {"name": "t", "shift": 0, "factor": 1}
+        weights = FIXTURE["weights_binary_5_4_1" if binary else "weights"]
+        return self.load(
+            bundles.document(5, dict(model, activation=[hidden.replace("_0.01", "")]),
+                             classes=() if regression else ("a", "b", "c")[:2 if binary else 3],
+                             targets=[target] * 3 if regression else ()),
+            split(weights, 4, 1 if binary else 3))
+
+    def losses(self, head, hidden):
+        """The mean loss over the fixture's rows, computed from predictions."""
+        x, rows = np.array(FIXTURE["x"]), np.arange(8)
+        if head == "softmax_ce":
+            p = self.golden(hidden).predict_proba(x)
+            return -np.log(p[rows, FIXTURE["labels"]]).mean()
+        if head.startswith("binary"):
+            p = self.golden(hidden, loss="binary_cross_entropy").predict_proba(x)
+            return -np.log(p[rows, np.array(FIXTURE["binary"], int).reshape(-1)]).mean()
+        y = self.golden(hidden, task="regression", loss=head).predict(x)
+        d = y - np.array(FIXTURE["targets"])
+        return (d * d if head == "mse" else np.abs(d)).mean()
+
+    def test_each_activation_and_head_finds_the_losses_that_pytorch_computed(self):
+        seen = set()
+        for case in GOLDEN["gradients"]:
+            head, hidden = case["head"], case["hidden"]
+            if head in ("softmax_ce", "mse", "mae") or head in ("binary_ce", "binary"):
+                self.assertAlmostEqual(self.losses(head, hidden), case["loss"], places=12,
+                                       msg=str((head, hidden)))
+                seen.add((head, hidden))
+        self.assertGreaterEqual({hidden for _, hidden in seen},
+                                {"identity", "relu", "leaky_relu_0.01", "elu", "tanh", "sigmoid",
+                                 "silu", "gelu"})
+        self.assertGreaterEqual({head for head, _ in seen}, {"softmax_ce", "mse"})
+
+    def test_norms_and_residual_links_follow_their_formulas(self):
+        rng = np.random.default_rng(1)
+        tensors = {}
+        for i, (out, into) in enumerate([(4, 3), (4, 4), (2, 4)]):
+            tensors["layers.%d.weight" % i] = rng.normal(size=(out, into))
+            tensors["layers.%d.bias" % i] = rng.normal(size=out)
+            if i < 2:
+                tensors["layers.%d.norm.weight" % i] = rng.normal(size=out)
+                tensors["layers.%d.norm.bias" % i] = rng.normal(size=out)
+        model = self.load(bundles.document(3, {"hidden": [4, 4], "activation": ["tanh"],
+                                               "layer_norm": True, "residual": True},
+                                           classes=["0", "1"]), tensors)
+        row = [0.3, -1.2, 2.0]
+
+        def layer(i, x):
+            z = [sum(w * v for w, v in zip(line, x)) + b for line, b in
+                 zip(tensors["layers.%d.weight" % i], tensors["layers.%d.bias" % i])]
+            if i == 2:
+                return z
+            mean = sum(z) / 4
+            deviation = math.sqrt(sum((v - mean) ** 2 for v in z) / 4 + 1e-5)
+            y = [math.tanh((v - mean) / deviation * g + s) for v, g, s in
+                 zip(z, tensors["layers.%d.norm.weight" % i], tensors["layers.%d.norm.bias" % i])]
+            return [a + b for a, b in zip(y, x)] if i == 1 else y
+        expected = layer(2, layer(1, layer(0, row)))
+        np.testing.assert_allclose(model.predict_raw([row])[0], expected, rtol=1e-12)
+        self.assertEqual(model.predict([row])[0], int(expected[1] > expected[0]))
+
+    def linear(self, nulls="fail", model=None, names=("a", "b")):
+        """y = (10 a + b) / 2 + 3, with a from its shift and factor."""
+        features = [{"name": names[0], "shift": 1.0, "factor": 2.0, "null_value": 4.0},
+                    {"name": names[1], "shift": 0.0, "factor": 1.0, "null_value": -1.0}]
+        return self.load(
+            bundles.document(2, dict({"task": "regression", "hidden": []}, **(model or {})),
+                             targets=[{"name": "y", "shift": 3.0, "factor": 2.0}],
+                             features=features, nulls=nulls),
+            {"layers.0.weight": np.array([[10.0, 1.0]]), "layers.0.bias": np.array([0.0])})
+
+    @staticmethod
+    def linear_value(a, b):
+        return (10 * (a - 1) * 2 + b) / 2 + 3
+
+    def test_arrays_frames_arrow_tables_and_dicts_give_the_same(self):
+        model = self.linear()
+        a, b = [1.0, 2.0, 3.5], [0, 1, -7]
+        expected = [self.linear_value(x, y) for x, y in zip(a, b)]
+        frame = pd.DataFrame({"other": ["p", "q", "r"], "b": b, "a": a})
+        table = pa.table({"b": b, "a": a, "c": ["x", "y", "z"]})
+        chunked = pa.concat_tables([table.slice(0, 1), table.slice(1)])
+        for data in (np.array([a, b]).T, np.array([a, b], np.float32).T, list(zip(a, b)), frame,
+                     frame.astype({"b": "Int64"}), table, chunked, table.to_batches()[0],
+                     {"a": a, "b": np.array(b, object)}):
+            np.testing.assert_array_equal(model.predict(data), expected)
+            np.testing.assert_array_equal(model.predict(data, batch_rows=2), expected)
+        self.assertEqual(model.predict(np.empty((0, 2))).shape, (0,))
+
+    def test_nulls_are_replaced_as_in_training_in_every_kind_of_table(self):
+        model = self.linear(nulls="mean")
+        expected = [self.linear_value(4.0, 5), self.linear_value(2, -1.0)]
+        for data in (np.array([[np.nan, 5], [2, np.nan]]),
+                     pd.DataFrame({"a": [None, 2.0], "b": [5, None]}),
+                     pd.DataFrame({"a": [None, 2], "b": [5, None]}, dtype="Int64"),
+                     pd.DataFrame({"a": [None, 2], "b": [5, None]}, dtype=object),
+                     pa.table({"a": [None, 2], "b": [5, None]})):
+            np.testing.assert_array_equal(model.predict(data), expected)
+
+    def test_a_null_or_a_number_without_answer_names_its_row_and_column(self):
+        model = self.linear()
+        rows = np.zeros((5, 2))
+        rows[3, 1] = np.nan
+        with self.assertRaisesRegex(espalier.BadInputError, "row 3 .*'b' has no value.*fail"):
+            model.predict(rows, batch_rows=2)
+        rows[3, 1] = np.inf
+        with self.assertRaisesRegex(espalier.BadInputError, "row 3 .*'b' is infinite"):
+            model.predict(rows)
+        narrow = self.linear(model={"precision": "float32"})
+        with self.assertRaisesRegex(espalier.BadInputError, "too large for float32"):
+            narrow.predict([[1e39, 0]])
+        with self.assertRaisesRegex(espalier.BadInputError, "`nulls: drop`"):
+            self.linear(nulls="drop").predict([[np.nan, 0]])
+
+    def test_what_is_no_table_of_the_model_is_one_clear_error(self):
+        model = self.linear()
+        for data, words in ((np.zeros((2, 3)), r"shape \[2, 3\], expected \[rows, 2\]"),
+                            (np.zeros(2), r"shape \[2\]"),
+                            (np.array([["p", "q"]]), "expected numbers"),
+                            (pd.DataFrame({"a": [1]}), "lacks 1 of the model's 2 features: 'b'"),
+                            (pd.DataFrame({"a": ["1.5"], "b": [1]}),
+                             "column 'a': row 0 .*found '1.5', expected a number"),
+                            (pa.table({"a": ["x"], "b": [1]}), "column 'a': row 0"),
+                            ({"a": [1, 2], "b": [1]}, "different lengths")):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, words):
+                model.predict(data)
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "batch_rows"):
+            model.predict([[1, 2]], batch_rows=0)
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "this model is a regression"):
+            model.predict_proba([[1, 2]])
+
+    def test_elements_of_a_vector_column_are_found_by_their_names(self):
+        model = self.linear(names=("v[0]", "v[1]"))
+        vectors = [[1.0, 5.0], [2.0, 6.0]]
+        expected = [self.linear_value(*v) for v in vectors]
+        np.testing.assert_array_equal(model.predict(pd.DataFrame({"v": vectors})), expected)
+        np.testing.assert_array_equal(model.predict(pa.table({"v": vectors})), expected)
+        with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                    "column 'v': row 1 .*at least 2"):
+            model.predict({"v": [[1.0, 2.0], [1.0]]})
+
+    def test_labels_are_integers_where_all_are_and_text_otherwise(self):
+        for classes, dtype, first in ((["-1", "7"], np.int64, -1), (["07", "8"], object, "07"),
+                                      ([{"hex": "ff"}, "x"], object, b"\xff")):
+            model = self.load(bundles.document(1, {"hidden": []}, classes=classes), {
+                "layers.0.weight": np.array([[1.0], [0.0]]), "layers.0.bias": np.zeros(2)})
+            labels = model.predict([[1.0], [-1.0]])
+            self.assertEqual(labels.dtype, dtype)
+            self.assertEqual(labels[0], first)
+            np.testing.assert_array_equal(model.predict_index([[1.0], [-1.0]]), [0, 1])
+            np.testing.assert_allclose(model.predict_proba([[50.0]])[0], [1, 2e-22], atol=1e-20)
+
+    def test_what_this_client_does_not_know_is_refused_and_not_skipped(self):
+        good = bundles.document(1, {"hidden": []}, classes=["0", "1"])
+        tensors = {"layers.0.weight": np.zeros((2, 1)), "layers.0.bias": np.zeros(2)}
+
+        def refused(change, error, words):
+            doc = json.loads(json.dumps(good))
+            change(doc)
+            with self.assertRaisesRegex(error, words):
+                self.load(doc, tensors)
+        lacks = espalier.UnimplementedError
+        bad = espalier.BadInputError
+        refused(lambda d: d["preprocessing"]["features"][0].update(vocabulary=["a"]), lacks,
+                r"preprocessing.features\[0\].vocabulary")
+        refused(lambda d: d["preprocessing"].update(buckets=[]), lacks, "preprocessing.buckets")
+        refused(lambda d: d["spec"]["model"].update(embeddings=[]), lacks, "spec.model.embeddings")
+        refused(lambda d: d["spec"]["model"].update(activation=["mish"]), lacks, "'mish'")
+        refused(lambda d: d.update(format=2), espalier.FailedPreconditionError, "found format 2")
+        refused(lambda d: d["preprocessing"].update(classes=[]), bad, "expected at least one")
+        refused(lambda d: d["preprocessing"].update(features=[]), bad, "preprocessing.features")
+        refused(lambda d: d["spec"]["model"].update(hidden=[0]), bad, r"hidden\[0\]")
+        refused(lambda d: d["spec"]["model"].update(hidden=[True]), bad, r"hidden\[0\]")
+        refused(lambda d: d["spec"]["model"].update(hidden=[3]), bad, "found shape")
+        refused(lambda d: d["preprocessing"]["features"][0].update(shift="0"), bad, "shift")
+        refused(lambda d: d.pop("schema"), bad, "schema: expected a value, found none")
+
+    def test_a_damaged_or_lying_file_is_one_error_and_never_another_model(self):
+        doc = bundles.document(2, {"hidden": []}, classes=["0", "1"])
+        good = bundles.safetensors({"layers.0.weight": np.ones((2, 2)),
+                                    "layers.0.bias": np.zeros(2)})
+        self.load(doc, good)
+        for cut in (0, 4, 8, 20, len(good) - 1):
+            with self.assertRaises(espalier.BadInputError, msg=cut):
+                self.load(doc, good[:cut])
+        lies = [good.replace(b'"shape": [2, 2]', b'"shape": [2, 9]'),
+                good.replace(b'"data_offsets": [0, 32]', b'"data_offsets": [0, 48]'),
+                good.replace(b'"data_offsets": [32, 48]', b'"data_offsets": [16, 32]'),
+                good.replace(b'"F64"', b'"F32"', 1), good.replace(b"F64", b"F16"),
+                good.replace(b"[2, 2]", b"[-2,-2]"), good.replace(b"bias", b"bass"),
+                good.replace(b"[2, 2]", b"[2e0,2]"), b"\xff" * 8 + good[8:], good + b"\0"]
+        for lie in lies:
+            self.assertNotEqual(lie, good)
+            with self.assertRaises(espalier.EspalierError, msg=lie[:200]):
+                self.load(doc, lie)
+        for text in ("", "[]", "{" * 5000, '{"format": NaN}', '{"format": 1, "format": 1}', "\0",
+                     '{"format": 1}', '{"format": 1, "spec": []}'):
+            folder = bundles.write(os.path.join(self.folder.name, "b"), doc, good)
+            with open(os.path.join(folder, "model.json"), "w") as f:
+                f.write(text)
+            with self.assertRaises(espalier.EspalierError, msg=text[:20]):
+                espalier.load(folder)
+
+    def test_weights_that_were_replaced_are_noticed(self):
+        doc = bundles.document(1, {"hidden": []}, classes=["0", "1"])
+        tensors = {"layers.0.weight": np.zeros((2, 1)), "layers.0.bias": np.zeros(2)}
+        folder = bundles.write(os.path.join(self.folder.name, "b"), doc, tensors)
+        with open(os.path.join(folder, "weights.safetensors"), "r+b") as f:
+            f.seek(-1, 2)
+            f.write(b"\1")
+        with self.assertRaisesRegex(espalier.DataLossError, "SHA-256"):
+            espalier.load(folder)
+        with self.assertRaisesRegex(espalier.NotFoundError, "cannot read .*model.json"):
+            espalier.load(os.path.join(self.folder.name, "none"))
+        with open(os.path.join(folder, "weights.safetensors"), "wb") as f:
+            f.write(bundles.safetensors({"layers.0.weight": np.full((2, 1), np.nan),
+                                         "layers.0.bias": np.zeros(2)}))
+        with self.assertRaises(espalier.EspalierError):
+            espalier.load(folder)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,176 @@
+"""Models that were trained: what NumPy predicts has the metrics that the workers found."""
+import csv
+import os
+import unittest
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv
+
+import espalier
+from daemons import ROOT, EspalierTest
+
+
+class TrainedTest(EspalierTest):
+    def setUp(self):
+        super().setUp()
+        os.environ["ESPALIER_HOME"] = os.path.join(ROOT, "build")
+        self.addCleanup(os.environ.pop, "ESPALIER_HOME")
+
+    def train(self, data, model, **train):
+        train = dict({"epochs": 4, "batch": 64, "seed": 3,
+                      "optimizer": {"adam": {"learning_rate": 0.01}}}, **train)
+        result = espalier.train({"name": "trained", "data": data, "model": model, "train": train,
+                                 "output": {"path": self.path("bundle"), "overwrite": True}},
+                                workers=2, threads=1)
+        return result, result.load()
+
+    def check_classes(self, result, model, data, labels):
+        """Loss, accuracy and the confusion matrix are those of the job's test set."""
+        p, predicted = model.predict_proba(data), model.predict(data)
+        index = {c: i for i, c in enumerate(model.classes)}
+        true = np.array([index[str(label)] for label in labels])
+        self.assertEqual(float(np.mean([str(a) == str(b) for a, b in zip(predicted, labels)])),
+                         result.test.accuracy)
+        confusion = np.zeros((len(index), len(index)))
+        np.add.at(confusion, (true, model.predict_index(data)), 1)
+        np.testing.assert_array_equal(confusion, result.test.confusion)
+        np.testing.assert_allclose(-np.log(p[np.arange(len(true)), true].astype(float)).mean(),
+                                   result.test.loss, rtol=1e-5)
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-5)
+
+    def check_regression(self, result, model, data, true):
+        d = model.predict(data) - true
+        np.testing.assert_allclose([np.sqrt((d * d).mean()), np.abs(d).mean(),
+                                    1 - (d * d).mean() / true.var()],
+                                   [result.test.rmse, result.test.mae, result.test.r2], rtol=1e-5)
+
+    def texts_csv(self, name, rows, seed):
+        """Text classes, and empty fields in two of the columns."""
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(rows, 4)) * [1, 100, 0.01, 1] + [0, 5000, 0, -3]
+        score = x[:, 0] + (x[:, 1] - 5000) / 100
+        label = np.where(score > 0.7, "größer", np.where(score < -0.7, "less, or 'so'", "mid"))
+        frame = pd.DataFrame(x, columns=["a", "b", "c d", "e"])
+        frame.insert(1, "label", label)
+        frame.loc[rng.random(rows) < 0.1, "a"] = np.nan
+        frame.loc[rng.random(rows) < 0.05, "e"] = np.nan
+        frame.to_csv(self.path(name), index=False, quoting=csv.QUOTE_MINIMAL)
+        return self.path(name)
+
+    def test_text_classes_with_nulls_and_each_network_option_match_the_jobs_metrics(self):
+        train, test = self.texts_csv("train.csv", 900, 1), self.texts_csv("test.csv", 300, 2)
+        data = {"train": train, "test": test, "label": "label",
+                "features": {"columns": "auto", "nulls": "mean"}}
+        frame = pd.read_csv(test, float_precision="round_trip")
+        table = pyarrow.csv.read_csv(test)
+        models = [{"hidden": [16], "activation": "relu"},
+                  {"hidden": [12, 12], "activation": ["gelu", "tanh"], "layer_norm": True,
+                   "residual": True, "precision": "float64", "dropout": 0.1},
+                  {"hidden": [8, 8, 8], "activation": ["silu", "elu", "leaky_relu"]},
+                  {"hidden": []}]
+        for i, options in enumerate(models):
+            scale = ["standard", "minmax", "none", {"divide": 100}][i]
+            job = dict(data, features=dict(data["features"], scale=scale))
+            result, model = self.train(job, dict(options, task="classification"))
+            self.assertEqual(model.features, ("a", "b", "c d", "e"))
+            self.assertEqual(set(model.classes), {"größer", "less, or 'so'", "mid"})
+            self.check_classes(result, model, frame, frame["label"])
+            np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(table))
+
+    def test_columns_of_all_kinds_match_the_jobs_metrics_and_the_commands_predictions(self):
+        def write(name, rows, seed, strangers=()):
+            rng = np.random.default_rng(seed)
+            frame = pd.DataFrame({
+                "city": rng.choice(["Oslo", "Rome", "Wien", *strangers], rows),
+                "user": rng.integers(0, 30, rows), "tag": rng.integers(0, 500, rows),
+                "since": pd.to_datetime("2020-01-01") + pd.to_timedelta(
+                    rng.integers(0, 2_000, rows), unit="D"),
+                "income": rng.exponential(1e4, rows), "member": rng.choice(["yes", "no"], rows),
+                "score": rng.normal(size=rows)})
+            good = frame["score"] + (frame["city"] == "Rome") + (frame["user"] % 3 == 0) > 0.7
+            frame["y"] = np.where(good, "good", "bad")
+            frame["since"] = frame["since"].dt.strftime("%Y-%m-%d")
+            frame.loc[rng.random(rows) < 0.1, ["city"]] = None
+            frame.loc[rng.random(rows) < 0.1, ["income"]] = np.nan
+            frame.to_csv(self.path(name), index=False)
+            return frame
+        write("train.csv", 900, 1)
+        frame = write("test.csv", 300, 2, strangers=("Lima",))
+        groups = [{"columns": "city", "type": "categorical"},
+                  {"columns": "user", "type": "categorical", "encode": {"embedding": 3},
+                   "min_count": 3},
+                  {"columns": "tag", "type": "categorical", "hash": 20},
+                  {"columns": "since", "type": "date",
+                   "parts": ["year", "month", "day", "weekday", "yearday", "epoch"]},
+                  {"columns": "income", "log1p": True, "nulls": "mean", "null_indicator": True},
+                  {"columns": "member", "type": "boolean"}]
+        result, model = self.train(
+            {"train": self.path("train.csv"), "test": self.path("test.csv"), "label": "y",
+             "features": {"columns": ["score"], "groups": groups}}, {"hidden": [8]})
+        self.assertEqual(model.features,
+                         ("score", "city", "user", "tag", "since", "income", "member"))
+        self.check_classes(result, model, frame, frame["y"])
+        array = frame[list(model.features)].to_numpy(dtype=object)
+        np.testing.assert_array_equal(model.predict(array), model.predict(frame))
+        self.espalier("predict", self.path("bundle"), self.path("test.csv"), "--output",
+                      self.path("out"))
+        parts = sorted(p for p in os.listdir(self.path("out")) if p.startswith("part-"))
+        found = pd.concat([pd.read_csv(self.path("out", p)) for p in parts], ignore_index=True)
+        np.testing.assert_array_equal(found["prediction"], model.predict(frame))
+        np.testing.assert_allclose(found[["probability_bad", "probability_good"]],
+                                   model.predict_proba(frame), atol=1e-5)
+
+    def test_two_classes_of_numbers_without_a_header_match_the_jobs_metrics(self):
+        def write(name, seed):
+            rng = np.random.default_rng(seed)
+            x = rng.integers(0, 256, size=(500, 6))
+            y = (x[:, 0] > x[:, 3]).astype(int)
+            np.savetxt(self.path(name), np.column_stack([y, x]), fmt="%d", delimiter=",")
+            return x, y
+        write("train.csv", 1)
+        x, y = write("test.csv", 2)
+        result, model = self.train(
+            {"train": self.path("train.csv"), "test": self.path("test.csv"), "label": 0,
+             "csv": {"header": False}, "features": {"columns": "1..6", "scale": {"divide": 255}}},
+            {"task": "classification", "hidden": [8], "loss": "binary_cross_entropy",
+             "activation": "sigmoid"})
+        self.assertEqual(model.features, ("1", "2", "3", "4", "5", "6"))
+        self.assertEqual(model.predict(x).dtype, np.int64)
+        self.check_classes(result, model, x.astype(np.uint8), y)
+
+    def test_a_regression_with_nulls_matches_the_jobs_metrics(self):
+        train, test = self.houses_csv("train.csv", 900), self.houses_csv("test.csv", 300, seed=5)
+        frame = pd.read_csv(test)
+        data = {"train": train, "test": test, "label": "price",
+                "features": {"columns": "auto", "nulls": {"constant": 4}}}
+        for loss in ("mse", "huber", "quantile"):
+            result, model = self.train(data, {"task": "regression", "hidden": [16], "loss": loss},
+                                       epochs=8)
+            self.check_regression(result, model, frame, frame["price"].to_numpy())
+
+    def test_counts_by_poisson_and_several_targets_match_the_jobs_metrics(self):
+        def write(name, seed):
+            rng = np.random.default_rng(seed)
+            x = rng.normal(size=(600, 3))
+            frame = pd.DataFrame(x, columns=list("abc"))
+            frame["n"] = rng.poisson(np.exp(0.5 * x[:, 0] + 1))
+            frame["m"] = rng.poisson(np.exp(0.3 * x[:, 1]))
+            frame.to_csv(self.path(name), index=False)
+            return frame
+        write("train.csv", 1)
+        frame = write("test.csv", 2)
+        data = {"train": self.path("train.csv"), "test": self.path("test.csv"),
+                "features": {"columns": ["a", "b", "c"]}}
+        result, model = self.train(dict(data, label="n"),
+                                   {"task": "regression", "hidden": [8], "loss": "poisson"})
+        self.check_regression(result, model, frame, frame["n"].to_numpy())
+        result, model = self.train(dict(data, label=["n", "m"]),
+                                   {"task": "regression", "hidden": [8]})
+        self.assertEqual(model.targets, ("n", "m"))
+        d = model.predict(frame) - frame[["n", "m"]].to_numpy()
+        np.testing.assert_allclose(np.abs(d).mean(), result.test.mae, rtol=1e-5)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,193 @@
+#include "src/scoring/evaluate.h"
+
+#include <cmath>
+
+#include "src/model/metrics.h"
+#include "src/scoring/report.h"
+#include "tests/scoring/fixture.h"
+
+namespace espalier {
+namespace {
+
+TEST_CASE("metrics are those of the rows counted one by one") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  const std::string csv = f.dir.Put("t.csv", AnswersCsv(1000));
+  const auto scan = f.Scan(model, {csv}, true);
+  INFO(scan.status().ToString());
+  REQUIRE(scan.ok());
+  const auto evaluation = Evaluate(f.Run(model, *scan), false);
+  INFO(evaluation.status().ToString());
+  REQUIRE(evaluation.ok());
+  CHECK(evaluation->rows == 1000);
+  CHECK(evaluation->metrics.rows == 1000);
+
+  // The same from the probabilities.
+  auto scorer = Scorer::Make(model);
+  double loss = 0, correct = 0;
+  std::vector<double> confusion(9);
+  REQUIRE(ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
+            std::vector<double> values;
+            scorer->Predict(piece.rows, piece.texts, &values);
+            const auto& classes = model.document.preprocessing.classes;
+            for (size_t r = 0; r < static_cast<size_t>(piece.rows.rows); ++r) {
+              const std::string& text = piece.texts.labels.texts()[piece.rows.labels[r]];
+              const size_t truth =
+                  std::find(classes.begin(), classes.end(), text) - classes.begin();
+              const double* p = values.data() + 3 * r;
+              const size_t said = std::max_element(p, p + 3) - p;
+              loss -= std::log(p[truth]);
+              correct += said == truth;
+              ++confusion[3 * truth + said];
+            }
+            return {};
+          }).ok());
+  CHECK(evaluation->metrics.accuracy == correct / 1000);
+  CHECK(evaluation->metrics.confusion == confusion);
+  CHECK(evaluation->metrics.loss == Approx(loss / 1000).epsilon(1e-5));
+}
+
+TEST_CASE("figures do not depend on the threads") {
+  const ScoringFixture f;
+  ModelDocument document = NumbersDocument();
+  document.job.data.weight = std::string("w");
+  document.schema.names.push_back("w");
+  document.schema.weight = 4;
+  const TrainedModel model = f.Model(document);
+  std::string text = "w,v,u,b,a\n";
+  for (int i = 0; i < 4000; ++i) {
+    text += std::to_string(0.1 + i % 7) + "," + std::to_string(i % 13) + "," +
+            std::to_string(i % 11) + "," + std::to_string(i % 17) + "," + std::to_string(i % 5) +
+            "\n";
+  }
+  const auto scan = f.Scan(model, {f.dir.Put("w.csv", text)}, true, {}, 10'000);
+  INFO(scan.status().ToString());
+  REQUIRE(scan.ok());
+  REQUIRE(scan->input.shards.size() > 5);
+  const auto one = Evaluate(f.Run(model, *scan, 1), true);
+  INFO(one.status().ToString());
+  REQUIRE(one.ok());
+  CHECK(one->metrics.weight != 4000);
+  for (const int threads : {2, 3}) {
+    const auto more = Evaluate(f.Run(model, *scan, threads), true);
+    REQUIRE(more.ok());
+    CHECK(more->totals == one->totals);
+    CHECK(more->residuals[1].grid == one->residuals[1].grid);
+    CHECK(more->residuals[1].bins == one->residuals[1].bins);
+  }
+  CHECK(one->residuals.size() == 2);
+  CHECK(one->residuals[0].grid.rows() == 4000);
+}
+
+TEST_CASE("labels that are no class of the model, and rows without one, are rejects") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  const auto scan =
+      f.Scan(model, {f.dir.Put("t.csv", "a,b,answer\n1,2,no\n1,2,maybe\n1,2,\n3,4, yes \n")}, true);
+  REQUIRE(scan.ok());
+  const auto evaluation = Evaluate(f.Run(model, *scan), false);
+  REQUIRE(evaluation.ok());
+  CHECK(evaluation->rows == 2);
+  CHECK(evaluation->rejected == 2);
+  bool maybe = false;
+  for (const Status& reject : evaluation->first_rejects) {
+    maybe |= reject.position()->text == "maybe" && reject.position()->column == "answer";
+  }
+  CHECK(maybe);
+
+  const auto none = f.Scan(model, {f.dir.Put("n.csv", "a,b,answer\n1,2,maybe\n")}, true);
+  REQUIRE(none.ok());
+  CHECK(Evaluate(f.Run(model, *none), false).status().code() == StatusCode::kBadInput);
+  const auto missing = f.Scan(model, {f.dir.Put("m.csv", "a,b\n1,2\n")}, true);
+  CHECK(missing.status().code() == StatusCode::kInvalidArgument);
+  CHECK(missing.status().message().find("the label of the model") != std::string::npos);
+}
+
+TEST_CASE("curves end in the corners, and the area under ROC is the AUC") {
+  const ScoringFixture f;
+  ModelDocument document = ClassesDocument();
+  document.preprocessing.classes = {"no", "yes"};
+  const TrainedModel model = f.Model(document);
+  std::string text = "a,b,answer\n";
+  for (int i = 0; i < 3000; ++i) {
+    const int a = i * 37 % 101, b = i * 53 % 97;
+    text += std::to_string(a / 10.0 - 5) + "," + std::to_string(b / 7.0 - 6) + "," +
+            (a + b % 31 > 65 ? "yes" : "no") + "\n";
+  }
+  const auto scan = f.Scan(model, {f.dir.Put("t.csv", text)}, true);
+  REQUIRE(scan.ok());
+  const auto evaluation = Evaluate(f.Run(model, *scan), false);
+  REQUIRE(evaluation.ok());
+  REQUIRE(evaluation->metrics.auc);
+  const ScoreCurves curves = CurvesOf(model.shape, evaluation->totals);
+  CHECK(curves.roc.front() == std::pair(0.0, 0.0));
+  CHECK(curves.roc.back() == std::pair(1.0, 1.0));
+  double area = 0;
+  for (size_t i = 1; i < curves.roc.size(); ++i) {
+    const auto [x0, y0] = curves.roc[i - 1];
+    const auto [x1, y1] = curves.roc[i];
+    CHECK(x1 >= x0);
+    CHECK(y1 >= y0);
+    area += (x1 - x0) * (y0 + y1) / 2;
+  }
+  CHECK(area == Approx(*evaluation->metrics.auc).epsilon(1e-12));
+  CHECK(curves.precision_recall.back().first == 1.0);
+  double yes = 0;
+  for (size_t t = 2; t < 4; ++t) yes += evaluation->metrics.confusion[t];
+  CHECK(curves.precision_recall.back().second == Approx(yes / 3000));
+}
+
+TEST_CASE("a report is one page that asks for nothing and shows no text as HTML") {
+  const ScoringFixture f;
+  ModelDocument document = ClassesDocument();
+  document.preprocessing.classes = {"<script>alert(1)</script>", "so so", "yes"};
+  document.job.name = "a & b";
+  const TrainedModel model = f.Model(document);
+  const auto scan = f.Scan(model, {f.dir.Put("t.csv", "a,b,answer\n1,2,yes\n3,4,so so\n")}, true);
+  REQUIRE(scan.ok());
+  const auto evaluation = Evaluate(f.Run(model, *scan), false);
+  REQUIRE(evaluation.ok());
+  const std::string history =
+      "epoch,step,learning_rate,loss,accuracy,val_loss,val_accuracy\n"
+      "1,10,0.001,2.5,0.3,2.4,0.35\n2,20,0.001,1.5,0.5,,\n";
+  const std::string page = ReportHtml({model, *evaluation, "models/<m>", "t.csv", history});
+  CHECK(page.find("<script") == std::string::npos);
+  CHECK(page.find("&lt;script&gt;") != std::string::npos);
+  CHECK(page.find("a &amp; b") != std::string::npos);
+  CHECK(page.find("models/&lt;m&gt;") != std::string::npos);
+  for (const char* outside : {"http", "src=", "href=", "url("}) {
+    CHECK(page.find(outside) == std::string::npos);
+  }
+  for (const char* part :
+       {"Confusion matrix", "loss over epochs", "accuracy over epochs", "By class"}) {
+    CHECK(page.find(part) != std::string::npos);
+  }
+  CHECK(page.find("ROC") == std::string::npos);  // three classes
+}
+
+TEST_CASE("the report of a regression shows its residuals") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(NumbersDocument());
+  const auto scan =
+      f.Scan(model, {f.dir.Put("t.csv", "a,b,u,v\n1,2,90,-2\n3,4,120,-5\n2,2,99,0\n")}, true);
+  REQUIRE(scan.ok());
+  const auto evaluation = Evaluate(f.Run(model, *scan), true);
+  REQUIRE(evaluation.ok());
+  const std::string page = ReportHtml({model, *evaluation, "m", "t.csv", ""});
+  CHECK(page.find("Residuals of u") != std::string::npos);
+  CHECK(page.find("Residuals of v") != std::string::npos);
+  CHECK(page.find("nan") == std::string::npos);
+}
+
+TEST_CASE("history.csv that is none is refused with its line") {
+  CHECK(ParseHistory("epoch,loss\n1,2\n3,\n").ok());
+  CHECK(std::isnan((*ParseHistory("epoch,loss\n1,2\n3,\n"))[1].values[1]));
+  for (const char* bad : {"epoch,loss\n1\n", "epoch,loss\n1,x\n", "epoch\n1,2\n"}) {
+    const auto read = ParseHistory(bad);
+    CHECK(read.status().code() == StatusCode::kBadInput);
+    CHECK(read.status().message().find("line 2") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace espalier

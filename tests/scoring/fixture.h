@@ -1,0 +1,127 @@
+// What the tests of scoring/ share: small models with random weights as bundles, and tables.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/bundle/bundle.h"
+#include "src/data/listing.h"
+#include "src/data/table_scan.h"
+#include "src/model/arithmetic.h"
+#include "src/scoring/predict.h"
+#include "src/scoring/scoring_run.h"
+#include "src/scoring/trained_model.h"
+#include "tests/storage/temporary_directory.h"
+
+namespace espalier {
+
+// Features a and b; classes "no", "so so" and "yes" in the column `answer`.
+inline ModelDocument ClassesDocument() {
+  ModelDocument d;
+  d.job.name = "classes";
+  d.job.data.train = {"train.csv"};
+  d.job.data.label = {std::string("answer")};
+  d.job.model.hidden = {5};
+  d.job.output.path = "unused";
+  d.schema = {{"id", "a", "answer", "b"}, {1, 3}, {2}};
+  d.preprocessing.features = {{"a", 0.5, 2, 0}, {"b", -1, 0.25, 7}};
+  d.preprocessing.classes = {"no", "so so", "yes"};
+  d.storage = StorageType::kFloat64;
+  d.stopped_because = "epochs";
+  return d;
+}
+
+// The same features; targets u and v.
+inline ModelDocument NumbersDocument() {
+  ModelDocument d = ClassesDocument();
+  d.job.name = "numbers";
+  d.job.model.task = Task::kRegression;
+  d.job.data.label = {std::string("u"), std::string("v")};
+  d.schema = {{"a", "b", "u", "v"}, {0, 1}, {2, 3}};
+  d.preprocessing.classes.clear();
+  d.preprocessing.targets = {{"u", 100, 0.5}, {"v", -3, 4}};
+  return d;
+}
+
+inline Bundle BundleOf(const ModelDocument& d, uint64_t seed = 5) {
+  const size_t outputs = d.job.model.task == Task::kClassification ? d.preprocessing.classes.size()
+                                                                   : d.preprocessing.targets.size();
+  const auto shape = MakeNetworkShape(d.job, static_cast<int64_t>(d.preprocessing.features.size()),
+                                      static_cast<int64_t>(outputs));
+  INFO(shape.status().ToString());
+  REQUIRE(shape.ok());
+  const auto count = static_cast<size_t>(ParameterCount(*shape));
+  if (d.job.model.precision == Precision::kFloat64) {
+    AlignedVector<double> parameters(count);
+    InitialParameters(*shape, seed, parameters.data());
+    return MakeBundle(d, Tensors(*shape), parameters.data(), ElementType::kFloat64, {});
+  }
+  AlignedVector<float> parameters(count);
+  InitialParameters(*shape, seed, parameters.data());
+  return MakeBundle(d, Tensors(*shape), parameters.data(), ElementType::kFloat32, {});
+}
+
+class ScoringFixture {
+ public:
+  ScoringFixture() { InitArithmetic(); }
+
+  std::string PutBundle(const Bundle& bundle, const std::string& name = "model") const {
+    REQUIRE(files->MakeDirectory(dir / name).ok());
+    for (const auto& [file, bytes] : bundle.files) dir.Put(name + "/" + file, bytes);
+    return dir / name;
+  }
+
+  TrainedModel Model(const ModelDocument& document) const {
+    auto model = LoadTrainedModel(*files, PutBundle(BundleOf(document)));
+    INFO(model.status().ToString());
+    REQUIRE(model.ok());
+    return *std::move(model);
+  }
+
+  Result<ScanPlan> Scan(const TrainedModel& model, std::vector<std::string> data, bool labels,
+                        std::vector<std::string> keep = {}, int64_t shard_bytes = 1 << 20) const {
+    return PlanScan(*files, {.job = model.document.job,
+                             .schema = model.document.schema,
+                             .data = std::move(data),
+                             .labels = labels,
+                             .keep = std::move(keep),
+                             .format = std::nullopt,
+                             .shard_bytes = shard_bytes});
+  }
+
+  ScoringRun Run(const TrainedModel& model, const ScanPlan& scan, int threads = 1) const {
+    return {.files = *files, .model = model, .scan = scan, .threads = threads};
+  }
+
+  // The part files of an output by name, in order.
+  std::vector<std::pair<std::string, std::string>> Parts(const std::string& output) const {
+    std::vector<std::pair<std::string, std::string>> parts;
+    const auto names = files->Names(output);
+    REQUIRE(names.ok());
+    for (const std::string& name : *names) {
+      if (name.starts_with("part-")) parts.emplace_back(name, Content(output + "/" + name));
+    }
+    return parts;
+  }
+
+  TemporaryDirectory dir;
+  std::unique_ptr<FileSystem> files = MakeFileSystem();
+};
+
+// A table of `rows` rows with the columns id, a, b, answer; without the answer where it is false.
+inline std::string AnswersCsv(int64_t rows, bool answer = true) {
+  std::string text = answer ? "id,a,b,answer\n" : "id,a,b\n";
+  const char* const kAnswers[] = {"no", "so so", "yes"};
+  for (int64_t i = 0; i < rows; ++i) {
+    const double a = static_cast<double>(i * 37 % 101) / 10 - 5;
+    const double b = static_cast<double>(i * 53 % 97) / 7 - 6;
+    text += "row " + std::to_string(i) + "," + std::to_string(a) + "," + std::to_string(b);
+    if (answer) text += std::string(",") + kAnswers[i * 7 % 3];
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace espalier

@@ -1,0 +1,314 @@
+#include "src/scoring/predict.h"
+
+#include <cmath>
+#include <sstream>
+
+#include "src/model/leaf_pass.h"
+#include "tests/scoring/fixture.h"
+
+namespace espalier {
+namespace {
+
+std::vector<std::vector<std::string>> Cells(const std::string& csv) {
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream lines(csv);
+  for (std::string line; std::getline(lines, line);) {
+    rows.emplace_back();
+    std::istringstream fields(line);
+    for (std::string field; std::getline(fields, field, ',');) rows.back().push_back(field);
+  }
+  return rows;
+}
+
+// A prediction of the fixture's into `out`.
+Result<PredictResult> PredictInto(const ScoringFixture& f, const TrainedModel& model,
+                                  const ScanPlan& scan, PredictSpec spec, int threads = 1) {
+  const ScoringRun run = f.Run(model, scan, threads);
+  ESPALIER_RETURN_IF_ERROR(CheckPrediction(run, spec));
+  ESPALIER_RETURN_IF_ERROR(BeginPredictions(*f.files, spec.output));
+  return Predict(run, spec);
+}
+
+// The network's answer to one row, computed without the room's code.
+std::vector<float> Direct(const TrainedModel& model, double a, double b) {
+  const auto& fitted = model.document.preprocessing.features;
+  LeafPass<float> pass(model.shape, 1);
+  pass.inputs()[0] = static_cast<float>((a - fitted[0].shift) * fitted[0].factor);
+  pass.inputs()[1] = static_cast<float>((b - fitted[1].shift) * fitted[1].factor);
+  std::vector<float> out(static_cast<size_t>(model.width()));
+  pass.Predict(std::get<AlignedVector<float>>(model.parameters).data(), 1, out.data());
+  return out;
+}
+
+TEST_CASE("classes, probabilities and kept columns stand in the order of the input") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  const std::string csv = f.dir.Put("new.csv", AnswersCsv(700, false));
+  const auto scan = f.Scan(model, {csv}, false, {"b", "id"});
+  INFO(scan.status().ToString());
+  REQUIRE(scan.ok());
+  const auto result = PredictInto(f, model, *scan, {.output = f.dir / "out", .keep = {"b", "id"}});
+  INFO(result.status().ToString());
+  REQUIRE(result.ok());
+  CHECK(result->rows == 700);
+  CHECK(result->parts == 1);
+  const auto parts = f.Parts(f.dir / "out");
+  REQUIRE(parts.size() == 1);
+  CHECK(parts[0].first == "part-00000.csv");
+  const auto rows = Cells(parts[0].second), given = Cells(Content(csv));
+  REQUIRE(rows.size() == 701);
+  CHECK(rows[0] == std::vector<std::string>{"b", "id", "prediction", "probability_no",
+                                            "probability_so so", "probability_yes"});
+  for (size_t r = 1; r < rows.size(); ++r) {
+    CHECK(rows[r][0] == given[r][2]);
+    CHECK(rows[r][1] == given[r][0]);
+    const auto wanted = Direct(model, std::stod(given[r][1]), std::stod(given[r][2]));
+    const auto best = std::max_element(wanted.begin(), wanted.end()) - wanted.begin();
+    CHECK(rows[r][2] == model.document.preprocessing.classes[static_cast<size_t>(best)]);
+    for (size_t k = 0; k < 3; ++k) {
+      CHECK(std::fabs(std::stof(rows[r][3 + k]) - wanted[k]) <= 1e-6f);
+    }
+  }
+  CHECK(f.files->Stat(f.dir / "out/_SUCCESS").ok());
+  CHECK(f.files->Stat(f.dir / "out/_rejects").status().code() == StatusCode::kNotFound);
+}
+
+TEST_CASE("regression answers in the targets' units") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(NumbersDocument());
+  const auto scan = f.Scan(model, {f.dir.Put("x.csv", "b,a\n2,1\n-3,0.5\n")}, false);
+  REQUIRE(scan.ok());
+  REQUIRE(PredictInto(f, model, *scan, {.output = f.dir / "out"}).ok());
+  const auto rows = Cells(f.Parts(f.dir / "out")[0].second);
+  CHECK(rows[0] == std::vector<std::string>{"prediction_u", "prediction_v"});
+  const double given[][2] = {{1, 2}, {0.5, -3}};
+  for (size_t r = 0; r < 2; ++r) {
+    const auto wanted = Direct(model, given[r][0], given[r][1]);
+    CHECK(std::stod(rows[r + 1][0]) == Approx(wanted[0] / 0.5 + 100).epsilon(1e-6));
+    CHECK(std::stod(rows[r + 1][1]) == Approx(wanted[1] / 4.0 - 3).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("the output is the same bytes for any number of threads, in CSV and in Parquet") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  for (int i = 0; i < 4; ++i) {
+    f.dir.Put("t" + std::to_string(i) + ".csv", AnswersCsv(3000 + 100 * i));
+  }
+  const auto scan = f.Scan(model, {f.dir / "t*.csv"}, false, {"id"}, 20'000);
+  REQUIRE(scan.ok());
+  REQUIRE(scan->input.shards.size() > 8);
+  for (const PartFormat format : {PartFormat::kCsv, PartFormat::kParquet}) {
+    std::vector<std::pair<std::string, std::string>> first;
+    for (const int threads : {1, 2, 5}) {
+      const auto result = PredictInto(
+          f, model, *scan,
+          {.output = f.dir / "out", .format = format, .overwrite = true, .keep = {"id"}}, threads);
+      INFO(result.status().ToString());
+      REQUIRE(result.ok());
+      CHECK(result->rows == 12'600);
+      const auto parts = f.Parts(f.dir / "out");
+      CHECK(parts.size() == scan->input.shards.size());
+      if (first.empty()) first = parts;
+      CHECK(parts == first);
+    }
+  }
+}
+
+TEST_CASE("rows that cannot be scored go to the rejects with place and reason") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  const std::string csv = f.dir.Put(
+      "bad.csv", "id,a,b\n1,1,2\n2,x,2\n3,1\n4,,2\n5,inf,2\n6,2,\"say \"\"3\"\"\"\n7,0,0\n");
+  const auto scan = f.Scan(model, {csv}, false, {"id"});
+  REQUIRE(scan.ok());
+  const auto result = PredictInto(f, model, *scan, {.output = f.dir / "out", .keep = {"id"}});
+  INFO(result.status().ToString());
+  REQUIRE(result.ok());
+  CHECK(result->rows == 2);
+  CHECK(result->rejected == 5);
+  const auto scored = Cells(f.Parts(f.dir / "out")[0].second);
+  REQUIRE(scored.size() == 3);
+  CHECK(scored[1][0] == "1");
+  CHECK(scored[2][0] == "7");
+  const std::string rejects = Content(f.dir / "out/_rejects/part-00000.csv");
+  INFO(rejects);
+  CHECK(rejects.starts_with("file,row,offset,column,text,reason\n" + csv + ",3,15,a,x,"));
+  CHECK(rejects.find(csv + ",4,") != std::string::npos);
+  CHECK(rejects.find(",b,\"say \"\"3\"\"\",") != std::string::npos);
+
+  SECTION("more of them than the limit are an error with the first one's place") {
+    const auto few =
+        PredictInto(f, model, *scan, {.output = f.dir / "few", .keep = {"id"}, .rejects_max = 4});
+    CHECK(few.status().code() == StatusCode::kBadInput);
+    CHECK(few.status().message().find("more than 4 rows") != std::string::npos);
+    REQUIRE(few.status().position());
+    CHECK(few.status().position()->row == 3);
+    CHECK(!f.files->Stat(f.dir / "few/_SUCCESS").ok());
+  }
+  SECTION("nothing but rejects is an error") {
+    const auto all = f.Scan(model, {f.dir.Put("all.csv", "a,b\nx,1\ny,2\n")}, false);
+    REQUIRE(all.ok());
+    const auto none = PredictInto(f, model, *all, {.output = f.dir / "none"});
+    CHECK(none.status().message().find("none of the 2 rows") != std::string::npos);
+  }
+}
+
+TEST_CASE("nulls are what the model's rule says: replaced, or no answer") {
+  const ScoringFixture f;
+  const std::string csv = f.dir.Put("n.csv", "a,b\n1,\n1,7\n,3\n");
+  ModelDocument document = ClassesDocument();
+  document.job.data.features.nulls.kind = NullKind::kMean;
+  const TrainedModel means = f.Model(document);
+  const auto scan = f.Scan(means, {csv}, false);
+  REQUIRE(scan.ok());
+  REQUIRE(PredictInto(f, means, *scan, {.output = f.dir / "mean"}).ok());
+  const auto rows = Cells(f.Parts(f.dir / "mean")[0].second);
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[1] == rows[2]);  // 7 is what stands for a missing b
+
+  document.job.data.features.nulls.kind = NullKind::kDrop;
+  const TrainedModel drops = f.Model(document);
+  const auto again = f.Scan(drops, {csv}, false);
+  REQUIRE(again.ok());
+  const auto dropped = PredictInto(f, drops, *again, {.output = f.dir / "drop"});
+  REQUIRE(dropped.ok());
+  CHECK(dropped->rows == 1);
+  CHECK(dropped->rejected == 2);
+  CHECK(dropped->first_rejects[0].message().find("nulls: drop") != std::string::npos);
+}
+
+TEST_CASE("output that is there is refused; with overwrite only a prediction is replaced") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  const auto scan = f.Scan(model, {f.dir.Put("x.csv", "a,b\n1,2\n")}, false);
+  REQUIRE(scan.ok());
+  const PredictSpec spec{.output = f.dir / "out"};
+  REQUIRE(PredictInto(f, model, *scan, spec).ok());
+  const auto again = PredictInto(f, model, *scan, spec);
+  CHECK(again.status().code() == StatusCode::kAlreadyExists);
+  PredictSpec over = spec;
+  over.overwrite = true;
+  CHECK(PredictInto(f, model, *scan, over).ok());
+  f.dir.Put("out/thesis.txt", "years of work");
+  const auto refused = PredictInto(f, model, *scan, over);
+  CHECK(refused.status().code() == StatusCode::kInvalidArgument);
+  CHECK(refused.status().message().find("thesis.txt") != std::string::npos);
+  CHECK(Content(f.dir / "out/thesis.txt") == "years of work");
+  const PredictSpec inside{.output = f.dir.path(), .overwrite = true};
+  CHECK(CheckPrediction(f.Run(model, *scan), inside).message().find("lies in the output") !=
+        std::string::npos);
+  const PredictSpec file{.output = f.dir / "x.csv", .overwrite = true};
+  CHECK(CheckPrediction(f.Run(model, *scan), file).code() == StatusCode::kAlreadyExists);
+}
+
+TEST_CASE("two columns of one name are refused") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  for (const std::string name : {"prediction", "probability_yes"}) {
+    const auto columns = PredictionColumns(model, {.output = "o", .keep = {name}});
+    CHECK(columns.status().code() == StatusCode::kInvalidArgument);
+    CHECK(columns.status().message().find("'" + name + "'") != std::string::npos);
+  }
+  CHECK(
+      PredictionColumns(model, {.output = "o", .keep = {"prediction"}, .prediction = false}).ok());
+}
+
+// Writes to a local directory, and remembers the largest file.
+class WatchedFiles final : public FileSystem {
+ public:
+  explicit WatchedFiles(const FileSystem& files) : files_(files) {}
+  Result<std::vector<FileInfo>> List(const std::string& p) const override { return files_.List(p); }
+  Result<std::vector<std::string>> Names(const std::string& p) const override {
+    return files_.Names(p);
+  }
+  Result<FileInfo> Stat(const std::string& p) const override { return files_.Stat(p); }
+  Result<std::unique_ptr<ReadableFile>> Open(const std::string& p) const override {
+    return files_.Open(p);
+  }
+  Result<std::vector<BlockLocation>> BlockLocations(const std::string& p, int64_t offset,
+                                                    int64_t length) const override {
+    return files_.BlockLocations(p, offset, length);
+  }
+  Status CreateExclusively(const std::string& p, std::string_view content) const override {
+    return files_.CreateExclusively(p, content);
+  }
+  Status WriteAtomically(const std::string& p, std::string_view content,
+                         const std::string& writer) const override {
+    largest = std::max(largest, content.size());
+    return files_.WriteAtomically(p, content, writer);
+  }
+  Status Rename(const std::string& a, const std::string& b) const override {
+    return files_.Rename(a, b);
+  }
+  Status Delete(const std::string& p) const override { return files_.Delete(p); }
+  Status MakeDirectory(const std::string& p) const override { return files_.MakeDirectory(p); }
+  Status Restrict(const std::string& p) const override { return files_.Restrict(p); }
+  Status RemoveTree(const std::string& p) const override { return files_.RemoveTree(p); }
+
+  mutable size_t largest = 0;
+
+ private:
+  const FileSystem& files_;
+};
+
+TEST_CASE("a shard of any size is read in pieces and written in parts of bounded size") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  std::string text = AnswersCsv(5000, false);
+  const std::string body = text.substr(text.find('\n') + 1);
+  for (int i = 0; i < 59; ++i) text += body;  // some 9 MB, 300,000 rows, one shard
+  const auto scan = f.Scan(model, {f.dir.Put("large.csv", text)}, false, {"id"}, int64_t{1} << 30);
+  REQUIRE(scan.ok());
+  REQUIRE(scan->input.shards.size() == 1);
+  size_t pieces = 0, features = 0, kept = 0;
+  REQUIRE(ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
+            ++pieces;
+            features = std::max(features, piece.rows.features.size());
+            kept = std::max(kept, piece.kept.bytes());
+            return {};
+          }).ok());
+  CHECK(pieces > 8);
+  CHECK(features <= (512 << 10) + 64);
+  CHECK(kept <= (512 << 10) + 64);
+
+  const WatchedFiles watched(*f.files);
+  const PredictSpec spec{.output = f.dir / "out", .keep = {"id"}, .part_bytes = 1 << 20};
+  REQUIRE(BeginPredictions(watched, spec.output).ok());
+  const auto result = Predict({.files = watched, .model = model, .scan = *scan}, spec);
+  INFO(result.status().ToString());
+  REQUIRE(result.ok());
+  CHECK(result->rows == 300'000);
+  CHECK(result->parts > 5);
+  CHECK(watched.largest < (4 << 20));
+  // In order, over all parts.
+  int64_t next = 0;
+  const auto parts = f.Parts(spec.output);
+  CHECK(parts[0].first == "part-00000.csv");
+  CHECK(parts[1].first == "part-00000_0001.csv");
+  for (const auto& [name, content] : parts) {
+    std::istringstream lines(content);
+    std::string line;
+    std::getline(lines, line);
+    while (std::getline(lines, line)) {
+      if (!line.starts_with("row " + std::to_string(next % 5000) + ",")) FAIL(name << ": " << line);
+      ++next;
+    }
+  }
+  CHECK(next == 300'000);
+}
+
+TEST_CASE("a run that is cancelled ends at the next piece") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  const auto scan = f.Scan(model, {f.dir.Put("x.csv", AnswersCsv(100))}, false);
+  REQUIRE(scan.ok());
+  ScoringRun run = f.Run(model, *scan);
+  run.cancelled = [] { return true; };
+  REQUIRE(BeginPredictions(*f.files, f.dir / "out").ok());
+  CHECK(Predict(run, {.output = f.dir / "out"}).status().code() == StatusCode::kCancelled);
+  CHECK(!f.files->Stat(f.dir / "out/_SUCCESS").ok());
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,251 @@
+"""Spark as a submitter: real PySpark, real daemons."""
+import os
+import sys
+import threading
+import time
+import unittest
+
+import numpy as np
+from pyspark.ml import Pipeline, PipelineModel
+from pyspark.ml.evaluation import (BinaryClassificationEvaluator,
+                                   MulticlassClassificationEvaluator, RegressionEvaluator)
+from pyspark.ml.feature import StandardScaler, StringIndexer, VectorAssembler
+from pyspark.ml.functions import vector_to_array
+from pyspark.ml.linalg import Vectors
+from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import espalier
+from espalier.spark import EspalierClassifier, EspalierModel, EspalierRegressor
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                                "python"))
+import daemons  # noqa: E402
+
+
+class SparkTest(daemons.EspalierTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        cls.spark = (SparkSession.builder.master("local[2]").appName("espalier")
+                     .config("spark.ui.enabled", "false")
+                     .config("spark.ui.showConsoleProgress", "false")
+                     .config("spark.driver.bindAddress", "127.0.0.1")
+                     .config("spark.driver.host", "127.0.0.1")
+                     .config("spark.sql.shuffle.partitions", "2").getOrCreate())
+        cls.spark.sparkContext.setLogLevel("ERROR")
+        cls.addClassCleanup(cls.spark.stop)
+        rng = np.random.default_rng(4)
+        x = rng.normal(size=(1200, 3)) * [1, 20, 0.1] + [0, 300, 0]
+        score = x[:, 0] + (x[:, 1] - 300) / 20
+        kind = np.where(score > 0.6, "high", np.where(score < -0.6, "low", "mid"))
+        rows = [(float(a), float(b), float(c), str(k), float(s), bool(v)) for (a, b, c), k, s, v in
+                zip(x, kind, score, rng.random(1200) < 0.2)]
+        cls.frame = cls.spark.createDataFrame(
+            rows, "a double, b double, c double, kind string, score double, held boolean").cache()
+
+    def setUp(self):
+        super().setUp()
+        self.cluster = daemons.Cluster(self, 1)
+        self.work = self.path("work")
+        self.options = dict(coordinator=self.cluster.address, workDirectory=self.work,
+                            hiddenLayers=[16], stepSize=0.01, batchSize=64, maxIter=6, seed=3,
+                            verbose=False)
+
+    def assembled(self):
+        return VectorAssembler(inputCols=["a", "b", "c"], outputCol="features")
+
+    def assert_clean(self):
+        self.assertEqual(os.listdir(self.work) if os.path.exists(self.work) else [], [])
+
+    def test_a_pipeline_with_sparks_own_stages_is_trained_scored_saved_and_read(self):
+        index = StringIndexer(inputCol="kind", outputCol="label")
+        scaler = StandardScaler(inputCol="assembled", outputCol="features", withMean=True)
+        classifier = EspalierClassifier(validationFraction=0.2, **self.options)
+        pipeline = Pipeline(stages=[index, self.assembled().setOutputCol("assembled"), scaler,
+                                    classifier])
+        pipeline.write().overwrite().save(self.path("pipeline"))
+        pipeline = Pipeline.load(self.path("pipeline"))
+        fitted = pipeline.fit(self.frame)
+        self.assert_clean()
+        scored = fitted.transform(self.frame).cache()
+        accuracy = MulticlassClassificationEvaluator(metricName="accuracy").evaluate(scored)
+        self.assertGreater(accuracy, 0.9)
+        row = scored.first()
+        self.assertEqual(row.probability.size, 3)
+        self.assertAlmostEqual(sum(row.probability), 1, places=5)
+        self.assertEqual(row.prediction, float(np.argmax(row.probability)))
+        fitted.write().overwrite().save(self.path("fitted"))
+        again = PipelineModel.load(self.path("fitted")).transform(self.frame)
+        columns = ["prediction", "probability", "rawPrediction"]
+        self.assertEqual(again.select(columns).collect(), scored.select(columns).collect())
+        model = fitted.stages[-1]
+        self.assertEqual((model.numClasses, model.numFeatures, model.classes),
+                         (3, 3, ("0", "1", "2")))
+        self.assertGreater(model.result.validation.accuracy, 0.85)
+
+    def test_transform_says_what_the_model_says_by_itself(self):
+        frame = self.assembled().transform(self.frame)
+        model = EspalierClassifier(labelCol="kind", **self.options).fit(frame)
+        self.assertEqual(model.classes, ("high", "low", "mid"))
+        rows = model.transform(frame).collect()
+        x = np.array([r.features.toArray() for r in rows])
+        self.assertEqual([r.prediction for r in rows], list(model.model().predict(x)))
+        np.testing.assert_array_equal([r.probability.toArray() for r in rows],
+                                      model.model().predict_proba(x).astype(float))
+        named = model.copy()._set(predictionCol="p", probabilityCol="", rawPredictionCol="")
+        self.assertEqual(named.transform(frame).columns, frame.columns + ["p"])
+
+    def test_input_columns_weights_and_a_validation_column_reach_the_job(self):
+        frame = self.frame.withColumn("w", F.when(F.col("a") > 0, 2.0).otherwise(1.0))
+        regressor = EspalierRegressor(inputCols=["a", "b", "c"], labelCol="score", weightCol="w",
+                                      validationIndicatorCol="held", **self.options)
+        model = regressor.setMaxIter(20).fit(frame)
+        held = frame.filter("held")
+        self.assertEqual(model.result.validation.rows, held.count())
+        self.assertEqual(model.result.validation.weight, held.agg(F.sum("w")).first()[0])
+        rmse = RegressionEvaluator(labelCol="score", weightCol="w").evaluate(model.transform(held))
+        self.assertAlmostEqual(rmse, model.result.validation.rmse, places=5)
+        self.assert_clean()
+
+    def test_two_classes_with_sparse_vectors_suit_sparks_binary_evaluator(self):
+        rows = [(float(i % 2), Vectors.sparse(4, {i % 2: 1.0, 3: float(i % 5)}) if i % 3 else
+                 Vectors.dense([1.0 - i % 2, float(i % 2), 0, i % 5])) for i in range(400)]
+        frame = self.spark.createDataFrame(rows, ["label", "features"])
+        for loss in ("", "binary_cross_entropy"):
+            model = EspalierClassifier(loss=loss, **self.options).fit(frame)
+            scored = model.transform(frame)
+            self.assertGreater(BinaryClassificationEvaluator().evaluate(scored), 0.99)
+            self.assertEqual(scored.first().rawPrediction.size, 2)
+
+    def test_labels_that_leave_a_number_out_keep_their_places(self):
+        rows = [(2.0 * (i % 2), float(i % 2)) for i in range(200)]
+        frame = self.spark.createDataFrame(rows, ["label", "x"])
+        model = EspalierClassifier(inputCols=["x"], **self.options).fit(frame)
+        row = model.transform(frame.filter("label = 2")).first()
+        self.assertEqual((row.prediction, row.probability.size, row.probability[1]), (2.0, 3, 0.0))
+
+    def test_many_jobs_of_a_cross_validator_run_beside_each_other(self):
+        frame = self.assembled().transform(self.frame.filter("a is not null"))
+        frame = StringIndexer(inputCol="kind", outputCol="label").fit(frame).transform(frame)
+        classifier = EspalierClassifier(**dict(self.options, maxIter=3))
+        grid = ParamGridBuilder().addGrid(classifier.hiddenLayers, [[2], [16]]).build()
+        validator = CrossValidator(estimator=classifier, estimatorParamMaps=grid, numFolds=2,
+                                   parallelism=2, evaluator=MulticlassClassificationEvaluator())
+        best = validator.fit(frame)
+        self.assertEqual(len(best.avgMetrics), 2)
+        self.assertGreater(best.avgMetrics[1], best.avgMetrics[0])
+        self.assertIsInstance(best.bestModel, EspalierModel)
+        with espalier.connect(self.cluster.address) as cluster:
+            self.assertEqual([j.state for j in cluster.jobs()], ["SUCCEEDED"] * 5)
+        self.assert_clean()
+
+    def test_parquet_is_trained_on_with_no_copy_and_the_bundle_may_stay(self):
+        frame = self.assembled().transform(self.frame).select(
+            vector_to_array("features").alias("features"), "kind")
+        frame.write.parquet(self.path("rows"))
+        classifier = EspalierClassifier(labelCol="kind", output=self.path("out", "model"),
+                                        **self.options)
+        model = classifier.fit_on_parquet(self.path("rows"))
+        bundle = EspalierModel.from_bundle(self.path("out", "model"))
+        self.assertEqual(bundle.model().weights_sha256, model.model().weights_sha256)
+        self.assertEqual(espalier.load(self.path("out", "model")).classes, model.classes)
+        self.assertEqual(bundle.transform(frame).select("prediction").collect(),
+                         model.transform(frame).select("prediction").collect())
+        self.assert_clean()
+
+    def test_what_is_wrong_is_one_clear_error_and_leaves_nothing(self):
+        frame = self.assembled().transform(self.frame)
+        good = EspalierClassifier(labelCol="kind", **self.options)
+        nulls = self.frame.withColumn("a", F.when(F.col("b") > 300, F.col("a")))
+        for estimator, data, error, words in (
+                (good, frame.filter("a > 1e9"), espalier.InvalidArgumentError, "no rows"),
+                (good.copy().setLabelCol("none"), frame, espalier.InvalidArgumentError,
+                 "labelCol: there is no column 'none'"),
+                (good.copy().setFeaturesCol("kind"), frame, espalier.InvalidArgumentError,
+                 "featuresCol: column 'kind' is of type string"),
+                (good.copy().setWeightCol("kind"), frame, espalier.InvalidArgumentError,
+                 "weightCol: column 'kind' is of type string, expected a number"),
+                (EspalierRegressor(labelCol="kind", **self.options), frame,
+                 espalier.InvalidArgumentError, "labelCol: column 'kind' is of type string"),
+                (good.copy().setInputCols(["a", "b"]), nulls, espalier.JobFailedError, "'a'"),
+                (good.copy().setActivation("rule"), frame, espalier.InvalidArgumentError,
+                 "unknown value 'rule'"),
+                (good.copy().setJob("{train: {bach: 2}}"), frame, espalier.InvalidArgumentError,
+                 "'bach'.*'batch'"),
+                (good.copy().setWorkDirectory(""), frame, espalier.InvalidArgumentError,
+                 "workDirectory is not set"),
+                (good.copy().setCoordinator("127.0.0.1:1"), frame, espalier.UnavailableError,
+                 "127.0.0.1:1 cannot be reached")):
+            with self.assertRaisesRegex(error, words):
+                estimator.fit(data)
+            self.assert_clean()
+        with self.assertRaisesRegex(TypeError, "no Param 'hidden'"):
+            EspalierClassifier(hidden=[1])
+        model = good.copy().setInputCols(["a", "b"]).fit(self.frame)
+        with self.assertRaisesRegex(Exception, "'a' has no value"):
+            model.transform(nulls).collect()
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "column 'prediction' already"):
+            model.transform(model.transform(self.frame))
+
+    def test_a_worker_that_is_killed_in_the_middle_costs_nothing_but_time(self):
+        frame = self.assembled().transform(self.frame)
+        estimator = EspalierClassifier(labelCol="kind", **dict(
+            self.options, hiddenLayers=[64, 64], batchSize=256, maxIter=200))  # four leaves
+        quiet = estimator.fit(frame).model().weights_sha256
+        self.cluster.start_worker("node-2")
+        self.cluster.wait_for_workers(2)
+        with espalier.connect(self.cluster.address) as cluster:
+            def kill():
+                for event in cluster.job("job-2").watch():
+                    if isinstance(event, espalier.Evaluation) and event.epoch >= 2:
+                        self.cluster.workers["node-2"].kill()
+                        return
+
+            def find():
+                daemons.wait_for("the job", lambda: len(cluster.jobs()) > 1, 60)
+                kill()
+            thread = threading.Thread(target=find)
+            thread.start()
+            disturbed = estimator.fit(frame).model().weights_sha256
+            thread.join()
+            self.assertIsNotNone(self.cluster.workers["node-2"].wait(timeout=20))
+            self.assertGreater(cluster.job("job-2").info().generation, 1)
+        self.assertEqual(disturbed, quiet)
+
+    def test_a_job_without_workers_is_cancelled_when_the_start_has_taken_too_long(self):
+        empty = daemons.Cluster(self, 0)
+        frame = self.assembled().transform(self.frame)
+        estimator = EspalierClassifier(labelCol="kind", **dict(
+            self.options, coordinator=empty.address, startTimeout=2.0))
+        with self.assertRaisesRegex(espalier.DeadlineExceededError,
+                                    "job-1 had no workers within 2 s: .*worker"):
+            estimator.fit(frame)
+        with espalier.connect(empty.address) as cluster:
+            self.assertEqual(cluster.jobs()[0].state, "CANCELLED")
+        self.assert_clean()
+        estimator.setCoordinator(self.cluster.address).fit(frame)
+
+    def test_an_interrupt_cancels_the_job_and_leaves_nothing(self):
+        frame = self.assembled().transform(self.frame)
+        estimator = EspalierClassifier(labelCol="kind", **dict(self.options, maxIter=10 ** 7))
+        with espalier.connect(self.cluster.address) as cluster:
+            def interrupt():
+                daemons.wait_for("a running job", lambda: any(
+                    j.state == "TRAINING" for j in cluster.jobs()), 60)
+                time.sleep(0.3)
+                import _thread
+                _thread.interrupt_main()
+            thread = threading.Thread(target=interrupt)
+            thread.start()
+            with self.assertRaises(KeyboardInterrupt):
+                estimator.fit(frame)
+            thread.join()
+            daemons.wait_for("the end", lambda: cluster.jobs()[0].state == "CANCELLED")
+        self.assert_clean()
+
+
+if __name__ == "__main__":
+    unittest.main()

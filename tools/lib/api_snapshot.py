@@ -1,0 +1,103 @@
+"""The public interface of proto/ as text: every method, field and enumerator on a line, with its
+number and type. tests/python/api_test.py compares the lines with those of the last release, which
+tests/python/api.txt keeps.
+
+  public espalier.v1.Espalier
+  rpc espalier.v1.Espalier.Watch(espalier.v1.WatchRequest) returns (stream espalier.v1.JobUpdate)
+  field espalier.v1.JobUpdate.history 2 repeated espalier.v1.HistoryRow
+  enum espalier.v1.JobState.JOB_STATE_QUEUED 1
+
+usage, in a Python with protobuf: api_snapshot.py > tests/python/api.txt
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+from google.protobuf import descriptor_pb2
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FILES = ["proto/espalier/v1/api.proto", "proto/espalier/v1/types.proto"]  # of the public service
+TYPES = descriptor_pb2.FieldDescriptorProto
+
+
+def type_of(field):
+    """"optional int64", "repeated espalier.v1.JobSnapshot", "string"."""
+    name = field.type_name[1:] or TYPES.Type.Name(field.type)[len("TYPE_"):].lower()
+    if field.label == TYPES.LABEL_REPEATED:
+        return "repeated " + name
+    return "optional " + name if field.proto3_optional else name
+
+
+def lines_of_message(message, scope):
+    name = "%s.%s" % (scope, message.name)
+    lines = ["message " + name]
+    for field in message.field:
+        lines.append("field %s.%s %d %s" % (name, field.name, field.number, type_of(field)))
+    for inner in message.nested_type:
+        lines += lines_of_message(inner, name)
+    for enum in message.enum_type:
+        lines += lines_of_enum(enum, name)
+    return lines
+
+
+def lines_of_enum(enum, scope):
+    return ["enum %s.%s.%s %d" % (scope, enum.name, v.name, v.number) for v in enum.value]
+
+
+def lines_of_service(service, scope):
+    name = "%s.%s" % (scope, service.name)
+    lines = ["public " + name]
+    for m in service.method:
+        lines.append("rpc %s.%s(%s%s) returns (%s%s)" % (
+            name, m.name, "stream " * m.client_streaming, m.input_type[1:],
+            "stream " * m.server_streaming, m.output_type[1:]))
+    return lines
+
+
+def file_set(root=ROOT):
+    """FileDescriptorSet of FILES, with comments."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "set")
+        subprocess.run(["protoc", "--proto_path=.", "--include_source_info",
+                        "--descriptor_set_out=" + out] + FILES, cwd=root, check=True)
+        with open(out, "rb") as f:
+            return descriptor_pb2.FileDescriptorSet.FromString(f.read())
+
+
+def snapshot(files):
+    """The lines, sorted."""
+    lines = []
+    for f in files.file:
+        for service in f.service:
+            lines += lines_of_service(service, f.package)
+        for message in f.message_type:
+            lines += lines_of_message(message, f.package)
+        for enum in f.enum_type:
+            lines += lines_of_enum(enum, f.package)
+    return sorted(lines)
+
+
+def undocumented(files):
+    """Names of methods, fields and enumerators without a comment above or beside them."""
+    found = []
+    for f in files.file:
+        told = {tuple(location.path) for location in f.source_code_info.location
+                if (location.leading_comments + location.trailing_comments).strip()}
+        found += ["%s.%s" % (s.name, m.name) for i, s in enumerate(f.service)
+                  for j, m in enumerate(s.method) if (6, i, 2, j) not in told]
+        found += ["%s.%s" % (m.name, field.name) for i, m in enumerate(f.message_type)
+                  for j, field in enumerate(m.field) if (4, i, 2, j) not in told]
+        found += ["%s.%s" % (e.name, v.name) for i, e in enumerate(f.enum_type)
+                  for j, v in enumerate(e.value) if (5, i, 2, j) not in told]
+    return found
+
+
+def breaks(before, now):
+    """What a client of `before` would miss: lines that are gone or are others now. A number that is
+    used again shows as its old line gone. New lines are no harm."""
+    return sorted(set(before) - set(now))
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(snapshot(file_set())) + "\n")

@@ -1,0 +1,41 @@
+"""Private environments with the Python client's wheel, as it is built from the tree now, and what
+its tests, and those with Spark, use beside it."""
+import hashlib
+import os
+import subprocess
+import tempfile
+
+import package_python
+import private_python
+
+PACKAGES = ["grpcio==1.76.0", "grpcio-reflection==1.76.0", "ipython==8.18.1", "mypy==1.11.2",
+            "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0", "pyarrow==23.0.1",
+            "PyYAML==6.0.3", "types-PyYAML==6.0.12.20250915"]
+SPARK = ["grpcio==1.76.0", "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0", "pyarrow==17.0.0",
+         "PyYAML==6.0.3", "setuptools==75.8.0", "wheel==0.45.1"]
+SPARK_SOURCES = ["pyspark==3.5.7"]
+SECONDS = 1_000_000_000  # what the wheel's files are said to be of
+
+
+def ensure(spark=False):
+    """The path of the environment's Python. Raises RuntimeError, or package_python.WheelError."""
+    python = (private_python.ensure("spark", SPARK, SPARK_SOURCES) if spark else
+              private_python.ensure("client", PACKAGES))
+    with tempfile.TemporaryDirectory(prefix="espalier-client-") as folder:
+        wheel = package_python.build(folder, SECONDS)
+        with open(wheel, "rb") as f:
+            digest = hashlib.sha256(f.read()).hexdigest()
+        marker = os.path.join(os.path.dirname(os.path.dirname(python)), "wheel")
+        if os.path.exists(marker):
+            with open(marker) as f:
+                if f.read() == digest:
+                    return python
+            os.remove(marker)
+        done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-input",
+                               "--disable-pip-version-check", "--no-index", "--no-deps",
+                               "--force-reinstall", wheel], capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError("pip could not install the client's wheel\n" + done.stderr)
+        with open(marker, "w") as f:
+            f.write(digest)
+    return python
