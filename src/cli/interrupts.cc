@@ -12,6 +12,20 @@
 #include "src/cli/exit_code.h"
 
 namespace espalier {
+namespace {
+
+// Where Taken tells of a signal; set once.
+int taken_fd = -1;
+
+// Signals are blocked on our threads, and read from a descriptor. A library's threads that began
+// before (OpenBLAS's do at load) do not block them, and would end the process.
+extern "C" void Taken(int) {
+  const int saved = errno;
+  eventfd_write(taken_fd, 1);
+  errno = saved;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Interrupts>> Interrupts::Make() {
   sigset_t set;
@@ -22,9 +36,14 @@ Result<std::unique_ptr<Interrupts>> Interrupts::Make() {
   std::signal(SIGPIPE, SIG_IGN);
   const int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
   const int stop_fd = eventfd(0, EFD_CLOEXEC);
-  if (signal_fd < 0 || stop_fd < 0) {
+  taken_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+  if (signal_fd < 0 || stop_fd < 0 || taken_fd < 0) {
     return Internal(std::string("cannot watch for signals: ") + std::strerror(errno));
   }
+  struct sigaction action = {};
+  action.sa_handler = Taken;
+  action.sa_flags = SA_RESTART;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
   return std::unique_ptr<Interrupts>(new Interrupts(signal_fd, stop_fd));
 }
 
@@ -44,13 +63,16 @@ void Interrupts::SetEmergency(std::function<void()> action) {
 }
 
 void Interrupts::Run() {
-  pollfd fds[2] = {{signal_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+  pollfd fds[3] = {{signal_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}, {taken_fd, POLLIN, 0}};
   while (true) {
-    if (poll(fds, 2, -1) < 0) continue;  // EINTR
+    if (poll(fds, 3, -1) < 0) continue;  // EINTR
     if (fds[1].revents) return;
     signalfd_siginfo info;
-    if (read(signal_fd_, &info, sizeof info) != sizeof info) continue;
-    if (++count_ >= 2) DieAtOnce();
+    eventfd_t one = 0;
+    const bool signalled =
+        fds[0].revents ? read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)
+                       : eventfd_read(taken_fd, &one) == 0;
+    if (signalled && ++count_ >= 2) DieAtOnce();
   }
 }
 

@@ -17,7 +17,8 @@ namespace espalier {
 // SetEmergency() from any thread; the action runs on a thread of its own.
 class Interrupts {
  public:
-  // REQUIRES: called in main, before any other thread exists (threads inherit the signal mask).
+  // REQUIRES: called once, in main, before any other thread of ours exists (they inherit the signal
+  // mask).
   static Result<std::unique_ptr<Interrupts>> Make();
   ~Interrupts();
   Interrupts(const Interrupts&) = delete;

@@ -25,7 +25,7 @@ about = session.get_modelmeta().custom_metadata_map
 def number(text):
     if text in ("yes", "no"):
         return float(text == "yes")
-    if text.count("-") == 2:
+    if len(text) == 10 and text[4] == text[7] == "-":
         return float(calendar.timegm(time.strptime(text, "%Y-%m-%d")))
     return float(text or "nan")
 

@@ -30,7 +30,7 @@ BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 
 # Rooms whose tests link no gRPC: only there do sanitizers report nothing but our own faults.
 PURE_ROOMS = ["base", "spec", "plan", "security", "storage", "model", "data", "config", "bundle",
-              "cluster", "collective", "training", "sim", "yarn"]
+              "cluster", "collective", "training", "scoring", "sim", "yarn"]
 SANITIZERS = ["asan", "tsan"]
 SKIPS_EXPECTED = 0
 PHASE_LIMIT_S = 45 * 60
