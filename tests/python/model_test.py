@@ -204,8 +204,10 @@ class ModelTest(unittest.TestCase):
                 self.load(doc, tensors)
         lacks = espalier.UnimplementedError
         bad = espalier.BadInputError
-        refused(lambda d: d["preprocessing"]["features"][0].update(vocabulary=["a"]), lacks,
+        refused(lambda d: d["preprocessing"]["features"][0].update(vocabulary=["a"]), bad,
                 r"preprocessing.features\[0\].vocabulary")
+        refused(lambda d: d["preprocessing"]["features"][0].update(spline=[1]), lacks,
+                r"preprocessing.features\[0\].spline")
         refused(lambda d: d["preprocessing"].update(buckets=[]), lacks, "preprocessing.buckets")
         refused(lambda d: d["spec"]["model"].update(embeddings=[]), lacks, "spec.model.embeddings")
         refused(lambda d: d["spec"]["model"].update(activation=["mish"]), lacks, "'mish'")

@@ -268,8 +268,10 @@ def _feature(node: Node) -> Feature:
     flag = {k: bool(node.get(k) and node[k].flag()) for k in ("null_indicator", "hashed")}
     codes = node["codes"].whole(0, _CODES_MAX) if node.get("codes") else 0
     texts = tuple(v.label() for v in vocabulary.items(_CODES_MAX)) if vocabulary else ()
-    if codes and not flag["hashed"] and codes - len(texts) not in (0, 1):
-        raise _wrong(node.path + ".vocabulary", "%d texts, or one less" % codes)
+    sound = codes - len(texts) in (0, 1) if codes and not flag["hashed"] else not texts
+    if not sound:
+        raise _wrong(node.path + ".vocabulary", "as many texts as codes, or one less; none without "
+                                                "codes or with hashed ones")
     return Feature(
         name if isinstance(name, str) else name.decode("utf-8", "surrogateescape"),
         node["shift"].number(), node["factor"].number(), node["null_value"].number(),

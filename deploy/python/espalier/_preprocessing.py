@@ -118,8 +118,8 @@ def _columns_of(document: Document) -> Optional[List[str]]:
     """The column of each feature; None where each has its own, which names it."""
     if not document.rules:
         return None
-    names = [n.text() if isinstance(n.value, str) else n.label().decode("utf-8", "surrogateescape")
-             for n in document.schema["names"].items(_LARGEST_LIST)]
+    labels = [n.label() for n in document.schema["names"].items(_LARGEST_LIST)]
+    names = [n if isinstance(n, str) else n.decode("utf-8", "surrogateescape") for n in labels]
     places = document.schema["features"].items(_LARGEST_LIST)
     return [names[p.whole(0, len(names) - 1)] for p in places]
 
