@@ -296,7 +296,7 @@ class ScoringTest(EspalierTest):
                                 peak = max(peak, int(line.split()[1]))
                 except OSError:
                     pass
-                time.sleep(0.02)
+                time.sleep(0.02)  # between two looks at a peak that only grows
             process.communicate()
             self.assertEqual(process.returncode, 0)
             peaks.append(peak)

@@ -235,7 +235,7 @@ class SparkTest(daemons.EspalierTest):
             def interrupt():
                 daemons.wait_for("a running job", lambda: any(
                     j.state == "TRAINING" for j in cluster.jobs()), 60)
-                time.sleep(0.3)
+                time.sleep(0.3)  # so that fit is back in its wait for updates
                 import _thread
                 _thread.interrupt_main()
             thread = threading.Thread(target=interrupt)
