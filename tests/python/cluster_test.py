@@ -360,7 +360,7 @@ class LocalTrainTest(EspalierTest):
             children = children_of(process.pid)
             return children + [g for c in children for g in children_of(c)]
         wait_for("the daemons", lambda: len(descendants()) >= 3, 60)
-        time.sleep(1)  # the daemons are there before the client watches its job, which nothing tells
+        time.sleep(1)  # the daemons come before the watching, which nothing tells of
         found = descendants()
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
