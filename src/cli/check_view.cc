@@ -212,7 +212,8 @@ std::string CheckText(const CheckReport& report, bool color) {
                     " (more workers than leaves do not help)"},
       {"memory", "rows " + HumanBytes(Bytes(report.rows_bytes)) + " (as " + report.storage +
                      ", shared among the workers), model " + HumanBytes(Bytes(report.model_bytes)) +
-                     " on each worker"},
+                     " on each worker, reading up to " + HumanBytes(Bytes(report.reading_bytes)) +
+                     " a thread"},
       {"output", Printable(report.output, 400)}};
   return text + "\n" + LeftTable(rows, "");
 }
@@ -270,6 +271,7 @@ Json CheckJson(const CheckReport& report) {
       {"storage", report.storage},
       {"rows_bytes", report.rows_bytes},
       {"model_bytes_per_worker", report.model_bytes},
+      {"reading_bytes_per_thread", report.reading_bytes},
       {"output", report.output}};
 }
 

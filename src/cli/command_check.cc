@@ -71,12 +71,18 @@ class LocalSurvey {
     return std::move(surveys_);
   }
 
+  // Most that one shard took in memory.
+  int64_t reading_bytes() const { return reading_bytes_; }
+
  private:
   void ReadOne(size_t i) {
     if (i < first_bad_) {
       Result<SurveyedShard> shard = SurveyShard(files_, plan_, spec_, static_cast<int>(i), &room_);
       if (shard.ok()) {
         surveys_[i] = std::move(shard->survey);
+        const int64_t bytes = shard->rows.MemoryBytes() + FetchedBytes(plan_.shards[i]);
+        std::lock_guard lock(mutex_);
+        reading_bytes_ = std::max(reading_bytes_, bytes);
       } else {
         std::lock_guard lock(mutex_);
         if (i < first_bad_) {
@@ -86,6 +92,12 @@ class LocalSurvey {
       }
     }
     done_.Push(i);
+  }
+
+  // Parquet is decoded from memory, text as it comes.
+  int64_t FetchedBytes(const Shard& shard) const {
+    const std::string& path = plan_.files[static_cast<size_t>(shard.file)].path;
+    return FormatOf(spec_.data, path) == DataFormat::kParquet ? shard.end - shard.begin : 0;
   }
 
   void Draw(const CommandContext& context, size_t done) const {
@@ -103,8 +115,9 @@ class LocalSurvey {
   std::vector<ShardSurvey> surveys_;  // each thread writes its own places
   Queue<size_t> done_;                // at most one item a shard
   std::atomic<size_t> first_bad_;     // written under mutex_, but for an interrupt
-  std::mutex mutex_;                  // guards error_
+  std::mutex mutex_;                  // guards all below
   Status error_;
+  int64_t reading_bytes_ = 0;
 };
 
 std::vector<ColumnSummary> MergeColumns(const std::vector<ShardSurvey>& surveys,
@@ -322,8 +335,8 @@ int RunCheck(const CommandContext& context) {
   Result<InputPlan> plan = PlanLocally(context.files, file->spec);
   if (!plan.ok()) return ShowError(context, plan.status(), PlanExitCode(plan.status()));
   FindHosts(context.files, &*plan);
-  Result<std::vector<ShardSurvey>> surveys =
-      LocalSurvey(context.files, *plan, file->spec, context.env.temporary_directory).Run(context);
+  LocalSurvey survey(context.files, *plan, file->spec, context.env.temporary_directory);
+  Result<std::vector<ShardSurvey>> surveys = survey.Run(context);
   if (!surveys.ok()) {
     const bool interrupted = context.interrupts.any();
     return ShowError(context, surveys.status(),
@@ -331,6 +344,7 @@ int RunCheck(const CommandContext& context) {
   }
   Result<CheckReport> report = MakeReport(context.files, file->spec, *plan, std::move(*surveys));
   if (!report.ok()) return ShowError(context, report.status(), LocalExitCode(report.status()));
+  report->reading_bytes = survey.reading_bytes();
   AskWorkers(context, *plan, &*report);
   context.console.Out(context.options.json ? JsonLine(CheckJson(*report))
                                            : CheckText(*report, context.console.out_color()));

@@ -22,6 +22,12 @@ bool IsNothing(const Status& status) {
   return status.code() == StatusCode::kNotFound || status.code() == StatusCode::kFailedPrecondition;
 }
 
+// The file system does not answer: to ask it anything else would be one more wait.
+bool IsAway(const Status& status) {
+  return status.code() == StatusCode::kUnavailable ||
+         status.code() == StatusCode::kDeadlineExceeded || status.code() == StatusCode::kCancelled;
+}
+
 // Where the first segment with a wildcard begins in the pattern.
 size_t FirstGlob(const std::string& pattern) {
   size_t begin = 0;
@@ -156,7 +162,7 @@ Result<std::vector<FileInfo>> ListPattern(const DirectoryReader& reader, const s
   Result<FileInfo> plain = reader.Look(path);
   if (plain.ok()) {
     ESPALIER_RETURN_IF_ERROR(walk.Add(*std::move(plain), 0));
-  } else if (!HasGlob(path)) {
+  } else if (!HasGlob(path) || IsAway(plain.status())) {
     return plain.status();
   } else {
     ESPALIER_ASSIGN_OR_RETURN(const auto patterns, ExpandBraces(path));

@@ -27,6 +27,7 @@ CheckReport Report() {
   r.storage = "uint8";
   r.rows_bytes = 22000;
   r.model_bytes = 8040;
+  r.reading_bytes = 4096;
   r.output = "/models/digits";
   return r;
 }
@@ -45,7 +46,9 @@ TEST_CASE("check shows sets, columns with nulls and ranges, label balance, model
   CHECK_THAT(text, Catch::Contains("x19") && Catch::Contains("... and 2 more columns"));
   CHECK(text.find("x20") == std::string::npos);
   CHECK_THAT(text, Catch::Contains("  no               675  75.00 %"));
-  CHECK_THAT(text, Catch::Contains("22-16-2, 402 parameters") && Catch::Contains("as uint8"));
+  CHECK_THAT(text, Catch::Contains("22-16-2, 402 parameters") && Catch::Contains("as uint8") &&
+                       Catch::Contains("reading up to 4.0 KiB a thread"));
+  CHECK(CheckJson(Report())["reading_bytes_per_thread"] == 4096);
 }
 
 TEST_CASE("check shows what lies near each worker of the cluster that was asked") {

@@ -66,6 +66,20 @@ TEST_CASE("what passes is waited for, and told by name when it does not pass") {
   }
 }
 
+TEST_CASE("a pattern is not looked for a second way where no answer comes the first way") {
+  int lists = 0;
+  FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
+    lists += r.op().starts_with("LIST");
+    *reply = Reply(503, "busy");
+    return true;
+  });
+  const Status status = hdfs.files->List(hdfs.base + "/data/*.csv").status();
+  INFO(status.ToString());
+  CHECK(status.code() == StatusCode::kUnavailable);
+  CHECK(status.message().find("; given up after ") != std::string::npos);
+  CHECK(lists == 0);
+}
+
 TEST_CASE("what does not pass is told at once") {
   ServedReply trouble;
   int asked = 0;
