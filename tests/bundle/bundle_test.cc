@@ -201,6 +201,7 @@ TEST_CASE("a bundle is four files, named by the hash of the weights and by nothi
   const std::string& readme = bundle.files.at(kReadmeFile);
   CHECK(readme.find("4 - 3 - 2 units, 3 parameters, 77 steps") != std::string::npos);
   CHECK(readme.find(bundle.weights_sha256) != std::string::npos);
+  CHECK(readme.find("espalier predict . TABLE --output PREDICTIONS") != std::string::npos);
   d.job.output.path = "/moved";
   CHECK(MakeBundle(d, Tensors(), flat.data(), ElementType::kFloat32, {}).files == bundle.files);
 }

@@ -48,10 +48,19 @@ class ExportTest(EspalierTest):
         made = self.result("export", self.path(name + ".bundle"))
         self.assertEqual(made["file"], self.path(name + ".bundle", "model.onnx"))
         python = private_python.ensure("onnx", PACKAGES)
+        self.follow_readme(python, name)
         done = subprocess.run([python, "-c", RUN, made["file"], table], capture_output=True,
                               text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
+
+    def follow_readme(self, python, name):
+        """What the bundle's README says of ONNX Runtime runs as it stands there."""
+        with open(self.path(name + ".bundle", "README.md")) as f:
+            code = f.read().split("```python\n")[1].split("```")[0]
+        done = subprocess.run([python, "-c", code], cwd=self.path(name + ".bundle"),
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def predicted(self, name, table):
         self.espalier("predict", self.path(name + ".bundle"), table, "--output",
