@@ -9,12 +9,14 @@
 
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
+#include "src/bundle/model_json.h"
 #include "src/bundle/safetensors.h"
 
 namespace espalier {
 namespace {
 
 constexpr int64_t kBytesMax = int64_t{64} << 30;
+constexpr int64_t kModelBytesMax = int64_t{1} << 30;
 
 std::string Shown(const std::vector<int64_t>& shape) {
   std::string text;
@@ -27,6 +29,12 @@ bool Wanted(const std::string& name, const std::vector<int64_t>& layers) {
   return layers.empty() || std::any_of(layers.begin(), layers.end(), [&](int64_t layer) {
            return name.starts_with("layers." + std::to_string(layer) + ".");
          });
+}
+
+// Of a categorical column.
+bool IsTable(const TensorInfo& t) {
+  return t.name.find(".one_hot.") != std::string::npos ||
+         t.name.find(".embeddings.") != std::string::npos;
 }
 
 double Element(const SafetensorsView& view, int64_t i) {
@@ -82,7 +90,13 @@ Result<std::vector<double>> ParseNumbers(std::string_view text) {
 Result<std::vector<InitialTensor>> FromSpark(const std::vector<double>& values,
                                              const TensorList& network) {
   int64_t size = 0;
-  for (const TensorInfo& t : network) size += t.size;
+  for (const TensorInfo& t : network) {
+    size += t.size;
+    if (!IsTable(t)) continue;
+    return FailedPrecondition(
+        "found a network with categorical columns, whose weights have no place in Spark's layout; "
+        "leave the weights out, or take numeric columns alone");
+  }
   if (static_cast<int64_t>(values.size()) != size) {
     return FailedPrecondition("found " + std::to_string(values.size()) +
                               " numbers; the network has " + std::to_string(size));
@@ -119,11 +133,42 @@ Result<std::vector<InitialTensor>> ReadSpark(const FileSystem& files, const Init
   return tensors.ok() ? std::move(tensors) : tensors.status().Wrap(whose);
 }
 
+// Rows of tables stand for values by their place: those of both models must be the same.
+Status CheckCategories(const FileSystem& files, const std::string& path,
+                       const Preprocessing& fitted) {
+  const std::string whose = "train.initial: " + Printable(path, 4096);
+  auto text = files.ReadAll(path, kModelBytesMax);
+  if (!text.ok()) return text.status().Wrap("train.initial");
+  const auto document = DecodeModelJson(*text);
+  if (!document.ok()) return document.status().Wrap(whose);
+  const auto coded = [](const Preprocessing& p) {
+    std::vector<const FittedFeature*> features;
+    for (const FittedFeature& f : p.features) {
+      if (f.codes > 0) features.push_back(&f);
+    }
+    return features;
+  };
+  const auto earlier = coded(document->preprocessing), now = coded(fitted);
+  for (size_t i = 0; i < now.size(); ++i) {
+    const bool same = i < earlier.size() && earlier[i]->codes == now[i]->codes &&
+                      earlier[i]->hashed == now[i]->hashed &&
+                      earlier[i]->vocabulary == now[i]->vocabulary;
+    if (same) continue;
+    return FailedPrecondition(
+        whose + ": the column '" + Printable(now[i]->name) +
+        "' had other values in the training rows of that model, so its weights would be taken for "
+        "other values; name the layers that do not depend on them: {from: MODEL, layers: [1]}, or "
+        "hash the column (`hash`) in both");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
                                                       const InitialSpec& initial,
-                                                      const TensorList& network) {
+                                                      const TensorList& network,
+                                                      const Preprocessing& fitted) {
   if (initial.spark) return ReadSpark(files, initial, network);
   const bool file = initial.from.ends_with(".safetensors");
   const std::string slash = initial.from.ends_with('/') ? "" : "/";
@@ -133,6 +178,12 @@ Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
   if (!bytes.ok()) return bytes.status().Wrap("train.initial");
   auto view = DecodeSafetensors(*bytes);
   if (!view.ok()) return view.status().Wrap(whose);
+  const bool tables = std::any_of(network.begin(), network.end(), [&](const TensorInfo& t) {
+    return IsTable(t) && Wanted(t.name, initial.layers);
+  });
+  if (tables && !file) {
+    ESPALIER_RETURN_IF_ERROR(CheckCategories(files, initial.from + slash + kModelFile, fitted));
+  }
   std::vector<InitialTensor> tensors;
   for (const TensorInfo& wanted : network) {
     if (!Wanted(wanted.name, initial.layers)) continue;

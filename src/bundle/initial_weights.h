@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/tensors.h"
 #include "src/storage/file_system.h"
@@ -16,10 +17,13 @@ namespace espalier {
 // initial.values, or the text at initial.from, in which blanks, commas and brackets divide them.
 //
 // Errors begin with "train.initial" (or "compat.spark-mlp.initialWeights"): kFailedPrecondition for
-// a tensor that the file lacks or has in another shape, with both; kBadInput for values that are no
-// finite numbers; DecodeSafetensors' and storage's own.
+// a tensor that the file lacks or has in another shape, with both, or for a table of a category
+// whose values in the model's directory are others than in `fitted` (a file of safetensors does not
+// tell them: there they are taken to be the same); kBadInput for values that are no finite numbers;
+// DecodeSafetensors', DecodeModelJson's and storage's own.
 Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
                                                       const InitialSpec& initial,
-                                                      const TensorList& network);
+                                                      const TensorList& network,
+                                                      const Preprocessing& fitted);
 
 }  // namespace espalier

@@ -88,18 +88,7 @@ Status CheckDocument(const ModelDocument& d) {
         std::pair("schema.validation", OneColumn(d.schema.validation))}) {
     ESPALIER_RETURN_IF_ERROR(CheckColumns(name, columns, d.schema.names.size()));
   }
-  if (!d.schema.rules.empty() && d.schema.rules.size() != d.schema.features.size()) {
-    return BadInput("schema.rules: found " + std::to_string(d.schema.rules.size()) +
-                    ", expected none or one for each of " +
-                    std::to_string(d.schema.features.size()) + " features");
-  }
-  const auto groups = static_cast<int64_t>(d.job.data.features.groups.size());
-  for (const FeatureRule& rule : d.schema.rules) {
-    if (rule.group < -1 || rule.group >= groups) {
-      return BadInput("schema.rules: found group " + std::to_string(rule.group) + " among " +
-                      std::to_string(groups));
-    }
-  }
+  ESPALIER_RETURN_IF_ERROR(CheckRules(d.job.data.features, d.schema));
   for (size_t i = 0; i < d.preprocessing.features.size(); ++i) {
     const FittedFeature& f = d.preprocessing.features[i];
     const FeatureRule rule = d.schema.rule(i);

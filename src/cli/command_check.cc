@@ -1,5 +1,4 @@
 // `espalier check`: reads all of the data once, on this machine, and says what a job would meet.
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "src/base/memory.h"
 #include "src/base/queue.h"
 #include "src/base/text.h"
 #include "src/base/thread_pool.h"
@@ -37,8 +37,6 @@ namespace {
 constexpr int kReaderThreadsMax = 16;
 constexpr int64_t kSpoolBytesMax = int64_t{64} << 30;  // as a worker's by default
 
-int64_t HalfOfMemory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 2; }
-
 // Surveys all shards on as many threads as there are cores, keeping statistics and not rows. Of
 // several errors the first shard's is told, whichever thread was faster.
 class LocalSurvey {
@@ -48,7 +46,7 @@ class LocalSurvey {
       : files_(files),
         plan_(plan),
         spec_(spec),
-        room_(HalfOfMemory(), temporary_directory, kSpoolBytesMax),
+        room_(PhysicalMemoryBytes() / 2, temporary_directory, kSpoolBytesMax),
         first_bad_(plan.shards.size()) {}
 
   Result<std::vector<ShardSurvey>> Run(const CommandContext& context) {
@@ -252,7 +250,8 @@ Status ReportModel(const FileSystem& files, const JobSpec& spec, const SurveyRes
                             MakeNetworkShape(spec, inputs, static_cast<int64_t>(outputs)));
   if (spec.train.initial) {  // whether it fits
     ESPALIER_RETURN_IF_ERROR(
-        ReadInitialWeights(files, *spec.train.initial, Tensors(shape)).status());
+        ReadInitialWeights(files, *spec.train.initial, Tensors(shape), survey.preprocessing)
+            .status());
   }
   for (size_t i = 0; i < report->features.size(); ++i) {
     report->features[i].name = survey.preprocessing.features[i].name;

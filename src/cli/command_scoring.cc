@@ -1,6 +1,5 @@
 // `espalier evaluate` and `espalier predict`: a trained model over a table, on this machine; and
 // `espalier export`: as a file for others.
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "src/base/memory.h"
 #include "src/base/queue.h"
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
@@ -28,8 +28,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kSpoolBytesMax = int64_t{64} << 30;  // as a worker's by default
 constexpr int64_t kHistoryBytesMax = int64_t{64} << 20;
 constexpr int64_t kJsonEveryMs = 1000;
-
-int64_t HalfOfMemory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 2; }
 
 int64_t MsSince(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
@@ -111,7 +109,7 @@ class Teller {
 template <typename T>
 Result<T> WithProgress(const CommandContext& context, const Prepared& prepared,
                        const std::function<Result<T>(const ScoringRun&)>& work) {
-  RowRoom room(HalfOfMemory(), context.env.temporary_directory, kSpoolBytesMax);
+  RowRoom room(PhysicalMemoryBytes() / 2, context.env.temporary_directory, kSpoolBytesMax);
   ScoringProgress progress;
   const ScoringRun run{
       .files = context.files,

@@ -3,12 +3,12 @@
 // The order: look at the job, its files and its output before any process starts; start the
 // daemons; submit; follow; show the outcome; remove everything. The first Ctrl-C cancels the job
 // and waits for its end, the second kills (Interrupts).
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <thread>
 
+#include "src/base/memory.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
@@ -35,8 +35,6 @@ int64_t NowMs() {
 int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 // What all workers together may hold of rows before they use files.
-int64_t HalfOfMemory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 2; }
-
 Result<int> WorkerCount(const CliOptions& options, const JobSpec& spec) {
   if (options.workers) return *options.workers;
   if (spec.workers.max > kLocalWorkersMax) {
@@ -188,7 +186,7 @@ int RunTrain(const CommandContext& context) {
   const int threads = options.threads.value_or(std::max(1, Cores() / *workers));
   LocalCluster cluster({.workers = *workers,
                         .threads = threads,
-                        .memory_bytes_max = HalfOfMemory() / *workers,
+                        .memory_bytes_max = PhysicalMemoryBytes() / 2 / *workers,
                         .program_directory = *programs,
                         .temporary_directory = context.env.temporary_directory});
   if (const Status found = cluster.CheckPrograms(); !found.ok()) {

@@ -258,7 +258,7 @@ FeatureDecoder::FeatureDecoder(const FeatureSpec& features, const Schema& schema
 
 std::optional<std::string> FeatureDecoder::DecodeCategory(size_t feature, std::string_view text,
                                                           double* value) {
-  const FeatureGroup& options = options_[feature];
+  const FeatureOptions& options = options_[feature];
   if (text.empty() && options.nulls->kind != NullKind::kCategory) {
     *value = kNull;
     return {};
@@ -276,7 +276,7 @@ std::optional<std::string> FeatureDecoder::DecodeCategory(size_t feature, std::s
 std::optional<std::string> FeatureDecoder::Decode(size_t feature,
                                                   std::optional<std::string_view> text,
                                                   double* value) {
-  const FeatureGroup& options = options_[feature];
+  const FeatureOptions& options = options_[feature];
   switch (options.type) {
     case FeatureType::kCategorical: {
       const std::string_view category = text ? Trimmed(*text) : std::string_view();

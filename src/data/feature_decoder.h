@@ -65,7 +65,7 @@ class FeatureDecoder {
   std::optional<std::string> DecodeCategory(size_t feature, std::string_view text, double* value);
 
   const Schema& schema_;
-  std::vector<FeatureGroup> options_;  // by feature
+  std::vector<FeatureOptions> options_;  // by feature
   std::vector<int32_t> decoded_;
   std::vector<int32_t> vocabulary_of_;  // by feature: in texts_.categories, or -1
   ShardTexts texts_;

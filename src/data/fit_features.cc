@@ -11,7 +11,7 @@
 namespace espalier {
 namespace {
 
-FittedFeature FitNumber(const FeatureGroup& options, const ColumnStats& s) {
+FittedFeature FitNumber(const FeatureOptions& options, const ColumnStats& s) {
   FittedFeature f;
   const NullPolicy& nulls = *options.nulls;
   f.null_indicator = options.null_indicator;
@@ -66,7 +66,7 @@ Result<std::vector<FittedFeature>> FitFeatures(
   size_t vocabulary = 0;
   for (size_t i = 0; i < stats.size(); ++i) {
     const FeatureRule rule = plan.schema.rule(i);
-    const FeatureGroup options = OptionsOf(job.data.features, rule);
+    const FeatureOptions options = OptionsOf(job.data.features, rule);
     const ColumnStats& s = stats[i];
     FittedFeature fitted;
     if (rule.type == FeatureType::kCategorical) {

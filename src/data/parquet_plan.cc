@@ -127,10 +127,7 @@ class ParquetPlanner {
       });
     };
     join(whole.features.columns);
-    for (FeatureGroup& group : whole.features.groups) {
-      seen.clear();
-      join(group.columns);
-    }
+    for (FeatureGroup& group : whole.features.groups) join(group.columns);
     ESPALIER_ASSIGN_OR_RETURN(schema_, MakeSchema(whole, NamesOf(columns_), Record()));
     for (const int32_t c : schema_.features) used_.emplace(c, "data.features.columns");
     for (const int32_t c : schema_.label) used_.emplace(c, "data.label");

@@ -134,6 +134,9 @@ class Resolver {
                                       const std::vector<ColumnPattern>& entries) const {
     std::vector<int32_t> found;
     for (const auto& entry : entries) {
+      if (found.size() > names_.size()) {  // ranges that overlap, over and over
+        return RecordError(record_, field + ": names columns more than once; name each once");
+      }
       if (const auto* range = std::get_if<ColumnRange>(&entry)) {
         ESPALIER_ASSIGN_OR_RETURN(const int32_t first, At(field, range->first));
         ESPALIER_ASSIGN_OR_RETURN(const int32_t last, At(field, range->last));

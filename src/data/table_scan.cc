@@ -103,8 +103,10 @@ class ScanPlanner {
   // Each once, in the order of the features: several may be made of one column.
   std::vector<int32_t> FeatureColumns() const {
     std::vector<int32_t> columns;
+    std::vector<bool> seen(model_.names.size());
     for (const int32_t c : model_.features) {
-      if (std::find(columns.begin(), columns.end(), c) == columns.end()) columns.push_back(c);
+      if (!seen[c]) columns.push_back(c);
+      seen[c] = true;
     }
     return columns;
   }
@@ -119,7 +121,15 @@ class ScanPlanner {
   }
 
   void ByIndex(DataSpec* data) const {
-    for (const int32_t c : FeatureColumns()) data->features.columns.emplace_back(int64_t{c});
+    auto& columns = data->features.columns;  // as ranges: there may be very many
+    for (const int32_t c : FeatureColumns()) {
+      auto* last = columns.empty() ? nullptr : &std::get<ColumnRange>(columns.back());
+      if (last != nullptr && last->last + 1 == c) {
+        last->last = c;
+      } else {
+        columns.emplace_back(ColumnRange{c, c});
+      }
+    }
     if (!labels()) return;
     for (const int32_t c : model_.label) data->label.emplace_back(int64_t{c});
   }

@@ -139,6 +139,19 @@ T* FillUniform(const PhiloxKey& key, uint64_t number, int64_t count, double boun
   return out + count;
 }
 
+Status CheckThresholds(const ModelSpec& model, int64_t outputs) {
+  const auto& t = model.thresholds;
+  if (t.empty()) return {};
+  const bool sound = EffectiveLoss(model) == Loss::kSoftmaxCrossEntropy &&
+                     static_cast<int64_t>(t.size()) == outputs &&
+                     std::all_of(t.begin(), t.end(), [](double v) { return v >= 0; }) &&
+                     std::count(t.begin(), t.end(), 0.0) <= 1;
+  if (sound) return {};
+  return InvalidArgument("model.thresholds: found " + std::to_string(t.size()) +
+                         " numbers; expected none, or with softmax_cross_entropy one a class, " +
+                         std::to_string(outputs) + ": each at least 0, one at most 0");
+}
+
 }  // namespace
 
 int64_t NetworkShape::inputs() const {
@@ -157,6 +170,7 @@ Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& 
   ESPALIER_RETURN_IF_ERROR(CheckSizes(model, inputs));
   ESPALIER_RETURN_IF_ERROR(CheckExpected(model, Width(inputs), outputs_or_classes));
   ESPALIER_ASSIGN_OR_RETURN(const int64_t outputs, OutputUnits(model, outputs_or_classes));
+  ESPALIER_RETURN_IF_ERROR(CheckThresholds(model, outputs));
   NetworkShape shape;
   shape.loss = EffectiveLoss(model);
   shape.label_smoothing = model.label_smoothing;
@@ -182,6 +196,12 @@ Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& 
     const int64_t width = one_hot ? shape.layers[0].out : coded.embedding;
     shape.tables.push_back({coded.codes, width, one_hot, one_hot ? 0 : at});
     at += coded.embedding;
+  }
+  if (const int64_t count = ParameterCount(shape); count > kParametersMax) {
+    return InvalidArgument("model.hidden: the network has " + HumanCount(count) +
+                           " parameters, at most " + HumanCount(kParametersMax) +
+                           " are possible; take narrower layers, fewer inputs, or code categories "
+                           "by fewer values (`hash`, `min_count`) or narrower embeddings");
   }
   return shape;
 }

@@ -27,6 +27,7 @@ namespace espalier {
 
 inline constexpr int64_t kLayersMax = 200;
 inline constexpr int64_t kInputsMax = 1 << 24;
+inline constexpr int64_t kParametersMax = int64_t{1} << 31;
 inline constexpr int64_t kWidthMax = 1 << 17;  // units of a layer: a bias then fits into one chunk
 
 struct LayerShape {

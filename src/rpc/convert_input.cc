@@ -66,14 +66,13 @@ void ToProto(const ColumnStats& stats, pb::ColumnStats* out) {
   out->set_max(stats.max);
 }
 
-// m2 may overflow to infinity for huge values; what scaling makes of that is not rpc's to judge.
+// The moments may overflow, for huge values; what scaling makes of that is not rpc's to judge.
 ColumnStats StatsFromProto(const pb::ColumnStats& in, Fields& f) {
   ColumnStats out;
   out.count = f.NotNegative("statistics.count", in.count());
   out.nulls = f.NotNegative("statistics.nulls", in.nulls());
-  out.mean = f.Finite("statistics.mean", in.mean());
+  out.mean = in.mean();
   out.m2 = in.m2();
-  if (std::isnan(out.m2)) f.Fail("statistics.m2", "is not a number");
   out.min = f.Finite("statistics.min", in.min());
   out.max = f.Finite("statistics.max", in.max());
   return out;

@@ -246,6 +246,7 @@ void Fields(F&& f, Is<Schema> auto& s) {
   f("label", s.label);
   f("weight", s.weight);
   f("validation", s.validation);
+  f("partitions", s.partitions);
 }
 template <typename F>
 void Fields(F&& f, Is<FittedFeature> auto& s) {

@@ -2,14 +2,35 @@
 
 namespace espalier {
 
-FeatureGroup OptionsOf(const FeatureSpec& features, const FeatureRule& rule) {
-  FeatureGroup group;
-  if (rule.group >= 0) group = features.groups[static_cast<size_t>(rule.group)];
-  group.type = rule.type;
+FeatureOptions OptionsOf(const FeatureSpec& features, const FeatureRule& rule) {
+  FeatureOptions options;
+  if (rule.group >= 0) options = features.groups[static_cast<size_t>(rule.group)];
+  options.type = rule.type;
   const bool categorical = rule.type == FeatureType::kCategorical;
-  if (!group.scale) group.scale = categorical ? Scale{ScaleKind::kNone} : features.scale;
-  if (!group.nulls) group.nulls = categorical ? NullPolicy{NullKind::kCategory} : features.nulls;
-  return group;
+  if (!options.scale) options.scale = categorical ? Scale{ScaleKind::kNone} : features.scale;
+  if (!options.nulls)
+    options.nulls = categorical ? NullPolicy{NullKind::kCategory} : features.nulls;
+  return options;
+}
+
+Status CheckRules(const FeatureSpec& features, const Schema& schema) {
+  if (!schema.rules.empty() && schema.rules.size() != schema.features.size()) {
+    return BadInput("schema.rules: found " + std::to_string(schema.rules.size()) +
+                    ", expected none or one for each of " + std::to_string(schema.features.size()) +
+                    " features");
+  }
+  const auto groups = static_cast<int64_t>(features.groups.size());
+  for (const FeatureRule& rule : schema.rules) {
+    if (rule.group < -1 || rule.group >= groups) {
+      return BadInput("schema.rules: found group " + std::to_string(rule.group) + " among " +
+                      std::to_string(groups));
+    }
+    if (rule.group >= 0 && features.groups[static_cast<size_t>(rule.group)].type != rule.type) {
+      return BadInput("schema.rules: found a feature of another type than that of its group " +
+                      std::to_string(rule.group));
+    }
+  }
+  return {};
 }
 
 bool IsPlain(const FeatureSpec& features, const FeatureRule& rule) {

@@ -66,7 +66,9 @@ struct Schema {
 
 // The group of a feature, with scale and nulls filled in; what the spec says of all when it is in
 // none. REQUIRES: rule.group is one of features.groups, or -1.
-FeatureGroup OptionsOf(const FeatureSpec& features, const FeatureRule& rule);
+FeatureOptions OptionsOf(const FeatureSpec& features, const FeatureRule& rule);
+// Whether a schema's rules, which came with it from elsewhere, are of these features: kBadInput.
+Status CheckRules(const FeatureSpec& features, const Schema& schema);
 // Whether a feature's numbers are those that its column holds.
 bool IsPlain(const FeatureSpec& features, const FeatureRule& rule);
 // Whether a feature is coded by a vocabulary, which the survey gathers.

@@ -60,9 +60,8 @@ enum class FeatureType { kNumeric, kBoolean, kDate, kCategorical };
 // since 1970, in UTC.
 enum class DatePart { kYear, kMonth, kDay, kWeekday, kYearday, kHour, kMinute, kSecond, kEpoch };
 
-// Columns with rules of their own.
-struct FeatureGroup {
-  std::vector<ColumnPattern> columns;  // at least one
+// How the inputs are made of a column.
+struct FeatureOptions {
   FeatureType type = FeatureType::kNumeric;
   std::optional<Scale> scale;       // absent: FeatureSpec::scale; none of categorical columns
   std::optional<NullPolicy> nulls;  // absent: FeatureSpec::nulls, categorical columns: kCategory
@@ -74,6 +73,12 @@ struct FeatureGroup {
   int64_t embedding = 0;  // width; 0: one-hot
   int64_t hash = 0;       // buckets that values are hashed to; 0: they have a vocabulary
   int64_t min_count = 1;  // training rows that a value must be in to be of the vocabulary
+  bool operator==(const FeatureOptions&) const = default;
+};
+
+// Columns with rules of their own.
+struct FeatureGroup : FeatureOptions {
+  std::vector<ColumnPattern> columns;  // at least one
   bool operator==(const FeatureGroup&) const = default;
 };
 

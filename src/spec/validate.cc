@@ -13,7 +13,7 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kColumnsMax = 1 << 20;
+constexpr size_t kColumnsMax = 1 << 20;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -24,7 +24,7 @@ std::string Shown(const ColumnRef& column) {
 
 void CheckColumn(Findings& f, const std::string& path, const ColumnRef& column, bool header) {
   if (const auto* position = std::get_if<int64_t>(&column)) {
-    return f.Whole(path, *position, 0, kColumnsMax - 1);
+    return f.Whole(path, *position, 0, int64_t{kColumnsMax} - 1);
   }
   const std::string& name = std::get<std::string>(column);
   f.Expect(!name.empty() && name.size() <= kTextMax, path, Quoted(name),
@@ -46,14 +46,15 @@ void CheckNulls(Findings& f, const std::string& path, const NullPolicy& nulls) {
 
 void CheckColumns(Findings& f, const DataSpec& data, const std::string& path,
                   const std::vector<ColumnPattern>& columns) {
-  f.Expect(columns.size() <= kListMax, path, std::to_string(columns.size()) + " entries",
-           "at most " + std::to_string(kListMax) + "; use ranges such as \"1..784\"");
+  f.Expect(columns.size() <= kColumnsMax, path, std::to_string(columns.size()) + " entries",
+           "at most " + std::to_string(kColumnsMax) + "; use ranges such as \"1..784\"");
   for (const auto& entry : columns) {
     if (const auto* range = std::get_if<ColumnRange>(&entry)) {
       const std::string shown =
           "'" + std::to_string(range->first) + ".." + std::to_string(range->last) + "'";
-      f.Expect(range->first >= 0 && range->first <= range->last && range->last < kColumnsMax, path,
-               shown, "first..last, counted from 0, both included, below 1048576");
+      f.Expect(
+          range->first >= 0 && range->first <= range->last && range->last < int64_t{kColumnsMax},
+          path, shown, "first..last, counted from 0, both included, below 1048576");
       for (const ColumnRef& label : data.label) {
         const auto* p = std::get_if<int64_t>(&label);
         f.Expect(!p || *p < range->first || *p > range->last, path, shown,
@@ -102,6 +103,9 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
   CheckNulls(f, path + ".nulls", nulls);
   f.Expect(nulls.kind != NullKind::kCategory, path + ".nulls", "category",
            "`type: categorical` with it");
+  f.Expect(!group.log1p || nulls.kind != NullKind::kConstant || nulls.constant > -1,
+           path + ".nulls", "{constant: " + ShortestDouble(nulls.constant) + "}",
+           "a constant above -1 with `log1p: true`, which makes log(1 + x) of it, too");
   f.Expect(
       !group.null_indicator || nulls.kind == NullKind::kMean || nulls.kind == NullKind::kConstant,
       path + ".null_indicator", std::string("true with `nulls: ") + Name(nulls.kind) + "`",

@@ -4,8 +4,11 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 #include "src/cluster/arrangement.h"
 #include "src/model/arithmetic.h"
+#include "src/model/optimizer.h"
 #include "src/plan/ownership.h"
 #include "src/plan/rows.h"
 #include "src/training/state_codec.h"
@@ -23,6 +26,19 @@ Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
   return MakeNetworkShape(
       spec, InputsOf(fitted),
       static_cast<int64_t>(classes ? fitted.classes.size() : fitted.targets.size()));
+}
+
+// Parameters, their gradient as it is computed and as it is summed, and the optimizer's state.
+template <typename T>
+Status CheckMemory(const JobSpec& spec, const NetworkShape& shape) {
+  const int64_t count = ParameterCount(shape);
+  const int64_t bytes = count * (3 + SlotCount(spec.train.optimizer)) * int64_t{sizeof(T)};
+  const int64_t memory = PhysicalMemoryBytes();
+  if (bytes <= memory) return {};
+  const auto shown = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
+  return ResourceExhausted("the model has " + HumanCount(count) + " parameters and takes " +
+                           shown(bytes) + " on each worker; this one has " + shown(memory) +
+                           " of memory: take a smaller model, or workers with more");
 }
 
 Result<Ownership> OwnershipOf(const StartTraining& order, int64_t leaves) {
@@ -81,6 +97,7 @@ Result<std::unique_ptr<TypedJobMember<T>>> TypedJobMember<T>::Make(
     const JobSpec& spec, std::shared_ptr<const SurveyResult> survey, int threads,
     PeerNetwork& peers, MemberHooks hooks) {
   ESPALIER_ASSIGN_OR_RETURN(NetworkShape shape, ShapeOf(spec, *survey));
+  ESPALIER_RETURN_IF_ERROR(CheckMemory<T>(spec, shape));
   return std::unique_ptr<TypedJobMember>(new TypedJobMember(
       spec, std::move(survey), std::move(shape), threads, peers, std::move(hooks)));
 }

@@ -133,9 +133,10 @@ std::optional<JobRunner::Order> JobRunner::WaitForOrder() {
 void JobRunner::Run() {
   Result<JobSpec> spec = ParseJob(job_yaml_, "job");
   if (spec.ok()) spec_ = *spec;
+  const Status sound = spec.ok() ? CheckRules(spec_.data.features, input_->schema) : spec.status();
   while (const std::optional<Order> order = WaitForOrder()) {
-    Status end = spec.status();
-    if (spec.ok()) end = std::visit([this](const auto& o) { return Perform(o); }, *order);
+    Status end = sound;
+    if (sound.ok()) end = std::visit([this](const auto& o) { return Perform(o); }, *order);
     if (end.ok() || interrupted_) continue;
     LogWarning(ToString(job_) + " fails here: " + end.ToString());
     Tell(JobFailed{job_, generation_, end});
@@ -274,7 +275,8 @@ Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
   if (!state) {
     if (!spec_.train.initial) return Status::Ok();
     ESPALIER_ASSIGN_OR_RETURN(auto weights, ReadInitialWeights(*files_, *spec_.train.initial,
-                                                               Tensors(member.plan().shape)));
+                                                               Tensors(member.plan().shape),
+                                                               order.survey->preprocessing));
     member.BeginWith(std::move(weights));
     return Status::Ok();
   }

@@ -17,6 +17,7 @@
 
 #include "src/base/build_info.h"
 #include "src/base/log.h"
+#include "src/base/memory.h"
 #include "src/base/program_path.h"
 #include "src/config/daemon_options.h"
 #include "src/model/arithmetic.h"
@@ -75,7 +76,7 @@ void FillDefaults(WorkerOptions& o) {
   const int cores = std::max(1u, std::thread::hardware_concurrency());
   if (o.threads == 0) o.threads = cores;
   if (o.memory_bytes_max == 0) {
-    o.memory_bytes_max = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 2;
+    o.memory_bytes_max = PhysicalMemoryBytes() / 2;
   }
   if (o.spool_directory.empty()) {
     const std::string tmp = Variable("TMPDIR");

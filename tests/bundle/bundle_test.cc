@@ -152,6 +152,26 @@ TEST_CASE("model.json that lacks or breaks something is refused by path") {
         "schema");
   CHECK(error([](Json& j) { j["schema"]["features"][0] = 6; }) ==
         "model.json: schema.features: found position 6 among 6 columns");
+  CHECK(
+      error([](Json& j) {
+        j["schema"]["rules"] = Json::array({{{"type", "numeric"}, {"group", 0}, {"part", "year"}}});
+      }) == "model.json: schema.rules: found 1, expected none or one for each of 4 features");
+  const auto ruled = [&](const char* type, int group) {
+    return error([&](Json& j) {
+      FeatureSpec features;
+      features.groups.emplace_back().columns = {std::string("a")};
+      ModelDocument d = Document();
+      d.job.data.features.groups = features.groups;
+      j = Json::parse(EncodeModelJson(d));
+      for (int i = 0; i < 4; ++i) {
+        j["schema"]["rules"].push_back({{"type", type}, {"group", group}, {"part", "year"}});
+      }
+    });
+  };
+  CHECK(ruled("numeric", 0) == "OK");
+  CHECK(ruled("numeric", 1) == "model.json: schema.rules: found group 1 among 1");
+  CHECK(ruled("boolean", 0) ==
+        "model.json: schema.rules: found a feature of another type than that of its group 0");
   CHECK(error([](Json& j) { j["preprocessing"]["classes"] = Json::array(); }) ==
         "model.json: preprocessing.classes: found none, expected at least one");
   CHECK(DecodeModelJson("{").status().message() == "model.json: found no JSON object");

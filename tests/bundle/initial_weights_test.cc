@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "src/bundle/model_json.h"
 #include "src/bundle/safetensors.h"
 #include "tests/storage/temporary_directory.h"
 
@@ -30,8 +31,9 @@ struct Model {
                          EncodeSafetensors(Network(), weights.data(), ElementType::kFloat32));
   }
   Result<std::vector<InitialTensor>> Read(const InitialSpec& initial,
-                                          const TensorList& network = Network()) const {
-    return ReadInitialWeights(*files, initial, network);
+                                          const TensorList& network = Network(),
+                                          const Preprocessing& fitted = {}) const {
+    return ReadInitialWeights(*files, initial, network, fitted);
   }
   std::string Error(const InitialSpec& initial, const TensorList& network = Network()) const {
     return Read(initial, network).status().message();
@@ -92,6 +94,41 @@ TEST_CASE("weights of another network are refused by the first tensor that does 
   CHECK(model.Error({model.path, {}}) ==
         "train.initial: " + model.path +
             ": the tensor layers.0.bias holds a value that is no finite number");
+}
+
+TEST_CASE("tables of categories are taken only where their values are the same") {
+  const Model model;
+  ModelDocument document;
+  document.job.data.train = {"t.csv"};
+  document.job.data.label = {std::string("y")};
+  document.job.data.features.groups.emplace_back().columns = {std::string("city")};
+  document.job.data.features.groups[0].type = FeatureType::kCategorical;
+  document.schema = {{"city", "y"}, {0}, {1}};
+  document.schema.rules = {{FeatureType::kCategorical, 0}};
+  FittedFeature city{.name = "city"};
+  city.codes = 3;
+  city.vocabulary = {"Oslo", "Rome", "Wien"};
+  document.preprocessing = {{city}, {}, {"a", "b"}};
+  model.directory.Put("m/model.json", EncodeModelJson(document));
+  const TensorList network = {{"layers.0.weight", {3, 0}, 0, 0},
+                              {"layers.0.bias", {3}, 0, 3},
+                              {"layers.0.one_hot.0.weight", {3, 3}, 3, 9}};
+  const std::string file =
+      model.directory.Put("m/weights.safetensors",
+                          EncodeSafetensors(network, model.weights.data(), ElementType::kFloat32));
+  Preprocessing fitted{{city}, {}, {"a", "b"}};
+  const auto read = model.Read({model.Directory(), {}}, network, fitted);
+  INFO(read.status().ToString());
+  CHECK(read.ok());
+  fitted.features[0].vocabulary[1] = "Lima";
+  const Status other = model.Read({model.Directory(), {}}, network, fitted).status();
+  CHECK(other.code() == StatusCode::kFailedPrecondition);
+  CHECK_THAT(other.message(), Catch::Contains("the column 'city' had other values"));
+  CHECK(model.Read({file, {}}, network, fitted).ok());
+  CHECK(model.Read({model.Directory(), {7}}, network, fitted).ok());
+  const InitialSpec spark{"", {}, true, std::vector<double>(12, 0.5)};
+  CHECK_THAT(model.Read(spark, network, fitted).status().ToString(),
+             Catch::Contains("no place in Spark's layout"));
 }
 
 TEST_CASE("weights in Spark's layout, from a list or a text, are columns and then the bias") {

@@ -69,6 +69,11 @@ TEST_CASE("what a shard cannot hold is refused with words") {
   CHECK_FALSE(check([](ShardSurvey& s) { s.features[0].count = 4; }).ok());
   CHECK_FALSE(check([](ShardSurvey& s) { s.features[0].m2 = -1; }).ok());
   CHECK_FALSE(check([](ShardSurvey& s) { s.features[0].min = 3; }).ok());
+  // Of values beyond 1e154, say, the moments overflow: no fault of the worker.
+  CHECK(check([](ShardSurvey& s) {
+          s.features[0].mean = std::numeric_limits<double>::infinity();
+          s.features[0].m2 = -std::numeric_limits<double>::infinity();
+        }).ok());
   CHECK_FALSE(check([](ShardSurvey& s) { s.targets.resize(2); }).ok());
   CHECK_FALSE(check([](ShardSurvey& s) { s.skipped.resize(1, BadInput("x")); }).ok());
   CHECK_FALSE(check([](ShardSurvey& s) { s.storage = static_cast<StorageType>(9); }).ok());

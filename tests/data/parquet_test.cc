@@ -76,6 +76,14 @@ TEST_CASE("vectors are features of their own, of fixed and of any length") {
       CHECK(f.AllRows().inputs == Doubles{1, 2, 3, 4, 5, 6});
       f.job.data.features.columns = {std::string("v[2]"), int64_t{0}, std::string("v[0]")};
       CHECK(f.AllRows().inputs == Doubles{3, 10, 1, 6, 20, 4});
+      f.job.data.features.groups.resize(2);  // rules of their own for elements of one vector
+      f.job.data.features.groups[0].columns = {std::string("v[1]")};
+      f.job.data.features.groups[1].columns = {std::string("v[0]")};
+      f.job.data.features.groups[1].null_indicator = true;
+      f.job.data.features.groups[1].nulls = NullPolicy{NullKind::kMean};
+      f.job.data.features.columns = {std::string("v[2]")};
+      CHECK(f.AllRows().inputs == Doubles{3, 2, 1, 0, 6, 5, 4, 0});
+      f.job.data.features.groups.clear();
       f.job.data.features.columns = {ColumnRange{0, 1}};
       CHECK(f.AllRows().inputs == Doubles{10, 1, 2, 3, 20, 4, 5, 6});
     }

@@ -70,6 +70,8 @@ TEST_CASE("columns that cannot be are errors that help") {
   data.features.columns = {ColumnRange{4, 6}};
   CHECK(message() ==
         "data.features.columns: there is no column 6; the files have 6 columns, counted from 0");
+  data.features.columns.assign(10'000, ColumnRange{0, 4});
+  CHECK(message() == "data.features.columns: names columns more than once; name each once");
   data.features.columns.clear();
   data.label = {int64_t{0}};
   CHECK(message({"y"}) ==

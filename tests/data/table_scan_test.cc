@@ -140,7 +140,19 @@ TEST_CASE("LIBSVM text has the model's indices") {
   CHECK(all.labels == std::vector<std::string>{"1", "-1"});
   REQUIRE(all.rejects.size() == 1);
   CHECK(all.rejects[0].position()->row == 3);
-  f.schema.names = {"y", "a", "b", "c"};
+  f.schema = {{}, {}, {0}};  // more features than a list has entries
+  for (int32_t i = 0; i < 50'000; ++i) {
+    f.schema.names.push_back(std::to_string(i));
+    if (i > 0 && i != 25'000) f.schema.features.push_back(i);
+  }
+  const auto wide = f.Plan({f.dir.Put("w.libsvm", "1 1:5 49999:7\n")});
+  INFO(wide.status().ToString());
+  REQUIRE(wide.ok());
+  const Rows row = ScanAll(*f.files, *wide).features;
+  CHECK(row[0].size() == 49'998);
+  CHECK(row[0].front() == 5);
+  CHECK(row[0].back() == 7);
+  f.schema = {{"y", "a", "b", "c"}, {1, 2, 3}, {0}};
   const auto named = f.Plan({f.dir / "t.libsvm"});
   CHECK(named.status().message().find("no header") != std::string::npos);
 }

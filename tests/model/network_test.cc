@@ -58,6 +58,14 @@ TEST_CASE("an impossible network is refused with the field's name") {
   model.activation = {Activation::kRelu, Activation::kRelu};
   CHECK(ErrorOf(model, 5, 3).find("model.activation: ") != std::string::npos);
   model = {};
+  model.thresholds = {1};
+  CHECK(ErrorOf(model, 5, 3).find("model.thresholds: found 1 numbers") == 0);
+  model.thresholds = {1, 0, 0};
+  CHECK(ErrorOf(model, 5, 3).find("one at most 0") != std::string::npos);
+  model = {};
+  model.hidden = {65536};
+  CHECK(ErrorOf(model, 1 << 20, 3).find("model.hidden: the network has 68,719,") == 0);
+  model = {};
   model.dropout = {std::nan("")};
   CHECK(ErrorOf(model, 5, 3).find("model.dropout: ") != std::string::npos);
 }

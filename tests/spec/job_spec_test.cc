@@ -23,6 +23,13 @@ TEST_CASE("a job of defaults with data, label and output is valid") {
 
 TEST_CASE("each field out of its range is named with what was found and what was expected") {
   CheckRefused({
+      {[](JobSpec& j) {
+         j.data.features.nulls = {NullKind::kConstant, -1};
+         j.data.features.groups.emplace_back().columns = {std::string("a")};
+         j.data.features.groups[0].log1p = true;
+       },
+       "data.features.groups[0].nulls: found {constant: -1}, expected a constant above -1 with "
+       "`log1p: true`, which makes log(1 + x) of it, too"},
       {[](JobSpec& j) { j.data.train.clear(); },
        "data.train: found nothing, expected the training files; add `train: PATTERN` to data"},
       {[](JobSpec& j) { j.data.train = {""}; },
