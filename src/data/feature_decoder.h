@@ -26,6 +26,9 @@ Status TooManyCategories(const std::string& file, const std::string& column);
 // The bucket of a category: MurmurHash3 (x86, 32 bits, seed 0) of its bytes, modulo `buckets`.
 int64_t HashedCode(std::string_view text, int64_t buckets);
 
+// What a boolean column may say beside 1 and 0: true, True, TRUE, yes, Yes, YES and the opposites.
+std::optional<bool> BooleanWord(std::string_view text);
+
 // log(1 + x) for x > -1, to a few units in the last place, and the same on every machine:
 // additions, multiplications and divisions alone, 2 artanh(x / (2 + x)).
 double Log1p(double x);
@@ -58,8 +61,9 @@ class FeatureDecoder {
   const ShardTexts& texts() const { return texts_; }
   // From now on categories are numbered anew.
   void ForgetCategories();
-  // kBadInput for a column with more than kCategoriesMax of them.
-  Status CheckCategories(const std::string& file) const;
+  // kBadInput for a label with more than kClassesMax of them, or another column with more than
+  // kCategoriesMax.
+  Status CheckTexts(const std::string& file) const;
 
  private:
   std::optional<std::string> DecodeCategory(size_t feature, std::string_view text, double* value);

@@ -6,12 +6,14 @@
 #include "src/base/in_order.h"
 #include "src/base/text.h"
 #include "src/data/csv_reader.h"
+#include "src/data/infer_features.h"
 #include "src/data/libsvm_reader.h"
 #include "src/data/number.h"
 #include "src/data/parquet_plan.h"
 #include "src/data/partitions.h"
 #include "src/data/schema.h"
 #include "src/data/text_input.h"
+#include "src/data/validation_draw.h"
 
 namespace espalier {
 namespace {
@@ -221,11 +223,16 @@ class Planner {
 
   Status Cut(int32_t file, int64_t header_end, int64_t shard_bytes) {
     const int64_t length = plan_.files[file].length;
+    const auto whole_strata = [this](int64_t bytes) {
+      const int64_t unit = data_.validation.stratify ? kStratumBytes : 1;
+      return (bytes + unit - 1) / unit * unit;
+    };
+    shard_bytes = whole_strata(shard_bytes);
     for (int64_t begin = 0; begin < length;) {
       // A short rest belongs to the shard before it: a request for a few bytes costs as much time.
       const bool last = data_.csv.multiline || length - begin - shard_bytes < shard_bytes / 2;
       int64_t end = last ? length : begin + shard_bytes;
-      end = std::max(end, std::min(header_end, length));
+      end = std::max(end, std::min(whole_strata(header_end), length));
       plan_.shards.push_back({file, begin, end});
       begin = end;
     }
@@ -261,7 +268,7 @@ std::vector<std::string> HoldersOf(const Shard& shard, const std::vector<BlockLo
 
 }  // namespace
 
-Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
+Result<InputPlan> PlanTable(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
   if (shard_bytes <= 0) {
     return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
                            " bytes; expected a number above 0");
@@ -272,6 +279,12 @@ Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64
       planner.List(FileRole::kValidation, "data.validation.files", data.validation.files));
   ESPALIER_RETURN_IF_ERROR(planner.List(FileRole::kTest, "data.test", data.test));
   return planner.Finish(shard_bytes);
+}
+
+Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
+  ESPALIER_ASSIGN_OR_RETURN(InputPlan plan, PlanTable(files, data, shard_bytes));
+  ESPALIER_RETURN_IF_ERROR(InferFeatures(files, data, &plan));
+  return plan;
 }
 
 void FindHosts(const FileSystem& files, InputPlan* plan) {

@@ -13,12 +13,12 @@
 #include <parquet/schema.h>
 
 #include <algorithm>
-#include <exception>
 #include <limits>
 
 #include "src/base/checksum.h"
 #include "src/base/text.h"
 #include "src/data/parquet_footer.h"
+#include "src/data/parquet_guard.h"
 #include "src/data/parquet_source.h"
 
 namespace espalier {
@@ -26,21 +26,6 @@ namespace {
 
 constexpr int64_t kHoleBytesMax = 1 << 20;    // between columns: read rather than skipped
 constexpr int64_t kRangeBytesMax = 64 << 20;  // of one request
-constexpr int64_t kProbeRows = 256;
-
-// Runs `body`, which calls Arrow, and turns exceptions into statuses.
-template <typename F>
-arrow::Status Guarded(F&& body) {
-  try {
-    return body();
-  } catch (const parquet::ParquetStatusException& e) {
-    return e.status();
-  } catch (const std::bad_alloc&) {
-    return arrow::Status::OutOfMemory("no memory");
-  } catch (const std::exception& e) {
-    return arrow::Status::IOError(e.what());
-  }
-}
 
 void AddLeaves(const parquet::arrow::SchemaField& field, std::vector<int>* leaves) {
   if (field.is_leaf()) leaves->push_back(field.column_index);
@@ -317,60 +302,6 @@ Status ParquetFile::ReadBatches(size_t group, const std::vector<int>& columns, i
     ESPALIER_RETURN_IF_ERROR(take(*batch, g.first_row + rows));
     rows += more;
   }
-}
-
-Result<int64_t> ParquetFile::FirstWidthIn(size_t group, int column,
-                                          parquet::arrow::FileReader* reader) {
-  int64_t width = 0;
-  const arrow::Status read = Guarded([&] {
-    ARROW_ASSIGN_OR_RAISE(auto batches, reader->GetRecordBatchReader({static_cast<int>(group)},
-                                                                     columns_[column].leaves));
-    for (std::shared_ptr<arrow::RecordBatch> batch; width == 0;) {
-      ARROW_RETURN_NOT_OK(batches->ReadNext(&batch));
-      if (batch == nullptr) break;
-      const arrow::Array& lists = *batch->column(0);
-      for (int64_t r = 0; r < lists.length() && width == 0; ++r) {
-        if (lists.IsNull(r)) continue;
-        if (lists.type_id() == arrow::Type::LIST) {
-          width = static_cast<const arrow::ListArray&>(lists).value_length(r);
-        } else if (lists.type_id() == arrow::Type::LARGE_LIST) {
-          width = static_cast<const arrow::LargeListArray&>(lists).value_length(r);
-        }
-      }
-    }
-    return arrow::Status::OK();
-  });
-  if (!read.ok()) return Explain(read, static_cast<int64_t>(group));
-  return width;
-}
-
-Result<int64_t> ParquetFile::FirstWidth(int column) {
-  // A reader of its own, which reads pages one by one instead of whole columns.
-  std::unique_ptr<parquet::arrow::FileReader> reader;
-  const arrow::Status made = Guarded([&] {
-    parquet::ReaderProperties properties(&pool_);
-    properties.set_page_checksum_verification(true);
-    properties.enable_buffered_stream();
-    properties.set_buffer_size(256 << 10);
-    parquet::ArrowReaderProperties arrow_properties(false);
-    arrow_properties.set_pre_buffer(false);
-    arrow_properties.set_batch_size(kProbeRows);
-    ARROW_ASSIGN_OR_RAISE(
-        reader, parquet::arrow::FileReader::Make(
-                    &pool_, parquet::ParquetFileReader::Open(source_, properties, metadata_),
-                    arrow_properties));
-    return arrow::Status::OK();
-  });
-  if (!made.ok()) return Explain(made, -1);
-  for (size_t group = 0; group < groups_.size(); ++group) {
-    if (groups_[group].rows == 0) continue;
-    for (const int leaf : columns_[column].leaves) {
-      ESPALIER_RETURN_IF_ERROR(ChunkOf(group, leaf).status());
-    }
-    ESPALIER_ASSIGN_OR_RETURN(const int64_t width, FirstWidthIn(group, column, reader.get()));
-    if (width > 0) return width;
-  }
-  return int64_t{0};
 }
 
 Result<bool> ParquetFile::PagesHaveChecksums() const {
