@@ -40,9 +40,9 @@ ParquetDecoder::ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_
 void ParquetDecoder::Reserve(int64_t rows) {
   double share[kSets] = {};
   share[static_cast<int>(role_)] = 1;
-  if (role_ == FileRole::kTrain && job_.data.validation.fraction > 0) {
-    share[kValidation] = job_.data.validation.fraction * 1.03;
-    share[kTrain] = std::min(1.0, (1 - job_.data.validation.fraction) * 1.03);
+  if (role_ == FileRole::kTrain && job_.data.validation.by_hash()) {
+    share[kValidation] = job_.data.validation.share() * 1.03;
+    share[kTrain] = std::min(1.0, (1 - job_.data.validation.share()) * 1.03);
   }
   const int64_t targets = classification_ ? 0 : static_cast<int64_t>(schema_.label.size());
   for (int i = 0; i < kSets; ++i) {
@@ -207,6 +207,12 @@ Status ParquetDecoder::ReadLabels() {
   if (!classification_) {
     for (size_t i = 0; i < projection_.label.size(); ++i) {
       CheckNumber(projection_.label[i], schema_.label[i], "label", false);
+      if (job_.model.task != Task::kMultilabel) continue;
+      for (int64_t r = 0; r < count_; ++r) {
+        const double value = numbers_[projection_.label[i]].At(r);
+        if (value == 0 || value == 1) continue;
+        Bad(r, NumberFault("label", Fault::kNotBinary), schema_.label[i], projection_.label[i]);
+      }
     }
     return {};
   }
@@ -239,11 +245,10 @@ Status ParquetDecoder::ReadLabels() {
 Status ParquetDecoder::ChooseSets() {
   set_of_.assign(count_, static_cast<uint8_t>(role_));
   if (role_ != FileRole::kTrain) return {};
-  const double fraction = job_.data.validation.fraction;
-  if (fraction > 0) {
+  if (job_.data.validation.by_hash()) {
     for (int64_t r = 0; r < count_; ++r) {
       const uint64_t bits = RandomBits(key_, file_, static_cast<uint64_t>(first_row_ + r));
-      set_of_[r] = UnitDouble(bits) < fraction ? kValidation : kTrain;
+      set_of_[r] = IsValidation(job_.data.validation, bits) ? kValidation : kTrain;
     }
     return {};
   }

@@ -184,6 +184,9 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   if (!classification_) {
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (!Number(reader, schema_.label[i], "label", &targets_[i])) return false;
+      if (job_.model.task == Task::kMultilabel && targets_[i] != 0 && targets_[i] != 1) {
+        return Bad(NumberFault("label", Fault::kNotBinary), schema_.label[i]);
+      }
     }
     return true;
   }
@@ -206,10 +209,9 @@ int RowDecoder::SetOf(const RecordReader& reader) {
   constexpr int kTrain = static_cast<int>(FileRole::kTrain);
   constexpr int kValidation = static_cast<int>(FileRole::kValidation);
   if (role_ != FileRole::kTrain) return static_cast<int>(role_);
-  const double fraction = job_.data.validation.fraction;
-  if (fraction > 0) {
+  if (job_.data.validation.by_hash()) {
     const uint64_t bits = RandomBits(key_, file_, static_cast<uint64_t>(reader.record_offset()));
-    return UnitDouble(bits) < fraction ? kValidation : kTrain;
+    return IsValidation(job_.data.validation, bits) ? kValidation : kTrain;
   }
   if (schema_.validation < 0) return kTrain;
   const std::string_view text = Trimmed(reader.field(schema_.validation));

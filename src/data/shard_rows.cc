@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/base/random.h"
+
 namespace espalier {
 
 bool ShardRows::spooled() const {
@@ -12,6 +14,12 @@ int64_t ShardRows::MemoryBytes() const {
   int64_t bytes = 0;
   for (const DecodedRows& set : sets) bytes += set.MemoryBytes();
   return bytes;
+}
+
+bool IsValidation(const ValidationSpec& validation, uint64_t bits) {
+  const double place = UnitDouble(bits);
+  if (!validation.fold) return place < validation.fraction;
+  return static_cast<int64_t>(place * static_cast<double>(*validation.of)) == *validation.fold;
 }
 
 Status TooManySkipped(const BadRows& policy, const Status& last) {

@@ -38,6 +38,10 @@ struct ShardRows {
 // of the last call and more. What it does not copy is gone.
 using TakeRows = std::function<Status(const DecodedSets& rows, const ShardTexts& texts)>;
 
+// Whether a training row with these bits of the keyed hash belongs to validation. REQUIRES:
+// validation.by_hash().
+bool IsValidation(const ValidationSpec& validation, uint64_t bits);
+
 // More rows of a shard are bad than data.bad_rows tolerates; `last` describes the last one.
 Status TooManySkipped(const BadRows& policy, const Status& last);
 

@@ -169,7 +169,7 @@ class ModelTest(unittest.TestCase):
                 model.predict(data)
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "batch_rows"):
             model.predict([[1, 2]], batch_rows=0)
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "this model is a regression"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task is regression"):
             model.predict_proba([[1, 2]])
 
     def test_elements_of_a_vector_column_are_found_by_their_names(self):

@@ -36,7 +36,7 @@ TEST_CASE("each field out of its range is named with what was found and what was
        "PATH`"},
       {[](JobSpec& j) { j.data.label.emplace_back(int64_t{1}); },
        "data.label: found 2 columns, expected one for classification (several are for model.task: "
-       "regression)"},
+       "regression or multilabel)"},
       {[](JobSpec& j) { j.data.csv.header = false; },
        "data.label: found the name 'y' although the files have no header, expected a position, "
        "counted from 0 (or set data.csv.header: true)"},
@@ -378,6 +378,10 @@ TEST_CASE("each metric of a task has a value and a direction") {
   m.classes = {{}, {}};
   CHECK(MetricValue(m, "precision") == 0.0);
   CHECK_FALSE(MetricValue(m, "rmse").has_value());
+  CHECK_FALSE(MetricValue(m, "f1_micro").has_value());
+  m.f1_micro = 3, m.f1_macro = 4;
+  CHECK(MetricValue(m, "f1_micro") == 3.0);
+  CHECK(MetricValue(m, "f1_macro") == 4.0);
   m.classification = false;
   CHECK(MetricValue(m, "rmse") == 0.0);
   CHECK_FALSE(MetricValue(m, "accuracy").has_value());
