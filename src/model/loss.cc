@@ -153,11 +153,11 @@ void MultilabelLoss(const NetworkShape& shape, const OutputRows<T>& rows, Totals
     bool right = true;
     Sigmoid(z, delta, rows.pitch);
     for (int64_t begin = 0; begin < width; begin += kMicroBatchRows) {
-      const int64_t count = std::min(kMicroBatchRows, width - begin);
-      for (int64_t i = 0; i < count; ++i) logs.v[i] = -std::fabs(z[begin + i]);
-      Exp(logs.v, exps.v, kMicroBatchRows);
-      Log1p(exps.v, logs.v, kMicroBatchRows);
-      for (int64_t i = 0; i < count; ++i) {
+      const int64_t padded = std::min(kMicroBatchRows, rows.pitch - begin);
+      for (int64_t i = 0; i < padded; ++i) logs.v[i] = -std::fabs(z[begin + i]);
+      Exp(logs.v, exps.v, padded);
+      Log1p(exps.v, logs.v, padded);
+      for (int64_t i = 0; i < std::min(padded, width - begin); ++i) {
         const int64_t k = begin + i;
         const T y = (T{1} - smoothing) * truth[k] + smoothing / 2;
         loss += static_cast<double>((z[k] > 0 ? z[k] : T{0}) - z[k] * y + logs.v[i]);
