@@ -14,6 +14,7 @@ namespace espalier {
 namespace {
 
 constexpr int64_t kModelBytesMax = int64_t{256} << 20;
+constexpr size_t kFailuresShown = 5;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 const char* StateName(SweepState state) {
@@ -141,9 +142,13 @@ std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outco
     row.push_back(NoteOf(results[t], best == t));
   }
   std::string text = LeftTable(rows, "  ");
+  size_t failed = 0;
   for (size_t i = 0; i < sweep.runs.size(); ++i) {
-    if (outcomes[i].state != SweepState::kFailed) continue;
+    if (outcomes[i].state != SweepState::kFailed || ++failed > kFailuresShown) continue;
     text += "\n" + sweep.runs[i].name + " failed\n" + ErrorText(outcomes[i].error, color);
+  }
+  if (failed > kFailuresShown) {
+    text += "\nand " + std::to_string(failed - kFailuresShown) + " more failed; sweep.json tells\n";
   }
   if (best) {
     text += "\nbest: trial " + std::to_string(*best + 1) + ", " +

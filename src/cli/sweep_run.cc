@@ -41,7 +41,10 @@ class Runner {
     while (static_cast<int64_t>(in_flight_.size()) < options_.parallel && !options_.stopping()) {
       while (next_ < sweep_.runs.size() && outcomes_[next_].state != SweepState::kWaiting) ++next_;
       if (next_ == sweep_.runs.size()) return {};
-      ESPALIER_RETURN_IF_ERROR(Begin(next_));
+      const Status begun = Begin(next_);
+      // The cluster's queue is full: there will be room when a job of ours has ended.
+      if (begun.code() == StatusCode::kResourceExhausted && !in_flight_.empty()) return {};
+      ESPALIER_RETURN_IF_ERROR(begun);
       ++next_;
     }
     return {};
@@ -53,6 +56,14 @@ class Runner {
     if (job.status().code() == StatusCode::kAlreadyExists) {
       const auto running = WhoWrites(BundleOf(sweep_, run));
       if (running.ok()) job = *running;
+    }
+    const StatusCode code = job.status().code();
+    if (code == StatusCode::kInvalidArgument || code == StatusCode::kBadInput) {
+      // Its values, or its data, are refused: that trial's failure.
+      outcomes_[index].state = SweepState::kFailed;
+      outcomes_[index].error = job.status();
+      options_.tell(run, outcomes_[index]);
+      return {};
     }
     if (!job.ok()) return job.status().Wrap(run.name + " could not be submitted");
     in_flight_[index] = *job;

@@ -24,9 +24,10 @@ struct SweepRunOptions {
 
 // Runs what is not done; `outcomes` are by run and say what is. A job of the cluster that writes
 // where a run would is that run, of an earlier call that was killed. Once `stopping`, the jobs in
-// flight are cancelled and awaited, and no other begins. A job that fails is an outcome; an error
-// is what keeps the sweep from going on: `tick`'s, a submission that fails, or the coordinator is
-// away for too long. Jobs in flight are cancelled then too. Thread rule: blocks, one thread.
+// flight are cancelled and awaited, and no other begins. A job that fails, or is refused for what
+// it says, is an outcome; an error is what keeps the sweep from going on: `tick`'s, another failure
+// to submit, or the coordinator is away for too long. Jobs in flight are cancelled then too. Thread
+// rule: blocks, one thread.
 Status RunSweepJobs(const Sweep& sweep, const FileSystem& files, const SweepRunOptions& options,
                     std::vector<SweepOutcome>* outcomes);
 

@@ -100,6 +100,13 @@ class SweepTest(EspalierTest):
                          ["SUCCEEDED", "FAILED"])
         self.assertEqual(table["best"]["trial"], 1)
         self.assertTrue(table["trials"][1]["runs"][0]["error"]["message"])
+        # So is one that is refused before it begins: there is no such column.
+        path = self.sweep("refused", job=spec, grid={
+            "data.features.columns": [["f0", "f1"], ["none such"]]})
+        table = cluster.result("sweep", path, code=1)
+        self.assertEqual([t["runs"][0]["status"] for t in table["trials"]],
+                         ["SUCCEEDED", "FAILED"])
+        self.assertIn("none such", table["trials"][1]["runs"][0]["error"]["message"])
 
     def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(self):
         csv = self.classes_csv("c.csv", 400)
