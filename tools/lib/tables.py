@@ -40,10 +40,6 @@ def say(words):
     print("tables: " + words, flush=True)
 
 
-def fail(words):
-    sys.exit("tables: " + words)
-
-
 def right(path, digest):
     if not os.path.exists(path):
         return False
@@ -52,7 +48,8 @@ def right(path, digest):
 
 
 def fetch(cache):
-    """The folder that holds FILES, fetched when they are not there or not what they should be."""
+    """The folder that holds FILES, fetched when they are not there or not what they should be.
+    Raises RuntimeError."""
     folder = os.path.join(cache, "tables")
     if all(right(os.path.join(folder, name), digest) for name, digest in FILES.items()):
         return folder
@@ -65,8 +62,8 @@ def fetch(cache):
                               capture_output=True, text=True, timeout=900)
         wheels = [name for name in os.listdir(temporary) if name.endswith(".whl")]
         if done.returncode or len(wheels) != 1:
-            fail("pip could not fetch %s; is the package registry reachable? It said:\n%s" %
-                 (PACKAGE, done.stderr.strip()))
+            raise RuntimeError("pip could not fetch %s; is the package registry reachable? It "
+                               "said:\n%s" % (PACKAGE, done.stderr.strip()))
         new = os.path.join(temporary, "tables")
         os.mkdir(new)
         with zipfile.ZipFile(os.path.join(temporary, wheels[0])) as wheel:
@@ -74,12 +71,13 @@ def fetch(cache):
                 try:
                     content = wheel.read("sklearn/datasets/data/" + name)
                 except KeyError:
-                    fail("%s holds no sklearn/datasets/data/%s" % (wheels[0], name))
+                    raise RuntimeError("%s holds no sklearn/datasets/data/%s" % (wheels[0], name))
                 with open(os.path.join(new, name), "wb") as f:
                     f.write(content)
                 if not right(f.name, digest):
-                    fail("%s in %s is not the file expected: SHA-256 %s, expected %s" %
-                         (name, wheels[0], hashlib.sha256(content).hexdigest(), digest))
+                    raise RuntimeError(
+                        "%s in %s is not the file expected: SHA-256 %s, expected %s" %
+                        (name, wheels[0], hashlib.sha256(content).hexdigest(), digest))
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(new, folder)
     return folder
@@ -126,8 +124,8 @@ def main(build, wanted):
     for name in wanted:
         names, rows = table(source, name)
         if len(rows) != ROWS[name] or any(len(row) != len(names) for row in rows):
-            fail("%s: found %d rows, expected %d, each of %d values" %
-                 (name, len(rows), ROWS[name], len(names)))
+            raise RuntimeError("%s: found %d rows, expected %d, each of %d values" %
+                               (name, len(rows), ROWS[name], len(names)))
         write(os.path.join(build, name), names, rows)
         say("%s: %d rows, %d columns below %s" %
             (name, len(rows), len(names), os.path.join(build, name)))
@@ -137,4 +135,7 @@ if __name__ == "__main__":
     unknown = [name for name in sys.argv[2:] if name not in ROWS]
     if len(sys.argv) < 2 or unknown:
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2:] or sorted(ROWS))
+    try:
+        main(sys.argv[1], sys.argv[2:] or sorted(ROWS))
+    except RuntimeError as error:
+        sys.exit("tables: %s" % error)
