@@ -17,7 +17,8 @@ enum class RandomUse : uint32_t {
   kDropout = 2,
   kShuffle = 3,
   kValidation = 4,
-  kSample = 5,
+  kSweep = 5,
+  kSample = 6,
 };
 
 struct PhiloxKey {

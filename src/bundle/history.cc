@@ -28,7 +28,7 @@ std::vector<Column> Columns(std::span<const HistoryRow> history, Task task) {
       const bool seen = std::any_of(history.begin(), history.end(), [&](const HistoryRow& row) {
         return ValueOf(row, column).has_value();
       });
-      const bool always = metric == "loss" || metric == "accuracy" || task == Task::kRegression;
+      const bool always = metric == "loss" || metric == "accuracy" || PredictsNumbers(task);
       if (seen || (!validation && always)) columns.push_back(column);
     }
   }

@@ -92,6 +92,8 @@ Json MetricsToJson(const Metrics& m, std::span<const std::string> classes) {
     if (const auto value = MetricValue(m, name)) out[name] = NumberToJson(*value);
   }
   if (m.auc) out["auc"] = NumberToJson(*m.auc);
+  if (m.f1_micro) out["f1_micro"] = NumberToJson(*m.f1_micro);
+  if (m.f1_macro) out["f1_macro"] = NumberToJson(*m.f1_macro);
   if (m.classes.empty()) return out;
   out["per_class"] = PerClass(m, classes);
   if (m.confusion.size() == m.classes.size() * m.classes.size()) {

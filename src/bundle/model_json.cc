@@ -12,7 +12,8 @@ constexpr int kFormat = 1;
 constexpr size_t kTextBytesMax = size_t{256} << 20;
 
 Json OptionalMetrics(const std::optional<Metrics>& metrics, const ModelDocument& d) {
-  return metrics ? MetricsToJson(*metrics, d.preprocessing.classes) : Json(nullptr);
+  return metrics ? MetricsToJson(*metrics, ClassNames(d.job.model.task, d.preprocessing))
+                 : Json(nullptr);
 }
 
 // The object's member, or null.
@@ -108,7 +109,8 @@ Status CheckDocument(const ModelDocument& d) {
     return BadInput("schema.partitions: found " + std::to_string(d.schema.partitions) + " of " +
                     std::to_string(d.schema.names.size()) + " columns");
   }
-  if (d.schema.label.empty()) return BadInput("schema.label: found no column");
+  const bool itself = d.job.model.task == Task::kAutoencoder;
+  if (d.schema.label.empty() && !itself) return BadInput("schema.label: found no column");
   for (const FittedTarget& target : d.preprocessing.targets) {
     if (target.factor == 0) return BadInput("preprocessing.targets: found a factor of 0");
   }
@@ -117,10 +119,12 @@ Status CheckDocument(const ModelDocument& d) {
     return BadInput(std::string("preprocessing.") + (classes ? "classes" : "targets") +
                     ": found none, expected at least one");
   }
-  if (!classes && d.preprocessing.targets.size() != d.schema.label.size()) {
+  const size_t answers = itself ? d.schema.features.size() : d.schema.label.size();
+  if (!classes && d.preprocessing.targets.size() != answers) {
     return BadInput("preprocessing.targets: found " +
                     std::to_string(d.preprocessing.targets.size()) + ", expected one for each of " +
-                    std::to_string(d.schema.label.size()) + " label columns of the schema");
+                    std::to_string(answers) + (itself ? " features" : " label columns") +
+                    " of the schema");
   }
   JobSpec job = d.job;
   job.output.path = "unused";
@@ -131,34 +135,35 @@ Status CheckDocument(const ModelDocument& d) {
 
 std::string EncodeModelJson(const ModelDocument& d) {
   const JsonWriter write;
-  const Json document = {{"format", kFormat},
-                         {"written_by", std::string("espalier ") + kVersion},
-                         {"spec",
-                          {{"name", write(d.job.name)},
-                           {"data", write(d.job.data)},
-                           {"model", write(d.job.model)},
-                           {"train", write(d.job.train)}}},
-                         {"schema", write(d.schema)},
-                         {"preprocessing", write(d.preprocessing)},
-                         {"storage", write(d.storage)},
-                         {"rows",
-                          {{"train", d.train_rows},
-                           {"validation", d.validation_rows},
-                           {"test", d.test_rows},
-                           {"skipped", d.skipped_rows}}},
-                         {"training",
-                          {{"steps", d.steps},
-                           {"epochs", NumberToJson(d.epochs)},
-                           {"stopped_because", write(d.stopped_because)}}},
-                         {"metrics",
-                          {{"train", MetricsToJson(d.train, d.preprocessing.classes)},
-                           {"validation", OptionalMetrics(d.validation, d)},
-                           {"test", OptionalMetrics(d.test, d)}}},
-                         {"job_fingerprint", Fingerprint(d.job)},
-                         {"data_fingerprint", write(d.data_fingerprint)},
-                         {"arithmetic_id", write(d.arithmetic_id)},
-                         {"weights_sha256", write(d.weights_sha256)},
-                         {"accepted", write(d.accepted)}};
+  const Json document = {
+      {"format", kFormat},
+      {"written_by", std::string("espalier ") + kVersion},
+      {"spec",
+       {{"name", write(d.job.name)},
+        {"data", write(d.job.data)},
+        {"model", write(d.job.model)},
+        {"train", write(d.job.train)}}},
+      {"schema", write(d.schema)},
+      {"preprocessing", write(d.preprocessing)},
+      {"storage", write(d.storage)},
+      {"rows",
+       {{"train", d.train_rows},
+        {"validation", d.validation_rows},
+        {"test", d.test_rows},
+        {"skipped", d.skipped_rows}}},
+      {"training",
+       {{"steps", d.steps},
+        {"epochs", NumberToJson(d.epochs)},
+        {"stopped_because", write(d.stopped_because)}}},
+      {"metrics",
+       {{"train", MetricsToJson(d.train, ClassNames(d.job.model.task, d.preprocessing))},
+        {"validation", OptionalMetrics(d.validation, d)},
+        {"test", OptionalMetrics(d.test, d)}}},
+      {"job_fingerprint", Fingerprint(d.job)},
+      {"data_fingerprint", write(d.data_fingerprint)},
+      {"arithmetic_id", write(d.arithmetic_id)},
+      {"weights_sha256", write(d.weights_sha256)},
+      {"accepted", write(d.accepted)}};
   std::string out = "{\n";
   for (auto it = document.begin(); it != document.end(); ++it) {
     if (it != document.begin()) out += ",\n";

@@ -32,14 +32,15 @@ std::string Layers(const ModelDocument& d) {
   }
   std::string text = std::to_string(width);
   for (const int64_t width : d.job.model.hidden) text += " - " + std::to_string(width);
-  const size_t outputs = d.job.model.task == Task::kClassification ? d.preprocessing.classes.size()
-                                                                   : d.preprocessing.targets.size();
-  return text + " - " + std::to_string(outputs);
+  return text + " - " + std::to_string(AnswersOf(d.job.model.task, d.preprocessing));
 }
 
 const char* MeaningOfOutputs(const ModelDocument& d) {
   if (d.job.model.task == Task::kClassification) {
     return ";\noutput k is the score of `preprocessing.classes[k]`.\n";
+  }
+  if (d.job.model.task == Task::kMultilabel) {
+    return ";\nthe sigmoid of output k is the probability of label k of `preprocessing.targets`.\n";
   }
   if (EffectiveLoss(d.job.model) == Loss::kPoisson) {
     return ";\noutput y means exp(y) of `preprocessing.targets`.\n";

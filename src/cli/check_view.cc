@@ -94,8 +94,8 @@ std::string NameList(const std::vector<std::string>& names) {
 
 std::string SchemaLine(const SchemaSummary& schema) {
   std::string text = "  " + schema.format + ", " + HumanCount(schema.columns) +
-                     (schema.columns == 1 ? " column" : " columns") + ": label " +
-                     NameList(schema.label);
+                     (schema.columns == 1 ? " column" : " columns") + ": " +
+                     (schema.label.empty() ? "no label" : "label " + NameList(schema.label));
   if (!schema.weight.empty()) text += ", weight " + NameList({schema.weight});
   if (!schema.validation.empty()) text += ", validation by " + NameList({schema.validation});
   if (!schema.unused.empty()) text += ", not used " + NameList(schema.unused);

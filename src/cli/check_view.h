@@ -68,7 +68,7 @@ struct CheckReport {
   int64_t dropped_rows = 0, skipped_rows = 0;
   std::vector<Status> skipped;          // the first few bad rows, with positions
   std::vector<ColumnSummary> features;  // in the order of the model's inputs
-  std::vector<ColumnSummary> targets;   // regression
+  std::vector<ColumnSummary> targets;   // regression, multilabel
   std::vector<LabelSummary> labels;     // classification, in class order
   std::vector<int64_t> layers;          // widths: inputs, hidden, outputs
   int64_t parameters = 0;

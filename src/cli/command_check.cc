@@ -222,7 +222,7 @@ CheckReport ReportShards(const JobSpec& spec, const InputPlan& plan,
   }
   report.features =
       MergeColumns(surveys, &ShardSurvey::features, NamesOf(plan.schema, plan.schema.features));
-  if (spec.model.task == Task::kRegression) {
+  if (spec.model.task != Task::kClassification && !plan.schema.label.empty()) {
     report.targets =
         MergeColumns(surveys, &ShardSurvey::targets, NamesOf(plan.schema, plan.schema.label));
   }
@@ -245,10 +245,9 @@ Status ReportModel(const FileSystem& files, const JobSpec& spec, const SurveyRes
                    CheckReport* report) {
   const InputShape inputs = InputsOf(survey.preprocessing);
   const bool classes = spec.model.task == Task::kClassification;
-  const size_t outputs =
-      classes ? survey.preprocessing.classes.size() : survey.preprocessing.targets.size();
-  ESPALIER_ASSIGN_OR_RETURN(const NetworkShape shape,
-                            MakeNetworkShape(spec, inputs, static_cast<int64_t>(outputs)));
+  ESPALIER_ASSIGN_OR_RETURN(
+      const NetworkShape shape,
+      MakeNetworkShape(spec, inputs, AnswersOf(spec.model.task, survey.preprocessing)));
   if (spec.train.initial) {  // whether it fits
     ESPALIER_RETURN_IF_ERROR(
         ReadInitialWeights(files, *spec.train.initial, Tensors(shape), survey.preprocessing)
@@ -268,7 +267,7 @@ Status ReportModel(const FileSystem& files, const JobSpec& spec, const SurveyRes
   constexpr const char* kStorageNames[] = {"uint8", "float32", "float64"};
   report->storage = kStorageNames[static_cast<size_t>(survey.storage)];
   const int64_t rows = survey.train_rows + survey.validation_rows + survey.test_rows;
-  const int64_t label_bytes = classes ? 4 : 8 * static_cast<int64_t>(outputs);
+  const int64_t label_bytes = classes ? 4 : 8 * static_cast<int64_t>(spec.data.label.size());
   const auto stored = static_cast<int64_t>(survey.preprocessing.features.size());
   report->rows_bytes = rows * (stored * ElementBytes(survey.storage) + label_bytes);
   // Parameters, their gradient as it is computed and as it is summed, the optimizer's state, the

@@ -241,7 +241,8 @@ int RunEvaluate(const CommandContext& context) {
     if (!written.ok()) return FailedWork(context, written.Wrap("the report"));
   }
   const std::string report = s.report.value_or("");
-  const auto& classes = prepared->model.document.preprocessing.classes;
+  const ModelDocument& document = prepared->model.document;
+  const auto classes = ClassNames(document.job.model.task, document.preprocessing);
   const int64_t elapsed_ms = MsSince(start);
   context.console.Out(
       context.options.json

@@ -3,47 +3,26 @@
 // The order: look at the job, its files and its output before any process starts; start the
 // daemons; submit; follow; show the outcome; remove everything. The first Ctrl-C cancels the job
 // and waits for its end, the second kills (Interrupts).
-
-#include <algorithm>
 #include <chrono>
-#include <thread>
 
-#include "src/base/memory.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/follow.h"
 #include "src/cli/job_file.h"
 #include "src/cli/json_view.h"
-#include "src/cli/local_cluster.h"
+#include "src/cli/local_start.h"
 #include "src/cli/request_id.h"
 
 namespace espalier {
 namespace {
 
-constexpr int kDefaultWorkersMax = 4;
-constexpr int64_t kRegisterWaitMs = 60'000;  // for all workers
-constexpr auto kRegisterPoll = std::chrono::milliseconds(10);
 constexpr int64_t kCancelWaitMs = 10'000;  // for the job's clean end
 
 int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
-
-// What all workers together may hold of rows before they use files.
-Result<int> WorkerCount(const CliOptions& options, const JobSpec& spec) {
-  if (options.workers) return *options.workers;
-  if (spec.workers.max > kLocalWorkersMax) {
-    return InvalidArgument("workers.max: found " + std::to_string(spec.workers.max) +
-                           ", but on one machine at most " + std::to_string(kLocalWorkersMax) +
-                           " workers are started: say how many with --workers");
-  }
-  if (spec.workers.max > 0) return static_cast<int>(spec.workers.max);
-  return std::max<int>(std::min(Cores(), kDefaultWorkersMax), static_cast<int>(spec.workers.min));
 }
 
 // One run. Its parts are called in order by RunTrain.
@@ -55,7 +34,7 @@ class TrainRun {
   Status Submit(const std::string& yaml) {
     ESPALIER_RETURN_IF_ERROR(cluster_.Start([this] { return Stopping(); }));
     ESPALIER_ASSIGN_OR_RETURN(client_, ApiClient::Make(cluster_.address()));
-    ESPALIER_RETURN_IF_ERROR(AwaitWorkers());
+    ESPALIER_RETURN_IF_ERROR(AwaitAll());
     ESPALIER_ASSIGN_OR_RETURN(
         job_, client_->Submit({.client_request_id = RandomRequestId(), .job_yaml = yaml}, nullptr,
                               [this] { return Stopping(); }));
@@ -114,22 +93,13 @@ class TrainRun {
   }
 
   // The job may go on with fewer workers, but it starts with all.
-  Status AwaitWorkers() {
-    const int64_t begin_ms = NowMs();
-    for (;;) {
-      ESPALIER_ASSIGN_OR_RETURN(const auto attached, client_->Workers());
-      if (static_cast<int>(attached.size()) >= workers_) return Status::Ok();
+  Status AwaitAll() {
+    return AwaitWorkers(*client_, workers_, [this] {
       TellDeaths();
       if (coordinator_died_) return Aborted("the coordinator died before the job could start");
       if (!first_death_.empty()) return Aborted(first_death_ + " died before the job could start");
-      if (Stopping()) return Cancelled("stopped before the job could start");
-      if (NowMs() - begin_ms > kRegisterWaitMs) {
-        return DeadlineExceeded(std::to_string(attached.size()) + " of " +
-                                std::to_string(workers_) + " workers registered within " +
-                                HumanDuration(kRegisterWaitMs));
-      }
-      std::this_thread::sleep_for(kRegisterPoll);
-    }
+      return Stopping() ? Cancelled("stopped before the job could start") : Status();
+    });
   }
 
   const CommandContext& context_;
@@ -172,7 +142,7 @@ int RunTrain(const CommandContext& context) {
   const CliOptions& options = context.options;
   const Result<JobFile> file = LoadJobFile(options.job_file, OverridesOf(options));
   if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
-  const Result<int> workers = WorkerCount(options, file->spec);
+  const Result<int> workers = LocalWorkers(options, file->spec.workers);
   if (!workers.ok()) return ShowError(context, workers.status(), kExitUsage);
   const Status output = CheckStartHere(context.files, file->spec);
   if (!output.ok()) return ShowError(context, output, PlanExitCode(output));
@@ -180,25 +150,14 @@ int RunTrain(const CommandContext& context) {
   if (!input.ok()) return ShowError(context, input.status(), PlanExitCode(input.status()));
   const Result<JobFile> job = Override(*file, {.workers = *workers});
   if (!job.ok()) return ShowError(context, job.status(), kExitUsage);
-  const Result<std::string> programs = ProgramDirectory(context);
-  if (!programs.ok()) return ShowError(context, programs.status(), kExitJobFailed);
-
-  const int threads = options.threads.value_or(std::max(1, Cores() / *workers));
-  LocalCluster cluster({.workers = *workers,
-                        .threads = threads,
-                        .memory_bytes_max = PhysicalMemoryBytes() / 2 / *workers,
-                        .program_directory = *programs,
-                        .temporary_directory = context.env.temporary_directory});
+  const Result<LocalClusterOptions> chosen = LocalOptions(context, *workers);
+  if (!chosen.ok()) return ShowError(context, chosen.status(), kExitJobFailed);
+  LocalCluster cluster(*chosen);
   if (const Status found = cluster.CheckPrograms(); !found.ok()) {
     return ShowError(context, found, kExitUsage);
   }
   NoteSpares(context, *workers, file->spec);
-  if (!options.json) {
-    context.console.Out("starting " + std::to_string(*workers) +
-                        (*workers == 1 ? " worker" : " workers") + " with " +
-                        std::to_string(threads) + (threads == 1 ? " thread" : " threads") +
-                        (*workers == 1 ? "" : " each") + " on this machine\n");
-  }
+  TellStart(context, *chosen);
   context.interrupts.SetEmergency([&cluster] { cluster.KillAtOnce(); });
   const int code = RunOn(context, cluster, *workers, job->yaml);
   cluster.Stop(code == kExitSuccess ? LocalCluster::kStopWaitMs : LocalCluster::kFailedStopWaitMs);

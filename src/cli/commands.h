@@ -26,6 +26,7 @@ struct CommandContext {
 };
 
 int RunTrain(const CommandContext& context);
+int RunSweep(const CommandContext& context);
 int RunSubmit(const CommandContext& context);
 int RunWatch(const CommandContext& context);
 int RunList(const CommandContext& context);

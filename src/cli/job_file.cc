@@ -19,20 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One byte more than allowed is read at most: the parser then says that it is too long.
-Result<std::string> ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code error;
-  if (!file || fs::is_directory(path, error)) {
-    return NotFound("cannot read the job file " + path + ": " +
-                    (file ? "it is a directory" : std::strerror(errno)));
-  }
-  std::string text(kYamlBytesMax + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
-
 YamlNode Scalar(std::string text, bool quoted) {
   return {.kind = YamlNode::Kind::kScalar, .text = std::move(text), .quoted = quoted};
 }
@@ -100,6 +86,20 @@ Result<std::string> WorkingDirectory() {
 
 }  // namespace
 
+// One byte more than allowed is read at most: the parser then says that it is too long.
+Result<std::string> ReadJobText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code error;
+  if (!file || fs::is_directory(path, error)) {
+    return NotFound("cannot read the job file " + path + ": " +
+                    (file ? "it is a directory" : std::strerror(errno)));
+  }
+  std::string text(kYamlBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
 Status CheckOutputHere(const FileSystem& files, const OutputSpec& output) {
   ESPALIER_RETURN_IF_ERROR(CheckOutput(files, output));
   ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(output.path));
@@ -140,7 +140,7 @@ Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides) {
 }
 
 Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrides) {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadJobText(path));
   // The text as it was written is validated first, so that messages have its lines.
   JobFile file;
   ESPALIER_ASSIGN_OR_RETURN(file.spec, ParseJob(text, path));

@@ -30,6 +30,9 @@ struct JobFile {
   std::string yaml;  // the same as text, to be submitted
 };
 
+// The text of a job's, or a sweep's, file as it stands; kNotFound when it cannot be read.
+Result<std::string> ReadJobText(const std::string& path);
+
 // Relative paths in the file are taken from the working directory, as on any command line. Errors
 // name the file with line and column; kNotFound when it cannot be read. All of them are the
 // caller's to mend (exit code 2).

@@ -27,6 +27,8 @@ int RunCommand(const CommandContext& context) {
   switch (context.options.command) {
     case CommandKind::kTrain:
       return RunTrain(context);
+    case CommandKind::kSweep:
+      return RunSweep(context);
     case CommandKind::kSubmit:
       return RunSubmit(context);
     case CommandKind::kWatch:

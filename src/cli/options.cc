@@ -16,6 +16,7 @@ constexpr const char* kMainExamples =
     "Examples:\n"
     "  espalier check job.yaml                  look at the data and the model, train nothing\n"
     "  espalier train job.yaml                  train on this machine, no set-up needed\n"
+    "  espalier sweep sweep.yaml                train it with other values of its keys, and folds\n"
     "  espalier submit job.yaml                 hand the job to a running cluster and follow it\n"
     "  espalier watch job-17                    follow it again, from anywhere\n"
     "  espalier evaluate models/job test.csv    measure a model on other rows\n"
@@ -46,6 +47,30 @@ constexpr const char* kTrainExamples =
     "  espalier train job.yaml --workers 2 --threads 1\n"
     "  espalier train job.yaml --resume models/job    go on with a run that was cut short\n"
     "  espalier train job.yaml --json | tail -n 1     the result as one JSON object";
+
+constexpr const char* kSweepExamples =
+    "Trains one job many times: a grid of values of its keys, or values drawn at random, each "
+    "with\n"
+    "k-fold cross-validation if asked for. SWEEP.yaml:\n"
+    "  job: job.yaml\n"
+    "  output: models/sweep\n"
+    "  grid: {train.batch: [32, 128], model.hidden: [[16], [64, 32]]}\n"
+    "  folds: 5\n"
+    "  metric: val_loss\n"
+    "or in place of grid\n"
+    "  random: {trials: 20, seed: 1, keys: {train.optimizer.adam.learning_rate: {log_uniform: "
+    "[1e-4, 0.1]}}}\n"
+    "\n"
+    "Each run is an ordinary job, its bundle below the output; sweep.json there has the table. "
+    "With\n"
+    "--coordinator (or ESPALIER_COORDINATOR) on that cluster, else on this machine; several run\n"
+    "side by side where workers suffice. Ctrl-C stops cleanly, and the same command goes on: what\n"
+    "is done is not done again.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier sweep sweep.yaml\n"
+    "  espalier sweep sweep.yaml --workers 4 --threads 1\n"
+    "  espalier sweep sweep.yaml --coordinator trainer-1:7700 --json | tail -n 1";
 
 constexpr const char* kSubmitExamples =
     "Prints the job's id, then follows it. Ctrl-C detaches: the job goes on.\n"
@@ -92,6 +117,8 @@ struct CommandName {
 constexpr CommandName kCommands[] = {
     {"train", CommandKind::kTrain, "Train on this machine: starts the daemons, trains, cleans up",
      kTrainExamples},
+    {"sweep", CommandKind::kSweep, "Train a job many times: other values of its keys, folds",
+     kSweepExamples},
     {"submit", CommandKind::kSubmit, "Hand a job to a cluster and follow it", kSubmitExamples},
     {"watch", CommandKind::kWatch, "Follow a job", kWatchExamples},
     {"list", CommandKind::kList, "List the cluster's jobs, newest last", ""},
@@ -112,7 +139,13 @@ bool SpeaksToCoordinator(CommandKind kind) {
 }
 
 bool TakesJobFile(CommandKind kind) {
-  return kind == CommandKind::kTrain || kind == CommandKind::kSubmit || kind == CommandKind::kCheck;
+  return kind == CommandKind::kTrain || kind == CommandKind::kSweep ||
+         kind == CommandKind::kSubmit || kind == CommandKind::kCheck;
+}
+
+// Those that do without a cluster unless one is named.
+bool NeedsCoordinator(CommandKind kind) {
+  return kind != CommandKind::kCheck && kind != CommandKind::kSweep;
 }
 
 bool TakesJobId(CommandKind kind) {
@@ -132,7 +165,10 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
   CliOptions& o = raw->options;
   sub->callback([&o, kind = command.kind] { o.command = kind; });
   if (TakesJobFile(command.kind)) {
-    sub->add_option("JOB.yaml", o.job_file, "The job file")->required();
+    const bool sweep = command.kind == CommandKind::kSweep;
+    sub->add_option(sweep ? "SWEEP.yaml" : "JOB.yaml", o.job_file,
+                    sweep ? "What to vary, and of which job" : "The job file")
+        ->required();
   }
   if (TakesJobId(command.kind)) {
     sub->add_option("JOB", raw->job, "The job's id: job-17 or 17")->required();
@@ -141,7 +177,7 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
     sub->add_option("WORKER", o.worker, "The worker's name or id: worker-3")->required();
   }
   if (SpeaksToCoordinator(command.kind)) {
-    const bool needed = command.kind != CommandKind::kCheck;
+    const bool needed = NeedsCoordinator(command.kind);
     sub->add_option("--coordinator", o.coordinator,
                     std::string("host:port, file:PATH, hdfs://... or yarn:NAME (default: "
                                 "ESPALIER_COORDINATOR, else ") +
@@ -153,7 +189,7 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
                     "The host that the coordinator's certificate names (default: the one dialled)");
     sub->add_option("--token-file", o.token_file, "File with the caller's token, in its place");
   }
-  if (command.kind == CommandKind::kTrain) {
+  if (command.kind == CommandKind::kTrain || command.kind == CommandKind::kSweep) {
     sub->add_option(
            "--workers", o.workers,
            "Worker processes (default: workers.max of the job, else one a core, at most 4)")
@@ -262,7 +298,7 @@ Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
     ESPALIER_ASSIGN_OR_RETURN(options.certificate.role, ParseRole(raw.role));
   }
   if (options.coordinator.empty()) options.coordinator = env.coordinator;
-  if (options.coordinator.empty() && options.command != CommandKind::kCheck) {
+  if (options.coordinator.empty() && NeedsCoordinator(options.command)) {
     options.coordinator = kDefaultCoordinator;
   }
   if (options.output && options.output->empty()) {

@@ -16,6 +16,7 @@ namespace espalier {
 
 enum class CommandKind {
   kTrain,
+  kSweep,
   kSubmit,
   kWatch,
   kList,
@@ -87,8 +88,8 @@ struct ScoringArguments {
 struct CliOptions {
   CommandKind command = CommandKind::kVersion;
   bool json = false;
-  // host:port, file:PATH, hdfs://... or yarn:NAME; flag, else environment, else default (of check:
-  // empty, ask none)
+  // host:port, file:PATH, hdfs://... or yarn:NAME; flag, else environment, else default (of check
+  // and sweep: empty, ask none)
   std::string coordinator;
   // Of those that speak to it: flag, else environment. A token itself is never an argument.
   TlsFiles tls;
@@ -99,11 +100,11 @@ struct CliOptions {
   std::string authority_name;         // certs init
   CertificateRequest certificate;     // certs issue
   std::string revoked;                // certs revoke: a PEM file
-  std::string job_file;               // train, submit, check
+  std::string job_file;               // train, sweep (the sweep's), submit, check
   JobId job;                          // watch, status, cancel
   std::string worker;                 // drain: name or id
-  std::optional<int> workers;         // train
-  std::optional<int> threads;         // train, evaluate, predict
+  std::optional<int> workers;         // train, sweep
+  std::optional<int> threads;         // train, sweep, evaluate, predict
   std::optional<std::string> output;  // train, submit
   std::optional<std::string> resume;  // train, submit: the run to go on with
   bool accept_data = false;           // train, submit: it may have had other data

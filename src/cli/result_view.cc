@@ -32,6 +32,9 @@ std::vector<std::string> MetricCells(const std::string& name, const Metrics& m) 
       cells.push_back(m.classes.empty() ? "" : FormatShare(share));
     }
     cells.push_back(m.auc ? FormatValue(*m.auc) : "");
+    for (const auto& share : {m.f1_micro, m.f1_macro}) {
+      cells.push_back(share ? FormatShare(*share) : "");
+    }
   } else {
     for (double value : {m.rmse, m.mae, m.r2}) cells.push_back(FormatMean(value, m.weight));
   }
@@ -44,20 +47,24 @@ std::string MetricsTable(const std::vector<std::pair<std::string, const Metrics*
   std::vector<std::vector<std::string>> rows;
   const bool classification = sets.front().second->classification;
   if (classification) {
-    rows.push_back({"", "loss", "accuracy", "precision", "recall", "f1", "auc", "rows"});
+    rows.push_back({"", "loss", "accuracy", "precision", "recall", "f1", "auc", "f1_micro",
+                    "f1_macro", "rows"});
   } else {
     rows.push_back({"", "loss", "rmse", "mae", "r2", "rows"});
   }
   for (const auto& [name, metrics] : sets) rows.push_back(MetricCells(name, *metrics));
-  if (classification &&
-      std::none_of(rows.begin() + 1, rows.end(), [](const auto& row) { return !row[6].empty(); })) {
-    for (auto& row : rows) row.erase(row.begin() + 6);
+  for (size_t c = 9; classification && c-- > 6;) {  // what no set has
+    if (std::any_of(rows.begin() + 1, rows.end(), [c](const auto& r) { return !r[c].empty(); })) {
+      continue;
+    }
+    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(c));
   }
   return Table(rows, "  ");
 }
 
 std::string ClassTable(const Metrics& m, const std::vector<std::string>& classes) {
-  std::vector<std::vector<std::string>> rows = {{"class", "precision", "recall", "f1", "rows"}};
+  std::vector<std::vector<std::string>> rows = {
+      {m.f1_micro ? "label" : "class", "precision", "recall", "f1", "rows"}};
   for (size_t k = 0; k < m.classes.size(); ++k) {
     const ClassMetrics& c = m.classes[k];
     rows.push_back({ClassName(classes, k), FormatShare(c.precision), FormatShare(c.recall),
@@ -74,7 +81,8 @@ std::string ClassTables(const std::string& set, const Metrics& m,
   if (count > kClassesShownMax) {
     return "\n" + std::to_string(count) + " classes: the tables by class are " + elsewhere + "\n";
   }
-  std::string text = "\n" + set + " set by class\n" + ClassTable(m, classes);
+  std::string text =
+      "\n" + set + " set by " + (m.f1_micro ? "label" : "class") + "\n" + ClassTable(m, classes);
   if (m.confusion.size() == count * count) {
     text += "\nconfusion matrix of the " + set + " set (rows: true class, columns: predicted)\n" +
             ConfusionText(classes, m.confusion);

@@ -246,11 +246,13 @@ Status ReadDataSection(Reader& reader, const YamlNode& node, const std::string& 
        {"features", section(ReadFeatures, out.features)},
        {"validation",
         [&](const auto& value, const auto& at) {
-          return reader.ReadMap(value, at,
-                                {reader.Value("fraction", out.validation.fraction),
-                                 reader.Value("stratify", out.validation.stratify),
-                                 reader.Value("column", out.validation.column),
-                                 Patterns(reader, "files", out.validation.files)});
+          return reader.ReadMap(
+              value, at,
+              {reader.Value("fraction", out.validation.fraction),
+               reader.Value("stratify", out.validation.stratify),
+               reader.Value("column", out.validation.column),
+               Patterns(reader, "files", out.validation.files),
+               reader.Value("fold", out.validation.fold), reader.Value("of", out.validation.of)});
         }},
        {"bad_rows", section(ReadBadRows, out.bad_rows)},
        {"shuffle", section(ReadShuffle, out.shuffle)},

@@ -37,6 +37,7 @@ class Merger {
       ESPALIER_RETURN_IF_ERROR(CheckEvaluationLabels());
     } else {
       ESPALIER_RETURN_IF_ERROR(FitTargets());
+      if (job_.model.task == Task::kAutoencoder) TakeFeaturesAsTargets();
     }
     Fingerprint();
     return std::move(result_);
@@ -137,6 +138,10 @@ class Merger {
     return {};
   }
 
+  static const char* Way(const ValidationSpec& v) {
+    return v.column ? "column" : v.fold ? "fold" : "fraction";
+  }
+
   // Which key left no row to train on.
   Status NoTraining() const {
     const ValidationSpec& v = job_.data.validation;
@@ -145,9 +150,11 @@ class Merger {
     InputPosition at{.file = plan_.files.front().path};
     if (v.files.empty() && result_.validation_rows > 0) {
       if (v.column) at.column = plan_.schema.names[plan_.schema.validation];
-      return BadInput((v.column ? "data.validation.column" : "data.validation.fraction") + none +
-                      "all " + HumanCount(result_.validation_rows) + " rows went to validation; " +
-                      (v.column ? "mark some of them false (0)" : "choose a smaller fraction"))
+      return BadInput("data.validation." + std::string(Way(v)) + none + "all " +
+                      HumanCount(result_.validation_rows) + " rows went to validation; " +
+                      (v.column ? "mark some of them false (0)"
+                       : v.fold ? "there are too few of them for folds"
+                                : "choose a smaller fraction"))
           .At(std::move(at));
     }
     if (out.dropped > 0) {
@@ -184,9 +191,12 @@ class Merger {
                  "data.validation.fraction")
           .At(AtEmpty(FileRole::kValidation));
     }
-    return BadInput("data.validation.fraction: " + ShortestDouble(v.fraction) + " of " + rows +
-                    " rows gave no row; choose a larger fraction or another train.seed, or leave "
-                    "validation out")
+    const std::string share =
+        v.fold ? "fold " + std::to_string(*v.fold) + " of " + std::to_string(*v.of)
+               : ShortestDouble(v.fraction);
+    return BadInput("data.validation." + std::string(Way(v)) + ": " + share + " of " + rows +
+                    " rows gave no row; choose " + (v.fold ? "fewer folds" : "a larger fraction") +
+                    " or another train.seed, or leave validation out")
         .At({.file = plan_.files.front().path});
   }
 
@@ -250,6 +260,14 @@ class Merger {
       result_.preprocessing.targets.push_back(std::move(fitted));
     }
     return {};
+  }
+
+  // A feature that is constant in the training rows is always given to the network as 0: what comes
+  // back means that constant.
+  void TakeFeaturesAsTargets() {
+    for (const FittedFeature& f : result_.preprocessing.features) {
+      result_.preprocessing.targets.push_back({f.name, f.shift, f.factor == 0 ? 1 : f.factor});
+    }
   }
 
   Status CheckCategories() const {

@@ -42,9 +42,9 @@ ParquetDecoder::ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_
 void ParquetDecoder::Reserve(int64_t rows) {
   double share[kSets] = {};
   share[static_cast<int>(role_)] = 1;
-  if (role_ == FileRole::kTrain && job_.data.validation.fraction > 0) {
-    share[kValidation] = job_.data.validation.fraction * 1.03;
-    share[kTrain] = std::min(1.0, (1 - job_.data.validation.fraction) * 1.03);
+  if (role_ == FileRole::kTrain && job_.data.validation.by_hash()) {
+    share[kValidation] = job_.data.validation.share() * 1.03;
+    share[kTrain] = std::min(1.0, (1 - job_.data.validation.share()) * 1.03);
   }
   const int64_t targets = classification_ ? 0 : static_cast<int64_t>(schema_.label.size());
   for (int i = 0; i < kSets; ++i) {
@@ -176,6 +176,12 @@ Status ParquetDecoder::ReadLabels() {
   if (!classification_) {
     for (size_t i = 0; i < projection_.label.size(); ++i) {
       CheckNumber(projection_.label[i], schema_.label[i], "label", false);
+      if (job_.model.task != Task::kMultilabel) continue;
+      for (int64_t r = 0; r < count_; ++r) {
+        const double value = numbers_[projection_.label[i]].At(r);
+        if (value == 0 || value == 1) continue;
+        Bad(r, NumberFault("label", Fault::kNotBinary), schema_.label[i], projection_.label[i]);
+      }
     }
     return {};
   }

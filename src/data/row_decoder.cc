@@ -184,6 +184,9 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   if (!classification_) {
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (!Number(reader, schema_.label[i], "label", &targets_[i])) return false;
+      if (job_.model.task == Task::kMultilabel && targets_[i] != 0 && targets_[i] != 1) {
+        return Bad(NumberFault("label", Fault::kNotBinary), schema_.label[i]);
+      }
     }
     return true;
   }

@@ -107,7 +107,7 @@ Result<std::unique_ptr<RowLoader>> RowLoader::Make(const FileSystem& files, cons
   for (size_t i = 0; fits && i < survey.shards.size(); ++i) {
     fits = survey.shards[i].shard == static_cast<int32_t>(i);
   }
-  if (job.model.task == Task::kRegression) {
+  if (job.model.task == Task::kRegression || job.model.task == Task::kMultilabel) {
     fits = fits && survey.preprocessing.targets.size() == plan.schema.label.size();
   }
   if (!fits) return Internal("the survey, the plan and the rows to load do not fit each other");

@@ -57,8 +57,8 @@ class RowStore {
   //   inputs   [n, features] row-major, and
   //   codes    [n, coded features]: what FeatureEncoder makes of the row
   //   labels   [n] class numbers (classification); may be null when not wanted
-  //   targets  [n, targets] (y - shift) * factor in double, rounded (regression); may be null
-  //   weights  [n]; 1 without a weight column; may be null
+  //   targets  [n, targets] (y - shift) * factor in double, rounded (not classification); may be
+  //   null weights  [n]; 1 without a weight column; may be null
   // REQUIRES: every row lies in rows(set). T is float or double.
   template <typename T>
   void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,

@@ -35,6 +35,8 @@ std::string NumberFault(const std::string& what, Fault fault) {
       return the + kFit;
     case Fault::kNegative:
       return the + " is negative; expected a number of at least 0";
+    case Fault::kNotBinary:
+      return the + " is neither 0 nor 1, as labels are with model.task: multilabel";
   }
   return the + " is not understood";
 }

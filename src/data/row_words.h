@@ -9,9 +9,9 @@ namespace espalier {
 
 inline constexpr size_t kLabelBytesMax = 256;  // of the name of a class
 
-enum class Fault : uint8_t { kMissing, kInfinite, kNotNumber, kTooLarge, kNegative };
+enum class Fault : uint8_t { kMissing, kInfinite, kNotNumber, kTooLarge, kNegative, kNotBinary };
 
-// Of the value of a feature. REQUIRES: not kNegative.
+// Of the value of a feature. REQUIRES: neither kNegative nor kNotBinary.
 std::string FeatureFault(Fault fault);
 // Of another number, "label" or "weight".
 std::string NumberFault(const std::string& what, Fault fault);

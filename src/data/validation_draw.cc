@@ -15,10 +15,17 @@ constexpr double kFar = 0x1p62;  // no file has so many rows
 }  // namespace
 
 ValidationDraw::ValidationDraw(const JobSpec& job, int32_t file)
-    : fraction_(job.data.validation.fraction),
+    : validation_(job.data.validation),
+      fraction_(job.data.validation.fraction),
       stratified_(job.data.validation.stratify && fraction_ > 0),
       file_(static_cast<uint64_t>(file)),
       key_(MakeKey(job.train.seed, RandomUse::kValidation)) {}
+
+bool ValidationDraw::Draws(uint64_t position) const {
+  const double place = UnitDouble(RandomBits(key_, file_, position));
+  if (!validation_.fold) return place < fraction_;
+  return static_cast<int64_t>(place * static_cast<double>(*validation_.of)) == *validation_.fold;
+}
 
 // With the next row. A run has a row at least, the fraction being below 1.
 void ValidationDraw::BeginRun(Stratum* s) const {

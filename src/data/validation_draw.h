@@ -1,6 +1,7 @@
-// Which rows of a training file `validation.fraction` takes for validation.
+// Which rows of a training file `validation.fraction`, or `fold` of `of`, takes for validation.
 //
-// Plain: each row by a keyed hash of its identity, by itself.
+// Plain: each row by a keyed hash of its identity, by itself. Folds cut the hash's range into equal
+// parts, so that each row is in one of them.
 //
 // With `stratify`: of every class the same share. The rule must not depend on how shards are cut,
 // nor need a pass of its own, so it goes by parts of the file that no shard divides: kStratumBytes
@@ -32,12 +33,10 @@ class ValidationDraw {
   // Of the rows of one shard, in the order of the file.
   ValidationDraw(const JobSpec& job, int32_t file);
 
-  bool active() const { return fraction_ > 0; }
+  bool active() const { return validation_.by_hash(); }
   bool stratified() const { return stratified_; }
   // Whether the row at `position` goes to validation; when this is not stratified.
-  bool Draws(uint64_t position) const {
-    return UnitDouble(RandomBits(key_, file_, position)) < fraction_;
-  }
+  bool Draws(uint64_t position) const;
   // The same when it is, for the next good row of the part, of the class that has this number and
   // text in the shard.
   bool Draws(int64_t part, int32_t label, std::string_view text);
@@ -53,6 +52,7 @@ class ValidationDraw {
   };
   void BeginRun(Stratum* stratum) const;
 
+  const ValidationSpec& validation_;  // of a job that outlives this
   const double fraction_;
   const bool stratified_;
   const uint64_t file_;

@@ -80,7 +80,9 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       layers_(shape.layers.size()),
       embedded_(shape.layers.front().in - shape.inputs()),
       inputs_(rows_max * shape.inputs()),
-      targets_(shape.task == Task::kRegression ? rows_max * shape.outputs() : 0),
+      targets_(shape.task == Task::kRegression || shape.task == Task::kMultilabel
+                   ? rows_max * shape.outputs()
+                   : 0),
       weights_(rows_max),
       labels_(shape.task == Task::kClassification ? rows_max : 0),
       codes_(rows_max * static_cast<int64_t>(shape.tables.size())),
@@ -149,12 +151,13 @@ Matrix<T> LeafPass<T>::Input(int64_t index, int64_t begin) const {
 template <typename T>
 OutputRows<T> LeafPass<T>::Outputs(int64_t begin, int64_t rows) const {
   const Layer& last = layers_.back();
-  const bool regression = shape_.task == Task::kRegression;
+  const bool classes = shape_.task == Task::kClassification;
+  const auto& targets = shape_.task == Task::kAutoencoder ? inputs_ : targets_;
   return {rows,
           last.pitch,
           last.activations.data() + begin * last.pitch,
-          regression ? nullptr : labels_.data() + begin,
-          regression ? targets_.data() + begin * shape_.outputs() : nullptr,
+          classes ? labels_.data() + begin : nullptr,
+          classes ? nullptr : targets.data() + begin * shape_.outputs(),
           weights_.data() + begin};
 }
 
@@ -368,7 +371,8 @@ void LeafPass<T>::Predict(const T* parameters, int64_t rows, T* predictions) {
   CheckRows(rows);
   rows_ = -1;
   LoadBiases(parameters);
-  const int64_t width = shape_.task == Task::kRegression ? shape_.outputs() : shape_.classes();
+  const bool classes = shape_.task == Task::kClassification;
+  const int64_t width = classes ? shape_.classes() : shape_.outputs();
   ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
     Forward(parameters, begin, count, nullptr);
     Predictions(shape_, Outputs(begin, count), layers_.back().deltas.data(),

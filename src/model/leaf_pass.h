@@ -43,8 +43,9 @@ class LeafPass {
   // [rows, tables]; a code is below the table's codes, or -1: no row of it.
   int32_t* codes() { return codes_.data(); }
   int32_t* labels() { return labels_.data(); }  // [rows], classification: class index
-  T* targets() { return targets_.data(); }      // [rows, outputs], regression
-  T* weights() { return weights_.data(); }      // [rows]
+  // [rows, outputs], regression and multilabel; an autoencoder's are its inputs, this is empty.
+  T* targets() { return targets_.data(); }
+  T* weights() { return weights_.data(); }  // [rows]
 
   // Forward with dropout, loss and all deltas for the first `rows` rows; adds to `totals`
   // (TotalsKind::kTraining). Zero rows add nothing.
@@ -63,8 +64,8 @@ class LeafPass {
   // Forward without dropout; adds to `totals` (TotalsKind::kEvaluation).
   void Evaluate(const T* parameters, int64_t rows, double* totals);
 
-  // Forward without dropout; classification: probabilities [rows, classes], regression: values
-  // [rows, outputs] in the units of training.
+  // Forward without dropout; classification: probabilities [rows, classes], multilabel: those
+  // of 1 [rows, outputs], else values [rows, outputs] in the units of training.
   void Predict(const T* parameters, int64_t rows, T* predictions);
 
  private:

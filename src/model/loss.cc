@@ -130,6 +130,49 @@ void BinaryLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind
   }
 }
 
+// Of one label: its weight where it is 1, where that is predicted, and where both hold.
+void AddLabel(TotalsKind kind, bool truth, bool predicted, double weight, double* t) {
+  if (kind == TotalsKind::kTraining) return;
+  if (truth) t[0] += weight;
+  if (predicted) t[1] += weight;
+  if (truth && predicted) t[2] += weight;
+}
+
+template <typename T>
+void MultilabelLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind,
+                    T* deltas, double* totals) {
+  const int64_t width = shape.outputs();
+  const T smoothing = static_cast<T>(shape.label_smoothing), share = T{1} / static_cast<T>(width);
+  Column<T> exps, logs;  // of so many outputs at a time
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    const T* z = rows.outputs + r * rows.pitch;
+    const T* truth = rows.targets + r * width;
+    T* delta = deltas + r * rows.pitch;
+    const T weight = rows.weights[r];
+    double loss = 0;
+    bool right = true;
+    Sigmoid(z, delta, rows.pitch);
+    for (int64_t begin = 0; begin < width; begin += kMicroBatchRows) {
+      const int64_t padded = std::min(kMicroBatchRows, rows.pitch - begin);
+      for (int64_t i = 0; i < padded; ++i) logs.v[i] = -std::fabs(z[begin + i]);
+      Exp(logs.v, exps.v, padded);
+      Log1p(exps.v, logs.v, padded);
+      for (int64_t i = 0; i < std::min(padded, width - begin); ++i) {
+        const int64_t k = begin + i;
+        const T y = (T{1} - smoothing) * truth[k] + smoothing / 2;
+        loss += static_cast<double>((z[k] > 0 ? z[k] : T{0}) - z[k] * y + logs.v[i]);
+        const bool is = truth[k] > 0, predicted = z[k] > 0;
+        right = right && is == predicted;
+        AddLabel(kind, is, predicted, weight, totals + kTotalsFixed + 3 * k);
+        delta[k] = (delta[k] - y) * share * weight;
+      }
+    }
+    std::fill(delta + width, delta + rows.pitch, T{0});
+    AddRow(weight, LossOrNan(loss / static_cast<double>(width), z, rows.pitch), totals);
+    if (right) totals[kTotalCorrect] += weight;
+  }
+}
+
 // The loss of one output's difference, and its derivative.
 template <typename T>
 struct Penalty {
@@ -187,6 +230,7 @@ void RegressionLoss(const NetworkShape& shape, const OutputRows<T>& rows, T* del
 template <typename T>
 void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
                    double* totals) {
+  if (shape.task == Task::kMultilabel) return MultilabelLoss(shape, rows, kind, deltas, totals);
   switch (shape.loss) {
     case Loss::kSoftmaxCrossEntropy:
       return SoftmaxLoss(shape, rows, kind, deltas, totals);
@@ -215,6 +259,13 @@ int64_t PredictedClass(const NetworkShape& shape, const T* shares) {
 template <typename T>
 void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratch, T* predictions) {
   const int64_t width = shape.outputs();
+  if (shape.task == Task::kMultilabel) {
+    for (int64_t r = 0; r < rows.rows; ++r) {
+      Sigmoid(rows.outputs + r * rows.pitch, scratch, rows.pitch);
+      predictions = std::copy(scratch, scratch + width, predictions);
+    }
+    return;
+  }
   Column<T> z, sums, maxima;
   if (shape.loss == Loss::kSoftmaxCrossEntropy) {
     ExpRows(rows, width, scratch, sums.v, maxima.v);

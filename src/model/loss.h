@@ -5,6 +5,7 @@
 //                          and e of its mean over all labels
 //   binary_cross_entropy   of one output z: max(z, 0) - z y + log(1 + exp(-|z|)); with
 //                          label_smoothing e the label y is (1 - e) y + e / 2
+//                          Multilabel: the mean of that over outputs, y the target of each
 //   mse, mae, huber        the mean over outputs of d^2, |d|, and d^2/2 where |d| < delta, else
 //                          delta (|d| - delta/2), with d = output - target
 //   poisson                the mean over outputs of exp(z) - target z: the negative log likelihood
@@ -29,7 +30,7 @@ struct OutputRows {
   int64_t pitch = 0;                // elements between rows of `outputs`; a multiple of kPadding
   const T* outputs = nullptr;       // without softmax or sigmoid; zeros between width and pitch
   const int32_t* labels = nullptr;  // [rows], classification
-  const T* targets = nullptr;       // [rows, width], regression
+  const T* targets = nullptr;       // [rows, width], all but classification
   const T* weights = nullptr;       // [rows]
 };
 
@@ -46,8 +47,9 @@ void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsK
 template <typename T>
 int64_t PredictedClass(const NetworkShape& shape, const T* shares);
 
-// Classification: probabilities [rows, classes] without padding. Regression: the outputs [rows,
-// width], for poisson exp of them. `scratch` is laid out as the outputs.
+// Classification: probabilities [rows, classes] without padding. Multilabel: the probabilities
+// of 1 [rows, width]. Else the outputs [rows, width], for poisson exp of them. `scratch` is laid
+// out as the outputs.
 template <typename T>
 void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratch, T* predictions);
 

@@ -39,9 +39,9 @@ std::vector<ClassWeights> WeightsOfClasses(int64_t classes, const double* t) {
   return weights;
 }
 
-void AddClasses(int64_t classes, const double* t, Metrics& metrics) {
+void AddClasses(const std::vector<ClassWeights>& classes, Metrics& metrics) {
   double total = 0;
-  for (const ClassWeights& w : WeightsOfClasses(classes, t)) {
+  for (const ClassWeights& w : classes) {
     ClassMetrics m;
     m.precision = Ratio(w.correct, w.predicted);
     m.recall = Ratio(w.correct, w.actual);
@@ -56,7 +56,23 @@ void AddClasses(int64_t classes, const double* t, Metrics& metrics) {
   metrics.precision = Ratio(metrics.precision, total);
   metrics.recall = Ratio(metrics.recall, total);
   metrics.f1 = Ratio(metrics.f1, total);
-  if (classes <= kConfusionClassesMax) metrics.confusion.assign(t, t + classes * classes);
+}
+
+// `t`: the label part of evaluation totals.
+void AddLabels(int64_t labels, const double* t, Metrics& metrics) {
+  std::vector<ClassWeights> weights;
+  ClassWeights all;
+  for (int64_t k = 0; k < labels; ++k, t += 3) {
+    weights.push_back({t[0], t[1], t[2]});
+    all.actual += t[0];
+    all.predicted += t[1];
+    all.correct += t[2];
+  }
+  AddClasses(weights, metrics);
+  metrics.f1_micro = Ratio(2 * all.correct, all.actual + all.predicted);
+  double sum = 0;
+  for (const ClassMetrics& label : metrics.classes) sum += label.f1;
+  metrics.f1_macro = sum / static_cast<double>(labels);
 }
 
 // The share of pairs (one row of each class) in which class 1 has the higher score; ties half.
@@ -109,8 +125,9 @@ Metrics Unknown(Metrics metrics) {
 }  // namespace
 
 int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind) {
-  if (shape.task == Task::kRegression) return kTotalsFixed + 4 * shape.outputs();
+  if (PredictsNumbers(shape.task)) return kTotalsFixed + 4 * shape.outputs();
   if (kind == TotalsKind::kTraining) return kTotalsFixed;
+  if (shape.task == Task::kMultilabel) return kTotalsFixed + 3 * shape.outputs();
   const int64_t classes = shape.classes();
   return kTotalsFixed + ClassTotals(classes) + (classes == 2 ? 2 * kScoreBins : 0);
 }
@@ -132,7 +149,7 @@ Metrics MetricsFromTotals(const NetworkShape& shape, const std::vector<FittedTar
   ESPALIER_CHECK(static_cast<int64_t>(totals.size()) == size,
                  std::to_string(totals.size()) + " totals, expected " + std::to_string(size));
   Metrics metrics;
-  metrics.classification = shape.task == Task::kClassification;
+  metrics.classification = !PredictsNumbers(shape.task);
   metrics.rows = static_cast<int64_t>(totals[kTotalRows]);
   metrics.weight = totals[kTotalWeight];
   if (!(metrics.weight > 0)) return Unknown(std::move(metrics));
@@ -144,8 +161,13 @@ Metrics MetricsFromTotals(const NetworkShape& shape, const std::vector<FittedTar
   }
   metrics.accuracy = totals[kTotalCorrect] / metrics.weight;
   if (kind == TotalsKind::kTraining) return metrics;
+  if (shape.task == Task::kMultilabel) {
+    AddLabels(shape.outputs(), rest, metrics);
+    return metrics;
+  }
   const int64_t classes = shape.classes();
-  AddClasses(classes, rest, metrics);
+  AddClasses(WeightsOfClasses(classes, rest), metrics);
+  if (classes <= kConfusionClassesMax) metrics.confusion.assign(rest, rest + classes * classes);
   if (classes == 2) metrics.auc = Auc(rest + ClassTotals(classes));
   return metrics;
 }

@@ -6,13 +6,14 @@
 //   rows
 //                   whose class was predicted), nonfinite (0 unless a row had a NaN or infinite
 //                   output, loss or delta)
-//   regression      per target: sum of weight * (p - t)^2, weight * |p - t|, weight * t, weight *
+//   numbers         per target: sum of weight * (p - t)^2, weight * |p - t|, weight * t, weight *
 //   t^2
 //                   in the units the network is trained in, p the prediction (loss.h)
 //   kEvaluation, classification:
 //     classes <= kConfusionClassesMax   confusion [true][predicted], weights
 //     otherwise                         per class: true, predicted and correct weight
 //     two classes                       per score bin: weight of class 0, weight of class 1
+//   kEvaluation, multilabel: per label true, predicted and correct weight (of ones)
 // A training step carries the short form (kTraining), for its totals travel with every step.
 // Weights are 1 where a job has none, and all counts are then exact integers.
 //
@@ -49,7 +50,7 @@ int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind);
 // into[i] += from[i].
 void AddTotals(double* into, const double* from, int64_t size);
 
-// The metrics of a set. `targets` are the fitted scales (regression; empty: no scaling); rmse, mae
+// The metrics of a set. `targets` are the fitted scales (of numbers; empty: no scaling); rmse, mae
 // and r2 are means over targets in their own units, the loss is in the units of training. Without
 // rows or weight the means (loss, accuracy, rmse, mae, r2) are NaN. kTraining yields no precision,
 // recall, F1, AUC and confusion. REQUIRES: totals.size() == TotalsSize(shape, kind).

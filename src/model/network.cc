@@ -79,9 +79,8 @@ Status CheckSizes(const ModelSpec& model, const InputShape& shape) {
 // The number of output units.
 Result<int64_t> OutputUnits(const ModelSpec& model, int64_t count) {
   const Loss loss = EffectiveLoss(model);
-  const bool class_loss = loss == Loss::kSoftmaxCrossEntropy || loss == Loss::kBinaryCrossEntropy;
   const bool classification = model.task == Task::kClassification;
-  if (class_loss != classification) {
+  if (!LossFits(loss, model.task)) {
     return InvalidArgument(std::string("model.loss: ") + Name(loss) +
                            " does not fit model.task: " + Name(model.task));
   }
@@ -89,7 +88,8 @@ Result<int64_t> OutputUnits(const ModelSpec& model, int64_t count) {
     return InvalidArgument("data.label: has " + HumanCount(count) +
                            " class in the training rows; classification needs at least 2");
   }
-  if (loss == Loss::kBinaryCrossEntropy && count != 2) {
+  const bool binary = classification && loss == Loss::kBinaryCrossEntropy;
+  if (binary && count != 2) {
     return InvalidArgument("model.loss: binary_cross_entropy needs 2 classes, the label has " +
                            HumanCount(count) + "; use softmax_cross_entropy");
   }
@@ -101,7 +101,7 @@ Result<int64_t> OutputUnits(const ModelSpec& model, int64_t count) {
     return InvalidArgument("data.label: gives the network " + HumanCount(count) +
                            " outputs; 1 to " + HumanCount(kWidthMax) + " are possible");
   }
-  return loss == Loss::kBinaryCrossEntropy ? 1 : count;
+  return binary ? 1 : count;
 }
 
 // What the job says of its data, against what the data is.
@@ -161,7 +161,7 @@ int64_t NetworkShape::inputs() const {
 }
 
 int64_t NetworkShape::classes() const {
-  if (task == Task::kRegression) return 0;
+  if (task != Task::kClassification) return 0;
   return loss == Loss::kBinaryCrossEntropy ? 2 : outputs();
 }
 
@@ -171,6 +171,10 @@ Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& 
   ESPALIER_RETURN_IF_ERROR(CheckExpected(model, Width(inputs), outputs_or_classes));
   ESPALIER_ASSIGN_OR_RETURN(const int64_t outputs, OutputUnits(model, outputs_or_classes));
   ESPALIER_RETURN_IF_ERROR(CheckThresholds(model, outputs));
+  if (model.task == Task::kAutoencoder && (!inputs.coded.empty() || inputs.dense != outputs)) {
+    return InvalidArgument("data.features: give the network inputs that are not the " +
+                           HumanCount(outputs) + " numbers that an autoencoder gives back");
+  }
   NetworkShape shape;
   shape.loss = EffectiveLoss(model);
   shape.label_smoothing = model.label_smoothing;

@@ -62,11 +62,11 @@ struct NetworkShape {
   // Numbers a row, which come before embeddings in the input of the first layer.
   int64_t inputs() const;
   int64_t outputs() const { return layers.back().out; }
-  // Classification: 2 with binary_cross_entropy (one output unit), else the outputs. Regression: 0.
+  // Classification: 2 with binary_cross_entropy (one output unit), else the outputs. Else 0.
   int64_t classes() const;
 };
 
-// `outputs_or_classes`: the number of classes, or of regression targets. Errors (kInvalidArgument)
+// `outputs_or_classes`: the number of classes, or of targets (AnswersOf). Errors (kInvalidArgument)
 // name the field of the spec and what it is at odds with.
 Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& inputs,
                                       int64_t outputs_or_classes);

@@ -80,6 +80,8 @@ void ToProto(const Metrics& m, pb::Metrics* out) {
   out->set_mae(m.mae);
   out->set_r2(m.r2);
   out->set_classification(m.classification);
+  if (m.f1_micro) out->set_f1_micro(*m.f1_micro);
+  if (m.f1_macro) out->set_f1_macro(*m.f1_macro);
 }
 
 Result<Metrics> FromProto(const pb::Metrics& in) {
@@ -108,6 +110,8 @@ Result<Metrics> FromProto(const pb::Metrics& in) {
   m.mae = in.mae();
   m.r2 = in.r2();
   m.classification = in.classification();
+  if (in.has_f1_micro()) m.f1_micro = in.f1_micro();
+  if (in.has_f1_macro()) m.f1_macro = in.f1_macro();
   ESPALIER_RETURN_IF_ERROR(f.status());
   return m;
 }

@@ -33,7 +33,8 @@ class ShardEvaluation {
     counted_.totals.assign(
         static_cast<size_t>(TotalsSize(run.model.shape, TotalsKind::kEvaluation)), 0);
     const size_t targets = run.model.document.preprocessing.targets.size();
-    if (with_residuals) counted_.residuals.resize(std::min(targets, kResidualTargetsMax));
+    if (with_residuals && run.model.document.job.model.task == Task::kRegression)
+      counted_.residuals.resize(std::min(targets, kResidualTargetsMax));
   }
 
   Status Take(const ScanPiece& piece) {

@@ -22,7 +22,7 @@ struct TargetResiduals {
 struct Evaluation {
   Metrics metrics;
   std::vector<double> totals;              // of model/metrics.h, TotalsKind::kEvaluation
-  std::vector<TargetResiduals> residuals;  // regression, when they were asked for; by target
+  std::vector<TargetResiduals> residuals;  // regression, when asked for; by target
   int64_t rows = 0;                        // evaluated
   int64_t rejected = 0;
   std::vector<Status> first_rejects;  // kRejectsKept at most

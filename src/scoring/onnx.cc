@@ -291,6 +291,7 @@ class Exporter {
   }
 
   void Answer(const std::string& z) {
+    if (model_.multilabel()) return AnswerLabels(z);
     if (!model_.classification()) return AnswerValues(z);
     const std::string name = "probabilities";
     if (model_.shape.loss == Loss::kBinaryCrossEntropy) {
@@ -310,6 +311,18 @@ class Exporter {
     graph_.Node("Gather", {graph_.Texts(fitted_.classes), best}, {{"axis", int64_t{0}}}, "label");
     graph_.Output("label", OnnxType::kString, 0);
     graph_.Output(name, OnnxType::kFloat, static_cast<int64_t>(fitted_.classes.size()));
+  }
+
+  void AnswerLabels(const std::string& z) {
+    const auto labels = static_cast<int64_t>(fitted_.targets.size());
+    graph_.Node("Sigmoid", {z}, {}, "probabilities");
+    const std::string yes = Op("Greater", {"probabilities", FloatNumber(0.5f)});
+    graph_.Node("Cast", {yes}, {{"to", kInt64}}, "labels");
+    graph_.Output("labels", OnnxType::kInt64, labels);
+    graph_.Output("probabilities", OnnxType::kFloat, labels);
+    std::string names;
+    for (const FittedTarget& t : fitted_.targets) names += (names.empty() ? "" : "\n") + t.name;
+    graph_.Describe("labels", names);
   }
 
   void AnswerValues(const std::string& z) {

@@ -18,7 +18,9 @@ namespace espalier {
 // Outputs:
 //   label          string [rows], and
 //   probabilities  float [rows, classes] in the order of the metadata `classes`
-//   values         double [rows, targets] (regression), in the units of the targets
+//   values         double [rows, targets] (regression, autoencoder), in the units of the targets
+//   labels         int64 [rows, labels] (multilabel), 0 or 1, and `probabilities`, of 1; the
+//                  metadata `labels` names them
 // A null in a column that was trained with `nulls: fail` or `drop` gives NaN. Hashed categories
 // need ONNX Runtime's operator MurmurHash3; all else is standard. The network is computed in
 // float32.

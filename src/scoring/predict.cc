@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "src/base/in_order.h"
@@ -38,6 +39,7 @@ class ShardPrediction {
       classes_.push_back(
           static_cast<int32_t>(PredictedClass(run_.model.shape, values_.data() + r * width)));
     }
+    if (run_.model.multilabel()) Decide(width);
     if (columns_.numbers.empty()) values_.clear();
     ESPALIER_RETURN_IF_ERROR(parts_.Add(piece.kept, piece.rows.rows, classes_, values_));
     outcome->rows += piece.rows.rows;
@@ -52,6 +54,17 @@ class ShardPrediction {
   }
 
  private:
+  // Of each row's probabilities makes what is written of it: the labels they decide, themselves.
+  void Decide(size_t width) {
+    std::vector<double> written;
+    for (size_t begin = 0; begin < values_.size(); begin += width) {
+      const auto row = std::span(values_).subspan(begin, width);
+      for (size_t k = 0; spec_.prediction && k < width; ++k) written.push_back(row[k] > 0.5);
+      if (spec_.probabilities) written.insert(written.end(), row.begin(), row.end());
+    }
+    values_ = std::move(written);
+  }
+
   Status TakeRejects(const std::vector<Status>& rejects, Outcome* outcome) {
     if (rejects.empty()) return {};
     if (outcome->rejected == 0) {
@@ -111,9 +124,15 @@ Result<PartColumns> PredictionColumns(const TrainedModel& model, const PredictSp
       columns.numbers.push_back("probability_" + fitted.classes[k]);
     }
   } else {
-    for (const FittedTarget& target : fitted.targets) {
-      columns.numbers.push_back("prediction_" + target.name);
-    }
+    const bool labels = model.multilabel();
+    columns.narrow = labels && model.document.job.model.precision == Precision::kFloat32;
+    const auto add = [&](const char* what) {
+      for (const FittedTarget& target : fitted.targets) {
+        columns.numbers.push_back(what + target.name);
+      }
+    };
+    if (!labels || spec.prediction) add("prediction_");
+    if (labels && spec.probabilities) add("probability_");
   }
   std::set<std::string> names;
   for (const auto* list : {&columns.kept, &columns.numbers}) {

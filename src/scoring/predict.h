@@ -16,9 +16,10 @@ struct PredictSpec {
   std::string output;  // a directory
   PartFormat format = PartFormat::kCsv;
   bool overwrite = false;
-  std::vector<std::string> keep;       // as in the scan
-  bool prediction = true;              // classification: the column `prediction`, the class
-  bool probabilities = true;           // classification: the columns `probability_CLASS`
+  std::vector<std::string> keep;  // as in the scan
+  // Classification: the column `prediction`, the class, and the columns `probability_CLASS`.
+  // Multilabel: the columns `prediction_LABEL`, 0 or 1, and `probability_LABEL`, of 1.
+  bool prediction = true, probabilities = true;
   std::optional<int64_t> rejects_max;  // more of them are an error; unset: unless all are
   int64_t part_bytes = kPartBytes;
 };
@@ -31,8 +32,8 @@ struct PredictResult {
 };
 
 // The columns of the output: those kept; classification, `prediction` and `probability_CLASS` as
-// asked for; regression, `prediction_TARGET` in the target's units. kInvalidArgument: two of them
-// have one name.
+// asked for, multilabel likewise; else `prediction_TARGET` in the target's units. kInvalidArgument:
+// two of them have one name.
 Result<PartColumns> PredictionColumns(const TrainedModel& model, const PredictSpec& spec);
 
 // Scores the table and writes the output, the same bytes for any number of threads. A class is that

@@ -46,7 +46,8 @@ std::string Row(const char* tag, const std::vector<std::string>& cells) {
 }
 
 std::string ClassName(const ReportInput& in, size_t k) {
-  const auto& classes = in.trained.document.preprocessing.classes;
+  const ModelDocument& document = in.trained.document;
+  const auto classes = ClassNames(document.job.model.task, document.preprocessing);
   return k < classes.size() ? HtmlText(classes[k]) : std::to_string(k);
 }
 
@@ -67,9 +68,16 @@ std::string Head(const ReportInput& in) {
 std::string MetricsSection(const Metrics& m) {
   std::string out = "<h2>Metrics</h2>\n<table>\n";
   if (m.classification) {
-    out += Row("th", {"loss", "accuracy", "precision", "recall", "F1", m.auc ? "AUC" : ""});
-    out += Row("td", {Value(m.loss), Value(m.accuracy), Value(m.precision), Value(m.recall),
-                      Value(m.f1), m.auc ? Value(*m.auc) : ""});
+    std::vector<std::string> names = {"loss", "accuracy", "precision", "recall", "F1"};
+    std::vector<std::string> values = {Value(m.loss), Value(m.accuracy), Value(m.precision),
+                                       Value(m.recall), Value(m.f1)};
+    for (const auto& [name, value] : {std::pair("AUC", m.auc), std::pair("micro F1", m.f1_micro),
+                                      std::pair("macro F1", m.f1_macro)}) {
+      if (!value) continue;
+      names.emplace_back(name);
+      values.push_back(Value(*value));
+    }
+    out += Row("th", names) + Row("td", values);
   } else {
     out += Row("th", {"loss", "rmse", "mae", "r2"});
     out += Row("td", {Value(m.loss), Value(m.rmse), Value(m.mae), Value(m.r2)});
@@ -81,7 +89,8 @@ std::string ClassSection(const ReportInput& in) {
   const Metrics& m = in.evaluation.metrics;
   if (m.classes.empty()) return "";
   std::string out =
-      "<h2>By class</h2>\n<table>\n" + Row("th", {"class", "precision", "recall", "F1", "rows"});
+      std::string(m.f1_micro ? "<h2>By label</h2>" : "<h2>By class</h2>") + "\n<table>\n" +
+      Row("th", {m.f1_micro ? "label" : "class", "precision", "recall", "F1", "rows"});
   for (size_t k = 0; k < m.classes.size(); ++k) {
     const ClassMetrics& c = m.classes[k];
     out += Row("td", {ClassName(in, k), Value(c.precision), Value(c.recall), Value(c.f1),

@@ -61,6 +61,7 @@ class TypedScorer final : public Scorer {
       pass_.labels()[at] = classes[row];
       return;
     }
+    if (model_.autoencoder()) return;  // its inputs are the answer
     const std::vector<FittedTarget>& targets = model_.document.preprocessing.targets;
     for (size_t t = 0; t < targets.size(); ++t) {
       const double value = rows.targets[row * targets.size() + t];

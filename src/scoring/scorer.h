@@ -24,7 +24,8 @@ class Scorer {
   virtual ~Scorer() = default;
 
   // What the model says of each row, whose categories are in `texts`: classification, probabilities
-  // [rows, classes]; regression, values [rows, targets] in the targets' units. Replaces `values`.
+  // [rows, classes]; multilabel, those of 1 [rows, labels]; else values [rows, targets] in the
+  // targets' units. Replaces `values`.
   virtual void Predict(const DecodedRows& rows, const ShardTexts& texts,
                        std::vector<double>* values) = 0;
 

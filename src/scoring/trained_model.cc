@@ -86,9 +86,8 @@ Result<TrainedModel> LoadTrainedModel(const FileSystem& files, const std::string
   if (!document.ok()) return Of(directory, document.status());
   model.document = *std::move(document);
   const Preprocessing& fitted = model.document.preprocessing;
-  const size_t outputs = model.classification() ? fitted.classes.size() : fitted.targets.size();
-  auto shape =
-      MakeNetworkShape(model.document.job, InputsOf(fitted), static_cast<int64_t>(outputs));
+  auto shape = MakeNetworkShape(model.document.job, InputsOf(fitted),
+                                AnswersOf(model.document.job.model.task, fitted));
   if (!shape.ok()) return Of(directory + "/" + kModelFile, shape.status());
   model.shape = *std::move(shape);
   ESPALIER_ASSIGN_OR_RETURN(const std::string weights,

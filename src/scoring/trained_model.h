@@ -20,6 +20,8 @@ struct TrainedModel {
   std::variant<AlignedVector<float>, AlignedVector<double>> parameters;
 
   bool classification() const { return document.job.model.task == Task::kClassification; }
+  bool multilabel() const { return document.job.model.task == Task::kMultilabel; }
+  bool autoencoder() const { return document.job.model.task == Task::kAutoencoder; }
   // Numbers that Predict gives a row: classes or targets.
   int64_t width() const;
 };

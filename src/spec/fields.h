@@ -62,6 +62,8 @@ void Fields(F&& f, Is<ValidationSpec> auto& s) {
   f("stratify", s.stratify);
   f("column", s.column);
   f("files", s.files);
+  f("fold", s.fold);
+  f("of", s.of);
 }
 template <typename F>
 void Fields(F&& f, Is<BadRows> auto& s) {

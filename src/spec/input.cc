@@ -85,6 +85,19 @@ bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule) {
          (rule.group < 0 || features.groups[static_cast<size_t>(rule.group)].hash == 0);
 }
 
+std::vector<std::string> ClassNames(Task task, const Preprocessing& preprocessing) {
+  if (task != Task::kMultilabel) return preprocessing.classes;
+  std::vector<std::string> names;
+  for (const FittedTarget& target : preprocessing.targets) names.push_back(target.name);
+  return names;
+}
+
+int64_t AnswersOf(Task task, const Preprocessing& preprocessing) {
+  const bool classes = task == Task::kClassification;
+  return static_cast<int64_t>(classes ? preprocessing.classes.size()
+                                      : preprocessing.targets.size());
+}
+
 InputShape InputsOf(const Preprocessing& preprocessing) {
   InputShape shape;
   for (const FittedFeature& feature : preprocessing.features) {

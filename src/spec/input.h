@@ -130,7 +130,7 @@ struct ShardSurvey {
   std::vector<Status> skipped;                       // the first few of them, with positions
   StorageType storage = StorageType::kUint8;         // over all sets
   std::vector<ColumnStats> features;                 // over training rows, one a feature
-  std::vector<ColumnStats> targets;                  // regression: one a target
+  std::vector<ColumnStats> targets;                  // regression, multilabel: one a target
   std::map<std::string, int64_t> labels;             // classification: text -> training rows
   std::map<std::string, int64_t> evaluation_labels;  // the same over validation and test rows
   // By feature with a vocabulary, in their order: text -> training rows.
@@ -158,7 +158,8 @@ struct FittedFeature {
   bool operator==(const FittedFeature&) const = default;
 };
 
-// Regression: y = (target - shift) * factor is what the network is trained on.
+// Of numbers and labels: y = (target - shift) * factor is what the network is trained on; of an
+// autoencoder the feature itself, which is given back in its own units.
 struct FittedTarget {
   std::string name;
   double shift = 0;
@@ -169,7 +170,7 @@ struct FittedTarget {
 // All that prediction needs besides the weights.
 struct Preprocessing {
   std::vector<FittedFeature> features;
-  std::vector<FittedTarget> targets;  // regression
+  std::vector<FittedTarget> targets;  // all but classification
   std::vector<std::string> classes;   // classification: text of class k, integers sorted
                                       // numerically, other text bytewise
   // What training rows of class k weigh beside their own weights; empty: 1 each. Prediction does
@@ -177,6 +178,11 @@ struct Preprocessing {
   std::vector<double> class_weights = {};
   bool operator==(const Preprocessing&) const = default;
 };
+
+// What metrics by class speak of: the classes, or the labels of multilabel.
+std::vector<std::string> ClassNames(Task task, const Preprocessing& preprocessing);
+// The classes or targets that the network answers with.
+int64_t AnswersOf(Task task, const Preprocessing& preprocessing);
 
 // What fitted features have at most.
 inline constexpr int64_t kCodesMax = 1 << 24;

@@ -23,10 +23,28 @@ std::optional<double> EpochLimit(const TrainSpec& train) {
 
 Loss EffectiveLoss(const ModelSpec& model) {
   if (model.loss) return *model.loss;
+  if (model.task == Task::kMultilabel) return Loss::kBinaryCrossEntropy;
   return model.task == Task::kClassification ? Loss::kSoftmaxCrossEntropy : Loss::kMse;
 }
 
+bool PredictsNumbers(Task task) { return task == Task::kRegression || task == Task::kAutoencoder; }
+
+bool LossFits(Loss loss, Task task) {
+  switch (task) {
+    case Task::kClassification:
+      return loss == Loss::kSoftmaxCrossEntropy || loss == Loss::kBinaryCrossEntropy;
+    case Task::kMultilabel:
+      return loss == Loss::kBinaryCrossEntropy;
+    case Task::kAutoencoder:
+      return loss == Loss::kMse || loss == Loss::kMae || loss == Loss::kHuber;
+    case Task::kRegression:
+      return loss != Loss::kSoftmaxCrossEntropy && loss != Loss::kBinaryCrossEntropy;
+  }
+  return false;
+}
+
 TargetScale EffectiveTargetScale(const ModelSpec& model) {
+  if (model.task != Task::kRegression) return TargetScale::kNone;
   if (model.target_scale) return *model.target_scale;
   return EffectiveLoss(model) == Loss::kPoisson ? TargetScale::kNone : TargetScale::kStandard;
 }
@@ -97,7 +115,10 @@ const char* Name(Init v) { return NameOf(v); }
 const char* Name(TargetScale v) { return NameOf(v); }
 
 std::vector<std::string> MetricNames(Task task) {
-  if (task == Task::kRegression) return {"loss", "rmse", "mae", "r2"};
+  if (PredictsNumbers(task)) return {"loss", "rmse", "mae", "r2"};
+  if (task == Task::kMultilabel) {
+    return {"loss", "accuracy", "precision", "recall", "f1", "f1_micro", "f1_macro"};
+  }
   return {"loss", "accuracy", "precision", "recall", "f1", "auc"};
 }
 
@@ -110,6 +131,8 @@ std::optional<double> MetricValue(const Metrics& m, std::string_view metric) {
   if (m.classification) {
     if (metric == "accuracy") return m.accuracy;
     if (metric == "auc") return m.auc;
+    if (metric == "f1_micro") return m.f1_micro;
+    if (metric == "f1_macro") return m.f1_macro;
     if (m.classes.empty()) return std::nullopt;
     if (metric == "precision") return m.precision;
     if (metric == "recall") return m.recall;

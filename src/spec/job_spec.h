@@ -98,8 +98,14 @@ struct ValidationSpec {
   bool stratify = false;            // the same share of each class (src/data/validation_draw.h)
   std::optional<ColumnRef> column;  // or: rows where this column is true/1
   std::vector<std::string> files;   // or: patterns of separate files
+  // Or, with both: part `fold`, counted from 0, of `of` parts about alike, by the same hash; each
+  // row is in one of them.
+  std::optional<int64_t> fold, of;
   bool operator==(const ValidationSpec&) const = default;
-  bool any() const { return fraction > 0 || column.has_value() || !files.empty(); }
+  bool any() const { return by_hash() || column.has_value() || !files.empty(); }
+  bool by_hash() const { return fraction > 0 || fold.has_value(); }
+  // The share of the training rows that the hash will choose.
+  double share() const { return fold ? 1 / static_cast<double>(*of) : fraction; }
 };
 
 struct BadRows {
@@ -120,7 +126,9 @@ struct DataSpec {
   std::vector<std::string> test;
   std::optional<DataFormat> format;  // unset: FormatOf tells
   CsvOptions csv;
-  std::vector<ColumnRef> label;  // one column; several for multi-output regression
+  // One column; several for regression, each a number, and for multilabel, each 0 or 1; none for
+  // autoencoder.
+  std::vector<ColumnRef> label;
   std::optional<ColumnRef> weight;
   FeatureSpec features;
   ValidationSpec validation;
@@ -145,7 +153,10 @@ Status ValidateFormat(const DataSpec& data);
 
 // ---- model -----------------------------------------------------------------------------------
 
-enum class Task { kClassification, kRegression };
+// kMultilabel: several answers of 0 or 1 a row. kAutoencoder: the answer is the row itself.
+enum class Task { kClassification, kRegression, kMultilabel, kAutoencoder };
+// Whether the answers are numbers, which rmse, mae and r2 judge; else classes or labels.
+bool PredictsNumbers(Task task);
 enum class Activation { kIdentity, kRelu, kTanh, kSigmoid, kLeakyRelu, kElu, kGelu, kSilu };
 enum class Loss {
   kSoftmaxCrossEntropy,
@@ -167,7 +178,7 @@ struct ModelSpec {
   std::vector<double> dropout = {0};  // in [0, 1), after each hidden activation; likewise
   bool layer_norm = false;            // of each hidden layer's sums, before its activation
   bool residual = false;       // a hidden layer as wide as the one before it adds that one's output
-  std::optional<Loss> loss;    // absent: cross-entropy (softmax), or MSE
+  std::optional<Loss> loss;    // absent: EffectiveLoss tells
   double label_smoothing = 0;  // cross-entropies: in [0, 1)
   double huber_delta = 1;
   double quantile = 0.5;     // kQuantile: which one is predicted, in (0, 1)
@@ -367,7 +378,9 @@ int64_t LeafCount(const TrainSpec& train);
 // itself).
 std::optional<double> EpochLimit(const TrainSpec& train);
 
-// The loss in force, and the scale of regression targets.
+// The loss in force: softmax cross-entropy for classes, binary for labels, MSE for numbers; whether
+// a loss is one for the task; and the scale of regression targets.
+bool LossFits(Loss loss, Task task);
 Loss EffectiveLoss(const ModelSpec& model);
 TargetScale EffectiveTargetScale(const ModelSpec& model);
 

@@ -20,14 +20,18 @@ struct Metrics {
   int64_t rows = 0;
   double weight = 0;
   double loss = 0;  // weighted mean over rows
-  // Classification.
+  // Classification; multilabel, where a row is right when all its labels are, and labels stand for
+  // classes.
   double accuracy = 0, precision = 0, recall = 0, f1 = 0;  // the last three: weighted over classes
   std::optional<double> auc;                               // two classes
   std::vector<ClassMetrics> classes;  // empty: never counted, and so are precision, recall and F1
   std::vector<double> confusion;      // [true class][predicted class], row-major, weights
   // Regression, in the units of the target; means over rows and targets.
   double rmse = 0, mae = 0, r2 = 0;
-  bool classification = true;
+  bool classification = true;  // which of the two groups above holds
+  // Multilabel, once labels are counted: F1 of all answers together, and the plain mean over
+  // labels.
+  std::optional<double> f1_micro, f1_macro;
 };
 
 // One line of history: the state after an evaluation.

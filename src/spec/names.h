@@ -24,7 +24,9 @@ struct Names;
 template <>
 struct Names<Task> {
   static constexpr EnumName<Task> kAll[] = {{Task::kClassification, "classification"},
-                                            {Task::kRegression, "regression"}};
+                                            {Task::kRegression, "regression"},
+                                            {Task::kMultilabel, "multilabel"},
+                                            {Task::kAutoencoder, "autoencoder"}};
 };
 template <>
 struct Names<Activation> {

@@ -14,6 +14,7 @@ namespace espalier {
 namespace {
 
 constexpr size_t kColumnsMax = 1 << 20;
+constexpr int64_t kFoldsMax = 1000;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -118,6 +119,20 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
   }
 }
 
+// What an autoencoder gives back are the numbers of its columns.
+void CheckPlainFeatures(Findings& f, const FeatureSpec& features) {
+  for (size_t i = 0; i < features.groups.size(); ++i) {
+    const FeatureGroup& group = features.groups[i];
+    const std::string path = "data.features.groups[" + std::to_string(i) + "]";
+    f.Expect(group.type == FeatureType::kNumeric || group.type == FeatureType::kBoolean,
+             path + ".type", NameOf(group.type),
+             "numeric or boolean with task autoencoder, which gives back numbers");
+    f.Expect(!group.log1p, path + ".log1p", "true", "false with task autoencoder");
+    f.Expect(!group.null_indicator, path + ".null_indicator", "true",
+             "false with task autoencoder");
+  }
+}
+
 void CheckFeatures(Findings& f, const DataSpec& data) {
   const FeatureSpec& features = data.features;
   CheckColumns(f, data, "data.features.columns", features.columns);
@@ -136,13 +151,17 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
 void CheckValidation(Findings& f, const DataSpec& data, Task task) {
   const ValidationSpec& v = data.validation;
   f.Fraction("data.validation.fraction", v.fraction);
-  const int ways = (v.fraction > 0) + v.column.has_value() + !v.files.empty();
+  const int ways = (v.fraction > 0) + v.column.has_value() + !v.files.empty() + (v.fold || v.of);
   f.Expect(ways <= 1, "data.validation", std::to_string(ways) + " ways to choose the rows",
-           "one of fraction, column and files");
+           "one of fraction, column, files and fold");
+  f.Expect(v.fold.has_value() == v.of.has_value(), "data.validation",
+           v.fold ? "fold without of" : "of without fold", "both, as in `{fold: 0, of: 5}`");
+  if (v.of) f.Whole("data.validation.of", *v.of, 2, kFoldsMax);
+  if (v.fold && v.of) f.Whole("data.validation.fold", *v.fold, 0, *v.of - 1);
   f.Expect(!v.stratify || v.fraction > 0, "data.validation.stratify", "true",
            "`fraction` with it: the share of each class");
   f.Expect(!v.stratify || task == Task::kClassification, "data.validation.stratify", "true",
-           "false with model.task: regression, which has no classes");
+           "false but with model.task: classification, which has classes");
   if (v.column) {
     CheckColumn(f, "data.validation.column", *v.column, HasHeader(data));
     f.Expect(std::find(data.label.begin(), data.label.end(), *v.column) == data.label.end(),
@@ -188,11 +207,15 @@ void CheckData(Findings& f, const DataSpec& data, Task task) {
   f.Paths("data.test", data.test);
   CheckCsv(f, data.csv);
   CheckLibsvm(f, data);
-  f.Expect(!data.label.empty(), "data.label", "nothing",
+  const bool itself = task == Task::kAutoencoder;
+  f.Expect(itself || !data.label.empty(), "data.label", "nothing",
            "the column to predict; add `label: NAME_OR_POSITION` to data");
-  f.Expect(task == Task::kRegression || data.label.size() <= 1, "data.label",
+  f.Expect(!itself || data.label.empty(), "data.label",
+           std::to_string(data.label.size()) + (data.label.size() == 1 ? " column" : " columns"),
+           "nothing for task autoencoder, which gives back its features; leave label out");
+  f.Expect(task != Task::kClassification || data.label.size() <= 1, "data.label",
            std::to_string(data.label.size()) + " columns",
-           "one for classification (several are for model.task: regression)");
+           "one for classification (several are for model.task: regression or multilabel)");
   f.Expect(data.label.size() <= 1024, "data.label", std::to_string(data.label.size()) + " columns",
            "at most 1024");
   for (size_t i = 0; i < data.label.size(); ++i) {
@@ -206,6 +229,7 @@ void CheckData(Findings& f, const DataSpec& data, Task task) {
              "data.weight", Shown(*data.weight), "another column than the label");
   }
   CheckFeatures(f, data);
+  if (itself) CheckPlainFeatures(f, data.features);
   CheckValidation(f, data, task);
   if (data.bad_rows.skip) {
     f.Whole("data.bad_rows.limit", data.bad_rows.limit, 1, kCountMax);

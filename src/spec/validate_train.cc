@@ -46,13 +46,26 @@ void CheckHidden(Findings& f, const ModelSpec& model) {
            "layers in model.hidden, which it is for");
 }
 
+const char* LossesFor(Task task) {
+  switch (task) {
+    case Task::kClassification:
+      return "softmax_cross_entropy or binary_cross_entropy for task classification";
+    case Task::kMultilabel:
+      return "binary_cross_entropy for task multilabel";
+    case Task::kAutoencoder:
+      return "mse, mae or huber for task autoencoder";
+    case Task::kRegression:
+      break;
+  }
+  return "mse, mae, huber, poisson or quantile for task regression";
+}
+
 void CheckLoss(Findings& f, const ModelSpec& model) {
   const Loss loss = EffectiveLoss(model);
-  const bool of_classes = loss == Loss::kSoftmaxCrossEntropy || loss == Loss::kBinaryCrossEntropy;
-  f.Expect(of_classes == (model.task == Task::kClassification), "model.loss", Name(loss),
-           model.task == Task::kClassification
-               ? "softmax_cross_entropy or binary_cross_entropy for task classification"
-               : "mse, mae, huber, poisson or quantile for task regression");
+  f.Expect(LossFits(loss, model.task), "model.loss", Name(loss), LossesFor(model.task));
+  const bool scales = model.task == Task::kRegression || model.task == Task::kClassification;
+  f.Expect(scales || !model.target_scale, "model.target_scale", "a scale",
+           std::string("nothing with task ") + Name(model.task) + ": it is for task regression");
   f.Fraction(std::string("model.loss.") + Name(loss) + ".label_smoothing", model.label_smoothing);
   f.Positive("model.loss.huber.delta", model.huber_delta);
   f.Expect(model.quantile > 0 && model.quantile < 1, "model.loss.quantile.quantile",
@@ -105,8 +118,8 @@ void CheckMetric(Findings& f, const std::string& path, const std::string& metric
   std::vector<std::string> known;
   for (const std::string& name : names) known.push_back("val_" + name);
   if (training) {
-    const bool classes = job.model.task == Task::kClassification;
-    const auto end = classes ? names.begin() + 2 : names.end();  // loss, accuracy
+    const bool numbers = PredictsNumbers(job.model.task);
+    const auto end = numbers ? names.end() : names.begin() + 2;  // loss, accuracy
     known.insert(known.end(), names.begin(), end);
   }
   std::string list;
@@ -173,7 +186,8 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
   const std::string path = "train.class_weight";
   f.Expect((!job.train.class_weight.balanced && given.empty()) ||
                job.model.task == Task::kClassification,
-           path, "weights of classes", "none for task regression (data.weight is for rows)");
+           path, "weights of classes",
+           std::string("none for task ") + Name(job.model.task) + " (data.weight is for rows)");
   f.Expect(given.size() <= kListMax, path, std::to_string(given.size()) + " classes",
            "at most " + std::to_string(kListMax));
   double sum = 0;

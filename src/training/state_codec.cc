@@ -15,7 +15,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-constexpr uint32_t kLayout = 4;
+constexpr uint32_t kLayout = 5;
 constexpr size_t kCrcBytes = sizeof(uint32_t);
 constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // of a HistoryRow
 
@@ -23,10 +23,10 @@ constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // of a HistoryRow
 template <typename M, typename Visitor>
 void VisitMetrics(M& m, Visitor& visit) {
   auto& [rows, weight, loss, accuracy, precision, recall, f1, auc, classes, confusion, rmse, mae,
-         r2, classification] = m;
+         r2, classification, f1_micro, f1_macro] = m;
   visit(rows), visit(weight), visit(loss), visit(accuracy), visit(precision), visit(recall);
   visit(f1), visit(auc), visit(classes), visit(confusion), visit(rmse), visit(mae), visit(r2);
-  visit(classification);
+  visit(classification), visit(f1_micro), visit(f1_macro);
 }
 
 template <typename R, typename Visitor>

@@ -21,11 +21,8 @@ constexpr int64_t kPaceTellUs = 1'000'000;
 
 // The network of a surveyed job.
 Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
-  const Preprocessing& fitted = survey.preprocessing;
-  const bool classes = spec.model.task == Task::kClassification;
-  return MakeNetworkShape(
-      spec, InputsOf(fitted),
-      static_cast<int64_t>(classes ? fitted.classes.size() : fitted.targets.size()));
+  return MakeNetworkShape(spec, InputsOf(survey.preprocessing),
+                          AnswersOf(spec.model.task, survey.preprocessing));
 }
 
 // Parameters, their gradient as it is computed and as it is summed, and the optimizer's state.

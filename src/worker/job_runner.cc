@@ -369,7 +369,7 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   r.train = f.train;
   r.validation = f.validation;
   r.test = f.test;
-  r.classes = survey.preprocessing.classes;
+  r.classes = ClassNames(spec_.model.task, survey.preprocessing);
   r.stopped_because = f.stopped_because;
   r.step_ms_p50 = trained.step_ms_p50;
   r.step_ms_p99 = trained.step_ms_p99;

@@ -5,6 +5,7 @@
 
 #include "src/config/daemon_options.h"
 #include "src/config/job_yaml.h"
+#include "src/config/sweep_yaml.h"
 #include "src/spec/job_spec.h"
 
 namespace espalier {
@@ -37,11 +38,21 @@ TEST_CASE("config/mnist.yaml is the shipped example") {
   CHECK(job.data.features.scale == Scale{ScaleKind::kDivide, 255});
 }
 
-TEST_CASE("config/housing.yaml is a regression with gaps filled") {
-  const JobSpec job = Job("housing.yaml");
-  CHECK(job.model.task == Task::kRegression);
-  CHECK(job.data.features.columns.size() == 8);
-  CHECK(job.data.features.nulls.kind == NullKind::kMean);
+TEST_CASE("the examples of small tables are two classes, a regression, ten classes and a sweep") {
+  const JobSpec cancer = Job("breast_cancer.yaml");
+  CHECK(cancer.model.loss == Loss::kBinaryCrossEntropy);
+  CHECK(cancer.train.early_stopping);
+  const JobSpec diabetes = Job("diabetes.yaml");
+  CHECK(diabetes.model.task == Task::kRegression);
+  CHECK(diabetes.train.optimizer.kind == OptimizerKind::kLbfgs);
+  CHECK(diabetes.data.features.groups.size() == 1);
+  CHECK(Job("digits.yaml").train.schedule.kind == ScheduleKind::kCosine);
+  const auto none = [](const std::string& path) -> Result<std::string> { return NotFound(path); };
+  const auto sweep = ParseSweep(Text("iris_sweep.yaml"), "iris_sweep.yaml", "/here", none);
+  INFO(sweep.status().ToString());
+  REQUIRE(sweep.ok());
+  CHECK(sweep->runs.size() == 20);
+  CHECK(sweep->output == "/here/build/iris/sweep");
 }
 
 TEST_CASE("config/reference.yaml recommends what works") {

@@ -96,6 +96,13 @@ BadCase Target(const char* what, const Type& type, const char* json, std::string
           AtRow(row, "y", std::move(text))};
 }
 
+BadCase Binary(const char* what, const Type& type, const char* json, std::string message,
+               int64_t row, std::string text) {
+  BadCase c = Target(what, type, json, std::move(message), row, std::move(text));
+  c.given = With(c.given, [](JobSpec& j) { j.model.task = Task::kMultilabel; });
+  return c;
+}
+
 std::vector<BadCase> Labels() {
   const std::string longest(300, 'l');
   return {
@@ -121,6 +128,10 @@ std::vector<BadCase> Labels() {
              2, "1e+39"),
       Target("a target that is text", arrow::utf8(), R"(["1", "2", "cat"])",
              "the label is not a number; expected one, like 2.5 or 1e-3", 3, "cat"),
+      Binary("a label that is neither 0 nor 1", arrow::int32(), "[0, 1, -1]",
+             "the label is neither 0 nor 1, as labels are with model.task: multilabel", 3, "-1"),
+      Binary("a bit that is null", arrow::boolean(), "[true, null, false]",
+             "the label is missing; expected a number", 2, "null"),
   };
 }
 

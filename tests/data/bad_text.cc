@@ -157,6 +157,8 @@ std::vector<BadCase> Lines() {
 }
 
 // Targets and weights of a regression job.
+void Multilabel(JobSpec& job) { job.model.task = Task::kMultilabel; }
+
 std::vector<BadCase> Regression() {
   return {
       {"no target", Priced("a,w,y\n1,1,\n"), StatusCode::kBadInput,
@@ -171,6 +173,16 @@ std::vector<BadCase> Regression() {
        "the label does not fit float32, whose largest is 3.4e38; set model.precision: float64 or "
        "scale the data",
        At(2, "y", 10, "1e39")},
+      {"a label that is neither 0 nor 1", With(Priced("a,w,y\n1,1,0\n1,1,2\n"), Multilabel),
+       StatusCode::kBadInput,
+       "the label is neither 0 nor 1, as labels are with model.task: multilabel",
+       At(3, "y", 16, "2")},
+      {"a label between 0 and 1", With(Priced("a,w,y\n1,1,0.5\n"), Multilabel),
+       StatusCode::kBadInput,
+       "the label is neither 0 nor 1, as labels are with model.task: multilabel",
+       At(2, "y", 10, "0.5")},
+      {"a label that is null", With(Priced("a,w,y\n1,1,\n"), Multilabel), StatusCode::kBadInput,
+       "the label is missing; expected a number", At(2, "y", 10, "")},
       {"a negative weight", Priced("a,w,y\n1,-1,2\n"), StatusCode::kBadInput,
        "the weight is negative; expected a number of at least 0", At(2, "w", 8, "-1")},
       {"no weight", Priced("a,w,y\n1,,2\n"), StatusCode::kBadInput,

@@ -1,5 +1,6 @@
 #include "src/data/survey.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
@@ -49,6 +50,54 @@ TEST_CASE("validation rows by fraction do not depend on the cut") {
   const auto survey = f.Survey();
   const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
   CHECK_FALSE(GatherAll(**store, FileRole::kValidation) == validation);
+}
+
+TEST_CASE("each row is in one fold, whatever the cut") {
+  std::vector<double> all;
+  std::vector<Gathered> folds(5);
+  for (const int64_t shard_bytes : {1 << 20, 333}) {
+    all.clear();
+    for (int64_t fold = 0; fold < 5; ++fold) {
+      DataFixture f;
+      f.job.data.shard_bytes = shard_bytes;
+      f.job.data.validation.fold = fold, f.job.data.validation.of = 5;
+      f.Train(ManyRows(2000));
+      const auto survey = f.Survey();
+      REQUIRE(survey.ok());
+      const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+      REQUIRE(store.ok());
+      const Gathered v = GatherAll(**store, FileRole::kValidation);
+      if (folds[fold].inputs.empty()) folds[fold] = v;
+      CHECK(v == folds[fold]);
+      CHECK(survey->train_rows + survey->validation_rows == 2000);
+      CHECK(std::abs(survey->validation_rows - 400) < 80);
+      for (size_t i = 0; i < v.inputs.size(); i += 2) all.push_back(v.inputs[i]);
+    }
+    std::sort(all.begin(), all.end());
+    CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
+    CHECK(all.size() == 2000);
+  }
+}
+
+TEST_CASE("several labels of 0 and 1 are targets as they are") {
+  DataFixture f;
+  f.job.model.task = Task::kMultilabel;
+  f.job.data.label = {std::string("p"), std::string("q")};
+  f.Train("a,p,q\n1,0,1\n2,1,1.0\n3,0,0\n");
+  CHECK(f.AllRows().targets == std::vector<double>{0, 1, 1, 1, 0, 0});
+}
+
+TEST_CASE("the targets of an autoencoder are its features, of which constant ones count") {
+  DataFixture f;
+  f.job.model.task = Task::kAutoencoder;
+  f.job.data.label.clear();
+  f.job.data.features.scale.kind = ScaleKind::kMinMax;
+  f.Train("a,b\n1,7\n2,7\n5,7\n");
+  const auto survey = f.Survey();
+  INFO(survey.status().ToString());
+  REQUIRE(survey.ok());
+  CHECK(survey->preprocessing.targets == std::vector<FittedTarget>{{"a", 1, 0.25}, {"b", 7, 1}});
+  CHECK(f.AllRows().targets.empty());
 }
 
 TEST_CASE("validation rows are chosen by a column or by files") {

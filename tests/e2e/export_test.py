@@ -137,6 +137,28 @@ class ExportTest(EspalierTest):
         found, expected = self.exported("two", classes), self.predicted("two", classes)
         self.assertEqual(found["label"], [row["prediction"] for row in expected])
 
+    def test_labels_and_an_autoencoders_numbers(self):
+        chance = random.Random(3)
+        lines = ["a,b,c,p,q"]
+        for _ in range(400):
+            a, b, c = (chance.gauss(0, 1) for _ in range(3))
+            lines.append("%.5f,%.5f,%.5f,%d,%d" % (a, b, c, a + b > 0, c > 0.5))
+        table = self.write("t.csv", "\n".join(lines) + "\n")
+        features = {"columns": ["a", "b", "c"]}
+        self.train("labels", {"train": table, "label": ["p", "q"], "features": features},
+                   {"task": "multilabel", "hidden": [8]})
+        found, expected = self.exported("labels", table), self.predicted("labels", table)
+        for k, name in enumerate("pq"):
+            for ours, labels, theirs in zip(expected, found["labels"], found["probabilities"]):
+                self.assertEqual(int(ours["prediction_" + name]), labels[k])
+                self.assertAlmostEqual(float(ours["probability_" + name]), theirs[k], delta=1e-5)
+        self.train("same", {"train": table, "features": features},
+                   {"task": "autoencoder", "hidden": [4]})
+        found, expected = self.exported("same", table), self.predicted("same", table)
+        for ours, theirs in zip(expected, found["values"]):
+            for k, name in enumerate("abc"):
+                self.assertAlmostEqual(float(ours["prediction_" + name]), theirs[k], delta=1e-5)
+
     def test_what_is_no_bundle_or_cannot_be_written_is_one_error(self):
         _, err = self.espalier("export", self.path("nowhere"), code=None)
         self.assertIn("model.json", err)

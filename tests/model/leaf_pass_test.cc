@@ -88,6 +88,27 @@ TEST_CASE("the gradient agrees with finite differences for smoothed labels") {
   }
 }
 
+TEST_CASE("the gradient agrees with finite differences for labels, few and many") {
+  ModelSpec model = Model(Activation::kTanh, Loss::kBinaryCrossEntropy);
+  model.task = Task::kMultilabel;
+  for (const int64_t labels : {1, 3, 140}) {
+    for (const double smoothing : {0.0, 0.2}) {
+      INFO(labels << " labels, smoothing " << smoothing);
+      model.label_smoothing = smoothing;
+      CheckFiniteDifferences(MakeShape(model, 5, labels), {});
+    }
+  }
+}
+
+TEST_CASE("the gradient of an autoencoder agrees with finite differences") {
+  for (auto loss : {Loss::kMse, Loss::kMae, Loss::kHuber}) {
+    INFO(Name(loss));
+    ModelSpec model = Model(Activation::kSilu, loss);
+    model.task = Task::kAutoencoder;
+    CheckFiniteDifferences(MakeShape(model, 5, 5), {});
+  }
+}
+
 // Two layers as wide as the one before them, dropout in some of the layers only.
 ModelSpec Linked(Activation activation, bool norm, bool residual) {
   ModelSpec model = Model(activation, Loss::kSoftmaxCrossEntropy);

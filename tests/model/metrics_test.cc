@@ -112,6 +112,60 @@ TEST_CASE("equal scores count half in the AUC, and one class alone has none") {
   }
 }
 
+// Expected: scikit-learn 1.5.2, accuracy_score, precision_recall_fscore_support and log_loss of
+// each label, with the same sample weights.
+TEST_CASE("multilabel metrics are those of scikit-learn") {
+  const NetworkShape shape = Linear(Task::kMultilabel, 2);
+  LeafPass<double> pass(shape, 6);
+  const double scores[] = {2, -1, 0.5, 3, -2, -0.25, 1, 1, -3, 2, 0.75, -4};
+  const double truth[] = {1, 0, 0, 1, 0, 1, 1, 1, 1, 0, 1, 0};
+  const double weights[] = {1, 2, 0.5, 1, 4, 1.5};
+  std::copy(scores, scores + 12, pass.inputs());
+  std::copy(truth, truth + 12, pass.targets());
+  std::copy(weights, weights + 6, pass.weights());
+  const auto totals = EvaluationTotals(pass, kIdentity, 6);
+  const Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
+  CHECK(m.classification);
+  CHECK(m.rows == 6);
+  CHECK(m.accuracy == Approx(0.35));
+  REQUIRE(m.classes.size() == 2);
+  CHECK(m.classes[0].precision == Approx(0.636363636363636));
+  CHECK(m.classes[0].recall == Approx(0.466666666666667));
+  CHECK(m.classes[0].f1 == Approx(0.538461538461538));
+  CHECK(m.classes[0].weight == Approx(7.5));
+  CHECK(m.classes[1].f1 == Approx(0.571428571428571));
+  CHECK(m.f1 == Approx(0.548951048951049));
+  CHECK(*m.f1_micro == Approx(0.553191489361702));
+  CHECK(*m.f1_macro == Approx(0.554945054945055));
+  CHECK(m.loss == Approx(1.24490341560411));
+  CHECK(m.confusion.empty());
+  CHECK_FALSE(m.auc);
+  const Metrics running = MetricsFromTotals(shape, {}, TotalsKind::kTraining,
+                                            {totals.begin(), totals.begin() + kTotalsFixed});
+  CHECK(running.accuracy == m.accuracy);
+  CHECK_FALSE(running.f1_micro);
+}
+
+TEST_CASE("an autoencoder is measured against its inputs, in their units") {
+  const NetworkShape shape = Linear(Task::kAutoencoder, 2);
+  LeafPass<double> pass(shape, 3);
+  const double rows[] = {1, 0, 2, 1, 4, 0};
+  std::copy(rows, rows + 6, pass.inputs());
+  std::fill(pass.weights(), pass.weights() + 3, 1.0);
+  const std::vector<FittedTarget> scaled = {{"a", 5, 0.5}, {"b", 0, 0.1}};
+  const auto metrics = [&](const std::vector<double>& parameters) {
+    return MetricsFromTotals(shape, scaled, TotalsKind::kEvaluation,
+                             EvaluationTotals(pass, parameters, 3));
+  };
+  CHECK(metrics(kIdentity).rmse == 0);
+  CHECK(metrics(kIdentity).r2 == 1);
+  const Metrics m = metrics({1, 0, 0, 1, 1, 0});  // the first comes back 1 too large
+  CHECK_FALSE(m.classification);
+  CHECK(m.loss == Approx(0.5));
+  CHECK(m.mae == Approx(1.0));
+  CHECK(m.rmse == Approx(std::sqrt(2.0)));
+}
+
 TEST_CASE("regression metrics are in the units of the target") {
   LeafPass<double> pass(Linear(Task::kRegression, 2), 3);
   const double predicted[] = {1, 0, 2, 1, 4, 0}, target[] = {0, 1, 2, 2, 1, 0};

@@ -36,9 +36,11 @@ void FillBatch(LeafPass<T>& pass, int64_t rows, uint64_t seed) {
       pass.labels()[r] = static_cast<int32_t>(Mix64(seed ^ (77 + r)) % shape.classes());
       continue;
     }
+    if (shape.task == Task::kAutoencoder) continue;
     for (int64_t k = 0; k < shape.outputs(); ++k) {
+      const double number = TestNumber(seed + 5, r * shape.outputs() + k);
       pass.targets()[r * shape.outputs() + k] =
-          static_cast<T>(3 * TestNumber(seed + 5, r * shape.outputs() + k));
+          shape.task == Task::kMultilabel ? static_cast<T>(number > 0) : static_cast<T>(3 * number);
     }
   }
 }

@@ -169,8 +169,46 @@ class ModelTest(unittest.TestCase):
                 model.predict(data)
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "batch_rows"):
             model.predict([[1, 2]], batch_rows=0)
-        with self.assertRaisesRegex(espalier.InvalidArgumentError, "this model is a regression"):
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task is regression"):
             model.predict_proba([[1, 2]])
+
+    def test_labels_have_probabilities_and_are_decided_at_one_half(self):
+        tensors = {"layers.0.weight": np.array([[1.0, 0], [0, -2], [0, 0]]),
+                   "layers.0.bias": np.array([0, 0.5, 0])}
+        targets = [{"name": n, "shift": 0, "factor": 1} for n in "pqr"]
+        doc = bundles.document(2, {"task": "multilabel", "hidden": []}, targets=targets)
+        model = self.load(doc, tensors)
+        self.assertEqual((model.task, model.targets, model.classes),
+                         ("multilabel", ("p", "q", "r"), ()))
+        self.assertIn("3 labels", repr(model))
+        x = np.array([[2.0, 1], [-1, 0]])
+        z = np.array([[2, -1.5, 0], [-1, 0.5, 0]])
+        np.testing.assert_allclose(model.predict_proba(x), 1 / (1 + np.exp(-z)))
+        np.testing.assert_array_equal(model.predict(x), [[1, 0, 0], [0, 1, 0]])
+        np.testing.assert_allclose(model.predict_raw(x), z)
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task is multilabel"):
+            model.predict_index(x)
+        wrong = bundles.document(2, {"task": "multilabel", "hidden": [], "loss": "mse"},
+                                 targets=targets)
+        with self.assertRaises(espalier.EspalierError):
+            self.load(wrong, tensors)
+
+    def test_an_autoencoder_gives_back_numbers_in_their_own_units(self):
+        features = [{"name": "a", "shift": 10, "factor": 0.5, "null_value": 0},
+                    {"name": "b", "shift": 7, "factor": 0, "null_value": 0}]
+        targets = [{"name": "a", "shift": 10, "factor": 0.5}, {"name": "b", "shift": 7,
+                                                               "factor": 1}]
+        tensors = {"layers.0.weight": np.eye(2), "layers.0.bias": np.array([0.5, 0])}
+        doc = bundles.document(2, {"task": "autoencoder", "hidden": []}, targets=targets,
+                               features=features)
+        model = self.load(doc, tensors)
+        np.testing.assert_allclose(model.predict([[12.0, 7], [8, 3]]), [[13, 7], [9, 7]])
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task is autoencoder"):
+            model.predict_proba([[12.0, 7]])
+        lying = bundles.document(2, {"task": "autoencoder", "hidden": []}, targets=targets[:1],
+                                 features=features)
+        with self.assertRaisesRegex(espalier.BadInputError, "one for each of the features"):
+            self.load(lying, tensors)
 
     def test_elements_of_a_vector_column_are_found_by_their_names(self):
         model = self.linear(names=("v[0]", "v[1]"))

@@ -171,6 +171,48 @@ class TrainedTest(EspalierTest):
         d = model.predict(frame) - frame[["n", "m"]].to_numpy()
         np.testing.assert_allclose(np.abs(d).mean(), result.test.mae, rtol=1e-5)
 
+    def test_labels_of_0_and_1_match_the_jobs_metrics(self):
+        def write(name, seed):
+            rng = np.random.default_rng(seed)
+            x = rng.normal(size=(600, 4))
+            frame = pd.DataFrame(x, columns=list("abcd"))
+            frame["p"] = (x[:, 0] + 0.3 * rng.normal(size=600) > 0).astype(int)
+            frame["q"] = (x[:, 1] * x[:, 2] > 0.5).astype(int)
+            frame.to_csv(self.path(name), index=False)
+            return frame
+        write("train.csv", 1)
+        frame = write("test.csv", 2)
+        result, model = self.train(
+            {"train": self.path("train.csv"), "test": self.path("test.csv"), "label": ["p", "q"],
+             "features": {"columns": ["a", "b", "c", "d"]}},
+            {"task": "multilabel", "hidden": [16]}, epochs=30)
+        self.assertEqual((model.task, model.targets, model.classes), ("multilabel", ("p", "q"), ()))
+        y, said = frame[["p", "q"]].to_numpy(), model.predict(frame)
+        self.assertEqual((said.shape, said.dtype), ((600, 2), np.int64))
+        self.assertEqual((said == y).all(axis=1).mean(), result.test.accuracy)
+        both, all_ones = (said * y).sum(axis=0), (said + y).sum(axis=0)
+        self.assertAlmostEqual(2 * both.sum() / all_ones.sum(), result.test.f1_micro)
+        self.assertAlmostEqual((2 * both / all_ones).mean(), result.test.f1_macro)
+        self.assertGreater(result.test.f1_macro, 0.4)
+        p = model.predict_proba(frame)
+        loss = -(np.log(p) * y + np.log1p(-p) * (1 - y)).mean()
+        self.assertAlmostEqual(loss, result.test.loss, places=5)
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "task is multilabel"):
+            model.predict_index(frame)
+
+    def test_an_autoencoder_gives_its_features_back(self):
+        test = self.houses_csv("test.csv", 300, seed=5)
+        frame = pd.read_csv(test)
+        result, model = self.train(
+            {"train": self.houses_csv("train.csv", 900), "test": test,
+             "features": {"columns": ["income", "distance", "age"], "scale": "minmax"}},
+            {"task": "autoencoder", "hidden": [8]}, epochs=8)
+        self.assertEqual((model.task, model.targets),
+                         ("autoencoder", ("income", "distance", "age")))
+        d = model.predict(frame) - frame[["income", "distance", "age"]].to_numpy()
+        np.testing.assert_allclose(np.abs(d).mean(), result.test.mae, rtol=1e-5)
+        np.testing.assert_allclose(np.sqrt((d * d).mean()), result.test.rmse, rtol=1e-5)
+
 
 if __name__ == "__main__":
     unittest.main()

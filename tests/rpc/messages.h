@@ -24,6 +24,7 @@ inline Metrics SampleMetrics() {
   m.classes = {{0.1, 0.2, 0.3, 4}, {0.5, 0.6, 0.7, 8}};
   m.confusion = {1, 2, 3, 4};
   m.rmse = 1.5, m.mae = 2.5, m.r2 = 3.5, m.classification = true;
+  m.f1_micro = 0.11, m.f1_macro = 0.12;
   return m;
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("each field out of its range is named with what was found and what was
        "PATH`"},
       {[](JobSpec& j) { j.data.label.emplace_back(int64_t{1}); },
        "data.label: found 2 columns, expected one for classification (several are for model.task: "
-       "regression)"},
+       "regression or multilabel)"},
       {[](JobSpec& j) { j.data.csv.header = false; },
        "data.label: found the name 'y' although the files have no header, expected a position, "
        "counted from 0 (or set data.csv.header: true)"},
@@ -68,8 +68,8 @@ TEST_CASE("each field out of its range is named with what was found and what was
          j.data.validation.fraction = 0.1;
          j.data.validation.files = {"v"};
        },
-       "data.validation: found 2 ways to choose the rows, expected one of fraction, column and "
-       "files"},
+       "data.validation: found 2 ways to choose the rows, expected one of fraction, column, files "
+       "and fold"},
       {[](JobSpec& j) { j.data.validation.stratify = true; },
        "data.validation.stratify: found true, expected `fraction` with it: the share of each "
        "class"},
@@ -78,8 +78,8 @@ TEST_CASE("each field out of its range is named with what was found and what was
          j.data.validation.stratify = true;
          j.model.task = Task::kRegression;
        },
-       "data.validation.stratify: found true, expected false with model.task: regression, which "
-       "has no classes"},
+       "data.validation.stratify: found true, expected false but with model.task: "
+       "classification, which has classes"},
       {[](JobSpec& j) { j.data.bad_rows.skip = true; },
        "data.bad_rows.limit: found 0, expected a whole number from 1 to 1000000000000"},
       {[](JobSpec& j) {
@@ -396,6 +396,10 @@ TEST_CASE("each metric of a task has a value and a direction") {
   m.classes = {{}, {}};
   CHECK(MetricValue(m, "precision") == 0.0);
   CHECK_FALSE(MetricValue(m, "rmse").has_value());
+  CHECK_FALSE(MetricValue(m, "f1_micro").has_value());
+  m.f1_micro = 3, m.f1_macro = 4;
+  CHECK(MetricValue(m, "f1_micro") == 3.0);
+  CHECK(MetricValue(m, "f1_macro") == 4.0);
   m.classification = false;
   CHECK(MetricValue(m, "rmse") == 0.0);
   CHECK_FALSE(MetricValue(m, "accuracy").has_value());

@@ -186,7 +186,7 @@ class Document:
 
     raw: Dict[str, Any]
     name: str
-    classification: bool
+    task: str
     loss: str
     dtype: np.dtype[Any]
     layers: Tuple[Layer, ...]
@@ -199,10 +199,18 @@ class Document:
     targets: Tuple[Tuple[str, float, float], ...]  # name, shift, factor
     weights_sha256: str
 
+    @property
+    def classification(self) -> bool:
+        return self.task == "classification"
+
 
 _ACTIVATIONS = ("identity", "relu", "tanh", "sigmoid", "leaky_relu", "elu", "gelu", "silu")
 _CLASS_LOSSES = ("softmax_cross_entropy", "binary_cross_entropy")
-_REGRESSION_LOSSES = ("mse", "mae", "huber", "poisson", "quantile")
+#: By task, the default first.
+_LOSSES = {"classification": _CLASS_LOSSES,
+           "regression": ("mse", "mae", "huber", "poisson", "quantile"),
+           "multilabel": ("binary_cross_entropy",),
+           "autoencoder": ("mse", "mae", "huber")}
 # Of spec.model; the last ones do not matter to a prediction.
 _MODEL_KEYS = ("task", "hidden", "activation", "layer_norm", "residual", "loss", "precision",
                "thresholds", "dropout", "label_smoothing", "huber_delta", "quantile", "init",
@@ -223,8 +231,9 @@ def parse_document(raw: bytes) -> Document:
             (MODEL_FILE, str(value.get("format"))[:20], __version__, _FORMAT))
     model = root["spec"]["model"]
     model.only(_MODEL_KEYS, "property of a model")
-    classification = model["task"].one_of(("classification", "regression")) == "classification"
-    losses = _CLASS_LOSSES if classification else _REGRESSION_LOSSES
+    task = model["task"].one_of(tuple(_LOSSES))
+    classification = task == "classification"
+    losses = _LOSSES[task]
     loss_node = model.get("loss")
     loss = loss_node.one_of(losses) if loss_node else losses[0]
     prepared = root["preprocessing"]
@@ -247,13 +256,15 @@ def parse_document(raw: bytes) -> Document:
         raise _wrong("preprocessing." + ("classes" if classification else "targets"),
                      "at least one")
     outputs = len(classes) if classification else len(targets)
-    if loss == "binary_cross_entropy":
+    if task == "autoencoder" and (outputs != inputs or any(f.codes for f in features)):
+        raise _wrong("preprocessing.targets", "one for each of the features, which are numbers")
+    if classification and loss == "binary_cross_entropy":
         if len(classes) != 2:
             raise _wrong("preprocessing.classes", "two for binary_cross_entropy")
         outputs = 1
     precision = model["precision"].one_of(("float32", "float64"))
     return Document(
-        raw=value, name=str(root["spec"]["name"].label()), classification=classification,
+        raw=value, name=str(root["spec"]["name"].label()), task=task,
         loss=loss, dtype=np.dtype(precision), layers=_layers(model, inputs, outputs),
         features=features, feature_spec=root["spec"]["data"]["features"], schema=schema,
         rules=rules, thresholds=thresholds,

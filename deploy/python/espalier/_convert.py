@@ -66,6 +66,8 @@ def metrics_of(m: Any) -> Metrics:
         rows=m.rows, weight=m.weight, loss=m.loss, accuracy=m.accuracy,
         precision=m.precision if counted else None, recall=m.recall if counted else None,
         f1=m.f1 if counted else None, auc=m.auc if m.HasField("auc") else None,
+        f1_micro=m.f1_micro if m.HasField("f1_micro") else None,
+        f1_macro=m.f1_macro if m.HasField("f1_macro") else None,
         classes=tuple(ClassMetrics(c.precision, c.recall, c.f1, c.weight) for c in m.classes),
         confusion=_square(m.confusion, len(m.classes)))
 

@@ -123,8 +123,10 @@ def _take(tensors: Dict[str, Any], name: str, shape: Tuple[int, ...], dtype: Any
     return np.ascontiguousarray(tensor, dtype)
 
 
-def probabilities(loss: str, z: Any) -> Any:
-    """[rows, classes] from outputs."""
+def probabilities(task: str, loss: str, z: Any) -> Any:
+    """[rows, classes] from outputs; multilabel: [rows, labels], each of 1."""
+    if task == "multilabel":
+        return sigmoid(z)
     if loss == "binary_cross_entropy":
         one = sigmoid(z[:, 0])
         return np.stack([1 - one, one], axis=1)
@@ -137,7 +139,7 @@ def class_indices(loss: str, z: Any, thresholds: Tuple[float, ...] = ()) -> Any:
     the first one of equals."""
     if thresholds:
         with np.errstate(divide="ignore", invalid="ignore"):
-            multiples = probabilities(loss, z) / np.array(thresholds)
+            multiples = probabilities("classification", loss, z) / np.array(thresholds)
         return np.nan_to_num(multiples, nan=0.0, posinf=np.inf).argmax(axis=1)
     if loss == "binary_cross_entropy":
         return (z[:, 0] > 0).astype(np.int64)

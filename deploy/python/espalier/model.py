@@ -78,7 +78,9 @@ class Model:
 
     def __repr__(self) -> str:
         d = self._document
-        what = "%d classes" % len(d.classes) if d.classification else "%d targets" % len(d.targets)
+        kind = "labels" if d.task == "multilabel" else "targets"
+        what = "%d classes" % len(d.classes) if d.classification else "%d %s" % (
+            len(d.targets), kind)
         return "<espalier.Model '%s': %d features, %s>" % (d.name, len(self.features), what)
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -86,8 +88,8 @@ class Model:
 
     @property
     def task(self) -> str:
-        """"classification" or "regression"."""
-        return "classification" if self._document.classification else "regression"
+        """"classification", "regression", "multilabel" or "autoencoder"."""
+        return self._document.task
 
     @property
     def features(self) -> Tuple[str, ...]:
@@ -97,13 +99,14 @@ class Model:
 
     @property
     def classes(self) -> Tuple[Label, ...]:
-        """Labels as text, in the order of predict_proba's columns; empty for regression. Bytes
-        for one that is not UTF-8."""
+        """Labels as text, in the order of predict_proba's columns; empty but for
+        classification. Bytes for one that is not UTF-8."""
         return self._document.classes
 
     @property
     def targets(self) -> Tuple[str, ...]:
-        """Names of the targets of a regression."""
+        """Names of the targets of a regression, of the labels of multilabel, of the numbers that
+        an autoencoder gives back."""
         return tuple(name for name, _, _ in self._document.targets)
 
     @property
@@ -133,16 +136,22 @@ class Model:
 
         Returns:
             Classification: [rows] labels; integers when all classes are whole numbers, else text
-            (dtype object). Regression: float64 in the units of the target, [rows], or
-            [rows, targets] for several targets.
+            (dtype object). Multilabel: int64 [rows, labels] of 0 and 1. Else float64 in the units
+            of the target, [rows], or [rows, targets] for several targets; an autoencoder gives
+            [rows, features].
         """
+        if self._document.task == "multilabel":
+            decided: np.ndarray[Any, Any] = (self.predict_proba(
+                data, batch_rows=batch_rows) > 0.5).astype(np.int64)
+            return decided
         if self._document.classification:
             labels: np.ndarray[Any, Any] = self._labels[self.predict_index(
                 data, batch_rows=batch_rows)]
             return labels
         out = self._collect(data, batch_rows, lambda z: regression_values(self._document, z),
                             (len(self.targets),), np.dtype(np.float64))
-        return out[:, 0] if len(self.targets) == 1 else out
+        alone = len(self.targets) == 1 and self._document.task == "regression"
+        return out[:, 0] if alone else out
 
     def predict_index(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
         """[rows] int64: the position of the predicted label among :attr:`classes`."""
@@ -153,24 +162,27 @@ class Model:
 
     def predict_proba(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
         """[rows, classes] probabilities, in the model's precision; each row adds up to 1.
+        Multilabel: [rows, labels], the probability that each label is 1.
 
         Raises:
-            InvalidArgumentError: this is a regression.
+            InvalidArgumentError: this is a regression or an autoencoder.
         """
-        self._needs_classes("predict_proba")
-        return self._collect(data, batch_rows, lambda z: probabilities(self._document.loss, z),
-                             (len(self.classes),), self._document.dtype)
+        d = self._document
+        if d.task != "multilabel":
+            self._needs_classes("predict_proba")
+        return self._collect(data, batch_rows, lambda z: probabilities(d.task, d.loss, z),
+                             (len(self.classes) or len(self.targets),), d.dtype)
 
     def predict_raw(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
-        """[rows, outputs] of the network: before softmax (one a class) or sigmoid (one); of a
-        regression before its target's scale."""
+        """[rows, outputs] of the network: before softmax (one a class) or sigmoid (one, or one a
+        label); of a regression before its target's scale."""
         outputs = self._document.layers[-1].outputs
         return self._collect(data, batch_rows, lambda z: z, (outputs,), self._document.dtype)
 
     def _needs_classes(self, what: str) -> None:
         if not self._document.classification:
-            raise InvalidArgumentError("%s is for classification; this model is a regression, see "
-                                       "predict" % what)
+            raise InvalidArgumentError("%s is for classification; this model's task is %s, see "
+                                       "predict" % (what, self.task))
 
     def _collect(self, data: Any, batch_rows: int, of: Any, shape: Tuple[int, ...],
                  dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

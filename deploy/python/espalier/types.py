@@ -65,12 +65,15 @@ class Metrics:
         rows: rows that were counted.
         weight: the sum of their weights.
         loss: weighted mean over rows.
-        accuracy: share of the weight that is classified right, in [0, 1]; classification.
+        accuracy: share of the weight that is classified right, in [0, 1]; classification. Of
+            multilabel, share of the rows whose labels are all right.
         precision, recall, f1: weighted over classes; None where classes were not counted (the
             running values of training).
         auc: area under the ROC curve; two classes only.
-        classes: one a class, in the order of the model's classes.
+        classes: one a class, in the order of the model's classes; of multilabel one a label.
         confusion: weights by true class, then by predicted class.
+        f1_micro, f1_macro: of all labels' answers together, and the plain mean over labels;
+            multilabel.
         rmse, mae, r2: means over rows and targets, in the units of the target; regression.
     """
 
@@ -87,10 +90,13 @@ class Metrics:
     rmse: Optional[float] = None
     mae: Optional[float] = None
     r2: Optional[float] = None
+    f1_micro: Optional[float] = None
+    f1_macro: Optional[float] = None
 
 
 #: Names of metrics in the order of history.csv.
-METRIC_NAMES = ("loss", "accuracy", "precision", "recall", "f1", "auc", "rmse", "mae", "r2")
+METRIC_NAMES = ("loss", "accuracy", "precision", "recall", "f1", "auc", "rmse", "mae", "r2",
+                "f1_micro", "f1_macro")
 
 
 @dataclass(frozen=True)

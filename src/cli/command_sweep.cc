@@ -1,0 +1,203 @@
+// `espalier sweep`: a sweep's jobs on a cluster, or on one of its own on this machine.
+//
+// The order: read the sweep, make each trial's job and see that it is valid; look which of them are
+// done; start or find the cluster; run the others; show and keep the table. The first Ctrl-C
+// cancels the jobs in flight and awaits their ends; what is done is not done again.
+#include <algorithm>
+#include <filesystem>
+
+#include "src/base/text.h"
+#include "src/bundle/checkpoint_store.h"
+#include "src/cli/commands.h"
+#include "src/cli/coordinator_address.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/job_file.h"
+#include "src/cli/json_view.h"
+#include "src/cli/local_start.h"
+#include "src/cli/request_id.h"
+#include "src/cli/sweep_results.h"
+#include "src/cli/sweep_run.h"
+
+namespace espalier {
+namespace {
+
+// The table, for people and machines, below the sweep's output.
+constexpr const char* kResultsFile = "sweep.json";
+
+// One call of the command. Its parts are called in order by RunSweep.
+class SweepCommand {
+ public:
+  SweepCommand(const CommandContext& context, Sweep sweep)
+      : context_(context), sweep_(std::move(sweep)), outcomes_(sweep_.runs.size()) {}
+
+  const Sweep& sweep() const { return sweep_; }
+
+  Status LookForFinished() {
+    for (size_t i = 0; i < sweep_.runs.size(); ++i) {
+      ESPALIER_ASSIGN_OR_RETURN(const auto value,
+                                ReadFinished(context_.files, sweep_, sweep_.runs[i]));
+      if (!value) continue;
+      outcomes_[i].state = SweepState::kDone;
+      outcomes_[i].value = *value;
+      outcomes_[i].earlier = true;
+      ++finished_;
+    }
+    if (finished_ > 0 && !context_.options.json) {
+      context_.console.Out(std::to_string(finished_) + " of " + Count() +
+                           (finished_ == 1 ? " is" : " are") + " done already\n");
+    }
+    return {};
+  }
+  bool all_finished() const { return finished_ == outcomes_.size(); }
+
+  Status RunOnThisMachine(int workers) {
+    ESPALIER_ASSIGN_OR_RETURN(const LocalClusterOptions chosen, LocalOptions(context_, workers));
+    LocalCluster cluster(chosen);
+    ESPALIER_RETURN_IF_ERROR(cluster.CheckPrograms());
+    TellStart(context_, chosen);
+    context_.interrupts.SetEmergency([&cluster] { cluster.KillAtOnce(); });
+    const Status status = RunOn(cluster, workers);
+    cluster.Stop(status.ok() ? LocalCluster::kStopWaitMs : LocalCluster::kFailedStopWaitMs);
+    context_.interrupts.SetEmergency({});
+    return status;
+  }
+
+  Status RunOnCluster() {
+    ESPALIER_ASSIGN_OR_RETURN(const auto client, ConnectTo(context_));
+    ESPALIER_ASSIGN_OR_RETURN(const auto workers, client->Workers());
+    SweepRunOptions options = Options(static_cast<int64_t>(workers.size()));
+    options.connect = [this] { return ConnectTo(context_); };
+    options.submit = [this](const SweepRun& run) -> Result<JobId> {
+      ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, std::nullopt));
+      ESPALIER_ASSIGN_OR_RETURN(const StorageTokens tokens, TokensFor(context_, job.spec));
+      return SubmitOnce(context_, job.yaml, tokens);
+    };
+    options.tick = [] { return Status(); };
+    return RunSweepJobs(sweep_, context_.files, options, &outcomes_);
+  }
+
+  // Shows and keeps the table; the exit code.
+  int Finish(const Status& status) {
+    const Json table = SweepJson(sweep_, outcomes_);
+    if (!context_.options.json) {
+      context_.console.Out(SweepText(sweep_, outcomes_, context_.console.out_color()));
+    }
+    Status kept = context_.files.MakeDirectory(sweep_.output);
+    if (kept.ok()) {
+      kept = context_.files.WriteAtomically(sweep_.output + "/" + kResultsFile, JsonLine(table));
+    }
+    if (!status.ok()) {
+      return ShowError(context_, status, Stopping() ? kExitInterrupted : ExitCodeOf(status));
+    }
+    if (!kept.ok()) return ShowError(context_, kept.Wrap("the table"), kExitJobFailed);
+    if (context_.options.json) context_.console.Out(JsonLine(table));
+    if (table["status"] == "CANCELLED") {
+      context_.console.Err("stopped; the same command goes on with what is left\n");
+      return kExitInterrupted;
+    }
+    return table["status"] == "SUCCEEDED" ? kExitSuccess : kExitJobFailed;
+  }
+
+ private:
+  std::string Count() const {
+    return HumanCount(static_cast<int64_t>(outcomes_.size())) +
+           (outcomes_.size() == 1 ? " job" : " jobs");
+  }
+  bool Stopping() const { return context_.interrupts.any() || context_.console.out_closed(); }
+
+  // As it is submitted: it goes on from the checkpoints of an earlier call that was cut short.
+  Result<JobFile> JobOf(const SweepRun& run, std::optional<int> workers) const {
+    const JobFile file = {run.spec, run.yaml};
+    JobOverrides overrides = {.workers = workers};
+    if (CheckBeginning(context_.files, run.spec).code() == StatusCode::kAlreadyExists) {
+      overrides.resume = BundleOf(sweep_, run);
+    }
+    return Override(file, overrides);
+  }
+
+  SweepRunOptions Options(int64_t workers) {
+    SweepRunOptions options;
+    const int64_t each = std::max<int64_t>(1, sweep_.runs[0].spec.workers.min);
+    options.parallel = sweep_.parallel.value_or(std::max<int64_t>(1, workers / each));
+    options.stopping = [this] { return Stopping(); };
+    options.tell = [this](const SweepRun& run, const SweepOutcome& outcome) { Tell(run, outcome); };
+    return options;
+  }
+
+  Status RunOn(LocalCluster& cluster, int workers) {
+    ESPALIER_RETURN_IF_ERROR(cluster.Start([this] { return Stopping(); }));
+    ESPALIER_ASSIGN_OR_RETURN(const auto client, ApiClient::Make(cluster.address()));
+    const auto still = [&]() -> Status {
+      Status death;
+      for (const DaemonDeath& d : cluster.TakeDeaths()) {
+        context_.console.Err(d.text);
+        lost_ += !d.coordinator;
+        if (d.coordinator) death = Aborted("the coordinator died; run the sweep again to go on");
+      }
+      if (death.ok() && lost_ == workers) death = Aborted("all workers died");
+      return death;
+    };
+    ESPALIER_RETURN_IF_ERROR(AwaitWorkers(*client, workers, [&] {
+      return Stopping() ? Cancelled("stopped before a job could start") : still();
+    }));
+    SweepRunOptions options = Options(workers);
+    options.connect = [&] { return ApiClient::Make(cluster.address()); };
+    options.submit = [&](const SweepRun& run) -> Result<JobId> {
+      ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, workers));
+      return client->Submit({.client_request_id = RandomRequestId(), .job_yaml = job.yaml}, nullptr,
+                            [this] { return Stopping(); });
+    };
+    options.tick = still;
+    options.away_limit_ms = 5'000;  // on one machine a coordinator that is away is dead
+    return RunSweepJobs(sweep_, context_.files, options, &outcomes_);
+  }
+
+  void Tell(const SweepRun& run, const SweepOutcome& outcome) {
+    ++finished_;
+    if (context_.options.json) {
+      return context_.console.Out(JsonLine(SweepEventJson(sweep_, run, outcome)));
+    }
+    std::string line = std::to_string(finished_) + " of " + Count() + ": " + run.name;
+    const auto& values = sweep_.values[static_cast<size_t>(run.trial)];
+    for (size_t k = 0; k < values.size(); ++k) {
+      line += (k == 0 ? " (" : ", ") + Printable(sweep_.keys[k] + ": " + values[k], 80);
+    }
+    if (!values.empty()) line += ")";
+    const bool done = outcome.state == SweepState::kDone;
+    context_.console.Out(line + ", " +
+                         (done ? sweep_.metric + " " + ShortestDouble(outcome.value) : "failed") +
+                         "\n");
+  }
+
+  const CommandContext& context_;
+  const Sweep sweep_;
+  std::vector<SweepOutcome> outcomes_;  // by run
+  size_t finished_ = 0;
+  int lost_ = 0;  // workers
+};
+
+Result<Sweep> Load(const std::string& path) {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadJobText(path));
+  std::error_code error;
+  const auto directory = std::filesystem::current_path(error);
+  if (error) return NotFound("the working directory is gone: " + error.message());
+  return ParseSweep(text, path, directory.string(), ReadJobText);
+}
+
+}  // namespace
+
+int RunSweep(const CommandContext& context) {
+  auto sweep = Load(context.options.job_file);
+  if (!sweep.ok()) return ShowError(context, sweep.status(), kExitUsage);
+  SweepCommand command(context, *std::move(sweep));
+  if (const Status found = command.LookForFinished(); !found.ok()) {
+    return ShowError(context, found, PlanExitCode(found));
+  }
+  if (command.all_finished()) return command.Finish({});
+  if (!context.options.coordinator.empty()) return command.Finish(command.RunOnCluster());
+  const auto workers = LocalWorkers(context.options, command.sweep().runs[0].spec.workers);
+  if (!workers.ok()) return ShowError(context, workers.status(), kExitUsage);
+  return command.Finish(command.RunOnThisMachine(*workers));
+}
+
+}  // namespace espalier

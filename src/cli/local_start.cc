@@ -1,0 +1,71 @@
+#include "src/cli/local_start.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "src/base/memory.h"
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+constexpr int kDefaultWorkersMax = 4;
+constexpr int64_t kRegisterWaitMs = 60'000;  // for all workers
+constexpr auto kRegisterPoll = std::chrono::milliseconds(10);
+
+int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+}  // namespace
+
+Result<int> LocalWorkers(const CliOptions& options, const WorkerRange& range) {
+  if (options.workers) return *options.workers;
+  if (range.max > kLocalWorkersMax) {
+    return InvalidArgument("workers.max: found " + std::to_string(range.max) +
+                           ", but on one machine at most " + std::to_string(kLocalWorkersMax) +
+                           " workers are started: say how many with --workers");
+  }
+  if (range.max > 0) return static_cast<int>(range.max);
+  return std::max<int>(std::min(Cores(), kDefaultWorkersMax), static_cast<int>(range.min));
+}
+
+Result<LocalClusterOptions> LocalOptions(const CommandContext& context, int workers) {
+  LocalClusterOptions options;
+  ESPALIER_ASSIGN_OR_RETURN(options.program_directory, ProgramDirectory(context));
+  options.workers = workers;
+  options.threads = context.options.threads.value_or(std::max(1, Cores() / workers));
+  options.memory_bytes_max = PhysicalMemoryBytes() / 2 / workers;
+  options.temporary_directory = context.env.temporary_directory;
+  return options;
+}
+
+void TellStart(const CommandContext& context, const LocalClusterOptions& options) {
+  if (context.options.json) return;
+  const int workers = options.workers, threads = options.threads;
+  context.console.Out("starting " + std::to_string(workers) +
+                      (workers == 1 ? " worker" : " workers") + " with " + std::to_string(threads) +
+                      (threads == 1 ? " thread" : " threads") + (workers == 1 ? "" : " each") +
+                      " on this machine\n");
+}
+
+Status AwaitWorkers(ApiClient& client, int workers, const std::function<Status()>& still) {
+  const int64_t begin_ms = NowMs();
+  for (;;) {
+    ESPALIER_ASSIGN_OR_RETURN(const auto attached, client.Workers());
+    if (static_cast<int>(attached.size()) >= workers) return Status::Ok();
+    ESPALIER_RETURN_IF_ERROR(still());
+    if (NowMs() - begin_ms > kRegisterWaitMs) {
+      return DeadlineExceeded(std::to_string(attached.size()) + " of " + std::to_string(workers) +
+                              " workers registered within " + HumanDuration(kRegisterWaitMs));
+    }
+    std::this_thread::sleep_for(kRegisterPoll);
+  }
+}
+
+}  // namespace espalier

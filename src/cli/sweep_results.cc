@@ -1,0 +1,213 @@
+#include "src/cli/sweep_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "src/base/text.h"
+#include "src/bundle/bundle.h"
+#include "src/cli/format.h"
+#include "src/cli/result_view.h"
+#include "src/spec/metrics.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kModelBytesMax = int64_t{256} << 20;
+constexpr size_t kFailuresShown = 5;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+const char* StateName(SweepState state) {
+  switch (state) {
+    case SweepState::kWaiting:
+      return "WAITING";
+    case SweepState::kRunning:
+      return "RUNNING";
+    case SweepState::kDone:
+      return "SUCCEEDED";
+    case SweepState::kFailed:
+      break;
+  }
+  return "FAILED";
+}
+
+Json NumberJson(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+Json RunJson(const Sweep& sweep, const SweepRun& run, const SweepOutcome& outcome) {
+  const bool done = outcome.state == SweepState::kDone,
+             failed = outcome.state == SweepState::kFailed;
+  return {{"name", run.name},
+          {"fold", run.fold ? Json(*run.fold) : Json()},
+          {"status", StateName(outcome.state)},
+          {"earlier", outcome.earlier},
+          {"value", done ? NumberJson(outcome.value) : Json()},
+          {"bundle", done ? Json(BundleOf(sweep, run)) : Json()},
+          {"error", failed ? ErrorJson(std::nullopt, outcome.error)["error"] : Json()}};
+}
+
+Json ValuesJson(const Sweep& sweep, size_t trial) {
+  Json values = Json::object();
+  for (size_t k = 0; k < sweep.keys.size(); ++k) values[sweep.keys[k]] = sweep.values[trial][k];
+  return values;
+}
+
+std::string ResultCell(const TrialResult& r) {
+  if (r.done == 0) return "-";
+  std::string text = FormatValue(r.mean);
+  if (r.runs > 1) text += " +- " + FormatValue(r.deviation);
+  return text;
+}
+
+std::string NoteOf(const TrialResult& r, bool best) {
+  if (best) return "best";
+  if (r.failed > 0) return std::to_string(r.failed) + " failed";
+  return r.done == r.runs ? "" : std::to_string(r.runs - r.done) + " left";
+}
+
+}  // namespace
+
+std::string BundleOf(const Sweep& sweep, const SweepRun& run) {
+  return sweep.output + "/" + run.name;
+}
+
+Result<std::optional<double>> ReadFinished(const FileSystem& files, const Sweep& sweep,
+                                           const SweepRun& run) {
+  const std::string bundle = BundleOf(sweep, run);
+  const auto text = files.ReadAll(bundle + "/" + kModelFile, kModelBytesMax);
+  if (text.status().code() == StatusCode::kNotFound) return std::optional<double>();
+  if (!text.ok()) return text.status();
+  const Json json = Json::parse(*text, nullptr, false);
+  const bool fits = json.is_object() && json.contains("job_fingerprint") &&
+                    json["job_fingerprint"] == Fingerprint(run.spec);
+  if (!fits) {
+    return FailedPrecondition(
+        QuotedPath(bundle) +
+        " is the bundle of another job: the sweep, or its job, has changed; remove it, or name "
+        "another output");
+  }
+  const auto at =
+      nlohmann::ordered_json::json_pointer("/metrics/validation/" + sweep.metric.substr(4));
+  return std::optional<double>(json.contains(at) && json[at].is_number() ? json[at].get<double>()
+                                                                         : kNan);
+}
+
+std::vector<TrialResult> TrialResults(const Sweep& sweep,
+                                      const std::vector<SweepOutcome>& outcomes) {
+  std::vector<TrialResult> results(static_cast<size_t>(sweep.trials()));
+  for (size_t t = 0; t < results.size(); ++t) results[t].trial = static_cast<int64_t>(t);
+  for (size_t i = 0; i < sweep.runs.size(); ++i) {
+    TrialResult& r = results[static_cast<size_t>(sweep.runs[i].trial)];
+    ++r.runs;
+    r.failed += outcomes[i].state == SweepState::kFailed;
+    if (outcomes[i].state != SweepState::kDone) continue;
+    ++r.done;
+    r.mean += outcomes[i].value;
+  }
+  for (TrialResult& r : results) {
+    r.mean = r.done > 0 ? r.mean / static_cast<double>(r.done) : kNan;
+  }
+  for (size_t i = 0; i < sweep.runs.size(); ++i) {
+    TrialResult& r = results[static_cast<size_t>(sweep.runs[i].trial)];
+    if (outcomes[i].state != SweepState::kDone) continue;
+    const double d = outcomes[i].value - r.mean;
+    r.deviation += d * d / static_cast<double>(r.done);
+  }
+  for (TrialResult& r : results) r.deviation = std::sqrt(r.deviation);
+  return results;
+}
+
+std::optional<size_t> BestTrial(const Sweep& sweep, const std::vector<TrialResult>& results) {
+  const bool higher = HigherIsBetter(sweep.metric.substr(4));
+  std::optional<size_t> best;
+  for (size_t t = 0; t < results.size(); ++t) {
+    const TrialResult& r = results[t];
+    if (r.done < r.runs || !std::isfinite(r.mean)) continue;
+    if (!best || (higher ? r.mean > results[*best].mean : r.mean < results[*best].mean)) best = t;
+  }
+  return best;
+}
+
+std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes, bool color) {
+  const std::vector<TrialResult> results = TrialResults(sweep, outcomes);
+  const auto best = BestTrial(sweep, results);
+  std::vector<std::vector<std::string>> rows = {{"trial"}};
+  for (const std::string& key : sweep.keys) rows[0].push_back(Printable(key, 60));
+  rows[0].push_back(sweep.metric);
+  rows[0].emplace_back();
+  for (size_t t = 0; t < results.size(); ++t) {
+    auto& row = rows.emplace_back();
+    row.push_back(std::to_string(t + 1));
+    for (const std::string& value : sweep.values[t]) row.push_back(Printable(value, 60));
+    row.push_back(ResultCell(results[t]));
+    row.push_back(NoteOf(results[t], best == t));
+  }
+  std::string text = LeftTable(rows, "  ");
+  size_t failed = 0;
+  for (size_t i = 0; i < sweep.runs.size(); ++i) {
+    if (outcomes[i].state != SweepState::kFailed || ++failed > kFailuresShown) continue;
+    text += "\n" + sweep.runs[i].name + " failed\n" + ErrorText(outcomes[i].error, color);
+  }
+  if (failed > kFailuresShown) {
+    text += "\nand " + std::to_string(failed - kFailuresShown) + " more failed; sweep.json tells\n";
+  }
+  if (best) {
+    text += "\nbest: trial " + std::to_string(*best + 1) + ", " +
+            Colored(sweep.metric + " " + ResultCell(results[*best]), Ink::kBold, color) + "\n";
+    for (const SweepRun& run : sweep.runs) {
+      if (run.trial != static_cast<int64_t>(*best)) continue;
+      text += "  " + Printable(BundleOf(sweep, run), 400) + "\n";
+    }
+  }
+  return text;
+}
+
+Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes) {
+  const std::vector<TrialResult> results = TrialResults(sweep, outcomes);
+  const auto any = [&](SweepState state) {
+    return std::any_of(outcomes.begin(), outcomes.end(),
+                       [&](const SweepOutcome& o) { return o.state == state; });
+  };
+  const bool left = any(SweepState::kWaiting) || any(SweepState::kRunning);
+  const bool failed = any(SweepState::kFailed);
+  Json trials = Json::array();
+  for (const TrialResult& r : results) {
+    trials.push_back({{"trial", r.trial + 1},
+                      {"values", ValuesJson(sweep, static_cast<size_t>(r.trial))},
+                      {"mean", NumberJson(r.mean)},
+                      {"deviation", NumberJson(r.deviation)},
+                      {"runs", Json::array()}});
+  }
+  for (size_t i = 0; i < sweep.runs.size(); ++i) {
+    Json& runs = trials[static_cast<size_t>(sweep.runs[i].trial)]["runs"];
+    runs.push_back(RunJson(sweep, sweep.runs[i], outcomes[i]));
+  }
+  Json best;
+  if (const auto t = BestTrial(sweep, results)) {
+    Json bundles = Json::array();
+    for (const SweepRun& run : sweep.runs) {
+      if (run.trial == static_cast<int64_t>(*t)) bundles.push_back(BundleOf(sweep, run));
+    }
+    best = {{"trial", *t + 1},
+            {"values", ValuesJson(sweep, *t)},
+            {"value", NumberJson(results[*t].mean)},
+            {"bundles", std::move(bundles)}};
+  }
+  return {{"status", left     ? "CANCELLED"
+                     : failed ? "FAILED"
+                              : "SUCCEEDED"},
+          {"sweep", sweep.name},
+          {"output", sweep.output},
+          {"metric", sweep.metric},
+          {"trials", std::move(trials)},
+          {"best", std::move(best)}};
+}
+
+Json SweepEventJson(const Sweep& sweep, const SweepRun& run, const SweepOutcome& outcome) {
+  Json event = {{"event", "trial"},
+                {"trial", run.trial + 1},
+                {"values", ValuesJson(sweep, static_cast<size_t>(run.trial))}};
+  event.update(RunJson(sweep, run, outcome));
+  return event;
+}
+
+}  // namespace espalier

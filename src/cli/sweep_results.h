@@ -1,0 +1,59 @@
+// What became of a sweep's runs, and how it is shown. A run is done when its bundle is there and is
+// that of its job: nothing else is remembered, so a sweep that is run again goes on where it was.
+//
+// Thread rule: values and pure functions, but for ReadFinished.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/cli/json_view.h"
+#include "src/config/sweep_yaml.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+enum class SweepState { kWaiting, kRunning, kDone, kFailed };
+
+struct SweepOutcome {
+  SweepState state = SweepState::kWaiting;
+  double value = 0;      // kDone: of the sweep's metric; NaN where it is not known
+  bool earlier = false;  // kDone: the bundle was there before
+  std::string job;       // kRunning, kFailed: "job-3"
+  Status error;          // kFailed
+};
+
+// The place of a run's bundle.
+std::string BundleOf(const Sweep& sweep, const SweepRun& run);
+
+// The metric of a run whose bundle is there; none when it is not. kFailedPrecondition: what is
+// there is another job's.
+Result<std::optional<double>> ReadFinished(const FileSystem& files, const Sweep& sweep,
+                                           const SweepRun& run);
+
+struct TrialResult {
+  int64_t trial = 0;
+  int64_t done = 0, failed = 0, runs = 0;
+  double mean = 0, deviation = 0;  // over the runs that are done; NaN without one; the deviation is
+                                   // that of the runs themselves (divided by n), 0 for one
+};
+
+// By trial. `outcomes` are by run.
+std::vector<TrialResult> TrialResults(const Sweep& sweep,
+                                      const std::vector<SweepOutcome>& outcomes);
+// The place of the best trial among those whose runs are all done; the first of equal ones.
+std::optional<size_t> BestTrial(const Sweep& sweep, const std::vector<TrialResult>& results);
+
+// The table of all trials, the best one marked, and where its bundles are. Ends with '\n'.
+std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes, bool color);
+// {"status":"SUCCEEDED","sweep":..,"output":..,"metric":..,"trials":[{"trial":1,"values":{KEY:..},
+// "mean":..,"deviation":..,"runs":[{"name":..,"fold":..,"status":..,"value":..,"bundle":..,
+// "error":..}]}],"best":{"trial":1,"value":..,"bundles":[..]}}. status is that of the sweep:
+// SUCCEEDED, FAILED (of any run) or CANCELLED (some are left).
+Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes);
+// One line of what has happened to a run: {"event":"trial",..} with its members as above.
+Json SweepEventJson(const Sweep& sweep, const SweepRun& run, const SweepOutcome& outcome);
+
+}  // namespace espalier

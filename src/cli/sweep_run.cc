@@ -1,0 +1,178 @@
+#include "src/cli/sweep_run.h"
+
+#include <chrono>
+#include <thread>
+
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+constexpr auto kLook = std::chrono::milliseconds(100);
+
+int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+class Runner {
+ public:
+  Runner(const Sweep& sweep, const FileSystem& files, const SweepRunOptions& options,
+         std::vector<SweepOutcome>* outcomes)
+      : sweep_(sweep), files_(files), options_(options), outcomes_(*outcomes) {}
+
+  Status Run() {
+    for (;;) {
+      const Status status = options_.stopping() ? Status() : Step();
+      if (!status.ok() || options_.stopping()) {
+        Cancel();
+        return status;
+      }
+      if (in_flight_.empty() && next_ == sweep_.runs.size()) return {};
+      std::this_thread::sleep_for(kLook);
+    }
+  }
+
+ private:
+  Status Step() {
+    ESPALIER_RETURN_IF_ERROR(options_.tick());
+    ESPALIER_RETURN_IF_ERROR(Look());
+    while (static_cast<int64_t>(in_flight_.size()) < options_.parallel && !options_.stopping()) {
+      while (next_ < sweep_.runs.size() && outcomes_[next_].state != SweepState::kWaiting) ++next_;
+      if (next_ == sweep_.runs.size()) return {};
+      const Status begun = Begin(next_);
+      // The cluster's queue is full: there will be room when a job of ours has ended.
+      if (begun.code() == StatusCode::kResourceExhausted && !in_flight_.empty()) return {};
+      ESPALIER_RETURN_IF_ERROR(begun);
+      ++next_;
+    }
+    return {};
+  }
+
+  Status Begin(size_t index) {
+    const SweepRun& run = sweep_.runs[index];
+    Result<JobId> job = options_.submit(run);
+    if (job.status().code() == StatusCode::kAlreadyExists) {
+      const auto running = WhoWrites(BundleOf(sweep_, run));
+      if (running.ok()) job = *running;
+    }
+    const StatusCode code = job.status().code();
+    if (code == StatusCode::kInvalidArgument || code == StatusCode::kBadInput) {
+      // Its values, or its data, are refused: that trial's failure.
+      outcomes_[index].state = SweepState::kFailed;
+      outcomes_[index].error = job.status();
+      options_.tell(run, outcomes_[index]);
+      return {};
+    }
+    if (!job.ok()) return job.status().Wrap(run.name + " could not be submitted");
+    in_flight_[index] = *job;
+    outcomes_[index].state = SweepState::kRunning;
+    outcomes_[index].job = ToString(*job);
+    return {};
+  }
+
+  Result<JobId> WhoWrites(const std::string& output) {
+    ESPALIER_ASSIGN_OR_RETURN(const auto client, options_.connect());
+    ESPALIER_ASSIGN_OR_RETURN(const auto jobs, client->List());
+    for (const JobSnapshot& job : jobs) {
+      if (!IsFinal(job.state) && job.output == output) return job.job;
+    }
+    return NotFound("no job writes there");
+  }
+
+  // Takes the jobs that have ended out of those in flight.
+  Status Look() {
+    if (in_flight_.empty()) return {};
+    const auto jobs = Jobs();
+    if (!jobs.ok()) {
+      const bool away = jobs.status().code() == StatusCode::kUnavailable ||
+                        jobs.status().code() == StatusCode::kDeadlineExceeded;
+      if (away_since_ms_ == 0) away_since_ms_ = NowMs();
+      if (away && NowMs() - away_since_ms_ < options_.away_limit_ms) return {};
+      return jobs.status();
+    }
+    away_since_ms_ = 0;
+    for (auto at = in_flight_.begin(); at != in_flight_.end();) {
+      const auto found = jobs->find(at->second);
+      if (found != jobs->end() && !IsFinal(found->second.state)) {
+        ++at;
+        continue;
+      }
+      End(at->first, found == jobs->end() ? nullptr : &found->second);
+      at = in_flight_.erase(at);
+    }
+    return {};
+  }
+
+  Result<std::map<JobId, JobSnapshot>> Jobs() {
+    ESPALIER_ASSIGN_OR_RETURN(const auto client, options_.connect());
+    ESPALIER_ASSIGN_OR_RETURN(auto list, client->List());
+    std::map<JobId, JobSnapshot> jobs;
+    for (JobSnapshot& job : list) jobs.emplace(job.job, std::move(job));
+    return jobs;
+  }
+
+  void End(size_t index, const JobSnapshot* job) {
+    const SweepRun& run = sweep_.runs[index];
+    SweepOutcome& outcome = outcomes_[index];
+    const bool cancelled = cancelling_ && (job == nullptr || job->state == JobState::kCancelled);
+    if (cancelled) {
+      outcome = {};
+      return;
+    }
+    outcome.state = SweepState::kFailed;
+    if (job == nullptr) {
+      outcome.error = Aborted(outcome.job +
+                              " was lost: the coordinator was restarted and keeps no "
+                              "jobs");
+    } else if (job->state != JobState::kSucceeded) {
+      outcome.error = job->error.ok() ? Internal("its coordinator does not say why") : job->error;
+    } else {
+      const auto value = ReadFinished(files_, sweep_, run);
+      if (!value.ok()) {
+        outcome.error = value.status();
+      } else if (!*value) {
+        outcome.error = NotFound("its bundle is not to be found from here at " +
+                                 QuotedPath(BundleOf(sweep_, run)));
+      } else {
+        outcome.state = SweepState::kDone;
+        outcome.value = **value;
+      }
+    }
+    options_.tell(run, outcome);
+  }
+
+  // What is in flight; waits for its end, but not for ever.
+  void Cancel() {
+    cancelling_ = true;
+    if (const auto client = options_.connect(); client.ok()) {
+      for (const auto& [index, job] : in_flight_) {
+        const Status ended = (*client)->Cancel(job);  // fails for one that has just ended
+        if (ended.code() == StatusCode::kUnavailable) break;
+      }
+    }
+    const int64_t until_ms = NowMs() + options_.cancel_wait_ms;
+    while (!in_flight_.empty() && NowMs() < until_ms && Look().ok()) {
+      std::this_thread::sleep_for(kLook);
+    }
+  }
+
+  const Sweep& sweep_;
+  const FileSystem& files_;
+  const SweepRunOptions& options_;
+  std::vector<SweepOutcome>& outcomes_;
+  std::map<size_t, JobId> in_flight_;  // by run
+  size_t next_ = 0;                    // the runs before it are not waiting
+  int64_t away_since_ms_ = 0;
+  bool cancelling_ = false;
+};
+
+}  // namespace
+
+Status RunSweepJobs(const Sweep& sweep, const FileSystem& files, const SweepRunOptions& options,
+                    std::vector<SweepOutcome>* outcomes) {
+  return Runner(sweep, files, options, outcomes).Run();
+}
+
+}  // namespace espalier

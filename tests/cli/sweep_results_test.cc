@@ -1,0 +1,89 @@
+#include "src/cli/sweep_results.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "src/cli/options.h"
+
+namespace espalier {
+namespace {
+
+// Two trials of two folds.
+Sweep Made(const std::string& metric) {
+  Sweep sweep;
+  sweep.name = "iris";
+  sweep.output = "/out";
+  sweep.metric = metric;
+  sweep.keys = {"train.batch"};
+  sweep.values = {{"32"}, {"64"}};
+  for (int64_t trial = 0; trial < 2; ++trial) {
+    for (int64_t fold = 0; fold < 2; ++fold) {
+      sweep.runs.push_back(
+          {.trial = trial,
+           .fold = fold,
+           .name = "trial-00" + std::to_string(trial + 1) + "/fold-" + std::to_string(fold)});
+    }
+  }
+  return sweep;
+}
+
+std::vector<SweepOutcome> Done(const std::vector<double>& values) {
+  std::vector<SweepOutcome> outcomes;
+  for (const double value : values) {
+    outcomes.push_back({.state = SweepState::kDone, .value = value});
+  }
+  return outcomes;
+}
+
+TEST_CASE("the best trial has the best mean over its folds, by the metric's direction") {
+  const auto outcomes = Done({0.5, 0.7, 0.1, 0.9});
+  const Sweep loss = Made("val_loss"), accuracy = Made("val_accuracy");
+  const auto results = TrialResults(loss, outcomes);
+  CHECK(results[0].mean == Approx(0.6));
+  CHECK(results[0].deviation == Approx(0.1));
+  CHECK(results[1].mean == Approx(0.5));
+  CHECK(BestTrial(loss, results) == 1);
+  CHECK(BestTrial(accuracy, results) == 0);
+  const Json json = SweepJson(loss, outcomes);
+  CHECK(json["status"] == "SUCCEEDED");
+  CHECK(json["best"]["trial"] == 2);
+  CHECK(json["best"]["values"]["train.batch"] == "64");
+  CHECK(json["best"]["bundles"][1] == "/out/trial-002/fold-1");
+  CHECK(json["trials"][0]["runs"][1]["value"] == 0.7);
+  const std::string text = SweepText(loss, outcomes, false);
+  CHECK_THAT(text, Catch::Contains("best: trial 2, val_loss 0.5"));
+  CHECK_THAT(text, Catch::Contains("/out/trial-002/fold-0"));
+}
+
+TEST_CASE("a trial with a failed, missing or unknown run is not the best") {
+  const Sweep sweep = Made("val_loss");
+  auto outcomes = Done({0.5, 0.7, 0.1, 0.2});
+  outcomes[3].state = SweepState::kFailed;
+  outcomes[3].error = BadInput("row 7 is bad");
+  CHECK(BestTrial(sweep, TrialResults(sweep, outcomes)) == 0);
+  CHECK(SweepJson(sweep, outcomes)["status"] == "FAILED");
+  CHECK(SweepJson(sweep, outcomes)["trials"][1]["runs"][1]["error"]["message"] == "row 7 is bad");
+  CHECK_THAT(SweepText(sweep, outcomes, false), Catch::Contains("row 7 is bad"));
+  outcomes[3] = {};
+  CHECK(BestTrial(sweep, TrialResults(sweep, outcomes)) == 0);
+  CHECK(SweepJson(sweep, outcomes)["status"] == "CANCELLED");
+  outcomes = Done({0.5, std::nan(""), std::nan(""), 0.1});
+  CHECK_FALSE(BestTrial(sweep, TrialResults(sweep, outcomes)));
+  CHECK(SweepJson(sweep, outcomes)["best"].is_null());
+  CHECK(SweepJson(sweep, outcomes)["trials"][0]["mean"].is_null());
+}
+
+TEST_CASE("sweep takes a file, a cluster or what one of its own needs") {
+  const std::vector<std::string> words = {"sweep", "s.yaml", "--workers", "2", "--json"};
+  const auto parsed = ParseArguments(words, {});
+  REQUIRE(parsed.options);
+  CHECK(parsed.options->command == CommandKind::kSweep);
+  CHECK(parsed.options->job_file == "s.yaml");
+  CHECK(parsed.options->workers == 2);
+  CHECK(parsed.options->coordinator.empty());  // on this machine
+  CHECK(ParseArguments(words, {.coordinator = "head:1"}).options->coordinator == "head:1");
+  CHECK_FALSE(ParseArguments(std::vector<std::string>{"sweep"}, {}).error.ok());
+}
+
+}  // namespace
+}  // namespace espalier

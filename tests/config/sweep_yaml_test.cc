@@ -1,0 +1,147 @@
+#include "src/config/sweep_yaml.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+namespace espalier {
+namespace {
+
+const std::string kJob =
+    "name: iris\n"
+    "data: {train: iris.csv, label: y, validation: {fraction: 0.2}}\n"
+    "model: {hidden: [8]}\n"
+    "train: {optimizer: adam}\n"
+    "output: elsewhere\n";
+
+Result<Sweep> Parse(const std::string& text) {
+  return ParseSweep(text, "sweep.yaml", "/data/ann",
+                    [](const std::string& path) -> Result<std::string> {
+                      if (path == "iris.yaml") return kJob;
+                      return NotFound("cannot read the job file " + path);
+                    });
+}
+
+Sweep Parsed(const std::string& text) {
+  auto sweep = Parse("job: iris.yaml\noutput: out\n" + text);
+  INFO(text << "\n" << sweep.status().ToString());
+  REQUIRE(sweep.ok());
+  return *std::move(sweep);
+}
+
+std::string Error(const std::string& text) {
+  const auto sweep = Parse(text);
+  return sweep.ok() ? "OK" : sweep.status().ToString();
+}
+
+TEST_CASE("a grid makes every combination, the last key first, each a job of its own") {
+  const Sweep sweep = Parsed(
+      "grid:\n  train.optimizer.adam.learning_rate: [1e-3, 1e-2]\n  model.hidden: [[8], [16, "
+      "4]]\n");
+  CHECK(sweep.name == "iris");
+  CHECK(sweep.output == "/data/ann/out");
+  CHECK(sweep.metric == "val_loss");
+  CHECK(sweep.keys ==
+        std::vector<std::string>{"train.optimizer.adam.learning_rate", "model.hidden"});
+  CHECK(sweep.values ==
+        std::vector<std::vector<std::string>>{
+            {"1e-3", "[8]"}, {"1e-3", "[16, 4]"}, {"1e-2", "[8]"}, {"1e-2", "[16, 4]"}});
+  REQUIRE(sweep.runs.size() == 4);
+  const SweepRun& last = sweep.runs[3];
+  CHECK(last.name == "trial-004");
+  CHECK_FALSE(last.fold);
+  CHECK(last.spec.train.optimizer.learning_rate == 1e-2);
+  CHECK(last.spec.model.hidden == std::vector<int64_t>{16, 4});
+  CHECK(last.spec.output == OutputSpec{"/data/ann/out/trial-004", false});
+  CHECK(last.spec.data.train == std::vector<std::string>{"/data/ann/iris.csv"});
+  CHECK(last.spec.data.validation.fraction == 0.2);
+}
+
+TEST_CASE("folds take the place of the job's validation rows") {
+  const Sweep sweep = Parsed("folds: 3\nmetric: val_accuracy\nparallel: 2\n");
+  CHECK(sweep.trials() == 1);
+  CHECK(sweep.parallel == 2);
+  REQUIRE(sweep.runs.size() == 3);
+  for (int64_t fold = 0; fold < 3; ++fold) {
+    const SweepRun& run = sweep.runs[static_cast<size_t>(fold)];
+    CHECK(run.fold == fold);
+    CHECK(run.name == "trial-001/fold-" + std::to_string(fold));
+    ValidationSpec expected;
+    expected.fold = fold, expected.of = 3;
+    CHECK(run.spec.data.validation == expected);
+  }
+}
+
+TEST_CASE("random values lie where they should and follow from the seed") {
+  const std::string keys =
+      "keys: {train.batch: [32, 64], model.dropout: {uniform: [0.1, 0.5]}, train.leaves: {whole: "
+      "[1, 8]}, train.optimizer.adam.learning_rate: {log_uniform: [1e-4, 1e-1]}}}\n";
+  const Sweep sweep = Parsed("random: {trials: 200, seed: 3, " + keys);
+  CHECK(sweep.trials() == 200);
+  std::set<int64_t> batches, leaves;
+  int small = 0;
+  for (const SweepRun& run : sweep.runs) {
+    batches.insert(run.spec.train.batch);
+    leaves.insert(*run.spec.train.leaves);
+    CHECK((run.spec.model.dropout[0] >= 0.1 && run.spec.model.dropout[0] <= 0.5));
+    const double rate = run.spec.train.optimizer.learning_rate;
+    CHECK((rate >= 1e-4 && rate <= 1e-1));
+    small += rate < 3.1623e-3;
+  }
+  CHECK(batches == std::set<int64_t>{32, 64});
+  CHECK(leaves == std::set<int64_t>{1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK((small > 70 && small < 130));  // half of the decades
+  CHECK(Parsed("random: {trials: 200, seed: 3, " + keys).values == sweep.values);
+  CHECK_FALSE(Parsed("random: {trials: 200, seed: 4, " + keys).values == sweep.values);
+}
+
+TEST_CASE("a job may stand in the sweep itself") {
+  const auto sweep =
+      Parse("job: {data: {train: t.csv, label: y}}\noutput: hdfs://nn/out\nfolds: 2\n");
+  INFO(sweep.status().ToString());
+  REQUIRE(sweep.ok());
+  CHECK(sweep->output == "hdfs://nn/out");
+  CHECK(sweep->runs[1].spec.output.path == "hdfs://nn/out/trial-001/fold-1");
+}
+
+TEST_CASE("what is no sweep is one clear error") {
+  const std::string start = "job: iris.yaml\noutput: out\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {"output: out\nfolds: 2\n", "job: found nothing, expected a job's file"},
+      {"job: none.yaml\noutput: out\nfolds: 2\n", "cannot read the job file none.yaml"},
+      {"job: iris.yaml\nfolds: 2\n", "output: found nothing, expected a directory"},
+      {start, "grid: found nothing to vary, expected grid, random or folds"},
+      {start + "gird: {a: [1]}\n", "did you mean 'grid'?"},
+      {start + "grid: {}\n", "expected keys of the job"},
+      {start + "grid: {train.batch: 32}\n", "expected a list of values, such as [32, 64]"},
+      {start + "grid: {train.batch: []}\n", "expected a list of values"},
+      {start + "grid: {train.batch: {uniform: [1, 2]}}\n", "expected a list of values"},
+      {start + "grid: {output: [a, b]}\n", "which each trial has of its own"},
+      {start + "grid: {train..batch: [1]}\n", "expected one like train.batch"},
+      {start + "grid: {train: [{batch: 1}], train.batch: [1]}\n", "overlaps 'train'"},
+      {start + "grid: {train.batch: [32]}\nrandom: {trials: 2, keys: {train.l1: [0]}}\n",
+       "expected one of them"},
+      {start + "random: {trials: 2}\n", "expected both `trials: N` and `keys: {..}`"},
+      {start + "random: {trials: 2, keys: {train.l1: {uniform: [1, 0]}}}\n",
+       "expected two numbers, the smaller one first"},
+      {start + "random: {trials: 2, keys: {train.l1: {log_uniform: [0, 1]}}}\n",
+       "expected two numbers above 0"},
+      {start + "random: {trials: 2, keys: {train.l1: {whole: [0, 1.5]}}}\n",
+       "expected two whole numbers"},
+      {start + "folds: 1\n", "folds: found 1, expected a whole number from 2 to 1000"},
+      {start + "folds: 2\nparallel: 0\n", "parallel: found 0"},
+      {start + "folds: 1000\ngrid: {train.seed: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}\n",
+       "makes 11000 jobs with its folds; at most 10000 are possible"},
+      {start + "folds: 2\nmetric: val_acuracy\n", "did you mean 'val_accuracy'?"},
+      {"job: {data: {train: t.csv, label: y}}\noutput: o\ngrid: {train.batch: [1]}\n",
+       "and no validation rows; set `folds: 5`, or the job's data.validation"},
+      {start + "grid: {train.batch: [32, 0]}\n", "sweep.yaml: trial 2 (train.batch: 0)"},
+      {start + "grid: {train.btach: [32]}\n", "did you mean 'batch'?"},
+  };
+  for (const auto& [text, words] : cases) {
+    INFO(text);
+    CHECK_THAT(Error(text), Catch::Contains(words));
+  }
+}
+
+}  // namespace
+}  // namespace espalier

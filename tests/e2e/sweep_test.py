@@ -1,0 +1,160 @@
+"""`espalier sweep`: a grid, random values and folds as ordinary jobs; what is done is not done
+again, whatever ended the call before."""
+import json
+import os
+import signal
+import unittest
+
+from espalier import Cluster, EspalierTest, json_lines, wait_for
+
+
+class SweepTest(EspalierTest):
+    def sweep(self, name, job=None, **keys):
+        job = job or dict(self.classes_spec(self.classes_csv(name + ".csv", 400)), name=name)
+        return self.write(name + ".yaml", json.dumps(
+            dict({"job": job, "output": self.path(name + ".out")}, **keys)))
+
+    def bundles(self, name):
+        """The weights and the time of writing of each bundle, by its place."""
+        found = {}
+        for folder, _, files in os.walk(self.path(name + ".out")):
+            if "model.json" in files:
+                path = os.path.join(folder, "model.json")
+                with open(path) as f:
+                    found[os.path.relpath(folder, self.path(name + ".out"))] = (
+                        json.load(f)["weights_sha256"], os.stat(path).st_mtime_ns)
+        return found
+
+    def test_a_grid_with_folds_finds_the_best_and_is_not_done_twice(self):
+        keys = {"grid": {"train.optimizer.adam.learning_rate": [1e-5, 0.01],
+                         "model.hidden": [[4], [16]]}, "folds": 3, "metric": "val_accuracy"}
+        path = self.sweep("grid", **keys)
+        out, _ = self.espalier("sweep", path, "--workers", 2, "--threads", 1, "--json")
+        lines = json_lines(out)
+        table, events = lines[-1], lines[:-1]
+        self.assertEqual((table["status"], len(table["trials"]), len(events)),
+                         ("SUCCEEDED", 4, 12))
+        for trial in table["trials"]:
+            values = [run["value"] for run in trial["runs"]]
+            self.assertEqual(len(values), 3)
+            self.assertAlmostEqual(trial["mean"], sum(values) / 3)
+            self.assertAlmostEqual(
+                trial["deviation"] ** 2, sum((v - trial["mean"]) ** 2 for v in values) / 3)
+        best = max(table["trials"], key=lambda t: t["mean"])
+        self.assertEqual(table["best"]["trial"], best["trial"])
+        self.assertEqual(best["values"]["train.optimizer.adam.learning_rate"], "0.01")
+        with open(self.path("grid.out", "sweep.json")) as f:
+            self.assertEqual(json.load(f), table)
+        made = self.bundles("grid")
+        self.assertEqual(len(made), 12)
+        # A run is the ordinary job of its values.
+        with open(os.path.join(table["best"]["bundles"][0], "model.json")) as f:
+            model = json.load(f)
+        self.assertEqual(model["spec"]["data"]["validation"]["fold"], 0)
+        rows = [m["rows"]["validation"] for m in map(self.model_of, best["runs"])]
+        self.assertEqual(sum(rows), 400)
+        spec = self.classes_spec(self.path("grid.csv"))
+        spec["data"]["validation"] = {"fold": 1, "of": 3}
+        spec["model"]["hidden"] = [4]
+        spec["train"]["optimizer"] = {"adam": {"learning_rate": 1e-5}}
+        alone = self.result("train", self.job("alone", spec), "--workers", 1)
+        self.assertEqual(alone["weights_sha256"], made["trial-001/fold-1"][0])
+        # Again: nothing is trained. One that is gone is made anew, with the same bytes.
+        again, _ = self.espalier("sweep", path)
+        self.assertIn("12 of 12 jobs are done already", again)
+        self.assertIn("best: trial %d" % best["trial"], again)
+        self.assertEqual(self.bundles("grid"), made)
+        os.remove(self.path("grid.out", "trial-002", "fold-2", "model.json"))
+        for left in os.listdir(self.path("grid.out", "trial-002", "fold-2")):
+            os.remove(self.path("grid.out", "trial-002", "fold-2", left))
+        self.espalier("sweep", path, "--workers", 1)
+        after = self.bundles("grid")
+        self.assertEqual([k for k in made if made[k] != after[k]], ["trial-002/fold-2"])
+        self.assertEqual({k: v[0] for k, v in after.items()}, {k: v[0] for k, v in made.items()})
+        # Another job in the same place is refused.
+        self.sweep("grid", job=dict(self.classes_spec(self.path("grid.csv"), seed=8)), **keys)
+        _, err = self.espalier("sweep", path, code=2)
+        self.assertIn("is the bundle of another job", err)
+
+    def model_of(self, run):
+        with open(os.path.join(run["bundle"], "model.json")) as f:
+            return json.load(f)
+
+    def test_random_values_on_a_cluster_run_side_by_side_and_a_failed_trial_is_told(self):
+        spec = dict(self.classes_spec(self.classes_csv("r.csv", 400), epochs=30), name="r")
+        path = self.sweep("random", job=spec, random={
+            "trials": 4, "seed": 2, "keys": {"train.optimizer.sgd.learning_rate": {
+                "log_uniform": [1e-3, 1e-1]}, "train.batch": [32, 64]}})
+        cluster = Cluster(self, 2)
+        table = cluster.result("sweep", path)
+        self.assertEqual((table["status"], len(table["trials"])), ("SUCCEEDED", 4))
+        jobs = cluster.result("list")["jobs"]
+        spans = sorted((j["started_ms"], j["ended_ms"]) for j in jobs)
+        self.assertTrue(any(b[0] < a[1] for a, b in zip(spans, spans[1:])), spans)
+        # 1e30 is no rate to learn with: that trial's loss is not finite.
+        path = self.sweep("fails", job=spec, grid={
+            "train.optimizer.sgd.learning_rate": [0.01, 1e30]})
+        table = cluster.result("sweep", path, code=1)
+        self.assertEqual(table["status"], "FAILED")
+        self.assertEqual([t["runs"][0]["status"] for t in table["trials"]],
+                         ["SUCCEEDED", "FAILED"])
+        self.assertEqual(table["best"]["trial"], 1)
+        self.assertTrue(table["trials"][1]["runs"][0]["error"]["message"])
+        # So is one that is refused before it begins: there is no such column.
+        path = self.sweep("refused", job=spec, grid={
+            "data.features.columns": [["f0", "f1"], ["none such"]]})
+        table = cluster.result("sweep", path, code=1)
+        self.assertEqual([t["runs"][0]["status"] for t in table["trials"]],
+                         ["SUCCEEDED", "FAILED"])
+        self.assertIn("none such", table["trials"][1]["runs"][0]["error"]["message"])
+
+    def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(self):
+        csv = self.classes_csv("c.csv", 400)
+        spec = dict(self.classes_spec(csv), name="c")
+        # The second trial takes for ever; once it is stopped the sweep is asked for less.
+        path = self.sweep("cut", job=spec, grid={"train.epochs": [2, 100_000_000]}, parallel=1)
+        process = self.start("sweep", path, "--workers", 1, "--json")
+        first = json.loads(process.stdout.readline())
+        self.assertEqual((first["trial"], first["status"]), (1, "SUCCEEDED"))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn("goes on with what is left", err)
+        table = json_lines(out)[-1]
+        self.assertEqual(table["status"], "CANCELLED")
+        self.assertEqual([t["runs"][0]["status"] for t in table["trials"]],
+                         ["SUCCEEDED", "WAITING"])
+        self.assertEqual(list(self.bundles("cut")), ["trial-001"])
+        made = self.bundles("cut")
+        self.sweep("cut", job=spec, grid={"train.epochs": [2, 3]}, parallel=1)
+        table = self.result("sweep", path, "--workers", 1)
+        self.assertEqual(table["status"], "SUCCEEDED", table)
+        self.assertTrue(table["trials"][0]["runs"][0]["earlier"])
+        self.assertEqual(self.bundles("cut")["trial-001"], made["trial-001"])
+
+    def test_a_killed_client_leaves_jobs_that_the_next_call_takes_over(self):
+        spec = dict(self.classes_spec(self.classes_csv("k.csv", 400), epochs=3000), name="k")
+        path = self.sweep("killed", job=spec, grid={"train.seed": [1, 2]})
+        cluster = Cluster(self, 1)
+        process = cluster.start("sweep", path, "--json")
+        wait_for("a job", lambda: cluster.result("list")["jobs"])
+        process.kill()
+        process.communicate()
+        table = cluster.result("sweep", path)
+        self.assertEqual(table["status"], "SUCCEEDED", table)
+        self.assertEqual(len(cluster.result("list")["jobs"]), 2)
+
+    def test_what_is_no_sweep_is_one_error_before_anything_begins(self):
+        path = self.sweep("bad", grid={"train.btach": [1]})
+        _, err = self.espalier("sweep", path, code=2)
+        self.assertIn("did you mean 'batch'?", err)
+        path = self.sweep("nothing")
+        _, err = self.espalier("sweep", path, code=2)
+        self.assertIn("nothing to vary", err)
+        _, err = self.espalier("sweep", self.path("nowhere.yaml"), code=2)
+        self.assertIn("cannot read", err)
+        self.assertFalse(os.path.exists(self.path("bad.out")))
+
+
+if __name__ == "__main__":
+    unittest.main()

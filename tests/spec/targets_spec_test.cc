@@ -1,0 +1,79 @@
+// What a job may say of its answers, and of which rows are for validation.
+#include "src/spec/job_spec.h"
+#include "tests/spec/good_job.h"
+
+namespace espalier {
+namespace {
+
+TEST_CASE("what does not fit several labels, no label or folds is refused") {
+  CheckRefused({
+      {[](JobSpec& j) { j.model.task = Task::kAutoencoder; },
+       "data.label: found 1 column, expected nothing for task autoencoder, which gives back its "
+       "features; leave label out"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kAutoencoder;
+         j.data.label.clear();
+         j.data.features.groups = {{.columns = {std::string("a")}, .log1p = true}};
+       },
+       "data.features.groups[0].log1p: found true, expected false with task autoencoder"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kAutoencoder;
+         j.data.label.clear();
+         j.data.features.groups = {
+             {.columns = {std::string("a")}, .type = FeatureType::kCategorical}};
+       },
+       "data.features.groups[0].type: found categorical, expected numeric or boolean with task "
+       "autoencoder, which gives back numbers"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kMultilabel;
+         j.model.loss = Loss::kMse;
+       },
+       "model.loss: found mse, expected binary_cross_entropy for task multilabel"},
+      {[](JobSpec& j) {
+         j.model.task = Task::kMultilabel;
+         j.model.target_scale = TargetScale::kStandard;
+       },
+       "model.target_scale: found a scale, expected nothing with task multilabel: it is for task "
+       "regression"},
+      {[](JobSpec& j) { j.data.validation.fold = 0; },
+       "data.validation: found fold without of, expected both, as in `{fold: 0, of: 5}`"},
+      {[](JobSpec& j) { j.data.validation.of = 5; },
+       "data.validation: found of without fold, expected both, as in `{fold: 0, of: 5}`"},
+      {[](JobSpec& j) { j.data.validation.fold = 5, j.data.validation.of = 5; },
+       "data.validation.fold: found 5, expected a whole number from 0 to 4"},
+      {[](JobSpec& j) { j.data.validation.fold = 0, j.data.validation.of = 1; },
+       "data.validation.of: found 1, expected a whole number from 2 to 1000"},
+      {[](JobSpec& j) {
+         j.data.validation.fold = 0, j.data.validation.of = 5;
+         j.data.validation.fraction = 0.5;
+       },
+       "data.validation: found 2 ways to choose the rows, expected one of fraction, column, files "
+       "and fold"},
+  });
+}
+
+TEST_CASE("several labels, no label and a fold are valid, and differ in their fingerprints") {
+  JobSpec labels = GoodJob();
+  labels.model.task = Task::kMultilabel;
+  labels.data.label.emplace_back(std::string("z"));
+  CHECK(labels.Validate().ToString() == "OK");
+  CHECK(EffectiveLoss(labels.model) == Loss::kBinaryCrossEntropy);
+  JobSpec itself = GoodJob();
+  itself.model.task = Task::kAutoencoder;
+  itself.data.label.clear();
+  CHECK(itself.Validate().ToString() == "OK");
+  CHECK(EffectiveLoss(itself.model) == Loss::kMse);
+  CHECK(EffectiveTargetScale(itself.model) == TargetScale::kNone);
+  JobSpec first = GoodJob(), last = GoodJob();
+  first.data.validation.fold = 0, first.data.validation.of = 5;
+  last.data.validation.fold = 4, last.data.validation.of = 5;
+  CHECK(first.Validate().ToString() == "OK");
+  CHECK(first.data.validation.any());
+  CHECK(first.data.validation.share() == 0.2);
+  CHECK(Fingerprint(first) != Fingerprint(last));
+  first.train.early_stopping = EarlyStopping{.metric = "val_loss"};
+  CHECK(first.Validate().ToString() == "OK");
+}
+
+}  // namespace
+}  // namespace espalier
