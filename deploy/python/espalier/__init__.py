@@ -23,8 +23,9 @@ from .errors import (AbortedError, AlreadyExistsError, BadInputError, CancelledE
                      UnavailableError, UnimplementedError)
 from .local import train
 from .model import Model, load
-from .types import (ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo, JobResult,
-                    JobState, Metrics, Progress, StateChanged, Timing, WorkerInfo)
+from .types import (ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo, JobKind,
+                    JobResult, JobState, Metrics, Progress, Scoring, StateChanged, Timing,
+                    WorkerInfo)
 
 if TYPE_CHECKING:
     from ._connection import Limits
@@ -36,9 +37,9 @@ __all__ = [
     "Client", "CoordinatorAway", "DataLossError", "DeadlineExceededError", "Ended",
     "EspalierError", "Evaluation", "Event", "FailedPreconditionError", "InputPosition",
     "InternalError", "InvalidArgumentError", "Job", "JobCancelledError", "JobError",
-    "JobFailedError", "JobInfo", "JobResult", "JobState", "Limits", "Metrics", "Model",
-    "NotFoundError", "PermissionDeniedError", "Progress", "ResourceExhaustedError", "StateChanged",
-    "Timing", "UnavailableError", "UnimplementedError", "WorkerInfo", "__version__", "connect",
+    "JobFailedError", "JobInfo", "JobKind", "JobResult", "JobState", "Limits", "Metrics", "Model",
+    "NotFoundError", "PermissionDeniedError", "Progress", "ResourceExhaustedError", "Scoring",
+    "StateChanged", "Timing", "UnavailableError", "UnimplementedError", "WorkerInfo", "__version__", "connect",
     "load", "train",
 ]
 
