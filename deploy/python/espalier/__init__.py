@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AbortedError", "AlreadyExistsError", "BadInputError", "CancelledError", "ClassMetrics",
-    "Client", "CoordinatorAway", "DataLossError", "DeadlineExceededError", "Ended",
-    "EspalierError", "Evaluation", "Event", "FailedPreconditionError", "InputPosition",
-    "InternalError", "InvalidArgumentError", "Job", "JobCancelledError", "JobError",
-    "JobFailedError", "JobInfo", "JobKind", "JobResult", "JobState", "Limits", "Metrics", "Model",
-    "NotFoundError", "PermissionDeniedError", "Progress", "ResourceExhaustedError", "Scoring",
-    "StateChanged", "Timing", "UnavailableError", "UnimplementedError", "WorkerInfo", "__version__", "connect",
+    "Client", "CoordinatorAway", "DataLossError", "DeadlineExceededError", "Ended", "EspalierError",
+    "Evaluation", "Event", "FailedPreconditionError", "InputPosition", "InternalError",
+    "InvalidArgumentError", "Job", "JobCancelledError", "JobError", "JobFailedError", "JobInfo",
+    "JobKind", "JobResult", "JobState", "Limits", "Metrics", "Model", "NotFoundError",
+    "PermissionDeniedError", "Progress", "ResourceExhaustedError", "Scoring", "StateChanged",
+    "Timing", "UnavailableError", "UnimplementedError", "WorkerInfo", "__version__", "connect",
     "load", "train",
 ]
 
