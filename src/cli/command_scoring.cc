@@ -1,5 +1,5 @@
-// `espalier evaluate` and `espalier predict`: a trained model over a table, on this machine; and
-// `espalier export`: as a file for others.
+// `espalier evaluate` and `espalier predict`: a trained model over a table, on this machine or as a
+// job of a cluster; and `espalier export`: as a file for others.
 
 #include <algorithm>
 #include <chrono>
@@ -14,8 +14,12 @@
 #include "src/bundle/bundle.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
+#include "src/cli/job_tokens.h"
 #include "src/cli/scoring_view.h"
+#include "src/config/scoring_yaml.h"
+#include "src/scoring/evaluate.h"
 #include "src/scoring/onnx.h"
+#include "src/scoring/predict.h"
 #include "src/scoring/report.h"
 #include "src/spec/names.h"
 #include "src/storage/uri.h"
@@ -52,25 +56,35 @@ struct Prepared {
   ScanPlan scan;
 };
 
-Result<Prepared> Prepare(const CommandContext& context, bool labels) {
-  const ScoringArguments& s = context.options.scoring;
-  Prepared prepared;
-  ESPALIER_ASSIGN_OR_RETURN(const std::string model, WholePath(s.model));
-  ESPALIER_ASSIGN_OR_RETURN(prepared.model, LoadTrainedModel(context.files, model));
-  const ModelDocument& document = prepared.model.document;
-  ScanRequest request{.job = document.job,
-                      .schema = document.schema,
-                      .data = {},
-                      .labels = labels,
-                      .keep = s.keep,
-                      .format = std::nullopt,
-                      .shard_bytes = document.job.data.shard_bytes};
+// What is asked for, with paths as they are from anywhere.
+Result<ScoringSpec> SpecOf(const CliOptions& options) {
+  const ScoringArguments& s = options.scoring;
+  ScoringSpec spec;
+  spec.kind = options.command == CommandKind::kPredict ? JobKind::kPredict : JobKind::kEvaluate;
+  spec.name = NameOf(spec.kind);
+  ESPALIER_ASSIGN_OR_RETURN(spec.model, WholePath(s.model));
   for (const std::string& data : s.data) {
     ESPALIER_ASSIGN_OR_RETURN(std::string whole, WholePath(data));
-    request.data.push_back(std::move(whole));
+    spec.data.push_back(std::move(whole));
   }
-  if (!s.data_format.empty()) request.format = FromName<DataFormat>(s.data_format);
-  ESPALIER_ASSIGN_OR_RETURN(prepared.scan, PlanScan(context.files, request));
+  if (!s.data_format.empty()) spec.data_format = FromName<DataFormat>(s.data_format);
+  if (spec.kind == JobKind::kEvaluate) return spec;
+  ESPALIER_ASSIGN_OR_RETURN(spec.output.path, WholePath(s.output));
+  spec.output.overwrite = s.overwrite;
+  if (!s.format.empty()) spec.format = FromName<PartFormat>(s.format);
+  spec.keep = s.keep;
+  for (const std::string& column : s.columns) {
+    spec.columns.push_back(*FromName<AnswerColumn>(column));
+  }
+  spec.rejects_limit = s.rejects_max;
+  return spec;
+}
+
+Result<Prepared> Prepare(const CommandContext& context, const ScoringSpec& spec) {
+  Prepared prepared;
+  ESPALIER_ASSIGN_OR_RETURN(prepared.model, LoadTrainedModel(context.files, spec.model));
+  ESPALIER_ASSIGN_OR_RETURN(prepared.scan,
+                            PlanScan(context.files, ScanRequestOf(spec, prepared.model)));
   return prepared;
 }
 
@@ -146,20 +160,10 @@ int FailedPlan(const CommandContext& context, const Status& error) {
   return ShowError(context, error, PlanExitCode(error));
 }
 
-Result<PredictSpec> SpecOf(const ScoringArguments& s) {
-  PredictSpec spec;
-  ESPALIER_ASSIGN_OR_RETURN(spec.output, WholePath(s.output));
-  const bool parquet = s.format.empty() ? spec.output.ends_with(".parquet") : s.format == "parquet";
-  spec.format = parquet ? PartFormat::kParquet : PartFormat::kCsv;
-  spec.overwrite = s.overwrite;
-  spec.keep = s.keep;
-  const auto asked = [&](const char* column) {
-    return s.columns.empty() || std::count(s.columns.begin(), s.columns.end(), column) > 0;
-  };
-  spec.prediction = asked("prediction");
-  spec.probabilities = asked("probabilities");
-  spec.rejects_max = s.rejects_max;
-  return spec;
+// As a job of the cluster that was named.
+int RunOnCluster(const CommandContext& context, const ScoringSpec& spec) {
+  if (const Status bad = spec.Validate(); !bad.ok()) return FailedPlan(context, bad);
+  return SubmitAndFollow(context, ScoringYaml(spec), PathsOf(spec));
 }
 
 // The page, with the loss curves of the bundle where it has them.
@@ -182,28 +186,29 @@ Status WriteReport(const CommandContext& context, const Prepared& prepared,
 
 int RunPredict(const CommandContext& context) {
   const auto start = Clock::now();
-  const auto spec = SpecOf(context.options.scoring);
-  if (!spec.ok()) return FailedPlan(context, spec.status());
-  const auto prepared = Prepare(context, false);
+  const auto job = SpecOf(context.options);
+  if (!job.ok()) return FailedPlan(context, job.status());
+  if (!context.options.coordinator.empty()) return RunOnCluster(context, *job);
+  const PredictSpec spec = PredictSpecOf(*job);
+  const auto prepared = Prepare(context, *job);
   if (!prepared.ok()) return FailedPlan(context, prepared.status());
-  const std::function<Result<PredictResult>(const ScoringRun&)> work = [&](const ScoringRun& run) {
-    return Predict(run, *spec);
+  const std::function<Result<ScoringResult>(const ScoringRun&)> work = [&](const ScoringRun& run) {
+    return Predict(run, spec);
   };
-  const ScoringRun look{.files = context.files, .model = prepared->model, .scan = prepared->scan};
-  if (Status s = CheckPrediction(look, *spec); !s.ok()) return FailedPlan(context, s);
-  if (Status s = BeginPredictions(context.files, spec->output); !s.ok())
-    return FailedPlan(context, s);
+  Status may = CheckPrediction(context.files, prepared->model, prepared->scan.input, spec);
+  if (may.ok()) may = BeginPredictions(context.files, spec.output);
+  if (!may.ok()) return FailedPlan(context, may);
   const auto result = WithProgress(context, *prepared, work);
   if (!result.ok()) {
     context.interrupts.Forget();  // so that storage can still be reached
-    const Status removed = context.files.RemoveTree(spec->output);
+    const Status removed = context.files.RemoveTree(spec.output);
     if (!removed.ok()) context.console.Err("note: " + removed.ToString() + "\n");
     return FailedWork(context, result.status());
   }
   const int64_t elapsed_ms = MsSince(start);
-  context.console.Out(context.options.json
-                          ? JsonLine(PredictJson(*result, *spec, elapsed_ms))
-                          : PredictText(*result, *spec, elapsed_ms, context.console.out_color()));
+  context.console.Out(context.options.json ? JsonLine(PredictJson(*result, spec.output, elapsed_ms))
+                                           : PredictText(*result, spec.output, elapsed_ms,
+                                                         context.console.out_color()));
   return kExitSuccess;
 }
 
@@ -229,7 +234,10 @@ int RunExport(const CommandContext& context) {
 int RunEvaluate(const CommandContext& context) {
   const auto start = Clock::now();
   const ScoringArguments& s = context.options.scoring;
-  const auto prepared = Prepare(context, true);
+  const auto job = SpecOf(context.options);
+  if (!job.ok()) return FailedPlan(context, job.status());
+  if (!context.options.coordinator.empty()) return RunOnCluster(context, *job);
+  const auto prepared = Prepare(context, *job);
   if (!prepared.ok()) return FailedPlan(context, prepared.status());
   const std::function<Result<Evaluation>(const ScoringRun&)> work = [&](const ScoringRun& run) {
     return Evaluate(run, s.report.has_value());

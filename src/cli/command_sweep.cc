@@ -12,6 +12,7 @@
 #include "src/cli/coordinator_address.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/job_file.h"
+#include "src/cli/job_tokens.h"
 #include "src/cli/json_view.h"
 #include "src/cli/local_start.h"
 #include "src/cli/request_id.h"
@@ -69,7 +70,7 @@ class SweepCommand {
     options.connect = [this] { return ConnectTo(context_); };
     options.submit = [this](const SweepRun& run) -> Result<JobId> {
       ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, std::nullopt));
-      ESPALIER_ASSIGN_OR_RETURN(const StorageTokens tokens, TokensFor(context_, job.spec));
+      ESPALIER_ASSIGN_OR_RETURN(const StorageTokens tokens, TokensFor(context_, PathsOf(job.spec)));
       return SubmitOnce(context_, job.yaml, tokens);
     };
     options.tick = [] { return Status(); };

@@ -14,6 +14,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/follow.h"
 #include "src/cli/job_file.h"
+#include "src/cli/job_tokens.h"
 #include "src/cli/json_view.h"
 #include "src/cli/options_yarn.h"
 #include "src/cli/yarn_cluster.h"
@@ -106,7 +107,7 @@ class YarnRun {
 
  private:
   Status Submit(const JobFile& file) {
-    ESPALIER_ASSIGN_OR_RETURN(const StorageTokens tokens, TokensFor(context_, file.spec));
+    ESPALIER_ASSIGN_OR_RETURN(const StorageTokens tokens, TokensFor(context_, PathsOf(file.spec)));
     ESPALIER_ASSIGN_OR_RETURN(job_, SubmitOnce(context_, file.yaml, tokens));
     return Status::Ok();
   }

@@ -71,9 +71,15 @@ int ShowError(const CommandContext& context, const Status& error, int code,
 Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
                          const StorageTokens& tokens);
 
-// The delegation tokens to send along with the job, one for each secured file system that it names;
+// The delegation tokens to send along with a job, one for each secured file system that it names;
 // notes for the person go to standard error. kFailedPrecondition: they would not stay secret.
-Result<StorageTokens> TokensFor(const CommandContext& context, const JobSpec& spec);
+Result<StorageTokens> TokensFor(const CommandContext& context,
+                                const std::vector<std::string>& paths);
+
+// Submits, tells the id, and follows the job unless that is not wanted; returns the exit code.
+// `paths`: that the job names.
+int SubmitAndFollow(const CommandContext& context, const std::string& yaml,
+                    const std::vector<std::string>& paths);
 
 // Says on standard error when there will be more workers than leaves: the surplus stands by.
 void NoteSpares(const CommandContext& context, int64_t workers, const JobSpec& spec);

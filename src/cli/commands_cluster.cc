@@ -120,9 +120,10 @@ Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
   }
 }
 
-Result<StorageTokens> TokensFor(const CommandContext& context, const JobSpec& spec) {
+Result<StorageTokens> TokensFor(const CommandContext& context,
+                                const std::vector<std::string>& paths) {
   ESPALIER_ASSIGN_OR_RETURN(JobTokens job,
-                            FetchJobTokens(spec, context.storage, [&]() -> Result<std::string> {
+                            FetchJobTokens(paths, context.storage, [&]() -> Result<std::string> {
                               ESPALIER_ASSIGN_OR_RETURN(const auto client, ConnectTo(context));
                               return client->Renewer();
                             }));
@@ -138,14 +139,27 @@ Result<StorageTokens> TokensFor(const CommandContext& context, const JobSpec& sp
 }
 
 int RunSubmit(const CommandContext& context) {
-  Result<JobFile> file = LoadJobFile(context.options.job_file, OverridesOf(context.options));
+  const std::string& path = context.options.job_file;
+  const Result<JobKind> kind = KindOfJobFile(path);
+  if (!kind.ok()) return espalier::ShowError(context, kind.status(), kExitUsage);
+  if (*kind != JobKind::kTrain) {
+    const Result<ScoringFile> file = LoadScoringFile(path, OverridesOf(context.options));
+    if (!file.ok()) return espalier::ShowError(context, file.status(), kExitUsage);
+    return SubmitAndFollow(context, file->yaml, PathsOf(file->spec));
+  }
+  Result<JobFile> file = LoadJobFile(path, OverridesOf(context.options));
   if (!file.ok()) return espalier::ShowError(context, file.status(), kExitUsage);
   NoteSpares(context, file->spec.workers.max, file->spec);
-  const Result<StorageTokens> tokens = TokensFor(context, file->spec);
+  return SubmitAndFollow(context, file->yaml, PathsOf(file->spec));
+}
+
+int SubmitAndFollow(const CommandContext& context, const std::string& yaml,
+                    const std::vector<std::string>& paths) {
+  const Result<StorageTokens> tokens = TokensFor(context, paths);
   if (!tokens.ok()) {
     return espalier::ShowError(context, tokens.status(), SubmitExitCode(tokens.status()));
   }
-  const Result<JobId> job = SubmitOnce(context, file->yaml, *tokens);
+  const Result<JobId> job = SubmitOnce(context, yaml, *tokens);
   if (!job.ok()) {
     const bool interrupted = context.interrupts.any();
     return espalier::ShowError(context, job.status(),

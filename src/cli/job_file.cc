@@ -10,8 +10,10 @@
 #include "src/bundle/checkpoint_store.h"
 #include "src/bundle/output.h"
 #include "src/config/job_yaml.h"
+#include "src/config/scoring_yaml.h"
 #include "src/config/yaml_tree.h"
 #include "src/data/listing.h"
+#include "src/spec/names.h"
 #include "src/storage/uri.h"
 
 namespace espalier {
@@ -139,8 +141,34 @@ Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides) {
   return changed;
 }
 
+Result<JobKind> KindOfJobFile(const std::string& path) {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadJobText(path));
+  return JobKindOf(text, path);
+}
+
+Result<ScoringFile> LoadScoringFile(const std::string& path, const JobOverrides& overrides) {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadJobText(path));
+  ScoringFile file;
+  ESPALIER_ASSIGN_OR_RETURN(file.spec, ParseScoring(text, path));
+  if (overrides.resume || overrides.accept_data || overrides.accept_arithmetic) {
+    return InvalidArgument("a job that scores has nothing to resume: leave --resume out");
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const std::string directory, WorkingDirectory());
+  ESPALIER_ASSIGN_OR_RETURN(file.yaml, MakePathsAbsolute(text, directory));
+  ESPALIER_ASSIGN_OR_RETURN(file.yaml, WriteOverrides(file.yaml, directory, 1, overrides));
+  ESPALIER_ASSIGN_OR_RETURN(file.spec, ParseScoring(file.yaml, "job"));
+  return file;
+}
+
 Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrides) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadJobText(path));
+  ESPALIER_ASSIGN_OR_RETURN(const JobKind kind, JobKindOf(text, path));
+  if (kind != JobKind::kTrain) {
+    return InvalidArgument(path + ": this job is to " + NameOf(kind) +
+                           "; hand it to a cluster with "
+                           "`espalier submit`, or use `espalier " +
+                           NameOf(kind) + "` here");
+  }
   // The text as it was written is validated first, so that messages have its lines.
   JobFile file;
   ESPALIER_ASSIGN_OR_RETURN(file.spec, ParseJob(text, path));

@@ -9,6 +9,7 @@
 #include "src/cli/options.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
+#include "src/spec/scoring_spec.h"
 #include "src/storage/file_system.h"
 
 namespace espalier {
@@ -25,6 +26,10 @@ struct JobOverrides {
 // Those of `train` and `submit`; workers are train's own.
 JobOverrides OverridesOf(const CliOptions& options);
 
+// Whether a job file asks for a training, a prediction or an evaluation. kNotFound when it cannot
+// be read.
+Result<JobKind> KindOfJobFile(const std::string& path);
+
 struct JobFile {
   JobSpec spec;      // with absolute paths and overrides
   std::string yaml;  // the same as text, to be submitted
@@ -35,8 +40,15 @@ Result<std::string> ReadJobText(const std::string& path);
 
 // Relative paths in the file are taken from the working directory, as on any command line. Errors
 // name the file with line and column; kNotFound when it cannot be read. All of them are the
-// caller's to mend (exit code 2).
+// caller's to mend (exit code 2); so is a job that scores, which is for LoadScoringFile.
 Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrides);
+
+// The same for a job that scores. Of the overrides it takes `output` alone.
+struct ScoringFile {
+  ScoringSpec spec;
+  std::string yaml;
+};
+Result<ScoringFile> LoadScoringFile(const std::string& path, const JobOverrides& overrides);
 
 // The same job with other overrides.
 Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides);

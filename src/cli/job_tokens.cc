@@ -9,13 +9,24 @@
 
 namespace espalier {
 
-std::vector<std::string> FileSystemsOf(const JobSpec& spec) {
+std::vector<std::string> PathsOf(const JobSpec& spec) {
   std::vector<std::string> paths = spec.data.train;
   paths.insert(paths.end(), spec.data.test.begin(), spec.data.test.end());
   const std::vector<std::string>& validation = spec.data.validation.files;
   paths.insert(paths.end(), validation.begin(), validation.end());
   paths.push_back(spec.output.path);
   if (spec.resume) paths.push_back(spec.resume->from);
+  return paths;
+}
+
+std::vector<std::string> PathsOf(const ScoringSpec& spec) {
+  std::vector<std::string> paths = spec.data;
+  paths.push_back(spec.model);
+  if (!spec.output.path.empty()) paths.push_back(spec.output.path);
+  return paths;
+}
+
+std::vector<std::string> FileSystemsOf(const std::vector<std::string>& paths) {
   std::set<std::string> found;
   for (const std::string& path : paths) {
     const Result<Uri> uri = ParseUri(path);
@@ -24,11 +35,12 @@ std::vector<std::string> FileSystemsOf(const JobSpec& spec) {
   return {found.begin(), found.end()};
 }
 
-Result<JobTokens> FetchJobTokens(const JobSpec& spec, const StorageOptions& storage,
+Result<JobTokens> FetchJobTokens(const std::vector<std::string>& paths,
+                                 const StorageOptions& storage,
                                  const std::function<Result<std::string>()>& renewer) {
   JobTokens job;
   std::optional<std::string> principal;
-  for (const std::string& file_system : FileSystemsOf(spec)) {
+  for (const std::string& file_system : FileSystemsOf(paths)) {
     ESPALIER_ASSIGN_OR_RETURN(const bool secured, IsSecured(storage, file_system));
     if (!secured) continue;
     if (!principal) {

@@ -10,12 +10,17 @@
 
 #include "src/cluster/messages.h"
 #include "src/spec/job_spec.h"
+#include "src/spec/scoring_spec.h"
 #include "src/storage/file_systems.h"
 
 namespace espalier {
 
-// What paths of the job begin with, each once: "hdfs://ns". Local ones are left out.
-std::vector<std::string> FileSystemsOf(const JobSpec& spec);
+// The paths that a job names.
+std::vector<std::string> PathsOf(const JobSpec& spec);
+std::vector<std::string> PathsOf(const ScoringSpec& spec);
+
+// What paths begin with, each once: "hdfs://ns". Local ones are left out.
+std::vector<std::string> FileSystemsOf(const std::vector<std::string>& paths);
 
 struct JobTokens {
   StorageTokens tokens;
@@ -25,7 +30,8 @@ struct JobTokens {
 // `renewer` asks the coordinator for its principal; it is asked only when there is a ticket.
 // Without a ticket, or a coordinator's principal, that is a note: the daemons may have identities
 // of their own. An error: the file system, or Kerberos, fails otherwise.
-Result<JobTokens> FetchJobTokens(const JobSpec& spec, const StorageOptions& storage,
+Result<JobTokens> FetchJobTokens(const std::vector<std::string>& paths,
+                                 const StorageOptions& storage,
                                  const std::function<Result<std::string>()>& renewer);
 
 }  // namespace espalier

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "src/bundle/metrics_json.h"
+#include "src/cli/scoring_view.h"
+#include "src/spec/names.h"
 
 namespace espalier {
 namespace {
@@ -94,7 +96,9 @@ std::string JsonLine(const Json& json) {
 }
 
 Json OutcomeJson(const JobSnapshot& job, int64_t client_start_ms) {
-  if (job.state == JobState::kSucceeded && job.result) return SuccessJson(job, client_start_ms);
+  const bool succeeded = job.state == JobState::kSucceeded && job.result;
+  if (succeeded && job.result->scoring) return ScoredJobJson(job);
+  if (succeeded) return SuccessJson(job, client_start_ms);
   Json json = ErrorJson(job.job, job.error);
   json["status"] = job.state == JobState::kCancelled ? "CANCELLED" : "FAILED";
   return json;
@@ -116,6 +120,7 @@ Json ErrorJson(std::optional<JobId> job, const Status& error) {
 
 Json JobJson(const JobSnapshot& job) {
   return {{"job", ToString(job.job)},
+          {"kind", NameOf(job.kind)},
           {"name", job.name},
           {"state", JobStateName(job.state)},
           {"waiting_because", TextOrNull(job.waiting_because)},

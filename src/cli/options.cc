@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/cli/options_coordinator.h"
 #include "src/cli/options_scoring.h"
 #include "src/cli/options_yarn.h"
 
@@ -178,16 +179,10 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
   }
   if (SpeaksToCoordinator(command.kind)) {
     const bool needed = NeedsCoordinator(command.kind);
-    sub->add_option("--coordinator", o.coordinator,
-                    std::string("host:port, file:PATH, hdfs://... or yarn:NAME (default: "
-                                "ESPALIER_COORDINATOR, else ") +
-                        (needed ? kDefaultCoordinator : "none is asked") + ")");
-    sub->add_option("--tls-ca", o.tls.ca, "PEM file: the authorities that are believed");
-    sub->add_option("--tls-certificate", o.tls.certificate, "PEM file: the caller's certificate");
-    sub->add_option("--tls-key", o.tls.key, "PEM file: its key");
-    sub->add_option("--tls-server-name", o.tls.server_name,
-                    "The host that the coordinator's certificate names (default: the one dialled)");
-    sub->add_option("--token-file", o.token_file, "File with the caller's token, in its place");
+    AddCoordinator(sub,
+                   std::string("ESPALIER_COORDINATOR, else ") +
+                       (needed ? kDefaultCoordinator : "none is asked"),
+                   &o);
   }
   if (command.kind == CommandKind::kTrain || command.kind == CommandKind::kSweep) {
     sub->add_option(
@@ -288,7 +283,12 @@ Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
   if (IsYarn(options.command)) {
     ESPALIER_RETURN_IF_ERROR(FinishYarn(env, &options));
   }
-  if (IsScoring(options.command)) ESPALIER_RETURN_IF_ERROR(CheckScoring(options));
+  if (IsScoring(options.command)) {
+    ESPALIER_RETURN_IF_ERROR(CheckScoring(options));
+    if (options.coordinator.empty()) return options;  // on this machine
+    TakeFromEnvironment(env, options);
+    ESPALIER_RETURN_IF_ERROR(options.tls.Validate(true));
+  }
   if (SpeaksToCoordinator(options.command)) {
     if (options.coordinator.empty()) options.coordinator = env.coordinator;
     TakeFromEnvironment(env, options);

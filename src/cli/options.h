@@ -89,7 +89,8 @@ struct CliOptions {
   CommandKind command = CommandKind::kVersion;
   bool json = false;
   // host:port, file:PATH, hdfs://... or yarn:NAME; flag, else environment, else default (of check
-  // and sweep: empty, ask none)
+  // and sweep: empty, ask none; of evaluate and predict the flag alone counts, and empty is this
+  // machine)
   std::string coordinator;
   // Of those that speak to it: flag, else environment. A token itself is never an argument.
   TlsFiles tls;
@@ -109,7 +110,7 @@ struct CliOptions {
   std::optional<std::string> resume;  // train, submit: the run to go on with
   bool accept_data = false;           // train, submit: it may have had other data
   bool accept_arithmetic = false;     // train, submit: and been computed by other arithmetic
-  bool detach = false;                // submit
+  bool detach = false;                // submit; evaluate and predict on a cluster
   YarnArguments yarn;
   ScoringArguments scoring;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "src/base/text.h"
+#include "src/cli/options_coordinator.h"
 #include "src/spec/names.h"
 
 namespace espalier {
@@ -15,17 +16,22 @@ constexpr const char* kPredictExamples =
     "directory\n"
     "of part files in the order of the input, with _SUCCESS when it is whole; rows that cannot be\n"
     "scored are in OUT/_rejects, with the reason. The output is the same for any number of "
-    "threads.\n"
+    "threads,\n"
+    "and of workers: with --coordinator a cluster does it, as a job that is followed like one of\n"
+    "`espalier submit` (Ctrl-C detaches). MODEL, DATA and OUT are then places that its hosts "
+    "share.\n"
     "\n"
     "Examples:\n"
     "  espalier predict models/job new.csv --output scored --keep id\n"
     "  espalier predict models/job 'hdfs:///sales/2024-*.parquet' --output hdfs:///scored "
-    "--format parquet";
+    "--format parquet\n"
+    "  espalier predict hdfs:///m 'hdfs:///sales/*' --output hdfs:///scored --coordinator "
+    "head:7700";
 
 constexpr const char* kEvaluateExamples =
     "Prints the metrics of the model on DATA, which has the label's column too. Rows that cannot "
     "be\n"
-    "evaluated are counted and left out.\n"
+    "evaluated are counted and left out. With --coordinator a cluster does it, as a job.\n"
     "\n"
     "Examples:\n"
     "  espalier evaluate models/job test.csv\n"
@@ -52,7 +58,28 @@ void AddCommon(CLI::App* sub, CliOptions* options) {
                   "csv, parquet or libsvm (default: by the files' names, else csv)");
   sub->add_option("--threads", options->threads, "Threads that read and compute (default: cores)")
       ->check(CLI::Range(1, kThreadsMax));
+  AddCoordinator(sub, "none, the work is done on this machine", options);
+  sub->add_flag("--detach", options->detach, "Return as soon as the cluster has accepted the job");
   sub->add_flag("--json", options->json, "Write JSON to standard output, one object a line");
+}
+
+Status CheckHere(const CliOptions& options) {
+  if (!options.detach) return {};
+  return InvalidArgument("--detach is for work on a cluster: give --coordinator");
+}
+
+Status CheckOnCluster(const CliOptions& options) {
+  if (options.threads) {
+    return InvalidArgument(
+        "--threads is for work on this machine; each worker of the cluster has "
+        "its own: leave --threads or --coordinator out");
+  }
+  if (options.scoring.report) {
+    return InvalidArgument(
+        "--report needs counts of single rows, which a cluster does not send; "
+        "leave --coordinator out to evaluate on this machine");
+  }
+  return {};
 }
 
 }  // namespace
@@ -119,7 +146,8 @@ Status CheckScoring(const CliOptions& options) {
   if (s.report && s.report->empty()) {
     return InvalidArgument("--report is empty: give the file for the page");
   }
-  return {};
+  if (options.command == CommandKind::kExport) return {};
+  return options.coordinator.empty() ? CheckHere(options) : CheckOnCluster(options);
 }
 
 }  // namespace espalier

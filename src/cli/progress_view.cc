@@ -115,14 +115,18 @@ std::string TrainingLine(const JobSnapshot& job, const std::optional<HistoryRow>
                     share, width);
 }
 
+std::string SurveyWord(const JobSnapshot& job) {
+  return job.kind == JobKind::kTrain ? "reading the data" : "scoring";
+}
+
 std::string SurveyLine(const JobSnapshot& job, int width) {
-  if (job.input_bytes <= 0) return Fit("reading the data", width);
+  if (job.input_bytes <= 0) return Fit(SurveyWord(job), width);
   const double share =
       static_cast<double>(job.survey_bytes_done) / static_cast<double>(job.input_bytes);
   const std::string bytes =
       HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, job.survey_bytes_done))) + " of " +
       HumanBytes(static_cast<uint64_t>(job.input_bytes));
-  return FitWithBar({{"reading the data", 0}, {BarAndPercent(share, kBarWidthMin), 1}, {bytes, 2}},
+  return FitWithBar({{SurveyWord(job), 0}, {BarAndPercent(share, kBarWidthMin), 1}, {bytes, 2}},
                     share, width);
 }
 
@@ -238,7 +242,7 @@ std::string StateLine(const JobSnapshot& job) {
     case JobState::kQueued:
       return head + Waiting(job);
     case JobState::kSurveying:
-      return head + "reading the data: " +
+      return head + SurveyWord(job) + ": " +
              HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, job.input_bytes))) + " on " +
              WorkerList(job);
     case JobState::kLoading:

@@ -6,6 +6,8 @@
 #include "src/base/text.h"
 #include "src/cli/format.h"
 #include "src/cli/progress_view.h"
+#include "src/cli/scoring_view.h"
+#include "src/spec/names.h"
 #include "src/storage/uri.h"
 
 namespace espalier {
@@ -157,6 +159,19 @@ std::string NextSteps(const JobResult& r) {
   return "\nwhat to try next\n" + LeftTable(rows, "  ");
 }
 
+// As a person would say it: what a job that scores does is no survey.
+std::string StateName(const JobSnapshot& job) {
+  const bool scores = job.kind != JobKind::kTrain && job.state == JobState::kSurveying;
+  return scores ? "SCORING" : JobStateName(job.state);
+}
+
+// What came of a job that scores.
+std::string ScoredText(const JobResult& r) {
+  if (!r.test) return HumanCount(r.scoring->rows) + " rows";
+  return r.test->classification ? "accuracy " + FormatShare(r.test->accuracy)
+                                : "rmse " + FormatValue(r.test->rmse);
+}
+
 std::string StateOf(const JobSnapshot& job) {
   if (!job.waiting_because.empty()) {
     return "waiting because: " + Printable(job.waiting_because, 120);
@@ -169,6 +184,7 @@ std::string StateOf(const JobSnapshot& job) {
   }
   if (job.state == JobState::kSucceeded && job.result) {
     const JobResult& r = *job.result;
+    if (r.scoring) return ScoredText(r);
     const Metrics& m = r.test ? *r.test : r.validation ? *r.validation : r.train;
     const std::string set = r.test ? "test" : r.validation ? "validation" : "train";
     return m.classification ? set + " accuracy " + FormatShare(m.accuracy)
@@ -204,6 +220,7 @@ std::string MetricsText(const std::string& name, const Metrics& metrics,
 
 std::string ResultText(const JobSnapshot& job, int64_t client_start_ms, bool color) {
   const JobResult& r = *job.result;
+  if (r.scoring) return ScoredJobText(job, color);
   std::string text = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
                      Colored("succeeded", Ink::kGreen, color) + ": " + FormatEpochs(r.epochs) +
                      (r.epochs == 1 ? " epoch of " : " epochs of ") + HumanCount(r.rows_per_epoch) +
@@ -239,9 +256,10 @@ std::string ErrorText(const Status& error, bool color) {
 
 std::string JobTable(const std::vector<JobSnapshot>& jobs, int64_t now_ms) {
   if (jobs.empty()) return "no jobs\n";
-  std::vector<std::vector<std::string>> rows = {{"JOB", "NAME", "STATE", "TIME", "WORKERS", ""}};
+  std::vector<std::vector<std::string>> rows = {
+      {"JOB", "KIND", "NAME", "STATE", "TIME", "WORKERS", ""}};
   for (const JobSnapshot& job : jobs) {
-    rows.push_back({ToString(job.job), Printable(job.name, 32), JobStateName(job.state),
+    rows.push_back({ToString(job.job), NameOf(job.kind), Printable(job.name, 32), StateName(job),
                     HumanDuration(AgeMs(job, now_ms)), std::to_string(job.workers.size()),
                     StateOf(job)});
   }
@@ -284,11 +302,13 @@ std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
   if (job.state == JobState::kSucceeded && job.result) return ResultText(job, 0, color);
   std::vector<std::vector<std::string>> rows = {
       {"job", ToString(job.job) + " '" + Printable(job.name) + "'"},
-      {"state", JobStateName(job.state)},
-      {"age", HumanDuration(AgeMs(job, now_ms))},
-      {"output", Printable(job.output, 400)}};
+      {"kind", NameOf(job.kind)},
+      {"state", StateName(job)},
+      {"age", HumanDuration(AgeMs(job, now_ms))}};
+  if (!job.output.empty()) rows.push_back({"output", Printable(job.output, 400)});
   if (!job.workers.empty()) rows.push_back({"now", StateLine(job)});
-  if (job.state == JobState::kTraining) {
+  const bool scores = job.kind != JobKind::kTrain && job.state == JobState::kSurveying;
+  if (job.state == JobState::kTraining || scores) {
     rows.push_back({"progress", LiveLine(job, std::nullopt, std::nullopt, 100)});
   }
   if (!job.waiting_because.empty()) rows.push_back({"why", Printable(job.waiting_because, 400)});

@@ -7,6 +7,7 @@
 #include "src/cli/format.h"
 #include "src/cli/progress_view.h"
 #include "src/cli/result_view.h"
+#include "src/scoring/part_files.h"
 
 namespace espalier {
 namespace {
@@ -37,6 +38,16 @@ Json RejectsJson(const std::vector<Status>& rejects) {
   return list;
 }
 
+// What a job tells of an evaluation.
+Evaluation EvaluationOf(const JobResult& result) {
+  Evaluation evaluation;
+  if (result.test) evaluation.metrics = *result.test;
+  evaluation.rows = result.scoring->rows;
+  evaluation.rejected = result.scoring->rejected;
+  evaluation.first_rejects = result.scoring->first_rejects;
+  return evaluation;
+}
+
 double Seconds(int64_t ms) { return static_cast<double>(ms) / 1000; }
 
 }  // namespace
@@ -56,9 +67,9 @@ Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int
           {"rejected", rejected}};
 }
 
-std::string PredictText(const PredictResult& r, const PredictSpec& spec, int64_t elapsed_ms,
+std::string PredictText(const ScoringResult& r, const std::string& where, int64_t elapsed_ms,
                         bool color) {
-  const std::string output = Printable(spec.output, 400);
+  const std::string output = Printable(where, 400);
   std::string text = Colored("scored " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + ", " + HumanCount(Pace(r.rows, elapsed_ms)) +
                      " rows/s\n";
@@ -69,13 +80,13 @@ std::string PredictText(const PredictResult& r, const PredictSpec& spec, int64_t
   return text + LeftTable(rows, "");
 }
 
-Json PredictJson(const PredictResult& r, const PredictSpec& spec, int64_t elapsed_ms) {
+Json PredictJson(const ScoringResult& r, const std::string& output, int64_t elapsed_ms) {
   return {{"status", "SUCCEEDED"},
           {"rows", r.rows},
           {"rejected", r.rejected},
           {"parts", r.parts},
-          {"output", spec.output},
-          {"format", spec.format == PartFormat::kCsv ? "csv" : "parquet"},
+          {"output", output},
+          {"format", r.format},
           {"rejects", RejectsJson(r.first_rejects)},
           {"seconds", Seconds(elapsed_ms)}};
 }
@@ -99,6 +110,25 @@ Json EvaluateJson(const Evaluation& e, const std::vector<std::string>& classes,
           {"report", report.empty() ? Json() : Json(report)},
           {"rejects", RejectsJson(e.first_rejects)},
           {"seconds", Seconds(elapsed_ms)}};
+}
+
+std::string ScoredJobText(const JobSnapshot& job, bool color) {
+  const JobResult& r = *job.result;
+  const std::string head = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
+                           Colored("succeeded", Ink::kGreen, color) + "\n";
+  if (job.kind == JobKind::kPredict) {
+    return head + PredictText(*r.scoring, r.bundle, job.survey_phase_ms, color);
+  }
+  return head + EvaluateText(EvaluationOf(r), r.classes, "", job.survey_phase_ms, color);
+}
+
+Json ScoredJobJson(const JobSnapshot& job) {
+  const JobResult& r = *job.result;
+  Json json = job.kind == JobKind::kPredict
+                  ? PredictJson(*r.scoring, r.bundle, job.survey_phase_ms)
+                  : EvaluateJson(EvaluationOf(r), r.classes, "", job.survey_phase_ms);
+  json["job"] = ToString(job.job);
+  return json;
 }
 
 Json ExportJson(const std::string& path, int64_t bytes) {

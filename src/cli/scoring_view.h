@@ -14,8 +14,9 @@
 #include <vector>
 
 #include "src/cli/json_view.h"
-#include "src/scoring/evaluate.h"
-#include "src/scoring/predict.h"
+#include "src/cluster/messages.h"
+#include "src/scoring/evaluation.h"
+#include "src/spec/shard_score.h"
 
 namespace espalier {
 
@@ -23,14 +24,19 @@ namespace espalier {
 std::string ScoringLine(int64_t shards, int64_t shards_total, int64_t rows, int64_t elapsed_ms);
 Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int64_t rejected);
 
-std::string PredictText(const PredictResult& result, const PredictSpec& spec, int64_t elapsed_ms,
+std::string PredictText(const ScoringResult& result, const std::string& output, int64_t elapsed_ms,
                         bool color);
-Json PredictJson(const PredictResult& result, const PredictSpec& spec, int64_t elapsed_ms);
+Json PredictJson(const ScoringResult& result, const std::string& output, int64_t elapsed_ms);
 
 std::string EvaluateText(const Evaluation& evaluation, const std::vector<std::string>& classes,
                          const std::string& report, int64_t elapsed_ms, bool color);
 Json EvaluateJson(const Evaluation& evaluation, const std::vector<std::string>& classes,
                   const std::string& report, int64_t elapsed_ms);
+
+// The same of a job of a cluster that has succeeded; as JSON the object tells the job, too.
+// REQUIRES: job.result->scoring.
+std::string ScoredJobText(const JobSnapshot& job, bool color);
+Json ScoredJobJson(const JobSnapshot& job);
 
 Json ExportJson(const std::string& path, int64_t bytes);
 

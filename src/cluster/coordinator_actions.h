@@ -49,6 +49,7 @@ struct Submission {
   int64_t leaves = 1;
   std::shared_ptr<const InputPlan> input;
   StorageTokens tokens = {};
+  JobKind kind = JobKind::kTrain;
 };
 
 struct Submit {
@@ -74,6 +75,13 @@ struct SurveyMerged {
   JobId job;
   Generation generation;
   Result<std::shared_ptr<const SurveyResult>> result;
+};
+
+// The same of a job that scores: what it yields, in place.
+struct JobScored {
+  JobId job;
+  Generation generation;
+  Result<JobResult> result;
 };
 
 // What came of a TokenWork that keeps a token.
@@ -107,7 +115,7 @@ struct Shutdown {
 
 using CoordinatorEvent =
     std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit, CancelJob, DrainWorker,
-                 SurveyMerged, TokenKept, JobRefused, Tick, Shutdown>;
+                 SurveyMerged, JobScored, TokenKept, JobRefused, Tick, Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------
 
@@ -194,7 +202,8 @@ struct JobChanged {
   bool progress_only = false;  // state, workers and result are as before: may be delayed
 };
 
-// Survey results of all shards, to be merged off the control loop; SurveyMerged brings the answer.
+// Survey results of all shards, to be merged off the control loop; SurveyMerged brings the answer,
+// or JobScored.
 struct MergeWork {
   JobId job;
   Generation generation;
@@ -202,6 +211,18 @@ struct MergeWork {
   std::shared_ptr<const InputPlan> input;
   ShardSurveys shards;  // in shard order
   StorageTokens tokens = {};
+  JobKind kind = JobKind::kTrain;
+  std::string request_id = {};  // of the submission
+};
+
+// A job that predicts has ended: what it has written beside its output is to be removed, after any
+// MergeWork of it; and the output too, should that have put it in place, unless it `succeeded`.
+// Then the tokens are worthless.
+struct ClearWork {
+  JobId job;
+  std::string output, request_id;
+  StorageTokens tokens = {};
+  bool succeeded = false;
 };
 
 // Calls about a token, to be made off the control loop: it is renewed, or replaced when renewing
@@ -228,6 +249,7 @@ struct CoordinatorActions {
   std::vector<DrainReply> drained;
   std::vector<JobChanged> notify;
   std::vector<MergeWork> work;
+  std::vector<ClearWork> clear;
   std::vector<TokenWork> tokens;
   std::vector<LogLine> log;
 };

@@ -150,7 +150,9 @@ void CoordinatorCore::CheckStall(JobRecord& job) {
   const JobState state = job.snapshot.state;
   const std::string late = Late(job, StallLimit(state));
   if (late.empty()) return;
-  const char* what = state == JobState::kSurveying  ? "no progress of the survey from "
+  const bool scores = job.snapshot.kind != JobKind::kTrain;
+  const char* what = state == JobState::kSurveying  ? scores ? "no progress of the scoring from "
+                                                             : "no progress of the survey from "
                      : state == JobState::kTraining ? "no step from "
                                                     : "no readiness to train from ";
   Fail(job, DeadlineExceeded(what + late + "; see the log there, then submit again"));

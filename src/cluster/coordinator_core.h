@@ -5,8 +5,8 @@
 // The life of a job: kQueued until the job is first in the queue and `workers_min` workers are
 // free; then it takes all free workers up to `workers_max` and the number of leaves. kSurveying:
 // each member reads its run of shards; the results are merged. kLoading: members load the rows of
-// their leaves. kTraining until the first JobDone. Strict first come, first served: a job that
-// waits lets no younger one pass.
+// their leaves. kTraining until the first JobDone. (A job that scores ends with its merge.) Strict
+// first come, first served: a job that waits lets no younger one pass.
 //
 // A member that is lost (its stream ended and it did not come back within a heartbeat, or it was
 // silent for the liveness limit) costs its job no more than the round in flight: the survivors,
@@ -167,6 +167,7 @@ class CoordinatorCore : CoordinatorRecords {
   std::vector<Worker*> FreeFor(const JobRecord& job);
   void EndJob(JobRecord& job, JobState state, Status error, std::optional<JobResult> result);
   void Fail(JobRecord& job, Status error);
+  void ClearAway(JobRecord& job);
   // What only a job that has not ended needs.
   void ForgetWork(JobRecord& job);
   void ForgetOldJobs();
@@ -258,6 +259,7 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const JobDone& message);
   void Obey(Worker& worker, const JobFailed& message);
   void On(const SurveyMerged& event);
+  void On(const JobScored& event);
   // The worker's job and its place in it when the message is to be obeyed; else null: the message
   // was dropped, or was impossible and failed the job.
   struct Place {

@@ -24,6 +24,7 @@ void CoordinatorCore::On(const Submit& event) {
   job.submission = submission;
   JobSnapshot& s = job.snapshot;
   s.job = id;
+  s.kind = submission.kind;
   s.name = submission.name;
   s.output = submission.output;
   s.leaves = submission.leaves;
@@ -57,7 +58,10 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
                              " jobs wait already, the limit of this coordinator: submit again "
                              "when some have ended");
   }
-  if (Status s = CheckSurveySize(*submission.input, options_.survey_bytes_max); !s.ok()) return s;
+  if (submission.kind == JobKind::kTrain) {
+    if (Status s = CheckSurveySize(*submission.input, options_.survey_bytes_max); !s.ok()) return s;
+  }
+  if (submission.output.empty()) return Status::Ok();  // an evaluation has none
   for (const auto& [id, job] : jobs_) {
     if (!IsFinal(job.snapshot.state) && job.snapshot.output == submission.output) {
       return AlreadyExists("output: " + submission.output + " is reserved by " + ToString(id) +
@@ -184,7 +188,8 @@ void CoordinatorCore::SendSurvey(const JobRecord& job, size_t member) {
                     .job_yaml = job.submission.job_yaml,
                     .input = job.submission.input,
                     .shards = job.members[member].shards,
-                    .tokens = job.submission.tokens};
+                    .tokens = job.submission.tokens,
+                    .request_id = job.submission.client_request_id};
   Send(FindWorker(job.members[member].member.worker)->session, std::move(order));
 }
 
@@ -279,11 +284,20 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
     Send(worker->session, Release{options_.incarnation, s.job, {job.generations}, words});
     if (worker->leaving) Dismissed(*worker);
   }
+  ClearAway(job);
   CancelTokens(job);
   ForgetWork(job);
   Changed(job);
   Log(error.ok() ? LogLevel::kInfo : LogLevel::kWarning, ToString(s.job) + " " + words);
   ForgetOldJobs();
+}
+
+// What it has written may need its tokens to be removed.
+void CoordinatorCore::ClearAway(JobRecord& job) {
+  const JobSnapshot& s = job.snapshot;
+  if (s.kind != JobKind::kPredict || s.generation.value == 0) return;
+  out_.clear.push_back({s.job, s.output, job.submission.client_request_id,
+                        std::exchange(job.submission.tokens, {}), s.state == JobState::kSucceeded});
 }
 
 void CoordinatorCore::ForgetWork(JobRecord& job) {

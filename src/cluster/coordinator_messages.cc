@@ -103,7 +103,9 @@ void CoordinatorCore::Obey(Worker& worker, const SurveyPart& message) {
   MemberState& member = *at.member;
   // The member was given them by an earlier life of this coordinator, which has taken them all.
   if (job.survey != nullptr && member.shards.empty()) return;
-  if (Status s = CheckSurvey(*job.submission.input, member.shards, message.shards); !s.ok()) {
+  if (Status s =
+          CheckSurvey(*job.submission.input, job.submission.kind, member.shards, message.shards);
+      !s.ok()) {
     Blame(job, worker, std::move(s));
     return;
   }
@@ -151,7 +153,8 @@ void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
   // By shard, whoever came first: the merge is defined on shard order.
   out_.work.push_back({job.snapshot.job, job.snapshot.generation, job.submission.job_yaml,
                        job.submission.input, std::exchange(job.surveyed.shards, {}),
-                       job.submission.tokens});
+                       job.submission.tokens, job.submission.kind,
+                       job.submission.client_request_id});
   job.surveyed.merging = true;
 }
 
@@ -196,6 +199,13 @@ void CoordinatorCore::On(const SurveyMerged& event) {
   job->moved_ms = now_ms_;
   for (size_t i = 0; i < job->members.size(); ++i) SendTraining(*job, i);
   Changed(*job);
+}
+
+void CoordinatorCore::On(const JobScored& event) {
+  JobRecord* job = FindJob(event.job);
+  if (job == nullptr || IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
+  if (!event.result.ok()) return Fail(*job, event.result.status());
+  EndJob(*job, JobState::kSucceeded, Status::Ok(), *event.result);
 }
 
 // The first sign of training counts: the root's stream may be faster than another member's Ready.

@@ -33,6 +33,7 @@ void CoordinatorCore::Recall(const JobAccepted& e) {
   job.submission = e.submission;
   JobSnapshot& s = job.snapshot;
   s.job = e.job;
+  s.kind = e.submission.kind;
   s.name = e.submission.name;
   s.output = e.submission.output;
   s.leaves = e.submission.leaves;

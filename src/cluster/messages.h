@@ -27,6 +27,9 @@
 //   W -> C  MemberReady     they are
 //   C -> W  SwitchOver      all are: the root stamps the end of this generation into a total
 //   W -> C  Switched        that total is applied, the next generation has begun
+// A job that scores has no training: its survey is the scoring. Members apply the model to their
+// shards, SurveyPart tells what came of each, and once the coordinator has added all of it up (and
+// put the predictions in place) the job is over.
 // Every message about a job names job and generation; a worker obeys only the highest
 // incarnation it has seen.
 //
@@ -44,6 +47,8 @@
 #include "src/base/status.h"
 #include "src/spec/input.h"
 #include "src/spec/metrics.h"
+#include "src/spec/scoring_spec.h"
+#include "src/spec/shard_score.h"
 
 namespace espalier {
 
@@ -203,6 +208,9 @@ struct JobResult {
   double step_ms_p50 = 0;
   double step_ms_p99 = 0;
   int64_t skipped_rows = 0;
+  // Of a job that scores: then of all above only `test` (the metrics of an evaluation) and
+  // `classes` are filled.
+  std::optional<ScoringResult> scoring = {};
 };
 
 struct JobDone {
@@ -264,6 +272,7 @@ struct StartSurvey {
   std::shared_ptr<const InputPlan> input;
   std::vector<int32_t> shards;  // indices into input->shards, ascending
   StorageTokens tokens;
+  std::string request_id = {};  // of the submission: tells this job from all of other coordinators
 };
 
 // The job's delegation tokens from now on: one was replaced.
@@ -349,7 +358,7 @@ using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, Swit
 
 enum class JobState : uint8_t {
   kQueued,
-  kSurveying,
+  kSurveying,  // or scoring
   kLoading,
   kTraining,
   kRecovering,  // members were lost: the next generation forms, or waits for workers
@@ -363,6 +372,7 @@ inline bool IsFinal(JobState s) { return s >= JobState::kSucceeded; }
 // A job as a client sees it: everything but its history.
 struct JobSnapshot {
   JobId job;
+  JobKind kind = JobKind::kTrain;
   std::string name;
   JobState state = JobState::kQueued;
   std::string waiting_because;  // queued; recovering without workers enough; storage is away

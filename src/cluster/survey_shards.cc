@@ -78,6 +78,28 @@ Status CheckShard(const Schema& schema, const ShardSurvey& s) {
   return CheckLabels(s.evaluation_labels, s.validation_rows + s.test_rows);
 }
 
+Status CheckScore(JobKind kind, const ShardScore& s) {
+  for (int64_t n : {s.rows, s.rejected, s.parts, s.reject_parts}) {
+    if (!InRange(n)) return FailedPrecondition("a count of its score is " + std::to_string(n));
+  }
+  // A part has at least a row.
+  if (s.parts > s.rows || s.reject_parts > s.rejected) {
+    return FailedPrecondition("its score tells of more files than rows");
+  }
+  const auto described = static_cast<int64_t>(s.first_rejects.size());
+  if (described != std::min<int64_t>(s.rejected, kRejectsKept)) {
+    return FailedPrecondition("its score counts " + std::to_string(s.rejected) +
+                              " rejected rows and describes " + std::to_string(described));
+  }
+  for (const Status& reject : s.first_rejects) {
+    if (reject.ok()) return FailedPrecondition("its score rejects a row without a reason");
+  }
+  if (kind == JobKind::kPredict ? !s.totals.empty() : s.totals.empty()) {
+    return FailedPrecondition("its score is not of this kind of job");
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards, int members) {
@@ -153,14 +175,20 @@ std::vector<size_t> PlaceRuns(const InputPlan& input, const std::vector<std::vec
   return place;
 }
 
-Status CheckSurvey(const InputPlan& input, const std::vector<int32_t>& given,
+Status CheckSurvey(const InputPlan& input, JobKind kind, const std::vector<int32_t>& given,
                    const ShardSurveys& found) {
   for (const auto& shard : found) {
     if (!std::binary_search(given.begin(), given.end(), shard->shard)) {
       return FailedPrecondition("it surveyed shard " + std::to_string(shard->shard) +
                                 ", which it was not given");
     }
-    if (Status s = CheckShard(input.schema, *shard); !s.ok()) {
+    if (shard->score.has_value() != (kind != JobKind::kTrain)) {
+      return FailedPrecondition("what it found in shard " + std::to_string(shard->shard) +
+                                " is not of this kind of job");
+    }
+    const Status s =
+        shard->score ? CheckScore(kind, *shard->score) : CheckShard(input.schema, *shard);
+    if (!s.ok()) {
       return s.Wrap("survey of shard " + std::to_string(shard->shard));
     }
   }
@@ -178,6 +206,12 @@ int64_t MemoryBytes(const ShardSurvey& survey) {
   for (const auto& values : survey.categories) add(values);
   bytes += 8 * (survey.sample.keys.size() + survey.sample.values.size());
   for (const Status& why : survey.skipped) bytes += sizeof(Status) + why.ToString().size();
+  if (survey.score) {
+    bytes += survey.score->totals.size() * sizeof(double);
+    for (const Status& why : survey.score->first_rejects) {
+      bytes += sizeof(Status) + why.ToString().size();
+    }
+  }
   return static_cast<int64_t>(bytes);
 }
 

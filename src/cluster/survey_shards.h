@@ -10,6 +10,7 @@
 #include "src/base/status.h"
 #include "src/cluster/messages.h"
 #include "src/spec/input.h"
+#include "src/spec/scoring_spec.h"
 
 namespace espalier {
 
@@ -40,8 +41,9 @@ std::vector<size_t> PlaceRuns(const InputPlan& input, const std::vector<std::vec
                               const std::vector<std::vector<std::string>>& names);
 
 // OK when the shards of `found` are among those `given` (ascending), with counts and statistics
-// within their ranges. The message names the shard and what is wrong with it.
-Status CheckSurvey(const InputPlan& input, const std::vector<int32_t>& given,
+// (or, of a job that scores, a score) within their ranges. The message names the shard and what is
+// wrong with it.
+Status CheckSurvey(const InputPlan& input, JobKind kind, const std::vector<int32_t>& given,
                    const ShardSurveys& found);
 
 // Memory that the survey of a shard takes.

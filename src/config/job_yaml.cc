@@ -72,6 +72,12 @@ Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_vi
       MakeAbsolute(base, validation->Find("files"));
     }
   }
+  for (const char* section : {"predict", "evaluate"}) {
+    if (YamlNode* scoring = root.Find(section)) {
+      MakeAbsolute(base, scoring->Find("model"));
+      MakeAbsolute(base, scoring->Find("data"));
+    }
+  }
   if (YamlNode* train = root.Find("train")) {
     YamlNode* initial = train->Find("initial");
     const bool map = initial && initial->kind == YamlNode::Kind::kMap;

@@ -22,10 +22,11 @@ namespace espalier {
 // Parses and validates (JobSpec::Validate). `name_for_messages` is the file's name.
 Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages);
 
-// The same job with relative local paths (data.train, data.test, data.validation.files, output,
-// resume) taken relative to `directory`, as YAML text without comments. ParseJob of the answer
-// gives the same spec but for those paths. Values are not checked here: parse the original first,
-// so that messages have its lines. REQUIRES of input: `directory` absolute, else kInvalidArgument.
+// The same job (of any kind) with relative local paths (data.train, data.test,
+// data.validation.files, output, resume; the model and the data of one that scores) taken relative
+// to `directory`, as YAML text without comments. ParseJob of the answer gives the same spec but for
+// those paths. Values are not checked here: parse the original first, so that messages have its
+// lines. REQUIRES of input: `directory` absolute, else kInvalidArgument.
 Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_view directory);
 
 }  // namespace espalier

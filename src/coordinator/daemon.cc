@@ -285,6 +285,7 @@ void CoordinatorDaemon::Act(CoordinatorActions actions) {
   }
   watchers_.Notify(actions.notify);
   for (MergeWork& work : actions.work) StartMerge(std::move(work));
+  for (ClearWork& work : actions.clear) StartClear(std::move(work));
   for (TokenWork& work : actions.tokens) StartTokenWork(std::move(work));
 }
 
@@ -301,8 +302,25 @@ void CoordinatorDaemon::StartMerge(MergeWork work) {
     const JobId job = shared->job;
     const Generation generation = shared->generation;
     const StorageOptions storage = WithTokens(storage_, shared->tokens);
+    if (shared->kind != JobKind::kTrain) {
+      JobScored scored{job, generation, MergeScored(std::move(*shared), storage)};
+      boost::asio::post(loop_, [this, scored = std::move(scored)] { Feed(scored); });
+      return;
+    }
     SurveyMerged merged{job, generation, MergeShards(std::move(*shared), storage)};
     boost::asio::post(loop_, [this, merged = std::move(merged)] { Feed(merged); });
+  });
+}
+
+// On the merges' thread, hence after those of the job.
+void CoordinatorDaemon::StartClear(ClearWork work) {
+  OnPool(*merging_, [this, work = std::move(work)] {
+    const Status done = ClearScored(work, WithTokens(storage_, work.tokens));
+    if (!done.ok()) LogWarning(ToString(work.job) + ": what it wrote stays: " + done.ToString());
+    for (const StorageToken& token : work.tokens) {
+      const Status cancelled = CancelToken(token, PatienceOfIntake(storage_));
+      if (!cancelled.ok()) LogInfo(ToString(work.job) + ": " + cancelled.ToString());
+    }
   });
 }
 

@@ -2,8 +2,9 @@
 // timers and the I/O pool's results into its events, and performs its actions.
 //
 // Threads: the control loop, which never reads a file and never computes for long; gRPC's own,
-// which only post to the loop; the intake's for what a submission needs; a thread for merges, which
-// may be long and must not delay submissions; a few for delegation tokens, which wait for KDCs.
+// which only post to the loop; the intake's for what a submission needs; a thread for merges (and
+// for what they leave behind), which may be long and must not delay submissions; a few for
+// delegation tokens, which wait for KDCs.
 #pragma once
 
 #include <atomic>
@@ -81,6 +82,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void StartSubmission(SubmitRequest request, CallerGone gone, Done<JobId> done);
   void EndSubmission(Submission submission, std::vector<Done<JobId>> callers);
   void StartMerge(MergeWork work);
+  void StartClear(ClearWork work);
   void StartTokenWork(TokenWork work);
   Status CheckTokens(const SubmitRequest& request) const;
   void OnPool(JobPool& pool, std::function<void()> work);

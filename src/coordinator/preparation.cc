@@ -1,27 +1,34 @@
 #include "src/coordinator/preparation.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "src/bundle/checkpoint_store.h"
 #include "src/bundle/output.h"
 #include "src/config/job_yaml.h"
+#include "src/config/scoring_yaml.h"
 #include "src/data/listing.h"
 #include "src/data/merge.h"
 #include "src/rpc/message_size.h"
+#include "src/scoring/scoring_job.h"
+#include "src/scoring/staging.h"
 
 namespace espalier {
 namespace {
 
-Result<Submission> Prepare(const SubmitRequest& request, const StorageOptions& storage) {
+// One that is broken off would leave its probe behind.
+Status Probe(const OutputSpec& output, const SubmitRequest& request, StorageOptions storage) {
+  storage.webhdfs.http.cancelled = {};
+  return ProbeOutput(*MakeFileSystem(storage), output, request.client_request_id);
+}
+
+Result<Submission> PrepareTraining(const SubmitRequest& request, const StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(request.job_yaml, "job"));
   const auto files = MakeFileSystem(storage);
   ESPALIER_RETURN_IF_ERROR(CheckOutput(*files, job.output));
-  // One that is broken off would leave its probe behind.
-  StorageOptions to_the_end = storage;
-  to_the_end.webhdfs.http.cancelled = {};
-  ESPALIER_RETURN_IF_ERROR(
-      ProbeOutput(*MakeFileSystem(to_the_end), job.output, request.client_request_id));
+  ESPALIER_RETURN_IF_ERROR(Probe(job.output, request, storage));
   ESPALIER_RETURN_IF_ERROR(CheckBeginning(*files, job));
   ESPALIER_ASSIGN_OR_RETURN(InputPlan input, PlanInput(*files, job.data, job.data.shard_bytes));
   ESPALIER_RETURN_IF_ERROR(CheckSendable(input));
@@ -37,6 +44,37 @@ Result<Submission> Prepare(const SubmitRequest& request, const StorageOptions& s
   submission.input = std::make_shared<const InputPlan>(std::move(input));
   submission.tokens = request.tokens;
   return submission;
+}
+
+Result<Submission> PrepareScoring(const SubmitRequest& request, const StorageOptions& storage) {
+  ESPALIER_ASSIGN_OR_RETURN(const ScoringSpec job, ParseScoring(request.job_yaml, "job"));
+  const auto files = MakeFileSystem(storage);
+  ESPALIER_ASSIGN_OR_RETURN(InputPlan input, PlanScoring(*files, job));
+  ESPALIER_RETURN_IF_ERROR(CheckSendable(input));
+  if (job.kind == JobKind::kPredict) {
+    ESPALIER_RETURN_IF_ERROR(Probe(job.output, request, storage));
+  }
+  FindHosts(*files, &input);
+  Submission submission;
+  submission.client_request_id = request.client_request_id;
+  submission.job_yaml = request.job_yaml;
+  submission.kind = job.kind;
+  submission.name = job.name;
+  submission.output = PredictSpecOf(job).output;
+  submission.workers_min = job.workers.min;
+  submission.workers_max = job.workers.max;
+  // No more workers than shards have anything to do.
+  const auto shards = static_cast<int64_t>(input.shards.size());
+  submission.leaves = std::clamp<int64_t>(shards, 1, std::numeric_limits<int32_t>::max());
+  submission.input = std::make_shared<const InputPlan>(std::move(input));
+  submission.tokens = request.tokens;
+  return submission;
+}
+
+Result<Submission> Prepare(const SubmitRequest& request, const StorageOptions& storage) {
+  ESPALIER_ASSIGN_OR_RETURN(const JobKind kind, JobKindOf(request.job_yaml, "job"));
+  return kind == JobKind::kTrain ? PrepareTraining(request, storage)
+                                 : PrepareScoring(request, storage);
 }
 
 // To clients of a coordinator kUnavailable means that it is away itself; here storage is.
@@ -74,6 +112,31 @@ Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work,
                             MergeShardSurveys(*work.input, job, std::move(shards), files.get()));
   ESPALIER_RETURN_IF_ERROR(CheckSendable(merged));
   return std::make_shared<const SurveyResult>(std::move(merged));
+}
+
+Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage) {
+  ESPALIER_ASSIGN_OR_RETURN(const ScoringSpec job, ParseScoring(work.job_yaml, "job"));
+  std::vector<ShardScore> shards;
+  shards.reserve(work.shards.size());
+  for (auto& shard : work.shards) {
+    shards.push_back(*shard->score);
+    shard.reset();
+  }
+  const std::string output = PredictSpecOf(job).output;
+  ESPALIER_ASSIGN_OR_RETURN(ScoredJob scored,
+                            MergeScores(*MakeFileSystem(storage), job,
+                                        StagingDirectory(output, work.request_id), shards));
+  JobResult result;
+  result.scoring = std::move(scored.result);
+  result.test = std::move(scored.metrics);
+  result.classes = std::move(scored.classes);
+  result.bundle = output;
+  return result;
+}
+
+Status ClearScored(const ClearWork& work, const StorageOptions& storage) {
+  return RemoveStaging(*MakeFileSystem(storage), work.output,
+                       StagingDirectory(work.output, work.request_id), work.succeeded);
 }
 
 }  // namespace espalier

@@ -15,7 +15,9 @@ namespace espalier {
 // Parses the job, lists its input, fixes the schema and sees to the output: it must not exist
 // (unless `overwrite`), and a bundle can be put there (bundle/output.h, ProbeOutput); there must be
 // a checkpoint to resume from, or none that an unfinished run has left at the output
-// (bundle/checkpoint_store.h); the input must fit into messages to workers. (That no other live job
+// (bundle/checkpoint_store.h); the input must fit into messages to workers. Of a job that scores
+// the model's description is read in place of a schema, and the output is judged as that of a local
+// prediction. (That no other live job
 // has the same output is the core's to see.) When storage's `cancelled` becomes true, all but the
 // probe ends at once.
 Result<Submission> PrepareSubmission(const SubmitRequest& request, const StorageOptions& storage);
@@ -24,5 +26,11 @@ Result<Submission> PrepareSubmission(const SubmitRequest& request, const Storage
 // soon.
 Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work,
                                                         const StorageOptions& storage);
+
+// The same of a job that scores: adds up, and puts a prediction's output in place.
+Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage);
+
+// Removes what a job that predicts has left beside its output (scoring/staging.h).
+Status ClearScored(const ClearWork& work, const StorageOptions& storage);
 
 }  // namespace espalier

@@ -41,6 +41,49 @@ class ScanPlanner {
       : files_(files), request_(request), model_(request.schema) {}
 
   Result<ScanPlan> Plan() {
+    DataSpec& data = Begin();
+    auto groups = std::exchange(data.features.groups, {});  // which name columns of the old table
+    ESPALIER_ASSIGN_OR_RETURN(const DataFormat format, FormatOfFirst(data));
+    const bool named = IsNamed(format);
+    ChooseColumns(format);
+    if (!named && !IsPositional()) {
+      return InvalidArgument("the model's columns have names, such as '" +
+                             Printable(model_.names[model_.features[0]]) +
+                             "', and the files have no header to find them by");
+    }
+    Result<InputPlan> planned = PlanTable(files_, data, request_.shard_bytes);
+    if (!planned.ok()) return Reworded(planned.status());
+    plan_.input = *std::move(planned);
+    data.features.groups = std::move(groups);
+    for (InputFile& file : plan_.input.files) file.role = FileRole::kTest;
+    if (!named && format != DataFormat::kLibsvm) ESPALIER_RETURN_IF_ERROR(ByPosition());
+    if (named) RepeatFeatures();
+    plan_.input.schema.rules = model_.rules;
+    ESPALIER_RETURN_IF_ERROR(FindKept());
+    if (format == DataFormat::kParquet && !plan_.kept.empty()) {
+      ESPALIER_RETURN_IF_ERROR(CheckKeptInFiles());
+    }
+    return std::move(plan_);
+  }
+
+  Result<ScanPlan> Resume(InputPlan input) {
+    if (input.files.empty()) return Internal("a plan without files");
+    const DataSpec& data = Begin();
+    ChooseColumns(FormatOf(data, input.files.front().path));
+    plan_.input = std::move(input);
+    ESPALIER_RETURN_IF_ERROR(FindKept());
+    return std::move(plan_);
+  }
+
+ private:
+  bool labels() const { return request_.labels; }
+  // The columns that stand in the files themselves.
+  static size_t Own(const Schema& schema) {
+    return schema.names.size() - static_cast<size_t>(schema.partitions);
+  }
+
+  // The model's job, of other files, as whose columns none are chosen yet.
+  DataSpec& Begin() {
     plan_.job = request_.job;
     DataSpec& data = plan_.job.data;
     data.train = request_.data;
@@ -50,34 +93,18 @@ class ScanPlanner {
     data.label.clear();
     data.weight.reset();
     data.features.columns.clear();
-    auto groups = std::exchange(data.features.groups, {});  // which name columns of the old table
-    ESPALIER_ASSIGN_OR_RETURN(const DataFormat format, FormatOfFirst(data));
-    const bool named =
-        format == DataFormat::kParquet || (format == DataFormat::kCsv && data.csv.header);
-    if (named) ByName(&data);
-    if (!named && !IsPositional()) {
-      return InvalidArgument("the model's columns have names, such as '" +
-                             Printable(model_.names[model_.features[0]]) +
-                             "', and the files have no header to find them by");
-    }
-    if (format == DataFormat::kLibsvm) ByIndex(&data);
-    Result<InputPlan> planned = PlanTable(files_, data, request_.shard_bytes);
-    if (!planned.ok()) return Reworded(planned.status());
-    plan_.input = *std::move(planned);
-    data.features.groups = std::move(groups);
-    for (InputFile& file : plan_.input.files) file.role = FileRole::kTest;
-    if (!named && format != DataFormat::kLibsvm) ESPALIER_RETURN_IF_ERROR(ByPosition());
-    if (named) RepeatFeatures();
-    plan_.input.schema.rules = model_.rules;
-    ESPALIER_RETURN_IF_ERROR(FindKept(format));
-    return std::move(plan_);
+    return data;
   }
 
- private:
-  bool labels() const { return request_.labels; }
-  // The columns that stand in the files themselves.
-  static size_t Own(const Schema& schema) {
-    return schema.names.size() - static_cast<size_t>(schema.partitions);
+  bool IsNamed(DataFormat format) const {
+    return format == DataFormat::kParquet ||
+           (format == DataFormat::kCsv && plan_.job.data.csv.header);
+  }
+
+  void ChooseColumns(DataFormat format) {
+    DataSpec& data = plan_.job.data;
+    if (IsNamed(format)) ByName(&data);
+    if (format == DataFormat::kLibsvm) ByIndex(&data);
   }
 
   // That of the first file; planning refuses others.
@@ -173,7 +200,7 @@ class ScanPlanner {
     return {};
   }
 
-  Status FindKept(DataFormat format) {
+  Status FindKept() {
     const Schema& schema = plan_.input.schema;
     std::map<std::string, int32_t> positions;
     for (size_t i = 0; i < schema.names.size(); ++i) {
@@ -192,7 +219,7 @@ class ScanPlanner {
       }
       plan_.kept.push_back(found->second);
     }
-    return format == DataFormat::kParquet && !plan_.kept.empty() ? CheckKeptInFiles() : Status();
+    return {};
   }
 
   // A Parquet file may lack columns that no job uses, and they may hold anything.
@@ -288,6 +315,10 @@ Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoo
 
 Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request) {
   return ScanPlanner(files, request).Plan();
+}
+
+Result<ScanPlan> ResumeScan(const FileSystem& files, const ScanRequest& request, InputPlan input) {
+  return ScanPlanner(files, request).Resume(std::move(input));
 }
 
 Status ScanShard(const FileSystem& files, const ScanPlan& scan, int shard, RowRoom* room,

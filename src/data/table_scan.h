@@ -46,6 +46,10 @@ struct ScanPlan {
 // Thread rule: re-entrant.
 Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request);
 
+// The same plan from its input, which PlanScan has made elsewhere of the same request: reads
+// nothing. kInvalidArgument: a kept column is not in it.
+Result<ScanPlan> ResumeScan(const FileSystem& files, const ScanRequest& request, InputPlan input);
+
 // Rows in the order of the file. Valid during the call.
 struct ScanPiece {
   const DecodedRows& rows;

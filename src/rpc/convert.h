@@ -30,6 +30,9 @@ void ToProto(const HistoryRow& row, pb::HistoryRow* out);
 Result<HistoryRow> FromProto(const pb::HistoryRow& in);
 void ToProto(const Progress& progress, pb::Progress* out);
 Result<Progress> FromProto(const pb::Progress& in);
+class Fields;
+std::vector<Status> RejectsFromProto(const google::protobuf::RepeatedPtrField<pb::ErrorDetail>& in,
+                                     Fields& f);
 void ToProto(const JobResult& result, pb::JobResult* out);
 Result<JobResult> FromProto(const pb::JobResult& in);
 
@@ -55,6 +58,9 @@ void ToProto(const ToWorker& message, pb::ToWorker* out);
 Result<ToWorker> FromProto(const pb::ToWorker& in);
 
 // convert_api.cc
+pb::JobKind KindToProto(JobKind kind);
+// One that is not specified is a training.
+JobKind KindFromProto(pb::JobKind kind, Fields& f);
 void ToProto(const SubmitRequest& request, pb::SubmitRequest* out);
 Result<SubmitRequest> FromProto(const pb::SubmitRequest& in);
 void ToProto(const JobSnapshot& snapshot, pb::JobSnapshot* out);

@@ -22,8 +22,18 @@ Result<SubmitRequest> FromProto(const pb::SubmitRequest& in) {
   return out;
 }
 
+pb::JobKind KindToProto(JobKind kind) {
+  return static_cast<pb::JobKind>(static_cast<int>(kind) + 1);
+}
+
+JobKind KindFromProto(pb::JobKind kind, Fields& f) {
+  const int64_t known = f.In("kind", kind, pb::JOB_KIND_UNSPECIFIED, pb::JOB_KIND_EVALUATE);
+  return known == 0 ? JobKind::kTrain : static_cast<JobKind>(known - 1);
+}
+
 void ToProto(const JobSnapshot& s, pb::JobSnapshot* out) {
   out->set_job(s.job.value);
+  out->set_kind(KindToProto(s.kind));
   out->set_name(Utf8(s.name, kNameBytesMax));
   out->set_state(static_cast<pb::JobState>(static_cast<int>(s.state) + 1));
   out->set_waiting_because(Utf8(s.waiting_because));
@@ -50,6 +60,7 @@ Result<JobSnapshot> FromProto(const pb::JobSnapshot& in) {
   Fields f("JobSnapshot");
   JobSnapshot s;
   s.job = {f.Id("job", in.job())};
+  s.kind = KindFromProto(in.kind(), f);
   s.name = f.Text("name", in.name(), kNameBytesMax);
   s.state = static_cast<JobState>(
       f.In("state", in.state(), pb::JOB_STATE_QUEUED, pb::JOB_STATE_CANCELLED) - 1);

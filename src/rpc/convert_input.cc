@@ -9,6 +9,7 @@ namespace espalier::rpc {
 namespace {
 
 constexpr int64_t kSkippedMax = 10'000;
+constexpr int64_t kTotalsMax = 10'000'000;  // a confusion matrix of 1,000 classes has a tenth
 
 void ToProto(const Schema& schema, pb::Schema* out) {
   out->mutable_names()->Add(schema.names.begin(), schema.names.end());
@@ -272,6 +273,35 @@ Result<InputPlan> FromProto(const pb::InputPlan& in) {
   return out;
 }
 
+namespace {
+
+void ToProto(const ShardScore& score, pb::ShardScore* out) {
+  out->set_rows(score.rows);
+  out->set_rejected(score.rejected);
+  for (const Status& why : score.first_rejects) rpc::ToProto(why, out->add_first_rejects());
+  out->set_parts(score.parts);
+  out->set_reject_parts(score.reject_parts);
+  out->set_generation(score.generation);
+  out->mutable_totals()->Add(score.totals.begin(), score.totals.end());
+}
+
+Result<ShardScore> FromProto(const pb::ShardScore& in) {
+  Fields f("ShardScore");
+  ShardScore out;
+  out.rows = f.NotNegative("rows", in.rows());
+  out.rejected = f.NotNegative("rejected", in.rejected());
+  out.first_rejects = RejectsFromProto(in.first_rejects(), f);
+  out.parts = f.NotNegative("parts", in.parts());
+  out.reject_parts = f.NotNegative("reject_parts", in.reject_parts());
+  out.generation = in.generation();
+  if (!f.Few("totals", in.totals_size(), kTotalsMax)) return f.status();
+  out.totals.assign(in.totals().begin(), in.totals().end());
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return out;
+}
+
+}  // namespace
+
 void ToProto(const ShardSurvey& survey, pb::ShardSurvey* out) {
   out->set_shard(survey.shard);
   out->set_checksum(survey.checksum);
@@ -291,9 +321,11 @@ void ToProto(const ShardSurvey& survey, pb::ShardSurvey* out) {
     ToProto(values, out->add_categories()->mutable_values());
   }
   const RowSample& sample = survey.sample;
-  if (sample.keys.empty()) return;
-  out->mutable_sample()->mutable_keys()->Add(sample.keys.begin(), sample.keys.end());
-  out->mutable_sample()->mutable_values()->Add(sample.values.begin(), sample.values.end());
+  if (!sample.keys.empty()) {
+    out->mutable_sample()->mutable_keys()->Add(sample.keys.begin(), sample.keys.end());
+    out->mutable_sample()->mutable_values()->Add(sample.values.begin(), sample.values.end());
+  }
+  if (survey.score) ToProto(*survey.score, out->mutable_score());
 }
 
 Result<ShardSurvey> FromProto(const pb::ShardSurvey& in) {
@@ -323,6 +355,7 @@ Result<ShardSurvey> FromProto(const pb::ShardSurvey& in) {
     out.categories.push_back(LabelsFromProto("categories", counts.values(), f));
   }
   out.sample = SampleFromProto(in.sample(), f);
+  if (in.has_score()) out.score = Part(f, "score", FromProto(in.score()));
   ESPALIER_RETURN_IF_ERROR(f.status());
   return out;
 }

@@ -47,6 +47,7 @@ void Set(const StartSurvey& m, pb::ToWorker* out) {
   if (m.input) ToProto(*m.input, p->mutable_input());
   p->mutable_shards()->Add(m.shards.begin(), m.shards.end());
   ToProto(m.tokens, p->mutable_tokens());
+  p->set_request_id(m.request_id);
 }
 
 Result<ToWorker> Get(const pb::StartSurvey& in) {
@@ -66,6 +67,7 @@ Result<ToWorker> Get(const pb::StartSurvey& in) {
   }
   m.input = std::move(input);
   m.tokens = Part(f, "tokens", FromProto(in.tokens()));
+  m.request_id = f.Text("request_id", in.request_id(), kRequestIdBytesMax);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return ToWorker(std::move(m));
 }

@@ -170,6 +170,43 @@ Result<Progress> FromProto(const pb::Progress& in) {
   return p;
 }
 
+namespace {
+
+void ToProto(const ScoringResult& r, pb::ScoringResult* out) {
+  out->set_rows(r.rows);
+  out->set_rejected(r.rejected);
+  for (const Status& why : r.first_rejects) rpc::ToProto(why, out->add_first_rejects());
+  out->set_parts(r.parts);
+  out->set_format(r.format);
+}
+
+Result<ScoringResult> FromProto(const pb::ScoringResult& in) {
+  Fields f("ScoringResult");
+  ScoringResult r;
+  r.rows = f.NotNegative("rows", in.rows());
+  r.rejected = f.NotNegative("rejected", in.rejected());
+  r.first_rejects = RejectsFromProto(in.first_rejects(), f);
+  r.parts = f.NotNegative("parts", in.parts());
+  r.format = f.Text("format", in.format(), kNameBytesMax);
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return r;
+}
+
+}  // namespace
+
+std::vector<Status> RejectsFromProto(const google::protobuf::RepeatedPtrField<pb::ErrorDetail>& in,
+                                     Fields& f) {
+  std::vector<Status> out;
+  if (!f.Few("first_rejects", in.size(), kRejectsKept)) return out;
+  for (const pb::ErrorDetail& detail : in) {
+    Status why;
+    if (Status bad = ErrorFromProto(detail, &why); !bad.ok()) f.Take("first_rejects", bad);
+    if (why.ok()) f.Fail("first_rejects", "holds no reason");
+    out.push_back(std::move(why));
+  }
+  return out;
+}
+
 void ToProto(const JobResult& r, pb::JobResult* out) {
   out->set_steps(r.steps);
   out->set_epochs(r.epochs);
@@ -184,6 +221,7 @@ void ToProto(const JobResult& r, pb::JobResult* out) {
   out->set_step_ms_p50(r.step_ms_p50);
   out->set_step_ms_p99(r.step_ms_p99);
   out->set_skipped_rows(r.skipped_rows);
+  if (r.scoring) ToProto(*r.scoring, out->mutable_scoring());
 }
 
 Result<JobResult> FromProto(const pb::JobResult& in) {
@@ -204,6 +242,7 @@ Result<JobResult> FromProto(const pb::JobResult& in) {
   r.step_ms_p50 = f.Finite("step_ms_p50", in.step_ms_p50());
   r.step_ms_p99 = f.Finite("step_ms_p99", in.step_ms_p99());
   r.skipped_rows = f.NotNegative("skipped_rows", in.skipped_rows());
+  if (in.has_scoring()) r.scoring = Part(f, "scoring", FromProto(in.scoring()));
   ESPALIER_RETURN_IF_ERROR(f.status());
   return r;
 }

@@ -5,28 +5,11 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/scoring/residuals.h"
+#include "src/data/class_text.h"
+#include "src/scoring/evaluation.h"
 #include "src/scoring/scoring_run.h"
-#include "src/spec/metrics.h"
 
 namespace espalier {
-
-// Targets whose residuals are counted, the first ones.
-inline constexpr size_t kResidualTargetsMax = 8;
-
-struct TargetResiduals {
-  ResidualGrid grid;
-  ResidualBins bins;
-};
-
-struct Evaluation {
-  Metrics metrics;
-  std::vector<double> totals;              // of model/metrics.h, TotalsKind::kEvaluation
-  std::vector<TargetResiduals> residuals;  // regression, when asked for; by target
-  int64_t rows = 0;                        // evaluated
-  int64_t rejected = 0;
-  std::vector<Status> first_rejects;  // kRejectsKept at most
-};
 
 // Evaluates the model on each row of the table; a row that cannot be read, or whose label is no
 // class of the model, is a reject and counts nowhere else. Totals of shards are added in their
@@ -37,5 +20,9 @@ struct Evaluation {
 // Errors: the first shard's that has one; kBadInput, there are rows and none can be evaluated;
 // kCancelled.
 Result<Evaluation> Evaluate(const ScoringRun& run, bool with_residuals);
+
+// One shard of it. `index`: of the model's classes. `residuals`: by target, may be null.
+Result<ShardScore> EvaluateShard(const ScoringRun& run, const ClassIndex& index, int64_t shard,
+                                 ScorerPool* scorers, std::vector<TargetResiduals>* residuals);
 
 }  // namespace espalier

@@ -9,7 +9,7 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kParametersMax = (int64_t{2} << 30) / 4 - (int64_t{1} << 24);
+constexpr int64_t kOnnxParametersMax = (int64_t{2} << 30) / 4 - (int64_t{1} << 24);
 constexpr int64_t kFloat = static_cast<int64_t>(OnnxType::kFloat);
 constexpr int64_t kDouble = static_cast<int64_t>(OnnxType::kDouble);
 constexpr int64_t kInt64 = static_cast<int64_t>(OnnxType::kInt64);
@@ -354,9 +354,9 @@ class Exporter {
 
 Result<std::string> EncodeOnnx(const TrainedModel& model) {
   const int64_t parameters = ParameterCount(model.shape);
-  if (parameters > kParametersMax) {
+  if (parameters > kOnnxParametersMax) {
     return Unimplemented("the model has " + HumanCount(parameters) + " parameters, more than the " +
-                         HumanCount(kParametersMax) +
+                         HumanCount(kOnnxParametersMax) +
                          " that one ONNX file holds; use its weights.safetensors");
   }
   return Exporter(model).Run();

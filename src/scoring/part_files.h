@@ -21,11 +21,10 @@
 
 #include "src/base/status.h"
 #include "src/data/kept_columns.h"
+#include "src/spec/scoring_spec.h"
 #include "src/storage/file_system.h"
 
 namespace espalier {
-
-enum class PartFormat { kCsv, kParquet };
 
 inline constexpr const char* kSuccessFile = "_SUCCESS";
 inline constexpr const char* kRejectsDirectory = "_rejects";

@@ -1,23 +1,14 @@
 #include "src/scoring/predict.h"
 
-#include <algorithm>
-#include <set>
 #include <span>
 #include <utility>
 
 #include "src/base/in_order.h"
-#include "src/base/text.h"
 #include "src/model/loss.h"
+#include "src/spec/names.h"
 
 namespace espalier {
 namespace {
-
-// What became of a shard.
-struct Outcome {
-  Status error;
-  int64_t rows = 0, rejected = 0, parts = 0;
-  std::vector<Status> first_rejects;
-};
 
 class ShardPrediction {
  public:
@@ -31,7 +22,7 @@ class ShardPrediction {
         rejects_(run.files, spec.output + "/" + kRejectsDirectory, shard, run.shards(),
                  PartFormat::kCsv, reject_columns, spec.part_bytes) {}
 
-  Status Take(const ScanPiece& piece, Outcome* outcome) {
+  Status Take(const ScanPiece& piece) {
     scorer_.Predict(piece.rows, piece.texts, &values_);
     classes_.clear();
     const auto width = static_cast<size_t>(run_.model.width());
@@ -42,15 +33,16 @@ class ShardPrediction {
     if (run_.model.multilabel()) Decide(width);
     if (columns_.numbers.empty()) values_.clear();
     ESPALIER_RETURN_IF_ERROR(parts_.Add(piece.kept, piece.rows.rows, classes_, values_));
-    outcome->rows += piece.rows.rows;
-    return TakeRejects(piece.rejects, outcome);
+    score_.rows += piece.rows.rows;
+    return TakeRejects(piece.rejects);
   }
 
-  Status Finish(Outcome* outcome) {
+  Result<ShardScore> Finish() {
     ESPALIER_RETURN_IF_ERROR(parts_.Finish());
     ESPALIER_RETURN_IF_ERROR(rejects_.Finish());
-    outcome->parts = parts_.parts();
-    return {};
+    score_.parts = parts_.parts();
+    score_.reject_parts = rejects_.parts();
+    return std::move(score_);
   }
 
  private:
@@ -65,18 +57,18 @@ class ShardPrediction {
     values_ = std::move(written);
   }
 
-  Status TakeRejects(const std::vector<Status>& rejects, Outcome* outcome) {
+  Status TakeRejects(const std::vector<Status>& rejects) {
     if (rejects.empty()) return {};
-    if (outcome->rejected == 0) {
+    if (score_.rejected == 0) {
       ESPALIER_RETURN_IF_ERROR(run_.files.MakeDirectory(spec_.output + "/" + kRejectsDirectory));
     }
     KeptColumns rows(6);
     for (const Status& reject : rejects) {
       AddReject(reject, &rows);
-      if (outcome->first_rejects.size() < kRejectsKept) outcome->first_rejects.push_back(reject);
+      if (score_.first_rejects.size() < kRejectsKept) score_.first_rejects.push_back(reject);
     }
     const auto count = static_cast<int64_t>(rejects.size());
-    outcome->rejected += count;
+    score_.rejected += count;
     return rejects_.Add(rows, count, {}, {});
   }
 
@@ -85,100 +77,39 @@ class ShardPrediction {
   const PartColumns& columns_;
   Scorer& scorer_;
   PartWriter parts_, rejects_;
+  ShardScore score_;
   std::vector<double> values_;
   std::vector<int32_t> classes_;
 };
 
-Status Rejected(const Status& first, const std::string& what) {
-  const Status error = BadInput(what + "; the first of them: " + first.message());
-  return first.position() ? error.At(*first.position()) : error;
-}
-
-Status AddUp(const PredictSpec& spec, Outcome shard, PredictResult* result) {
-  ESPALIER_RETURN_IF_ERROR(shard.error);
-  result->rows += shard.rows;
-  result->rejected += shard.rejected;
-  result->parts += shard.parts;
-  for (Status& reject : shard.first_rejects) {
-    if (result->first_rejects.size() < kRejectsKept) {
-      result->first_rejects.push_back(std::move(reject));
-    }
-  }
-  if (!spec.rejects_max || result->rejected <= *spec.rejects_max) return {};
-  return Rejected(result->first_rejects[0], "more than " + std::to_string(*spec.rejects_max) +
-                                                " rows cannot be scored, the limit of "
-                                                "--rejects-limit");
-}
-
 }  // namespace
 
-Result<PartColumns> PredictionColumns(const TrainedModel& model, const PredictSpec& spec) {
-  PartColumns columns;
-  columns.kept = spec.keep;
-  const Preprocessing& fitted = model.document.preprocessing;
-  if (model.classification()) {
-    if (spec.prediction) columns.word = "prediction";
-    columns.words = fitted.classes;
-    columns.narrow = model.document.job.model.precision == Precision::kFloat32;
-    for (size_t k = 0; k < fitted.classes.size() && spec.probabilities; ++k) {
-      columns.numbers.push_back("probability_" + fitted.classes[k]);
-    }
-  } else {
-    const bool labels = model.multilabel();
-    columns.narrow = labels && model.document.job.model.precision == Precision::kFloat32;
-    const auto add = [&](const char* what) {
-      for (const FittedTarget& target : fitted.targets) {
-        columns.numbers.push_back(what + target.name);
-      }
-    };
-    if (!labels || spec.prediction) add("prediction_");
-    if (labels && spec.probabilities) add("probability_");
-  }
-  std::set<std::string> names;
-  for (const auto* list : {&columns.kept, &columns.numbers}) {
-    for (const std::string& name : *list) {
-      if (name != columns.word && names.insert(name).second) continue;
-      return InvalidArgument("the output would have two columns '" + Printable(name) +
-                             "'; keep other columns, or choose with --columns");
-    }
-  }
-  return columns;
+Result<ShardScore> PredictShard(const ScoringRun& run, const PredictSpec& spec,
+                                const PartColumns& columns, int64_t shard, ScorerPool* scorers) {
+  const PartColumns reject_columns = RejectColumns();
+  auto scorer = scorers->Take();
+  ShardPrediction work(run, spec, columns, reject_columns, shard, scorer.get());
+  const Status read =
+      ScoreShard(run, shard, [&](const ScanPiece& piece) { return work.Take(piece); });
+  scorers->Give(std::move(scorer));
+  ESPALIER_RETURN_IF_ERROR(read);
+  return work.Finish();
 }
 
-Result<PredictResult> Predict(const ScoringRun& run, const PredictSpec& spec) {
+Result<ScoringResult> Predict(const ScoringRun& run, const PredictSpec& spec) {
   ESPALIER_ASSIGN_OR_RETURN(const PartColumns columns, PredictionColumns(run.model, spec));
-  const PartColumns reject_columns = RejectColumns();
   ScorerPool scorers(run.model);
-  const auto score = [&](int64_t shard) {
-    Outcome outcome;
-    auto scorer = scorers.Take();
-    ShardPrediction work(run, spec, columns, reject_columns, shard, scorer.get());
-    outcome.error =
-        ScoreShard(run, shard, [&](const ScanPiece& piece) { return work.Take(piece, &outcome); });
-    if (outcome.error.ok()) outcome.error = work.Finish(&outcome);
-    scorers.Give(std::move(scorer));
-    return outcome;
-  };
-  PredictResult result;
-  ESPALIER_RETURN_IF_ERROR(InOrder<Outcome>(
-      run.shards(), run.threads, score,
-      [&](int64_t, Outcome shard) { return AddUp(spec, std::move(shard), &result); }));
-  if (result.rows == 0 && result.rejected > 0) {
-    return Rejected(result.first_rejects[0],
-                    "none of the " + std::to_string(result.rejected) + " rows can be scored");
-  }
+  ScoringResult result;
+  result.format = NameOf(spec.format);
+  ESPALIER_RETURN_IF_ERROR(InOrder<Result<ShardScore>>(
+      run.shards(), run.threads,
+      [&](int64_t shard) { return PredictShard(run, spec, columns, shard, &scorers); },
+      [&](int64_t, Result<ShardScore> shard) {
+        return shard.ok() ? AddPrediction(spec, *shard, &result) : shard.status();
+      }));
+  ESPALIER_RETURN_IF_ERROR(JudgePrediction(result));
   ESPALIER_RETURN_IF_ERROR(EndPredictions(run.files, spec.output));
   return result;
-}
-
-Status CheckPrediction(const ScoringRun& run, const PredictSpec& spec) {
-  ESPALIER_RETURN_IF_ERROR(PredictionColumns(run.model, spec).status());
-  for (const InputFile& file : run.scan.input.files) {
-    if (!file.path.starts_with(spec.output + "/")) continue;
-    return InvalidArgument(QuotedPath(file.path) + " is to be read and lies in the output; name " +
-                           "another place for the output");
-  }
-  return CheckPredictions(run.files, spec.output, spec.overwrite);
 }
 
 }  // namespace espalier

@@ -13,6 +13,7 @@
 #include "src/data/table_scan.h"
 #include "src/scoring/scorer.h"
 #include "src/scoring/trained_model.h"
+#include "src/spec/shard_score.h"
 
 namespace espalier {
 
@@ -33,9 +34,6 @@ struct ScoringRun {
 
   int64_t shards() const { return static_cast<int64_t>(scan.input.shards.size()); }
 };
-
-// Rejected rows that a result describes.
-inline constexpr size_t kRejectsKept = 10;
 
 // The scorers of the threads: as many as there are threads at work, used again shard by shard.
 // Thread rule: safe from any thread.

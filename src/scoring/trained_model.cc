@@ -12,21 +12,7 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kModelBytesMax = int64_t{256} << 20;
 constexpr int64_t kWeightsBytesMax = int64_t{64} << 30;
-
-// The same error, of a file.
-Status Of(const std::string& path, const Status& error) {
-  return Status(error.code(), QuotedPath(path) + ": " + error.message());
-}
-
-Result<std::string> ReadPart(const FileSystem& files, const std::string& directory,
-                             const char* name, int64_t bytes_max) {
-  auto text = files.ReadAll(directory + "/" + name, bytes_max);
-  if (text.ok() || text.status().code() != StatusCode::kNotFound) return text;
-  return NotFound(QuotedPath(directory) + " is no bundle: it holds no " + name +
-                  "; expected the directory that a job's `output` names");
-}
 
 Status CheckTensors(const SafetensorsView& view, const TensorList& wanted, ElementType type) {
   if (view.type != type) {
@@ -74,26 +60,15 @@ Status TakeParameters(std::string_view bytes, TrainedModel* model) {
 
 }  // namespace
 
-int64_t TrainedModel::width() const { return classification() ? shape.classes() : shape.outputs(); }
-
 Result<TrainedModel> LoadTrainedModel(const FileSystem& files, const std::string& path) {
   std::string directory = path;
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
-  TrainedModel model;
-  ESPALIER_ASSIGN_OR_RETURN(const std::string text,
-                            ReadPart(files, directory, kModelFile, kModelBytesMax));
-  auto document = DecodeModelJson(text);
-  if (!document.ok()) return Of(directory, document.status());
-  model.document = *std::move(document);
-  const Preprocessing& fitted = model.document.preprocessing;
-  auto shape = MakeNetworkShape(model.document.job, InputsOf(fitted),
-                                AnswersOf(model.document.job.model.task, fitted));
-  if (!shape.ok()) return Of(directory + "/" + kModelFile, shape.status());
-  model.shape = *std::move(shape);
+  ESPALIER_ASSIGN_OR_RETURN(ModelOutline outline, LoadModelOutline(files, directory));
+  TrainedModel model{std::move(outline), {}};
   ESPALIER_ASSIGN_OR_RETURN(const std::string weights,
-                            ReadPart(files, directory, kWeightsFile, kWeightsBytesMax));
+                            ReadBundleFile(files, directory, kWeightsFile, kWeightsBytesMax));
   const Status taken = TakeParameters(weights, &model);
-  if (!taken.ok()) return Of(directory + "/" + kWeightsFile, taken);
+  if (!taken.ok()) return ErrorOf(directory + "/" + kWeightsFile, taken);
   return model;
 }
 

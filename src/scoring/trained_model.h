@@ -7,23 +7,14 @@
 
 #include "src/base/aligned.h"
 #include "src/base/status.h"
-#include "src/bundle/model_json.h"
-#include "src/model/network.h"
+#include "src/scoring/model_outline.h"
 #include "src/storage/file_system.h"
 
 namespace espalier {
 
-struct TrainedModel {
-  ModelDocument document;
-  NetworkShape shape;
+struct TrainedModel : ModelOutline {
   // Flat, as Tensors(shape) lays them out, in the model's precision.
   std::variant<AlignedVector<float>, AlignedVector<double>> parameters;
-
-  bool classification() const { return document.job.model.task == Task::kClassification; }
-  bool multilabel() const { return document.job.model.task == Task::kMultilabel; }
-  bool autoencoder() const { return document.job.model.task == Task::kAutoencoder; }
-  // Numbers that Predict gives a row: classes or targets.
-  int64_t width() const;
 };
 
 // Reads model.json and the weights of the bundle in `directory`, and makes sure that they belong

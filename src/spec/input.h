@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/status.h"
 #include "src/spec/job_spec.h"
+#include "src/spec/shard_score.h"
 
 namespace espalier {
 
@@ -137,6 +139,8 @@ struct ShardSurvey {
   std::vector<std::map<std::string, int64_t>> categories;
   double train_weight = 0;
   RowSample sample;  // of the shard's training rows
+  // Of a job that scores, in place of all above but `shard`.
+  std::optional<ShardScore> score = {};
 };
 
 // Per feature. A number becomes (x - shift) * factor, nulls replaced by `null_value` (in units of

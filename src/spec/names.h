@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/spec/job_spec.h"
+#include "src/spec/scoring_spec.h"
 
 namespace espalier {
 
@@ -117,6 +118,21 @@ struct Names<DataFormat> {
   static constexpr EnumName<DataFormat> kAll[] = {{DataFormat::kCsv, "csv"},
                                                   {DataFormat::kParquet, "parquet"},
                                                   {DataFormat::kLibsvm, "libsvm"}};
+};
+template <>
+struct Names<JobKind> {
+  static constexpr EnumName<JobKind> kAll[] = {
+      {JobKind::kTrain, "train"}, {JobKind::kPredict, "predict"}, {JobKind::kEvaluate, "evaluate"}};
+};
+template <>
+struct Names<PartFormat> {
+  static constexpr EnumName<PartFormat> kAll[] = {{PartFormat::kCsv, "csv"},
+                                                  {PartFormat::kParquet, "parquet"}};
+};
+template <>
+struct Names<AnswerColumn> {
+  static constexpr EnumName<AnswerColumn> kAll[] = {
+      {AnswerColumn::kPrediction, "prediction"}, {AnswerColumn::kProbabilities, "probabilities"}};
 };
 template <>
 struct Names<Precision> {

@@ -9,12 +9,12 @@
 #include "src/bundle/checkpoint_store.h"
 #include "src/bundle/initial_weights.h"
 #include "src/config/job_yaml.h"
+#include "src/config/scoring_yaml.h"
 #include "src/data/row_store.h"
 #include "src/model/arithmetic.h"
 #include "src/worker/bundle_writer.h"
 #include "src/worker/clock.h"
 #include "src/worker/resume.h"
-#include "src/worker/survey_run.h"
 #include "src/worker/watched_files.h"
 
 namespace espalier {
@@ -130,25 +130,51 @@ std::optional<JobRunner::Order> JobRunner::WaitForOrder() {
   return std::exchange(next_, std::nullopt);
 }
 
+Status JobRunner::ReadJob() {
+  ESPALIER_ASSIGN_OR_RETURN(const JobKind kind, JobKindOf(job_yaml_, "job"));
+  if (kind == JobKind::kTrain) {
+    ESPALIER_ASSIGN_OR_RETURN(spec_, ParseJob(job_yaml_, "job"));
+    ESPALIER_RETURN_IF_ERROR(CheckRules(spec_.data.features, input_->schema));
+  } else {
+    ESPALIER_ASSIGN_OR_RETURN(scoring_spec_, ParseScoring(job_yaml_, "job"));
+  }
+  return Status::Ok();
+}
+
 void JobRunner::Run() {
-  Result<JobSpec> spec = ParseJob(job_yaml_, "job");
-  if (spec.ok()) spec_ = *spec;
-  const Status sound = spec.ok() ? CheckRules(spec_.data.features, input_->schema) : spec.status();
+  const Status read = ReadJob();
   while (const std::optional<Order> order = WaitForOrder()) {
-    Status end = sound;
-    if (sound.ok()) end = std::visit([this](const auto& o) { return Perform(o); }, *order);
+    Status end = read;
+    if (read.ok()) end = std::visit([this](const auto& o) { return Perform(o); }, *order);
     if (end.ok() || interrupted_) continue;
     LogWarning(ToString(job_) + " fails here: " + end.ToString());
     Tell(JobFailed{job_, generation_, end});
   }
 }
 
+Result<SurveyOne> JobRunner::WorkOf(const StartSurvey& order) {
+  if (!scoring_spec_) {
+    return SurveyOne([this, input = order.input](const FileSystem& files, int32_t shard) {
+      return SurveyShard(files, *input, spec_, shard, &survey_room_);
+    });
+  }
+  if (!scoring_) {
+    ESPALIER_ASSIGN_OR_RETURN(
+        scoring_, ScoringWork::Make(*files_, *scoring_spec_, *order.input, order.request_id));
+  }
+  ESPALIER_RETURN_IF_ERROR(scoring_->Begin(*files_, order.generation));
+  return SurveyOne([this](const FileSystem& files, int32_t shard) {
+    return scoring_->Score(files, shard, &survey_room_, [this] { return interrupted_.load(); });
+  });
+}
+
 Status JobRunner::Perform(const StartSurvey& order) {
   generation_ = order.generation;
+  if (order.shards.empty()) return Status::Ok();
+  ESPALIER_ASSIGN_OR_RETURN(const SurveyOne survey_one, WorkOf(order));
   SurveyRunOptions run;
   run.threads = options_.threads;
   run.rows_bytes_max = options_.memory_bytes_max / 2;
-  run.room = &survey_room_;
   for (const SurveyedShard& kept : surveyed_) {
     if (kept.has_rows) run.rows_bytes_max -= kept.rows.MemoryBytes();
   }
@@ -158,8 +184,8 @@ Status JobRunner::Perform(const StartSurvey& order) {
     Tell(SurveyPart{job_, order.generation, std::move(shards)});
   };
   hooks.on_bytes_read = [&](int64_t bytes) { Tell(SurveyProgress{job_, order.generation, bytes}); };
-  ESPALIER_ASSIGN_OR_RETURN(auto surveyed, RunSurvey(*files_, *order.input, spec_, order.shards,
-                                                     interrupted_, run, hooks));
+  ESPALIER_ASSIGN_OR_RETURN(auto surveyed, RunSurvey(*files_, *order.input, order.shards,
+                                                     survey_one, interrupted_, run, hooks));
   for (SurveyedShard& s : surveyed) surveyed_.push_back(std::move(s));
   return Status::Ok();
 }
@@ -216,6 +242,7 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
 
 Status JobRunner::Perform(const TrainingOrder& order) {
   generation_ = order.order.generation;
+  if (scoring_spec_) return Internal("there is nothing to train in a job that scores");
   return spec_.model.precision == Precision::kFloat64 ? Train<double>(order) : Train<float>(order);
 }
 

@@ -1,6 +1,7 @@
 // One job on one worker: surveys its shards, takes part in training generation after generation,
-// and at the root writes the bundle. A thread of its own performs the newest order; an order that
-// comes meanwhile interrupts the one underway. What it has to tell goes out by `report`.
+// and at the root writes the bundle. Of a job that scores it only scores its shards. A thread of
+// its own performs the newest order; an order that comes meanwhile interrupts the one underway.
+// What it has to tell goes out by `report`.
 //
 // Thread rule: all public calls from the daemon's loop; none blocks but the destructor, which waits
 // for the thread (call Abort first).
@@ -28,6 +29,8 @@
 #include "src/storage/file_systems.h"
 #include "src/worker/checkpointer.h"
 #include "src/worker/job_member.h"
+#include "src/worker/scoring_work.h"
+#include "src/worker/survey_run.h"
 
 namespace espalier {
 
@@ -85,7 +88,10 @@ class JobRunner {
   // The next order; none: aborted.
   std::optional<Order> WaitForOrder();
   void GiveOrder(Order order);
+  Status ReadJob();
   Status Perform(const StartSurvey& order);
+  // What the order says to do with each shard.
+  Result<SurveyOne> WorkOf(const StartSurvey& order);
   Status Perform(const TrainingOrder& order);
   Status Perform(const KeepOrder& order);
   // Returns the directory that has it.
@@ -127,7 +133,9 @@ class JobRunner {
   PeerNetwork& peers_;
   // Of the job's thread.
   JobSpec spec_;
-  RowRoom survey_room_;  // of surveyed_ and of the survey underway
+  std::optional<ScoringSpec> scoring_spec_;  // of a job that scores, in place of the one above
+  std::unique_ptr<ScoringWork> scoring_;     // of it, once its model is read
+  RowRoom survey_room_;                      // of surveyed_ and of the survey underway
   std::vector<SurveyedShard> surveyed_;
   std::unique_ptr<Checkpointer> checkpointer_;  // once this worker has been the root
   Generation checkpoints_of_;                   // the generation it has begun with

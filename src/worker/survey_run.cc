@@ -15,13 +15,13 @@ namespace {
 
 class SurveyRun {
  public:
-  SurveyRun(const FileSystem& files, const InputPlan& input, const JobSpec& spec,
-            const std::vector<int32_t>& shards, const std::atomic<bool>& aborted,
+  SurveyRun(const FileSystem& files, const InputPlan& input, const std::vector<int32_t>& shards,
+            const SurveyOne& survey_one, const std::atomic<bool>& aborted,
             const SurveyRunOptions& options, const SurveyRunHooks& hooks)
       : files_(files),
         input_(input),
-        spec_(spec),
         shards_(shards),
+        survey_one_(survey_one),
         aborted_(aborted),
         options_(options),
         hooks_(hooks),
@@ -56,7 +56,7 @@ class SurveyRun {
     const WatchedFiles watched(
         files_, [this] { return aborted_ ? Cancelled("the survey was aborted") : Status::Ok(); },
         count);
-    Result<SurveyedShard> result = SurveyShard(watched, input_, spec_, shards_[i], options_.room);
+    Result<SurveyedShard> result = survey_one_(watched, shards_[i]);
     count(size);
     if (!result.ok()) return Take(i, result.status(), 0);
     const Result<int64_t> message_bytes = MeasureSurvey(input_, result->survey);
@@ -108,8 +108,8 @@ class SurveyRun {
 
   const FileSystem& files_;
   const InputPlan& input_;
-  const JobSpec& spec_;
   const std::vector<int32_t>& shards_;
+  const SurveyOne& survey_one_;
   const std::atomic<bool>& aborted_;
   const SurveyRunOptions& options_;
   const SurveyRunHooks& hooks_;
@@ -126,12 +126,12 @@ class SurveyRun {
 }  // namespace
 
 Result<std::vector<SurveyedShard>> RunSurvey(const FileSystem& files, const InputPlan& input,
-                                             const JobSpec& spec,
                                              const std::vector<int32_t>& shards,
+                                             const SurveyOne& survey_one,
                                              const std::atomic<bool>& aborted,
                                              const SurveyRunOptions& options,
                                              const SurveyRunHooks& hooks) {
-  return SurveyRun(files, input, spec, shards, aborted, options, hooks).Run();
+  return SurveyRun(files, input, shards, survey_one, aborted, options, hooks).Run();
 }
 
 }  // namespace espalier

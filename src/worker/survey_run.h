@@ -1,4 +1,5 @@
-// The survey of one member's shards: each is read once, on a team of threads; what was found is
+// The survey of one member's shards (or their scoring): each is read once, on a team of threads;
+// what was found is
 // told in parts as soon as all shards before it are done, so that neither the member nor a message
 // ever holds all of it.
 //
@@ -12,10 +13,8 @@
 
 #include "src/base/status.h"
 #include "src/cluster/messages.h"
-#include "src/data/row_room.h"
 #include "src/data/survey.h"
 #include "src/spec/input.h"
-#include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
 namespace espalier {
@@ -25,7 +24,6 @@ struct SurveyRunOptions {
   // Decoded rows that may be kept for loading; beyond it, and where rows went to the spool, a
   // shard's are dropped and read again.
   int64_t rows_bytes_max = 0;
-  RowRoom* room = nullptr;  // of all rows, kept and underway; null: memory without a limit
   int64_t part_bytes = int64_t{4} << 20;  // of the message; a part ends where it is reached
   int64_t report_interval_us = 200'000;
 };
@@ -37,12 +35,16 @@ struct SurveyRunHooks {
   std::function<void(int64_t bytes)> on_bytes_read;  // of the shards so far; a few times a second
 };
 
+// What is done with a shard, through a file system that counts what is read. Called on several
+// threads at once.
+using SurveyOne = std::function<Result<SurveyedShard>(const FileSystem& files, int32_t shard)>;
+
 // What loading needs of the shards: their numbers, and decoded rows where they were kept (the
-// statistics have gone into the parts). Errors are those of SurveyShard and MeasureSurvey, the
+// statistics have gone into the parts). Errors are those of `survey_one` and MeasureSurvey, the
 // first bad shard's in order, whichever was met first; kCancelled soon after `aborted` became true.
 Result<std::vector<SurveyedShard>> RunSurvey(const FileSystem& files, const InputPlan& input,
-                                             const JobSpec& spec,
                                              const std::vector<int32_t>& shards,
+                                             const SurveyOne& survey_one,
                                              const std::atomic<bool>& aborted,
                                              const SurveyRunOptions& options,
                                              const SurveyRunHooks& hooks);

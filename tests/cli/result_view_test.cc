@@ -87,8 +87,9 @@ TEST_CASE("an error is shown with file, row, column, offset and the text found")
 TEST_CASE("jobs and workers are listed as tables") {
   CHECK(JobTable({}, 0) == "no jobs\n");
   const std::string jobs = JobTable({QueuedJob(), TrainingJob(), SucceededJob()}, 1'005'000);
-  CHECK_THAT(jobs,
-             Catch::Contains("job-17  digits  QUEUED     5.0 s  0        waiting because: 1 of 2"));
+  CHECK_THAT(
+      jobs,
+      Catch::Contains("job-17  train  digits  QUEUED     5.0 s  0        waiting because: 1 of 2"));
   CHECK_THAT(jobs, Catch::Contains("epoch 1.60/20, loss 0.2101"));
   CHECK_THAT(jobs, Catch::Contains("test accuracy 90.00 %"));
   CHECK(WorkerTable({}) == "no workers are attached\n");

@@ -60,21 +60,21 @@ TEST_CASE("what cannot be meant is refused before anything is read") {
 }
 
 TEST_CASE("a prediction is told with its parts and its rejects") {
-  PredictResult result;
+  ScoringResult result;
+  result.format = "csv";
   result.rows = 1234567;
   result.rejected = 2;
   result.parts = 3;
   result.first_rejects = {
       BadInput("it is no number").At({.file = "t.csv", .row = 9, .column = "a"}),
       BadInput("it is no number either")};
-  const PredictSpec spec{.output = "/out"};
-  const std::string text = PredictText(result, spec, 2000, false);
+  const std::string text = PredictText(result, "/out", 2000, false);
   for (const char* words : {"scored 1,234,567 rows", "617,283 rows/s", "2 rows could not be scored",
                             "it is no number", "/out (3 parts)", "/out/_rejects"}) {
     INFO(text);
     CHECK(text.find(words) != std::string::npos);
   }
-  const Json json = PredictJson(result, spec, 2000);
+  const Json json = PredictJson(result, "/out", 2000);
   CHECK(json["rows"] == 1234567);
   CHECK(json["rejects"][0]["row"] == 9);
   CHECK(json["rejects"][1]["row"].is_null());

@@ -5,6 +5,7 @@
 
 #include "src/base/check.h"
 #include "src/base/text.h"
+#include "src/spec/names.h"
 
 namespace espalier::script {
 namespace {
@@ -225,6 +226,11 @@ SurveyPart CoordinatorPlayer::Survey(const Command& c, const Stream& stream, Job
   for (int32_t k : c.options.contains("shards") ? ParseNumbers(c.Text("shards")) : stream.shards) {
     ShardSurvey s;
     s.shard = k;
+    if (c.options.contains("scored")) {
+      s.score = ShardScore{.rows = c.Number("scored", 0), .generation = at.generation.value};
+      part.shards.push_back(std::make_shared<const ShardSurvey>(std::move(s)));
+      continue;
+    }
     s.train_rows = c.Number("rows", 10);
     s.skipped_rows = c.Number("skipped", 0);
     s.skipped.resize(static_cast<size_t>(std::max<int64_t>(0, s.skipped_rows)), BadInput("bad"));
@@ -246,6 +252,7 @@ void CoordinatorPlayer::DoSubmit(const Command& c) {
   Submission s;
   s.name = c.Word(1);
   s.client_request_id = c.Text("request", c.Word(1));
+  s.kind = FromName<JobKind>(c.Text("kind", "train")).value();
   s.job_yaml = "name: " + s.name;
   s.output = c.Text("output", "/models/" + s.name);
   s.workers_min = c.Number("min", 1);
@@ -258,9 +265,16 @@ void CoordinatorPlayer::DoSubmit(const Command& c) {
 void CoordinatorPlayer::Merged(const Command& c) {
   const JobId job{IdOf(c.Word(1))};
   const Generation generation{static_cast<uint64_t>(c.Number("generation", 1))};
+  const bool scored = core_->Job(job) && core_->Job(job)->kind != JobKind::kTrain;
   if (c.options.contains("error")) {
-    Feed(SurveyMerged{job, generation, BadInput(c.Text("error"))});
-    return;
+    const Status error = BadInput(c.Text("error"));
+    if (scored) return Feed(JobScored{job, generation, error});
+    return Feed(SurveyMerged{job, generation, error});
+  }
+  if (scored) {
+    JobResult result;
+    result.scoring = ScoringResult{.rows = 1000};
+    return Feed(JobScored{job, generation, result});
   }
   auto survey = std::make_shared<SurveyResult>();
   survey->train_rows = 1000;
@@ -363,6 +377,10 @@ void CoordinatorPlayer::Feed(const CoordinatorEvent& event) {
     std::vector<int32_t> shards;
     for (const auto& s : work.shards) shards.push_back(s->shard);
     Say("merge " + Point(work.job, work.generation) + " shards" + Numbers(shards));
+  }
+  for (const ClearWork& work : actions.clear) {
+    Say("clear " + ToString(work.job) + " beside " + work.output +
+        (work.succeeded ? "" : ", and what it put there"));
   }
 }
 

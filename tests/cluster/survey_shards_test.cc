@@ -57,7 +57,7 @@ TEST_CASE("what a shard cannot hold is refused with words") {
   const auto check = [&](auto change) {
     ShardSurvey s = good;
     change(s);
-    return CheckSurvey(input, {2}, {std::make_shared<const ShardSurvey>(s)});
+    return CheckSurvey(input, JobKind::kTrain, {2}, {std::make_shared<const ShardSurvey>(s)});
   };
   CHECK(check([](ShardSurvey&) {}).ok());
   CHECK_FALSE(check([](ShardSurvey& s) { s.shard = 1; }).ok());
@@ -81,8 +81,8 @@ TEST_CASE("what a shard cannot hold is refused with words") {
           s.train_weight = std::numeric_limits<double>::quiet_NaN();
         }).ToString() == "survey of shard 2 <- its training weight is out of range");
   const auto shard = std::make_shared<const ShardSurvey>(good);
-  CHECK(CheckSurvey(input, {1, 2, 3}, {shard}).ok());
-  CHECK(CheckSurvey(input, {1, 3}, {shard}).ToString() ==
+  CHECK(CheckSurvey(input, JobKind::kTrain, {1, 2, 3}, {shard}).ok());
+  CHECK(CheckSurvey(input, JobKind::kTrain, {1, 3}, {shard}).ToString() ==
         "it surveyed shard 2, which it was not given");
 }
 
@@ -96,6 +96,36 @@ TEST_CASE("a shard's survey takes memory by its columns, labels and bad rows") {
   s.evaluation_labels["b"] = 1;
   s.skipped = {BadInput(std::string(700, 'x'))};
   CHECK(MemoryBytes(s) > empty + columns + 500 + 700);
+}
+
+TEST_CASE("a score is that of its kind of job, and can be true") {
+  const InputPlan input;
+  const auto check = [&](JobKind kind, auto change) {
+    ShardSurvey s;
+    s.score = ShardScore{.rows = 3, .rejected = 1, .first_rejects = {BadInput("x")}};
+    if (kind == JobKind::kEvaluate) s.score->totals = {1, 2};
+    change(s);
+    return CheckSurvey(input, kind, {0}, {std::make_shared<const ShardSurvey>(s)});
+  };
+  const auto nothing = [](ShardSurvey&) {};
+  CHECK(check(JobKind::kPredict, nothing).ok());
+  CHECK(check(JobKind::kEvaluate, nothing).ok());
+  CHECK(check(JobKind::kTrain, nothing).message() ==
+        "what it found in shard 0 is not of this kind of job");
+  for (const JobKind kind : {JobKind::kPredict, JobKind::kEvaluate}) {
+    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score.reset(); }).ok());
+    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score->rows = -1; }).ok());
+    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score->rejected = 2; }).ok());
+    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score->first_rejects = {Status()}; }).ok());
+    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score->parts = 4; }).ok());
+    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score->reject_parts = 2; }).ok());
+  }
+  CHECK_FALSE(check(JobKind::kPredict, [](ShardSurvey& s) { s.score->totals = {1}; }).ok());
+  CHECK_FALSE(check(JobKind::kEvaluate, [](ShardSurvey& s) { s.score->totals.clear(); }).ok());
+  ShardSurvey large;
+  const int64_t empty = MemoryBytes(large);
+  large.score = ShardScore{.totals = std::vector<double>(1000)};
+  CHECK(MemoryBytes(large) >= empty + 8000);
 }
 
 TEST_CASE("statistics that will not fit are refused with the setting that mends it") {

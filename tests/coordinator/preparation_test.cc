@@ -75,5 +75,15 @@ TEST_CASE("an output that cannot be written is refused at once") {
   CHECK_FALSE(Prepare((file / "model").string()).ok());
 }
 
+TEST_CASE("a job that scores a model which is not there is refused by its name") {
+  const auto submission = PrepareSubmission(
+      {.version = "1",
+       .client_request_id = "a",
+       .job_yaml = "predict: {model: /no/model, data: /no/data}\noutput: /no/out\n"},
+      StorageOptions{});
+  CHECK(submission.status().code() == StatusCode::kNotFound);
+  CHECK(submission.status().message().find("'/no/model' is no bundle") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace espalier

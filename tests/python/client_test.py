@@ -49,6 +49,11 @@ resume: earlier
                          .replace("resume: earlier", 'resume: "/here/earlier"'))
         self.assertEqual(self.text(found), found)
 
+    def test_a_job_that_scores_has_its_model_and_data_made_absolute(self):
+        text = self.text("predict: {model: m, data: [a.csv, 'hdfs:///b']}\noutput: o\n")
+        self.assertEqual(text, 'predict: {model: "/here/m", data: ["/here/a.csv", \'hdfs:///b\']}\n'
+                         'output: "/here/o"\n')
+
     def test_a_dict_keeps_its_types(self):
         job = {"data": {"train": pathlib.Path("t.csv"), "label": "5", "weight": 5,
                         "features": {"columns": ["1..7", "yes"]}},

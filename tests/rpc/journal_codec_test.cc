@@ -30,6 +30,7 @@ TEST_CASE("every kind of journal entry survives being stored") {
   const auto back = DecodeJournalEntry(*EncodeJournalEntry(samples[1]));
   const Submission& s = std::get<JobAccepted>(*back).submission;
   CHECK(s.output == "/out/\xff");
+  CHECK(s.kind == JobKind::kPredict);
   CHECK(s.input->hosts == std::vector<std::vector<std::string>>{{"a", "b"}, {}, {"c"}});
   const auto started = DecodeJournalEntry(*EncodeJournalEntry(samples[2]));
   CHECK(std::get<GenerationStarted>(*started).members.size() == 2);

@@ -43,6 +43,7 @@ inline JobResult SampleResult() {
   r.classes = {"zero", "\xfe"};
   r.weights_sha256 = "abc", r.bundle = "/out/\xff", r.stopped_because = "epochs";
   r.step_ms_p50 = 1.25, r.step_ms_p99 = 2.5, r.skipped_rows = 3;
+  r.scoring = ScoringResult{17, 2, {BadInput("y"), SampleError()}, 4, "parquet"};
   return r;
 }
 
@@ -59,6 +60,7 @@ inline ShardSurvey SampleShard(int32_t shard = 1) {
   s.categories = {{}, {{"", 2}, {"x\xff", 3}}};
   s.train_weight = 5.5;
   s.sample = {{1, 7}, {0.5, -2}};
+  s.score = ShardScore{8, 1, {SampleError()}, 2, 1, 3, {0.5, -1}};
   return s;
 }
 
@@ -119,7 +121,8 @@ inline std::vector<ToWorker> SamplesToWorker() {
                       "name: x",
                       std::make_shared<const InputPlan>(SamplePlan()),
                       {0, 2},
-                      SampleTokens()},
+                      SampleTokens(),
+                      "request"},
           StartTraining{{2},
                         {7},
                         {3},
@@ -141,7 +144,8 @@ inline std::vector<ToWorker> SamplesToWorker() {
 
 inline JobSnapshot SampleSnapshot() {
   JobSnapshot s;
-  s.job = {7}, s.name = "mnist", s.state = JobState::kFailed, s.waiting_because = "no workers";
+  s.job = {7}, s.kind = JobKind::kEvaluate, s.name = "mnist", s.state = JobState::kFailed,
+  s.waiting_because = "no workers";
   s.output = "/out/\xff", s.workers = {"a", "b"}, s.leaves = 16, s.generation = {3};
   s.input_bytes = 1000, s.survey_bytes_done = 500, s.progress = SampleProgress();
   s.result = SampleResult(), s.error = SampleError();
@@ -168,7 +172,8 @@ inline Submission SampleSubmission() {
           .workers_max = 5,
           .leaves = 16,
           .input = std::make_shared<const InputPlan>(std::move(input)),
-          .tokens = SampleTokens()};
+          .tokens = SampleTokens(),
+          .kind = JobKind::kPredict};
 }
 
 // One of each kind, in the order of the variant.

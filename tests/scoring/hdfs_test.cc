@@ -36,7 +36,7 @@ TEST_CASE("model, data and output on HDFS give the bytes that local ones give") 
   REQUIRE(scan.ok());
   const PredictSpec spec{.output = base + "/out", .keep = {"id"}};
   const ScoringRun run{.files = files, .model = *model, .scan = *scan};
-  REQUIRE(CheckPrediction(run, spec).ok());
+  REQUIRE(CheckPrediction(files, *model, scan->input, spec).ok());
   REQUIRE(BeginPredictions(files, spec.output).ok());
   const auto result = Predict(run, spec);
   INFO(result.status().ToString());
@@ -46,7 +46,7 @@ TEST_CASE("model, data and output on HDFS give the bytes that local ones give") 
     CHECK(tree.hdfs.content["/out/" + name] == bytes);
   }
   CHECK(tree.hdfs.content.contains("/out/_SUCCESS"));
-  CHECK(CheckPrediction(run, spec).code() == StatusCode::kAlreadyExists);
+  CHECK(CheckPrediction(files, *model, scan->input, spec).code() == StatusCode::kAlreadyExists);
   size_t temporary = 0;
   for (const auto& [path, bytes] : tree.hdfs.content) temporary += path.find(".tmp-") != path.npos;
   CHECK(temporary == 0);

@@ -21,10 +21,10 @@ std::vector<std::vector<std::string>> Cells(const std::string& csv) {
 }
 
 // A prediction of the fixture's into `out`.
-Result<PredictResult> PredictInto(const ScoringFixture& f, const TrainedModel& model,
+Result<ScoringResult> PredictInto(const ScoringFixture& f, const TrainedModel& model,
                                   const ScanPlan& scan, PredictSpec spec, int threads = 1) {
   const ScoringRun run = f.Run(model, scan, threads);
-  ESPALIER_RETURN_IF_ERROR(CheckPrediction(run, spec));
+  ESPALIER_RETURN_IF_ERROR(CheckPrediction(*f.files, model, scan.input, spec));
   ESPALIER_RETURN_IF_ERROR(BeginPredictions(*f.files, spec.output));
   return Predict(run, spec);
 }
@@ -196,10 +196,11 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
   CHECK(refused.status().message().find("thesis.txt") != std::string::npos);
   CHECK(Content(f.dir / "out/thesis.txt") == "years of work");
   const PredictSpec inside{.output = f.dir.path(), .overwrite = true};
-  CHECK(CheckPrediction(f.Run(model, *scan), inside).message().find("lies in the output") !=
-        std::string::npos);
+  CHECK(
+      CheckPrediction(*f.files, model, scan->input, inside).message().find("lies in the output") !=
+      std::string::npos);
   const PredictSpec file{.output = f.dir / "x.csv", .overwrite = true};
-  CHECK(CheckPrediction(f.Run(model, *scan), file).code() == StatusCode::kAlreadyExists);
+  CHECK(CheckPrediction(*f.files, model, scan->input, file).code() == StatusCode::kAlreadyExists);
 }
 
 TEST_CASE("two columns of one name are refused") {

@@ -35,6 +35,12 @@ struct Input {
     std::iota(shards.begin(), shards.end(), 0);
     for (const Shard& s : plan.shards) bytes += s.end - s.begin;
   }
+  SurveyOne Survey() const {
+    return [this](const FileSystem& watched, int32_t shard) {
+      return SurveyShard(watched, plan, spec, shard);
+    };
+  }
+
   JobSpec spec;
   std::unique_ptr<FileSystem> files;
   InputPlan plan;
@@ -67,8 +73,8 @@ TEST_CASE("every shard is told once, in order, in parts of bounded size") {
       Told told;
       const SurveyRunOptions options{
           .threads = threads, .rows_bytes_max = 1 << 30, .part_bytes = part_bytes};
-      const auto surveyed = RunSurvey(*input.files, input.plan, input.spec, input.shards, kNever,
-                                      options, told.Hooks());
+      const auto surveyed = RunSurvey(*input.files, input.plan, input.shards, input.Survey(),
+                                      kNever, options, told.Hooks());
       REQUIRE(surveyed.ok());
       REQUIRE(told.shards.size() == input.shards.size());
       int64_t rows = 0;
@@ -89,7 +95,7 @@ TEST_CASE("every shard is told once, in order, in parts of bounded size") {
 TEST_CASE("decoded rows are kept as far as they fit") {
   const Input input(20'000, 4096);
   Told told;
-  const auto surveyed = RunSurvey(*input.files, input.plan, input.spec, input.shards, kNever,
+  const auto surveyed = RunSurvey(*input.files, input.plan, input.shards, input.Survey(), kNever,
                                   {.rows_bytes_max = 20'000}, told.Hooks());
   REQUIRE(surveyed.ok());
   int64_t kept = 0;
@@ -103,7 +109,7 @@ TEST_CASE("one large shard shows progress while it is read, up to all of its byt
   REQUIRE(input.shards.size() == 1);
   REQUIRE(input.bytes > 4 << 20);
   Told told;
-  REQUIRE(RunSurvey(*input.files, input.plan, input.spec, input.shards, kNever,
+  REQUIRE(RunSurvey(*input.files, input.plan, input.shards, input.Survey(), kNever,
                     {.report_interval_us = 0}, told.Hooks())
               .ok());
   CHECK(told.bytes.size() > 5);
@@ -120,7 +126,7 @@ TEST_CASE("an abort ends the reading of a shard at its next block") {
     told.bytes.push_back(bytes);
     aborted = true;
   };
-  const auto surveyed = RunSurvey(*input.files, input.plan, input.spec, input.shards, aborted,
+  const auto surveyed = RunSurvey(*input.files, input.plan, input.shards, input.Survey(), aborted,
                                   {.report_interval_us = 0}, hooks);
   CHECK(surveyed.status().code() == StatusCode::kCancelled);
   CHECK(told.shards.empty());
@@ -139,7 +145,7 @@ TEST_CASE("the first bad shard is the one that is told") {
   file.close();
   input.plan.files[0].modified_ms = input.files->Stat(input.plan.files[0].path)->modified_ms;
   Told told;
-  const Status bad = RunSurvey(*input.files, input.plan, input.spec, input.shards, kNever,
+  const Status bad = RunSurvey(*input.files, input.plan, input.shards, input.Survey(), kNever,
                                {.threads = 2}, told.Hooks())
                          .status();
   CHECK(bad.code() == StatusCode::kBadInput);

@@ -23,8 +23,9 @@ from .errors import (AbortedError, AlreadyExistsError, BadInputError, CancelledE
                      UnavailableError, UnimplementedError)
 from .local import train
 from .model import Model, load
-from .types import (ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo, JobResult,
-                    JobState, Metrics, Progress, StateChanged, Timing, WorkerInfo)
+from .types import (ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo, JobKind,
+                    JobResult, JobState, Metrics, Progress, Scoring, StateChanged, Timing,
+                    WorkerInfo)
 
 if TYPE_CHECKING:
     from ._connection import Limits
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AbortedError", "AlreadyExistsError", "BadInputError", "CancelledError", "ClassMetrics",
-    "Client", "CoordinatorAway", "DataLossError", "DeadlineExceededError", "Ended",
-    "EspalierError", "Evaluation", "Event", "FailedPreconditionError", "InputPosition",
-    "InternalError", "InvalidArgumentError", "Job", "JobCancelledError", "JobError",
-    "JobFailedError", "JobInfo", "JobResult", "JobState", "Limits", "Metrics", "Model",
-    "NotFoundError", "PermissionDeniedError", "Progress", "ResourceExhaustedError", "StateChanged",
+    "Client", "CoordinatorAway", "DataLossError", "DeadlineExceededError", "Ended", "EspalierError",
+    "Evaluation", "Event", "FailedPreconditionError", "InputPosition", "InternalError",
+    "InvalidArgumentError", "Job", "JobCancelledError", "JobError", "JobFailedError", "JobInfo",
+    "JobKind", "JobResult", "JobState", "Limits", "Metrics", "Model", "NotFoundError",
+    "PermissionDeniedError", "Progress", "ResourceExhaustedError", "Scoring", "StateChanged",
     "Timing", "UnavailableError", "UnimplementedError", "WorkerInfo", "__version__", "connect",
     "load", "train",
 ]

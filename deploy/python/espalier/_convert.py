@@ -8,8 +8,8 @@ from typing import Any, Iterable, Optional, Tuple
 
 from ._proto import api_pb2, types_pb2
 from .errors import EspalierError, InputPosition, InternalError, make_error
-from .types import (ClassMetrics, Evaluation, JobInfo, JobResult, JobState, Metrics, Progress,
-                    Timing, WorkerInfo)
+from .types import (ClassMetrics, Evaluation, JobInfo, JobKind, JobResult, JobState, Metrics,
+                    Progress, Scoring, Timing, WorkerInfo)
 
 
 def clean(text: str) -> str:
@@ -88,6 +88,23 @@ def progress_of(s: Any) -> Progress:
         phase_share=p.phase_share, bytes_read=s.survey_bytes_done, input_bytes=s.input_bytes)
 
 
+def scoring_of(r: Any) -> Scoring:
+    return Scoring(rows=r.rows, rejected=r.rejected,
+                   rejects=tuple(error_of(why) for why in r.first_rejects), parts=r.parts,
+                   format=clean(r.format))
+
+
+def kind_of(s: Any) -> JobKind:
+    """Older coordinators do not say: they only train."""
+    if s.kind == api_pb2.JOB_KIND_UNSPECIFIED:
+        return JobKind.TRAIN
+    try:
+        return JobKind(api_pb2.JobKind.Name(s.kind)[len("JOB_KIND_"):])
+    except ValueError:
+        raise InternalError("the coordinator tells of %s of a kind %d that this client does not "
+                            "know" % (job_id(s.job), s.kind)) from None
+
+
 def result_of(s: Any) -> JobResult:
     r = s.result
     return JobResult(
@@ -99,7 +116,8 @@ def result_of(s: Any) -> JobResult:
         timing=Timing(s.start_phase_ms / 1000, s.survey_phase_ms / 1000, s.train_phase_ms / 1000,
                       r.step_ms_p50, r.step_ms_p99),
         classes=tuple(text_of(c) for c in r.classes), stopped_because=clean(r.stopped_because),
-        skipped_rows=r.skipped_rows)
+        skipped_rows=r.skipped_rows,
+        scoring=scoring_of(r.scoring) if r.HasField("scoring") else None)
 
 
 def job_of(s: Any) -> JobInfo:
@@ -116,7 +134,8 @@ def job_of(s: Any) -> JobInfo:
         progress=progress_of(s), result=result_of(s) if s.HasField("result") else None,
         error=error_of(s.error) if s.HasField("error") else None,
         submitted=time_of(s.submitted_ms), started=time_of(s.started_ms),
-        training=time_of(s.training_ms), ended=time_of(s.ended_ms), inferred=clean(s.inferred))
+        training=time_of(s.training_ms), ended=time_of(s.ended_ms), inferred=clean(s.inferred),
+        kind=kind_of(s))
 
 
 def worker_of(w: Any) -> WorkerInfo:

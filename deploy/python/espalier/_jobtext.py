@@ -24,7 +24,8 @@ JobSource = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 # Where paths stand, as keys from the top.
 _PATHS: Tuple[Tuple[str, ...], ...] = (
     ("data", "train"), ("data", "test"), ("data", "validation", "files"), ("train", "initial"),
-    ("train", "initial", "from"), ("output",), ("output", "path"), ("resume",), ("resume", "from"))
+    ("train", "initial", "from"), ("output",), ("output", "path"), ("resume",), ("resume", "from"),
+    ("predict", "model"), ("predict", "data"), ("evaluate", "model"), ("evaluate", "data"))
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 

@@ -106,7 +106,10 @@ class Client:
         Args:
             job: the path of a job file, its YAML text (more than one line), or the same as a dict:
                 ``{"data": {"train": "t.csv", "label": "y"}, "output": "model"}``. Relative local
-                paths are taken from the working directory; the workers must see them, too.
+                paths are taken from the working directory; the workers must see them, too. One
+                that scores is ``{"predict": {"model": "model", "data": "new.csv"}, "output":
+                "scored"}`` or ``{"evaluate": {"model": .., "data": ..}}``: ``result().scoring``,
+                and ``result().test`` of an evaluation.
 
         Returns:
             The job, which waits or runs by now.

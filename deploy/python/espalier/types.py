@@ -22,6 +22,14 @@ __all__ = [
 ]
 
 
+class JobKind(str, enum.Enum):
+    """What a job does; equal to its name ("PREDICT")."""
+
+    TRAIN = "TRAIN"
+    PREDICT = "PREDICT"
+    EVALUATE = "EVALUATE"
+
+
 class JobState(str, enum.Enum):
     """How far a job is; equal to its name ("TRAINING")."""
 
@@ -167,6 +175,25 @@ class Timing:
 
 
 @dataclass(frozen=True)
+class Scoring:
+    """What a job that predicts or evaluates yields, beside metrics.
+
+    Attributes:
+        rows: that were scored.
+        rejected: that could not be; a prediction's are in ``_rejects`` of its output.
+        rejects: why and where (``position``), the first ten in the order of the input.
+        parts: predictions: files of rows.
+        format: predictions: "csv" or "parquet"; else "".
+    """
+
+    rows: int
+    rejected: int
+    rejects: Tuple[EspalierError, ...] = field(default=(), compare=False)
+    parts: int = 0
+    format: str = ""
+
+
+@dataclass(frozen=True)
 class JobResult:
     """What a job that succeeded yields.
 
@@ -179,6 +206,9 @@ class JobResult:
         classes: labels in the order of the model's classes; empty for regression, and when a local
             run does not say.
         stopped_because: "epochs", "steps", "time" or "early stopping"; "" when not told.
+        scoring: of a job that predicts or evaluates; None: it has trained. Of all above it has
+            ``bundle``, the directory of its predictions, ``test``, the metrics of an evaluation,
+            and ``classes``.
     """
 
     job: str
@@ -194,6 +224,7 @@ class JobResult:
     classes: Tuple[str, ...] = ()
     stopped_because: str = ""
     skipped_rows: int = 0
+    scoring: Optional[Scoring] = None
 
     def load(self) -> Model:
         """The model, read from :attr:`bundle`; see :func:`espalier.load`. The bundle must be
@@ -210,8 +241,9 @@ class JobInfo:
 
     Attributes:
         id: "job-3".
+        kind: what it does; one that predicts or evaluates is SURVEYING meanwhile.
         waiting_because: why a job does not get on, for a person; "" when it does.
-        output: where the bundle goes.
+        output: where the bundle goes, or the predictions.
         workers: names of those that take part.
         leaves: the fixed number of virtual workers; more workers than that stand by.
         generation: numbers the job's membership; each change makes a new one.
@@ -237,6 +269,7 @@ class JobInfo:
     training: Optional[datetime] = None
     ended: Optional[datetime] = None
     inferred: str = ""
+    kind: JobKind = JobKind.TRAIN
 
 
 @dataclass(frozen=True)

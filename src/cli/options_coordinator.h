@@ -1,0 +1,14 @@
+// The arguments that say which cluster is spoken to, and who speaks. Thread rule: pure functions.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+
+#include "src/cli/options.h"
+
+namespace espalier {
+
+// Adds --coordinator (`without` says what holds without it), --tls-... and --token-file.
+void AddCoordinator(CLI::App* command, const std::string& without, CliOptions* options);
+
+}  // namespace espalier

@@ -1,0 +1,136 @@
+#include "src/config/scoring_yaml.h"
+
+#include <utility>
+
+#include "src/config/job_sections.h"
+#include "src/config/reader.h"
+#include "src/config/yaml_tree.h"
+
+namespace espalier {
+namespace {
+
+JobKind KindOf(const YamlNode& root) {
+  for (const auto& [key, value] : root.entries) {
+    const auto kind = FromName<JobKind>(key.text);
+    if (kind && *kind != JobKind::kTrain) return *kind;
+  }
+  return JobKind::kTrain;
+}
+
+Field Texts(Reader& reader, std::string key, std::vector<std::string>& out, bool paths) {
+  return {std::move(key), [&reader, &out, paths](const YamlNode& node, const std::string& path) {
+            out.clear();
+            return reader.ReadOneOrMany(node, path, [&](const auto& item, const auto& at) {
+              out.emplace_back();
+              return paths ? ReadPath(reader, item, at, out.back())
+                           : reader.Read(item, at, out.back());
+            });
+          }};
+}
+
+Status ReadScoring(Reader& reader, const YamlNode& node, const std::string& path,
+                   ScoringSpec& out) {
+  std::vector<Field> fields = {
+      {"model",
+       [&](const auto& value, const auto& at) { return ReadPath(reader, value, at, out.model); }},
+      Texts(reader, "data", out.data, true),
+      reader.Value("data_format", out.data_format)};
+  if (out.kind == JobKind::kPredict) {
+    fields.push_back(reader.Value("format", out.format));
+    fields.push_back(Texts(reader, "keep", out.keep, false));
+    fields.push_back({"columns", [&](const YamlNode& value, const std::string& at) {
+                        out.columns.clear();
+                        return reader.ReadOneOrMany(
+                            value, at, [&](const YamlNode& item, const std::string& item_at) {
+                              out.columns.emplace_back();
+                              return reader.Read(item, item_at, out.columns.back());
+                            });
+                      }});
+    fields.push_back(reader.Value("rejects_limit", out.rejects_limit));
+  }
+  return reader.ReadMap(node, path, fields);
+}
+
+// ---- as text -----------------------------------------------------------------------------------
+
+YamlNode Scalar(std::string text, bool quoted) {
+  return {.kind = YamlNode::Kind::kScalar, .text = std::move(text), .quoted = quoted};
+}
+
+void Add(YamlNode* map, const char* key, YamlNode value) {
+  map->kind = YamlNode::Kind::kMap;
+  map->entries.emplace_back(Scalar(key, false), std::move(value));
+}
+
+void AddTexts(YamlNode* map, const char* key, const std::vector<std::string>& texts, bool quoted) {
+  if (texts.empty()) return;
+  YamlNode list = {.kind = YamlNode::Kind::kSequence};
+  for (const std::string& text : texts) list.items.push_back(Scalar(text, quoted));
+  Add(map, key, std::move(list));
+}
+
+}  // namespace
+
+Result<JobKind> JobKindOf(std::string_view yaml_text, std::string_view name_for_messages) {
+  ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml_text, name_for_messages));
+  return KindOf(root);
+}
+
+Result<ScoringSpec> ParseScoring(std::string_view yaml_text, std::string_view name_for_messages) {
+  ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml_text, name_for_messages));
+  Reader reader(name_for_messages);
+  ScoringSpec spec;
+  spec.kind = KindOf(root);
+  if (spec.kind == JobKind::kTrain) {
+    return InvalidArgument(std::string(name_for_messages) +
+                           ": expected a job with `predict` or `evaluate`");
+  }
+  const std::string section = NameOf(spec.kind);
+  spec.name = section;
+  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(
+      root, "",
+      {reader.Value("name", spec.name),
+       {section,
+        [&](const auto& node, const auto& path) { return ReadScoring(reader, node, path, spec); }},
+       {"workers",
+        [&](const auto& node, const auto& path) {
+          return reader.ReadMap(
+              node, path,
+              {reader.Value("min", spec.workers.min), reader.Value("max", spec.workers.max)});
+        }},
+       {"output", [&](const auto& node, const auto& path) {
+          return ReadOutput(reader, node, path, spec.output);
+        }}}));
+  if (const Status invalid = spec.Validate(); !invalid.ok()) return reader.Locate(invalid);
+  return spec;
+}
+
+std::string ScoringYaml(const ScoringSpec& spec) {
+  YamlNode section;
+  Add(&section, "model", Scalar(spec.model, true));
+  AddTexts(&section, "data", spec.data, true);
+  if (spec.data_format) Add(&section, "data_format", Scalar(NameOf(*spec.data_format), false));
+  if (spec.format) Add(&section, "format", Scalar(NameOf(*spec.format), false));
+  AddTexts(&section, "keep", spec.keep, true);
+  std::vector<std::string> columns;
+  for (const AnswerColumn column : spec.columns) columns.emplace_back(NameOf(column));
+  AddTexts(&section, "columns", columns, false);
+  if (spec.rejects_limit) {
+    Add(&section, "rejects_limit", Scalar(std::to_string(*spec.rejects_limit), false));
+  }
+  YamlNode root, workers;
+  Add(&root, "name", Scalar(spec.name, true));
+  Add(&root, NameOf(spec.kind), std::move(section));
+  Add(&workers, "min", Scalar(std::to_string(spec.workers.min), false));
+  Add(&workers, "max", Scalar(std::to_string(spec.workers.max), false));
+  Add(&root, "workers", std::move(workers));
+  if (!spec.output.path.empty()) {
+    YamlNode output;
+    Add(&output, "path", Scalar(spec.output.path, true));
+    if (spec.output.overwrite) Add(&output, "overwrite", Scalar("true", false));
+    Add(&root, "output", std::move(output));
+  }
+  return EmitYaml(root);
+}
+
+}  // namespace espalier

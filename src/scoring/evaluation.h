@@ -1,0 +1,41 @@
+// What an evaluation of a model on a table comes to, shard by shard: all of it but the computing
+// (evaluate.h). Thread rule: values and pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/scoring/model_outline.h"
+#include "src/scoring/residuals.h"
+#include "src/spec/metrics.h"
+#include "src/spec/shard_score.h"
+
+namespace espalier {
+
+// Targets whose residuals are counted, the first ones.
+inline constexpr size_t kResidualTargetsMax = 8;
+
+struct TargetResiduals {
+  ResidualGrid grid;
+  ResidualBins bins;
+};
+
+struct Evaluation {
+  Metrics metrics;
+  std::vector<double> totals;              // of model/metrics.h, TotalsKind::kEvaluation
+  std::vector<TargetResiduals> residuals;  // regression, when they were asked for; by target
+  int64_t rows = 0;                        // evaluated
+  int64_t rejected = 0;
+  std::vector<Status> first_rejects;  // kRejectsKept at most
+};
+
+// One to which nothing is added yet.
+Evaluation EmptyEvaluation(const ModelOutline& model);
+// The next shard in order. kInternal: its totals are not of this model.
+Status AddEvaluation(const ShardScore& shard, Evaluation* all);
+// After the last one: fills the metrics. kBadInput: there are rows, and none could be evaluated.
+Status FinishEvaluation(const ModelOutline& model, Evaluation* all);
+
+}  // namespace espalier

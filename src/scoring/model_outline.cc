@@ -1,0 +1,46 @@
+#include "src/scoring/model_outline.h"
+
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/bundle/bundle.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kModelBytesMax = int64_t{256} << 20;
+
+}  // namespace
+
+int64_t ModelOutline::width() const { return classification() ? shape.classes() : shape.outputs(); }
+
+Status ErrorOf(const std::string& path, const Status& error) {
+  return Status(error.code(), QuotedPath(path) + ": " + error.message());
+}
+
+Result<std::string> ReadBundleFile(const FileSystem& files, const std::string& directory,
+                                   const char* name, int64_t bytes_max) {
+  auto text = files.ReadAll(directory + "/" + name, bytes_max);
+  if (text.ok() || text.status().code() != StatusCode::kNotFound) return text;
+  return NotFound(QuotedPath(directory) + " is no bundle: it holds no " + name +
+                  "; expected the directory that a job's `output` names");
+}
+
+Result<ModelOutline> LoadModelOutline(const FileSystem& files, const std::string& path) {
+  std::string directory = path;
+  while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
+  ModelOutline model;
+  ESPALIER_ASSIGN_OR_RETURN(const std::string text,
+                            ReadBundleFile(files, directory, kModelFile, kModelBytesMax));
+  auto document = DecodeModelJson(text);
+  if (!document.ok()) return ErrorOf(directory, document.status());
+  model.document = *std::move(document);
+  const Preprocessing& fitted = model.document.preprocessing;
+  auto shape = MakeNetworkShape(model.document.job, InputsOf(fitted),
+                                AnswersOf(model.document.job.model.task, fitted));
+  if (!shape.ok()) return ErrorOf(directory + "/" + kModelFile, shape.status());
+  model.shape = *std::move(shape);
+  return model;
+}
+
+}  // namespace espalier

@@ -1,0 +1,107 @@
+#include "src/scoring/prediction_plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+Status Rejected(const Status& first, const std::string& what) {
+  const Status error = BadInput(what + "; the first of them: " + first.message());
+  return first.position() ? error.At(*first.position()) : error;
+}
+
+}  // namespace
+
+PredictSpec PredictSpecOf(const ScoringSpec& spec) {
+  const auto asked = [&](AnswerColumn column) {
+    return spec.columns.empty() || std::count(spec.columns.begin(), spec.columns.end(), column) > 0;
+  };
+  PredictSpec out;
+  out.output = spec.output.path;
+  while (out.output.size() > 1 && out.output.back() == '/') out.output.pop_back();
+  out.format = FormatOf(spec);
+  out.overwrite = spec.output.overwrite;
+  out.keep = spec.keep;
+  out.prediction = asked(AnswerColumn::kPrediction);
+  out.probabilities = asked(AnswerColumn::kProbabilities);
+  out.rejects_max = spec.rejects_limit;
+  return out;
+}
+
+ScanRequest ScanRequestOf(const ScoringSpec& spec, const ModelOutline& model) {
+  return {.job = model.document.job,
+          .schema = model.document.schema,
+          .data = spec.data,
+          .labels = spec.kind == JobKind::kEvaluate,
+          .keep = spec.keep,
+          .format = spec.data_format,
+          .shard_bytes = model.document.job.data.shard_bytes};
+}
+
+Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSpec& spec) {
+  PartColumns columns;
+  columns.kept = spec.keep;
+  const Preprocessing& fitted = model.document.preprocessing;
+  if (model.classification()) {
+    if (spec.prediction) columns.word = "prediction";
+    columns.words = fitted.classes;
+    columns.narrow = model.document.job.model.precision == Precision::kFloat32;
+    for (size_t k = 0; k < fitted.classes.size() && spec.probabilities; ++k) {
+      columns.numbers.push_back("probability_" + fitted.classes[k]);
+    }
+  } else {
+    const bool labels = model.multilabel();
+    columns.narrow = labels && model.document.job.model.precision == Precision::kFloat32;
+    const auto add = [&](const char* what) {
+      for (const FittedTarget& target : fitted.targets) {
+        columns.numbers.push_back(what + target.name);
+      }
+    };
+    if (!labels || spec.prediction) add("prediction_");
+    if (labels && spec.probabilities) add("probability_");
+  }
+  std::set<std::string> names;
+  for (const auto* list : {&columns.kept, &columns.numbers}) {
+    for (const std::string& name : *list) {
+      if (name != columns.word && names.insert(name).second) continue;
+      return InvalidArgument("the output would have two columns '" + Printable(name) +
+                             "'; keep other columns, or choose with --columns");
+    }
+  }
+  return columns;
+}
+
+Status CheckPrediction(const FileSystem& files, const ModelOutline& model, const InputPlan& input,
+                       const PredictSpec& spec) {
+  ESPALIER_RETURN_IF_ERROR(PredictionColumns(model, spec).status());
+  for (const InputFile& file : input.files) {
+    if (!file.path.starts_with(spec.output + "/")) continue;
+    return InvalidArgument(QuotedPath(file.path) + " is to be read and lies in the output; name " +
+                           "another place for the output");
+  }
+  return CheckPredictions(files, spec.output, spec.overwrite);
+}
+
+Status AddPrediction(const PredictSpec& spec, const ShardScore& shard, ScoringResult* result) {
+  result->rows += shard.rows;
+  result->rejected += shard.rejected;
+  result->parts += shard.parts;
+  for (const Status& reject : shard.first_rejects) {
+    if (result->first_rejects.size() < kRejectsKept) result->first_rejects.push_back(reject);
+  }
+  if (!spec.rejects_max || result->rejected <= *spec.rejects_max) return {};
+  return Rejected(result->first_rejects[0], "more than " + std::to_string(*spec.rejects_max) +
+                                                " rows cannot be scored, the limit of "
+                                                "--rejects-limit");
+}
+
+Status JudgePrediction(const ScoringResult& result) {
+  if (result.rows > 0 || result.rejected == 0) return {};
+  return Rejected(result.first_rejects[0],
+                  "none of the " + std::to_string(result.rejected) + " rows can be scored");
+}
+
+}  // namespace espalier

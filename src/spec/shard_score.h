@@ -1,0 +1,38 @@
+// What a job that scores found in one shard, and in all of them. Plain structs: workers fill the
+// first one, the coordinator adds them up in shard order.
+//
+// Thread rule: values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+
+namespace espalier {
+
+// Rejected rows that a result describes.
+inline constexpr size_t kRejectsKept = 10;
+
+struct ShardScore {
+  int64_t rows = 0;                   // that have an answer
+  int64_t rejected = 0;               // that could not be scored
+  std::vector<Status> first_rejects;  // kRejectsKept at most, with positions
+  // Predictions: files of rows and of rejects that were written, below the directory of this
+  // generation of the job (scoring/staging.h).
+  int64_t parts = 0, reject_parts = 0;
+  uint64_t generation = 0;
+  std::vector<double> totals = {};  // evaluations: of model/metrics.h
+};
+
+// What the job yields, beside the metrics of an evaluation.
+struct ScoringResult {
+  int64_t rows = 0;
+  int64_t rejected = 0;
+  std::vector<Status> first_rejects;  // kRejectsKept at most, in the order of the input
+  int64_t parts = 0;                  // predictions: files of rows
+  std::string format;                 // predictions: "csv" or "parquet"
+};
+
+}  // namespace espalier

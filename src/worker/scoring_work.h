@@ -1,0 +1,56 @@
+// A job that scores, on one worker: the model, read once, and what is done with a shard.
+//
+// Thread rule: Begin before the generation's Score; Score from any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/base/ids.h"
+#include "src/base/status.h"
+#include "src/data/row_room.h"
+#include "src/data/survey.h"
+#include "src/scoring/evaluate.h"
+#include "src/scoring/predict.h"
+#include "src/spec/scoring_spec.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+class ScoringWork {
+ public:
+  // Reads the model. `input`: as the coordinator has planned it. `request_id`: of the submission.
+  // Errors are those of LoadTrainedModel and ResumeScan.
+  static Result<std::unique_ptr<ScoringWork>> Make(const FileSystem& files, ScoringSpec spec,
+                                                   const InputPlan& input,
+                                                   const std::string& request_id);
+
+  // A generation of the job in which this worker is given shards: its parts have a directory of
+  // their own.
+  Status Begin(const FileSystem& files, Generation generation);
+  // Scores a shard through `files`, whose reads are watched; a survey that holds the score alone.
+  // The rows draw on `room`. kCancelled soon after `cancelled` says so.
+  Result<SurveyedShard> Score(const FileSystem& files, int32_t shard, RowRoom* room,
+                              const std::function<bool()>& cancelled);
+
+ private:
+  ScoringWork(ScoringSpec spec, TrainedModel model)
+      : spec_(std::move(spec)),
+        model_(std::move(model)),
+        classes_(model_.document.preprocessing.classes),
+        scorers_(model_) {}
+
+  const ScoringSpec spec_;
+  const TrainedModel model_;
+  const ClassIndex classes_;
+  ScorerPool scorers_;
+  ScanPlan scan_;
+  PartColumns columns_;  // of a prediction
+  std::string staging_;  // of a prediction
+  PredictSpec predict_;  // its output is this generation's directory
+  Generation generation_;
+};
+
+}  // namespace espalier

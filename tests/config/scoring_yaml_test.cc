@@ -1,0 +1,115 @@
+#include "src/config/scoring_yaml.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "src/config/job_yaml.h"
+
+namespace espalier {
+namespace {
+
+std::string ErrorOf(const std::string& text) {
+  return ParseScoring(text, "job.yaml").status().message();
+}
+
+TEST_CASE("a prediction is read with every key, and told as a text that says the same") {
+  const auto spec = ParseScoring(R"(
+name: all keys
+predict:
+  model: models/m
+  data: [a.csv, "b/*.csv"]
+  data_format: csv
+  format: parquet
+  keep: [id, "a, b"]
+  columns: prediction
+  rejects_limit: 7
+workers: {min: 2, max: 3}
+output: {path: /out, overwrite: true}
+)",
+                                 "job.yaml");
+  INFO(spec.status().ToString());
+  REQUIRE(spec.ok());
+  ScoringSpec expected;
+  expected.name = "all keys";
+  expected.model = "models/m";
+  expected.data = {"a.csv", "b/*.csv"};
+  expected.data_format = DataFormat::kCsv;
+  expected.format = PartFormat::kParquet;
+  expected.keep = {"id", "a, b"};
+  expected.columns = {AnswerColumn::kPrediction};
+  expected.rejects_limit = 7;
+  expected.workers = {2, 3};
+  expected.output = {"/out", true};
+  CHECK(*spec == expected);
+  const auto again = ParseScoring(ScoringYaml(*spec), "text");
+  INFO(ScoringYaml(*spec) << again.status().ToString());
+  REQUIRE(again.ok());
+  CHECK(*again == expected);
+}
+
+TEST_CASE("what is left out has defaults, in an evaluation too") {
+  const auto predict = ParseScoring("predict: {model: m, data: d}\noutput: o.parquet\n", "x");
+  REQUIRE(predict.ok());
+  CHECK(predict->name == "predict");
+  CHECK(predict->columns.empty());
+  CHECK(FormatOf(*predict) == PartFormat::kParquet);
+  const auto evaluate = ParseScoring("evaluate: {model: m, data: [d, e]}\n", "x");
+  REQUIRE(evaluate.ok());
+  CHECK(evaluate->kind == JobKind::kEvaluate);
+  CHECK(evaluate->name == "evaluate");
+  const auto again = ParseScoring(ScoringYaml(*evaluate), "text");
+  REQUIRE(again.ok());
+  CHECK(*again == *evaluate);
+}
+
+TEST_CASE("one function says which kind of job a text is") {
+  CHECK(*JobKindOf("data: {}\noutput: m\n", "x") == JobKind::kTrain);
+  CHECK(*JobKindOf("", "x") == JobKind::kTrain);
+  CHECK(*JobKindOf("name: predict\npredict: {}\n", "x") == JobKind::kPredict);
+  CHECK(*JobKindOf("evaluate: {}\n", "x") == JobKind::kEvaluate);
+  CHECK(*JobKindOf("train: {}\n", "x") == JobKind::kTrain);
+  CHECK_FALSE(JobKindOf("a: [", "x").ok());
+  CHECK(ErrorOf("data: {}\n").find("expected a job with `predict` or `evaluate`") !=
+        std::string::npos);
+}
+
+TEST_CASE("what is wrong is told with its place and what was expected") {
+  const std::string good = "predict: {model: m, data: d}\noutput: o\n";
+  CHECK(ParseScoring(good, "x").ok());
+  const std::pair<const char*, const char*> bad[] = {
+      {"predict:\n  modle: m\n  data: d\noutput: o\n",
+       "job.yaml:2:3: unknown key 'modle'; did you mean 'model'?"},
+      {"predict: {data: d}\noutput: o\n", "predict.model: found nothing, expected the directory"},
+      {"predict: {model: m}\noutput: o\n", "predict.data: found nothing, expected files"},
+      {"predict: {model: m, data: d}\n", "output: found nothing, expected the directory"},
+      {"predict: {model: m, data: d, format: orc}\noutput: o\n", "job.yaml:1:38: "},
+      {"predict: {model: m, data: d, columns: classes}\noutput: o\n", "columns"},
+      {"predict: {model: m, data: d, rejects_limit: -1}\noutput: o\n",
+       "job.yaml:1:45: predict.rejects_limit: found -1, expected a whole number from 0"},
+      {"predict: {model: m, data: d}\nevaluate: {model: m, data: d}\noutput: o\n",
+       "unknown key 'evaluate'"},
+      {"predict: {model: m, data: d}\ntrain: {epochs: 3}\noutput: o\n", "unknown key 'train'"},
+      {"evaluate: {model: m, data: d, keep: id}\n", "unknown key 'keep'"},
+      {"evaluate: {model: m, data: d}\noutput: o\n", "output: found 'o', expected none"},
+      {"evaluate: {model: m, data: d}\nworkers: {min: 3, max: 2}\n", "workers.max: found 2"},
+      {"evaluate: {model: m, data: 'ftp://x/y'}\n", "evaluate.data"},
+  };
+  for (const auto& [text, words] : bad) {
+    INFO(text << ": " << ErrorOf(text));
+    CHECK(ErrorOf(text).find(words) != std::string::npos);
+  }
+}
+
+TEST_CASE("relative paths of this machine are made absolute") {
+  const auto text = MakePathsAbsolute(
+      "predict: {model: m, data: [d.csv, 'hdfs:///x']}\noutput: {path: o}\n", "/here");
+  REQUIRE(text.ok());
+  const auto spec = ParseScoring(*text, "x");
+  REQUIRE(spec.ok());
+  CHECK(spec->model == "/here/m");
+  CHECK(spec->data == std::vector<std::string>{"/here/d.csv", "hdfs:///x"});
+  CHECK(spec->output.path == "/here/o");
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,248 @@
+"""`espalier predict` and `espalier evaluate` as jobs of a cluster: the bytes of a local run,
+whoever dies meanwhile, and nothing of a job that did not succeed."""
+import json
+import os
+import random
+import signal
+import unittest
+
+from espalier import Cluster, EspalierTest, json_lines, wait_for
+
+ROWS_LONG = 150_000  # some seconds of scoring
+SHARD_BYTES = 64 << 10
+
+
+def files_of(directory):
+    """Name and bytes of all that a directory holds, whatever its depth."""
+    found = {}
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as f:
+                found[os.path.relpath(path, directory)] = f.read()
+    return found
+
+
+class ScoringJobsTest(EspalierTest):
+    def houses(self, hidden=(16,)):
+        """The bundle of a regression whose model says to read in small shards."""
+        spec = {"data": {"train": self.houses_csv("houses.csv", 800), "label": "price",
+                         "features": {"nulls": "mean"}, "shard_bytes": SHARD_BYTES},
+                "model": {"task": "regression", "hidden": list(hidden)},
+                "train": {"batch": 50, "leaves": 4, "epochs": 3, "seed": 3}}
+        self.result("train", self.job("houses", spec), "--workers", 1)
+        return self.path("houses.bundle")
+
+    def classes(self):
+        spec = {"data": {"train": self.classes_csv("rows.csv", 900), "label": "label",
+                         "shard_bytes": SHARD_BYTES},
+                "model": {"task": "classification", "hidden": [16]},
+                "train": {"batch": 50, "leaves": 4, "epochs": 3, "seed": 3}}
+        self.result("train", self.job("classes", spec), "--workers", 1)
+        return self.path("classes.bundle")
+
+    def new_houses(self, rows, bad=3):
+        """A table to score, some of whose rows are no numbers."""
+        path = self.houses_csv("new.csv", rows, seed=11)
+        with open(path) as f:
+            lines = f.read().splitlines()
+        for row in random.Random(5).sample(range(1, len(lines)), bad):
+            lines[row] = "3,old,1.5,2.25,100"
+        return self.write("new.csv", "\n".join(lines) + "\n")
+
+    def assert_output(self, output, local):
+        self.assertEqual(files_of(output), files_of(local))
+        self.assert_nothing_beside(output)
+
+    def assert_nothing_beside(self, output):
+        name = os.path.basename(output)
+        wait_for("nothing is left beside the output", lambda: not [
+            n for n in os.listdir(os.path.dirname(output)) if n.startswith("." + name)])
+
+    def slow_model(self):
+        """One that takes some seconds for ROWS_LONG rows."""
+        model = self.houses(hidden=(256, 256))
+        data = self.new_houses(ROWS_LONG)
+        local = self.path("local")
+        self.result("predict", model, data, "--output", local, "--keep", "age")
+        return model, data, local
+
+    def wait_for_scoring(self, cluster, job):
+        def some_is_scored():
+            status = cluster.status(job)
+            self.assertIn(status["state"], ("QUEUED", "SURVEYING"), status)
+            progress = status["progress"]
+            return 0 < progress["survey_bytes_done"] < progress["input_bytes"] / 2
+        wait_for(job + " scoring", some_is_scored, 60)
+
+    def outcome(self, cluster, job):
+        out, _ = cluster.espalier("watch", job, "--json", code=None)
+        return json_lines(out)[-1]
+
+    # ---- the same as here ----
+
+    def test_any_number_of_workers_writes_the_bytes_of_a_local_prediction(self):
+        model, data = self.houses(), self.new_houses(4000)
+        arguments = ["--keep", "age", "--keep", "rooms"]
+        here = {}
+        for kind in ("csv", "parquet"):
+            here[kind] = self.result("predict", model, data, "--output", self.path("local-" + kind),
+                                     "--format", kind, *arguments)
+        self.assertGreater(here["csv"]["parts"], 2)
+        self.assertEqual(here["csv"]["rejected"], 3)
+        for workers in (1, 2, 3):
+            cluster = Cluster(self, workers=workers)
+            for kind in ("csv", "parquet"):
+                output = self.path("there-%s-%d" % (kind, workers))
+                result = cluster.result("predict", model, data, "--output", output,
+                                        "--format", kind, *arguments)
+                for key in ("status", "rows", "rejected", "parts", "format", "rejects"):
+                    self.assertEqual(result[key], here[kind][key], key)
+                self.assertEqual(result["output"], output)
+                self.assert_output(output, self.path("local-" + kind))
+            cluster.stop()
+
+    def test_an_evaluation_has_the_metrics_of_a_local_one(self):
+        for model, data in ((self.houses(), self.new_houses(3000)),
+                            (self.classes(), self.classes_csv("more.csv", 3000, seed=8))):
+            here = self.result("evaluate", model, data)
+            cluster = Cluster(self, workers=2)
+            there = cluster.result("evaluate", model, data)
+            for key in ("status", "rows", "rejected", "rejects", "metrics", "report"):
+                self.assertEqual(there[key], here[key], key)
+            out, _ = cluster.espalier("evaluate", model, data)
+            self.assertIn("evaluated", out)
+            self.assertIn("data", out)
+            out, _ = cluster.espalier("list")
+            self.assertIn("evaluate", out)
+            cluster.stop()
+
+    def test_a_job_file_asks_for_the_same(self):
+        model, data = self.houses(), self.new_houses(1000)
+        self.result("predict", model, data, "--output", self.path("local"), "--keep", "age")
+        cluster = Cluster(self, workers=1)
+        text = {"name": "scores", "predict": {"model": "houses.bundle", "data": "new.csv",
+                                              "keep": "age"},
+                "workers": {"min": 1}, "output": "scored"}
+        job = self.write("scores.yaml", json.dumps(text, indent=1) + "\n")
+        result = cluster.result("submit", job)
+        self.assertEqual(result["output"], self.path("scored"))
+        self.assert_output(self.path("scored"), self.path("local"))
+        status = cluster.status("job-1")
+        self.assertEqual((status["kind"], status["name"], status["state"]),
+                         ("predict", "scores", "SUCCEEDED"))
+        out, _ = cluster.espalier("status", "job-1")
+        self.assertIn("scored 99", out.replace(",", ""))
+        _, err = self.espalier("train", job, code=2)
+        self.assertIn("espalier submit", err)
+        text["predict"]["modle"] = "x"
+        _, err = cluster.espalier("submit", self.write("bad.yaml", json.dumps(text, indent=1)),
+                                  code=2)
+        self.assertIn("did you mean 'model'?", err)
+
+    # ---- when something dies ----
+
+    def test_a_killed_workers_shards_are_redone_and_none_is_there_twice(self):
+        model, data, local = self.slow_model()
+        cluster = Cluster(self, workers=3)
+        output = self.path("scored")
+        out, _ = cluster.espalier("predict", model, data, "--output", output, "--keep", "age",
+                                  "--detach")
+        job = out.split()[0]
+        self.wait_for_scoring(cluster, job)
+        self.assertFalse(os.path.exists(output))
+        cluster.workers["node-2"].kill()
+        result = self.outcome(cluster, job)
+        self.assertEqual(result["status"], "SUCCEEDED", result)
+        self.assertGreater(cluster.status(job)["generation"], 1)
+        self.assert_output(output, local)
+
+    def test_a_coordinator_that_dies_and_comes_back_ends_it(self):
+        model, data, local = self.slow_model()
+        cluster = Cluster(self, workers=2, state=self.path("state"))
+        output = self.path("scored")
+        watcher = cluster.start("predict", model, data, "--output", output, "--keep", "age",
+                                "--json")
+        self.wait_for_scoring(cluster, "job-1")
+        cluster.kill_coordinator()
+        cluster.restart_coordinator()
+        out, err = watcher.communicate(timeout=100)
+        self.assertEqual(watcher.returncode, 0, err)
+        self.assertEqual(json_lines(out)[-1]["status"], "SUCCEEDED")
+        self.assert_output(output, local)
+
+    def test_of_a_cancelled_job_nothing_is_to_be_seen(self):
+        model, data, local = self.slow_model()
+        cluster = Cluster(self, workers=2)
+        output = self.path("scored")
+        os.mkdir(output)
+        with open(os.path.join(output, "part-00000.csv"), "w") as f:
+            f.write("what stood there before\n")
+        before = files_of(output)
+        process = cluster.start("predict", model, data, "--output", output, "--keep", "age",
+                                "--overwrite")
+        self.wait_for_scoring(cluster, "job-1")
+        cluster.espalier("cancel", "job-1")
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1)
+        self.assertEqual(files_of(output), before)
+        self.assert_nothing_beside(output)
+        cluster.espalier("predict", model, data, "--output", output, "--keep", "age", "--overwrite")
+        self.assert_output(output, local)
+
+    def test_interrupted_the_command_detaches_and_the_job_goes_on(self):
+        model, data, local = self.slow_model()
+        cluster = Cluster(self, workers=1)
+        output = self.path("scored")
+        process = cluster.start("predict", model, data, "--output", output, "--keep", "age")
+        self.wait_for_scoring(cluster, "job-1")
+        out, _ = cluster.espalier("list")
+        self.assertIn("SCORING", out)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn("espalier watch job-1", err)
+        self.assertEqual(self.outcome(cluster, "job-1")["status"], "SUCCEEDED")
+        self.assert_output(output, local)
+
+    # ---- what cannot be ----
+
+    def test_what_is_wrong_is_said_before_anything_is_read(self):
+        model, data = self.houses(), self.new_houses(100)
+        cluster = Cluster(self, workers=1)
+        os.mkdir(self.path("there"))
+        self.write("there/thesis.txt", "years of work")
+        narrow = self.write("narrow.csv", "rooms,age\n3,20\n")
+        for arguments, words in (
+                ((self.path("nothing"), data, "--output", self.path("o")), "is no bundle"),
+                ((model, narrow, "--output", self.path("o")), "income"),
+                ((model, self.path("no.csv"), "--output", self.path("o")), "no.csv"),
+                ((model, data, "--output", self.path("there")), "exists already"),
+                ((model, data, "--output", self.path("there"), "--overwrite"), "thesis.txt"),
+                ((model, data, "--output", self.path("o"), "--keep", "colour"), "colour"),
+                ((model, data, "--output", self.path("o"), "--threads", "1"), "--threads")):
+            _, err = cluster.espalier("predict", *arguments, code=2)
+            self.assertIn(words, err)
+        _, err = cluster.espalier("evaluate", model, data, "--report", "r.html", code=2)
+        self.assertIn("--report", err)
+        _, err = cluster.espalier("evaluate", model, narrow, code=2)
+        self.assertIn("price", err)
+        self.assertFalse(os.path.exists(self.path("o")))
+        self.assertEqual(os.listdir(self.path("there")), ["thesis.txt"])
+
+    def test_too_many_rejects_fail_it_as_here_and_leave_nothing(self):
+        model, data = self.houses(), self.new_houses(1000)
+        cluster = Cluster(self, workers=2)
+        output = self.path("scored")
+        _, here = self.espalier("predict", model, data, "--output", output, "--rejects-limit", "1",
+                                code=1)
+        _, there = cluster.espalier("predict", model, data, "--output", output, "--rejects-limit",
+                                    "1", code=1)
+        self.assertIn("more than 1 rows cannot be scored", here)
+        self.assertTrue(there.endswith(here), there + here)
+        self.assertFalse(os.path.exists(output))
+        self.assert_nothing_beside(output)
+
+
+if __name__ == "__main__":
+    unittest.main()

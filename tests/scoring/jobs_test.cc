@@ -1,0 +1,292 @@
+// A prediction as a job: shards that were scored apart, in several generations, come to the output
+// of a local run; whatever breaks off in between.
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "src/scoring/evaluate.h"
+#include "src/scoring/scoring_job.h"
+#include "src/scoring/staging.h"
+#include "tests/scoring/fixture.h"
+
+namespace espalier {
+namespace {
+
+// All files below a directory, by path.
+std::map<std::string, std::string> Tree(const FileSystem& files, const std::string& directory) {
+  std::map<std::string, std::string> tree;
+  const auto names = files.Names(directory);
+  REQUIRE(names.ok());
+  for (const std::string& name : *names) {
+    const std::string path = directory + "/" + name;
+    if (files.Stat(path)->is_directory) {
+      for (const auto& [below, bytes] : Tree(files, path)) tree[name + "/" + below] = bytes;
+    } else {
+      tree[name] = Content(path);
+    }
+  }
+  return tree;
+}
+
+class JobFixture : public ScoringFixture {
+ public:
+  JobFixture() {
+    document.job.data.shard_bytes = 4000;
+    spec.model = PutBundle(BundleOf(document));
+    std::string text = AnswersCsv(900);
+    text.replace(text.find("row 500,"), 8, "row 500,x");  // no number
+    spec.data = {dir.Put("t.csv", text)};
+    spec.output.path = dir / "out";
+    spec.keep = {"id"};
+    model = *LoadTrainedModel(*files, spec.model);
+    scan = *PlanScan(*files, ScanRequestOf(spec, model));
+    REQUIRE(scan.input.shards.size() > 5);
+    staging = StagingDirectory(spec.output.path, "request");
+  }
+
+  // What members have written, shard i in generation 1 + i % 2.
+  std::vector<ShardScore> Score(uint64_t first_generation = 1) const {
+    ScorerPool scorers(model);
+    const ScoringRun run = Run(model, scan);
+    PredictSpec predict = PredictSpecOf(spec);
+    const PartColumns columns = *PredictionColumns(model, predict);
+    std::vector<ShardScore> scores;
+    for (int64_t i = 0; i < run.shards(); ++i) {
+      const uint64_t generation = first_generation + static_cast<uint64_t>(i % 2);
+      predict.output = PartsDirectory(staging, generation);
+      REQUIRE(files->MakeDirectory(predict.output).ok());
+      const auto score = PredictShard(run, predict, columns, i, &scorers);
+      INFO(score.status().ToString());
+      REQUIRE(score.ok());
+      scores.push_back(*score);
+      scores.back().generation = generation;
+    }
+    return scores;
+  }
+
+  std::map<std::string, std::string> Local() const {
+    PredictSpec predict = PredictSpecOf(spec);
+    predict.output = dir / "local";
+    REQUIRE(BeginPredictions(*files, predict.output).ok());
+    REQUIRE(Predict(Run(model, scan), predict).ok());
+    return Tree(*files, predict.output);
+  }
+
+  ModelDocument document = ClassesDocument();
+  ScoringSpec spec;
+  TrainedModel model;
+  ScanPlan scan;
+  std::string staging;
+};
+
+TEST_CASE("what members wrote in several generations becomes the output of a local prediction") {
+  const JobFixture f;
+  const auto scores = f.Score();
+  f.dir.Put(".out.scoring-x", "");                                            // another job's
+  const std::string late = PartsDirectory(f.staging, 1) + "/part-00001.csv";  // generation 2 has it
+  REQUIRE(f.files->WriteAtomically(late, "of one that was given up").ok());
+  const auto merged = MergeScores(*f.files, f.spec, f.staging, scores);
+  INFO(merged.status().ToString());
+  REQUIRE(merged.ok());
+  CHECK(merged->result.rows == 899);
+  CHECK(merged->result.rejected == 1);
+  CHECK(merged->result.first_rejects.size() == 1);
+  CHECK(merged->result.parts == static_cast<int64_t>(scores.size()));
+  CHECK(merged->result.format == "csv");
+  CHECK(Tree(*f.files, f.dir / "out") == f.Local());
+  REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, true).ok());
+  CHECK_FALSE(f.files->Stat(f.staging).ok());
+  CHECK(Tree(*f.files, f.dir / "out") == f.Local());
+}
+
+// Fails its n-th change with kUnavailable, and all after it: a process that was killed there.
+class DyingFiles final : public FileSystem {
+ public:
+  DyingFiles(const FileSystem& files, int changes) : files_(files), left_(changes) {}
+  Result<std::vector<FileInfo>> List(const std::string& p) const override { return files_.List(p); }
+  Result<std::vector<std::string>> Names(const std::string& p) const override {
+    return files_.Names(p);
+  }
+  Result<FileInfo> Stat(const std::string& p) const override { return files_.Stat(p); }
+  Result<std::unique_ptr<ReadableFile>> Open(const std::string& p) const override {
+    return files_.Open(p);
+  }
+  Result<std::vector<BlockLocation>> BlockLocations(const std::string& p, int64_t offset,
+                                                    int64_t length) const override {
+    return files_.BlockLocations(p, offset, length);
+  }
+  Status CreateExclusively(const std::string& p, std::string_view content) const override {
+    return Change([&] { return files_.CreateExclusively(p, content); });
+  }
+  using FileSystem::WriteAtomically;
+  Status WriteAtomically(const std::string& p, std::string_view content,
+                         const std::string& writer) const override {
+    return Change([&] { return files_.WriteAtomically(p, content, writer); });
+  }
+  Status Rename(const std::string& from, const std::string& to) const override {
+    return Change([&] { return files_.Rename(from, to); });
+  }
+  Status Delete(const std::string& p) const override {
+    return Change([&] { return files_.Delete(p); });
+  }
+  Status MakeDirectory(const std::string& p) const override {
+    return Change([&] { return files_.MakeDirectory(p); });
+  }
+  Status Restrict(const std::string& p) const override {
+    return Change([&] { return files_.Restrict(p); });
+  }
+  Status RemoveTree(const std::string& p) const override {
+    return Change([&] { return files_.RemoveTree(p); });
+  }
+  bool died() const { return left_ < 0; }
+
+ private:
+  Status Change(const std::function<Status()>& change) const {
+    if (left_ < 0 || left_-- == 0) {
+      left_ = -1;
+      return Unavailable("the process was killed");
+    }
+    return change();
+  }
+  const FileSystem& files_;
+  mutable int left_;
+};
+
+TEST_CASE("a merge that was broken off anywhere, even twice, comes to the same when done again") {
+  for (const bool replaces : {false, true}) {
+    const JobFixture f;
+    ScoringSpec spec = f.spec;
+    spec.output.overwrite = replaces;
+    const auto local = f.Local();
+    bool died = true;
+    for (int changes = 0; died; ++changes) {
+      INFO(changes);
+      REQUIRE(f.files->RemoveTree(f.dir / "out").ok());
+      if (replaces) {
+        REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+        f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
+      }
+      const DyingFiles dying(*f.files, changes);
+      died = !MergeScores(dying, spec, f.staging, f.Score()).ok();
+      CHECK(died == dying.died());
+      // All shards are scored again by the coordinator's next life, whose merge dies early, too.
+      const DyingFiles again(*f.files, changes % 7);
+      (void)MergeScores(again, spec, f.staging, f.Score(3));
+      const auto merged = MergeScores(*f.files, spec, f.staging, f.Score(5));
+      INFO(merged.status().ToString());
+      REQUIRE(merged.ok());
+      CHECK(Tree(*f.files, f.dir / "out") == local);
+      REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, true).ok());
+    }
+  }
+}
+
+TEST_CASE("a job that does not succeed leaves what there was, wherever its merge was") {
+  for (const bool replaces : {false, true}) {
+    const JobFixture f;
+    ScoringSpec spec = f.spec;
+    spec.output.overwrite = replaces;
+    bool died = true;
+    for (int changes = 0; died; ++changes) {
+      INFO(changes);
+      if (replaces) {
+        REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+        f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
+      }
+      const DyingFiles dying(*f.files, changes);
+      died = !MergeScores(dying, spec, f.staging, f.Score()).ok();
+      REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
+      CHECK_FALSE(f.files->Stat(f.staging).ok());
+      if (replaces) {
+        CHECK(Tree(*f.files, f.dir / "out") ==
+              std::map<std::string, std::string>{{"part-00000.csv", "an earlier prediction\n"}});
+      } else {
+        CHECK_FALSE(f.files->Stat(f.dir / "out").ok());
+      }
+    }
+  }
+}
+
+TEST_CASE("an output that has appeared meanwhile is not replaced") {
+  const JobFixture f;
+  const auto scores = f.Score();
+  REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+  f.dir.Put("out/part-00000.csv", "somebody else's\n");
+  const auto merged = MergeScores(*f.files, f.spec, f.staging, scores);
+  CHECK(merged.status().code() == StatusCode::kAlreadyExists);
+  REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
+  CHECK(Content(f.dir / "out/part-00000.csv") == "somebody else's\n");
+}
+
+TEST_CASE("too many rejects, or nothing else, are the errors of a local prediction") {
+  JobFixture f;
+  f.spec.rejects_limit = 0;
+  const auto merged = MergeScores(*f.files, f.spec, f.staging, f.Score());
+  PredictSpec predict = PredictSpecOf(f.spec);
+  REQUIRE(BeginPredictions(*f.files, predict.output).ok());
+  const auto local = Predict(f.Run(f.model, f.scan), predict);
+  CHECK(local.status().code() == StatusCode::kBadInput);
+  CHECK(merged.status().ToString() == local.status().ToString());
+  const std::vector<ShardScore> nothing(1, {.rejected = 1, .first_rejects = {BadInput("x")}});
+  f.spec.rejects_limit.reset();
+  CHECK(MergeScores(*f.files, f.spec, f.staging, nothing).status().message() ==
+        "none of the 1 rows can be scored; the first of them: x");
+}
+
+TEST_CASE("shards that were evaluated apart come to the metrics of a local evaluation") {
+  JobFixture f;
+  f.spec.kind = JobKind::kEvaluate;
+  f.spec.keep.clear();
+  f.spec.output = {};
+  const ScanPlan scan = *PlanScan(*f.files, ScanRequestOf(f.spec, f.model));
+  const ScoringRun run = f.Run(f.model, scan, 2);
+  const auto local = Evaluate(run, false);
+  REQUIRE(local.ok());
+  const ClassIndex index(f.model.document.preprocessing.classes);
+  ScorerPool scorers(f.model);
+  std::vector<ShardScore> shards;
+  for (int64_t i = 0; i < run.shards(); ++i) {
+    shards.push_back(*EvaluateShard(run, index, i, &scorers, nullptr));
+  }
+  const auto merged = MergeScores(*f.files, f.spec, "", shards);
+  INFO(merged.status().ToString());
+  REQUIRE(merged.ok());
+  CHECK(merged->result.rows == local->rows);
+  CHECK(merged->result.rejected == local->rejected);
+  CHECK(merged->classes == f.model.document.preprocessing.classes);
+  REQUIRE(merged->metrics);
+  CHECK(merged->metrics->loss == local->metrics.loss);
+  CHECK(merged->metrics->accuracy == local->metrics.accuracy);
+  CHECK(merged->metrics->confusion == local->metrics.confusion);
+  shards[1].totals.pop_back();
+  CHECK(MergeScores(*f.files, f.spec, "", shards).status().code() == StatusCode::kInternal);
+}
+
+TEST_CASE("a plan that was sent is the plan that was made") {
+  JobFixture f;
+  for (const JobKind kind : {JobKind::kPredict, JobKind::kEvaluate}) {
+    f.spec.kind = kind;
+    const auto made = PlanScan(*f.files, ScanRequestOf(f.spec, f.model));
+    REQUIRE(made.ok());
+    const auto planned = PlanScoring(*f.files, f.spec);
+    INFO(planned.status().ToString());
+    REQUIRE(planned.ok());
+    const auto resumed = ResumeScan(*f.files, ScanRequestOf(f.spec, f.model), *planned);
+    REQUIRE(resumed.ok());
+    CHECK(resumed->job == made->job);
+    CHECK(resumed->kept == made->kept);
+    CHECK(resumed->input.schema == made->input.schema);
+    CHECK(resumed->input.files == made->input.files);
+    CHECK(resumed->input.shards == made->input.shards);
+  }
+}
+
+TEST_CASE("the staging directory is hidden beside the output, and of one submission") {
+  const std::string one = StagingDirectory("hdfs://ns/a/out", "x");
+  CHECK(one.starts_with("hdfs://ns/a/.out.scoring-"));
+  CHECK(one == StagingDirectory("hdfs://ns/a/out/", "x"));
+  CHECK(one != StagingDirectory("hdfs://ns/a/out", "y"));
+}
+
+}  // namespace
+}  // namespace espalier
