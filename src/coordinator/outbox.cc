@@ -118,6 +118,7 @@ void Outbox::Undo(JobId job, const Status& why) {
     }
     std::erase_if(w.actions.send, [&](const auto& s) { return JobOf(s.message) == job; });
     std::erase_if(w.actions.work, [&](const auto& m) { return m.job == job; });
+    std::erase_if(w.actions.clear, [&](const auto& c) { return c.job == job; });
     std::erase_if(w.actions.tokens, [&](const auto& t) { return t.job == job; });
   }
   hooks_.refuse(job, why);

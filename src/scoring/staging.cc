@@ -80,7 +80,9 @@ std::string PartsDirectory(const std::string& staging, uint64_t generation) {
 Status PutPredictions(const FileSystem& files, const PredictSpec& spec, const std::string& staging,
                       const std::vector<ShardScore>& shards) {
   ESPALIER_ASSIGN_OR_RETURN(const bool placed, IsPlaced(files, spec.output, staging));
-  if (placed) ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(staging + kPlaced, ""));
+  // What `placing` says holds for the `whole` of that time alone.
+  ESPALIER_RETURN_IF_ERROR(placed ? files.WriteAtomically(staging + kPlaced, "")
+                                  : files.RemoveTree(staging + kPlacing));
   ESPALIER_RETURN_IF_ERROR(PutTogether(files, spec, staging, shards));
   ESPALIER_RETURN_IF_ERROR(CheckPredictions(files, spec.output, spec.overwrite || placed));
   ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(staging + kPlacing, ""));

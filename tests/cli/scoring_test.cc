@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "src/cli/options.h"
+#include "src/cli/progress_view.h"
+#include "src/cli/result_view.h"
 #include "src/cli/scoring_view.h"
 
 namespace espalier {
@@ -50,6 +52,11 @@ TEST_CASE("what cannot be meant is refused before anything is read") {
       {{"predict", "m", "d", "--output", "o", "--rejects-limit", "-1"}, "--rejects-limit"},
       {{"predict", "m", "d", "--output", "o", "--threads", "0"}, "--threads"},
       {{"predcit", "m", "d"}, "did you mean 'predict'?"},
+      {{"predict", "m", "d", "--output", "o", "--detach"}, "--detach"},
+      {{"predict", "m", "d", "--output", "o", "--coordinator", "h:1", "--threads", "2"},
+       "--threads"},
+      {{"evaluate", "m", "d", "--coordinator", "h:1", "--report", "r"}, "--report"},
+      {{"export", "m", "--coordinator", "h:1"}, "--coordinator"},
   };
   for (const auto& [arguments, says] : bad) {
     const auto parsed = Parse(arguments);
@@ -57,6 +64,86 @@ TEST_CASE("what cannot be meant is refused before anything is read") {
     REQUIRE(!parsed.options);
     CHECK(parsed.error.message().find(says) != std::string::npos);
   }
+}
+
+TEST_CASE("a cluster scores when the command line names one, not when the environment does") {
+  Environment env;
+  env.coordinator = "elsewhere:7700";
+  const auto parse = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"predict", "m", "d", "--output", "o"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return ParseArguments(arguments, env);
+  };
+  CHECK(parse({}).options->coordinator.empty());
+  const auto there = parse({"--coordinator", "h:1", "--detach"});
+  INFO(there.error.ToString());
+  REQUIRE(there.options);
+  CHECK(there.options->coordinator == "h:1");
+  CHECK(there.options->detach);
+}
+
+// One that scores half of its input.
+JobSnapshot ScoringJob(JobKind kind) {
+  JobSnapshot job;
+  job.job = {3};
+  job.kind = kind;
+  job.name = "may";
+  job.state = JobState::kSurveying;
+  job.workers = {"a"};
+  job.leaves = 7;
+  job.input_bytes = 2048;
+  job.survey_bytes_done = 1024;
+  return job;
+}
+
+JobSnapshot ScoredJob(JobKind kind) {
+  JobSnapshot job = ScoringJob(kind);
+  job.state = JobState::kSucceeded;
+  job.survey_phase_ms = 2000;
+  job.result = JobResult();
+  job.result->bundle = "/out";
+  job.result->scoring = ScoringResult{.rows = 1000, .rejected = 1, .parts = 2, .format = "csv"};
+  if (kind == JobKind::kPredict) return job;
+  job.result->test = Metrics();
+  job.result->test->rows = 1000;
+  job.result->test->weight = 1000;
+  job.result->test->accuracy = 0.5;
+  return job;
+}
+
+TEST_CASE("a job that scores is shown as one") {
+  const JobSnapshot scoring = ScoringJob(JobKind::kPredict);
+  CHECK(StateLine(scoring) == "job-3 scoring: 2.0 KiB on 1 worker (a)");
+  CHECK(LiveLine(scoring, std::nullopt, std::nullopt, 80).starts_with("scoring"));
+  const std::string table = JobTable({scoring, ScoredJob(JobKind::kPredict)}, 0);
+  for (const char* words : {"KIND", "predict", "SCORING", "SUCCEEDED", "1,000 rows"}) {
+    INFO(table);
+    CHECK(table.find(words) != std::string::npos);
+  }
+  CHECK(JobTable({ScoredJob(JobKind::kEvaluate)}, 0).find("accuracy 50.00 %") != std::string::npos);
+  const std::string status = StatusText(scoring, 0, false);
+  CHECK(status.find("SCORING") != std::string::npos);
+  CHECK(status.find("50 %") != std::string::npos);
+  CHECK(JobJson(scoring)["kind"] == "predict");
+}
+
+TEST_CASE("what came of a job that scored is told as of a local run") {
+  const JobSnapshot predicted = ScoredJob(JobKind::kPredict);
+  const std::string text = ResultText(predicted, 0, false);
+  for (const char* words : {"job-3 'may' succeeded", "scored 1,000 rows in 2.0 s", "500 rows/s",
+                            "1 row could not be scored", "/out (2 parts)"}) {
+    INFO(text);
+    CHECK(text.find(words) != std::string::npos);
+  }
+  const Json json = OutcomeJson(predicted, 0);
+  CHECK(json["status"] == "SUCCEEDED");
+  CHECK(json["job"] == "job-3");
+  CHECK(json["rows"] == 1000);
+  CHECK(json["output"] == "/out");
+  CHECK(json["seconds"] == 2.0);
+  const JobSnapshot evaluated = ScoredJob(JobKind::kEvaluate);
+  CHECK(ResultText(evaluated, 0, false).find("evaluated 1,000 rows") != std::string::npos);
+  CHECK(OutcomeJson(evaluated, 0)["metrics"]["accuracy"] == 0.5);
 }
 
 TEST_CASE("a prediction is told with its parts and its rejects") {

@@ -8,8 +8,8 @@ import unittest
 
 from espalier import Cluster, EspalierTest, json_lines, wait_for
 
-ROWS_LONG = 150_000  # some seconds of scoring
-SHARD_BYTES = 64 << 10
+ROWS_LONG = 100_000  # some seconds of scoring, by a model that is wide enough
+SHARD_BYTES = 16 << 10
 
 
 def files_of(directory):
@@ -61,7 +61,7 @@ class ScoringJobsTest(EspalierTest):
 
     def slow_model(self):
         """One that takes some seconds for ROWS_LONG rows."""
-        model = self.houses(hidden=(256, 256))
+        model = self.houses(hidden=(1024, 1024))
         data = self.new_houses(ROWS_LONG)
         local = self.path("local")
         self.result("predict", model, data, "--output", local, "--keep", "age")
@@ -213,6 +213,7 @@ class ScoringJobsTest(EspalierTest):
         os.mkdir(self.path("there"))
         self.write("there/thesis.txt", "years of work")
         narrow = self.write("narrow.csv", "rooms,age\n3,20\n")
+        unlabelled = self.write("unlabelled.csv", "rooms,age,income,distance\n3,20,1.5,2\n")
         for arguments, words in (
                 ((self.path("nothing"), data, "--output", self.path("o")), "is no bundle"),
                 ((model, narrow, "--output", self.path("o")), "income"),
@@ -225,7 +226,7 @@ class ScoringJobsTest(EspalierTest):
             self.assertIn(words, err)
         _, err = cluster.espalier("evaluate", model, data, "--report", "r.html", code=2)
         self.assertIn("--report", err)
-        _, err = cluster.espalier("evaluate", model, narrow, code=2)
+        _, err = cluster.espalier("evaluate", model, unlabelled, code=2)
         self.assertIn("price", err)
         self.assertFalse(os.path.exists(self.path("o")))
         self.assertEqual(os.listdir(self.path("there")), ["thesis.txt"])
