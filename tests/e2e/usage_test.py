@@ -25,7 +25,7 @@ class UsageTest(EspalierTest):
         self.assertRegex(out, r"^espalier \d+\.\d+\.\d+")
         self.assertEqual(self.espalier("version")[0].strip(), out.strip())
         out, _ = self.espalier("--help")
-        for command in ("train", "submit", "watch", "list", "status", "cancel", "workers",
+        for command in ("train", "sweep", "submit", "watch", "list", "status", "cancel", "workers",
                         "check"):
             self.assertIn(command, out)
             self.assertIn("--json", self.espalier(command, "--help")[0])

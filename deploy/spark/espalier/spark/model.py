@@ -100,6 +100,10 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         out = cls()
         out._bundle = (model_json, weights)
         out._model = client.Model.from_bytes(model_json, weights)
+        if out._model.task not in ("classification", "regression"):
+            raise InvalidArgumentError("found a model of task %s, expected classification or "
+                                       "regression; espalier.load computes it from frames and "
+                                       "arrays" % out._model.task)
         return out
 
     @classmethod
