@@ -335,11 +335,12 @@ struct Pulse {
 };
 
 // To a member of a job that waits for others, before it is given up: its state is to be written as
-// a checkpoint.
+// a checkpoint; when states differed the newest that all agreed on (as in StartTraining).
 struct KeepState {
   Incarnation incarnation;
   JobId job;
   Generation generation;
+  bool reverts = false;
 };
 
 using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, SwitchOver, Proceed,

@@ -228,7 +228,7 @@ class Daemon {
     if (runner_) runner_->SwitchTo(run.next);
   }
   void Perform(RunKeep& run) {
-    if (runner_) runner_->Keep({run.at});
+    if (runner_) runner_->Keep({run.at, run.reverts});
   }
   void Perform(RunTokens& run) {
     if (runner_) runner_->TakeTokens(run.tokens);

@@ -217,6 +217,7 @@ Status TypedJobMember<T>::Begin(const Place& place) {
   Disconnect();
   Connect(place);
   if (order.order.reverts && begun_us_ != 0) Revert();  // a new member has been nowhere
+  differs_ = false;
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));
   hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_ASSIGN_OR_RETURN(const espalier::Proceed proceed, WaitForProceed(order));
@@ -283,7 +284,7 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
   }
   if (!end.ok()) {
     if (const auto& d = trainer.divergence()) {
-      broken_ = true;
+      broken_ = differs_ = true;
       hooks_.tell(StatesDiffer{start.job, start.generation, d->step, d->members});
     }
     return end;

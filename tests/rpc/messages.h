@@ -133,7 +133,7 @@ inline std::vector<ToWorker> SamplesToWorker() {
           Dismiss{"bye"},
           Pulse{{2}},
           SurveyTaken{{2}, {7}, {3}, 12},
-          KeepState{{2}, {7}, {3}},
+          KeepState{{2}, {7}, {3}, true},
           NewTokens{{2}, {7}, SampleTokens()}};
 }
 
