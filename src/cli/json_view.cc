@@ -28,6 +28,7 @@ Json StateJson(const JobSnapshot& job) {
           {"job", ToString(job.job)},
           {"state", JobStateName(job.state)},
           {"waiting_because", TextOrNull(job.waiting_because)},
+          {"trouble", TextOrNull(job.trouble)},
           {"workers", job.workers}};
 }
 
@@ -118,6 +119,7 @@ Json JobJson(const JobSnapshot& job) {
           {"name", job.name},
           {"state", JobStateName(job.state)},
           {"waiting_because", TextOrNull(job.waiting_because)},
+          {"trouble", TextOrNull(job.trouble)},
           {"output", job.output},
           {"workers", job.workers},
           {"leaves", job.leaves},

@@ -367,6 +367,7 @@ struct JobSnapshot {
   std::string name;
   JobState state = JobState::kQueued;
   std::string waiting_because;  // queued; recovering without workers enough; storage is away
+  std::string trouble;          // goes on, but not for long: what its delegation tokens lack
   std::string output;
   std::vector<std::string> workers;  // names
   int64_t leaves = 0;

@@ -140,6 +140,7 @@ inline std::vector<ToWorker> SamplesToWorker() {
 inline JobSnapshot SampleSnapshot() {
   JobSnapshot s;
   s.job = {7}, s.name = "mnist", s.state = JobState::kFailed, s.waiting_because = "no workers";
+  s.trouble = "its token ends";
   s.output = "/out/\xff", s.workers = {"a", "b"}, s.leaves = 16, s.generation = {3};
   s.input_bytes = 1000, s.survey_bytes_done = 500, s.progress = SampleProgress();
   s.result = SampleResult(), s.error = SampleError();

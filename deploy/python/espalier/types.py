@@ -205,6 +205,7 @@ class JobInfo:
     Attributes:
         id: "job-3".
         waiting_because: why a job does not get on, for a person; "" when it does.
+        trouble: what will stop it unless mended, such as a delegation token that ends; or "".
         output: where the bundle goes.
         workers: names of those that take part.
         leaves: the fixed number of virtual workers; more workers than that stand by.
@@ -228,6 +229,7 @@ class JobInfo:
     started: Optional[datetime] = None
     training: Optional[datetime] = None
     ended: Optional[datetime] = None
+    trouble: str = ""
 
 
 @dataclass(frozen=True)
