@@ -8,6 +8,7 @@
 #include "src/base/text.h"
 #include "src/cli/options_scoring.h"
 #include "src/cli/options_yarn.h"
+#include "src/config/units.h"
 
 namespace espalier {
 namespace {
@@ -30,6 +31,8 @@ constexpr const char* kMainExamples =
     "--token-file;\n"
     "else the environment's ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY,\n"
     "ESPALIER_TLS_SERVER_NAME, ESPALIER_TOKEN_FILE, ESPALIER_TOKEN.\n"
+    "\n"
+    "A coordinator that is away is an error at once; --timeout 5min waits for it.\n"
     "\n"
     "Exit codes: 0 success; 1 the job failed or was cancelled; 2 wrong arguments or job file, or\n"
     "a certificate or token that is refused; 3 the coordinator was not reached; 130 interrupted.\n"
@@ -82,6 +85,8 @@ constexpr const char* kCheckExamples =
     "  espalier check job.yaml\n"
     "  espalier check job.yaml --coordinator trainer-1:7700";
 
+constexpr int64_t kTimeoutMsMin = 100, kTimeoutMsMax = 86'400'000;
+
 struct CommandName {
   const char* name;
   CommandKind kind;
@@ -123,7 +128,7 @@ bool TakesJobId(CommandKind kind) {
 // CLI11 fills these; they become CliOptions when parsing has succeeded.
 struct RawArguments {
   CliOptions options;
-  std::string job, role;
+  std::string job, role, timeout;
 };
 
 void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
@@ -152,6 +157,10 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
     sub->add_option("--tls-server-name", o.tls.server_name,
                     "The host that the coordinator's certificate names (default: the one dialled)");
     sub->add_option("--token-file", o.token_file, "File with the caller's token, in its place");
+    sub->add_option("--timeout", raw->timeout,
+                    "How long a coordinator that is not reached is tried again, and an answer is\n"
+                    "waited for: 30s, 5min (default: one try; 30 s, submit 2 min; a coordinator\n"
+                    "that goes away while a job is followed 1 min)");
   }
   if (command.kind == CommandKind::kTrain) {
     sub->add_option(
@@ -244,6 +253,14 @@ void TakeFromEnvironment(const Environment& env, CliOptions& options) {
   }
 }
 
+Result<std::optional<int64_t>> ParseTimeout(const std::string& text) {
+  if (text.empty()) return std::optional<int64_t>();
+  const std::optional<int64_t> ms = ParseDuration(text);
+  if (ms && *ms >= kTimeoutMsMin && *ms <= kTimeoutMsMax) return ms;
+  return InvalidArgument("--timeout: found '" + Printable(text, 40) + "', expected a time from " +
+                         HumanDuration(kTimeoutMsMin) + " to 24 h, such as 30s or 5min");
+}
+
 Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
   CliOptions options = std::move(raw.options);
   if (TakesJobId(options.command)) {
@@ -257,6 +274,7 @@ Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
     if (options.coordinator.empty()) options.coordinator = env.coordinator;
     TakeFromEnvironment(env, options);
     ESPALIER_RETURN_IF_ERROR(options.tls.Validate(true));
+    ESPALIER_ASSIGN_OR_RETURN(options.timeout_ms, ParseTimeout(raw.timeout));
   }
   if (options.command == CommandKind::kCertsIssue) {
     ESPALIER_ASSIGN_OR_RETURN(options.certificate.role, ParseRole(raw.role));
