@@ -133,6 +133,7 @@ class Daemon {
                    : WorkerTick{});
     if (ended_) return;
     service_.Beat(NowMs());
+    if (stopping_) service_.StillStopping(NowMs());
     TellStatus();
     timer_.expires_after(kTick);
     timer_.async_wait([this](const boost::system::error_code& error) {
@@ -155,6 +156,7 @@ class Daemon {
       Reload();
     } else {
       service_.Stopping();
+      stopping_ = true;
       Handle(Terminate{signal == SIGTERM ? "SIGTERM" : "SIGINT"});
     }
     signals_.async_wait([this](const boost::system::error_code& error, int again) {
@@ -289,6 +291,7 @@ class Daemon {
   WorkerCore core_;
   ServiceManager service_;
   int64_t next_status_ms_ = 0;
+  bool stopping_ = false;  // by a signal; WorkerCore sees to it that it ends
   asio::steady_timer timer_;
   asio::signal_set signals_;
   std::unique_ptr<AttemptListener> listener_;
