@@ -216,7 +216,8 @@ class Daemon {
     if (runner_) return runner_->Survey(std::move(run.order));
     runner_ = std::make_unique<JobRunner>(
         RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spool_directory,
-                      options_.spool_bytes_max, Storage(), surroundings_.probe},
+                      options_.spool_bytes_max, options_.sum_timeout_ms, Storage(),
+                      surroundings_.probe},
         *peers_, std::move(run.order),
         [this](FromWorker message) { Post(Report{std::move(message)}); });
   }

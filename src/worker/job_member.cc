@@ -263,6 +263,7 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
   options.members = static_cast<int32_t>(start.members.size());
   options.self = place.order.self;
   if (spec_.checkpoint) options.checkpoint_steps = spec_.checkpoint->every_steps.value_or(0);
+  options.reduce_timeout_ms = hooks_.sum_timeout_ms;
   options.max_time_ms = spec_.train.max_time_ms.value_or(0);
   const auto evaluations = static_cast<int64_t>(machine_.state().history.size());
   options.history_told = static_cast<size_t>(std::max<int64_t>(0, evaluations - kHistoryRowsMax));

@@ -71,7 +71,8 @@ struct MemberHooks {
       const SurveyResult& survey, const RowRanges& ranges, int64_t memory_bytes,
       int64_t spool_bytes, const std::function<bool()>& cancelled)>
       load;
-  StepProbe* probe = nullptr;  // of a test
+  int64_t sum_timeout_ms = 600'000;  // how long a step waits for the sums of others
+  StepProbe* probe = nullptr;        // of a test
 };
 
 // What an interrupted generation ends with.

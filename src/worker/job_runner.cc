@@ -229,6 +229,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
       if (CheckpointDue(state)) checkpointer_->Write(state.step, state.encode());
     };
     hooks.probe = options_.probe;
+    hooks.sum_timeout_ms = options_.sum_timeout_ms;
     hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
                         int64_t spool, const std::function<bool()>& cancelled) {
       return LoadRows(survey, ranges, memory, spool, cancelled);

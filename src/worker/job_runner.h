@@ -36,6 +36,7 @@ struct RunnerOptions {
   int64_t memory_bytes_max = 0;
   std::string spool_directory;
   int64_t spool_bytes_max = 0;
+  int64_t sum_timeout_ms = 600'000;
   StorageOptions storage;
   StepProbe* probe = nullptr;  // of a test
 };
