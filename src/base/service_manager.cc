@@ -13,6 +13,7 @@ namespace espalier {
 namespace {
 
 constexpr int64_t kWatchdogUsecMax = int64_t{86'400} * 1'000'000;
+constexpr int64_t kExtensionMs = 15'000;  // also for the end itself, once it begins
 
 // A socket that sends to `name`; -1: none.
 int ConnectTo(const std::string& name) {
@@ -68,6 +69,12 @@ void ServiceManager::Beat(int64_t now_ms) {
   if (beat_interval_ms_ == 0 || now_ms < next_beat_ms_) return;
   next_beat_ms_ = now_ms + beat_interval_ms_;
   Tell("WATCHDOG=1");
+}
+
+void ServiceManager::StillStopping(int64_t now_ms) {
+  if (now_ms < next_extension_ms_) return;
+  next_extension_ms_ = now_ms + kExtensionMs / 3;
+  Tell("EXTEND_TIMEOUT_USEC=" + std::to_string(kExtensionMs * 1000));
 }
 
 void ServiceManager::Tell(const std::string& text) {

@@ -34,6 +34,9 @@ class ServiceManager {
   // Ready ends it. `now_us` is of CLOCK_MONOTONIC.
   void Reloading(int64_t now_us) { Tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_us)); }
   void Stopping() { Tell("STOPPING=1"); }
+  // While it stops: more time than the unit's TimeoutStopSec, which ends soon after nobody calls
+  // this any more. Call it as often as Beat.
+  void StillStopping(int64_t now_ms);
   // A line for people (`systemctl status`); told only when it differs from the last one.
   void Status(const std::string& line);
   // Says "alive" twice in the watchdog's time; call it more often than that.
@@ -46,6 +49,7 @@ class ServiceManager {
   int socket_ = -1;  // connected
   int64_t beat_interval_ms_ = 0;
   int64_t next_beat_ms_ = 0;
+  int64_t next_extension_ms_ = 0;
   std::string status_;
 };
 

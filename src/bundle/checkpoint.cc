@@ -33,13 +33,14 @@ T RawAt(std::string_view bytes, size_t offset) {
 std::string HeaderText(const CheckpointHeader& header) {
   Json accepted = Json::array();
   for (const std::string& a : header.accepted) accepted.push_back(TextToJson(a));
-  return Json{{"step", header.step},
-              {"job", TextToJson(header.job)},
-              {"data_fingerprint", TextToJson(header.data_fingerprint)},
-              {"arithmetic_id", TextToJson(header.arithmetic_id)},
-              {"accepted", std::move(accepted)},
-              {"written_by", std::string("espalier ") + kVersion}}
-      .dump();
+  Json json{{"step", header.step},
+            {"job", TextToJson(header.job)},
+            {"data_fingerprint", TextToJson(header.data_fingerprint)},
+            {"arithmetic_id", TextToJson(header.arithmetic_id)},
+            {"accepted", std::move(accepted)},
+            {"written_by", std::string("espalier ") + kVersion}};
+  if (!header.compared) json["compared"] = false;
+  return json.dump();
 }
 
 Result<CheckpointHeader> HeaderFromText(std::string_view text) {
@@ -51,6 +52,10 @@ Result<CheckpointHeader> HeaderFromText(std::string_view text) {
     return DataLoss("its header lacks the step or what was accepted");
   }
   header.step = json["step"].get<int64_t>();
+  if (known("compared")) {
+    if (!json["compared"].is_boolean()) return DataLoss("\"compared\" in its header is no boolean");
+    header.compared = json["compared"].get<bool>();
+  }
   const std::pair<const char*, std::string*> texts[] = {
       {"job", &header.job},
       {"data_fingerprint", &header.data_fingerprint},
@@ -165,6 +170,9 @@ Result<Checkpoint> DecodeCheckpoint(std::string bytes) {
 Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& header,
                                                      const CheckpointDemand& demand) {
   std::vector<std::string> accepted;
+  if (demand.compared_only && !header.compared) {
+    return FailedPrecondition("its state was never compared with other members', and some differ");
+  }
   const std::string at = " until step " + std::to_string(header.step);
   if (const auto job = JobDifference(header.job, demand.job, true); !job.empty()) {
     const auto other = JobDifference(header.job, demand.job, false);

@@ -5,7 +5,8 @@
 //   uint32    H, bytes of the header
 //   uint64    S, bytes of the state
 //   H bytes   header: a JSON object, {"step": 1200, "job": .., "data_fingerprint": ..,
-//             "arithmetic_id": .., "accepted": [..], "written_by": "espalier 0.1.0"}
+//             "arithmetic_id": .., "accepted": [..], "written_by": "espalier 0.1.0"},
+//             and "compared": false when the members had not compared the state
 //   uint32    CRC-32C of all before it: a header can be trusted without reading the state
 //   S bytes   state (training/state_codec.h)
 //   64 bytes  SHA-256 of all before it, in hexadecimal
@@ -31,6 +32,9 @@ struct CheckpointHeader {
   std::string data_fingerprint;
   std::string arithmetic_id;
   std::vector<std::string> accepted;  // what was accepted to differ when this run was resumed
+  // Whether all members held it; else it is one member's, who may hold another than the others
+  // without anybody having noticed yet.
+  bool compared = true;
   bool operator==(const CheckpointHeader&) const = default;
 };
 
@@ -64,6 +68,7 @@ struct CheckpointDemand {
   bool accept_data = false;      // other data, from other files if need be
   bool accept_arithmetic = false;
   bool accept_history = true;  // false: nothing may have been accepted before either
+  bool compared_only = false;  // states have been found to differ
   uint64_t state_bytes_max = UINT64_MAX;
 };
 

@@ -199,6 +199,19 @@ Result<std::string> WriteCheckpoint(const FileSystem& files, const std::string& 
   return path;
 }
 
+Status RemoveUncompared(const FileSystem& files, const std::string& directory) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, NewestFirst(files, directory));
+  for (const std::string& name : names) {
+    const std::string path = directory + "/" + name;
+    const auto read = ReadOne(files, path, {}, CheckpointPart::kHeader);
+    const Status& why = read.status();
+    if (why.code() == StatusCode::kNotFound || IsItsOwnFault(why)) continue;
+    ESPALIER_RETURN_IF_ERROR(why);
+    if (!read->header.compared) ESPALIER_RETURN_IF_ERROR(files.RemoveTree(path));
+  }
+  return {};
+}
+
 Status RemoveCheckpoints(const FileSystem& files, const std::string& directory,
                          const WriterName& writer) {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(files, directory));

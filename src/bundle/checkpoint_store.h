@@ -51,6 +51,10 @@ Result<std::string> WriteCheckpoint(const FileSystem& files, const std::string& 
                                     const CheckpointHeader& header, std::string_view state,
                                     int64_t keep, const WriterName& writer);
 
+// Removes the checkpoints whose states nobody had compared: some were found to differ, so these may
+// be wrong.
+Status RemoveUncompared(const FileSystem& files, const std::string& directory);
+
 // Removes all checkpoints, and the directory when nothing else is in it.
 Status RemoveCheckpoints(const FileSystem& files, const std::string& directory,
                          const WriterName& writer);

@@ -306,8 +306,8 @@ Result<CheckReport> MakeReport(const FileSystem& files, const JobSpec& spec, con
 // reason to show nothing.
 void AskWorkers(const CommandContext& context, const InputPlan& plan, CheckReport* report) {
   if (context.options.coordinator.empty()) return;
-  auto client = ConnectTo(context);
-  const auto workers = client.ok() ? (*client)->Workers() : client.status();
+  const auto workers =
+      Ask<std::vector<WorkerSnapshot>>(context, [](ApiClient& client) { return client.Workers(); });
   if (!workers.ok()) {
     context.console.Err("note: what lies near the workers is not shown: " +
                         MessageWithCauses(workers.status()) + "\n");

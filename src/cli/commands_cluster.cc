@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <thread>
+#include <utility>
+#include <vector>
 
 #include "src/base/text.h"
 #include "src/cli/commands.h"
@@ -19,8 +20,7 @@
 namespace espalier {
 namespace {
 
-constexpr auto kAskAgain = std::chrono::seconds(30);
-constexpr auto kAskAgainPause = std::chrono::milliseconds(250);
+constexpr int64_t kAskAgainMs = 30'000;
 
 // Milliseconds since 1970: the clock of the times in a JobSnapshot.
 int64_t WallClockMs() {
@@ -59,6 +59,8 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
     const bool enough = context.interrupts.any() || context.console.out_closed();
     return enough ? Cancelled("detached") : Status::Ok();
   };
+  options.away_limit_ms = context.options.timeout_ms.value_or(options.away_limit_ms);
+  options.reach_limit_ms = context.options.timeout_ms.value_or(0);
   options.submitted_here = submitted_here;
   const FollowEnd end = Follow(job, *view, options);
   if (end.status.ok()) return ShowOutcome(context, *end.last, 0);
@@ -82,10 +84,18 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
 Status GiveUp(const Result<std::unique_ptr<ApiClient>>& client, const std::string& id,
               const Status& why) {
   const Status withdrawn = client.ok() ? (*client)->Withdraw(id) : client.status();
+  if (withdrawn.code() == StatusCode::kFailedPrecondition) {  // its job has ended by now
+    return Status(why.code(), why.message() + "; " + withdrawn.message());
+  }
   return Status(why.code(),
                 why.message() + (withdrawn.ok() ? "; the submission is withdrawn"
                                                 : "; whether the job was accepted is not known, "
                                                   "`espalier list` shows it"));
+}
+
+Result<std::vector<WorkerSnapshot>> Workers(const CommandContext& context) {
+  return Ask<std::vector<WorkerSnapshot>>(context,
+                                          [](ApiClient& client) { return client.Workers(); });
 }
 
 }  // namespace
@@ -94,8 +104,9 @@ Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
                          const StorageTokens& tokens) {
   const std::string id = RandomRequestId();
   const auto stop = [&context] { return context.interrupts.any(); };
-  std::optional<std::chrono::steady_clock::time_point> until;
-  for (;;) {
+  std::optional<AskingAgain> again;
+  if (context.options.timeout_ms) again.emplace(context);
+  for (bool asked = false;;) {
     const auto client = ConnectTo(context);
     bool known = true;
     const Result<JobId> job =
@@ -105,28 +116,26 @@ Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
             : Result<JobId>(client.status());
     if (job.ok()) return job;
     const StatusCode code = job.status().code();
-    if (known && !(until && code == StatusCode::kUnavailable)) return job;
+    if (known && !(again && code == StatusCode::kUnavailable)) return job;
     if (!known && (code == StatusCode::kDeadlineExceeded || code == StatusCode::kCancelled)) {
       return GiveUp(client, id, job.status());
     }
-    if (!until) {
+    if (!known && !std::exchange(asked, true)) {
       context.console.Err("the coordinator went away before it answered; asking again\n");
-      until = std::chrono::steady_clock::now() + kAskAgain;
+      again.emplace(context, context.options.timeout_ms.value_or(kAskAgainMs));
     }
-    if (stop() || std::chrono::steady_clock::now() > *until) {
-      return GiveUp(client, id, Unavailable(job.status().message()));
-    }
-    std::this_thread::sleep_for(kAskAgainPause);
+    const Status why = Unavailable(job.status().message());
+    if (again->Wait(why)) continue;
+    return asked ? GiveUp(client, id, again->Explain(why)) : again->Explain(job.status());
   }
 }
 
 Result<StorageTokens> TokensFor(const CommandContext& context,
                                 const std::vector<std::string>& paths) {
-  ESPALIER_ASSIGN_OR_RETURN(JobTokens job,
-                            FetchJobTokens(paths, context.storage, [&]() -> Result<std::string> {
-                              ESPALIER_ASSIGN_OR_RETURN(const auto client, ConnectTo(context));
-                              return client->Renewer();
-                            }));
+  ESPALIER_ASSIGN_OR_RETURN(
+      JobTokens job, FetchJobTokens(paths, context.storage, [&]() -> Result<std::string> {
+        return Ask<std::string>(context, [](ApiClient& client) { return client.Renewer(); });
+      }));
   for (const std::string& note : job.notes) context.console.Err("note: " + note + "\n");
   if (job.tokens.empty()) return job.tokens;
   ESPALIER_ASSIGN_OR_RETURN(const bool safe, IsPrivate(context));
@@ -182,9 +191,8 @@ int RunWatch(const CommandContext& context) {
 }
 
 int RunList(const CommandContext& context) {
-  auto client = ConnectTo(context);
-  if (!client.ok()) return ShowError(context, client.status());
-  const auto jobs = (*client)->List();
+  const auto jobs =
+      Ask<std::vector<JobSnapshot>>(context, [](ApiClient& client) { return client.List(); });
   if (!jobs.ok()) return ShowError(context, jobs.status());
   if (context.options.json) {
     Json list = Json::array();
@@ -197,9 +205,8 @@ int RunList(const CommandContext& context) {
 }
 
 int RunStatus(const CommandContext& context) {
-  auto client = ConnectTo(context);
-  if (!client.ok()) return ShowError(context, client.status());
-  const Result<JobUpdate> job = (*client)->Get(context.options.job);
+  const Result<JobUpdate> job = Ask<JobUpdate>(
+      context, [&context](ApiClient& client) { return client.Get(context.options.job); });
   if (!job.ok()) return ShowError(context, job.status());
   if (context.options.json) {
     context.console.Out(JsonLine(JobJson(job->snapshot)));
@@ -212,10 +219,11 @@ int RunStatus(const CommandContext& context) {
 }
 
 int RunCancel(const CommandContext& context) {
-  auto client = ConnectTo(context);
-  if (!client.ok()) return ShowError(context, client.status());
-  const Status status = (*client)->Cancel(context.options.job);
-  if (!status.ok()) return ShowError(context, status);
+  const Result<JobId> cancelled = Ask<JobId>(context, [&context](ApiClient& client) {
+    const Status status = client.Cancel(context.options.job);
+    return status.ok() ? Result<JobId>(context.options.job) : Result<JobId>(status);
+  });
+  if (!cancelled.ok()) return ShowError(context, cancelled.status());
   const std::string job = ToString(context.options.job);
   if (context.options.json) {
     context.console.Out(JsonLine({{"job", job}, {"cancelled", true}}));
@@ -226,9 +234,7 @@ int RunCancel(const CommandContext& context) {
 }
 
 int RunDrain(const CommandContext& context) {
-  auto client = ConnectTo(context);
-  if (!client.ok()) return ShowError(context, client.status());
-  const auto workers = (*client)->Workers();
+  const auto workers = Workers(context);
   if (!workers.ok()) return ShowError(context, workers.status());
   const std::string& wanted = context.options.worker;
   const auto found = std::find_if(workers->begin(), workers->end(), [&](const auto& w) {
@@ -238,8 +244,11 @@ int RunDrain(const CommandContext& context) {
     return ShowError(context, NotFound("there is no worker '" + Printable(wanted) +
                                        "'; `espalier workers` shows their names and ids"));
   }
-  const Status status = (*client)->Drain(found->worker);
-  if (!status.ok()) return ShowError(context, status);
+  const auto drained = Ask<WorkerId>(context, [found](ApiClient& client) {
+    const Status status = client.Drain(found->worker);
+    return status.ok() ? Result<WorkerId>(found->worker) : Result<WorkerId>(status);
+  });
+  if (!drained.ok()) return ShowError(context, drained.status());
   const std::string worker = ToString(found->worker);
   if (context.options.json) {
     context.console.Out(JsonLine({{"worker", worker}, {"drained", true}}));
@@ -253,9 +262,7 @@ int RunDrain(const CommandContext& context) {
 }
 
 int RunWorkers(const CommandContext& context) {
-  auto client = ConnectTo(context);
-  if (!client.ok()) return ShowError(context, client.status());
-  const auto workers = (*client)->Workers();
+  const auto workers = Workers(context);
   if (!workers.ok()) return ShowError(context, workers.status());
   if (context.options.json) {
     Json list = Json::array();

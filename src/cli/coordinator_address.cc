@@ -1,5 +1,8 @@
 #include "src/cli/coordinator_address.h"
 
+#include <algorithm>
+#include <thread>
+
 #include "src/base/text.h"
 #include "src/cli/options_yarn.h"
 #include "src/config/address.h"
@@ -10,6 +13,7 @@ namespace espalier {
 namespace {
 
 constexpr int64_t kTokenFileBytesMax = 4096;
+constexpr auto kAskAgainPause = std::chrono::milliseconds(250);
 
 // Where a cluster on YARN has its address: told by what `espalier yarn up` left on this machine.
 Result<std::string> AddressOfYarn(const CommandContext& context, const std::string& service) {
@@ -47,6 +51,31 @@ Result<ClientSecurity> SecurityOf(const CliOptions& options) {
   return out;
 }
 
+AskingAgain::AskingAgain(const CommandContext& context, std::optional<int64_t> limit_ms)
+    : context_(context),
+      limit_ms_(limit_ms.value_or(context.options.timeout_ms.value_or(0))),
+      begin_(std::chrono::steady_clock::now()) {}
+
+int64_t AskingAgain::PassedMs() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
+                                                               begin_)
+      .count();
+}
+
+bool AskingAgain::Wait(const Status& error) const {
+  if (error.code() != StatusCode::kUnavailable || context_.interrupts.any()) return false;
+  const int64_t left_ms = limit_ms_ - PassedMs();
+  if (left_ms <= 0) return false;
+  waited_ = true;
+  std::this_thread::sleep_for(std::min(kAskAgainPause, std::chrono::milliseconds(left_ms)));
+  return true;
+}
+
+Status AskingAgain::Explain(const Status& error) const {
+  if (!waited_ || error.code() != StatusCode::kUnavailable) return error;
+  return error.Wrap("no coordinator was reached in " + HumanDuration(PassedMs()));
+}
+
 Result<bool> IsPrivate(const CommandContext& context) {
   if (context.options.tls.any()) return true;
   ESPALIER_ASSIGN_OR_RETURN(const std::string address,
@@ -63,6 +92,11 @@ Result<std::unique_ptr<ApiClient>> ConnectTo(const CommandContext& context) {
                                 ? AddressOfYarn(context, options.coordinator.substr(yarn.size()))
                                 : FindCoordinator(options.coordinator, context.address_files));
   ApiClientOptions client;
+  if (options.timeout_ms) {
+    client.connect_timeout_ms = std::min(client.connect_timeout_ms, *options.timeout_ms);
+    client.withdraw_timeout_ms = std::min(client.withdraw_timeout_ms, *options.timeout_ms);
+    client.call_timeout_ms = client.submit_timeout_ms = *options.timeout_ms;
+  }
   ESPALIER_ASSIGN_OR_RETURN(client.security, SecurityOf(options));
   return ApiClient::Make(address, client);
 }

@@ -46,6 +46,7 @@ class Watcher {
 
  private:
   void Run() {
+    const int64_t begin_ms = NowMs();
     while (!stop_) {
       const Status status = WatchOnce();
       const bool unknown = status.code() == StatusCode::kNotFound;
@@ -57,11 +58,14 @@ class Watcher {
       const bool away = status.code() == StatusCode::kUnavailable ||
                         status.code() == StatusCode::kDeadlineExceeded;
       if (away && reached_ && away_since_ms_ == 0) away_since_ms_ = NowMs();
-      // Who was never reached is not waited for.
-      if (!away || !reached_ || AwayMs(NowMs()) > options_.away_limit_ms) {
-        events_.Push(away && reached_ ? status.Wrap("the coordinator has been away for " +
-                                                    HumanDuration(options_.away_limit_ms))
-                                      : status);
+      const int64_t tried_ms = NowMs() - begin_ms;
+      if (!away || (reached_ ? AwayMs(NowMs()) > options_.away_limit_ms
+                             : tried_ms >= options_.reach_limit_ms)) {
+        const std::string words =
+            reached_ ? "the coordinator has been away for " + HumanDuration(AwayMs(NowMs()))
+                     : "no coordinator was reached in " + HumanDuration(tried_ms);
+        const bool told = reached_ || options_.reach_limit_ms > 0;
+        events_.Push(away && told ? status.Wrap(words) : status);
         return;
       }
       for (int64_t ms = 0; ms < kReconnectPauseMs && !stop_; ms += 50) {

@@ -18,6 +18,7 @@ struct FollowOptions {
   // The snapshot is the newest one, null before the first.
   std::function<Status(const JobSnapshot*)> tick;
   int64_t away_limit_ms = 60'000;  // how long the coordinator may be gone
+  int64_t reach_limit_ms = 0;      // how long one that was not reached yet is tried; 0: once
   // This command submitted the job: a coordinator that does not know it has lost it.
   bool submitted_here = false;
 };

@@ -31,6 +31,7 @@ Json StateJson(const JobSnapshot& job) {
           {"state", JobStateName(job.state)},
           {"waiting_because", TextOrNull(job.waiting_because)},
           {"inferred", TextOrNull(job.inferred)},
+          {"trouble", TextOrNull(job.trouble)},
           {"workers", job.workers}};
 }
 
@@ -124,6 +125,7 @@ Json JobJson(const JobSnapshot& job) {
           {"name", job.name},
           {"state", JobStateName(job.state)},
           {"waiting_because", TextOrNull(job.waiting_because)},
+          {"trouble", TextOrNull(job.trouble)},
           {"output", job.output},
           {"workers", job.workers},
           {"inferred", TextOrNull(job.inferred)},

@@ -1,7 +1,8 @@
 // What the program says to machines. Every object is one line.
 //
 // While a job runs (`train`, `submit`, `watch` with --json):
-//   {"event":"state","job":"job-1","state":"TRAINING","waiting_because":null,"workers":["local-1"]}
+//   {"event":"state","job":"job-1","state":"TRAINING","waiting_because":null,"trouble":null,
+//    "workers":["local-1"]}
 //   {"event":"progress","job":"job-1","phase":"training","phase_share":0.0,"step":188,
 //    "steps_total":3760,"epoch":1.0,"epochs_total":20.0,"loss":..,"accuracy":..,"learning_rate":..,
 //    "rows_per_second":..,"input_bytes":..,"survey_bytes_done":..}

@@ -9,6 +9,7 @@
 #include "src/cli/options_coordinator.h"
 #include "src/cli/options_scoring.h"
 #include "src/cli/options_yarn.h"
+#include "src/config/units.h"
 
 namespace espalier {
 namespace {
@@ -32,6 +33,8 @@ constexpr const char* kMainExamples =
     "--token-file;\n"
     "else the environment's ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY,\n"
     "ESPALIER_TLS_SERVER_NAME, ESPALIER_TOKEN_FILE, ESPALIER_TOKEN.\n"
+    "\n"
+    "A coordinator that is away is an error at once; --timeout 5min waits for it.\n"
     "\n"
     "Exit codes: 0 success; 1 the job failed or was cancelled; 2 wrong arguments or job file, or\n"
     "a certificate or token that is refused; 3 the coordinator was not reached; 130 interrupted.\n"
@@ -108,6 +111,8 @@ constexpr const char* kCheckExamples =
     "  espalier check job.yaml\n"
     "  espalier check job.yaml --coordinator trainer-1:7700";
 
+constexpr int64_t kTimeoutMsMin = 100, kTimeoutMsMax = 86'400'000;
+
 struct CommandName {
   const char* name;
   CommandKind kind;
@@ -157,7 +162,7 @@ bool TakesJobId(CommandKind kind) {
 // CLI11 fills these; they become CliOptions when parsing has succeeded.
 struct RawArguments {
   CliOptions options;
-  std::string job, role;
+  std::string job, role, timeout;
 };
 
 void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
@@ -182,7 +187,7 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
     AddCoordinator(sub,
                    std::string("ESPALIER_COORDINATOR, else ") +
                        (needed ? kDefaultCoordinator : "none is asked"),
-                   &o);
+                   &o, &raw->timeout);
   }
   if (command.kind == CommandKind::kTrain || command.kind == CommandKind::kSweep) {
     sub->add_option(
@@ -275,6 +280,14 @@ void TakeFromEnvironment(const Environment& env, CliOptions& options) {
   }
 }
 
+Result<std::optional<int64_t>> ParseTimeout(const std::string& text) {
+  if (text.empty()) return std::optional<int64_t>();
+  const std::optional<int64_t> ms = ParseDuration(text);
+  if (ms && *ms >= kTimeoutMsMin && *ms <= kTimeoutMsMax) return ms;
+  return InvalidArgument("--timeout: found '" + Printable(text, 40) + "', expected a time from " +
+                         HumanDuration(kTimeoutMsMin) + " to 24 h, such as 30s or 5min");
+}
+
 Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
   CliOptions options = std::move(raw.options);
   if (TakesJobId(options.command)) {
@@ -285,6 +298,7 @@ Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
   }
   if (IsScoring(options.command)) {
     ESPALIER_RETURN_IF_ERROR(CheckScoring(options));
+    ESPALIER_ASSIGN_OR_RETURN(options.timeout_ms, ParseTimeout(raw.timeout));
     if (options.coordinator.empty()) return options;  // on this machine
     TakeFromEnvironment(env, options);
     ESPALIER_RETURN_IF_ERROR(options.tls.Validate(true));
@@ -293,6 +307,7 @@ Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
     if (options.coordinator.empty()) options.coordinator = env.coordinator;
     TakeFromEnvironment(env, options);
     ESPALIER_RETURN_IF_ERROR(options.tls.Validate(true));
+    ESPALIER_ASSIGN_OR_RETURN(options.timeout_ms, ParseTimeout(raw.timeout));
   }
   if (options.command == CommandKind::kCertsIssue) {
     ESPALIER_ASSIGN_OR_RETURN(options.certificate.role, ParseRole(raw.role));
@@ -341,7 +356,7 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
   app.footer(kMainExamples);
   app.add_flag("--version")->description("Print the version, as the command of that name does");
   for (const CommandName& command : kCommands) AddCommand(app, command, &raw);
-  AddScoring(app, &raw.options);
+  AddScoring(app, &raw.options, &raw.timeout);
   AddCerts(app, &raw);
   AddYarn(app, &raw.options);
   std::vector<std::string> words(arguments.rbegin(), arguments.rend());

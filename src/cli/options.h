@@ -95,7 +95,10 @@ struct CliOptions {
   // Of those that speak to it: flag, else environment. A token itself is never an argument.
   TlsFiles tls;
   std::string token_file;
-  std::string token;                  // from the environment
+  std::string token;  // from the environment
+  // How long an unreachable coordinator is tried, at first and when it goes away, and how long an
+  // answer is waited for; none: as ApiClientOptions and FollowOptions say.
+  std::optional<int64_t> timeout_ms;
   std::string certs_directory;        // certs: of the authority
   std::string certs_output;           // certs issue: a new directory; "": below the authority's
   std::string authority_name;         // certs init

@@ -8,7 +8,9 @@
 
 namespace espalier {
 
-// Adds --coordinator (`without` says what holds without it), --tls-... and --token-file.
-void AddCoordinator(CLI::App* command, const std::string& without, CliOptions* options);
+// Adds --coordinator (`without` says what holds without it), --tls-..., --token-file and, as its
+// text, --timeout.
+void AddCoordinator(CLI::App* command, const std::string& without, CliOptions* options,
+                    std::string* timeout);
 
 }  // namespace espalier

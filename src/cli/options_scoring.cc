@@ -49,7 +49,7 @@ constexpr const char* kExportExamples =
 
 constexpr const char* kOutputColumns[] = {"prediction", "probabilities"};
 
-void AddCommon(CLI::App* sub, CliOptions* options) {
+void AddCommon(CLI::App* sub, CliOptions* options, std::string* timeout) {
   ScoringArguments& s = options->scoring;
   sub->add_option("MODEL", s.model, "The model's bundle: a directory, here or on HDFS")->required();
   sub->add_option("DATA", s.data, "Files, directories or patterns: CSV, Parquet or LIBSVM")
@@ -58,7 +58,7 @@ void AddCommon(CLI::App* sub, CliOptions* options) {
                   "csv, parquet or libsvm (default: by the files' names, else csv)");
   sub->add_option("--threads", options->threads, "Threads that read and compute (default: cores)")
       ->check(CLI::Range(1, kThreadsMax));
-  AddCoordinator(sub, "none, the work is done on this machine", options);
+  AddCoordinator(sub, "none, the work is done on this machine", options, timeout);
   sub->add_flag("--detach", options->detach, "Return as soon as the cluster has accepted the job");
   sub->add_flag("--json", options->json, "Write JSON to standard output, one object a line");
 }
@@ -89,17 +89,17 @@ bool IsScoring(CommandKind kind) {
          kind == CommandKind::kExport;
 }
 
-void AddScoring(CLI::App& app, CliOptions* options) {
+void AddScoring(CLI::App& app, CliOptions* options, std::string* timeout) {
   ScoringArguments& s = options->scoring;
   CLI::App* evaluate = app.add_subcommand("evaluate", "Measure a model on a table with labels");
   evaluate->footer(kEvaluateExamples);
   evaluate->callback([options] { options->command = CommandKind::kEvaluate; });
-  AddCommon(evaluate, options);
+  AddCommon(evaluate, options, timeout);
   evaluate->add_option("--report", s.report, "Write an HTML page with charts to this file");
   CLI::App* predict = app.add_subcommand("predict", "Write a model's answers to a table");
   predict->footer(kPredictExamples);
   predict->callback([options] { options->command = CommandKind::kPredict; });
-  AddCommon(predict, options);
+  AddCommon(predict, options, timeout);
   predict->add_option("--output", s.output, "The directory to make, here or on HDFS")->required();
   predict->add_option("--format", s.format,
                       "csv or parquet (default: by the extension of --output, else csv)");

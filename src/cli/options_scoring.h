@@ -11,7 +11,7 @@ namespace espalier {
 bool IsScoring(CommandKind kind);
 
 // Adds both commands; they fill `options`.
-void AddScoring(CLI::App& app, CliOptions* options);
+void AddScoring(CLI::App& app, CliOptions* options, std::string* timeout);
 
 // Judges what was given.
 Status CheckScoring(const CliOptions& options);

@@ -266,6 +266,13 @@ std::string InferredLine(const JobSnapshot& job) {
   return job.inferred.empty() ? "" : "features: auto: " + Printable(job.inferred, 2000);
 }
 
+std::string TroubleLine(const JobSnapshot& job, std::string* told) {
+  if (job.trouble == *told || IsFinal(job.state)) return {};
+  *told = job.trouble;
+  return ToString(job.job) + (job.trouble.empty() ? " has no trouble with its tokens any more\n"
+                                                  : ": " + Printable(job.trouble, 1000) + "\n");
+}
+
 std::string AwayLine(int64_t away_ms) {
   return "coordinator not reached since " + std::to_string(away_ms / 1000) + " s, trying again";
 }
@@ -278,6 +285,10 @@ void LiveView::OnUpdate(const JobUpdate& update, int64_t now_ms) {
     out_(InferredLine(*job_) + "\n");
   }
   if (job_->state == JobState::kTraining) pace_.Observe(p.step, p.steps_total, now_ms);
+  if (const std::string line = TroubleLine(*job_, &trouble_); !line.empty()) {
+    Pause();
+    out_(line);
+  }
   for (const HistoryRow& row : update.history) {
     Pause();
     out_(EvaluationLine(row, p.epochs_total) + "\n");
@@ -322,6 +333,7 @@ void PlainView::OnUpdate(const JobUpdate& update, int64_t) {
     out_(state + "\n");
     last_state_ = state;
   }
+  if (const std::string line = TroubleLine(job, &trouble_); !line.empty()) out_(line);
   for (const HistoryRow& row : update.history) {
     out_(EvaluationLine(row, job.progress.epochs_total) + "\n");
   }

@@ -52,6 +52,9 @@ std::string StateLine(const JobSnapshot& job);
 // What `features: auto` found, for one line: "features: auto: categorical: job; numeric: 3 others";
 // empty: nothing beside numbers.
 std::string InferredLine(const JobSnapshot& job);
+// What a view that has told `told` is to say of the job's trouble now, with line end: the trouble,
+// that it is over, or nothing.
+std::string TroubleLine(const JobSnapshot& job, std::string* told);
 
 // "coordinator not reached since 12 s, trying again".
 std::string AwayLine(int64_t away_ms);
@@ -84,6 +87,7 @@ class LiveView final : public ProgressView {
   std::function<int()> width_;
   const bool color_;
   bool drawn_ = false, inferred_told_ = false;
+  std::string trouble_;  // told last
   std::optional<JobSnapshot> job_;
   std::optional<HistoryRow> last_;
   PaceEstimate pace_;
@@ -100,6 +104,7 @@ class PlainView final : public ProgressView {
  private:
   TextSink out_;
   std::string last_state_;
+  std::string trouble_;     // told last
   bool away_told_ = false;  // once an outage
   bool inferred_told_ = false;
 };

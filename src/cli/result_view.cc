@@ -313,6 +313,7 @@ std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
   }
   if (!job.waiting_because.empty()) rows.push_back({"why", Printable(job.waiting_because, 400)});
   if (!job.inferred.empty()) rows.push_back({"features", Printable(job.inferred, 2000)});
+  if (!job.trouble.empty()) rows.push_back({"trouble", Printable(job.trouble, 600)});
   std::string text = LeftTable(rows, "");
   if (!job.error.ok()) text += ErrorText(job.error, color);
   return text;

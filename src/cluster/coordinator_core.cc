@@ -189,6 +189,7 @@ JobSnapshot CoordinatorCore::Snapshot(const JobRecord& job) const {
   s.train_phase_ms = end - training;
   s.survey_bytes_done = job.surveyed.bytes_done;
   for (const MemberState& m : job.members) s.survey_bytes_done += m.bytes_done;
+  s.trouble = TroubleOf(job);
   return s;
 }
 

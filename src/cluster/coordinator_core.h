@@ -282,6 +282,7 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const TokenRefused& message);
   void TakeToken(JobRecord& job, const std::string& file_system, const KeptToken& kept);
   void TokenTrouble(JobRecord& job, const std::string& file_system, const Status& why);
+  std::string TroubleOf(const JobRecord& job) const;
   void SendTokens(const JobRecord& job, const Worker& worker);
   void CancelTokens(JobRecord& job);
   void Recall(const TokensReplaced& e);

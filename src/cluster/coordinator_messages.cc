@@ -317,6 +317,9 @@ void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
   }
   EnterTraining(*at.job);
   EndHistory(*at.job, message.result.steps);
+  Progress& last = at.job->snapshot.progress;  // what came each second had not got to the end
+  last.step = message.result.steps;
+  last.epoch = message.result.epochs;
   EndJob(*at.job, JobState::kSucceeded, Status::Ok(), message.result);
 }
 

@@ -92,7 +92,7 @@ struct CoordinatorRecords {
     int64_t ends_ms = 0;   // 0: not known yet
     int64_t asked_ms = 0;  // when it was last worked on
     bool working = false;
-    std::string trouble;  // told last, without times
+    std::string trouble;  // why it cannot be kept, without times; empty: it can
   };
   // How often members were lost, to see when that leads nowhere.
   struct Recovery {

@@ -41,19 +41,21 @@ void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
 }
 
 // Has the survivor who is furthest write the job state as a checkpoint; if it cannot, the next one.
-// False: that goes on. A state that members are yet to go back from is not kept.
+// False: that goes on. Of members who are yet to go back the state is kept that they go back to,
+// from one who took part in agreeing on it before one who came later.
 bool CoordinatorCore::StateIsKept(JobRecord& job) {
-  if (job.snapshot.training_ms == 0 || job.reverts) return true;
+  if (job.snapshot.training_ms == 0) return true;
   Keeping& k = job.keeping ? *job.keeping : job.keeping.emplace(Keeping{.since_ms = now_ms_});
   if (k.over) return true;
   const Worker* by = FindWorker(k.by);
   const bool late = now_ms_ - k.since_ms >= options_.keep_timeout_ms;
   if (by != nullptr && by->at.job == job.snapshot.job && !late) return false;
   const MemberState* next = nullptr;
+  const auto rank = [](const MemberState& m) { return std::pair(!m.joined, m.step); };
   for (const Worker* w : Survivors(job)) {
     const MemberState& m = job.members[w->place];
     const bool asked = !w->session || k.asked.contains(w->id);
-    if (!asked && (next == nullptr || m.step > next->step)) next = &m;
+    if (!asked && (next == nullptr || rank(m) > rank(*next))) next = &m;
   }
   if (next == nullptr || late) {
     k.over = true;
@@ -67,7 +69,7 @@ bool CoordinatorCore::StateIsKept(JobRecord& job) {
   k.by = next->member.worker;
   k.asked.insert(k.by);
   Send(FindWorker(k.by)->session,
-       KeepState{options_.incarnation, job.snapshot.job, job.snapshot.generation});
+       KeepState{options_.incarnation, job.snapshot.job, job.snapshot.generation, job.reverts});
   return false;
 }
 

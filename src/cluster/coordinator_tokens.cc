@@ -3,6 +3,7 @@
 // refused, and, after a failure, again and again: the job goes on as long as the old one lasts. A
 // token that was replaced is journalled before any member hears of it.
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "src/base/text.h"
@@ -14,6 +15,15 @@ namespace {
 constexpr int64_t kTokenPauseMs = 500;         // at least, between two works on one token
 constexpr int64_t kTokenRetryMs = 30'000;      // at most, after a failure
 constexpr int64_t kTokenFirstRetryMs = 5'000;  // while it is not known when it ends
+
+// "2026-01-31 14:03:22 UTC" of milliseconds since 1970.
+std::string UtcTime(int64_t ms) {
+  const std::time_t seconds = ms / 1000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[48];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
+}
 
 }  // namespace
 
@@ -65,25 +75,36 @@ void CoordinatorCore::TakeToken(JobRecord& job, const std::string& file_system,
     Log(LogLevel::kInfo, which + " was replaced");
   }
   if (!kept.limit.ok()) return TokenTrouble(job, file_system, kept.limit);
-  if (!state.trouble.empty()) Log(LogLevel::kInfo, which + " is renewed again");
+  if (state.trouble.empty()) return;
+  Log(LogLevel::kInfo, which + " is renewed again");
   state.trouble.clear();
+  Changed(job);
 }
 
 // Said once for each reason.
 void CoordinatorCore::TokenTrouble(JobRecord& job, const std::string& file_system,
                                    const Status& why) {
   TokenState& state = job.tokens[file_system];
-  if (std::exchange(state.trouble, why.message()) == why.message()) return;
-  const std::string ends = state.ends_ms == 0 ? "at a time that only HDFS knows"
-                           : state.ends_ms <= now_ms_
-                               ? "now"
-                               : "in " + HumanDuration(state.ends_ms - now_ms_);
-  Log(LogLevel::kWarning,
-      ToString(job.snapshot.job) + ": its delegation token of " + Printable(file_system, 300) +
-          " ends " + ends +
-          ", and the job then cannot read or write there, unless this is mended "
-          "before: " +
-          why.ToString());
+  std::string words = why.ToString();
+  if (std::exchange(state.trouble, words) == words) return;
+  Log(LogLevel::kWarning, ToString(job.snapshot.job) + ": " + TroubleOf(job));
+  Changed(job);
+}
+
+// What its owner should know of its tokens.
+std::string CoordinatorCore::TroubleOf(const JobRecord& job) const {
+  std::string text;
+  for (const auto& [file_system, state] : job.tokens) {
+    if (state.trouble.empty()) continue;
+    const std::string ends = state.ends_ms == 0         ? "at a time that only HDFS knows"
+                             : state.ends_ms <= now_ms_ ? "now"
+                                                        : "at " + UtcTime(state.ends_ms);
+    text += (text.empty() ? "" : "; ") +
+            ("its delegation token of " + Printable(file_system, 300)) + " ends " + ends +
+            ", and the job then cannot read or write there, unless this is mended before: " +
+            state.trouble;
+  }
+  return text;
 }
 
 void CoordinatorCore::Obey(Worker& worker, const TokenRefused& message) {

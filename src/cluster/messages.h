@@ -344,11 +344,12 @@ struct Pulse {
 };
 
 // To a member of a job that waits for others, before it is given up: its state is to be written as
-// a checkpoint.
+// a checkpoint; when states differed the newest that all agreed on (as in StartTraining).
 struct KeepState {
   Incarnation incarnation;
   JobId job;
   Generation generation;
+  bool reverts = false;
 };
 
 using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, SwitchOver, Proceed,
@@ -376,6 +377,7 @@ struct JobSnapshot {
   std::string name;
   JobState state = JobState::kQueued;
   std::string waiting_because;  // queued; recovering without workers enough; storage is away
+  std::string trouble;          // goes on, but not for long: what its delegation tokens lack
   std::string output;
   std::vector<std::string> workers;  // names
   std::string inferred;              // what `columns: auto` found beside numbers (InferredText)

@@ -304,7 +304,7 @@ void WorkerCore::Obey(const SwitchOver& message) {
 void WorkerCore::Obey(const KeepState& message) {
   if (!Current(message.incarnation)) return;
   if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;
-  out_.push_back(RunKeep{at_});
+  out_.push_back(RunKeep{at_, message.reverts});
 }
 
 void WorkerCore::Obey(const NewTokens& message) {

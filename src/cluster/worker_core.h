@@ -117,8 +117,10 @@ struct RunSwitch {
   Generation next;
 };
 // Write the job state as a checkpoint and report StateKept; takes the place of what runs.
+// `reverts`: the newest state that all members had.
 struct RunKeep {
   JobPoint at;
+  bool reverts = false;
 };
 // The job's delegation tokens are these from now on; what runs goes on.
 struct RunTokens {

@@ -183,7 +183,14 @@ Status CoordinatorOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_conf_dir", hadoop_conf_dir, 4096));
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_user", hadoop_user, 256));
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_ca", hadoop_ca, 4096));
-  return InRange("queue_max", queue_max, 1, 1'000'000);
+  ESPALIER_RETURN_IF_ERROR(InRange("queue_max", queue_max, 1, 1'000'000));
+  ESPALIER_RETURN_IF_ERROR(InRange("calls_a_caller_max", calls_a_caller_max, 1, 1'000'000));
+  ESPALIER_RETURN_IF_ERROR(InRange("watchers_max", watchers_max, 1, 1'000'000));
+  // Less than the largest message would refuse what is in order.
+  ESPALIER_RETURN_IF_ERROR(
+      InRange("receive_bytes_max", receive_bytes_max, int64_t{128} << 20, int64_t{1} << 40));
+  return InRange("worker_queue_bytes_max", worker_queue_bytes_max, int64_t{128} << 20,
+                 int64_t{1} << 40);
 }
 
 Status WorkerOptions::Validate() const {
@@ -199,6 +206,7 @@ Status WorkerOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(InRange("coordinator_timeout_ms", coordinator_timeout_ms, 100, kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("keep_timeout_ms", keep_timeout_ms, 1000, kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("leave_timeout_ms", leave_timeout_ms, 0, kDayMs));
+  ESPALIER_RETURN_IF_ERROR(InRange("sum_timeout_ms", sum_timeout_ms, 1000, 30 * kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("peer_timeout_ms", peer_timeout_ms, 100, 3'600'000));
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_conf_dir", hadoop_conf_dir, 4096));
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_user", hadoop_user, 256));
@@ -233,6 +241,10 @@ Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
             r.Bytes("survey_bytes_max", o.survey_bytes_max),
             r.Value("jobs_kept_max", o.jobs_kept_max),
             r.Value("queue_max", o.queue_max),
+            r.Value("calls_a_caller_max", o.calls_a_caller_max),
+            r.Value("watchers_max", o.watchers_max),
+            r.Bytes("receive_bytes_max", o.receive_bytes_max),
+            r.Bytes("worker_queue_bytes_max", o.worker_queue_bytes_max),
             r.Value("hadoop_conf_dir", o.hadoop_conf_dir),
             r.Value("hadoop_user", o.hadoop_user),
             r.Value("hadoop_ca", o.hadoop_ca),
@@ -255,6 +267,7 @@ Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
             r.Milliseconds("coordinator_timeout_ms", o.coordinator_timeout_ms),
             r.Milliseconds("keep_timeout_ms", o.keep_timeout_ms),
             r.Milliseconds("leave_timeout_ms", o.leave_timeout_ms),
+            r.Milliseconds("sum_timeout_ms", o.sum_timeout_ms),
             r.Milliseconds("peer_timeout_ms", o.peer_timeout_ms),
             TlsField(r, o.tls, true),
             r.Value("insecure", o.insecure),

@@ -42,8 +42,12 @@ struct CoordinatorOptions {
   int64_t workers_max = 1000;              // attached at a time; further ones are refused
   // Of the statistics that surveys under way have sent; bounds shards times columns of a job.
   int64_t survey_bytes_max = int64_t{2} << 30;
-  int64_t jobs_kept_max = 1000;  // finished jobs remembered
-  int64_t queue_max = 10'000;    // jobs waiting; further ones are refused
+  int64_t jobs_kept_max = 1000;       // finished jobs remembered
+  int64_t queue_max = 10'000;         // jobs waiting; further ones are refused
+  int64_t calls_a_caller_max = 1000;  // calls of one person, service or address open at a time
+  int64_t watchers_max = 10'000;      // clients that follow jobs at a time
+  int64_t receive_bytes_max = int64_t{2} << 30;         // for what all connections read
+  int64_t worker_queue_bytes_max = int64_t{256} << 20;  // that wait for a worker that reads slowly
   std::string hadoop_conf_dir;  // with core-site.xml and hdfs-site.xml; "": as the environment says
   std::string hadoop_user;      // to HDFS without Kerberos; "": as the environment says
   std::string hadoop_ca;        // PEM file that HDFS over HTTPS is believed by; "": the same
@@ -69,6 +73,7 @@ struct WorkerOptions {
   int64_t coordinator_timeout_ms = 600'000;  // gives up when no coordinator answered for so long
   int64_t keep_timeout_ms = 120'000;         // then: writing the state of a job that stands still
   int64_t leave_timeout_ms = 30'000;         // SIGTERM: how long the job may take to do without it
+  int64_t sum_timeout_ms = 600'000;          // a step waits so long for the sums of the others
   int64_t peer_timeout_ms = 5000;  // another worker of the job silent for so long: an error
   TlsFiles tls;                    // none: plain text, nobody says who they are
   bool insecure = false;           // allows to listen beyond loopback without tls

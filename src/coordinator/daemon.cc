@@ -52,6 +52,14 @@ CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnatio
   return core;
 }
 
+CoordinatorServerLimits ServerLimits(const CoordinatorOptions& options) {
+  CoordinatorServerLimits limits;
+  limits.calls_a_caller_max = options.calls_a_caller_max;
+  limits.memory_bytes_max = options.receive_bytes_max;
+  limits.session_queue_bytes_max = options.worker_queue_bytes_max;
+  return limits;
+}
+
 Result<ServerSecurity> SecurityOf(const CoordinatorOptions& options) {
   ServerSecurity security;
   if (!options.tls.any()) return security;
@@ -93,8 +101,9 @@ Result<std::unique_ptr<CoordinatorDaemon>> CoordinatorDaemon::Make(
   const std::string incarnation = std::to_string(journal.incarnation.value);
   std::unique_ptr<CoordinatorDaemon> daemon(new CoordinatorDaemon(options, std::move(journal)));
   ESPALIER_ASSIGN_OR_RETURN(const ServerSecurity security, SecurityOf(options));
-  ESPALIER_ASSIGN_OR_RETURN(daemon->server_,
-                            CoordinatorServer::Make(options.listen, daemon.get(), {}, security));
+  ESPALIER_ASSIGN_OR_RETURN(
+      daemon->server_,
+      CoordinatorServer::Make(options.listen, daemon.get(), ServerLimits(options), security));
   LogInfo("listening on " + daemon->address() + ", incarnation " + incarnation);
   return daemon;
 }

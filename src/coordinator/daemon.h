@@ -102,7 +102,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   boost::asio::steady_timer timer_{loop_};
   boost::asio::signal_set signals_{loop_};
   CoordinatorCore core_;
-  Watchers watchers_{&core_};
+  Watchers watchers_{&core_, options_.watchers_max};
   std::map<RequestId, std::vector<Done<JobId>>> replies_;
   std::map<RequestId, Done<WorkerId>> drains_;
   uint64_t next_request_ = 1;

@@ -49,6 +49,11 @@ void CoordinatorDaemon::OnWithdraw(std::string client_request_id, Done<JobId> do
     intake_->Withdraw(id);
     const auto job = core_.FindSubmission(id);
     if (!job) return done(JobId{});
+    if (const auto known = core_.Job(*job); known && IsFinal(known->state)) {
+      return done(FailedPrecondition("there is nothing to withdraw: of that submission came " +
+                                     ToString(*job) + ", which has ended (" +
+                                     JobStateName(known->state) + ")"));
+    }
     const RequestId request{next_request_++};
     replies_[request].push_back(done);
     Feed(CancelJob{request, *job, "withdrawn by its submitter"});

@@ -18,9 +18,9 @@ struct Given {
   std::optional<std::string> tls_ca, tls_certificate, tls_key, tokens;
   std::optional<std::string> heartbeat_interval_ms, liveness_limit_ms, start_timeout_ms,
       below_min_timeout_ms, keep_timeout_ms, join_timeout_ms, rebalance_interval_ms,
-      survey_timeout_ms, step_timeout_ms, idle_limit_ms,
-      survey_bytes_max;  // with units, as in the file
-  std::optional<int64_t> workers_max, jobs_kept_max, queue_max;
+      survey_timeout_ms, step_timeout_ms, idle_limit_ms, survey_bytes_max, receive_bytes_max,
+      worker_queue_bytes_max;  // with units, as in the file
+  std::optional<int64_t> workers_max, jobs_kept_max, queue_max, calls_a_caller_max, watchers_max;
   bool insecure = false;
 };
 
@@ -58,6 +58,13 @@ void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
                  "memory for the statistics of surveys under way: bytes, or a size such as 2GiB");
   app.add_option("--jobs-kept-max", given.jobs_kept_max, "finished jobs remembered");
   app.add_option("--queue-max", given.queue_max, "jobs that may wait");
+  app.add_option("--calls-a-caller-max", given.calls_a_caller_max,
+                 "calls that one caller may have open");
+  app.add_option("--watchers-max", given.watchers_max, "clients that may follow jobs");
+  app.add_option("--receive-bytes-max", given.receive_bytes_max,
+                 "memory for what all connections read");
+  app.add_option("--worker-queue-bytes-max", given.worker_queue_bytes_max,
+                 "that may wait for one worker");
   app.add_option("--hadoop-conf-dir", given.hadoop_conf_dir,
                  "with core-site.xml and hdfs-site.xml; else HADOOP_CONF_DIR");
   app.add_option("--hadoop-user", given.hadoop_user, "to HDFS; else HADOOP_USER_NAME, then USER");
@@ -114,6 +121,12 @@ Status Apply(const Given& given, CoordinatorOptions& options) {
       OverrideBytes(given.survey_bytes_max, "--survey-bytes-max", options.survey_bytes_max));
   Override(given.jobs_kept_max, options.jobs_kept_max);
   Override(given.queue_max, options.queue_max);
+  Override(given.calls_a_caller_max, options.calls_a_caller_max);
+  Override(given.watchers_max, options.watchers_max);
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideBytes(given.receive_bytes_max, "--receive-bytes-max", options.receive_bytes_max));
+  ESPALIER_RETURN_IF_ERROR(OverrideBytes(given.worker_queue_bytes_max, "--worker-queue-bytes-max",
+                                         options.worker_queue_bytes_max));
   Override(given.hadoop_conf_dir, options.hadoop_conf_dir);
   Override(given.hadoop_user, options.hadoop_user);
   Override(given.hadoop_ca, options.hadoop_ca);

@@ -9,8 +9,8 @@ void Watchers::Add(JobId job, std::shared_ptr<WatchSink> sink) {
     sink->Close(NotFound("there is no " + ToString(job) + "; `espalier list` shows the jobs"));
     return;
   }
-  if (Count() >= kWatchersMax) {
-    sink->Close(ResourceExhausted(std::to_string(kWatchersMax) +
+  if (Count() >= watchers_max_) {
+    sink->Close(ResourceExhausted(std::to_string(watchers_max_) +
                                   " clients watch already, the limit of this coordinator"));
     return;
   }

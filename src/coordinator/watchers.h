@@ -17,11 +17,12 @@
 namespace espalier {
 
 inline constexpr int64_t kProgressIntervalMs = 100;
-inline constexpr int64_t kWatchersMax = 10'000;
 
 class Watchers {
  public:
-  explicit Watchers(const CoordinatorCore* core) : core_(core) {}
+  // `watchers_max`: those that may watch at a time.
+  Watchers(const CoordinatorCore* core, int64_t watchers_max)
+      : core_(core), watchers_max_(watchers_max) {}
 
   void Add(JobId job, std::shared_ptr<WatchSink> sink);
   // Tells what changed now, or keeps mere progress for FlushProgress.
@@ -40,6 +41,7 @@ class Watchers {
   int64_t Count();
 
   const CoordinatorCore* core_;
+  const int64_t watchers_max_;
   std::map<JobId, std::vector<Watcher>> watchers_;
   std::set<JobId> moved_;  // progress not told yet
 };

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "proto/espalier/v1/api.grpc.pb.h"
+#include "src/base/text.h"
 #include "src/base/version.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/transport.h"
@@ -285,7 +286,7 @@ class Client final : public ApiClient {
                          "; is espalier-coordinator running?");
     }
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-      return DeadlineExceeded(who + " did not answer within " + std::to_string(timeout_ms) + " ms");
+      return DeadlineExceeded(who + " did not answer within " + HumanDuration(timeout_ms));
     }
     return rpc::FromGrpc(status, context).Wrap(who + " failed the call");
   }

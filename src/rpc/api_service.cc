@@ -136,7 +136,10 @@ grpc::ServerWriteReactor<pb::JobUpdate>* ApiService::Watch(grpc::CallbackServerC
                                                            const pb::WatchRequest* request) {
   auto call = std::make_shared<WatchCall>(context, calls_, watch_rows_max_);
   grpc::ServerWriteReactor<pb::JobUpdate>* reactor = call.get();
-  if (!calls_->Add(call, Who(*context).Key())) return reactor;
+  const Caller caller = Who(*context);
+  auto may =
+      MayStay(authorizer_, caller, Access::kReader, "watch " + ToString(JobId{request->job()}));
+  if (!calls_->Add(call, caller.Key(), std::move(may))) return reactor;
   Status wrong = CheckVersionOf(*context);
   if (wrong.ok()) wrong = CheckJob(request->job());
   if (wrong.ok()) {

@@ -120,24 +120,42 @@ Result<Identity> Authorizer::ByToken(std::string_view header) const {
       "mistyped, or was taken back");
 }
 
-Result<Caller> Authorizer::Identify(const InputMetadata& metadata,
-                                    const grpc::AuthContext& context) const {
-  Caller out{.known = true};
-  if (const std::string token = Value(metadata, kTokenKey); !token.empty()) {
-    ESPALIER_ASSIGN_OR_RETURN(out.identity, ByToken(token));
+Shown Authorizer::ShownBy(const InputMetadata& metadata, const grpc::AuthContext& context) {
+  // A server is told the rest of the chain apart.
+  const std::string own = Property(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  const std::string rest =
+      own.empty() ? "" : Property(context, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME);
+  return {Value(metadata, kTokenKey), own + rest};
+}
+
+Status Authorizer::StillMay(const Shown& shown, Access access) const {
+  const Result<Caller> caller = Identify(shown);
+  if (!caller.ok()) return caller.status();
+  if (May(caller->identity, access)) return Status::Ok();
+  return PermissionDenied(caller->identity.ToString() + " has not " + NameOf(access) + " any more");
+}
+
+Authorizer::Files Authorizer::CurrentFiles() const {
+  return {security_.keychain->Current(),
+          security_.tokens == nullptr ? nullptr : security_.tokens->Current()};
+}
+
+Result<Caller> Authorizer::Identify(const Shown& shown) const {
+  Caller out;
+  out.known = true;
+  out.shown = shown;
+  if (!shown.token.empty()) {
+    ESPALIER_ASSIGN_OR_RETURN(out.identity, ByToken(shown.token));
     return out;
   }
-  const std::string own = Property(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  if (own.empty()) {
+  if (shown.chain.empty()) {
     return PermissionDenied(
         "neither a certificate nor a token was shown; clients give "
         "--tls-certificate and --tls-key, or --token-file");
   }
-  // A server is told the rest of the chain apart.
-  const std::string chain = own + Property(context, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME);
   ESPALIER_RETURN_IF_ERROR(security_.keychain->Current()->trust.Verify(
-      chain, Purpose::kClient, NowS(), "the caller's certificate"));
-  ESPALIER_ASSIGN_OR_RETURN(out.certificate, ReadNames(chain));
+      shown.chain, Purpose::kClient, NowS(), "the caller's certificate"));
+  ESPALIER_ASSIGN_OR_RETURN(out.certificate, ReadNames(shown.chain));
   Result<Identity> identity = IdentityOf(out.certificate, security_.roles);
   if (!identity.ok() && security_.workers_without_role) {
     identity = Identity{{{Role::kWorker, out.certificate.common_name}}};
@@ -149,7 +167,7 @@ Result<Caller> Authorizer::Identify(const InputMetadata& metadata,
 grpc::Status Authorizer::Process(const InputMetadata& metadata, grpc::AuthContext* context,
                                  OutputMetadata*, OutputMetadata*) {
   const std::string method = Value(metadata, ":path");
-  const Result<Caller> caller = Identify(metadata, *context);
+  const Result<Caller> caller = Identify(ShownBy(metadata, *context));
   if (!caller.ok()) {
     Audit(method, caller.status().message());
     return {grpc::StatusCode::UNAUTHENTICATED, caller.status().message()};
@@ -182,14 +200,27 @@ std::shared_ptr<Authorizer> MakeAuthorizer(const ServerSecurity& security) {
   return std::make_shared<Authorizer>(security);
 }
 
+std::function<Status()> MayStay(std::shared_ptr<const Authorizer> authorizer, const Caller& caller,
+                                Access access, std::string what) {
+  if (authorizer == nullptr) return {};
+  return [authorizer = std::move(authorizer), who = caller.ToString(), shown = caller.shown, access,
+          what = std::move(what)]() -> Status {
+    const Status may = authorizer->StillMay(shown, access);
+    if (may.ok()) return may;
+    LogWarning("audit: ended " + what + " of " + who + ": " + may.message());
+    return PermissionDenied("this was ended: " + may.message());
+  };
+}
+
 Caller CallerOf(const grpc::ServerContextBase& context, const Authorizer* authorizer) {
   Caller out;
   if (authorizer != nullptr) {
     // It was identified when it came; what has expired since is told by the next call.
-    Result<Caller> caller =
-        authorizer->Identify(context.client_metadata(), *context.auth_context());
+    Shown shown = Authorizer::ShownBy(context.client_metadata(), *context.auth_context());
+    Result<Caller> caller = authorizer->Identify(shown);
     if (caller.ok()) out = *std::move(caller);
     out.known = true;
+    out.shown = std::move(shown);
   }
   out.address = context.peer();
   return out;

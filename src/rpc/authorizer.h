@@ -7,11 +7,13 @@
 #include <grpcpp/server_context.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "src/base/status.h"
 #include "src/rpc/security.h"
@@ -27,11 +29,18 @@ enum class Access { kAnyRole, kReader, kOperator, kWorker };
 // Of a method's path ("/espalier.v1.Espalier/Submit"); none: nobody may call it.
 std::optional<Access> AccessOf(std::string_view path);
 
+// What somebody showed to say who they are.
+struct Shown {
+  std::string token;  // the whole header; empty: none
+  std::string chain;  // PEM, the own certificate first; empty: none
+};
+
 struct Caller {
   bool known = false;  // false: a plain connection, where nobody says who they are
   Identity identity;
   CertificateNames certificate;  // what it showed, if it did
   std::string address;           // "ipv4:10.0.0.5:41234"
+  Shown shown;
 
   // "operator 'ann' at ipv4:10.0.0.5:41234".
   std::string ToString() const;
@@ -56,8 +65,15 @@ class Authorizer final : public grpc::AuthMetadataProcessor {
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
                        OutputMetadata* consumed, OutputMetadata* response) override;
 
-  // Who it is, or kPermissionDenied in words.
-  Result<Caller> Identify(const InputMetadata& metadata, const grpc::AuthContext& context) const;
+  // What a call shows.
+  static Shown ShownBy(const InputMetadata& metadata, const grpc::AuthContext& context);
+  // Who shows it, or kPermissionDenied in words.
+  Result<Caller> Identify(const Shown& shown) const;
+  // Whether who showed this may still have such a call open, by the files as they are now.
+  Status StillMay(const Shown& shown, Access access) const;
+  // The files that judgements rest on: others than before, when they were replaced.
+  using Files = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
+  Files CurrentFiles() const;
 
  private:
   Result<Identity> ByToken(std::string_view header) const;
@@ -69,6 +85,11 @@ class Authorizer final : public grpc::AuthMetadataProcessor {
 
 // Null for a plain server.
 std::shared_ptr<Authorizer> MakeAuthorizer(const ServerSecurity& security);
+
+// For OpenCalls::Add: whether the caller may keep open what it has; says in the log when not. None
+// for a plain server.
+std::function<Status()> MayStay(std::shared_ptr<const Authorizer> authorizer, const Caller& caller,
+                                Access access, std::string what);
 
 // Who makes a call that got through; `authorizer` is null on a plain server.
 Caller CallerOf(const grpc::ServerContextBase& context, const Authorizer* authorizer);

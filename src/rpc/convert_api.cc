@@ -37,6 +37,7 @@ void ToProto(const JobSnapshot& s, pb::JobSnapshot* out) {
   out->set_name(Utf8(s.name, kNameBytesMax));
   out->set_state(static_cast<pb::JobState>(static_cast<int>(s.state) + 1));
   out->set_waiting_because(Utf8(s.waiting_because));
+  out->set_trouble(Utf8(s.trouble));
   out->set_output(s.output);
   for (const std::string& worker : s.workers) out->add_workers(Utf8(worker, kNameBytesMax));
   out->set_leaves(s.leaves);
@@ -65,6 +66,7 @@ Result<JobSnapshot> FromProto(const pb::JobSnapshot& in) {
   s.state = static_cast<JobState>(
       f.In("state", in.state(), pb::JOB_STATE_QUEUED, pb::JOB_STATE_CANCELLED) - 1);
   s.waiting_because = f.Text("waiting_because", in.waiting_because(), kTextBytesMax);
+  s.trouble = f.Text("trouble", in.trouble(), kTextBytesMax);
   s.output = f.Text("output", in.output(), kTextBytesMax);
   if (!f.Few("workers", in.workers_size(), kMembersMax)) return f.status();
   for (const std::string& w : in.workers())

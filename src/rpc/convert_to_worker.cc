@@ -184,6 +184,7 @@ void Set(const KeepState& m, pb::ToWorker* out) {
   pb::KeepState* p = out->mutable_keep_state();
   p->set_incarnation(m.incarnation.value);
   SetPoint(m, p);
+  p->set_reverts(m.reverts);
 }
 
 Result<ToWorker> Get(const pb::KeepState& in) {
@@ -191,6 +192,7 @@ Result<ToWorker> Get(const pb::KeepState& in) {
   KeepState m;
   m.incarnation = {f.Id("incarnation", in.incarnation())};
   GetPoint(in, f, &m);
+  m.reverts = in.reverts();
   ESPALIER_RETURN_IF_ERROR(f.status());
   return ToWorker(m);
 }

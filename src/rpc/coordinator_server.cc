@@ -1,9 +1,12 @@
 #include "src/rpc/coordinator_server.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <future>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "proto/espalier/v1/cluster.grpc.pb.h"
@@ -41,12 +44,14 @@ class Server final
     settings.memory_bytes_max = limits_.memory_bytes_max;
     ESPALIER_ASSIGN_OR_RETURN(running_,
                               rpc::StartServer(listen, {this, &api_}, settings, authorizer_));
+    if (authorizer_ != nullptr) rechecking_ = std::thread([this] { Recheck(); });
     return Status::Ok();
   }
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(
       grpc::CallbackServerContext* context) override {
     rpc::Caller caller = rpc::CallerOf(*context, authorizer_.get());  // takes a while
+    auto may = rpc::MayStay(authorizer_, caller, rpc::Access::kWorker, "the stream");
     std::shared_ptr<WorkerSession> session;
     {
       std::lock_guard lock(mutex_);
@@ -56,7 +61,7 @@ class Server final
       sessions_[id] = session;
     }
     handler_->OnWorkerOpened(session->id(), context->peer());
-    calls_.Add(session, "");
+    calls_.Add(session, "", std::move(may));
     session->Start();
     return session.get();
   }
@@ -77,6 +82,12 @@ class Server final
 
   void Shutdown(int64_t deadline_ms) override {
     if (running_.server == nullptr) return;
+    {
+      std::lock_guard lock(recheck_mutex_);
+      over_ = true;
+    }
+    recheck_over_.notify_all();
+    if (rechecking_.joinable()) rechecking_.join();
     std::promise<void> sent;  // what was given to Send and Close before
     encoding_.Submit([&sent] { sent.set_value(); });
     sent.get_future().wait();
@@ -89,6 +100,19 @@ class Server final
     std::lock_guard lock(mutex_);
     const auto it = sessions_.find(id);
     return it == sessions_.end() ? nullptr : it->second;
+  }
+  // The thread of its own.
+  void Recheck() {
+    auto files = authorizer_->CurrentFiles();
+    const auto interval = std::chrono::milliseconds(limits_.recheck_interval_ms);
+    for (std::unique_lock lock(recheck_mutex_);;) {
+      if (recheck_over_.wait_for(lock, interval, [this] { return over_; })) return;
+      lock.unlock();
+      auto now = authorizer_->CurrentFiles();
+      if (now != files) calls_.Recheck();
+      files = std::move(now);
+      lock.lock();
+    }
   }
   void Forget(WorkerSession* session) {
     std::shared_ptr<WorkerSession> last;
@@ -107,6 +131,10 @@ class Server final
   std::mutex mutex_;  // guards the next two
   std::map<SessionId, std::shared_ptr<WorkerSession>> sessions_;
   uint64_t last_session_ = 0;
+  std::mutex recheck_mutex_;  // guards over_
+  std::condition_variable recheck_over_;
+  bool over_ = false;
+  std::thread rechecking_;
   rpc::RunningServer running_;
   rpc::WorkerEncoder encoder_;  // of encoding_
   JobPool encoding_{1};         // last: its jobs refer to what stands above

@@ -1,6 +1,7 @@
 // The calls a server has open, so that a shutdown can end them all. Private to rpc/.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,14 +27,15 @@ class OpenCalls {
   explicit OpenCalls(int64_t caller_max) : caller_max_(caller_max) {}
 
   // False, and it is ended at once, when its caller has too many, or everything ends. `caller`: by
-  // whom it is counted; empty: by nobody.
-  bool Add(std::shared_ptr<OpenCall> call, const std::string& caller) {
+  // whom it is counted; empty: by nobody. `may`: whether it may stay open, for Recheck; or none.
+  bool Add(std::shared_ptr<OpenCall> call, const std::string& caller,
+           std::function<Status()> may = {}) {
     Status why;
     {
       std::lock_guard lock(mutex_);
       if (!caller.empty() && ++callers_[caller] > caller_max_) why = TooMany();
       if (over_) why = ShuttingDown();
-      calls_[call.get()] = {call, caller};
+      calls_[call.get()] = {call, caller, std::move(may)};
     }
     if (why.ok()) return true;
     call->End(why);
@@ -59,12 +61,26 @@ class OpenCalls {
     }
     for (const auto& call : calls) call->End(ShuttingDown());
   }
+  // Ends those that may not stay open.
+  void Recheck() {
+    std::vector<Open> calls;
+    {
+      std::lock_guard lock(mutex_);
+      for (const auto& [key, open] : calls_) {
+        if (open.may) calls.push_back(open);
+      }
+    }
+    for (const Open& open : calls) {
+      if (const Status may = open.may(); !may.ok()) open.call->End(may);
+    }
+  }
   static Status ShuttingDown() { return Unavailable("the coordinator is shutting down"); }
 
  private:
   struct Open {
     std::shared_ptr<OpenCall> call;
     std::string caller;
+    std::function<Status()> may;
   };
   Status TooMany() const {
     return ResourceExhausted("this caller has " + std::to_string(caller_max_) +

@@ -35,7 +35,7 @@ void WatchCall::StartLocked(const JobUpdate& update) {
 void WatchCall::End(const Status& why) {
   std::lock_guard lock(mutex_);
   if (!ending_) why_ = why;
-  ending_ = true;
+  ending_ = cancelled_ = true;  // whoever ended it, the handler may forget it
   if (!writing_) FinishLocked();
 }
 

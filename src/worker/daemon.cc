@@ -133,6 +133,7 @@ class Daemon {
                    : WorkerTick{});
     if (ended_) return;
     service_.Beat(NowMs());
+    if (stopping_) service_.StillStopping(NowMs());
     TellStatus();
     timer_.expires_after(kTick);
     timer_.async_wait([this](const boost::system::error_code& error) {
@@ -155,6 +156,7 @@ class Daemon {
       Reload();
     } else {
       service_.Stopping();
+      stopping_ = true;
       Handle(Terminate{signal == SIGTERM ? "SIGTERM" : "SIGINT"});
     }
     signals_.async_wait([this](const boost::system::error_code& error, int again) {
@@ -210,11 +212,12 @@ class Daemon {
   void Perform(SendToCoordinator& send) {
     if (link_) link_->Send(std::move(send.message));
   }
-  void Perform(RunSurvey& run) {
+  void Perform(struct RunSurvey& run) {  // there is a function of this name
     if (runner_) return runner_->Survey(std::move(run.order));
     runner_ = std::make_unique<JobRunner>(
         RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spool_directory,
-                      options_.spool_bytes_max, Storage(), surroundings_.probe},
+                      options_.spool_bytes_max, options_.sum_timeout_ms, Storage(),
+                      surroundings_.probe},
         *peers_, std::move(run.order),
         [this](FromWorker message) { Post(Report{std::move(message)}); });
   }
@@ -228,7 +231,7 @@ class Daemon {
     if (runner_) runner_->SwitchTo(run.next);
   }
   void Perform(RunKeep& run) {
-    if (runner_) runner_->Keep({run.at});
+    if (runner_) runner_->Keep({run.at, run.reverts});
   }
   void Perform(RunTokens& run) {
     if (runner_) runner_->TakeTokens(run.tokens);
@@ -289,6 +292,7 @@ class Daemon {
   WorkerCore core_;
   ServiceManager service_;
   int64_t next_status_ms_ = 0;
+  bool stopping_ = false;  // by a signal; WorkerCore sees to it that it ends
   asio::steady_timer timer_;
   asio::signal_set signals_;
   std::unique_ptr<AttemptListener> listener_;

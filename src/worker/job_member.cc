@@ -231,6 +231,7 @@ Status TypedJobMember<T>::Begin(const Place& place) {
   Disconnect();
   Connect(place);
   if (order.order.reverts && begun_us_ != 0) Revert();  // a new member has been nowhere
+  differs_ = false;
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));
   hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_ASSIGN_OR_RETURN(const espalier::Proceed proceed, WaitForProceed(order));
@@ -276,6 +277,7 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
   options.members = static_cast<int32_t>(start.members.size());
   options.self = place.order.self;
   if (spec_.checkpoint) options.checkpoint_steps = spec_.checkpoint->every_steps.value_or(0);
+  options.reduce_timeout_ms = hooks_.sum_timeout_ms;
   options.max_time_ms = spec_.train.max_time_ms.value_or(0);
   const auto evaluations = static_cast<int64_t>(machine_.state().history.size());
   options.history_told = static_cast<size_t>(std::max<int64_t>(0, evaluations - kHistoryRowsMax));
@@ -297,7 +299,7 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
   }
   if (!end.ok()) {
     if (const auto& d = trainer.divergence()) {
-      broken_ = true;
+      broken_ = differs_ = true;
       hooks_.tell(StatesDiffer{start.job, start.generation, d->step, d->members});
     }
     return end;

@@ -71,7 +71,8 @@ struct MemberHooks {
       const SurveyResult& survey, const RowRanges& ranges, int64_t memory_bytes,
       int64_t spool_bytes, const std::function<bool()>& cancelled)>
       load;
-  StepProbe* probe = nullptr;  // of a test
+  int64_t sum_timeout_ms = 600'000;  // how long a step waits for the sums of others
+  StepProbe* probe = nullptr;        // of a test
 };
 
 // What an interrupted generation ends with.
@@ -113,6 +114,10 @@ class JobMember {
   virtual void Disconnect() = 0;
   // The job's thread, when Run does not run.
   virtual HeldState Held() const = 0;
+  // The newest state that all members had; step 0: none.
+  virtual HeldState Agreed() const = 0;
+  // The last run ended because states differ: the one that is held may be wrong.
+  virtual bool differs() const = 0;
 };
 
 // `spec`, `survey`, `peers` must outlive the member.
@@ -133,6 +138,8 @@ class TypedJobMember final : public JobMember {
   void SwitchTo(Generation next) override;
   void Disconnect() override;
   HeldState Held() const override;
+  HeldState Agreed() const override;
+  bool differs() const override { return differs_; }
 
   // Before the first Run: what is begun with instead of a new model; or only its first weights.
   void BeginWith(std::vector<InitialTensor> initial);
@@ -192,6 +199,7 @@ class TypedJobMember final : public JobMember {
   StepTimes times_;
   int64_t begun_us_ = 0, pace_told_us_ = 0;
   bool broken_ = false;  // by a link that is not the reducer's, or because states differ
+  bool differs_ = false;
   std::unique_ptr<Reducer> reducer_;  // of the last generation
   std::unique_ptr<Reducer> before_;   // of the one before a planned change, until all are over it
   std::optional<TrainingState<T>> compared_;  // in the step in flight

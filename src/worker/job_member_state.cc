@@ -39,6 +39,7 @@ Status TypedJobMember<T>::Level(const TrainingOrder& order, const espalier::Proc
   }
   if (round < proceed.round) {
     ESPALIER_RETURN_IF_ERROR(FetchState(order, proceed.holder, proceed.round));
+    if (order.order.reverts) agreed_ = machine_.state();
   }
   if (proceed.fetched) OfferState(order);
   return Status::Ok();
@@ -111,6 +112,12 @@ HeldState TypedJobMember<T>::Held() const {
 }
 
 template <typename T>
+HeldState TypedJobMember<T>::Agreed() const {
+  if (!agreed_) return {};
+  return {agreed_->step, agreed_->accepted, EncodeState(*agreed_)};
+}
+
+template <typename T>
 void TypedJobMember<T>::Revert() {
   const int64_t from = machine_.state().step;
   if (agreed_) {
@@ -130,6 +137,7 @@ template void TypedJobMember<float>::OfferState(const TrainingOrder& order);
 template Status TypedJobMember<float>::FetchState(const TrainingOrder& order, int32_t holder,
                                                   std::optional<uint64_t> round);
 template HeldState TypedJobMember<float>::Held() const;
+template HeldState TypedJobMember<float>::Agreed() const;
 template void TypedJobMember<float>::Revert();
 template Result<Proceed> TypedJobMember<double>::WaitForProceed(const TrainingOrder& order);
 template Status TypedJobMember<double>::Level(const TrainingOrder& order,
@@ -138,6 +146,7 @@ template void TypedJobMember<double>::OfferState(const TrainingOrder& order);
 template Status TypedJobMember<double>::FetchState(const TrainingOrder& order, int32_t holder,
                                                    std::optional<uint64_t> round);
 template HeldState TypedJobMember<double>::Held() const;
+template HeldState TypedJobMember<double>::Agreed() const;
 template void TypedJobMember<double>::Revert();
 
 }  // namespace espalier

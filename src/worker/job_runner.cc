@@ -257,6 +257,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
       if (CheckpointDue(state)) checkpointer_->Write(state.step, state.encode());
     };
     hooks.probe = options_.probe;
+    hooks.sum_timeout_ms = options_.sum_timeout_ms;
     hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
                         int64_t spool, const std::function<bool()>& cancelled) {
       return LoadRows(survey, ranges, memory, spool, cancelled);
@@ -270,6 +271,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
     if (proceed_) member_->Proceed(*proceed_);
     if (interrupted_) member_->Interrupt();
   }
+  if (order.order.reverts && order.self == 0) DropUncompared();
   over_ = false;
   newest_ = order;
   auto& member = static_cast<TypedJobMember<T>&>(*member_);
@@ -295,9 +297,9 @@ Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
   options.data_fingerprint = order.survey->data_fingerprint;
   ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
   if (order.planned) return Status::Ok();  // it fetches the state of those who train
-  if (order.reverts) return Status::Ok();  // the newest checkpoint may hold what was wrong
   options.arithmetic_id = arithmetic_id_;
   options.trained_before = order.generation.value > 1;
+  options.reverts = order.reverts;
   ESPALIER_ASSIGN_OR_RETURN(auto state, LoadCheckpoint<T>(*files_, spec_, member.plan(), options));
   if (!state) {
     if (!spec_.train.initial) return Status::Ok();
@@ -340,11 +342,14 @@ CheckpointHeader JobRunner::HeaderOf(const StartTraining& order, int64_t step,
 
 Status JobRunner::Perform(const KeepOrder& order) {
   StateKept told{order.at.job, order.at.generation, 0, {}, {}};
-  const HeldState held = member_ ? member_->Held() : HeldState{};
+  HeldState held;
+  const bool agreed = order.reverts || (member_ && member_->differs());
+  if (member_) held = agreed ? member_->Agreed() : member_->Held();
   if (held.step > 0) {
     checkpointer_.reset();  // what it still writes comes first
     checkpoints_of_ = {};
-    auto path = WriteState(held);
+    if (agreed) DropUncompared();
+    auto path = WriteState(held, agreed);
     if (path.ok()) {
       told.step = held.step;
       told.path = *std::move(path);
@@ -356,15 +361,25 @@ Status JobRunner::Perform(const KeepOrder& order) {
   return Status::Ok();
 }
 
-Result<std::string> JobRunner::WriteState(const HeldState& held) {
+// What one member wrote when the job stood still may be what was wrong.
+void JobRunner::DropUncompared() {
+  const Status dropped = RemoveUncompared(*files_, CheckpointDirectory(spec_.output.path));
+  if (!dropped.ok()) {
+    LogWarning(dropped.Wrap("checkpoints that may be wrong could not be removed").ToString());
+  }
+}
+
+Result<std::string> JobRunner::WriteState(const HeldState& held, bool compared) {
   const StartTraining& order = newest_.order;
-  const CheckpointHeader header = HeaderOf(order, held.step, held.accepted);
+  CheckpointHeader header = HeaderOf(order, held.step, held.accepted);
+  header.compared = compared;
   const std::string directory = CheckpointDirectory(spec_.output.path);
   CheckpointDemand demand;
   demand.job = header.job;
   demand.data_fingerprint = header.data_fingerprint;
   demand.arithmetic_id = header.arithmetic_id;
   demand.accept_history = true;
+  demand.compared_only = compared;
   const auto found = FindCheckpoint(*files_, directory, demand, CheckpointPart::kHeader);
   if (found.ok() && found->checkpoint.header.step >= held.step) return directory;
   const int64_t keep = (spec_.checkpoint ? *spec_.checkpoint : CheckpointSpec{}).keep;

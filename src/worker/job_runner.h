@@ -39,6 +39,7 @@ struct RunnerOptions {
   int64_t memory_bytes_max = 0;
   std::string spool_directory;
   int64_t spool_bytes_max = 0;
+  int64_t sum_timeout_ms = 600'000;
   StorageOptions storage;
   StepProbe* probe = nullptr;  // of a test
 };
@@ -64,9 +65,10 @@ class JobRunner {
   // All members of it are ready: at the root, ends the one underway.
   void SwitchTo(Generation next);
   // The job state is to be written as a checkpoint, unless one that is as far is there; reports
-  // StateKept. Ends what is underway.
+  // StateKept. Ends what is underway. `reverts`: the newest state that all members had, instead.
   struct KeepOrder {
     JobPoint at;
+    bool reverts = false;
   };
   void Keep(KeepOrder order);
   // The job's delegation tokens from now on.
@@ -95,7 +97,8 @@ class JobRunner {
   Status Perform(const TrainingOrder& order);
   Status Perform(const KeepOrder& order);
   // Returns the directory that has it.
-  Result<std::string> WriteState(const HeldState& held);
+  Result<std::string> WriteState(const HeldState& held, bool compared);
+  void DropUncompared();
   CheckpointHeader HeaderOf(const StartTraining& order, int64_t step,
                             const std::vector<std::string>& accepted) const;
   template <typename T>

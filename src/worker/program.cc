@@ -30,7 +30,8 @@ namespace {
 struct Flags {
   std::string config, log_level;
   std::optional<std::string> memory_bytes_max, spool_bytes_max, coordinator_timeout_ms,
-      keep_timeout_ms, leave_timeout_ms, peer_timeout_ms;  // with units, as in the file
+      keep_timeout_ms, leave_timeout_ms, sum_timeout_ms,
+      peer_timeout_ms;  // with units, as in the file
   bool exit_with_parent = false;
   bool version = false;
 };
@@ -121,6 +122,8 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
                  "for writing the state of a job that stands still without a coordinator");
   app.add_option("--leave-timeout-ms", flags.leave_timeout_ms,
                  "how long to take part after SIGTERM until the job can do without this worker");
+  app.add_option("--sum-timeout-ms", flags.sum_timeout_ms,
+                 "of a step that waits for the sums of the others");
   app.add_option("--peer-timeout-ms", flags.peer_timeout_ms,
                  "how long another worker may be silent: milliseconds, or a time such as 5s");
   app.add_option("--tls-ca", o.tls.ca, "PEM file: the authorities that are believed");
@@ -153,6 +156,8 @@ Status Apply(const Flags& flags, WorkerOptions& o) {
       OverrideMilliseconds(flags.keep_timeout_ms, "--keep-timeout-ms", o.keep_timeout_ms));
   ESPALIER_RETURN_IF_ERROR(
       OverrideMilliseconds(flags.leave_timeout_ms, "--leave-timeout-ms", o.leave_timeout_ms));
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideMilliseconds(flags.sum_timeout_ms, "--sum-timeout-ms", o.sum_timeout_ms));
   ESPALIER_RETURN_IF_ERROR(
       OverrideMilliseconds(flags.peer_timeout_ms, "--peer-timeout-ms", o.peer_timeout_ms));
   if (!flags.log_level.empty()) {

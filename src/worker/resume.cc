@@ -63,9 +63,10 @@ Result<std::optional<TrainingState<T>>> LoadCheckpoint(const FileSystem& files, 
   demand.accept_data = spec.resume && spec.resume->accept_data;
   demand.accept_arithmetic = spec.resume && spec.resume->accept_arithmetic;
   demand.accept_history = spec.resume.has_value();
+  demand.compared_only = options.reverts;
   auto found = Furthest(files, directories, demand);
   if (!found.ok()) {
-    if (spec.resume) return found.status().Wrap("the run cannot be resumed");
+    if (spec.resume && !options.reverts) return found.status().Wrap("the run cannot be resumed");
     if (found.status().code() != StatusCode::kNotFound) LogWarning(found.status().ToString());
     return std::optional<TrainingState<T>>();
   }

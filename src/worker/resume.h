@@ -20,6 +20,7 @@ struct ResumeOptions {
   std::string data_fingerprint;
   std::string arithmetic_id;
   bool trained_before = false;  // members of an earlier generation may have written checkpoints
+  bool reverts = false;  // states differed: only one that members had compared will do, or none
 };
 
 // The furthest of the checkpoints that this job can go on with; logs which, and which newer ones

@@ -70,6 +70,14 @@ TEST_CASE("the watchdog is fed twice in its time") {
   CHECK(manager.Heard() == std::vector<std::string>(5, "WATCHDOG=1"));
 }
 
+TEST_CASE("while it stops more time is asked for, well before it is over") {
+  const std::string path = "@espalier-stopping-" + std::to_string(getpid());
+  Manager manager(path);
+  ServiceManager service({path, "", ""});
+  for (int64_t ms = 1000; ms <= 21'000; ms += 50) service.StillStopping(ms);
+  CHECK(manager.Heard() == std::vector<std::string>(5, "EXTEND_TIMEOUT_USEC=15000000"));
+}
+
 TEST_CASE("the watchdog of another process, or of no sensible time, is not fed") {
   const std::string path = "@espalier-nobody-" + std::to_string(getpid());
   Manager manager(path);

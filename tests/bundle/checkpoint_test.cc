@@ -58,6 +58,7 @@ TEST_CASE("a checkpoint's bytes give back its header and its state") {
   CheckpointHeader header = Header(12);
   header.arithmetic_id = "caf\xe9";
   header.accepted = {"data_fingerprint x until step 3"};
+  header.compared = false;
   for (const std::string& state : {std::string(), StateOf(12)}) {
     const auto decoded = DecodeCheckpoint(EncodeCheckpoint(header, state));
     INFO(decoded.status().ToString());
@@ -167,6 +168,29 @@ TEST_CASE("what is accepted is told, and stays told for those that go on from th
   }
   demand.job = CanonicalText(Job(32, "/more/*.csv"));
   CHECK_FALSE(AcceptedDifferences(Header(9), demand).ok());
+}
+
+TEST_CASE("where states differ, one that was never compared is passed over, and can be removed") {
+  for (const Place& place : MakePlaces()) {
+    CheckpointHeader alone = Header(30);
+    alone.compared = false;
+    const std::string at_10 = Write(place, 10), at_20 = Write(place, 20);
+    const std::string at_30 = Write(place, 30, 100, &alone);
+    CHECK(Find(place)->path == at_30);
+    CheckpointDemand compared = Demand();
+    compared.compared_only = true;
+    const auto found = Find(place, compared);
+    REQUIRE(found.ok());
+    CHECK(found->path == at_20);
+    REQUIRE(found->skipped.size() == 1);
+    CHECK_THAT(found->skipped[0],
+               Contains(at_30) && Contains("never compared with other members'"));
+    REQUIRE(RemoveUncompared(*place.files, place.root + "/m.checkpoints").ok());
+    CHECK(!place.files->Stat(at_30).ok());
+    CHECK(place.files->Stat(at_10).ok());
+    CHECK(Find(place)->path == at_20);
+    CHECK(RemoveUncompared(*place.files, place.root + "/none").ok());
+  }
 }
 
 TEST_CASE("data and arithmetic that are not known yet are not compared") {

@@ -76,6 +76,21 @@ TEST_CASE("check asks a coordinator only when one is named") {
   CHECK(Parse({"workers"}).options->coordinator == kDefaultCoordinator);
 }
 
+TEST_CASE("--timeout is a time, of the commands that speak to a coordinator") {
+  CHECK_FALSE(Parse({"list"}).options->timeout_ms);
+  for (const char* command : {"list", "workers"}) {
+    CHECK(Parse({command, "--timeout", "5min"}).options->timeout_ms == 300'000);
+    CHECK_THAT(Parse({command, "--help"}).help, Catch::Contains("--timeout"));
+  }
+  CHECK(Parse({"submit", "a.yaml", "--timeout", "1.5s"}).options->timeout_ms == 1500);
+  for (const char* wrong : {"30", "soon", "99ms", "25h"}) {
+    CHECK_THAT(Parse({"list", "--timeout", wrong}).error.message(),
+               Catch::Contains("--timeout: found '" + std::string(wrong) + "', expected a time"));
+  }
+  CHECK(Parse({"train", "a.yaml", "--timeout", "5min"}).error.code() ==
+        StatusCode::kInvalidArgument);
+}
+
 TEST_CASE("--version is the command of that name") {
   CHECK(Parse({"--version"}).options->command == CommandKind::kVersion);
   CHECK(Parse({"version", "--json"}).options->command == CommandKind::kVersion);

@@ -53,6 +53,24 @@ TEST_CASE("the live line tells each state and phase") {
   CHECK(LiveLine(job, {}, {}, 80) == "writing the bundle");
 }
 
+TEST_CASE("trouble is told when it comes, when it changes and when it is over, each once") {
+  std::string plain, live;
+  PlainView lines([&](std::string_view text) { plain += text; });
+  LiveView view([&](std::string_view text) { live += text; }, [] { return 80; }, false);
+  JobSnapshot job = TrainingJob();
+  for (const char* trouble : {"", "its token ends soon", "its token ends soon", ""}) {
+    job.trouble = trouble;
+    lines.OnUpdate({job, {}}, 0);
+    view.OnUpdate({job, {}}, 0);
+  }
+  for (const std::string& text : {plain, live}) {
+    const size_t told = text.find("job-17: its token ends soon\n");
+    REQUIRE(told != std::string::npos);
+    CHECK(text.find("ends soon", told + 20) == std::string::npos);
+    CHECK_THAT(text, Catch::EndsWith("job-17 has no trouble with its tokens any more\n"));
+  }
+}
+
 TEST_CASE("the last epoch is not counted past the end and an unknown end is left out") {
   JobSnapshot job = TrainingJob();
   job.progress.epoch = 20;

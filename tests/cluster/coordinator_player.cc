@@ -438,7 +438,7 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
   } else if (const auto* m = std::get_if<SwitchOver>(&send.message)) {
     Say(to + "SwitchOver " + Point(m->job, m->generation) + " to " + std::to_string(m->next.value));
   } else if (const auto* m = std::get_if<KeepState>(&send.message)) {
-    Say(to + "KeepState " + Point(m->job, m->generation));
+    Say(to + "KeepState " + Point(m->job, m->generation) + (m->reverts ? " reverting" : ""));
   } else if (const auto* m = std::get_if<Proceed>(&send.message)) {
     Say(to + "Proceed " + Point(m->job, m->generation) + " from round " + std::to_string(m->round) +
         (m->holder != stream.self ? ", state from member " + std::to_string(m->holder) : "") +

@@ -135,17 +135,24 @@ TEST_CASE("failures are tried again before the end, and told once each") {
   t.Submit();
   t.Pass(250);
   t.Kept("first", 9'000, PermissionDenied("nobody may act for alice"));
-  CHECK(t.log_.find("job-1: its delegation token of hdfs://ns ends in 9.0 s") != std::string::npos);
+  CHECK(t.log_.find("job-1: its delegation token of hdfs://ns ends at 1970-01-") !=
+        std::string::npos);
+  CHECK_THAT(t.core_.Job({1})->trouble,
+             Catch::StartsWith("its delegation token of hdfs://ns ends at 1970-01-") &&
+                 Catch::EndsWith("unless this is mended before: PERMISSION_DENIED: nobody may act "
+                                 "for alice"));
   CHECK(t.Pass(6'000).size() == 1);
   t.log_.clear();
   t.Feed(TokenKept{{1}, kFiles, Unavailable("no KDC answers")});
-  CHECK(t.log_.find("ends in 3.0 s") != std::string::npos);
+  CHECK(t.log_.find("no KDC answers") != std::string::npos);
+  CHECK_THAT(t.core_.Job({1})->trouble, Catch::Contains("no KDC answers"));
   t.log_.clear();
   CHECK(t.Pass(1'250).size() == 1);
   t.Feed(TokenKept{{1}, kFiles, Unavailable("no KDC answers")});
   CHECK(t.log_.empty());
   t.Kept("first", 9'000);
   CHECK(t.log_.find("is renewed again") != std::string::npos);
+  CHECK(t.core_.Job({1})->trouble.empty());
 }
 
 TEST_CASE("when the job ends its tokens are cancelled and forgotten, also one that comes late") {

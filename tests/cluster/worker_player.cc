@@ -109,7 +109,8 @@ ToWorker WorkerPlayer::Order(const Command& c) {
     order.planned = true;
     return order;
   }
-  if (verb == "keeps") return KeepState{incarnation, at.job, at.generation};
+  if (verb == "keeps")
+    return KeepState{incarnation, at.job, at.generation, c.Number("reverts", 0) != 0};
   if (verb == "switches")
     return SwitchOver{incarnation, at.job, at.generation, {at.generation.value + 1}};
   if (verb == "proceeds") return Proceed{incarnation, at.job, at.generation, 1};
@@ -219,7 +220,8 @@ std::string WorkerPlayer::Tell(const WorkerAction& action) {
     return "prepare " + Point(a->order.job, a->order.generation);
   }
   if (const auto* a = std::get_if<RunKeep>(&action)) {
-    return "keep the state of " + Point(a->at.job, a->at.generation);
+    return (a->reverts ? "keep the newest agreed state of " : "keep the state of ") +
+           Point(a->at.job, a->at.generation);
   }
   if (const auto* a = std::get_if<RunTokens>(&action)) {
     return "take " + std::to_string(a->tokens.size()) + " tokens";

@@ -25,7 +25,8 @@ TEST_CASE("options are read with their units") {
   const auto c = ParseCoordinatorOptions(
       "{listen: '[::1]:0', address_file: a, heartbeat_interval_ms: 200, liveness_limit_ms: 2s, "
       "jobs_kept_max: 5, log_level: warning, step_timeout_ms: 2 h, workers_max: 3, "
-      "survey_bytes_max: 1GiB}",
+      "survey_bytes_max: 1GiB, calls_a_caller_max: 7, watchers_max: 8, receive_bytes_max: 200MiB, "
+      "worker_queue_bytes_max: 1GiB}",
       "c.yaml");
   REQUIRE(c.ok());
   CHECK(c->listen == "[::1]:0");
@@ -35,12 +36,17 @@ TEST_CASE("options are read with their units") {
   CHECK(c->step_timeout_ms == 7'200'000);
   CHECK(c->workers_max == 3);
   CHECK(c->survey_bytes_max == 1 << 30);
+  CHECK(c->calls_a_caller_max == 7);
+  CHECK(c->watchers_max == 8);
+  CHECK(c->receive_bytes_max == 200 << 20);
+  CHECK(c->worker_queue_bytes_max == 1 << 30);
   const auto w = ParseWorkerOptions(
       "{coordinator: 'file:/run/c', threads: 3, memory_bytes_max: 2GiB, spool_bytes_max: 1000, "
-      "advertise: node7, insecure: true, listen: '0.0.0.0:7701'}",
+      "sum_timeout_ms: 2 h, advertise: node7, insecure: true, listen: '0.0.0.0:7701'}",
       "w.yaml");
   REQUIRE(w.ok());
   CHECK(w->threads == 3);
+  CHECK(w->sum_timeout_ms == 7'200'000);
   CHECK(w->memory_bytes_max == int64_t{2} << 30);
   CHECK(w->spool_bytes_max == 1000);
 }
@@ -65,6 +71,11 @@ TEST_CASE("wrong options name line, column, what was found and how to mend it") 
         "c.yaml:1:14: workers_max: found 10001, expected a whole number from 1 to 10000");
   CHECK(CoordinatorError("survey_bytes_max: 4KiB\n") ==
         "c.yaml:1:19: survey_bytes_max: found 4096, expected a whole number from 1048576 to "
+        "1099511627776");
+  CHECK(CoordinatorError("watchers_max: 0\n") ==
+        "c.yaml:1:15: watchers_max: found 0, expected a whole number from 1 to 1000000");
+  CHECK(CoordinatorError("receive_bytes_max: 1MiB\n") ==
+        "c.yaml:1:20: receive_bytes_max: found 1048576, expected a whole number from 134217728 to "
         "1099511627776");
   CHECK(WorkerError("threads: -1\n") ==
         "w.yaml:1:10: threads: found -1, expected a whole number from 0 to 1024");

@@ -1,7 +1,9 @@
 """A running cluster: jobs side by side, waiting, cancelled, watched; daemons that die."""
 import os
 import signal
+import socket
 import subprocess
+import threading
 import time
 import unittest
 
@@ -132,6 +134,57 @@ class ClusterTest(EspalierTest):
         for process in list(cluster.workers.values()) + [cluster.coordinator]:
             process.terminate()
             self.assertEqual(process.wait(timeout=10), 0)
+
+    def test_a_worker_that_hands_its_share_over_asks_its_service_manager_for_time(self):
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        name = "espalier-%d" % os.getpid()
+        manager.bind("\0" + name)
+        heard = []
+
+        def listen():
+            while heard[-1:] != [b"over"]:
+                heard.append(manager.recv(4096))
+        listener = threading.Thread(target=listen)
+        listener.start()
+        self.environment["NOTIFY_SOCKET"] = "@" + name
+        cluster = Cluster(self, workers=2, worker_flags=["--leave-timeout-ms", "7s"])
+        # The job needs both: nobody takes its share.
+        job = cluster.submit(self.long_job("both", min=2, max=2))
+        cluster.wait_for_training(job)
+        self.assertNotIn(b"EXTEND", b"\n".join(heard))
+        before = time.monotonic()
+        cluster.workers["node-2"].terminate()
+        self.assertEqual(cluster.workers["node-2"].wait(timeout=30), 0)
+        self.assertGreater(time.monotonic() - before, 6)
+        manager_too = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        manager_too.sendto(b"over", "\0" + name)
+        manager_too.close()
+        listener.join()
+        self.assertGreaterEqual(heard.count(b"EXTEND_TIMEOUT_USEC=15000000"), 2)
+        self.assertIn("leaving all the same", cluster.log("node-2"))
+
+    def test_a_client_waits_for_a_coordinator_as_long_as_it_is_told(self):
+        cluster = Cluster(self, workers=1, state=self.path("state"))
+        cluster.espalier("list", "--timeout", "5s")
+        cluster.kill_coordinator()
+        _, err = cluster.espalier("list", code=3)
+        self.assertIn("coordinator at %s cannot be reached" % cluster.address, err)
+        for command in (["list"], ["watch", "job-1"], ["submit", self.short_job("away")]):
+            began = time.monotonic()
+            _, err = cluster.espalier(*command, "--timeout", "1500ms", code=3)
+            self.assertLess(time.monotonic() - began, 10)
+            self.assertRegex(err, r"no coordinator was reached in 1\.[5-9] s|in [2-9]\.\d s")
+            self.assertIn("coordinator at %s cannot be reached" % cluster.address, err)
+        waiting = [cluster.start(*command, "--timeout", "60s")
+                   for command in (["workers"], ["submit", self.short_job("late")])]
+        time.sleep(1)
+        cluster.restart_coordinator()
+        for process in waiting:
+            _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 0, err)
+        _, err = cluster.espalier("list", "--timeout", "soon", code=2)
+        self.assertIn("--timeout: found 'soon', expected a time from 100 ms to 24 h", err)
 
     def test_a_daemon_does_not_listen_beyond_loopback_unless_told(self):
         for daemon, more in (("espalier-coordinator", []),

@@ -112,6 +112,25 @@ class RowsTest(EspalierTest):
         self.assertRegex(log, r"was taken out[\s\S]*%s generation \d+: 2 workers" % job)
         self.assertIn("back to step 100", cluster.log("node-1"))
 
+    def test_when_too_few_are_left_then_what_is_kept_is_what_all_had_agreed_on(self):
+        weights = self.quiet_weights(40)
+        cluster = Cluster(self, workers=2, coordinator_flags=["--below-min-timeout-ms", "1s"])
+        self.environment["ESPALIER_TELLTALE_FLIP"] = "150"
+        self.start_telltales(cluster, "faulty")
+        cluster.wait_for_workers(3)
+        job = cluster.submit(self.job("kept", self.spec(40, min=3, max=3)))
+        failed = cluster.result("watch", job, code=1)
+        self.assert_flipped(cluster)
+        self.assertIn("faulty", failed["error"]["message"])
+        kept = re.search(r"--resume (\S+\.checkpoints)", failed["error"]["message"])
+        self.assertIsNotNone(kept, failed)
+        self.assertEqual(os.listdir(kept.group(1)), ["step-000000100.ckpt"])
+        out, _ = cluster.espalier("submit", self.job("resumed", self.spec(40, min=1, max=2)),
+                                  "--detach", "--resume", kept.group(1))
+        self.assert_right(cluster, out.strip(), weights)
+        self.assertIn("goes on from " + kept.group(1) + "/step-000000100.ckpt",
+                      cluster.log("node-1") + cluster.log("node-2"))
+
     def test_of_two_nobody_knows_which_is_wrong_and_both_go_back(self):
         cluster, job, weights = self.start_with_a_faulty_one(2)
         self.assert_right(cluster, job, weights)

@@ -4,10 +4,11 @@ is one clear error."""
 import os
 import ssl
 import subprocess
+import time
 import unittest
 
 from certificates import Authority, SecureCluster, Secured, tls_environment, tls_flags
-from espalier import Cluster, EspalierTest, program, wait_for
+from espalier import Cluster, EspalierTest, await_step, program, wait_for
 from hosts_test import HostCluster
 
 import hosts  # in tools/lib, which `espalier` puts on the path
@@ -136,6 +137,33 @@ class SecurityTest(EspalierTest):
         cluster.espalier("list", code=2)
         self.environment.update(tls_environment(authority.issue("operator", "bob")))
         cluster.espalier("list")
+
+    def test_who_watches_is_ended_when_the_certificate_is_revoked_and_the_job_goes_on(self):
+        authority = Authority(self)
+        cluster = SecureCluster(self, 1, authority)
+        operator = dict(self.environment)
+        self.environment.update(tls_environment(authority.issue("reader", "bob")))
+        bobs = self.environment["ESPALIER_TLS_CERTIFICATE"]
+        reader = dict(self.environment)
+        self.environment.update(operator)
+        job = cluster.submit(self.job("watched", self.spec(epochs=100_000)))
+        self.environment.update(reader)
+        watcher = cluster.start("watch", job, "--json")
+        await_step(watcher)
+        self.environment.update(operator)
+        self.espalier("certs", "revoke", bobs, "--directory", authority.directory)
+        began = time.monotonic()
+        os.rename(os.path.join(authority.directory, "trust.pem"),
+                  os.path.join(cluster.links, "coordinator", "ca.crt"))
+        _, err = watcher.communicate(timeout=30)
+        self.assertLess(time.monotonic() - began, 15)
+        self.assertEqual(watcher.returncode, 2, err)
+        self.assertIn("this was ended", err)
+        self.assertIn("was revoked", err)
+        self.assertRegex(cluster.log("coordinator"),
+                         r"audit: ended watch job-1 of reader 'bob' at ipv4:127\.0\.0\.1:\d+: ")
+        self.assertEqual(cluster.status(job)["state"], "TRAINING")
+        cluster.espalier("cancel", job)
 
     def test_a_worker_that_is_not_believed_ends_with_one_error(self):
         authority = Authority(self)

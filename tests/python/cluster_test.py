@@ -234,6 +234,23 @@ class ClusterTest(EspalierTest):
                 if isinstance(event, espalier.Progress) and daemons.coordinator.poll() is None:
                     daemons.kill_coordinator()
 
+    def test_a_coordinator_that_is_not_there_yet_is_waited_for(self):
+        daemons = Cluster(self, 1, state=self.path("state"))
+        where = "file:" + daemons.address_file
+        daemons.kill_coordinator()
+        began = time.monotonic()
+        with self.assertRaisesRegex(espalier.UnavailableError,
+                                    r"no coordinator was reached in 1\.\d s"):
+            espalier.connect(where, timeout=1)
+        self.assertLess(time.monotonic() - began, 10)
+        starter = threading.Timer(1, daemons.start_coordinator)
+        starter.start()
+        self.addCleanup(starter.join)
+        with espalier.connect(where, timeout=60) as cluster:
+            self.assertEqual(cluster.jobs(), [])
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "from 0.1 to 86400"):
+            espalier.connect(where, timeout=0)
+
     def test_a_coordinator_that_kept_nothing_is_told_from_one_that_is_away(self):
         daemons = Cluster(self, 1)
         cluster = self.connect(daemons)

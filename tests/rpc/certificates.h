@@ -7,7 +7,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 
 #include "src/rpc/security.h"
@@ -47,6 +49,21 @@ class Certificates {
     const std::string name = std::to_string(++count_);
     return {ca(), Put(name + ".crt", issued->certificate_pem, Secrecy::kPublic),
             Put(name + ".key", issued->key_pem, Secrecy::kSecret)};
+  }
+  // The authority with a list of those taken back, in place of its file.
+  void Revoke(const TlsFiles& files) {
+    const auto list = espalier::Revoke(authority_, "", Read(files.certificate), NowS());
+    REQUIRE(list.status().ToString() == "OK");
+    Replace("ca.crt", authority_.certificate_pem + *list, Secrecy::kPublic);
+  }
+  void Replace(const std::string& name, const std::string& text, Secrecy secrecy) {
+    Put(name + ".new", text, secrecy);
+    std::filesystem::rename(path_ + "/" + name + ".new", path_ + "/" + name);
+  }
+  static std::string Read(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
   }
   std::string Put(const std::string& name, const std::string& text, Secrecy secrecy) {
     REQUIRE(WriteNewFile(path_ + "/" + name, text, secrecy).ok());

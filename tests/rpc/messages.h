@@ -138,7 +138,7 @@ inline std::vector<ToWorker> SamplesToWorker() {
           Dismiss{"bye"},
           Pulse{{2}},
           SurveyTaken{{2}, {7}, {3}, 12},
-          KeepState{{2}, {7}, {3}},
+          KeepState{{2}, {7}, {3}, true},
           NewTokens{{2}, {7}, SampleTokens()}};
 }
 
@@ -146,6 +146,7 @@ inline JobSnapshot SampleSnapshot() {
   JobSnapshot s;
   s.job = {7}, s.kind = JobKind::kEvaluate, s.name = "mnist", s.state = JobState::kFailed,
   s.waiting_because = "no workers";
+  s.trouble = "its token ends";
   s.output = "/out/\xff", s.workers = {"a", "b"}, s.leaves = 16, s.generation = {3};
   s.input_bytes = 1000, s.survey_bytes_done = 500, s.progress = SampleProgress();
   s.result = SampleResult(), s.error = SampleError();

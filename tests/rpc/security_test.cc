@@ -49,7 +49,13 @@ class Handler : public CoordinatorHandler {
   void OnWorkers(Done<std::vector<WorkerSnapshot>> done) override {
     done(std::vector<WorkerSnapshot>());
   }
-  void OnWatch(JobId, std::shared_ptr<WatchSink> sink) override { sink->Close(Status::Ok()); }
+  void OnWatch(JobId, std::shared_ptr<WatchSink> sink) override {
+    if (!keeps_watchers) return sink->Close(Status::Ok());
+    watchers.Push(std::move(sink));
+  }
+
+  bool keeps_watchers = false;
+  Queue<std::shared_ptr<WatchSink>> watchers;
 
   std::atomic<int> opened{0};
   Queue<SessionId> messages;
@@ -202,7 +208,9 @@ struct Secured {
         mine.Put("tokens", std::string("operator carl ") + kToken + "\n", Secrecy::kSecret));
     REQUIRE(tokens.ok());
     security.tokens = *tokens;
-    auto made = CoordinatorServer::Make("127.0.0.1:0", &handler, {}, security);
+    CoordinatorServerLimits limits;
+    limits.recheck_interval_ms = 50;
+    auto made = CoordinatorServer::Make("127.0.0.1:0", &handler, limits, security);
     REQUIRE(made.status().ToString() == "OK");
     server = *std::move(made);
   }
@@ -342,6 +350,46 @@ TEST_CASE("a worker attaches under the name of its certificate and no other") {
   const Status why = bad.Closed();
   CHECK(why.code() == StatusCode::kPermissionDenied);
   CHECK_THAT(why.ToString(), Contains("'node-2'") && Contains("worker 'node-1'"));
+}
+
+TEST_CASE("open streams end when token or certificate are taken back, the others go on") {
+  Secured head;
+  head.handler.keeps_watchers = true;
+  const auto watch = [&](const TlsFiles& files, const std::string& token) {
+    auto ended = std::async(std::launch::async, [&head, files, token] {
+      return head.Client(files, token)->Watch({7}, [](JobUpdate) {});
+    });
+    return std::pair(std::move(ended), head.handler.watchers.PopFor(kPatience).value());
+  };
+  auto [by_token, sink] = watch({head.mine.ca(), "", ""}, kToken);
+  auto [by_certificate, other_sink] = watch(head.mine.Issue({Role::kOperator, "ann"}), "");
+  const TlsFiles taken_back = head.mine.Issue({Role::kWorker, "node-1"});
+  Attempt bad(head.server->address(), {MustOpen(taken_back), ""});
+  Attempt good(head.server->address(), {MustOpen(head.mine.Issue({Role::kWorker, "node-2"})), ""});
+  Hello hello{.version = "1", .arithmetic_id = "a", .session = "s", .address = "127.0.0.1:1"};
+  hello.name = "node-1";
+  bad.link().Send(hello);
+  hello.name = "node-2";
+  good.link().Send(hello);
+  for (int i = 0; i < 2; ++i) REQUIRE(head.handler.messages.PopFor(kPatience).has_value());
+
+  head.mine.Replace("tokens", "operator carl 0000111122223333\n", Secrecy::kSecret);
+  REQUIRE(by_token.wait_for(kPatience) == std::future_status::ready);
+  const Status no_token = by_token.get();
+  CHECK(no_token.code() == StatusCode::kPermissionDenied);
+  CHECK_THAT(no_token.ToString(), Contains("this was ended") && Contains("taken back"));
+
+  head.mine.Revoke(taken_back);
+  const Status revoked = bad.Closed();
+  CHECK(revoked.code() == StatusCode::kPermissionDenied);
+  CHECK_THAT(revoked.ToString(), Contains("this was ended") && Contains("revoked"));
+  CHECK(head.handler.closed.PopFor(kPatience)->code() == StatusCode::kPermissionDenied);
+
+  good.link().Send(Heartbeat{});
+  CHECK(head.handler.messages.PopFor(kPatience).has_value());
+  CHECK(by_certificate.wait_for(std::chrono::seconds(0)) == std::future_status::timeout);
+  other_sink->Close(Status::Ok());
+  CHECK(by_certificate.get().ok());
 }
 
 struct Peers {

@@ -69,7 +69,8 @@ TEST_CASE("a state larger than expected is refused, and a dead holder does not b
 
 TEST_CASE("a state may take as long as it likes while parts of it come, and no longer") {
   const auto holder = MustListen(), asker = MustListen();
-  holder->OfferState(kKey, Offer([] { return Bytes(5 << 20); }));
+  const std::string state = Bytes(5 << 20);  // not made while it is waited for
+  holder->OfferState(kKey, Offer([&] { return state; }));
   // Asked between two parts: they take longer than timeout_ms together, each much less.
   const auto slow = [] {
     std::this_thread::sleep_for(std::chrono::milliseconds(1'000));

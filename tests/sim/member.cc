@@ -57,6 +57,7 @@ void SimMember::Run(const MemberOrder& order) {
   StopPreparing();
   Disconnect();
   if (order.order.reverts && trained_ && !world_.bugs(Bug::kDoNotGoBack)) GoBack();
+  differs_ = false;
   Place(order);
   joining_ = order.order.planned && !world_.bugs(Bug::kJoinAsIfAtFirst);
   if (!joining_) Connect();

@@ -68,6 +68,8 @@ class SimMember final : public LinkListener {
   void GoOnFrom(TrainingState<Real> state);
 
   const StepMachine<Real>& machine() const { return machine_; }
+  const std::string& agreed() const { return agreed_; }
+  bool differs() const { return differs_; }  // from others, as of the last run
   ToyJob& toy() { return toy_; }
   const MemberPoint& point() const { return point_; }
   LeafSpan own() const { return own_; }
@@ -143,6 +145,7 @@ class SimMember final : public LinkListener {
   const Hooks hooks_;
   StepMachine<Real> machine_;
   HeldLeaves rows_;
+  bool differs_ = false;
   std::string compared_, agreed_;  // agreed_: the newest state that all members had; or none
   std::string stale_;              // an older state, which a bug offers
 

@@ -82,6 +82,7 @@ void SimMember::TakeState(const std::string& bytes) {
   world_.fired(Fault::kStateFetched);
   machine_ = StepMachine<Real>(machine_.plan(), *std::move(state));
   if (!joining_) {
+    if (order_.reverts) agreed_ = bytes;
     if (proceed_->fetched) OfferState();  // others fetch it from here
     return Train();
   }
@@ -140,7 +141,7 @@ bool SimMember::Agree(const GradientAction& step) {
     }
   }
   world_.fired(Fault::kDivergence);
-  diverged_ = true;
+  diverged_ = differs_ = true;
   hooks_.tell(StatesDiffer{order_.job, order_.generation, step.step, std::move(wrong)});
   Finish(DataLoss("the members' job states differ"));
   return false;

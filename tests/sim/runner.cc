@@ -112,22 +112,25 @@ void SimRunner::MakeMember(const StartTraining& order) {
   hooks.on_agreed = [this](int64_t step, const std::string& bytes) { Agreed(step, bytes); };
   hooks.on_end = [this](const SimMember::End& end) { After(0, [this, end] { OnEnd(end); }); };
   member_ = std::make_unique<SimMember>(world_, worker_, toy_, std::move(hooks));
-  if (!order.planned && !order.reverts && order.generation.value > 1) LoadCheckpoint();
+  if (!order.planned && order.generation.value > 1) LoadCheckpoint(order.reverts);
   if (proceed_) member_->Proceed(*proceed_);
 }
 
 void SimRunner::RunTraining() {
   const MemberOrder& training = std::get<MemberOrder>(*present_);
   if (!member_) MakeMember(training.order);
+  if (training.order.reverts && training.self == 0) world_.outputs.DropUncompared(output_);
   over_ = false;
   member_->Run(training);
 }
 
-// The newest that is whole; the others are left out (worker/resume.cc).
-void SimRunner::LoadCheckpoint() {
+// The newest that is whole, and compared when some differ; the others are left out
+// (worker/resume.cc).
+void SimRunner::LoadCheckpoint(bool reverts) {
   const auto& kept = world_.outputs.Checkpoints(output_);
-  for (auto bytes = kept.rbegin(); bytes != kept.rend(); ++bytes) {
-    auto state = DecodeState<Real>(*bytes, toy_.plan());
+  for (auto c = kept.rbegin(); c != kept.rend(); ++c) {
+    if (reverts && !c->compared) continue;
+    auto state = DecodeState<Real>(c->bytes, toy_.plan());
     if (!state.ok()) {
       world_.fired(Fault::kCheckpointRefused);
       continue;
@@ -151,25 +154,25 @@ void SimRunner::Agreed(int64_t step, std::string bytes) {
   if (half) bytes.resize(bytes.size() / 2);
   After(500 + world_.dice.Below(20'000), [this, bytes, half] {
     writing_ = false;
-    world_.outputs.Keep(output_, bytes);
+    world_.outputs.Keep(output_, {bytes});
     if (half) worker_.Crash(true);
   });
 }
 
 // Takes the place of what runs, between two rounds.
-void SimRunner::Keep(JobPoint at) {
+void SimRunner::Keep(JobPoint at, bool reverts) {
   interrupted_ = true;
   if (member_) member_->Interrupt();
   StateKept kept{at.job, at.generation, 0, {}, {}};
   std::string bytes;
-  if (member_ && member_->machine().state().step > 0) {
-    kept.step = member_->machine().state().step;
-    kept.path = output_;
-    bytes = EncodeState(member_->machine().state());
-  }
-  After(500 + world_.dice.Below(20'000), [this, kept, bytes] {
+  if (member_ && member_->differs()) reverts = true;
+  if (member_) bytes = reverts ? member_->agreed() : EncodeState(member_->machine().state());
+  if (!bytes.empty()) kept.step = DecodeState<Real>(bytes, toy_.plan())->step;
+  if (kept.step > 0) kept.path = output_;
+  After(500 + world_.dice.Below(20'000), [this, kept, bytes, reverts] {
+    if (reverts) world_.outputs.DropUncompared(output_);
     if (kept.step > 0) {
-      world_.outputs.Keep(output_, bytes);
+      world_.outputs.Keep(output_, {bytes, reverts});
       world_.fired(Fault::kStateKept);
     }
     Tell(kept);

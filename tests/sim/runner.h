@@ -29,7 +29,7 @@ class SimRunner {
   void Prepare(MemberOrder order);
   void SwitchTo(Generation next);
   // Writes the state of a job that stands still.
-  void Keep(JobPoint at);
+  void Keep(JobPoint at, bool reverts);
   // Everything ends soon; nothing is told any more.
   void Abort();
   int64_t step() const { return step_; }
@@ -47,7 +47,7 @@ class SimRunner {
   void SurveyShard(size_t index);
   void RunTraining();
   void MakeMember(const StartTraining& order);
-  void LoadCheckpoint();
+  void LoadCheckpoint(bool reverts);
   void Agreed(int64_t step, std::string bytes);
   void OnEnd(const SimMember::End& end);
   void WriteTemporary();

@@ -107,6 +107,42 @@ TEST_CASE(
   CHECK(world.fired.of(Fault::kCheckpointUsed) > 0);
 }
 
+TEST_CASE(
+    "a job that must yield while it goes back after a flipped bit goes on from where all agreed") {
+  World world({.seed = 11});
+  world.BeQuiet(7, 200, 10'000);
+  world.RunFor(3 * kSecond);
+  world.client.Submit(kLong, 4, 4);
+  world.RunFor(kSecond);
+  world.client.Submit(kLong, 3, 3);
+  world.RunFor(6 * kSecond);
+  const JobId older = world.client.id(0), younger = world.client.id(1);
+  const auto state = [&](JobId job) { return world.coordinator()->core().Job(job)->state; };
+  std::vector<size_t> olders, youngers;
+  for (size_t i = 0; i < 7; ++i) {
+    (world.worker(i).at().job == older ? olders : youngers).push_back(i);
+  }
+  REQUIRE(youngers.size() == 3);
+  // One is taken out, two wait; the older job needs more than the one.
+  world.checks.Corrupted(world.worker(youngers[0]).runner()->member()->point());
+  int64_t tries = 0;
+  while (!world.worker(youngers[0]).runner()->member()->FlipBit() && ++tries < 1000) {
+    REQUIRE(world.RunFor(kSecond / 1000));
+  }
+  while (state(younger) != JobState::kRecovering && ++tries < 60'000) {
+    REQUIRE(world.RunFor(kSecond / 1000));
+  }
+  REQUIRE(state(younger) == JobState::kRecovering);
+  world.worker(olders[0]).Crash(true);
+  world.worker(olders[1]).Crash(true);
+  int64_t seconds = 0;
+  while (state(younger) != JobState::kQueued && ++seconds < 60) REQUIRE(world.RunFor(kSecond));
+  CHECK(world.fired.of(Fault::kYielded) == 1);
+  CHECK(world.fired.of(Fault::kStateKept) == 1);
+  Finish(world, 600);
+  CHECK(world.fired.of(Fault::kCheckpointUsed) > 0);
+}
+
 TEST_CASE("a younger job keeps its workers when they would not suffice for the older one") {
   World world({.seed = 10});
   world.BeQuiet(5, 200, 2'000);

@@ -199,7 +199,7 @@ void SimWorker::Perform(const RunSwitch& action) {
 }
 
 void SimWorker::Perform(const RunKeep& action) {
-  if (runner_) runner_->Keep(action.at);
+  if (runner_) runner_->Keep(action.at, action.reverts);
 }
 
 void SimWorker::Perform(const RunProceed& action) {

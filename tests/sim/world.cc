@@ -27,16 +27,20 @@ void Outputs::Put(World& world, const ToyJob& toy, const std::string& output,
   hashes_[output] = hash;
 }
 
-void Outputs::Keep(const std::string& output, std::string checkpoint) {
+void Outputs::Keep(const std::string& output, Checkpoint checkpoint) {
   auto& kept = checkpoints_[output];
   kept.push_back(std::move(checkpoint));
   if (kept.size() > 2) kept.pop_front();
 }
 
+void Outputs::DropUncompared(const std::string& output) {
+  std::erase_if(checkpoints_[output], [](const Checkpoint& c) { return !c.compared; });
+}
+
 bool Outputs::Damage(Dice& dice) {
   for (auto& [output, kept] : checkpoints_) {
-    if (kept.empty() || kept.back().empty() || hashes_.contains(output)) continue;
-    std::string& bytes = kept.back();
+    if (kept.empty() || kept.back().bytes.empty() || hashes_.contains(output)) continue;
+    std::string& bytes = kept.back().bytes;
     const auto at = static_cast<size_t>(dice.Below(static_cast<int64_t>(bytes.size())));
     dice.Once(2) ? bytes.resize(at) : void(bytes[at] ^= 1);
     return true;

@@ -59,16 +59,21 @@ class Outputs {
   void Put(World& world, const ToyJob& toy, const std::string& output, const std::string& hash);
   const std::string* Find(const std::string& output) const;
   // Checkpoints: the two newest are kept.
-  void Keep(const std::string& output, std::string checkpoint);
-  const std::deque<std::string>& Checkpoints(const std::string& output) {
+  struct Checkpoint {
+    std::string bytes;
+    bool compared = true;  // all members held it
+  };
+  void Keep(const std::string& output, Checkpoint checkpoint);
+  const std::deque<Checkpoint>& Checkpoints(const std::string& output) {
     return checkpoints_[output];
   }
+  void DropUncompared(const std::string& output);
   // Flips a bit of, or cuts, the newest one of a job; false: there is none.
   bool Damage(Dice& dice);
 
  private:
   std::map<std::string, std::string> hashes_;
-  std::map<std::string, std::deque<std::string>> checkpoints_;
+  std::map<std::string, std::deque<Checkpoint>> checkpoints_;
 };
 
 class World {

@@ -16,7 +16,7 @@ struct Fixture {
   TemporaryDirectory directory;
   std::unique_ptr<FileSystem> files = MakeLocalFileSystem();
   JobSpec spec;
-  ResumeOptions options{"data-1", "arithmetic-1", false};
+  ResumeOptions options{"data-1", "arithmetic-1", false, false};
   int64_t features = 2;
 
   Fixture() {
@@ -33,13 +33,14 @@ struct Fixture {
   }
   // Writes a checkpoint of a run; its first parameter is its step.
   std::string Write(const std::string& run, int64_t step,
-                    const std::vector<std::string>& accepted = {}) {
+                    const std::vector<std::string>& accepted = {}, bool compared = true) {
     StepMachine<float> machine(Plan());
     (void)machine.Begin();
     TrainingState<float> state = machine.state();
     state.step = step;
     state.parameters[0] = static_cast<float>(step);
-    const CheckpointHeader header{step, CanonicalText(spec), "data-1", "arithmetic-1", accepted};
+    const CheckpointHeader header{step,    CanonicalText(spec), "data-1", "arithmetic-1", accepted,
+                                  compared};
     const auto path = WriteCheckpoint(*files, directory / (run + ".checkpoints"), header,
                                       EncodeState(state), 10, {{1}, {1}, 0});
     REQUIRE(path.ok());
@@ -75,6 +76,21 @@ TEST_CASE("a job begins anew unless it resumes or has trained before") {
   CHECK(f.Begins() == -1);
   f.spec.resume = ResumeSpec{f.spec.output.path, false, false};
   CHECK(f.Begins() == 20);
+}
+
+TEST_CASE("where states differ only what members had compared is begun with, or nothing") {
+  Fixture f;
+  f.options.trained_before = true;
+  f.options.reverts = true;
+  f.Write("own", 30, {}, false);
+  CHECK(f.Begins() == -1);
+  f.Write("own", 20);
+  CHECK(f.Begins() == 20);
+  f.spec.resume = ResumeSpec{f.directory / "other", false, false};
+  f.Write("other", 25, {}, false);
+  CHECK(f.Begins() == 20);
+  f.options.reverts = false;
+  CHECK(f.Begins() == 30);
 }
 
 TEST_CASE("a resumed job goes on with the furthest of what it has written and what it began with") {

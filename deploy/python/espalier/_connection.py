@@ -39,13 +39,30 @@ _OPTIONS: List[Tuple[str, Any]] = [
 @dataclass(frozen=True)
 class Limits:
     """How long is waited, in seconds. A submission takes longer than other calls: the coordinator
-    looks at the job's input before it answers."""
+    looks at the job's input before it answers.
+
+    Attributes:
+        connect: for a connection, at each attempt.
+        call, submit, withdraw: for the answer to a call.
+        away: for a coordinator that went away while a job is followed.
+        reach: for one that is not reached at first; 0: a single attempt.
+    """
 
     connect: float = 5.0
     call: float = 30.0
     submit: float = 120.0
     withdraw: float = 3.0
     away: float = 60.0
+    reach: float = 0.0
+
+    @classmethod
+    def of(cls, timeout: float) -> Limits:
+        """All of them, for a person who waits so long at most, as `espalier --timeout` does."""
+        if not 0.1 <= timeout <= 86_400.0:
+            raise InvalidArgumentError("timeout: found %s, expected seconds from 0.1 to 86400" %
+                                       timeout)
+        return cls(connect=min(cls.connect, timeout), call=timeout, submit=timeout,
+                   withdraw=min(cls.withdraw, timeout), away=timeout, reach=timeout)
 
 
 def parse_address(text: str) -> Tuple[str, int]:

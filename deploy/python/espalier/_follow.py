@@ -93,4 +93,4 @@ class Follower:
 
 
 def _state(job: JobInfo) -> Any:
-    return job.state, job.waiting_because, job.workers, job.generation
+    return job.state, job.waiting_because, job.workers, job.generation, job.trouble

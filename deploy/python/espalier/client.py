@@ -14,8 +14,9 @@ from ._jobtext import JobSource, job_text
 from ._proto import api_pb2
 from ._security import make_security
 from ._version import __version__
-from .errors import (CancelledError, DeadlineExceededError, EspalierError, InvalidArgumentError,
-                     NotFoundError, UnavailableError)
+from .errors import (CancelledError, DeadlineExceededError, EspalierError,
+                     FailedPreconditionError, InvalidArgumentError, NotFoundError,
+                     UnavailableError)
 from .job import Job
 from .types import JobInfo, WorkerInfo
 
@@ -31,7 +32,8 @@ PathLike = Union[str, "os.PathLike[str]"]
 def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
             cert: Optional[PathLike] = None, key: Optional[PathLike] = None,
             token: Optional[str] = None, token_file: Optional[PathLike] = None,
-            server_name: Optional[str] = None, limits: Limits = Limits()) -> Client:
+            server_name: Optional[str] = None, timeout: Optional[float] = None,
+            limits: Limits = Limits()) -> Client:
     """A client of the coordinator at `address`, which has been asked and has answered.
 
     What is None is taken from the environment, as by the command line: ``ESPALIER_COORDINATOR``,
@@ -48,6 +50,9 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
         token_file: a file that holds it (``chmod 600``).
         server_name: the host that the coordinator's certificate names, when it is not that of
             `address`.
+        timeout: seconds for which a coordinator that is not reached is tried again, now and when
+            it goes away while a job is followed, and for which an answer is waited for; in place
+            of `limits`.
         limits: how long is waited for what, in seconds.
 
     Raises:
@@ -66,13 +71,30 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
         given(ca, "ESPALIER_TLS_CA"), given(cert, "ESPALIER_TLS_CERTIFICATE"),
         given(key, "ESPALIER_TLS_KEY"), given(server_name, "ESPALIER_TLS_SERVER_NAME"),
         own_token, "" if token is not None else given(token_file, "ESPALIER_TOKEN_FILE"))
-    client = Client(Connection(where, security, limits))
+    client = Client(Connection(where, security,
+                               limits if timeout is None else Limits.of(timeout)))
     try:
-        client.jobs()
+        _reach(client, client._connection.limits.reach)
     except BaseException:
         client.close()
         raise
     return client
+
+
+def _reach(client: Client, seconds: float) -> None:
+    """Until the coordinator has answered, for so long at most."""
+    began = time.monotonic()
+    while True:
+        try:
+            client.jobs()
+            return
+        except UnavailableError as error:
+            tried = time.monotonic() - began
+            if error.answered or tried >= seconds:
+                raise error if seconds == 0 else UnavailableError(
+                    "no coordinator was reached in %.1f s" % tried,
+                    causes=(error.message,) + tuple(error.causes), hint=error.hint) from error
+            time.sleep(_ASK_AGAIN_PAUSE_SECONDS)
 
 
 class Client:
@@ -205,6 +227,8 @@ class Client:
                 "Withdraw", api_pb2.WithdrawRequest(client_request_id=request.client_request_id),
                 self._connection.limits.withdraw)
             hint = "The submission is withdrawn."
+        except FailedPreconditionError as ended:
+            hint = ended.message
         except EspalierError:
             hint = "Whether the job was accepted is not known; client.jobs() shows it."
         return type(why)(why.message, causes=why.causes, hint=hint)

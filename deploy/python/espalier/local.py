@@ -151,7 +151,8 @@ def _events(line: Mapping[str, Any]) -> Iterator[Event]:
     kind, job = line.get("event"), str(line.get("job"))
     if kind == "state":
         info = JobInfo(id=job, state=JobState(line["state"]), workers=tuple(line["workers"]),
-                       waiting_because=line.get("waiting_because") or "")
+                       waiting_because=line.get("waiting_because") or "",
+                       trouble=line.get("trouble") or "")
         yield StateChanged(info)
     elif kind == "progress":
         number = _number

@@ -65,6 +65,8 @@ def state_line(job: JobInfo) -> str:
     line = "%s %s" % (job.id, job.state.value.lower())
     if job.waiting_because:
         return "%s: %s" % (line, job.waiting_because)
+    if job.trouble and not job.state.final:
+        return "%s: %s" % (line, job.trouble)
     if job.workers and not job.state.final:
         names = ", ".join(job.workers[:4]) + (", ..." if len(job.workers) > 4 else "")
         leaves = "%d leaves on " % job.leaves if job.leaves else ""

@@ -243,6 +243,7 @@ class JobInfo:
         id: "job-3".
         kind: what it does; one that predicts or evaluates is SURVEYING meanwhile.
         waiting_because: why a job does not get on, for a person; "" when it does.
+        trouble: what will stop it unless mended, such as a delegation token that ends; or "".
         output: where the bundle goes, or the predictions.
         workers: names of those that take part.
         leaves: the fixed number of virtual workers; more workers than that stand by.
@@ -270,6 +271,7 @@ class JobInfo:
     ended: Optional[datetime] = None
     inferred: str = ""
     kind: JobKind = JobKind.TRAIN
+    trouble: str = ""
 
 
 @dataclass(frozen=True)
