@@ -49,6 +49,24 @@ class ClusterTest(EspalierTest):
         self.addCleanup(client.close)
         return client
 
+    def test_a_model_is_applied_to_a_table_as_a_job(self):
+        cluster = self.connect(Cluster(self, 1))
+        bundle = cluster.submit(self.spec(epochs=1)).result(timeout=60).bundle
+        data = self.path("rows.csv")
+        job = cluster.submit({"predict": {"model": bundle, "data": data, "keep": "label"},
+                              "output": self.path("scored")})
+        result = job.result(timeout=60)
+        self.assertEqual(job.info().kind, espalier.JobKind.PREDICT)
+        self.assertEqual(result.bundle, self.path("scored"))
+        self.assertEqual((result.scoring.rows, result.scoring.rejected, result.scoring.format),
+                         (2000, 0, "csv"))
+        self.assertEqual(len([n for n in os.listdir(self.path("scored")) if n.startswith("part-")]),
+                         result.scoring.parts)
+        self.assertTrue(os.path.exists(self.path("scored", "_SUCCESS")))
+        measured = cluster.submit({"evaluate": {"model": bundle, "data": data}}).result(timeout=60)
+        self.assertEqual(measured.test.rows, 2000)
+        self.assertEqual(measured.scoring.rows, 2000)
+
     def test_a_job_is_followed_to_its_result_and_its_history(self):
         cluster = self.connect(Cluster(self, 2))
         job = cluster.submit(self.spec(epochs=4))
