@@ -61,8 +61,8 @@ TEST_CASE("each field out of its range is named with what was found and what was
          j.data.validation.fraction = 0.1;
          j.data.validation.files = {"v"};
        },
-       "data.validation: found 2 ways to choose the rows, expected one of fraction, column and "
-       "files"},
+       "data.validation: found 2 ways to choose the rows, expected one of fraction, column, files "
+       "and fold"},
       {[](JobSpec& j) { j.data.bad_rows.skip = true; },
        "data.bad_rows.limit: found 0, expected a whole number from 1 to 1000000000000"},
       {[](JobSpec& j) {
