@@ -63,8 +63,10 @@ constexpr const char* kSweepExamples =
     "\n"
     "Each run is an ordinary job, its bundle below the output; sweep.json there has the table. "
     "With\n"
-    "--coordinator (or ESPALIER_COORDINATOR) on that cluster, else on this machine; several run\n"
-    "side by side where workers suffice. Ctrl-C stops cleanly, and the same command goes on: what\n"
+    "--coordinator (or ESPALIER_COORDINATOR) on that cluster, else, or with --workers or "
+    "--threads, on\n"
+    "this machine; several run side by side where workers suffice. Ctrl-C stops cleanly, and the "
+    "same command goes on: what\n"
     "is done is not done again.\n"
     "\n"
     "Examples:\n"
@@ -289,6 +291,12 @@ Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
     ESPALIER_RETURN_IF_ERROR(FinishYarn(env, &options));
   }
   if (IsScoring(options.command)) ESPALIER_RETURN_IF_ERROR(CheckScoring(options));
+  if (options.command == CommandKind::kSweep && (options.workers || options.threads)) {
+    if (options.coordinator.empty()) return options;  // on this machine, whatever is in force
+    return InvalidArgument(
+        "--workers and --threads are for workers on this machine: leave them out with "
+        "--coordinator");
+  }
   if (SpeaksToCoordinator(options.command)) {
     if (options.coordinator.empty()) options.coordinator = env.coordinator;
     TakeFromEnvironment(env, options);
