@@ -53,23 +53,24 @@ constexpr const char* kTrainExamples =
     "  espalier train job.yaml --json | tail -n 1     the result as one JSON object";
 
 constexpr const char* kSweepExamples =
-    "Trains one job many times: a grid of values of its keys, or values drawn at random, each "
-    "with\n"
-    "k-fold cross-validation if asked for. SWEEP.yaml:\n"
+    "Trains one job many times: a grid of values of its keys, or values drawn at random, each\n"
+    "with k-fold cross-validation if asked for. SWEEP.yaml:\n"
     "  job: job.yaml\n"
     "  output: models/sweep\n"
     "  grid: {train.batch: [32, 128], model.hidden: [[16], [64, 32]]}\n"
     "  folds: 5\n"
     "  metric: val_loss\n"
     "or in place of grid\n"
-    "  random: {trials: 20, seed: 1, keys: {train.optimizer.adam.learning_rate: {log_uniform: "
-    "[1e-4, 0.1]}}}\n"
+    "  random:\n"
+    "    trials: 20\n"
+    "    seed: 1\n"
+    "    keys: {train.optimizer.adam.learning_rate: {log_uniform: [1e-4, 0.1]}}\n"
+    "A range may also be uniform, or whole for whole numbers; or a list of values.\n"
     "\n"
-    "Each run is an ordinary job, its bundle below the output; sweep.json there has the table. "
-    "With\n"
-    "--coordinator (or ESPALIER_COORDINATOR) on that cluster, else on this machine; several run\n"
-    "side by side where workers suffice. Ctrl-C stops cleanly, and the same command goes on: what\n"
-    "is done is not done again.\n"
+    "Each run is an ordinary job, its bundle below the output; sweep.json there has the table.\n"
+    "With --coordinator (or ESPALIER_COORDINATOR) on that cluster, else, or with --workers or\n"
+    "--threads, on this machine; several run side by side where workers suffice. Ctrl-C stops\n"
+    "cleanly, and the same command goes on: what is done is not done again.\n"
     "\n"
     "Examples:\n"
     "  espalier sweep sweep.yaml\n"
@@ -302,6 +303,12 @@ Result<CliOptions> Finish(RawArguments raw, const Environment& env) {
     if (options.coordinator.empty()) return options;  // on this machine
     TakeFromEnvironment(env, options);
     ESPALIER_RETURN_IF_ERROR(options.tls.Validate(true));
+  }
+  if (options.command == CommandKind::kSweep && (options.workers || options.threads)) {
+    if (options.coordinator.empty()) return options;  // on this machine, whatever is in force
+    return InvalidArgument(
+        "--workers and --threads are for workers on this machine: leave them out with "
+        "--coordinator");
   }
   if (SpeaksToCoordinator(options.command)) {
     if (options.coordinator.empty()) options.coordinator = env.coordinator;

@@ -161,7 +161,7 @@ void CheckValidation(Findings& f, const DataSpec& data, Task task) {
   f.Expect(!v.stratify || v.fraction > 0, "data.validation.stratify", "true",
            "`fraction` with it: the share of each class");
   f.Expect(!v.stratify || task == Task::kClassification, "data.validation.stratify", "true",
-           "false but with model.task: classification, which has classes");
+           "`model.task: classification` with it, which has classes");
   if (v.column) {
     CheckColumn(f, "data.validation.column", *v.column, HasHeader(data));
     f.Expect(std::find(data.label.begin(), data.label.end(), *v.column) == data.label.end(),

@@ -81,7 +81,13 @@ TEST_CASE("sweep takes a file, a cluster or what one of its own needs") {
   CHECK(parsed.options->job_file == "s.yaml");
   CHECK(parsed.options->workers == 2);
   CHECK(parsed.options->coordinator.empty());  // on this machine
-  CHECK(ParseArguments(words, {.coordinator = "head:1"}).options->coordinator == "head:1");
+  CHECK(ParseArguments(words, {.coordinator = "head:1"}).options->coordinator.empty());
+  const std::vector<std::string> bare = {"sweep", "s.yaml"};
+  CHECK(ParseArguments(bare, {.coordinator = "head:1"}).options->coordinator == "head:1");
+  CHECK(ParseArguments(bare, {}).options->coordinator.empty());
+  auto both = words;
+  both.insert(both.end(), {"--coordinator", "head:1"});
+  CHECK_THAT(ParseArguments(both, {}).error.message(), Catch::Contains("leave them out"));
   CHECK_FALSE(ParseArguments(std::vector<std::string>{"sweep"}, {}).error.ok());
 }
 

@@ -78,8 +78,8 @@ TEST_CASE("each field out of its range is named with what was found and what was
          j.data.validation.stratify = true;
          j.model.task = Task::kRegression;
        },
-       "data.validation.stratify: found true, expected false but with model.task: "
-       "classification, which has classes"},
+       "data.validation.stratify: found true, expected `model.task: classification` with it, "
+       "which has classes"},
       {[](JobSpec& j) { j.data.bad_rows.skip = true; },
        "data.bad_rows.limit: found 0, expected a whole number from 1 to 1000000000000"},
       {[](JobSpec& j) {
