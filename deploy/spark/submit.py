@@ -1,0 +1,149 @@
+"""Submits a job of Espalier by spark-submit, follows it, and ends as it ends.
+
+    spark-submit --py-files espalier.zip submit.py job.yaml --coordinator head:7700
+    spark-submit --deploy-mode cluster --py-files espalier.zip --files job.yaml submit.py job.yaml \\
+        --coordinator hdfs:///espalier/address
+
+Exit codes: 0 the model is there; 1 the job failed or was cancelled; 2 wrong usage or job file;
+3 the coordinator was not reached; 130 interrupted. In client mode they are spark-submit's; in
+cluster mode that ends with 1 for each but 0, and the application's diagnostics name the code.
+
+The job lives as long as the driver: Ctrl-C, a SIGTERM to either of its processes and `yarn
+application -kill` cancel it, unless it was submitted with --detach.
+"""
+import argparse
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import urllib.parse
+
+import espalier
+from espalier._jobtext import JOB_BYTES_MAX, job_text
+from espalier.progress import headline
+from espalier.spark import files
+from pyspark import SparkConf, SparkFiles
+from pyspark.sql import SparkSession
+
+PR_SET_PDEATHSIG = 1
+BEFORE_A_JOB = (espalier.InvalidArgumentError, espalier.NotFoundError, espalier.AlreadyExistsError,
+                espalier.BadInputError, espalier.PermissionDeniedError,
+                espalier.FailedPreconditionError)
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="submit.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("job", help="the job file: a path, the name of one of --files, or a URI "
+                                    "that Spark can read")
+    parser.add_argument("--coordinator", default=None,
+                        help="host:port, or file:PATH or hdfs://PATH of a file that holds it; by "
+                             "default as ESPALIER_COORDINATOR says")
+    parser.add_argument("--detach", action="store_true",
+                        help="end with 0 as soon as the job is accepted")
+    return parser.parse_args(arguments)
+
+
+def session():
+    """Spark's, with no executors unless somebody asked for them: nothing runs in any."""
+    builder = SparkSession.builder.appName("espalier-submit")
+    if not SparkConf().contains("spark.executor.instances"):
+        builder = builder.config("spark.executor.instances", "0")
+    return builder.getOrCreate()
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def obey_signals():
+    """SIGINT and SIGTERM interrupt, and so does the end of the JVM that started this process.
+    Spark's own handler of SIGINT would first ask the JVM, which Ctrl-C has ended as well."""
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def read_job(spark, name):
+    """The job's text, with paths that mean the same everywhere."""
+    if urllib.parse.urlsplit(name).scheme:
+        raw = files.read(spark, name, JOB_BYTES_MAX)
+    else:
+        path = name if os.path.exists(name) else SparkFiles.get(name)
+        if not os.path.exists(path):
+            raise espalier.NotFoundError("there is no job file %s" % name,
+                                         hint="In cluster mode give it by --files, too.")
+        with open(path, "rb") as f:
+            raw = f.read(JOB_BYTES_MAX + 1)
+    try:
+        text = raw.decode("utf-8") + "\n"  # text of one line would be a path
+    except UnicodeDecodeError as error:
+        raise espalier.InvalidArgumentError("%s is no UTF-8 text: byte %d" %
+                                            (name, error.start)) from error
+    absolute = job_text(text)
+    if absolute != text and spark.conf.get("spark.submit.deployMode", "client") == "cluster":
+        raise espalier.InvalidArgumentError(
+            "%s has relative paths, which mean nothing where the driver runs" % name,
+            hint="In cluster mode paths are absolute or have a scheme, such as hdfs:///data.")
+    return absolute
+
+
+def follow(job):
+    try:
+        result = job.result(progress=True)
+    except BaseException:
+        with contextlib.suppress(espalier.EspalierError):  # it has ended by itself
+            job.cancel()
+        raise
+    for name in ("train", "validation", "test"):
+        metrics = getattr(result, name)
+        if metrics is not None:
+            print("%-11s%s" % (name, headline(metrics)))
+    print("bundle     %s\nweights    %s" % (result.bundle, result.weights_sha256), flush=True)
+
+
+def run(spark, args):
+    text = read_job(spark, args.job)
+    with espalier.connect(args.coordinator) as cluster:
+        job = cluster.submit(text)
+        if args.detach:
+            print("%s at %s" % (job.id, cluster.address), flush=True)
+        else:
+            follow(job)
+
+
+def code_of(error):
+    if isinstance(error, espalier.JobError):
+        return 1
+    if isinstance(error, espalier.UnavailableError):
+        return 1 if error.answered else 3
+    return 2 if isinstance(error, BEFORE_A_JOB) else 1
+
+
+def outcome(spark, args):
+    """Does what was asked; the exit code."""
+    try:
+        run(spark, args)
+        return 0
+    except espalier.EspalierError as error:
+        print("submit.py: error: %s" % error, file=sys.stderr, flush=True)
+        return code_of(error)
+    except KeyboardInterrupt:
+        print("submit.py: interrupted", file=sys.stderr, flush=True)
+        return 130
+
+
+def main(arguments):
+    args = parse(arguments)
+    spark = session()
+    obey_signals()
+    try:
+        return outcome(spark, args)
+    finally:
+        with contextlib.suppress(Exception):  # the JVM may have been interrupted, too
+            spark.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

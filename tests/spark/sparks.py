@@ -1,0 +1,67 @@
+"""PySpark for the tests: sessions on loopback, and scripts by spark-submit."""
+import os
+import subprocess
+import sys
+
+import pyspark
+from pyspark.sql import SparkSession
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                                "python"))
+import daemons  # noqa: E402
+
+SUBMIT = os.path.join(os.path.dirname(pyspark.__file__), "bin", "spark-submit")
+DEPLOY = os.path.join(daemons.ROOT, "deploy", "spark")
+LIMIT_S = 600  # a JVM that starts on a busy machine takes its time
+# JVMs that start fast rather than run fast.
+os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+CONF = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR", "spark.driver.memory": "512m",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2"}
+
+
+def session(test, master="local[2]", **conf):
+    """A session until the end of that test class."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(master).appName("espalier")
+    for key, value in dict(CONF, **conf).items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    test.addClassCleanup(spark.stop)
+    return spark
+
+
+def start(test, script, *arguments, master="local[2]", options=(), conf=CONF):
+    """spark-submit of a script; killed at the end of the test when it still runs. In a session of
+    its own, so that a signal may go to all of its processes."""
+    command = [SUBMIT, "--master", master]
+    command += [word for pair in conf.items() for word in ("--conf", "%s=%s" % pair)]
+    command += list(options) + [script] + [str(a) for a in arguments]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=test.directory,
+        stdin=subprocess.DEVNULL, start_new_session=True,
+        env=dict(test.environment, PYSPARK_PYTHON=sys.executable))
+
+    def end():
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+    test.addCleanup(end)
+    return process
+
+
+def run(test, script, *arguments, code=0, **options):
+    """The same to its end; what it said. spark-submit joins both streams of a script anyway."""
+    return finish(test, start(test, script, *arguments, **options), code)
+
+
+def finish(test, process, code=0):
+    try:
+        out, _ = process.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, _ = process.communicate()
+        test.fail("it did not end within %d s\n%s" % (LIMIT_S, out))
+    test.assertEqual(process.returncode, code, out)
+    return out

@@ -1,0 +1,113 @@
+"""deploy/spark/submit.py: by a real spark-submit in client mode, and its exit codes one by one in
+this process, where a session starts faster."""
+import contextlib
+import importlib.util
+import io
+import os
+import signal
+import unittest
+
+import sparks
+from sparks import daemons
+
+import espalier
+
+SCRIPT = os.path.join(sparks.DEPLOY, "submit.py")
+
+
+class SubmitterTest(daemons.EspalierTest):
+    """A cluster of one worker, and a table."""
+
+    def setUp(self):
+        super().setUp()
+        self.cluster = daemons.Cluster(self, 1)
+        self.client = espalier.connect(self.cluster.address)
+        self.addCleanup(self.client.close)
+        self.rows = self.classes_csv("rows.csv", 300)
+
+
+class SubmitTest(SubmitterTest):
+    def test_a_job_is_followed_to_its_model_which_is_that_of_the_command_line(self):
+        job = self.job("far", dict(self.classes_spec("rows.csv"), output="far"))  # relative paths
+        said = sparks.run(self, SCRIPT, job, "--coordinator", self.cluster.address)
+        there = espalier.load(self.path("far"))
+        self.assertIn("bundle     %s\nweights    %s" % (self.path("far"), there.weights_sha256),
+                      said)
+        self.assertRegex(said, r"validation +loss \d\.\d+  accuracy \d")
+        self.assertIn("epoch 3/3", said)
+        here = self.job("here", self.classes_spec(self.rows))
+        self.assertEqual(self.cluster.result("submit", here)["weights_sha256"],
+                         there.weights_sha256)
+
+    def running(self):
+        """A spark-submit whose job trains."""
+        process = sparks.start(self, SCRIPT, self.job("long", self.long_spec(self.rows)),
+                               "--coordinator", self.cluster.address)
+        daemons.wait_for("a training", lambda: [
+            j for j in self.client.jobs() if j.state == "TRAINING"], sparks.LIMIT_S)
+        return process
+
+    def await_cancelled(self):
+        daemons.wait_for("its end", lambda: self.client.jobs()[-1].state == "CANCELLED", 60)
+
+    def test_ctrl_c_cancels_the_job(self):
+        process = self.running()
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        sparks.finish(self, process, 130)
+        self.await_cancelled()
+
+    def test_a_killed_jvm_takes_its_job_along(self):
+        process = self.running()
+        process.kill()
+        self.await_cancelled()
+        process.communicate(timeout=60)
+
+
+class ExitCodeTest(SubmitterTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        spec = importlib.util.spec_from_file_location("submit", SCRIPT)
+        cls.submit = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(cls.submit)
+        cls.spark = sparks.session(cls)
+
+    def main(self, *arguments):
+        """(exit code, what was said)."""
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            code = self.submit.outcome(self.spark, self.submit.parse(list(arguments)))
+        return code, said.getvalue()
+
+    def test_it_ends_as_the_job_does(self):
+        address = ["--coordinator", self.cluster.address]
+        bad = self.write("bad.csv", "label,f0\n1,2\n0,many\n")
+        for name, spec, where, code, words in (
+                ("good", self.classes_spec(self.rows), address, 0, "bundle +/.*good"),
+                ("failed", self.classes_spec(bad), address, 1, "error: .*found 'many'"),
+                ("wrong", dict(self.classes_spec(self.rows), trian={}), address, 2,
+                 "error: .*'trian'"),
+                ("alone", self.classes_spec(self.rows), ["--coordinator", "127.0.0.1:1"], 3,
+                 "error: .*127.0.0.1:1 cannot be reached")):
+            found, said = self.main(self.job(name, spec), *where)
+            self.assertRegex(said, words)
+            self.assertEqual(found, code, name)
+        found, said = self.main("none.yaml", *address)
+        self.assertEqual(found, 2)
+        self.assertIn("there is no job file none.yaml", said)
+
+    def test_a_detached_job_outlives_it(self):
+        job = self.job("long", self.long_spec(self.rows))
+        found, said = self.main(job, "--coordinator", self.cluster.address, "--detach")
+        self.assertEqual((found, said), (0, "job-1 at %s\n" % self.cluster.address))
+        daemons.wait_for("a training", lambda: self.client.jobs()[0].state == "TRAINING", 60)
+        self.client.cancel("job-1")
+
+    def test_a_job_file_may_lie_where_spark_reads_it(self):
+        job = self.job("far", self.classes_spec(self.rows))
+        found, said = self.main("file:" + job, "--coordinator", self.cluster.address)
+        self.assertEqual(found, 0, said)
+
+
+if __name__ == "__main__":
+    unittest.main()
