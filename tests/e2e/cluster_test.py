@@ -145,13 +145,15 @@ class ClusterTest(EspalierTest):
         def listen():
             while heard[-1:] != [b"over"]:
                 heard.append(manager.recv(4096))
-        listener = threading.Thread(target=listen)
+        listener = threading.Thread(target=listen, daemon=True)
         listener.start()
         self.environment["NOTIFY_SOCKET"] = "@" + name
-        cluster = Cluster(self, workers=2, worker_flags=["--leave-timeout-ms", "7s"])
-        # The job needs both: nobody takes its share.
-        job = cluster.submit(self.long_job("both", min=2, max=2))
+        cluster = Cluster(self, workers=2, coordinator_flags=["--liveness-limit-ms", "60s"],
+                          worker_flags=["--leave-timeout-ms", "7s", "--peer-timeout-ms", "60s"])
+        job = cluster.submit(self.long_job("both", min=1, max=2))
         cluster.wait_for_training(job)
+        # Who is to take its share over does not get to it.
+        cluster.workers["node-1"].send_signal(signal.SIGSTOP)
         self.assertNotIn(b"EXTEND", b"\n".join(heard))
         before = time.monotonic()
         cluster.workers["node-2"].terminate()
@@ -160,7 +162,7 @@ class ClusterTest(EspalierTest):
         manager_too = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         manager_too.sendto(b"over", "\0" + name)
         manager_too.close()
-        listener.join()
+        listener.join(30)
         self.assertGreaterEqual(heard.count(b"EXTEND_TIMEOUT_USEC=15000000"), 2)
         self.assertIn("leaving all the same", cluster.log("node-2"))
 
