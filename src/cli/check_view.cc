@@ -99,6 +99,9 @@ std::string SchemaLine(const SchemaSummary& schema) {
   if (!schema.weight.empty()) text += ", weight " + NameList({schema.weight});
   if (!schema.validation.empty()) text += ", validation by " + NameList({schema.validation});
   if (!schema.unused.empty()) text += ", not used " + NameList(schema.unused);
+  if (!schema.inferred.empty()) {
+    text += "\n  features: auto: " + Printable(schema.inferred, 2000);
+  }
   return text + "\n";
 }
 
@@ -253,6 +256,7 @@ Json CheckJson(const CheckReport& report) {
         {"weight", report.schema.weight.empty() ? Json() : Json(report.schema.weight)},
         {"validation", report.schema.validation.empty() ? Json() : Json(report.schema.validation)},
         {"unused", report.schema.unused},
+        {"inferred", report.schema.inferred.empty() ? Json() : Json(report.schema.inferred)},
         {"list", std::move(columns)}}},
       {"shards", report.shards},
       {"hosts", std::move(hosts)},

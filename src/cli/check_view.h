@@ -33,6 +33,7 @@ struct SchemaSummary {
   int64_t columns = 0;
   std::vector<std::string> label, unused;
   std::string weight, validation;  // empty: none
+  std::string inferred;            // InferredText
   std::vector<ColumnEntry> list;   // all, in order
 };
 

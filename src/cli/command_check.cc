@@ -136,6 +136,7 @@ SchemaSummary SummaryOf(const DataSpec& data, const InputPlan& plan) {
   summary.label = NamesOf(schema, schema.label);
   if (schema.weight >= 0) summary.weight = schema.names[schema.weight];
   if (schema.validation >= 0) summary.validation = schema.names[schema.validation];
+  summary.inferred = InferredText(schema);
   for (const std::string& name : schema.names) summary.list.push_back({name, "", "ignored"});
   for (const int32_t c : schema.features) summary.list[c].role = "feature";
   for (const int32_t c : schema.label) summary.list[c].role = "label";

@@ -28,6 +28,7 @@ Json StateJson(const JobSnapshot& job) {
           {"job", ToString(job.job)},
           {"state", JobStateName(job.state)},
           {"waiting_because", TextOrNull(job.waiting_because)},
+          {"inferred", TextOrNull(job.inferred)},
           {"workers", job.workers}};
 }
 
@@ -120,6 +121,7 @@ Json JobJson(const JobSnapshot& job) {
           {"waiting_because", TextOrNull(job.waiting_because)},
           {"output", job.output},
           {"workers", job.workers},
+          {"inferred", TextOrNull(job.inferred)},
           {"leaves", job.leaves},
           {"generation", job.generation.value},
           {"submitted_ms", job.submitted_ms},

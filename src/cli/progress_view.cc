@@ -258,6 +258,10 @@ std::string StateLine(const JobSnapshot& job) {
   return head + "is in an unknown state";
 }
 
+std::string InferredLine(const JobSnapshot& job) {
+  return job.inferred.empty() ? "" : "features: auto: " + Printable(job.inferred, 2000);
+}
+
 std::string AwayLine(int64_t away_ms) {
   return "coordinator not reached since " + std::to_string(away_ms / 1000) + " s, trying again";
 }
@@ -265,6 +269,10 @@ std::string AwayLine(int64_t away_ms) {
 void LiveView::OnUpdate(const JobUpdate& update, int64_t now_ms) {
   job_ = update.snapshot;
   const Progress& p = job_->progress;
+  if (!job_->inferred.empty() && !std::exchange(inferred_told_, true)) {
+    Pause();
+    out_(InferredLine(*job_) + "\n");
+  }
   if (job_->state == JobState::kTraining) pace_.Observe(p.step, p.steps_total, now_ms);
   for (const HistoryRow& row : update.history) {
     Pause();
@@ -302,6 +310,9 @@ void PlainView::OnAway(int64_t away_ms) {
 void PlainView::OnUpdate(const JobUpdate& update, int64_t) {
   const JobSnapshot& job = update.snapshot;
   const std::string state = StateLine(job);
+  if (!job.inferred.empty() && !std::exchange(inferred_told_, true)) {
+    out_(InferredLine(job) + "\n");
+  }
   // A final state is the result view's to tell, after the last evaluations.
   if (state != last_state_ && !IsFinal(job.state)) {
     out_(state + "\n");

@@ -49,6 +49,10 @@ std::string EvaluationLine(const HistoryRow& row, double epochs_total);
 // workers (local-1, local-2)".
 std::string StateLine(const JobSnapshot& job);
 
+// What `features: auto` found, for one line: "features: auto: categorical: job; numeric: 3 others";
+// empty: nothing beside numbers.
+std::string InferredLine(const JobSnapshot& job);
+
 // "coordinator not reached since 12 s, trying again".
 std::string AwayLine(int64_t away_ms);
 
@@ -79,7 +83,7 @@ class LiveView final : public ProgressView {
   TextSink out_;
   std::function<int()> width_;
   const bool color_;
-  bool drawn_ = false;
+  bool drawn_ = false, inferred_told_ = false;
   std::optional<JobSnapshot> job_;
   std::optional<HistoryRow> last_;
   PaceEstimate pace_;
@@ -97,6 +101,7 @@ class PlainView final : public ProgressView {
   TextSink out_;
   std::string last_state_;
   bool away_told_ = false;  // once an outage
+  bool inferred_told_ = false;
 };
 
 }  // namespace espalier

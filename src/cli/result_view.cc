@@ -284,6 +284,7 @@ std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
     rows.push_back({"progress", LiveLine(job, std::nullopt, std::nullopt, 100)});
   }
   if (!job.waiting_because.empty()) rows.push_back({"why", Printable(job.waiting_because, 400)});
+  if (!job.inferred.empty()) rows.push_back({"features", Printable(job.inferred, 2000)});
   std::string text = LeftTable(rows, "");
   if (!job.error.ok()) text += ErrorText(job.error, color);
   return text;

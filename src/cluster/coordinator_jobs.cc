@@ -27,6 +27,7 @@ void CoordinatorCore::On(const Submit& event) {
   s.name = submission.name;
   s.output = submission.output;
   s.leaves = submission.leaves;
+  s.inferred = InferredText(submission.input->schema);
   s.submitted_ms = now_ms_;
   for (const Shard& shard : submission.input->shards) s.input_bytes += shard.end - shard.begin;
   out_.persist.push_back(JobAccepted{id, now_ms_, submission});
@@ -34,7 +35,8 @@ void CoordinatorCore::On(const Submit& event) {
   Changed(job);
   Log(LogLevel::kInfo, ToString(id) + " '" + Printable(s.name) +
                            "' accepted: " + HumanBytes(static_cast<uint64_t>(s.input_bytes)) +
-                           " in " + std::to_string(submission.input->shards.size()) + " shards");
+                           " in " + std::to_string(submission.input->shards.size()) + " shards" +
+                           (s.inferred.empty() ? "" : "; " + Printable(s.inferred, 1000)));
   queue_.push_back(id);
   queue_moved_ = true;
 }

@@ -38,6 +38,7 @@ void CoordinatorCore::Recall(const JobAccepted& e) {
   s.leaves = e.submission.leaves;
   s.submitted_ms = e.submitted_ms;
   if (e.submission.input == nullptr) return;
+  s.inferred = InferredText(e.submission.input->schema);
   for (const Shard& shard : e.submission.input->shards) s.input_bytes += shard.end - shard.begin;
 }
 

@@ -368,6 +368,7 @@ struct JobSnapshot {
   std::string waiting_because;  // queued; recovering without workers enough; storage is away
   std::string output;
   std::vector<std::string> workers;  // names
+  std::string inferred;              // what `columns: auto` found beside numbers (InferredText)
   int64_t leaves = 0;
   Generation generation;
   int64_t input_bytes = 0, survey_bytes_done = 0;

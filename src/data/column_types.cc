@@ -2,64 +2,33 @@
 
 #include <map>
 
+#include "src/data/column_sample.h"
 #include "src/data/listing.h"
-#include "src/data/number.h"
 #include "src/data/parquet_columns.h"
 #include "src/data/parquet_file.h"
 #include "src/data/partitions.h"
-#include "src/data/text_input.h"
 
 namespace espalier {
 namespace {
 
-constexpr int kRowsLookedAt = 1000;
-constexpr int64_t kWindowBytes = 16 << 10;
-
 // "text" wins over "number", and both over "empty".
-class TextTypes {
- public:
-  explicit TextTypes(size_t columns) : types_(columns, "empty") {}
-  void Add(size_t column, std::string_view text) {
-    double value = 0;
-    const NumberKind kind = ParseNumberSlowly(text, &value);
-    if (kind == NumberKind::kNull || types_[column] == "text") return;
-    types_[column] = kind == NumberKind::kNotNumber ? "text" : "number";
+std::vector<std::string> TextTypes(const std::vector<ColumnSample>& samples) {
+  std::vector<std::string> types;
+  for (const ColumnSample& s : samples) {
+    types.emplace_back(s.values == 0 ? "empty" : s.numbers == s.values ? "number" : "text");
   }
-  std::vector<std::string> Take() { return std::move(types_); }
+  return types;
+}
 
- private:
-  std::vector<std::string> types_;
-};
-
-// The types of the columns that stand in the names of directories.
-void AddPartitions(const InputPlan& plan, TextTypes* types) {
+// Those of columns that stand in the names of directories.
+void AddPartitions(const InputPlan& plan, std::vector<ColumnSample>* samples) {
   const Schema& schema = plan.schema;
   for (const InputFile& file : plan.files) {
     size_t column = schema.names.size() - static_cast<size_t>(schema.partitions);
     for (const auto& value : PartitionValues(schema, file.path)) {
-      types->Add(column++, value.value_or(""));
+      (*samples)[column++].Add(value.value_or(""));
     }
   }
-}
-
-Result<bool> AddRows(const FileSystem& files, const DataSpec& data, const InputPlan& plan,
-                     const InputFile& file, TextTypes* types) {
-  const size_t own = plan.schema.names.size() - static_cast<size_t>(plan.schema.partitions);
-  ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files, file, true));
-  const CsvRange range = {0, file.length, HasHeader(data, file.path)};
-  const auto reader = input->Records(data, range, own, kWindowBytes);
-  bool any = false;
-  for (int row = 0; row < kRowsLookedAt; ++row) {
-    const RecordReader::Outcome outcome = reader->Next();
-    if (outcome == RecordReader::Outcome::kFailed) return reader->error();
-    if (outcome == RecordReader::Outcome::kEnd) break;
-    if (outcome != RecordReader::Outcome::kRecord || reader->fields() != own) continue;
-    any = true;
-    for (size_t i = 0; i < own; ++i) {
-      types->Add(file.columns.empty() ? i : static_cast<size_t>(file.columns[i]), reader->field(i));
-    }
-  }
-  return any;
 }
 
 Result<std::vector<std::string>> ParquetTypes(const FileSystem& files, const InputPlan& plan,
@@ -82,17 +51,14 @@ Result<std::vector<std::string>> ParquetTypes(const FileSystem& files, const Inp
 
 Result<std::vector<std::string>> ColumnTypes(const FileSystem& files, const DataSpec& data,
                                              const InputPlan& plan) {
-  TextTypes types(plan.schema.names.size());
-  AddPartitions(plan, &types);
-  if (FormatOf(data, plan.files.front().path) == DataFormat::kParquet) {
-    return ParquetTypes(files, plan, types.Take());
+  std::vector<ColumnSample> samples(plan.schema.names.size());
+  const bool parquet = FormatOf(data, plan.files.front().path) == DataFormat::kParquet;
+  if (!parquet) {
+    ESPALIER_ASSIGN_OR_RETURN(samples, SampleColumns(files, data, plan));
   }
-  for (const InputFile& file : plan.files) {
-    if (file.length == 0) continue;
-    ESPALIER_ASSIGN_OR_RETURN(const bool any, AddRows(files, data, plan, file, &types));
-    if (any) break;
-  }
-  return types.Take();
+  AddPartitions(plan, &samples);
+  if (parquet) return ParquetTypes(files, plan, TextTypes(samples));
+  return TextTypes(samples);
 }
 
 }  // namespace espalier

@@ -12,7 +12,7 @@
 namespace espalier {
 
 // By column of the schema: of Parquet the type in the first file; of text "number", "text" or, of
-// columns that are empty there, "empty", after the first rows of the first file that has rows.
+// columns that are empty there, "empty", after the first rows (column_sample.h).
 // Columns that stand in the names of directories are text in this sense, whatever the format.
 Result<std::vector<std::string>> ColumnTypes(const FileSystem& files, const DataSpec& data,
                                              const InputPlan& plan);

@@ -108,13 +108,8 @@ bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> word
 }
 
 std::optional<std::string> DecodeBoolean(std::string_view text, double* value) {
-  const std::string_view word = Trimmed(text);
-  if (IsOneOf(word, {"true", "True", "TRUE", "yes", "Yes", "YES"})) {
-    *value = 1;
-    return {};
-  }
-  if (IsOneOf(word, {"false", "False", "FALSE", "no", "No", "NO"})) {
-    *value = 0;
+  if (const auto word = BooleanWord(text)) {
+    *value = *word ? 1 : 0;
     return {};
   }
   const NumberKind kind = ParseNumberSlowly(text, value);
@@ -169,6 +164,13 @@ int64_t HashedCode(std::string_view text, int64_t buckets) {
   hash = (hash ^ (hash >> 13)) * 0xc2b2ae35;
   hash ^= hash >> 16;
   return static_cast<int64_t>(hash) % buckets;
+}
+
+std::optional<bool> BooleanWord(std::string_view text) {
+  const std::string_view word = Trimmed(text);
+  if (IsOneOf(word, {"true", "True", "TRUE", "yes", "Yes", "YES"})) return true;
+  if (IsOneOf(word, {"false", "False", "FALSE", "no", "No", "NO"})) return false;
+  return std::nullopt;
 }
 
 double Log1p(double x) {
@@ -237,8 +239,9 @@ double PartOf(double seconds, DatePart part) {
 
 Status TooManyCategories(const std::string& file, const std::string& column) {
   return BadInput("the column has more than " + HumanCount(kCategoriesMax) +
-                  " different values, too many for a vocabulary; hash them (`hash: 1000` in its "
-                  "group of data.features.groups), or leave it out if it is an identifier")
+                  " different values, too many for a vocabulary; hash them (a group of "
+                  "data.features.groups with `type: categorical, hash: 1000` and this column), or "
+                  "leave it out if it is an identifier")
       .At({.file = file, .column = column});
 }
 

@@ -26,6 +26,9 @@ Status TooManyCategories(const std::string& file, const std::string& column);
 // The bucket of a category: MurmurHash3 (x86, 32 bits, seed 0) of its bytes, modulo `buckets`.
 int64_t HashedCode(std::string_view text, int64_t buckets);
 
+// What a boolean column may say beside 1 and 0: true, True, TRUE, yes, Yes, YES and the opposites.
+std::optional<bool> BooleanWord(std::string_view text);
+
 // log(1 + x) for x > -1, to a few units in the last place, and the same on every machine:
 // additions, multiplications and divisions alone, 2 artanh(x / (2 + x)).
 double Log1p(double x);

@@ -6,6 +6,7 @@
 #include "src/base/in_order.h"
 #include "src/base/text.h"
 #include "src/data/csv_reader.h"
+#include "src/data/infer_features.h"
 #include "src/data/libsvm_reader.h"
 #include "src/data/number.h"
 #include "src/data/parquet_plan.h"
@@ -261,7 +262,7 @@ std::vector<std::string> HoldersOf(const Shard& shard, const std::vector<BlockLo
 
 }  // namespace
 
-Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
+Result<InputPlan> PlanTable(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
   if (shard_bytes <= 0) {
     return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
                            " bytes; expected a number above 0");
@@ -272,6 +273,12 @@ Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64
       planner.List(FileRole::kValidation, "data.validation.files", data.validation.files));
   ESPALIER_RETURN_IF_ERROR(planner.List(FileRole::kTest, "data.test", data.test));
   return planner.Finish(shard_bytes);
+}
+
+Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
+  ESPALIER_ASSIGN_OR_RETURN(InputPlan plan, PlanTable(files, data, shard_bytes));
+  ESPALIER_RETURN_IF_ERROR(InferFeatures(files, data, &plan));
+  return plan;
 }
 
 void FindHosts(const FileSystem& files, InputPlan* plan) {

@@ -20,6 +20,9 @@ namespace espalier {
 // Errors name the pattern or the file: nothing matches a pattern (kNotFound), a file listed twice,
 // content that cannot be read as text, all training files empty, and what schema.h says.
 // Thread rule: re-entrant.
+Result<InputPlan> PlanTable(const FileSystem& files, const DataSpec& data, int64_t shard_bytes);
+
+// The same for a job: with `columns: auto` it also finds what the columns hold (infer_features.h).
 Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes);
 
 // Fills InputPlan::hosts from where the file system says the blocks are. Files beyond the first few

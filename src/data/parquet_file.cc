@@ -319,33 +319,7 @@ Status ParquetFile::ReadBatches(size_t group, const std::vector<int>& columns, i
   }
 }
 
-Result<int64_t> ParquetFile::FirstWidthIn(size_t group, int column,
-                                          parquet::arrow::FileReader* reader) {
-  int64_t width = 0;
-  const arrow::Status read = Guarded([&] {
-    ARROW_ASSIGN_OR_RAISE(auto batches, reader->GetRecordBatchReader({static_cast<int>(group)},
-                                                                     columns_[column].leaves));
-    for (std::shared_ptr<arrow::RecordBatch> batch; width == 0;) {
-      ARROW_RETURN_NOT_OK(batches->ReadNext(&batch));
-      if (batch == nullptr) break;
-      const arrow::Array& lists = *batch->column(0);
-      for (int64_t r = 0; r < lists.length() && width == 0; ++r) {
-        if (lists.IsNull(r)) continue;
-        if (lists.type_id() == arrow::Type::LIST) {
-          width = static_cast<const arrow::ListArray&>(lists).value_length(r);
-        } else if (lists.type_id() == arrow::Type::LARGE_LIST) {
-          width = static_cast<const arrow::LargeListArray&>(lists).value_length(r);
-        }
-      }
-    }
-    return arrow::Status::OK();
-  });
-  if (!read.ok()) return Explain(read, static_cast<int64_t>(group));
-  return width;
-}
-
-Result<int64_t> ParquetFile::FirstWidth(int column) {
-  // A reader of its own, which reads pages one by one instead of whole columns.
+Result<std::unique_ptr<parquet::arrow::FileReader>> ParquetFile::PageReader() {
   std::unique_ptr<parquet::arrow::FileReader> reader;
   const arrow::Status made = Guarded([&] {
     parquet::ReaderProperties properties(&pool_);
@@ -362,15 +336,71 @@ Result<int64_t> ParquetFile::FirstWidth(int column) {
     return arrow::Status::OK();
   });
   if (!made.ok()) return Explain(made, -1);
-  for (size_t group = 0; group < groups_.size(); ++group) {
-    if (groups_[group].rows == 0) continue;
-    for (const int leaf : columns_[column].leaves) {
-      ESPALIER_RETURN_IF_ERROR(ChunkOf(group, leaf).status());
-    }
-    ESPALIER_ASSIGN_OR_RETURN(const int64_t width, FirstWidthIn(group, column, reader.get()));
-    if (width > 0) return width;
+  return reader;
+}
+
+Status ParquetFile::ReadPages(parquet::arrow::FileReader* reader, size_t group,
+                              const std::vector<int>& columns, const TakeUntil& take) {
+  std::vector<int> leaves;
+  for (const int column : columns) {
+    leaves.insert(leaves.end(), columns_[column].leaves.begin(), columns_[column].leaves.end());
   }
-  return int64_t{0};
+  for (const int leaf : leaves) ESPALIER_RETURN_IF_ERROR(ChunkOf(group, leaf).status());
+  std::unique_ptr<arrow::RecordBatchReader> batches;
+  std::shared_ptr<arrow::RecordBatch> batch;
+  for (bool enough = false; !enough;) {
+    const arrow::Status read = Guarded([&] {
+      if (batches == nullptr) {
+        ARROW_ASSIGN_OR_RAISE(batches,
+                              reader->GetRecordBatchReader({static_cast<int>(group)}, leaves));
+      }
+      ARROW_RETURN_NOT_OK(batches->ReadNext(&batch));
+      return batch == nullptr ? arrow::Status::OK() : batch->Validate();
+    });
+    if (!read.ok()) return Explain(read, static_cast<int64_t>(group));
+    if (batch == nullptr) return {};
+    ESPALIER_ASSIGN_OR_RETURN(enough, take(*batch));
+  }
+  return {};
+}
+
+Status ParquetFile::ReadFirst(const std::vector<int>& columns, int64_t rows,
+                              const TakeBatch& take) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto reader, PageReader());
+  int64_t done = 0;
+  for (size_t group = 0; group < groups_.size() && done < rows; ++group) {
+    if (groups_[group].rows == 0) continue;
+    ESPALIER_RETURN_IF_ERROR(ReadPages(
+        reader.get(), group, columns, [&](const arrow::RecordBatch& batch) -> Result<bool> {
+          const auto first = batch.Slice(0, std::min(batch.num_rows(), rows - done));
+          ESPALIER_RETURN_IF_ERROR(take(*first, done));
+          done += first->num_rows();
+          return done >= rows;
+        }));
+  }
+  return {};
+}
+
+Result<int64_t> ParquetFile::FirstWidth(int column) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto reader, PageReader());
+  int64_t width = 0;
+  for (size_t group = 0; group < groups_.size() && width == 0; ++group) {
+    if (groups_[group].rows == 0) continue;
+    ESPALIER_RETURN_IF_ERROR(ReadPages(
+        reader.get(), group, {column}, [&](const arrow::RecordBatch& batch) -> Result<bool> {
+          const arrow::Array& lists = *batch.column(0);
+          for (int64_t r = 0; r < lists.length() && width == 0; ++r) {
+            if (lists.IsNull(r)) continue;
+            if (lists.type_id() == arrow::Type::LIST) {
+              width = static_cast<const arrow::ListArray&>(lists).value_length(r);
+            } else if (lists.type_id() == arrow::Type::LARGE_LIST) {
+              width = static_cast<const arrow::LargeListArray&>(lists).value_length(r);
+            }
+          }
+          return width > 0;
+        }));
+  }
+  return width;
 }
 
 Result<bool> ParquetFile::PagesHaveChecksums() const {

@@ -67,6 +67,9 @@ class ParquetFile {
   Status ReadGroup(size_t group, const std::vector<int>& columns, int64_t batch_rows,
                    const TakeBatch& take);
 
+  // The same of the first `rows` rows of the file; reads as many pages as that takes.
+  Status ReadFirst(const std::vector<int>& columns, int64_t rows, const TakeBatch& take);
+
   // The length of the first list in a vector column that is not null; 0 when there is none. Reads
   // as many pages as that takes.
   Result<int64_t> FirstWidth(int column);
@@ -88,7 +91,12 @@ class ParquetFile {
   Status FetchSpan(const Span& span, size_t group, int64_t group_bytes);
   Status ReadBatches(size_t group, const std::vector<int>& columns, int64_t batch_rows,
                      const TakeBatch& take);
-  Result<int64_t> FirstWidthIn(size_t group, int column, parquet::arrow::FileReader* reader);
+  // A reader of its own, which reads pages one by one instead of whole columns.
+  Result<std::unique_ptr<parquet::arrow::FileReader>> PageReader();
+  // Calls `take` with batches of the group by that reader until it says that it is enough.
+  using TakeUntil = std::function<Result<bool>(const arrow::RecordBatch& batch)>;
+  Status ReadPages(parquet::arrow::FileReader* reader, size_t group,
+                   const std::vector<int>& columns, const TakeUntil& take);
   // Our error for one of Arrow's, about a row group or (-1) the footer.
   Status Explain(const arrow::Status& error, int64_t group) const;
   // The same for an error in reading `columns` of a group; names the column, which Arrow does not.

@@ -61,7 +61,7 @@ class ScanPlanner {
                              "', and the files have no header to find them by");
     }
     if (format == DataFormat::kLibsvm) ByIndex(&data);
-    Result<InputPlan> planned = PlanInput(files_, data, request_.shard_bytes);
+    Result<InputPlan> planned = PlanTable(files_, data, request_.shard_bytes);
     if (!planned.ok()) return Reworded(planned.status());
     plan_.input = *std::move(planned);
     data.features.groups = std::move(groups);

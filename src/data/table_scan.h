@@ -42,7 +42,7 @@ struct ScanPlan {
 // columns less as the model has labels, those of the table without them. LIBSVM text has the
 // model's indices.
 //
-// Errors: kInvalidArgument, a column is missing, or kept twice, or holds lists; PlanInput's.
+// Errors: kInvalidArgument, a column is missing, or kept twice, or holds lists; PlanTable's.
 // Thread rule: re-entrant.
 Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request);
 

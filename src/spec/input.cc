@@ -1,6 +1,38 @@
 #include "src/spec/input.h"
 
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "src/spec/names.h"
+
 namespace espalier {
+
+std::string InferredText(const Schema& schema) {
+  constexpr size_t kShown = 20;
+  constexpr std::array kTypes = {FeatureType::kCategorical, FeatureType::kDate,
+                                 FeatureType::kBoolean};
+  std::map<FeatureType, std::vector<int32_t>> columns;
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    const FeatureRule rule = schema.rule(i);
+    std::vector<int32_t>& of_type = columns[rule.type];
+    const int32_t column = schema.features[i];  // a date's are side by side
+    if (rule.group < 0 && (of_type.empty() || of_type.back() != column)) of_type.push_back(column);
+  }
+  std::string text;
+  for (const FeatureType type : kTypes) {
+    const std::vector<int32_t>& found = columns[type];
+    if (found.empty()) continue;
+    text += (text.empty() ? "" : "; ") + std::string(NameOf(type)) + ": ";
+    for (size_t i = 0; i < std::min(found.size(), kShown); ++i) {
+      text += (i == 0 ? "" : ", ") + schema.names[static_cast<size_t>(found[i])];
+    }
+    if (found.size() > kShown) text += " and " + std::to_string(found.size() - kShown) + " more";
+  }
+  const size_t numeric = columns[FeatureType::kNumeric].size();
+  if (text.empty() || numeric == 0) return text;
+  return text + "; numeric: " + std::to_string(numeric) + (numeric == 1 ? " other" : " others");
+}
 
 FeatureGroup OptionsOf(const FeatureSpec& features, const FeatureRule& rule) {
   FeatureGroup group;

@@ -64,6 +64,10 @@ struct Schema {
   FeatureRule rule(size_t feature) const { return rules.empty() ? FeatureRule() : rules[feature]; }
 };
 
+// What `columns: auto` found beside numbers, for people: "categorical: job, city; date: signup;
+// numeric: 12 others". Empty: nothing. Names stand as they are, which may be anything.
+std::string InferredText(const Schema& schema);
+
 // The group of a feature, with scale and nulls filled in; what the spec says of all when it is in
 // none. REQUIRES: rule.group is one of features.groups, or -1.
 FeatureGroup OptionsOf(const FeatureSpec& features, const FeatureRule& rule);

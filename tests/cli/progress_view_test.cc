@@ -143,6 +143,22 @@ TEST_CASE("off a terminal there are plain lines, one a state and one an evaluati
   CHECK(out.find('\x1b') == std::string::npos);
 }
 
+TEST_CASE("what auto found is told once, before all else") {
+  JobSnapshot job = QueuedJob();
+  job.inferred = "categorical: city, \x1b; numeric: 2 others";
+  const std::string told = "features: auto: categorical: city, \\x1b; numeric: 2 others\n";
+  CHECK(InferredLine(QueuedJob()).empty());
+  std::string plain, live;
+  PlainView lines([&](std::string_view text) { plain += text; });
+  LiveView line([&](std::string_view text) { live += text; }, [] { return 80; }, false);
+  for (int i = 0; i < 2; ++i) {
+    lines.OnUpdate({job, {}}, i);
+    line.OnUpdate({job, {}}, i);
+  }
+  CHECK(plain == told + "job-17 waiting because: 1 of 2 workers have registered\n");
+  CHECK(live == told);
+}
+
 TEST_CASE("on a terminal one line is drawn again and evaluations stay above it") {
   std::string out;
   const auto take = [&out] { return std::exchange(out, ""); };

@@ -142,7 +142,9 @@ std::vector<BadCase> Types() {
        "'v[1]', 'y'; did you mean 'v[0]'?",
        In("v[2]")},
       {"a column that is text all the way",
-       Fields({Json("t", arrow::utf8(), R"(["red", "blue"])")}), StatusCode::kBadInput,
+       With(Fields({Json("t", arrow::utf8(), R"(["red", "blue"])")}),
+            [](JobSpec& j) { j.data.features.columns = {std::string("t")}; }),
+       StatusCode::kBadInput,
        "the value is not a number; features are numbers (choose the columns in "
        "data.features.columns, or encode text as numbers)",
        InputPosition{.file = kParquet, .row = 1, .column = "t", .text = "red"}},
@@ -251,7 +253,10 @@ std::vector<BadCase> Sets() {
        InFile(kParquet)},
       {"more bad rows than the limit",
        With(Fields({Json("a", arrow::utf8(), R"(["1", "x", "z"])")}),
-            [](JobSpec& j) { j.data.bad_rows = {.skip = true, .limit = 1}; }),
+            [](JobSpec& j) {
+              j.data.features.columns = {std::string("a")};
+              j.data.bad_rows = {.skip = true, .limit = 1};
+            }),
        StatusCode::kBadInput,
        "more than 1 bad rows, the limit of data.bad_rows; the last one: the value is not a number; "
        "features are numbers (choose the columns in data.features.columns, or encode text as "

@@ -183,11 +183,14 @@ std::vector<BadCase> Sets() {
        "data.features.nulls: no training rows: drop left out all 2; choose mean or {constant: V}, "
        "or leave columns with many nulls out",
        InFile()},
-      {"every row skipped", With(Csv("a,y\nx,1\nx,2\n"), Skip(9)), StatusCode::kBadInput,
+      {"every row skipped",
+       With(With(Csv("a,y\nx,1\nx,2\n"), Skip(9)), Features({std::string("a")})),
+       StatusCode::kBadInput,
        "data.bad_rows: no training rows: all 2 rows were bad and skipped; with policy: fail the "
        "first one is told",
        InFile()},
-      {"more bad rows than the limit", With(Csv("a,y\nx,1\n1,2\nz,2\n"), Skip(1)),
+      {"more bad rows than the limit",
+       With(With(Csv("a,y\nx,1\n1,2\nz,2\n"), Skip(1)), Features({std::string("a")})),
        StatusCode::kBadInput,
        "more than 1 bad rows, the limit of data.bad_rows; the last one: the value is not a number; "
        "features are numbers (choose the columns in data.features.columns, or encode text as "

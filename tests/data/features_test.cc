@@ -163,7 +163,8 @@ TEST_CASE("many categories make wider codes, and too many are refused") {
   f.Train(rows(10'001));
   const std::string many =
       "the column has more than 10,000 different values, too many for a vocabulary; hash them "
-      "(`hash: 1000` in its group of data.features.groups), or leave it out if it is an identifier";
+      "(a group of data.features.groups with `type: categorical, hash: 1000` and this column), or "
+      "leave it out if it is an identifier";
   CHECK(ErrorOf(f).find(many) != std::string::npos);
   f.job.data.shard_bytes = 1 << 20;
   CHECK(ErrorOf(f).find(many) != std::string::npos);

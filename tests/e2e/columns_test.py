@@ -167,6 +167,30 @@ class ColumnsTest(EspalierTest):
                       "since.weekday"):
             self.assertIn(words, out)
 
+    def test_auto_takes_columns_for_what_they_hold_and_says_so(self):
+        data = self.table("a.csv", rows_of(900, 1))
+        spec = self.spec(data)
+        spec["data"]["features"] = {"nulls": "mean", "groups": [
+            {"columns": "city", "type": "categorical"}, {"columns": "since", "type": "date"},
+            {"columns": "member", "type": "boolean"}]}
+        told = self.train("told", spec)
+        spec["data"]["features"] = {"nulls": "mean"}
+        for workers in (1, 2, 3, 5):
+            found = self.train("found-%d" % workers, spec, workers)
+            self.assertEqual(found["weights_sha256"], told["weights_sha256"])
+        words = "categorical: city; date: since; boolean: member; numeric: 3 others"
+        job = self.job("shown", spec)
+        for command in (["check", job], ["train", job, "--workers", 1]):
+            out, _ = self.espalier(*command)
+            self.assertIn("features: auto: " + words, out)
+        with open(self.path("shown.bundle", "model.json")) as f:
+            schema = json.load(f)["schema"]
+        self.assertEqual([rule["type"] for rule in schema["rules"]],
+                         ["categorical", "numeric"] + ["date"] * 4 +
+                         ["numeric", "boolean", "numeric"])
+        metrics = self.result("evaluate", self.path("shown.bundle"), data)["metrics"]
+        self.assertGreater(metrics["accuracy"], 0.7)
+
     def test_unfit_columns_are_one_error_each(self):
         data = self.table("a.csv", rows_of(50, 1))
         cases = [

@@ -144,6 +144,7 @@ inline JobSnapshot SampleSnapshot() {
   s.input_bytes = 1000, s.survey_bytes_done = 500, s.progress = SampleProgress();
   s.result = SampleResult(), s.error = SampleError();
   s.submitted_ms = 1, s.started_ms = 2, s.training_ms = 3, s.ended_ms = 4;
+  s.inferred = "date: day; numeric: 2 others";
   s.start_phase_ms = 5, s.survey_phase_ms = 6, s.train_phase_ms = 7;
   return s;
 }

@@ -114,7 +114,7 @@ def job_of(s: Any) -> JobInfo:
         progress=progress_of(s), result=result_of(s) if s.HasField("result") else None,
         error=error_of(s.error) if s.HasField("error") else None,
         submitted=time_of(s.submitted_ms), started=time_of(s.started_ms),
-        training=time_of(s.training_ms), ended=time_of(s.ended_ms))
+        training=time_of(s.training_ms), ended=time_of(s.ended_ms), inferred=clean(s.inferred))
 
 
 def worker_of(w: Any) -> WorkerInfo:

@@ -1,0 +1,139 @@
+// `columns: auto`: what is made of columns by what they hold.
+#include "src/data/infer_features.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+FeatureType TypeOfValues(const Strings& values) {
+  ColumnSample sample;
+  for (const std::string& value : values) sample.Add(value);
+  return TypeOf(sample);
+}
+
+// "a numeric, c.year date": of each feature its column (and part) and its type.
+std::string Types(const Schema& schema) {
+  constexpr const char* kTypes[] = {"numeric", "boolean", "date", "categorical"};
+  std::string text;
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + schema.names[schema.features[i]] + " " +
+            kTypes[static_cast<int>(schema.rule(i).type)];
+  }
+  return text;
+}
+
+TEST_CASE("a column is numeric if at least half of its values are, else a date, a boolean, text") {
+  CHECK(TypeOfValues({}) == FeatureType::kNumeric);
+  CHECK(TypeOfValues({"", "NA", "null", "\\N"}) == FeatureType::kNumeric);
+  CHECK(TypeOfValues({"1", "-2.5e3", "inf", "1e999", ""}) == FeatureType::kNumeric);
+  CHECK(TypeOfValues({"1", "x"}) == FeatureType::kNumeric);
+  CHECK(TypeOfValues({"1", "x", "y"}) == FeatureType::kCategorical);
+  CHECK(TypeOfValues({"0", "1", "1"}) == FeatureType::kNumeric);
+  CHECK(TypeOfValues({"yes", "no", ""}) == FeatureType::kBoolean);
+  CHECK(TypeOfValues({"True", "0", "FALSE"}) == FeatureType::kBoolean);
+  CHECK(TypeOfValues({"yes", "no", "maybe"}) == FeatureType::kCategorical);
+  CHECK(TypeOfValues({"2024-02-29", " 2024-02-29 23:59 ", "NA"}) == FeatureType::kDate);
+  CHECK(TypeOfValues({"2024-02-29", "2024-02-30"}) == FeatureType::kCategorical);
+  CHECK(TypeOfValues({"20240229"}) == FeatureType::kNumeric);
+}
+
+TEST_CASE("auto gives each column its type, in its place, and numbers alone no rule at all") {
+  DataFixture f;
+  f.Train("a,city,day,member,b,y\n1,Rome,2024-02-29,yes,,0\n2,Oslo,2023-01-31,no,7,1\n");
+  const auto plan = f.Plan();
+  REQUIRE(plan.ok());
+  CHECK(Types(plan->schema) ==
+        "a numeric, city categorical, day date, day date, day date, day date, member boolean, "
+        "b numeric");
+  CHECK(InferredText(plan->schema) ==
+        "categorical: city; date: day; boolean: member; numeric: 2 others");
+  f.Train("a,b,y\n1,,0\n2,7,1\n");
+  CHECK(f.Plan()->schema.rules.empty());
+  CHECK(InferredText(f.Plan()->schema).empty());
+  f.Train("city,y\nRome,0\nOslo,1\n");
+  CHECK(InferredText(f.Plan()->schema) == "categorical: city");
+}
+
+TEST_CASE("what the spec says of a column is not judged by its values") {
+  DataFixture f;
+  f.Train("a,city,y\n1,Rome,0\n2,Oslo,1\n");
+  f.job.data.features.columns = {std::string("a"), std::string("city")};
+  CHECK(f.Plan()->schema.rules.empty());
+  CHECK(f.Survey().status().message().starts_with("the value is not a number"));
+  f.job.data.features.columns.clear();
+  FeatureGroup group;
+  group.columns = {std::string("city")};
+  group.type = FeatureType::kCategorical;
+  group.hash = 10;
+  f.job.data.features.groups = {group};
+  CHECK(f.Plan()->schema.rule(1).group == 0);
+  CHECK(InferredText(f.Plan()->schema).empty());
+}
+
+TEST_CASE("the sample goes on in further training files, and ends") {
+  DataFixture f;
+  f.job.data.train = {f.dir.Put("a.csv", "a,b,y\n"), f.dir.Put("b.csv", "b,a,y\nx,1,0\n"),
+                      f.dir.Put("c.csv", "a,b,y\n2,y,0\n3,z,1\n")};
+  CHECK(Types(f.Plan()->schema) == "a numeric, b categorical");
+  std::string numbers = "a,y\n";
+  for (int64_t i = 0; i < kSampledRows; ++i) numbers += i % 2 == 0 ? "1,0\n" : "x,1\n";
+  std::string more = numbers;
+  for (int64_t i = 0; i < kSampledRows; ++i) more += "x,0\n";
+  f.Train(more);
+  CHECK(Types(f.Plan()->schema) == "a numeric");  // half of the rows that are looked at
+}
+
+TEST_CASE("inferred features are those of groups that say the same") {
+  const auto rows = [](bool grouped) {
+    DataFixture f;
+    f.job.data.features.nulls.kind = NullKind::kMean;
+    if (grouped) {
+      const auto add = [&](const char* name, FeatureType type) {
+        FeatureGroup& group = f.job.data.features.groups.emplace_back();
+        group.columns = {std::string(name)};
+        group.type = type;
+      };
+      add("city", FeatureType::kCategorical);
+      add("day", FeatureType::kDate);
+      add("member", FeatureType::kBoolean);
+    }
+    f.Train("a,city,day,member,y\n1,Rome,2024-02-29,yes,0\n2,,,no,1\n3,Oslo,2023-01-31,,1\n");
+    return f.AllRows();
+  };
+  CHECK((rows(false) == rows(true)));
+  CHECK(rows(false).codes == std::vector<int32_t>{2, 0, 1});
+}
+
+TEST_CASE("text with too many values is refused with the way out") {
+  DataFixture f;
+  std::string content = "id,y\n";
+  for (int i = 0; i < 10'001; ++i)
+    content += "u" + std::to_string(i) + "," + std::to_string(i % 2) + "\n";
+  f.Train(content);
+  const auto survey = f.Survey();
+  REQUIRE_FALSE(survey.ok());
+  CHECK(survey.status().position()->column == "id");
+  CHECK_THAT(survey.status().message(), Catch::Contains("more than 10,000 different values") &&
+                                            Catch::Contains("type: categorical, hash: 1000"));
+}
+
+TEST_CASE("a table to be scored goes by the model's rules and not by its own values") {
+  DataFixture f;
+  f.Train("1,2\n3,4\n");
+  f.job.data.csv.header = false;
+  f.job.data.label = {int64_t{1}};
+  f.dir.Put("text.csv", "x,2\n");
+  f.job.data.train = {f.dir.path() + "/text.csv"};
+  const auto table = PlanTable(*f.files, f.job.data, 1 << 20);
+  REQUIRE(table.ok());
+  CHECK(table->schema.rules.empty());
+  CHECK_FALSE(f.Plan()->schema.rules.empty());
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,52 @@
+// `columns: auto` over Parquet: by the types of the file, and of text by its values.
+#include "src/data/infer_features.h"
+#include "tests/data/parquet_fixture.h"
+
+namespace espalier {
+namespace {
+
+TEST_CASE("Parquet's columns go by their types, text by its first values") {
+  ParquetFixture f;
+  f.job.data.features.nulls.kind = NullKind::kMean;
+  const auto micro = arrow::timestamp(arrow::TimeUnit::MICRO);
+  const auto words = arrow::dictionary(arrow::int32(), arrow::utf8());
+  f.Write({Json("a", arrow::int32(), "[1, 2, null, 4]"),
+           Json("city", arrow::utf8(), R"(["Rome", null, "Oslo", "Rome"])"),
+           Json("day", arrow::date32(), "[19000, 19001, null, 19003]"),
+           Json("at", micro, "[0, 1, 2, null]"),
+           Json("flag", arrow::boolean(), "[true, false, true, null]"),
+           Json("text", arrow::utf8(), R"(["1.5", "x", "", "2"])"),
+           Json("word", words, R"(["b", "a", "b", "b"])"),
+           Json("when", arrow::utf8(), R"(["2024-02-29", null, "2024-03-01", "2024-03-02"])"),
+           Json("v", arrow::list(arrow::float64()), "[[1, 2], [3, 4], [5, 6], [7, 8]]"), Y(4)},
+          {.group_rows = 2, .page_bytes = 16});
+  const auto plan = f.Plan();
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  CHECK(InferredText(plan->schema) ==
+        "categorical: city, word; date: day, at, when; numeric: 5 others");
+  CHECK(plan->schema.features.size() == 2 + 3 * 4 + 5);
+}
+
+TEST_CASE("Parquet without text is not read to be judged, and numbers have no rules") {
+  ParquetFixture f;
+  f.Write(
+      {Json("a", arrow::int32(), "[1, 2]"), Json("b", arrow::boolean(), "[true, false]"), Y(2)});
+  CHECK(f.Plan()->schema.rules.empty());
+}
+
+TEST_CASE("the same table has the same types from CSV and from Parquet") {
+  DataFixture csv;
+  csv.job.model.task = Task::kRegression;
+  csv.job.model.target_scale = TargetScale::kNone;
+  csv.job.model.precision = Precision::kFloat64;
+  csv.Train("n,city,day,y\n1,Rome,2022-01-08,0\n2,Oslo,2022-01-09,1\n3,Rome,2022-01-11,2\n");
+  ParquetFixture parquet;
+  parquet.Write({Json("n", arrow::int64(), "[1, 2, 3]"),
+                 Json("city", arrow::utf8(), R"(["Rome", "Oslo", "Rome"])"),
+                 Json("day", arrow::date32(), "[19000, 19001, 19003]"), Y(3)});
+  CHECK((csv.AllRows() == parquet.AllRows()));
+}
+
+}  // namespace
+}  // namespace espalier
