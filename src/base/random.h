@@ -17,6 +17,7 @@ enum class RandomUse : uint32_t {
   kDropout = 2,
   kShuffle = 3,
   kValidation = 4,
+  kSample = 5,
 };
 
 struct PhiloxKey {

@@ -62,6 +62,12 @@ Status CheckShard(const Schema& schema, const ShardSurvey& s) {
   if (!s.targets.empty()) {
     ESPALIER_RETURN_IF_ERROR(CheckColumns("target", s.targets, schema.label.size(), s.train_rows));
   }
+  const size_t rows = s.sample.keys.size(), values = s.sample.values.size();
+  if (static_cast<int64_t>(rows) > s.train_rows || values > rows * schema.features.size() ||
+      (rows > 0 && values % rows != 0)) {
+    return FailedPrecondition("its sample has " + std::to_string(rows) + " rows with " +
+                              std::to_string(values) + " values");
+  }
   if (s.categories.size() > schema.features.size()) {
     return FailedPrecondition("it has more categorical columns than the job has features");
   }
@@ -170,6 +176,7 @@ int64_t MemoryBytes(const ShardSurvey& survey) {
   add(survey.labels);
   add(survey.evaluation_labels);
   for (const auto& values : survey.categories) add(values);
+  bytes += 8 * (survey.sample.keys.size() + survey.sample.values.size());
   for (const Status& why : survey.skipped) bytes += sizeof(Status) + why.ToString().size();
   return static_cast<int64_t>(bytes);
 }

@@ -65,6 +65,7 @@ Status ReadScale(Reader& reader, const YamlNode& node, const std::string& path, 
       {Word(reader, "none", set(ScaleKind::kNone)),
        Word(reader, "standard", set(ScaleKind::kStandard)),
        Word(reader, "minmax", set(ScaleKind::kMinMax)),
+       Word(reader, "robust", set(ScaleKind::kRobust)),
        WithValue(reader, "divide", "scale: {divide: 255}", out.divisor, set(ScaleKind::kDivide))});
 }
 
@@ -247,6 +248,7 @@ Status ReadDataSection(Reader& reader, const YamlNode& node, const std::string& 
         [&](const auto& value, const auto& at) {
           return reader.ReadMap(value, at,
                                 {reader.Value("fraction", out.validation.fraction),
+                                 reader.Value("stratify", out.validation.stratify),
                                  reader.Value("column", out.validation.column),
                                  Patterns(reader, "files", out.validation.files)});
         }},

@@ -11,7 +11,11 @@
 namespace espalier {
 namespace {
 
-FittedFeature FitNumber(const FeatureGroup& options, const ColumnStats& s) {
+double Deviation(const ColumnStats& s) { return std::sqrt(s.m2 / static_cast<double>(s.count)); }
+
+// `quartiles`: of kRobust.
+FittedFeature FitNumber(const FeatureGroup& options, const ColumnStats& s,
+                        const Quartiles& quartiles) {
   FittedFeature f;
   const NullPolicy& nulls = *options.nulls;
   f.null_indicator = options.null_indicator;
@@ -32,8 +36,14 @@ FittedFeature FitNumber(const FeatureGroup& options, const ColumnStats& s) {
       break;
     case ScaleKind::kStandard:
       f.shift = constant ? s.min : s.mean;
-      f.factor = constant ? 0 : 1 / std::sqrt(s.m2 / static_cast<double>(s.count));
+      f.factor = constant ? 0 : 1 / Deviation(s);
       break;
+    case ScaleKind::kRobust: {
+      const double range = quartiles.high - quartiles.low;
+      f.shift = constant ? s.min : quartiles.values > 0 ? quartiles.median : s.mean;
+      f.factor = constant ? 0 : 1 / (range > 0 ? range : Deviation(s));
+      break;
+    }
   }
   return f;
 }
@@ -61,9 +71,9 @@ Status Overflow(const InputPlan& plan, const std::string& name, const ColumnStat
 
 Result<std::vector<FittedFeature>> FitFeatures(
     const InputPlan& plan, const JobSpec& job, std::span<const ColumnStats> stats,
-    std::vector<std::map<std::string, int64_t>> categories) {
+    std::span<const Quartiles> quartiles, std::vector<std::map<std::string, int64_t>> categories) {
   std::vector<FittedFeature> features;
-  size_t vocabulary = 0;
+  size_t vocabulary = 0, robust = 0;
   for (size_t i = 0; i < stats.size(); ++i) {
     const FeatureRule rule = plan.schema.rule(i);
     const FeatureGroup options = OptionsOf(job.data.features, rule);
@@ -77,7 +87,8 @@ Result<std::vector<FittedFeature>> FitFeatures(
         FitVocabulary(std::move(categories[vocabulary++]), options.min_count, &fitted);
       }
     } else {
-      fitted = FitNumber(options, s);
+      const bool by_quartiles = options.scale->kind == ScaleKind::kRobust;
+      fitted = FitNumber(options, s, by_quartiles ? quartiles[robust++] : Quartiles());
     }
     fitted.name = NameOfFeature(plan.schema, i);
     if (fitted.codes == 0 && s.count == 0 && options.nulls->kind != NullKind::kConstant) {

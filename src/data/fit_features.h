@@ -9,17 +9,19 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/data/row_sample.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
 namespace espalier {
 
 // One a feature of the schema: scales and null values by merge.h's formulas, by what the feature's
-// group says; vocabularies of `categories`, one a feature with a vocabulary. kBadInput: a column
+// group says; vocabularies of `categories`, one a feature with a vocabulary; `quartiles`, one a
+// feature that is scaled by them. kBadInput: a column
 // without any value (unless nulls are a constant), statistics that overflow.
 Result<std::vector<FittedFeature>> FitFeatures(
     const InputPlan& plan, const JobSpec& job, std::span<const ColumnStats> stats,
-    std::vector<std::map<std::string, int64_t>> categories);
+    std::span<const Quartiles> quartiles, std::vector<std::map<std::string, int64_t>> categories);
 
 // The narrowest type that holds the codes too, at least `least`.
 StorageType StorageWithCodes(std::span<const FittedFeature> features, StorageType least);

@@ -13,6 +13,7 @@
 #include "src/data/partitions.h"
 #include "src/data/schema.h"
 #include "src/data/text_input.h"
+#include "src/data/validation_draw.h"
 
 namespace espalier {
 namespace {
@@ -222,11 +223,16 @@ class Planner {
 
   Status Cut(int32_t file, int64_t header_end, int64_t shard_bytes) {
     const int64_t length = plan_.files[file].length;
+    const auto whole_strata = [this](int64_t bytes) {
+      const int64_t unit = data_.validation.stratify ? kStratumBytes : 1;
+      return (bytes + unit - 1) / unit * unit;
+    };
+    shard_bytes = whole_strata(shard_bytes);
     for (int64_t begin = 0; begin < length;) {
       // A short rest belongs to the shard before it: a request for a few bytes costs as much time.
       const bool last = data_.csv.multiline || length - begin - shard_bytes < shard_bytes / 2;
       int64_t end = last ? length : begin + shard_bytes;
-      end = std::max(end, std::min(header_end, length));
+      end = std::max(end, std::min(whole_strata(header_end), length));
       plan_.shards.push_back({file, begin, end});
       begin = end;
     }

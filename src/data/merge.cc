@@ -11,6 +11,7 @@
 #include "src/data/column_stats.h"
 #include "src/data/feature_decoder.h"
 #include "src/data/fit_features.h"
+#include "src/data/row_sample.h"
 #include "src/data/survey.h"
 
 namespace espalier {
@@ -55,12 +56,14 @@ class Merger {
     size_t vocabularies = 0;
     for (size_t i = 0; i < plan_.schema.features.size(); ++i) {
       vocabularies += HasVocabulary(job_.data.features, plan_.schema.rule(i));
+      robust_ += IsRobust(job_.data.features, plan_.schema.rule(i));
     }
     for (size_t i = 0; i < surveys_.size(); ++i) {
       const ShardSurvey& s = surveys_[i];
       if (s.shard != static_cast<int32_t>(i) || s.features.size() != plan_.schema.features.size() ||
           s.targets.size() != (classes ? 0 : plan_.schema.label.size()) ||
-          s.categories.size() != vocabularies) {
+          s.categories.size() != vocabularies ||
+          s.sample.values.size() != s.sample.keys.size() * static_cast<size_t>(robust_)) {
         return Internal("the survey of shard " + std::to_string(i) + " does not fit the schema");
       }
     }
@@ -218,7 +221,8 @@ class Merger {
 
   Status FitNumbersAndCodes() {
     ESPALIER_ASSIGN_OR_RETURN(result_.preprocessing.features,
-                              FitFeatures(plan_, job_, features_, std::move(categories_)));
+                              FitFeatures(plan_, job_, features_, QuartilesOf(surveys_, robust_),
+                                          std::move(categories_)));
     result_.storage = StorageWithCodes(result_.preprocessing.features, result_.storage);
     return {};
   }
@@ -348,6 +352,7 @@ class Merger {
   std::map<std::string, int64_t> labels_;
   std::vector<std::map<std::string, int64_t>> categories_;
   bool numbers_ = false;  // all labels are
+  int64_t robust_ = 0;    // features that are scaled by quartiles
   StorageType storage_ = StorageType::kUint8;
   double weight_ = 0;
   size_t described_ = 0;

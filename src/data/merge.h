@@ -14,12 +14,15 @@ namespace espalier {
 // of each feature as its group says (fit_features.h)
 //   standard  (x - mean) / population deviation     minmax  (x - min) / (max - min)
 //   divide    x / divisor                           none    x
-// A constant column becomes 0 under standard and minmax. Nulls become the mean of the column's
-// other values, or the constant. Regression targets under target_scale standard become (y - mean) /
-// population deviation; a constant target y - mean. When all labels are numbers, those that write a
-// whole number as a float belong to the class of that number (ClassText). Classes are sorted as
-// whole numbers when all are such, else bytewise. The result's shards keep counts and checksums
-// only.
+//   robust    (x - median) / (upper - lower quartile), of a sample of the rows (row_sample.h);
+//   where
+//             the quartiles are equal the population deviation takes their place
+// A constant column becomes 0 under standard, minmax and robust. Nulls become the mean of the
+// column's other values, or the constant. Regression targets under target_scale standard become (y
+// - mean) / population deviation; a constant target y - mean. When all labels are numbers, those
+// that write a whole number as a float belong to the class of that number (ClassText). Classes are
+// sorted as whole numbers when all are such, else bytewise. The result's shards keep counts and
+// checksums only.
 //
 // Errors: more bad rows than the limit; no training rows; validation or test asked for and without
 // rows; one class only, more than kClassesMax, or other than two for binary cross-entropy; a label

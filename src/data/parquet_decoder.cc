@@ -31,7 +31,8 @@ ParquetDecoder::ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_
       projection_(std::move(projection)),
       classification_(job.model.task == Task::kClassification),
       float32_(job.model.precision == Precision::kFloat32),
-      key_(MakeKey(job.train.seed, RandomUse::kValidation)),
+      draw_(job, file),
+      picker_(job.data.features, plan.schema),
       rows_(rows),
       features_(job.data.features, schema_) {
   small_labels_.fill(-1);
@@ -239,11 +240,14 @@ Status ParquetDecoder::ReadLabels() {
 Status ParquetDecoder::ChooseSets() {
   set_of_.assign(count_, static_cast<uint8_t>(role_));
   if (role_ != FileRole::kTrain) return {};
-  const double fraction = job_.data.validation.fraction;
-  if (fraction > 0) {
+  if (draw_.active()) {
+    const std::vector<std::string>& labels = texts().labels.texts();
     for (int64_t r = 0; r < count_; ++r) {
-      const uint64_t bits = RandomBits(key_, file_, static_cast<uint64_t>(first_row_ + r));
-      set_of_[r] = UnitDouble(bits) < fraction ? kValidation : kTrain;
+      if (states_[r] != State::kGood) continue;
+      const bool drawn = draw_.stratified()
+                             ? draw_.Draws(group_, label_of_[r], labels[label_of_[r]])
+                             : draw_.Draws(static_cast<uint64_t>(first_row_ + r));
+      set_of_[r] = drawn ? kValidation : kTrain;
     }
     return {};
   }
@@ -327,6 +331,14 @@ Status ParquetDecoder::Add(const arrow::RecordBatch& batch, int64_t first_row) {
   return {};
 }
 
+void ParquetDecoder::OfferRows() {
+  if (!picker_.any()) return;
+  int64_t train = rows_->sets[kTrain].rows;
+  for (const int64_t r : good_) {
+    if (set_of_[r] == kTrain) picker_.Offer(file_, static_cast<uint64_t>(first_row_ + r), train++);
+  }
+}
+
 template <typename T>
 Status ParquetDecoder::AppendFeatures() {
   const int64_t width = static_cast<int64_t>(schema_.features.size());
@@ -392,6 +404,7 @@ Status ParquetDecoder::Append() {
     });
   }
   for (DecodedRows& set : rows_->sets) ESPALIER_RETURN_IF_ERROR(set.WidenTo(type_));
+  OfferRows();
   if (type_ == StorageType::kUint8) {
     ESPALIER_RETURN_IF_ERROR(AppendFeatures<uint8_t>());
   } else if (type_ == StorageType::kFloat32) {

@@ -14,12 +14,13 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/random.h"
 #include "src/base/status.h"
 #include "src/data/feature_decoder.h"
 #include "src/data/parquet_numbers.h"
 #include "src/data/parquet_projection.h"
+#include "src/data/row_sample.h"
 #include "src/data/shard_rows.h"
+#include "src/data/validation_draw.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
@@ -35,6 +36,8 @@ class ParquetDecoder {
   // Makes room for the whole shard, as far as there is memory.
   void Reserve(int64_t rows);
 
+  // The batches until the next call are of the row group that begins with this row of the file.
+  void BeginGroup(int64_t first_row) { group_ = first_row; }
   // The batch's columns are the projection's. The error is that of a bad row, with its place, that
   // too many were skipped, or that there is no room.
   Status Add(const arrow::RecordBatch& batch, int64_t first_row);
@@ -50,6 +53,10 @@ class ParquetDecoder {
   Status CheckTexts() const;
   // From now on bad and dropped rows are described there, in order, and a bad one is no error.
   void Reject(std::vector<Status>* rejects) { rejects_ = rejects; }
+  // Of the training rows so far, all of which are still in the shard's rows.
+  RowSample Sample() const {
+    return picker_.Take(rows_->sets[static_cast<size_t>(FileRole::kTrain)]);
+  }
   // Those of the last batch that became rows.
   const std::vector<int64_t>& good() const { return good_; }
 
@@ -78,6 +85,7 @@ class ParquetDecoder {
   InputPosition PlaceOf(int64_t row, int32_t column, int32_t source, int64_t element) const;
   void LookForWatched();
   Status Append();
+  void OfferRows();
   template <typename T>
   Status AppendFeatures();
 
@@ -88,8 +96,10 @@ class ParquetDecoder {
   const int32_t file_;
   const ParquetProjection projection_;
   const bool classification_, float32_;
-  const PhiloxKey key_;  // chooses validation rows
+  ValidationDraw draw_;
+  RowPicker picker_;
   ShardRows* const rows_;
+  int64_t group_ = 0;  // its first row
 
   // Of the batch:
   const arrow::RecordBatch* batch_ = nullptr;

@@ -120,6 +120,7 @@ Status ReadGroups(const OpenShard& opened, const std::string& path, const Shard&
     return {};
   };
   for (size_t i = 0; i < groups.size() && !stopped; ++i) {
+    decoder.BeginGroup(file.groups()[groups[i]].first_row);
     ESPALIER_RETURN_IF_ERROR(
         file.ReadGroup(groups[i], opened.columns, batch_rows,
                        [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
@@ -151,6 +152,7 @@ Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& pl
   ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, path, s, decoder, !take, after_batch));
   rows.checksum = opened.parquet->checksum();
   rows.texts = decoder.texts();
+  if (!take) rows.sample = decoder.Sample();
   return rows;
 }
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 
-#include "src/base/random.h"
 #include "src/base/text.h"
 #include "src/data/number.h"
 #include "src/data/row_words.h"
@@ -49,7 +48,8 @@ RowDecoder::RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, 
       file_(file),
       classification_(job.model.task == Task::kClassification),
       float32_(job.model.precision == Precision::kFloat32),
-      key_(MakeKey(job.train.seed, RandomUse::kValidation)),
+      draw_(job, file),
+      picker_(job.data.features, schema),
       features_(job.data.features, schema),
       bytes_(schema.features.size() + 8),  // EightDigits may write past the last one
       values_(schema.features.size()),
@@ -206,10 +206,12 @@ int RowDecoder::SetOf(const RecordReader& reader) {
   constexpr int kTrain = static_cast<int>(FileRole::kTrain);
   constexpr int kValidation = static_cast<int>(FileRole::kValidation);
   if (role_ != FileRole::kTrain) return static_cast<int>(role_);
-  const double fraction = job_.data.validation.fraction;
-  if (fraction > 0) {
-    const uint64_t bits = RandomBits(key_, file_, static_cast<uint64_t>(reader.record_offset()));
-    return UnitDouble(bits) < fraction ? kValidation : kTrain;
+  if (draw_.active()) {
+    const int64_t at = reader.record_offset();
+    const bool drawn = draw_.stratified()
+                           ? draw_.Draws(at / kStratumBytes, label_, texts().labels.texts()[label_])
+                           : draw_.Draws(static_cast<uint64_t>(at));
+    return drawn ? kValidation : kTrain;
   }
   if (schema_.validation < 0) return kTrain;
   const std::string_view text = Trimmed(reader.field(schema_.validation));
@@ -270,9 +272,13 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
   if (!digits && !DecodeFeatures(reader)) return Outcome::kBad;
   const bool drops = !digits && drops_;
   if (!DecodeLabel(reader) || !DecodeWeight(reader)) return Outcome::kBad;
+  if (drops && draw_.stratified()) return Outcome::kDropped;  // before it is counted
   const int set = SetOf(reader);
   if (set < 0) return Outcome::kBad;
   if (drops) return Outcome::kDropped;
+  if (set == 0 && picker_.any()) {
+    picker_.Offer(file_, static_cast<uint64_t>(reader.record_offset()), sets_[0].rows);
+  }
   error_ = Append(&sets_[set], digits);
   return error_.ok() ? Outcome::kRow : Outcome::kFailed;
 }

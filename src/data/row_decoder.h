@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/random.h"
 #include "src/data/decoded_rows.h"
 #include "src/data/feature_decoder.h"
 #include "src/data/record_reader.h"
+#include "src/data/row_sample.h"
+#include "src/data/validation_draw.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
@@ -58,6 +59,8 @@ class RowDecoder {
   // kBadInput when a label or a categorical column has too many different values.
   Status CheckTexts(const std::string& path) const;
   int32_t file() const { return file_; }
+  // Of the training rows so far, all of which are still in sets().
+  RowSample Sample() const { return picker_.Take(sets_[static_cast<size_t>(FileRole::kTrain)]); }
 
  private:
   // Columns [column, column + count) are the features [slot, slot + count), all plain.
@@ -83,7 +86,8 @@ class RowDecoder {
   const FileRole role_;
   const int32_t file_;
   const bool classification_, float32_;
-  const PhiloxKey key_;  // chooses validation rows
+  ValidationDraw draw_;
+  RowPicker picker_;
   FeatureDecoder features_;
   std::vector<Run> runs_;
 

@@ -10,6 +10,7 @@
 #include "src/base/status.h"
 #include "src/data/decoded_rows.h"
 #include "src/data/label_texts.h"
+#include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
 namespace espalier {
@@ -30,6 +31,7 @@ struct ShardRows {
   std::vector<Status> skipped_first;
   ShardTexts texts;
   DecodedSets sets;
+  RowSample sample;      // row_sample.h; not of rows that are read in pieces
   bool spooled() const;  // some of it
   int64_t MemoryBytes() const;
 };

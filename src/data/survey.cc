@@ -74,6 +74,7 @@ Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const
   ESPALIER_RETURN_IF_ERROR(HandOn(&scan, take, 0));
   rows.checksum = scan.reader().checksum();
   rows.texts = texts;
+  if (!take) rows.sample = scan.decoder().Sample();
   rows.sets = std::move(scan.decoder().sets());
   return rows;
 }
@@ -143,6 +144,7 @@ ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, const JobSpec&
     survey.targets = StatsOf(StorageType::kFloat64, train.targets.data(), train.rows,
                              static_cast<int64_t>(schema.label.size()));
   }
+  survey.sample = rows.sample;
   survey.train_weight = static_cast<double>(train.rows);
   if (schema.weight >= 0) {
     survey.train_weight = 0;

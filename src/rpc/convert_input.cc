@@ -112,6 +112,18 @@ std::map<std::string, int64_t> LabelsFromProto(const char* field, const Labels& 
   return out;
 }
 
+RowSample SampleFromProto(const pb::RowSample& in, Fields& f) {
+  RowSample out;
+  if (!f.Few("sample.keys", in.keys_size(), kSampledRowsMost)) return out;
+  out.keys.assign(in.keys().begin(), in.keys().end());
+  out.values.assign(in.values().begin(), in.values().end());
+  if (!std::is_sorted(out.keys.begin(), out.keys.end())) f.Fail("sample.keys", "do not ascend");
+  if (std::any_of(out.values.begin(), out.values.end(), [](double v) { return std::isinf(v); })) {
+    f.Fail("sample.values", "are infinite");
+  }
+  return out;
+}
+
 StorageType StorageFromProto(pb::StorageType in, Fields& f) {
   return static_cast<StorageType>(
       f.In("storage", in, pb::STORAGE_TYPE_UINT8, pb::STORAGE_TYPE_FLOAT64) - 1);
@@ -279,6 +291,10 @@ void ToProto(const ShardSurvey& survey, pb::ShardSurvey* out) {
   for (const auto& values : survey.categories) {
     ToProto(values, out->add_categories()->mutable_values());
   }
+  const RowSample& sample = survey.sample;
+  if (sample.keys.empty()) return;
+  out->mutable_sample()->mutable_keys()->Add(sample.keys.begin(), sample.keys.end());
+  out->mutable_sample()->mutable_values()->Add(sample.values.begin(), sample.values.end());
 }
 
 Result<ShardSurvey> FromProto(const pb::ShardSurvey& in) {
@@ -307,6 +323,7 @@ Result<ShardSurvey> FromProto(const pb::ShardSurvey& in) {
   for (const pb::CategoryCounts& counts : in.categories()) {
     out.categories.push_back(LabelsFromProto("categories", counts.values(), f));
   }
+  out.sample = SampleFromProto(in.sample(), f);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return out;
 }

@@ -59,6 +59,7 @@ void Fields(F&& f, Is<FeatureSpec> auto& s) {
 template <typename F>
 void Fields(F&& f, Is<ValidationSpec> auto& s) {
   f("fraction", s.fraction);
+  f("stratify", s.stratify);
   f("column", s.column);
   f("files", s.files);
 }

@@ -49,6 +49,16 @@ bool IsPlain(const FeatureSpec& features, const FeatureRule& rule) {
          (rule.group < 0 || !features.groups[static_cast<size_t>(rule.group)].log1p);
 }
 
+bool IsRobust(const FeatureSpec& features, const FeatureRule& rule) {
+  return OptionsOf(features, rule).scale->kind == ScaleKind::kRobust;
+}
+
+int64_t SampledRowsMax(int64_t robust_features) {
+  constexpr int64_t kNumbers = 64 << 10;
+  if (robust_features == 0) return 0;
+  return std::clamp(kNumbers / robust_features, kSampledRowsMin, kSampledRowsMost);
+}
+
 bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule) {
   return rule.type == FeatureType::kCategorical &&
          (rule.group < 0 || features.groups[static_cast<size_t>(rule.group)].hash == 0);

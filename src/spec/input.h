@@ -73,6 +73,11 @@ std::string InferredText(const Schema& schema);
 FeatureGroup OptionsOf(const FeatureSpec& features, const FeatureRule& rule);
 // Whether a feature's numbers are those that its column holds.
 bool IsPlain(const FeatureSpec& features, const FeatureRule& rule);
+// Whether a feature is scaled by quartiles, for which the survey gathers a sample.
+bool IsRobust(const FeatureSpec& features, const FeatureRule& rule);
+// How many rows that sample has at most: so that a shard's part of it stays about half a MiB.
+inline constexpr int64_t kSampledRowsMin = 128, kSampledRowsMost = 4096;
+int64_t SampledRowsMax(int64_t robust_features);
 // Whether a feature is coded by a vocabulary, which the survey gathers.
 bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule);
 
@@ -95,6 +100,13 @@ struct ColumnStats {
   double min = 0;  // only when count > 0
   double max = 0;
   bool operator==(const ColumnStats&) const = default;
+};
+
+// Some training rows, chosen by the hash of their identity: of the features that are scaled by
+// quartiles.
+struct RowSample {
+  std::vector<uint64_t> keys;  // ascending
+  std::vector<double> values;  // row-major [keys, such features], NaN: null
 };
 
 // The narrowest type that holds every value of the features exactly.
@@ -122,6 +134,7 @@ struct ShardSurvey {
   // By feature with a vocabulary, in their order: text -> training rows.
   std::vector<std::map<std::string, int64_t>> categories;
   double train_weight = 0;
+  RowSample sample;  // of the shard's training rows
 };
 
 // Per feature. A number becomes (x - shift) * factor, nulls replaced by `null_value` (in units of

@@ -39,7 +39,8 @@ struct CsvOptions {
   bool operator==(const CsvOptions&) const = default;
 };
 
-enum class ScaleKind { kNone, kStandard, kMinMax, kDivide };
+// kRobust: the distance from the median in units of that between the quartiles.
+enum class ScaleKind { kNone, kStandard, kMinMax, kDivide, kRobust };
 struct Scale {
   ScaleKind kind = ScaleKind::kStandard;
   double divisor = 1;  // kDivide only
@@ -89,6 +90,7 @@ struct FeatureSpec {
 
 struct ValidationSpec {
   double fraction = 0;              // in [0, 1); by a keyed hash of the row's identity
+  bool stratify = false;            // the same share of each class (src/data/validation_draw.h)
   std::optional<ColumnRef> column;  // or: rows where this column is true/1
   std::vector<std::string> files;   // or: patterns of separate files
   bool operator==(const ValidationSpec&) const = default;

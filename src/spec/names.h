@@ -78,7 +78,8 @@ struct Names<ScaleKind> {
   static constexpr EnumName<ScaleKind> kAll[] = {{ScaleKind::kNone, "none"},
                                                  {ScaleKind::kStandard, "standard"},
                                                  {ScaleKind::kMinMax, "minmax"},
-                                                 {ScaleKind::kDivide, "divide"}};
+                                                 {ScaleKind::kDivide, "divide"},
+                                                 {ScaleKind::kRobust, "robust"}};
 };
 template <>
 struct Names<NullKind> {

@@ -129,12 +129,16 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
   }
 }
 
-void CheckValidation(Findings& f, const DataSpec& data) {
+void CheckValidation(Findings& f, const DataSpec& data, Task task) {
   const ValidationSpec& v = data.validation;
   f.Fraction("data.validation.fraction", v.fraction);
   const int ways = (v.fraction > 0) + v.column.has_value() + !v.files.empty();
   f.Expect(ways <= 1, "data.validation", std::to_string(ways) + " ways to choose the rows",
            "one of fraction, column and files");
+  f.Expect(!v.stratify || v.fraction > 0, "data.validation.stratify", "true",
+           "`fraction` with it: the share of each class");
+  f.Expect(!v.stratify || task == Task::kClassification, "data.validation.stratify", "true",
+           "false with model.task: regression, which has no classes");
   if (v.column) {
     CheckColumn(f, "data.validation.column", *v.column, HasHeader(data));
     f.Expect(std::find(data.label.begin(), data.label.end(), *v.column) == data.label.end(),
@@ -198,7 +202,7 @@ void CheckData(Findings& f, const DataSpec& data, Task task) {
              "data.weight", Shown(*data.weight), "another column than the label");
   }
   CheckFeatures(f, data);
-  CheckValidation(f, data);
+  CheckValidation(f, data, task);
   if (data.bad_rows.skip) {
     f.Whole("data.bad_rows.limit", data.bad_rows.limit, 1, kCountMax);
   } else {

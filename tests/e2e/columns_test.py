@@ -191,6 +191,22 @@ class ColumnsTest(EspalierTest):
         metrics = self.result("evaluate", self.path("shown.bundle"), data)["metrics"]
         self.assertGreater(metrics["accuracy"], 0.7)
 
+    def test_quartiles_and_validation_by_class_have_the_same_bits_on_any_number_of_workers(self):
+        spec = self.spec(self.table("a.csv", rows_of(900, 1)))
+        spec["data"]["features"]["scale"] = "robust"
+        spec["data"]["validation"] = {"fraction": 0.25, "stratify": True}
+        spec["data"]["shard_bytes"] = 4096
+        first = self.train("first", spec)
+        for workers, threads in ((2, 1), (3, 2), (5, 1)):
+            other = self.train("other-%d" % workers, spec, workers, threads)
+            self.assertEqual(other["weights_sha256"], first["weights_sha256"])
+            self.assertEqual(other["metrics"], first["metrics"])
+        with open(self.path("a.csv"), newline="") as f:
+            labels = [row["y"] for row in csv.DictReader(f)]
+        confusion = first["metrics"]["validation"]["confusion_matrix"]
+        for name, row in zip(("bad", "good"), confusion):
+            self.assertLessEqual(abs(sum(row) - labels.count(name) / 4), 1)
+
     def test_unfit_columns_are_one_error_each(self):
         data = self.table("a.csv", rows_of(50, 1))
         cases = [

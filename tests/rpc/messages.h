@@ -57,6 +57,7 @@ inline ShardSurvey SampleShard(int32_t shard = 1) {
   s.evaluation_labels = {{"c", 1}};
   s.categories = {{}, {{"", 2}, {"x\xff", 3}}};
   s.train_weight = 5.5;
+  s.sample = {{1, 7}, {0.5, -2}};
   return s;
 }
 

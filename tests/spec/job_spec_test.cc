@@ -63,6 +63,16 @@ TEST_CASE("each field out of its range is named with what was found and what was
        },
        "data.validation: found 2 ways to choose the rows, expected one of fraction, column and "
        "files"},
+      {[](JobSpec& j) { j.data.validation.stratify = true; },
+       "data.validation.stratify: found true, expected `fraction` with it: the share of each "
+       "class"},
+      {[](JobSpec& j) {
+         j.data.validation.fraction = 0.1;
+         j.data.validation.stratify = true;
+         j.model.task = Task::kRegression;
+       },
+       "data.validation.stratify: found true, expected false with model.task: regression, which "
+       "has no classes"},
       {[](JobSpec& j) { j.data.bad_rows.skip = true; },
        "data.bad_rows.limit: found 0, expected a whole number from 1 to 1000000000000"},
       {[](JobSpec& j) {
@@ -229,6 +239,7 @@ TEST_CASE("the fingerprint changes with every other field") {
       [](JobSpec& j) { j.data.features.nulls.kind = NullKind::kDrop; },
       [](JobSpec& j) { j.data.features.nulls.constant = 2; },
       [](JobSpec& j) { j.data.validation.fraction = 0.5; },
+      [](JobSpec& j) { j.data.validation.stratify = true; },
       [](JobSpec& j) { j.data.validation.column = int64_t{2}; },
       [](JobSpec& j) { j.data.validation.files = {"v"}; },
       [](JobSpec& j) { j.data.bad_rows.skip = true; },

@@ -1,0 +1,76 @@
+// Which rows of Parquet files go where: validation of each class the same share, the sample that
+// quartiles are taken from.
+#include <cmath>
+
+#include "tests/data/parquet_fixture.h"
+
+namespace espalier {
+namespace {
+
+ParquetField Numbers(const std::string& name, int rows, int modulus) {
+  std::string json = "[";
+  for (int i = 0; i < rows; ++i) {
+    json += (i ? "," : "") + std::to_string(static_cast<int64_t>(i) * 7919 % modulus);
+  }
+  return Json(name, arrow::int64(), json + "]");
+}
+
+ParquetField Labels(int rows) {
+  std::string json = "[";
+  for (int i = 0; i < rows; ++i) {
+    json += std::string(i ? "," : "") + (i % 40 == 7 ? "\"rare\"" : i % 3 == 0 ? "\"a\"" : "\"b\"");
+  }
+  return Json("y", arrow::utf8(), json + "]");
+}
+
+TEST_CASE("each class of a row group has its share of validation, however shards are cut") {
+  ParquetFixture f;
+  f.job.model.task = Task::kClassification;
+  f.job.data.validation = {.fraction = 0.25, .stratify = true, .column = {}, .files = {}};
+  f.Write({Numbers("a", 4000, 4001), Labels(4000)}, {.group_rows = 1000});
+  const auto whole = f.Survey();
+  INFO(whole.status().ToString());
+  REQUIRE(whole.ok());
+  REQUIRE(f.shards.size() == 1);
+  const auto counts = f.shards[0].survey.evaluation_labels;
+  CHECK(std::fabs(static_cast<double>(counts.at("rare")) - 25) <= 4);  // a row a group
+  CHECK(std::fabs(static_cast<double>(whole->validation_rows) - 1000) <= 12);
+  f.job.data.shard_bytes = 1024;
+  const auto cut = f.Survey();
+  REQUIRE(cut.ok());
+  CHECK(f.shards.size() == 4);
+  std::map<std::string, int64_t> sums;
+  for (const SurveyedShard& shard : f.shards) {
+    for (const auto& [label, rows] : shard.survey.evaluation_labels) {
+      sums[label] += rows;
+      CHECK(std::fabs(static_cast<double>(rows) -
+                      0.25 * static_cast<double>(rows + shard.survey.labels.at(label))) <= 1);
+    }
+  }
+  CHECK(sums == counts);
+}
+
+TEST_CASE("quartiles of Parquet are the same however shards are cut, and those of the rows") {
+  ParquetFixture f;
+  f.job.data.features.scale.kind = ScaleKind::kRobust;
+  f.Write({Numbers("a", 12'000, 12'007), Numbers("b", 12'000, 5), Y(12'000)}, {.group_rows = 900});
+  const auto whole = f.Survey();
+  REQUIRE(whole.ok());
+  f.job.data.shard_bytes = 1024;
+  const auto cut = f.Survey();
+  REQUIRE(cut.ok());
+  CHECK(f.shards.size() == 14);
+  CHECK(cut->preprocessing == whole->preprocessing);
+  const FittedFeature& a = whole->preprocessing.features[0];
+  CHECK(a.shift == Approx(6000).epsilon(0.06));
+  CHECK(1 / a.factor == Approx(6000).epsilon(0.06));
+  f.Write({Json("a", arrow::float64(), "[1, 2, 6, 7, 20, null]"), Y(6)});
+  f.job.data.features.nulls.kind = NullKind::kMean;
+  const auto few = f.Survey();
+  REQUIRE(few.ok());
+  CHECK(few->preprocessing.features[0].shift == 6);
+  CHECK(few->preprocessing.features[0].factor == 1 / 5.0);
+}
+
+}  // namespace
+}  // namespace espalier

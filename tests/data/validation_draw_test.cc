@@ -1,0 +1,150 @@
+// Validation rows by fraction, also of each class the same share.
+#include "src/data/validation_draw.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "tests/data/fixture.h"
+
+namespace espalier {
+namespace {
+
+JobSpec Job(double fraction, uint64_t seed = 1) {
+  JobSpec job;
+  job.data.validation.fraction = fraction;
+  job.data.validation.stratify = true;
+  job.train.seed = seed;
+  return job;
+}
+
+// How many of each class go to validation, by class text.
+std::map<std::string, int64_t> Validated(const SurveyResult& survey, const DataFixture& f) {
+  std::map<std::string, int64_t> counts;
+  for (const SurveyedShard& shard : f.shards) {
+    for (const auto& [label, rows] : shard.survey.evaluation_labels) counts[label] += rows;
+  }
+  int64_t sum = 0;
+  for (const auto& [label, rows] : counts) sum += rows;
+  CHECK(sum == survey.validation_rows);
+  return counts;
+}
+
+TEST_CASE("of any number of rows the share is drawn up to one row") {
+  for (const double fraction : {1e-300, 0.01, 0.2, 1.0 / 3, 0.5, 0.9, 0.999}) {
+    const JobSpec job = Job(fraction);
+    ValidationDraw draw(job, 0);
+    for (int part = 0; part < 40; ++part) {
+      int64_t drawn = 0;
+      for (int row = 1; row <= 500; ++row) {
+        drawn += draw.Draws(part, part % 3, std::to_string(part % 3));
+        CHECK(std::fabs(static_cast<double>(drawn) - fraction * row) < 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("each place in a part is drawn as often as the fraction says, and neighbours vary") {
+  const double fraction = 0.25;
+  std::vector<int> drawn(40);
+  constexpr int kParts = 20'000;
+  const JobSpec job = Job(fraction);
+  ValidationDraw draw(job, 7);
+  for (int part = 0; part < kParts; ++part) {
+    for (int& place : drawn) place += draw.Draws(part, 0, "a");
+  }
+  for (const int count : drawn) {  // 5 standard errors
+    CHECK(std::fabs(count / double{kParts} - fraction) < 5 * std::sqrt(0.1875 / kParts));
+  }
+}
+
+TEST_CASE("classes, parts, files and seeds are drawn differently, the same one the same") {
+  const auto draws = [](uint64_t seed, int32_t file, int64_t part, const std::string& text,
+                        int32_t label) {
+    const JobSpec job = Job(0.25, seed);
+    ValidationDraw draw(job, file);
+    std::vector<bool> drawn;
+    for (int i = 0; i < 200; ++i) drawn.push_back(draw.Draws(part, label, text));
+    return drawn;
+  };
+  const auto first = draws(1, 0, 0, "a", 0);
+  CHECK(draws(1, 0, 0, "a", 5) == first);  // a class is its text, not its number in a shard
+  CHECK(draws(2, 0, 0, "a", 0) != first);
+  CHECK(draws(1, 1, 0, "a", 0) != first);
+  CHECK(draws(1, 0, 1, "a", 0) != first);
+  CHECK(draws(1, 0, 0, "b", 0) != first);
+}
+
+TEST_CASE("every class of a file has its share, also a rare one") {
+  DataFixture f;
+  std::string content = "a,y\n";
+  for (int i = 0; i < 2000; ++i) {
+    const char* label = i % 500 == 250 ? "rare" : i % 3 == 0 ? "some" : "most";
+    content += std::to_string(i) + "," + label + "\n";
+  }
+  f.Train(content);
+  f.job.data.validation.fraction = 0.25;
+  f.job.data.validation.stratify = true;
+  const auto survey = f.Survey();
+  REQUIRE(survey.ok());
+  const auto counts = Validated(*survey, f);
+  CHECK(counts.at("rare") == 1);
+  CHECK(std::fabs(static_cast<double>(counts.at("some")) - 666 / 4.0) < 1);
+  CHECK(std::fabs(static_cast<double>(counts.at("most")) - 1330 / 4.0) < 1);
+}
+
+TEST_CASE("how shards are cut does not matter, and they are cut between parts") {
+  DataFixture f;
+  std::string content = "a,y\n";
+  std::mt19937 random(5);
+  std::map<std::string, int64_t> rows;
+  while (static_cast<int64_t>(content.size()) < 3 * kStratumBytes + 1000) {
+    const std::string label = random() % 50 == 0 ? "rare" : random() % 2 == 0 ? "x" : "z";
+    ++rows[label];
+    content += std::to_string(random()) + ".25," + label + "\n";
+  }
+  f.Train(content);
+  f.job.data.validation.fraction = 0.2;
+  f.job.data.validation.stratify = true;
+  f.job.data.shard_bytes = 16 << 20;
+  const auto whole = f.Survey();
+  REQUIRE(whole.ok());
+  const auto counts = Validated(*whole, f);
+  for (const auto& [label, count] : rows) {  // four parts
+    CHECK(std::fabs(static_cast<double>(counts.at(label)) - 0.2 * static_cast<double>(count)) <= 4);
+  }
+  for (const int64_t shard_bytes : {int64_t{1} << 10, kStratumBytes + 1}) {
+    f.job.data.shard_bytes = shard_bytes;
+    const auto cut = f.Survey();
+    REQUIRE(cut.ok());
+    CHECK(f.shards.size() > 1);
+    for (const Shard& shard : f.plan.shards) CHECK(shard.begin % kStratumBytes == 0);
+    CHECK(Validated(*cut, f) == counts);
+    CHECK(cut->train_rows == whole->train_rows);
+  }
+}
+
+TEST_CASE("dropped rows do not count") {
+  const auto validated = [](bool nulls) {
+    DataFixture f;
+    f.job.data.features.nulls.kind = NullKind::kDrop;
+    std::string content = "a,y\n";
+    for (int i = 0; i < 300; ++i) {
+      content += std::to_string(1000 + i) + "," + std::to_string(i % 2) + "\n";
+      if (nulls && i % 3 == 0) content += ",1\n";
+    }
+    f.Train(content);
+    f.job.data.validation.fraction = 0.3;
+    f.job.data.validation.stratify = true;
+    const auto survey = f.Survey();
+    REQUIRE(survey.ok());
+    const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+    REQUIRE(store.ok());
+    return GatherAll(**store, FileRole::kValidation).inputs;
+  };
+  CHECK(validated(true) == validated(false));
+}
+
+}  // namespace
+}  // namespace espalier
