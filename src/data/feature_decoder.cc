@@ -10,6 +10,7 @@
 #include "src/base/text.h"
 #include "src/data/number.h"
 #include "src/data/row_words.h"
+#include "src/data/shard_rows.h"
 
 namespace espalier {
 namespace {
@@ -317,7 +318,10 @@ void FeatureDecoder::ForgetCategories() {
   for (LabelTexts& texts : texts_.categories) texts = {};
 }
 
-Status FeatureDecoder::CheckCategories(const std::string& file) const {
+Status FeatureDecoder::CheckTexts(const std::string& file) const {
+  if (const size_t labels = texts_.labels.texts().size(); labels > kClassesMax) {
+    return CheckLabels(labels, file, schema_.names[static_cast<size_t>(schema_.label[0])]);
+  }
   for (size_t i = 0; i < texts_.categories.size(); ++i) {
     if (texts_.categories[i].texts().size() <= kCategoriesMax) continue;
     const int32_t column = schema_.features[static_cast<size_t>(feature_of_[i])];

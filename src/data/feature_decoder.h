@@ -61,8 +61,9 @@ class FeatureDecoder {
   const ShardTexts& texts() const { return texts_; }
   // From now on categories are numbered anew.
   void ForgetCategories();
-  // kBadInput for a column with more than kCategoriesMax of them.
-  Status CheckCategories(const std::string& file) const;
+  // kBadInput for a label with more than kClassesMax of them, or another column with more than
+  // kCategoriesMax.
+  Status CheckTexts(const std::string& file) const;
 
  private:
   std::optional<std::string> DecodeCategory(size_t feature, std::string_view text, double* value);

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "src/base/text.h"
+#include "src/data/parquet_vectors.h"
 
 namespace espalier {
 namespace {
@@ -74,6 +75,12 @@ ParquetColumn DescribeColumn(const arrow::Field& field) {
   ParquetColumn column;
   column.name = field.name();
   column.type = Printable(field.type()->ToString(), kTypeShown);
+  if (IsSparkVector(*field.type())) {
+    column.family = ColumnFamily::kNumber;
+    column.vector = true;
+    column.width = 0;
+    return column;
+  }
   const arrow::DataType* element = ElementType(*field.type());
   if (element == nullptr) {
     column.family = FamilyOf(*field.type());

@@ -10,6 +10,7 @@
 #include "src/base/text.h"
 #include "src/data/number.h"
 #include "src/data/number_check.h"
+#include "src/data/parquet_features.h"
 #include "src/data/row_words.h"
 #include "src/data/transpose.h"
 
@@ -63,49 +64,6 @@ void ParquetDecoder::Bad(int64_t row, std::string message, int32_t column, int32
   problems_[row] = {std::move(message), column, source, element};
 }
 
-Status ParquetDecoder::CheckTexts() const {
-  if (classification_) {
-    ESPALIER_RETURN_IF_ERROR(
-        CheckLabels(texts().labels.texts().size(), path_, schema_.names[schema_.label[0]]));
-  }
-  return features_.CheckCategories(path_);
-}
-
-Status ParquetDecoder::DecodeFeature(const ParquetProjection::Run& run, Numbers* out) {
-  const auto feature = static_cast<size_t>(run.slot);
-  const int32_t column = schema_.features[run.slot];
-  if (projection_.vectors[run.source]) {
-    return BadInput(
-               "the column holds lists; boolean, date, categorical and log1p features are made of "
-               "columns with one value a row")
-        .At({.file = path_, .column = schema_.names[column]});
-  }
-  const arrow::Array& array = *batch_->column(run.source);
-  const ColumnFamily family = FamilyOf(*array.type());
-  auto values = std::make_shared<std::vector<double>>(count_);
-  const auto take = [&](int64_t row, std::optional<std::string> problem) {
-    if (problem) Bad(row, *std::move(problem), column, run.source);
-  };
-  const bool moment = family == ColumnFamily::kDate || family == ColumnFamily::kTimestamp;
-  if (features_.is_date(feature) && moment) {
-    const double unit = family == ColumnFamily::kDate ? 86'400 : 1;  // seconds
-    ESPALIER_ASSIGN_OR_RETURN(const Numbers numbers, NumbersOf(array, false, 1));
-    for (int64_t r = 0; r < count_; ++r) {
-      take(r, features_.DecodeSeconds(feature, numbers.At(r) * unit, &(*values)[r]));
-    }
-  } else {
-    ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(array));
-    std::string scratch;
-    for (int64_t r = 0; r < count_; ++r) {
-      take(r, features_.Decode(feature, texts->At(r, &scratch), &(*values)[r]));
-    }
-  }
-  out->native = Native::kDouble;
-  out->data = values->data();
-  out->owned = std::move(values);
-  return {};
-}
-
 Status ParquetDecoder::ReadNumbers() {
   std::vector<bool> wanted(projection_.columns.size());
   for (const auto& run : projection_.features) wanted[run.source] = run.plain || wanted[run.source];
@@ -125,9 +83,16 @@ Status ParquetDecoder::ReadNumbers() {
     const ParquetProjection::Run& run = projection_.features[i];
     if (run.plain) {
       of_run_[i] = numbers_[run.source];
-    } else {
-      ESPALIER_RETURN_IF_ERROR(DecodeFeature(run, &of_run_[i]));
+      continue;
     }
+    const int32_t column = schema_.features[run.slot];
+    Result<Numbers> decoded = DecodeColumn(
+        *batch_->column(run.source), static_cast<size_t>(run.slot), &features_,
+        [&](int64_t r, std::string problem) { Bad(r, std::move(problem), column, run.source); });
+    if (!decoded.ok()) {
+      return decoded.status().At({.file = path_, .column = schema_.names[column]});
+    }
+    of_run_[i] = *std::move(decoded);
   }
   return {};
 }
@@ -176,6 +141,9 @@ void ParquetDecoder::CheckFeatures() {
               " as in the first row; all lists of a vector column "
               "need one length",
           schema_.features[run.slot], run.source);
+    }
+    for (const int64_t row : numbers.faults) {
+      Bad(row, VectorFault(), schema_.features[run.slot], run.source);
     }
     for (const int64_t row : numbers.not_numbers) {
       Bad(row, FeatureFault(Fault::kNotNumber), schema_.features[run.slot], run.source);

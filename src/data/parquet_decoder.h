@@ -46,11 +46,10 @@ class ParquetDecoder {
   void Watch(const std::string& label) { watched_ = label; }
   const std::optional<InputPosition>& watched_at() const { return watched_at_; }
 
+  const FeatureDecoder& features() const { return features_; }
   const ShardTexts& texts() const { return features_.texts(); }
   // From now on categories are numbered anew.
   void ForgetCategories() { features_.ForgetCategories(); }
-  // kBadInput when a label or a categorical column has too many different values.
-  Status CheckTexts() const;
   // From now on bad and dropped rows are described there, in order, and a bad one is no error.
   void Reject(std::vector<Status>* rejects) { rejects_ = rejects; }
   // Of the training rows so far, all of which are still in the shard's rows.
@@ -70,8 +69,6 @@ class ParquetDecoder {
   enum class State : uint8_t { kGood, kDropped, kBad };
 
   Status ReadNumbers();
-  // Of a feature that is not plain: its numbers, made of the column.
-  Status DecodeFeature(const ParquetProjection::Run& run, Numbers* out);
   void Bad(int64_t row, std::string message, int32_t column, int32_t source, int64_t element = -1);
   void CheckFeatures();
   template <typename T>

@@ -70,8 +70,8 @@ class ParquetFile {
   // The same of the first `rows` rows of the file; reads as many pages as that takes.
   Status ReadFirst(const std::vector<int>& columns, int64_t rows, const TakeBatch& take);
 
-  // The length of the first list in a vector column that is not null; 0 when there is none. Reads
-  // as many pages as that takes.
+  // The length of the first vector in a column of them that is not empty; 0 when there is none.
+  // Reads as many pages as that takes.
   Result<int64_t> FirstWidth(int column);
 
   // Whether the first page of the file has a checksum; true for a file without rows.

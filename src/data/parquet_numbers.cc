@@ -13,6 +13,7 @@
 
 #include "src/base/text.h"
 #include "src/data/number.h"
+#include "src/data/parquet_vectors.h"
 
 namespace espalier {
 namespace {
@@ -206,70 +207,6 @@ Result<Numbers> FromDictionary(const arrow::Array& array) {
   return numbers;
 }
 
-// Where the list of a row lies among the elements.
-struct List {
-  int64_t begin = 0, length = 0;
-};
-
-List ListAt(const arrow::Array& array, int64_t row) {
-  if (array.type_id() == arrow::Type::LIST) {
-    const auto& lists = static_cast<const arrow::ListArray&>(array);
-    return {lists.value_offset(row), lists.value_length(row)};
-  }
-  if (array.type_id() == arrow::Type::LARGE_LIST) {
-    const auto& lists = static_cast<const arrow::LargeListArray&>(array);
-    return {lists.value_offset(row), lists.value_length(row)};
-  }
-  const auto& lists = static_cast<const arrow::FixedSizeListArray&>(array);
-  return {lists.value_offset(row), lists.value_length(row)};
-}
-
-bool IsList(const arrow::Array& array) {
-  return array.type_id() == arrow::Type::LIST || array.type_id() == arrow::Type::LARGE_LIST ||
-         array.type_id() == arrow::Type::FIXED_SIZE_LIST;
-}
-
-std::shared_ptr<arrow::Array> Elements(const arrow::Array& array) {
-  if (array.type_id() == arrow::Type::LIST) {
-    return static_cast<const arrow::ListArray&>(array).values();
-  }
-  if (array.type_id() == arrow::Type::LARGE_LIST) {
-    return static_cast<const arrow::LargeListArray&>(array).values();
-  }
-  return static_cast<const arrow::FixedSizeListArray&>(array).values();
-}
-
-// Lists that are there, of one length and one after the other need no copy.
-Result<Numbers> FromLists(const arrow::Array& array, int64_t width) {
-  const int64_t rows = array.length();
-  const std::shared_ptr<arrow::Array> elements = Elements(array);
-  const int64_t first = rows > 0 ? ListAt(array, 0).begin : 0;
-  bool dense = array.null_count() == 0;
-  for (int64_t r = 0; r < rows && dense; ++r) {
-    const List list = ListAt(array, r);
-    dense = list.length == width && list.begin == first + r * width;
-  }
-  if (dense) {
-    const auto part = elements->Slice(first, rows * width);
-    ESPALIER_ASSIGN_OR_RETURN(Numbers numbers, NumbersOf(*part, false, 1));
-    numbers.width = width;
-    return numbers;
-  }
-  ESPALIER_ASSIGN_OR_RETURN(const Numbers values, NumbersOf(*elements, false, 1));
-  Numbers numbers;
-  numbers.width = width;
-  double* out = Own<double>(&numbers, rows * width);
-  for (int64_t r = 0; r < rows; ++r, out += width) {
-    const bool null = array.IsNull(r);
-    const List list = null ? List{0, width} : ListAt(array, r);
-    if (list.length != width) numbers.wrong_lengths.emplace_back(r, list.length);
-    for (int64_t i = 0; i < width; ++i) {
-      out[i] = null ? kNan : list.length != width ? 0 : values.At(list.begin + i);
-    }
-  }
-  return numbers;
-}
-
 // Shortest, and a whole number without exponent.
 template <typename T>
 std::string_view Written(T value, std::string* scratch) {
@@ -291,7 +228,7 @@ std::string_view Written(T value, std::string* scratch) {
 
 Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width) {
   using arrow::Type;
-  if (vector) return FromLists(array, width);
+  if (vector) return VectorNumbers(array, width);
   switch (array.type_id()) {
     case Type::UINT8:
       return Plain<uint8_t>(array);
@@ -380,11 +317,7 @@ std::optional<std::string_view> ColumnTexts::At(int64_t row, std::string* scratc
 
 std::string ShownValue(const arrow::Array& array, int64_t row, int64_t element) {
   if (array.IsNull(row)) return "null";
-  if (IsList(array)) {
-    const List list = ListAt(array, row);
-    if (element < 0 || element >= list.length) return "a list of " + std::to_string(list.length);
-    return ShownValue(*Elements(array), list.begin + element, -1);
-  }
+  if (array.type()->num_fields() > 0) return ShownElement(array, row, element);
   std::string scratch;
   const auto one = array.Slice(row, 1);
   const auto texts = ColumnTexts::Make(*one);

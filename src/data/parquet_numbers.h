@@ -64,7 +64,8 @@ struct Numbers {
   int64_t width = 1;
   std::shared_ptr<void> owned;
   std::vector<int64_t> not_numbers;                        // rows of text that is no number
-  std::vector<std::pair<int64_t, int64_t>> wrong_lengths;  // row, length of its list
+  std::vector<std::pair<int64_t, int64_t>> wrong_lengths;  // row, length of its vector
+  std::vector<int64_t> faults;                             // rows of what is no vector
 
   template <typename T>
   const T* as() const {
@@ -77,9 +78,10 @@ struct Numbers {
   }
 };
 
-// The numbers of a column of a supported family (parquet_columns.h); `width` above 1 or `vector`:
-// of its lists. Whole numbers above 2^53 in decimals and texts become the nearest double. The array
-// must outlive the numbers. kInternal: the type is not supported, which planning has refused.
+// The numbers of a column of a supported family (parquet_columns.h); `vector`: of its
+// lists or Spark's vectors (parquet_vectors.h), which have `width` numbers. Whole numbers above
+// 2^53 in decimals and texts become the nearest double. The array must outlive the numbers.
+// kInternal: the type is not supported, which planning has refused.
 Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width);
 
 // The texts of a column, as labels are written: numbers in their shortest form (a whole one without

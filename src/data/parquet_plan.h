@@ -14,10 +14,10 @@ namespace espalier {
 
 // Fills schema and shards of a plan whose files are listed. Reads every footer.
 //
-// A vector column `v` (a list of numbers or booleans) of width n stands in the schema as the
-// columns "v[0]" ... "v[n-1]"; the spec may name it as a whole ("v"), by its position in the file,
-// or one element ("v[2]"). The width of lists of any length is that of the first one in the first
-// file that has rows. All other positions, too, count the columns of the file.
+// A vector column `v` (a list of numbers or booleans, or Spark's vectors) of width n stands in the
+// schema as the columns "v[0]" ... "v[n-1]"; the spec may name it as a whole ("v"), by its position
+// in the file, or one element ("v[2]"). The width of vectors of any length is that of the first one
+// in the first file that has rows. All other positions, too, count the columns of the file.
 //
 // Other files may have the columns in another order and numbers of another type. A shard is a run
 // of row groups of about `shard_bytes`, at least one; it owns those that start in its byte range.

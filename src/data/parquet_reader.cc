@@ -143,7 +143,7 @@ Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& pl
   ShardRows rows(room);
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
   const auto after_batch = [&]() -> Result<bool> {
-    ESPALIER_RETURN_IF_ERROR(decoder.CheckTexts());
+    ESPALIER_RETURN_IF_ERROR(decoder.features().CheckTexts(path));
     if (!take) return false;
     ESPALIER_RETURN_IF_ERROR(take(rows.sets, decoder.texts()));
     for (DecodedRows& set : rows.sets) set.Clear();

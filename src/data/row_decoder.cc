@@ -239,14 +239,6 @@ Status RowDecoder::Append(DecodedRows* rows, bool digits) {
   return {};
 }
 
-Status RowDecoder::CheckTexts(const std::string& path) const {
-  if (classification_) {
-    ESPALIER_RETURN_IF_ERROR(
-        CheckLabels(texts().labels.texts().size(), path, schema_.names[schema_.label[0]]));
-  }
-  return features_.CheckCategories(path);
-}
-
 void RowDecoder::Reserve(double done) {
   for (DecodedRows& set : sets_) {
     const size_t rows = static_cast<size_t>(static_cast<double>(set.rows) / done * 1.03);

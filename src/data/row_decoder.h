@@ -56,8 +56,6 @@ class RowDecoder {
   const ShardTexts& texts() const { return features_.texts(); }
   // From now on categories are numbered anew.
   void ForgetCategories() { features_.ForgetCategories(); }
-  // kBadInput when a label or a categorical column has too many different values.
-  Status CheckTexts(const std::string& path) const;
   int32_t file() const { return file_; }
   // Of the training rows so far, all of which are still in sets().
   RowSample Sample() const { return picker_.Take(sets_[static_cast<size_t>(FileRole::kTrain)]); }

@@ -39,6 +39,12 @@ std::string NumberFault(const std::string& what, Fault fault) {
   return the + " is not understood";
 }
 
+std::string VectorFault() {
+  return "this is no vector; expected one as Spark writes it: type 1 and values (dense), or type "
+         "0, "
+         "size, ascending indices below it and as many values (sparse)";
+}
+
 std::string LabelFault(size_t bytes, bool missing) {
   if (bytes > kLabelBytesMax) {
     return "the label has " + std::to_string(bytes) + " bytes; the name of a class has at most " +

@@ -17,6 +17,8 @@ std::string FeatureFault(Fault fault);
 std::string NumberFault(const std::string& what, Fault fault);
 // Of the name of a class, which has so many bytes; `missing`: there is not even an empty one.
 std::string LabelFault(size_t bytes, bool missing = false);
+// Of a vector of Spark's that is none (parquet_vectors.h).
+std::string VectorFault();
 // Of a row without a value that the model was trained not to do without.
 std::string DroppedFault();
 // Of the mark that tells validation rows.

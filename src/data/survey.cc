@@ -56,7 +56,7 @@ Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const
   for (int64_t taken = 0;;) {
     const TextScan::Outcome outcome = scan.Next();
     if (outcome == TextScan::Outcome::kRow) {
-      ESPALIER_RETURN_IF_ERROR(scan.decoder().CheckTexts(path));
+      ESPALIER_RETURN_IF_ERROR(scan.decoder().features().CheckTexts(path));
       ++taken;
       if (!take) ReserveEarly(range, taken, &scan);
       ESPALIER_RETURN_IF_ERROR(HandOn(&scan, take, kPieceBytes));

@@ -182,6 +182,56 @@ class ModelTest(unittest.TestCase):
                                     "column 'v': row 1 .*at least 2"):
             model.predict({"v": [[1.0, 2.0], [1.0]]})
 
+    def test_vectors_of_spark_dense_and_sparse_are_vectors(self):
+        model = self.linear(names=("v[0]", "v[1]"))
+        expected = [self.linear_value(0, 5), self.linear_value(2, 6), self.linear_value(0, 0)]
+        structs = [{"type": 0, "size": 2, "indices": [1], "values": [5.0]},
+                   {"type": 1, "size": None, "indices": None, "values": [2.0, 6.0]},
+                   {"type": 0, "size": 2, "indices": [], "values": []}]
+        kind = pa.struct([("type", pa.int8()), ("size", pa.int32()),
+                          ("indices", pa.list_(pa.int32())), ("values", pa.list_(pa.float64()))])
+
+        class Vector:  # as PySpark's are
+            def __init__(self, *numbers):
+                self.numbers = numbers
+
+            def toArray(self):
+                return np.array(self.numbers)
+        for data in (pa.table({"v": pa.array(structs, kind)}), pd.DataFrame({"v": structs}),
+                     {"v": [Vector(0, 5), Vector(2, 6), Vector(0, 0)]}):
+            np.testing.assert_array_equal(model.predict(data), expected)
+        for change in ({"indices": [2]}, {"indices": [1, 0], "values": [1.0, 2.0]},
+                       {"indices": [0, 1]}, {"type": 2}, {"size": None}, {"indices": [-1]},
+                       {"indices": None}):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                        "column 'v': row 1 .*as Spark writes it", msg=change):
+                model.predict({"v": [structs[1], dict(structs[0], **change)]})
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "at least 2"):
+            model.predict({"v": [dict(structs[0], size=1, indices=[0])]})
+
+    def test_categories_of_booleans_and_whole_numbers_are_what_workers_read(self):
+        features = [{"name": name, "shift": 0, "factor": 1, "null_value": 0,
+                     "null_indicator": False, "codes": 2, "embedding": 0, "hashed": False,
+                     "vocabulary": vocabulary}
+                    for name, vocabulary in (("b", ["false", "true"]),
+                                             ("n", ["", "9007199254740993"]))]
+        doc = bundles.document(2, {"hidden": [], "task": "regression", "loss": "mse"},
+                               targets=[{"name": "y", "shift": 0, "factor": 1}],
+                               features=features)
+        doc["spec"]["data"]["features"]["groups"] = []
+        doc["schema"].update(names=["b", "n"], rules=[
+            {"type": "categorical", "group": -1, "part": "year"}] * 2)
+        model = self.load(doc, {"layers.0.one_hot.0.weight": np.array([[1.0], [2.0]]),
+                                "layers.0.one_hot.1.weight": np.array([[10.0], [20.0]]),
+                                "layers.0.weight": np.zeros((1, 0)), "layers.0.bias": np.zeros(1)})
+        flags, numbers = [True, False, True], [9007199254740993, None, None]
+        for data in (pa.table({"b": flags, "n": pa.array(numbers, pa.int64())}),
+                     pd.DataFrame({"b": pd.array(flags, "boolean"),
+                                   "n": pd.array(numbers, "Int64")}),
+                     pd.DataFrame({"b": np.array(flags), "n": np.array(numbers, object)}),
+                     {"b": flags, "n": numbers}):
+            np.testing.assert_array_equal(model.predict(data), [22, 11, 12])
+
     def test_labels_are_integers_where_all_are_and_text_otherwise(self):
         for classes, dtype, first in ((["-1", "7"], np.int64, -1), (["07", "8"], object, "07"),
                                       ([{"hex": "ff"}, "x"], object, b"\xff")):

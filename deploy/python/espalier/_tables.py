@@ -11,6 +11,8 @@ import numpy as np
 
 from .errors import InvalidArgumentError
 
+_SPARK_FIELDS = {"type", "size", "indices", "values"}
+_VECTOR_MAX = 1 << 20  # as many columns as a table may have
 _ELEMENT = re.compile(r"(.*)\[([0-9]+)\]", re.S)  # "v[3]": one element of a vector column
 
 
@@ -61,11 +63,12 @@ class Rows:
 
 
     def values(self, slot: int, begin: int, end: int) -> Any:
-        """[end - begin] of the column at that place among the names, as they stand."""
+        """[end - begin] of the column at that place among the names, as they stand: a category of
+        booleans is "true" and not 1, and one of whole numbers has all digits."""
         if self._plan is None:
             return self._array[begin:end, slot]
         name = self._names[slot]
-        return self._column(self._data, self._columns[name], begin, end)
+        return self._column(self._data, self._columns[name], begin, end, as_it_is=True)
 
 
 def _plan(columns: Dict[str, Any], names: Sequence[str]) -> List[Tuple[int, str, int, int]]:
@@ -120,20 +123,22 @@ def _same_length(data: Mapping[Any, Any]) -> int:
     return lengths.pop() if lengths else 0
 
 
-def _pandas_column(data: Any, at: Any, begin: int, end: int) -> Any:
+def _pandas_column(data: Any, at: Any, begin: int, end: int, as_it_is: bool = False) -> Any:
     column = data.iloc[begin:end, at]
+    if as_it_is and column.dtype.kind in "iub":
+        return column.to_numpy(dtype=object)
     if column.dtype.kind in "fiub" and hasattr(column.dtype, "na_value"):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     return column.to_numpy()
 
 
-def _arrow_column(data: Any, at: Any, begin: int, end: int) -> Any:
+def _arrow_column(data: Any, at: Any, begin: int, end: int, as_it_is: bool = False) -> Any:
     import pyarrow as pa
     column = data.column(at).slice(begin, end - begin)
     kind = column.type
-    numeric = (pa.types.is_integer(kind) or pa.types.is_floating(kind) or
-               pa.types.is_decimal(kind) or pa.types.is_boolean(kind))
-    if pa.types.is_boolean(kind):
+    exact = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+    numeric = (exact and not as_it_is) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if numeric and pa.types.is_boolean(kind):
         column = column.cast(pa.uint8())
     if numeric:
         values = column.cast(pa.float64(), safe=False)
@@ -142,7 +147,7 @@ def _arrow_column(data: Any, at: Any, begin: int, end: int) -> Any:
     return np.array(column.to_pylist() + [None], dtype=object)[:-1]
 
 
-def _mapping_column(data: Any, at: Any, begin: int, end: int) -> Any:
+def _mapping_column(data: Any, at: Any, begin: int, end: int, as_it_is: bool = False) -> Any:
     column = data[at][begin:end]
     try:
         return np.asarray(column)
@@ -179,6 +184,29 @@ def _number(value: Any, column: str, row: int) -> float:
                                "number or null" % (column, row, value))
 
 
+def _vector(value: Any, column: str, row: int) -> Any:
+    """A list, an array, or one of Spark's vectors: an object of PySpark's, or as Parquet has it, a
+    struct of type (0: sparse, 1: dense), size, indices and values."""
+    if hasattr(value, "toArray"):
+        return np.asarray(value.toArray(), dtype=np.float64)
+    if not (isinstance(value, Mapping) and set(value) == _SPARK_FIELDS):
+        return np.asarray(value, dtype=np.float64)
+    numbers = np.asarray(value["values"], dtype=np.float64)
+    if value["type"] == 1 and numbers.ndim == 1:
+        return numbers
+    size, indices = value["size"], value["indices"]
+    if (value["type"] == 0 and size is not None and 0 <= size <= _VECTOR_MAX and
+            indices is not None):
+        places = np.asarray(indices, dtype=np.float64)
+        inside = np.all((places >= 0) & (places < size)) and np.all(np.diff(places) > 0)
+        if places.ndim == 1 and places.shape == numbers.shape and inside:
+            vector = np.zeros(size)
+            vector[places.astype(np.int64)] = numbers
+            return vector
+    raise InvalidArgumentError("column '%s': row %d (counted from 0): found %.80r, expected a "
+                               "vector as Spark writes it" % (column, row, value))
+
+
 def _elements(values: Any, column: str, element: int, width: int) -> Any:
     lengths = {v.shape for v in values if isinstance(v, np.ndarray) and v.dtype.kind in "fiu"}
     if len(lengths) == 1 and all(isinstance(v, np.ndarray) for v in values):
@@ -190,7 +218,7 @@ def _elements(values: Any, column: str, element: int, width: int) -> Any:
         if value is None:
             out[row] = np.nan
             continue
-        vector = np.asarray(value, dtype=np.float64)
+        vector = _vector(value, column, row)
         if vector.ndim != 1 or len(vector) < element + width:
             raise InvalidArgumentError("column '%s': row %d (counted from 0): found a vector of "
                                        "shape %s, expected at least %d elements" %

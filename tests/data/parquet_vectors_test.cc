@@ -1,0 +1,112 @@
+// Spark's vectors, dense and sparse, as features.
+#include "src/data/parquet_vectors.h"
+
+#include "tests/data/parquet_fixture.h"
+
+namespace espalier {
+namespace {
+
+std::shared_ptr<arrow::DataType> SparkType() {
+  return arrow::struct_({arrow::field("type", arrow::int8(), false),
+                         arrow::field("size", arrow::int32()),
+                         arrow::field("indices", arrow::list(arrow::int32())),
+                         arrow::field("values", arrow::list(arrow::float64()))});
+}
+
+std::string Sparse(int size, const std::string& indices, const std::string& values) {
+  return R"({"type": 0, "size": )" + std::to_string(size) + R"(, "indices": [)" + indices +
+         R"(], "values": [)" + values + "]}";
+}
+
+std::string Dense(const std::string& values) {
+  return R"({"type": 1, "size": null, "indices": null, "values": [)" + values + "]}";
+}
+
+ParquetField Vectors(const std::vector<std::string>& rows) {
+  std::string json;
+  for (const std::string& row : rows) json += (json.empty() ? "[" : ", ") + row;
+  return Json("v", SparkType(), json + "]");
+}
+
+TEST_CASE("Spark's vectors, dense and sparse, are the numbers that they stand for") {
+  for (const int64_t group_rows : {100, 2}) {
+    ParquetFixture f;
+    f.Write({Json("a", arrow::int32(), "[1, 2, 3, 4]"),
+             Vectors({Sparse(4, "1, 3", "0.5, -7"), Dense("1, 2, 3, 4"), Sparse(4, "", ""),
+                      Sparse(4, "0", "9")}),
+             Y(4)},
+            {.group_rows = group_rows, .arrow_schema = false});
+    CHECK(f.AllRows().inputs ==
+          Doubles{1, 0, 0.5, 0, -7, 2, 1, 2, 3, 4, 3, 0, 0, 0, 0, 4, 9, 0, 0, 0});
+    CHECK(f.plan.schema.names == Strings{"a", "v[0]", "v[1]", "v[2]", "v[3]", "y"});
+    f.job.data.features.columns = {std::string("v[3]"), std::string("a")};
+    CHECK(f.AllRows().inputs == Doubles{-7, 1, 4, 2, 0, 3, 0, 4});
+  }
+}
+
+TEST_CASE("they are the same features as lists of the same numbers") {
+  ParquetFixture spark, lists;
+  spark.Write({Vectors({Sparse(3, "2", "5"), Dense("1, 2, 3")}), Y(2)});
+  lists.Write({Json("v", arrow::list(arrow::float64()), "[[0, 0, 5], [1, 2, 3]]"), Y(2)});
+  CHECK((spark.AllRows() == lists.AllRows()));
+  // Also in one job.
+  spark.job.data.train.push_back(lists.job.data.train[0]);
+  CHECK(spark.AllRows().inputs == Doubles{0, 0, 5, 1, 2, 3, 0, 0, 5, 1, 2, 3});
+}
+
+TEST_CASE("a vector that is null, or has one, goes by what is said of nulls") {
+  ParquetFixture f;
+  f.job.data.features.nulls = {NullKind::kConstant, -1};
+  f.Write({Vectors({"null", Sparse(2, "1", "null"), Dense("3, null"), Dense("3, 4")}), Y(4)});
+  CHECK(f.AllRows().inputs == Doubles{-1, -1, 0, -1, 3, -1, 3, 4});
+  f.job.data.features.nulls.kind = NullKind::kDrop;
+  CHECK(f.AllRows().inputs == Doubles{3, 4});
+  f.job.data.features.nulls.kind = NullKind::kFail;
+  CHECK(f.Error().message().starts_with("the value is missing"));
+}
+
+TEST_CASE("what is no vector is a bad row with its place") {
+  struct Bad {
+    std::string vector, words;
+  };
+  const Bad cases[] = {
+      {Sparse(3, "0", "1"), "the list has 3 values, expected 2"},
+      {Dense("1"), "the list has 1 value, expected 2"},
+      {Sparse(2, "2", "1"), "this is no vector"},
+      {Sparse(2, "-1", "1"), "this is no vector"},
+      {Sparse(2, "1, 0", "1, 2"), "this is no vector"},
+      {Sparse(2, "0, 0", "1, 2"), "this is no vector"},
+      {Sparse(2, "null", "1"), "this is no vector"},
+      {Sparse(2, "0", "1, 2"), "this is no vector"},
+      {Sparse(-2, "", ""), "this is no vector"},
+      {R"({"type": 2, "size": 2, "indices": [], "values": []})", "this is no vector"},
+      {R"({"type": 0, "size": null, "indices": [], "values": []})", "this is no vector"},
+      {R"({"type": 0, "size": 2, "indices": null, "values": [1, 2]})", "this is no vector"},
+      {R"({"type": 1, "size": null, "indices": null, "values": null})", "this is no vector"},
+  };
+  for (const Bad& bad : cases) {
+    INFO(bad.vector);
+    ParquetFixture f;
+    f.Write({Vectors({Dense("1, 2"), bad.vector, Dense("3, 4")}), Y(3)});
+    const Status error = f.Error();
+    CHECK_THAT(error.message(), Catch::Contains(bad.words));
+    CHECK(error.position()->row == 2);
+    CHECK(error.position()->column == "v[0]");
+    f.job.data.bad_rows = {.skip = true, .limit = 1};
+    CHECK(f.AllRows().inputs == Doubles{1, 2, 3, 4});
+  }
+}
+
+TEST_CASE("structs that only look like vectors are refused when they are planned") {
+  ParquetFixture f;
+  const auto other = arrow::struct_(
+      {arrow::field("type", arrow::int8()), arrow::field("values", arrow::list(arrow::float64()))});
+  f.Write({Json("v", other, R"([{"type": 1, "values": [1]}])"), Y(1)});
+  CHECK_THAT(f.Error().message(), Catch::Contains("column 'v'") && Catch::Contains("has the type"));
+  ParquetFixture huge;
+  huge.Write({Vectors({Sparse(2'000'000'000, "5", "1")}), Y(1)});
+  CHECK_THAT(huge.Error().message(), Catch::Contains("at most 1048576 are supported"));
+}
+
+}  // namespace
+}  // namespace espalier
