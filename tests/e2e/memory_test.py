@@ -46,11 +46,11 @@ class MemoryTest(EspalierTest):
                 "model": {"task": "classification", "hidden": [4]},
                 "train": {"batch": 8192, "leaves": 8, "epochs": 1, "seed": 7}}
 
-    def train_and_watch(self, path):
+    def train_and_watch(self, spec, workers=2):
         """(the result, the most memory of its own that each worker was seen to have)"""
-        cluster = Cluster(self, workers=2, worker_flags=["--memory-bytes-max", str(BUDGET)])
+        cluster = Cluster(self, workers, worker_flags=["--memory-bytes-max", str(BUDGET)])
         output = {"path": self.path("watched.bundle"), "overwrite": True}
-        job = cluster.submit(self.job("watched", dict(self.spec(path), output=output)))
+        job = cluster.submit(self.job("watched", dict(spec, output=output)))
         watch = cluster.start("watch", job)
         seen = {name: 0 for name in cluster.workers}
         while True:
@@ -76,13 +76,13 @@ class MemoryTest(EspalierTest):
         with open(self.path("rows.csv.gz"), "wb") as f:
             f.write(gzip.compress(first.encode()))
             f.write(gzip.compress(block.encode(), 1) * BLOCKS)
-        text, seen = self.train_and_watch(self.path("rows.csv.gz"))
+        text, seen = self.train_and_watch(self.spec(self.path("rows.csv.gz")))
         self.assert_bounded(seen)
         columns = list(zip(self.names + ["y"], self.columns + [self.labels]))
         parquet_file.write(self.path("rows.parquet"),
                            [(name, values * BLOCKS) for name, values in columns],
                            BLOCK_ROWS * BLOCKS)
-        table, seen = self.train_and_watch(self.path("rows.parquet"))
+        table, seen = self.train_and_watch(self.spec(self.path("rows.parquet")))
         self.assert_bounded(seen)
         with open(self.path("rows.csv"), "w") as f:
             f.write(first)
@@ -91,6 +91,29 @@ class MemoryTest(EspalierTest):
                             "--workers", 1)
         for result in (text, table):
             self.assertEqual(result["weights_sha256"], plain["weights_sha256"])
+
+    def test_rows_beyond_memory_sorted_by_label_train_in_windows_as_they_do_in_memory(self):
+        # One worker has them all: twelve times its budget, and more than it is allowed.
+        first, block = self.text()
+        rows = sorted(block.splitlines(True), key=lambda line: line.rsplit(",", 1)[1])
+        zeros = sum(line.endswith(",0\n") for line in rows)
+        # What tells the classes apart: the first column is 20 more in the second one.
+        rows[zeros:] = ["%.3f,%s" % (float(line.split(",", 1)[0]) + 20, line.split(",", 1)[1])
+                        for line in rows[zeros:]]
+        with open(self.path("rows.csv"), "w") as f:
+            f.write(first)
+            for part in ("".join(rows[:zeros]), "".join(rows[zeros:])):
+                for _ in range(BLOCKS):
+                    f.write(part)
+        spec = self.spec(self.path("rows.csv"))
+        spec["data"].update(shard_bytes=8 * MIB, shuffle={"window": 20000})
+        spec["train"].update(epochs=2, optimizer={"adam": {"learning_rate": 0.02}})
+        result, seen = self.train_and_watch(spec, workers=1)
+        self.assert_bounded(seen)
+        self.assertGreater(result["metrics"]["train"]["accuracy"], 0.95)
+        plain = self.result("train", self.job("plain", spec), "--workers", 3)
+        self.assertEqual(plain["weights_sha256"], result["weights_sha256"])
+        self.assertEqual(plain["metrics"], result["metrics"])
 
 
 if __name__ == "__main__":
