@@ -279,7 +279,8 @@ class Chaos {
     int64_t queued = 0, final_count = 0;
     std::set<JobId> running;
     for (const JobSnapshot& s : core_.Jobs()) {
-      queued += s.state == JobState::kQueued;
+      // One that yielded to an older job waits again, whatever the limit: it was accepted.
+      queued += s.state == JobState::kQueued && s.started_ms == 0;
       final_count += IsFinal(s.state);
       CHECK(IsFinal(s.state) == ended_.contains(s.job));
       if (IsFinal(s.state)) CHECK(ended_[s.job] == s.state);
