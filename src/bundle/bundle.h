@@ -17,6 +17,7 @@
 namespace espalier {
 
 inline constexpr const char* kWeightsFile = "weights.safetensors";
+inline constexpr const char* kOnnxFile = "model.onnx";  // of `espalier export`, made later
 inline constexpr const char* kModelFile = "model.json";
 inline constexpr const char* kHistoryFile = "history.csv";
 inline constexpr const char* kReadmeFile = "README.md";

@@ -105,8 +105,8 @@ Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
   if (!found->is_directory) return InvalidArgument("output: " + output.path + " is a file" + mend);
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(output.path));
   for (const std::string& name : names) {
-    const bool ours =
-        name == kWeightsFile || name == kModelFile || name == kHistoryFile || name == kReadmeFile;
+    const bool ours = name == kWeightsFile || name == kModelFile || name == kHistoryFile ||
+                      name == kReadmeFile || name == kOnnxFile;
     if (!ours) {
       return InvalidArgument("output: " + output.path + " holds '" + Printable(name) +
                              "', which is no part of a bundle" + mend);

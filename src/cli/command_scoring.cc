@@ -195,13 +195,14 @@ int RunPredict(const CommandContext& context) {
   const std::function<Result<ScoringResult>(const ScoringRun&)> work = [&](const ScoringRun& run) {
     return Predict(run, spec);
   };
-  Status may = CheckPrediction(context.files, prepared->model, prepared->scan.input, spec);
-  if (may.ok()) may = BeginPredictions(context.files, spec.output);
+  const Status may = CheckPrediction(context.files, prepared->model, prepared->scan.input, spec);
   if (!may.ok()) return FailedPlan(context, may);
+  const Result<bool> made = BeginPredictions(context.files, spec.output);
+  if (!made.ok()) return FailedPlan(context, made.status());
   const auto result = WithProgress(context, *prepared, work);
   if (!result.ok()) {
     context.interrupts.Forget();  // so that storage can still be reached
-    const Status removed = context.files.RemoveTree(spec.output);
+    const Status removed = DropPredictions(context.files, spec.output, *made);
     if (!removed.ok()) context.console.Err("note: " + removed.ToString() + "\n");
     return FailedWork(context, result.status());
   }
@@ -216,7 +217,7 @@ int RunExport(const CommandContext& context) {
   const ScoringArguments& s = context.options.scoring;
   const auto model_path = WholePath(s.model);
   if (!model_path.ok()) return FailedPlan(context, model_path.status());
-  const auto path = WholePath(s.output.empty() ? *model_path + "/model.onnx" : s.output);
+  const auto path = WholePath(s.output.empty() ? *model_path + "/" + kOnnxFile : s.output);
   if (!path.ok()) return FailedPlan(context, path.status());
   const auto model = LoadTrainedModel(context.files, *model_path);
   if (!model.ok()) return FailedPlan(context, model.status());

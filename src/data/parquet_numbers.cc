@@ -55,16 +55,20 @@ Numbers Converted(const arrow::Array& array, F&& value) {
   return numbers;
 }
 
+// The values as they lie in the array; those of nulls are anything.
+template <typename T>
+Numbers Raw(const arrow::Array& array) {
+  Numbers numbers;
+  numbers.native = kNativeOf<T>;
+  numbers.data = array.data()->GetValues<T>(1);
+  return numbers;
+}
+
 // Values that lie in the array as T.
 template <typename T>
 Numbers Plain(const arrow::Array& array) {
+  if (array.null_count() == 0) return Raw<T>(array);
   const T* values = array.data()->GetValues<T>(1);
-  if (array.null_count() == 0) {
-    Numbers numbers;
-    numbers.native = kNativeOf<T>;
-    numbers.data = values;
-    return numbers;
-  }
   // Up to 16 bits a float is exact; a float stays one.
   using To = std::conditional_t<sizeof(T) <= 2 || std::is_same_v<T, float>, float, double>;
   return Converted<To>(array, [values](int64_t r) { return values[r]; });
@@ -292,10 +296,19 @@ Result<std::unique_ptr<ColumnTexts>> ColumnTexts::Make(const arrow::Array& array
   if (array.type_id() == arrow::Type::DICTIONARY) {
     const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
     ESPALIER_ASSIGN_OR_RETURN(texts->dictionary_, Make(*dictionary.dictionary()));
+  } else if (array.type_id() == arrow::Type::INT64) {  // exact beside nulls, too
+    texts->numbers_ = Raw<int64_t>(array);
+  } else if (array.type_id() == arrow::Type::UINT64) {
+    texts->numbers_ = Raw<uint64_t>(array);
   } else if (!WithTexts(array, [](const auto&) {})) {
     ESPALIER_ASSIGN_OR_RETURN(texts->numbers_, NumbersOf(array, false, 1));
   }
   return texts;
+}
+
+const Numbers* ColumnTexts::whole() const {
+  const bool all = numbers_.data != nullptr && numbers_.native < Native::kFloat;
+  return all && array_.null_count() == 0 ? &numbers_ : nullptr;
 }
 
 std::optional<std::string_view> ColumnTexts::At(int64_t row, std::string* scratch) const {

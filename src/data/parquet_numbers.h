@@ -92,9 +92,7 @@ class ColumnTexts {
   // Absent for null and NaN. It lies in the array or in *scratch.
   std::optional<std::string_view> At(int64_t row, std::string* scratch) const;
   // The column's whole numbers; nullptr when it has others, text or nulls.
-  const Numbers* whole() const {
-    return numbers_.data != nullptr && numbers_.native < Native::kFloat ? &numbers_ : nullptr;
-  }
+  const Numbers* whole() const;
 
  private:
   explicit ColumnTexts(const arrow::Array& array) : array_(array) {}

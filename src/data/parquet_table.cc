@@ -5,6 +5,7 @@
 #include <arrow/io/memory.h>
 #include <arrow/table.h>
 #include <arrow/type.h>
+#include <arrow/util/byte_size.h>
 #include <parquet/arrow/writer.h>
 #include <parquet/exception.h>
 #include <parquet/properties.h>
@@ -74,6 +75,9 @@ Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t rows) {
         return Internal("the column " + kept_names_[i] + " changed its type within a file");
       }
       ESPALIER_RETURN_IF_ERROR(FromArrow(AppendRows(array, kept.array_rows(), builder)));
+      if (array.length() > 0) {  // about: as large as its rows are on the average
+        bytes_ += arrow::util::TotalBufferSize(array) / array.length() * rows;
+      }
       continue;
     }
     std::string scratch;

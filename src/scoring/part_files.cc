@@ -75,9 +75,31 @@ class ParquetPart final : public PartTable {
   ParquetTable table_;
 };
 
+// "part-00003.csv", "part-00003_0001.parquet". Those of Spark, Hive and MapReduce say more, or
+// less.
+bool IsPartName(std::string_view name) {
+  const auto skip_digits = [&name] {
+    const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+    name.remove_prefix(digits);
+    return digits;
+  };
+  if (!name.starts_with("part-")) return false;
+  name.remove_prefix(5);
+  if (skip_digits() < 5) return false;
+  if (name.starts_with("_")) {
+    name.remove_prefix(1);
+    if (skip_digits() < 4) return false;
+  }
+  return name == ".csv" || name == ".parquet";
+}
+
+// What a prediction leaves: its files, also as storage names them while they are written.
 bool IsOurs(const std::string& name) {
-  return name == kSuccessFile || name == kRejectsDirectory || name.starts_with("part-") ||
-         name.starts_with(".part-") || name.starts_with("._SUCCESS.");
+  if (name == kSuccessFile || name == kRejectsDirectory || IsPartName(name)) return true;
+  const size_t end = name.find(".tmp-");
+  if (!name.starts_with(".") || end == std::string::npos) return false;
+  const std::string written = name.substr(1, end - 1);
+  return written == kSuccessFile || IsPartName(written);
 }
 
 }  // namespace
@@ -121,9 +143,24 @@ Status CheckPredictions(const FileSystem& files, const std::string& output, bool
   return {};
 }
 
-Status BeginPredictions(const FileSystem& files, const std::string& output) {
-  ESPALIER_RETURN_IF_ERROR(files.RemoveTree(output));
-  return files.MakeDirectory(output);
+Result<bool> BeginPredictions(const FileSystem& files, const std::string& output) {
+  const Result<FileInfo> found = files.Stat(output);
+  if (found.ok()) {
+    ESPALIER_RETURN_IF_ERROR(DropPredictions(files, output, false));
+    return false;
+  }
+  if (found.status().code() != StatusCode::kNotFound) return found.status();
+  ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(output));
+  return true;
+}
+
+Status DropPredictions(const FileSystem& files, const std::string& output, bool directory) {
+  if (directory) return files.RemoveTree(output);
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(output));
+  for (const std::string& name : names) {
+    ESPALIER_RETURN_IF_ERROR(files.RemoveTree(output + "/" + name));
+  }
+  return {};
 }
 
 Status EndPredictions(const FileSystem& files, const std::string& output) {

@@ -37,8 +37,12 @@ std::string PartName(int64_t shard, int64_t shards, int64_t piece, PartFormat fo
 // OK when nothing is there or an empty directory, or with `overwrite` the output of an earlier
 // prediction. kAlreadyExists, kInvalidArgument: something else is there; the message names it.
 Status CheckPredictions(const FileSystem& files, const std::string& output, bool overwrite);
-// Makes the directory anew. REQUIRES: CheckPredictions has just allowed it.
-Status BeginPredictions(const FileSystem& files, const std::string& output);
+// Makes the directory, or empties the one that is there, which stays (it may be a link, or have
+// owners and quotas of its own). Returns whether it made it. REQUIRES: CheckPredictions has just
+// allowed it.
+Result<bool> BeginPredictions(const FileSystem& files, const std::string& output);
+// Removes what is in the output, and `directory`, it itself.
+Status DropPredictions(const FileSystem& files, const std::string& output, bool directory);
 // Says that the output is whole.
 Status EndPredictions(const FileSystem& files, const std::string& output);
 

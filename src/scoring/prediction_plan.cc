@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <tuple>
 
 #include "src/base/text.h"
 
@@ -11,6 +13,26 @@ namespace {
 Status Rejected(const Status& first, const std::string& what) {
   const Status error = BadInput(what + "; the first of them: " + first.message());
   return first.position() ? error.At(*first.position()) : error;
+}
+
+// A file of the input may lie in the output under another name of its directory: a link, or another
+// way to write a URI.
+Status CheckNoInput(const FileSystem& files, const InputPlan& input, const std::string& output) {
+  const auto listed = files.List(output);
+  if (!listed.ok())
+    return listed.status().code() == StatusCode::kNotFound ? Status() : listed.status();
+  const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  std::set<std::tuple<std::string, int64_t, int64_t>> read;
+  for (const InputFile& file : input.files) {
+    read.emplace(name(file.path), file.length, file.modified_ms);
+  }
+  for (const FileInfo& file : *listed) {
+    if (!read.contains({name(file.path), file.length, file.modified_ms})) continue;
+    return InvalidArgument(
+        QuotedPath(file.path) + " lies in the output and seems to be read, too " +
+        "(a file of its name, size and time is); name another place for the " + "output");
+  }
+  return {};
 }
 
 }  // namespace
@@ -82,7 +104,8 @@ Status CheckPrediction(const FileSystem& files, const ModelOutline& model, const
     return InvalidArgument(QuotedPath(file.path) + " is to be read and lies in the output; name " +
                            "another place for the output");
   }
-  return CheckPredictions(files, spec.output, spec.overwrite);
+  ESPALIER_RETURN_IF_ERROR(CheckPredictions(files, spec.output, spec.overwrite));
+  return CheckNoInput(files, input, spec.output);
 }
 
 Status AddPrediction(const PredictSpec& spec, const ShardScore& shard, ScoringResult* result) {
