@@ -26,6 +26,8 @@ TEST_CASE("overwrite replaces a bundle and nothing else") {
   s.Put("model.json", "{}");
   s.Put("weights.safetensors", "");
   CHECK(Check(s.path(), true).ok());
+  s.Put("model.onnx", "");  // of `espalier export`
+  CHECK(Check(s.path(), true).ok());
   s.Put(".hidden", "precious");
   const Status refused = Check(s.path(), true);
   CHECK(refused.code() == StatusCode::kInvalidArgument);

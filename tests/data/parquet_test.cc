@@ -91,6 +91,20 @@ TEST_CASE("vectors are features of their own, of fixed and of any length") {
   }
 }
 
+TEST_CASE("as texts, whole numbers are exact, also beside nulls") {
+  for (const auto& type : {arrow::int64(), arrow::uint64()}) {
+    const auto array = Json("a", type, "[1234567890123456789, null, 9007199254740993, 0]").values;
+    const auto texts = ColumnTexts::Make(*array);
+    REQUIRE(texts.ok());
+    CHECK((*texts)->whole() == nullptr);
+    std::string scratch;
+    CHECK((*texts)->At(0, &scratch) == "1234567890123456789");
+    CHECK(!(*texts)->At(1, &scratch));
+    CHECK((*texts)->At(2, &scratch) == "9007199254740993");
+    CHECK((*texts)->At(3, &scratch) == "0");
+  }
+}
+
 TEST_CASE("a list of another length is a bad row that names file and row") {
   ParquetFixture f;
   const auto type = arrow::list(arrow::float32());

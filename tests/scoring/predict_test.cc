@@ -1,5 +1,6 @@
 #include "src/scoring/predict.h"
 
+#include <filesystem>
 #include <cmath>
 #include <sstream>
 
@@ -25,7 +26,7 @@ Result<ScoringResult> PredictInto(const ScoringFixture& f, const TrainedModel& m
                                   const ScanPlan& scan, PredictSpec spec, int threads = 1) {
   const ScoringRun run = f.Run(model, scan, threads);
   ESPALIER_RETURN_IF_ERROR(CheckPrediction(*f.files, model, scan.input, spec));
-  ESPALIER_RETURN_IF_ERROR(BeginPredictions(*f.files, spec.output));
+  ESPALIER_RETURN_IF_ERROR(BeginPredictions(*f.files, spec.output).status());
   return Predict(run, spec);
 }
 
@@ -195,6 +196,35 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
   CHECK(refused.status().code() == StatusCode::kInvalidArgument);
   CHECK(refused.status().message().find("thesis.txt") != std::string::npos);
   CHECK(Content(f.dir / "out/thesis.txt") == "years of work");
+  // Nor is what others call parts, of Spark or MapReduce.
+  for (const char* name : {"part-00000-8f1c-c000.snappy.parquet", "part-00000", "part-r-00000",
+                           "._SUCCESS.crc", ".part-00000.csv.crc", "part-0.csv"}) {
+    INFO(name);
+    f.dir.Put(std::string("table/") + name, "precious");
+    const PredictSpec table{.output = f.dir / "table", .overwrite = true};
+    CHECK(CheckPrediction(*f.files, model, scan->input, table).message().find(name) !=
+          std::string::npos);
+    REQUIRE(f.files->RemoveTree(f.dir / "table").ok());
+  }
+  // Of a broken-off prediction; the directory itself stays: here it is a link.
+  f.dir.Put("real/part-00007.csv", "x\n1\n");
+  f.dir.Put("real/.part-00008_0001.csv.tmp-host-1", "x");
+  std::filesystem::create_directory_symlink(f.dir / "real", f.dir / "link");
+  PredictSpec linked = over;
+  linked.output = f.dir / "link";
+  CHECK(PredictInto(f, model, *scan, linked).ok());
+  CHECK(std::filesystem::is_symlink(f.dir / "link"));
+  CHECK(std::filesystem::exists(f.dir / "real/part-00000.csv"));
+  CHECK_FALSE(std::filesystem::exists(f.dir / "real/part-00007.csv"));
+  REQUIRE(DropPredictions(*f.files, linked.output, false).ok());
+  CHECK(std::filesystem::is_empty(f.dir / "real"));
+  // Input by another name of its directory.
+  f.dir.Put("real/part-00000.csv", "a,b\n1,2\n");
+  const auto own = f.Scan(model, {f.dir / "link"}, false);
+  REQUIRE(own.ok());
+  linked.output = f.dir / "real";
+  CHECK(CheckPrediction(*f.files, model, own->input, linked).message().find("seems to be read") !=
+        std::string::npos);
   const PredictSpec inside{.output = f.dir.path(), .overwrite = true};
   CHECK(
       CheckPrediction(*f.files, model, scan->input, inside).message().find("lies in the output") !=
