@@ -5,6 +5,7 @@
 #include <random>
 
 #include "src/data/parquet_file.h"
+#include "src/data/parquet_numbers.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier {
