@@ -137,6 +137,15 @@ void CoordinatorCore::Obey(Worker& worker, const Switched& message) {
   if (planning != nullptr && planning->plan && planning->plan->ordered &&
       message.job == planning->snapshot.job && message.generation == planning->plan->generation) {
     CompletePlan(*planning, message.round);
+  } else if (planning != nullptr && IsMember(*planning, worker) &&
+             planning->recovery.since_ms == 0 && message.job == worker.at.job &&
+             message.generation > worker.at.generation &&
+             message.generation.value <= planning->generations) {
+    // An earlier life of this coordinator ordered the change, and who was to join is not known any
+    // more: all meet again.
+    return MemberLost(*planning, Label(worker) + " went on to generation " +
+                                     std::to_string(message.generation.value) +
+                                     ", which was ordered before the coordinator died");
   }
   const Place at = Judge(worker, {message.job, message.generation}, "Switched");
   if (at.job == nullptr) return;

@@ -75,7 +75,15 @@ bool CoordinatorCore::StateIsKept(JobRecord& job) {
 
 void CoordinatorCore::Obey(Worker& worker, const StateKept& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "StateKept");
-  if (at.job == nullptr || !at.job->keeping || at.job->keeping->by != worker.id) return;
+  if (at.job == nullptr) return;
+  if (!at.job->keeping || at.job->keeping->by != worker.id) {
+    // An earlier life of this coordinator asked for it: the member has stopped, and nobody else
+    // knows that the job was to be given up.
+    if (at.job->recovery.since_ms == 0 && !at.job->leaves.empty()) {
+      MemberLost(*at.job, Label(worker) + " stood still to keep the job's state");
+    }
+    return;
+  }
   Keeping& k = *at.job->keeping;
   k.by = {};
   k.over = message.why.ok() && message.step > 0;
