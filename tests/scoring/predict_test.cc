@@ -1,7 +1,7 @@
 #include "src/scoring/predict.h"
 
-#include <filesystem>
 #include <cmath>
+#include <filesystem>
 #include <sstream>
 
 #include "src/model/leaf_pass.h"
