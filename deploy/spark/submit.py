@@ -1,8 +1,8 @@
 """Submits a job of Espalier by spark-submit, follows it, and ends as it ends.
 
     spark-submit --py-files espalier.zip submit.py job.yaml --coordinator head:7700
-    spark-submit --deploy-mode cluster --py-files espalier.zip --files job.yaml submit.py job.yaml \\
-        --coordinator hdfs:///espalier/address
+    spark-submit --deploy-mode cluster --py-files espalier.zip --files job.yaml \\
+        submit.py job.yaml --coordinator hdfs:///espalier/address
 
 Exit codes: 0 the model is there; 1 the job failed or was cancelled; 2 wrong usage or job file;
 3 the coordinator was not reached; 130 interrupted. In client mode they are spark-submit's; in
