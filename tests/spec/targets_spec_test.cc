@@ -13,14 +13,15 @@ TEST_CASE("what does not fit several labels, no label or folds is refused") {
       {[](JobSpec& j) {
          j.model.task = Task::kAutoencoder;
          j.data.label.clear();
-         j.data.features.groups = {{.columns = {std::string("a")}, .log1p = true}};
+         j.data.features.groups.emplace_back().columns = {std::string("a")};
+         j.data.features.groups[0].log1p = true;
        },
        "data.features.groups[0].log1p: found true, expected false with task autoencoder"},
       {[](JobSpec& j) {
          j.model.task = Task::kAutoencoder;
          j.data.label.clear();
-         j.data.features.groups = {
-             {.columns = {std::string("a")}, .type = FeatureType::kCategorical}};
+         j.data.features.groups.emplace_back().columns = {std::string("a")};
+         j.data.features.groups[0].type = FeatureType::kCategorical;
        },
        "data.features.groups[0].type: found categorical, expected numeric or boolean with task "
        "autoencoder, which gives back numbers"},
