@@ -194,7 +194,9 @@ std::vector<BadCase> Regression() {
       {"weights that add up to nothing", Priced("a,w,y\n1,0,2\n2,0,3\n"), StatusCode::kBadInput,
        "data.weight: the weights of all training rows add up to 0; expected a number above 0",
        InColumn("w")},
-      {"a column that is text all the way", Priced("a,w,y\nred,1,2\nblue,1,3\n"),
+      {"a column that is text all the way",
+       With(Priced("a,w,y\nred,1,2\nblue,1,3\n"),
+            [](JobSpec& j) { j.data.features.columns = {std::string("a")}; }),
        StatusCode::kBadInput, kNotNumber, At(2, "a", 6, "red")},
   };
 }

@@ -200,6 +200,7 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
   for (const char* name : {"part-00000-8f1c-c000.snappy.parquet", "part-00000", "part-r-00000",
                            "._SUCCESS.crc", ".part-00000.csv.crc", "part-0.csv"}) {
     INFO(name);
+    REQUIRE(f.files->MakeDirectory(f.dir / "table").ok());
     f.dir.Put(std::string("table/") + name, "precious");
     const PredictSpec table{.output = f.dir / "table", .overwrite = true};
     CHECK(CheckPrediction(*f.files, model, scan->input, table).message().find(name) !=
@@ -207,6 +208,7 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
     REQUIRE(f.files->RemoveTree(f.dir / "table").ok());
   }
   // Of a broken-off prediction; the directory itself stays: here it is a link.
+  REQUIRE(f.files->MakeDirectory(f.dir / "real").ok());
   f.dir.Put("real/part-00007.csv", "x\n1\n");
   f.dir.Put("real/.part-00008_0001.csv.tmp-host-1", "x");
   std::filesystem::create_directory_symlink(f.dir / "real", f.dir / "link");
