@@ -240,7 +240,7 @@ std::vector<BadCase> MoreFiles() {
       {"a name that is too long", Path(std::string(300, 'n')), StatusCode::kInvalidArgument,
        "data.train: cannot look up 'DIR/" + std::string(300, 'n') + "': its name is too long",
        InFile("DIR/" + std::string(300, 'n'))},
-      {"a name with a line break", Named("a\nb.csv", "a,y\nx,1\n"), StatusCode::kBadInput,
+      {"a name with a line break", Named("a\nb.csv", "a,y\nx,1\n1,0\n2,1\n"), StatusCode::kBadInput,
        "the value is not a number; features are numbers (choose the columns in "
        "data.features.columns, or encode text as numbers)",
        InputPosition{.file = "DIR/a\nb.csv", .row = 2, .column = "a", .offset = 4, .text = "x"}},
