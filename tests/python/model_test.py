@@ -354,7 +354,7 @@ class ModelTest(unittest.TestCase):
         tensors = {"layers.0.weight": np.ones((1, width)), "layers.0.bias": np.zeros(1)}
         began = time.process_time()
         model = self.load(doc, tensors)
-        self.assertLess(time.process_time() - began, 20)  # comparing all names with all takes longer
+        self.assertLess(time.process_time() - began, 20)  # all with all takes longer
         self.assertEqual((len(model.features), model.features[-1]), (width, "x65535"))
         np.testing.assert_array_equal(model.predict(np.ones((1, width))), [width])
 
@@ -394,7 +394,19 @@ class ModelTest(unittest.TestCase):
         refused(lambda d: d["spec"]["model"].update(hidden=[True]), bad, r"hidden\[0\]")
         refused(lambda d: d["spec"]["model"].update(hidden=[3]), bad, "found shape")
         refused(lambda d: d["preprocessing"]["features"][0].update(shift="0"), bad, "shift")
+        for thresholds in ([1], [1, 1, 1], [0, 0], [-1, 1], ["1", 1]):
+            refused(lambda d: d["spec"]["model"].update(thresholds=thresholds), bad,
+                    r"spec\.model\.thresholds")
+        binary = {"loss": "binary_cross_entropy", "thresholds": [1]}
+        refused(lambda d: d["spec"]["model"].update(binary), bad, r"spec\.model\.thresholds")
         refused(lambda d: d.pop("schema"), bad, "schema: expected a value, found none")
+
+    def test_thresholds_decide_which_class_is_predicted(self):
+        tensors = {"layers.0.weight": np.array([[1.0], [0.0]]), "layers.0.bias": np.zeros(2)}
+        for thresholds, expected in (([], 0), ([1, 1], 0), ([9, 1], 1), ([1, 0], 1)):
+            model = self.load(bundles.document(1, {"hidden": [], "thresholds": thresholds},
+                                               classes=["0", "1"]), tensors)
+            self.assertEqual(model.predict([[1.0]])[0], expected, thresholds)
 
     def test_a_damaged_or_lying_file_is_one_error_and_never_another_model(self):
         doc = bundles.document(2, {"hidden": []}, classes=["0", "1"])
