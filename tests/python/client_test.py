@@ -2,6 +2,9 @@
 import io
 import os
 import pathlib
+import signal
+import subprocess
+import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -10,9 +13,12 @@ import numpy as np
 import yaml
 
 import espalier
+from daemons import wait_for
 from espalier import _connection, _jobtext, _webhdfs, local, progress
 from espalier._convert import clean, error_of
 from espalier._proto import types_pb2
+from espalier._security import Security
+from espalier.client import Client
 from espalier.types import METRIC_NAMES
 
 
@@ -65,6 +71,24 @@ resume: earlier
         self.assertEqual(found["train"], {"epochs": 2.0, "seed": 3, "steps": None})
         with self.assertRaisesRegex(espalier.InvalidArgumentError, r"train\.epochs: found a set"):
             self.text({"train": {"epochs": {1}}})
+
+    def test_texts_in_a_dict_stay_texts_for_the_cluster(self):
+        # Where YAML 1.1 knows no number, the cluster does.
+        names = ["08", "09", "018", "-3", "+3", "", "0x1", "1e3", "yes", "a b", "\u00e4", "_",
+                 "null"]
+        text = self.text({"data": {"label": "09", "features": {"columns": names}, "weight": 8},
+                          "model": {"task": "auto"}})
+
+        def scalars(node):
+            if isinstance(node, yaml.ScalarNode):
+                return [node]
+            children = node.value if isinstance(node, yaml.SequenceNode) else [
+                value for _, value in node.value]
+            return [s for child in children for s in scalars(child)]
+        found = [(s.value, s.style is not None) for s in scalars(yaml.compose(text))]
+        quoted = {name: name not in ("a b", "\u00e4") for name in names}
+        self.assertEqual(found, [("09", True)] + list(quoted.items()) +
+                         [("8", False), ("auto", False)])
 
     def test_paths_and_text_are_told_apart(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -141,6 +165,9 @@ class AddressTest(unittest.TestCase):
                 f.write("head:7\nmore\n")
             self.assertEqual(_connection.find_coordinator("file:" + path), "head:7")
 
+    def test_a_token_is_not_shown(self):
+        self.assertNotIn("secret", repr(Security(ca="/ca", token="secret")))
+
     def test_security_that_does_not_fit_together_is_said_before_anybody_is_called(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, clear=True):
             key = os.path.join(folder, "key")
@@ -174,6 +201,33 @@ class AddressTest(unittest.TestCase):
                 self.assertEqual(_webhdfs._name_nodes("webhdfs://x:5/p"), (["x:5"], "/p"))
                 self.assertEqual(_webhdfs._name_nodes("hdfs://other:8020/p"),
                                  (["other:9870"], "/p"))
+                self.assertEqual(_webhdfs._name_nodes("hdfs://[::1]:8020/p"),
+                                 (["[::1]:9870"], "/p"))
+                with self.assertRaisesRegex(espalier.InvalidArgumentError, "is no address"):
+                    _webhdfs._name_nodes("hdfs://host:x/p")
+                site("core-site.xml", fs_defaultFS="hdfs://nn1")
+                for http, ours in (("nn1:5", "nn1:5"), ("0.0.0.0:5", "nn1:5"), (":5", "nn1:5"),
+                                   ("web:5", "web:5"), ("web", "web:9870")):
+                    site("hdfs-site.xml", **{"dfs_namenode_http-address": http})
+                    for uri, where in (("hdfs:///p", ours), ("hdfs://nn1/p", ours),
+                                       ("hdfs://nn1:8020/p", ours),
+                                       ("hdfs://nn1:8021/p", "nn1:9870"),
+                                       ("hdfs://other:8020/p", "other:9870"),
+                                       ("webhdfs://other/p", "other:9870"),
+                                       ("webhdfs://nn1/p", "nn1:9870")):
+                        self.assertEqual(_webhdfs._name_nodes(uri), ([where], "/p"), (http, uri))
+                site("hdfs-site.xml", dfs_nameservices="ns", dfs_ha_namenodes_ns="a,b", **{
+                    "dfs_namenode_rpc-address_ns_a": "h1:1", "dfs_namenode_rpc-address_ns_b":
+                    "h2:2", "dfs_namenode_http-address_ns_b": "0.0.0.0:7"})
+                for uri, where in (("hdfs://ns/p", ["h1:9870", "h2:7"]),
+                                   ("webhdfs://ns/p", ["h1:9870", "h2:7"]),
+                                   ("hdfs://h2:2/p", ["h2:7"]), ("hdfs://h1:1/p", ["h1:9870"]),
+                                   ("hdfs://h2:3/p", ["h2:9870"])):
+                    self.assertEqual(_webhdfs._name_nodes(uri), (where, "/p"), uri)
+                site("hdfs-site.xml", dfs_nameservices="ns", dfs_ha_namenodes_ns="a")
+                with self.assertRaisesRegex(espalier.FailedPreconditionError,
+                                            "neither .*http-address.ns.a nor .*is set"):
+                    _webhdfs._name_nodes("hdfs://ns/p")
                 with open(os.path.join(folder, "core-site.xml"), "w") as f:
                     f.write('<!DOCTYPE a [<!ENTITY e "x">]><configuration/>')
                 with self.assertRaisesRegex(espalier.FailedPreconditionError, "declares entities"):
@@ -243,7 +297,93 @@ class ProgressTest(unittest.TestCase):
         self.assertEqual(clean("a\x1b[2J\r\x9b\u202e"), "a?[2J???")
 
 
+class SubmitTest(unittest.TestCase):
+    """A submission whose answer was not heard, by a connection that is played."""
+
+    def submit(self, *answers):
+        connection = mock.Mock(where="head:1", limits=espalier.Limits())
+        connection.call.side_effect = answers
+        with mock.patch("sys.stderr", io.StringIO()):
+            try:
+                return Client(connection).submit({"output": "/o"}).id, connection
+            except (KeyboardInterrupt, espalier.EspalierError) as error:
+                return error, connection
+
+    def check_withdrawn(self, connection):
+        calls = [c.args for c in connection.call.call_args_list]
+        self.assertEqual(calls[-1][0], "Withdraw")
+        self.assertEqual({c[1].client_request_id for c in calls}, {calls[0][1].client_request_id})
+
+    def test_an_interrupt_withdraws_it_wherever_it_comes(self):
+        gone = espalier.UnavailableError("gone")
+        found, connection = self.submit(KeyboardInterrupt(), None)
+        self.assertIsInstance(found, KeyboardInterrupt)
+        self.check_withdrawn(connection)
+        for where in ("time.sleep", "builtins.print"):
+            with mock.patch(where, side_effect=KeyboardInterrupt):
+                found, connection = self.submit(gone, None)
+            self.assertIsInstance(found, KeyboardInterrupt, where)
+            self.check_withdrawn(connection)
+
+    def test_it_is_repeated_with_the_same_id(self):
+        with mock.patch("time.sleep"):
+            found, connection = self.submit(espalier.UnavailableError("gone"), mock.Mock(job=7))
+        self.assertEqual(found, "job-7")
+        first, second = (c.args for c in connection.call.call_args_list)
+        self.assertEqual(first, second)
+
+
+PROGRAM = """#!%s
+import os, signal, time
+said = open(os.environ["SAID"], "a", buffering=1)
+heard = []
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda n, frame: heard.append(said.write(signal.Signals(n).name + " ")))
+said.write("ready ")
+said.flush()
+while not heard:
+    time.sleep(0.05)
+time.sleep(0.5)  # the daemons are stopped
+said.write("end")
+"""
+
+
 class LocalTest(unittest.TestCase):
+    def train(self, folder):
+        """A process that trains with a program of `folder` that only notes what it hears."""
+        with open(os.path.join(folder, "espalier"), "w") as f:
+            f.write(PROGRAM % sys.executable)
+        os.chmod(f.name, 0o755)
+        said = os.path.join(folder, "said")
+        process = subprocess.Popen(
+            [sys.executable, "-c", "import espalier; espalier.train({'output': '/o'})"],
+            env=dict(os.environ, ESPALIER_HOME=folder, SAID=said), stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+        def read():
+            if not os.path.exists(said):
+                return ""
+            with open(said) as f:
+                return f.read()
+        wait_for("the program", lambda: read() == "ready ", 120)
+        return process, read
+
+    def test_a_terminals_ctrl_c_reaches_the_program_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process, read = self.train(folder)
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait(timeout=120)
+            self.assertEqual(read(), "ready SIGINT end")
+
+    def test_the_program_is_stopped_when_its_parent_is_killed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process, read = self.train(folder)
+            process.kill()
+            wait_for("its end", lambda: read() == "ready SIGTERM end", 120)
+
     def test_the_program_is_looked_for_in_its_home_and_on_the_path(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "bin", "espalier")

@@ -1,8 +1,10 @@
 """Models by NumPy alone: PyTorch's reference values, tables of each kind, and files that lie."""
+import decimal
 import json
 import math
 import os
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -12,6 +14,7 @@ import pyarrow as pa
 import bundles
 import espalier
 from daemons import ROOT
+from espalier import _columns
 
 with open(os.path.join(ROOT, "tests", "model", "torch_golden.json")) as golden_file:
     GOLDEN = json.load(golden_file)
@@ -247,28 +250,113 @@ class ModelTest(unittest.TestCase):
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "at least 2"):
             model.predict({"v": [dict(structs[0], size=1, indices=[0])]})
 
-    def test_categories_of_booleans_and_whole_numbers_are_what_workers_read(self):
-        features = [{"name": name, "shift": 0, "factor": 1, "null_value": 0,
-                     "null_indicator": False, "codes": 2, "embedding": 0, "hashed": False,
-                     "vocabulary": vocabulary}
-                    for name, vocabulary in (("b", ["false", "true"]),
-                                             ("n", ["", "9007199254740993"]))]
-        doc = bundles.document(2, {"hidden": [], "task": "regression", "loss": "mse"},
+    def coded(self, rules=None, **vocabularies):
+        """A regression of categories: column i adds (1 + code) * 10^i. `rules`: others than
+        categorical by column, whose number is added as it is."""
+        names, rules = list(vocabularies), rules or {}
+        features = [dict({"name": name, "shift": 0, "factor": 1, "null_value": -1},
+                         **({} if name in rules else {
+                             "null_indicator": False, "codes": len(vocabulary), "embedding": 0,
+                             "hashed": False, "vocabulary": vocabulary}))
+                    for name, vocabulary in vocabularies.items()]
+        doc = bundles.document(len(names), {"hidden": [], "task": "regression", "loss": "mse"},
                                targets=[{"name": "y", "shift": 0, "factor": 1}],
-                               features=features)
+                               features=features, nulls="mean")
         doc["spec"]["data"]["features"]["groups"] = []
-        doc["schema"].update(names=["b", "n"], rules=[
-            {"type": "categorical", "group": -1, "part": "year"}] * 2)
-        model = self.load(doc, {"layers.0.one_hot.0.weight": np.array([[1.0], [2.0]]),
-                                "layers.0.one_hot.1.weight": np.array([[10.0], [20.0]]),
-                                "layers.0.weight": np.zeros((1, 0)), "layers.0.bias": np.zeros(1)})
+        doc["schema"].update(names=names, rules=[
+            rules.get(n, {"type": "categorical", "group": -1, "part": "year"}) for n in names])
+        tensors = {"layers.0.one_hot.%d.weight" % i: np.arange(1.0, len(v) + 1)[:, None] * 10 ** i
+                   for i, v in enumerate(v for n, v in vocabularies.items() if n not in rules)}
+        return self.load(doc, dict(tensors, **{"layers.0.weight": np.ones((1, len(rules))),
+                                               "layers.0.bias": np.zeros(1)}))
+
+    def test_categories_of_booleans_and_numbers_are_what_workers_read(self):
+        model = self.coded(b=["false", "true"], n=["", "9007199254740993"], f=["", "0.1", "1e-04"])
         flags, numbers = [True, False, True], [9007199254740993, None, None]
-        for data in (pa.table({"b": flags, "n": pa.array(numbers, pa.int64())}),
-                     pd.DataFrame({"b": pd.array(flags, "boolean"),
-                                   "n": pd.array(numbers, "Int64")}),
-                     pd.DataFrame({"b": np.array(flags), "n": np.array(numbers, object)}),
-                     {"b": flags, "n": numbers}):
-            np.testing.assert_array_equal(model.predict(data), [22, 11, 12])
+        floats = [0.1, 0.0001, None]
+        expected = [222, 311, 112]
+        for kind in (np.float32, np.float64):
+            name, array = kind.__name__, np.array(floats, kind)
+            arrow = pa.table({"b": flags, "n": pa.array(numbers, pa.int64()),
+                              "f": pa.array(floats, pa.from_numpy_dtype(kind))})
+            objects = pd.DataFrame({"b": np.array(flags), "n": np.array(numbers, object),
+                                    "f": array})
+            own = pd.DataFrame({"b": pd.array(flags, "boolean"), "n": pd.array(numbers, "Int64"),
+                                "f": pd.array(floats, name.capitalize())})
+            tables = [arrow, pa.concat_tables([arrow.slice(0, 1), arrow.slice(1)]), objects, own,
+                      arrow.to_pandas(types_mapper=pd.ArrowDtype), own.astype("category"),
+                      pa.table({c: arrow[c].dictionary_encode() for c in arrow.schema.names}),
+                      {"b": flags, "n": numbers, "f": array},
+                      {c: own[c] for c in own}, {c: arrow[c] for c in arrow.schema.names},
+                      objects.to_numpy(dtype=object)]
+            for i, data in enumerate(tables):
+                if kind is np.float64 or i < len(tables) - 1:  # NumPy widens floats to objects
+                    np.testing.assert_array_equal(model.predict(data), expected, err_msg=str(i))
+                    np.testing.assert_array_equal(model.predict(data, batch_rows=2), expected)
+
+    def test_an_array_of_float32_has_its_own_categories(self):
+        model = self.coded(f=["0.1", "3"], g=["", "16777216"])
+        np.testing.assert_array_equal(
+            model.predict(np.array([[0.1, 1 << 24], [3, np.nan]], np.float32)), [21, 12])
+
+    def test_nulls_among_texts_are_null_in_every_kind_of_table(self):
+        model = self.coded(city=["", "Oslo"])
+        for data in ({"city": ["Oslo", float("nan")]}, {"city": ["Oslo", np.float32("nan")]},
+                     {"city": ["Oslo", None]}, {"city": ["Oslo", pd.NA]},
+                     {"city": ["Oslo", decimal.Decimal("nan")]}, [["Oslo"], [math.nan]],
+                     pd.DataFrame({"city": ["Oslo", np.nan]}),
+                     pd.DataFrame({"city": pd.array(["Oslo", None], "string")}),
+                     pd.DataFrame({"city": pd.Categorical(["Oslo", None])}),
+                     pa.table({"city": ["Oslo", None]})):
+            np.testing.assert_array_equal(model.predict(data), [2, 1], err_msg=repr(data))
+
+    def test_numbers_of_a_csv_file_are_found_as_they_stand_in_it(self):
+        model = self.coded(f=["0.0001", "15000000000000000", "3", "other"])
+        np.testing.assert_array_equal(model.predict({"f": [0.0001, 1.5e16, 3.0, "3.0", 7.5]}),
+                                      [1, 2, 3, 3, 0])
+
+    def test_texts_of_numbers_are_those_of_the_cpp_programs(self):
+        # What std::to_chars gave, after whole numbers up to 2^53.
+        for kind, texts in ((np.float64, "0.1 1e-04 0.001 1e-05 1.5e-07 1.5e+16 9007199254740994 "
+                                         "12345678901234567168 1e+22 1.5e+300 -2.5 123456.789 "
+                                         "5e-324 1e+17 123456789012345680 -0.00012 0.00123 "
+                                         "0.3333333333333333 inf -inf 9007199254740992"),
+                            (np.float32, "0.1 1e-04 16777216 10000000000 1e+16 1.23456e+17 "
+                                         "3.4028235e+38 1e-45 0.33333334 -0.25 1.2345679e+17")):
+            for text in texts.split():
+                self.assertEqual(_columns.number_text(kind(text)), text)
+        self.assertEqual(_columns.number_text(-0.0), "0")
+        self.assertEqual(_columns.number_text(np.float16(0.1)), "0.099975586")
+
+    def test_true_is_not_1_though_python_finds_them_equal(self):
+        model = self.coded(x=["1", "true"])
+        np.testing.assert_array_equal(model.predict({"x": [True, 1, np.True_, 1.0]}), [2, 1, 2, 1])
+
+    def test_a_date_that_is_not_there_is_null_in_every_kind_of_table(self):
+        rule = {"type": "date", "group": -1, "part": "epoch"}
+        model = self.coded({"when": rule}, when=[])
+        day = np.array(["2024-02-29", "NaT"], "datetime64[D]")
+        expected = [1709164800, -1]
+        for data in ({"when": day}, {"when": list(day)}, day[:, None], pd.DataFrame({"when": day}),
+                     pd.DataFrame({"when": pd.to_datetime(day).tz_localize("UTC")}),
+                     pd.DataFrame({"when": [pd.Timestamp(day[0]), pd.NaT]}, dtype=object),
+                     pa.table({"when": day}), pa.table({"when": day.astype("datetime64[ns]")}),
+                     {"when": ["2024-02-29", ""]}):
+            np.testing.assert_array_equal(model.predict(data), expected, err_msg=repr(data))
+
+    def test_a_wide_model_is_loaded_in_time(self):
+        width = 1 << 16
+        doc = bundles.document(width, {"hidden": [], "task": "regression"},
+                               targets=[{"name": "y", "shift": 0, "factor": 1}])
+        doc["spec"]["data"]["features"]["groups"] = []
+        doc["schema"].update(names=["x%d" % i for i in range(width)],
+                             rules=[{"type": "numeric", "group": -1, "part": "year"}] * width)
+        tensors = {"layers.0.weight": np.ones((1, width)), "layers.0.bias": np.zeros(1)}
+        began = time.process_time()
+        model = self.load(doc, tensors)
+        self.assertLess(time.process_time() - began, 20)  # all with all takes longer
+        self.assertEqual((len(model.features), model.features[-1]), (width, "x65535"))
+        np.testing.assert_array_equal(model.predict(np.ones((1, width))), [width])
 
     def test_labels_are_integers_where_all_are_and_text_otherwise(self):
         for classes, dtype, first in ((["-1", "7"], np.int64, -1), (["07", "8"], object, "07"),
@@ -306,7 +394,19 @@ class ModelTest(unittest.TestCase):
         refused(lambda d: d["spec"]["model"].update(hidden=[True]), bad, r"hidden\[0\]")
         refused(lambda d: d["spec"]["model"].update(hidden=[3]), bad, "found shape")
         refused(lambda d: d["preprocessing"]["features"][0].update(shift="0"), bad, "shift")
+        for thresholds in ([1], [1, 1, 1], [0, 0], [-1, 1], ["1", 1]):
+            refused(lambda d: d["spec"]["model"].update(thresholds=thresholds), bad,
+                    r"spec\.model\.thresholds")
+        binary = {"loss": "binary_cross_entropy", "thresholds": [1]}
+        refused(lambda d: d["spec"]["model"].update(binary), bad, r"spec\.model\.thresholds")
         refused(lambda d: d.pop("schema"), bad, "schema: expected a value, found none")
+
+    def test_thresholds_decide_which_class_is_predicted(self):
+        tensors = {"layers.0.weight": np.array([[1.0], [0.0]]), "layers.0.bias": np.zeros(2)}
+        for thresholds, expected in (([], 0), ([1, 1], 0), ([9, 1], 1), ([1, 0], 1)):
+            model = self.load(bundles.document(1, {"hidden": [], "thresholds": thresholds},
+                                               classes=["0", "1"]), tensors)
+            self.assertEqual(model.predict([[1.0]])[0], expected, thresholds)
 
     def test_a_damaged_or_lying_file_is_one_error_and_never_another_model(self):
         doc = bundles.document(2, {"hidden": []}, classes=["0", "1"])

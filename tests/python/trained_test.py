@@ -200,6 +200,16 @@ class TrainedTest(EspalierTest):
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "task is multilabel"):
             model.predict_index(frame)
 
+    def test_columns_called_by_digits_are_those_that_a_dict_names(self):
+        names = ["07", "08", "09", "010"]
+        rng = np.random.default_rng(1)
+        frame = pd.DataFrame(rng.normal(size=(200, 4)), columns=names)
+        frame.to_csv(self.path("train.csv"), index=False)
+        result, model = self.train({"train": self.path("train.csv"), "label": "09",
+                                    "features": {"columns": ["08", "010"]}},
+                                   {"task": "regression", "hidden": []}, epochs=1)
+        self.assertEqual((model.features, model.targets), (("08", "010"), ("09",)))
+
     def test_an_autoencoder_gives_its_features_back(self):
         test = self.houses_csv("test.csv", 300, seed=5)
         frame = pd.read_csv(test)

@@ -247,9 +247,6 @@ def parse_document(raw: bytes) -> Document:
     if rules and len(rules) != len(features):
         raise _wrong("schema.rules", "none, or one for each of the features")
     inputs = sum(f.embedding if f.codes else 1 + f.null_indicator for f in features)
-    thresholds_node = model.get("thresholds")
-    thresholds = tuple(t.number() for t in
-                       (thresholds_node.items(1_000_000) if thresholds_node else []))
     classes = tuple(c.label() for c in prepared["classes"].items(1_000_000))
     targets = tuple(_target(t) for t in prepared["targets"].items(1_000_000))
     if not (classes if classification else targets):
@@ -267,7 +264,7 @@ def parse_document(raw: bytes) -> Document:
         raw=value, name=str(root["spec"]["name"].label()), task=task,
         loss=loss, dtype=np.dtype(precision), layers=_layers(model, inputs, outputs),
         features=features, feature_spec=root["spec"]["data"]["features"], schema=schema,
-        rules=rules, thresholds=thresholds,
+        rules=rules, thresholds=_thresholds(model, loss, outputs),
         classes=classes, targets=targets, weights_sha256=root["weights_sha256"].text())
 
 
@@ -289,6 +286,18 @@ def _feature(node: Node) -> Feature:
         flag["null_indicator"], codes,
         node["embedding"].whole(0, _EMBEDDING_MAX) if node.get("embedding") else 0,
         flag["hashed"], texts)
+
+
+def _thresholds(model: Node, loss: str, outputs: int) -> Tuple[float, ...]:
+    """As CheckThresholds of src/model/network.cc."""
+    node = model.get("thresholds")
+    found = tuple(t.number() for t in node.items(1_000_000)) if node else ()
+    sound = loss == "softmax_cross_entropy" and len(found) == outputs and min(found) >= 0 and \
+        found.count(0) <= 1
+    if found and not sound:
+        raise _wrong("spec.model.thresholds", "none, or with softmax_cross_entropy one a class, "
+                                              "each at least 0, one at most 0")
+    return found
 
 
 def _target(node: Node) -> Tuple[str, float, float]:

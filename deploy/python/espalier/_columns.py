@@ -4,9 +4,12 @@ booleans, parts of dates, codes of categories. The rules are those of src/data/f
 from __future__ import annotations
 
 import datetime
+import decimal
 import math
 import re
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
+
+import numpy as np
 
 from .errors import BadInputError
 
@@ -21,8 +24,11 @@ _WHOLE_FLOAT = re.compile(r"(-?\d+)\.0*", re.A)
 
 
 def is_null(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (
-        isinstance(value, float) and math.isnan(value))
+    if isinstance(value, (float, np.floating)):
+        return math.isnan(value)
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def murmur3(raw: bytes) -> int:
@@ -47,6 +53,8 @@ def murmur3(raw: bytes) -> int:
 
 def category_text(value: Any) -> Any:
     """As text (bytes for what is not UTF-8) without spaces around it; "" for null."""
+    if isinstance(value, decimal.Decimal):
+        value = float(value)
     if is_null(value):
         return ""
     if isinstance(value, bytes):
@@ -57,13 +65,27 @@ def category_text(value: Any) -> Any:
     if isinstance(value, str):
         text = value.strip(" \t\r")
         return "" if text == "\\N" else text
-    kind = type(value).__name__
-    if kind in ("bool", "bool_"):
+    if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    number = float(value) if kind.startswith("float") or kind == "Decimal" else value
-    if isinstance(number, float) and number.is_integer() and abs(number) < 1 << 63:
+    return number_text(value) if isinstance(value, (float, np.floating)) else str(value)
+
+
+def number_text(number: Any) -> str:
+    """A float of either precision as the workers write those of Parquet: the fewest digits that
+    give it back, a whole number up to 2^53 without exponent, beyond whatever is shorter."""
+    if isinstance(number, np.float16):
+        number = np.float32(number)
+    if abs(number) <= 1 << 53 and number == int(number):
         return str(int(number))
-    return str(number)
+    plain = _without_exponent(number)
+    short = np.format_float_scientific(number, trim="-")
+    return plain if len(plain) <= len(short) else short
+
+
+def _without_exponent(number: Any) -> str:
+    if math.isinf(number) or number != int(number):
+        return np.format_float_positional(number, trim="-")
+    return str(int(number))
 
 
 class Categories:
@@ -84,20 +106,31 @@ class Categories:
         text = category_text(value)
         if self._hashed:
             return murmur3(text if isinstance(text, bytes) else text.encode()) % self._codes
-        code = self._known.get(text)
-        if code is None and isinstance(text, str):
-            whole = _WHOLE_FLOAT.fullmatch(text)  # "3.0" is "3"
-            if whole:
-                code = self._known.get("0" if whole.group(1) == "-0" else whole.group(1))
-        code = self._other if code is None else code
+        codes = (self._known.get(t) for t in [text] + _other_texts(value, text))
+        code = next((c for c in codes if c is not None), self._other)
         return code if code < self._codes else -1
 
 
+def _other_texts(value: Any, text: Any) -> List[str]:
+    """What a category that is not known as `text` may be known as: "3" for "3.0", and a number that
+    was read from a CSV file as people write it there."""
+    if isinstance(value, (float, np.floating)) and not is_null(value):
+        return [_without_exponent(value)]
+    whole = _WHOLE_FLOAT.fullmatch(text) if isinstance(text, str) else None
+    if whole is None:
+        return []
+    return ["0" if whole.group(1) == "-0" else whole.group(1)]
+
+
 def _number(value: Any) -> float:
-    text = value.strip(" \t\r") if isinstance(value, str) else value
-    if is_null(text) or text in _NULLS:
+    if is_null(value):
         return math.nan
-    return float(text)
+    if isinstance(value, str):
+        text = value.strip(" \t\r")
+        return math.nan if text in _NULLS else float(text)
+    if isinstance(value, (np.float16, np.float32)):
+        return float(number_text(value))  # 0.1, as the workers read it
+    return float(value)
 
 
 def boolean(value: Any) -> float:
@@ -127,7 +160,7 @@ def seconds(value: Any) -> float:
         return value.replace(tzinfo=zone).timestamp()
     if isinstance(value, datetime.date):
         return float((value.toordinal() - _EPOCH) * _DAY)
-    if type(value).__name__ == "datetime64":
+    if isinstance(value, np.datetime64):
         return float(value.astype("datetime64[us]").astype("int64")) / 1e6
     found = _DATE.fullmatch(value.strip(" \t\r")) if isinstance(value, str) else None
     if found is None:
@@ -173,9 +206,10 @@ def decode_all(decode: Callable[[Any], Any], values: Any, column: str, first_row
     known: Dict[Any, Any] = {}
     for i, value in enumerate(values):
         try:
-            if value not in known:
-                known[value] = decode(value)
-            out[i] = known[value]
+            key = (type(value), value)  # True is not 1
+            if key not in known:
+                known[key] = decode(value)
+            out[i] = known[key]
         except (TypeError, ValueError, OverflowError) as error:
             raise BadInputError("row %d (counted from 0): '%s': found %.80r: %s" %
                                 (first_row + i, column, value, error)) from error

@@ -86,9 +86,22 @@ def _plain(value: Any, path: str) -> Any:
                                (path.lstrip("."), type(value).__name__))
 
 
+class _Dumper(yaml.SafeDumper):
+    """Texts that do not begin with a letter are quoted: PyYAML leaves "08" as it is, which the
+    cluster takes for the number 8, a column's position. Words stay as they are: `auto` is one."""
+
+
+def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text,
+                                   style=None if text[:1].isalpha() else '"')
+
+
+_Dumper.add_representer(str, _text_node)
+
+
 def _dump(job: Mapping[str, Any]) -> str:
-    return str(yaml.safe_dump(_plain(job, ""), sort_keys=False, allow_unicode=True,
-                              default_flow_style=None, width=1 << 20))
+    return str(yaml.dump(_plain(job, ""), Dumper=_Dumper, sort_keys=False, allow_unicode=True,
+                         default_flow_style=None, width=1 << 20))
 
 
 def _find(node: Any, keys: Tuple[str, ...]) -> Iterator[Any]:

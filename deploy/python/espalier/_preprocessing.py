@@ -8,7 +8,7 @@ refused with words, never skipped.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -41,15 +41,14 @@ class Preprocessing:
     def __init__(self, document: Document) -> None:
         """Raises BadInputError, or UnimplementedError for a kind that is not known here."""
         columns = _columns_of(document)
-        names: List[str] = []
+        places: Dict[str, int] = {}
         self._made: List[_Made] = []
         for i, feature in enumerate(document.features):
             name = feature.name if columns is None else columns[i]
-            if name not in names[-1:] and name not in names:
-                names.append(name)
+            place = places.setdefault(name, len(places))
             decode, nulls = _decoder(document, feature, i)
-            self._made.append(_Made(feature, names.index(name) if columns else i, decode, nulls))
-        self.names = tuple(names)
+            self._made.append(_Made(feature, place if columns else i, decode, nulls))
+        self.names = tuple(places)
         self.texts = frozenset(self.names[m.column] for m in self._made if m.decode is not None)
         self._numbers = [m for m in self._made if m.feature.codes == 0]
         self._coded = [m for m in self._made if m.feature.codes > 0]

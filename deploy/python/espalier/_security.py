@@ -12,7 +12,7 @@ import os
 import socket
 import ssl
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Optional, Tuple
 
 from .errors import (EspalierError, FailedPreconditionError, InvalidArgumentError, NotFoundError,
@@ -31,7 +31,7 @@ class Security:
     cert: str = ""
     key: str = ""
     server_name: str = ""
-    token: str = ""
+    token: str = field(default="", repr=False)
 
     @property
     def encrypted(self) -> bool:

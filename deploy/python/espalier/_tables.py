@@ -61,10 +61,9 @@ class Rows:
             out[:, slot:slot + width] = _numbers(values, column, element, width)
         return out
 
-
     def values(self, slot: int, begin: int, end: int) -> Any:
-        """[end - begin] of the column at that place among the names, as they stand: a category of
-        booleans is "true" and not 1, and one of whole numbers has all digits."""
+        """[end - begin] of the column at that place among the names, as they stand: booleans are
+        none of 1 and 0, whole numbers have all digits, and floats their own precision."""
         if self._plan is None:
             return self._array[begin:end, slot]
         name = self._names[slot]
@@ -100,7 +99,8 @@ def _plan(columns: Dict[str, Any], names: Sequence[str]) -> List[Tuple[int, str,
 
 def _array(data: Any, features: int, texts: bool) -> Any:
     try:
-        array = np.asarray(data, dtype=object if texts else None)
+        mixed = texts and not isinstance(data, np.ndarray)
+        array = np.asarray(data, dtype=object if mixed else None)
     except ValueError as error:
         raise InvalidArgumentError("expected rows of numbers: %s" % error) from error
     if array.ndim != 2 or array.shape[1] != features:
@@ -124,37 +124,64 @@ def _same_length(data: Mapping[Any, Any]) -> int:
 
 
 def _pandas_column(data: Any, at: Any, begin: int, end: int, as_it_is: bool = False) -> Any:
-    column = data.iloc[begin:end, at]
-    if as_it_is and column.dtype.kind in "iub":
-        return column.to_numpy(dtype=object)
-    if column.dtype.kind in "fiub" and hasattr(column.dtype, "na_value"):
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return column.to_numpy()
+    return _of_pandas(data.iloc[begin:end, at], as_it_is)
 
 
 def _arrow_column(data: Any, at: Any, begin: int, end: int, as_it_is: bool = False) -> Any:
-    import pyarrow as pa
-    column = data.column(at).slice(begin, end - begin)
-    kind = column.type
-    exact = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
-    numeric = (exact and not as_it_is) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if numeric and pa.types.is_boolean(kind):
-        column = column.cast(pa.uint8())
-    if numeric:
-        values = column.cast(pa.float64(), safe=False)
-        return values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else \
-            values.to_numpy()
-    return np.array(column.to_pylist() + [None], dtype=object)[:-1]
+    return _of_arrow(data.column(at).slice(begin, end - begin), as_it_is)
 
 
 def _mapping_column(data: Any, at: Any, begin: int, end: int, as_it_is: bool = False) -> Any:
     column = data[at][begin:end]
+    module = type(column).__module__.split(".")[0]
+    if module == "pandas" and hasattr(column, "iloc"):
+        return _of_pandas(column, as_it_is)
+    if module == "pyarrow" and hasattr(column, "to_pylist"):
+        return _of_arrow(column, as_it_is)
+    if as_it_is and not isinstance(column, np.ndarray):
+        return _objects(column)
     try:
         return np.asarray(column)
     except ValueError:  # vectors of different lengths
-        out = np.empty(len(column), object)
-        out[:] = [np.asarray(value) for value in column]
-        return out
+        return _objects([np.asarray(value) for value in column])
+
+
+def _of_pandas(column: Any, as_it_is: bool) -> Any:
+    kind = column.dtype
+    if as_it_is and hasattr(kind, "categories"):  # none of them is widened to make room for nulls
+        values = list(_of_pandas(kind.categories.to_series(), True)) + [None]
+        return _objects([values[code] for code in column.cat.codes])
+    if as_it_is and kind.kind in "iub":
+        return column.to_numpy(dtype=object)
+    if kind.kind in "fiub" and hasattr(kind, "na_value"):
+        own = kind.numpy_dtype if as_it_is else np.float64
+        return column.to_numpy(dtype=own, na_value=np.nan)
+    return column.to_numpy()
+
+
+def _of_arrow(column: Any, as_it_is: bool) -> Any:
+    import pyarrow as pa
+    kind = column.type
+    if as_it_is and pa.types.is_dictionary(kind):
+        return _of_arrow(column.cast(kind.value_type), True)
+    floating = pa.types.is_floating(kind)
+    if as_it_is and not floating:
+        return _objects(column.to_pylist())
+    numeric = floating or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or \
+        pa.types.is_decimal(kind)
+    if not numeric:
+        return _objects(column.to_pylist())
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.uint8())
+    if not as_it_is:
+        column = column.cast(pa.float64(), safe=False)
+    return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else \
+        column.to_numpy()
+
+
+def _objects(values: Any) -> Any:
+    """An array of one dimension, also of vectors."""
+    return np.array(list(values) + [None], dtype=object)[:-1]
 
 
 def _numbers(values: Any, column: str, element: int, width: int) -> Any:

@@ -18,7 +18,8 @@ from .errors import (BadInputError, EspalierError, FailedPreconditionError, Inva
 _TIMEOUT_SECONDS = 30.0
 _CONF_BYTES_MAX = 16 << 20
 _REPLY_BYTES_MAX = 64 << 10
-_HTTP_PORT = 9870
+_HTTP_PORT, _RPC_PORT = 9870, 8020
+_HTTP, _RPC = "dfs.namenode.http-address", "dfs.namenode.rpc-address"
 
 
 def read_file(uri: str, limit: int) -> bytes:
@@ -80,27 +81,85 @@ def _refusal(error: urllib.error.HTTPError, uri: str) -> EspalierError:
 
 
 def _name_nodes(uri: str) -> Tuple[List[str], str]:
-    """host:port of each NameNode's HTTP server, and the path."""
+    """host:port of each NameNode's HTTP server, and the path. The rules are those of
+    src/storage/name_nodes.cc: what is configured is used for the name service, or the NameNode
+    with the rpc-address, that the URI names, and for no other."""
     parts = urllib.parse.urlsplit(uri)
     conf = _configuration()
-    name = parts.netloc
-    if not name and parts.scheme == "hdfs":
+    scheme, name = parts.scheme, parts.netloc
+    if not name and scheme == "hdfs":
         default = urllib.parse.urlsplit(conf.get("fs.defaultFS", ""))
-        name = default.netloc
+        scheme, name = default.scheme, default.netloc
     if not name:
         raise InvalidArgumentError("%s names no host, and HADOOP_CONF_DIR no fs.defaultFS" % uri)
-    if parts.scheme == "webhdfs" and ":" in name:
-        return [name], parts.path
-    ids = [i.strip() for i in conf.get("dfs.ha.namenodes." + name, "").split(",") if i.strip()]
-    found = [conf["dfs.namenode.http-address.%s.%s" % (name, i)] for i in ids
-             if "dfs.namenode.http-address.%s.%s" % (name, i) in conf]
-    if not found:
-        host, _, _ = name.partition(":")
-        told = conf.get("dfs.namenode.http-address", "")
-        told_host, _, port = told.rpartition(":")
-        found = [told if told_host not in ("", "0.0.0.0") else
-                 "%s:%s" % (host, port or _HTTP_PORT)]
-    return found, parts.path
+    host, port = _host_port(name)
+    if not port and (name in _list(conf, "dfs.nameservices") or
+                     _list(conf, "dfs.ha.namenodes." + name)):
+        ids = _list(conf, "dfs.ha.namenodes." + name)
+        suffixes = ["." + name + "." + i for i in ids] or ["." + name]
+        return [_http_of_service(conf, suffix) for suffix in suffixes], parts.path
+    if scheme == "webhdfs":
+        return ["%s:%s" % (host, port or _HTTP_PORT)], parts.path
+    for suffix in _suffixes(conf):
+        rpc = conf.get(_RPC + suffix, "" if suffix else _default_rpc(conf))
+        if rpc and _with_port(rpc, _RPC_PORT) == (host, port or _RPC_PORT) and \
+                conf.get(_HTTP + suffix):
+            return [_http_of(conf, suffix, host)], parts.path
+    return ["%s:%s" % (host, _HTTP_PORT)], parts.path
+
+
+def _host_port(text: str) -> Tuple[str, int]:
+    """Port 0: none is given."""
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        return text, 0
+    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise InvalidArgumentError("'%s' is no address, expected HOST:PORT" % text[:80])
+    return host, int(port)
+
+
+def _with_port(text: str, default: int) -> Tuple[str, int]:
+    host, port = _host_port(text)
+    return host, port or default
+
+
+def _list(conf: Dict[str, str], key: str) -> List[str]:
+    return [word.strip() for word in conf.get(key, "").split(",") if word.strip()]
+
+
+def _suffixes(conf: Dict[str, str]) -> List[str]:
+    """What follows the keys of each NameNode's addresses."""
+    found = [""]
+    for service in _list(conf, "dfs.nameservices"):
+        found.append("." + service)
+        found += ["." + service + "." + i for i in _list(conf, "dfs.ha.namenodes." + service)]
+    return found
+
+
+def _default_rpc(conf: Dict[str, str]) -> str:
+    """Without an rpc-address the default file system names it."""
+    default = urllib.parse.urlsplit(conf.get("fs.defaultFS", ""))
+    return default.netloc if default.scheme == "hdfs" else ""
+
+
+def _http_of(conf: Dict[str, str], suffix: str, host: str) -> str:
+    """The http-address; `host` stands in for one that is every address of a machine."""
+    told, port = _with_port(conf[_HTTP + suffix], _HTTP_PORT)
+    named = host if told in ("", "0.0.0.0", "[::]") else told
+    if not named:
+        raise FailedPreconditionError("%s in HADOOP_CONF_DIR is '%s', which names no host" %
+                                      (_HTTP + suffix, conf[_HTTP + suffix][:80]))
+    return "%s:%d" % (named, port)
+
+
+def _http_of_service(conf: Dict[str, str], suffix: str) -> str:
+    host, _ = _host_port(conf.get(_RPC + suffix, ""))
+    if conf.get(_HTTP + suffix):
+        return _http_of(conf, suffix, host)
+    if not host:
+        raise FailedPreconditionError("neither %s nor %s is set in HADOOP_CONF_DIR" %
+                                      (_HTTP + suffix, _RPC + suffix))
+    return "%s:%d" % (host, _HTTP_PORT)
 
 
 def _configuration() -> Dict[str, str]:

@@ -127,7 +127,9 @@ class Client:
 
         Args:
             job: the path of a job file, its YAML text (more than one line), or the same as a dict:
-                ``{"data": {"train": "t.csv", "label": "y"}, "output": "model"}``. Relative local
+                ``{"data": {"train": "t.csv", "label": "y"}, "output": "model"}``. A column given
+                as text is a name, ``"08"`` too, and as a number a position; ``"1..3"`` is a range
+                of positions, as in a job file. Relative local
                 paths are taken from the working directory; the workers must see them, too. One
                 that scores is ``{"predict": {"model": "model", "data": "new.csv"}, "output":
                 "scored"}`` or ``{"evaluate": {"model": .., "data": ..}}``: ``result().scoring``,
@@ -199,6 +201,13 @@ class Client:
     def _submit_once(self, request: Any) -> int:
         """The job's number. A submission whose answer was not heard is repeated with the same id,
         which is the same job, or withdrawn."""
+        try:
+            return self._submit_until_heard(request)
+        except KeyboardInterrupt:
+            self._give_up(request, CancelledError("interrupted"))
+            raise
+
+    def _submit_until_heard(self, request: Any) -> int:
         until: Optional[float] = None
         while True:
             try:
@@ -216,9 +225,6 @@ class Client:
                 time.sleep(_ASK_AGAIN_PAUSE_SECONDS)
             except DeadlineExceededError as error:
                 raise error if error.answered else self._give_up(request, error) from None
-            except KeyboardInterrupt:
-                self._give_up(request, CancelledError("interrupted"))
-                raise
 
     def _give_up(self, request: Any, why: EspalierError) -> EspalierError:
         """Nothing may come of the submission any more."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
-from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
+from typing import IO, TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 from .errors import (CancelledError, EspalierError, InputPosition, InternalError, JobCancelledError,
                      JobFailedError, NotFoundError, make_error)
@@ -23,6 +24,8 @@ __all__ = ["find_program", "train"]
 
 # What the program's exit codes say of an error that was met before a job was accepted.
 _CODES = {1: "INTERNAL", 2: "INVALID_ARGUMENT", 3: "UNAVAILABLE", 130: "CANCELLED"}
+
+_PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 def find_program() -> str:
@@ -90,8 +93,10 @@ def train(job: JobSource, *, workers: Optional[int] = None, threads: Optional[in
 def _run(command: List[str], errors: IO[bytes], progress: Optional[bool], path: str) -> JobResult:
     view = view_for(progress)
     try:
+        # In a session of its own: a terminal's Ctrl-C must not reach it beside ours.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=errors)
+                                   stderr=errors, start_new_session=True,
+                                   preexec_fn=_end_with(os.getpid()))
     except OSError as error:
         raise NotFoundError("%s cannot be run: %s" % (command[0], error.strerror)) from error
     last: Dict[str, Any] = {}
@@ -114,6 +119,17 @@ def _run(command: List[str], errors: IO[bytes], progress: Optional[bool], path: 
     errors.seek(0)
     said = errors.read(64 << 10).decode("utf-8", "replace")
     raise _failure(last, code, said, path)
+
+
+def _end_with(parent: int) -> Callable[[], None]:
+    """What a child does first, so that it is stopped when this process dies, however that is."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def ask() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+    return ask
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from .._bundle import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
 from ..client import connect
-from ..errors import DeadlineExceededError, EspalierError, InvalidArgumentError
+from ..errors import DeadlineExceededError, EspalierError, InvalidArgumentError, JobError
 from ..job import Job
 from ..types import JobResult, StateChanged
 from . import files
@@ -38,8 +38,10 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         return self._set(**{k: v for k, v in options.items() if v is not None})
 
     def _fit(self, dataset: DataFrame) -> EspalierModel:
-        """Raises an EspalierError for what is wrong with a column, the cluster or the job. A
-        KeyboardInterrupt cancels the job. What was written is removed in any case."""
+        """Raises an EspalierError for what is wrong with a column, the cluster or the job. However
+        it ends early, by a KeyboardInterrupt too, the job is cancelled, and what was written is
+        removed. (Of a CrossValidator with `parallelism` above 1, Ctrl-C reaches the main thread
+        alone: the jobs under way go on to their end.)"""
         rows = job_rows(dataset, self, self._task == "classification")
         spark = dataset.sparkSession
         where = self._work_place(spark)
@@ -99,7 +101,9 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
             try:
                 self._await_workers(job)
                 return job.result(progress=None if self.getOrDefault(self.verbose) else False)
-            except KeyboardInterrupt:
+            except JobError:
+                raise  # it has ended
+            except BaseException:
                 _end(job)
                 raise
 
@@ -114,7 +118,6 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                     return
         except DeadlineExceededError:
             why = job.info().waiting_because
-            _end(job)
             raise DeadlineExceededError(
                 "%s had no workers within %g s: %s" % (job.id, limit, why or "it is queued"),
                 hint="It is cancelled. More workers, a smaller minimum, or a longer startTimeout "

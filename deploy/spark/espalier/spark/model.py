@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Iterator, List, Optional, Tuple
 
 import numpy as np
@@ -26,7 +27,7 @@ _loaded: List[Tuple[str, client.Model]] = []  # in a Python worker: the model it
 
 
 def _model_of(digest: str, bundle: Any) -> client.Model:
-    """The broadcast bundle as a model, made once a Python worker."""
+    """The broadcast bundle as a model, made once a Python worker; see EspalierModel._digest."""
     if not _loaded or _loaded[0][0] != digest:
         _loaded[:] = [(digest, client.Model.from_bytes(*bundle.value))]
     return _loaded[0][1]
@@ -122,6 +123,10 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
                                        "estimator, or load one")
         return self._model
 
+    def _digest(self) -> str:
+        """Of model.json, which names the weights: two models may have the same ones."""
+        return hashlib.sha256(self._bundle[0]).hexdigest()
+
     @property
     def classes(self) -> Tuple[Any, ...]:
         """Labels as text; empty for regression."""
@@ -145,7 +150,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
                            "inputCols" if by_input else "featuresCol")
         if self._broadcast is None:
             self._broadcast = dataset.sparkSession.sparkContext.broadcast(self._bundle)
-        digest, bundle = model.weights_sha256, self._broadcast
+        digest, bundle = self._digest(), self._broadcast
         kind = "double" if not model.classes or isinstance(_labels(model)[0], float) else "string"
         fields = "prediction " + kind
         if model.task == "classification":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, List
 
 from pyspark.ml.param import Param, Params, TypeConverters
@@ -10,6 +11,8 @@ from pyspark.ml.param.shared import (HasFeaturesCol, HasInputCols, HasLabelCol, 
                                      HasSeed, HasStepSize, HasValidationIndicatorCol, HasWeightCol)
 
 from ..errors import InvalidArgumentError
+
+_RANGE = re.compile(r"-?[0-9]+\.\.-?[0-9]+")
 
 
 def with_setters(cls: Any) -> Any:
@@ -95,7 +98,12 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
                          verbose=True, job="")
 
     def job_spec(self, task: str, train: str, columns: List[str], output: str) -> Dict[str, Any]:
-        """The job file as a dict. `columns`: features by name."""
+        """The job file as a dict. `columns`: features by name. Raises InvalidArgumentError for a
+        name that job files have no way to write."""
+        for name in columns:
+            if _RANGE.fullmatch(name):
+                raise InvalidArgumentError("inputCols: found '%s', which a job takes for a range "
+                                           "of columns; give the column another name" % name)
         get = self.getOrDefault
         data: Dict[str, Any] = {
             "train": train, "format": "parquet", "label": self.getLabelCol(),

@@ -1,0 +1,85 @@
+"""What Spark's estimators and models do without a JVM and without a cluster."""
+import os
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+import numpy as np
+
+import espalier
+from espalier.spark import EspalierClassifier, EspalierModel
+from espalier.spark import estimator as estimators
+from espalier.spark import model as models
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                                "python"))
+import bundles  # noqa: E402
+
+
+class FitTest(unittest.TestCase):
+    def fit(self, **job):
+        """What _run raises, and how often the job was cancelled."""
+        cluster = mock.MagicMock()
+        job = mock.MagicMock(**job)
+        cluster.__enter__.return_value.submit.return_value = job
+        with mock.patch.object(estimators, "connect", return_value=cluster):
+            try:
+                EspalierClassifier(verbose=False, startTimeout=1.0)._run({})
+            except BaseException as error:
+                return type(error), job.cancel.call_count
+        return None, job.cancel.call_count
+
+    def test_a_job_is_cancelled_however_its_fit_ends_early(self):
+        for error in (KeyboardInterrupt(), espalier.UnavailableError("gone"), MemoryError(),
+                      espalier.AbortedError("restarted"), SystemExit(1)):
+            self.assertEqual(self.fit(**{"result.side_effect": error}), (type(error), 1))
+            self.assertEqual(self.fit(**{"watch.side_effect": error}), (type(error), 1))
+        late = espalier.DeadlineExceededError("late")
+        self.assertEqual(self.fit(**{"watch.side_effect": late}), (type(late), 1))
+        gone = {"result.side_effect": KeyboardInterrupt(),
+                "cancel.side_effect": espalier.UnavailableError("gone")}
+        self.assertEqual(self.fit(**gone), (KeyboardInterrupt, 1))
+
+    def test_a_job_that_has_ended_is_not_cancelled(self):
+        cause = espalier.BadInputError("bad row")
+        for error in (espalier.JobFailedError("job-1", cause),
+                      espalier.JobCancelledError("job-1", cause)):
+            self.assertEqual(self.fit(**{"result.side_effect": error}), (type(error), 0))
+        self.assertEqual(self.fit(), (None, 0))
+
+
+class ColumnsTest(unittest.TestCase):
+    def test_a_column_called_as_a_range_is_refused(self):
+        columns = EspalierClassifier(labelCol="1..3")
+        spec = columns.job_spec("classification", "/rows", ["08", "1..x", "auto"], "/out")
+        self.assertEqual(spec["data"]["features"]["columns"], ["08", "1..x", "auto"])
+        for name in ("1..3", "08..09", "-1..2"):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                        "inputCols: found '%s', .*range" % name):
+                columns.job_spec("classification", "/rows", ["a", name], "/out")
+
+
+class WorkerTest(unittest.TestCase):
+    def test_models_with_equal_weights_are_told_apart_in_a_worker(self):
+        tensors = {"layers.0.weight": np.array([[1.0], [0.0]]), "layers.0.bias": np.zeros(2)}
+        made = []
+        with tempfile.TemporaryDirectory() as folder:
+            for classes in (["a", "b"], ["c", "d"]):
+                bundles.write(folder, bundles.document(1, {"hidden": []}, classes=classes), tensors)
+                files = []
+                for name in ("model.json", "weights.safetensors"):
+                    with open(os.path.join(folder, name), "rb") as f:
+                        files.append(f.read())
+                made.append(EspalierModel._of(*files))
+        self.assertEqual(made[0].model().weights_sha256, made[1].model().weights_sha256)
+        with mock.patch.object(models, "_loaded", []):
+            first, second = (models._model_of(m._digest(), mock.Mock(value=m._bundle))
+                             for m in made)
+            again = models._model_of(made[1]._digest(), mock.Mock(value=None))
+        self.assertEqual((first.classes, second.classes), (("a", "b"), ("c", "d")))
+        self.assertIs(again, second)
+
+
+if __name__ == "__main__":
+    unittest.main()
