@@ -98,29 +98,28 @@ std::string Averages(const Averaging& averaging) {
 }
 
 // How the model is used; each command as it is typed in the bundle's directory.
-std::string HowToUse(Task task) {
-  std::string text =
-      "\n## Using it\n\n"
-      "`espalier predict . TABLE --output PREDICTIONS` scores a table (CSV, Parquet; local or on "
-      "HDFS),\n`espalier evaluate . TABLE` measures the model on one. In Python, with the "
-      "preprocessing and NumPy alone:\n`espalier.load(\".\").predict(table)`.\n\n"
-      "`espalier export .` writes `model.onnx`, preprocessing included, for ONNX Runtime and "
-      "others. It takes\nthe columns as they stand; which ones, in which order, is told by its "
-      "metadata, one name a line:\n\n"
-      "```python\n"
-      "import numpy as np, onnxruntime\n"
-      "session = onnxruntime.InferenceSession(\"model.onnx\")\n"
-      "columns = {name: names.split(\"\\n\")\n"
-      "           for name, names in session.get_modelmeta().custom_metadata_map.items()}\n"
-      "row = {}  # an empty one here: null is NaN, or the empty text\n"
-      "if \"numbers\" in columns:\n"
-      "    row[\"numbers\"] = np.full((1, len(columns[\"numbers\"])), np.nan)\n"
-      "if \"texts\" in columns:\n"
-      "    row[\"texts\"] = np.full((1, len(columns[\"texts\"])), \"\", dtype=object)\n";
-  text += task == Task::kClassification
-              ? "label, probabilities = session.run([\"label\", \"probabilities\"], row)\n"
-              : "values, = session.run([\"values\"], row)\n";
-  return text + "```\n";
+std::string HowToUse() {
+  return "\n## Using it\n\n"
+         "`espalier predict . TABLE --output PREDICTIONS` scores a table (CSV, Parquet; local or "
+         "on "
+         "HDFS),\n`espalier evaluate . TABLE` measures the model on one. In Python, with the "
+         "preprocessing and NumPy alone:\n`espalier.load(\".\").predict(table)`.\n\n"
+         "`espalier export .` writes `model.onnx`, preprocessing included, for ONNX Runtime and "
+         "others. It takes\nthe columns as they stand; which ones, in which order, is told by its "
+         "metadata, one name a line:\n\n"
+         "```python\n"
+         "import numpy as np, onnxruntime\n"
+         "session = onnxruntime.InferenceSession(\"model.onnx\")\n"
+         "columns = {name: names.split(\"\\n\")\n"
+         "           for name, names in session.get_modelmeta().custom_metadata_map.items()}\n"
+         "row = {}  # an empty one here: null is NaN, or the empty text\n"
+         "if \"numbers\" in columns:\n"
+         "    row[\"numbers\"] = np.full((1, len(columns[\"numbers\"])), np.nan)\n"
+         "if \"texts\" in columns:\n"
+         "    row[\"texts\"] = np.full((1, len(columns[\"texts\"])), \"\", dtype=object)\n"
+         "names = [output.name for output in session.get_outputs()]\n"
+         "answer = dict(zip(names, session.run(names, row)))\n"
+         "```\n";
 }
 
 }  // namespace
@@ -149,7 +148,7 @@ std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
   for (const std::string& a : d.accepted) {
     out += "\nResumed although something differed: " + Printable(a, 300) + ".\n";
   }
-  out += HowToUse(d.job.model.task);
+  out += HowToUse();
   return out + "\nSHA-256 of the weights: " + d.weights_sha256 + "\n";
 }
 

@@ -69,6 +69,9 @@ class ScoringJobsTest(EspalierTest):
 
     def wait_for_scoring(self, cluster, job):
         def some_is_scored():
+            jobs = cluster.result("list")["jobs"]
+            if job not in [j["job"] for j in jobs]:
+                return False  # it is being submitted
             status = cluster.status(job)
             self.assertIn(status["state"], ("QUEUED", "SURVEYING"), status)
             progress = status["progress"]

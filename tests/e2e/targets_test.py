@@ -112,7 +112,7 @@ class TargetsTest(EspalierTest):
             for x, y in [(chance.gauss(10, 3), chance.gauss(-1, 0.5)) for _ in range(600)]))
         spec = self.spec(table, "autoencoder", epochs=200)
         spec["model"].update(hidden=[2], activation="identity", dropout=0)
-        spec["data"]["features"] = "auto"  # a plane in five dimensions: two units hold it
+        spec["data"].pop("features", None)  # a plane in five dimensions: two units hold it
         result = self.same_bits(spec)
         validation = result["metrics"]["validation"]
         self.assertGreater(validation["r2"], 0.79)  # of a constant it is 0
