@@ -66,10 +66,12 @@ class SweepCommand {
   Status RunOnCluster() {
     ESPALIER_ASSIGN_OR_RETURN(const auto client, ConnectTo(context_));
     ESPALIER_ASSIGN_OR_RETURN(const auto workers, client->Workers());
-    SweepRunOptions options = Options(static_cast<int64_t>(workers.size()));
+    const auto count = static_cast<int64_t>(workers.size());
+    SweepRunOptions options = Options(count);
     options.connect = [this] { return ConnectTo(context_); };
-    options.submit = [this](const SweepRun& run) -> Result<JobId> {
-      ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, std::nullopt));
+    options.submit = [this, count,
+                      parallel = options.parallel](const SweepRun& run) -> Result<JobId> {
+      ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, count, parallel));
       ESPALIER_ASSIGN_OR_RETURN(const StorageTokens tokens, TokensFor(context_, PathsOf(job.spec)));
       return SubmitOnce(context_, job.yaml, tokens);
     };
@@ -107,13 +109,20 @@ class SweepCommand {
   bool Stopping() const { return context_.interrupts.any() || context_.console.out_closed(); }
 
   // As it is submitted: it goes on from the checkpoints of an earlier call that was cut short.
-  Result<JobFile> JobOf(const SweepRun& run, std::optional<int> workers) const {
+  Result<JobFile> JobOf(const SweepRun& run, int64_t workers, int64_t parallel) const {
     const JobFile file = {run.spec, run.yaml};
-    JobOverrides overrides = {.workers = workers};
+    JobOverrides overrides = {.workers = ShareOf(run.spec.workers, workers, parallel)};
     if (CheckBeginning(context_.files, run.spec).code() == StatusCode::kAlreadyExists) {
       overrides.resume = BundleOf(sweep_, run);
     }
     return Override(file, overrides);
+  }
+
+  // Of so many workers, those that one of the jobs may take, so that the others have theirs.
+  int ShareOf(const WorkerRange& range, int64_t workers, int64_t parallel) const {
+    const int64_t jobs = std::min(parallel, static_cast<int64_t>(outcomes_.size()));
+    const int64_t share = std::max({int64_t{1}, range.min, workers / std::max<int64_t>(1, jobs)});
+    return static_cast<int>(range.max > 0 ? std::min(range.max, share) : share);
   }
 
   SweepRunOptions Options(int64_t workers) {
@@ -143,8 +152,8 @@ class SweepCommand {
     }));
     SweepRunOptions options = Options(workers);
     options.connect = [&] { return ApiClient::Make(cluster.address()); };
-    options.submit = [&](const SweepRun& run) -> Result<JobId> {
-      ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, workers));
+    options.submit = [&, parallel = options.parallel](const SweepRun& run) -> Result<JobId> {
+      ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, workers, parallel));
       return client->Submit({.client_request_id = RandomRequestId(), .job_yaml = job.yaml}, nullptr,
                             [this] { return Stopping(); });
     };

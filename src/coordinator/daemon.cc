@@ -321,10 +321,22 @@ void CoordinatorDaemon::StartMerge(MergeWork work) {
   });
 }
 
-// On the merges' thread, hence after those of the job.
-void CoordinatorDaemon::StartClear(ClearWork work) {
-  OnPool(*merging_, [this, work = std::move(work)] {
+// On the merges' thread, hence after those of the job. Workers that were told to stop may write a
+// last file meanwhile: then it is tried again.
+void CoordinatorDaemon::StartClear(ClearWork work, int tries) {
+  static constexpr int kTriesMax = 20;
+  static constexpr auto kAgain = std::chrono::milliseconds(500);
+  OnPool(*merging_, [this, tries, work = std::move(work)] {
     const Status done = ClearScored(work, WithTokens(storage_, work.tokens));
+    if (!done.ok() && tries < kTriesMax) {
+      boost::asio::post(loop_, [this, work, tries] {
+        auto timer = std::make_shared<boost::asio::steady_timer>(loop_, kAgain);
+        timer->async_wait([this, timer, work, tries](const boost::system::error_code& error) {
+          if (!error) StartClear(work, tries + 1);
+        });
+      });
+      return;
+    }
     if (!done.ok()) LogWarning(ToString(work.job) + ": what it wrote stays: " + done.ToString());
     for (const StorageToken& token : work.tokens) {
       const Status cancelled = CancelToken(token, PatienceOfIntake(storage_));

@@ -82,7 +82,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void StartSubmission(SubmitRequest request, CallerGone gone, Done<JobId> done);
   void EndSubmission(Submission submission, std::vector<Done<JobId>> callers);
   void StartMerge(MergeWork work);
-  void StartClear(ClearWork work);
+  void StartClear(ClearWork work, int tries = 1);
   void StartTokenWork(TokenWork work);
   Status CheckTokens(const SubmitRequest& request) const;
   void OnPool(JobPool& pool, std::function<void()> work);

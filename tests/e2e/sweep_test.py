@@ -2,6 +2,7 @@
 again, whatever ended the call before."""
 import json
 import os
+import shutil
 import signal
 import unittest
 
@@ -64,9 +65,7 @@ class SweepTest(EspalierTest):
         self.assertIn("12 of 12 jobs are done already", again)
         self.assertIn("best: trial %d" % best["trial"], again)
         self.assertEqual(self.bundles("grid"), made)
-        os.remove(self.path("grid.out", "trial-002", "fold-2", "model.json"))
-        for left in os.listdir(self.path("grid.out", "trial-002", "fold-2")):
-            os.remove(self.path("grid.out", "trial-002", "fold-2", left))
+        shutil.rmtree(self.path("grid.out", "trial-002", "fold-2"))
         self.espalier("sweep", path, "--workers", 1)
         after = self.bundles("grid")
         self.assertEqual([k for k in made if made[k] != after[k]], ["trial-002/fold-2"])
@@ -81,7 +80,7 @@ class SweepTest(EspalierTest):
             return json.load(f)
 
     def test_random_values_on_a_cluster_run_side_by_side_and_a_failed_trial_is_told(self):
-        spec = dict(self.classes_spec(self.classes_csv("r.csv", 400), epochs=30), name="r")
+        spec = dict(self.classes_spec(self.classes_csv("r.csv", 400), epochs=400), name="r")
         path = self.sweep("random", job=spec, random={
             "trials": 4, "seed": 2, "keys": {"train.optimizer.sgd.learning_rate": {
                 "log_uniform": [1e-3, 1e-1]}, "train.batch": [32, 64]}})

@@ -14,6 +14,9 @@ class UpgradeTest(EspalierTest):
         """Puts the programs of a package where the services start them from, as dpkg and tar do:
         under another name first, so that running ones keep theirs."""
         os.makedirs(self.path("bin"), exist_ok=True)
+        if not os.path.exists(self.path("lib")):
+            built = os.path.dirname(os.path.dirname(os.path.realpath(program(DAEMONS[0]))))
+            os.symlink(os.path.join(built, "lib"), self.path("lib"))
         for name in DAEMONS:
             new = self.path("bin", name + ".new")
             shutil.copy2(program(name), new)
