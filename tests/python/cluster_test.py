@@ -215,7 +215,7 @@ class ClusterTest(EspalierTest):
                 told.append(error)
         thread = threading.Thread(target=watch)
         thread.start()
-        wait_for("progress", lambda: of(told, espalier.Progress), 60)
+        wait_for("steps", lambda: any(p.step for p in of(told, espalier.Progress)), 60)
         self.assertEqual(cluster.jobs()[0].state, "TRAINING")
         job.cancel()
         thread.join(20)
@@ -261,11 +261,17 @@ class ClusterTest(EspalierTest):
                                     r"no coordinator was reached in 1\.\d s"):
             espalier.connect(where, timeout=1)
         self.assertLess(time.monotonic() - began, 10)
-        starter = threading.Timer(1, daemons.start_coordinator)
-        starter.start()
-        self.addCleanup(starter.join)
-        with espalier.connect(where, timeout=60) as cluster:
-            self.assertEqual(cluster.jobs(), [])
+        found = []
+
+        def reach():
+            with espalier.connect(where, timeout=60) as cluster:
+                found.append(cluster.jobs())
+        thread = threading.Thread(target=reach)
+        thread.start()
+        time.sleep(1)  # it asks in vain
+        daemons.start_coordinator()  # here, as daemons end with the thread that started them
+        thread.join(60)
+        self.assertEqual(found, [[]])
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "from 0.1 to 86400"):
             espalier.connect(where, timeout=0)
 
