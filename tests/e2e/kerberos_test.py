@@ -313,7 +313,8 @@ class TokensTest(Kerberos):
         job = cluster.submit(self.remote_job("of bob", source, epochs=10_000_000))
         words = "does not let us act for another; its hadoop.proxyuser"
         wait_for("the warning", lambda: words in cluster.log("coordinator"), 60)
-        self.assertRegex(cluster.log("coordinator"), job + ": its delegation token of \\S+ ends at \\d{4}-")
+        self.assertRegex(cluster.log("coordinator"),
+                         job + ": its delegation token of \\S+ ends at \\d{4}-")
         cluster.espalier("cancel", job, code=None)  # it may have failed by now
 
     def test_tokens_do_not_travel_in_the_clear(self):
