@@ -180,7 +180,7 @@ class ClusterTest(EspalierTest):
             self.assertIn("coordinator at %s cannot be reached" % cluster.address, err)
         waiting = [cluster.start(*command, "--timeout", "60s")
                    for command in (["workers"], ["submit", self.short_job("late")])]
-        time.sleep(1)
+        time.sleep(1)  # they ask in vain
         cluster.restart_coordinator()
         for process in waiting:
             _, err = process.communicate(timeout=60)

@@ -342,7 +342,7 @@ for number in (signal.SIGINT, signal.SIGTERM):
 said.write("ready ")
 said.flush()
 while not heard:
-    time.sleep(0.05)
+    time.sleep(0.05)  # a signal ends it, but not the loop
 time.sleep(0.5)  # the daemons are stopped
 said.write("end")
 """
