@@ -1,6 +1,7 @@
 // CoordinatorCore: planned changes of a job's membership: workers join, leave, exchange leaves. The
 // next generation is prepared while the present one trains; when all are ready the root ends it.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "src/base/text.h"
@@ -312,7 +313,7 @@ void CoordinatorCore::Obey(Worker& worker, const Uneven& message) {
                  "leaves are dealt out anew, steps will be " +
                      std::to_string(static_cast<int>(better->gain * 100)) + " % shorter; " +
                      Printable(job.members[slow_place].member.name, 128) + " takes " +
-                     ShortestDouble(*slow) + " ms a leaf");
+                     ShortestDouble(std::round(*slow * 1000) / 1000) + " ms a leaf");
 }
 
 }  // namespace espalier

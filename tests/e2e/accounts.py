@@ -18,6 +18,8 @@ class Accounts:
         for process in os.listdir(directory):
             with open(os.path.join(directory, process)) as f:
                 for line in f:
+                    if not line.endswith("\n"):
+                        break  # a kill cut its write short, so it was not acted upon
                     kind, *numbers = line.split()
                     self.take(process, kind, [int(n) for n in numbers])
 

@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -251,6 +252,11 @@ class Cluster:
     def log(self, name):
         with open(os.path.join(self.directory, name + ".log")) as f:
             return f.read()
+
+    def lost(self):
+        """The workers whose loss the coordinator tells; later lines may tell it as their reason."""
+        return re.findall(r" warning espalier-coordinator (\S+) \(.*\) was lost: ",
+                          self.log("coordinator"))
 
     def espalier(self, command, *arguments, code=0):
         return self.test.espalier(command, *arguments, "--coordinator", self.address, code=code)

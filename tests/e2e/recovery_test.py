@@ -58,7 +58,7 @@ class RecoveryTest(EspalierTest):
         job = self.start_job(cluster, "many", max=4)
         cluster.workers["node-2"].kill()
         cluster.workers["node-3"].kill()
-        wait_for("two lost", lambda: cluster.log("coordinator").count(" was lost: ") == 2)
+        wait_for("two lost", lambda: len(cluster.lost()) == 2)
         cluster.start_worker("node-5")
         cluster.workers["node-4"].kill()
         self.assert_right(cluster, job, weights)
