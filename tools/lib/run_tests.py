@@ -2,13 +2,15 @@
 
 Without targets: the house rules, every Bazel test as it is shipped, the end-to-end tests with the
 real programs, those of the Python client with its wheel, and the tests of the pure rooms once more
-under the address sanitizer (with undefined behaviour) and the thread sanitizer. Targets are Bazel
-labels or the words `tidy`, `hdfs`, `e2e`, `python`, `spark`, `yarn` and `roots`; labels are tested
-as shipped. --all adds `spark` (PySpark as a submitter), `yarn` (clusters in YARN's containers that
-lose nodes, grow and shrink), `roots` (the packages on other Debian systems, with and without
-systemd; as root), sanitizers on every target, hostile input (CSV, LIBSVM, Parquet,
-Hadoop's XML, replies of WebHDFS, YAML) at length under the address sanitizer, and the long property
-runs.
+under the address sanitizer (with undefined behaviour) and the thread sanitizer. These are the
+phases `tidy`, `plain`, `hdfs`, `e2e`, `python`, `asan` and `tsan`. --all adds `spark` (PySpark as a
+submitter), `yarn` (clusters in YARN's containers that lose nodes, grow and shrink), `roots` (the
+packages on other Debian systems, with and without systemd; as root), the sanitizers on every
+target, `fuzz` (hostile CSV, LIBSVM, Parquet, XML of Hadoop's, replies of WebHDFS and YAML at length
+under the address sanitizer) and `long` (the property tests with many more seeds).
+
+With targets: the phases whose words are among them. Bazel labels are tested as shipped, with --all
+also under the sanitizers, or by those of the words `plain`, `asan`, `tsan` and `long` beside them.
 
 The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test; a
 program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that
@@ -35,7 +37,10 @@ SANITIZERS = ["asan", "tsan"]
 SKIPS_EXPECTED = 0
 PHASE_LIMIT_S = 45 * 60
 LONG_PHASE_LIMIT_S = 4 * 60 * 60
-WORDS = ["tidy", "hdfs", "e2e", "python", "spark", "yarn", "roots"]  # phases by name
+PHASES = ["tidy", "plain", "hdfs", "e2e", "python", "spark", "yarn", "roots", *SANITIZERS, "fuzz",
+          "long"]  # by the words that ask for them, in their order
+USUAL = ["tidy", "plain", "hdfs", "e2e", "python", *SANITIZERS]  # without --all
+WITH_PROGRAMS = ["e2e", "python", "spark", "yarn", "roots"]  # they need tools/build
 LONG_SCALE = 50  # --all: how many times more seeds the property tests try
 # --all: tests that mutate good input; how many times more of it they try under a sanitizer.
 FUZZ_TARGETS = ["//tests/fuzz/...", "//tests/config/...", "//tests/data:parquet_test"]
@@ -251,46 +256,48 @@ def pure_targets():
             if os.path.exists(os.path.join(ROOT, "tests", room, "BUILD"))]
 
 
-def run_everything(everything, tally):
-    python_tests("tidy", "tests/tidy", tally)
-    bazel_test("plain", all_targets(), tally)
-    hdfs_tests(tally)
-    if build_programs(tally):
-        python_tests("e2e", "tests/e2e", tally)
-        client_tests("python", tally)
-        if everything:
-            client_tests("spark", tally)
-        for name in ("yarn", "roots") if everything else ():
-            python_tests(name, "tests/" + name, tally)
-    for sanitizer in SANITIZERS:
-        targets = ["//tests/..."] if everything else pure_targets()
-        bazel_test(sanitizer, targets, tally, ["--config=" + sanitizer])
-    if everything:
-        bazel_test("fuzz", FUZZ_TARGETS, tally,
+def run_phase(name, labels, everything, tally):
+    """`labels`: the Bazel targets that were asked for; none: those that the phase has by itself."""
+    if name == "plain":
+        bazel_test(name, labels or all_targets(), tally)
+    elif name == "hdfs":
+        hdfs_tests(tally)
+    elif name in SANITIZERS:
+        targets = labels or (["//tests/..."] if everything else pure_targets())
+        bazel_test(name, targets, tally, ["--config=" + name])
+    elif name == "fuzz":
+        bazel_test(name, FUZZ_TARGETS, tally,
                    ["--config=asan", "--test_env=ESPALIER_TEST_SCALE=%d" % FUZZ_SCALE,
                     "--test_timeout=3600"])
-        bazel_test("long", ["//tests/..."], tally,
+    elif name == "long":
+        bazel_test(name, labels or ["//tests/..."], tally,
                    ["--test_env=ESPALIER_TEST_SCALE=%d" % LONG_SCALE, "--test_timeout=3600"],
                    LONG_PHASE_LIMIT_S)
+    elif name in ("python", "spark"):
+        client_tests(name, tally)
+    else:
+        python_tests(name, "tests/" + name, tally)
 
 
-def run_targets(targets, everything, tally):
-    labels = [t for t in targets if t not in WORDS]
-    if "tidy" in targets:
-        python_tests("tidy", "tests/tidy", tally)
-    if labels:
-        bazel_test("plain", labels, tally)
-        for sanitizer in SANITIZERS if everything else []:
-            bazel_test(sanitizer, labels, tally, ["--config=" + sanitizer])
-    if "hdfs" in targets:
-        hdfs_tests(tally)
-    phases = [name for name in ("e2e", "python", "spark", "yarn", "roots") if name in targets]
-    if phases and build_programs(tally):
-        for name in phases:
-            if name in ("python", "spark"):
-                client_tests(name, tally)
-            else:
-                python_tests(name, "tests/" + name, tally)
+def chosen_phases(words, labels, everything):
+    if not words and not labels:
+        return PHASES if everything else USUAL
+    if labels and not set(words) & {"plain", "long", *SANITIZERS}:
+        return words + ["plain"] + (SANITIZERS if everything else [])
+    return words
+
+
+def run(targets, everything, tally):
+    labels = [t for t in targets if t not in PHASES]
+    chosen = chosen_phases([t for t in targets if t in PHASES], labels, everything)
+    built = None
+    for name in PHASES:
+        if name not in chosen:
+            continue
+        if name in WITH_PROGRAMS and built is None:
+            built = build_programs(tally)
+        if name not in WITH_PROGRAMS or built:
+            run_phase(name, labels, everything, tally)
 
 
 def report(tally):
@@ -313,16 +320,14 @@ def main():
     parser = argparse.ArgumentParser(prog="tools/test", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true",
-                        help="also sanitizers on all targets and long property runs")
+                        help="all phases, and the sanitizers on all targets")
     parser.add_argument("targets", nargs="*",
-                        help="Bazel labels and words (%s); none: everything" % ", ".join(WORDS))
+                        help="Bazel labels and words (%s); none: what is told above" %
+                        ", ".join(PHASES))
     args = parser.parse_args()
     os.chdir(ROOT)
     tally = Tally()
-    if args.targets:
-        run_targets(args.targets, args.all, tally)
-    else:
-        run_everything(args.all, tally)
+    run(args.targets, args.all, tally)
     return report(tally)
 
 
