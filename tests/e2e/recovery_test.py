@@ -1,8 +1,11 @@
 """Workers die, hang and come back: the job goes on, to the same bits."""
 
+import itertools
 import os
+import random
 import signal
 import threading
+import time
 import unittest
 
 from accounts import TELLTALE, share
@@ -72,6 +75,45 @@ class RecoveryTest(EspalierTest):
         wait_for("the wait", lambda: cluster.status(job)["state"] == "RECOVERING")
         self.assertIn("needs 1 worker", cluster.status(job)["waiting_because"])
         cluster.start_worker("node-3")
+        self.assert_right(cluster, job, weights)
+
+    def test_killed_at_each_point_of_a_step(self):
+        self.epochs = 40
+        weights = self.quiet_weights()
+        for number, (point, place) in enumerate(itertools.product(
+                ("leaf", "commit", "boundary"), range(3))):
+            with self.subTest(point=point, place=place):  # the first in its place is the root
+                cluster = Cluster(self, workers=0)
+                for name in range(3):
+                    if name == place:
+                        self.environment["ESPALIER_TELLTALE_DIE"] = point + " 100"
+                    cluster.start_worker("node-%d" % name, binary=TELLTALE)
+                    self.environment.pop("ESPALIER_TELLTALE_DIE", None)
+                    cluster.wait_for_workers(name + 1)
+                job = cluster.submit(self.job("mortal-%d" % number, self.spec(min=3)))
+                self.assertEqual(cluster.workers["node-%d" % place].wait(30), -signal.SIGKILL)
+                cluster.start_worker("another")
+                self.assert_right(cluster, job, weights)
+                self.assertEqual(cluster.lost(), ["node-%d" % place])
+                cluster.stop()
+
+    def test_killed_at_random_moments(self):
+        self.epochs = 1000
+        weights = self.quiet_weights()
+        seed = random.randrange(1 << 32)
+        chance = random.Random(seed)
+        cluster = Cluster(self, workers=3)
+        job = cluster.submit(self.job("seed-%d" % seed, self.spec()))
+        kills = 0
+        while kills < 12 and cluster.status(job)["state"] != "SUCCEEDED":
+            # From the survey to the recovery from the one before; often none is left.
+            time.sleep(chance.choice((0.01, 0.1, 1)) * chance.random())
+            victim = cluster.workers.pop(chance.choice(sorted(cluster.workers)))
+            victim.kill()
+            victim.wait()
+            kills += 1
+            cluster.start_worker("node-%d" % (3 + kills))
+        self.assertGreater(kills, 4)
         self.assert_right(cluster, job, weights)
 
     def test_a_hanging_worker_is_given_up_and_comes_back_as_a_new_one(self):

@@ -3,11 +3,16 @@
 //                                     kill loses none that was acted upon:
 //     leaf GENERATION STEP EPOCH LEAF ROW ROW ...   before anything of that leaf goes out
 //     commit GENERATION STEP MICROSECONDS           when the step was applied, by the steady clock
+//   ESPALIER_TELLTALE_DIE="POINT STEP"  kills itself (SIGKILL) in that step: POINT is `leaf`,
+//   before
+//                                     anything of its first leaf goes out, `commit`, when the step
+//                                     was applied, or `boundary`, before the next one begins
 //   ESPALIER_TELLTALE_FLIP=STEP       flips one bit of its parameters once STEP steps are committed
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <string>
 
@@ -19,6 +24,7 @@ namespace {
 class Telltale : public StepProbe {
  public:
   void OnBoundary(int64_t step, std::span<std::byte> parameters) override {
+    DieAt("boundary", step - 1);
     if (flip_at_ < 0 || step < flip_at_) return;
     flip_at_ = -1;
     parameters[2] ^= std::byte{0x10};  // of the first weight's mantissa
@@ -26,6 +32,7 @@ class Telltale : public StepProbe {
   }
   void OnLeaf(Generation generation, int64_t step, int64_t epoch, int32_t leaf,
               std::span<const int64_t> rows) override {
+    DieAt("leaf", step);
     std::string line = "leaf " + std::to_string(generation.value) + " " + std::to_string(step) +
                        " " + std::to_string(epoch) + " " + std::to_string(leaf);
     for (int64_t row : rows) line += " " + std::to_string(row);
@@ -36,6 +43,7 @@ class Telltale : public StepProbe {
     const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
     Write("commit " + std::to_string(generation.value) + " " + std::to_string(step) + " " +
           std::to_string(us) + "\n");
+    DieAt("commit", step);
   }
 
  private:
@@ -44,6 +52,13 @@ class Telltale : public StepProbe {
     if (directory == nullptr) return -1;
     const std::string path = std::string(directory) + "/" + std::to_string(getpid());
     return open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  }
+  static std::string Death() {
+    const char* death = std::getenv("ESPALIER_TELLTALE_DIE");
+    return death == nullptr ? "" : death;
+  }
+  void DieAt(const std::string& point, int64_t step) const {
+    if (!death_.empty() && death_ == point + " " + std::to_string(step)) std::raise(SIGKILL);
   }
   static int64_t FlipAt() {
     const char* step = std::getenv("ESPALIER_TELLTALE_FLIP");
@@ -55,6 +70,7 @@ class Telltale : public StepProbe {
   }
 
   const int file_ = Open();
+  const std::string death_ = Death();
   int64_t flip_at_ = FlipAt();
 };
 
