@@ -178,8 +178,8 @@ def kill_workers(cluster, chance):
 
 
 def kill_coordinator(cluster):
-    """Seconds from each restart until all workers are attached again; the widest gaps between steps,
-    in seconds, from each kill until then."""
+    """Seconds from each restart until all workers are attached again; and the widest gaps between
+    steps, in seconds, from each kill until then."""
     back, spans = [], []
     for _ in repetitions():
         killed = time.monotonic()
