@@ -44,7 +44,7 @@ std::string HeaderText(const CheckpointHeader& header) {
 }
 
 Result<CheckpointHeader> HeaderFromText(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = ParseJson(text);
   const auto known = [&](const char* key) { return json.is_object() && json.contains(key); };
   CheckpointHeader header;
   if (!known("step") || !json["step"].is_number_integer() || !known("accepted") ||

@@ -16,7 +16,6 @@ namespace espalier {
 namespace {
 
 constexpr int64_t kBytesMax = int64_t{64} << 30;
-constexpr int64_t kModelBytesMax = int64_t{1} << 30;
 
 std::string Shown(const std::vector<int64_t>& shape) {
   std::string text;
@@ -137,7 +136,7 @@ Result<std::vector<InitialTensor>> ReadSpark(const FileSystem& files, const Init
 Status CheckCategories(const FileSystem& files, const std::string& path,
                        const Preprocessing& fitted) {
   const std::string whose = "train.initial: " + Printable(path, 4096);
-  auto text = files.ReadAll(path, kModelBytesMax);
+  auto text = files.ReadAll(path, kModelJsonBytesMax);
   if (!text.ok()) return text.status().Wrap("train.initial");
   const auto document = DecodeModelJson(*text);
   if (!document.ok()) return document.status().Wrap(whose);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "src/bundle/metrics_json.h"
+#include "src/storage/bounded_json.h"
 
 namespace espalier {
 namespace {
@@ -46,6 +47,11 @@ Json ConfusionMatrix(const Metrics& m) {
 }
 
 }  // namespace
+
+Json ParseJson(std::string_view text) {
+  if (NestedTooDeep(text)) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, false);
+}
 
 Json TextToJson(std::string_view text) {
   if (IsUtf8(text)) return std::string(text);

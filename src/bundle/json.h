@@ -16,6 +16,8 @@ namespace espalier {
 using Json = nlohmann::ordered_json;
 
 // A JSON string, or {"hex": "ff00"} for bytes that are not UTF-8 (class names may be anything).
+// Of a file that anybody may have edited; discarded if it is no JSON, or nested too deep.
+Json ParseJson(std::string_view text);
 Json TextToJson(std::string_view text);
 Result<std::string> TextFromJson(const Json& json, const std::string& path);
 

@@ -9,7 +9,6 @@ namespace espalier {
 namespace {
 
 constexpr int kFormat = 1;
-constexpr size_t kTextBytesMax = size_t{256} << 20;
 
 Json OptionalMetrics(const std::optional<Metrics>& metrics, const ModelDocument& d) {
   return metrics ? MetricsToJson(*metrics, ClassNames(d.job.model.task, d.preprocessing))
@@ -173,11 +172,11 @@ std::string EncodeModelJson(const ModelDocument& d) {
 }
 
 Result<ModelDocument> DecodeModelJson(std::string_view text) {
-  if (text.size() > kTextBytesMax) {
+  if (text.size() > size_t{kModelJsonBytesMax}) {
     return BadInput("model.json: found " + HumanBytes(text.size()) + ", expected at most " +
-                    HumanBytes(kTextBytesMax));
+                    HumanBytes(kModelJsonBytesMax));
   }
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = ParseJson(text);
   if (!json.is_object()) return BadInput("model.json: found no JSON object");
   const Json& format = Member(json, "format");
   if (format != kFormat) {

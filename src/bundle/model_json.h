@@ -43,6 +43,8 @@
 
 namespace espalier {
 
+inline constexpr int64_t kModelJsonBytesMax = int64_t{256} << 20;
+
 struct ModelDocument {
   JobSpec job;  // output and workers are not kept
   Schema schema;
@@ -64,7 +66,7 @@ struct ModelDocument {
 std::string EncodeModelJson(const ModelDocument& document);
 
 // All but the metrics. kBadInput names the path of what is missing or wrong; kFailedPrecondition
-// for another format. `text` may have up to 256 MiB.
+// for another format. `text` may have up to kModelJsonBytesMax bytes.
 Result<ModelDocument> DecodeModelJson(std::string_view text);
 
 }  // namespace espalier

@@ -13,7 +13,6 @@ namespace espalier {
 namespace {
 
 constexpr std::string_view kWriting = ".writing-", kReplaced = ".replaced-";
-constexpr int64_t kModelBytesMax = int64_t{256} << 20;
 
 std::string WithoutSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -54,7 +53,7 @@ void RemoveLeftovers(const FileSystem& files, const std::string& output, std::st
 // Whether the bundle stands there already: the same weights where nothing could have stood, the
 // same model where something else could.
 bool IsInPlace(const FileSystem& files, const Bundle& bundle, const OutputSpec& output) {
-  const auto model = files.ReadAll(output.path + "/" + kModelFile, kModelBytesMax);
+  const auto model = files.ReadAll(output.path + "/" + kModelFile, kModelJsonBytesMax);
   if (!model.ok()) return false;
   const auto weights = files.Stat(output.path + "/" + kWeightsFile);
   const auto wanted = static_cast<int64_t>(bundle.files.at(kWeightsFile).size());

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/text.h"
+#include "src/storage/bounded_json.h"
 
 namespace espalier {
 namespace {
@@ -140,7 +141,9 @@ Result<SafetensorsView> DecodeSafetensors(std::string_view bytes) {
                  std::to_string(bytes.size()));
   }
   const std::string_view data = bytes.substr(length);
-  const SortedJson header = SortedJson::parse(bytes.substr(0, length), nullptr, false);
+  const std::string_view text = bytes.substr(0, length);
+  if (NestedTooDeep(text)) return Wrong("the header is nested too deep");
+  const SortedJson header = SortedJson::parse(text, nullptr, false);
   if (!header.is_object()) return Wrong("the header is not a JSON object");
   if (header.size() > kTensorsMax) return Wrong("too many tensors");
   std::vector<Entry> entries;

@@ -201,7 +201,7 @@ int RunPredict(const CommandContext& context) {
   if (!made.ok()) return FailedPlan(context, made.status());
   const auto result = WithProgress(context, *prepared, work);
   if (!result.ok()) {
-    context.interrupts.Forget();  // so that storage can still be reached
+    context.interrupts.BeginEnding();
     const Status removed = DropPredictions(context.files, spec.output, *made);
     if (!removed.ok()) context.console.Err("note: " + removed.ToString() + "\n");
     return FailedWork(context, result.status());

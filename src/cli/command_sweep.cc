@@ -64,8 +64,9 @@ class SweepCommand {
   }
 
   Status RunOnCluster() {
-    ESPALIER_ASSIGN_OR_RETURN(const auto client, ConnectTo(context_));
-    ESPALIER_ASSIGN_OR_RETURN(const auto workers, client->Workers());
+    ESPALIER_ASSIGN_OR_RETURN(const auto workers,
+                              Ask<std::vector<WorkerSnapshot>>(
+                                  context_, [](ApiClient& client) { return client.Workers(); }));
     const auto count = static_cast<int64_t>(workers.size());
     SweepRunOptions options = Options(count);
     options.connect = [this] { return ConnectTo(context_); };
@@ -76,6 +77,7 @@ class SweepCommand {
       return SubmitOnce(context_, job.yaml, tokens);
     };
     options.tick = [] { return Status(); };
+    options.away_limit_ms = context_.options.timeout_ms.value_or(options.away_limit_ms);
     return RunSweepJobs(sweep_, context_.files, options, &outcomes_);
   }
 
@@ -112,6 +114,9 @@ class SweepCommand {
   Result<JobFile> JobOf(const SweepRun& run, int64_t workers, int64_t parallel) const {
     const JobFile file = {run.spec, run.yaml};
     JobOverrides overrides = {.workers = ShareOf(run.spec.workers, workers, parallel)};
+    if (context_.options.coordinator.empty()) {  // no others will come
+      overrides.workers = std::min(*overrides.workers, static_cast<int>(workers));
+    }
     if (CheckBeginning(context_.files, run.spec).code() == StatusCode::kAlreadyExists) {
       overrides.resume = BundleOf(sweep_, run);
     }
@@ -130,6 +135,7 @@ class SweepCommand {
     const int64_t each = std::max<int64_t>(1, sweep_.runs[0].spec.workers.min);
     options.parallel = sweep_.parallel.value_or(std::max<int64_t>(1, workers / each));
     options.stopping = [this] { return Stopping(); };
+    options.ending = [this] { context_.interrupts.BeginEnding(); };
     options.tell = [this](const SweepRun& run, const SweepOutcome& outcome) { Tell(run, outcome); };
     return options;
   }
@@ -144,7 +150,13 @@ class SweepCommand {
         lost_ += !d.coordinator;
         if (d.coordinator) death = Aborted("the coordinator died; run the sweep again to go on");
       }
-      if (death.ok() && lost_ == workers) death = Aborted("all workers died");
+      const int living = workers - lost_;
+      if (death.ok() && living == 0) death = Aborted("all workers died");
+      if (death.ok() && living < needed_) {
+        death = Aborted(std::to_string(living) + " of " + std::to_string(workers) +
+                        " workers live, and a trial needs " + std::to_string(needed_) +
+                        "; run the sweep again to go on");
+      }
       return death;
     };
     ESPALIER_RETURN_IF_ERROR(AwaitWorkers(*client, workers, [&] {
@@ -153,7 +165,8 @@ class SweepCommand {
     SweepRunOptions options = Options(workers);
     options.connect = [&] { return ApiClient::Make(cluster.address()); };
     options.submit = [&, parallel = options.parallel](const SweepRun& run) -> Result<JobId> {
-      ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, workers, parallel));
+      ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, workers - lost_, parallel));
+      needed_ = std::max(needed_, job.spec.workers.min);
       return client->Submit({.client_request_id = RandomRequestId(), .job_yaml = job.yaml}, nullptr,
                             [this] { return Stopping(); });
     };
@@ -183,7 +196,8 @@ class SweepCommand {
   const Sweep sweep_;
   std::vector<SweepOutcome> outcomes_;  // by run
   size_t finished_ = 0;
-  int lost_ = 0;  // workers
+  int lost_ = 0;        // workers
+  int64_t needed_ = 0;  // by a job that was submitted, on this machine
 };
 
 Result<Sweep> Load(const std::string& path) {

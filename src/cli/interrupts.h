@@ -28,6 +28,10 @@ class Interrupts {
   bool any() const { return count_ > 0; }
   // The first one was talked about with the person and counts no more.
   void Forget() { count_ = 0; }
+  // Whether what uses storage is to be given up.
+  bool cancels() const { return any() && !ending_; }
+  // From now on what is done is the clean end itself, for which storage may be needed.
+  void BeginEnding() { ending_ = true; }
   // What to do before sudden death; empty: nothing. Does not return while the action is running.
   void SetEmergency(std::function<void()> action);
 
@@ -38,6 +42,7 @@ class Interrupts {
 
   const int signal_fd_, stop_fd_;
   std::atomic<int> count_{0};
+  std::atomic<bool> ending_{false};
   std::mutex mutex_;  // guards emergency_
   std::function<void()> emergency_;
   std::thread thread_;

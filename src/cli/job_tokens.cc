@@ -16,6 +16,9 @@ std::vector<std::string> PathsOf(const JobSpec& spec) {
   paths.insert(paths.end(), validation.begin(), validation.end());
   paths.push_back(spec.output.path);
   if (spec.resume) paths.push_back(spec.resume->from);
+  if (spec.train.initial && !spec.train.initial->from.empty()) {
+    paths.push_back(spec.train.initial->from);
+  }
   return paths;
 }
 

@@ -116,7 +116,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
       .hadoop_conf_dir = env.hadoop.conf_dir,
       .token_file = env.hadoop.token_file,
       .webhdfs = {.user = env.hadoop.user, .http = {.ca_file = env.hadoop.ca, .cancelled = [&] {
-                                                      return (*interrupts)->any();
+                                                      return (*interrupts)->cancels();
                                                     }}}};
   const auto files = MakeFileSystem(storage);
   const auto address_files = MakeFileSystem(ImpatientStorage(storage));

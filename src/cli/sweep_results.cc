@@ -6,6 +6,8 @@
 
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
+#include "src/bundle/json.h"
+#include "src/bundle/model_json.h"
 #include "src/cli/format.h"
 #include "src/cli/result_view.h"
 #include "src/spec/metrics.h"
@@ -13,7 +15,6 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kModelBytesMax = int64_t{256} << 20;
 constexpr size_t kFailuresShown = 5;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -73,10 +74,10 @@ std::string BundleOf(const Sweep& sweep, const SweepRun& run) {
 Result<std::optional<double>> ReadFinished(const FileSystem& files, const Sweep& sweep,
                                            const SweepRun& run) {
   const std::string bundle = BundleOf(sweep, run);
-  const auto text = files.ReadAll(bundle + "/" + kModelFile, kModelBytesMax);
+  const auto text = files.ReadAll(bundle + "/" + kModelFile, kModelJsonBytesMax);
   if (text.status().code() == StatusCode::kNotFound) return std::optional<double>();
   if (!text.ok()) return text.status();
-  const Json json = Json::parse(*text, nullptr, false);
+  const Json json = ParseJson(*text);
   const bool fits = json.is_object() && json.contains("job_fingerprint") &&
                     json["job_fingerprint"] == Fingerprint(run.spec);
   if (!fits) {

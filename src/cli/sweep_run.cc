@@ -26,6 +26,7 @@ class Runner {
     for (;;) {
       const Status status = options_.stopping() ? Status() : Step();
       if (!status.ok() || options_.stopping()) {
+        options_.ending();
         Cancel();
         return status;
       }
@@ -38,12 +39,13 @@ class Runner {
   Status Step() {
     ESPALIER_RETURN_IF_ERROR(options_.tick());
     ESPALIER_RETURN_IF_ERROR(Look());
-    while (static_cast<int64_t>(in_flight_.size()) < options_.parallel && !options_.stopping()) {
+    while (!full_ && static_cast<int64_t>(in_flight_.size()) < options_.parallel &&
+           !options_.stopping()) {
       while (next_ < sweep_.runs.size() && outcomes_[next_].state != SweepState::kWaiting) ++next_;
       if (next_ == sweep_.runs.size()) return {};
       const Status begun = Begin(next_);
-      // The cluster's queue is full: there will be room when a job of ours has ended.
-      if (begun.code() == StatusCode::kResourceExhausted && !in_flight_.empty()) return {};
+      full_ = begun.code() == StatusCode::kResourceExhausted && !in_flight_.empty();
+      if (full_) return {};
       ESPALIER_RETURN_IF_ERROR(begun);
       ++next_;
     }
@@ -101,6 +103,7 @@ class Runner {
       }
       End(at->first, found == jobs->end() ? nullptr : &found->second);
       at = in_flight_.erase(at);
+      full_ = false;
     }
     return {};
   }
@@ -122,23 +125,23 @@ class Runner {
       return;
     }
     outcome.state = SweepState::kFailed;
-    if (job == nullptr) {
+    if (job != nullptr && job->state != JobState::kSucceeded) {
+      outcome.error = job->error.ok() ? Internal("its coordinator does not say why") : job->error;
+      return options_.tell(run, outcome);
+    }
+    const auto value = ReadFinished(files_, sweep_, run);  // also of one that was forgotten since
+    if (!value.ok()) {
+      outcome.error = value.status();
+    } else if (*value) {
+      outcome.state = SweepState::kDone;
+      outcome.value = **value;
+    } else if (job == nullptr) {
       outcome.error = Aborted(outcome.job +
                               " was lost: the coordinator was restarted and keeps no "
                               "jobs");
-    } else if (job->state != JobState::kSucceeded) {
-      outcome.error = job->error.ok() ? Internal("its coordinator does not say why") : job->error;
     } else {
-      const auto value = ReadFinished(files_, sweep_, run);
-      if (!value.ok()) {
-        outcome.error = value.status();
-      } else if (!*value) {
-        outcome.error = NotFound("its bundle is not to be found from here at " +
-                                 QuotedPath(BundleOf(sweep_, run)));
-      } else {
-        outcome.state = SweepState::kDone;
-        outcome.value = **value;
-      }
+      outcome.error = NotFound("its bundle is not to be found from here at " +
+                               QuotedPath(BundleOf(sweep_, run)));
     }
     options_.tell(run, outcome);
   }
@@ -166,6 +169,7 @@ class Runner {
   size_t next_ = 0;                    // the runs before it are not waiting
   int64_t away_since_ms_ = 0;
   bool cancelling_ = false;
+  bool full_ = false;  // the cluster's queue: there will be room when a job of ours has ended
 };
 
 }  // namespace

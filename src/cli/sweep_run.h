@@ -15,8 +15,9 @@ struct SweepRunOptions {
   int64_t parallel = 1;                                         // jobs at a time
   std::function<Result<std::unique_ptr<ApiClient>>()> connect;  // for each look
   std::function<Result<JobId>(const SweepRun&)> submit;
-  std::function<bool()> stopping;                                  // somebody wants the end
-  std::function<Status()> tick;                                    // an error ends the sweep
+  std::function<bool()> stopping;  // somebody wants the end
+  std::function<void()> ending;    // called before jobs are cancelled
+  std::function<Status()> tick;    // an error ends the sweep
   std::function<void(const SweepRun&, const SweepOutcome&)> tell;  // done or failed
   int64_t away_limit_ms = 60'000;   // how long the coordinator may be gone
   int64_t cancel_wait_ms = 10'000;  // for the ends of cancelled jobs

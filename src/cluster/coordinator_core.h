@@ -171,6 +171,7 @@ class CoordinatorCore : CoordinatorRecords {
   // What only a job that has not ended needs.
   void ForgetWork(JobRecord& job);
   void ForgetOldJobs();
+  StartSurvey SurveyOrder(const JobRecord& job, Generation generation) const;  // of no shards
   void SendSurvey(const JobRecord& job, size_t member);
   void SendTraining(const JobRecord& job, size_t member);
 

@@ -181,15 +181,20 @@ void CoordinatorCore::GiveShards(JobRecord& job, std::vector<std::vector<int32_t
   }
 }
 
+StartSurvey CoordinatorCore::SurveyOrder(const JobRecord& job, Generation generation) const {
+  return {.incarnation = options_.incarnation,
+          .job = job.snapshot.job,
+          .generation = generation,
+          .job_yaml = job.submission.job_yaml,
+          .input = job.submission.input,
+          .shards = {},
+          .tokens = job.submission.tokens,
+          .request_id = job.submission.client_request_id};
+}
+
 void CoordinatorCore::SendSurvey(const JobRecord& job, size_t member) {
-  StartSurvey order{.incarnation = options_.incarnation,
-                    .job = job.snapshot.job,
-                    .generation = job.snapshot.generation,
-                    .job_yaml = job.submission.job_yaml,
-                    .input = job.submission.input,
-                    .shards = job.members[member].shards,
-                    .tokens = job.submission.tokens,
-                    .request_id = job.submission.client_request_id};
+  StartSurvey order = SurveyOrder(job, job.snapshot.generation);
+  order.shards = job.members[member].shards;
   Send(FindWorker(job.members[member].member.worker)->session, std::move(order));
 }
 

@@ -73,12 +73,7 @@ bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>&
     if (worker.at.job != job.snapshot.job) {
       worker.at = {job.snapshot.job, plan.generation};
       worker.place = SIZE_MAX;
-      Send(worker.session, StartSurvey{.incarnation = options_.incarnation,
-                                       .job = job.snapshot.job,
-                                       .generation = plan.generation,
-                                       .job_yaml = job.submission.job_yaml,
-                                       .input = job.submission.input,
-                                       .shards = {}});
+      Send(worker.session, SurveyOrder(job, plan.generation));
     }
     Send(worker.session, start);
   }

@@ -69,8 +69,8 @@ void CoordinatorCore::TakeToken(JobRecord& job, const std::string& file_system,
     if (token.file_system != file_system || token.text == kept.text) continue;
     token.text = kept.text;
     out_.persist.push_back(TokensReplaced{job.snapshot.job, job.submission.tokens});
-    for (const MemberState& m : job.members) {
-      if (const Worker* worker = FindWorker(m.member.worker)) SendTokens(job, *worker);
+    for (const auto& [id, worker] : workers_) {  // members, and those who prepare to join them
+      if (worker.at.job == job.snapshot.job) SendTokens(job, worker);
     }
     Log(LogLevel::kInfo, which + " was replaced");
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "src/base/random.h"
 #include "src/base/text.h"
@@ -17,7 +18,6 @@ namespace espalier {
 namespace {
 
 constexpr size_t kKeysMax = 64;
-constexpr int64_t kFoldsMax = 1000;
 
 // Where the values of one key come from.
 struct Axis {
@@ -72,18 +72,29 @@ YamlNode& Entry(YamlNode& map, const std::string& key) {
   return map.entries.back().second;
 }
 
-// "train.optimizer.adam.learning_rate": what is on the way and no map yet, such as `optimizer:
-// adam`, becomes one.
-void SetKey(YamlNode& root, const std::string& key, YamlNode value) {
+// "train.optimizer.adam.learning_rate": a choice on the way that is given by its word alone, such
+// as `optimizer: adam`, becomes a map, and so do columns, such as `features: "1..784"`.
+Status SetKey(YamlNode& root, const std::string& key, YamlNode value) {
   YamlNode* node = &root;
   for (size_t begin = 0;;) {
     const size_t dot = key.find('.', begin);
-    if (node->kind != YamlNode::Kind::kMap) *node = {.kind = YamlNode::Kind::kMap};
+    if (node->kind != YamlNode::Kind::kMap) {
+      YamlNode given = std::exchange(*node, {.kind = YamlNode::Kind::kMap});
+      const std::string path = key.substr(0, begin == 0 ? 0 : begin - 1);
+      if (given.kind == YamlNode::Kind::kSequence && path != "data.features") {
+        return InvalidArgument(path + " is a list in the job, so there is no '" + Printable(key) +
+                               "'; vary " + path + " as a whole");
+      }
+      if (given.kind != YamlNode::Kind::kNull && path == "data.features") {
+        Entry(*node, "columns") = std::move(given);
+      }
+    }
     node = &Entry(*node, key.substr(begin, dot - begin));
     if (dot == std::string::npos) break;
     begin = dot + 1;
   }
   *node = std::move(value);
+  return {};
 }
 
 class SweepReader {
@@ -236,13 +247,20 @@ class SweepReader {
     if (plan.grid.empty() && plan.random.empty() && !plan.folds) {
       return wrong("grid", "found nothing to vary, expected grid, random or folds");
     }
+    for (const auto* axes : {&plan.grid, &plan.random}) {
+      for (const Axis& axis : *axes) {
+        if (!plan.folds || !(axis.key + ".").starts_with("data.validation.")) continue;
+        return wrong("folds", "found it beside values of " + Printable(axis.key) +
+                                  ", which each fold replaces; expected one of them");
+      }
+    }
     const auto between = [&](const char* key, std::optional<int64_t> value, int64_t min,
                              int64_t max) {
       if (!value || (*value >= min && *value <= max)) return Status();
       return wrong(key, "found " + std::to_string(*value) + ", expected a whole number from " +
                             std::to_string(min) + " to " + std::to_string(max));
     };
-    ESPALIER_RETURN_IF_ERROR(between("folds", plan.folds, 2, kFoldsMax));
+    ESPALIER_RETURN_IF_ERROR(between("folds", plan.folds, 2, kSweepRunsMax));
     ESPALIER_RETURN_IF_ERROR(between("parallel", plan.parallel, 1, kSweepRunsMax));
     ESPALIER_RETURN_IF_ERROR(between("random", plan.trials, 1, kSweepRunsMax));
     double runs = static_cast<double>(plan.trials.value_or(1) * plan.folds.value_or(1));
@@ -360,17 +378,19 @@ class Maker {
     YamlNode root = job_;
     std::string told;
     for (size_t k = 0; k < values.size(); ++k) {
-      SetKey(root, sweep_.keys[k], values[k]);
+      const Status set = SetKey(root, sweep_.keys[k], values[k]);
+      if (!set.ok()) return InvalidArgument(std::string(name_) + ": " + set.message());
       told += (k == 0 ? "" : ", ") + sweep_.keys[k] + ": " + sweep_.values.back()[k];
     }
     if (plan_.folds) {
       run.fold = fold;
       run.name += "/" + Numbered("fold", fold, 1);
-      SetKey(root, "data.validation", {.kind = YamlNode::Kind::kMap});
-      SetKey(root, "data.validation.fold", Scalar(std::to_string(fold)));
-      SetKey(root, "data.validation.of", Scalar(std::to_string(*plan_.folds)));
+      YamlNode validation{.kind = YamlNode::Kind::kMap};
+      Entry(validation, "fold") = Scalar(std::to_string(fold));
+      Entry(validation, "of") = Scalar(std::to_string(*plan_.folds));
+      ESPALIER_RETURN_IF_ERROR(SetKey(root, "data.validation", std::move(validation)));
     }
-    SetKey(root, "output", Scalar(sweep_.output + "/" + run.name, true));
+    ESPALIER_RETURN_IF_ERROR(SetKey(root, "output", Scalar(sweep_.output + "/" + run.name, true)));
     const auto parsed = Finish(root, &run);
     if (!parsed.ok()) {
       return parsed.Wrap(std::string(name_) + ": trial " + std::to_string(trial + 1) +

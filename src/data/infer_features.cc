@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/text.h"
 #include "src/data/listing.h"
 #include "src/data/parquet_columns.h"
 #include "src/data/parquet_file.h"
@@ -24,6 +25,21 @@ Status FindDates(const FileSystem& files, const InputPlan& plan, std::vector<Fea
   for (size_t i = 0; i < types->size(); ++i) {
     const auto found = is_date.find(plan.schema.names[i]);
     if (found != is_date.end() && found->second) (*types)[i] = FeatureType::kDate;
+  }
+  return {};
+}
+
+// A job without a label is an autoencoder's: its features are numbers to be given back.
+Status CheckGivenBack(const InputPlan& plan, const std::vector<bool>& open,
+                      const std::vector<FeatureType>& types) {
+  static constexpr const char* kWords[] = {"numbers", "truth values", "dates", "categories"};
+  for (size_t c = 0; c < open.size(); ++c) {
+    const FeatureType type = types[c];
+    if (!open[c] || type == FeatureType::kNumeric || type == FeatureType::kBoolean) continue;
+    return InvalidArgument("data.features: column '" + Printable(plan.schema.names[c]) +
+                           "' holds " + kWords[static_cast<int>(type)] +
+                           "; with task autoencoder features are numbers that are given back: "
+                           "name them in data.features.columns");
   }
   return {};
 }
@@ -51,6 +67,7 @@ Status InferFeatures(const FileSystem& files, const DataSpec& data, InputPlan* p
   if (FormatOf(data, plan->files.front().path) == DataFormat::kParquet) {
     ESPALIER_RETURN_IF_ERROR(FindDates(files, *plan, &types));
   }
+  if (data.label.empty()) ESPALIER_RETURN_IF_ERROR(CheckGivenBack(*plan, open, types));
   Schema found = schema;
   found.features.clear();
   found.rules.clear();

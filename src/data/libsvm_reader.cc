@@ -37,18 +37,22 @@ std::string Zeros(size_t columns) {
 
 size_t LibsvmColumns(const DataSpec& data) {
   int64_t highest = -1;
-  for (const auto& entry : data.features.columns) {
-    if (const auto* range = std::get_if<ColumnRange>(&entry)) {
-      highest = std::max(highest, range->last);
-    } else if (const auto* position = std::get_if<int64_t>(&entry)) {
-      highest = std::max(highest, *position);
-    } else {
-      const std::string& name = std::get<std::string>(entry);  // digits, as Validate saw to
-      int64_t position_in_text = 0;
-      std::from_chars(name.data(), name.data() + name.size(), position_in_text);
-      highest = std::max(highest, position_in_text);
+  const auto see = [&](const std::vector<ColumnPattern>& columns) {
+    for (const auto& entry : columns) {
+      if (const auto* range = std::get_if<ColumnRange>(&entry)) {
+        highest = std::max(highest, range->last);
+      } else if (const auto* position = std::get_if<int64_t>(&entry)) {
+        highest = std::max(highest, *position);
+      } else {
+        const std::string& name = std::get<std::string>(entry);  // digits, as Validate saw to
+        int64_t position_in_text = 0;
+        std::from_chars(name.data(), name.data() + name.size(), position_in_text);
+        highest = std::max(highest, position_in_text);
+      }
     }
-  }
+  };
+  see(data.features.columns);
+  for (const FeatureGroup& group : data.features.groups) see(group.columns);
   return static_cast<size_t>(std::min<int64_t>(highest, kColumnsMax - 1) + 1);
 }
 

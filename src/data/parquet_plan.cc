@@ -204,16 +204,16 @@ class ParquetPlanner {
   Status FindWidths(const InputFile& file) {
     for (const auto& [position, field] : used_) {
       ParquetColumn& wanted = first_[position];
-      if (!wanted.vector || wanted.width > 0) continue;
+      if (!wanted.vector) continue;
       const size_t here = index_.at(wanted.name);
-      wanted.width = columns_[here].width;
+      if (wanted.width == 0) wanted.width = columns_[here].width;
       if (wanted.width == 0) {
         ESPALIER_ASSIGN_OR_RETURN(wanted.width, FirstWidth(file, static_cast<int>(here)));
       }
       if (wanted.width <= static_cast<int64_t>(kColumnsMax)) continue;
-      return BadInput("the first list in column " + Quoted(wanted.name) + " of " +
-                      QuotedPath(file.path) + " has " + std::to_string(wanted.width) +
-                      " numbers; at most " + std::to_string(kColumnsMax) + " are supported")
+      return BadInput("a list in column " + Quoted(wanted.name) + " of " + QuotedPath(file.path) +
+                      " has " + std::to_string(wanted.width) + " numbers; at most " +
+                      std::to_string(kColumnsMax) + " are supported")
           .At({.file = file.path, .column = Printable(wanted.name)});
     }
     return {};
@@ -250,18 +250,20 @@ class ParquetPlanner {
                            " shards; choose larger ones");
   }
 
-  // Vectors become their elements, and the spec is resolved against the result.
+  // Vectors in use become their elements, and the spec is resolved against the result.
   Status ExpandSchema() {
     std::vector<std::string> names;
     std::vector<ColumnRange> places;  // by column of the first file
-    for (const ParquetColumn& column : first_) {
+    for (size_t c = 0; c < first_.size(); ++c) {
+      const ParquetColumn& column = first_[c];
       const int64_t begin = static_cast<int64_t>(names.size());
-      if (!column.vector || column.width == 0) {
+      if (!column.vector || column.width == 0 || !used_.contains(static_cast<int32_t>(c))) {
         names.push_back(column.name);
       } else {
         for (int64_t i = 0; i < column.width; ++i) names.push_back(ElementName(column.name, i));
       }
       places.push_back({begin, static_cast<int64_t>(names.size()) - 1});
+      if (names.size() > 2 * kColumnsMax) break;  // MakeSchema refuses it
     }
     for (const auto& [position, field] : used_) {
       if (!first_[position].vector || first_[position].width > 0) continue;

@@ -46,6 +46,7 @@ class ScanPlanner {
     ESPALIER_ASSIGN_OR_RETURN(const DataFormat format, FormatOfFirst(data));
     const bool named = IsNamed(format);
     ChooseColumns(format);
+    if (format == DataFormat::kLibsvm) ESPALIER_RETURN_IF_ERROR(CheckIndices());
     if (!named && !IsPositional()) {
       return InvalidArgument("the model's columns have names, such as '" +
                              Printable(model_.names[model_.features[0]]) +
@@ -56,9 +57,13 @@ class ScanPlanner {
     plan_.input = *std::move(planned);
     data.features.groups = std::move(groups);
     for (InputFile& file : plan_.input.files) file.role = FileRole::kTest;
-    if (!named && format != DataFormat::kLibsvm) ESPALIER_RETURN_IF_ERROR(ByPosition());
-    if (named) RepeatFeatures();
+    if (format == DataFormat::kLibsvm) {
+      plan_.input.schema.features = model_.features;
+    } else {
+      ESPALIER_RETURN_IF_ERROR(named ? RepeatFeatures() : ByPosition());
+    }
     plan_.input.schema.rules = model_.rules;
+    ESPALIER_RETURN_IF_ERROR(CheckFeatures());
     ESPALIER_RETURN_IF_ERROR(FindKept());
     if (format == DataFormat::kParquet && !plan_.kept.empty()) {
       ESPALIER_RETURN_IF_ERROR(CheckKeptInFiles());
@@ -71,6 +76,7 @@ class ScanPlanner {
     const DataSpec& data = Begin();
     ChooseColumns(FormatOf(data, input.files.front().path));
     plan_.input = std::move(input);
+    ESPALIER_RETURN_IF_ERROR(CheckFeatures());
     ESPALIER_RETURN_IF_ERROR(FindKept());
     return std::move(plan_);
   }
@@ -139,12 +145,47 @@ class ScanPlanner {
   }
 
   // From the columns, as they were planned, to the model's features.
-  void RepeatFeatures() {
+  Status RepeatFeatures() {
     Schema& schema = plan_.input.schema;
     std::map<std::string, int32_t> places;
     for (const int32_t c : schema.features) places.emplace(schema.names[c], c);
     schema.features.clear();
-    for (const int32_t c : model_.features) schema.features.push_back(places.at(model_.names[c]));
+    for (const int32_t c : model_.features) {
+      const auto place = places.find(model_.names[c]);
+      if (place == places.end()) {
+        return InvalidArgument("a feature of the model: '" + Printable(model_.names[c]) +
+                               "' holds lists in " + QuotedPath(plan_.input.files.front().path) +
+                               "; expected one value a row, as the model was trained on");
+      }
+      schema.features.push_back(place->second);
+    }
+    return {};
+  }
+
+  // What decodes and encodes rows goes by the model's features, one rule each.
+  Status CheckFeatures() const {
+    const Schema& schema = plan_.input.schema;
+    if (schema.features.size() == model_.features.size() && schema.rules == model_.rules) return {};
+    return InvalidArgument(
+        "the files were planned for " + std::to_string(schema.features.size()) +
+        " features, and the model has " + std::to_string(model_.features.size()) +
+        (schema.features.size() == model_.features.size() ? " that are read in another way" : "") +
+        "; score with the model that they were planned for");
+  }
+
+  // Column i of LIBSVM text is the feature of index i, and column 0 its label.
+  Status CheckIndices() const {
+    for (const int32_t c : model_.features) {
+      if (static_cast<size_t>(c) >= Own(model_)) {
+        return InvalidArgument("the model's column '" + Printable(model_.names[c]) +
+                               "' is the name of a directory; LIBSVM text has indices only");
+      }
+      if (c > 0) continue;
+      return InvalidArgument(
+          "a feature of the model is column 0, which is the label of LIBSVM text; give the files "
+          "as CSV");
+    }
+    return {};
   }
 
   void ByIndex(DataSpec* data) const {

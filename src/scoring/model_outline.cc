@@ -4,13 +4,10 @@
 
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
+#include "src/bundle/model_json.h"
 
 namespace espalier {
-namespace {
-
-constexpr int64_t kModelBytesMax = int64_t{256} << 20;
-
-}  // namespace
+namespace {}  // namespace
 
 int64_t ModelOutline::width() const { return classification() ? shape.classes() : shape.outputs(); }
 
@@ -31,7 +28,7 @@ Result<ModelOutline> LoadModelOutline(const FileSystem& files, const std::string
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
   ModelOutline model;
   ESPALIER_ASSIGN_OR_RETURN(const std::string text,
-                            ReadBundleFile(files, directory, kModelFile, kModelBytesMax));
+                            ReadBundleFile(files, directory, kModelFile, kModelJsonBytesMax));
   auto document = DecodeModelJson(text);
   if (!document.ok()) return ErrorOf(directory, document.status());
   model.document = *std::move(document);

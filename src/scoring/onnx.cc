@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "src/base/text.h"
 #include "src/scoring/onnx_graph.h"
@@ -18,10 +21,9 @@ constexpr int64_t kInt64 = static_cast<int64_t>(OnnxType::kInt64);
 class Columns {
  public:
   int64_t PlaceOf(const std::string& name) {
-    const auto found = std::find(names_.begin(), names_.end(), name);
-    if (found != names_.end()) return found - names_.begin();
-    names_.push_back(name);
-    return static_cast<int64_t>(names_.size()) - 1;
+    const auto [place, added] = places_.emplace(name, size());
+    if (added) names_.push_back(name);
+    return place->second;
   }
   int64_t size() const { return static_cast<int64_t>(names_.size()); }
   std::string Lines() const {
@@ -32,6 +34,7 @@ class Columns {
 
  private:
   std::vector<std::string> names_;
+  std::unordered_map<std::string, int64_t> places_;
 };
 
 class Exporter {

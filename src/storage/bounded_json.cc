@@ -10,7 +10,9 @@ using Json = nlohmann::json;
 constexpr int kDepthMax = 16;
 constexpr int64_t kNumberMax = int64_t{1} << 60;
 
-bool TooDeep(std::string_view text) {
+}  // namespace
+
+bool NestedTooDeep(std::string_view text) {
   int depth = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -29,10 +31,8 @@ bool TooDeep(std::string_view text) {
   return false;
 }
 
-}  // namespace
-
 Json ParseJsonObject(std::string_view text) {
-  if (TooDeep(text)) return Json::object();
+  if (NestedTooDeep(text)) return Json::object();
   Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   return json.is_object() ? std::move(json) : Json::object();
 }

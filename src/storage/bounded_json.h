@@ -1,5 +1,5 @@
-// JSON that came from the network: nothing in it is believed before it is looked at. Missing
-// members and members of another type read as nothing. Thread rule: pure functions.
+// JSON of others, from the network or a file: nothing in it is believed before it is looked at.
+// Missing members and members of another type read as nothing. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,9 @@
 
 namespace espalier {
 
+// Whether lists and objects lie within each other deeper than anything that is read here. Such text
+// is not to be parsed: what copies and writes the parsed values calls itself as deep.
+bool NestedTooDeep(std::string_view text);
 // The object that the text is; an empty one for anything else, also for one nested too deep.
 nlohmann::json ParseJsonObject(std::string_view text);
 // The member, or null.

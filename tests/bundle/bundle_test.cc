@@ -176,6 +176,8 @@ TEST_CASE("model.json that lacks or breaks something is refused by path") {
         "model.json: preprocessing.classes: found none, expected at least one");
   CHECK(DecodeModelJson("{").status().message() == "model.json: found no JSON object");
   CHECK_FALSE(DecodeModelJson(std::string(100'000, '[')).ok());
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  CHECK_FALSE(DecodeModelJson(R"({"format": )" + deep + "}").ok());
 }
 
 TEST_CASE("mutated model.json never crashes the reader") {

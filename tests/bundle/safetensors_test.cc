@@ -64,6 +64,8 @@ TEST_CASE("a broken file is refused with its reason") {
        "safetensors: a header of 18446744073709551615 bytes in a file of 0"},
       {File("nonsense", ""), "safetensors: the header is not a JSON object"},
       {File("[1]", ""), "safetensors: the header is not a JSON object"},
+      {File(R"({"a":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}", ""),
+       "safetensors: the header is nested too deep"},
       {File(R"({"a":{"dtype":"F32"}})", ""),
        "safetensors: tensor 'a' lacks dtype, shape or data_offsets"},
       {File(R"({"a":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}})", "ab"),

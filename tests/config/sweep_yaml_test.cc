@@ -94,6 +94,22 @@ TEST_CASE("random values lie where they should and follow from the seed") {
   CHECK_FALSE(Parsed("random: {trials: 200, seed: 4, " + keys).values == sweep.values);
 }
 
+TEST_CASE("what a job gives in its short form is kept when a part of it is varied") {
+  const std::string job =
+      "job: {data: {train: t.csv, label: y, features: [age, bmi], validation: {fraction: 0.2}}, "
+      "train: {optimizer: adam}}\noutput: out\n";
+  const auto sweep = Parse(job +
+                           "grid: {data.features.scale: [robust], train.optimizer.sgd."
+                           "learning_rate: [0.25]}\n");
+  INFO(sweep.status().ToString());
+  REQUIRE(sweep.ok());
+  const JobSpec& spec = sweep->runs[0].spec;
+  CHECK(spec.data.features.columns ==
+        std::vector<ColumnPattern>{std::string("age"), std::string("bmi")});
+  CHECK(spec.data.features.scale.kind == ScaleKind::kRobust);
+  CHECK(spec.train.optimizer.learning_rate == 0.25);
+}
+
 TEST_CASE("a job may stand in the sweep itself") {
   const auto sweep =
       Parse("job: {data: {train: t.csv, label: y}}\noutput: hdfs://nn/out\nfolds: 2\n");
@@ -127,7 +143,7 @@ TEST_CASE("what is no sweep is one clear error") {
        "expected two numbers above 0"},
       {start + "random: {trials: 2, keys: {train.l1: {whole: [0, 1.5]}}}\n",
        "expected two whole numbers"},
-      {start + "folds: 1\n", "folds: found 1, expected a whole number from 2 to 1000"},
+      {start + "folds: 1\n", "folds: found 1, expected a whole number from 2 to 10000"},
       {start + "folds: 2\nparallel: 0\n", "parallel: found 0"},
       {start + "folds: 1000\ngrid: {train.seed: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}\n",
        "makes 11000 jobs with its folds; at most 10000 are possible"},
@@ -136,6 +152,9 @@ TEST_CASE("what is no sweep is one clear error") {
        "and no validation rows; set `folds: 5`, or the job's data.validation"},
       {start + "grid: {train.batch: [32, 0]}\n", "sweep.yaml: trial 2 (train.batch: 0)"},
       {start + "grid: {train.btach: [32]}\n", "did you mean 'batch'?"},
+      {start + "grid: {model.hidden.width: [32]}\n", "model.hidden is a list in the job"},
+      {start + "folds: 2\ngrid: {data.validation.fraction: [0.1]}\n",
+       "folds: found it beside values of data.validation.fraction, which each fold replaces"},
   };
   for (const auto& [text, words] : cases) {
     INFO(text);

@@ -59,6 +59,18 @@ TEST_CASE("auto gives each column its type, in its place, and numbers alone no r
   CHECK(InferredText(f.Plan()->schema) == "categorical: city");
 }
 
+TEST_CASE("without a label, all features are numbers to be given back") {
+  DataFixture f;
+  f.job.data.label.clear();
+  f.Train("a,member\n1,yes\n2,no\n");
+  CHECK(Types(f.Plan()->schema) == "a numeric, member boolean");
+  f.Train("a,city\n1,Rome\n2,Oslo\n");
+  CHECK(f.Plan().status().message().starts_with(
+      "data.features: column 'city' holds categories; with task autoencoder"));
+  f.Train("a,day\n1,2024-02-29\n2,2024-03-01\n");
+  CHECK(f.Plan().status().message().find("'day' holds dates") != std::string::npos);
+}
+
 TEST_CASE("what the spec says of a column is not judged by its values") {
   DataFixture f;
   f.Train("a,city,y\n1,Rome,0\n2,Oslo,1\n");

@@ -66,6 +66,14 @@ TEST_CASE("LIBSVM text gives the rows that the same table as CSV gives, however 
   CHECK((f.AllRows() == expected));
 }
 
+TEST_CASE("columns of groups are features beside those that are listed") {
+  LibsvmFixture f;
+  f.job.data.features.columns = {ColumnRange{1, 2}};
+  f.job.data.features.groups = {{.columns = {int64_t{4}}}};
+  f.Train("+1 2:7 4:3\n-1 1:5\n", "a.libsvm");
+  CHECK(f.AllRows().inputs == std::vector<double>{0, 7, 3, 5, 0, 0});
+}
+
 TEST_CASE("a bad row of LIBSVM text is named exactly") {
   struct Row {
     std::string line, message, column;

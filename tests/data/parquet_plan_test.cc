@@ -63,6 +63,21 @@ TEST_CASE("a column that cannot be used is named with its type, unless it is not
   CHECK(f.Error().message().find("names the column 'a' twice") != std::string::npos);
 }
 
+// A footer says how long lists of a fixed length are, whatever the file holds.
+TEST_CASE("lists of a million numbers and more are refused where they are used") {
+  ParquetFixture f;
+  const auto huge = arrow::fixed_size_list(arrow::float32(), 2'000'000'000);
+  f.Write({Json("a", arrow::int32(), "[]"), Json("v", huge, "[]"), Json("w", huge, "[]"), Y(0)});
+  f.job.data.features.columns = {std::string("a"), std::string("v")};
+  CHECK(f.Error().message().find("has 2000000000 numbers; at most 1048576 are supported") !=
+        std::string::npos);
+  f.job.data.features.columns = {std::string("a")};
+  const auto plan = f.Plan();
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  CHECK(plan->schema.names == Strings{"a", "v", "w", "y"});
+}
+
 TEST_CASE("the format comes from data.format or from the files' names") {
   ParquetFixture f;
   const std::string text = ParquetText({Json("a", arrow::int32(), "[1, 2]"), Y(2)});

@@ -111,6 +111,15 @@ TEST_CASE("a kept column that holds lists, or is in one file only, is refused by
   CHECK(id.status().position()->file.ends_with("zother.parquet"));
 }
 
+TEST_CASE("a feature that holds lists where the model has one value a row is refused by name") {
+  ParquetScanFixture f;
+  f.schema.names = {"a", "list", "y"};
+  const auto scan = f.Scan({});
+  CHECK(scan.status().code() == StatusCode::kInvalidArgument);
+  CHECK(scan.status().message().find("a feature of the model: 'list' holds lists in '") !=
+        std::string::npos);
+}
+
 TEST_CASE("kept columns of text are text in Parquet, and the same calls are the same bytes") {
   KeptColumns kept(1);
   kept.AddField("x");

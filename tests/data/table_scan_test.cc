@@ -157,6 +157,33 @@ TEST_CASE("LIBSVM text has the model's indices") {
   CHECK(named.status().message().find("no header") != std::string::npos);
 }
 
+TEST_CASE("several features of one index of LIBSVM text are that index, each by its rule") {
+  ScanFixture f;
+  f.schema = {{"0", "1", "2", "3"}, {1, 2, 2, 3}, {0}};
+  const FeatureRule number;
+  FeatureRule year = {.type = FeatureType::kDate, .part = DatePart::kYear}, month = year;
+  month.part = DatePart::kMonth;
+  f.schema.rules = {number, year, month, number};
+  const auto scan = f.Plan({f.dir.Put("t.libsvm", "+1 1:5 2:2678400 3:7\n-1 3:1\n")});
+  INFO(scan.status().ToString());
+  REQUIRE(scan.ok());
+  CHECK(ScanAll(*f.files, *scan).features == Rows{{5, 1970, 2, 7}, {0, 1970, 1, 1}});
+  InputPlan other = scan->input;
+  other.schema.rules[1] = number;
+  ScanRequest request = {f.job, f.schema, {f.dir / "t.libsvm"}, false, {}, {}, 1 << 20};
+  CHECK(ResumeScan(*f.files, request, other).status().message().find("read in another way") !=
+        std::string::npos);
+  other.schema.features.pop_back();
+  CHECK(ResumeScan(*f.files, request, other)
+            .status()
+            .message()
+            .find("planned for 3 features, and the model has 4") != std::string::npos);
+  f.schema.rules.clear();
+  f.schema.features = {0, 1};
+  CHECK(f.Plan({f.dir / "t.libsvm"}).status().message().find("column 0, which is the label") !=
+        std::string::npos);
+}
+
 TEST_CASE("what cannot be planned says so in words of its own") {
   const ScanFixture f;
   const std::string csv = f.dir.Put("t.csv", "a,bb,y\n1,2,p\n");

@@ -290,6 +290,22 @@ class TokensTest(Kerberos):
         self.assert_bundle("model", "alice")
         self.assert_secret(cluster, status, str(done))
 
+    def test_a_worker_that_joins_reads_with_the_jobs_tokens(self):
+        train = {"epochs": 8000}
+        weights = self.local_weights(**train)
+        source = self.put()
+        cluster = TokenCluster(self, 1, coordinator_flags=["--rebalance-interval-ms", "100"])
+        job = cluster.submit(self.remote_job("grown", source, **train))
+        cluster.wait_for_training(job)
+        cluster.principal = None  # of the joiner: it has neither ticket nor keytab
+        cluster.start_worker("node-2")
+        wait_for("two members", lambda: job + " generation 2: 2 workers" in
+                 cluster.log("coordinator"), 60)
+        done = cluster.result("watch", job)
+        self.assertEqual(done["status"], "SUCCEEDED", done)
+        self.assertEqual(done["weights_sha256"], weights)
+        self.assertEqual(cluster.lost(), [])
+
     def test_the_tokens_of_a_job_that_has_ended_are_worth_nothing(self):
         source, state = self.put(), self.path("state")
         cluster = TokenCluster(self, 1, state=state)

@@ -6,7 +6,12 @@ import shutil
 import signal
 import unittest
 
-from espalier import Cluster, EspalierTest, json_lines, wait_for
+from espalier import Cluster, EspalierTest, children_of, command_line_of, json_lines, wait_for
+
+
+def workers_of(pid):
+    return [child for child in children_of(pid)
+            if command_line_of(child)[:1] and "espalier-worker" in command_line_of(child)[0]]
 
 
 class SweepTest(EspalierTest):
@@ -130,6 +135,24 @@ class SweepTest(EspalierTest):
         self.assertEqual(table["status"], "SUCCEEDED", table)
         self.assertTrue(table["trials"][0]["runs"][0]["earlier"])
         self.assertEqual(self.bundles("cut")["trial-001"], made["trial-001"])
+
+    def test_a_job_that_wants_more_workers_than_are_started_runs_on_those(self):
+        spec = dict(self.classes_spec(self.classes_csv("m.csv", 400)), workers={"min": 4})
+        path = self.sweep("least", job=spec, grid={"train.seed": [1, 2]})
+        table = self.result("sweep", path, "--workers", 2)
+        self.assertEqual(table["status"], "SUCCEEDED", table)
+
+    def test_workers_that_die_leave_no_trial_waiting_for_ever(self):
+        spec = dict(self.classes_spec(self.classes_csv("d.csv", 400), epochs=1_000_000),
+                    workers={"min": 2}, name="d")
+        path = self.sweep("died", job=spec, grid={"train.seed": [1, 2]}, parallel=2)
+        process = self.start("sweep", path, "--workers", 2, "--json")
+        wait_for("a worker", lambda: len(workers_of(process.pid)) == 2)
+        wait_for("a trial", lambda: os.path.isdir(self.path("died.out")))
+        os.kill(workers_of(process.pid)[0], signal.SIGKILL)
+        _, err = process.communicate(timeout=60)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("1 of 2 workers live, and a trial needs 2", err)
 
     def test_a_killed_client_leaves_jobs_that_the_next_call_takes_over(self):
         spec = dict(self.classes_spec(self.classes_csv("k.csv", 400), epochs=3000), name="k")
