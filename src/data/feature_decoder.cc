@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 
@@ -236,6 +237,33 @@ double PartOf(double seconds, DatePart part) {
     return second % 60;
   };
   return static_cast<double>(number());
+}
+
+std::optional<std::string> DateText(int64_t days) {
+  if (days < kFirstDay || days > kLastDay) return std::nullopt;
+  const Civil civil = CivilOf(days);
+  char text[32];
+  std::snprintf(text, sizeof text, "%04d-%02d-%02d", static_cast<int>(civil.year),
+                static_cast<int>(civil.month), static_cast<int>(civil.day));
+  return text;
+}
+
+std::optional<std::string> MomentText(int64_t units, int64_t units_a_second) {
+  const int64_t units_a_day = units_a_second * kDaySeconds;
+  const int64_t days = units / units_a_day - (units % units_a_day < 0 ? 1 : 0);
+  std::optional<std::string> text = DateText(days);
+  if (!text) return text;
+  const int64_t of_day = units - days * units_a_day, second = of_day / units_a_second;
+  char time[32];
+  std::snprintf(time, sizeof time, " %02d:%02d:%02d", static_cast<int>(second / 3600),
+                static_cast<int>(second / 60 % 60), static_cast<int>(second % 60));
+  *text += time;
+  const int64_t fraction = of_day % units_a_second;
+  if (fraction == 0) return text;
+  std::string digits = std::to_string(units_a_second + fraction);  // with its zeros, after a 1
+  digits.erase(digits.find_last_not_of('0') + 1);
+  *text += "." + digits.substr(1);
+  return text;
 }
 
 Status TooManyCategories(const std::string& file, const std::string& column) {

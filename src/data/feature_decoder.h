@@ -38,6 +38,11 @@ double Log1p(double x);
 std::optional<double> ParseDate(std::string_view text);
 // A part of that moment, in UTC. REQUIRES: a moment of these years.
 double PartOf(double seconds, DatePart part);
+// The texts of a day, counted from 1970, and of a moment so many units after it began, in UTC:
+// "2024-02-29", "2024-02-29 23:59:58.5". `units_a_second`: a power of ten. Absent outside of these
+// years.
+std::optional<std::string> DateText(int64_t days);
+std::optional<std::string> MomentText(int64_t units, int64_t units_a_second);
 
 class FeatureDecoder {
  public:
@@ -48,6 +53,9 @@ class FeatureDecoder {
   // What a null means for a feature.
   NullKind nulls(size_t feature) const { return options_[feature].nulls->kind; }
   bool is_date(size_t feature) const { return options_[feature].type == FeatureType::kDate; }
+  bool is_category(size_t feature) const {
+    return options_[feature].type == FeatureType::kCategorical;
+  }
 
   // The number of what a column says, NaN for null. An error says what is wrong with the value.
   // `text` absent: null. A category's code counts from 0 in order of appearance, or is its bucket.

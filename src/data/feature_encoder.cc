@@ -52,8 +52,7 @@ const FeatureEncoder::Scaling<double>& FeatureEncoder::scaling<double>() const {
 }
 
 template <typename From, typename T>
-void FeatureEncoder::EncodeMixed(const From* row, const CodeMaps* maps, T* inputs,
-                                 int32_t* codes) const {
+void FeatureEncoder::EncodeMixed(const From* row, T* inputs) const {
   for (const Number& n : numbers_) {
     const double* null = null_values_.data() + n.feature;
     T* out = inputs + n.input;
@@ -66,42 +65,49 @@ void FeatureEncoder::EncodeMixed(const From* row, const CodeMaps* maps, T* input
     }
     if (n.indicator) out[1] = row[n.feature] == row[n.feature] ? T{0} : T{1};
   }
-  for (size_t k = 0; k < coded_.size(); ++k) {
-    auto code = static_cast<int32_t>(row[coded_[k].feature]);
-    if (maps != nullptr && coded_[k].vocabulary >= 0) {
-      code = (*maps)[static_cast<size_t>(coded_[k].vocabulary)][static_cast<size_t>(code)];
-    }
-    codes[k] = code < coded_[k].codes ? code : -1;
-  }
 }
 
 template <typename T>
-void FeatureEncoder::Encode(StorageType type, const void* row, const CodeMaps* maps, T* inputs,
-                            int32_t* codes) const {
+void FeatureEncoder::EncodeNumbers(StorageType type, const void* row, T* inputs) const {
   const double *shift = double_scaling_.shift.data(), *factor = double_scaling_.factor.data();
   switch (type) {
     case StorageType::kUint8: {
       const auto* in = static_cast<const uint8_t*>(row);
-      if (!plain_) return EncodeMixed(in, maps, inputs, codes);
+      if (!plain_) return EncodeMixed(in, inputs);
       return ScaleBytes(in, scaling<T>().shift.data(), scaling<T>().factor.data(), features_,
                         inputs);
     }
     case StorageType::kFloat32: {
       const auto* in = static_cast<const float*>(row);
-      if (!plain_) return EncodeMixed(in, maps, inputs, codes);
+      if (!plain_) return EncodeMixed(in, inputs);
       return ScaleWide(in, shift, factor, null_values_.data(), features_, inputs);
     }
     case StorageType::kFloat64: {
       const auto* in = static_cast<const double*>(row);
-      if (!plain_) return EncodeMixed(in, maps, inputs, codes);
+      if (!plain_) return EncodeMixed(in, inputs);
       return ScaleWide(in, shift, factor, null_values_.data(), features_, inputs);
     }
   }
 }
 
+void FeatureEncoder::EncodeCodes(StorageType type, const void* row, const CodeMaps* maps,
+                                 int32_t* codes) const {
+  WithStorage(type, [&](auto number) {
+    const auto* in = static_cast<const decltype(number)*>(row);
+    for (size_t k = 0; k < coded_.size(); ++k) {
+      auto code = static_cast<int32_t>(in[coded_[k].feature]);
+      if (maps != nullptr && coded_[k].vocabulary >= 0) {
+        code = (*maps)[static_cast<size_t>(coded_[k].vocabulary)][static_cast<size_t>(code)];
+      }
+      codes[k] = code < coded_[k].codes ? code : -1;
+    }
+  });
+}
+
 template <typename T>
 void FeatureEncoder::Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const {
-  Encode(type, row, nullptr, inputs, codes);
+  EncodeNumbers(type, row, inputs);
+  EncodeCodes(type, row, nullptr, codes);
 }
 
 template <typename T>
@@ -111,18 +117,17 @@ void FeatureEncoder::EncodeRows(StorageType job, const DecodedRows& rows, const 
   std::vector<double> scratch(rows.type == job ? 0 : static_cast<size_t>(features_));
   for (int64_t r = begin; r < begin + count; ++r, inputs += dense_, codes += coded()) {
     const void* row = rows.features.data() + r * row_bytes;
-    StorageType type = rows.type;
-    if (type < job) {
-      Widen(type, row, job, scratch.data(), features_);
-    } else if (type > job) {  // the row itself may fit
-      type = Narrow(type, row, job, scratch.data()) ? job : type;
-    }
-    const bool moved = rows.type < job || type != rows.type;
-    Encode(moved ? job : type, moved ? scratch.data() : row, &maps, inputs, codes);
+    EncodeCodes(rows.type, row, &maps, codes);
+    bool moved = rows.type < job;
+    if (moved) Widen(rows.type, row, job, scratch.data(), features_);
+    // The row itself may fit.
+    if (rows.type > job) moved = Narrow(rows.type, row, job, scratch.data());
+    EncodeNumbers(moved ? job : rows.type, moved ? scratch.data() : row, inputs);
   }
 }
 
-// Whether a row's numbers are exact in a narrower type; then stores them there.
+// Whether a row's numbers are exact in a narrower type; then stores them there. Codes stay out of
+// it: those of a piece of a table are others than those of the job.
 bool FeatureEncoder::Narrow(StorageType from, const void* row, StorageType to, void* out) const {
   return WithStorage(from, [&](auto wide) {
     const auto* in = static_cast<const decltype(wide)*>(row);
@@ -130,12 +135,13 @@ bool FeatureEncoder::Narrow(StorageType from, const void* row, StorageType to, v
       using To = decltype(narrow);
       auto* const numbers = static_cast<To*>(out);
       bool all = true;
-      for (int64_t i = 0; i < features_; ++i) {
-        const double value = static_cast<double>(in[i]);
+      for (const Number& n : numbers_) {
+        const double value = static_cast<double>(in[n.feature]);
         const bool null = value != value && !std::is_integral_v<To>;
         const bool in_range = !std::is_integral_v<To> || (value >= 0 && value <= 255);
-        numbers[i] = in_range ? static_cast<To>(value) : To{0};
-        all = all && (null || (in_range && static_cast<double>(numbers[i]) == value));
+        To& number = numbers[n.feature];
+        number = in_range ? static_cast<To>(value) : To{0};
+        all = all && (null || (in_range && static_cast<double>(number) == value));
       }
       return all;
     });

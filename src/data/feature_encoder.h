@@ -32,8 +32,9 @@ class FeatureEncoder {
   void Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const;
 
   // Rows [begin, begin + count) as they were decoded, with the texts of their categories: the same
-  // bits as a row store gives in a job whose rows are of type `job`; values that such a store could
-  // not hold are computed as the wider numbers that they are.
+  // bits as a row store gives in a job whose rows are of type `job`; rows with numbers that such a
+  // store could not hold are computed as the wider numbers that they are. How many categories lie
+  // beside a row, and so how wide their codes are here, makes no difference.
   template <typename T>
   void EncodeRows(StorageType job, const DecodedRows& rows, const CodeMaps& maps, int64_t begin,
                   int64_t count, T* inputs, int32_t* codes) const;
@@ -57,10 +58,10 @@ class FeatureEncoder {
   const Scaling<T>& scaling() const;
   bool Narrow(StorageType from, const void* row, StorageType to, void* out) const;
   template <typename From, typename T>
-  void EncodeMixed(const From* row, const CodeMaps* maps, T* inputs, int32_t* codes) const;
+  void EncodeMixed(const From* row, T* inputs) const;
   template <typename T>
-  void Encode(StorageType type, const void* row, const CodeMaps* maps, T* inputs,
-              int32_t* codes) const;
+  void EncodeNumbers(StorageType type, const void* row, T* inputs) const;
+  void EncodeCodes(StorageType type, const void* row, const CodeMaps* maps, int32_t* codes) const;
 
   int64_t features_ = 0, dense_ = 0;
   Scaling<float> float_scaling_;  // by feature

@@ -31,7 +31,9 @@ Result<Numbers> DecodeColumn(const arrow::Array& array, size_t feature, FeatureD
       take(r, decoder->DecodeSeconds(feature, numbers.At(r) * unit, &(*values)[r]));
     }
   } else {
-    ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(array));
+    const auto moments = decoder->is_category(feature) ? ColumnTexts::Moments::kTexts
+                                                       : ColumnTexts::Moments::kNumbers;
+    ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(array, moments));
     std::string scratch;
     for (int64_t r = 0; r < rows; ++r) {
       take(r, decoder->Decode(feature, texts->At(r, &scratch), &(*values)[r]));

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "src/base/text.h"
+#include "src/data/feature_decoder.h"
 #include "src/data/number.h"
 #include "src/data/parquet_vectors.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int64_t kDayMs = 86'400'000;
 
 template <typename T>
 constexpr Native kNativeOf = [] {
@@ -76,24 +78,25 @@ Numbers Plain(const arrow::Array& array) {
 
 // Whole numbers in units of 1 / divisor.
 template <typename T>
-Numbers Scaled(const arrow::Array& array, double divisor) {
+Numbers Scaled(const arrow::Array& array, int64_t divisor) {
   const T* values = array.data()->GetValues<T>(1);
-  return Converted<double>(array,
-                           [=](int64_t r) { return static_cast<double>(values[r]) / divisor; });
+  return Converted<double>(array, [=](int64_t r) {
+    return static_cast<double>(values[r]) / static_cast<double>(divisor);
+  });
 }
 
-double UnitsASecond(arrow::TimeUnit::type unit) {
+int64_t UnitsASecond(arrow::TimeUnit::type unit) {
   switch (unit) {
     case arrow::TimeUnit::SECOND:
       return 1;
     case arrow::TimeUnit::MILLI:
-      return 1e3;
+      return 1'000;
     case arrow::TimeUnit::MICRO:
-      return 1e6;
+      return 1'000'000;
     case arrow::TimeUnit::NANO:
       break;
   }
-  return 1e9;
+  return 1'000'000'000;
 }
 
 Numbers Booleans(const arrow::Array& array) {
@@ -228,6 +231,24 @@ std::string_view Written(T value, std::string* scratch) {
   return {begin, static_cast<size_t>(end.ptr - begin)};
 }
 
+// Of a date or a time stamp; absent for others, and for years that nobody writes.
+std::optional<std::string> TextOfMoment(const arrow::Array& array, int64_t row) {
+  switch (array.type_id()) {
+    case arrow::Type::DATE32:
+      return DateText(array.data()->GetValues<int32_t>(1)[row]);
+    case arrow::Type::DATE64: {
+      const int64_t ms = array.data()->GetValues<int64_t>(1)[row];
+      return DateText(ms / kDayMs - (ms % kDayMs < 0 ? 1 : 0));
+    }
+    case arrow::Type::TIMESTAMP:
+      return MomentText(
+          array.data()->GetValues<int64_t>(1)[row],
+          UnitsASecond(static_cast<const arrow::TimestampType&>(*array.type()).unit()));
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width) {
@@ -260,7 +281,7 @@ Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width)
     case Type::BOOL:
       return Booleans(array);
     case Type::DATE64:
-      return Scaled<int64_t>(array, 86'400'000);
+      return Scaled<int64_t>(array, kDayMs);
     case Type::TIMESTAMP:
       return Scaled<int64_t>(
           array, UnitsASecond(static_cast<const arrow::TimestampType&>(*array.type()).unit()));
@@ -291,11 +312,11 @@ Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width)
   return Internal("a column of type " + array.type()->ToString() + " as numbers");
 }
 
-Result<std::unique_ptr<ColumnTexts>> ColumnTexts::Make(const arrow::Array& array) {
-  std::unique_ptr<ColumnTexts> texts(new ColumnTexts(array));
+Result<std::unique_ptr<ColumnTexts>> ColumnTexts::Make(const arrow::Array& array, Moments moments) {
+  std::unique_ptr<ColumnTexts> texts(new ColumnTexts(array, moments));
   if (array.type_id() == arrow::Type::DICTIONARY) {
     const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
-    ESPALIER_ASSIGN_OR_RETURN(texts->dictionary_, Make(*dictionary.dictionary()));
+    ESPALIER_ASSIGN_OR_RETURN(texts->dictionary_, Make(*dictionary.dictionary(), moments));
   } else if (array.type_id() == arrow::Type::INT64) {  // exact beside nulls, too
     texts->numbers_ = Raw<int64_t>(array);
   } else if (array.type_id() == arrow::Type::UINT64) {
@@ -320,6 +341,12 @@ std::optional<std::string_view> ColumnTexts::At(int64_t row, std::string* scratc
   }
   std::string_view text;
   if (WithTexts(array_, [&](const auto& texts) { text = texts.GetView(row); })) return text;
+  if (moments_ == Moments::kTexts) {
+    if (std::optional<std::string> moment = TextOfMoment(array_, row)) {
+      *scratch = *std::move(moment);
+      return *scratch;
+    }
+  }
   if (array_.type_id() == arrow::Type::BOOL) return numbers_.At(row) != 0 ? "true" : "false";
   return WithNative(numbers_.native, [&](auto t) -> std::optional<std::string_view> {
     const auto value = numbers_.as<decltype(t)>()[row];

@@ -85,18 +85,23 @@ struct Numbers {
 Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width);
 
 // The texts of a column, as labels are written: numbers in their shortest form (a whole one without
-// point and exponent), true and false, text as it is. The array must outlive it.
+// point and exponent), true and false, text as it is, dates and time stamps as DateText and
+// MomentText write them (feature_decoder.h), or as the numbers that they are as features. The array
+// must outlive it.
 class ColumnTexts {
  public:
-  static Result<std::unique_ptr<ColumnTexts>> Make(const arrow::Array& array);
+  enum class Moments : uint8_t { kTexts, kNumbers };
+  static Result<std::unique_ptr<ColumnTexts>> Make(const arrow::Array& array,
+                                                   Moments moments = Moments::kTexts);
   // Absent for null and NaN. It lies in the array or in *scratch.
   std::optional<std::string_view> At(int64_t row, std::string* scratch) const;
   // The column's whole numbers; nullptr when it has others, text or nulls.
   const Numbers* whole() const;
 
  private:
-  explicit ColumnTexts(const arrow::Array& array) : array_(array) {}
+  ColumnTexts(const arrow::Array& array, Moments moments) : array_(array), moments_(moments) {}
   const arrow::Array& array_;
+  const Moments moments_;
   Numbers numbers_;                          // of arrays that are not text
   std::unique_ptr<ColumnTexts> dictionary_;  // of a dictionary: its values
 };

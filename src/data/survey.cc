@@ -55,15 +55,16 @@ Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const
   ShardRows rows;
   for (int64_t taken = 0;;) {
     const TextScan::Outcome outcome = scan.Next();
+    if (outcome == TextScan::Outcome::kEnd) break;
+    if (outcome == TextScan::Outcome::kFailed) return scan.error();
+    // Whatever becomes of a row: its texts are remembered, too.
+    ESPALIER_RETURN_IF_ERROR(scan.decoder().features().CheckTexts(path));
     if (outcome == TextScan::Outcome::kRow) {
-      ESPALIER_RETURN_IF_ERROR(scan.decoder().features().CheckTexts(path));
       ++taken;
       if (!take) ReserveEarly(range, taken, &scan);
       ESPALIER_RETURN_IF_ERROR(HandOn(&scan, take, kPieceBytes));
       continue;
     }
-    if (outcome == TextScan::Outcome::kEnd) break;
-    if (outcome == TextScan::Outcome::kFailed) return scan.error();
     if (outcome == TextScan::Outcome::kDropped) {
       ++rows.dropped;
       continue;

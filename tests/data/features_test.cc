@@ -174,6 +174,22 @@ TEST_CASE("many categories make wider codes, and too many are refused") {
   CHECK(*std::max_element(hashed.codes.begin(), hashed.codes.end()) == 49);
 }
 
+TEST_CASE("rows that are left out are bounded in their categories, too") {
+  const std::string many = "the column has more than 10,000 different values";
+  for (const bool dropped : {true, false}) {
+    DataFixture f;
+    f.job.data.features.groups = {Categories({"c"})};
+    f.job.data.features.nulls.kind = NullKind::kDrop;
+    f.job.data.bad_rows = {true, 100'000};
+    std::string text = "c,x,y\n";
+    for (int i = 0; i <= 10'000; ++i) {
+      text += "v" + std::to_string(i) + (dropped ? ",,1\n" : ",1,\n");  // a bad row has no label
+    }
+    f.Train(text + "v0,1,0\nv1,2,1\n");
+    CHECK(ErrorOf(f).find(many) != std::string::npos);
+  }
+}
+
 TEST_CASE("booleans, dates and logarithms are numbers with the scale and nulls of their group") {
   DataFixture f;
   f.job.data.label = {std::string("y")};

@@ -106,6 +106,55 @@ TEST_CASE("as texts, whole numbers are exact, also beside nulls") {
   }
 }
 
+TEST_CASE("as texts, dates and time stamps are as people write them, in UTC") {
+  using arrow::TimeUnit;
+  const std::pair<ParquetField, std::vector<std::string>> cases[] = {
+      {Json("d", arrow::date32(), "[19782, -1, 0, null, -719162, 2932896]"),
+       {"2024-02-29", "1969-12-31", "1970-01-01", "", "0001-01-01", "9999-12-31"}},
+      {Json("d", arrow::date32(), "[2932897, -719163]"), {"2932897", "-719163"}},
+      {Json("d", arrow::date64(), "[1709164800000, -86400000]"), {"2024-02-29", "1969-12-31"}},
+      {Json("t", arrow::timestamp(TimeUnit::SECOND), "[1709200798, -1]"),
+       {"2024-02-29 09:59:58", "1969-12-31 23:59:59"}},
+      {Json("t", arrow::timestamp(TimeUnit::MILLI), "[1709200798500, -1, 1000]"),
+       {"2024-02-29 09:59:58.5", "1969-12-31 23:59:59.999", "1970-01-01 00:00:01"}},
+      {Json("t", arrow::timestamp(TimeUnit::MICRO, "Europe/Oslo"), "[1709200798000010]"),
+       {"2024-02-29 09:59:58.00001"}},
+      {Json("t", arrow::timestamp(TimeUnit::NANO), "[1709200798000000001, null]"),
+       {"2024-02-29 09:59:58.000000001", ""}},
+      {{"d", *arrow::DictionaryArray::FromArrays(Json("i", arrow::int32(), "[0, null, 0]").values,
+                                                 Json("d", arrow::date32(), "[19782]").values)},
+       {"2024-02-29", "", "2024-02-29"}}};
+  for (const auto& [field, expected] : cases) {
+    INFO(field.values->ToString());
+    const auto texts = ColumnTexts::Make(*field.values);
+    REQUIRE(texts.ok());
+    std::string scratch;
+    for (size_t r = 0; r < expected.size(); ++r) {
+      CHECK((*texts)->At(static_cast<int64_t>(r), &scratch).value_or("") == expected[r]);
+    }
+  }
+}
+
+TEST_CASE("a date is the same category and the same class in Parquet and in CSV") {
+  DataFixture csv, parquet;
+  FeatureGroup days;
+  days.columns = {std::string("d")};
+  days.type = FeatureType::kCategorical;
+  for (DataFixture* f : {&csv, &parquet}) f->job.data.features.groups = {days};
+  csv.Train("d,y\n2024-02-29,1970-01-02\n1969-12-31,1970-01-01\n2024-02-29,1970-01-01\n");
+  parquet.Train(ParquetText({Json("d", arrow::date32(), "[19782, -1, 19782]"),
+                             Json("y", arrow::date32(), "[1, 0, 0]")}),
+                "t.parquet");
+  const auto here = csv.Survey(), there = parquet.Survey();
+  REQUIRE(here.ok());
+  REQUIRE(there.ok());
+  CHECK(there->preprocessing.classes == std::vector<std::string>{"1970-01-01", "1970-01-02"});
+  CHECK(there->preprocessing.classes == here->preprocessing.classes);
+  const FittedFeature& feature = there->preprocessing.features[0];
+  CHECK(feature.vocabulary == std::vector<std::string>{"1969-12-31", "2024-02-29"});
+  CHECK(feature.vocabulary == here->preprocessing.features[0].vocabulary);
+}
+
 TEST_CASE("a list of another length is a bad row that names file and row") {
   ParquetFixture f;
   const auto type = arrow::list(arrow::float32());

@@ -1,8 +1,11 @@
 #include "src/data/table_scan.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "src/data/feature_encoder.h"
+#include "src/data/vocabulary.h"
 #include "tests/data/fixture.h"
 
 namespace espalier {
@@ -237,6 +240,58 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
       CHECK(scaled == stored);
     }
   }
+}
+
+// In a job of bytes; the numbers are chosen so that scaling bytes and scaling wider numbers differ.
+TEST_CASE("however many categories lie beside a row, its inputs are those of the training") {
+  DataFixture f;
+  f.job.data.features.scale.kind = ScaleKind::kStandard;
+  FeatureGroup categories;
+  categories.columns = {std::string("c")};
+  categories.type = FeatureType::kCategorical;
+  categories.min_count = 2;
+  f.job.data.features.groups = {categories};
+  std::string text = "a,c,y\n";
+  for (int i = 0; i < 400; ++i) {
+    text += std::to_string(i * 7 % 256) + ",v" + std::to_string(i % 3) + "," +
+            std::to_string(i % 2) + "\n";
+  }
+  f.Train(text);
+  const auto survey = f.Survey();
+  REQUIRE(survey.ok());
+  REQUIRE(survey->storage == StorageType::kUint8);
+  const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  REQUIRE(store.ok());
+  std::vector<int64_t> rows(400);
+  std::iota(rows.begin(), rows.end(), 0);
+  std::vector<float> stored(400), scaled;
+  std::vector<int32_t> stored_codes(400), codes;
+  (*store)->Gather<float>(FileRole::kTrain, rows, stored.data(), stored_codes.data(), nullptr,
+                          nullptr, nullptr);
+
+  // The same rows after 400 whose categories nobody knows: codes above 255, for the time being.
+  std::string table = "a,c,y\n";
+  for (int i = 0; i < 400; ++i) table += "0,new" + std::to_string(i) + ",0\n";
+  table += text.substr(text.find('\n') + 1);
+  const std::string file = f.dir.Put("scored.csv", table);
+  const auto scan = PlanScan(*f.files, {f.job, f.plan.schema, {file}, false, {}, {}, 1 << 20});
+  REQUIRE(scan.ok());
+  const FeatureEncoder encoder(survey->preprocessing);
+  const Vocabularies vocabularies(survey->preprocessing);
+  REQUIRE(ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
+            REQUIRE(piece.rows.rows == 800);
+            REQUIRE(piece.rows.type > survey->storage);
+            CodeMaps maps;
+            vocabularies.Extend(piece.texts.categories, &maps);
+            scaled.resize(800);
+            codes.resize(800);
+            encoder.EncodeRows(survey->storage, piece.rows, maps, 0, 800, scaled.data(),
+                               codes.data());
+            return {};
+          }).ok());
+  CHECK(std::vector<float>(scaled.begin() + 400, scaled.end()) == stored);
+  CHECK(std::vector<int32_t>(codes.begin() + 400, codes.end()) == stored_codes);
+  CHECK(std::count(codes.begin(), codes.begin() + 400, -1) == 400);
 }
 
 }  // namespace

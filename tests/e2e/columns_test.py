@@ -95,23 +95,13 @@ class ColumnsTest(EspalierTest):
                 "train": dict({"batch": 50, "leaves": 8, "epochs": 12, "optimizer": {
                     "adam": {"learning_rate": 0.01}}}, **train)}
 
-    def train(self, name, spec, workers=1, threads=1):
-        result = self.result("train", self.job(name, spec), "--workers", workers,
-                             "--threads", threads)
-        self.assertEqual(result["status"], "SUCCEEDED", result)
-        return result
-
     def test_all_kinds_have_the_same_bits_from_csv_and_parquet_on_any_number_of_workers(self):
         rows = rows_of(900, 1)
         spec = self.spec(self.table("a.csv", rows))
         # The fraction of validation is drawn by a row's place, which the formats count differently.
         spec["data"]["validation"] = {"files": self.table("v.csv", rows_of(200, 2, strangers=True))}
         spec["model"]["dropout"] = 0.2
-        first = self.train("first", spec)
-        for workers, threads in ((1, 2), (2, 1), (3, 2), (5, 1)):
-            other = self.train("other-%dx%d" % (workers, threads), spec, workers, threads)
-            self.assertEqual(other["weights_sha256"], first["weights_sha256"])
-            self.assertEqual(other["metrics"], first["metrics"])
+        first = self.same_bits(spec, ((1, 2), (2, 1), (3, 2), (5, 1)))
         for name, table in (("a", rows), ("v", rows_of(200, 2, strangers=True))):
             columns = []
             for i, column in enumerate(NAMES):
@@ -124,13 +114,13 @@ class ColumnsTest(EspalierTest):
             parquet_file.write(self.path(name + ".parquet"), columns, 250)
         spec["data"].update(train=self.path("a.parquet"),
                             validation={"files": self.path("v.parquet")})
-        parquet = self.train("parquet", spec, 2)
+        parquet = self.trained_here("parquet", spec, 2)
         self.assertEqual(parquet["weights_sha256"], first["weights_sha256"])
 
     def test_the_bundle_computes_what_was_reported(self):
         spec = self.spec(self.table("a.csv", rows_of(900, 1)), all_kinds=False)
         spec["data"]["test"] = self.table("t.csv", rows_of(300, 3, strangers=True))
-        result = self.train("model", spec, 2)
+        result = self.trained_here("model", spec, 2)
         python = private_python.ensure("e2e", PACKAGES)
         done = subprocess.run([python, "-c", PREDICT, result["bundle"], spec["data"]["test"]],
                               capture_output=True, text=True)
@@ -150,7 +140,7 @@ class ColumnsTest(EspalierTest):
 
     def test_a_killed_worker_changes_no_bit(self):
         spec = self.spec(self.table("a.csv", rows_of(1500, 1)), epochs=400)
-        quiet = self.train("quiet", spec, 2)
+        quiet = self.trained_here("quiet", spec, 2)
         process = self.start("train", self.job("disturbed", spec), "--workers", 3, "--json")
         await_step(process)
         workers = [pid for pid in children_of(process.pid)
@@ -173,10 +163,10 @@ class ColumnsTest(EspalierTest):
         spec["data"]["features"] = {"nulls": "mean", "groups": [
             {"columns": "city", "type": "categorical"}, {"columns": "since", "type": "date"},
             {"columns": "member", "type": "boolean"}]}
-        told = self.train("told", spec)
+        told = self.trained_here("told", spec)
         spec["data"]["features"] = {"nulls": "mean"}
         for workers in (1, 2, 3, 5):
-            found = self.train("found-%d" % workers, spec, workers)
+            found = self.trained_here("found-%d" % workers, spec, workers)
             self.assertEqual(found["weights_sha256"], told["weights_sha256"])
         words = "categorical: city; date: since; boolean: member; numeric: 3 others"
         job = self.job("shown", spec)
@@ -196,11 +186,7 @@ class ColumnsTest(EspalierTest):
         spec["data"]["features"]["scale"] = "robust"
         spec["data"]["validation"] = {"fraction": 0.25, "stratify": True}
         spec["data"]["shard_bytes"] = 4096
-        first = self.train("first", spec)
-        for workers, threads in ((2, 1), (3, 2), (5, 1)):
-            other = self.train("other-%d" % workers, spec, workers, threads)
-            self.assertEqual(other["weights_sha256"], first["weights_sha256"])
-            self.assertEqual(other["metrics"], first["metrics"])
+        first = self.same_bits(spec)
         with open(self.path("a.csv"), newline="") as f:
             labels = [row["y"] for row in csv.DictReader(f)]
         confusion = first["metrics"]["validation"]["confusion_matrix"]

@@ -152,6 +152,22 @@ class EspalierTest(unittest.TestCase):
         spec = dict({"name": name, "output": self.path(name + ".bundle")}, **spec)
         return self.write(name + ".yaml", json.dumps(spec, indent=1) + "\n")
 
+    def trained_here(self, name, spec, workers=1, threads=1):
+        """What a training that succeeds comes to."""
+        result = self.result("train", self.job(name, spec), "--workers", workers,
+                             "--threads", threads)
+        self.assertEqual(result["status"], "SUCCEEDED", result)
+        return result
+
+    def same_bits(self, spec, others=((2, 1), (3, 2), (5, 1))):
+        """What it comes to with one worker, and with each other number of workers and threads."""
+        first = self.trained_here("first", spec)
+        for workers, threads in others:
+            other = self.trained_here("other-%dx%d" % (workers, threads), spec, workers, threads)
+            self.assertEqual(other["weights_sha256"], first["weights_sha256"])
+            self.assertEqual(other["metrics"], first["metrics"])
+        return first
+
     # ---- tables ----
 
     def classes_csv(self, name, rows, features=12, classes=3, seed=1):

@@ -13,12 +13,6 @@ GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "model",
 
 
 class LbfgsTest(EspalierTest):
-    def train(self, name, spec, workers=1, threads=1):
-        result = self.result("train", self.job(name, spec), "--workers", workers,
-                             "--threads", threads)
-        self.assertEqual(result["status"], "SUCCEEDED", result)
-        return result
-
     def history(self, result):
         with open(os.path.join(result["bundle"], "history.csv")) as f:
             return list(csv.DictReader(f))
@@ -45,19 +39,15 @@ class LbfgsTest(EspalierTest):
     def test_the_same_bits_whoever_computes(self):
         table = self.classes_csv("a.csv", 777)
         spec = self.lbfgs_spec(table, max_iterations=12, history=4)
-        first = self.train("first", spec)
+        first = self.same_bits(spec, ((1, 2), (2, 1), (3, 2), (5, 1)))
         self.assertEqual(self.end(first), "iterations")
-        for workers, threads in ((1, 2), (2, 1), (3, 2), (5, 1)):
-            other = self.train("other-%dx%d" % (workers, threads), spec, workers, threads)
-            self.assertEqual(other["weights_sha256"], first["weights_sha256"])
-            self.assertEqual(other["metrics"], first["metrics"])
         rows = self.history(first)
         self.assertEqual(len(rows), 13)  # the start, and each iteration
         losses = [float(row["loss"]) for row in rows]
         self.assertEqual(losses, sorted(losses, reverse=True))
 
     def test_a_kill_and_a_join_within_a_search_change_nothing(self):
-        quiet = self.train("quiet", self.long_lbfgs_spec())
+        quiet = self.trained_here("quiet", self.long_lbfgs_spec())
         cluster = Cluster(self, workers=2)
         job = cluster.submit(self.job("disturbed", self.long_lbfgs_spec()))
         cluster.wait_for_training(job)
@@ -73,7 +63,7 @@ class LbfgsTest(EspalierTest):
     def test_a_job_whose_workers_are_all_lost_goes_on_from_its_checkpoint(self):
         spec = self.long_lbfgs_spec()
         spec["train"]["checkpoint"] = {"every_steps": 7}  # within passes, and within searches
-        quiet = self.train("quiet", spec)
+        quiet = self.trained_here("quiet", spec)
         process = self.start("train", self.job("lost", spec), "--workers", 2, "--json")
         for line in process.stdout:
             event = json.loads(line)
@@ -83,7 +73,7 @@ class LbfgsTest(EspalierTest):
             os.kill(pid, signal.SIGKILL)
         process.communicate()
         again = dict(spec, resume=self.path("lost.bundle"))
-        result = self.train("again", again)
+        result = self.trained_here("again", again)
         self.assertEqual(result["weights_sha256"], quiet["weights_sha256"])
 
     def test_spark_mlp_goes_the_way_of_sparks(self):
@@ -105,7 +95,7 @@ class LbfgsTest(EspalierTest):
                         "compat": {"spark-mlp": {"layers": [4, 5, 4, 3], "solver": solver,
                                                  "maxIter": 100, "stepSize": 0.5,
                                                  "initialWeights": start}}}
-                result = self.train("%s-%d" % (run, start is weights), spec, 2)
+                result = self.trained_here("%s-%d" % (run, start is weights), spec, 2)
                 losses = [float(row["loss"]) for row in self.history(result)]
                 expected = golden["runs"][run]["objective"]
                 self.assertLess(abs(losses[0] / expected[0] - 1), 1e-12)
@@ -131,10 +121,10 @@ class LbfgsTest(EspalierTest):
         spec = {"data": {"train": table, "label": "label"}, "model": {"hidden": [16]},
                 "compat": {"sparktorch": {"iters": 120, "miniBatch": 32, "partitions": 2,
                                           "validationPct": 0.2, "verbose": 1}}}
-        result = self.train("mini", spec, 2)
+        result = self.trained_here("mini", spec, 2)
         self.assertEqual(result["steps"], 120)
         spec["compat"]["sparktorch"] = {"iters": 30}
-        result = self.train("full", spec)
+        result = self.trained_here("full", spec)
         self.assertEqual(result["epochs"], 30)
         spec["compat"]["sparktorch"] = {"mode": "hogwild"}
         _, err = self.espalier("train", self.job("hogwild", spec), code=2)

@@ -7,20 +7,10 @@ import signal
 import unittest
 
 from espalier import Cluster, EspalierTest, json_lines, wait_for
+from scoring_jobs import files_of, outcome, wait_for_scoring
 
 ROWS_LONG = 100_000  # some seconds of scoring, by a model that is wide enough
 SHARD_BYTES = 16 << 10
-
-
-def files_of(directory):
-    """Name and bytes of all that a directory holds, whatever its depth."""
-    found = {}
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            path = os.path.join(folder, name)
-            with open(path, "rb") as f:
-                found[os.path.relpath(path, directory)] = f.read()
-    return found
 
 
 class ScoringJobsTest(EspalierTest):
@@ -66,21 +56,6 @@ class ScoringJobsTest(EspalierTest):
         local = self.path("local")
         self.result("predict", model, data, "--output", local, "--keep", "age")
         return model, data, local
-
-    def wait_for_scoring(self, cluster, job):
-        def some_is_scored():
-            jobs = cluster.result("list")["jobs"]
-            if job not in [j["job"] for j in jobs]:
-                return False  # it is being submitted
-            status = cluster.status(job)
-            self.assertIn(status["state"], ("QUEUED", "SURVEYING"), status)
-            progress = status["progress"]
-            return 0 < progress["survey_bytes_done"] < progress["input_bytes"] / 2
-        wait_for(job + " scoring", some_is_scored, 60)
-
-    def outcome(self, cluster, job):
-        out, _ = cluster.espalier("watch", job, "--json", code=None)
-        return json_lines(out)[-1]
 
     # ---- the same as here ----
 
@@ -152,10 +127,10 @@ class ScoringJobsTest(EspalierTest):
         out, _ = cluster.espalier("predict", model, data, "--output", output, "--keep", "age",
                                   "--detach")
         job = out.split()[0]
-        self.wait_for_scoring(cluster, job)
+        wait_for_scoring(cluster, job)
         self.assertFalse(os.path.exists(output))
         cluster.workers["node-2"].kill()
-        result = self.outcome(cluster, job)
+        result = outcome(cluster, job)
         self.assertEqual(result["status"], "SUCCEEDED", result)
         self.assertGreater(cluster.status(job)["generation"], 1)
         self.assert_output(output, local)
@@ -166,7 +141,7 @@ class ScoringJobsTest(EspalierTest):
         output = self.path("scored")
         watcher = cluster.start("predict", model, data, "--output", output, "--keep", "age",
                                 "--json")
-        self.wait_for_scoring(cluster, "job-1")
+        wait_for_scoring(cluster, "job-1")
         cluster.kill_coordinator()
         cluster.restart_coordinator()
         out, err = watcher.communicate(timeout=100)
@@ -184,7 +159,7 @@ class ScoringJobsTest(EspalierTest):
         before = files_of(output)
         process = cluster.start("predict", model, data, "--output", output, "--keep", "age",
                                 "--overwrite")
-        self.wait_for_scoring(cluster, "job-1")
+        wait_for_scoring(cluster, "job-1")
         cluster.espalier("cancel", "job-1")
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 1)
@@ -198,14 +173,14 @@ class ScoringJobsTest(EspalierTest):
         cluster = Cluster(self, workers=1)
         output = self.path("scored")
         process = cluster.start("predict", model, data, "--output", output, "--keep", "age")
-        self.wait_for_scoring(cluster, "job-1")
+        wait_for_scoring(cluster, "job-1")
         out, _ = cluster.espalier("list")
         self.assertIn("SCORING", out)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 0, err)
         self.assertIn("espalier watch job-1", err)
-        self.assertEqual(self.outcome(cluster, "job-1")["status"], "SUCCEEDED")
+        self.assertEqual(outcome(cluster, "job-1")["status"], "SUCCEEDED")
         self.assert_output(output, local)
 
     # ---- what cannot be ----

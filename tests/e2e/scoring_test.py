@@ -8,6 +8,7 @@ import time
 import unittest
 
 from espalier import EspalierTest, wait_for
+from scoring_jobs import files_of
 
 import parquet_file  # in tools/lib, which `espalier` puts on the path
 
@@ -17,17 +18,6 @@ METRICS_LIMIT = 1e-6  # the job adds losses by leaf, evaluate by shard
 def read_csv(path):
     with open(path, newline="") as f:
         return list(csv.reader(f))
-
-
-def parts_of(output):
-    """Name and bytes of all that a directory holds, whatever its depth."""
-    found = {}
-    for folder, _, names in os.walk(output):
-        for name in names:
-            path = os.path.join(folder, name)
-            with open(path, "rb") as f:
-                found[os.path.relpath(path, output)] = f.read()
-    return found
 
 
 def rows_of(output):
@@ -115,7 +105,7 @@ class ScoringTest(EspalierTest):
         self.animals_csv("bare.csv", 301, seed=2, label=False)
         self.result("predict", bundle, "test.csv", "--output", "with")
         self.result("predict", bundle, "bare.csv", "--output", "without")
-        self.assertEqual(parts_of(self.path("with")), parts_of(self.path("without")))
+        self.assertEqual(files_of(self.path("with")), files_of(self.path("without")))
         failed = self.result("evaluate", bundle, "bare.csv", code=2)
         self.assertIn("label", failed["error"]["message"])
         self.assertIn("'kind'", failed["error"]["message"])
@@ -157,7 +147,7 @@ class ScoringTest(EspalierTest):
         found = self.result("predict", bundle, "t.parquet", "--output", "out.parquet",
                             "--keep", "id")
         self.assertEqual(found["format"], "parquet")
-        part = parts_of(self.path("out.parquet"))["part-00000.parquet"]
+        part = files_of(self.path("out.parquet"))["part-00000.parquet"]
         self.assertTrue(part.startswith(b"PAR1") and part.endswith(b"PAR1"))
         # What is written is a table again: the same model reads its answers' columns.
         spec = {"data": {"train": self.path("out.parquet"), "label": "prediction"},
@@ -211,10 +201,10 @@ class ScoringTest(EspalierTest):
     def test_output_that_exists_is_refused_unless_it_may_be_replaced(self):
         bundle, _ = self.animals()
         self.espalier("predict", bundle, "test.csv", "--output", "out")
-        before = parts_of(self.path("out"))
+        before = files_of(self.path("out"))
         failed = self.result("predict", bundle, "train.csv", "--output", "out", code=2)
         self.assertIn("--overwrite", failed["error"]["message"])
-        self.assertEqual(parts_of(self.path("out")), before)
+        self.assertEqual(files_of(self.path("out")), before)
         self.espalier("predict", bundle, "train.csv", "--output", "out", "--overwrite")
         self.assertEqual(len(rows_of(self.path("out"))), 601)
         self.write("out/mine.txt", "mine")
@@ -236,7 +226,7 @@ class ScoringTest(EspalierTest):
                 found = self.result("predict", bundle, "many", "--output", output, "--keep", "id",
                                     "--format", form, "--threads", threads)
                 self.assertEqual((found["parts"], found["rejected"]), (7, 1))
-                made.append(parts_of(self.path(output)))
+                made.append(files_of(self.path(output)))
             self.assertEqual(made[0], made[1])
 
     def large(self, name="large"):
@@ -259,12 +249,12 @@ class ScoringTest(EspalierTest):
         bundle, data, process = self.start_large()
         process.kill()
         process.communicate()
-        left = parts_of(self.path("out"))
+        left = files_of(self.path("out"))
         self.assertNotIn("_SUCCESS", left)
         failed = self.result("predict", bundle, data, "--output", "out", "--keep", "id", code=2)
         self.assertIn("did not finish", failed["error"]["message"])
         self.espalier("predict", bundle, data, "--output", "out", "--keep", "id", "--overwrite")
-        whole = parts_of(self.path("out"))
+        whole = files_of(self.path("out"))
         self.assertEqual(len(whole), 41)
         parts = [name for name in left if name.startswith("part-")]
         self.assertGreaterEqual(len(parts), 2)

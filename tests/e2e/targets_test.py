@@ -30,20 +30,6 @@ class TargetsTest(EspalierTest):
                 "train": dict({"batch": 100, "leaves": 8, "epochs": 20, "optimizer": {
                     "adam": {"learning_rate": 0.01}}}, **train)}
 
-    def train(self, name, spec, workers=1, threads=1):
-        result = self.result("train", self.job(name, spec), "--workers", workers,
-                             "--threads", threads)
-        self.assertEqual(result["status"], "SUCCEEDED", result)
-        return result
-
-    def same_bits(self, spec):
-        first = self.train("first", spec)
-        for workers, threads in ((2, 1), (3, 2)):
-            other = self.train("other-%d" % workers, spec, workers, threads)
-            self.assertEqual(other["weights_sha256"], first["weights_sha256"])
-            self.assertEqual(other["metrics"], first["metrics"])
-        return first
-
     def predicted(self, bundle, table, *words):
         self.espalier("predict", bundle, table, "--output", self.path("scored"), "--overwrite",
                       *words)

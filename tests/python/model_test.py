@@ -1,4 +1,5 @@
 """Models by NumPy alone: PyTorch's reference values, tables of each kind, and files that lie."""
+import datetime
 import decimal
 import json
 import math
@@ -343,6 +344,36 @@ class ModelTest(unittest.TestCase):
                      pa.table({"when": day}), pa.table({"when": day.astype("datetime64[ns]")}),
                      {"when": ["2024-02-29", ""]}):
             np.testing.assert_array_equal(model.predict(data), expected, err_msg=repr(data))
+
+    def test_dates_and_time_stamps_are_categories_as_workers_write_them(self):
+        model = self.coded(day=["", "2024-02-29", "1969-12-31"],
+                           at=["1969-12-31 23:59:59.5", "2024-02-29 10:00:00", ""])
+        days = [datetime.date(2024, 2, 29), datetime.date(1969, 12, 31), None]
+        moments = [datetime.datetime(2024, 2, 29, 10), datetime.datetime(1969, 12, 31, 23, 59, 59,
+                                                                         500000), None]
+        expected = [22, 13, 31]
+        east = datetime.timezone(datetime.timedelta(hours=2))
+        aware = [datetime.datetime(2024, 2, 29, 12, tzinfo=east),
+                 datetime.datetime(1970, 1, 1, 1, 59, 59, 500000, east), None]
+        stamps = {unit: np.array(moments, "datetime64[%s]" % unit) for unit in ("ms", "us", "ns")}
+        tables = [{"day": days, "at": moments}, {"day": days, "at": aware},
+                  {"day": np.array(days, "datetime64[D]"), "at": stamps["ms"]},
+                  {"day": ["2024-02-29", "1969-12-31", ""],
+                   "at": ["2024-02-29 10:00:00", "1969-12-31 23:59:59.5", ""]},
+                  pd.DataFrame({"day": days, "at": stamps["ns"]}),
+                  pd.DataFrame({"day": np.array(days, "datetime64[ns]"),  # as pandas reads CSV
+                                "at": pd.to_datetime(stamps["ns"]).tz_localize("UTC")}),
+                  pa.table({"day": pa.array(days), "at": pa.array(moments)}),
+                  pa.table({"day": pa.array(days, pa.date64()),
+                            "at": pa.array(aware, pa.timestamp("ns", "Europe/Oslo"))}),
+                  pa.table({"day": pa.array(days).dictionary_encode(),
+                            "at": pa.array(stamps["us"])})]
+        for data in tables:
+            np.testing.assert_array_equal(model.predict(data), expected, err_msg=repr(data))
+        hours = self.coded(at=["2024-02-29 10:00:00", "2024-02-29"])
+        for unit, code in (("h", 1), ("m", 1), ("s", 1), ("D", 2)):
+            when = np.array(["2024-02-29T10"], "datetime64[h]").astype("datetime64[%s]" % unit)
+            np.testing.assert_array_equal(hours.predict({"at": when}), [code], err_msg=unit)
 
     def test_a_wide_model_is_loaded_in_time(self):
         width = 1 << 16

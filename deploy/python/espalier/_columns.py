@@ -20,6 +20,7 @@ _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:
                    r"(?:Z|([+-])(\d{2}):?(\d{2})?)?)?", re.A)
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _DAY = 86_400
+_MIDNIGHT = " 00:00:00"
 _WHOLE_FLOAT = re.compile(r"(-?\d+)\.0*", re.A)
 
 
@@ -67,7 +68,25 @@ def category_text(value: Any) -> Any:
         return "" if text == "\\N" else text
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
+    if isinstance(value, (datetime.date, np.datetime64)):
+        return _moment_text(value)
     return number_text(value) if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _moment_text(moment: Any) -> str:
+    """A date, or a moment in UTC, as the workers write those of Parquet: "2024-02-29",
+    "2024-02-29 23:59:58.5"."""
+    if isinstance(moment, np.datetime64):
+        unit = np.datetime_data(moment.dtype)[0]
+        if unit in ("h", "m"):
+            moment = moment.astype("datetime64[s]")
+        text = str(moment.astype("datetime64[D]") if unit in ("Y", "M", "W") else moment)
+    else:
+        if isinstance(moment, datetime.datetime) and moment.tzinfo is not None:
+            moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        text = str(moment.isoformat())
+    text = text.replace("T", " ")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def number_text(number: Any) -> str:
@@ -112,10 +131,12 @@ class Categories:
 
 
 def _other_texts(value: Any, text: Any) -> List[str]:
-    """What a category that is not known as `text` may be known as: "3" for "3.0", and a number that
-    was read from a CSV file as people write it there."""
+    """What a category that is not known as `text` may be known as: "3" for "3.0", and a number or
+    a day that was read from a CSV file as people write it there."""
     if isinstance(value, (float, np.floating)) and not is_null(value):
         return [_without_exponent(value)]
+    if isinstance(value, (datetime.datetime, np.datetime64)):
+        return [text[:-len(_MIDNIGHT)]] if text.endswith(_MIDNIGHT) else []
     whole = _WHOLE_FLOAT.fullmatch(text) if isinstance(text, str) else None
     if whole is None:
         return []

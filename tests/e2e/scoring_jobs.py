@@ -1,0 +1,35 @@
+"""What the tests of jobs that score share."""
+import os
+
+from espalier import json_lines, wait_for
+
+
+def files_of(directory):
+    """Name and bytes of all that a directory holds, whatever its depth."""
+    found = {}
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as f:
+                found[os.path.relpath(path, directory)] = f.read()
+    return found
+
+
+def wait_for_scoring(cluster, job):
+    """Until some of the job's shards are scored, and by far not all."""
+    def some_is_scored():
+        jobs = cluster.result("list")["jobs"]
+        if job not in [j["job"] for j in jobs]:
+            return False  # it is being submitted
+        status = cluster.status(job)
+        if status["state"] not in ("QUEUED", "SURVEYING"):
+            raise AssertionError("it is over already: %s" % status)
+        progress = status["progress"]
+        return 0 < progress["survey_bytes_done"] < progress["input_bytes"] / 2
+    wait_for(job + " scoring", some_is_scored, 60)
+
+
+def outcome(cluster, job):
+    """What a job comes to, as JSON."""
+    out, _ = cluster.espalier("watch", job, "--json", code=None)
+    return json_lines(out)[-1]
