@@ -6,6 +6,7 @@
 
 #include "src/model/leaf_pass.h"
 #include "tests/scoring/fixture.h"
+#include "tests/storage/passing_files.h"
 
 namespace espalier {
 namespace {
@@ -248,41 +249,17 @@ TEST_CASE("two columns of one name are refused") {
 }
 
 // Writes to a local directory, and remembers the largest file.
-class WatchedFiles final : public FileSystem {
+class WatchedFiles final : public PassingFiles {
  public:
-  explicit WatchedFiles(const FileSystem& files) : files_(files) {}
-  Result<std::vector<FileInfo>> List(const std::string& p) const override { return files_.List(p); }
-  Result<std::vector<std::string>> Names(const std::string& p) const override {
-    return files_.Names(p);
-  }
-  Result<FileInfo> Stat(const std::string& p) const override { return files_.Stat(p); }
-  Result<std::unique_ptr<ReadableFile>> Open(const std::string& p) const override {
-    return files_.Open(p);
-  }
-  Result<std::vector<BlockLocation>> BlockLocations(const std::string& p, int64_t offset,
-                                                    int64_t length) const override {
-    return files_.BlockLocations(p, offset, length);
-  }
-  Status CreateExclusively(const std::string& p, std::string_view content) const override {
-    return files_.CreateExclusively(p, content);
-  }
+  using PassingFiles::PassingFiles;
+  using PassingFiles::WriteAtomically;
   Status WriteAtomically(const std::string& p, std::string_view content,
                          const std::string& writer) const override {
     largest = std::max(largest, content.size());
     return files_.WriteAtomically(p, content, writer);
   }
-  Status Rename(const std::string& a, const std::string& b) const override {
-    return files_.Rename(a, b);
-  }
-  Status Delete(const std::string& p) const override { return files_.Delete(p); }
-  Status MakeDirectory(const std::string& p) const override { return files_.MakeDirectory(p); }
-  Status Restrict(const std::string& p) const override { return files_.Restrict(p); }
-  Status RemoveTree(const std::string& p) const override { return files_.RemoveTree(p); }
 
   mutable size_t largest = 0;
-
- private:
-  const FileSystem& files_;
 };
 
 TEST_CASE("a shard of any size is read in pieces and written in parts of bounded size") {

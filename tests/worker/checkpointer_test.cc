@@ -5,47 +5,26 @@
 #include <memory>
 #include <mutex>
 
+#include "tests/storage/passing_files.h"
 #include "tests/storage/temporary_directory.h"
 
 namespace espalier {
 namespace {
 
 // The local disk, but writing waits until it is let through, or fails.
-class GatedFiles : public FileSystem {
+class GatedFiles : public PassingFiles {
  public:
-  Result<std::vector<FileInfo>> List(const std::string& p) const override {
-    return files_->List(p);
-  }
-  Result<std::vector<std::string>> Names(const std::string& p) const override {
-    return files_->Names(p);
-  }
-  Result<FileInfo> Stat(const std::string& p) const override { return files_->Stat(p); }
-  Result<std::unique_ptr<ReadableFile>> Open(const std::string& p) const override {
-    return files_->Open(p);
-  }
-  Result<std::vector<BlockLocation>> BlockLocations(const std::string& p, int64_t offset,
-                                                    int64_t length) const override {
-    return files_->BlockLocations(p, offset, length);
-  }
-  Status CreateExclusively(const std::string& p, std::string_view content) const override {
-    return files_->CreateExclusively(p, content);
-  }
+  explicit GatedFiles(const FileSystem& files) : PassingFiles(files) {}
+  using PassingFiles::WriteAtomically;
   Status WriteAtomically(const std::string& p, std::string_view content,
                          const std::string& writer) const override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return open_; });
     const Status done =
-        full_ ? ResourceExhausted("the disk is full") : files_->WriteAtomically(p, content, writer);
+        full_ ? ResourceExhausted("the disk is full") : files_.WriteAtomically(p, content, writer);
     changed_.notify_all();
     return done;
   }
-  Status Rename(const std::string& from, const std::string& to) const override {
-    return files_->Rename(from, to);
-  }
-  Status Delete(const std::string& p) const override { return files_->Delete(p); }
-  Status MakeDirectory(const std::string& p) const override { return files_->MakeDirectory(p); }
-  Status Restrict(const std::string& p) const override { return files_->Restrict(p); }
-  Status RemoveTree(const std::string& p) const override { return files_->RemoveTree(p); }
 
   void Set(bool open, bool full) {
     std::lock_guard lock(mutex_);
@@ -55,7 +34,6 @@ class GatedFiles : public FileSystem {
   }
 
  private:
-  const std::unique_ptr<FileSystem> files_ = MakeLocalFileSystem();
   mutable std::mutex mutex_;  // guards all below
   mutable std::condition_variable changed_;
   bool open_ = true, full_ = false;
@@ -63,7 +41,8 @@ class GatedFiles : public FileSystem {
 
 struct Fixture {
   TemporaryDirectory directory;
-  GatedFiles files;
+  const std::unique_ptr<FileSystem> disk = MakeLocalFileSystem();
+  GatedFiles files{*disk};
   int64_t now_ms = 1000;
   std::unique_ptr<Checkpointer> Make(CheckpointSpec spec, int64_t first_step = 0) {
     auto made = std::make_unique<Checkpointer>(files, directory / "m.checkpoints", spec,
