@@ -50,6 +50,9 @@ struct Submission {
   std::shared_ptr<const InputPlan> input;
   StorageTokens tokens = {};
   JobKind kind = JobKind::kTrain;
+  // Of a job that scores: of the model.json that the input was planned by. Empty: not known, in
+  // journals of before it was written down.
+  std::string model_sha256 = {};
 };
 
 struct Submit {
@@ -209,10 +212,11 @@ struct MergeWork {
   Generation generation;
   std::string job_yaml;
   std::shared_ptr<const InputPlan> input;
-  ShardSurveys shards;  // in shard order
+  ShardSurveys shards;  // in shard order; of their samples the first one has what all come to
   StorageTokens tokens = {};
   JobKind kind = JobKind::kTrain;
-  std::string request_id = {};  // of the submission
+  std::string request_id = {}, model_sha256 = {};  // of the submission
+  std::vector<double> totals = {};                 // of an evaluation: of all shards together
 };
 
 // A job that predicts has ended: what it has written beside its output is to be removed, after any
@@ -223,6 +227,7 @@ struct ClearWork {
   std::string output, request_id;
   StorageTokens tokens = {};
   bool succeeded = false;
+  bool again = false;  // after a restart: it may have been done before
 };
 
 // Calls about a token, to be made off the control loop: it is renewed, or replaced when renewing

@@ -5,7 +5,8 @@
 // The life of a job: kQueued until the job is first in the queue and `workers_min` workers are
 // free; then it takes all free workers up to `workers_max` and the number of leaves. kSurveying:
 // each member reads its run of shards; the results are merged. kLoading: members load the rows of
-// their leaves. kTraining until the first JobDone. (A job that scores ends with its merge.) Strict
+// their leaves. kTraining until the first JobDone. (A job that scores ends with its merge, and
+// has no members while that lasts.) Strict
 // first come, first served: a job that waits lets no younger one pass.
 //
 // A member that is lost (its stream ended and it did not come back within a heartbeat, or it was
@@ -167,7 +168,9 @@ class CoordinatorCore : CoordinatorRecords {
   std::vector<Worker*> FreeFor(const JobRecord& job);
   void EndJob(JobRecord& job, JobState state, Status error, std::optional<JobResult> result);
   void Fail(JobRecord& job, Status error);
+  void ReleaseMembers(const JobRecord& job, const std::string& words);
   void ClearAway(JobRecord& job);
+  void ClearAwayAgain();
   // What only a job that has not ended needs.
   void ForgetWork(JobRecord& job);
   void ForgetOldJobs();
@@ -244,22 +247,26 @@ class CoordinatorCore : CoordinatorRecords {
   void ShrinkFor(const JobRecord& needy);
   void ShareEvenly();
 
-  // coordinator_messages.cc: what members say about their job.
+  // coordinator_survey.cc: what members found in their shards, and the merge of it.
   void Obey(Worker& worker, const SurveyProgress& message);
   void Obey(Worker& worker, const SurveyPart& message);
-  void TakeShard(JobRecord& job, MemberState& member,
-                 const std::shared_ptr<const ShardSurvey>& shard);
+  Status TakeShard(JobRecord& job, MemberState& member,
+                   const std::shared_ptr<const ShardSurvey>& shard);
+  static Status AddUp(const ShardSurvey& shard, SurveyState& all);
   // When the surveys of all shards are there.
   void MergeIfSurveyed(JobRecord& job);
+  void LetMembersGo(JobRecord& job);
   Status SurveyTooLarge(const JobRecord& job) const;
   void ForgetSurvey(JobRecord& job);
+  void On(const SurveyMerged& event);
+
+  // coordinator_messages.cc: what members say about their job.
   void Obey(Worker& worker, const MemberReady& message);
   void Obey(Worker& worker, const LinkBroken& message);
   void Obey(Worker& worker, const Progress& message);
   void Obey(Worker& worker, const HistoryEntry& message);
   void Obey(Worker& worker, const JobDone& message);
   void Obey(Worker& worker, const JobFailed& message);
-  void On(const SurveyMerged& event);
   void On(const JobScored& event);
   // The worker's job and its place in it when the message is to be obeyed; else null: the message
   // was dropped, or was impossible and failed the job.

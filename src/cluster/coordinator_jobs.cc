@@ -134,7 +134,9 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::NearTo(
 void CoordinatorCore::StartJob(JobRecord& job, const std::vector<Worker*>& workers) {
   job.snapshot.started_ms = now_ms_;
   if (job.survey != nullptr) return TrainOn(job, workers);  // it had to yield
-  job.surveyed.shards.resize(job.submission.input->shards.size());
+  const size_t shards = job.submission.input->shards.size();
+  job.surveyed.shards.resize(shards);
+  job.surveyed.totals = ShardTotals(static_cast<int32_t>(shards));
   SurveyOn(job, workers);
 }
 
@@ -189,7 +191,8 @@ StartSurvey CoordinatorCore::SurveyOrder(const JobRecord& job, Generation genera
           .input = job.submission.input,
           .shards = {},
           .tokens = job.submission.tokens,
-          .request_id = job.submission.client_request_id};
+          .request_id = job.submission.client_request_id,
+          .model_sha256 = job.submission.model_sha256};
 }
 
 void CoordinatorCore::SendSurvey(const JobRecord& job, size_t member) {
@@ -282,13 +285,7 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
   }
   const std::string words =
       error.ok() ? JobStateName(state) : std::string(JobStateName(state)) + ": " + error.ToString();
-  for (const MemberState& m : job.members) {
-    Worker* worker = FindWorker(m.member.worker);
-    if (worker == nullptr || worker->at.job != s.job) continue;
-    worker->at = {};
-    Send(worker->session, Release{options_.incarnation, s.job, {job.generations}, words});
-    if (worker->leaving) Dismissed(*worker);
-  }
+  ReleaseMembers(job, words);
   ClearAway(job);
   CancelTokens(job);
   ForgetWork(job);
@@ -297,12 +294,26 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
   ForgetOldJobs();
 }
 
+void CoordinatorCore::ReleaseMembers(const JobRecord& job, const std::string& words) {
+  const JobId id = job.snapshot.job;
+  for (const MemberState& m : job.members) {
+    Worker* worker = FindWorker(m.member.worker);
+    if (worker == nullptr || worker->at.job != id) continue;
+    worker->at = {};
+    Send(worker->session, Release{options_.incarnation, id, {job.generations}, words});
+    if (worker->leaving) Dismissed(*worker);
+  }
+}
+
 // What it has written may need its tokens to be removed.
 void CoordinatorCore::ClearAway(JobRecord& job) {
   const JobSnapshot& s = job.snapshot;
   if (s.kind != JobKind::kPredict || s.generation.value == 0) return;
-  out_.clear.push_back({s.job, s.output, job.submission.client_request_id,
-                        std::exchange(job.submission.tokens, {}), s.state == JobState::kSucceeded});
+  out_.clear.push_back({.job = s.job,
+                        .output = s.output,
+                        .request_id = job.submission.client_request_id,
+                        .tokens = std::exchange(job.submission.tokens, {}),
+                        .succeeded = s.state == JobState::kSucceeded});
 }
 
 void CoordinatorCore::ForgetWork(JobRecord& job) {

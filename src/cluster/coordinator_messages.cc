@@ -23,12 +23,17 @@ Status CheckProgress(const Progress& p) {
                                    ShortestDouble(p.phase_share));
 }
 
+// What is not so could not be read again from a journal.
+bool IsCounted(const Metrics& m) { return m.rows >= 0 && std::isfinite(m.weight); }
+bool IsCounted(const std::optional<Metrics>& m) { return !m || IsCounted(*m); }
+
 // Each evaluation has a step of its own.
 Status CheckHistory(const HistoryEntry& m) {
   const HistoryRow& row = m.row;
   const bool good = row.step >= 0 && row.step < std::numeric_limits<int64_t>::max() &&
                     std::isfinite(row.epoch) && row.epoch >= 0 && m.first >= 0 &&
-                    m.first <= m.number && m.number <= row.step;
+                    m.first <= m.number && m.number <= row.step && IsCounted(row.train) &&
+                    IsCounted(row.validation);
   if (good) return Status::Ok();
   return FailedPrecondition("its history is out of range: row " + std::to_string(m.number) +
                             ", the first told " + std::to_string(m.first) + ", step " +
@@ -49,8 +54,14 @@ bool Same(const HistoryRow& a, const HistoryRow& b) {
 }
 
 Status CheckResult(const JobResult& r) {
+  for (const auto* metrics : {&r.validation, &r.test}) {
+    if (IsCounted(*metrics)) continue;
+    return FailedPrecondition("its metrics are of " + std::to_string((*metrics)->rows) +
+                              " rows of weight " + ShortestDouble((*metrics)->weight));
+  }
   const bool good = r.steps >= 0 && std::isfinite(r.epochs) && r.epochs >= 0 &&
-                    r.rows_per_epoch >= 0 && r.skipped_rows >= 0 && r.weights_sha256.size() <= 128;
+                    r.rows_per_epoch >= 0 && r.skipped_rows >= 0 &&
+                    r.weights_sha256.size() <= 128 && IsCounted(r.train);
   return good ? Status::Ok()
               : FailedPrecondition("its result is out of range: " + std::to_string(r.steps) +
                                    " steps, " + std::to_string(r.rows_per_epoch) + " rows");
@@ -86,125 +97,13 @@ void CoordinatorCore::Blame(JobRecord& job, const Worker& worker, Status error) 
   Fail(job, error.Wrap(Label(worker) + " broke the protocol"));
 }
 
-void CoordinatorCore::Obey(Worker& worker, const SurveyProgress& message) {
-  const Place at = Judge(worker, {message.job, message.generation}, "SurveyProgress");
-  if (at.job == nullptr) return;
-  const int64_t bytes = std::clamp<int64_t>(message.bytes_done, 0, at.member->bytes);
-  if (bytes <= at.member->bytes_done) return;
-  at.member->bytes_done = bytes;
-  at.member->moved_ms = now_ms_;
-  Changed(*at.job, true);
-}
-
-void CoordinatorCore::Obey(Worker& worker, const SurveyPart& message) {
-  const Place at = Judge(worker, {message.job, message.generation}, "SurveyPart");
-  if (at.job == nullptr) return;
-  JobRecord& job = *at.job;
-  MemberState& member = *at.member;
-  // The member was given them by an earlier life of this coordinator, which has taken them all.
-  if (job.survey != nullptr && member.shards.empty()) return;
-  if (Status s =
-          CheckSurvey(*job.submission.input, job.submission.kind, member.shards, message.shards);
-      !s.ok()) {
-    Blame(job, worker, std::move(s));
-    return;
-  }
-  const bool all_came_before = member.shards_missing == 0;
-  if (!all_came_before) {
-    for (const auto& shard : message.shards) TakeShard(job, member, shard);
-    if (survey_bytes_ > options_.survey_bytes_max) {
-      Fail(job, SurveyTooLarge(job));
-      return;
-    }
-  }
-  Send(worker.session,
-       SurveyTaken{options_.incarnation, job.snapshot.job, job.snapshot.generation,
-                   static_cast<int64_t>(member.shards.size() - member.shards_missing)});
-  if (all_came_before) return;  // told again
-  member.moved_ms = job.moved_ms = now_ms_;
-  if (member.shards_missing == 0) member.bytes_done = member.bytes;
-  Changed(job, true);
-  MergeIfSurveyed(job);
-}
-
-void CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
-                                const std::shared_ptr<const ShardSurvey>& shard) {
-  auto& kept = job.surveyed.shards[static_cast<size_t>(shard->shard)];
-  if (kept != nullptr) return;  // told again
-  const auto skipped_max = static_cast<size_t>(options_.skipped_rows_kept_max);
-  if (shard->skipped.size() > skipped_max) {
-    auto shorter = std::make_shared<ShardSurvey>(*shard);
-    shorter->skipped.resize(skipped_max);
-    kept = std::move(shorter);
-  } else {
-    kept = shard;
-  }
-  --member.shards_missing;
-  const int64_t bytes = MemoryBytes(*kept);
-  job.surveyed.bytes += bytes;
-  survey_bytes_ += bytes;
-}
-
-void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
-  if (job.surveyed.merging) return;
-  for (const auto& shard : job.surveyed.shards) {
-    if (shard == nullptr) return;
-  }
-  // By shard, whoever came first: the merge is defined on shard order.
-  out_.work.push_back({job.snapshot.job, job.snapshot.generation, job.submission.job_yaml,
-                       job.submission.input, std::exchange(job.surveyed.shards, {}),
-                       job.submission.tokens, job.submission.kind,
-                       job.submission.client_request_id});
-  job.surveyed.merging = true;
-}
-
-Status CoordinatorCore::SurveyTooLarge(const JobRecord& job) const {
-  int64_t came = 0;
-  for (const auto& shard : job.surveyed.shards) came += shard != nullptr;
-  const auto bytes = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
-  return ResourceExhausted(
-      "what the survey found does not fit: " + std::to_string(came) + " of " +
-      std::to_string(job.surveyed.shards.size()) + " shards take " + bytes(job.surveyed.bytes) +
-      ", other jobs " + bytes(survey_bytes_ - job.surveyed.bytes) + ", together at most " +
-      bytes(options_.survey_bytes_max) +
-      " (survey_bytes_max of the coordinator) are allowed; use fewer, larger shards "
-      "(data.shard_bytes)" +
-      (survey_bytes_ > job.surveyed.bytes ? ", or submit again when the others have ended" : ""));
-}
-
-void CoordinatorCore::ForgetSurvey(JobRecord& job) {
-  survey_bytes_ -= job.surveyed.bytes;
-  job.surveyed = {};
-}
-
-void CoordinatorCore::On(const SurveyMerged& event) {
-  JobRecord* job = FindJob(event.job);
-  if (job == nullptr || IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
-  if (!event.result.ok()) {
-    Fail(*job, event.result.status());
-    return;
-  }
-  job->survey = *event.result;
-  ForgetSurvey(*job);
-  out_.persist.push_back(SurveyRecorded{event.job, job->survey});
-  Log(LogLevel::kInfo,
-      ToString(event.job) + " surveyed: " + HumanCount(job->survey->train_rows) + " training rows");
-  if (job->recovery.since_ms != 0) return;  // too few workers are left
-  // The same generation goes on, now with leaves.
-  const auto ownership = PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),
-                                       static_cast<int32_t>(job->members.size()));
-  for (const LeafSpan& i : ownership.intervals) job->leaves.push_back({i.begin, i.end});
-  out_.persist.push_back(StartOf(*job));
-  job->snapshot.state = JobState::kLoading;
-  job->moved_ms = now_ms_;
-  for (size_t i = 0; i < job->members.size(); ++i) SendTraining(*job, i);
-  Changed(*job);
-}
-
 void CoordinatorCore::On(const JobScored& event) {
   JobRecord* job = FindJob(event.job);
   if (job == nullptr || IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
   if (!event.result.ok()) return Fail(*job, event.result.status());
+  if (Status s = CheckResult(*event.result); !s.ok()) {
+    return Fail(*job, s.Wrap("the merge of all shards"));
+  }
   EndJob(*job, JobState::kSucceeded, Status::Ok(), *event.result);
 }
 

@@ -18,6 +18,7 @@
 #include "src/cluster/coordinator_actions.h"
 #include "src/cluster/fate.h"
 #include "src/cluster/messages.h"
+#include "src/cluster/shard_totals.h"
 
 namespace espalier {
 
@@ -62,8 +63,12 @@ struct CoordinatorRecords {
   };
   // Of the survey, what all generations of a job have in common.
   struct SurveyState {
-    ShardSurveys shards;     // results so far, by shard; null: not yet
-    int64_t bytes = 0;       // what they take in memory, until they are merged
+    ShardSurveys shards;  // results so far, by shard; null: not yet
+    // What is taken out of them, added up as they come: it is the bulk of an evaluation's shards,
+    // and of those whose features are scaled by quartiles.
+    ShardTotals totals;
+    RowSample sample;
+    int64_t bytes = 0;       // what all that takes in memory, until it is merged
     int64_t bytes_done = 0;  // of the input, by earlier generations
     bool merging = false;
   };

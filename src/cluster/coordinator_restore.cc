@@ -182,6 +182,7 @@ void CoordinatorCore::BeginLife() {
     for (MemberState& m : job.members) m.moved_ms = now_ms_;
   }
   queue_moved_ = true;
+  ClearAwayAgain();
   std::vector<JobId> lost;
   for (JobId id : queue_) {
     if (FindJob(id)->submission.input == nullptr) lost.push_back(id);
@@ -193,6 +194,16 @@ void CoordinatorCore::BeginLife() {
   Log(LogLevel::kInfo, "the journal tells of " + std::to_string(jobs_.size()) +
                            " jobs: " + std::to_string(queue_.size()) + " to start, " +
                            std::to_string(workers_.size()) + " members of others awaited");
+}
+
+// The life before may have ended first.
+void CoordinatorCore::ClearAwayAgain() {
+  for (auto& [id, job] : jobs_) {
+    if (!IsFinal(job.snapshot.state)) continue;
+    const size_t before = out_.clear.size();
+    ClearAway(job);
+    if (out_.clear.size() > before) out_.clear.back().again = true;
+  }
 }
 
 // ---- the time after a restart, or after being cut off ----------------------------------------

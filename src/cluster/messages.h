@@ -273,6 +273,7 @@ struct StartSurvey {
   std::vector<int32_t> shards;  // indices into input->shards, ascending
   StorageTokens tokens;
   std::string request_id = {};  // of the submission: tells this job from all of other coordinators
+  std::string model_sha256 = {};  // as Submission's
 };
 
 // The job's delegation tokens from now on: one was replaced.

@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "src/base/text.h"
 
 namespace espalier {
 namespace {
 
-// Rows of one shard cannot be more than its bytes; this bound also keeps sums of counts in range.
-constexpr int64_t kRowsMax = int64_t{1} << 48;
+// More than any shard has; sums over all shards of a job, of which there are less than 2^20, stay
+// in range.
+constexpr int64_t kRowsMax = int64_t{1} << 40;
+// The totals of an evaluation begin with these (model/metrics.h).
+enum TotalsIndex : size_t { kRows = 0, kWeight = 1, kTotalsMin = 2 };
 constexpr size_t kColumnBytes = sizeof(ColumnStats);
 
 bool InRange(int64_t count) { return count >= 0 && count <= kRowsMax; }
@@ -64,7 +69,7 @@ Status CheckShard(const Schema& schema, const ShardSurvey& s) {
   }
   const size_t rows = s.sample.keys.size(), values = s.sample.values.size();
   if (static_cast<int64_t>(rows) > s.train_rows || values > rows * schema.features.size() ||
-      (rows > 0 && values % rows != 0)) {
+      (rows > 0 && (values == 0 || values % rows != 0))) {
     return FailedPrecondition("its sample has " + std::to_string(rows) + " rows with " +
                               std::to_string(values) + " values");
   }
@@ -94,10 +99,17 @@ Status CheckScore(JobKind kind, const ShardScore& s) {
   for (const Status& reject : s.first_rejects) {
     if (reject.ok()) return FailedPrecondition("its score rejects a row without a reason");
   }
-  if (kind == JobKind::kPredict ? !s.totals.empty() : s.totals.empty()) {
+  if (kind == JobKind::kPredict ? !s.totals.empty() : s.totals.size() < kTotalsMin) {
     return FailedPrecondition("its score is not of this kind of job");
   }
-  return Status::Ok();
+  if (kind == JobKind::kPredict) return Status::Ok();
+  // The losses may be anything; these are what is counted, and must be a number of rows.
+  const double rows = s.totals[kRows], weight = s.totals[kWeight];
+  if (rows >= 0 && rows <= static_cast<double>(kRowsMax) && weight >= 0 && std::isfinite(weight)) {
+    return Status::Ok();
+  }
+  return FailedPrecondition("its score counts " + ShortestDouble(rows) + " rows of weight " +
+                            ShortestDouble(weight));
 }
 
 }  // namespace
@@ -195,6 +207,43 @@ Status CheckSurvey(const InputPlan& input, JobKind kind, const std::vector<int32
   return Status::Ok();
 }
 
+Status MergeSample(const RowSample& more, RowSample* into) {
+  if (more.keys.empty()) return Status::Ok();
+  const size_t width = more.values.size() / more.keys.size();
+  if (!into->keys.empty() && into->values.size() != into->keys.size() * width) {
+    return FailedPrecondition("its sample has " + std::to_string(width) + " values a row, others " +
+                              std::to_string(into->values.size() / into->keys.size()));
+  }
+  struct Row {
+    uint64_t key = 0;
+    const double* values = nullptr;
+  };
+  std::vector<Row> rows;
+  for (const RowSample* sample : {static_cast<const RowSample*>(into), &more}) {
+    for (size_t i = 0; i < sample->keys.size(); ++i) {
+      rows.push_back({sample->keys[i], sample->values.data() + i * width});
+    }
+  }
+  // Of equal keys their values decide, not who came first.
+  std::sort(rows.begin(), rows.end(), [width](const Row& a, const Row& b) {
+    return a.key != b.key ? a.key < b.key
+                          : std::memcmp(a.values, b.values, width * sizeof(double)) < 0;
+  });
+  const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width)));
+  rows.resize(std::min(rows.size(), most));
+  RowSample merged;
+  for (const Row& row : rows) {
+    merged.keys.push_back(row.key);
+    merged.values.insert(merged.values.end(), row.values, row.values + width);
+  }
+  *into = std::move(merged);
+  return Status::Ok();
+}
+
+int64_t MemoryBytes(const RowSample& sample) {
+  return static_cast<int64_t>(8 * (sample.keys.size() + sample.values.size()));
+}
+
 int64_t MemoryBytes(const ShardSurvey& survey) {
   constexpr size_t kMapNode = 96;  // of a std::map from text to number
   size_t bytes = sizeof survey + (survey.features.size() + survey.targets.size()) * kColumnBytes;
@@ -204,7 +253,7 @@ int64_t MemoryBytes(const ShardSurvey& survey) {
   add(survey.labels);
   add(survey.evaluation_labels);
   for (const auto& values : survey.categories) add(values);
-  bytes += 8 * (survey.sample.keys.size() + survey.sample.values.size());
+  bytes += static_cast<size_t>(MemoryBytes(survey.sample));
   for (const Status& why : survey.skipped) bytes += sizeof(Status) + why.ToString().size();
   if (survey.score) {
     bytes += survey.score->totals.size() * sizeof(double);

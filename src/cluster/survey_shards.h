@@ -46,6 +46,12 @@ std::vector<size_t> PlaceRuns(const InputPlan& input, const std::vector<std::vec
 Status CheckSurvey(const InputPlan& input, JobKind kind, const std::vector<int32_t>& given,
                    const ShardSurveys& found);
 
+// Adds a sample to that of other shards: the `SampledRowsMax` rows with the smallest keys stay, in
+// their order, whichever came first (data/row_sample.h says why that is the sample of all). The
+// error: its rows have another width.
+Status MergeSample(const RowSample& more, RowSample* into);
+int64_t MemoryBytes(const RowSample& sample);
+
 // Memory that the survey of a shard takes.
 int64_t MemoryBytes(const ShardSurvey& survey);
 

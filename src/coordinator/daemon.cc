@@ -167,6 +167,7 @@ Status CoordinatorDaemon::Run(const ServiceEnvironment& service, Reread reread) 
   Feed(Tick{});  // before any question: what was restored then knows the time
   TickLater();
   loop_.run();
+  AwaitWork(kShutdownLimitMs);
   return failure_;
 }
 
@@ -278,6 +279,9 @@ void CoordinatorDaemon::Perform(CoordinatorActions actions) {
 
 // In the order that CoordinatorActions states, after their entries were kept.
 void CoordinatorDaemon::Act(CoordinatorActions actions) {
+  for (const ClearWork& work : actions.clear) {  // before anybody hears that the job is over
+    if (const auto it = wanted_.find(work.job); it != wanted_.end()) *it->second = false;
+  }
   for (SendToWorker& send : actions.send) server_->Send(send.session, std::move(send.message));
   for (CloseSession& close : actions.close) server_->Close(close.session, std::move(close.why));
   for (const Reply& reply : actions.reply) {
@@ -296,66 +300,6 @@ void CoordinatorDaemon::Act(CoordinatorActions actions) {
   for (MergeWork& work : actions.work) StartMerge(std::move(work));
   for (ClearWork& work : actions.clear) StartClear(std::move(work));
   for (TokenWork& work : actions.tokens) StartTokenWork(std::move(work));
-}
-
-void CoordinatorDaemon::OnPool(JobPool& pool, std::function<void()> work) {
-  ++busy_;
-  pool.Submit([this, work = std::move(work)] {
-    work();
-    --busy_;
-  });
-}
-
-void CoordinatorDaemon::StartMerge(MergeWork work) {
-  OnPool(*merging_, [this, shared = std::make_shared<MergeWork>(std::move(work))] {
-    const JobId job = shared->job;
-    const Generation generation = shared->generation;
-    const StorageOptions storage = WithTokens(storage_, shared->tokens);
-    if (shared->kind != JobKind::kTrain) {
-      JobScored scored{job, generation, MergeScored(std::move(*shared), storage)};
-      boost::asio::post(loop_, [this, scored = std::move(scored)] { Feed(scored); });
-      return;
-    }
-    SurveyMerged merged{job, generation, MergeShards(std::move(*shared), storage)};
-    boost::asio::post(loop_, [this, merged = std::move(merged)] { Feed(merged); });
-  });
-}
-
-// On the merges' thread, hence after those of the job. Workers that were told to stop may write a
-// last file meanwhile: then it is tried again.
-void CoordinatorDaemon::StartClear(ClearWork work, int tries) {
-  static constexpr int kTriesMax = 20;
-  static constexpr auto kAgain = std::chrono::milliseconds(500);
-  OnPool(*merging_, [this, tries, work = std::move(work)] {
-    const Status done = ClearScored(work, WithTokens(storage_, work.tokens));
-    if (!done.ok() && tries < kTriesMax) {
-      boost::asio::post(loop_, [this, work, tries] {
-        auto timer = std::make_shared<boost::asio::steady_timer>(loop_, kAgain);
-        timer->async_wait([this, timer, work, tries](const boost::system::error_code& error) {
-          if (!error) StartClear(work, tries + 1);
-        });
-      });
-      return;
-    }
-    if (!done.ok()) LogWarning(ToString(work.job) + ": what it wrote stays: " + done.ToString());
-    for (const StorageToken& token : work.tokens) {
-      const Status cancelled = CancelToken(token, PatienceOfIntake(storage_));
-      if (!cancelled.ok()) LogInfo(ToString(work.job) + ": " + cancelled.ToString());
-    }
-  });
-}
-
-void CoordinatorDaemon::StartTokenWork(TokenWork work) {
-  OnPool(*keeping_tokens_, [this, work = std::move(work)] {
-    const StorageOptions storage = PatienceOfIntake(storage_);
-    if (work.cancel) {
-      const Status done = CancelToken(work.token, storage);
-      if (!done.ok()) LogInfo(ToString(work.job) + ": " + done.ToString());
-      return;
-    }
-    TokenKept kept{work.job, work.token.file_system, KeepToken(work.token, storage)};
-    boost::asio::post(loop_, [this, kept = std::move(kept)] { Feed(kept); });
-  });
 }
 
 // Delegation tokens are worth what their owner may do: they travel in the clear on loopback alone.

@@ -83,6 +83,9 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void EndSubmission(Submission submission, std::vector<Done<JobId>> callers);
   void StartMerge(MergeWork work);
   void StartClear(ClearWork work, int tries = 1);
+  void ClearAgain(ClearWork work);
+  // Until no work is left, or for so long.
+  void AwaitWork(int64_t limit_ms) const;
   void StartTokenWork(TokenWork work);
   Status CheckTokens(const SubmitRequest& request) const;
   void OnPool(JobPool& pool, std::function<void()> work);
@@ -105,6 +108,8 @@ class CoordinatorDaemon : private CoordinatorHandler {
   Watchers watchers_{&core_, options_.watchers_max};
   std::map<RequestId, std::vector<Done<JobId>>> replies_;
   std::map<RequestId, Done<WorkerId>> drains_;
+  // Of merges of jobs that score, underway: whether the job still wants it.
+  std::map<JobId, std::shared_ptr<std::atomic<bool>>> wanted_;
   uint64_t next_request_ = 1;
   bool stopping_ = false;
   std::unique_ptr<ServiceManager> service_;  // from Run on

@@ -24,6 +24,13 @@ Status Probe(const OutputSpec& output, const SubmitRequest& request, StorageOpti
   return ProbeOutput(*MakeFileSystem(storage), output, request.client_request_id);
 }
 
+Status ProbeParts(const ScoringSpec& job, const SubmitRequest& request, StorageOptions storage) {
+  storage.webhdfs.http.cancelled = {};
+  const std::string output = PredictSpecOf(job).output;
+  return ProbeStaging(*MakeFileSystem(storage), output,
+                      StagingDirectory(output, request.client_request_id));
+}
+
 Result<Submission> PrepareTraining(const SubmitRequest& request, const StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(request.job_yaml, "job"));
   const auto files = MakeFileSystem(storage);
@@ -49,16 +56,19 @@ Result<Submission> PrepareTraining(const SubmitRequest& request, const StorageOp
 Result<Submission> PrepareScoring(const SubmitRequest& request, const StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const ScoringSpec job, ParseScoring(request.job_yaml, "job"));
   const auto files = MakeFileSystem(storage);
-  ESPALIER_ASSIGN_OR_RETURN(InputPlan input, PlanScoring(*files, job));
+  ESPALIER_ASSIGN_OR_RETURN(ScoringPlan plan, PlanScoring(*files, job));
+  InputPlan& input = plan.input;
   ESPALIER_RETURN_IF_ERROR(CheckSendable(input));
   if (job.kind == JobKind::kPredict) {
     ESPALIER_RETURN_IF_ERROR(Probe(job.output, request, storage));
+    ESPALIER_RETURN_IF_ERROR(ProbeParts(job, request, storage));
   }
   FindHosts(*files, &input);
   Submission submission;
   submission.client_request_id = request.client_request_id;
   submission.job_yaml = request.job_yaml;
   submission.kind = job.kind;
+  submission.model_sha256 = std::move(plan.model_sha256);
   submission.name = job.name;
   submission.output = PredictSpecOf(job).output;
   submission.workers_min = job.workers.min;
@@ -114,23 +124,27 @@ Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work,
   return std::make_shared<const SurveyResult>(std::move(merged));
 }
 
-Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage) {
+Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage,
+                              const std::function<bool()>& wanted) {
   ESPALIER_ASSIGN_OR_RETURN(const ScoringSpec job, ParseScoring(work.job_yaml, "job"));
-  std::vector<ShardScore> shards;
-  shards.reserve(work.shards.size());
+  const std::string output = PredictSpecOf(job).output;
+  ScoringMerge merge{.staging = StagingDirectory(output, work.request_id),
+                     .model_sha256 = work.model_sha256,
+                     .shards = {},
+                     .totals = std::move(work.totals),
+                     .wanted = wanted};
+  merge.shards.reserve(work.shards.size());
   for (auto& shard : work.shards) {
-    shards.push_back(*shard->score);
+    merge.shards.push_back(*shard->score);
     shard.reset();
   }
-  const std::string output = PredictSpecOf(job).output;
-  ESPALIER_ASSIGN_OR_RETURN(ScoredJob scored,
-                            MergeScores(*MakeFileSystem(storage), job,
-                                        StagingDirectory(output, work.request_id), shards));
+  ESPALIER_ASSIGN_OR_RETURN(ScoredJob scored, MergeScores(*MakeFileSystem(storage), job, merge));
   JobResult result;
   result.scoring = std::move(scored.result);
   result.test = std::move(scored.metrics);
   result.classes = std::move(scored.classes);
   result.bundle = output;
+  ESPALIER_RETURN_IF_ERROR(CheckSendable(result));
   return result;
 }
 

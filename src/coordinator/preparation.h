@@ -4,6 +4,7 @@
 // Thread rule: safe from any thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "src/base/status.h"
@@ -27,8 +28,10 @@ Result<Submission> PrepareSubmission(const SubmitRequest& request, const Storage
 Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work,
                                                         const StorageOptions& storage);
 
-// The same of a job that scores: adds up, and puts a prediction's output in place.
-Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage);
+// The same of a job that scores: adds up, and puts a prediction's output in place, if it is still
+// `wanted` then (scoring/staging.h); asked on the calling thread.
+Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage,
+                              const std::function<bool()>& wanted);
 
 // Removes what a job that predicts has left beside its output (scoring/staging.h).
 Status ClearScored(const ClearWork& work, const StorageOptions& storage);

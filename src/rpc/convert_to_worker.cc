@@ -48,6 +48,7 @@ void Set(const StartSurvey& m, pb::ToWorker* out) {
   p->mutable_shards()->Add(m.shards.begin(), m.shards.end());
   ToProto(m.tokens, p->mutable_tokens());
   p->set_request_id(m.request_id);
+  p->set_model_sha256(m.model_sha256);
 }
 
 Result<ToWorker> Get(const pb::StartSurvey& in) {
@@ -68,6 +69,7 @@ Result<ToWorker> Get(const pb::StartSurvey& in) {
   m.input = std::move(input);
   m.tokens = Part(f, "tokens", FromProto(in.tokens()));
   m.request_id = f.Text("request_id", in.request_id(), kRequestIdBytesMax);
+  m.model_sha256 = f.Text("model_sha256", in.model_sha256(), kNameBytesMax);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return ToWorker(std::move(m));
 }

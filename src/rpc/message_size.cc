@@ -19,12 +19,12 @@ Status Check(const T& value, const std::string& what, const std::string& mend) {
   rpc::ToProto(value, &proto);
   const auto bytes = static_cast<int64_t>(proto.ByteSizeLong());
   if (bytes > kMessagePartBytesMax) {
-    return InvalidArgument(what + " takes " + Bytes(bytes) + " to tell a worker, at most " +
+    return InvalidArgument(what + " takes " + Bytes(bytes) + " to tell others, at most " +
                            Bytes(kMessagePartBytesMax) + " are possible; " + mend);
   }
   const auto back = rpc::FromProto(proto);
   if (back.ok()) return Status::Ok();
-  return InvalidArgument(what + " cannot be told to workers (" + back.status().message() + "); " +
+  return InvalidArgument(what + " cannot be told to others (" + back.status().message() + "); " +
                          mend);
 }
 
@@ -66,6 +66,14 @@ Status CheckSendable(const SurveyResult& survey) {
           " columns and " + HumanCount(static_cast<int64_t>(survey.preprocessing.classes.size())) +
           " classes,",
       "use larger shards (data.shard_bytes), shorter names and labels, or hashed categories");
+}
+
+Status CheckSendable(const JobResult& result) {
+  return Check<pb::JobResult>(
+      result,
+      "the job's result, with metrics of " +
+          HumanCount(static_cast<int64_t>(result.classes.size())) + " classes or labels,",
+      "look for extreme values in the data, and for names of enormous length in the model");
 }
 
 }  // namespace espalier

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "src/base/status.h"
+#include "src/cluster/messages.h"
 #include "src/spec/input.h"
 
 namespace espalier {
@@ -26,5 +27,7 @@ Result<int64_t> MeasureSurvey(const InputPlan& input, const ShardSurvey& survey)
 Status CheckSendable(const InputPlan& input);
 // The same for the survey's result.
 Status CheckSendable(const SurveyResult& survey);
+// The same for what a job yields, which clients are told and the journal must give back.
+Status CheckSendable(const JobResult& result);
 
 }  // namespace espalier

@@ -5,6 +5,7 @@
 
 #include "src/base/in_order.h"
 #include "src/base/text.h"
+#include "src/cluster/shard_totals.h"
 #include "src/model/metrics.h"
 
 namespace espalier {
@@ -115,7 +116,8 @@ Result<Evaluation> Evaluate(const ScoringRun& run, bool with_residuals) {
   };
   const ClassIndex index(run.model.document.preprocessing.classes);
   ScorerPool scorers(run.model);
-  Evaluation all = EmptyEvaluation(run.model);
+  Evaluation all;
+  ShardTotals totals(static_cast<int32_t>(run.shards()));
   ESPALIER_RETURN_IF_ERROR(InOrder<Counted>(
       run.shards(), run.threads,
       [&](int64_t shard) {
@@ -124,12 +126,14 @@ Result<Evaluation> Evaluate(const ScoringRun& run, bool with_residuals) {
                                       with_residuals ? &counted.residuals : nullptr);
         return counted;
       },
-      [&](int64_t, Counted shard) -> Status {
+      [&](int64_t number, Counted shard) -> Status {
         ESPALIER_RETURN_IF_ERROR(shard.score.status());
         AddResiduals(shard.residuals, &all);
-        return AddEvaluation(*shard.score, &all);
+        AddEvaluation(*shard.score, &all);
+        totals.Add(static_cast<int32_t>(number), std::move(shard.score->totals));
+        return {};
       }));
-  ESPALIER_RETURN_IF_ERROR(FinishEvaluation(run.model, &all));
+  ESPALIER_RETURN_IF_ERROR(FinishEvaluation(run.model, totals.Take(), &all));
   return all;
 }
 

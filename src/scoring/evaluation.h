@@ -31,11 +31,11 @@ struct Evaluation {
   std::vector<Status> first_rejects;  // kRejectsKept at most
 };
 
-// One to which nothing is added yet.
-Evaluation EmptyEvaluation(const ModelOutline& model);
-// The next shard in order. kInternal: its totals are not of this model.
-Status AddEvaluation(const ShardScore& shard, Evaluation* all);
-// After the last one: fills the metrics. kBadInput: there are rows, and none could be evaluated.
-Status FinishEvaluation(const ModelOutline& model, Evaluation* all);
+// The next shard in order: all but its totals.
+void AddEvaluation(const ShardScore& shard, Evaluation* all);
+// After the last one: fills the metrics from the totals of all shards (cluster/shard_totals.h),
+// which are empty when there is none. kBadInput: there are rows, and none could be evaluated, or
+// their weights have no finite sum; kInternal: the totals are not of this model.
+Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, Evaluation* all);
 
 }  // namespace espalier

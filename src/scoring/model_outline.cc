@@ -2,12 +2,12 @@
 
 #include <utility>
 
+#include "src/base/checksum.h"
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
 #include "src/bundle/model_json.h"
 
 namespace espalier {
-namespace {}  // namespace
 
 int64_t ModelOutline::width() const { return classification() ? shape.classes() : shape.outputs(); }
 
@@ -23,12 +23,20 @@ Result<std::string> ReadBundleFile(const FileSystem& files, const std::string& d
                   "; expected the directory that a job's `output` names");
 }
 
-Result<ModelOutline> LoadModelOutline(const FileSystem& files, const std::string& path) {
+Result<ModelOutline> LoadModelOutline(const FileSystem& files, const std::string& path,
+                                      const std::string& sha256) {
   std::string directory = path;
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
   ModelOutline model;
   ESPALIER_ASSIGN_OR_RETURN(const std::string text,
                             ReadBundleFile(files, directory, kModelFile, kModelJsonBytesMax));
+  model.sha256 = Sha256Hex(text);
+  if (!sha256.empty() && model.sha256 != sha256) {
+    return FailedPrecondition("the model has changed since the job was submitted: the SHA-256 of " +
+                              QuotedPath(directory + "/" + kModelFile) + " was " +
+                              Printable(sha256, 64) + " and is " + model.sha256 +
+                              "; submit again, and let the model be until such a job has ended");
+  }
   auto document = DecodeModelJson(text);
   if (!document.ok()) return ErrorOf(directory, document.status());
   model.document = *std::move(document);

@@ -15,6 +15,7 @@ namespace espalier {
 struct ModelOutline {
   ModelDocument document;
   NetworkShape shape;
+  std::string sha256;  // of model.json, which in turn names that of the weights
 
   bool classification() const { return document.job.model.task == Task::kClassification; }
   bool multilabel() const { return document.job.model.task == Task::kMultilabel; }
@@ -23,9 +24,11 @@ struct ModelOutline {
   int64_t width() const;
 };
 
-// Reads model.json of the bundle in `directory`. Errors are those of LoadTrainedModel
+// Reads model.json of the bundle in `directory`. With `sha256` it must be the one that had it: what
+// a job was planned by (kFailedPrecondition). Other errors are those of LoadTrainedModel
 // (trained_model.h).
-Result<ModelOutline> LoadModelOutline(const FileSystem& files, const std::string& directory);
+Result<ModelOutline> LoadModelOutline(const FileSystem& files, const std::string& directory,
+                                      const std::string& sha256 = {});
 
 // A file of the bundle in `directory`, at most `bytes_max` long. kNotFound says what a bundle
 // holds.

@@ -93,16 +93,15 @@ bool IsPartName(std::string_view name) {
   return name == ".csv" || name == ".parquet";
 }
 
-// What a prediction leaves: its files, also as storage names them while they are written.
-bool IsOurs(const std::string& name) {
+}  // namespace
+
+bool IsPredictionName(const std::string& name) {
   if (name == kSuccessFile || name == kRejectsDirectory || IsPartName(name)) return true;
-  const size_t end = name.find(".tmp-");
+  const size_t end = name.find(".tmp-");  // as storage names files while it writes them
   if (!name.starts_with(".") || end == std::string::npos) return false;
   const std::string written = name.substr(1, end - 1);
   return written == kSuccessFile || IsPartName(written);
 }
-
-}  // namespace
 
 std::string PartName(int64_t shard, int64_t shards, int64_t piece, PartFormat format) {
   const int digits =
@@ -135,7 +134,7 @@ Status CheckPredictions(const FileSystem& files, const std::string& output, bool
                          "; name another place, or replace it with --overwrite");
   }
   for (const std::string& name : names) {
-    if (IsOurs(name)) continue;
+    if (IsPredictionName(name)) continue;
     return InvalidArgument(QuotedPath(output) + " holds '" + Printable(name) +
                            "', which is no part of a prediction; --overwrite replaces nothing "
                            "else: name another place for the output");
@@ -158,6 +157,7 @@ Status DropPredictions(const FileSystem& files, const std::string& output, bool 
   if (directory) return files.RemoveTree(output);
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(output));
   for (const std::string& name : names) {
+    if (!IsPredictionName(name)) continue;
     ESPALIER_RETURN_IF_ERROR(files.RemoveTree(output + "/" + name));
   }
   return {};

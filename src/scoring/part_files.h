@@ -41,7 +41,10 @@ Status CheckPredictions(const FileSystem& files, const std::string& output, bool
 // owners and quotas of its own). Returns whether it made it. REQUIRES: CheckPredictions has just
 // allowed it.
 Result<bool> BeginPredictions(const FileSystem& files, const std::string& output);
-// Removes what is in the output, and `directory`, it itself.
+// Whether a name in an output is one that predictions have, also while they are written.
+bool IsPredictionName(const std::string& name);
+// Removes what predictions have written to the output, and nothing else; with `directory` it itself
+// and all that is in it.
 Status DropPredictions(const FileSystem& files, const std::string& output, bool directory);
 // Says that the output is whole.
 Status EndPredictions(const FileSystem& files, const std::string& output);

@@ -2,6 +2,7 @@
 // come to. Thread rule: re-entrant functions; they read files.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,9 +17,15 @@
 
 namespace espalier {
 
+// What a job that scores is submitted with.
+struct ScoringPlan {
+  InputPlan input;
+  std::string model_sha256;  // ModelOutline's: all who take part in the job must find that model
+};
+
 // Reads the model's description, lists the data and finds the columns in it; of a prediction also
 // whether it may be written (CheckPrediction). Errors are those of LoadModelOutline and PlanScan.
-Result<InputPlan> PlanScoring(const FileSystem& files, const ScoringSpec& spec);
+Result<ScoringPlan> PlanScoring(const FileSystem& files, const ScoringSpec& spec);
 
 struct ScoredJob {
   ScoringResult result;
@@ -26,9 +33,19 @@ struct ScoredJob {
   std::vector<std::string> classes;  // evaluations of a classification
 };
 
+// What is known when all shards are scored.
+struct ScoringMerge {
+  std::string staging;                // of a prediction
+  std::string model_sha256;           // ScoringPlan's; empty: not known
+  std::vector<ShardScore> shards;     // in their order; without totals
+  std::vector<double> totals = {};    // of an evaluation: of all shards (cluster/shard_totals.h)
+  std::function<bool()> wanted = {};  // of a prediction, as PutPredictions
+};
+
 // Adds the shards' scores up in their order; a prediction's output is put in place (staging.h).
-// Errors are those of local predictions and evaluations.
+// Errors are those of local predictions and evaluations, and kFailedPrecondition: the model of an
+// evaluation is not that of the plan.
 Result<ScoredJob> MergeScores(const FileSystem& files, const ScoringSpec& spec,
-                              const std::string& staging, const std::vector<ShardScore>& shards);
+                              const ScoringMerge& merge);
 
 }  // namespace espalier

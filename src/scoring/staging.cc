@@ -1,5 +1,7 @@
 #include "src/scoring/staging.h"
 
+#include <algorithm>
+
 #include "src/base/checksum.h"
 #include "src/base/text.h"
 
@@ -9,7 +11,9 @@ namespace {
 constexpr const char* kWhole = "/whole";
 constexpr const char* kPlacing = "/placing";
 constexpr const char* kPlaced = "/placed";
+constexpr const char* kFilling = "/filling";
 constexpr const char* kReplaced = "/replaced";
+constexpr const char* kEmptied = "/emptied";
 constexpr size_t kIdDigits = 16;
 
 Result<bool> IsThere(const FileSystem& files, const std::string& path) {
@@ -62,6 +66,56 @@ Status PutTogether(const FileSystem& files, const PredictSpec& spec, const std::
   return EndPredictions(files, whole);
 }
 
+// Moves what predictions have written from one directory into another, which has nothing of that
+// name. While _SUCCESS is there all else must be: it goes first from where it is, and comes last.
+Status MoveFiles(const FileSystem& files, const std::string& from, const std::string& to,
+                 bool success_first, const std::function<Status()>& before_last) {
+  ESPALIER_ASSIGN_OR_RETURN(std::vector<std::string> names, files.Names(from));
+  std::erase_if(names, [](const std::string& name) { return !IsPredictionName(name); });
+  std::stable_partition(names.begin(), names.end(), [success_first](const std::string& name) {
+    return (name == kSuccessFile) == success_first;
+  });
+  for (const std::string& name : names) {
+    if (name == kSuccessFile && before_last) ESPALIER_RETURN_IF_ERROR(before_last());
+    ESPALIER_RETURN_IF_ERROR(files.Rename(from + "/" + name, to + "/" + name));
+  }
+  return {};
+}
+
+// The output is a directory that stands already, and stays.
+Status Fill(const FileSystem& files, const std::string& output, const std::string& staging,
+            const std::function<Status()>& check_wanted) {
+  ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(staging + kFilling, ""));
+  ESPALIER_ASSIGN_OR_RETURN(const bool emptied, IsThere(files, staging + kEmptied));
+  if (emptied) {  // what an earlier life has moved in
+    ESPALIER_RETURN_IF_ERROR(DropPredictions(files, output, false));
+  } else {
+    ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(staging + kReplaced));
+    ESPALIER_RETURN_IF_ERROR(MoveFiles(files, output, staging + kReplaced, true, {}));
+    ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(staging + kEmptied, ""));
+  }
+  return MoveFiles(files, staging + kWhole, output, false, check_wanted);
+}
+
+// What was in the output before comes back. `emptied` goes before it does: then all that is there
+// is not this job's.
+Status UndoFilling(const FileSystem& files, const std::string& output, const std::string& staging) {
+  ESPALIER_ASSIGN_OR_RETURN(const bool emptied, IsThere(files, staging + kEmptied));
+  if (emptied) {
+    ESPALIER_RETURN_IF_ERROR(DropPredictions(files, output, false));
+    ESPALIER_RETURN_IF_ERROR(files.Delete(staging + kEmptied));
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const bool kept, IsThere(files, staging + kReplaced));
+  return kept ? MoveFiles(files, staging + kReplaced, output, false, {}) : Status();
+}
+
+// By one rename the output is gone, and IsPlaced says so.
+Status UndoPlacing(const FileSystem& files, const std::string& output, const std::string& staging) {
+  ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + kWhole));
+  ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + kPlaced));
+  return files.Rename(output, staging + kWhole);
+}
+
 }  // namespace
 
 std::string StagingDirectory(const std::string& output, const std::string& request_id) {
@@ -78,32 +132,57 @@ std::string PartsDirectory(const std::string& staging, uint64_t generation) {
 }
 
 Status PutPredictions(const FileSystem& files, const PredictSpec& spec, const std::string& staging,
-                      const std::vector<ShardScore>& shards) {
+                      const std::vector<ShardScore>& shards, const std::function<bool()>& wanted) {
+  const auto check_wanted = [&]() -> Status {
+    return !wanted || wanted() ? Status() : Cancelled("the job is over, nobody wants its output");
+  };
+  ESPALIER_RETURN_IF_ERROR(check_wanted());
+  ESPALIER_ASSIGN_OR_RETURN(const bool filling, IsThere(files, staging + kFilling));
   ESPALIER_ASSIGN_OR_RETURN(const bool placed, IsPlaced(files, spec.output, staging));
   // What `placing` says holds for the `whole` of that time alone.
   ESPALIER_RETURN_IF_ERROR(placed ? files.WriteAtomically(staging + kPlaced, "")
                                   : files.RemoveTree(staging + kPlacing));
   ESPALIER_RETURN_IF_ERROR(PutTogether(files, spec, staging, shards));
-  ESPALIER_RETURN_IF_ERROR(CheckPredictions(files, spec.output, spec.overwrite || placed));
-  ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(staging + kPlacing, ""));
+  ESPALIER_RETURN_IF_ERROR(
+      CheckPredictions(files, spec.output, spec.overwrite || placed || filling));
+  ESPALIER_RETURN_IF_ERROR(check_wanted());
   ESPALIER_ASSIGN_OR_RETURN(const bool taken, IsThere(files, spec.output));
-  ESPALIER_ASSIGN_OR_RETURN(const bool kept, IsThere(files, staging + kReplaced));
-  if (taken && (placed || kept)) {
-    ESPALIER_RETURN_IF_ERROR(files.RemoveTree(spec.output));
-  } else if (taken) {
-    ESPALIER_RETURN_IF_ERROR(files.Rename(spec.output, staging + kReplaced));
-  }
+  if (filling || (taken && !placed)) return Fill(files, spec.output, staging, check_wanted);
+  ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(staging + kPlacing, ""));
+  if (taken) ESPALIER_RETURN_IF_ERROR(files.RemoveTree(spec.output));  // this job's
+  ESPALIER_RETURN_IF_ERROR(check_wanted());
   return files.Rename(staging + kWhole, spec.output);
+}
+
+Status ProbeStaging(const FileSystem& files, const std::string& output,
+                    const std::string& staging) {
+  ESPALIER_ASSIGN_OR_RETURN(const bool stands, IsThere(files, output));
+  if (!stands) return {};
+  const std::string probe = staging + "/probe";
+  const std::string moved = output + "/." + kSuccessFile + ".tmp-probe";
+  ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(staging));
+  Status done = files.WriteAtomically(probe, "");
+  if (done.ok()) done = files.Rename(probe, moved);
+  const Status removed = files.RemoveTree(moved);
+  const Status cleared = files.RemoveTree(staging);
+  if (!done.ok()) {
+    return done.Wrap("output: files that are written beside " + QuotedPath(output) +
+                     " cannot be moved into it; name a directory that is not there yet");
+  }
+  return removed.ok() ? cleared : removed;
 }
 
 Status RemoveStaging(const FileSystem& files, const std::string& output, const std::string& staging,
                      bool succeeded) {
   if (!succeeded) {
+    ESPALIER_ASSIGN_OR_RETURN(const bool filling, IsThere(files, staging + kFilling));
     ESPALIER_ASSIGN_OR_RETURN(const bool placed, IsPlaced(files, output, staging));
-    if (placed) ESPALIER_RETURN_IF_ERROR(files.RemoveTree(output));
-    ESPALIER_ASSIGN_OR_RETURN(const bool kept, IsThere(files, staging + kReplaced));
-    ESPALIER_ASSIGN_OR_RETURN(const bool taken, IsThere(files, output));
-    if (kept && !taken) ESPALIER_RETURN_IF_ERROR(files.Rename(staging + kReplaced, output));
+    if (filling) ESPALIER_RETURN_IF_ERROR(UndoFilling(files, output, staging));
+    if (placed) ESPALIER_RETURN_IF_ERROR(UndoPlacing(files, output, staging));
+    // First what says that the output is this job's: by the next try it may be another's.
+    for (const char* marker : {kFilling, kPlacing}) {
+      ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + marker));
+    }
   }
   return files.RemoveTree(staging);
 }

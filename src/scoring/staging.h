@@ -5,16 +5,24 @@
 //   .OUT.scoring-ID/whole/              the output, while it is put together
 //   .OUT.scoring-ID/placing             from just before `whole` is renamed to OUT
 //   .OUT.scoring-ID/placed              it was found to be there, by one who does it once more
-//   .OUT.scoring-ID/replaced/           what OUT was before, when it may be overwritten
 //
-// So the output appears by one rename, with all of its parts and _SUCCESS, or not at all. Only
-// parts that the results name are moved, each from the generation that told of it: what a member
-// writes late, that was given up, is never among them.
+// So the output appears by one rename, with all of its parts and _SUCCESS, or not at all. Where a
+// directory stands already it stays, for it may be a link, or have an owner and quotas of its own:
+// what was in it is moved out, _SUCCESS first, and the files of `whole` are moved in, _SUCCESS
+// last.
+//
+//   .OUT.scoring-ID/filling             from just before what is in OUT is touched
+//   .OUT.scoring-ID/replaced/           what was in it, when that may be overwritten
+//   .OUT.scoring-ID/emptied             all of that; what lies in OUT from now on is this job's
+//
+// Only parts that the results name are moved, each from the generation that told of it: what a
+// member writes late, that was given up, is never among them.
 //
 // Thread rule: re-entrant functions; one caller at a time for a job.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,13 +39,21 @@ std::string StagingDirectory(const std::string& output, const std::string& reque
 std::string PartsDirectory(const std::string& staging, uint64_t generation);
 
 // Puts the output in place; `shards` in their order. Again, after a caller that was broken off
-// anywhere (and when the parts were written once more), it comes to the same. Errors: storage's
-// own, and those of CheckPredictions when something else has taken the output's place.
+// anywhere (and when the parts were written once more), it comes to the same. `wanted`, which may
+// be empty, is asked before the output is touched and before it becomes whole; no: kCancelled.
+// Errors: storage's own, and those of CheckPredictions when something else has taken the output's
+// place.
 Status PutPredictions(const FileSystem& files, const PredictSpec& spec, const std::string& staging,
-                      const std::vector<ShardScore>& shards);
+                      const std::vector<ShardScore>& shards,
+                      const std::function<bool()>& wanted = {});
+
+// Before the job begins: whether files can be moved from there into the output, if a directory
+// stands there (it may be on another disk). The error names the output.
+Status ProbeStaging(const FileSystem& files, const std::string& output, const std::string& staging);
 
 // After the job's end: removes what is left of it. Unless it `succeeded`, also an output that it
-// has put in place; what that replaced comes back.
+// has put in place; what that replaced comes back. It may be done again, also after it was broken
+// off.
 Status RemoveStaging(const FileSystem& files, const std::string& output, const std::string& staging,
                      bool succeeded);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/checksum.h"
+#include "src/base/memory.h"
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
 #include "src/bundle/safetensors.h"
@@ -58,12 +59,26 @@ Status TakeParameters(std::string_view bytes, TrainedModel* model) {
   return {};
 }
 
+// While they are taken from the file's bytes they are there twice.
+Status CheckMemory(const FileSystem& files, const std::string& path) {
+  const auto found = files.Stat(path);
+  if (!found.ok()) return {};  // for ReadBundleFile to tell
+  const int64_t memory = PhysicalMemoryBytes();
+  if (found->length <= memory / 2) return {};
+  const auto shown = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
+  return ResourceExhausted(QuotedPath(path) + ": the weights have " + shown(found->length) +
+                           ", and loading them takes twice as much; this machine has " +
+                           shown(memory) + " of memory: score on machines with more");
+}
+
 }  // namespace
 
-Result<TrainedModel> LoadTrainedModel(const FileSystem& files, const std::string& path) {
+Result<TrainedModel> LoadTrainedModel(const FileSystem& files, const std::string& path,
+                                      const std::string& sha256) {
   std::string directory = path;
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
-  ESPALIER_ASSIGN_OR_RETURN(ModelOutline outline, LoadModelOutline(files, directory));
+  ESPALIER_ASSIGN_OR_RETURN(ModelOutline outline, LoadModelOutline(files, directory, sha256));
+  ESPALIER_RETURN_IF_ERROR(CheckMemory(files, directory + "/" + kWeightsFile));
   TrainedModel model{std::move(outline), {}};
   ESPALIER_ASSIGN_OR_RETURN(const std::string weights,
                             ReadBundleFile(files, directory, kWeightsFile, kWeightsBytesMax));

@@ -21,8 +21,10 @@ struct TrainedModel : ModelOutline {
 // together: the SHA-256 of the weights, each tensor's name, shape and type, finite values.
 //
 // Errors begin with the directory or the file: kNotFound (with what a bundle holds) and storage's
-// own; kBadInput, a file is no such file; kFailedPrecondition, of another version; kDataLoss, the
-// weights are not those that model.json speaks of.
-Result<TrainedModel> LoadTrainedModel(const FileSystem& files, const std::string& directory);
+// own; kBadInput, a file is no such file; kFailedPrecondition, of another version, or not the model
+// that `sha256` asks for (LoadModelOutline); kDataLoss, the weights are not those that model.json
+// speaks of; kResourceExhausted, this machine has not the memory for them.
+Result<TrainedModel> LoadTrainedModel(const FileSystem& files, const std::string& directory,
+                                      const std::string& sha256 = {});
 
 }  // namespace espalier

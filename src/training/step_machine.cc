@@ -250,6 +250,11 @@ Action StepMachine<T>::EvaluateEpoch() {
 template <typename T>
 Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
   Metrics metrics = MetricsFromTotals(plan_.shape, plan_.targets, TotalsKind::kEvaluation, totals);
+  if (!std::isfinite(metrics.weight)) {  // those of training rows were added up by the survey
+    return FailAction{BadInput(std::string("data.weight: the weights of all ") +
+                               (state_.phase == TrainingPhase::kFinalTest ? "test" : "validation") +
+                               " rows have no finite sum; look for extreme ones in the data")};
+  }
   switch (state_.phase) {
     case TrainingPhase::kEpochEvaluation:
       state_.validation = std::move(metrics);

@@ -159,8 +159,8 @@ Result<SurveyOne> JobRunner::WorkOf(const StartSurvey& order) {
     });
   }
   if (!scoring_) {
-    ESPALIER_ASSIGN_OR_RETURN(
-        scoring_, ScoringWork::Make(*files_, *scoring_spec_, *order.input, order.request_id));
+    ESPALIER_ASSIGN_OR_RETURN(scoring_, ScoringWork::Make(*files_, *scoring_spec_, *order.input,
+                                                          order.request_id, order.model_sha256));
   }
   ESPALIER_RETURN_IF_ERROR(scoring_->Begin(*files_, order.generation));
   return SurveyOne([this](const FileSystem& files, int32_t shard) {

@@ -8,8 +8,9 @@ namespace espalier {
 
 Result<std::unique_ptr<ScoringWork>> ScoringWork::Make(const FileSystem& files, ScoringSpec spec,
                                                        const InputPlan& input,
-                                                       const std::string& request_id) {
-  ESPALIER_ASSIGN_OR_RETURN(TrainedModel model, LoadTrainedModel(files, spec.model));
+                                                       const std::string& request_id,
+                                                       const std::string& model_sha256) {
+  ESPALIER_ASSIGN_OR_RETURN(TrainedModel model, LoadTrainedModel(files, spec.model, model_sha256));
   std::unique_ptr<ScoringWork> work(new ScoringWork(std::move(spec), std::move(model)));
   ESPALIER_ASSIGN_OR_RETURN(work->scan_,
                             ResumeScan(files, ScanRequestOf(work->spec_, work->model_), input));

@@ -21,11 +21,13 @@ namespace espalier {
 
 class ScoringWork {
  public:
-  // Reads the model. `input`: as the coordinator has planned it. `request_id`: of the submission.
-  // Errors are those of LoadTrainedModel and ResumeScan.
+  // Reads the model. `input`: as the coordinator has planned it, by the model.json of
+  // `model_sha256`. `request_id`: of the submission. Errors are those of LoadTrainedModel and
+  // ResumeScan.
   static Result<std::unique_ptr<ScoringWork>> Make(const FileSystem& files, ScoringSpec spec,
                                                    const InputPlan& input,
-                                                   const std::string& request_id);
+                                                   const std::string& request_id,
+                                                   const std::string& model_sha256);
 
   // A generation of the job in which this worker is given shards: its parts have a directory of
   // their own.

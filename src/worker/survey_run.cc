@@ -29,7 +29,7 @@ class SurveyRun {
         bytes_(shards.size()) {}
 
   Result<std::vector<SurveyedShard>> Run() {
-    last_us_ = hooks_.now_us();
+    last_us_ = part_us_ = hooks_.now_us();
     ComputePool pool(options_.threads);
     pool.ParallelFor(static_cast<int64_t>(shards_.size()), [this](int64_t i) { Survey(i); });
     if (aborted_) return Cancelled("the survey was aborted");
@@ -88,12 +88,15 @@ class SurveyRun {
       left.shard = survey.shard;
       part_.push_back(std::make_shared<const ShardSurvey>(std::exchange(survey, std::move(left))));
     }
-    if (told_ == results_.size()) TellPart();
+    const bool due = hooks_.now_us() - part_us_ >= options_.part_interval_us;
+    if (due || told_ == results_.size()) TellPart();
   }
 
   void TellPart() {
     part_bytes_ = 0;
-    if (!part_.empty()) hooks_.on_part(std::exchange(part_, {}));
+    if (part_.empty()) return;
+    part_us_ = hooks_.now_us();
+    hooks_.on_part(std::exchange(part_, {}));
   }
 
   void KeepWithinBudget(SurveyedShard& shard) {
@@ -120,6 +123,7 @@ class SurveyRun {
   std::vector<int64_t> bytes_;                                 // of each one's survey in a message
   size_t told_ = 0;                                            // shards that are told or in part_
   ShardSurveys part_;
+  int64_t part_us_ = 0;  // when the last part was told
   int64_t part_bytes_ = 0, kept_bytes_ = 0, bytes_read_ = 0, last_us_ = 0;
 };
 

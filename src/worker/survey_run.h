@@ -24,7 +24,10 @@ struct SurveyRunOptions {
   // Decoded rows that may be kept for loading; beyond it, and where rows went to the spool, a
   // shard's are dropped and read again.
   int64_t rows_bytes_max = 0;
-  int64_t part_bytes = int64_t{4} << 20;  // of the message; a part ends where it is reached
+  // A part ends where it has so many bytes in a message, and with the first shard that is done so
+  // long after the part before: what is told need not be done again when somebody else is lost.
+  int64_t part_bytes = int64_t{4} << 20;
+  int64_t part_interval_us = 1'000'000;
   int64_t report_interval_us = 200'000;
 };
 

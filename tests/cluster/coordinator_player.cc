@@ -44,6 +44,13 @@ std::vector<int32_t> ParseNumbers(const std::string& text) {
   return out;
 }
 
+std::vector<double> ParseDoubles(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<double> out;
+  for (std::string n; std::getline(in, n, ',');) out.push_back(std::stod(n));
+  return out;
+}
+
 uint64_t IdOf(const std::string& text) {
   const size_t dash = text.rfind('-');
   return std::stoull(dash == std::string::npos ? text : text.substr(dash + 1));
@@ -228,6 +235,10 @@ SurveyPart CoordinatorPlayer::Survey(const Command& c, const Stream& stream, Job
     s.shard = k;
     if (c.options.contains("scored")) {
       s.score = ShardScore{.rows = c.Number("scored", 0), .generation = at.generation.value};
+      s.score->totals = ParseDoubles(c.Text("totals"));
+      if (c.options.contains("wide")) {
+        s.score->totals.resize(static_cast<size_t>(c.Number("wide", 0)));
+      }
       part.shards.push_back(std::make_shared<const ShardSurvey>(std::move(s)));
       continue;
     }
@@ -274,6 +285,7 @@ void CoordinatorPlayer::Merged(const Command& c) {
   if (scored) {
     JobResult result;
     result.scoring = ScoringResult{.rows = 1000};
+    if (c.options.contains("weight")) result.test = Metrics{.weight = std::stod(c.Text("weight"))};
     return Feed(JobScored{job, generation, result});
   }
   auto survey = std::make_shared<SurveyResult>();
@@ -376,11 +388,15 @@ void CoordinatorPlayer::Feed(const CoordinatorEvent& event) {
   for (const MergeWork& work : actions.work) {
     std::vector<int32_t> shards;
     for (const auto& s : work.shards) shards.push_back(s->shard);
-    Say("merge " + Point(work.job, work.generation) + " shards" + Numbers(shards));
+    std::string totals;
+    for (size_t i = 0; i < std::min<size_t>(work.totals.size(), 3); ++i) {
+      totals += (i == 0 ? ", totals " : " ") + ShortestDouble(work.totals[i]);
+    }
+    Say("merge " + Point(work.job, work.generation) + " shards" + Numbers(shards) + totals);
   }
   for (const ClearWork& work : actions.clear) {
     Say("clear " + ToString(work.job) + " beside " + work.output +
-        (work.succeeded ? "" : ", and what it put there"));
+        (work.succeeded ? "" : ", and what it put there") + (work.again ? ", again" : ""));
   }
 }
 

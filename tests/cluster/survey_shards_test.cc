@@ -122,10 +122,46 @@ TEST_CASE("a score is that of its kind of job, and can be true") {
   }
   CHECK_FALSE(check(JobKind::kPredict, [](ShardSurvey& s) { s.score->totals = {1}; }).ok());
   CHECK_FALSE(check(JobKind::kEvaluate, [](ShardSurvey& s) { s.score->totals.clear(); }).ok());
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const double wrong : {nan, infinite, -infinite, -1.0, 1e300}) {
+    CHECK_FALSE(
+        check(JobKind::kEvaluate, [&](ShardSurvey& s) { s.score->totals[0] = wrong; }).ok());
+  }
+  for (const double wrong : {nan, infinite, -infinite, -1.0}) {
+    CHECK_FALSE(
+        check(JobKind::kEvaluate, [&](ShardSurvey& s) { s.score->totals[1] = wrong; }).ok());
+  }
+  // Of a model that answers with no finite number: no fault of the worker.
+  CHECK(check(JobKind::kEvaluate, [&](ShardSurvey& s) { s.score->totals.push_back(nan); }).ok());
+  CHECK(check(JobKind::kEvaluate, [&](ShardSurvey& s) { s.score->totals[1] = 1e308; }).ok());
   ShardSurvey large;
   const int64_t empty = MemoryBytes(large);
   large.score = ShardScore{.totals = std::vector<double>(1000)};
   CHECK(MemoryBytes(large) >= empty + 8000);
+}
+
+TEST_CASE("samples of other widths, or without values, are none of this job's") {
+  RowSample all;
+  REQUIRE(MergeSample({{3, 5}, {1, 2, 3, 4}}, &all).ok());
+  REQUIRE(MergeSample({}, &all).ok());
+  REQUIRE(MergeSample({{4}, {7, 8}}, &all).ok());
+  CHECK(all.keys == std::vector<uint64_t>{3, 4, 5});
+  CHECK(all.values == std::vector<double>{1, 2, 7, 8, 3, 4});
+  CHECK(MergeSample({{6}, {1}}, &all).message() == "its sample has 1 values a row, others 2");
+  RowSample one{{4}, {7, 8}}, other{{4}, {8, 7}};  // of equal keys, too, the order does not matter
+  RowSample again = other;
+  REQUIRE(MergeSample(other, &one).ok());
+  REQUIRE(MergeSample({{4}, {7, 8}}, &again).ok());
+  CHECK(one.values == again.values);
+  InputPlan input;
+  input.schema.features = {0};
+  ShardSurvey s;
+  s.train_rows = 2;
+  s.features.resize(1);
+  s.sample.keys = {1, 2};
+  CHECK(CheckSurvey(input, JobKind::kTrain, {0}, {std::make_shared<const ShardSurvey>(s)})
+            .ToString() == "survey of shard 0 <- its sample has 2 rows with 0 values");
 }
 
 TEST_CASE("statistics that will not fit are refused with the setting that mends it") {

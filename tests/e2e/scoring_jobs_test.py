@@ -3,7 +3,9 @@ whoever dies meanwhile, and nothing of a job that did not succeed."""
 import json
 import os
 import random
+import shutil
 import signal
+import time
 import unittest
 
 from espalier import Cluster, EspalierTest, json_lines, wait_for
@@ -129,7 +131,11 @@ class ScoringJobsTest(EspalierTest):
         job = out.split()[0]
         wait_for_scoring(cluster, job)
         self.assertFalse(os.path.exists(output))
+        time.sleep(1.5)  # what was scored is told each second
         cluster.workers["node-2"].kill()
+        wait_for("another generation", lambda: cluster.status(job)["generation"] > 1)
+        told = cluster.status(job)["progress"]["survey_bytes_done"]
+        self.assertGreater(told, 10 * SHARD_BYTES, "what was told is not done again")
         result = outcome(cluster, job)
         self.assertEqual(result["status"], "SUCCEEDED", result)
         self.assertGreater(cluster.status(job)["generation"], 1)
@@ -182,6 +188,56 @@ class ScoringJobsTest(EspalierTest):
         self.assertIn("espalier watch job-1", err)
         self.assertEqual(outcome(cluster, "job-1")["status"], "SUCCEEDED")
         self.assert_output(output, local)
+
+    def test_a_model_that_was_replaced_meanwhile_is_not_taken_for_the_planned_one(self):
+        model, data = self.houses(), self.new_houses(500)
+        other = self.path("other.bundle")
+        shutil.copytree(model, other)
+        shutil.rmtree(model)
+        again = self.houses(hidden=(8,))
+        cluster = Cluster(self, workers=0)
+        for command in ("predict", "evaluate"):
+            flags = ["--output", self.path("scored")] if command == "predict" else []
+            cluster.espalier(command, other, data, *flags, "--detach")
+        shutil.rmtree(other)
+        shutil.copytree(again, other)
+        cluster.start_worker("node-1")
+        for job in ("job-1", "job-2"):
+            wait_for(job + " ending", lambda job=job: cluster.status(job)["state"] == "FAILED", 60)
+            out, err = cluster.espalier("watch", job, code=1)
+            self.assertIn("the model has changed since the job was submitted", out + err)
+        self.assertFalse(os.path.exists(self.path("scored")))
+
+    def test_a_directory_that_is_there_already_stays(self):
+        model, data = self.houses(), self.new_houses(2000)
+        self.result("predict", model, data, "--output", self.path("local"))
+        cluster = Cluster(self, workers=2)
+        os.mkdir(self.path("elsewhere"))
+        output = self.path("scored")
+        os.symlink(self.path("elsewhere"), output)
+        cluster.result("predict", model, data, "--output", output)
+        self.assertTrue(os.path.islink(output))
+        self.assert_output(output, self.path("local"))
+        cluster.result("predict", model, data, "--output", output, "--overwrite")
+        self.assertTrue(os.path.islink(output))
+        self.assert_output(output, self.path("local"))
+
+    def test_what_a_cancelled_job_left_is_removed_by_the_next_coordinator(self):
+        model, data, _ = self.slow_model()
+        cluster = Cluster(self, workers=2, state=self.path("state"))
+        output = self.path("scored")
+        cluster.espalier("predict", model, data, "--output", output, "--keep", "age", "--detach")
+        wait_for_scoring(cluster, "job-1")
+        staging = [n for n in os.listdir(os.path.dirname(output)) if n.startswith(".scored")]
+        self.assertEqual(len(staging), 1)
+        cluster.espalier("cancel", "job-1")
+        self.assert_nothing_beside(output)
+        cluster.kill_coordinator()
+        # As if it had been killed before it came to that.
+        os.mkdir(self.path(staging[0]))
+        self.write(staging[0] + "/g1-part", "left")
+        cluster.restart_coordinator()
+        self.assert_nothing_beside(output)
 
     # ---- what cannot be ----
 

@@ -297,12 +297,29 @@ TEST_CASE("what would not fit into a message is refused before, with what mends 
   plan.shards.resize(1);
   plan.files.assign(1000, plan.files[0]);
   for (InputFile& file : plan.files) file.path = "/" + std::string(60'000, 'x');
-  CHECK_THAT(CheckSendable(plan).message(), Catch::Contains("57.2 MiB to tell a worker"));
+  CHECK_THAT(CheckSendable(plan).message(), Catch::Contains("57.2 MiB to tell others"));
 
   SurveyResult result = SampleSurvey();
   CHECK(CheckSendable(result).ok());
   result.preprocessing.classes.assign(1000, std::string(60'000, 'x'));
   CHECK_THAT(CheckSendable(result).message(), Catch::Contains("1,000 classes"));
+}
+
+TEST_CASE("a result that could not be read again is refused before it is journalled") {
+  const JobResult good = SampleResult();
+  CHECK(CheckSendable(good).ok());
+  const auto refused = [&](auto change) {
+    JobResult result = good;
+    change(result);
+    return CheckSendable(result).message();
+  };
+  const double infinite = std::numeric_limits<double>::infinity();
+  CHECK_THAT(refused([&](JobResult& r) { r.test->weight = infinite; }),
+             Catch::Contains("weight is inf"));
+  CHECK_THAT(refused([](JobResult& r) { r.test->rows = -1; }), Catch::Contains("rows is -1"));
+  CHECK_THAT(refused([](JobResult& r) { r.classes[0] = std::string(70'000, 'x'); }),
+             Catch::Contains("classes has 70000 bytes"));
+  CHECK(refused([&](JobResult& r) { r.test->loss = infinite; }).empty());  // may be
 }
 
 TEST_CASE(

@@ -31,6 +31,7 @@ TEST_CASE("every kind of journal entry survives being stored") {
   const Submission& s = std::get<JobAccepted>(*back).submission;
   CHECK(s.output == "/out/\xff");
   CHECK(s.kind == JobKind::kPredict);
+  CHECK(s.model_sha256 == "c0de");
   CHECK(s.input->hosts == std::vector<std::vector<std::string>>{{"a", "b"}, {}, {"c"}});
   const auto started = DecodeJournalEntry(*EncodeJournalEntry(samples[2]));
   CHECK(std::get<GenerationStarted>(*started).members.size() == 2);

@@ -122,7 +122,8 @@ inline std::vector<ToWorker> SamplesToWorker() {
                       std::make_shared<const InputPlan>(SamplePlan()),
                       {0, 2},
                       SampleTokens(),
-                      "request"},
+                      "request",
+                      "c0de"},
           StartTraining{{2},
                         {7},
                         {3},
@@ -174,7 +175,8 @@ inline Submission SampleSubmission() {
           .leaves = 16,
           .input = std::make_shared<const InputPlan>(std::move(input)),
           .tokens = SampleTokens(),
-          .kind = JobKind::kPredict};
+          .kind = JobKind::kPredict,
+          .model_sha256 = "c0de"};
 }
 
 // One of each kind, in the order of the variant.

@@ -79,6 +79,25 @@ TEST_CASE("figures do not depend on the threads") {
   CHECK(one->residuals[0].grid.rows() == 4000);
 }
 
+TEST_CASE("weights without a finite sum are an error, not a result") {
+  const ScoringFixture f;
+  ModelDocument document = NumbersDocument();
+  document.job.model.precision = Precision::kFloat64;
+  document.job.data.weight = std::string("w");
+  document.schema.names.push_back("w");
+  document.schema.weight = 4;
+  const TrainedModel model = f.Model(document);
+  const std::string rows = "a,b,u,v,w\n1,2,3,4,1e308\n";
+  const auto one = f.Scan(model, {f.dir.Put("one.csv", rows)}, true);
+  REQUIRE(one.ok());
+  CHECK(Evaluate(f.Run(model, *one), false).ok());
+  const auto two = f.Scan(model, {f.dir.Put("two.csv", rows + "1,2,3,4,1e308\n")}, true);
+  REQUIRE(two.ok());
+  const Status refused = Evaluate(f.Run(model, *two), false).status();
+  CHECK(refused.code() == StatusCode::kBadInput);
+  CHECK(refused.message().find("the weights of all rows ('w') add up to inf") != std::string::npos);
+}
+
 TEST_CASE("labels that are no class of the model, and rows without one, are rejects") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());

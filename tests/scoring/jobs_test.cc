@@ -1,9 +1,11 @@
 // A prediction as a job: shards that were scored apart, in several generations, come to the output
 // of a local run; whatever breaks off in between.
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <vector>
 
+#include "src/cluster/shard_totals.h"
 #include "src/scoring/evaluate.h"
 #include "src/scoring/scoring_job.h"
 #include "src/scoring/staging.h"
@@ -64,6 +66,18 @@ class JobFixture : public ScoringFixture {
     return scores;
   }
 
+  Result<ScoredJob> Merge(const FileSystem& through, std::vector<ShardScore> shards,
+                          const ScoringSpec& of, std::function<bool()> wanted = {}) const {
+    return MergeScores(through, of,
+                       {.staging = staging,
+                        .model_sha256 = model.sha256,
+                        .shards = std::move(shards),
+                        .wanted = std::move(wanted)});
+  }
+  Result<ScoredJob> Merge(std::vector<ShardScore> shards) const {
+    return Merge(*files, std::move(shards), spec);
+  }
+
   std::map<std::string, std::string> Local() const {
     PredictSpec predict = PredictSpecOf(spec);
     predict.output = dir / "local";
@@ -85,7 +99,7 @@ TEST_CASE("what members wrote in several generations becomes the output of a loc
   f.dir.Put(".out.scoring-x", "");                                            // another job's
   const std::string late = PartsDirectory(f.staging, 1) + "/part-00001.csv";  // generation 2 has it
   REQUIRE(f.files->WriteAtomically(late, "of one that was given up").ok());
-  const auto merged = MergeScores(*f.files, f.spec, f.staging, scores);
+  const auto merged = f.Merge(scores);
   INFO(merged.status().ToString());
   REQUIRE(merged.ok());
   CHECK(merged->result.rows == 899);
@@ -100,7 +114,7 @@ TEST_CASE("what members wrote in several generations becomes the output of a loc
 }
 
 // Fails its n-th change with kUnavailable, and all after it: a process that was killed there.
-class DyingFiles final : public FileSystem {
+class DyingFiles : public FileSystem {
  public:
   DyingFiles(const FileSystem& files, int changes) : files_(files), left_(changes) {}
   Result<std::vector<FileInfo>> List(const std::string& p) const override { return files_.List(p); }
@@ -167,12 +181,12 @@ TEST_CASE("a merge that was broken off anywhere, even twice, comes to the same w
         f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
       }
       const DyingFiles dying(*f.files, changes);
-      died = !MergeScores(dying, spec, f.staging, f.Score()).ok();
+      died = !f.Merge(dying, f.Score(), spec).ok();
       CHECK(died == dying.died());
       // All shards are scored again by the coordinator's next life, whose merge dies early, too.
       const DyingFiles again(*f.files, changes % 7);
-      (void)MergeScores(again, spec, f.staging, f.Score(3));
-      const auto merged = MergeScores(*f.files, spec, f.staging, f.Score(5));
+      (void)f.Merge(again, f.Score(3), spec);
+      const auto merged = f.Merge(*f.files, f.Score(5), spec);
       INFO(merged.status().ToString());
       REQUIRE(merged.ok());
       CHECK(Tree(*f.files, f.dir / "out") == local);
@@ -187,17 +201,19 @@ TEST_CASE("a job that does not succeed leaves what there was, wherever its merge
     ScoringSpec spec = f.spec;
     spec.output.overwrite = replaces;
     bool died = true;
-    for (int i = 0; died || i % 5 != 0; ++i) {
+    for (int i = 0; died || i % 7 != 0; ++i) {
       INFO(i);
       if (replaces) {
         REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
         f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
       }
-      const DyingFiles dying(*f.files, i / 5);
-      died = !MergeScores(dying, spec, f.staging, f.Score()).ok();
-      if (i % 5 > 0) {  // one that is done again and dies early
-        const DyingFiles again(*f.files, i % 5 - 1);
-        (void)MergeScores(again, spec, f.staging, f.Score(3));
+      const DyingFiles dying(*f.files, i / 7);
+      died = !f.Merge(dying, f.Score(), spec).ok();
+      if (i % 7 > 0) {  // one that is done again and dies early, and so does who clears it away
+        const DyingFiles again(*f.files, i % 7 - 1);
+        (void)f.Merge(again, f.Score(3), spec);
+        const DyingFiles clears(*f.files, i % 7 - 1);
+        (void)RemoveStaging(clears, f.dir / "out", f.staging, false);
       }
       REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
       CHECK_FALSE(f.files->Stat(f.staging).ok());
@@ -216,7 +232,7 @@ TEST_CASE("an output that has appeared meanwhile is not replaced") {
   const auto scores = f.Score();
   REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
   f.dir.Put("out/part-00000.csv", "somebody else's\n");
-  const auto merged = MergeScores(*f.files, f.spec, f.staging, scores);
+  const auto merged = f.Merge(scores);
   CHECK(merged.status().code() == StatusCode::kAlreadyExists);
   REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
   CHECK(Content(f.dir / "out/part-00000.csv") == "somebody else's\n");
@@ -225,7 +241,7 @@ TEST_CASE("an output that has appeared meanwhile is not replaced") {
 TEST_CASE("too many rejects, or nothing else, are the errors of a local prediction") {
   JobFixture f;
   f.spec.rejects_limit = 0;
-  const auto merged = MergeScores(*f.files, f.spec, f.staging, f.Score());
+  const auto merged = f.Merge(f.Score());
   PredictSpec predict = PredictSpecOf(f.spec);
   REQUIRE(BeginPredictions(*f.files, predict.output).ok());
   const auto local = Predict(f.Run(f.model, f.scan), predict);
@@ -233,7 +249,7 @@ TEST_CASE("too many rejects, or nothing else, are the errors of a local predicti
   CHECK(merged.status().ToString() == local.status().ToString());
   const std::vector<ShardScore> nothing(1, {.rejected = 1, .first_rejects = {BadInput("x")}});
   f.spec.rejects_limit.reset();
-  CHECK(MergeScores(*f.files, f.spec, f.staging, nothing).status().message() ==
+  CHECK(f.Merge(nothing).status().message() ==
         "none of the 1 rows can be scored; the first of them: x");
 }
 
@@ -249,10 +265,14 @@ TEST_CASE("shards that were evaluated apart come to the metrics of a local evalu
   const ClassIndex index(f.model.document.preprocessing.classes);
   ScorerPool scorers(f.model);
   std::vector<ShardScore> shards;
-  for (int64_t i = 0; i < run.shards(); ++i) {
-    shards.push_back(*EvaluateShard(run, index, i, &scorers, nullptr));
+  ShardTotals totals(static_cast<int32_t>(run.shards()));
+  for (int64_t i = run.shards() - 1; i >= 0; --i) {  // whoever comes first
+    shards.insert(shards.begin(), *EvaluateShard(run, index, i, &scorers, nullptr));
+    totals.Add(static_cast<int32_t>(i), std::exchange(shards.front().totals, {}));
   }
-  const auto merged = MergeScores(*f.files, f.spec, "", shards);
+  ScoringMerge merge{
+      .staging = "", .model_sha256 = f.model.sha256, .shards = shards, .totals = totals.Take()};
+  const auto merged = MergeScores(*f.files, f.spec, merge);
   INFO(merged.status().ToString());
   REQUIRE(merged.ok());
   CHECK(merged->result.rows == local->rows);
@@ -262,8 +282,131 @@ TEST_CASE("shards that were evaluated apart come to the metrics of a local evalu
   CHECK(merged->metrics->loss == local->metrics.loss);
   CHECK(merged->metrics->accuracy == local->metrics.accuracy);
   CHECK(merged->metrics->confusion == local->metrics.confusion);
-  shards[1].totals.pop_back();
-  CHECK(MergeScores(*f.files, f.spec, "", shards).status().code() == StatusCode::kInternal);
+  ScoringMerge wrong = merge;
+  wrong.totals.pop_back();
+  CHECK(MergeScores(*f.files, f.spec, wrong).status().code() == StatusCode::kInternal);
+
+  // The model is another one by now.
+  f.PutBundle(BundleOf(f.document, 6));
+  const Status changed = MergeScores(*f.files, f.spec, merge).status();
+  CHECK(changed.code() == StatusCode::kFailedPrecondition);
+  CHECK(changed.message().find("has changed since the job was submitted") != std::string::npos);
+  CHECK(changed.message().find(f.model.sha256) != std::string::npos);
+  const auto loaded = LoadTrainedModel(*f.files, f.spec.model, f.model.sha256);
+  CHECK(loaded.status().message() == changed.message());
+  CHECK(LoadTrainedModel(*f.files, f.spec.model).ok());
+}
+
+TEST_CASE("an evaluation of a model of many labels tells them by their names") {
+  const ScoringFixture f;
+  ModelDocument document = NumbersDocument();
+  document.job.model.task = Task::kMultilabel;
+  document.preprocessing.targets = {{"u"}, {"v"}};
+  ScoringSpec spec;
+  spec.kind = JobKind::kEvaluate;
+  spec.model = f.PutBundle(BundleOf(document));
+  const TrainedModel model = *LoadTrainedModel(*f.files, spec.model);
+  spec.data = {f.dir.Put("t.csv", "a,b,u,v\n1,2,0,1\n2,1,1,1\n")};
+  const auto plan = PlanScoring(*f.files, spec);
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  CHECK(plan->model_sha256 == model.sha256);
+  const ScanPlan scan = *ResumeScan(*f.files, ScanRequestOf(spec, model), plan->input);
+  ScorerPool scorers(model);
+  const ClassIndex index(std::vector<std::string>{});
+  ShardScore score = *EvaluateShard(f.Run(model, scan), index, 0, &scorers, nullptr);
+  std::vector<double> totals = std::exchange(score.totals, {});
+  const auto merged = MergeScores(*f.files, spec,
+                                  {.staging = "",
+                                   .model_sha256 = plan->model_sha256,
+                                   .shards = {score},
+                                   .totals = std::move(totals)});
+  INFO(merged.status().ToString());
+  REQUIRE(merged.ok());
+  CHECK(merged->classes == std::vector<std::string>{"u", "v"});
+  CHECK(merged->metrics->classes.size() == 2);
+}
+
+TEST_CASE("a directory that stands at the output stays: it may be a link, or have an owner") {
+  namespace fs = std::filesystem;
+  for (const bool replaces : {false, true}) {
+    for (const bool succeeds : {false, true}) {
+      const JobFixture f;
+      ScoringSpec spec = f.spec;
+      spec.output.overwrite = replaces;
+      REQUIRE(f.files->MakeDirectory(f.dir / "elsewhere").ok());
+      fs::create_directory_symlink(f.dir / "elsewhere", f.dir / "out");
+      if (replaces) {
+        f.dir.Put("elsewhere/part-00000.csv", "an earlier prediction\n");
+        f.dir.Put("elsewhere/_SUCCESS", "");
+      }
+      const auto before = Tree(*f.files, f.dir / "elsewhere");
+      REQUIRE(ProbeStaging(*f.files, f.dir / "out", f.staging).ok());
+      CHECK(Tree(*f.files, f.dir / "elsewhere") == before);
+      CHECK_FALSE(f.files->Stat(f.staging).ok());
+      const auto merged = f.Merge(*f.files, f.Score(), spec);
+      INFO(merged.status().ToString());
+      REQUIRE(merged.ok());
+      CHECK(fs::is_symlink(f.dir / "out"));
+      CHECK(Tree(*f.files, f.dir / "elsewhere") == f.Local());
+      REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, succeeds).ok());
+      CHECK(fs::is_symlink(f.dir / "out"));
+      CHECK(Tree(*f.files, f.dir / "elsewhere") == (succeeds ? f.Local() : before));
+    }
+  }
+}
+
+// A rename into a mount point fails so.
+class ApartFiles final : public DyingFiles {
+ public:
+  explicit ApartFiles(const FileSystem& files) : DyingFiles(files, 1'000'000) {}
+  Status Rename(const std::string& from, const std::string&) const override {
+    return Unavailable("cannot rename '" + from + "': Invalid cross-device link");
+  }
+};
+
+TEST_CASE("what is cleared away once more does not harm who took the place meanwhile") {
+  for (int changes = 0; changes < 8; ++changes) {
+    INFO(changes);
+    const JobFixture f;
+    REQUIRE(f.Merge(f.Score()).ok());
+    const DyingFiles clears(*f.files, changes);
+    (void)RemoveStaging(clears, f.dir / "out", f.staging, false);
+    if (f.files->Stat(f.dir / "out").ok()) continue;  // it is still to be removed
+    REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+    f.dir.Put("out/part-00000.csv", "another job's\n");
+    REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
+    CHECK(Content(f.dir / "out/part-00000.csv") == "another job's\n");
+  }
+}
+
+TEST_CASE("an output that parts cannot be moved into is refused before anything is scored") {
+  const JobFixture f;
+  REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+  const Status refused = ProbeStaging(ApartFiles(*f.files), f.dir / "out", f.staging);
+  CHECK(refused.ToString().find(f.dir / "out") != std::string::npos);
+  CHECK(refused.ToString().find("cross-device") != std::string::npos);
+  CHECK(refused.ToString().find("cannot be moved into it") != std::string::npos);
+  CHECK_FALSE(f.files->Stat(f.staging).ok());
+  CHECK(Tree(*f.files, f.dir / "out").empty());
+  CHECK(ProbeStaging(ApartFiles(*f.files), f.dir / "new", f.staging).ok());
+}
+
+TEST_CASE("an output that nobody wants any more does not appear") {
+  for (const bool stands : {false, true}) {
+    for (int asked = 0; asked < 3; ++asked) {
+      const JobFixture f;
+      if (stands) REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+      int left = asked;
+      const auto merged = f.Merge(*f.files, f.Score(), f.spec, [&left] { return left-- > 0; });
+      CHECK(merged.status().code() == StatusCode::kCancelled);
+      CHECK_FALSE(f.files->Stat(f.dir / "out/_SUCCESS").ok());
+      if (!stands) CHECK_FALSE(f.files->Stat(f.dir / "out").ok());
+      REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
+      CHECK(f.files->Stat(f.dir / "out").ok() == stands);
+      if (stands) CHECK(Tree(*f.files, f.dir / "out").empty());
+    }
+  }
 }
 
 TEST_CASE("a plan that was sent is the plan that was made") {
@@ -275,8 +418,9 @@ TEST_CASE("a plan that was sent is the plan that was made") {
     const auto planned = PlanScoring(*f.files, f.spec);
     INFO(planned.status().ToString());
     REQUIRE(planned.ok());
-    const auto resumed = ResumeScan(*f.files, ScanRequestOf(f.spec, f.model), *planned);
+    const auto resumed = ResumeScan(*f.files, ScanRequestOf(f.spec, f.model), planned->input);
     REQUIRE(resumed.ok());
+    CHECK(planned->model_sha256 == f.model.sha256);
     CHECK(resumed->job == made->job);
     CHECK(resumed->kept == made->kept);
     CHECK(resumed->input.schema == made->input.schema);

@@ -219,8 +219,14 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
   CHECK(std::filesystem::is_symlink(f.dir / "link"));
   CHECK(std::filesystem::exists(f.dir / "real/part-00000.csv"));
   CHECK_FALSE(std::filesystem::exists(f.dir / "real/part-00007.csv"));
+  // What somebody else has put there meanwhile is not ours to remove.
+  f.dir.Put("real/notes.txt", "precious");
+  f.dir.Put("real/.part-00000.csv.crc", "precious");
   REQUIRE(DropPredictions(*f.files, linked.output, false).ok());
-  CHECK(std::filesystem::is_empty(f.dir / "real"));
+  CHECK(*f.files->Names(f.dir / "real") ==
+        std::vector<std::string>{".part-00000.csv.crc", "notes.txt"});
+  REQUIRE(f.files->Delete(f.dir / "real/notes.txt").ok());
+  REQUIRE(f.files->Delete(f.dir / "real/.part-00000.csv.crc").ok());
   // Input by another name of its directory.
   f.dir.Put("real/part-00000.csv", "a,b\n1,2\n");
   const auto own = f.Scan(model, {f.dir / "link"}, false);

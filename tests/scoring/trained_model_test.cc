@@ -1,5 +1,8 @@
 #include "src/scoring/trained_model.h"
 
+#include <filesystem>
+
+#include "src/base/memory.h"
 #include "tests/scoring/fixture.h"
 
 namespace espalier {
@@ -30,6 +33,17 @@ TEST_CASE("a bundle is read back: the document, the network and each parameter")
     CHECK((is_wide ? std::get<AlignedVector<double>>(model.parameters) == wide
                    : std::get<AlignedVector<float>>(model.parameters) == narrow));
   }
+}
+
+TEST_CASE("weights that do not fit into memory are refused before they are read") {
+  const ScoringFixture f;
+  const std::string path = f.PutBundle(BundleOf(ClassesDocument()));
+  const std::string weights = path + "/" + kWeightsFile;
+  std::filesystem::resize_file(weights, static_cast<uintmax_t>(PhysicalMemoryBytes()) / 2 + 4096);
+  const Status refused = LoadTrainedModel(*f.files, path).status();
+  CHECK(refused.code() == StatusCode::kResourceExhausted);
+  CHECK(refused.message().find(weights) != std::string::npos);
+  CHECK(refused.message().find("of memory") != std::string::npos);
 }
 
 TEST_CASE("what is no bundle, or a damaged one, is refused with the file and the reason") {

@@ -165,6 +165,26 @@ TEST_CASE("a loss that is not a number never counts as a gain") {
   CHECK(s.finish.stopped_because == "early stopping");
 }
 
+TEST_CASE("weights of an evaluation without a finite sum fail the job by name") {
+  TrainingPlan plan = SmallPlan();
+  plan.validation_rows = 0;
+  plan.test_rows = 8;
+  StepMachine<float> machine(plan);
+  Action action = machine.Begin();
+  while (!std::holds_alternative<EvaluateAction>(action)) {
+    action = std::holds_alternative<GradientAction>(action)
+                 ? machine.OnGradient(StepStats(plan, 1.0))
+                 : machine.OnUpdated();
+  }
+  auto totals = EvaluationTotals(plan, 1.0);
+  totals[kTotalWeight] = std::numeric_limits<double>::infinity();
+  const Action failed = machine.OnEvaluation(totals);
+  REQUIRE(std::holds_alternative<FailAction>(failed));
+  CHECK(std::get<FailAction>(failed).error.ToString() ==
+        "data.weight: the weights of all test rows have no finite sum; look for extreme ones in "
+        "the data");
+}
+
 TEST_CASE("a non-finite gradient fails the job and names step and leaf") {
   StepMachine<float> machine(SmallPlan());
   const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {

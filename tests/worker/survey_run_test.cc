@@ -92,6 +92,22 @@ TEST_CASE("every shard is told once, in order, in parts of bounded size") {
   }
 }
 
+TEST_CASE("what is done is told after a while, however little it is") {
+  const Input input(20'000, 4096);
+  Told told;
+  SurveyRunHooks hooks = told.Hooks();
+  hooks.now_us = [&told] { return told.now_us += 100'000; };
+  REQUIRE(RunSurvey(*input.files, input.plan, input.shards, input.Survey(), kNever,
+                    {.part_bytes = 1 << 30}, hooks)
+              .ok());
+  CHECK(told.parts.size() > 4);
+  CHECK(told.parts.size() < input.shards.size());
+  REQUIRE(told.shards.size() == input.shards.size());
+  for (size_t i = 0; i < told.shards.size(); ++i) {
+    CHECK(told.shards[i]->shard == static_cast<int32_t>(i));
+  }
+}
+
 TEST_CASE("decoded rows are kept as far as they fit") {
   const Input input(20'000, 4096);
   Told told;

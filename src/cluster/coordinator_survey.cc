@@ -1,0 +1,183 @@
+// CoordinatorCore: what members found in their shards, and the merge of it.
+#include <algorithm>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/cluster/coordinator_core.h"
+#include "src/cluster/survey_shards.h"
+#include "src/plan/ownership.h"
+
+namespace espalier {
+
+void CoordinatorCore::Obey(Worker& worker, const SurveyProgress& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "SurveyProgress");
+  if (at.job == nullptr) return;
+  const int64_t bytes = std::clamp<int64_t>(message.bytes_done, 0, at.member->bytes);
+  if (bytes <= at.member->bytes_done) return;
+  at.member->bytes_done = bytes;
+  at.member->moved_ms = now_ms_;
+  Changed(*at.job, true);
+}
+
+void CoordinatorCore::Obey(Worker& worker, const SurveyPart& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "SurveyPart");
+  if (at.job == nullptr) return;
+  JobRecord& job = *at.job;
+  MemberState& member = *at.member;
+  // The member was given them by an earlier life of this coordinator, which has taken them all.
+  if (job.survey != nullptr && member.shards.empty()) return;
+  if (Status s =
+          CheckSurvey(*job.submission.input, job.submission.kind, member.shards, message.shards);
+      !s.ok()) {
+    Blame(job, worker, std::move(s));
+    return;
+  }
+  const bool all_came_before = member.shards_missing == 0;
+  if (!all_came_before) {
+    for (const auto& shard : message.shards) {
+      if (Status s = TakeShard(job, member, shard); !s.ok()) {
+        return Blame(job, worker, s.Wrap("survey of shard " + std::to_string(shard->shard)));
+      }
+    }
+    if (survey_bytes_ > options_.survey_bytes_max) {
+      Fail(job, SurveyTooLarge(job));
+      return;
+    }
+  }
+  Send(worker.session,
+       SurveyTaken{options_.incarnation, job.snapshot.job, job.snapshot.generation,
+                   static_cast<int64_t>(member.shards.size() - member.shards_missing)});
+  if (all_came_before) return;  // told again
+  member.moved_ms = job.moved_ms = now_ms_;
+  if (member.shards_missing == 0) member.bytes_done = member.bytes;
+  Changed(job, true);
+  MergeIfSurveyed(job);
+}
+
+Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
+                                  const std::shared_ptr<const ShardSurvey>& shard) {
+  SurveyState& all = job.surveyed;
+  auto& kept = all.shards[static_cast<size_t>(shard->shard)];
+  if (kept != nullptr) return Status::Ok();  // told again
+  const auto added_up = [&all] { return all.totals.bytes() + MemoryBytes(all.sample); };
+  const int64_t before = added_up();
+  ESPALIER_RETURN_IF_ERROR(AddUp(*shard, all));
+  const bool counted = shard->score && !shard->score->totals.empty();
+  const auto skipped_max = static_cast<size_t>(options_.skipped_rows_kept_max);
+  if (counted || !shard->sample.keys.empty() || shard->skipped.size() > skipped_max) {
+    auto shorter = std::make_shared<ShardSurvey>(*shard);
+    shorter->skipped.resize(std::min(shorter->skipped.size(), skipped_max));
+    shorter->sample = {};
+    if (counted) shorter->score->totals = {};
+    kept = std::move(shorter);
+  } else {
+    kept = shard;
+  }
+  --member.shards_missing;
+  const int64_t bytes = MemoryBytes(*kept) + added_up() - before;
+  all.bytes += bytes;
+  survey_bytes_ += bytes;
+  return Status::Ok();
+}
+
+Status CoordinatorCore::AddUp(const ShardSurvey& shard, SurveyState& all) {
+  ESPALIER_RETURN_IF_ERROR(MergeSample(shard.sample, &all.sample));
+  if (!shard.score || shard.score->totals.empty()) return Status::Ok();
+  const std::vector<double>& totals = shard.score->totals;
+  if (all.totals.width() != 0 && totals.size() != all.totals.width()) {
+    return FailedPrecondition("its score has " + std::to_string(totals.size()) +
+                              " totals, others " + std::to_string(all.totals.width()));
+  }
+  all.totals.Add(shard.shard, totals);
+  return Status::Ok();
+}
+
+void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
+  if (job.surveyed.merging) return;
+  for (const auto& shard : job.surveyed.shards) {
+    if (shard == nullptr) return;
+  }
+  SurveyState& all = job.surveyed;
+  if (!all.sample.keys.empty()) {
+    auto first = std::make_shared<ShardSurvey>(*all.shards.front());
+    first->sample = std::exchange(all.sample, {});
+    all.shards.front() = std::move(first);
+  }
+  const Submission& submission = job.submission;
+  // By shard, whoever came first: the merge is defined on shard order.
+  MergeWork work{.job = job.snapshot.job,
+                 .generation = job.snapshot.generation,
+                 .job_yaml = submission.job_yaml,
+                 .input = submission.input,
+                 .shards = std::exchange(all.shards, {}),
+                 .tokens = submission.tokens,
+                 .kind = submission.kind,
+                 .request_id = submission.client_request_id,
+                 .model_sha256 = submission.model_sha256};
+  if (submission.kind == JobKind::kEvaluate) work.totals = all.totals.Take();
+  out_.work.push_back(std::move(work));
+  all.merging = true;
+  if (submission.kind != JobKind::kTrain) LetMembersGo(job);
+}
+
+// All is scored: what is left is the coordinator's own work, for which nobody must wait, and which
+// nobody's loss can harm.
+void CoordinatorCore::LetMembersGo(JobRecord& job) {
+  JobSnapshot& s = job.snapshot;
+  for (const MemberState& m : job.members) job.surveyed.bytes_done += m.bytes_done;
+  ReleaseMembers(job, "all of it is scored");
+  job.members.clear();
+  job.complaints.clear();
+  job.recovery = {};
+  job.keeping.reset();
+  job.moved_ms = now_ms_;
+  s.state = JobState::kSurveying;
+  s.waiting_because.clear();
+  queue_moved_ = true;
+  Changed(job);
+}
+
+Status CoordinatorCore::SurveyTooLarge(const JobRecord& job) const {
+  int64_t came = 0;
+  for (const auto& shard : job.surveyed.shards) came += shard != nullptr;
+  const auto bytes = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
+  return ResourceExhausted(
+      "what the survey found does not fit: " + std::to_string(came) + " of " +
+      std::to_string(job.surveyed.shards.size()) + " shards take " + bytes(job.surveyed.bytes) +
+      ", other jobs " + bytes(survey_bytes_ - job.surveyed.bytes) + ", together at most " +
+      bytes(options_.survey_bytes_max) +
+      " (survey_bytes_max of the coordinator) are allowed; use fewer, larger shards "
+      "(data.shard_bytes)" +
+      (survey_bytes_ > job.surveyed.bytes ? ", or submit again when the others have ended" : ""));
+}
+
+void CoordinatorCore::ForgetSurvey(JobRecord& job) {
+  survey_bytes_ -= job.surveyed.bytes;
+  job.surveyed = {};
+}
+
+void CoordinatorCore::On(const SurveyMerged& event) {
+  JobRecord* job = FindJob(event.job);
+  if (job == nullptr || IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
+  if (!event.result.ok()) {
+    Fail(*job, event.result.status());
+    return;
+  }
+  job->survey = *event.result;
+  ForgetSurvey(*job);
+  out_.persist.push_back(SurveyRecorded{event.job, job->survey});
+  Log(LogLevel::kInfo,
+      ToString(event.job) + " surveyed: " + HumanCount(job->survey->train_rows) + " training rows");
+  if (job->recovery.since_ms != 0) return;  // too few workers are left
+  // The same generation goes on, now with leaves.
+  const auto ownership = PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),
+                                       static_cast<int32_t>(job->members.size()));
+  for (const LeafSpan& i : ownership.intervals) job->leaves.push_back({i.begin, i.end});
+  out_.persist.push_back(StartOf(*job));
+  job->snapshot.state = JobState::kLoading;
+  job->moved_ms = now_ms_;
+  for (size_t i = 0; i < job->members.size(); ++i) SendTraining(*job, i);
+  Changed(*job);
+}
+
+}  // namespace espalier
