@@ -62,7 +62,7 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         """
         spark = SparkSession.builder.getOrCreate()
         frame = spark.read.parquet(path)
-        features(frame, self.feature_columns(), "features")
+        features(frame, self, self.coded_columns())
         where = self._work_place(spark)
         try:
             return self._train(spark, files.qualified(spark, path), where)
@@ -136,10 +136,11 @@ class EspalierClassifier(_Submitter):
     """Trains a classifier on the cluster.
 
     The label may be a number, as StringIndexer makes it, or text. Params: featuresCol or inputCols,
-    labelCol, weightCol, validationIndicatorCol or validationFraction, hiddenLayers, activation,
-    dropout, loss, optimizer, stepSize, maxIter (epochs), batchSize, patience, scale, nulls, seed,
-    coordinator, workDirectory, output, maxWorkers, startTimeout, verbose, job; predictionCol,
-    probabilityCol and rawPredictionCol are the model's. ``explainParams()`` tells what each is.
+    categoricalCols with embeddingSizes and hashBuckets, labelCol, weightCol, validationIndicatorCol
+    or validationFraction, hiddenLayers, activation, dropout, loss, optimizer, stepSize, maxIter
+    (epochs), batchSize, patience, scale, nulls, seed, coordinator, workDirectory, output,
+    maxWorkers, startTimeout, verbose, job; predictionCol, probabilityCol and rawPredictionCol are
+    the model's. ``explainParams()`` tells what each is.
     """
 
     _task = "classification"
