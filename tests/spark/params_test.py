@@ -60,7 +60,7 @@ class ParamsTest(daemons.EspalierTest):
 
     def test_what_runs_in_executors_needs_no_grpc_and_no_yaml(self):
         code = ("import sys\nfor name in ('grpc', 'google', 'yaml'):\n"
-                "    sys.modules[name] = None\nimport espalier.spark.model")
+                "    sys.modules[name] = None\nimport espalier.spark.keeper, espalier.spark.model")
         subprocess.run([sys.executable, "-c", code], check=True)
 
     def test_the_cluster_trains_what_they_say(self):

@@ -65,3 +65,16 @@ def finish(test, process, code=0):
         test.fail("it did not end within %d s\n%s" % (LIMIT_S, out))
     test.assertEqual(process.returncode, code, out)
     return out
+
+
+def processes(word):
+    """Ids of processes with that word on their command lines."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid) as f:
+                if word in f.read() and daemons.is_alive(int(pid)):
+                    found.append(int(pid))
+        except OSError:
+            continue
+    return found

@@ -10,6 +10,9 @@
 follows it, and removes what it wrote. Estimators and models work in a ``Pipeline`` and in
 ``CrossValidator``, and are written and read as Spark's own.
 
+Where there is no cluster yet, ``launch_on_spark(spark, workers=4)`` starts one in Spark's
+executors.
+
 The package comes with the client's wheel and needs pyspark 3.5 or newer, pandas and pyarrow; on
 executors `espalier` must be importable (the wheel, as a .zip, by ``--py-files``), and NumPy.
 """
@@ -21,13 +24,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimator import EspalierClassifier, EspalierRegressor
+    from .launch import SparkCluster, launch_on_spark
     from .model import EspalierModel
 
-__all__ = ["EspalierClassifier", "EspalierModel", "EspalierRegressor"]
+__all__ = ["EspalierClassifier", "EspalierModel", "EspalierRegressor", "SparkCluster",
+           "launch_on_spark"]
 
 # Found when they are asked for: what runs in executors needs no gRPC.
 _HOMES = {"EspalierClassifier": "estimator", "EspalierRegressor": "estimator",
-          "EspalierModel": "model"}
+          "EspalierModel": "model", "SparkCluster": "launch", "launch_on_spark": "launch"}
 
 
 def __getattr__(name: str) -> Any:
