@@ -4,9 +4,9 @@ Without targets: the house rules, every Bazel test as it is shipped, the end-to-
 real programs, those of the Python client with its wheel, and the tests of the pure rooms once more
 under the address sanitizer (with undefined behaviour) and the thread sanitizer. Targets are Bazel
 labels or the words `tidy`, `hdfs`, `e2e`, `python`, `spark`, `yarn` and `roots`; labels are tested
-as shipped. --all adds `spark` (PySpark as a submitter), `yarn` (clusters in YARN's containers that
-lose nodes, grow and shrink), `roots` (the packages on other Debian systems, with and without
-systemd; as root), sanitizers on every target, hostile input (CSV, LIBSVM, Parquet,
+as shipped. --all adds `spark` (Spark as a submitter, by PySpark 3.5 and 4), `yarn` (clusters in
+YARN's containers that lose nodes, grow and shrink), `roots` (the packages on other Debian systems,
+with and without systemd; as root), sanitizers on every target, hostile input (CSV, LIBSVM, Parquet,
 Hadoop's XML, replies of WebHDFS, YAML) at length under the address sanitizer, and the long property
 runs.
 
@@ -176,20 +176,27 @@ def python_tests(label, folder, tally):
     tally.phases.append((label, time.monotonic() - started))
 
 
-def client_tests(label, tally):
+def spark_tests(tally):
+    """With each Spark that is supported."""
+    import python_client
+    for label in python_client.SPARKS:
+        client_tests(label, tally, "spark")
+
+
+def client_tests(label, tally, folder="python"):
     """The tests of the Python client, or of Spark, in a Python of their own that has its wheel."""
     import package_python
     import python_client
     started = time.monotonic()
-    print("\n== %s: the Python tests of tests/%s" % (label, label), flush=True)
+    print("\n== %s: the Python tests of tests/%s" % (label, folder), flush=True)
     path = os.path.join(ROOT, "build", "test", label + ".xml")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.exists(path):
         os.remove(path)
     try:
-        python = python_client.ensure(spark=label == "spark")
+        python = python_client.ensure(label)
         code = subprocess.run([python, "-B", "tools/lib/unittest_xml.py",
-                               os.path.join(ROOT, "tests", label), path], cwd=ROOT,
+                               os.path.join(ROOT, "tests", folder), path], cwd=ROOT,
                               timeout=PHASE_LIMIT_S).returncode
     except (RuntimeError, package_python.WheelError) as error:
         print(error)
@@ -259,7 +266,7 @@ def run_everything(everything, tally):
         python_tests("e2e", "tests/e2e", tally)
         client_tests("python", tally)
         if everything:
-            client_tests("spark", tally)
+            spark_tests(tally)
         for name in ("yarn", "roots") if everything else ():
             python_tests(name, "tests/" + name, tally)
     for sanitizer in SANITIZERS:
@@ -287,8 +294,10 @@ def run_targets(targets, everything, tally):
     phases = [name for name in ("e2e", "python", "spark", "yarn", "roots") if name in targets]
     if phases and build_programs(tally):
         for name in phases:
-            if name in ("python", "spark"):
+            if name == "python":
                 client_tests(name, tally)
+            elif name == "spark":
+                spark_tests(tally)
             else:
                 python_tests(name, "tests/" + name, tally)
 
