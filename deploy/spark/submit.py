@@ -24,7 +24,7 @@ import urllib.parse
 import espalier
 from espalier._jobtext import JOB_BYTES_MAX, job_text
 from espalier.progress import headline
-from espalier.spark import files, launch_on_spark
+from espalier.spark import coordinators, files, launch_on_spark
 from pyspark import SparkConf, SparkFiles
 from pyspark.sql import SparkSession
 
@@ -124,7 +124,7 @@ def run(spark, args):
                              start_timeout=args.start_timeout) as cluster:
             follow(cluster.submit(text))
         return
-    with espalier.connect(args.coordinator) as cluster:
+    with coordinators.connect(args.coordinator) as cluster:
         job = cluster.submit(text)
         if args.detach:
             print("%s at %s" % (job.id, cluster.address), flush=True)

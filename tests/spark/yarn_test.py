@@ -42,7 +42,9 @@ class YarnTest(daemons.EspalierTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.hdfs = Hdfs.start(yarn={"nodes": 2})
+        # An application's master reports itself when its driver has made a session.
+        cls.hdfs = Hdfs.start(yarn={"nodes": 2, "settings": {
+            "yarn.am.liveness-monitor.expiry-interval-ms": 1000 * sparks.LIMIT_S}})
         cls.addClassCleanup(cls.hdfs.stop)
         hadoop_yarn.wait_ready(cls.hdfs)
         cls.hdfs.files.mkdirs("/shared", permission="777")
@@ -103,8 +105,7 @@ class YarnTest(daemons.EspalierTest):
         process = sparks.start(self, mode["script"], *mode["arguments"], conf=mode["conf"],
                                master=mode["master"], options=mode["options"])
         with espalier.connect(cluster.address) as client:
-            daemons.wait_for("a training", lambda: [
-                j for j in client.jobs() if j.state == "TRAINING"], sparks.LIMIT_S)
+            sparks.await_training(self, process, client)
             running = hadoop_yarn.rest(self.hdfs, "/ws/v1/cluster/apps?states=RUNNING")
             app, = running["apps"]["app"]
             self.kill(app["id"])

@@ -10,14 +10,18 @@ from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from pyspark.sql import DataFrame, SparkSession
 
 from .._bundle import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
-from ..client import connect
+from ..client import Client
 from ..errors import DeadlineExceededError, EspalierError, InvalidArgumentError, JobError
 from ..job import Job
 from ..types import JobResult, StateChanged
 from . import files
+from .coordinators import connect
 from .model import EspalierModel
 from .params import JobParams, with_setters
 from .rows import features, job_rows
+
+_SAME_DIRECTORY = ("Spark and the cluster's workers must see the same directory; workDirectory "
+                   "says which.")
 
 
 class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWritable):
@@ -88,15 +92,15 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                              files.for_jobs(bundle))
         result = self._run(spec)
         model = EspalierModel._of(
-            files.read(spark, "%s/%s" % (bundle, MODEL_FILE), MODEL_BYTES_MAX),
-            files.read(spark, "%s/%s" % (bundle, WEIGHTS_FILE), WEIGHTS_BYTES_MAX))
+            files.read(spark, "%s/%s" % (bundle, MODEL_FILE), MODEL_BYTES_MAX, _SAME_DIRECTORY),
+            files.read(spark, "%s/%s" % (bundle, WEIGHTS_FILE), WEIGHTS_BYTES_MAX, _SAME_DIRECTORY))
         model.model().check_weights(result.weights_sha256)
         model.result = result
         model._resetUid(self.uid)
         return self._copyValues(model)
 
     def _run(self, spec: Dict[str, Any]) -> JobResult:
-        with connect(self.getOrDefault(self.coordinator) or None) as cluster:
+        with self._connect() as cluster:
             job = cluster.submit(spec)
             try:
                 self._await_workers(job)
@@ -106,6 +110,9 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
             except BaseException:
                 _end(job)
                 raise
+
+    def _connect(self) -> Client:
+        return connect(self.getOrDefault(self.coordinator) or None)
 
     def _await_workers(self, job: Job) -> None:
         """Raises DeadlineExceededError when the job has no workers within startTimeout."""

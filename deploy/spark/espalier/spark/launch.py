@@ -28,11 +28,12 @@ from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from .._jobtext import JobSource
-from ..client import Client, connect
+from ..client import Client
 from ..errors import (DeadlineExceededError, EspalierError, FailedPreconditionError,
                       InvalidArgumentError, NotFoundError)
 from ..job import Job
 from . import hadoop
+from .coordinators import connect
 from .keeper import Order, keep
 from .own_coordinator import PEM, OwnCoordinator
 from .roll import Roll
