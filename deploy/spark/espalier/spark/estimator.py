@@ -14,7 +14,7 @@ from ..client import Client
 from ..errors import DeadlineExceededError, EspalierError, InvalidArgumentError, JobError
 from ..job import Job
 from ..types import JobResult, StateChanged
-from . import files
+from . import files, validators
 from .coordinators import connect
 from .model import EspalierModel
 from .params import JobParams, with_setters
@@ -44,18 +44,19 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
     def _fit(self, dataset: DataFrame) -> EspalierModel:
         """Raises an EspalierError for what is wrong with a column, the cluster or the job. However
         it ends early, by a KeyboardInterrupt too, the job is cancelled, and what was written is
-        removed. (Of a CrossValidator with `parallelism` above 1, Ctrl-C reaches the main thread
-        alone: the jobs under way go on to their end.)"""
+        removed; so are those of a validator's fits that its end leaves behind (validators.py)."""
         rows = job_rows(dataset, self, self._task == "classification")
         spark = dataset.sparkSession
         where = self._work_place(spark)
-        try:
-            rows.write.parquet(where + "/rows")
-            if not spark.read.parquet(where + "/rows").head(1):
-                raise InvalidArgumentError("the frame has no rows to train on")
-            return self._train(spark, where + "/rows", where)
-        finally:
-            files.remove(spark, where)
+        with validators.task():
+            self._connect().close()  # raises when it is not there, before anything is written
+            try:
+                rows.write.parquet(where + "/rows")
+                if not spark.read.parquet(where + "/rows").head(1):
+                    raise InvalidArgumentError("the frame has no rows to train on")
+                return self._train(spark, where + "/rows", where)
+            finally:
+                files.remove(spark, where)
 
     def fit_on_parquet(self, path: str) -> EspalierModel:
         """As fit(spark.read.parquet(path)), with no copy: the cluster's workers read the files.
@@ -101,10 +102,12 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
 
     def _run(self, spec: Dict[str, Any]) -> JobResult:
         with self._connect() as cluster:
+            validators.check()
             job = cluster.submit(spec)
             try:
-                self._await_workers(job)
-                return job.result(progress=None if self.getOrDefault(self.verbose) else False)
+                with validators.watched(lambda: _end(job)):
+                    self._await_workers(job)
+                    return job.result(progress=None if self.getOrDefault(self.verbose) else False)
             except JobError:
                 raise  # it has ended
             except BaseException:
