@@ -1,8 +1,10 @@
 """Spark as a submitter: real PySpark, real daemons."""
 import os
+import re
 import threading
 import time
 import unittest
+from unittest import mock
 
 import numpy as np
 from pyspark.ml import Pipeline, PipelineModel
@@ -18,6 +20,7 @@ import sparks
 from sparks import daemons
 
 import espalier
+from espalier import _connection
 from espalier.spark import EspalierClassifier, EspalierModel, EspalierRegressor
 
 
@@ -202,6 +205,11 @@ class SparkTest(daemons.EspalierTest):
             with self.assertRaisesRegex(error, words):
                 estimator.fit(data)
             self.assert_clean()
+        with mock.patch.object(_connection, "__version__", "9.9"), \
+                self.assertRaisesRegex(espalier.FailedPreconditionError,
+                                       "%s.*9\\.9" % re.escape(espalier.__version__)):
+            good.fit(frame)
+        self.assert_clean()
         with self.assertRaisesRegex(TypeError, "no Param 'hidden'"):
             EspalierClassifier(hidden=[1])
         model = good.copy().setInputCols(["a", "b"]).fit(self.frame)
