@@ -65,8 +65,9 @@ def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
         memory: of each, for rows; those beyond go to files. ``spark.executor.memoryOverhead`` has
             to hold it and some 300 MiB more, for each of an executor's workers.
         package: the tarball that ``tools/package`` builds, a path here or a URI that Spark reads:
-            Spark sends it to the executors. None: the programs are found there, by
-            ``ESPALIER_HOME`` or on ``PATH``.
+            Spark sends it to the executors, also to those that come later, so it stays there
+            until the application ends. None: the programs are found there, by ``ESPALIER_HOME``
+            or on ``PATH``.
         coordinator: of a cluster that there is already; None: one is started here, with
             certificates for this cluster alone. While it runs, the environment of this process
             names it (``ESPALIER_COORDINATOR`` and ``ESPALIER_TLS_*``), so that `connect()` and
