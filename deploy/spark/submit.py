@@ -3,6 +3,8 @@
     spark-submit --py-files espalier.zip submit.py job.yaml --coordinator head:7700
     spark-submit --deploy-mode cluster --py-files espalier.zip --files job.yaml \\
         submit.py job.yaml --coordinator hdfs:///espalier/address
+    spark-submit --num-executors 4 --py-files espalier.zip submit.py job.yaml --workers 4 \\
+        --package hdfs:///espalier-0.1.0-linux-x86_64.tar.gz
 
 Exit codes: 0 the model is there; 1 the job failed or was cancelled; 2 wrong usage or job file;
 3 the coordinator was not reached; 130 interrupted. In client mode they are spark-submit's; in
@@ -22,7 +24,7 @@ import urllib.parse
 import espalier
 from espalier._jobtext import JOB_BYTES_MAX, job_text
 from espalier.progress import headline
-from espalier.spark import files
+from espalier.spark import coordinators, files, launch_on_spark
 from pyspark import SparkConf, SparkFiles
 from pyspark.sql import SparkSession
 
@@ -40,16 +42,28 @@ def parse(arguments):
     parser.add_argument("--coordinator", default=None,
                         help="host:port, or file:PATH or hdfs://PATH of a file that holds it; by "
                              "default as ESPALIER_COORDINATOR says")
+    parser.add_argument("--workers", type=int, default=0,
+                        help="start so many in Spark's executors, for this job alone, and a "
+                             "coordinator beside the driver")
+    parser.add_argument("--package", default=None,
+                        help="with --workers: the tarball of tools/package, a path or a URI; by "
+                             "default the executors find the programs themselves")
+    parser.add_argument("--memory", default="512MiB", help="with --workers: of each, for rows")
+    parser.add_argument("--start-timeout", type=float, default=120.0, metavar="SECONDS",
+                        help="with --workers: until all are there")
     parser.add_argument("--detach", action="store_true",
                         help="end with 0 as soon as the job is accepted")
-    return parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
+    if args.workers and (args.coordinator or args.detach):
+        parser.error("--workers live with this program: neither --coordinator nor --detach")
+    return args
 
 
-def session():
-    """Spark's, with no executors unless somebody asked for them: nothing runs in any."""
+def session(executors):
+    """Spark's, with so many executors unless somebody asked for others."""
     builder = SparkSession.builder.appName("espalier-submit")
     if not SparkConf().contains("spark.executor.instances"):
-        builder = builder.config("spark.executor.instances", "0")
+        builder = builder.config("spark.executor.instances", str(executors))
     return builder.getOrCreate()
 
 
@@ -105,7 +119,12 @@ def follow(job):
 
 def run(spark, args):
     text = read_job(spark, args.job)
-    with espalier.connect(args.coordinator) as cluster:
+    if args.workers:
+        with launch_on_spark(spark, args.workers, memory=args.memory, package=args.package,
+                             start_timeout=args.start_timeout) as cluster:
+            follow(cluster.submit(text))
+        return
+    with coordinators.connect(args.coordinator) as cluster:
         job = cluster.submit(text)
         if args.detach:
             print("%s at %s" % (job.id, cluster.address), flush=True)
@@ -136,7 +155,7 @@ def outcome(spark, args):
 
 def main(arguments):
     args = parse(arguments)
-    spark = session()
+    spark = session(args.workers)
     obey_signals()
     try:
         return outcome(spark, args)

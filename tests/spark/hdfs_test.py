@@ -1,17 +1,15 @@
 """Spark as a submitter with everything on a real HDFS: rows, bundle, and the saved model."""
 import os
-import sys
 import unittest
 
 from pyspark.ml.feature import VectorAssembler
-from pyspark.sql import SparkSession
+
+import sparks
+from sparks import daemons
 
 import espalier
 from espalier.spark import EspalierClassifier, EspalierModel
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-                                "python"))
-import daemons  # noqa: E402
 from hadoop import Hdfs  # in tools/lib, which `daemons` puts on the path
 
 
@@ -19,16 +17,9 @@ class SparkHdfsTest(daemons.EspalierTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        os.environ["PYSPARK_PYTHON"] = sys.executable
         cls.hdfs = Hdfs.start()
         cls.addClassCleanup(cls.hdfs.stop)
-        cls.spark = (SparkSession.builder.master("local[2]").appName("espalier-hdfs")
-                     .config("spark.ui.enabled", "false")
-                     .config("spark.ui.showConsoleProgress", "false")
-                     .config("spark.driver.bindAddress", "127.0.0.1")
-                     .config("spark.driver.host", "127.0.0.1").getOrCreate())
-        cls.spark.sparkContext.setLogLevel("ERROR")
-        cls.addClassCleanup(cls.spark.stop)
+        cls.spark = sparks.session(cls)
 
     def test_a_fit_leaves_on_hdfs_what_was_asked_for_and_nothing_else(self):
         self.environment.update(self.hdfs.env())

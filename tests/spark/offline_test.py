@@ -12,8 +12,7 @@ from espalier.spark import EspalierClassifier, EspalierModel
 from espalier.spark import estimator as estimators
 from espalier.spark import model as models
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-                                "python"))
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
 import bundles  # noqa: E402
 
 

@@ -1,9 +1,10 @@
 """Spark as a submitter: real PySpark, real daemons."""
 import os
-import sys
+import re
 import threading
 import time
 import unittest
+from unittest import mock
 
 import numpy as np
 from pyspark.ml import Pipeline, PipelineModel
@@ -13,30 +14,21 @@ from pyspark.ml.feature import StandardScaler, StringIndexer, VectorAssembler
 from pyspark.ml.functions import vector_to_array
 from pyspark.ml.linalg import Vectors
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-import espalier
-from espalier.spark import EspalierClassifier, EspalierModel, EspalierRegressor
+import sparks
+from sparks import daemons
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-                                "python"))
-import daemons  # noqa: E402
+import espalier
+from espalier import _connection
+from espalier.spark import EspalierClassifier, EspalierModel, EspalierRegressor
 
 
 class SparkTest(daemons.EspalierTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        cls.spark = (SparkSession.builder.master("local[2]").appName("espalier")
-                     .config("spark.ui.enabled", "false")
-                     .config("spark.ui.showConsoleProgress", "false")
-                     .config("spark.driver.bindAddress", "127.0.0.1")
-                     .config("spark.driver.host", "127.0.0.1")
-                     .config("spark.sql.shuffle.partitions", "2").getOrCreate())
-        cls.spark.sparkContext.setLogLevel("ERROR")
-        cls.addClassCleanup(cls.spark.stop)
+        cls.spark = sparks.session(cls)
         rng = np.random.default_rng(4)
         x = rng.normal(size=(1200, 3)) * [1, 20, 0.1] + [0, 300, 0]
         score = x[:, 0] + (x[:, 1] - 300) / 20
@@ -142,6 +134,37 @@ class SparkTest(daemons.EspalierTest):
             self.assertEqual([j.state for j in cluster.jobs()], ["SUCCEEDED"] * 5)
         self.assert_clean()
 
+    def test_categories_are_one_hot_or_embedded_beside_numbers_and_vectors(self):
+        rows = [(("oslo", "rome", "bonn")[i % 3], i % 4, float(i % 5), i % 2 == 0,
+                 (i % 3 == 1) == (i % 4 > 1)) for i in range(600)]
+        frame = self.spark.createDataFrame(
+            rows, "city string, floor int, size double, old boolean, label boolean")
+        vector = VectorAssembler(inputCols=["size"], outputCol="features").transform(frame)
+        for data, more in (
+                (frame, dict(inputCols=["size", "city", "floor"],
+                             categoricalCols=["city", "floor", "old"])),
+                (frame, dict(inputCols=["size"], categoricalCols=["city", "floor"],
+                             embeddingSizes=[3, 0], job="{data: {features: {groups: ["
+                             "{columns: size, log1p: true}]}}}")),
+                (vector, dict(categoricalCols=["city", "floor"], embeddingSizes=[2])),
+                (frame, dict(inputCols=["city", "floor"], categoricalCols=["city", "floor"],
+                             hashBuckets=50))):
+            model = EspalierClassifier(**dict(self.options, maxIter=40), **more).fit(data)
+            model.write().overwrite().save(self.path("coded"))
+            scored = EspalierModel.load(self.path("coded")).transform(data)
+            self.assertEqual(scored.filter("prediction != cast(label as double)").count(), 0, more)
+            strange = data.limit(1).selectExpr(*["'paris' city" if c == "city" else c
+                                                 for c in data.columns])
+            self.assertEqual(len(model.transform(strange).collect()), 1)
+        self.assert_clean()
+        with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                    "embeddingSizes: found 2 sizes for 3 categoricalCols"):
+            EspalierClassifier(inputCols=["size"], categoricalCols=["city", "floor", "old"],
+                               embeddingSizes=[1, 2], **self.options).fit(frame)
+        with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                    "inputCols: column 'city' is of type string"):
+            EspalierClassifier(inputCols=["size", "city"], **self.options).fit(frame)
+
     def test_parquet_is_trained_on_with_no_copy_and_the_bundle_may_stay(self):
         frame = self.assembled().transform(self.frame).select(
             vector_to_array("features").alias("features"), "kind")
@@ -182,6 +205,11 @@ class SparkTest(daemons.EspalierTest):
             with self.assertRaisesRegex(error, words):
                 estimator.fit(data)
             self.assert_clean()
+        with mock.patch.object(_connection, "__version__", "9.9"), \
+                self.assertRaisesRegex(espalier.FailedPreconditionError,
+                                       "%s.*9\\.9" % re.escape(espalier.__version__)):
+            good.fit(frame)
+        self.assert_clean()
         with self.assertRaisesRegex(TypeError, "no Param 'hidden'"):
             EspalierClassifier(hidden=[1])
         model = good.copy().setInputCols(["a", "b"]).fit(self.frame)

@@ -6,8 +6,8 @@ import sys
 import pyspark
 from pyspark.sql import SparkSession
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-                                "python"))
+# At the end: tests there are called as some here are.
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
 import daemons  # noqa: E402
 
 SUBMIT = os.path.join(os.path.dirname(pyspark.__file__), "bin", "spark-submit")
@@ -65,3 +65,26 @@ def finish(test, process, code=0):
         test.fail("it did not end within %d s\n%s" % (LIMIT_S, out))
     test.assertEqual(process.returncode, code, out)
     return out
+
+
+def await_training(test, process, client, jobs=1):
+    """Until a program that runs has submitted so many jobs, and one of them trains."""
+    def trains():
+        if process.poll() is not None:
+            test.fail("it has ended with %d\n%s" % (process.returncode, process.stdout.read()))
+        states = [j.state for j in client.jobs()]
+        return len(states) >= jobs and "TRAINING" in states
+    daemons.wait_for("a training", trains, LIMIT_S)
+
+
+def processes(word):
+    """Ids of processes with that word on their command lines."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid) as f:
+                if word in f.read() and daemons.is_alive(int(pid)):
+                    found.append(int(pid))
+        except OSError:
+            continue
+    return found

@@ -43,8 +43,7 @@ class SubmitTest(SubmitterTest):
         """A spark-submit whose job trains."""
         process = sparks.start(self, SCRIPT, self.job("long", self.long_spec(self.rows)),
                                "--coordinator", self.cluster.address)
-        daemons.wait_for("a training", lambda: [
-            j for j in self.client.jobs() if j.state == "TRAINING"], sparks.LIMIT_S)
+        sparks.await_training(self, process, self.client)
         return process
 
     def await_cancelled(self):

@@ -69,6 +69,8 @@ def yarn_site(state):
         "yarn.scheduler.minimum-allocation-mb": 64,
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.disk-health-checker.enable": "false",
+        # Else no container starts on a machine whose disk is filled by more than 90 %.
+        "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": 100,
         # The service's master finds its classes here instead of in an uploaded archive.
         "yarn.application.classpath": ",".join([state["conf_dir"]] + jar_folders(state)),
         "yarn.service.am-resource.memory": 512,

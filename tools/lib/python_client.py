@@ -11,15 +11,22 @@ import private_python
 PACKAGES = ["grpcio==1.76.0", "grpcio-reflection==1.76.0", "ipython==8.18.1", "mypy==1.11.2",
             "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0", "pyarrow==23.0.1",
             "PyYAML==6.0.3", "types-PyYAML==6.0.12.20250915"]
-SPARK = ["grpcio==1.76.0", "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0", "pyarrow==17.0.0",
-         "PyYAML==6.0.3", "setuptools==75.8.0", "wheel==0.45.1"]
-SPARK_SOURCES = ["pyspark==3.5.7"]
+# Spark 3.5 and the current Spark: (wheels, what the registry has no wheels of).
+SPARKS = {
+    "spark": (["grpcio==1.76.0", "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0",
+               "pyarrow==17.0.0", "PyYAML==6.0.3", "setuptools==75.8.0", "wheel==0.45.1"],
+              ["pyspark==3.5.7"]),
+    "spark4": (["grpcio==1.76.0", "numpy==2.4.6", "pandas==2.3.3", "protobuf==6.33.0",
+                "pyarrow==23.0.1", "PyYAML==6.0.3", "setuptools==75.8.0", "wheel==0.45.1"],
+               ["pyspark==4.3.0"]),
+}
 SECONDS = 1_000_000_000  # what the wheel's files are said to be of
 
 
-def ensure(spark=False):
-    """The path of the environment's Python. Raises RuntimeError, or package_python.WheelError."""
-    python = (private_python.ensure("spark", SPARK, SPARK_SOURCES) if spark else
+def ensure(name="python"):
+    """The path of the Python of "python" or of one of SPARKS. Raises RuntimeError, or
+    package_python.WheelError."""
+    python = (private_python.ensure(name, *SPARKS[name]) if name in SPARKS else
               private_python.ensure("client", PACKAGES))
     with tempfile.TemporaryDirectory(prefix="espalier-client-") as folder:
         wheel = package_python.build(folder, SECONDS)

@@ -3,8 +3,8 @@
 Without targets: the house rules, every Bazel test as it is shipped, the end-to-end tests with the
 real programs, those of the Python client with its wheel, and the tests of the pure rooms once more
 under the address sanitizer (with undefined behaviour) and the thread sanitizer. These are the
-phases `tidy`, `plain`, `hdfs`, `e2e`, `python`, `asan` and `tsan`. --all adds `spark` (PySpark as a
-submitter), `yarn` (clusters in YARN's containers that lose nodes, grow and shrink), `roots` (the
+phases `tidy`, `plain`, `hdfs`, `e2e`, `python`, `asan` and `tsan`. --all adds `spark` (Spark as a
+submitter, by PySpark 3.5 and 4), `yarn` (clusters in YARN's containers that lose nodes, grow and shrink), `roots` (the
 packages on other Debian systems, with and without systemd; as root), the sanitizers on every
 target, `fuzz` (hostile CSV, LIBSVM, Parquet, XML of Hadoop's, replies of WebHDFS and YAML at length
 under the address sanitizer) and `long` (the property tests with many more seeds).
@@ -181,20 +181,27 @@ def python_tests(label, folder, tally):
     tally.phases.append((label, time.monotonic() - started))
 
 
-def client_tests(label, tally):
+def spark_tests(tally):
+    """With each Spark that is supported."""
+    import python_client
+    for label in python_client.SPARKS:
+        client_tests(label, tally, "spark")
+
+
+def client_tests(label, tally, folder="python"):
     """The tests of the Python client, or of Spark, in a Python of their own that has its wheel."""
     import package_python
     import python_client
     started = time.monotonic()
-    print("\n== %s: the Python tests of tests/%s" % (label, label), flush=True)
+    print("\n== %s: the Python tests of tests/%s" % (label, folder), flush=True)
     path = os.path.join(ROOT, "build", "test", label + ".xml")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.exists(path):
         os.remove(path)
     try:
-        python = python_client.ensure(spark=label == "spark")
+        python = python_client.ensure(label)
         code = subprocess.run([python, "-B", "tools/lib/unittest_xml.py",
-                               os.path.join(ROOT, "tests", label), path], cwd=ROOT,
+                               os.path.join(ROOT, "tests", folder), path], cwd=ROOT,
                               timeout=PHASE_LIMIT_S).returncode
     except (RuntimeError, package_python.WheelError) as error:
         print(error)
@@ -273,8 +280,10 @@ def run_phase(name, labels, everything, tally):
         bazel_test(name, labels or ["//tests/..."], tally,
                    ["--test_env=ESPALIER_TEST_SCALE=%d" % LONG_SCALE, "--test_timeout=3600"],
                    LONG_PHASE_LIMIT_S)
-    elif name in ("python", "spark"):
+    elif name == "python":
         client_tests(name, tally)
+    elif name == "spark":
+        spark_tests(tally)
     else:
         python_tests(name, "tests/" + name, tally)
 

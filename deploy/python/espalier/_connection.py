@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import grpc
 
@@ -17,6 +17,7 @@ from .errors import (DeadlineExceededError, EspalierError, InvalidArgumentError,
 
 _ERROR_KEY = "espalier-error-bin"
 _ADDRESS_BYTES_MAX = 1024
+ReadFile = Callable[[str, int], bytes]
 # gRPC's words for a call that found nobody. After any other failure it may have been carried out.
 _NO_CONNECTION = ("failed to connect to all addresses", "DNS resolution failed")
 _OPTIONS: List[Tuple[str, Any]] = [
@@ -77,8 +78,9 @@ def parse_address(text: str) -> Tuple[str, int]:
     return (host[1:-1] if bracketed else host), int(port)
 
 
-def find_coordinator(where: str) -> str:
-    """The host:port behind `where`; a file is read anew at each call."""
+def find_coordinator(where: str, read: Optional[ReadFile] = None) -> str:
+    """The host:port behind `where`; a file is read anew at each call, one on HDFS by `read`, which
+    is given its URI and how many bytes are read at most; None: over WebHDFS."""
     if where.startswith("file:"):
         path = where[len("file:"):]
         try:
@@ -91,7 +93,7 @@ def find_coordinator(where: str) -> str:
                      "(--address-file).") from error
     elif where.startswith(("hdfs://", "webhdfs://")):
         from ._webhdfs import read_file
-        raw = read_file(where, _ADDRESS_BYTES_MAX)
+        raw = (read or read_file)(where, _ADDRESS_BYTES_MAX)
     else:
         return where
     line = raw.decode("utf-8", "replace").splitlines()[0].strip() if raw.strip() else ""
@@ -104,14 +106,19 @@ class Connection:
     """Any number of threads may call. A channel is made at the first call. After one that found
     nobody the next call looks again where the coordinator is, and reads the certificates again."""
 
-    def __init__(self, where: str, security: Security, limits: Limits) -> None:
-        self.where, self.security, self.limits = where, security, limits
+    def __init__(self, where: str, security: Security, limits: Limits,
+                 read: Optional[ReadFile] = None) -> None:
+        self.where, self.security, self.limits, self._read = where, security, limits, read
         if not where.startswith(("file:", "hdfs://", "webhdfs://")):
             parse_address(where)
         self._lock = threading.Lock()  # guards what follows
         self._channel: Optional[Any] = None
         self._address = ""
         self._checked, self._stale = False, False
+
+    def find(self) -> str:
+        """See find_coordinator."""
+        return find_coordinator(self.where, self._read)
 
     def close(self) -> None:
         with self._lock:
@@ -134,7 +141,7 @@ class Connection:
 
     def _renew(self) -> None:
         """A channel that fits; the former is left to the calls that use it. REQUIRES the lock."""
-        address = find_coordinator(self.where)
+        address = self.find()
         host, port = parse_address(address)
         if self.security.encrypted and not self._checked:
             why = explain(host, port, self.security, self.limits.connect)

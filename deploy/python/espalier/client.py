@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any, List, Optional, Union
 
-from ._connection import Connection, Limits, find_coordinator
+from ._connection import Connection, Limits, ReadFile
 from ._convert import job_of, worker_of
 from ._jobtext import JobSource, job_text
 from ._proto import api_pb2
@@ -33,7 +33,7 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
             cert: Optional[PathLike] = None, key: Optional[PathLike] = None,
             token: Optional[str] = None, token_file: Optional[PathLike] = None,
             server_name: Optional[str] = None, timeout: Optional[float] = None,
-            limits: Limits = Limits()) -> Client:
+            limits: Limits = Limits(), read: Optional[ReadFile] = None) -> Client:
     """A client of the coordinator at `address`, which has been asked and has answered.
 
     What is None is taken from the environment, as by the command line: ``ESPALIER_COORDINATOR``,
@@ -54,6 +54,8 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
             it goes away while a job is followed, and for which an answer is waited for; in place
             of `limits`.
         limits: how long is waited for what, in seconds.
+        read: reads the file on HDFS that `address` names, given its URI and how many bytes it may
+            have; by default WebHDFS is asked.
 
     Raises:
         UnavailableError: nobody answers there.
@@ -72,7 +74,7 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
         given(key, "ESPALIER_TLS_KEY"), given(server_name, "ESPALIER_TLS_SERVER_NAME"),
         own_token, "" if token is not None else given(token_file, "ESPALIER_TOKEN_FILE"))
     client = Client(Connection(where, security,
-                               limits if timeout is None else Limits.of(timeout)))
+                               limits if timeout is None else Limits.of(timeout), read))
     try:
         _reach(client, client._connection.limits.reach)
     except BaseException:
@@ -120,7 +122,7 @@ class Client:
     @property
     def address(self) -> str:
         """Where the coordinator is, "host:port"; a file that says so is read again."""
-        return find_coordinator(self._connection.where)
+        return self._connection.find()
 
     def submit(self, job: JobSource) -> Job:
         """Queues a job.

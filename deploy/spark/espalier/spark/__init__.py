@@ -10,11 +10,34 @@
 follows it, and removes what it wrote. Estimators and models work in a ``Pipeline`` and in
 ``CrossValidator``, and are written and read as Spark's own.
 
-The package comes with the client's wheel and needs pyspark 3.5, pandas and pyarrow; on executors
-`espalier` must be importable (the wheel by ``--py-files``), and NumPy.
+Where there is no cluster yet, ``launch_on_spark(spark, workers=4)`` starts one in Spark's
+executors.
+
+The package comes with the client's wheel and needs pyspark 3.5 or newer, pandas and pyarrow; on
+executors `espalier` must be importable (the wheel, as a .zip, by ``--py-files``), and NumPy.
 """
 
-from .estimator import EspalierClassifier, EspalierRegressor
-from .model import EspalierModel
+from __future__ import annotations
 
-__all__ = ["EspalierClassifier", "EspalierModel", "EspalierRegressor"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .estimator import EspalierClassifier, EspalierRegressor
+    from .launch import SparkCluster, launch_on_spark
+    from .model import EspalierModel
+
+__all__ = ["EspalierClassifier", "EspalierModel", "EspalierRegressor", "SparkCluster",
+           "launch_on_spark"]
+
+# Found when they are asked for: what runs in executors needs no gRPC.
+_HOMES = {"EspalierClassifier": "estimator", "EspalierRegressor": "estimator",
+          "EspalierModel": "model", "SparkCluster": "launch", "launch_on_spark": "launch"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError("module 'espalier.spark' has no attribute '%s'" % name)
+    value = getattr(import_module("." + _HOMES[name], __name__), name)
+    globals()[name] = value
+    return value

@@ -10,14 +10,18 @@ from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from pyspark.sql import DataFrame, SparkSession
 
 from .._bundle import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
-from ..client import connect
+from ..client import Client
 from ..errors import DeadlineExceededError, EspalierError, InvalidArgumentError, JobError
 from ..job import Job
 from ..types import JobResult, StateChanged
-from . import files
+from . import files, validators
+from .coordinators import connect
 from .model import EspalierModel
 from .params import JobParams, with_setters
 from .rows import features, job_rows
+
+_SAME_DIRECTORY = ("Spark and the cluster's workers must see the same directory; workDirectory "
+                   "says which.")
 
 
 class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWritable):
@@ -40,18 +44,19 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
     def _fit(self, dataset: DataFrame) -> EspalierModel:
         """Raises an EspalierError for what is wrong with a column, the cluster or the job. However
         it ends early, by a KeyboardInterrupt too, the job is cancelled, and what was written is
-        removed. (Of a CrossValidator with `parallelism` above 1, Ctrl-C reaches the main thread
-        alone: the jobs under way go on to their end.)"""
+        removed; so are those of a validator's fits that its end leaves behind (validators.py)."""
         rows = job_rows(dataset, self, self._task == "classification")
         spark = dataset.sparkSession
         where = self._work_place(spark)
-        try:
-            rows.write.parquet(where + "/rows")
-            if not spark.read.parquet(where + "/rows").head(1):
-                raise InvalidArgumentError("the frame has no rows to train on")
-            return self._train(spark, where + "/rows", where)
-        finally:
-            files.remove(spark, where)
+        with validators.task():
+            self._connect().close()  # raises when it is not there, before anything is written
+            try:
+                rows.write.parquet(where + "/rows")
+                if not spark.read.parquet(where + "/rows").head(1):
+                    raise InvalidArgumentError("the frame has no rows to train on")
+                return self._train(spark, where + "/rows", where)
+            finally:
+                files.remove(spark, where)
 
     def fit_on_parquet(self, path: str) -> EspalierModel:
         """As fit(spark.read.parquet(path)), with no copy: the cluster's workers read the files.
@@ -62,7 +67,7 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         """
         spark = SparkSession.builder.getOrCreate()
         frame = spark.read.parquet(path)
-        features(frame, self.feature_columns(), "features")
+        features(frame, self, self.coded_columns())
         where = self._work_place(spark)
         try:
             return self._train(spark, files.qualified(spark, path), where)
@@ -88,24 +93,29 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                              files.for_jobs(bundle))
         result = self._run(spec)
         model = EspalierModel._of(
-            files.read(spark, "%s/%s" % (bundle, MODEL_FILE), MODEL_BYTES_MAX),
-            files.read(spark, "%s/%s" % (bundle, WEIGHTS_FILE), WEIGHTS_BYTES_MAX))
+            files.read(spark, "%s/%s" % (bundle, MODEL_FILE), MODEL_BYTES_MAX, _SAME_DIRECTORY),
+            files.read(spark, "%s/%s" % (bundle, WEIGHTS_FILE), WEIGHTS_BYTES_MAX, _SAME_DIRECTORY))
         model.model().check_weights(result.weights_sha256)
         model.result = result
         model._resetUid(self.uid)
         return self._copyValues(model)
 
     def _run(self, spec: Dict[str, Any]) -> JobResult:
-        with connect(self.getOrDefault(self.coordinator) or None) as cluster:
+        with self._connect() as cluster:
+            validators.check()
             job = cluster.submit(spec)
             try:
-                self._await_workers(job)
-                return job.result(progress=None if self.getOrDefault(self.verbose) else False)
+                with validators.watched(lambda: _end(job)):
+                    self._await_workers(job)
+                    return job.result(progress=None if self.getOrDefault(self.verbose) else False)
             except JobError:
                 raise  # it has ended
             except BaseException:
                 _end(job)
                 raise
+
+    def _connect(self) -> Client:
+        return connect(self.getOrDefault(self.coordinator) or None)
 
     def _await_workers(self, job: Job) -> None:
         """Raises DeadlineExceededError when the job has no workers within startTimeout."""
@@ -136,10 +146,11 @@ class EspalierClassifier(_Submitter):
     """Trains a classifier on the cluster.
 
     The label may be a number, as StringIndexer makes it, or text. Params: featuresCol or inputCols,
-    labelCol, weightCol, validationIndicatorCol or validationFraction, hiddenLayers, activation,
-    dropout, loss, optimizer, stepSize, maxIter (epochs), batchSize, patience, scale, nulls, seed,
-    coordinator, workDirectory, output, maxWorkers, startTimeout, verbose, job; predictionCol,
-    probabilityCol and rawPredictionCol are the model's. ``explainParams()`` tells what each is.
+    categoricalCols with embeddingSizes and hashBuckets, labelCol, weightCol, validationIndicatorCol
+    or validationFraction, hiddenLayers, activation, dropout, loss, optimizer, stepSize, maxIter
+    (epochs), batchSize, patience, scale, nulls, seed, coordinator, workDirectory, output,
+    maxWorkers, startTimeout, verbose, job; predictionCol, probabilityCol and rawPredictionCol are
+    the model's. ``explainParams()`` tells what each is.
     """
 
     _task = "classification"

@@ -29,13 +29,11 @@ def for_jobs(where: str) -> str:
     return where
 
 
-def read(spark: SparkSession, where: str, limit: int) -> bytes:
-    """Raises NotFoundError, or BadInputError for more than `limit` bytes."""
+def read(spark: SparkSession, where: str, limit: int, hint: str = "") -> bytes:
+    """Raises NotFoundError with that hint, or BadInputError for more than `limit` bytes."""
     path, fs = _path(spark, where)
     if not fs.exists(path):
-        raise NotFoundError("there is no %s" % where,
-                            hint="Spark and the cluster's workers must see the same directory; "
-                                 "workDirectory says which.")
+        raise NotFoundError("there is no %s" % where, hint=hint)
     size = fs.getFileStatus(path).getLen()
     if size > limit:
         raise BadInputError("%s: found %d bytes, expected at most %d" % (where, size, limit))

@@ -145,9 +145,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         """Raises InvalidArgumentError for a column of a wrong type. A row that the model has no
         answer to, such as a null, fails the query and is named."""
         model = self.model()
-        by_input = self.isSet(self.inputCols)
-        columns = features(dataset, self.feature_columns(),
-                           "inputCols" if by_input else "featuresCol")
+        columns = features(dataset, self, model._preprocessing.texts)
         if self._broadcast is None:
             self._broadcast = dataset.sparkSession.sparkContext.broadcast(self._bundle)
         digest, bundle = self._digest(), self._broadcast

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import (HasFeaturesCol, HasInputCols, HasLabelCol, HasMaxIter,
@@ -37,9 +37,19 @@ class ColumnParams(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilit
                    HasRawPredictionCol):
     """What a model needs to know of a frame."""
 
+    categoricalCols: Param[List[str]] = _param(
+        "categoricalCols", "features that are categories: text, whole numbers or booleans, coded "
+        "by the job. Those that inputCols does not name are features beside it, or beside "
+        "featuresCol", TypeConverters.toListString)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._setDefault(categoricalCols=[])
+
     def feature_columns(self) -> List[str]:
-        """inputCols, or featuresCol alone."""
-        return list(self.getInputCols()) if self.isSet(self.inputCols) else [self.getFeaturesCol()]
+        """inputCols, or featuresCol alone; then the categoricalCols that are not among them."""
+        first = list(self.getInputCols()) if self.isSet(self.inputCols) else [self.getFeaturesCol()]
+        return first + [c for c in self.getOrDefault(self.categoricalCols) if c not in first]
 
 
 class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorCol, HasMaxIter,
@@ -57,6 +67,12 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
     output: Param[str] = _param(
         "output", "where the bundle stays; empty: it is in the model alone",
         TypeConverters.toString)
+    embeddingSizes: Param[List[int]] = _param(
+        "embeddingSizes", "trained numbers a category, one size for all of categoricalCols or one "
+        "for each; 0, or none: one-hot", TypeConverters.toListInt)
+    hashBuckets: Param[int] = _param(
+        "hashBuckets", "codes of each of categoricalCols, shared by hash, for columns of more than "
+        "10,000 values; 0: each value has its own", TypeConverters.toInt)
     hiddenLayers: Param[List[int]] = _param(
         "hiddenLayers", "units of each hidden layer; none: a linear model",
         TypeConverters.toListInt)
@@ -95,7 +111,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
                          activation="relu", dropout=0.0, loss="", optimizer="adam", stepSize=1e-3,
                          maxIter=10, batchSize=256, seed=1, patience=0, validationFraction=0.0,
                          scale="standard", nulls="fail", maxWorkers=0, startTimeout=0.0,
-                         verbose=True, job="")
+                         verbose=True, job="", embeddingSizes=[], hashBuckets=0)
 
     def job_spec(self, task: str, train: str, columns: List[str], output: str) -> Dict[str, Any]:
         """The job file as a dict. `columns`: features by name. Raises InvalidArgumentError for a
@@ -108,6 +124,11 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         data: Dict[str, Any] = {
             "train": train, "format": "parquet", "label": self.getLabelCol(),
             "features": {"columns": columns, "scale": get(self.scale), "nulls": get(self.nulls)}}
+        more = self._more()
+        if self.getOrDefault(self.categoricalCols):
+            # Lists are not laid over each other, but groups of `job` are further columns.
+            groups = self._groups() + _groups_of(more)
+            more = _laid_over(more, {"data": {"features": {"groups": groups}}})
         if self.isSet(self.weightCol):
             data["weight"] = self.getWeightCol()
         if self.isSet(self.validationIndicatorCol):
@@ -126,7 +147,31 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         spec = {"name": self.uid, "data": data, "model": model, "train": training,
                 "workers": {"min": 1, "max": get(self.maxWorkers)},
                 "output": {"path": output, "overwrite": bool(get(self.output))}}
-        return _laid_over(spec, self._more())
+        return _laid_over(spec, more)
+
+    def coded_columns(self) -> Set[str]:
+        """Features that need not be numbers: categoricalCols, and those of groups in `job`."""
+        names = list(self.getOrDefault(self.categoricalCols))
+        for group in _groups_of(self._more()):
+            columns = group.get("columns") if isinstance(group, dict) else None
+            names += columns if isinstance(columns, list) else [columns]
+        return {n for n in names if isinstance(n, str)}
+
+    def _groups(self) -> List[Any]:
+        """categoricalCols as groups of the job file."""
+        columns, sizes = (self.getOrDefault(p) for p in (self.categoricalCols, self.embeddingSizes))
+        if len(sizes) not in (0, 1, len(columns)):
+            raise InvalidArgumentError("embeddingSizes: found %d sizes for %d categoricalCols, "
+                                       "expected one, or one for each" % (len(sizes), len(columns)))
+        each = list(sizes) * (len(columns) if len(sizes) == 1 else 1) or [0] * len(columns)
+        out: List[Any] = []
+        for name, size in zip(columns, each):
+            group = {"columns": name, "type": "categorical",
+                     "encode": {"embedding": size} if size else "one_hot"}
+            if self.getOrDefault(self.hashBuckets):
+                group["hash"] = self.getOrDefault(self.hashBuckets)
+            out.append(group)
+        return out
 
     def _more(self) -> Dict[str, Any]:
         import yaml
@@ -137,6 +182,14 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         if not isinstance(more, dict):
             raise InvalidArgumentError("job: expected a map, such as '{train: {batch: 64}}'")
         return more
+
+
+def _groups_of(job: Dict[str, Any]) -> List[Any]:
+    """data.features.groups of a job file, if that is where it has them."""
+    at: Any = job
+    for key in ("data", "features", "groups"):
+        at = at.get(key) if isinstance(at, dict) else None
+    return at if isinstance(at, list) else []
 
 
 def _laid_over(below: Dict[str, Any], above: Dict[str, Any]) -> Dict[str, Any]:

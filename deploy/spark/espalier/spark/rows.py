@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List
+from typing import Container, List
 
 from pyspark.ml.functions import vector_to_array
 from pyspark.ml.linalg import VectorUDT
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ..errors import InvalidArgumentError
-from .params import JobParams
+from .params import ColumnParams, JobParams
 
 
 def _type_of(frame: DataFrame, name: str, what: str) -> T.DataType:
@@ -26,28 +26,36 @@ def _wrong(what: str, name: str, kind: T.DataType, expected: str) -> InvalidArgu
                                 (what, name, kind.simpleString(), expected))
 
 
-def feature(frame: DataFrame, name: str, what: str) -> Column:
-    """A feature column as Parquet and pandas have it: a number, or an array of numbers."""
+def feature(frame: DataFrame, name: str, what: str, coded: Container[str]) -> Column:
+    """A feature column as Parquet and pandas have it: a number, or an array of numbers; of the
+    `coded` ones also text."""
     kind = _type_of(frame, name, what)
     if isinstance(kind, VectorUDT):
         return vector_to_array(F.col("`%s`" % name)).alias(name)
     numbers = kind.elementType if isinstance(kind, T.ArrayType) else kind
+    if name in coded and isinstance(kind, (T.StringType, T.DateType)):
+        return F.col("`%s`" % name)
     if not isinstance(numbers, (T.NumericType, T.BooleanType)):
-        raise _wrong(what, name, kind, "numbers, or a vector of numbers")
+        raise _wrong(what, name, kind, "numbers, or a vector of numbers" if name not in coded else
+                     "text, whole numbers or booleans")
     if isinstance(numbers, T.DecimalType):
         as_double = T.ArrayType(T.DoubleType()) if numbers is not kind else T.DoubleType()
         return F.col("`%s`" % name).cast(as_double).alias(name)
     return F.col("`%s`" % name)
 
 
-def features(frame: DataFrame, names: List[str], what: str) -> List[Column]:
-    return [feature(frame, name, what) for name in names]
+def features(frame: DataFrame, params: ColumnParams, coded: Container[str]) -> List[Column]:
+    """All feature columns. `coded`: the names of those that need not be numbers."""
+    by_input = params.isSet(params.inputCols)
+    known = set(params.getOrDefault(params.categoricalCols))
+    return [feature(frame, name, "categoricalCols" if name in known else
+                    "inputCols" if by_input else "featuresCol", coded)
+            for name in params.feature_columns()]
 
 
 def job_rows(frame: DataFrame, params: JobParams, classification: bool) -> DataFrame:
     """The needed columns alone, each once."""
-    by_input = params.isSet(params.inputCols)
-    columns = features(frame, params.feature_columns(), "inputCols" if by_input else "featuresCol")
+    columns = features(frame, params, params.coded_columns())
     label = params.getLabelCol()
     kind = _type_of(frame, label, "labelCol")
     whole = (T.NumericType, T.BooleanType) + ((T.StringType,) if classification else ())

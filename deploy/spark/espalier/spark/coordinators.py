@@ -1,0 +1,28 @@
+"""The way from Spark to the coordinator."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.sql import SparkSession
+
+from .. import client
+from ..errors import UnavailableError
+from . import files
+
+
+def connect(address: Optional[str] = None, **security: Any) -> client.Client:
+    """As `espalier.connect`; a file on HDFS that holds the address is read as Spark reads files,
+    with what it knows of that HDFS and whatever secures it: in an application's container
+    HADOOP_CONF_DIR need not say so."""
+    return client.connect(address, read=_read, **security)
+
+
+def _read(where: str, limit: int) -> bytes:
+    try:
+        return files.read(SparkSession.builder.getOrCreate(), where, limit)
+    except Py4JError as error:
+        java = isinstance(error, Py4JJavaError)
+        said = str(error.java_exception.toString() if java else error)
+        raise UnavailableError("%s cannot be read: %s" % (where, said[:500])) from error

@@ -1,0 +1,307 @@
+"""A cluster in Spark's own executors, for estates that have Spark and no YARN services.
+
+    with launch_on_spark(spark, workers=4, package="hdfs:///espalier.tar.gz") as cluster:
+        cluster.submit("job.yaml").result()
+        EspalierClassifier(workDirectory="hdfs:///tmp", ...).fit(frame)
+
+Each worker is a Spark job of one task, which starts it and stays with it (keeper.py). Barrier tasks
+would be placed all or none by Spark itself, but the loss of one fails their whole stage, and every
+worker with it; and a stage of ordinary tasks is given up when one of them has failed four times.
+As jobs of their own they only share a name: a task that dies takes its own worker along, and is
+asked for again, while the others train on. All or none is our own rule then: tasks take a place and
+wait, and only when all have one do workers start (roll.py).
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import shutil
+import tempfile
+import threading
+import time
+import warnings
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+from pyspark import InheritableThread
+from pyspark.sql import SparkSession
+
+from .._jobtext import JobSource
+from ..client import Client
+from ..errors import (DeadlineExceededError, EspalierError, FailedPreconditionError,
+                      InvalidArgumentError, NotFoundError)
+from ..job import Job
+from . import hadoop
+from .coordinators import connect
+from .keeper import Order, keep
+from .own_coordinator import PEM, OwnCoordinator
+from .roll import Roll
+
+__all__ = ["SparkCluster", "launch_on_spark"]
+
+_PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 1.0, 30.0  # before a place is asked for again
+_LONG_LIFE_SECONDS = 60.0
+_STOP_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
+                    memory: str = "512MiB", package: Optional[str] = None,
+                    coordinator: Optional[str] = None,
+                    tls: Optional[Tuple[PathLike, PathLike, PathLike]] = None,
+                    insecure: bool = False, name: str = "spark",
+                    start_timeout: float = 120.0) -> SparkCluster:
+    """Starts workers in tasks of `spark`, and a coordinator beside its driver.
+
+    Returns when all workers are attached: all of them or none. Each holds one of Spark's slots
+    until :meth:`SparkCluster.stop`; `fit` and `transform` need at least one more.
+
+    Args:
+        workers: how many.
+        threads: of each; 0: what a task of Spark's has (``spark.task.cpus``).
+        memory: of each, for rows; those beyond go to files. ``spark.executor.memoryOverhead`` has
+            to hold it and some 300 MiB more, for each of an executor's workers.
+        package: the tarball that ``tools/package`` builds, a path here or a URI that Spark reads:
+            Spark sends it to the executors, also to those that come later, so it stays there
+            until the application ends. None: the programs are found there, by ``ESPALIER_HOME``
+            or on ``PATH``.
+        coordinator: of a cluster that there is already; None: one is started here, with
+            certificates for this cluster alone. While it runs, the environment of this process
+            names it (``ESPALIER_COORDINATOR`` and ``ESPALIER_TLS_*``), so that `connect()` and
+            Estimators without `coordinator` find it.
+        tls: with `coordinator`: PEM files of the authority, and of a worker's certificate and key,
+            whose name is `name`.
+        insecure: with `coordinator` and without `tls`: consent to plain text between hosts.
+        name: of the workers: "spark:1", "spark:2", ...
+        start_timeout: seconds until all must be attached.
+
+    Raises:
+        DeadlineExceededError: they were not; it says who was missing, and why as far as known.
+        FailedPreconditionError: a worker, or the coordinator, ended at its start, and why.
+        NotFoundError: the programs are not there.
+        InvalidArgumentError: an argument.
+    """
+    if workers < 1 or start_timeout <= 0 or threads < 0:
+        raise InvalidArgumentError("workers and start_timeout are above 0, threads is not below")
+    if coordinator is None and (tls is not None or insecure):
+        raise InvalidArgumentError("tls and insecure belong to a `coordinator` that is named")
+    cluster = SparkCluster(spark, workers, name)
+    try:
+        cluster._start(threads, memory, package, coordinator, tls, insecure,
+                       time.monotonic() + start_timeout, start_timeout)
+    except BaseException:
+        cluster.stop()
+        raise
+    return cluster
+
+
+class SparkCluster:
+    """Workers in Spark's tasks; from :func:`launch_on_spark`. A context manager that ends them.
+
+    Attributes:
+        address: the coordinator's.
+    """
+
+    def __init__(self, spark: SparkSession, workers: int, name: str) -> None:
+        self.address = ""
+        self._context: Any = spark.sparkContext
+        self._workers, self._name = workers, name
+        self._folder = tempfile.mkdtemp(prefix="espalier-spark-")
+        self._stopping = threading.Event()
+        self._threads: List[threading.Thread] = []
+        self._roll: Optional[Roll] = None
+        self._own: Optional[OwnCoordinator] = None
+        self._client: Optional[Client] = None
+        self._environment: Dict[str, Optional[str]] = {}
+        self._security: Dict[str, str] = {}
+        self._group = "espalier-" + os.path.basename(self._folder)
+        atexit.register(self.stop)
+
+    def __enter__(self) -> SparkCluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def connect(self) -> Client:
+        """A client of its coordinator; raises as `espalier.connect`."""
+        return connect(self.address, **self._security)  # type: ignore[arg-type]
+
+    def submit(self, job: JobSource) -> Job:
+        """Queues a job; see `Client.submit`."""
+        if self._client is None:
+            self._client = self.connect()
+        return self._client.submit(job)
+
+    def losses(self) -> List[str]:
+        """Why workers were lost so far, the latest last."""
+        return self._roll.reasons() if self._roll else []
+
+    def stop(self) -> None:
+        """Ends what was started here: jobs of a coordinator of our own are cancelled, workers
+        leave, tasks end, files go. Again: nothing."""
+        if self._stopping.is_set():
+            return
+        self._stopping.set()
+        atexit.unregister(self.stop)
+        for variable, value in self._environment.items():
+            os.environ.pop(variable, None)
+            if value is not None:
+                os.environ[variable] = value
+        if self._own is not None and self.address:
+            self._cancel_jobs()
+        if self._client is not None:
+            self._client.close()
+        if self._roll is not None:
+            self._roll.end()
+        end = time.monotonic() + _STOP_SECONDS
+        while any(t.is_alive() for t in self._threads) and time.monotonic() < end:
+            time.sleep(_LOOK_SECONDS / 4)
+        if any(t.is_alive() for t in self._threads):
+            self._context.cancelJobGroup(self._group)  # tasks that wait for a slot, or hang
+        if self._own is not None:
+            self._own.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # ---- Starting
+
+    def _start(self, threads: int, memory: str, package: Optional[str], coordinator: Optional[str],
+               tls: Optional[Tuple[PathLike, PathLike, PathLike]], insecure: bool, until: float,
+               start_timeout: float) -> None:
+        conf = self._context.getConf()
+        host = conf.get("spark.driver.host")
+        bind = conf.get("spark.driver.bindAddress") or host
+        files: Dict[str, bytes] = {}
+        site = hadoop.site(self._context)
+        if site:
+            files["core-site.xml"] = site
+        if package:
+            self._context.addArchive(package)
+        if coordinator is None:
+            self._own = OwnCoordinator(self._folder, host, bind, site, self._context.sparkUser(),
+                                     package, self._name)
+            self.address = self._own.start(until)
+            self._security = self._own.security()
+            self._announce()
+            tls = self._own.of_workers()
+        else:
+            self.address = coordinator
+        for path, name in zip(tls or (), PEM):
+            files[name] = _read(path)
+        self.connect().close()  # raises when it is not there, before anybody looks for it
+        self._roll = Roll(bind, self._workers)
+        order = Order(
+            roll=(host, self._roll.port), token=self._roll.token, coordinator=self.address,
+            name=self._name, files=files, insecure=insecure,
+            package=os.path.basename(package.rstrip("/")) if package else "",
+            flags=("--threads", str(threads or int(conf.get("spark.task.cpus", "1"))),
+                   "--memory-bytes-max", memory, "--hadoop-user", self._context.sparkUser()))
+        for seat in range(self._workers):
+            thread = InheritableThread(target=self._hold, args=(order, seat),
+                                       name="espalier worker %d" % seat)
+            thread.daemon = True
+            self._threads.append(thread)
+            thread.start()
+        if not self._roll.wait(until):
+            raise self._incomplete("had a place", set(self._roll.hosts().values()),
+                                   len(self._roll.hosts()), start_timeout)
+        self._roll.begin()
+        self._await_attached(until, start_timeout)
+        slots = self._slots()
+        if slots is not None and slots <= self._workers:
+            warnings.warn("workers hold all %d slots of Spark's: `fit` and `transform` would wait "
+                          "for one until the cluster is stopped" % slots, stacklevel=3)
+
+    def _announce(self) -> None:
+        told = {"ESPALIER_COORDINATOR": self.address,
+                "ESPALIER_TLS_CA": self._security["ca"],
+                "ESPALIER_TLS_CERTIFICATE": self._security["cert"],
+                "ESPALIER_TLS_KEY": self._security["key"]}
+        hidden = ("ESPALIER_TOKEN", "ESPALIER_TOKEN_FILE", "ESPALIER_TLS_SERVER_NAME")
+        self._environment = {v: os.environ.get(v) for v in tuple(told) + hidden}
+        os.environ.update(told)
+        for variable in hidden:
+            os.environ.pop(variable, None)
+
+    def _await_attached(self, until: float, start_timeout: float) -> None:
+        assert self._roll is not None
+        with self.connect() as client:
+            while True:
+                there = {w.name for w in client.workers() if w.name.startswith(self._name + ":")}
+                if len(there) >= self._workers:
+                    return
+                if self._roll.reasons() or time.monotonic() > until:
+                    raise self._incomplete("were attached", there, len(there), start_timeout)
+                time.sleep(_LOOK_SECONDS)
+
+    def _incomplete(self, what: str, who: Any, count: int, start_timeout: float) -> EspalierError:
+        assert self._roll is not None
+        reasons = self._roll.reasons()
+        if reasons:
+            return FailedPreconditionError("a worker in Spark's executors could not start",
+                                           causes=reasons[:3])
+        slots = self._slots()
+        return DeadlineExceededError(
+            "%d of %d workers %s within %g s (%s)%s" % (
+                count, self._workers, what, start_timeout, ", ".join(sorted(who)) or "none",
+                "" if slots is None else "; Spark can run %d tasks at a time now" % slots),
+            hint="More executors or cores, fewer workers, or a longer start_timeout help; other "
+                 "jobs of this application hold slots, too. Nothing was left running.")
+
+    def _slots(self) -> Optional[int]:
+        """Tasks that Spark could run at the same time; None where it does not tell."""
+        try:
+            scala: Any = self._context._jsc.sc()
+            profile = scala.resourceProfileManager().defaultResourceProfile()
+            return int(scala.maxNumConcurrentTasks(profile))
+        except Exception:  # it is not of Spark's public interface
+            return None
+
+    # ---- One worker's life
+
+    def _hold(self, order: Order, seat: int) -> None:
+        """One place, taken again whenever it was lost."""
+        assert self._roll is not None
+        pause = _PAUSE_SECONDS
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            try:
+                self._context.setJobGroup(self._group, "Espalier's worker %d" % (seat + 1), True)
+                reason, = self._context.parallelize([seat], 1).map(
+                    functools.partial(keep, order)).collect()
+            except Exception as error:  # whatever Spark says of a task that was lost
+                reason = "Spark gave a task up: " + _first_words(error)
+            if self._stopping.is_set():
+                return
+            self._roll.note(reason or "a task lost the driver")
+            long_life = time.monotonic() - began > _LONG_LIFE_SECONDS
+            pause = _PAUSE_SECONDS if long_life else min(2 * pause, _PAUSE_SECONDS_MAX)
+            self._stopping.wait(pause)
+
+    def _cancel_jobs(self) -> None:
+        """So that workers leave at once instead of handing over to each other."""
+        try:
+            with self.connect() as client:
+                for job in client.jobs():
+                    if not job.state.final:
+                        client.cancel(job.id)
+        except EspalierError:
+            pass  # a job has ended by itself, or the coordinator has
+
+
+def _read(path: PathLike) -> bytes:
+    try:
+        with open(path, "rb") as f:
+            return f.read(1 << 20)
+    except OSError as error:
+        raise NotFoundError("tls: cannot read %s: %s" % (path, error.strerror)) from error
+
+
+def _first_words(error: BaseException) -> str:
+    """The line of a Java exception that says something."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith(("org.apache.spark.", "Caused by:"))]
+    return (told or lines or [type(error).__name__])[0][:500]

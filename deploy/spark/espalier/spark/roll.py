@@ -1,0 +1,175 @@
+"""The roll of a cluster that lives in Spark's tasks, called on the driver's host: who has a place,
+when all may begin, and when all must end.
+
+Each task holds one connection to it for as long as it lives, which carries lines of JSON:
+
+    task -> roll   {"token": "...", "seat": 3}    once, at first; whose place it is
+    roll -> task   {"number": 17}                 begin; numbers are never used twice
+
+The end of the connection, by whichever side, is the end of the task's part: a driver that is gone
+needs not say so.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import socket
+import threading
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+LINE_BYTES_MAX = 16 << 10
+_HELLO_SECONDS = 10.0
+_REASONS_MAX = 100
+
+
+def read_line(line: socket.socket) -> Optional[Dict[str, Any]]:
+    """The next message, or None when there is none any more, or no message."""
+    raw = b""
+    try:
+        while not raw.endswith(b"\n") and len(raw) < LINE_BYTES_MAX:
+            more = line.recv(1)  # a few short lines in a life
+            if not more:
+                return None
+            raw += more
+        message = json.loads(raw)
+    except (OSError, ValueError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def send_line(line: socket.socket, message: Dict[str, Any]) -> None:
+    """Raises OSError."""
+    line.sendall(json.dumps(message).encode() + b"\n")
+
+
+class Roll:
+    """Safe from any thread.
+
+    Attributes:
+        token: what tasks show.
+        port: where it listens.
+    """
+
+    def __init__(self, bind: str, seats: int) -> None:
+        """Raises OSError."""
+        self.token = secrets.token_hex(16)
+        self._seats = seats
+        self._changed = threading.Condition()  # guards what follows
+        self._present: Dict[int, Tuple[socket.socket, str]] = {}
+        self._reasons: List[str] = []
+        self._begun, self._ended, self._numbers, self._open = False, False, 0, 0
+        family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+        self._listener = socket.create_server((bind, 0), family=family, backlog=128)
+        self.port = int(self._listener.getsockname()[1])
+        threading.Thread(target=self._accept, name="espalier roll", daemon=True).start()
+
+    def hosts(self) -> Dict[int, str]:
+        """Of each place that is taken the host's address."""
+        with self._changed:
+            return {seat: host for seat, (_, host) in sorted(self._present.items())}
+
+    def reasons(self) -> List[str]:
+        """Why places were lost, the latest last."""
+        with self._changed:
+            return list(self._reasons)
+
+    def note(self, reason: str) -> None:
+        """A place was lost."""
+        with self._changed:
+            self._reasons = self._reasons[1 - _REASONS_MAX:] + [reason]
+            self._changed.notify_all()
+
+    def wait(self, until: float) -> bool:
+        """Until all places are taken; False when one was lost, or it is `until` (monotonic)."""
+        with self._changed:
+            while len(self._present) < self._seats and not self._reasons:
+                left = until - time.monotonic()
+                if left <= 0 or not self._changed.wait(left):
+                    break
+            return len(self._present) >= self._seats and not self._reasons
+
+    def begin(self) -> None:
+        """All who have a place begin, and each who takes one later."""
+        with self._changed:
+            self._begun = True
+            for seat in sorted(self._present):
+                self._send_off(self._present[seat][0])
+
+    def end(self) -> None:
+        """All end, and nobody comes any more."""
+        with self._changed:
+            self._ended = True
+            lines = [line for line, _ in self._present.values()]
+        for line in [self._listener] + lines:
+            _hang_up(line)  # also wakes who waits in accept()
+        self._listener.close()
+
+    def _send_off(self, line: socket.socket) -> None:
+        """REQUIRES the lock."""
+        self._numbers += 1
+        try:
+            send_line(line, {"number": self._numbers})
+        except OSError:
+            pass  # it is gone, which its own thread notices
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                line, address = self._listener.accept()
+            except OSError:
+                with self._changed:
+                    if self._ended:
+                        return
+                time.sleep(0.1)  # no descriptor is left, for the moment
+                continue
+            with self._changed:
+                too_many = self._open >= 4 * self._seats + 16
+                self._open += not too_many
+            if too_many:
+                line.close()
+            else:
+                threading.Thread(target=self._serve, args=(line, str(address[0])), daemon=True,
+                                 name="espalier seat").start()
+
+    def _serve(self, line: socket.socket, host: str) -> None:
+        with line:
+            line.settimeout(_HELLO_SECONDS)
+            hello = read_line(line)
+            if hello and hmac.compare_digest(str(hello.get("token")), self.token) and \
+                    hello.get("seat") in range(self._seats):
+                self._attend(line, host, hello["seat"])
+        with self._changed:
+            self._open -= 1
+
+    def _attend(self, line: socket.socket, host: str, seat: int) -> None:
+        keep_alive(line)
+        with self._changed:
+            if self._ended:
+                return
+            self._present[seat] = (line, host)
+            self._changed.notify_all()
+            if self._begun:
+                self._send_off(line)
+        read_line(line)  # nothing is said after that
+        with self._changed:
+            if self._present.get(seat, (None, ""))[0] is line:
+                del self._present[seat]
+
+
+def keep_alive(line: socket.socket) -> None:
+    """Notices within half a minute that the other host is gone; waits as long as it must else."""
+    line.settimeout(None)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4)):
+        if hasattr(socket, name):
+            line.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def _hang_up(line: socket.socket) -> None:
+    try:
+        line.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass

@@ -1,0 +1,32 @@
+"""Workers in Spark's own executors, as TorchDistributor starts processes there; no cluster besides
+Spark is needed.
+
+    spark-submit launch.py job.yaml --workers 2 --package hdfs:///espalier-0.1.0-linux-x86_64.tar.gz
+
+Paths in the job file are ones that all executors see.
+"""
+import argparse
+
+from pyspark.sql import SparkSession
+
+from espalier.spark import launch_on_spark
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("job")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--package", default=None)
+    args = parser.parse_args()
+    spark = SparkSession.builder.appName("launch").getOrCreate()
+
+    with launch_on_spark(spark, workers=args.workers, package=args.package) as cluster:
+        result = cluster.submit(args.job).result(progress=True)
+    print("weights %s" % result.weights_sha256)
+    print("validation accuracy = %.4f" % result.validation.accuracy)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

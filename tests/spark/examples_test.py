@@ -1,0 +1,72 @@
+"""The scripts of deploy/spark/examples, by spark-submit, as a user runs them."""
+import os
+import re
+import subprocess
+import unittest
+
+import pyspark
+import sparks
+from sparks import daemons
+
+import espalier
+
+import mnist  # in tools/lib, which `daemons` puts on the path
+from hadoop import Hdfs
+
+EXAMPLES = os.path.join(sparks.DEPLOY, "examples")
+MULTICLASS = os.path.join(os.path.dirname(pyspark.__file__), "data", "mllib",
+                          "sample_multiclass_classification_data.txt")
+
+
+class ExamplesTest(daemons.EspalierTest):
+    def example(self, name, *arguments):
+        return sparks.run(self, os.path.join(EXAMPLES, name), *arguments, master="local[3]")
+
+    def test_digits_through_a_pipeline_that_is_saved_to_and_read_from_hdfs(self):
+        subprocess.run([os.path.join(daemons.ROOT, "tools", "setup"), "--npm"], check=True,
+                       stdout=subprocess.DEVNULL)
+        mnist.main(os.path.join(daemons.ROOT, "build"))
+        with Hdfs.start() as hdfs:
+            self.environment.update(hdfs.env())
+            for name in ("train", "test"):
+                with open(os.path.join(daemons.ROOT, "build", "mnist", name, "part-00000.csv"),
+                          "rb") as f:
+                    hdfs.put("/digits/%s.csv" % name, f.read())
+            hdfs.files.mkdirs("/tmp", permission="777")
+            cluster = daemons.Cluster(self, 2)
+            said = self.example(
+                "mnist_pipeline.py", hdfs.uri + "/digits/train.csv", hdfs.uri + "/digits/test.csv",
+                hdfs.uri + "/tmp/work", hdfs.uri + "/tmp/model", "--coordinator", cluster.address,
+                "--epochs", 2)
+            accuracy, f1 = (float(x) for x in re.findall(r"test \w+ = (\S+)", said))
+            self.assertGreater(accuracy, 0.9)
+            self.assertAlmostEqual(f1, accuracy, delta=0.02)
+            self.assertEqual(sorted(hdfs.files.names("/tmp/model")), ["metadata", "stages"])
+            self.assertEqual(list(hdfs.files.names("/tmp/work")), [])
+
+    def test_sparks_own_perceptron_example(self):
+        cluster = daemons.Cluster(self, 1)
+        said = self.example("multilayer_perceptron_classifier.py", MULTICLASS, self.path("work"),
+                            "--coordinator", cluster.address)
+        accuracy, = re.findall(r"Test set accuracy = (\S+)", said)
+        self.assertGreater(float(accuracy), 0.85)
+
+    def test_parquet_with_a_validation_column_weights_and_embeddings(self):
+        cluster = daemons.Cluster(self, 1)
+        said = self.example("fit_on_parquet.py", self.path("sales"), self.path("work"),
+                            "--coordinator", cluster.address, "--rows", 8000, "--epochs", 5)
+        ours, sparks_own = re.findall(r"rmse.* = (\S+)", said)
+        self.assertEqual(ours, sparks_own)
+        self.assertLess(float(ours), 0.2)  # sales have a standard deviation of 0.6
+
+    def test_workers_in_executors(self):
+        self.environment["ESPALIER_HOME"] = os.path.join(daemons.ROOT, "build")
+        rows = self.classes_csv("rows.csv", 600)
+        said = self.example("launch.py", self.job("there", self.classes_spec(rows)))
+        self.assertIn("weights %s\n" % espalier.load(self.path("there.bundle")).weights_sha256,
+                      said)
+        self.assertEqual(sparks.processes("espalier-spark-"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

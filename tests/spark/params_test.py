@@ -1,0 +1,83 @@
+"""From Params to job files, and through real daemons to models; no Spark runs."""
+import subprocess
+import sys
+import unittest
+
+import pyarrow
+import pyarrow.parquet
+from sparks import daemons
+
+import espalier
+from espalier.spark import EspalierClassifier
+
+CATEGORIES = {"type": "categorical", "encode": "one_hot"}
+
+
+def spec(output="out", train="rows", **params):
+    estimator = EspalierClassifier(**params)
+    return estimator.job_spec("classification", train, estimator.feature_columns(), output)
+
+
+def groups(**params):
+    return spec(**params)["data"]["features"]["groups"]
+
+
+class ParamsTest(daemons.EspalierTest):
+    def test_categorical_columns_are_groups_beside_the_other_features(self):
+        made = spec(inputCols=["a", "c"], categoricalCols=["b", "c"])["data"]["features"]
+        self.assertEqual(made["columns"], ["a", "c", "b"])
+        self.assertEqual(made["groups"], [dict(CATEGORIES, columns="b"),
+                                          dict(CATEGORIES, columns="c")])
+        made = spec(categoricalCols=["b"], featuresCol="v", embeddingSizes=[4])["data"]["features"]
+        self.assertEqual(made["columns"], ["v", "b"])
+        self.assertEqual(made["groups"], [dict(CATEGORIES, columns="b",
+                                               encode={"embedding": 4})])
+        self.assertNotIn("groups", spec(inputCols=["a"])["data"]["features"])
+
+    def test_sizes_are_one_for_all_or_one_for_each(self):
+        three = dict(inputCols=["a"], categoricalCols=["b", "c", "d"])
+        self.assertEqual([g["encode"] for g in groups(embeddingSizes=[2], **three)],
+                         [{"embedding": 2}] * 3)
+        self.assertEqual([g["encode"] for g in groups(embeddingSizes=[2, 0, 1], **three)],
+                         [{"embedding": 2}, "one_hot", {"embedding": 1}])
+        with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                    "found 2 sizes for 3 categoricalCols"):
+            groups(embeddingSizes=[1, 2], **three)
+        self.assertEqual([g["hash"] for g in groups(hashBuckets=9, **three)], [9] * 3)
+
+    def test_groups_of_the_job_are_further_columns(self):
+        estimator = EspalierClassifier(
+            inputCols=["a", "b", "d"], categoricalCols=["c"],
+            job="{data: {features: {groups: [{columns: a, log1p: true}, {columns: [b, d], "
+                "type: boolean}]}}, train: {batch: 7}}")
+        made = estimator.job_spec("classification", "rows", estimator.feature_columns(), "out")
+        self.assertEqual(made["data"]["features"]["groups"], [
+            dict(CATEGORIES, columns="c"), {"columns": "a", "log1p": True},
+            {"columns": ["b", "d"], "type": "boolean"}])
+        self.assertEqual((made["train"]["batch"], made["data"]["features"]["columns"]),
+                         (7, ["a", "b", "d", "c"]))
+        self.assertEqual(estimator.coded_columns(), {"a", "b", "c", "d"})
+
+    def test_what_runs_in_executors_needs_no_grpc_and_no_yaml(self):
+        code = ("import sys\nfor name in ('grpc', 'google', 'yaml'):\n"
+                "    sys.modules[name] = None\nimport espalier.spark.keeper, espalier.spark.model")
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+    def test_the_cluster_trains_what_they_say(self):
+        rows = {"city": ["oslo", "rome", "bonn"] * 200, "floor": list(range(4)) * 150,
+                "size": [i % 5 / 2 for i in range(600)]}
+        rows["label"] = [(c == "rome") == (f > 1) for c, f in zip(rows["city"], rows["floor"])]
+        table = pyarrow.table(dict(rows, label=[float(x) for x in rows["label"]]))
+        pyarrow.parquet.write_table(table, self.path("rows.parquet"))
+        with espalier.connect(daemons.Cluster(self, 1).address) as cluster:
+            result = cluster.submit(spec(
+                train=self.path("rows.parquet"), output=self.path("out"), inputCols=["size"],
+                categoricalCols=["city", "floor"], embeddingSizes=[3, 0], hiddenLayers=[16],
+                stepSize=0.01, batchSize=64, maxIter=40)).result(progress=False)
+        model = result.load()
+        self.assertEqual(result.train.accuracy, 1)
+        self.assertEqual(list(model.predict(table) == 1), rows["label"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,123 @@
+"""Fits in the pools of Spark's validators: none outlives the validator, however that ends."""
+import os
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+from unittest import mock
+
+from pyspark.ml.evaluation import MulticlassClassificationEvaluator
+from pyspark.ml.tuning import CrossValidator, ParamGridBuilder, TrainValidationSplit
+
+import sparks
+from sparks import daemons
+
+import espalier
+from espalier.spark import EspalierClassifier, validators
+
+ENDLESS = 10 ** 7
+SCRIPT = """
+import sys
+from pyspark.ml.evaluation import MulticlassClassificationEvaluator
+from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+from pyspark.sql import SparkSession
+from espalier.spark import EspalierClassifier
+
+address, work = sys.argv[1:]
+builder = SparkSession.builder.master("local[2]")
+for key, value in %r.items():
+    builder = builder.config(key, value)
+frame = builder.getOrCreate().range(400).selectExpr("id %% 7 x", "cast(id %% 2 as double) label")
+classifier = EspalierClassifier(coordinator=address, workDirectory=work, inputCols=["x"],
+                                maxIter=10 ** 7, verbose=False)
+grid = ParamGridBuilder().addGrid(classifier.seed, [1, 2, 3]).build()
+CrossValidator(estimator=classifier, estimatorParamMaps=grid, numFolds=2, parallelism=2,
+               evaluator=MulticlassClassificationEvaluator()).fit(frame)
+"""
+
+
+class ValidatorsTest(daemons.EspalierTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.spark = sparks.session(cls)
+        cls.frame = cls.spark.range(400).selectExpr("id % 7 x", "cast(id % 2 as double) label")
+
+    def setUp(self):
+        super().setUp()
+        self.cluster = daemons.Cluster(self, 1)
+        self.client = espalier.connect(self.cluster.address)
+        self.addCleanup(self.client.close)
+        self.work = self.path("work")
+        os.mkdir(self.work)
+        self.classifier = EspalierClassifier(
+            coordinator=self.cluster.address, workDirectory=self.work, inputCols=["x"],
+            maxIter=ENDLESS, verbose=False)
+
+    def validator(self, kind, grid, **options):
+        return kind(estimator=self.classifier, estimatorParamMaps=grid.build(),
+                    evaluator=MulticlassClassificationEvaluator(), **options)
+
+    def states(self):
+        return [j.state for j in self.client.jobs()]
+
+    def await_jobs(self, count):
+        """Until so many are there, of which at least one trains."""
+        daemons.wait_for("%d jobs" % count, lambda: len(self.states()) == count and
+                         "TRAINING" in self.states(), sparks.LIMIT_S)
+
+    def assert_gone(self, count):
+        daemons.wait_for("their end", lambda: set(self.states()) == {"CANCELLED"}, 60)
+        daemons.wait_for("the rows' end", lambda: not os.listdir(self.work), 60)
+        daemons.wait_for("the fits' end", lambda: not validators._under_way, 60)
+        self.assertEqual(self.states(), ["CANCELLED"] * count)
+
+    def interrupt(self, validator, jobs):
+        def at_once():
+            self.await_jobs(jobs)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        thread = threading.Thread(target=at_once)
+        thread.start()
+        with self.assertRaises(KeyboardInterrupt):
+            validator.fit(self.frame)
+        thread.join()
+
+    def test_an_interrupt_ends_all_fits_of_a_cross_validator_and_none_begins(self):
+        grid = ParamGridBuilder().addGrid(self.classifier.seed, [1, 2, 3])
+        self.interrupt(self.validator(CrossValidator, grid, numFolds=2, parallelism=2), 2)
+        self.assert_gone(2)
+
+    def test_an_interrupt_ends_the_one_fit_at_a_time_of_a_split(self):
+        grid = ParamGridBuilder().addGrid(self.classifier.seed, [1, 2])
+        self.interrupt(self.validator(TrainValidationSplit, grid), 1)
+        self.assert_gone(1)
+
+    def test_a_fit_that_fails_ends_the_others(self):
+        grid = ParamGridBuilder().addGrid(self.classifier.activation, ["relu", "rule"])
+        submit = espalier.Client.submit
+
+        def in_order(client, spec):
+            if spec["model"]["activation"] == "rule":
+                self.await_jobs(1)
+            return submit(client, spec)
+        with mock.patch.object(espalier.Client, "submit", in_order), \
+                self.assertRaisesRegex(espalier.InvalidArgumentError, "unknown value 'rule'"):
+            self.validator(CrossValidator, grid, numFolds=2, parallelism=2).fit(self.frame)
+        self.assert_gone(1)
+
+    def test_a_program_that_is_interrupted_ends_with_its_fits(self):
+        process = subprocess.Popen(
+            [sys.executable, self.write("script.py", SCRIPT % sparks.CONF), self.cluster.address,
+             self.work], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=dict(self.environment, PYSPARK_PYTHON=sys.executable), start_new_session=True)
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        sparks.await_training(self, process, self.client, jobs=2)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        said, _ = process.communicate(timeout=sparks.LIMIT_S)
+        self.assertIn("KeyboardInterrupt", said)
+        self.assertEqual((self.states(), os.listdir(self.work)), (["CANCELLED"] * 2, []), said)
+
+
+if __name__ == "__main__":
+    unittest.main()

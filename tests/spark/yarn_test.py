@@ -1,0 +1,140 @@
+"""Spark on a real YARN, client and cluster mode, with data on its HDFS."""
+import os
+import re
+import shutil
+import sys
+import time
+import unittest
+import urllib.request
+
+import pyspark
+import sparks
+from sparks import daemons
+
+import espalier
+
+import hadoop_yarn  # in tools/lib, which `daemons` puts on the path
+import package_python
+from hadoop import Hdfs
+
+SUBMIT = os.path.join(sparks.DEPLOY, "submit.py")
+JARS = os.path.join(os.path.dirname(pyspark.__file__), "jars")
+HOST = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+
+
+def conf(mode):
+    out = {"spark.yarn.jars": "local:%s/*" % JARS, "spark.executor.memory": "512m",
+           "spark.driver.memory": "512m", "spark.yarn.am.memory": "512m",
+           "spark.ui.enabled": "false", "spark.log.level": "WARN",
+           "spark.submit.deployMode": mode, "spark.yarn.maxAppAttempts": "1",
+           "spark.yarn.am.waitTime": "600s", "spark.yarn.submit.file.replication": "1",
+           "spark.yarn.report.interval": "500ms"}
+    for name, value in HOST.items():
+        out["spark.yarn.appMasterEnv." + name] = out["spark.executorEnv." + name] = value
+    home = os.path.join(daemons.ROOT, "build")
+    out["spark.yarn.appMasterEnv.ESPALIER_HOME"] = out["spark.executorEnv.ESPALIER_HOME"] = home
+    if mode == "client":
+        out.update({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"})
+    return out
+
+
+class YarnTest(daemons.EspalierTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # An application's master reports itself when its driver has made a session.
+        cls.hdfs = Hdfs.start(yarn={"nodes": 2, "settings": {
+            "yarn.am.liveness-monitor.expiry-interval-ms": 1000 * sparks.LIMIT_S}})
+        cls.addClassCleanup(cls.hdfs.stop)
+        hadoop_yarn.wait_ready(cls.hdfs)
+        cls.hdfs.files.mkdirs("/shared", permission="777")
+
+    def setUp(self):
+        super().setUp()
+        self.environment.update(self.hdfs.env())
+        self.environment.update(HOST)
+        self.rows = self.classes_csv("rows.csv", 500)
+        with open(self.rows, "rb") as f:
+            self.hdfs.put("/shared/%s.csv" % self.id(), f.read())
+
+    def spec(self, name, **train):
+        return dict(self.classes_spec("%s/shared/%s.csv" % (self.hdfs.uri, self.id()), **train),
+                    name=name, output="%s/shared/%s-%s" % (self.hdfs.uri, self.id(), name))
+
+    def wheel(self):
+        """The client as --py-files takes it."""
+        made = package_python.build(self.path("wheel"), 1_700_000_000)
+        shutil.copyfile(made, self.path("espalier.zip"))
+        return self.path("espalier.zip")
+
+    def cluster_mode(self, job, *arguments):
+        return dict(script=SUBMIT, arguments=(os.path.basename(job),) + arguments,
+                    conf=conf("cluster"), master="yarn",
+                    options=["--py-files", self.wheel(), "--files", job])
+
+    def run_in(self, mode, code=0):
+        return sparks.run(self, mode["script"], *mode["arguments"], code=code, conf=mode["conf"],
+                          master=mode["master"], options=mode["options"])
+
+    def test_client_mode_fits_embeds_and_scores_in_executors(self):
+        cluster = daemons.Cluster(self, 2)
+        said = sparks.run(
+            self, os.path.join(sparks.DEPLOY, "examples", "fit_on_parquet.py"),
+            self.hdfs.uri + "/shared/sales", self.hdfs.uri + "/shared/work",
+            "--coordinator", cluster.address, "--rows", 4000, "--epochs", 3,
+            conf=dict(conf("client"), **{"spark.executor.instances": "1"}), master="yarn")
+        ours, sparks_own = re.findall(r"rmse.* = (\d\.\d+)", said)
+        self.assertEqual(ours, sparks_own)
+        self.assertEqual(list(self.hdfs.files.names("/shared/work")), [])
+
+    def test_cluster_mode_ends_as_the_job_does(self):
+        cluster = daemons.Cluster(self, 1)
+        self.hdfs.put("/shared/address", cluster.address.encode())
+        where = ("--coordinator", self.hdfs.uri + "/shared/address")
+        self.run_in(self.cluster_mode(self.job("good", self.spec("good")), *where))
+        with espalier.connect(cluster.address) as client:
+            self.assertEqual([j.state for j in client.jobs()], ["SUCCEEDED"])
+        job = self.job("bad", dict(self.spec("bad"), model={"task": "guessing"}))
+        said = self.run_in(self.cluster_mode(job, *where), code=1)
+        self.assertIn("status 2", said)
+
+    def test_a_killed_application_cancels_its_job(self):
+        cluster = daemons.Cluster(self, 1)
+        mode = self.cluster_mode(self.job("long", self.spec("long", epochs=10 ** 7)),
+                                 "--coordinator", cluster.address)
+        process = sparks.start(self, mode["script"], *mode["arguments"], conf=mode["conf"],
+                               master=mode["master"], options=mode["options"])
+        with espalier.connect(cluster.address) as client:
+            sparks.await_training(self, process, client)
+            running = hadoop_yarn.rest(self.hdfs, "/ws/v1/cluster/apps?states=RUNNING")
+            app, = running["apps"]["app"]
+            self.kill(app["id"])
+            daemons.wait_for("its end", lambda: client.jobs()[0].state == "CANCELLED", 60)
+        sparks.finish(self, process, 1)
+
+    def kill(self, app):
+        request = urllib.request.Request(
+            "http://%s/ws/v1/cluster/apps/%s/state?user.name=%s" % (
+                self.hdfs.daemon("rm")["http"], app, self.hdfs.state["user"]),
+            data=b'{"state": "KILLED"}', method="PUT",
+            headers={"Content-Type": "application/json"})
+        urllib.request.urlopen(request, timeout=60).close()
+
+    def test_workers_in_executors_train_on_what_spark_knows_of_hdfs(self):
+        local = self.job("local", self.spec("local"))
+        expected = self.result("train", local, "--workers", 1)["weights_sha256"]
+        mode = self.cluster_mode(self.job("far", self.spec("far")), "--workers", "2",
+                                 "--start-timeout", str(sparks.LIMIT_S))
+        self.run_in(mode)
+        os.environ.update(self.hdfs.env())
+        for name in self.hdfs.env():
+            self.addCleanup(os.environ.pop, name, None)
+        self.assertEqual(espalier.load(self.spec("far")["output"]).weights_sha256, expected)
+        end = time.monotonic() + 60
+        while hadoop_yarn.containers(self.hdfs) and time.monotonic() < end:
+            time.sleep(0.2)
+        self.assertEqual(hadoop_yarn.containers(self.hdfs), {})
+
+
+if __name__ == "__main__":
+    unittest.main()
