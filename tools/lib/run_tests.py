@@ -4,10 +4,11 @@ Without targets: the house rules, every Bazel test as it is shipped, the end-to-
 real programs, those of the Python client with its wheel, and the tests of the pure rooms once more
 under the address sanitizer (with undefined behaviour) and the thread sanitizer. These are the
 phases `tidy`, `plain`, `hdfs`, `e2e`, `python`, `asan` and `tsan`. --all adds `spark` (Spark as a
-submitter, by PySpark 3.5 and 4), `yarn` (clusters in YARN's containers that lose nodes, grow and shrink), `roots` (the
-packages on other Debian systems, with and without systemd; as root), the sanitizers on every
-target, `fuzz` (hostile CSV, LIBSVM, Parquet, XML of Hadoop's, replies of WebHDFS and YAML at length
-under the address sanitizer) and `long` (the property tests with many more seeds).
+submitter, by PySpark 3.5 and 4), `yarn` (clusters in YARN's containers that lose nodes, grow and
+shrink), `roots` (the packages on other Debian systems, with and without systemd; as root), the
+sanitizers on every target, `fuzz` (hostile CSV, LIBSVM, Parquet, XML of Hadoop's, replies of
+WebHDFS and YAML at length under the address sanitizer) and `long` (the property tests with many
+more seeds).
 
 With targets: the phases whose words are among them. Bazel labels are tested as shipped, with --all
 also under the sanitizers, or by those of the words `plain`, `asan`, `tsan` and `long` beside them.
