@@ -110,11 +110,18 @@ def follow(job):
         with contextlib.suppress(espalier.EspalierError):  # it has ended by itself
             job.cancel()
         raise
-    for name in ("train", "validation", "test"):
+    scoring = result.scoring
+    for name in ("test",) if scoring else ("train", "validation", "test"):
         metrics = getattr(result, name)
         if metrics is not None:
             print("%-11s%s" % (name, headline(metrics)))
-    print("bundle     %s\nweights    %s" % (result.bundle, result.weights_sha256), flush=True)
+    if scoring is None:
+        print("bundle     %s\nweights    %s" % (result.bundle, result.weights_sha256), flush=True)
+    else:
+        print("rows       %d scored, %d rejected" % (scoring.rows, scoring.rejected))
+        if result.bundle:
+            print("output     %s" % result.bundle)
+        sys.stdout.flush()
 
 
 def run(spark, args):

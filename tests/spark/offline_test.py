@@ -16,6 +16,15 @@ sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__f
 import bundles  # noqa: E402
 
 
+def bytes_of(folder):
+    """A bundle's two files."""
+    found = []
+    for name in ("model.json", "weights.safetensors"):
+        with open(os.path.join(folder, name), "rb") as f:
+            found.append(f.read())
+    return found
+
+
 class FitTest(unittest.TestCase):
     def fit(self, **job):
         """What _run raises, and how often the job was cancelled."""
@@ -60,17 +69,23 @@ class ColumnsTest(unittest.TestCase):
 
 
 class WorkerTest(unittest.TestCase):
+    def test_a_model_of_several_targets_has_no_prediction_column(self):
+        tensors = {"layers.0.weight": np.ones((2, 1)), "layers.0.bias": np.zeros(2)}
+        targets = [{"name": name, "shift": 0, "factor": 1} for name in "ab"]
+        with tempfile.TemporaryDirectory() as folder:
+            bundles.write(folder, bundles.document(1, {"task": "regression", "hidden": []},
+                                                   targets=targets), tensors)
+            files = bytes_of(folder)
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "a model of 2 targets"):
+            EspalierModel._of(*files)
+
     def test_models_with_equal_weights_are_told_apart_in_a_worker(self):
         tensors = {"layers.0.weight": np.array([[1.0], [0.0]]), "layers.0.bias": np.zeros(2)}
         made = []
         with tempfile.TemporaryDirectory() as folder:
             for classes in (["a", "b"], ["c", "d"]):
                 bundles.write(folder, bundles.document(1, {"hidden": []}, classes=classes), tensors)
-                files = []
-                for name in ("model.json", "weights.safetensors"):
-                    with open(os.path.join(folder, name), "rb") as f:
-                        files.append(f.read())
-                made.append(EspalierModel._of(*files))
+                made.append(EspalierModel._of(*bytes_of(folder)))
         self.assertEqual(made[0].model().weights_sha256, made[1].model().weights_sha256)
         with mock.patch.object(models, "_loaded", []):
             first, second = (models._model_of(m._digest(), mock.Mock(value=m._bundle))

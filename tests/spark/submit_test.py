@@ -3,6 +3,7 @@ this process, where a session starts faster."""
 import contextlib
 import importlib.util
 import io
+import json
 import os
 import signal
 import unittest
@@ -91,6 +92,11 @@ class ExitCodeTest(SubmitterTest):
             found, said = self.main(self.job(name, spec), *where)
             self.assertRegex(said, words)
             self.assertEqual(found, code, name)
+        evaluation = self.write("judged.yaml", json.dumps(
+            {"evaluate": {"model": self.path("good.bundle"), "data": self.rows}}))
+        found, said = self.main(evaluation, *address)
+        self.assertEqual(found, 0, said)
+        self.assertRegex(said, r"(?s)^test +loss .*\nrows       300 scored, 0 rejected\n")
         found, said = self.main("none.yaml", *address)
         self.assertEqual(found, 2)
         self.assertIn("there is no job file none.yaml", said)

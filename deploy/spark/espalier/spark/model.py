@@ -105,6 +105,10 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
             raise InvalidArgumentError("found a model of task %s, expected classification or "
                                        "regression; espalier.load computes it from frames and "
                                        "arrays" % out._model.task)
+        if out._model.task == "regression" and len(out._model.targets) != 1:
+            raise InvalidArgumentError("found a model of %d targets, expected one: the prediction "
+                                       "column is one number; espalier.load computes it from "
+                                       "frames and arrays" % len(out._model.targets))
         return out
 
     @classmethod
