@@ -12,6 +12,8 @@
   (h) tls     the step of 2 x 1 with certificates beside the one in plain text
   (i) quality  accuracy and r2 on real tables beside scikit-learn's perceptrons; the ratio is the
               difference
+  (j) spark   MNIST by EspalierClassifier beside Spark's own perceptron: time to 96 % of the test
+              rows, rows/s of transform (some 10 minutes; needs Java)
 
 `data` stands for (c), (d) and (e).
 
@@ -37,6 +39,7 @@ import time
 import bench_peers
 import bench_quality
 import bench_recovery
+import bench_spark
 import bench_tls
 import mnist
 from hadoop import Hdfs
@@ -45,7 +48,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 ESPALIER = os.path.join(ROOT, "build", "bin", "espalier")
 TELLTALE = os.path.join(ROOT, "build", "testing", "telltale-worker")
-PARTS = ["leaf", "step", "csv", "parquet", "hdfs", "job", "recovery", "tls", "quality"]
+PARTS = ["leaf", "step", "csv", "parquet", "hdfs", "job", "recovery", "tls", "quality",
+         "spark"]
 GROUPS = {"data": ["csv", "parquet", "hdfs"]}
 TORCH = {  # measured elsewhere: one machine of 2 cores, PyTorch on CPU
     "step_1x1_ms": 4.8, "step_ddp_2x1_ms": 7.4, "job_wall_s": 15.0, "job_memory_mb": 2900,
@@ -410,6 +414,8 @@ def main():
                            write_job(folder, "tls", epochs=2, leaves=4), args.rounds)
     if "quality" in parts:
         bench_quality.fill(table, say, ESPALIER)
+    if "spark" in parts:
+        bench_spark.fill(table, say, ESPALIER, ROOT, args.rounds)
     table.print()
     return 0
 

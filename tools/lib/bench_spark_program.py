@@ -1,0 +1,122 @@
+"""What tools/bench runs in the Python that has PySpark: MNIST by EspalierClassifier and by Spark's
+own MultilayerPerceptronClassifier, in one Spark, on the same cached frames, with the same layers.
+
+usage: bench_spark_program.py COORDINATOR WORK MNIST GOAL LIMIT_S ROUNDS
+
+COORDINATOR: as of EspalierClassifier; WORK: its workDirectory; MNIST: the folder of mnist.py. Both
+are timed until GOAL (a share) of the test rows are right; what is asked of the models to know that
+takes no part in it. EspalierClassifier is fitted from the start with 1, 2, 3 .. epochs, each fit a
+whole one, from the frame to the model; the one that reaches the goal counts. Spark tells nothing of
+the model that it trains before it has it, so its perceptron gets rounds of ITERATIONS iterations,
+each of which goes on with the last one's weights, until it is there or LIMIT_S seconds are over.
+The last line of standard output is a JSON object.
+"""
+import json
+import statistics
+import sys
+import time
+
+from pyspark.ml.classification import MultilayerPerceptronClassifier
+from pyspark.ml.evaluation import MulticlassClassificationEvaluator
+from pyspark.ml.feature import ElementwiseProduct, VectorAssembler
+from pyspark.ml.linalg import Vectors
+from pyspark.sql import SparkSession
+
+from espalier.spark import EspalierClassifier
+
+PIXELS, CLASSES = 784, 10
+HIDDEN = [64]
+EPOCHS_MAX = 10
+ITERATIONS = 20  # of Spark's perceptron at a time
+CONF = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR", "spark.driver.memory": "3g",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+def session():
+    builder = SparkSession.builder.master("local[2]").appName("espalier-bench")
+    for key, value in CONF.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def digits(spark, folder):
+    """Labels and pixels from 0 to 1, in memory."""
+    names = ["p%d" % i for i in range(PIXELS)]
+    frame = spark.read.csv(folder, schema="label double, " + ", ".join(n + " int" for n in names))
+    frame = VectorAssembler(inputCols=names, outputCol="bytes").transform(frame)
+    frame = ElementwiseProduct(scalingVec=Vectors.dense([1 / 255] * PIXELS), inputCol="bytes",
+                               outputCol="features").transform(frame)
+    frame = frame.select("label", "features").cache()
+    frame.count()
+    return frame
+
+
+def timed(work):
+    started = time.monotonic()
+    return work(), time.monotonic() - started
+
+
+def accuracy(model, test):
+    return MulticlassClassificationEvaluator(metricName="accuracy").evaluate(model.transform(test))
+
+
+def ours(train, test, goal, coordinator, work, rounds):
+    """The model, and what its last fits took."""
+    estimator = EspalierClassifier(
+        coordinator=coordinator, workDirectory=work, hiddenLayers=HIDDEN, scale="none",
+        stepSize=2e-3, batchSize=256, seed=1, verbose=False)
+    for epochs in range(1, EPOCHS_MAX + 1):
+        model, seconds = timed(lambda: estimator.setMaxIter(epochs).fit(train))
+        right = accuracy(model, test)
+        if right >= goal:
+            break
+    walls = [seconds] + [timed(lambda: estimator.fit(train))[1] for _ in range(rounds - 1)]
+    return model, {"seconds": statistics.median(walls), "accuracy": right, "epochs": epochs,
+                   "step_ms": model.result.timing.step_ms_p50}
+
+
+def sparks_own(train, test, goal, limit_s):
+    weights, total, iterations, right = None, 0.0, 0, 0.0
+    while right < goal and total < limit_s:
+        estimator = MultilayerPerceptronClassifier(
+            layers=[PIXELS] + HIDDEN + [CLASSES], maxIter=ITERATIONS, seed=1)
+        if weights is not None:
+            estimator.setInitialWeights(weights)
+        model, seconds = timed(lambda: estimator.fit(train))
+        weights, total, iterations = model.weights, total + seconds, iterations + ITERATIONS
+        right = accuracy(model, test)
+        print("Spark's perceptron: %d iterations, %.0f s, %.2f %% right" %
+              (iterations, total, 100 * right), flush=True)
+    return model, {"seconds": total, "accuracy": right, "iterations": iterations}
+
+
+def score(model, frame):
+    """Seconds for all rows, into nothing."""
+    columns = ["prediction", "probability"]
+    return timed(lambda: model.transform(frame).select(columns).write.format("noop")
+                 .mode("overwrite").save())[1]
+
+
+def main(coordinator, work, mnist, goal, limit_s, rounds):
+    spark = session()
+    train, test = (digits(spark, "%s/%s" % (mnist, part)) for part in ("train", "test"))
+    found, models = {}, {}
+    models["ours"], found["ours"] = ours(train, test, goal, coordinator, work, rounds)
+    models["spark"], found["spark"] = sparks_own(train, test, goal, limit_s)
+    times = {name: [] for name in models}
+    for turn in range(rounds + 1):
+        for name, model in models.items():
+            seconds = score(model, train)
+            if turn:  # the first one warms up
+                times[name].append(seconds)
+    for name, seconds in times.items():
+        found[name]["rows_per_s"] = train.count() / statistics.median(seconds)
+    spark.stop()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 7:
+        sys.exit(__doc__)
+    main(*sys.argv[1:4], float(sys.argv[4]), float(sys.argv[5]), int(sys.argv[6]))
