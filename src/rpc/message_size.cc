@@ -24,7 +24,7 @@ Status Check(const T& value, const std::string& what, const std::string& mend) {
   }
   const auto back = rpc::FromProto(proto);
   if (back.ok()) return Status::Ok();
-  return InvalidArgument(what + " cannot be told to others (" + back.status().message() + "); " +
+  return InvalidArgument(what + " cannot be told to others (" + back.status().ToString() + "); " +
                          mend);
 }
 

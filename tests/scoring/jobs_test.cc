@@ -201,18 +201,18 @@ TEST_CASE("a job that does not succeed leaves what there was, wherever its merge
     ScoringSpec spec = f.spec;
     spec.output.overwrite = replaces;
     bool died = true;
-    for (int i = 0; died || i % 7 != 0; ++i) {
+    for (int i = 0; died || i % 4 != 0; ++i) {
       INFO(i);
       if (replaces) {
         REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
         f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
       }
-      const DyingFiles dying(*f.files, i / 7);
+      const DyingFiles dying(*f.files, i / 4);
       died = !f.Merge(dying, f.Score(), spec).ok();
-      if (i % 7 > 0) {  // one that is done again and dies early, and so does who clears it away
-        const DyingFiles again(*f.files, i % 7 - 1);
+      if (i % 4 > 0) {  // one that is done again and dies early, and so does who clears it away
+        const DyingFiles again(*f.files, 3 * (i % 4) - 3);
         (void)f.Merge(again, f.Score(3), spec);
-        const DyingFiles clears(*f.files, i % 7 - 1);
+        const DyingFiles clears(*f.files, 3 * (i % 4) - 3);
         (void)RemoveStaging(clears, f.dir / "out", f.staging, false);
       }
       REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
