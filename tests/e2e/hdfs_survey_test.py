@@ -59,7 +59,8 @@ class SurveyTest(HdfsTest):
             return status["state"] == "SURVEYING" and status["progress"]["survey_bytes_done"]
 
         def is_refused():
-            return any("cannot be reached" in cluster.log(name) for name in cluster.workers)
+            """A worker tells it once: refused, or broken off if a request was under way."""
+            return any("; trying again" in cluster.log(name) for name in cluster.workers)
 
         def is_asked_in_safe_mode():
             node = self.hdfs.daemon("nn1")
@@ -76,7 +77,7 @@ class SurveyTest(HdfsTest):
         # the limit for transfers that stand still (30 s) ends it.
         wait_for("a refused connection", is_refused, 90)
         self.assertEqual(cluster.status(job)["state"], "SURVEYING")
-        wait_for("the reason", lambda: "cannot be reached" in (
+        wait_for("the reason", lambda: "the NameNode 127.0.0.1:" in (
             cluster.status(job)["waiting_because"] or ""))
         # It leaves safe mode when it was told of the blocks; DataNodes that stand still do not.
         with self.paused_data_nodes():

@@ -10,6 +10,7 @@
 #include "src/scoring/scoring_job.h"
 #include "src/scoring/staging.h"
 #include "tests/scoring/fixture.h"
+#include "tests/storage/passing_files.h"
 
 namespace espalier {
 namespace {
@@ -114,21 +115,9 @@ TEST_CASE("what members wrote in several generations becomes the output of a loc
 }
 
 // Fails its n-th change with kUnavailable, and all after it: a process that was killed there.
-class DyingFiles : public FileSystem {
+class DyingFiles : public PassingFiles {
  public:
-  DyingFiles(const FileSystem& files, int changes) : files_(files), left_(changes) {}
-  Result<std::vector<FileInfo>> List(const std::string& p) const override { return files_.List(p); }
-  Result<std::vector<std::string>> Names(const std::string& p) const override {
-    return files_.Names(p);
-  }
-  Result<FileInfo> Stat(const std::string& p) const override { return files_.Stat(p); }
-  Result<std::unique_ptr<ReadableFile>> Open(const std::string& p) const override {
-    return files_.Open(p);
-  }
-  Result<std::vector<BlockLocation>> BlockLocations(const std::string& p, int64_t offset,
-                                                    int64_t length) const override {
-    return files_.BlockLocations(p, offset, length);
-  }
+  DyingFiles(const FileSystem& files, int changes) : PassingFiles(files), left_(changes) {}
   Status CreateExclusively(const std::string& p, std::string_view content) const override {
     return Change([&] { return files_.CreateExclusively(p, content); });
   }
@@ -162,7 +151,6 @@ class DyingFiles : public FileSystem {
     }
     return change();
   }
-  const FileSystem& files_;
   mutable int left_;
 };
 
