@@ -129,13 +129,16 @@ class ScoringJobsTest(EspalierTest):
         out, _ = cluster.espalier("predict", model, data, "--output", output, "--keep", "age",
                                   "--detach")
         job = out.split()[0]
+
+        def done():
+            return cluster.status(job)["progress"]["survey_bytes_done"]
         wait_for_scoring(cluster, job)
         self.assertFalse(os.path.exists(output))
+        wait_for("20 shards", lambda: done() > 20 * SHARD_BYTES)
         time.sleep(1.5)  # what was scored is told each second
         cluster.workers["node-2"].kill()
         wait_for("another generation", lambda: cluster.status(job)["generation"] > 1)
-        told = cluster.status(job)["progress"]["survey_bytes_done"]
-        self.assertGreater(told, 10 * SHARD_BYTES, "what was told is not done again")
+        self.assertGreater(done(), 10 * SHARD_BYTES, "what was told is not done again")
         result = outcome(cluster, job)
         self.assertEqual(result["status"], "SUCCEEDED", result)
         self.assertGreater(cluster.status(job)["generation"], 1)
