@@ -96,7 +96,7 @@ class ExitCodeTest(SubmitterTest):
             {"evaluate": {"model": self.path("good.bundle"), "data": self.rows}}))
         found, said = self.main(evaluation, *address)
         self.assertEqual(found, 0, said)
-        self.assertRegex(said, r"(?s)^test +loss .*\nrows       300 scored, 0 rejected\n")
+        self.assertRegex(said, r"(?m)^test +loss .*\nrows       300 scored, 0 rejected$")
         found, said = self.main("none.yaml", *address)
         self.assertEqual(found, 2)
         self.assertIn("there is no job file none.yaml", said)
