@@ -26,7 +26,7 @@ class LaunchTest(daemons.EspalierTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        os.environ["ESPALIER_HOME"] = os.path.join(daemons.ROOT, "build")
+        os.environ["ESPALIER_HOME"] = home = os.path.join(daemons.ROOT, "build")
         cls.addClassCleanup(os.environ.pop, "ESPALIER_HOME")
         # Executors that come later fetch it, too.
         cls.packages = tempfile.mkdtemp(prefix="espalier-package-")
@@ -35,7 +35,9 @@ class LaunchTest(daemons.EspalierTest):
         cls.addClassCleanup(shutil.rmtree, os.path.join(os.path.dirname(pyspark.__file__), "work"),
                             ignore_errors=True)
         cls.spark = sparks.session(cls, "local-cluster[3,1,512]",
-                                   **{"spark.executor.memory": "512m"})
+                                   **{"spark.executor.memory": "512m",
+                                      # The JVM may be older than this class.
+                                      "spark.executorEnv.ESPALIER_HOME": home})
 
     def setUp(self):
         super().setUp()
