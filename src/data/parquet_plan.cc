@@ -263,7 +263,13 @@ class ParquetPlanner {
         for (int64_t i = 0; i < column.width; ++i) names.push_back(ElementName(column.name, i));
       }
       places.push_back({begin, static_cast<int64_t>(names.size()) - 1});
-      if (names.size() > 2 * kColumnsMax) break;  // MakeSchema refuses it
+      if (names.size() > kColumnsMax) {
+        return BadInput("the columns of " + QuotedPath(first_path_) +
+                        ", with the elements of their lists, are more than the " +
+                        std::to_string(kColumnsMax) +
+                        " that are supported; name those to use in data.features.columns")
+            .At({.file = first_path_, .column = Printable(column.name)});
+      }
     }
     for (const auto& [position, field] : used_) {
       if (!first_[position].vector || first_[position].width > 0) continue;

@@ -71,6 +71,12 @@ TEST_CASE("lists of a million numbers and more are refused where they are used")
   f.job.data.features.columns = {std::string("a"), std::string("v")};
   CHECK(f.Error().message().find("has 2000000000 numbers; at most 1048576 are supported") !=
         std::string::npos);
+  const auto wide = arrow::fixed_size_list(arrow::float32(), 1'000'000);
+  f.Write({Json("v", wide, "[]"), Json("w", wide, "[]"), Json("x", wide, "[]"), Y(0)});
+  f.job.data.features.columns = {ColumnRange{0, 2}};  // each may be, all together may not
+  CHECK(f.Error().message().find("with the elements of their lists, are more than the 1048576") !=
+        std::string::npos);
+  f.Write({Json("a", arrow::int32(), "[]"), Json("v", huge, "[]"), Json("w", huge, "[]"), Y(0)});
   f.job.data.features.columns = {std::string("a")};
   const auto plan = f.Plan();
   INFO(plan.status().ToString());
