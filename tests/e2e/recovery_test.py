@@ -106,7 +106,7 @@ class RecoveryTest(EspalierTest):
         job = cluster.submit(self.job("seed-%d" % seed, self.spec()))
         kills = 0
         while kills < 12 and cluster.status(job)["state"] != "SUCCEEDED":
-            # From the survey to the recovery from the one before; often none is left.
+            # The moment is the chance's: from the survey to the recovery from the one before.
             time.sleep(chance.choice((0.01, 0.1, 1)) * chance.random())
             victim = cluster.workers.pop(chance.choice(sorted(cluster.workers)))
             victim.kill()

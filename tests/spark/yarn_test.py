@@ -3,7 +3,6 @@ import os
 import re
 import shutil
 import sys
-import time
 import unittest
 import urllib.request
 
@@ -130,10 +129,7 @@ class YarnTest(daemons.EspalierTest):
         for name in self.hdfs.env():
             self.addCleanup(os.environ.pop, name, None)
         self.assertEqual(espalier.load(self.spec("far")["output"]).weights_sha256, expected)
-        end = time.monotonic() + 60
-        while hadoop_yarn.containers(self.hdfs) and time.monotonic() < end:
-            time.sleep(0.2)
-        self.assertEqual(hadoop_yarn.containers(self.hdfs), {})
+        daemons.wait_for("no containers", lambda: not hadoop_yarn.containers(self.hdfs), 60)
 
 
 if __name__ == "__main__":
