@@ -164,7 +164,10 @@ Result<SurveyOne> JobRunner::WorkOf(const StartSurvey& order) {
   }
   ESPALIER_RETURN_IF_ERROR(scoring_->Begin(*files_, order.generation));
   return SurveyOne([this](const FileSystem& files, int32_t shard) {
-    return scoring_->Score(files, shard, &survey_room_, [this] { return interrupted_.load(); });
+    auto scored =
+        scoring_->Score(files, shard, &survey_room_, [this] { return interrupted_.load(); });
+    if (options_.probe != nullptr) options_.probe->OnShardScored(shard);
+    return scored;
   });
 }
 

@@ -1,4 +1,5 @@
-// What a test hears of the steps of a training, and may harm. The shipped program has no probe.
+// What a test hears of the steps of a training and of the shards of a scoring job, and may harm or
+// delay. The shipped program has no probe.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,8 @@ class StepProbe {
                       std::span<const int64_t> rows) = 0;
   // The total of `step` was applied. The job's thread.
   virtual void OnCommit(Generation generation, int64_t step) = 0;
+  // A shard of a job that scores was scored; before that is told. Any compute thread.
+  virtual void OnShardScored(int32_t shard) = 0;
 };
 
 }  // namespace espalier

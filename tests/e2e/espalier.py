@@ -209,12 +209,13 @@ class Cluster:
     """One coordinator and some workers, the real daemons.
 
     flags: more of each one's arguments; coordinator_flags, worker_flags: of one kind alone;
-    state: the coordinator's state directory.
+    state: the coordinator's state directory; worker_binary: in the place of the shipped one.
     """
 
     def __init__(self, test, workers, threads=1, flags=(), coordinator_flags=(), worker_flags=(),
-                 state=None):
+                 state=None, worker_binary=None):
         self.test = test
+        self.worker_binary = worker_binary or program("espalier-worker")
         self.flags = list(flags)
         self.coordinator_flags, self.worker_flags = list(coordinator_flags), list(worker_flags)
         if state:
@@ -260,7 +261,7 @@ class Cluster:
 
     def start_worker(self, name, threads=1, binary=None):
         self.workers[name] = self.start_daemon(name, [
-            binary or program("espalier-worker"), "--coordinator", "file:" + self.address_file,
+            binary or self.worker_binary, "--coordinator", "file:" + self.address_file,
             "--listen", self.listen_on(name), "--name", name, "--threads", str(threads),
             "--spool-directory", os.path.join(self.directory, "spool-" + name)] + self.flags +
             self.worker_flags)

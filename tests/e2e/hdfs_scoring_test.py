@@ -3,11 +3,11 @@ middle: the bytes of a local run."""
 import os
 import unittest
 
-from espalier import Cluster, json_lines
+from espalier import json_lines
 from hdfs_jobs import HdfsTest, csv_text, start_hdfs, table
-from scoring_jobs import files_of, outcome, wait_for_scoring
+from scoring_jobs import files_of, outcome, slow_cluster, wait_for_scoring
 
-ROWS = 40_000  # some seconds of scoring, by a model that is wide enough
+ROWS = 40_000  # some 60 shards
 REJECTED = 5
 
 
@@ -17,13 +17,13 @@ def setUpModule():
 
 class ScoringTest(HdfsTest):
     def setUp(self):
-        """A wide model, and a table some of whose rows are none, here and there."""
+        """A model, and a table some of whose rows are none, here and there."""
         super().setUp()
         spec = self.spec(self.put("t.csv", csv_text(table(300))), output=self.uri("model"),
-                         model={"task": "classification", "hidden": [1024, 1024]},
+                         model={"task": "classification", "hidden": [16]},
                          train={"batch": 100, "leaves": 4, "epochs": 1, "seed": 7})
         spec["data"]["shard_bytes"] = 16 << 10
-        self.result("train", self.job("wide", spec), "--workers", 1)
+        self.result("train", self.job("model", spec), "--workers", 1)
         os.mkdir(self.path("model"))
         for name in self.names("/model"):
             with open(self.path("model", name), "wb") as f:
@@ -47,7 +47,7 @@ class ScoringTest(HdfsTest):
 
     def killed_in_the_middle(self, *arguments):
         """What a command on a cluster comes to that loses a worker meanwhile."""
-        cluster = Cluster(self, 3)
+        cluster = slow_cluster(self, 3)
         out, _ = cluster.espalier(*arguments, "--detach", "--json")
         job = json_lines(out)[0]["job"]
         wait_for_scoring(cluster, job)

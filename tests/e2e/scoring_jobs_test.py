@@ -9,9 +9,9 @@ import time
 import unittest
 
 from espalier import Cluster, EspalierTest, json_lines, wait_for
-from scoring_jobs import files_of, outcome, wait_for_scoring
+from scoring_jobs import files_of, outcome, slow_cluster, wait_for_scoring
 
-ROWS_LONG = 100_000  # some seconds of scoring, by a model that is wide enough
+ROWS_LONG = 60_000  # some 100 shards
 SHARD_BYTES = 16 << 10
 
 
@@ -51,11 +51,9 @@ class ScoringJobsTest(EspalierTest):
         wait_for("nothing is left beside the output", lambda: not [
             n for n in os.listdir(os.path.dirname(output)) if n.startswith("." + name)])
 
-    def slow_model(self):
-        """One that takes some seconds for ROWS_LONG rows."""
-        model = self.houses(hidden=(1024, 1024))
-        data = self.new_houses(ROWS_LONG)
-        local = self.path("local")
+    def many_shards(self):
+        """A model, a table of some 100 shards and its local prediction."""
+        model, data, local = self.houses(), self.new_houses(ROWS_LONG), self.path("local")
         self.result("predict", model, data, "--output", local, "--keep", "age")
         return model, data, local
 
@@ -123,8 +121,8 @@ class ScoringJobsTest(EspalierTest):
     # ---- when something dies ----
 
     def test_a_killed_workers_shards_are_redone_and_none_is_there_twice(self):
-        model, data, local = self.slow_model()
-        cluster = Cluster(self, workers=3)
+        model, data, local = self.many_shards()
+        cluster = slow_cluster(self, workers=3)
         output = self.path("scored")
         out, _ = cluster.espalier("predict", model, data, "--output", output, "--keep", "age",
                                   "--detach")
@@ -135,7 +133,7 @@ class ScoringJobsTest(EspalierTest):
         wait_for_scoring(cluster, job)
         self.assertFalse(os.path.exists(output))
         wait_for("20 shards", lambda: done() > 20 * SHARD_BYTES)
-        time.sleep(1.5)  # what was scored is told each second
+        time.sleep(1.1)  # what was scored is told each second
         cluster.workers["node-2"].kill()
         wait_for("another generation", lambda: cluster.status(job)["generation"] > 1)
         self.assertGreater(done(), 10 * SHARD_BYTES, "what was told is not done again")
@@ -145,8 +143,8 @@ class ScoringJobsTest(EspalierTest):
         self.assert_output(output, local)
 
     def test_a_coordinator_that_dies_and_comes_back_ends_it(self):
-        model, data, local = self.slow_model()
-        cluster = Cluster(self, workers=2, state=self.path("state"))
+        model, data, local = self.many_shards()
+        cluster = slow_cluster(self, workers=2, state=self.path("state"))
         output = self.path("scored")
         watcher = cluster.start("predict", model, data, "--output", output, "--keep", "age",
                                 "--json")
@@ -159,8 +157,8 @@ class ScoringJobsTest(EspalierTest):
         self.assert_output(output, local)
 
     def test_of_a_cancelled_job_nothing_is_to_be_seen(self):
-        model, data, local = self.slow_model()
-        cluster = Cluster(self, workers=2)
+        model, data, local = self.many_shards()
+        cluster = slow_cluster(self, workers=2)
         output = self.path("scored")
         os.mkdir(output)
         with open(os.path.join(output, "part-00000.csv"), "w") as f:
@@ -178,8 +176,8 @@ class ScoringJobsTest(EspalierTest):
         self.assert_output(output, local)
 
     def test_interrupted_the_command_detaches_and_the_job_goes_on(self):
-        model, data, local = self.slow_model()
-        cluster = Cluster(self, workers=1)
+        model, data, local = self.many_shards()
+        cluster = slow_cluster(self, workers=1)
         output = self.path("scored")
         process = cluster.start("predict", model, data, "--output", output, "--keep", "age")
         wait_for_scoring(cluster, "job-1")
@@ -226,8 +224,8 @@ class ScoringJobsTest(EspalierTest):
         self.assert_output(output, self.path("local"))
 
     def test_what_a_cancelled_job_left_is_removed_by_the_next_coordinator(self):
-        model, data, _ = self.slow_model()
-        cluster = Cluster(self, workers=2, state=self.path("state"))
+        model, data, _ = self.many_shards()
+        cluster = slow_cluster(self, workers=2, state=self.path("state"))
         output = self.path("scored")
         cluster.espalier("predict", model, data, "--output", output, "--keep", "age", "--detach")
         wait_for_scoring(cluster, "job-1")

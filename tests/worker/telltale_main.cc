@@ -4,10 +4,11 @@
 //     leaf GENERATION STEP EPOCH LEAF ROW ROW ...   before anything of that leaf goes out
 //     commit GENERATION STEP MICROSECONDS           when the step was applied, by the steady clock
 //   ESPALIER_TELLTALE_DIE="POINT STEP"  kills itself (SIGKILL) in that step: POINT is `leaf`,
-//   before
-//                                     anything of its first leaf goes out, `commit`, when the step
-//                                     was applied, or `boundary`, before the next one begins
+//                                       before anything of its first leaf goes out, `commit`,
+//                                       when the step was applied, or `boundary`, before the
+//                                       next one begins
 //   ESPALIER_TELLTALE_FLIP=STEP       flips one bit of its parameters once STEP steps are committed
+//   ESPALIER_TELLTALE_PAUSE=MS        waits so long over each shard of a job that scores
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "src/worker/program.h"
 
@@ -45,6 +47,9 @@ class Telltale : public StepProbe {
           std::to_string(us) + "\n");
     DieAt("commit", step);
   }
+  void OnShardScored(int32_t) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms_));
+  }
 
  private:
   static int Open() {
@@ -60,9 +65,9 @@ class Telltale : public StepProbe {
   void DieAt(const std::string& point, int64_t step) const {
     if (!death_.empty() && death_ == point + " " + std::to_string(step)) std::raise(SIGKILL);
   }
-  static int64_t FlipAt() {
-    const char* step = std::getenv("ESPALIER_TELLTALE_FLIP");
-    return step == nullptr ? -1 : std::atoll(step);
+  static int64_t Number(const char* variable, int64_t otherwise) {
+    const char* value = std::getenv(variable);
+    return value == nullptr ? otherwise : std::atoll(value);
   }
   void Write(const std::string& line) const {
     const auto size = static_cast<ssize_t>(line.size());
@@ -71,7 +76,8 @@ class Telltale : public StepProbe {
 
   const int file_ = Open();
   const std::string death_ = Death();
-  int64_t flip_at_ = FlipAt();
+  const int64_t pause_ms_ = Number("ESPALIER_TELLTALE_PAUSE", 0);
+  int64_t flip_at_ = Number("ESPALIER_TELLTALE_FLIP", -1);
 };
 
 }  // namespace
