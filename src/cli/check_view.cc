@@ -214,6 +214,7 @@ std::string CheckText(const CheckReport& report, bool color) {
                     (report.leaves == 1 ? " leaf" : " leaves") +
                     " (more workers than leaves do not help)"},
       {"memory", "rows " + HumanBytes(Bytes(report.rows_bytes)) + " (as " + report.storage +
+                     (report.sparse ? " without zeros" : "") +
                      ", shared among the workers), model " + HumanBytes(Bytes(report.model_bytes)) +
                      " on each worker, reading up to " + HumanBytes(Bytes(report.reading_bytes)) +
                      " a thread"},
@@ -273,6 +274,7 @@ Json CheckJson(const CheckReport& report) {
       {"batch", report.batch},
       {"steps_per_epoch", report.steps_per_epoch},
       {"storage", report.storage},
+      {"sparse", report.sparse},
       {"rows_bytes", report.rows_bytes},
       {"model_bytes_per_worker", report.model_bytes},
       {"reading_bytes_per_thread", report.reading_bytes},

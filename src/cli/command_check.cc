@@ -26,6 +26,7 @@
 #include "src/data/merge.h"
 #include "src/data/number.h"
 #include "src/data/row_room.h"
+#include "src/data/sparse_record.h"
 #include "src/data/survey.h"
 #include "src/model/network.h"
 #include "src/model/optimizer.h"
@@ -269,7 +270,15 @@ Status ReportModel(const FileSystem& files, const JobSpec& spec, const SurveyRes
   const int64_t rows = survey.train_rows + survey.validation_rows + survey.test_rows;
   const int64_t label_bytes = classes ? 4 : 8 * static_cast<int64_t>(spec.data.label.size());
   const auto stored = static_cast<int64_t>(survey.preprocessing.features.size());
-  report->rows_bytes = rows * (stored * ElementBytes(survey.storage) + label_bytes);
+  int64_t numbers_bytes = rows * stored * ElementBytes(survey.storage);
+  if (survey.sparse) {
+    report->sparse = true;
+    numbers_bytes = rows * (8 + SparseRecordBytes(0, survey.storage));
+    for (const ShardSurvey& shard : survey.shards) {
+      numbers_bytes += shard.nonzeros * (4 + ElementBytes(survey.storage));
+    }
+  }
+  report->rows_bytes = numbers_bytes + rows * label_bytes;
   // Parameters, their gradient as it is computed and as it is summed, the optimizer's state, the
   // best parameters so far, the averaged ones, and the gradient of several steps.
   const bool keeps_best = spec.train.early_stopping && spec.train.early_stopping->restore_best;

@@ -15,6 +15,10 @@ namespace espalier {
 // Golub and LeVeque, "Algorithms for computing the sample variance", 1983).
 std::vector<ColumnStats> StatsOf(StorageType type, const void* data, int64_t rows, int64_t columns);
 
+// The same of sparse rows: the same bits for bytes, other last bits for others, whose zeros are
+// added at once.
+std::vector<ColumnStats> StatsOfSparse(const DecodedRows& rows, int64_t columns);
+
 // The statistics of both: the pairwise update of the same paper. Order matters in the last bits.
 ColumnStats Merged(const ColumnStats& a, const ColumnStats& b);
 

@@ -1,5 +1,6 @@
 #include "src/data/decoded_rows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -76,21 +77,48 @@ Status DecodedRows::AppendDoubles(std::span<const double> row) {
   return {};
 }
 
+Status DecodedRows::AppendSparse(std::span<const int32_t> of, std::span<const double> values) {
+  ESPALIER_RETURN_IF_ERROR(AppendDoubles(values));
+  ESPALIER_RETURN_IF_ERROR(columns.Append(of));
+  return ends.Add(static_cast<int64_t>(columns.size()));
+}
+
+void DecodedRows::Expand(int64_t row, int64_t width, void* out) const {
+  WithStorage(type, [&](auto number) {
+    using T = decltype(number);
+    const T* values = reinterpret_cast<const T*>(features.data());
+    std::fill_n(static_cast<T*>(out), width, T{0});
+    for (int64_t e = begin(row); e < ends[row]; ++e) static_cast<T*>(out)[columns[e]] = values[e];
+  });
+}
+
+int64_t DecodedRows::Nonzeros(int64_t width) const {
+  if (sparse) return static_cast<int64_t>(columns.size());
+  return WithStorage(type, [&](auto number) {
+    using T = decltype(number);
+    const T* values = reinterpret_cast<const T*>(features.data());
+    return rows * width - std::count(values, values + rows * width, T{0});
+  });
+}
+
 void DecodedRows::Clear() {
   rows = 0;
   features.Clear();
+  columns.Clear();
+  ends.Clear();
   labels.Clear();
   targets.Clear();
   weights.Clear();
 }
 
 bool DecodedRows::spooled() const {
-  return features.spooled() || labels.bytes().spooled() || targets.bytes().spooled() ||
-         weights.bytes().spooled();
+  return features.spooled() || columns.bytes().spooled() || ends.bytes().spooled() ||
+         labels.bytes().spooled() || targets.bytes().spooled() || weights.bytes().spooled();
 }
 
 int64_t DecodedRows::MemoryBytes() const {
-  return static_cast<int64_t>(features.capacity() + labels.bytes().capacity() +
+  return static_cast<int64_t>(features.capacity() + columns.bytes().capacity() +
+                              ends.bytes().capacity() + labels.bytes().capacity() +
                               targets.bytes().capacity() + weights.bytes().capacity());
 }
 

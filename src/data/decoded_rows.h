@@ -40,20 +40,32 @@ struct DecodedRows {
   DecodedRows() = default;
   // Null: memory without a limit. Errors below are RowBytes'.
   explicit DecodedRows(RowRoom* room)
-      : features(room), labels(room), targets(room), weights(room) {}
+      : features(room), columns(room), ends(room), labels(room), targets(room), weights(room) {}
 
+  bool sparse = false;  // only numbers that are not 0 are there
   StorageType type = StorageType::kUint8;
   int64_t rows = 0;
-  RowBytes features;         // [rows, features] elements of `type`
-  RowArray<int32_t> labels;  // classification, [rows]: index into the shard's label texts
-  RowArray<double> targets;  // regression, [rows, targets]
-  RowArray<double> weights;  // [rows]; empty when the job has no weight column
+  RowBytes features;          // [rows, features] elements of `type`; sparse: [entries]
+  RowArray<int32_t> columns;  // sparse: [entries], the feature of each; ascending within a row
+  RowArray<int64_t> ends;     // sparse: [rows], where a row's entries end
+  RowArray<int32_t> labels;   // classification, [rows]: index into the shard's label texts
+  RowArray<double> targets;   // regression, [rows, targets]
+  RowArray<double> weights;   // [rows]; empty when the job has no weight column
 
   // Makes the type at least `to`; the room that was reserved holds as many rows as before.
   Status WidenTo(StorageType to);
   // Adds a row. REQUIRES: `type` holds the values. `row_bytes`: one for bytes already narrow.
   Status AppendBytes(std::span<const uint8_t> row);
   Status AppendDoubles(std::span<const double> row);
+  // REQUIRES: sparse; both are of one length.
+  Status AppendSparse(std::span<const int32_t> of, std::span<const double> values);
+  // Writes row `row` with its zeros to `out` [width], elements of `type`. REQUIRES: sparse.
+  void Expand(int64_t row, int64_t width, void* out) const;
+  // Where the entries of a row begin. REQUIRES: sparse.
+  int64_t begin(int64_t row) const { return row == 0 ? 0 : ends[static_cast<size_t>(row) - 1]; }
+  // Numbers that are not 0, of `width` a row.
+  int64_t Nonzeros(int64_t width) const;
+  size_t FeatureBytes() const { return features.size() + columns.bytes().size(); }
   // Forgets the rows, not their type; what was reserved is used again.
   void Clear();
   bool spooled() const;  // some of it

@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "src/base/check.h"
+
 namespace espalier {
 namespace {
 
@@ -49,6 +51,48 @@ const FeatureEncoder::Scaling<float>& FeatureEncoder::scaling<float>() const {
 template <>
 const FeatureEncoder::Scaling<double>& FeatureEncoder::scaling<double>() const {
   return double_scaling_;
+}
+
+template <>
+const std::vector<float>& FeatureEncoder::base<float>() const {
+  return float_base_;
+}
+template <>
+const std::vector<double>& FeatureEncoder::base<double>() const {
+  return double_base_;
+}
+
+void FeatureEncoder::PrepareSparse() {
+  ESPALIER_CHECK(plain_, "sparse rows of features that are not numbers");
+  bool zeros = true;
+  for (int64_t i = 0; i < features_; ++i) {
+    double_base_.push_back(0 - double_scaling_.shift[i] * double_scaling_.factor[i]);
+    zeros = zeros && double_base_.back() == 0;
+  }
+  if (zeros) double_base_.clear();
+  float_base_.assign(double_base_.begin(), double_base_.end());
+}
+
+template <typename T>
+void FeatureEncoder::BeginSparse(SparseRows<T>* rows) const {
+  rows->Clear();
+  rows->base = base<T>();
+}
+
+template <typename T>
+void FeatureEncoder::EncodeSparse(StorageType type, const SparseRecord& row,
+                                  SparseRows<T>* rows) const {
+  rows->columns.insert(rows->columns.end(), row.features.begin(), row.features.end());
+  WithStorage(type, [&](auto number) {
+    using From = decltype(number);
+    const From* value = reinterpret_cast<const From*>(row.values);
+    for (const int32_t feature : row.features) {
+      const double raw = static_cast<double>(*value++);
+      const double x = raw == raw ? raw : null_values_[feature];
+      rows->values.push_back(static_cast<T>(x * double_scaling_.factor[feature]));
+    }
+  });
+  rows->ends.push_back(static_cast<int64_t>(rows->columns.size()));
 }
 
 template <typename From, typename T>
@@ -148,9 +192,12 @@ bool FeatureEncoder::Narrow(StorageType from, const void* row, StorageType to, v
   });
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                 \
-  template void FeatureEncoder::Encode<T>(StorageType, const void*, T*, int32_t*) const;        \
-  template void FeatureEncoder::EncodeRows<T>(StorageType, const DecodedRows&, const CodeMaps&, \
+#define ESPALIER_INSTANTIATE(T)                                                                   \
+  template void FeatureEncoder::BeginSparse<T>(SparseRows<T>*) const;                             \
+  template void FeatureEncoder::EncodeSparse<T>(StorageType, const SparseRecord&, SparseRows<T>*) \
+      const;                                                                                      \
+  template void FeatureEncoder::Encode<T>(StorageType, const void*, T*, int32_t*) const;          \
+  template void FeatureEncoder::EncodeRows<T>(StorageType, const DecodedRows&, const CodeMaps&,   \
                                               int64_t, int64_t, T*, int32_t*) const;
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

@@ -9,8 +9,10 @@
 
 #include "src/base/aligned.h"
 #include "src/data/decoded_rows.h"
+#include "src/data/sparse_record.h"
 #include "src/data/vocabulary.h"
 #include "src/spec/input.h"
+#include "src/spec/sparse_rows.h"
 
 namespace espalier {
 
@@ -30,6 +32,16 @@ class FeatureEncoder {
   // `row` has `features` numbers of `type`.
   template <typename T>
   void Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const;
+
+  // Adds a row of a sparse store, whose values are of `type`, to `rows`: the same inputs but for
+  // rounding, as what they differ by from those of a row of zeros. REQUIRES: PrepareSparse.
+  template <typename T>
+  void EncodeSparse(StorageType type, const SparseRecord& row, SparseRows<T>* rows) const;
+  // Clears `rows`, which point to this from then on.
+  template <typename T>
+  void BeginSparse(SparseRows<T>* rows) const;
+  // REQUIRES: each feature is one number (StoresSparse).
+  void PrepareSparse();
 
   // Rows [begin, begin + count) as they were decoded, with the texts of their categories: the same
   // bits as a row store gives in a job whose rows are of type `job`; rows with numbers that such a
@@ -56,6 +68,8 @@ class FeatureEncoder {
 
   template <typename T>
   const Scaling<T>& scaling() const;
+  template <typename T>
+  const std::vector<T>& base() const;
   bool Narrow(StorageType from, const void* row, StorageType to, void* out) const;
   template <typename From, typename T>
   void EncodeMixed(const From* row, T* inputs) const;
@@ -67,6 +81,8 @@ class FeatureEncoder {
   Scaling<float> float_scaling_;  // by feature
   Scaling<double> double_scaling_;
   AlignedVector<double> null_values_;
+  std::vector<float> float_base_;  // sparse: a row of zeros, empty if it is encoded as zeros
+  std::vector<double> double_base_;
   bool plain_ = true;  // each feature is one input, in order
   std::vector<Number> numbers_;
   std::vector<Coded> coded_;

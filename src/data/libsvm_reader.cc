@@ -57,11 +57,20 @@ size_t LibsvmColumns(const DataSpec& data) {
 }
 
 LibsvmReader::LibsvmReader(const ReadableFile& file, const CsvRange& range, size_t columns,
-                           int64_t window_bytes)
+                           int64_t window_bytes, bool sparse)
     : lines_(file, kLines, range, window_bytes),
       columns_(std::max<size_t>(columns, 1)),
-      zeros_(Zeros(columns_)) {
-  ends_.resize(columns_);
+      zeros_(Zeros(sparse ? 1 : columns_)),
+      sparse_(sparse) {
+  ends_.resize(sparse ? 1 : columns_);
+}
+
+std::string_view LibsvmReader::shown(size_t i) const {
+  if (!sparse_ || i == 0) return field(i);
+  for (const Entry& pair : entries_) {
+    if (pair.column == i) return pair.text;
+  }
+  return "0";
 }
 
 int64_t LibsvmReader::OffsetOf(std::string_view token) const {
@@ -70,8 +79,8 @@ int64_t LibsvmReader::OffsetOf(std::string_view token) const {
 
 int64_t LibsvmReader::field_offset(size_t i) const {
   if (i > 0) {
-    for (const Pair& pair : pairs_) {
-      if (pair.index == i) return OffsetOf(pair.token);
+    for (const Entry& pair : entries_) {
+      if (pair.column == i) return OffsetOf(pair.token);
     }
   }
   return record_offset_;
@@ -98,7 +107,7 @@ RecordReader::Outcome LibsvmReader::Next() {
 RecordReader::Outcome LibsvmReader::Take() {
   std::string_view rest = line_;
   std::string_view label = NextToken(&rest);
-  pairs_.clear();
+  entries_.clear();
   if (label.find(':') != std::string_view::npos) {
     Bad("the line starts with a pair; expected the label, then index:value pairs", label);
     return Outcome::kBadRecord;
@@ -108,20 +117,26 @@ RecordReader::Outcome LibsvmReader::Take() {
     return Outcome::kBadRecord;
   }
   for (std::string_view token = NextToken(&rest); !token.empty(); token = NextToken(&rest)) {
-    Pair pair;
+    Entry pair;
     if (!ParsePair(token, &pair)) return Outcome::kBadRecord;
-    pairs_.push_back(pair);
+    entries_.push_back(pair);
   }
   if (!Sort()) return Outcome::kBadRecord;
   double number = 0;
   if (label.front() == '+' && ParseNumberSlowly(label, &number) == NumberKind::kNumber) {
     label.remove_prefix(1);
   }
-  WriteDense(label);
+  if (sparse_) {
+    text_ = label.data();
+    ends_[0] = static_cast<uint32_t>(label.size());
+    fields_ = columns_;
+  } else {
+    WriteDense(label);
+  }
   return Outcome::kRecord;
 }
 
-bool LibsvmReader::ParsePair(std::string_view token, Pair* pair) {
+bool LibsvmReader::ParsePair(std::string_view token, Entry* pair) {
   const size_t colon = token.find(':');
   if (colon == std::string_view::npos) {
     return Bad("the row has a field without a colon; expected index:value", token);
@@ -145,19 +160,19 @@ bool LibsvmReader::ParsePair(std::string_view token, Pair* pair) {
                    ", the highest in data.features.columns; name all indices there",
                token);
   }
-  *pair = {static_cast<uint32_t>(value), token, token.substr(colon + 1)};
-  if (pair->value.empty()) return Bad("nothing follows the colon; expected index:value", token);
+  *pair = {static_cast<uint32_t>(value), token.substr(colon + 1), token};
+  if (pair->text.empty()) return Bad("nothing follows the colon; expected index:value", token);
   return true;
 }
 
 bool LibsvmReader::Sort() {
-  const auto by_index = [](const Pair& a, const Pair& b) { return a.index < b.index; };
-  if (!std::is_sorted(pairs_.begin(), pairs_.end(), by_index)) {
-    std::stable_sort(pairs_.begin(), pairs_.end(), by_index);
+  const auto by_index = [](const Entry& a, const Entry& b) { return a.column < b.column; };
+  if (!std::is_sorted(entries_.begin(), entries_.end(), by_index)) {
+    std::stable_sort(entries_.begin(), entries_.end(), by_index);
   }
-  for (size_t i = 1; i < pairs_.size(); ++i) {
-    if (pairs_[i].index == pairs_[i - 1].index) {
-      return Bad("the index is in the row twice; each index may be there once", pairs_[i].token);
+  for (size_t i = 1; i < entries_.size(); ++i) {
+    if (entries_[i].column == entries_[i - 1].column) {
+      return Bad("the index is in the row twice; each index may be there once", entries_[i].token);
     }
   }
   return true;
@@ -175,9 +190,9 @@ void LibsvmReader::WriteDense(std::string_view label) {
     dense_.append(zeros_, 0, 2 * (to - column));
     for (; column < to; ++column, end += 2) ends_[column] = end;
   };
-  for (const Pair& pair : pairs_) {
-    fill(pair.index);
-    dense_ += pair.value;
+  for (const Entry& pair : entries_) {
+    fill(pair.column);
+    dense_ += pair.text;
     ends_[column++] = static_cast<uint32_t>(dense_.size() - kReadable);
     dense_ += ',';
   }

@@ -1,4 +1,4 @@
-// LIBSVM text as records of a dense table: column 0 is the label, column i the value of index i.
+// LIBSVM text as records of a table: column 0 is the label, column i the value of index i.
 //
 //   +1 3:0.5 7:2 # a comment          with 8 columns: 1,0,0,0.5,0,0,0,2
 //
@@ -30,24 +30,21 @@ size_t LibsvmColumns(const DataSpec& data);
 class LibsvmReader final : public RecordReader {
  public:
   // REQUIRES: as CsvReader; columns <= kColumnsMax.
+  // `sparse`: gives sparse records.
   LibsvmReader(const ReadableFile& file, const CsvRange& range, size_t columns,
-               int64_t window_bytes = CsvReader::kWindowBytes);
+               int64_t window_bytes = CsvReader::kWindowBytes, bool sparse = false);
 
   Outcome Next() override;
   std::string_view record() const override { return line_; }
+  std::string_view shown(size_t i) const override;
   int64_t field_offset(size_t i) const override;
   int64_t position() const override { return lines_.position(); }
   uint32_t checksum() const override { return lines_.checksum(); }
 
  private:
-  struct Pair {
-    uint32_t index;
-    std::string_view token, value;  // in line_
-  };
-
   Outcome Take();
   // Stores *pair. False: error_ is set.
-  bool ParsePair(std::string_view token, Pair* pair);
+  bool ParsePair(std::string_view token, Entry* pair);
   bool Bad(const std::string& why, std::string_view token);
   int64_t OffsetOf(std::string_view token) const;
   // False: an index is there twice.
@@ -57,9 +54,9 @@ class LibsvmReader final : public RecordReader {
   CsvReader lines_;
   const size_t columns_;
   const std::string zeros_;  // "0,0,0,..." for all columns
+  const bool sparse_;
   std::string_view line_;
-  std::vector<Pair> pairs_;  // of the record, by index
-  std::string dense_;        // kReadable bytes, then the record
+  std::string dense_;  // kReadable bytes, then the record
 };
 
 }  // namespace espalier

@@ -12,6 +12,7 @@
 #include "src/data/feature_decoder.h"
 #include "src/data/fit_features.h"
 #include "src/data/row_sample.h"
+#include "src/data/sparse_choice.h"
 #include "src/data/survey.h"
 
 namespace espalier {
@@ -84,6 +85,7 @@ class Merger {
     }
     storage_ = std::max(storage_, s.storage);
     weight_ += s.train_weight;
+    nonzeros_ += s.nonzeros;
     result_.train_rows += s.train_rows;
     result_.validation_rows += s.validation_rows;
     result_.test_rows += s.test_rows;
@@ -98,6 +100,7 @@ class Merger {
     kept.skipped_rows = s.skipped_rows;
     kept.storage = s.storage;
     kept.train_weight = s.train_weight;
+    kept.nonzeros = s.nonzeros;
     for (const Status& why : s.skipped) {
       if (described_ == kSkippedKept) break;
       kept.skipped.push_back(why);
@@ -234,6 +237,8 @@ class Merger {
                               FitFeatures(plan_, job_, features_, QuartilesOf(surveys_, robust_),
                                           std::move(categories_)));
     result_.storage = StorageWithCodes(result_.preprocessing.features, result_.storage);
+    const int64_t rows = result_.train_rows + result_.validation_rows + result_.test_rows;
+    result_.sparse = StoresSparse(job_, result_.preprocessing, rows, nonzeros_);
     return {};
   }
 
@@ -373,6 +378,7 @@ class Merger {
   int64_t robust_ = 0;    // features that are scaled by quartiles
   StorageType storage_ = StorageType::kUint8;
   double weight_ = 0;
+  int64_t nonzeros_ = 0;
   size_t described_ = 0;
 };
 

@@ -11,9 +11,12 @@
 #include <span>
 
 #include "src/base/text.h"
+#include "src/data/pack_sparse.h"
 #include "src/data/parquet_decoder.h"
 #include "src/data/parquet_file.h"
 #include "src/data/partitions.h"
+#include "src/data/sparse_choice.h"
+#include "src/spec/sparse_rows.h"
 
 namespace espalier {
 namespace {
@@ -104,7 +107,8 @@ Status ReadGroups(const OpenShard& opened, const std::string& path, const Shard&
     groups.push_back(i);
     rows += group.rows;
   }
-  if (rows > kShardNumbersMax / width) {
+  const int64_t zeros = width >= kSparseFeaturesMin ? kSparseShare : 1;  // that are not kept
+  if (rows > kShardNumbersMax / width * zeros) {
     return TooManyNumbers(file, path, groups.front(), groups.back(), rows, width);
   }
   if (keep) decoder.Reserve(std::min(rows, kNumbersAByte * (shard.end - shard.begin) / width));
@@ -132,6 +136,48 @@ Status ReadGroups(const OpenShard& opened, const std::string& path, const Shard&
   return {};
 }
 
+// Keeps the rows of a shard without their zeros if its first batch has few other numbers.
+class Packer {
+ public:
+  Packer(const JobSpec& job, const Schema& schema, RowRoom* room)
+      : width_(static_cast<int64_t>(schema.features.size())),
+        undecided_(MayBeSparse(job, schema)),
+        packed_(room) {
+    for (DecodedRows& set : packed_.sets) set.sparse = true;
+  }
+  bool undecided() const { return undecided_; }
+
+  // Takes the rows of a batch, or decides to leave all where they are.
+  Status Take(DecodedSets* sets) {
+    if (undecided_) Decide(*sets);
+    for (size_t i = 0; packs_ && i < sets->size(); ++i) {
+      ESPALIER_RETURN_IF_ERROR(PackSparse((*sets)[i], width_, &packed_.sets[i]));
+      (*sets)[i].Clear();
+    }
+    return {};
+  }
+  // All rows again.
+  void Finish(DecodedSets* sets) {
+    if (packs_) *sets = std::move(packed_.sets);
+  }
+
+ private:
+  void Decide(const DecodedSets& sets) {
+    int64_t rows = 0, nonzeros = 0;
+    for (const DecodedRows& set : sets) {
+      rows += set.rows;
+      nonzeros += set.Nonzeros(width_);
+    }
+    if (rows == 0) return;
+    undecided_ = false;
+    packs_ = nonzeros <= rows * width_ / kSparseShare;
+  }
+
+  const int64_t width_;
+  bool undecided_, packs_ = false;
+  ShardRows packed_;
+};
+
 }  // namespace
 
 Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& plan,
@@ -142,14 +188,20 @@ Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& pl
   ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job.data.features, plan, room));
   ShardRows rows(room);
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
+  Packer packer(job, plan.schema, room);
   const auto after_batch = [&]() -> Result<bool> {
     ESPALIER_RETURN_IF_ERROR(decoder.features().CheckTexts(path));
-    if (!take) return false;
+    if (!take) {
+      ESPALIER_RETURN_IF_ERROR(packer.Take(&rows.sets));
+      return false;
+    }
     ESPALIER_RETURN_IF_ERROR(take(rows.sets, decoder.texts()));
     for (DecodedRows& set : rows.sets) set.Clear();
     return false;
   };
-  ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, path, s, decoder, !take, after_batch));
+  const bool keep = !take && !packer.undecided();
+  ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, path, s, decoder, keep, after_batch));
+  packer.Finish(&rows.sets);
   rows.checksum = opened.parquet->checksum();
   rows.texts = decoder.texts();
   if (!take) rows.sample = decoder.Sample();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,13 @@ class RecordReader {
     kFailed,  // error() says why; for good
   };
   static constexpr size_t kReadable = 16;
+  // A field that the record names. In both, kReadable bytes before it and one at its end are
+  // readable.
+  struct Entry {
+    uint32_t column = 0;
+    std::string_view text;   // the field's
+    std::string_view token;  // with the name, as in "3:0.5"
+  };
 
   virtual ~RecordReader() = default;
   virtual Outcome Next() = 0;
@@ -38,6 +46,11 @@ class RecordReader {
     const uint32_t begin = i == 0 ? 0 : ends_[i - 1] + 1;
     return {text_ + begin, ends_[i] - begin};
   }
+  // Of a reader of sparse records: the fields after the first that the record names, ascending; the
+  // others are "0". Then text() holds the first field alone, but fields() counts all.
+  std::span<const Entry> entries() const { return entries_; }
+  // A field as people shall see it.
+  virtual std::string_view shown(size_t i) const { return field(i); }
   // The record as people shall see it.
   virtual std::string_view record() const { return {text_, ends_[fields_ - 1]}; }
 
@@ -55,6 +68,7 @@ class RecordReader {
  protected:
   const char* text_ = nullptr;
   std::vector<uint32_t> ends_;
+  std::vector<Entry> entries_;
   size_t fields_ = 0, added_ = 0;
   int64_t record_offset_ = 0;
   Status error_;

@@ -86,6 +86,9 @@ class RowArray {
     std::memcpy(bytes_.data() + old, &value, sizeof(T));
     return {};
   }
+  Status Append(std::span<const T> values) {
+    return bytes_.Append({reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes()});
+  }
   void Clear() { bytes_.Clear(); }
 
  private:

@@ -41,13 +41,14 @@ inline uint32_t UpToThreeDigits(const char* end, uint32_t length, uint32_t* bad)
 }  // namespace
 
 RowDecoder::RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file,
-                       RowRoom* room)
+                       RowRoom* room, bool sparse)
     : schema_(schema),
       job_(job),
       role_(role),
       file_(file),
       classification_(job.model.task == Task::kClassification),
       float32_(job.model.precision == Precision::kFloat32),
+      sparse_(sparse),
       draw_(job, file),
       picker_(job.data.features, schema),
       features_(job.data.features, schema),
@@ -55,6 +56,14 @@ RowDecoder::RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, 
       values_(schema.features.size()),
       targets_(classification_ ? 0 : schema.label.size()),
       sets_{DecodedRows(room), DecodedRows(room), DecodedRows(room)} {
+  if (sparse_) {
+    for (DecodedRows& set : sets_) set.sparse = true;
+    slots_.assign(schema.names.size(), -1);
+    for (size_t slot = 0; slot < schema.features.size(); ++slot) {
+      slots_[static_cast<size_t>(schema.features[slot])] = static_cast<int32_t>(slot);
+    }
+    return;
+  }
   size_t other = 0;  // of the features that are not plain
   const std::vector<int32_t>& others = features_.decoded();
   for (size_t slot = 0; slot < schema.features.size(); ++slot) {
@@ -160,6 +169,23 @@ bool RowDecoder::DecodeFeatures(const RecordReader& reader) {
   return DecodeOthers(reader);
 }
 
+bool RowDecoder::DecodeEntries(const RecordReader& reader) {
+  drops_ = false;
+  entry_slots_.clear();
+  entries_.clear();
+  for (const RecordReader::Entry& entry : reader.entries()) {
+    const int32_t slot = slots_[entry.column];
+    if (slot < 0) continue;
+    const char *begin = entry.text.data(), *end = begin + entry.text.size();
+    double& value = values_[static_cast<size_t>(slot)];
+    if (!ParseDecimal(begin, end, &value) && !DecodeFeature(begin, end, slot)) return false;
+    if (value == 0) continue;
+    entry_slots_.push_back(slot);
+    entries_.push_back(value);
+  }
+  return true;
+}
+
 bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* what,
                         double* value) {
   const std::string_view text = reader.field(column);
@@ -229,13 +255,14 @@ int RowDecoder::SetOf(const RecordReader& reader) {
 }
 
 Status RowDecoder::Append(DecodedRows* rows, bool digits) {
-  const std::span<const double> values = values_;
+  const std::span<const double> values = sparse_ ? entries_ : values_;
   if (!digits && type_ != StorageType::kFloat64) {
     type_ = NarrowestType(values, type_);
     for (DecodedRows& set : sets_) ESPALIER_RETURN_IF_ERROR(set.WidenTo(type_));
   }
-  ESPALIER_RETURN_IF_ERROR(digits ? rows->AppendBytes({bytes_.data(), values_.size()})
-                                  : rows->AppendDoubles(values));
+  ESPALIER_RETURN_IF_ERROR(sparse_  ? rows->AppendSparse(entry_slots_, values)
+                           : digits ? rows->AppendBytes({bytes_.data(), values_.size()})
+                                    : rows->AppendDoubles(values));
   if (classification_) ESPALIER_RETURN_IF_ERROR(rows->labels.Add(label_));
   for (const double target : targets_) ESPALIER_RETURN_IF_ERROR(rows->targets.Add(target));
   if (schema_.weight >= 0) ESPALIER_RETURN_IF_ERROR(rows->weights.Add(weight_));
@@ -245,7 +272,15 @@ Status RowDecoder::Append(DecodedRows* rows, bool digits) {
 void RowDecoder::Reserve(double done) {
   for (DecodedRows& set : sets_) {
     const size_t rows = static_cast<size_t>(static_cast<double>(set.rows) / done * 1.03);
-    set.features.Reserve(rows * values_.size() * ElementBytes(set.type));
+    if (sparse_) {
+      const auto entries =
+          static_cast<size_t>(static_cast<double>(set.columns.size()) / done * 1.03);
+      set.features.Reserve(entries * ElementBytes(set.type));
+      set.columns.Reserve(entries);
+      set.ends.Reserve(rows);
+    } else {
+      set.features.Reserve(rows * values_.size() * ElementBytes(set.type));
+    }
     if (classification_) set.labels.Reserve(rows);
     set.targets.Reserve(rows * targets_.size());
     if (schema_.weight >= 0) set.weights.Reserve(rows);
@@ -262,9 +297,9 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
         -1);
     return Outcome::kBad;
   }
-  const bool digits =
-      type_ == StorageType::kUint8 && features_.decoded().empty() && DecodeDigits(reader);
-  if (!digits && !DecodeFeatures(reader)) return Outcome::kBad;
+  const bool digits = !sparse_ && type_ == StorageType::kUint8 && features_.decoded().empty() &&
+                      DecodeDigits(reader);
+  if (!digits && !(sparse_ ? DecodeEntries(reader) : DecodeFeatures(reader))) return Outcome::kBad;
   const bool drops = !digits && drops_;
   if (!DecodeLabel(reader) || !DecodeWeight(reader)) return Outcome::kBad;
   if (drops && draw_.stratified()) return Outcome::kDropped;  // before it is counted

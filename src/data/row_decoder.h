@@ -38,8 +38,10 @@ class RowDecoder {
  public:
   enum class Outcome : uint8_t { kRow, kDropped, kBad, kFailed };
 
-  // `room` may be null; see DecodedRows.
-  RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file, RowRoom* room);
+  // `room` may be null; see DecodedRows. `sparse`: of sparse records, to sparse rows. REQUIRES:
+  // then DecodesSparse (sparse_choice.h).
+  RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file, RowRoom* room,
+             bool sparse = false);
 
   // Decodes the reader's record and adds it to its set. kBad: problem() says why; kFailed: error()
   // does, there is no room.
@@ -68,6 +70,7 @@ class RowDecoder {
 
   bool DecodeDigits(const RecordReader& reader);
   bool DecodeFeatures(const RecordReader& reader);
+  bool DecodeEntries(const RecordReader& reader);
   bool DecodeFeature(const char* begin, const char* end, int32_t slot);
   bool DecodeOthers(const RecordReader& reader);
   bool TakeNull(int32_t slot);
@@ -83,7 +86,7 @@ class RowDecoder {
   const JobSpec& job_;
   const FileRole role_;
   const int32_t file_;
-  const bool classification_, float32_;
+  const bool classification_, float32_, sparse_;
   ValidationDraw draw_;
   RowPicker picker_;
   FeatureDecoder features_;
@@ -92,6 +95,9 @@ class RowDecoder {
   StorageType type_ = StorageType::kUint8;  // of the rows so far
   std::vector<uint8_t> bytes_;              // the row, when all features are small whole numbers
   std::vector<double> values_;              // the row otherwise
+  std::vector<int32_t> slots_;              // sparse: by column, the feature, or -1
+  std::vector<int32_t> entry_slots_;        // sparse: the features of the row that are not 0 ...
+  std::vector<double> entries_;             // ... and their numbers
   bool drops_ = false;                      // a null says so
   int32_t label_ = 0;
   std::vector<double> targets_;

@@ -24,9 +24,16 @@ Range Common(Range range, int64_t first, int64_t count) {
 
 }  // namespace
 
+// Of sparse rows: of what says where they are.
+int64_t RowLoader::FeatureBytesOf(Range range) const {
+  return range.size() * (store_->sparse_
+                             ? static_cast<int64_t>(sizeof(uint64_t))
+                             : store_->encoder_.features() * ElementBytes(store_->storage_));
+}
+
 int64_t RowLoader::BytesOf(Range range) const {
   const int64_t n = range.size();
-  return Aligned(n * store_->encoder_.features() * ElementBytes(store_->storage_)) +
+  return Aligned(FeatureBytesOf(range)) +
          Aligned(n * store_->targets_ * static_cast<int64_t>(sizeof(double))) +
          (has_weights_ ? Aligned(n * static_cast<int64_t>(sizeof(double))) : 0) +
          (classification_ ? Aligned(n * static_cast<int64_t>(sizeof(int32_t))) : 0);
@@ -39,6 +46,8 @@ void RowLoader::SetUp(const RowRanges& ranges) {
   store_->encoder_ = FeatureEncoder(survey_.preprocessing);
   store_->targets_ = classification_ ? 0 : static_cast<int64_t>(plan_.schema.label.size());
   store_->storage_ = survey_.storage;
+  store_->sparse_ = survey_.sparse;
+  if (survey_.sparse) store_->encoder_.PrepareSparse();
   store_->fitted_targets_ = survey_.preprocessing.targets;
   vocabularies_ = Vocabularies(survey_.preprocessing);
   classes_ = ClassIndex(survey_.preprocessing.classes);
@@ -82,14 +91,23 @@ Status RowLoader::Reserve(const RowStoreOptions& options) {
       at += Aligned(size);
       return taken;
     };
-    set.features = take(n * store_->encoder_.features() * ElementBytes(store_->storage_));
+    char* const features = take(FeatureBytesOf(set.range));
+    if (store_->sparse_) {
+      set.records = reinterpret_cast<uint64_t*>(features);
+    } else {
+      set.features = features;
+    }
     set.targets = reinterpret_cast<double*>(take(n * store_->targets_ * 8));
     if (has_weights_) set.weights = reinterpret_cast<double*>(take(n * 8));
     if (classification_) set.labels = reinterpret_cast<int32_t*>(take(n * 4));
   }
-  room_ = std::make_unique<RowRoom>(options.memory_bytes_max - store_->memory_bytes_,
-                                    options.spool_directory,
-                                    options.spool_bytes_max - store_->spool_bytes_);
+  store_->room_ = std::make_unique<RowRoom>(options.memory_bytes_max - store_->memory_bytes_,
+                                            options.spool_directory,
+                                            options.spool_bytes_max - store_->spool_bytes_);
+  RowRoom* const room = store_->room_.get();
+  for (size_t i = 0; store_->sparse_ && i < shards_.size(); ++i) {
+    store_->blocks_.push_back({RowBytes(room), RowBytes(room), RowBytes(room)});
+  }
   return {};
 }
 
@@ -109,6 +127,12 @@ Result<std::unique_ptr<RowLoader>> RowLoader::Make(const FileSystem& files, cons
   }
   if (job.model.task == Task::kRegression || job.model.task == Task::kMultilabel) {
     fits = fits && survey.preprocessing.targets.size() == plan.schema.label.size();
+  }
+  if (survey.sparse) {
+    fits = fits && job.model.task != Task::kAutoencoder;
+    for (const FittedFeature& f : survey.preprocessing.features) {
+      fits = fits && f.codes == 0 && !f.null_indicator;
+    }
   }
   if (!fits) return Internal("the survey, the plan and the rows to load do not fit each other");
   std::unique_ptr<RowLoader> loader(new RowLoader(files, plan, job, survey));
@@ -155,6 +179,72 @@ bool RowLoader::Recode(const Read& read, int64_t rows, T* features) const {
   return true;
 }
 
+bool RowLoader::CopyDense(const Read& read, size_t set, const DecodedRows& rows, int64_t source,
+                          int64_t count, int64_t target) {
+  const StorageType type = store_->storage_;
+  const int64_t width = store_->encoder_.features();
+  const int64_t row_bytes = width * ElementBytes(type);
+  char* const features = store_->sets_[set].features + target * row_bytes;
+  if (rows.sparse) {
+    std::vector<double> scratch(static_cast<size_t>(width));
+    for (int64_t i = 0; i < count; ++i) {
+      rows.Expand(source + i, width, scratch.data());
+      Widen(rows.type, scratch.data(), type, features + i * row_bytes, width);
+    }
+  } else {
+    Widen(rows.type, rows.features.data() + source * width * ElementBytes(rows.type), type,
+          features, count * width);
+  }
+  return WithStorage(type, [&](auto number) {
+    return Recode(read, count, reinterpret_cast<decltype(number)*>(features));
+  });
+}
+
+RowBytes& RowLoader::BlockOf(int32_t shard, size_t set) {
+  const auto at = std::lower_bound(shards_.begin(), shards_.end(), shard) - shards_.begin();
+  return store_->blocks_[static_cast<size_t>(at)][set];
+}
+
+// As if the rows of a shard were alike.
+size_t RowLoader::BlockBytesOf(int32_t shard, size_t set) const {
+  const ShardSurvey& s = survey_.shards[shard];
+  const int64_t rows = Wanted(shard, set).size(),
+                all = s.train_rows + s.validation_rows + s.test_rows;
+  const int64_t entry_bytes =
+      static_cast<int64_t>(sizeof(int32_t)) + ElementBytes(store_->storage_);
+  const int64_t nonzeros = std::min(s.nonzeros, all * store_->encoder_.features());
+  const double entries = static_cast<double>(nonzeros) * static_cast<double>(rows) /
+                         static_cast<double>(std::max<int64_t>(1, all));
+  return static_cast<size_t>(entries * 1.03) * entry_bytes +
+         rows * SparseRecordBytes(1, store_->storage_);
+}
+
+Range RowLoader::Wanted(int32_t shard, size_t set) const {
+  return Common(store_->sets_[set].range, first_rows_[shard][set],
+                RowsOf(survey_.shards[shard], set));
+}
+
+Status RowLoader::CopySparse(int32_t shard, size_t set, const DecodedRows& rows, int64_t source,
+                             int64_t count, int64_t target) {
+  RowBytes& block = BlockOf(shard, set);
+  if (block.size() == 0) block.Reserve(BlockBytesOf(shard, set));
+  for (int64_t i = 0; i < count; ++i) {
+    store_->sets_[set].records[target + i] = block.size();
+    ESPALIER_RETURN_IF_ERROR(
+        AppendSparse(rows, source + i, store_->encoder_.features(), store_->storage_, &block));
+  }
+  return {};
+}
+
+void RowLoader::Settle(int32_t shard) {
+  for (size_t set = 0; store_->sparse_ && set < kSets; ++set) {
+    const RowStore::Set& to = store_->sets_[set];
+    const Range rows = Wanted(shard, set);
+    const auto begin = reinterpret_cast<uint64_t>(BlockOf(shard, set).data());
+    for (int64_t r = rows.begin; r < rows.end; ++r) to.records[r - to.range.begin] += begin;
+  }
+}
+
 Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts& texts,
                        Read* read) {
   LearnTexts(texts, read);
@@ -168,17 +258,14 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts&
       return Changed(shard);
     }
     const Range common = Common(to.range, first, from.rows);
-    const int64_t n = common.size(), width = store_->encoder_.features();
-    const int64_t targets = store_->targets_;
+    const int64_t n = common.size(), targets = store_->targets_;
     if (n == 0) continue;
     const int64_t source = common.begin - first, target = common.begin - to.range.begin;
-    char* const features = to.features + target * width * ElementBytes(store_->storage_);
-    Widen(from.type, from.features.data() + source * width * ElementBytes(from.type),
-          store_->storage_, features, n * width);
-    const bool known = WithStorage(store_->storage_, [&](auto type) {
-      return Recode(*read, n, reinterpret_cast<decltype(type)*>(features));
-    });
-    if (!known) return Changed(shard);
+    if (store_->sparse_) {
+      ESPALIER_RETURN_IF_ERROR(CopySparse(shard, set, from, source, n, target));
+    } else if (!CopyDense(*read, set, from, source, n, target)) {
+      return Changed(shard);
+    }
     std::copy_n(from.targets.data() + source * targets, n * targets, to.targets + target * targets);
     if (has_weights_) std::copy_n(from.weights.data() + source, n, to.weights + target);
     for (int64_t i = 0; classification_ && i < n; ++i) {
@@ -193,21 +280,33 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts&
 Status RowLoader::ReadAgain(int32_t shard) {
   Read read;
   ESPALIER_ASSIGN_OR_RETURN(const ShardRows rest,
-                            StreamShard(files_, plan_, job_, shard, room_.get(),
+                            StreamShard(files_, plan_, job_, shard, store_->room_.get(),
                                         [&](const DecodedSets& rows, const ShardTexts& texts) {
                                           return Copy(shard, rows, texts, &read);
                                         }));
-  return Check(shard, rest.checksum, read);
+  ESPALIER_RETURN_IF_ERROR(Check(shard, rest.checksum, read));
+  Settle(shard);
+  return {};
 }
 
 Status RowLoader::Load(int32_t shard, const ShardRows* decoded) {
   if (decoded == nullptr) return ReadAgain(shard);
   Read read;
   ESPALIER_RETURN_IF_ERROR(Copy(shard, decoded->sets, decoded->texts, &read));
-  return Check(shard, decoded->checksum, read);
+  ESPALIER_RETURN_IF_ERROR(Check(shard, decoded->checksum, read));
+  Settle(shard);
+  return {};
 }
 
-std::unique_ptr<RowStore> RowLoader::Finish() { return std::move(store_); }
+std::unique_ptr<RowStore> RowLoader::Finish() {
+  for (const auto& shard : store_->blocks_) {
+    for (const RowBytes& block : shard) {
+      (block.spooled() ? store_->spool_bytes_ : store_->memory_bytes_) +=
+          static_cast<int64_t>(block.capacity());
+    }
+  }
+  return std::move(store_);
+}
 
 Result<std::unique_ptr<RowStore>> LoadRows(
     const FileSystem& files, const InputPlan& plan, const JobSpec& job, const SurveyResult& survey,

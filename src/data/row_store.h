@@ -3,7 +3,9 @@
 // Per set (training, validation, test) it holds one contiguous range of the set's global row
 // numbers: rows are numbered shard by shard, in each in the order of the file. Features lie in the
 // narrowest type that is exact for the whole job, so that the arithmetic does not depend on who
-// holds what. Gather applies the fitted preprocessing.
+// holds what. Wide rows of few numbers that are not 0 are kept as these alone (sparse_record.h), in
+// a block a shard and set, where SurveyResult::sparse says so for the whole job. Gather applies the
+// fitted preprocessing.
 //
 // That holds for float32 jobs too: a number that is no float32 is kept as a double, and rounded
 // only after it was shifted and scaled in double. To round it first would halve the memory of
@@ -50,19 +52,21 @@ class RowStore {
   int64_t coded() const { return encoder_.coded(); }     // codes that it is given
   int64_t targets() const { return targets_; }
   StorageType storage() const { return storage_; }
+  bool sparse() const { return sparse_; }
   int64_t memory_bytes() const { return memory_bytes_; }
   int64_t spool_bytes() const { return spool_bytes_; }
 
   // Fills n = rows.size() rows, by global number:
   //   inputs   [n, features] row-major, and
-  //   codes    [n, coded features]: what FeatureEncoder makes of the row
+  //   codes    [n, coded features]: what FeatureEncoder makes of the row; of a sparse store it is
+  //            `sparse` that gets them, which then points into this
   //   labels   [n] class numbers (classification); may be null when not wanted
   //   targets  [n, targets] (y - shift) * factor in double, rounded (not classification); may be
   //   null weights  [n]; 1 without a weight column; may be null
   // REQUIRES: every row lies in rows(set). T is float or double.
   template <typename T>
   void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
-              int32_t* labels, T* targets, T* weights) const;
+              int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse = nullptr) const;
 
  private:
   friend class RowLoader;
@@ -70,16 +74,25 @@ class RowStore {
     Range range;
     std::unique_ptr<Region> region;  // the arrays below lie in it
     char* features = nullptr;
+    // Sparse, in place of features: where the record of each row lies. While it is loaded: its
+    // offset in its block.
+    uint64_t* records = nullptr;
     double* targets = nullptr;
     double* weights = nullptr;
     int32_t* labels = nullptr;
   };
   static size_t Index(FileRole set) { return static_cast<size_t>(set); }
+  const uint8_t* Record(const Set& set, int64_t row) const {
+    return reinterpret_cast<const uint8_t*>(set.records[row - set.range.begin]);
+  }
 
   FeatureEncoder encoder_;
   int64_t targets_ = 0;
   StorageType storage_ = StorageType::kUint8;
+  bool sparse_ = false;
   int64_t memory_bytes_ = 0, spool_bytes_ = 0;
+  std::unique_ptr<RowRoom> room_;                    // of the blocks, and for reading
+  std::vector<std::array<RowBytes, kSets>> blocks_;  // sparse: records, one of each loaded shard
   std::array<Set, kSets> sets_;
   std::vector<FittedTarget> fitted_targets_;
 };
@@ -126,9 +139,20 @@ class RowLoader {
   // `texts`: those of the call before, and more.
   Status Copy(int32_t shard, const DecodedSets& rows, const ShardTexts& texts, Read* read);
   void LearnTexts(const ShardTexts& texts, Read* read) const;
+  // Of rows [source, source + count) of `rows`, which become those from `target` on of the set.
+  bool CopyDense(const Read& read, size_t set, const DecodedRows& rows, int64_t source,
+                 int64_t count, int64_t target);
+  Status CopySparse(int32_t shard, size_t set, const DecodedRows& rows, int64_t source,
+                    int64_t count, int64_t target);
+  // Turns the offsets of the shard's records, which are all there, to addresses.
+  void Settle(int32_t shard);
+  RowBytes& BlockOf(int32_t shard, size_t set);
+  size_t BlockBytesOf(int32_t shard, size_t set) const;
+  Range Wanted(int32_t shard, size_t set) const;  // the shard's rows that are held
   // Replaces the shard's own codes of categories by those of the job.
   template <typename T>
   bool Recode(const Read& read, int64_t rows, T* features) const;
+  int64_t FeatureBytesOf(Range range) const;
   int64_t BytesOf(Range range) const;
 
   const FileSystem& files_;
@@ -141,7 +165,6 @@ class RowLoader {
   ClassIndex classes_;
   Vocabularies vocabularies_;
   std::unique_ptr<RowStore> store_;
-  std::unique_ptr<RowRoom> room_;  // for reading
 };
 
 // Loads all at once, on this thread: shards that `decoded` has rows of are taken from there and

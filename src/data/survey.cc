@@ -8,8 +8,10 @@
 #include "src/data/listing.h"
 #include "src/data/number.h"
 #include "src/data/parquet_reader.h"
+#include "src/data/sparse_choice.h"
 #include "src/data/text_input.h"
 #include "src/data/text_scan.h"
+#include "src/spec/sparse_rows.h"
 
 namespace espalier {
 namespace {
@@ -38,7 +40,7 @@ void ReserveEarly(const Shard& range, int64_t taken, TextScan* scan) {
 // Hands on what there is of at least so many bytes, if anybody takes it.
 Status HandOn(TextScan* scan, const TakeRows& take, size_t bytes_min) {
   size_t bytes = 0;
-  for (const DecodedRows& set : scan->decoder().sets()) bytes += set.features.size();
+  for (const DecodedRows& set : scan->decoder().sets()) bytes += set.FeatureBytes();
   if (!take || bytes < bytes_min) return {};
   ESPALIER_RETURN_IF_ERROR(take(scan->decoder().sets(), scan->decoder().texts()));
   for (DecodedRows& set : scan->decoder().sets()) set.Clear();
@@ -49,9 +51,9 @@ Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const
                            int shard, RowRoom* room, const TakeRows& take) {
   const Shard& range = plan.shards[shard];
   ESPALIER_ASSIGN_OR_RETURN(auto input, OpenShard(files, plan, shard));
-  TextScan scan(std::move(input), plan, job, shard, room);
-  const ShardTexts& texts = scan.decoder().texts();
   const std::string& path = plan.files[range.file].path;
+  TextScan scan(std::move(input), plan, job, shard, room, DecodesSparse(job, plan.schema, path));
+  const ShardTexts& texts = scan.decoder().texts();
   ShardRows rows;
   for (int64_t taken = 0;;) {
     const TextScan::Outcome outcome = scan.Next();
@@ -136,8 +138,12 @@ ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, const JobSpec&
   survey.skipped = rows.skipped_first;
   survey.storage = rows.sets[0].type;
   const DecodedRows& train = rows.sets[kTrain];
-  survey.features = StatsOf(train.type, train.features.data(), train.rows,
-                            static_cast<int64_t>(schema.features.size()));
+  const auto width = static_cast<int64_t>(schema.features.size());
+  survey.features = train.sparse ? StatsOfSparse(train, width)
+                                 : StatsOf(train.type, train.features.data(), train.rows, width);
+  for (const DecodedRows& set : rows.sets) {
+    if (width >= kSparseFeaturesMin) survey.nonzeros += set.Nonzeros(width);
+  }
   CountCategories(rows, job.data.features, schema, &survey);
   if (job.model.task == Task::kClassification) {
     CountLabels(rows, &survey);

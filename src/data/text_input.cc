@@ -40,11 +40,12 @@ void TextInput::WillRead(int64_t begin, int64_t end) const {
 }
 
 std::unique_ptr<RecordReader> TextInput::Records(const DataSpec& data, CsvRange range,
-                                                 size_t columns, int64_t window_bytes) const {
+                                                 size_t columns, int64_t window_bytes,
+                                                 bool sparse) const {
   const ReadableFile& file = compressed() ? *text_ : *raw_;
   if (compressed()) range = {0, DecompressedFile::kLengthUnknown, range.skip_header};
   if (FormatOf(data, raw_->info().path) == DataFormat::kLibsvm) {
-    return std::make_unique<LibsvmReader>(file, range, columns, window_bytes);
+    return std::make_unique<LibsvmReader>(file, range, columns, window_bytes, sparse);
   }
   return std::make_unique<CsvReader>(file, data.csv, range, window_bytes);
 }

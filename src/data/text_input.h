@@ -33,9 +33,10 @@ class TextInput {
   const ReadableFile& lines() const { return compressed() ? *lines_ : *raw_; }
 
   // Reads the records of the range, all when the file is compressed, in the job's format. `columns`
-  // is of LIBSVM text. The input must outlive the reader.
+  // and `sparse` are of LIBSVM text. The input must outlive the reader.
   std::unique_ptr<RecordReader> Records(const DataSpec& data, CsvRange range, size_t columns,
-                                        int64_t window_bytes = CsvReader::kWindowBytes) const;
+                                        int64_t window_bytes = CsvReader::kWindowBytes,
+                                        bool sparse = false) const;
 
  private:
   void WillRead(int64_t begin, int64_t end) const;

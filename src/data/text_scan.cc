@@ -10,20 +10,21 @@
 namespace espalier {
 
 TextScan::TextScan(std::unique_ptr<TextInput> input, const InputPlan& plan, const JobSpec& job,
-                   int shard, RowRoom* room)
+                   int shard, RowRoom* room, bool sparse)
     : plan_(plan),
       input_(std::move(input)),
       schema_(InFileOrder(plan.schema, plan.files[plan.shards[shard].file].columns)),
       lines_(input_->lines()),
-      reader_(MakeReader(job.data, plan, plan.shards[shard])),
+      reader_(MakeReader(job.data, plan, plan.shards[shard], sparse)),
       decoder_(schema_, job, plan.files[plan.shards[shard].file].role, plan.shards[shard].file,
-               room) {}
+               room, sparse) {}
 
 std::unique_ptr<RecordReader> TextScan::MakeReader(const DataSpec& data, const InputPlan& plan,
-                                                   const Shard& shard) const {
+                                                   const Shard& shard, bool sparse) const {
   const std::string& path = plan.files[shard.file].path;
   const CsvRange range = {shard.begin, shard.end, HasHeader(data, path) && shard.begin == 0};
-  return WithPartitions(input_->Records(data, range, schema_.names.size() - schema_.partitions),
+  const size_t columns = schema_.names.size() - schema_.partitions;
+  return WithPartitions(input_->Records(data, range, columns, CsvReader::kWindowBytes, sparse),
                         PartitionValues(schema_, path));
 }
 
@@ -69,7 +70,7 @@ Status TextScan::Located(const RowProblem& problem) const {
   if (problem.column >= 0) {
     at.column = schema_.names[problem.column];
     at.offset = reader_->field_offset(problem.column);
-    at.text = Printable(reader_->field(problem.column));
+    at.text = Printable(reader_->shown(problem.column));
   } else {
     at.text = Printable(reader_->record());
   }

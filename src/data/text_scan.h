@@ -17,9 +17,10 @@ class TextScan {
  public:
   enum class Outcome : uint8_t { kRow, kDropped, kBad, kEnd, kFailed };
 
-  // `input` is that of the shard; `plan` and `job` must outlive it; `room` may be null.
+  // `input` is that of the shard; `plan` and `job` must outlive it; `room` may be null. `sparse`:
+  // the rows are decoded sparse. REQUIRES: then DecodesSparse (sparse_choice.h).
   TextScan(std::unique_ptr<TextInput> input, const InputPlan& plan, const JobSpec& job, int shard,
-           RowRoom* room);
+           RowRoom* room, bool sparse = false);
 
   Outcome Next();
 
@@ -37,7 +38,7 @@ class TextScan {
 
  private:
   std::unique_ptr<RecordReader> MakeReader(const DataSpec& data, const InputPlan& plan,
-                                           const Shard& shard) const;
+                                           const Shard& shard, bool sparse) const;
   Status Located(const RowProblem& problem) const;
   Status WithRow(const Status& error, bool count_lines = true);
   size_t FileIndex() const { return static_cast<size_t>(decoder_.file()); }

@@ -4,8 +4,10 @@
 #include <string>
 
 #include "src/base/check.h"
+#include "src/model/accumulation.h"
 #include "src/model/activation.h"
 #include "src/model/layer_norm.h"
+#include "src/model/sparse_layer.h"
 #include "src/model/vector_math.h"
 
 namespace espalier {
@@ -17,34 +19,6 @@ void ForMicroBatches(int64_t rows, F f) {
   for (int64_t begin = 0; begin < rows; begin += kMicroBatchRows) {
     f(begin, std::min(kMicroBatchRows, rows - begin));
   }
-}
-
-// Numbers of mixed size and sign for the self-test.
-template <typename T>
-AlignedVector<T> TestNumbers(int64_t size, uint64_t seed) {
-  AlignedVector<T> numbers(size);
-  for (int64_t i = 0; i < size; ++i) {
-    numbers[i] = static_cast<T>(2 * UnitDouble(Mix64(seed + static_cast<uint64_t>(i))) - 1);
-  }
-  return numbers;
-}
-
-// Whether c + a^T b by BLAS has the bits of the product apart, added. BLAS rounds once a block of
-// the inner dimension, so this holds when the micro-batch is one block. A corner of the layer's
-// weight with the layer's own remainders of the kernel's block sizes stands for the whole.
-template <typename T>
-bool AccumulatesExactly(const LayerShape& layer, int64_t rows) {
-  if (layer.in == 0) return true;  // nothing of it is multiplied
-  const int64_t m = layer.out < 64 ? layer.out : 32 + layer.out % 32;
-  const int64_t n = layer.in < 256 ? layer.in : 192 + layer.in % 64;
-  const auto a = TestNumbers<T>(rows * m, 1), b = TestNumbers<T>(rows * n, 2);
-  auto together = TestNumbers<T>(m * n, 3), apart = together;
-  AlignedVector<T> product(m * n);
-  const Matrix<T> left{a.data(), m, true}, right{b.data(), n, false};
-  Multiply(m, n, rows, left, right, true, together.data(), n);
-  Multiply(m, n, rows, left, right, false, product.data(), n);
-  for (int64_t i = 0; i < m * n; ++i) apart[i] += product[i];
-  return std::equal(apart.begin(), apart.end(), together.begin());
 }
 
 // out[j] (+)= the sum of column j over the rows, rows in order; with `times` of the products with
@@ -79,7 +53,7 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       blas_accumulates_(true),
       layers_(shape.layers.size()),
       embedded_(shape.layers.front().in - shape.inputs()),
-      inputs_(rows_max * shape.inputs()),
+      inputs_(shape.sparse ? 0 : rows_max * shape.inputs()),
       targets_(shape.task == Task::kRegression || shape.task == Task::kMultilabel
                    ? rows_max * shape.outputs()
                    : 0),
@@ -89,6 +63,8 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       first_inputs_(embedded_ > 0 ? rows_max * shape.layers.front().in : 0),
       embedding_deltas_(rows_max * embedded_) {
   ESPALIER_CHECK(rows_max >= 0 && rows_max < 1 << 24, std::to_string(rows_max));
+  ESPALIER_CHECK(!shape.sparse || (shape.tables.empty() && shape.task != Task::kAutoencoder),
+                 "sparse inputs beside others");
   const auto trained = [](const LayerShape& layer) { return !layer.frozen; };
   lowest_ =
       std::find_if(shape_.layers.begin(), shape_.layers.end(), trained) - shape_.layers.begin();
@@ -111,7 +87,7 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
     }
     offset += dims.in * dims.out + (dims.norm ? 3 : 1) * dims.out;
     for (int64_t rows : {int64_t{37}, kMicroBatchRows}) {
-      blas_accumulates_ = blas_accumulates_ && AccumulatesExactly<T>(dims, rows);
+      blas_accumulates_ = blas_accumulates_ && AccumulatesExactly<T>(dims.in, dims.out, rows);
     }
   }
   for (const TableShape& table : shape_.tables) {
@@ -219,6 +195,17 @@ void LeafPass<T>::AddOneHot(const T* parameters, int64_t begin, int64_t rows) {
   }
 }
 
+// Of all rows at once: each row of the weight is then read once.
+template <typename T>
+void LeafPass<T>::MultiplyFirst(const T* parameters, int64_t rows) {
+  if (!shape_.sparse) return;
+  ESPALIER_CHECK(static_cast<int64_t>(sparse_.ends.size()) >= rows,
+                 std::to_string(sparse_.ends.size()) + " sparse rows of " + std::to_string(rows));
+  const LayerShape& dims = shape_.layers.front();
+  MultiplySparse(sparse_, rows, parameters, dims.in, dims.out, layers_.front().activations.data(),
+                 layers_.front().pitch);
+}
+
 template <typename T>
 void LeafPass<T>::Forward(const T* parameters, int64_t begin, int64_t rows, const DropoutKey* key) {
   if (embedded_ > 0) Embed(parameters, begin, rows);
@@ -226,7 +213,9 @@ void LeafPass<T>::Forward(const T* parameters, int64_t begin, int64_t rows, cons
     const LayerShape& dims = shape_.layers[i];
     Layer& layer = layers_[i];
     T* sums = layer.activations.data() + begin * layer.pitch;
-    if (dims.in == 0) {
+    if (i == 0 && shape_.sparse) {
+      // MultiplyFirst has been there.
+    } else if (dims.in == 0) {
       std::fill_n(sums, rows * layer.pitch, T{0});
     } else {
       Multiply(rows, dims.out, dims.in, Input(i, begin),
@@ -290,6 +279,7 @@ void LeafPass<T>::ForwardBackward(const T* parameters, int64_t rows, const Dropo
   CheckRows(rows);
   rows_ = rows;
   LoadBiases(parameters);
+  MultiplyFirst(parameters, rows);
   ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
     Forward(parameters, begin, count, &key);
     Layer& last = layers_.back();
@@ -302,7 +292,8 @@ void LeafPass<T>::ForwardBackward(const T* parameters, int64_t rows, const Dropo
 template <typename T>
 bool LeafPass<T>::AccumulateIsExact(const Chunk& chunk, int64_t rows) const {
   const bool table = static_cast<size_t>(chunk.layer) >= layers_.size();
-  return !table && rows <= kMicroBatchRows && blas_accumulates_;
+  const bool sparse = shape_.sparse && chunk.layer == 0;
+  return !table && !sparse && rows <= kMicroBatchRows && blas_accumulates_;
 }
 
 // Rows that share a code are added in their order, from +0.
@@ -336,8 +327,13 @@ void LeafPass<T>::WeightGradient(const Chunk& chunk, T* out, bool accumulate) co
   const LayerShape& dims = shape_.layers[chunk.layer];
   const Layer& layer = layers_[chunk.layer];
   const int64_t height = chunk.out_end - chunk.out_begin;
+  const bool sparse = shape_.sparse && chunk.layer == 0;
+  if (sparse) {
+    SparseGradient(sparse_, rows_, layer.deltas.data() + chunk.out_begin, layer.pitch, height,
+                   dims.in, out);
+  }
   ForMicroBatches(rows_, [&](int64_t begin, int64_t rows) {
-    if (height == 0) return;
+    if (height == 0 || sparse) return;
     Multiply(
         height, dims.in, rows,
         Matrix<T>{layer.deltas.data() + begin * layer.pitch + chunk.out_begin, layer.pitch, true},
@@ -359,6 +355,7 @@ void LeafPass<T>::Evaluate(const T* parameters, int64_t rows, double* totals) {
   CheckRows(rows);
   rows_ = -1;
   LoadBiases(parameters);
+  MultiplyFirst(parameters, rows);
   ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
     Forward(parameters, begin, count, nullptr);
     LossAndDeltas(shape_, Outputs(begin, count), TotalsKind::kEvaluation,
@@ -371,6 +368,7 @@ void LeafPass<T>::Predict(const T* parameters, int64_t rows, T* predictions) {
   CheckRows(rows);
   rows_ = -1;
   LoadBiases(parameters);
+  MultiplyFirst(parameters, rows);
   const bool classes = shape_.task == Task::kClassification;
   const int64_t width = classes ? shape_.classes() : shape_.outputs();
   ForMicroBatches(rows, [&](int64_t begin, int64_t count) {

@@ -25,6 +25,7 @@
 #include "src/model/metrics.h"
 #include "src/model/network.h"
 #include "src/plan/chunks.h"
+#include "src/spec/sparse_rows.h"
 
 namespace espalier {
 
@@ -39,7 +40,8 @@ class LeafPass {
   int64_t rows_max() const { return rows_max_; }
 
   // Filled by the caller before each pass; 64-byte aligned, owned here.
-  T* inputs() { return inputs_.data(); }  // [rows, inputs]
+  T* inputs() { return inputs_.data(); }       // [rows, inputs]; of a sparse shape empty
+  SparseRows<T>& sparse() { return sparse_; }  // the inputs of a sparse shape
   // [rows, tables]; a code is below the table's codes, or -1: no row of it.
   int32_t* codes() { return codes_.data(); }
   int32_t* labels() { return labels_.data(); }  // [rows], classification: class index
@@ -91,6 +93,8 @@ class LeafPass {
   void CheckRows(int64_t rows) const;
   // Appends the rows' embeddings to their numbers.
   void Embed(const T* parameters, int64_t begin, int64_t rows);
+  // Of sparse inputs: the first layer's products of all rows.
+  void MultiplyFirst(const T* parameters, int64_t rows);
   // Adds what one-hot inputs give to the sums of the first layer.
   void AddOneHot(const T* parameters, int64_t begin, int64_t rows);
   void TableGradient(const Chunk& chunk, T* out) const;
@@ -114,6 +118,7 @@ class LeafPass {
   int64_t embedded_;  // inputs of the first layer that are embeddings: the last ones
   AlignedVector<T> inputs_, targets_, weights_;
   AlignedVector<int32_t> labels_, codes_;
+  SparseRows<T> sparse_;
   // With embeddings: the first layer's inputs [rows_max, in], and the deltas by its embeddings
   // [rows_max, embedded_].
   AlignedVector<T> first_inputs_, embedding_deltas_;

@@ -317,6 +317,7 @@ void ToProto(const ShardSurvey& survey, pb::ShardSurvey* out) {
   ToProto(survey.labels, out->mutable_labels());
   ToProto(survey.evaluation_labels, out->mutable_evaluation_labels());
   out->set_train_weight(survey.train_weight);
+  out->set_nonzeros(survey.nonzeros);
   for (const auto& values : survey.categories) {
     ToProto(values, out->add_categories()->mutable_values());
   }
@@ -350,6 +351,7 @@ Result<ShardSurvey> FromProto(const pb::ShardSurvey& in) {
   out.labels = LabelsFromProto("labels", in.labels(), f);
   out.evaluation_labels = LabelsFromProto("evaluation_labels", in.evaluation_labels(), f);
   out.train_weight = f.Finite("train_weight", in.train_weight());
+  out.nonzeros = f.NotNegative("nonzeros", in.nonzeros());
   if (!f.Few("categories", in.categories_size(), kListMax)) return f.status();
   for (const pb::CategoryCounts& counts : in.categories()) {
     out.categories.push_back(LabelsFromProto("categories", counts.values(), f));
@@ -364,6 +366,7 @@ void ToProto(const SurveyResult& result, pb::SurveyResult* out) {
   for (const ShardSurvey& shard : result.shards) ToProto(shard, out->add_shards());
   ToProto(result.preprocessing, out->mutable_preprocessing());
   out->set_storage(StorageToProto(result.storage));
+  out->set_sparse(result.sparse);
   out->set_train_rows(result.train_rows);
   out->set_validation_rows(result.validation_rows);
   out->set_test_rows(result.test_rows);
@@ -382,6 +385,7 @@ Result<SurveyResult> FromProto(const pb::SurveyResult& in) {
   }
   out.preprocessing = Part(f, "preprocessing", FromProto(in.preprocessing()));
   out.storage = StorageFromProto(in.storage(), f);
+  out.sparse = in.sparse();
   out.train_rows = f.NotNegative("train_rows", in.train_rows());
   out.validation_rows = f.NotNegative("validation_rows", in.validation_rows());
   out.test_rows = f.NotNegative("test_rows", in.test_rows());

@@ -138,7 +138,8 @@ struct ShardSurvey {
   // By feature with a vocabulary, in their order: text -> training rows.
   std::vector<std::map<std::string, int64_t>> categories;
   double train_weight = 0;
-  RowSample sample;  // of the shard's training rows
+  int64_t nonzeros = 0;  // of wide rows: numbers, over all sets, that are not 0
+  RowSample sample;      // of the shard's training rows
   // Of a job that scores, in place of all above but `shard`.
   std::optional<ShardScore> score = {};
 };
@@ -214,6 +215,7 @@ struct SurveyResult {
   std::vector<ShardSurvey> shards;  // one a shard, in shard order (statistics may be emptied)
   Preprocessing preprocessing;
   StorageType storage = StorageType::kFloat32;
+  bool sparse = false;  // rows are stored and multiplied without their zeros (sparse_rows.h)
   int64_t train_rows = 0;
   int64_t validation_rows = 0;
   int64_t test_rows = 0;

@@ -21,8 +21,13 @@ constexpr int64_t kPaceTellUs = 1'000'000;
 
 // The network of a surveyed job.
 Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
-  return MakeNetworkShape(spec, InputsOf(survey.preprocessing),
-                          AnswersOf(spec.model.task, survey.preprocessing));
+  auto shape = MakeNetworkShape(spec, InputsOf(survey.preprocessing),
+                                AnswersOf(spec.model.task, survey.preprocessing));
+  // Where it cannot be, the row loader refuses the survey.
+  if (shape.ok() && shape->tables.empty() && spec.model.task != Task::kAutoencoder) {
+    shape->sparse = survey.sparse;
+  }
+  return shape;
 }
 
 // Parameters, their gradient as it is computed and as it is summed, and the optimizer's state.

@@ -58,9 +58,9 @@ class StoredRows : public RowSource<T> {
  public:
   explicit StoredRows(const OwnRows& rows) : rows_(rows) {}
   void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
-              int32_t* labels, T* targets, T* weights) const override {
+              int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse) const override {
     if (rows.empty()) return;
-    rows_.Find(set, rows[0]).Gather<T>(set, rows, inputs, codes, labels, targets, weights);
+    rows_.Find(set, rows[0]).Gather<T>(set, rows, inputs, codes, labels, targets, weights, sparse);
   }
 
  private:

@@ -227,7 +227,7 @@ void Trainer<T>::RunLeaf(const GradientAction& step, int32_t own_index) {
 
   LeafPass<T>& pass = *passes_[own_index];
   rows_.Gather(FileRole::kTrain, rows, pass.inputs(), pass.codes(), pass.labels(), pass.targets(),
-               pass.weights());
+               pass.weights(), &pass.sparse());
   const auto count = static_cast<int64_t>(rows.size());
   std::vector<double>& stats = leaf_stats_[own_index];
   const int64_t size = TotalsSize(plan.shape, TotalsKind::kTraining);

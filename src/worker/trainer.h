@@ -46,8 +46,9 @@ template <typename T>
 class RowSource {
  public:
   virtual ~RowSource() = default;
+  // Of a sparse network the inputs go to `sparse`, else to `inputs`.
   virtual void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
-                      int32_t* labels, T* targets, T* weights) const = 0;
+                      int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse) const = 0;
 };
 
 // How far the loop is, after a commit or within an evaluation.

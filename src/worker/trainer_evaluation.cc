@@ -7,7 +7,8 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kEvaluationRows = 128;  // rows of one evaluation call
+// Rows of one evaluation call: a sparse network goes through its first weight once a call.
+int64_t EvaluationRows(const NetworkShape& shape) { return (shape.sparse ? 8 : 1) * int64_t{128}; }
 
 }  // namespace
 
@@ -53,13 +54,14 @@ void Trainer<T>::EvaluateLeaf(FileRole set, int64_t rows, int32_t own_index,
   const Range range = LeafRows(rows, options_.leaves, options_.own.begin + own_index);
   std::unique_ptr<LeafPass<T>> pass = TakeEvaluationPass();
   std::vector<int64_t> indices;
-  for (int64_t begin = range.begin; begin < range.end && !aborted_; begin += kEvaluationRows) {
+  const int64_t call = EvaluationRows(machine_.plan().shape);
+  for (int64_t begin = range.begin; begin < range.end && !aborted_; begin += call) {
     indices.clear();
-    for (int64_t r = begin; r < std::min(range.end, begin + kEvaluationRows); ++r) {
+    for (int64_t r = begin; r < std::min(range.end, begin + call); ++r) {
       indices.push_back(r);
     }
     rows_.Gather(set, indices, pass->inputs(), pass->codes(), pass->labels(), pass->targets(),
-                 pass->weights());
+                 pass->weights(), &pass->sparse());
     pass->Evaluate(machine_.Evaluated().data(), static_cast<int64_t>(indices.size()),
                    totals.data());
     evaluated_rows_ += static_cast<int64_t>(indices.size());
@@ -79,7 +81,8 @@ std::unique_ptr<LeafPass<T>> Trainer<T>::TakeEvaluationPass() {
       return pass;
     }
   }
-  return std::make_unique<LeafPass<T>>(machine_.plan().shape, kEvaluationRows);
+  return std::make_unique<LeafPass<T>>(machine_.plan().shape,
+                                       EvaluationRows(machine_.plan().shape));
 }
 
 // The time of an evaluation is not part of the steps' pace.

@@ -108,5 +108,50 @@ TEST_CASE("structs that only look like vectors are refused when they are planned
   CHECK_THAT(huge.Error().message(), Catch::Contains("at most 1048576 are supported"));
 }
 
+TEST_CASE("wide vectors of few numbers are kept without their zeros, others with them") {
+  constexpr int kWidth = 1200;
+  std::vector<std::string> rows;
+  for (int r = 0; r < 200; ++r) {
+    const int first = (r * 37) % 600, second = 600 + (r * 41) % 600;
+    rows.push_back(Sparse(kWidth, std::to_string(first) + ", " + std::to_string(second),
+                          std::to_string(r + 1) + ", 0.5"));
+  }
+  ParquetFixture f;
+  for (const int64_t group_rows : {1000, 60}) {
+    f.Write({Vectors(rows), Y(200)}, {.group_rows = group_rows, .arrow_schema = false});
+    const auto survey = f.Survey();
+    REQUIRE(survey.ok());
+    CHECK(survey->sparse);
+    int64_t nonzeros = 0;
+    for (const SurveyedShard& shard : f.shards) {
+      CHECK(shard.rows.sets[0].sparse);
+      CHECK(shard.rows.MemoryBytes() < 200 * 128);
+      nonzeros += shard.survey.nonzeros;
+    }
+    CHECK(nonzeros == 400);
+    CHECK(survey->storage == StorageType::kFloat32);
+    for (const bool kept : {true, false}) {  // or read again
+      for (SurveyedShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
+      const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+      REQUIRE(store.ok());
+      const std::vector<int64_t> wanted = {199, 0, 73};
+      SparseRows<double> sparse;
+      (*store)->Gather<double>(FileRole::kTrain, wanted, nullptr, nullptr, nullptr, nullptr,
+                               nullptr, &sparse);
+      CHECK(sparse.ends == std::vector<int64_t>{2, 4, 6});
+      CHECK(sparse.columns == std::vector<int32_t>{(199 * 37) % 600, 600 + (199 * 41) % 600, 0, 600,
+                                                   (73 * 37) % 600, 600 + (73 * 41) % 600});
+      CHECK(sparse.values == Doubles{200, 0.5, 1, 0.5, 74, 0.5});
+    }
+  }
+  std::string ones = "1";
+  for (int i = 1; i < kWidth; ++i) ones += ", 1";
+  f.Write({Vectors({Dense(ones), rows[0]}), Y(2)});
+  const auto survey = f.Survey();
+  REQUIRE(survey.ok());
+  CHECK_FALSE(survey->sparse);
+  CHECK_FALSE(f.shards[0].rows.sets[0].sparse);
+}
+
 }  // namespace
 }  // namespace espalier

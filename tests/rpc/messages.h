@@ -59,6 +59,7 @@ inline ShardSurvey SampleShard(int32_t shard = 1) {
   s.evaluation_labels = {{"c", 1}};
   s.categories = {{}, {{"", 2}, {"x\xff", 3}}};
   s.train_weight = 5.5;
+  s.nonzeros = 77;
   s.sample = {{1, 7}, {0.5, -2}};
   s.score = ShardScore{8, 1, {SampleError()}, 2, 1, 3, {0.5, -1}};
   return s;
@@ -83,6 +84,7 @@ inline SurveyResult SampleSurvey() {
                      {0.5, 2}};
   r.storage = StorageType::kUint8;
   r.train_rows = 10, r.validation_rows = 2, r.test_rows = 3, r.skipped_rows = 1;
+  r.sparse = true;
   r.data_fingerprint = "f00d";
   return r;
 }

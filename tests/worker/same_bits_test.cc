@@ -24,14 +24,27 @@ class MadeUpRows : public RowSource<T> {
  public:
   // `heavy`: rows 10 to 19 weigh so much that the sum of their gradients is infinite.
   MadeUpRows(int64_t inputs, int32_t classes, bool heavy = false,
-             std::vector<CodedInput> coded = {})
-      : inputs_(inputs), classes_(classes), heavy_(heavy), coded_(std::move(coded)) {}
+             std::vector<CodedInput> coded = {}, bool sparse = false)
+      : inputs_(inputs), classes_(classes), heavy_(heavy), coded_(std::move(coded)) {
+    if (sparse) base_.resize(inputs_, T{-0.25});
+  }
   void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
-              int32_t* labels, T* targets, T* weights) const override {
+              int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse) const override {
+    if (!base_.empty()) {
+      sparse->Clear();
+      sparse->base = base_;
+    }
     for (size_t i = 0; i < rows.size(); ++i) {
       const uint64_t row = static_cast<uint64_t>(rows[i]) + static_cast<uint64_t>(set) * 1'000'000;
       const auto label = static_cast<int32_t>(Mix64(row) % static_cast<uint64_t>(classes_));
       for (int64_t f = 0; f < inputs_; ++f) {
+        if (!base_.empty()) {  // every third one, and of some rows none
+          if (Mix64(row * 89 + f) % 3 != 0 || row % 7 == 0) continue;
+          sparse->columns.push_back(static_cast<int32_t>(f));
+          sparse->values.push_back(static_cast<T>(UnitDouble(Mix64(row * 97 + f)) +
+                                                  (f % classes_ == label ? 0.6 : 0.0)));
+          continue;
+        }
         inputs[i * inputs_ + f] =
             static_cast<T>(UnitDouble(Mix64(row * 97 + f)) + (f % classes_ == label ? 0.6 : 0.0));
       }
@@ -39,6 +52,7 @@ class MadeUpRows : public RowSource<T> {
         const auto code = Mix64(row * 131 + k) % static_cast<uint64_t>(coded_[k].codes + 1);
         codes[i * coded_.size() + k] = static_cast<int32_t>(code) - 1;
       }
+      if (!base_.empty()) sparse->ends.push_back(static_cast<int64_t>(sparse->columns.size()));
       if (labels != nullptr) labels[i] = label;
       if (targets != nullptr) targets[i] = static_cast<T>(label);
       weights[i] = static_cast<T>(row % 5 == 0 ? 0.5 : 1.0);
@@ -53,6 +67,7 @@ class MadeUpRows : public RowSource<T> {
   int32_t classes_;
   bool heavy_;
   std::vector<CodedInput> coded_;
+  std::vector<T> base_;  // of sparse rows
 };
 
 struct Case {
@@ -66,6 +81,7 @@ struct Case {
   std::vector<double> class_weights = {};
   bool heavy = false;
   std::vector<CodedInput> coded = {};
+  bool sparse = false;
 };
 
 template <typename T>
@@ -91,6 +107,7 @@ TrainingPlan MakePlan(const Case& c) {
   inputs.coded = c.coded;
   plan.shape = *MakeNetworkShape(JobSpec{.model = model, .train = plan.train}, inputs,
                                  model.task == Task::kRegression ? 1 : 3);
+  plan.shape.sparse = c.sparse;
   plan.train_rows = c.rows;
   plan.validation_rows = c.validation_rows;
   plan.test_rows = 50;
@@ -102,7 +119,7 @@ template <typename T>
 std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self, int threads,
                         const std::shared_ptr<MemoryNetwork>& network) {
   const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
-  const MadeUpRows<T> rows(12, 3, c.heavy, c.coded);
+  const MadeUpRows<T> rows(12, 3, c.heavy, c.coded, c.sparse);
   ComputePool pool(threads, PrepareComputeThread);
   Reducer reducer(
       {{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "a member"),
@@ -227,6 +244,12 @@ TEST_CASE("the same bits with gradient descent, and with a plateau that lowers t
                           train.schedule.kind = ScheduleKind::kPlateau;
                           train.schedule.plateau = {"val_loss", 1, 0.05, 1, 1e-4};
                         }});
+}
+
+TEST_CASE("the same bits with sparse rows, also more a leaf than a micro-batch") {
+  CheckSameBits<float>({.sparse = true});
+  CheckSameBits<float>({.rows = 4000, .batch = 3000, .sparse = true});
+  CheckSameBits<double>({.rows = 5, .validation_rows = 3, .batch = 2, .epochs = 5, .sparse = true});
 }
 
 TEST_CASE("the same bits with L-BFGS: passes of one step and of several, in float and in double") {

@@ -63,8 +63,9 @@ class Rows : public RowSource<float> {
  public:
   explicit Rows(const RowStore& store) : store_(store) {}
   void Gather(FileRole set, std::span<const int64_t> rows, float* inputs, int32_t* codes,
-              int32_t* labels, float* targets, float* weights) const override {
-    store_.Gather<float>(set, rows, inputs, codes, labels, targets, weights);
+              int32_t* labels, float* targets, float* weights,
+              SparseRows<float>* sparse) const override {
+    store_.Gather<float>(set, rows, inputs, codes, labels, targets, weights, sparse);
   }
 
  private:

@@ -1,0 +1,28 @@
+// Which rows are kept without their zeros (spec/sparse_rows.h): as they are decoded, and as a job
+// stores them. Both follow from the job and its data alone, never from who reads what.
+//
+// Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// Whether a shard's rows may be kept sparse before all are counted: they have many features, all of
+// them plain numbers, of which no sample is taken.
+bool MayBeSparse(const JobSpec& job, const Schema& schema);
+
+// Whether rows of a file of text are decoded sparse from the start: of LIBSVM text, if they may be
+// sparse and have nothing beside their features but a label.
+bool DecodesSparse(const JobSpec& job, const Schema& schema, const std::string& path);
+
+// Whether a job's rows are stored and multiplied sparse: all features are one number each, a 0 is
+// near 0 once it is scaled, and there are few others. `rows`: of all sets; `nonzeros`: of theirs.
+// An autoencoder needs the zeros, as its targets.
+bool StoresSparse(const JobSpec& job, const Preprocessing& fitted, int64_t rows, int64_t nonzeros);
+
+}  // namespace espalier

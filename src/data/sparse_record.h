@@ -1,0 +1,35 @@
+// A row of a sparse row store: the numbers that are not 0, in one piece of memory.
+//
+// Grammar: the number of entries and then their features, ascending, as int32; filled up to 8
+// bytes; then their values in the store's type, filled up to 8 bytes.
+//
+//   features 3 and 7 are 0.5 and 2, as float32:   2 3 7 - | 0.5 2
+//
+// Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "src/data/decoded_rows.h"
+#include "src/data/row_bytes.h"
+
+namespace espalier {
+
+struct SparseRecord {
+  std::span<const int32_t> features;
+  const uint8_t* values = nullptr;  // of the store's type
+};
+
+// The bytes of a record.
+int64_t SparseRecordBytes(int64_t entries, StorageType type);
+
+// REQUIRES: 8-byte aligned, as it was appended.
+SparseRecord ReadSparse(const uint8_t* record);
+
+// Appends row `row` of `rows`, sparse or not, with `width` features, to a buffer that has nothing
+// but records. Errors: RowBytes'. REQUIRES: `type` is not narrower than that of the rows.
+Status AppendSparse(const DecodedRows& rows, int64_t row, int64_t width, StorageType type,
+                    RowBytes* records);
+
+}  // namespace espalier

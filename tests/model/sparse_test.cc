@@ -1,0 +1,136 @@
+// The first layer over sparse rows.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "src/model/optimizer.h"
+#include "tests/model/support.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kInputs = 37;  // no multiple of anything that sums go by
+
+NetworkShape Shape(bool sparse, std::vector<int64_t> hidden, bool norm = false) {
+  ModelSpec model;
+  model.hidden = std::move(hidden);
+  model.activation = {Activation::kTanh};
+  model.layer_norm = norm;
+  NetworkShape shape = MakeShape(model, kInputs, 3);
+  shape.sparse = sparse;
+  return shape;
+}
+
+// Rows of which some have no entry and few have many; the same to both passes.
+template <typename T>
+void FillSparse(LeafPass<T>& sparse, LeafPass<T>& dense, const std::vector<T>& base, int64_t rows,
+                uint64_t seed) {
+  SparseRows<T>& to = sparse.sparse();
+  to.Clear();
+  to.base = base;
+  for (int64_t r = 0; r < rows; ++r) {
+    const uint64_t of = r % 5 == 0 ? 1'000'000 : r % 11 == 0 ? 2 : 9;
+    for (int64_t i = 0; i < kInputs; ++i) {
+      T& input = dense.inputs()[r * kInputs + i];
+      input = base.empty() ? T{0} : base[static_cast<size_t>(i)];
+      if (Mix64(seed * 31 + static_cast<uint64_t>(r * kInputs + i)) % of != 0) continue;
+      to.columns.push_back(static_cast<int32_t>(i));
+      to.values.push_back(static_cast<T>(TestNumber(seed, static_cast<uint64_t>(r * kInputs + i))));
+      input += to.values.back();
+    }
+    to.ends.push_back(static_cast<int64_t>(to.columns.size()));
+    sparse.weights()[r] = dense.weights()[r] = static_cast<T>(0.5 + 0.01 * static_cast<double>(r));
+    sparse.labels()[r] = dense.labels()[r] = static_cast<int32_t>(Mix64(seed ^ (77 + r)) % 3);
+  }
+}
+
+template <typename T>
+std::vector<T> Base(bool any) {
+  std::vector<T> base;
+  for (uint64_t i = 0; any && i < kInputs; ++i) base.push_back(static_cast<T>(TestNumber(4, i)));
+  return base;
+}
+
+TEST_CASE("the gradient of a sparse first layer agrees with finite differences") {
+  constexpr int64_t kRows = 150;  // two micro-batches
+  constexpr double kStep = 1e-6;
+  for (const bool any_base : {false, true}) {
+    for (const auto& hidden : std::vector<std::vector<int64_t>>{{6, 4}, {5}, {}}) {
+      const NetworkShape shape = Shape(true, hidden, hidden.size() == 1);
+      const std::vector<double> base = Base<double>(any_base);
+      LeafPass<double> pass(shape, kRows), spelled(Shape(false, hidden), kRows);
+      FillSparse(pass, spelled, base, kRows, 3);
+      std::vector<double> parameters = StartOf<double>(shape, 5);
+      for (size_t i = 0; i < parameters.size(); ++i) parameters[i] += 0.1 * TestNumber(9, i);
+      TrainingTotals(pass, parameters, kRows);
+      const std::vector<double> gradient = WholeGradient(pass);
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        const double at = parameters[i];
+        parameters[i] = at + kStep;
+        const double above = TrainingTotals(pass, parameters, kRows)[kTotalLoss];
+        parameters[i] = at - kStep;
+        const double below = TrainingTotals(pass, parameters, kRows)[kTotalLoss];
+        parameters[i] = at;
+        CHECK((above - below) / (2 * kStep) == Approx(gradient[i]).epsilon(1e-5).margin(1e-6));
+      }
+    }
+  }
+}
+
+template <typename T>
+void CheckAgainstDense(double tolerance) {
+  constexpr int64_t kRows = 300;
+  for (const bool any_base : {false, true}) {
+    const std::vector<T> base = Base<T>(any_base);
+    LeafPass<T> sparse(Shape(true, {13, 4}), kRows), dense(Shape(false, {13, 4}), kRows);
+    FillSparse(sparse, dense, base, kRows, 8);
+    const auto parameters = StartOf<T>(sparse.shape(), 2);
+    std::vector<T> a(kRows * 3), b(kRows * 3);
+    sparse.Predict(parameters.data(), kRows, a.data());
+    dense.Predict(parameters.data(), kRows, b.data());
+    for (size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < tolerance);
+    CHECK(TrainingTotals(sparse, parameters, kRows)[kTotalLoss] ==
+          Approx(TrainingTotals(dense, parameters, kRows)[kTotalLoss]).epsilon(tolerance));
+    const auto ga = WholeGradient(sparse), gb = WholeGradient(dense);
+    for (size_t i = 0; i < ga.size(); ++i) CHECK(std::abs(ga[i] - gb[i]) < 300 * tolerance);
+  }
+}
+
+TEST_CASE("a sparse first layer computes what the dense one does") {
+  CheckAgainstDense<double>(1e-13);
+  CheckAgainstDense<float>(3e-6);
+}
+
+TEST_CASE("sums over sparse rows do not depend on chunks, room, or rows beside them") {
+  constexpr int64_t kRows = 150;
+  const std::vector<float> base = Base<float>(true);
+  const NetworkShape shape = Shape(true, {13, 4});
+  LeafPass<float> pass(shape, kRows), roomy(shape, 2 * kRows), dense(Shape(false, {13, 4}), 300);
+  FillSparse(pass, dense, base, kRows, 8);
+  FillSparse(roomy, dense, base, 2 * kRows, 8);
+  const auto parameters = StartOf<float>(shape, 2);
+  std::vector<float> a(2 * kRows * 3), b(2 * kRows * 3);
+  pass.Predict(parameters.data(), kRows, a.data());
+  roomy.Predict(parameters.data(), 2 * kRows, b.data());
+  CHECK(std::memcmp(a.data(), b.data(), kRows * 3 * sizeof(float)) == 0);
+  CHECK(TrainingTotals(pass, parameters, kRows) == TrainingTotals(roomy, parameters, kRows));
+  const auto whole = WholeGradient(pass);
+  for (const int64_t bytes : {16, 1000, 1 << 20}) {  // of the first layer; BLAS goes by chunks
+    const auto cut = WholeGradient(roomy, bytes);
+    CHECK(std::equal(cut.begin(), cut.begin() + 13 * kInputs, whole.begin()));
+  }
+}
+
+TEST_CASE("the gradient of sparse rows is never added in place, that of other layers may be") {
+  const NetworkShape shape = Shape(true, {13, 4});
+  const LeafPass<float> pass(shape, 10);
+  for (const Chunk& chunk : ChunksOf<float>(shape)) {
+    CHECK_FALSE((chunk.layer == 0 && pass.AccumulateIsExact(chunk, 10)));
+    const LeafPass<float> dense(Shape(false, {13, 4}), 10);
+    if (chunk.layer > 0) {
+      CHECK(pass.AccumulateIsExact(chunk, 10) == dense.AccumulateIsExact(chunk, 10));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier
