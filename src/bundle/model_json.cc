@@ -11,6 +11,11 @@ namespace {
 constexpr int kFormat = 1;
 constexpr size_t kTextBytesMax = size_t{256} << 20;
 
+Json AsyncToJson(const std::optional<AsyncCounts>& counts) {
+  if (!counts) return nullptr;
+  return {{"largest_lag", counts->largest_lag}, {"refused", counts->refused}};
+}
+
 Json OptionalMetrics(const std::optional<Metrics>& metrics, const ModelDocument& d) {
   return metrics ? MetricsToJson(*metrics, ClassNames(d.job.model.task, d.preprocessing))
                  : Json(nullptr);
@@ -154,7 +159,8 @@ std::string EncodeModelJson(const ModelDocument& d) {
       {"training",
        {{"steps", d.steps},
         {"epochs", NumberToJson(d.epochs)},
-        {"stopped_because", write(d.stopped_because)}}},
+        {"stopped_because", write(d.stopped_because)},
+        {"async", AsyncToJson(d.async)}}},
       {"metrics",
        {{"train", MetricsToJson(d.train, ClassNames(d.job.model.task, d.preprocessing))},
         {"validation", OptionalMetrics(d.validation, d)},

@@ -180,6 +180,8 @@ void Fields(F&& f, Is<InitialSpec> auto& s) {
 }
 template <typename F>
 void Fields(F&& f, Is<TrainSpec> auto& s) {
+  f("mode", s.mode);
+  f("staleness", s.staleness);
   f("optimizer", s.optimizer);
   f("schedule", s.schedule);
   f("batch", s.batch);

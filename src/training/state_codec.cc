@@ -15,7 +15,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-constexpr uint32_t kLayout = 5;
+constexpr uint32_t kLayout = 6;
 constexpr size_t kCrcBytes = sizeof(uint32_t);
 constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // of a HistoryRow
 
@@ -57,6 +57,12 @@ void VisitLbfgs(S& state, Visitor& visit) {
   visit(pairs), visit(newest), visit(failed), visit(nonfinite), visit(verdict);
 }
 
+template <typename A, typename Visitor>
+void VisitAsync(A& counts, Visitor& visit) {
+  auto& [largest_lag, refused] = counts;
+  visit(largest_lag), visit(refused);
+}
+
 template <typename V>
 inline constexpr bool kIsPlain =
     std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, ClassMetrics>;
@@ -73,6 +79,8 @@ class Writer {
       VisitRow(value, *this);
     } else if constexpr (std::is_same_v<V, LbfgsState>) {
       VisitLbfgs(value, *this);
+    } else if constexpr (std::is_same_v<V, AsyncCounts>) {
+      VisitAsync(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       const auto wide = static_cast<int64_t>(value);
       Raw(&wide, sizeof wide);
@@ -122,6 +130,8 @@ class Reader {
       VisitRow(value, *this);
     } else if constexpr (std::is_same_v<V, LbfgsState>) {
       VisitLbfgs(value, *this);
+    } else if constexpr (std::is_same_v<V, AsyncCounts>) {
+      VisitAsync(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       int64_t wide = 0;
       Raw(&wide, sizeof wide);
@@ -239,6 +249,7 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
       s.plateau_evaluations < 0 || s.plateau_cooldown < 0) {
     return Bad("its learning rate or the weight of its gradients cannot be");
   }
+  if (s.async.largest_lag < 0 || s.async.refused < 0) return Bad("its counts cannot be");
   if (!CouldBe(plan, s.lbfgs)) return Bad("its line search or its pairs cannot be");
   if (s.phase > TrainingPhase::kFinished || (s.phase != TrainingPhase::kSteps && !s.train) ||
       s.epoch_totals.size() != static_cast<size_t>(TotalsSize(plan.shape, TotalsKind::kTraining))) {

@@ -12,7 +12,9 @@
 #include "src/plan/ownership.h"
 #include "src/plan/rows.h"
 #include "src/training/state_codec.h"
+#include "src/worker/async_trainer.h"
 #include "src/worker/clock.h"
+#include "src/worker/reducer.h"
 
 namespace espalier {
 namespace {
@@ -55,7 +57,13 @@ Result<Ownership> OwnershipOf(const StartTraining& order, int64_t leaves) {
   return ownership;
 }
 
-LinksRequest LinksOf(const TrainingOrder& order, const std::vector<TreePlace>& places,
+int32_t RootOf(const std::vector<TreePlace>& places) {
+  const auto root = std::find_if(places.begin(), places.end(), [](auto& p) { return p.is_root(); });
+  return static_cast<int32_t>(root - places.begin());
+}
+
+// The tree's edges; with `star` those between the root and all others.
+LinksRequest LinksOf(const TrainingOrder& order, const std::vector<TreePlace>& places, bool star,
                      int64_t round_bytes) {
   LinksRequest request;
   request.incarnation = order.order.incarnation;
@@ -66,9 +74,14 @@ LinksRequest LinksOf(const TrainingOrder& order, const std::vector<TreePlace>& p
     request.addresses.push_back(m.address);
     request.names.push_back(m.name);
   }
+  const int32_t root = RootOf(places);
+  for (int32_t m = 0; star && m < static_cast<int32_t>(places.size()); ++m) {
+    const bool partner = m != order.self && (m == root || order.self == root);
+    if (partner) request.partners.push_back(static_cast<uint32_t>(m));
+  }
   for (const auto& [a, b] : EdgesOf(places)) {
-    if (a == order.self) request.partners.push_back(static_cast<uint32_t>(b));
-    if (b == order.self) request.partners.push_back(static_cast<uint32_t>(a));
+    if (!star && a == order.self) request.partners.push_back(static_cast<uint32_t>(b));
+    if (!star && b == order.self) request.partners.push_back(static_cast<uint32_t>(a));
   }
   request.queue_bytes_max = 2 * kVectorsARoundMax * round_bytes;
   return request;
@@ -144,7 +157,7 @@ template <typename T>
 void TypedJobMember<T>::Disconnect() {
   Withdraw();
   before_.reset();
-  reducer_.reset();
+  exchange_.reset();
 }
 
 template <typename T>
@@ -205,8 +218,9 @@ JobMember::End TypedJobMember<T>::Run(const TrainingOrder& order) {
       end.order = place.order;
       ESPALIER_ASSIGN_OR_RETURN(TrainerEnd trained, TrainOn(place));
       if (trained.finish) {
-        end.trained = Trained{*std::move(trained.finish), machine_.state().history,
-                              Quantile(times_.step_ms, 0.5), Quantile(times_.step_ms, 0.99)};
+        end.trained =
+            Trained{*std::move(trained.finish), machine_.state().history, machine_.state().async,
+                    Quantile(times_.step_ms, 0.5), Quantile(times_.step_ms, 0.99)};
         return Status::Ok();
       }
       const auto next = TakePrepared(trained.next);
@@ -220,7 +234,7 @@ JobMember::End TypedJobMember<T>::Run(const TrainingOrder& order) {
     }
   }();
   StopPreparing();
-  end.broken = std::exchange(broken_, false) || (reducer_ && reducer_->broken());
+  end.broken = std::exchange(broken_, false) || (exchange_ && exchange_->broken());
   return end;
 }
 
@@ -243,12 +257,21 @@ void TypedJobMember<T>::Connect(const Place& place) {
   const StartTraining& start = place.order.order;
   const int64_t round_bytes =
       RoundBytesMax(machine_.plan().shape, sizeof(T), static_cast<int32_t>(start.members.size()));
-  reducer_ = std::make_unique<Reducer>(
-      ReduceIdentity{start.incarnation, start.job, start.generation}, place.tree[place.order.self],
-      NamesOf(start), round_bytes,
-      [this, start](int32_t member, const Status& why) { TellBroken(start, member, why); });
+  const ReduceIdentity identity{start.incarnation, start.job, start.generation};
+  const auto on_broken = [this, start](int32_t member, const Status& why) {
+    TellBroken(start, member, why);
+  };
+  if (async()) {
+    exchange_ = std::make_unique<AsyncExchange>(identity, place.order.self, RootOf(place.tree),
+                                                NamesOf(start), round_bytes / kMessageBytesMin,
+                                                round_bytes, on_broken);
+  } else {
+    exchange_ = std::make_unique<Reducer>(identity, place.tree[place.order.self], NamesOf(start),
+                                          round_bytes, on_broken);
+  }
   if (place.tree.size() > 1) {
-    reducer_->Start(peers_.Open(LinksOf(place.order, place.tree, round_bytes), reducer_.get()));
+    exchange_->Start(
+        peers_.Open(LinksOf(place.order, place.tree, async(), round_bytes), exchange_.get()));
   }
 }
 
@@ -283,36 +306,58 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
   options.history_told = static_cast<size_t>(std::max<int64_t>(0, evaluations - kHistoryRowsMax));
   if (begun_us_ == 0) begun_us_ = NowUs();
   options.begun_us = begun_us_;
-  Trainer<T> trainer(machine_, options, row_source_, pool_, *reducer_, place.root, times_,
-                     Hooks(place));
+  const std::unique_ptr<StepLoop> trainer = MakeLoop(place, options);
   {
     std::lock_guard lock(mutex_);
     if (interrupted_) return OrderCame();
-    trainer_ = &trainer;
+    trainer_ = trainer.get();
     running_ = start.generation;
-    if (switch_to_ > running_) trainer.SwitchTo(switch_to_);
+    if (switch_to_ > running_) trainer->SwitchTo(switch_to_);
   }
-  auto end = trainer.Run();
+  auto end = trainer->Run();
   {
     std::lock_guard lock(mutex_);
     trainer_ = nullptr;
   }
   if (!end.ok()) {
-    if (const auto& d = trainer.divergence()) {
+    if (const auto d = trainer->divergence()) {
       broken_ = differs_ = true;
       hooks_.tell(StatesDiffer{start.job, start.generation, d->step, d->members});
     }
     return end;
   }
-  if (!end->finish) return end;
+  if (end->finish) LogParts(start.job);
+  return end;
+}
+
+template <typename T>
+std::unique_ptr<StepLoop> TypedJobMember<T>::MakeLoop(const Place& place,
+                                                      const TrainerOptions& options) {
+  if (async()) {
+    return std::make_unique<AsyncTrainer<T>>(machine_, options, row_source_, pool_,
+                                             static_cast<AsyncExchange&>(*exchange_), times_,
+                                             Hooks(place));
+  }
+  return std::make_unique<Trainer<T>>(machine_, options, row_source_, pool_,
+                                      static_cast<Reducer&>(*exchange_), place.root, times_,
+                                      Hooks(place));
+}
+
+template <typename T>
+void TypedJobMember<T>::LogParts(JobId job) const {
+  if (async()) {
+    const AsyncCounts& counts = machine_.state().async;
+    return LogInfo(ToString(job) + ": no gradient was applied more than " +
+                   std::to_string(counts.largest_lag) + " steps late, " +
+                   std::to_string(counts.refused) + " were refused");
+  }
   const StepParts& sums = times_.sums;
   const double steps = static_cast<double>(std::max<int64_t>(1, times_.steps));
-  LogInfo(ToString(start.job) + ": a step's mean parts in ms: leaves " +
+  LogInfo(ToString(job) + ": a step's mean parts in ms: leaves " +
           std::to_string(sums.leaves_ms / steps) + ", gradients " +
           std::to_string(sums.gradients_ms / steps) + ", waiting for sums " +
           std::to_string(sums.wait_ms / steps) + ", update " +
           std::to_string(sums.update_ms / steps));
-  return end;
 }
 
 template <typename T>
@@ -357,6 +402,15 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     Withdraw();
     before_.reset();
   };
+  if (async()) {  // one member has the state: there is nothing to compare
+    hooks.on_agreed = [this, &place] { hooks_.on_agreed(RootStateOf(place, machine_.state())); };
+    hooks.offer_state = [this, &place] { OfferState(place.order); };
+    hooks.fetch_state = [this, &place] {
+      return FetchState(place.order, RootOf(place.tree), std::nullopt);
+    };
+    if (hooks_.probe != nullptr) Probe(generation, hooks);
+    return hooks;
+  }
   hooks.on_compare = [this] { compared_ = machine_.state(); };
   hooks.on_agreed = [this, &place] {
     agreed_ = std::exchange(compared_, std::nullopt);

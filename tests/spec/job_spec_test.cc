@@ -314,6 +314,8 @@ TEST_CASE("the fingerprint changes with every other field") {
       [](JobSpec& j) { j.train.schedule.every.amount = 1; },
       [](JobSpec& j) { j.train.schedule.factor = 0.5; },
       [](JobSpec& j) { j.train.schedule.final_fraction = 0.5; },
+      [](JobSpec& j) { j.train.mode = TrainMode::kAsync; },
+      [](JobSpec& j) { j.train.staleness = 3; },
       [](JobSpec& j) { j.train.batch = 1; },
       [](JobSpec& j) { j.train.leaves = 4; },
       [](JobSpec& j) { j.train.epochs = 10; },
@@ -360,7 +362,8 @@ TEST_CASE("Fields visits every member: what it misses is smaller than padding co
   CHECK(complete(TrainSpec{}));
   CHECK(complete(ScheduleSpec{}));
   CHECK(sizeof(JobSpec) == VisitedBytes(JobSpec{}));
-  CHECK(sizeof(TrainSpec) - VisitedBytes(TrainSpec{}) == 14);  // two flags among eight-byte fields
+  CHECK(sizeof(TrainSpec) - VisitedBytes(TrainSpec{}) ==
+        18);  // two flags and a word among eight-byte fields
   CHECK(sizeof(Preprocessing) == VisitedBytes(Preprocessing{}));
 }
 
