@@ -273,6 +273,8 @@ Status JobRunner::Train(const TrainingOrder& order) {
     member_ = std::move(made);
     if (proceed_) member_->Proceed(*proceed_);
     if (interrupted_) member_->Interrupt();
+  } else if (spec_.train.mode == TrainMode::kAsync && !order.order.planned) {
+    ESPALIER_RETURN_IF_ERROR(BeginAgain(static_cast<TypedJobMember<T>&>(*member_), order.order));
   }
   if (order.order.reverts && order.self == 0) DropUncompared();
   over_ = false;
@@ -295,15 +297,21 @@ Status JobRunner::Train(const TrainingOrder& order) {
 }
 
 template <typename T>
-Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
+Result<std::optional<TrainingState<T>>> JobRunner::LoadNewest(const TypedJobMember<T>& member,
+                                                              const StartTraining& order) {
   ResumeOptions options;
   options.data_fingerprint = order.survey->data_fingerprint;
-  ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
-  if (order.planned) return Status::Ok();  // it fetches the state of those who train
   options.arithmetic_id = arithmetic_id_;
   options.trained_before = order.generation.value > 1;
   options.reverts = order.reverts;
-  ESPALIER_ASSIGN_OR_RETURN(auto state, LoadCheckpoint<T>(*files_, spec_, member.plan(), options));
+  return LoadCheckpoint<T>(*files_, spec_, member.plan(), options);
+}
+
+template <typename T>
+Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
+  ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
+  if (order.planned) return Status::Ok();  // it fetches the state of those who train
+  ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
   if (!state) {
     if (!spec_.train.initial) return Status::Ok();
     ESPALIER_ASSIGN_OR_RETURN(auto weights, ReadInitialWeights(*files_, *spec_.train.initial,
@@ -312,6 +320,20 @@ Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
     member.BeginWith(std::move(weights));
     return Status::Ok();
   }
+  step_ = state->step;
+  member.GoOnFrom(*std::move(state));
+  return Status::Ok();
+}
+
+// Of asynchronous training only one member has the newest state. When it is the one who is lost,
+// what was kept is further than what this one began with. When it is not, the others take it from
+// there.
+template <typename T>
+Status JobRunner::BeginAgain(TypedJobMember<T>& member, const StartTraining& order) {
+  const auto holds = [&](const Member& m) { return m.worker == member.holder(); };
+  if (std::any_of(order.members.begin(), order.members.end(), holds)) return Status::Ok();
+  ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
+  if (!state || state->step <= member.step()) return Status::Ok();
   step_ = state->step;
   member.GoOnFrom(*std::move(state));
   return Status::Ok();
@@ -418,6 +440,7 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   r.stopped_because = f.stopped_because;
   r.step_ms_p50 = trained.step_ms_p50;
   r.step_ms_p99 = trained.step_ms_p99;
+  if (spec_.train.mode == TrainMode::kAsync) r.async = trained.async;
   r.skipped_rows = survey.skipped_rows;
   ModelDocument document;
   document.job = spec_;
@@ -437,6 +460,7 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   document.data_fingerprint = survey.data_fingerprint;
   document.arithmetic_id = arithmetic_id_;
   document.accepted = member.accepted();
+  document.async = r.async;
   const WriterName writer{order.job, order.generation, self};
   ESPALIER_ASSIGN_OR_RETURN(r.weights_sha256,
                             WriteBundle<T>(*files_, std::move(document), member.shape(),

@@ -113,6 +113,12 @@ class JobRunner {
   // What a new member of the job begins with.
   template <typename T>
   Status Begin(const StartTraining& order, TypedJobMember<T>& member);
+  // What a member of asynchronous training begins another generation with.
+  template <typename T>
+  Status BeginAgain(TypedJobMember<T>& member, const StartTraining& order);
+  template <typename T>
+  Result<std::optional<TrainingState<T>>> LoadNewest(const TypedJobMember<T>& member,
+                                                     const StartTraining& order);
   // Whether this root should write a checkpoint; makes the checkpointer when it is to have one.
   bool CheckpointDue(const RootState& state);
   // After success: waits for the last one; those that nobody asked for have served and go.
