@@ -6,7 +6,6 @@
 
 #include "src/base/log.h"
 #include "src/base/thread_pool.h"
-#include "src/bundle/checkpoint_store.h"
 #include "src/bundle/initial_weights.h"
 #include "src/config/job_yaml.h"
 #include "src/config/scoring_yaml.h"
@@ -255,10 +254,8 @@ Status JobRunner::Train(const TrainingOrder& order) {
     MemberHooks hooks;
     hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
     hooks.on_step = [this](int64_t step) { step_ = step; };
-    hooks.checkpoint_due = [this](const RootState& state) { return CheckpointDue(state); };
-    hooks.on_agreed = [this](const RootState& state) {
-      if (CheckpointDue(state)) checkpointer_->Write(state.step, state.encode());
-    };
+    hooks.checkpoint_due = [this](const RootState& state) { return checkpoints_->Due(state); };
+    hooks.on_agreed = [this](const RootState& state) { checkpoints_->WriteIfDue(state); };
     hooks.probe = options_.probe;
     hooks.sum_timeout_ms = options_.sum_timeout_ms;
     hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
@@ -274,7 +271,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
     if (proceed_) member_->Proceed(*proceed_);
     if (interrupted_) member_->Interrupt();
   }
-  if (order.order.reverts && order.self == 0) DropUncompared();
+  if (order.order.reverts && order.self == 0) checkpoints_->DropUncompared();
   over_ = false;
   newest_ = order;
   auto& member = static_cast<TypedJobMember<T>&>(*member_);
@@ -299,6 +296,7 @@ Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
   ResumeOptions options;
   options.data_fingerprint = order.survey->data_fingerprint;
   ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
+  checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
   if (order.planned) return Status::Ok();  // it fetches the state of those who train
   options.arithmetic_id = arithmetic_id_;
   options.trained_before = order.generation.value > 1;
@@ -317,42 +315,13 @@ Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
   return Status::Ok();
 }
 
-bool JobRunner::CheckpointDue(const RootState& state) {
-  if (!spec_.checkpoint) return false;
-  const StartTraining& order = state.order;
-  if (!checkpointer_) {
-    checkpointer_ = std::make_unique<Checkpointer>(*files_, CheckpointDirectory(spec_.output.path),
-                                                   *spec_.checkpoint, NowMs);
-  }
-  if (checkpoints_of_ != order.generation) {
-    checkpoints_of_ = order.generation;
-    checkpointer_->Begin(HeaderOf(order, state.step, state.accepted),
-                         {order.job, order.generation, state.self});
-  }
-  return checkpointer_->Due(state.step);
-}
-
-CheckpointHeader JobRunner::HeaderOf(const StartTraining& order, int64_t step,
-                                     const std::vector<std::string>& accepted) const {
-  CheckpointHeader header;
-  header.step = step;
-  header.job = CanonicalText(spec_);
-  header.data_fingerprint = order.survey->data_fingerprint;
-  header.arithmetic_id = arithmetic_id_;
-  header.accepted = accepted;
-  return header;
-}
-
 Status JobRunner::Perform(const KeepOrder& order) {
   StateKept told{order.at.job, order.at.generation, 0, {}, {}};
   HeldState held;
   const bool agreed = order.reverts || (member_ && member_->differs());
   if (member_) held = agreed ? member_->Agreed() : member_->Held();
   if (held.step > 0) {
-    checkpointer_.reset();  // what it still writes comes first
-    checkpoints_of_ = {};
-    if (agreed) DropUncompared();
-    auto path = WriteState(held, agreed);
+    auto path = checkpoints_->Keep(newest_, held, agreed);
     if (path.ok()) {
       told.step = held.step;
       told.path = *std::move(path);
@@ -362,43 +331,6 @@ Status JobRunner::Perform(const KeepOrder& order) {
   }
   Tell(std::move(told));
   return Status::Ok();
-}
-
-// What one member wrote when the job stood still may be what was wrong.
-void JobRunner::DropUncompared() {
-  const Status dropped = RemoveUncompared(*files_, CheckpointDirectory(spec_.output.path));
-  if (!dropped.ok()) {
-    LogWarning(dropped.Wrap("checkpoints that may be wrong could not be removed").ToString());
-  }
-}
-
-Result<std::string> JobRunner::WriteState(const HeldState& held, bool compared) {
-  const StartTraining& order = newest_.order;
-  CheckpointHeader header = HeaderOf(order, held.step, held.accepted);
-  header.compared = compared;
-  const std::string directory = CheckpointDirectory(spec_.output.path);
-  CheckpointDemand demand;
-  demand.job = header.job;
-  demand.data_fingerprint = header.data_fingerprint;
-  demand.arithmetic_id = header.arithmetic_id;
-  demand.accept_history = true;
-  demand.compared_only = compared;
-  const auto found = FindCheckpoint(*files_, directory, demand, CheckpointPart::kHeader);
-  if (found.ok() && found->checkpoint.header.step >= held.step) return directory;
-  const int64_t keep = (spec_.checkpoint ? *spec_.checkpoint : CheckpointSpec{}).keep;
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path,
-                            WriteCheckpoint(*files_, directory, header, held.bytes, keep,
-                                            {order.job, order.generation, newest_.self}));
-  LogInfo("the job stands still; checkpoint " + path);
-  return directory;
-}
-
-void JobRunner::EndCheckpoints(const WriterName& writer) {
-  checkpointer_.reset();
-  if (spec_.checkpoint && spec_.checkpoint->asked_for) return;
-  const std::string directory = CheckpointDirectory(spec_.output.path);
-  const Status removed = RemoveCheckpoints(*files_, directory, writer);
-  if (!removed.ok()) LogWarning(removed.Wrap("old checkpoints stay in " + directory).ToString());
 }
 
 template <typename T>
@@ -442,7 +374,7 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
                             WriteBundle<T>(*files_, std::move(document), member.shape(),
                                            member.parameters(), trained.history, writer));
   r.bundle = spec_.output.path;
-  EndCheckpoints(writer);
+  checkpoints_->End(writer);
   Tell(std::move(done));
   return Status::Ok();
 }
