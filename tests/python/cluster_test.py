@@ -75,7 +75,13 @@ class ClusterTest(EspalierTest):
         self.assertTrue(os.path.exists(self.path("scored", "_SUCCESS")))
         measured = cluster.submit({"evaluate": {"model": bundle, "data": data}}).result(timeout=60)
         self.assertEqual(measured.test.rows, 2000)
-        self.assertEqual(measured.scoring.rows, 2000)
+        self.assertEqual((measured.scoring.rows, measured.bundle), (2000, ""))
+        reported = cluster.submit({"evaluate": {"model": bundle, "data": data},
+                                   "output": self.path("report.html")}).result(timeout=60)
+        self.assertEqual((reported.test, reported.bundle),
+                         (measured.test, self.path("report.html")))
+        with open(reported.bundle, encoding="utf-8") as f:
+            self.assertIn("Confusion matrix", f.read())
 
     def test_a_job_is_followed_to_its_result_and_its_history(self):
         cluster = self.connect(Cluster(self, 2))
