@@ -227,6 +227,7 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
     std::cout << VersionText("espalier-worker", *arithmetic);
     return 0;
   }
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the call
   OpenLog(o.name.empty() ? "worker" : o.name, o.log_level, Variable("JOURNAL_STREAM"));
   TuneMalloc();
   const Status end = RunWorkerDaemon(o, {.arithmetic_id = *arithmetic,

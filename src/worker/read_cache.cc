@@ -1,16 +1,16 @@
 #include "src/worker/read_cache.h"
 
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <utility>
 
+#include "src/base/checksum.h"
 #include "src/base/log.h"
-#include "src/base/text.h"
 #include "src/data/spool.h"
 #include "src/storage/uri.h"
 
@@ -55,10 +55,14 @@ class CachedFile final : public ReadableFile {
 
   Result<size_t> ReadAt(int64_t offset, std::span<char> out) const override {
     const int64_t left = std::max<int64_t>(0, info().length - offset);
-    const size_t wanted = std::min(out.size(), static_cast<size_t>(left));
-    if (wanted > 0 && cache_.Read(key_, offset, out.first(wanted))) {
-      files_.cached_ += static_cast<int64_t>(wanted);
-      return wanted;
+    const std::span<char> wanted = out.first(std::min(out.size(), static_cast<size_t>(left)));
+    const auto size = static_cast<int64_t>(wanted.size());
+    if (cache_.Covers(key_, offset, size)) {
+      ESPALIER_RETURN_IF_ERROR(files_.MayRead(*inner_));
+      if (cache_.Read(key_, offset, wanted)) {
+        files_.cached_ += size;
+        return wanted.size();
+      }
     }
     ESPALIER_ASSIGN_OR_RETURN(const size_t read, inner_->ReadAt(offset, out));
     if (!fetched_.exchange(true)) files_.NoteReadable(info().path);
@@ -85,9 +89,7 @@ Result<std::unique_ptr<ReadableFile>> CachedFiles::Open(const std::string& path)
   ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(path));
   ESPALIER_ASSIGN_OR_RETURN(auto file, files_.Open(path));
   if (uri.kind == Uri::Kind::kLocal) return file;
-  if (cache_.Use(CachedFile::KeyOf(file->info()), job_)) {
-    ESPALIER_RETURN_IF_ERROR(MayRead(*file));
-  }
+  cache_.Use(CachedFile::KeyOf(file->info()), job_);
   return std::unique_ptr<ReadableFile>(
       std::make_unique<CachedFile>(std::move(file), *this, cache_));
 }
@@ -97,9 +99,7 @@ Status CachedFiles::MayRead(const ReadableFile& file) const {
     std::lock_guard lock(mutex_);
     if (readable_.contains(file.info().path)) return {};
   }
-  char byte = 0;
-  ESPALIER_ASSIGN_OR_RETURN(const size_t read, file.ReadAt(0, {&byte, 1}));
-  fetched_ += static_cast<int64_t>(read);
+  ESPALIER_RETURN_IF_ERROR(file.CheckReadable());
   NoteReadable(file.info().path);
   return {};
 }
@@ -121,37 +121,44 @@ int64_t ReadCache::bytes() const {
   return bytes_;
 }
 
-int64_t ReadCache::NextJob() {
+int64_t ReadCache::BeginJob() {
   std::unique_lock lock(mutex_);
-  return ++jobs_;
+  full_ = false;
+  living_.insert(++jobs_);
+  return jobs_;
 }
 
-bool ReadCache::Use(const Key& key, int64_t job) {
+void ReadCache::EndJob(int64_t job) {
   std::unique_lock lock(mutex_);
-  if (gave_up_ || options_.bytes_max == 0) return false;
+  full_ = false;
+  living_.erase(job);
+  for (auto& [key, file] : files_) {
+    if (file.job == job) file.used_us = now_us_();
+  }
+}
+
+void ReadCache::Use(const Key& key, int64_t job) {
+  std::unique_lock lock(mutex_);
+  if (gave_up_ || options_.bytes_max == 0) return;
   Kept& file = files_[key];
   file.job = std::max(file.job, job);
   file.used_us = now_us_();
-  return !file.pieces.empty();
 }
 
 ReadCache::Pieces ReadCache::PiecesOf(const Key& key, int64_t offset, int64_t length) const {
   const auto file = files_.find(key);
   if (file == files_.end() || length <= 0) return {};
   const Pieces& pieces = file->second.pieces;
-  Pieces found;
   auto piece = pieces.upper_bound(offset);
   if (piece == pieces.begin()) return {};
-  --piece;
-  const int64_t end = offset + length;
-  for (int64_t at = offset; at < end; ++piece) {
-    if (piece == pieces.end() || piece->first > at || piece->first + piece->second.length <= at) {
-      return {};
-    }
-    const int64_t skipped = at - piece->first;
-    const int64_t n = std::min(end - at, piece->second.length - skipped);
-    found[at] = {n, piece->second.at + skipped};
-    at += n;
+  Pieces found;
+  int64_t covered = offset;
+  for (--piece; covered < offset + length; ++piece) {
+    if (piece == pieces.end() || piece->first > covered) return {};
+    const int64_t end = piece->first + piece->second.length;
+    if (end <= covered) return {};
+    found.insert(*piece);
+    covered = end;
   }
   return found;
 }
@@ -162,19 +169,30 @@ bool ReadCache::Covers(const Key& key, int64_t offset, int64_t length) const {
 }
 
 bool ReadCache::Read(const Key& key, int64_t offset, std::span<char> out) {
+  std::string why;
   {
     std::shared_lock lock(mutex_);
     const Pieces pieces = PiecesOf(key, offset, static_cast<int64_t>(out.size()));
     if (pieces.empty()) return false;
-    bool read = true;
+    const int64_t end = offset + static_cast<int64_t>(out.size());
+    std::vector<char> whole;
     for (const auto& [from, piece] : pieces) {
-      read = read && ReadFully(fd_, piece.at, out.data() + (from - offset), piece.length);
+      whole.resize(static_cast<size_t>(piece.length));
+      if (!ReadFully(fd_, piece.at, whole.data(), piece.length)) {
+        why = "cannot be read";
+      } else if (Crc32c(whole.data(), whole.size()) != piece.crc32c) {
+        why = "has other bytes than were written there";
+      }
+      if (!why.empty()) break;
+      const int64_t begin = std::max(from, offset);
+      std::copy(whole.begin() + (begin - from),
+                whole.begin() + (std::min(from + piece.length, end) - from),
+                out.begin() + (begin - offset));
     }
-    if (read) return true;
+    if (why.empty()) return true;
   }
-  const int error = errno;
   std::unique_lock lock(mutex_);
-  GiveUp("cannot be read (" + std::string(std::strerror(error)) + ")");
+  GiveUp(why);
   return false;
 }
 
@@ -203,16 +221,17 @@ void ReadCache::Keep(const Key& key, int64_t offset, std::span<const char> bytes
   }
   // Nobody knows of these places yet, so that this needs no lock.
   bool written = true;
-  for (const auto& [from, place] : places) {
-    written = written && WriteFully(fd_, place.at, bytes.data() + (from - offset), place.length);
+  for (auto& [from, place] : places) {
+    const char* const begin = bytes.data() + (from - offset);
+    written = written && WriteFully(fd_, place.at, begin, place.length);
+    place.crc32c = Crc32c(begin, static_cast<size_t>(place.length));
   }
-  const int error = errno;
   std::unique_lock lock(mutex_);
   --writing_;
   if (written) {
     Publish(key, places);
   } else {
-    GiveUp("cannot be written (" + std::string(std::strerror(error)) + ")");
+    GiveUp("cannot be written");
   }
 }
 
@@ -222,7 +241,7 @@ ReadCache::Pieces ReadCache::Reserve(const Key& key, Range wanted) {
   const std::vector<Range> missing = Missing(file->second, wanted);
   int64_t bytes = 0;
   for (const Range& part : missing) bytes += part.size();
-  if (bytes == 0 || pieces_ >= kPiecesMax || !MakeRoom(bytes)) return {};
+  if (bytes == 0 || pieces_ >= kPiecesMax) return {};
   if (fd_ < 0) {
     const Result<int> fd = OpenSpoolFile(options_.directory);
     if (!fd.ok()) {
@@ -231,9 +250,10 @@ ReadCache::Pieces ReadCache::Reserve(const Key& key, Range wanted) {
     }
     fd_ = *fd;
   }
+  if (!MakeRoom(bytes)) return {};
   Pieces places;
   for (const Range& part : missing) {
-    places[part.begin] = {part.size(), end_};
+    places[part.begin] = {.length = part.size(), .at = end_};
     end_ += part.size();
   }
   bytes_ += bytes;
@@ -243,40 +263,52 @@ ReadCache::Pieces ReadCache::Reserve(const Key& key, Range wanted) {
 void ReadCache::Publish(const Key& key, const Pieces& places) {
   const auto file = files_.find(key);
   for (const auto& [from, place] : places) {
-    bytes_ -= place.length;
-    if (file == files_.end()) continue;  // given up meanwhile
-    // Another thread that read the same may have been quicker.
-    for (const Range& part : Missing(file->second, {from, from + place.length})) {
-      file->second.pieces[part.begin] = {part.size(), place.at + (part.begin - from)};
-      bytes_ += part.size();
+    // Given up meanwhile; or another thread that read the same was quicker.
+    const Range wanted{from, from + place.length};
+    if (file != files_.end() && Missing(file->second, wanted) == std::vector<Range>{wanted}) {
+      file->second.pieces[from] = place;
       ++pieces_;
+    } else {
+      Free(place);
     }
   }
 }
 
 bool ReadCache::MakeRoom(int64_t bytes) {
-  while (bytes_ + bytes > options_.bytes_max) {
+  const auto fits = [&] {
+    struct statvfs disk = {};
+    if (bytes_ + bytes > options_.bytes_max || fstatvfs(fd_, &disk) != 0) return false;
+    const double free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+    return static_cast<double>(bytes_ + 2 * bytes) <= free;
+  };
+  while (!full_ && !fits()) {
     auto oldest = files_.end();
     for (auto file = files_.begin(); file != files_.end(); ++file) {
       const Kept& kept = file->second;
-      if (kept.job >= jobs_ - 1 || kept.pieces.empty()) continue;
+      if (living_.contains(kept.job) || kept.job >= jobs_ - 1 || kept.pieces.empty()) continue;
       if (oldest == files_.end() || kept.used_us < oldest->second.used_us) oldest = file;
     }
-    if (oldest == files_.end()) return false;
-    Drop(oldest);
+    if (oldest == files_.end()) {
+      full_ = true;
+    } else {
+      Drop(oldest);
+    }
   }
-  return true;
+  return !full_;
+}
+
+void ReadCache::Free(const Piece& place) {
+  // Where files have no holes all is given back when nothing is kept any more.
+  if (fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, place.at, place.length) == 0) {
+    bytes_ -= place.length;
+  }
 }
 
 void ReadCache::Drop(std::map<Key, Kept>::iterator file) {
-  for (const auto& [from, piece] : file->second.pieces) {
-    --pieces_;
-    // Where there are no holes in files, all is given back when nothing is kept any more.
-    if (fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, piece.at, piece.length) == 0) {
-      bytes_ -= piece.length;
-    }
-  }
+  for (const auto& [from, piece] : file->second.pieces) Free(piece);
+  pieces_ -= static_cast<int64_t>(file->second.pieces.size());
   files_.erase(file);
+  full_ = false;
   if (pieces_ == 0 && writing_ == 0 && fd_ >= 0 && ftruncate(fd_, 0) == 0) bytes_ = end_ = 0;
 }
 
@@ -284,7 +316,10 @@ void ReadCache::Expire() {
   std::unique_lock lock(mutex_);
   for (auto file = files_.begin(); file != files_.end();) {
     const auto next = std::next(file);
-    if (now_us_() - file->second.used_us >= options_.idle_us_max) Drop(file);
+    const Kept& kept = file->second;
+    const bool idle =
+        !living_.contains(kept.job) && now_us_() - kept.used_us >= options_.idle_us_max;
+    if (idle) Drop(file);
     file = next;
   }
 }

@@ -3,9 +3,10 @@
 //
 // Kept are the bytes as they were read, so that a job does with them whatever it likes: a job's
 // model does not depend on where they came from. They lie in one file without a name in the spool
-// directory, which goes with the process; what would not fit into the limit is not kept, unless
-// files that neither this job nor the one before it has used can make room. A file that was not
-// read for a while is given up, too. Trouble with the disk ends the keeping, never a job.
+// directory, which goes with the process. What would not fit into the limit, or would leave less of
+// the disk free than the cache takes, is not kept, unless files that neither a job of now nor the
+// newest one before has used can make room. A file that no job uses for a while is given up, too.
+// Each piece has a checksum; trouble with the disk ends the keeping, never a job.
 //
 // A file is known by path, length and time of change, as its file system tells them whenever it is
 // opened. Files of this machine are left to the system, which keeps them in its own memory.
@@ -59,18 +60,20 @@ class ReadCache {
   struct Piece {
     int64_t length = 0;
     int64_t at = 0;  // in our file
+    uint32_t crc32c = 0;
   };
   using Pieces = std::map<int64_t, Piece>;  // by offset; none overlaps another
   struct Kept {
     Pieces pieces;
     int64_t used_us = 0;
-    int64_t job = 0;  // the newest that used it
+    int64_t job = 0;  // the newest that uses it, or did
   };
 
-  // The number of another job.
-  int64_t NextJob();
-  // A job uses the file from now on. Returns whether anything of it is kept.
-  bool Use(const Key& key, int64_t job);
+  // The number of another job, which then lives.
+  int64_t BeginJob();
+  void EndJob(int64_t job);
+  // A job uses the file from now on.
+  void Use(const Key& key, int64_t job);
   // Whether all of these bytes are kept.
   bool Covers(const Key& key, int64_t offset, int64_t length) const;
   // Reads them, if they are.
@@ -82,12 +85,14 @@ class ReadCache {
   static std::vector<Range> Missing(const Kept& file, Range wanted);
 
   // These REQUIRE the lock; those that are not const, for writing.
-  // The pieces that make up [offset, offset + length), cut to it; none if one is missing.
+  // The pieces that [offset, offset + length) lies in; none if one is missing.
   Pieces PiecesOf(const Key& key, int64_t offset, int64_t length) const;
   // Places in our file for what of these bytes is not kept; none where there is no room.
   Pieces Reserve(const Key& key, Range wanted);
   void Publish(const Key& key, const Pieces& places);
   bool MakeRoom(int64_t bytes);
+  // A place that is not to be a piece, or not any more.
+  void Free(const Piece& place);
   void Drop(std::map<Key, Kept>::iterator file);
   void GiveUp(const std::string& why);
 
@@ -96,10 +101,12 @@ class ReadCache {
   mutable std::shared_mutex mutex_;  // guards all below, and what our file holds of pieces
   std::map<Key, Kept> files_;
   int64_t jobs_ = 0;
-  int64_t pieces_ = 0;   // of all files
-  int64_t bytes_ = 0;    // taken of the disk, or about to be
-  int64_t end_ = 0;      // of our file
-  int64_t writing_ = 0;  // calls that write to places they reserved
+  std::set<int64_t> living_;  // of them
+  bool full_ = false;         // as long as no job begins or ends and nothing is given up
+  int64_t pieces_ = 0;        // of all files
+  int64_t bytes_ = 0;         // taken of the disk, or about to be
+  int64_t end_ = 0;           // of our file
+  int64_t writing_ = 0;       // calls that write to places they reserved
   bool gave_up_ = false;
   int fd_ = -1;  // made when it is first needed
 };
@@ -109,10 +116,11 @@ class CachedFiles final : public PassingFiles {
  public:
   // Both must outlive this and its files.
   CachedFiles(const FileSystem& files, ReadCache& cache)
-      : PassingFiles(files), cache_(cache), job_(cache.NextJob()) {}
+      : PassingFiles(files), cache_(cache), job_(cache.BeginJob()) {}
+  ~CachedFiles() override { cache_.EndJob(job_); }
 
-  // Whether this job may read what an earlier one did is asked of the file's own system: a byte of
-  // a file of which something is kept is read all the same, unless this job has read of it before.
+  // Whether this job may read what an earlier one did is asked of the file's own system, before the
+  // first byte that it has from the cache (unless it has itself read of that file before).
   Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const override;
 
   // Of all files so far: bytes that came from their own systems, and from the cache.
