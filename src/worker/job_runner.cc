@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/base/text.h"
 #include "src/base/thread_pool.h"
 #include "src/bundle/initial_weights.h"
 #include "src/config/job_yaml.h"
@@ -134,6 +135,9 @@ Status JobRunner::ReadJob() {
   if (kind == JobKind::kTrain) {
     ESPALIER_ASSIGN_OR_RETURN(spec_, ParseJob(job_yaml_, "job"));
     ESPALIER_RETURN_IF_ERROR(CheckRules(spec_.data.features, input_->schema));
+    if (spec_.workers.cache_input && options_.cache) {
+      cached_files_ = std::make_unique<CachedFiles>(*files_, *options_.cache);
+    }
   } else {
     ESPALIER_ASSIGN_OR_RETURN(scoring_spec_, ParseScoring(job_yaml_, "job"));
   }
@@ -186,7 +190,7 @@ Status JobRunner::Perform(const StartSurvey& order) {
     Tell(SurveyPart{job_, order.generation, std::move(shards)});
   };
   hooks.on_bytes_read = [&](int64_t bytes) { Tell(SurveyProgress{job_, order.generation, bytes}); };
-  ESPALIER_ASSIGN_OR_RETURN(auto surveyed, RunSurvey(*files_, *order.input, order.shards,
+  ESPALIER_ASSIGN_OR_RETURN(auto surveyed, RunSurvey(input_files(), *order.input, order.shards,
                                                      survey_one, interrupted_, run, hooks));
   for (SurveyedShard& s : surveyed) surveyed_.push_back(std::move(s));
   return Status::Ok();
@@ -221,7 +225,7 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
                                                       int64_t spool_bytes,
                                                       const std::function<bool()>& cancelled) {
   const WatchedFiles files(
-      *files_, [&] { return interrupted_ || cancelled() ? OrderCame() : Status::Ok(); },
+      input_files(), [&] { return interrupted_ || cancelled() ? OrderCame() : Status::Ok(); },
       [](int64_t) {});
   const RowStoreOptions store{std::max<int64_t>(0, options_.memory_bytes_max - memory_bytes),
                               options_.spool_directory,
@@ -239,6 +243,11 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
   surveyed_.clear();
   if (interrupted_ || cancelled()) return OrderCame();
   for (Status& s : results) ESPALIER_RETURN_IF_ERROR(std::move(s));
+  if (cached_files_) {
+    LogInfo(ToString(job_) + " has read " + HumanBytes(cached_files_->bytes_fetched()) +
+            " of its input from where it lies and " + HumanBytes(cached_files_->bytes_cached()) +
+            " from the cache");
+  }
   return loader->Finish();
 }
 

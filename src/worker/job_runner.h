@@ -29,6 +29,7 @@
 #include "src/storage/file_systems.h"
 #include "src/worker/job_checkpoints.h"
 #include "src/worker/job_member.h"
+#include "src/worker/read_cache.h"
 #include "src/worker/scoring_work.h"
 #include "src/worker/survey_run.h"
 
@@ -41,6 +42,7 @@ struct RunnerOptions {
   int64_t spool_bytes_max = 0;
   int64_t sum_timeout_ms = 600'000;
   StorageOptions storage;
+  std::shared_ptr<ReadCache> cache;
   StepProbe* probe = nullptr;  // of a test
 };
 
@@ -92,6 +94,8 @@ class JobRunner {
   void GiveOrder(Order order);
   Status ReadJob();
   Status Perform(const StartSurvey& order);
+  // Where the job's rows are read.
+  const FileSystem& input_files() const { return cached_files_ ? *cached_files_ : *files_; }
   // What the order says to do with each shard.
   Result<SurveyOne> WorkOf(const StartSurvey& order);
   Status Perform(const TrainingOrder& order);
@@ -127,9 +131,10 @@ class JobRunner {
   PeerNetwork& peers_;
   // Of the job's thread.
   JobSpec spec_;
-  std::optional<ScoringSpec> scoring_spec_;  // of a job that scores, in place of the one above
-  std::unique_ptr<ScoringWork> scoring_;     // of it, once its model is read
-  RowRoom survey_room_;                      // of surveyed_ and of the survey underway
+  std::unique_ptr<CachedFiles> cached_files_;  // of a job that is to use the cache
+  std::optional<ScoringSpec> scoring_spec_;    // of a job that scores, in place of the one above
+  std::unique_ptr<ScoringWork> scoring_;       // of it, once its model is read
+  RowRoom survey_room_;                        // of surveyed_ and of the survey underway
   std::vector<SurveyedShard> surveyed_;
   std::unique_ptr<JobCheckpoints> checkpoints_;  // as long as there is a member
   TrainingOrder newest_;                         // of the orders to train
