@@ -20,7 +20,7 @@
 #include "src/scoring/evaluate.h"
 #include "src/scoring/onnx.h"
 #include "src/scoring/predict.h"
-#include "src/scoring/report.h"
+#include "src/scoring/report_file.h"
 #include "src/spec/names.h"
 #include "src/storage/uri.h"
 
@@ -30,7 +30,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kSpoolBytesMax = int64_t{64} << 30;  // as a worker's by default
-constexpr int64_t kHistoryBytesMax = int64_t{64} << 20;
 constexpr int64_t kJsonEveryMs = 1000;
 
 int64_t MsSince(Clock::time_point start) {
@@ -68,7 +67,12 @@ Result<ScoringSpec> SpecOf(const CliOptions& options) {
     spec.data.push_back(std::move(whole));
   }
   if (!s.data_format.empty()) spec.data_format = FromName<DataFormat>(s.data_format);
-  if (spec.kind == JobKind::kEvaluate) return spec;
+  if (spec.kind == JobKind::kEvaluate) {
+    if (s.report) {
+      ESPALIER_ASSIGN_OR_RETURN(spec.output.path, WholePath(*s.report));
+    }
+    return spec;
+  }
   ESPALIER_ASSIGN_OR_RETURN(spec.output.path, WholePath(s.output));
   spec.output.overwrite = s.overwrite;
   if (!s.format.empty()) spec.format = FromName<PartFormat>(s.format);
@@ -166,22 +170,6 @@ int RunOnCluster(const CommandContext& context, const ScoringSpec& spec) {
   return SubmitAndFollow(context, ScoringYaml(spec), PathsOf(spec));
 }
 
-// The page, with the loss curves of the bundle where it has them.
-Status WriteReport(const CommandContext& context, const Prepared& prepared,
-                   const Evaluation& evaluation, const std::string& path) {
-  const ScoringArguments& s = context.options.scoring;
-  std::string data;
-  for (const std::string& pattern : s.data) data += (data.empty() ? "" : ", ") + pattern;
-  ReportInput input{prepared.model, evaluation, s.model, data, ""};
-  const auto history = context.files.ReadAll(s.model + "/" + kHistoryFile, kHistoryBytesMax);
-  if (history.ok()) {
-    input.history = *history;
-  } else if (history.status().code() != StatusCode::kNotFound) {
-    return history.status();
-  }
-  return context.files.WriteAtomically(path, ReportHtml(input));
-}
-
 }  // namespace
 
 int RunPredict(const CommandContext& context) {
@@ -240,14 +228,18 @@ int RunEvaluate(const CommandContext& context) {
   if (!context.options.coordinator.empty()) return RunOnCluster(context, *job);
   const auto prepared = Prepare(context, *job);
   if (!prepared.ok()) return FailedPlan(context, prepared.status());
+  if (s.report) {
+    const Status may = CheckReportPath(context.files, prepared->scan.input, job->output.path);
+    if (!may.ok()) return FailedPlan(context, may);
+  }
   const std::function<Result<Evaluation>(const ScoringRun&)> work = [&](const ScoringRun& run) {
     return Evaluate(run, s.report.has_value());
   };
   const auto evaluation = WithProgress(context, *prepared, work);
   if (!evaluation.ok()) return FailedWork(context, evaluation.status());
   if (s.report) {
-    const Status written = WriteReport(context, *prepared, *evaluation, *s.report);
-    if (!written.ok()) return FailedWork(context, written.Wrap("the report"));
+    const Status written = WriteReport(context.files, prepared->model, *evaluation, *job);
+    if (!written.ok()) return FailedWork(context, written);
   }
   const std::string report = s.report.value_or("");
   const ModelDocument& document = prepared->model.document;

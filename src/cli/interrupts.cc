@@ -14,6 +14,8 @@
 namespace espalier {
 namespace {
 
+constexpr int kParentEveryMs = 200;
+
 // Where Taken tells of a signal; set once.
 int taken_fd = -1;
 
@@ -27,7 +29,7 @@ extern "C" void Taken(int) {
 
 }  // namespace
 
-Result<std::unique_ptr<Interrupts>> Interrupts::Make() {
+Result<std::unique_ptr<Interrupts>> Interrupts::Make(bool with_parent) {
   sigset_t set;
   sigemptyset(&set);
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
@@ -44,11 +46,12 @@ Result<std::unique_ptr<Interrupts>> Interrupts::Make() {
   action.sa_handler = Taken;
   action.sa_flags = SA_RESTART;
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
-  return std::unique_ptr<Interrupts>(new Interrupts(signal_fd, stop_fd));
+  return std::unique_ptr<Interrupts>(
+      new Interrupts(signal_fd, stop_fd, with_parent ? getppid() : 0));
 }
 
-Interrupts::Interrupts(int signal_fd, int stop_fd)
-    : signal_fd_(signal_fd), stop_fd_(stop_fd), thread_([this] { Run(); }) {}
+Interrupts::Interrupts(int signal_fd, int stop_fd, pid_t parent)
+    : signal_fd_(signal_fd), stop_fd_(stop_fd), parent_(parent), thread_([this] { Run(); }) {}
 
 Interrupts::~Interrupts() {
   eventfd_write(stop_fd_, 1);
@@ -65,8 +68,13 @@ void Interrupts::SetEmergency(std::function<void()> action) {
 void Interrupts::Run() {
   pollfd fds[3] = {{signal_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}, {taken_fd, POLLIN, 0}};
   while (true) {
-    if (poll(fds, 3, -1) < 0) continue;  // EINTR
-    if (fds[1].revents) return;
+    const int ready = poll(fds, 3, parent_ != 0 ? kParentEveryMs : -1);
+    if (ready > 0 && fds[1].revents) return;
+    if (parent_ != 0 && getppid() != parent_) {
+      parent_ = 0;
+      if (++count_ >= 2) DieAtOnce();
+    }
+    if (ready <= 0) continue;  // EINTR, or nothing yet
     signalfd_siginfo info;
     eventfd_t one = 0;
     const bool signalled =

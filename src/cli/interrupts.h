@@ -1,6 +1,8 @@
 // Ctrl-C (SIGINT), SIGTERM and SIGHUP as numbers to look at instead of sudden death.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -17,9 +19,12 @@ namespace espalier {
 // SetEmergency() from any thread; the action runs on a thread of its own.
 class Interrupts {
  public:
+  // `with_parent`: the end of the process that started this one is like a signal. It is looked for
+  // a few times a second rather than asked of the kernel, which tells it when the *thread* ends
+  // that started this process (prctl(2), PR_SET_PDEATHSIG). One that ended before is not noticed.
   // REQUIRES: called once, in main, before any other thread of ours exists (they inherit the signal
   // mask).
-  static Result<std::unique_ptr<Interrupts>> Make();
+  static Result<std::unique_ptr<Interrupts>> Make(bool with_parent);
   ~Interrupts();
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
@@ -36,11 +41,12 @@ class Interrupts {
   void SetEmergency(std::function<void()> action);
 
  private:
-  Interrupts(int signal_fd, int stop_fd);
+  Interrupts(int signal_fd, int stop_fd, pid_t parent);
   void Run();
   void DieAtOnce();
 
   const int signal_fd_, stop_fd_;
+  pid_t parent_;  // of the thread; 0: nobody's end matters
   std::atomic<int> count_{0};
   std::atomic<bool> ending_{false};
   std::mutex mutex_;  // guards emergency_

@@ -107,7 +107,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
       return kExitJobFailed;
     }
   }
-  const auto interrupts = Interrupts::Make();
+  const auto interrupts = Interrupts::Make(parsed.options->exit_with_parent);
   if (!interrupts.ok()) {
     console.Err(ErrorText(interrupts.status(), console.err_color()));
     return kExitJobFailed;

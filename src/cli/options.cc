@@ -208,6 +208,10 @@ void AddCommand(CLI::App& app, const CommandName& command, RawArguments* raw) {
     sub->add_flag("--accept-other-arithmetic", o.accept_arithmetic,
                   "Resume although another BLAS or version computes; the bundle tells");
   }
+  if (command.kind == CommandKind::kTrain) {
+    sub->add_flag("--exit-with-parent", o.exit_with_parent,
+                  "Stop, as after Ctrl-C, when the process that started this one ends");
+  }
   if (command.kind == CommandKind::kSubmit) {
     sub->add_flag("--detach", o.detach, "Return as soon as the job is accepted");
   }

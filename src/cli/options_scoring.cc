@@ -31,7 +31,8 @@ constexpr const char* kPredictExamples =
 constexpr const char* kEvaluateExamples =
     "Prints the metrics of the model on DATA, which has the label's column too. Rows that cannot "
     "be\n"
-    "evaluated are counted and left out. With --coordinator a cluster does it, as a job.\n"
+    "evaluated are counted and left out. With --coordinator a cluster does it, as a job; MODEL,\n"
+    "DATA and the report are then places that its hosts share.\n"
     "\n"
     "Examples:\n"
     "  espalier evaluate models/job test.csv\n"
@@ -73,11 +74,6 @@ Status CheckOnCluster(const CliOptions& options) {
     return InvalidArgument(
         "--threads is for work on this machine; each worker of the cluster has "
         "its own: leave --threads or --coordinator out");
-  }
-  if (options.scoring.report) {
-    return InvalidArgument(
-        "--report needs counts of single rows, which a cluster does not send; "
-        "leave --coordinator out to evaluate on this machine");
   }
   return {};
 }

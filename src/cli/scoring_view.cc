@@ -119,14 +119,14 @@ std::string ScoredJobText(const JobSnapshot& job, bool color) {
   if (job.kind == JobKind::kPredict) {
     return head + PredictText(*r.scoring, r.bundle, job.survey_phase_ms, color);
   }
-  return head + EvaluateText(EvaluationOf(r), r.classes, "", job.survey_phase_ms, color);
+  return head + EvaluateText(EvaluationOf(r), r.classes, r.bundle, job.survey_phase_ms, color);
 }
 
 Json ScoredJobJson(const JobSnapshot& job) {
   const JobResult& r = *job.result;
   Json json = job.kind == JobKind::kPredict
                   ? PredictJson(*r.scoring, r.bundle, job.survey_phase_ms)
-                  : EvaluateJson(EvaluationOf(r), r.classes, "", job.survey_phase_ms);
+                  : EvaluateJson(EvaluationOf(r), r.classes, r.bundle, job.survey_phase_ms);
   json["job"] = ToString(job.job);
   return json;
 }

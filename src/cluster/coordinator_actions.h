@@ -221,8 +221,9 @@ struct MergeWork {
   std::vector<double> totals = {};                 // of an evaluation: of all shards together
 };
 
-// A job that predicts has ended: what it has written beside its output is to be removed, after any
-// MergeWork of it; and the output too, should that have put it in place, unless it `succeeded`.
+// A job that scores has ended: what it has written beside its output is to be removed, after any
+// MergeWork of it; and a prediction's output too, should that have put it in place, unless it
+// `succeeded`.
 // Then the tokens are worthless.
 struct ClearWork {
   JobId job;

@@ -61,7 +61,7 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
   if (submission.kind == JobKind::kTrain) {
     if (Status s = CheckSurveySize(*submission.input, options_.survey_bytes_max); !s.ok()) return s;
   }
-  if (submission.output.empty()) return Status::Ok();  // an evaluation has none
+  if (submission.output.empty()) return Status::Ok();  // an evaluation without a report
   for (const auto& [id, job] : jobs_) {
     if (!IsFinal(job.snapshot.state) && job.snapshot.output == submission.output) {
       return AlreadyExists("output: " + submission.output + " is reserved by " + ToString(id) +
@@ -308,7 +308,7 @@ void CoordinatorCore::ReleaseMembers(const JobRecord& job, const std::string& wo
 // What it has written may need its tokens to be removed.
 void CoordinatorCore::ClearAway(JobRecord& job) {
   const JobSnapshot& s = job.snapshot;
-  if (s.kind != JobKind::kPredict || s.generation.value == 0) return;
+  if (s.kind == JobKind::kTrain || s.output.empty() || s.generation.value == 0) return;
   out_.clear.push_back({.job = s.job,
                         .output = s.output,
                         .request_id = job.submission.client_request_id,

@@ -60,8 +60,10 @@ Result<Submission> PrepareScoring(const SubmitRequest& request, const StorageOpt
   ESPALIER_ASSIGN_OR_RETURN(ScoringPlan plan, PlanScoring(*files, job));
   InputPlan& input = plan.input;
   ESPALIER_RETURN_IF_ERROR(CheckSendable(input));
-  if (job.kind == JobKind::kPredict) {
+  if (!job.output.path.empty()) {
     ESPALIER_RETURN_IF_ERROR(Probe(job.output, request, storage));
+  }
+  if (job.kind == JobKind::kPredict) {
     ESPALIER_RETURN_IF_ERROR(ProbeParts(job, request, storage));
   }
   FindHosts(*files, &input);

@@ -18,9 +18,8 @@ namespace espalier {
 // a checkpoint to resume from, or none that an unfinished run has left at the output
 // (bundle/checkpoint_store.h); the input must fit into messages to workers. Of a job that scores
 // the model's description is read in place of a schema, and the output is judged as that of a local
-// prediction. (That no other live job
-// has the same output is the core's to see.) When storage's `cancelled` becomes true, all but the
-// probe ends at once.
+// prediction or report. (That no other live job has the same output is the core's to see.) When
+// storage's `cancelled` becomes true, all but the probe ends at once.
 Result<Submission> PrepareSubmission(const SubmitRequest& request, const StorageOptions& storage);
 
 // The merged survey of all shards, in shard order. Takes the work, to free each shard's survey
@@ -28,12 +27,12 @@ Result<Submission> PrepareSubmission(const SubmitRequest& request, const Storage
 Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work,
                                                         const StorageOptions& storage);
 
-// The same of a job that scores: adds up, and puts a prediction's output in place, if it is still
-// `wanted` then (scoring/staging.h); asked on the calling thread.
+// The same of a job that scores: adds up, and puts a prediction's output in place (staging.h), or
+// writes the report of an evaluation, if it is still `wanted` then; asked on the calling thread.
 Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage,
                               const std::function<bool()>& wanted);
 
-// Removes what a job that predicts has left beside its output (scoring/staging.h).
+// Removes what a job that scores has left beside its output (scoring/staging.h).
 Status ClearScored(const ClearWork& work, const StorageOptions& storage);
 
 }  // namespace espalier

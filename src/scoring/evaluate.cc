@@ -18,11 +18,7 @@ class ShardEvaluation {
       : run_(run), index_(index), shard_(shard), scorer_(*scorer), residuals_(residuals) {
     score_.totals.assign(static_cast<size_t>(TotalsSize(run.model.shape, TotalsKind::kEvaluation)),
                          0);
-    const size_t targets = run.model.document.preprocessing.targets.size();
-    const bool regression = run.model.document.job.model.task == Task::kRegression;
-    if (residuals_ != nullptr && regression) {
-      residuals_->resize(std::min(targets, kResidualTargetsMax));
-    }
+    if (residuals_ != nullptr) residuals_->resize(ResidualTargets(run.model));
   }
 
   Status Take(const ScanPiece& piece) {
@@ -87,14 +83,6 @@ class ShardEvaluation {
   std::vector<int32_t> classes_;   // by row of a piece
   std::vector<double> values_;
 };
-
-void AddResiduals(const std::vector<TargetResiduals>& shard, Evaluation* all) {
-  if (all->residuals.empty()) all->residuals.resize(shard.size());
-  for (size_t t = 0; t < shard.size(); ++t) {
-    all->residuals[t].grid.Add(shard[t].grid);
-    all->residuals[t].bins.Add(shard[t].bins);
-  }
-}
 
 }  // namespace
 

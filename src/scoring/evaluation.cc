@@ -1,5 +1,6 @@
 #include "src/scoring/evaluation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -13,6 +14,19 @@ void AddEvaluation(const ShardScore& shard, Evaluation* all) {
   all->rejected += shard.rejected;
   for (const Status& reject : shard.first_rejects) {
     if (all->first_rejects.size() < kRejectsKept) all->first_rejects.push_back(reject);
+  }
+}
+
+size_t ResidualTargets(const ModelOutline& model) {
+  if (model.document.job.model.task != Task::kRegression) return 0;
+  return std::min(model.document.preprocessing.targets.size(), kResidualTargetsMax);
+}
+
+void AddResiduals(const std::vector<TargetResiduals>& shard, Evaluation* all) {
+  if (all->residuals.empty()) all->residuals.resize(shard.size());
+  for (size_t t = 0; t < shard.size(); ++t) {
+    all->residuals[t].grid.Add(shard[t].grid);
+    all->residuals[t].bins.Add(shard[t].bins);
   }
 }
 

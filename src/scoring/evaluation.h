@@ -31,8 +31,12 @@ struct Evaluation {
   std::vector<Status> first_rejects;  // kRejectsKept at most
 };
 
+// Targets of the model whose residuals a report shows.
+size_t ResidualTargets(const ModelOutline& model);
 // The next shard in order: all but its totals.
 void AddEvaluation(const ShardScore& shard, Evaluation* all);
+// Residuals of a shard, in any order.
+void AddResiduals(const std::vector<TargetResiduals>& shard, Evaluation* all);
 // After the last one: fills the metrics from the totals of all shards (cluster/shard_totals.h),
 // which are empty when there is none. kBadInput: there are rows, and none could be evaluated, or
 // their weights have no finite sum; kInternal: the totals are not of this model.

@@ -19,11 +19,12 @@ constexpr size_t kCurvePointsShown = 2000;
 
 constexpr const char* kStyle =
     "body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:1000px;margin:2em auto;"
-    "padding:0 1em}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}"
-    "table{border-collapse:collapse}td,th{padding:.2em .7em;text-align:right;"
+    "padding:0 1em;overflow-wrap:anywhere}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}"
+    "table{border-collapse:collapse;display:block;overflow-x:auto;overflow-wrap:normal}td,th{"
+    "padding:.2em .7em;text-align:right;"
     "border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}"
     "svg{width:460px;max-width:100%;font:11px system-ui,sans-serif;fill:#222}"
-    ".charts{display:flex;flex-wrap:wrap;gap:1em}.wide{overflow-x:auto}"
+    ".charts{display:flex;flex-wrap:wrap;gap:1em}"
     ".matrix td{text-align:center;min-width:2.2em}p.small{color:#555}";
 
 std::string Value(double value) {
@@ -105,7 +106,7 @@ std::string ConfusionSection(const ReportInput& in) {
   if (n == 0 || n > kConfusionShown || m.confusion.size() != n * n) return "";
   std::string out =
       "<h2>Confusion matrix</h2>\n<p class=\"small\">Rows: the true class; columns: the predicted "
-      "one. Darker: a larger share of the row.</p>\n<div class=\"wide\"><table class=\"matrix\">\n";
+      "one. Darker: a larger share of the row.</p>\n<table class=\"matrix\">\n";
   std::vector<std::string> names = {""};
   for (size_t k = 0; k < n; ++k) names.push_back(ClassName(in, k));
   out += Row("th", names);
@@ -121,7 +122,7 @@ std::string ConfusionSection(const ReportInput& in) {
     }
     out += "</tr>\n";
   }
-  return out + "</table></div>\n";
+  return out + "</table>\n";
 }
 
 // As many points as can be seen, the first and the last among them.

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/scoring/evaluate.h"
-#include "src/scoring/trained_model.h"
+#include "src/scoring/evaluation.h"
+#include "src/scoring/model_outline.h"
 
 namespace espalier {
 
 struct ReportInput {
-  const TrainedModel& trained;
+  const ModelOutline& trained;
   const Evaluation& evaluation;
   std::string model, data;  // as they were named
   std::string history;      // the bundle's history.csv; empty: there is none

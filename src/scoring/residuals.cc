@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace espalier {
 namespace {
 
-constexpr int kLeastExponent = -960;
 constexpr double kMost = 1e300;
 
 bool Counts(double value) { return std::fabs(value) <= kMost; }
@@ -38,8 +38,12 @@ int64_t Joined(int64_t place, int shift) {
 
 }  // namespace
 
-ResidualGrid::ResidualGrid()
-    : exponent_(kLeastExponent), counts_(static_cast<size_t>(kCells * kCells)) {}
+ResidualGrid::ResidualGrid() : exponent_(kResidualExponentMin), counts_(kSize) {}
+
+ResidualGrid::ResidualGrid(int exponent, std::vector<int64_t> counts)
+    : exponent_(exponent),
+      rows_(std::accumulate(counts.begin(), counts.end(), int64_t{0})),
+      counts_(std::move(counts)) {}
 
 double ResidualGrid::width() const { return std::ldexp(1.0, exponent_); }
 
@@ -80,7 +84,12 @@ void ResidualGrid::Add(const ResidualGrid& other) {
   rows_ += other.rows_;
 }
 
-ResidualBins::ResidualBins() : exponent_(kLeastExponent), counts_(static_cast<size_t>(kBins)) {}
+ResidualBins::ResidualBins() : exponent_(kResidualExponentMin), counts_(kSize) {}
+
+ResidualBins::ResidualBins(int exponent, std::vector<int64_t> counts)
+    : exponent_(exponent),
+      rows_(std::accumulate(counts.begin(), counts.end(), int64_t{0})),
+      counts_(std::move(counts)) {}
 
 double ResidualBins::width() const { return std::ldexp(1.0, exponent_); }
 

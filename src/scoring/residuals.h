@@ -9,21 +9,32 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace espalier {
 
+// Of 1e300, and of what nothing but 0 needs.
+inline constexpr int kResidualExponentMin = -960, kResidualExponentMax = 990;
+
 class ResidualGrid {
  public:
   static constexpr int64_t kCells = 256;  // to each side of the grid, half of them below 0
+  static constexpr size_t kSize = size_t{kCells} * kCells;
 
   ResidualGrid();
+  // One that has counted already, as exponent() and counts() of it were. REQUIRES: kSize counts, 0
+  // or more; kResidualExponentMin <= exponent <= kResidualExponentMax.
+  ResidualGrid(int exponent, std::vector<int64_t> counts);
 
   // Counts a row. Numbers that are not finite, or beyond 1e300, are not counted.
   void Add(double truth, double prediction);
   void Add(const ResidualGrid& other);
 
   double width() const;
+  int exponent() const { return exponent_; }
+  std::span<const int64_t> counts() const { return counts_; }
   int64_t rows() const { return rows_; }
   // Rows whose truth lies in [x, x + 1) * width() and their prediction in [y, y + 1) * width();
   // -kCells / 2 <= x, y < kCells / 2.
@@ -46,11 +57,15 @@ class ResidualGrid {
 class ResidualBins {
  public:
   static constexpr int64_t kBins = 256;
+  static constexpr size_t kSize = size_t{kBins};
 
   ResidualBins();
+  ResidualBins(int exponent, std::vector<int64_t> counts);  // as above
   void Add(double residual);
   void Add(const ResidualBins& other);
   double width() const;
+  int exponent() const { return exponent_; }
+  std::span<const int64_t> counts() const { return counts_; }
   int64_t rows() const { return rows_; }
   int64_t at(int64_t bin) const { return counts_[static_cast<size_t>(bin + kBins / 2)]; }
   bool operator==(const ResidualBins&) const = default;

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "src/scoring/evaluation.h"
+#include "src/scoring/report_file.h"
+#include "src/scoring/residual_file.h"
 #include "src/scoring/staging.h"
 #include "src/spec/names.h"
 
@@ -23,6 +25,30 @@ Result<ScoredJob> MergePredictions(const FileSystem& files, const ScoringSpec& s
   return scored;
 }
 
+Status CheckWanted(const ScoringMerge& merge) {
+  return !merge.wanted || merge.wanted() ? Status()
+                                         : Cancelled("the job is over, nobody wants its report");
+}
+
+// As members have written them, of one shard after the other.
+Status ReadResiduals(const FileSystem& files, const ModelOutline& model, const ScoringMerge& merge,
+                     Evaluation* all) {
+  for (size_t i = 0; i < merge.shards.size(); ++i) {
+    ESPALIER_RETURN_IF_ERROR(CheckWanted(merge));
+    const ShardScore& score = merge.shards[i];
+    const std::string path = PartsDirectory(merge.staging, score.generation) + "/" +
+                             ResidualName(static_cast<int64_t>(i));
+    const auto text = files.ReadAll(path, kResidualBytesMax);
+    if (!text.ok()) return text.status().Wrap("the report cannot be put together");
+    const auto residuals = DecodeResiduals(*text, ResidualTargets(model), score.rows);
+    if (!residuals.ok()) {
+      return residuals.status().At({.file = path}).Wrap("the report cannot be put together");
+    }
+    AddResiduals(*residuals, all);
+  }
+  return {};
+}
+
 Result<ScoredJob> MergeEvaluations(const FileSystem& files, const ScoringSpec& spec,
                                    const ScoringMerge& merge) {
   ESPALIER_ASSIGN_OR_RETURN(const ModelOutline model,
@@ -30,6 +56,13 @@ Result<ScoredJob> MergeEvaluations(const FileSystem& files, const ScoringSpec& s
   Evaluation all;
   for (const ShardScore& shard : merge.shards) AddEvaluation(shard, &all);
   ESPALIER_RETURN_IF_ERROR(FinishEvaluation(model, merge.totals, &all));
+  if (TellsResiduals(spec, model)) {
+    ESPALIER_RETURN_IF_ERROR(ReadResiduals(files, model, merge, &all));
+  }
+  if (!spec.output.path.empty()) {
+    ESPALIER_RETURN_IF_ERROR(CheckWanted(merge));
+    ESPALIER_RETURN_IF_ERROR(WriteReport(files, model, all, spec));
+  }
   ScoredJob scored;
   scored.result.rows = all.rows;
   scored.result.rejected = all.rejected;
@@ -41,11 +74,17 @@ Result<ScoredJob> MergeEvaluations(const FileSystem& files, const ScoringSpec& s
 
 }  // namespace
 
+bool TellsResiduals(const ScoringSpec& spec, const ModelOutline& model) {
+  return spec.kind == JobKind::kEvaluate && !spec.output.path.empty() && ResidualTargets(model) > 0;
+}
+
 Result<ScoringPlan> PlanScoring(const FileSystem& files, const ScoringSpec& spec) {
   ESPALIER_ASSIGN_OR_RETURN(const ModelOutline model, LoadModelOutline(files, spec.model));
   ESPALIER_ASSIGN_OR_RETURN(ScanPlan scan, PlanScan(files, ScanRequestOf(spec, model)));
   if (spec.kind == JobKind::kPredict) {
     ESPALIER_RETURN_IF_ERROR(CheckPrediction(files, model, scan.input, PredictSpecOf(spec)));
+  } else if (!spec.output.path.empty()) {
+    ESPALIER_RETURN_IF_ERROR(CheckReportPath(files, scan.input, spec.output.path));
   }
   return ScoringPlan{std::move(scan.input), model.sha256};
 }

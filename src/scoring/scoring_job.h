@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/scoring/model_outline.h"
 #include "src/scoring/prediction_plan.h"
 #include "src/spec/input.h"
 #include "src/spec/metrics.h"
@@ -24,7 +25,8 @@ struct ScoringPlan {
 };
 
 // Reads the model's description, lists the data and finds the columns in it; of a prediction also
-// whether it may be written (CheckPrediction). Errors are those of LoadModelOutline and PlanScan.
+// whether it may be written (CheckPrediction), of an evaluation whether its report may
+// (CheckReportPath). Errors are those of LoadModelOutline and PlanScan.
 Result<ScoringPlan> PlanScoring(const FileSystem& files, const ScoringSpec& spec);
 
 struct ScoredJob {
@@ -33,18 +35,23 @@ struct ScoredJob {
   std::vector<std::string> classes;  // evaluations of a classification
 };
 
+// Whether members write down the residuals of an evaluation (residual_file.h), for its report.
+bool TellsResiduals(const ScoringSpec& spec, const ModelOutline& model);
+
 // What is known when all shards are scored.
 struct ScoringMerge {
-  std::string staging;                // of a prediction
+  std::string staging;                // of what has an output
   std::string model_sha256;           // ScoringPlan's; empty: not known
   std::vector<ShardScore> shards;     // in their order; without totals
   std::vector<double> totals = {};    // of an evaluation: of all shards (cluster/shard_totals.h)
-  std::function<bool()> wanted = {};  // of a prediction, as PutPredictions
+  std::function<bool()> wanted = {};  // as PutPredictions; a report is not written either
 };
 
-// Adds the shards' scores up in their order; a prediction's output is put in place (staging.h).
-// Errors are those of local predictions and evaluations, and kFailedPrecondition: the model of an
-// evaluation is not that of the plan.
+// Adds the shards' scores up in their order; a prediction's output is put in place (staging.h), the
+// report of an evaluation written, if there is to be one (a job that is cancelled in that moment
+// may leave it, whole). Errors are those of local predictions and evaluations, storage's own, and
+// kFailedPrecondition: the model of an evaluation is not that of the plan; kDataLoss: residuals
+// that members wrote are damaged.
 Result<ScoredJob> MergeScores(const FileSystem& files, const ScoringSpec& spec,
                               const ScoringMerge& merge);
 

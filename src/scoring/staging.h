@@ -1,7 +1,8 @@
 // Where the parts of a distributed prediction lie until all of them are there, and how they become
 // its output: beside it, hidden, in a directory of this job alone.
 //
-//   .OUT.scoring-ID/g3/part-00000.csv   what members of the job's generation 3 have written
+//   .OUT.scoring-ID/g3/part-00000.csv   what members of the job's generation 3 have written; of an
+//                                       evaluation residuals (residual_file.h), and nothing else
 //   .OUT.scoring-ID/whole/              the output, while it is put together
 //   .OUT.scoring-ID/placing             from just before `whole` is renamed to OUT
 //   .OUT.scoring-ID/placed              it was found to be there, by one who does it once more

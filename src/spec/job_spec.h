@@ -338,6 +338,9 @@ struct TrainSpec {
 struct WorkerRange {
   int64_t min = 1;
   int64_t max = 0;  // 0: as many as there are
+  // What they read of the input is kept on their disks for the next jobs that say so. Not among
+  // the `Fields`: of the model it tells nothing.
+  bool cache_input = false;
   bool operator==(const WorkerRange&) const = default;
 };
 

@@ -24,8 +24,11 @@ void CheckPrediction(Findings& f, const ScoringSpec& spec, const std::string& se
 }
 
 void CheckEvaluation(Findings& f, const ScoringSpec& spec) {
-  f.Expect(spec.output.path.empty(), "output", Quoted(spec.output.path),
-           "none: an evaluation writes no files, its metrics are the job's result");
+  if (!spec.output.path.empty()) f.Paths("output", {spec.output.path});
+  f.Expect(!spec.output.path.ends_with('/'), "output", Quoted(spec.output.path),
+           "a file for the report, such as report.html");
+  f.Expect(!spec.output.overwrite, "output", "overwrite",
+           "only the path of the report: one that is there is replaced");
   const bool predicts =
       spec.format || !spec.keep.empty() || !spec.columns.empty() || spec.rejects_limit;
   f.Expect(!predicts, "evaluate", "what only a prediction can have",

@@ -29,8 +29,10 @@ struct ScoringSpec {
   std::vector<std::string> data;          // patterns or directories, in order
   std::optional<DataFormat> data_format;  // absent: by the files' names
   WorkerRange workers;
+  // Of a prediction the directory of the part files; of an evaluation the file of its report, an
+  // HTML page, which takes the place of one that is there; no path: no report.
+  OutputSpec output;
   // Of predictions alone:
-  OutputSpec output;                  // the directory of the part files
   std::optional<PartFormat> format;   // absent: by the extension of the output, else CSV
   std::vector<std::string> keep;      // columns of the data to write beside the answers
   std::vector<AnswerColumn> columns;  // classification; empty: both

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/base/text.h"
 #include "src/base/thread_pool.h"
-#include "src/bundle/checkpoint_store.h"
 #include "src/bundle/initial_weights.h"
 #include "src/config/job_yaml.h"
 #include "src/config/scoring_yaml.h"
@@ -135,6 +135,9 @@ Status JobRunner::ReadJob() {
   if (kind == JobKind::kTrain) {
     ESPALIER_ASSIGN_OR_RETURN(spec_, ParseJob(job_yaml_, "job"));
     ESPALIER_RETURN_IF_ERROR(CheckRules(spec_.data.features, input_->schema));
+    if (spec_.workers.cache_input && options_.cache) {
+      cached_files_ = std::make_unique<CachedFiles>(*files_, *options_.cache);
+    }
   } else {
     ESPALIER_ASSIGN_OR_RETURN(scoring_spec_, ParseScoring(job_yaml_, "job"));
   }
@@ -187,7 +190,7 @@ Status JobRunner::Perform(const StartSurvey& order) {
     Tell(SurveyPart{job_, order.generation, std::move(shards)});
   };
   hooks.on_bytes_read = [&](int64_t bytes) { Tell(SurveyProgress{job_, order.generation, bytes}); };
-  ESPALIER_ASSIGN_OR_RETURN(auto surveyed, RunSurvey(*files_, *order.input, order.shards,
+  ESPALIER_ASSIGN_OR_RETURN(auto surveyed, RunSurvey(input_files(), *order.input, order.shards,
                                                      survey_one, interrupted_, run, hooks));
   for (SurveyedShard& s : surveyed) surveyed_.push_back(std::move(s));
   return Status::Ok();
@@ -222,7 +225,7 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
                                                       int64_t spool_bytes,
                                                       const std::function<bool()>& cancelled) {
   const WatchedFiles files(
-      *files_, [&] { return interrupted_ || cancelled() ? OrderCame() : Status::Ok(); },
+      input_files(), [&] { return interrupted_ || cancelled() ? OrderCame() : Status::Ok(); },
       [](int64_t) {});
   const RowStoreOptions store{std::max<int64_t>(0, options_.memory_bytes_max - memory_bytes),
                               options_.spool_directory,
@@ -240,6 +243,11 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
   surveyed_.clear();
   if (interrupted_ || cancelled()) return OrderCame();
   for (Status& s : results) ESPALIER_RETURN_IF_ERROR(std::move(s));
+  if (cached_files_) {
+    LogInfo(ToString(job_) + " has read " + HumanBytes(cached_files_->bytes_fetched()) +
+            " of its input from where it lies and " + HumanBytes(cached_files_->bytes_cached()) +
+            " from the cache");
+  }
   return loader->Finish();
 }
 
@@ -255,10 +263,8 @@ Status JobRunner::Train(const TrainingOrder& order) {
     MemberHooks hooks;
     hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
     hooks.on_step = [this](int64_t step) { step_ = step; };
-    hooks.checkpoint_due = [this](const RootState& state) { return CheckpointDue(state); };
-    hooks.on_agreed = [this](const RootState& state) {
-      if (CheckpointDue(state)) checkpointer_->Write(state.step, state.encode());
-    };
+    hooks.checkpoint_due = [this](const RootState& state) { return checkpoints_->Due(state); };
+    hooks.on_agreed = [this](const RootState& state) { checkpoints_->WriteIfDue(state); };
     hooks.probe = options_.probe;
     hooks.sum_timeout_ms = options_.sum_timeout_ms;
     hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
@@ -276,7 +282,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
   } else if (spec_.train.mode == TrainMode::kAsync && !order.order.planned) {
     ESPALIER_RETURN_IF_ERROR(BeginAgain(static_cast<TypedJobMember<T>&>(*member_), order.order));
   }
-  if (order.order.reverts && order.self == 0) DropUncompared();
+  if (order.order.reverts && order.self == 0) checkpoints_->DropUncompared();
   over_ = false;
   newest_ = order;
   auto& member = static_cast<TypedJobMember<T>&>(*member_);
@@ -310,6 +316,7 @@ Result<std::optional<TrainingState<T>>> JobRunner::LoadNewest(const TypedJobMemb
 template <typename T>
 Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
   ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
+  checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
   if (order.planned) return Status::Ok();  // it fetches the state of those who train
   ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
   if (!state) {
@@ -339,42 +346,13 @@ Status JobRunner::BeginAgain(TypedJobMember<T>& member, const StartTraining& ord
   return Status::Ok();
 }
 
-bool JobRunner::CheckpointDue(const RootState& state) {
-  if (!spec_.checkpoint) return false;
-  const StartTraining& order = state.order;
-  if (!checkpointer_) {
-    checkpointer_ = std::make_unique<Checkpointer>(*files_, CheckpointDirectory(spec_.output.path),
-                                                   *spec_.checkpoint, NowMs);
-  }
-  if (checkpoints_of_ != order.generation) {
-    checkpoints_of_ = order.generation;
-    checkpointer_->Begin(HeaderOf(order, state.step, state.accepted),
-                         {order.job, order.generation, state.self});
-  }
-  return checkpointer_->Due(state.step);
-}
-
-CheckpointHeader JobRunner::HeaderOf(const StartTraining& order, int64_t step,
-                                     const std::vector<std::string>& accepted) const {
-  CheckpointHeader header;
-  header.step = step;
-  header.job = CanonicalText(spec_);
-  header.data_fingerprint = order.survey->data_fingerprint;
-  header.arithmetic_id = arithmetic_id_;
-  header.accepted = accepted;
-  return header;
-}
-
 Status JobRunner::Perform(const KeepOrder& order) {
   StateKept told{order.at.job, order.at.generation, 0, {}, {}};
   HeldState held;
   const bool agreed = order.reverts || (member_ && member_->differs());
   if (member_) held = agreed ? member_->Agreed() : member_->Held();
   if (held.step > 0) {
-    checkpointer_.reset();  // what it still writes comes first
-    checkpoints_of_ = {};
-    if (agreed) DropUncompared();
-    auto path = WriteState(held, agreed);
+    auto path = checkpoints_->Keep(newest_, held, agreed);
     if (path.ok()) {
       told.step = held.step;
       told.path = *std::move(path);
@@ -384,43 +362,6 @@ Status JobRunner::Perform(const KeepOrder& order) {
   }
   Tell(std::move(told));
   return Status::Ok();
-}
-
-// What one member wrote when the job stood still may be what was wrong.
-void JobRunner::DropUncompared() {
-  const Status dropped = RemoveUncompared(*files_, CheckpointDirectory(spec_.output.path));
-  if (!dropped.ok()) {
-    LogWarning(dropped.Wrap("checkpoints that may be wrong could not be removed").ToString());
-  }
-}
-
-Result<std::string> JobRunner::WriteState(const HeldState& held, bool compared) {
-  const StartTraining& order = newest_.order;
-  CheckpointHeader header = HeaderOf(order, held.step, held.accepted);
-  header.compared = compared;
-  const std::string directory = CheckpointDirectory(spec_.output.path);
-  CheckpointDemand demand;
-  demand.job = header.job;
-  demand.data_fingerprint = header.data_fingerprint;
-  demand.arithmetic_id = header.arithmetic_id;
-  demand.accept_history = true;
-  demand.compared_only = compared;
-  const auto found = FindCheckpoint(*files_, directory, demand, CheckpointPart::kHeader);
-  if (found.ok() && found->checkpoint.header.step >= held.step) return directory;
-  const int64_t keep = (spec_.checkpoint ? *spec_.checkpoint : CheckpointSpec{}).keep;
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path,
-                            WriteCheckpoint(*files_, directory, header, held.bytes, keep,
-                                            {order.job, order.generation, newest_.self}));
-  LogInfo("the job stands still; checkpoint " + path);
-  return directory;
-}
-
-void JobRunner::EndCheckpoints(const WriterName& writer) {
-  checkpointer_.reset();
-  if (spec_.checkpoint && spec_.checkpoint->asked_for) return;
-  const std::string directory = CheckpointDirectory(spec_.output.path);
-  const Status removed = RemoveCheckpoints(*files_, directory, writer);
-  if (!removed.ok()) LogWarning(removed.Wrap("old checkpoints stay in " + directory).ToString());
 }
 
 template <typename T>
@@ -466,7 +407,7 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
                             WriteBundle<T>(*files_, std::move(document), member.shape(),
                                            member.parameters(), trained.history, writer));
   r.bundle = spec_.output.path;
-  EndCheckpoints(writer);
+  checkpoints_->End(writer);
   Tell(std::move(done));
   return Status::Ok();
 }

@@ -27,8 +27,9 @@
 #include "src/rpc/peer.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_systems.h"
-#include "src/worker/checkpointer.h"
+#include "src/worker/job_checkpoints.h"
 #include "src/worker/job_member.h"
+#include "src/worker/read_cache.h"
 #include "src/worker/scoring_work.h"
 #include "src/worker/survey_run.h"
 
@@ -41,6 +42,7 @@ struct RunnerOptions {
   int64_t spool_bytes_max = 0;
   int64_t sum_timeout_ms = 600'000;
   StorageOptions storage;
+  std::shared_ptr<ReadCache> cache;
   StepProbe* probe = nullptr;  // of a test
 };
 
@@ -92,15 +94,12 @@ class JobRunner {
   void GiveOrder(Order order);
   Status ReadJob();
   Status Perform(const StartSurvey& order);
+  // Where the job's rows are read.
+  const FileSystem& input_files() const { return cached_files_ ? *cached_files_ : *files_; }
   // What the order says to do with each shard.
   Result<SurveyOne> WorkOf(const StartSurvey& order);
   Status Perform(const TrainingOrder& order);
   Status Perform(const KeepOrder& order);
-  // Returns the directory that has it.
-  Result<std::string> WriteState(const HeldState& held, bool compared);
-  void DropUncompared();
-  CheckpointHeader HeaderOf(const StartTraining& order, int64_t step,
-                            const std::vector<std::string>& accepted) const;
   template <typename T>
   Status Train(const TrainingOrder& order);
   Result<std::unique_ptr<RowStore>> LoadRows(const SurveyResult& survey, const RowRanges& ranges,
@@ -119,10 +118,6 @@ class JobRunner {
   template <typename T>
   Result<std::optional<TrainingState<T>>> LoadNewest(const TypedJobMember<T>& member,
                                                      const StartTraining& order);
-  // Whether this root should write a checkpoint; makes the checkpointer when it is to have one.
-  bool CheckpointDue(const RootState& state);
-  // After success: waits for the last one; those that nobody asked for have served and go.
-  void EndCheckpoints(const WriterName& writer);
   // Writes the bundle and tells the result.
   template <typename T>
   Status Finish(const StartTraining& order, int32_t self, const TypedJobMember<T>& member,
@@ -142,14 +137,14 @@ class JobRunner {
   PeerNetwork& peers_;
   // Of the job's thread.
   JobSpec spec_;
-  std::optional<ScoringSpec> scoring_spec_;  // of a job that scores, in place of the one above
-  std::unique_ptr<ScoringWork> scoring_;     // of it, once its model is read
-  RowRoom survey_room_;                      // of surveyed_ and of the survey underway
+  std::unique_ptr<CachedFiles> cached_files_;  // of a job that is to use the cache
+  std::optional<ScoringSpec> scoring_spec_;    // of a job that scores, in place of the one above
+  std::unique_ptr<ScoringWork> scoring_;       // of it, once its model is read
+  RowRoom survey_room_;                        // of surveyed_ and of the survey underway
   std::vector<SurveyedShard> surveyed_;
-  std::unique_ptr<Checkpointer> checkpointer_;  // once this worker has been the root
-  Generation checkpoints_of_;                   // the generation it has begun with
-  TrainingOrder newest_;                        // of the orders to train
-  Generation generation_;                       // underway, or the newest that ended here
+  std::unique_ptr<JobCheckpoints> checkpoints_;  // as long as there is a member
+  TrainingOrder newest_;                         // of the orders to train
+  Generation generation_;                        // underway, or the newest that ended here
   std::string arithmetic_id_;
   std::atomic<int64_t> step_{0};
   std::atomic<bool> aborted_{false};

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "src/scoring/residual_file.h"
+#include "src/scoring/scoring_job.h"
 #include "src/scoring/staging.h"
 
 namespace espalier {
@@ -14,9 +16,11 @@ Result<std::unique_ptr<ScoringWork>> ScoringWork::Make(const FileSystem& files, 
   std::unique_ptr<ScoringWork> work(new ScoringWork(std::move(spec), std::move(model)));
   ESPALIER_ASSIGN_OR_RETURN(work->scan_,
                             ResumeScan(files, ScanRequestOf(work->spec_, work->model_), input));
-  if (work->spec_.kind == JobKind::kPredict) {
-    work->predict_ = PredictSpecOf(work->spec_);
+  work->predict_ = PredictSpecOf(work->spec_);
+  if (work->spec_.kind == JobKind::kPredict || TellsResiduals(work->spec_, work->model_)) {
     work->staging_ = StagingDirectory(work->predict_.output, request_id);
+  }
+  if (work->spec_.kind == JobKind::kPredict) {
     ESPALIER_ASSIGN_OR_RETURN(work->columns_, PredictionColumns(work->model_, work->predict_));
   }
   return work;
@@ -24,9 +28,19 @@ Result<std::unique_ptr<ScoringWork>> ScoringWork::Make(const FileSystem& files, 
 
 Status ScoringWork::Begin(const FileSystem& files, Generation generation) {
   generation_ = generation;
-  if (spec_.kind != JobKind::kPredict) return {};
+  if (staging_.empty()) return {};
   predict_.output = PartsDirectory(staging_, generation.value);
   return files.MakeDirectory(predict_.output);
+}
+
+Result<ShardScore> ScoringWork::Evaluate(const ScoringRun& run, int32_t shard) {
+  if (staging_.empty()) return EvaluateShard(run, classes_, shard, &scorers_, nullptr);
+  std::vector<TargetResiduals> residuals;
+  ESPALIER_ASSIGN_OR_RETURN(ShardScore score,
+                            EvaluateShard(run, classes_, shard, &scorers_, &residuals));
+  ESPALIER_RETURN_IF_ERROR(run.files.WriteAtomically(predict_.output + "/" + ResidualName(shard),
+                                                     EncodeResiduals(residuals)));
+  return score;
 }
 
 Result<SurveyedShard> ScoringWork::Score(const FileSystem& files, int32_t shard, RowRoom* room,
@@ -40,7 +54,7 @@ Result<SurveyedShard> ScoringWork::Score(const FileSystem& files, int32_t shard,
                        .cancelled = cancelled};
   auto score = spec_.kind == JobKind::kPredict
                    ? PredictShard(run, predict_, columns_, shard, &scorers_)
-                   : EvaluateShard(run, classes_, shard, &scorers_, nullptr);
+                   : Evaluate(run, shard);
   ESPALIER_RETURN_IF_ERROR(score.status());
   score->generation = generation_.value;
   SurveyedShard scored;

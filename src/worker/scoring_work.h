@@ -29,8 +29,8 @@ class ScoringWork {
                                                    const std::string& request_id,
                                                    const std::string& model_sha256);
 
-  // A generation of the job in which this worker is given shards: its parts have a directory of
-  // their own.
+  // A generation of the job in which this worker is given shards: its parts, or the residuals of an
+  // evaluation, have a directory of their own.
   Status Begin(const FileSystem& files, Generation generation);
   // Scores a shard through `files`, whose reads are watched; a survey that holds the score alone.
   // The rows draw on `room`. kCancelled soon after `cancelled` says so.
@@ -44,14 +44,16 @@ class ScoringWork {
         classes_(model_.document.preprocessing.classes),
         scorers_(model_) {}
 
+  Result<ShardScore> Evaluate(const ScoringRun& run, int32_t shard);
+
   const ScoringSpec spec_;
   const TrainedModel model_;
   const ClassIndex classes_;
   ScorerPool scorers_;
   ScanPlan scan_;
   PartColumns columns_;  // of a prediction
-  std::string staging_;  // of a prediction
-  PredictSpec predict_;  // its output is this generation's directory
+  std::string staging_;  // of what writes; else empty
+  PredictSpec predict_;  // its output is this generation's directory, of residuals too
   Generation generation_;
 };
 

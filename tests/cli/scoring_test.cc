@@ -55,7 +55,7 @@ TEST_CASE("what cannot be meant is refused before anything is read") {
       {{"predict", "m", "d", "--output", "o", "--detach"}, "--detach"},
       {{"predict", "m", "d", "--output", "o", "--coordinator", "h:1", "--threads", "2"},
        "--threads"},
-      {{"evaluate", "m", "d", "--coordinator", "h:1", "--report", "r"}, "--report"},
+      {{"evaluate", "m", "d", "--coordinator", "h:1", "--report", ""}, "--report"},
       {{"export", "m", "--coordinator", "h:1"}, "--coordinator"},
   };
   for (const auto& [arguments, says] : bad) {
@@ -144,6 +144,7 @@ TEST_CASE("what came of a job that scored is told as of a local run") {
   const JobSnapshot evaluated = ScoredJob(JobKind::kEvaluate);
   CHECK(ResultText(evaluated, 0, false).find("evaluated 1,000 rows") != std::string::npos);
   CHECK(OutcomeJson(evaluated, 0)["metrics"]["accuracy"] == 0.5);
+  CHECK(OutcomeJson(evaluated, 0)["report"] == "/out");
 }
 
 TEST_CASE("a prediction is told with its parts and its rejects") {

@@ -57,9 +57,14 @@ TEST_CASE("what is left out has defaults, in an evaluation too") {
   REQUIRE(evaluate.ok());
   CHECK(evaluate->kind == JobKind::kEvaluate);
   CHECK(evaluate->name == "evaluate");
-  const auto again = ParseScoring(ScoringYaml(*evaluate), "text");
-  REQUIRE(again.ok());
-  CHECK(*again == *evaluate);
+  const auto reported = ParseScoring("evaluate: {model: m, data: d}\noutput: r.html\n", "x");
+  REQUIRE(reported.ok());
+  CHECK(reported->output.path == "r.html");
+  for (const ScoringSpec& spec : {*evaluate, *reported}) {
+    const auto again = ParseScoring(ScoringYaml(spec), "text");
+    REQUIRE(again.ok());
+    CHECK(*again == spec);
+  }
 }
 
 TEST_CASE("one function says which kind of job a text is") {
@@ -90,7 +95,11 @@ TEST_CASE("what is wrong is told with its place and what was expected") {
        "unknown key 'evaluate'"},
       {"predict: {model: m, data: d}\ntrain: {epochs: 3}\noutput: o\n", "unknown key 'train'"},
       {"evaluate: {model: m, data: d, keep: id}\n", "unknown key 'keep'"},
-      {"evaluate: {model: m, data: d}\noutput: o\n", "output: found 'o', expected none"},
+      {"evaluate: {model: m, data: d}\noutput: {path: o, overwrite: true}\n",
+       "output: found overwrite, expected only the path of the report"},
+      {"evaluate: {model: m, data: d}\noutput: ftp://x/o\n", "output"},
+      {"evaluate: {model: m, data: d}\noutput: pages/\n",
+       "output: found 'pages/', expected a file for the report"},
       {"evaluate: {model: m, data: d}\nworkers: {min: 3, max: 2}\n", "workers.max: found 2"},
       {"evaluate: {model: m, data: 'ftp://x/y'}\n", "evaluate.data"},
   };

@@ -76,11 +76,19 @@ class ScoringTest(HdfsTest):
             self.assertEqual(self.files_there("out-" + kind), expected)
         self.assertEqual([n for n in self.names() if n.startswith(".")], [])
 
-    def test_an_evaluation_has_the_metrics_of_a_local_one(self):
-        local = self.result("evaluate", self.path("model"), self.here)
-        result = self.killed_in_the_middle("evaluate", self.uri("model"), self.there)
+    def test_an_evaluation_has_the_metrics_and_the_report_of_a_local_one(self):
+        local = self.result("evaluate", self.path("model"), self.here, "--report",
+                            self.path("local.html"))
+        result = self.killed_in_the_middle("evaluate", self.uri("model"), self.there, "--report",
+                                           self.uri("report.html"))
         for key in ("rows", "rejected", "metrics"):
             self.assertEqual(result[key], local[key], key)
+        self.assertEqual(result["report"], self.uri("report.html"))
+        with open(self.path("local.html"), encoding="utf-8") as f:
+            page = f.read()
+        page = page.replace(self.here, self.there).replace(self.path("model"), self.uri("model"))
+        self.assertEqual(self.hdfs.get(self.home + "/report.html").decode(), page)
+        self.assertEqual([n for n in self.names() if n.startswith(".")], [])
 
 
 if __name__ == "__main__":

@@ -42,6 +42,10 @@ class ScoringJobsTest(EspalierTest):
             lines[row] = "3,old,1.5,2.25,100"
         return self.write("new.csv", "\n".join(lines) + "\n")
 
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as f:
+            return f.read()
+
     def assert_output(self, output, local):
         self.assertEqual(files_of(output), files_of(local))
         self.assert_nothing_beside(output)
@@ -95,6 +99,27 @@ class ScoringJobsTest(EspalierTest):
             self.assertIn("evaluate", out)
             cluster.stop()
 
+    def test_the_report_is_the_page_of_a_local_evaluation(self):
+        for model, data, words in ((self.houses(), self.new_houses(3000), "Residuals of price"),
+                                   (self.classes(), self.classes_csv("more.csv", 3000, seed=8),
+                                    "Confusion matrix")):
+            self.result("evaluate", model, data, "--report", self.path("local.html"))
+            local = self.read("local.html")
+            self.assertIn(words, local)
+            for workers in (1, 2, 3, 5):
+                cluster = Cluster(self, workers=workers)
+                report = self.write("there.html", "what was there before")
+                found = cluster.result("evaluate", model, data, "--report", report)
+                self.assertEqual(found["report"], report)
+                self.assertEqual(self.read("there.html"), local)
+                self.assert_nothing_beside(report)
+                os.remove(report)
+                spec = {"evaluate": {"model": model, "data": data}, "output": "there.html"}
+                found = cluster.result("submit", self.write("job.yaml", json.dumps(spec)))
+                self.assertEqual(found["report"], report)
+                self.assertEqual(self.read("there.html"), local)
+                cluster.stop()
+
     def test_a_job_file_asks_for_the_same(self):
         model, data = self.houses(), self.new_houses(1000)
         self.result("predict", model, data, "--output", self.path("local"), "--keep", "age")
@@ -141,6 +166,39 @@ class ScoringJobsTest(EspalierTest):
         self.assertEqual(result["status"], "SUCCEEDED", result)
         self.assertGreater(cluster.status(job)["generation"], 1)
         self.assert_output(output, local)
+
+    def test_residuals_are_counted_once_whoever_dies(self):
+        model, data, _ = self.many_shards()
+        self.result("evaluate", model, data, "--report", self.path("local.html"))
+        cluster = slow_cluster(self, workers=3, state=self.path("state"))
+        report = self.path("report.html")
+        watcher = cluster.start("evaluate", model, data, "--report", report, "--json")
+        wait_for_scoring(cluster, "job-1")
+        self.assertFalse(os.path.exists(report))
+        cluster.kill_coordinator()
+        cluster.restart_coordinator()
+        wait_for_scoring(cluster, "job-1")
+        generation = cluster.status("job-1")["generation"]
+        cluster.workers["node-2"].kill()
+        out, err = watcher.communicate(timeout=100)
+        self.assertEqual(watcher.returncode, 0, err)
+        self.assertEqual(json_lines(out)[-1]["report"], report)
+        self.assertGreater(cluster.status("job-1")["generation"], generation)
+        self.assertEqual(self.read("report.html"), self.read("local.html"))
+        self.assert_nothing_beside(report)
+
+    def test_of_a_cancelled_evaluation_there_is_no_report(self):
+        model, data, _ = self.many_shards()
+        cluster = slow_cluster(self, workers=2)
+        report = self.path("report.html")
+        process = cluster.start("evaluate", model, data, "--report", report)
+        wait_for_scoring(cluster, "job-1")
+        self.assertTrue([n for n in os.listdir(self.directory) if n.startswith(".report.html.")])
+        cluster.espalier("cancel", "job-1")
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1)
+        self.assert_nothing_beside(report)
+        self.assertFalse(os.path.exists(report))
 
     def test_a_coordinator_that_dies_and_comes_back_ends_it(self):
         model, data, local = self.many_shards()
@@ -259,8 +317,8 @@ class ScoringJobsTest(EspalierTest):
                 ((model, data, "--output", self.path("o"), "--threads", "1"), "--threads")):
             _, err = cluster.espalier("predict", *arguments, code=2)
             self.assertIn(words, err)
-        _, err = cluster.espalier("evaluate", model, data, "--report", "r.html", code=2)
-        self.assertIn("--report", err)
+        _, err = cluster.espalier("evaluate", model, data, "--report", self.path("there"), code=2)
+        self.assertIn("is a directory; expected a file for the report", err)
         _, err = cluster.espalier("evaluate", model, unlabelled, code=2)
         self.assertIn("price", err)
         self.assertFalse(os.path.exists(self.path("o")))

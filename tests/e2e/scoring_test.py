@@ -301,6 +301,12 @@ class ScoringTest(EspalierTest):
         for words in ("Confusion matrix", "sea gull", "loss over epochs", result["weights_sha256"]):
             self.assertIn(words, page)
         self.assertNotIn("http", page)
+        with open(self.path("test.csv")) as f:
+            table = f.read()
+        _, err = self.espalier("evaluate", bundle, "test.csv", "--report", "test.csv", code=2)
+        self.assertIn("seems to be read, too", err)
+        with open(self.path("test.csv")) as f:
+            self.assertEqual(f.read(), table)
         bundle, _ = self.houses()
         self.espalier("evaluate", bundle, "houses-test.csv", "--report", "houses.html")
         with open(self.path("houses.html")) as f:

@@ -1,6 +1,7 @@
 """`espalier train`: its result, and what becomes of its daemons."""
 import os
 import signal
+import sys
 import time
 import unittest
 
@@ -11,6 +12,8 @@ RESULT_KEYS = {"status", "job", "steps", "epochs", "rows_per_epoch", "metrics", 
                "bundle", "timing"}
 TIMING_KEYS = {"start_s", "survey_s", "train_s", "total_s", "step_ms_p50", "step_ms_p99"}
 DEATH_LIMIT_S = 8
+# Runs a command, whose output goes where its own does.
+PARENT = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
 
 
 class TrainTest(EspalierTest):
@@ -120,6 +123,36 @@ class TrainTest(EspalierTest):
         process.communicate(timeout=10)
         wait_for("the daemons' end",
                  lambda: not any(is_alive(p) for p in sum(daemons.values(), [])), 5)
+
+    def orphan(self, *flags):
+        """A training command whose parent was killed. Returns (parent, its own and its daemons'
+        process ids)."""
+        self.command_prefix = [sys.executable, "-c", PARENT]
+        parent, found = self.start_long(2, *flags)
+        command, = sum(found.values(), [])
+        daemons = children_of(command)
+        self.assertEqual(len(daemons), 3)
+
+        def end():
+            if is_alive(command):
+                os.kill(command, signal.SIGKILL)
+        self.addCleanup(end)
+        parent.kill()
+        parent.wait(timeout=10)
+        return parent, [command] + daemons
+
+    def test_it_goes_on_without_the_process_that_started_it(self):
+        parent, pids = self.orphan()
+        await_step(parent)
+        time.sleep(1)
+        self.assertTrue(all(is_alive(pid) for pid in pids))
+        os.kill(pids[0], signal.SIGINT)
+        self.assert_all_gone(pids)
+
+    def test_when_told_it_ends_with_the_process_that_started_it(self):
+        _, pids = self.orphan("--exit-with-parent")
+        self.assert_all_gone(pids)
+        self.assertEqual([n for n in os.listdir(self.directory) if "bundle" in n], [])
 
     def test_the_number_of_workers_comes_from_the_job(self):
         spec = self.long_spec(self.classes_csv("w.csv", 500))

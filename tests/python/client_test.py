@@ -378,12 +378,6 @@ class LocalTest(unittest.TestCase):
             process.wait(timeout=120)
             self.assertEqual(read(), "ready SIGINT end")
 
-    def test_the_program_is_stopped_when_its_parent_is_killed(self):
-        with tempfile.TemporaryDirectory() as folder:
-            process, read = self.train(folder)
-            process.kill()
-            wait_for("its end", lambda: read() == "ready SIGTERM end", 120)
-
     def test_the_program_is_looked_for_in_its_home_and_on_the_path(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "bin", "espalier")

@@ -21,6 +21,16 @@ TRAIN = """
 import espalier, sys
 espalier.train(sys.argv[1], workers=1)
 """
+# From a thread, while the first one, and the one that began it, do other things or have ended.
+TRAIN_IN_THREAD = """
+import espalier, sys, threading
+train = threading.Thread(target=espalier.train, args=(sys.argv[1],), kwargs={"workers": 1})
+starter = threading.Thread(target=train.start)
+starter.start()
+starter.join()
+train.join()
+print("trained")
+"""
 
 
 def hear_interrupts():
@@ -65,7 +75,13 @@ class ClusterTest(EspalierTest):
         self.assertTrue(os.path.exists(self.path("scored", "_SUCCESS")))
         measured = cluster.submit({"evaluate": {"model": bundle, "data": data}}).result(timeout=60)
         self.assertEqual(measured.test.rows, 2000)
-        self.assertEqual(measured.scoring.rows, 2000)
+        self.assertEqual((measured.scoring.rows, measured.bundle), (2000, ""))
+        reported = cluster.submit({"evaluate": {"model": bundle, "data": data},
+                                   "output": self.path("report.html")}).result(timeout=60)
+        self.assertEqual((reported.test, reported.bundle),
+                         (measured.test, self.path("report.html")))
+        with open(reported.bundle, encoding="utf-8") as f:
+            self.assertIn("Confusion matrix", f.read())
 
     def test_a_job_is_followed_to_its_result_and_its_history(self):
         cluster = self.connect(Cluster(self, 2))
@@ -388,14 +404,19 @@ class LocalTrainTest(EspalierTest):
             espalier.train(dict(self.spec, data={"train": bad, "label": "label"}), workers=1)
         self.assertEqual((told.exception.code, told.exception.position.row), ("BAD_INPUT", 3))
 
-    def test_ctrl_c_leaves_no_process_and_no_output(self):
-        endless = dict(self.long_spec(self.path("rows.csv")), output=self.path("endless"))
-        job = self.job("endless", endless)
-        process = subprocess.Popen([sys.executable, "-c", TRAIN, job], env=os.environ,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    def run_script(self, script, spec):
+        """A process that trains, from its own `script`."""
+        process = subprocess.Popen([sys.executable, "-c", script, self.job("started", spec)],
+                                   env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    start_new_session=True, preexec_fn=hear_interrupts)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
+        return process
+
+    def ends_all(self, script, number):
+        """Nothing is left of an endless training whose process got this signal."""
+        process = self.run_script(script, dict(self.long_spec(self.path("rows.csv")),
+                                               output=self.path("endless")))
 
         def descendants():
             children = children_of(process.pid)
@@ -403,10 +424,22 @@ class LocalTrainTest(EspalierTest):
         wait_for("the daemons", lambda: len(descendants()) >= 3, 60)
         time.sleep(1)  # the daemons come before the watching, which nothing tells of
         found = descendants()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         process.wait(timeout=60)
-        wait_for("their end", lambda: not any(is_alive(pid) for pid in found))
+        wait_for("their end", lambda: not any(is_alive(pid) for pid in found), 60)
         self.assertFalse(os.path.exists(self.path("endless")))
+
+    def test_ctrl_c_leaves_no_process_and_no_output(self):
+        self.ends_all(TRAIN, signal.SIGINT)
+
+    def test_killed_it_leaves_no_process_and_no_output(self):
+        self.ends_all(TRAIN_IN_THREAD, signal.SIGKILL)
+
+    def test_a_thread_trains_whichever_others_end(self):
+        process = self.run_script(TRAIN_IN_THREAD, self.spec)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, out), (0, b"trained\n"), err)
+        self.assertTrue(os.path.exists(self.spec["output"]))
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ class Client:
                 paths are taken from the working directory; the workers must see them, too. One
                 that scores is ``{"predict": {"model": "model", "data": "new.csv"}, "output":
                 "scored"}`` or ``{"evaluate": {"model": .., "data": ..}}``: ``result().scoring``,
-                and ``result().test`` of an evaluation.
+                and ``result().test`` of an evaluation, whose "output" is a page with charts.
 
         Returns:
             The job, which waits or runs by now.

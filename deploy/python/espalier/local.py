@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
-from typing import IO, TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional
+from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 
 from .errors import (CancelledError, EspalierError, InputPosition, InternalError, JobCancelledError,
                      JobFailedError, NotFoundError, make_error)
@@ -24,8 +23,6 @@ __all__ = ["find_program", "train"]
 
 # What the program's exit codes say of an error that was met before a job was accepted.
 _CODES = {1: "INTERNAL", 2: "INVALID_ARGUMENT", 3: "UNAVAILABLE", 130: "CANCELLED"}
-
-_PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 def find_program() -> str:
@@ -83,7 +80,8 @@ def train(job: JobSource, *, workers: Optional[int] = None, threads: Optional[in
         path = os.path.join(folder, "job.yaml")
         with open(path, "w", encoding="utf-8") as f:
             f.write(job_text(job))
-        command = [program, "train", path, "--json"]
+        # However this process ends; not by the kernel, to which a thread's end is one.
+        command = [program, "train", path, "--json", "--exit-with-parent"]
         command += ["--workers", str(workers)] if workers is not None else []
         command += ["--threads", str(threads)] if threads is not None else []
         with open(os.path.join(folder, "errors"), "w+b") as errors:
@@ -95,8 +93,7 @@ def _run(command: List[str], errors: IO[bytes], progress: Optional[bool], path: 
     try:
         # In a session of its own: a terminal's Ctrl-C must not reach it beside ours.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=errors, start_new_session=True,
-                                   preexec_fn=_end_with(os.getpid()))
+                                   stderr=errors, start_new_session=True)
     except OSError as error:
         raise NotFoundError("%s cannot be run: %s" % (command[0], error.strerror)) from error
     last: Dict[str, Any] = {}
@@ -119,17 +116,6 @@ def _run(command: List[str], errors: IO[bytes], progress: Optional[bool], path: 
     errors.seek(0)
     said = errors.read(64 << 10).decode("utf-8", "replace")
     raise _failure(last, code, said, path)
-
-
-def _end_with(parent: int) -> Callable[[], None]:
-    """What a child does first, so that it is stopped when this process dies, however that is."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-
-    def ask() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-    return ask
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

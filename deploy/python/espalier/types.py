@@ -221,8 +221,8 @@ class JobResult:
             run does not say.
         stopped_because: "epochs", "steps", "time" or "early stopping"; "" when not told.
         scoring: of a job that predicts or evaluates; None: it has trained. Of all above it has
-            ``bundle``, the directory of its predictions, ``test``, the metrics of an evaluation,
-            and ``classes``.
+            ``bundle``, the directory of its predictions or the file of its report ("": none),
+            ``test``, the metrics of an evaluation, and ``classes``.
         async_counts: of a job trained with ``mode: async``; None: it was not.
     """
 
@@ -260,7 +260,7 @@ class JobInfo:
         kind: what it does; one that predicts or evaluates is SURVEYING meanwhile.
         waiting_because: why a job does not get on, for a person; "" when it does.
         trouble: what will stop it unless mended, such as a delegation token that ends; or "".
-        output: where the bundle goes, or the predictions.
+        output: where the bundle goes, or the predictions, or the report of an evaluation.
         workers: names of those that take part.
         leaves: the fixed number of virtual workers; more workers than that stand by.
         generation: numbers the job's membership; each change makes a new one.

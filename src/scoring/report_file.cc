@@ -1,0 +1,61 @@
+#include "src/scoring/report_file.h"
+
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/bundle/bundle.h"
+#include "src/scoring/report.h"
+
+namespace espalier {
+namespace {
+
+constexpr int64_t kHistoryBytesMax = int64_t{64} << 20;
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// Under that path or another one: through a link, or with its URI written in another way.
+bool IsRead(const InputFile& file, const std::string& path, const FileInfo& there) {
+  return file.path == path ||
+         (BaseName(file.path) == BaseName(path) && file.length == there.length &&
+          file.modified_ms == there.modified_ms);
+}
+
+}  // namespace
+
+Status CheckReportPath(const FileSystem& files, const InputPlan& input, const std::string& path) {
+  const auto there = files.Stat(path);
+  if (!there.ok()) {
+    if (there.status().code() == StatusCode::kNotFound) return {};
+    return there.status().Wrap("the report");
+  }
+  if (there->is_directory) {
+    return InvalidArgument(QuotedPath(path) +
+                           " is a directory; expected a file for the report, such as report.html");
+  }
+  for (const InputFile& file : input.files) {
+    if (!IsRead(file, path, *there)) continue;
+    return InvalidArgument(QuotedPath(path) +
+                           " is a file for the report and seems to be read, too (a file of its "
+                           "name, size and time is); name another one for the report");
+  }
+  return {};
+}
+
+Status WriteReport(const FileSystem& files, const ModelOutline& trained,
+                   const Evaluation& evaluation, const ScoringSpec& spec) {
+  std::string data;
+  for (const std::string& pattern : spec.data) data += (data.empty() ? "" : ", ") + pattern;
+  std::string history;
+  auto found = files.ReadAll(spec.model + "/" + kHistoryFile, kHistoryBytesMax);
+  if (found.ok()) {
+    history = *std::move(found);
+  } else if (found.status().code() != StatusCode::kNotFound) {
+    return found.status().Wrap("the report");
+  }
+  const Status written = files.WriteAtomically(
+      spec.output.path,
+      ReportHtml({trained, evaluation, spec.model, std::move(data), std::move(history)}));
+  return written.ok() ? written : written.Wrap("the report");
+}
+
+}  // namespace espalier

@@ -1,0 +1,84 @@
+#include "src/worker/job_checkpoints.h"
+
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/bundle/checkpoint_store.h"
+#include "src/worker/clock.h"
+
+namespace espalier {
+
+JobCheckpoints::JobCheckpoints(const FileSystem& files, const JobSpec& spec,
+                               std::string arithmetic_id)
+    : files_(files),
+      spec_(spec),
+      arithmetic_id_(std::move(arithmetic_id)),
+      directory_(CheckpointDirectory(spec.output.path)) {}
+
+CheckpointHeader JobCheckpoints::HeaderOf(const StartTraining& order, int64_t step,
+                                          const std::vector<std::string>& accepted) const {
+  CheckpointHeader header;
+  header.step = step;
+  header.job = CanonicalText(spec_);
+  header.data_fingerprint = order.survey->data_fingerprint;
+  header.arithmetic_id = arithmetic_id_;
+  header.accepted = accepted;
+  return header;
+}
+
+bool JobCheckpoints::Due(const RootState& state) {
+  if (!spec_.checkpoint) return false;
+  const StartTraining& order = state.order;
+  if (!checkpointer_) {
+    checkpointer_ = std::make_unique<Checkpointer>(files_, directory_, *spec_.checkpoint, NowMs);
+  }
+  if (of_ != order.generation) {
+    of_ = order.generation;
+    checkpointer_->Begin(HeaderOf(order, state.step, state.accepted),
+                         {order.job, order.generation, state.self});
+  }
+  return checkpointer_->Due(state.step);
+}
+
+void JobCheckpoints::WriteIfDue(const RootState& state) {
+  if (Due(state)) checkpointer_->Write(state.step, state.encode());
+}
+
+void JobCheckpoints::DropUncompared() {
+  const Status dropped = RemoveUncompared(files_, directory_);
+  if (!dropped.ok()) {
+    LogWarning(dropped.Wrap("checkpoints that may be wrong could not be removed").ToString());
+  }
+}
+
+Result<std::string> JobCheckpoints::Keep(const TrainingOrder& order, const HeldState& held,
+                                         bool compared) {
+  checkpointer_.reset();  // what it still writes comes first
+  of_ = {};
+  if (compared) DropUncompared();
+  CheckpointHeader header = HeaderOf(order.order, held.step, held.accepted);
+  header.compared = compared;
+  CheckpointDemand demand;
+  demand.job = header.job;
+  demand.data_fingerprint = header.data_fingerprint;
+  demand.arithmetic_id = header.arithmetic_id;
+  demand.accept_history = true;
+  demand.compared_only = compared;
+  const auto found = FindCheckpoint(files_, directory_, demand, CheckpointPart::kHeader);
+  if (found.ok() && found->checkpoint.header.step >= held.step) return directory_;
+  const int64_t keep = (spec_.checkpoint ? *spec_.checkpoint : CheckpointSpec{}).keep;
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path,
+                            WriteCheckpoint(files_, directory_, header, held.bytes, keep,
+                                            {order.order.job, order.order.generation, order.self}));
+  LogInfo("the job stands still; checkpoint " + path);
+  return directory_;
+}
+
+void JobCheckpoints::End(const WriterName& writer) {
+  checkpointer_.reset();
+  if (spec_.checkpoint && spec_.checkpoint->asked_for) return;
+  const Status removed = RemoveCheckpoints(files_, directory_, writer);
+  if (!removed.ok()) LogWarning(removed.Wrap("old checkpoints stay in " + directory_).ToString());
+}
+
+}  // namespace espalier
