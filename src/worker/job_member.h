@@ -33,14 +33,9 @@
 #include "src/worker/own_rows.h"
 #include "src/worker/step_probe.h"
 #include "src/worker/trainer.h"
+#include "src/worker/training_order.h"
 
 namespace espalier {
-
-// A generation to take part in, as order.members[self].
-struct TrainingOrder {
-  StartTraining order;
-  int32_t self = 0;
-};
 
 // What a finished training leaves for the root to write and tell.
 struct Trained {

@@ -201,6 +201,19 @@ TEST_CASE("the same bits with sparse rows, also more a leaf than a micro-batch")
   CheckSameBits<double>({.rows = 5, .validation_rows = 3, .batch = 2, .epochs = 5, .sparse = true});
 }
 
+void TakeLbfgs(ModelSpec&, TrainSpec& train) {
+  train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+}
+
+TEST_CASE("the same bits with sparse rows and what else a job may ask for") {
+  const auto accumulate = [](ModelSpec&, TrainSpec& train) { train.accumulate_steps = 3; };
+  const auto freeze = [](ModelSpec&, TrainSpec& train) { train.frozen = {0}; };
+  const std::vector<double> weights = {0.5, 1, 3};
+  CheckSameBits<double>({.change = accumulate, .class_weights = weights, .sparse = true});
+  CheckSameBits<float>({.change = freeze, .sparse = true});
+  CheckSameBits<double>({.dropout = 0, .epochs = 12, .change = TakeLbfgs, .sparse = true});
+}
+
 TEST_CASE("the same bits with L-BFGS: passes of one step and of several, in float and in double") {
   const auto lbfgs = [](ModelSpec&, TrainSpec& train) {
     train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
@@ -220,13 +233,7 @@ TEST_CASE("the same bits with L-BFGS: passes of one step and of several, in floa
 TEST_CASE("the same bits with one-hot inputs and embeddings, by Adam and by L-BFGS") {
   const std::vector<CodedInput> coded = {{40, 0}, {7, 3}, {300, 5}, {2, 0}};
   CheckSameBits<float>({.clip_norm = 0.5, .class_weights = {0.5, 1, 3}, .coded = coded});
-  CheckSameBits<double>({.dropout = 0,
-                         .epochs = 12,
-                         .change =
-                             [](ModelSpec&, TrainSpec& train) {
-                               train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
-                             },
-                         .coded = coded});
+  CheckSameBits<double>({.dropout = 0, .epochs = 12, .change = TakeLbfgs, .coded = coded});
 }
 
 TEST_CASE("a step whose total is infinite is left out, also where it ends a group of steps") {
