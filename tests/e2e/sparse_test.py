@@ -75,7 +75,8 @@ class SparseTest(EspalierTest):
         self.assertAlmostEqual(scored["loss"], result["metrics"]["test"]["loss"], 5)
 
     def test_a_worker_killed_and_one_that_joins_change_no_bit(self):
-        spec = self.spec(self.write("d.svm", libsvm(3000, 4)), epochs=200)
+        # It must last until somebody has joined.
+        spec = self.spec(self.write("d.svm", libsvm(3000, 4)), epochs=1000)
         spec["model"]["dropout"] = 0.2
         quiet = self.trained_here("quiet", spec)
         cluster = Cluster(self, workers=2, coordinator_flags=["--rebalance-interval-ms", "100"])
