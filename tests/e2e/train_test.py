@@ -144,7 +144,7 @@ class TrainTest(EspalierTest):
     def test_it_goes_on_without_the_process_that_started_it(self):
         parent, pids = self.orphan()
         await_step(parent)
-        time.sleep(1)
+        time.sleep(1)  # one that ends with its parent is gone by then
         self.assertTrue(all(is_alive(pid) for pid in pids))
         os.kill(pids[0], signal.SIGINT)
         self.assert_all_gone(pids)

@@ -43,22 +43,9 @@ bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
 
 void CheckFiniteDifferences(const NetworkShape& shape, const DropoutKey& key) {
   constexpr int64_t kRows = 9;
-  constexpr double kStep = 1e-6;
   LeafPass<double> pass(shape, kRows);
   FillBatch(pass, kRows, 3);
-  std::vector<double> parameters = StartOf<double>(shape, 5);
-  for (size_t i = 0; i < parameters.size(); ++i) parameters[i] += 0.1 * TestNumber(9, i);
-  TrainingTotals(pass, parameters, kRows, key);
-  const std::vector<double> gradient = WholeGradient(pass);
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const double at = parameters[i];
-    parameters[i] = at + kStep;
-    const double above = TrainingTotals(pass, parameters, kRows, key)[kTotalLoss];
-    parameters[i] = at - kStep;
-    const double below = TrainingTotals(pass, parameters, kRows, key)[kTotalLoss];
-    parameters[i] = at;
-    CHECK((above - below) / (2 * kStep) == Approx(gradient[i]).epsilon(1e-5).margin(2e-7));
-  }
+  CheckFiniteDifferences(pass, kRows, 2e-7, key);
 }
 
 TEST_CASE("the gradient agrees with finite differences for every activation and loss") {

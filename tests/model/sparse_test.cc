@@ -20,7 +20,8 @@ NetworkShape Shape(bool sparse, std::vector<int64_t> hidden, bool norm = false) 
   return shape;
 }
 
-// Rows of which some have no entry and few have many; the same to both passes.
+// Rows of which some have no entry and few have many; the same to both passes, which go on reading
+// `base`.
 template <typename T>
 void FillSparse(LeafPass<T>& sparse, LeafPass<T>& dense, const std::vector<T>& base, int64_t rows,
                 uint64_t seed) {
@@ -44,6 +45,10 @@ void FillSparse(LeafPass<T>& sparse, LeafPass<T>& dense, const std::vector<T>& b
 }
 
 template <typename T>
+void FillSparse(LeafPass<T>& sparse, LeafPass<T>& dense, std::vector<T>&& base, int64_t rows,
+                uint64_t seed) = delete;
+
+template <typename T>
 std::vector<T> Base(bool any) {
   std::vector<T> base;
   for (uint64_t i = 0; any && i < kInputs; ++i) base.push_back(static_cast<T>(TestNumber(4, i)));
@@ -52,26 +57,13 @@ std::vector<T> Base(bool any) {
 
 TEST_CASE("the gradient of a sparse first layer agrees with finite differences") {
   constexpr int64_t kRows = 150;  // two micro-batches
-  constexpr double kStep = 1e-6;
   for (const bool any_base : {false, true}) {
     for (const auto& hidden : std::vector<std::vector<int64_t>>{{6, 4}, {5}, {}}) {
       const NetworkShape shape = Shape(true, hidden, hidden.size() == 1);
       const std::vector<double> base = Base<double>(any_base);
       LeafPass<double> pass(shape, kRows), spelled(Shape(false, hidden), kRows);
       FillSparse(pass, spelled, base, kRows, 3);
-      std::vector<double> parameters = StartOf<double>(shape, 5);
-      for (size_t i = 0; i < parameters.size(); ++i) parameters[i] += 0.1 * TestNumber(9, i);
-      TrainingTotals(pass, parameters, kRows);
-      const std::vector<double> gradient = WholeGradient(pass);
-      for (size_t i = 0; i < parameters.size(); ++i) {
-        const double at = parameters[i];
-        parameters[i] = at + kStep;
-        const double above = TrainingTotals(pass, parameters, kRows)[kTotalLoss];
-        parameters[i] = at - kStep;
-        const double below = TrainingTotals(pass, parameters, kRows)[kTotalLoss];
-        parameters[i] = at;
-        CHECK((above - below) / (2 * kStep) == Approx(gradient[i]).epsilon(1e-5).margin(1e-6));
-      }
+      CheckFiniteDifferences(pass, kRows, 1e-6);
     }
   }
 }
@@ -139,9 +131,10 @@ TEST_CASE("a frozen sparse layer has no gradient, the others have theirs") {
 }
 
 TEST_CASE("a batch without rows needs none, whatever was there before") {
+  const std::vector<float> base = Base<float>(true);
   const NetworkShape shape = Shape(true, {13, 4});
   LeafPass<float> pass(shape, 20), dense(Shape(false, {13, 4}), 20);
-  FillSparse(pass, dense, Base<float>(true), 20, 8);
+  FillSparse(pass, dense, base, 20, 8);
   const auto parameters = StartOf<float>(shape, 2);
   TrainingTotals(pass, parameters, 20);
   pass.sparse().Clear();

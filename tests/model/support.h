@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cstdint>
 #include <vector>
 
@@ -74,6 +75,26 @@ std::vector<T> StartOf(const NetworkShape& shape, uint64_t seed) {
   std::vector<T> parameters(ParameterCount(shape));
   InitialParameters<T>(shape, seed, parameters.data());
   return parameters;
+}
+
+// The gradient of the loss over the first `rows` rows in the pass, by every parameter.
+inline void CheckFiniteDifferences(LeafPass<double>& pass, int64_t rows, double margin,
+                                   const DropoutKey& key = {}) {
+  constexpr double kDifference = 1e-6;
+  std::vector<double> parameters = StartOf<double>(pass.shape(), 5);
+  for (size_t i = 0; i < parameters.size(); ++i) parameters[i] += 0.1 * TestNumber(9, i);
+  TrainingTotals(pass, parameters, rows, key);
+  const std::vector<double> gradient = WholeGradient(pass);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const double at = parameters[i];
+    parameters[i] = at + kDifference;
+    const double above = TrainingTotals(pass, parameters, rows, key)[kTotalLoss];
+    parameters[i] = at - kDifference;
+    const double below = TrainingTotals(pass, parameters, rows, key)[kTotalLoss];
+    parameters[i] = at;
+    CHECK((above - below) / (2 * kDifference) ==
+          Approx(gradient[i]).epsilon(1e-5).margin(margin));
+  }
 }
 
 }  // namespace espalier

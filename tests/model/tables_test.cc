@@ -33,23 +33,10 @@ std::vector<NetworkShape> Shapes() {
 
 TEST_CASE("the gradient of tables agrees with finite differences") {
   constexpr int64_t kRows = 150;  // two micro-batches
-  constexpr double kStep = 1e-6;
   for (const NetworkShape& shape : Shapes()) {
     LeafPass<double> pass(shape, kRows);
     FillBatch(pass, kRows, 3);
-    std::vector<double> parameters = StartOf<double>(shape, 5);
-    for (size_t i = 0; i < parameters.size(); ++i) parameters[i] += 0.1 * TestNumber(9, i);
-    TrainingTotals(pass, parameters, kRows);
-    const std::vector<double> gradient = WholeGradient(pass);
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      const double at = parameters[i];
-      parameters[i] = at + kStep;
-      const double above = TrainingTotals(pass, parameters, kRows)[kTotalLoss];
-      parameters[i] = at - kStep;
-      const double below = TrainingTotals(pass, parameters, kRows)[kTotalLoss];
-      parameters[i] = at;
-      CHECK((above - below) / (2 * kStep) == Approx(gradient[i]).epsilon(1e-5).margin(1e-6));
-    }
+    CheckFiniteDifferences(pass, kRows, 1e-6);
   }
 }
 
