@@ -12,7 +12,7 @@ class WatchedFile final : public ReadableFile {
 
   const FileInfo& info() const override { return inner_->info(); }
   Result<size_t> ReadAt(int64_t offset, std::span<char> out) const override {
-    ESPALIER_RETURN_IF_ERROR(hooks_.before_read());
+    ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
     ESPALIER_ASSIGN_OR_RETURN(const size_t bytes, inner_->ReadAt(offset, out));
     hooks_.after_read(static_cast<int64_t>(bytes));
     return bytes;
@@ -27,7 +27,7 @@ class WatchedFile final : public ReadableFile {
 }  // namespace
 
 Result<std::unique_ptr<ReadableFile>> WatchedFiles::Open(const std::string& path) const {
-  ESPALIER_RETURN_IF_ERROR(hooks_.before_read());
+  ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
   ESPALIER_ASSIGN_OR_RETURN(auto file, inner_.Open(path));
   return std::unique_ptr<ReadableFile>(std::make_unique<WatchedFile>(std::move(file), hooks_));
 }
@@ -40,6 +40,7 @@ Result<std::vector<std::string>> WatchedFiles::Names(const std::string& director
 }
 Result<FileInfo> WatchedFiles::Stat(const std::string& path) const { return inner_.Stat(path); }
 Status WatchedFiles::CreateExclusively(const std::string& path, std::string_view content) const {
+  ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
   return inner_.CreateExclusively(path, content);
 }
 Result<std::vector<BlockLocation>> WatchedFiles::BlockLocations(const std::string& path,
@@ -49,6 +50,7 @@ Result<std::vector<BlockLocation>> WatchedFiles::BlockLocations(const std::strin
 }
 Status WatchedFiles::WriteAtomically(const std::string& path, std::string_view content,
                                      const std::string& writer) const {
+  ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
   return inner_.WriteAtomically(path, content, writer);
 }
 Status WatchedFiles::Rename(const std::string& from, const std::string& to) const {
@@ -56,6 +58,7 @@ Status WatchedFiles::Rename(const std::string& from, const std::string& to) cons
 }
 Status WatchedFiles::Delete(const std::string& path) const { return inner_.Delete(path); }
 Status WatchedFiles::MakeDirectory(const std::string& path) const {
+  ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
   return inner_.MakeDirectory(path);
 }
 
