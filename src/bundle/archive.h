@@ -57,7 +57,12 @@ struct JsonWriter {
       return value;
     } else {
       Json object = Json::object();
-      Fields([&](const char* name, const auto& member) { object[name] = (*this)(member); }, value);
+      Fields(
+          [&](auto name, const auto& member) {
+            const char* const key = name;
+            if (!LeftOut(name, member)) object[key] = (*this)(member);
+          },
+          value);
       return object;
     }
   }
@@ -138,12 +143,16 @@ struct JsonReader {
     if (!json.is_object()) return Wrong(path, "an object");
     Status first;
     Fields(
-        [&](const char* name, auto& member) {
+        [&](auto name, auto& member) {
           if (!first.ok()) return;
-          const std::string child = path + "." + name;
-          const auto it = json.find(name);
-          first =
-              it == json.end() ? Wrong(child, "a value, found none") : (*this)(*it, child, member);
+          const char* const key = name;
+          const std::string child = path + "." + key;
+          const auto it = json.find(key);
+          if (it != json.end()) {
+            first = (*this)(*it, child, member);
+          } else if (!LeftOut(name, member)) {
+            first = Wrong(child, "a value, found none");
+          }
         },
         out);
     return first;

@@ -10,6 +10,16 @@ namespace {
 
 constexpr int kFormat = 1;
 
+Json TrainingToJson(const ModelDocument& d) {
+  Json training = {{"steps", d.steps},
+                   {"epochs", NumberToJson(d.epochs)},
+                   {"stopped_because", TextToJson(d.stopped_because)}};
+  if (d.async) {
+    training["async"] = {{"largest_lag", d.async->largest_lag}, {"refused", d.async->refused}};
+  }
+  return training;
+}
+
 Json OptionalMetrics(const std::optional<Metrics>& metrics, const ModelDocument& d) {
   return metrics ? MetricsToJson(*metrics, ClassNames(d.job.model.task, d.preprocessing))
                  : Json(nullptr);
@@ -150,10 +160,7 @@ std::string EncodeModelJson(const ModelDocument& d) {
         {"validation", d.validation_rows},
         {"test", d.test_rows},
         {"skipped", d.skipped_rows}}},
-      {"training",
-       {{"steps", d.steps},
-        {"epochs", NumberToJson(d.epochs)},
-        {"stopped_because", write(d.stopped_because)}}},
+      {"training", TrainingToJson(d)},
       {"metrics",
        {{"train", MetricsToJson(d.train, ClassNames(d.job.model.task, d.preprocessing))},
         {"validation", OptionalMetrics(d.validation, d)},

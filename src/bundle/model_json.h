@@ -16,7 +16,8 @@
 //   storage          "uint8", "float32" or "float64": the type of all rows of the job as they were
 //                    read; bytes are scaled in the model's precision, wider numbers in float64
 //   rows             {"train": .., "validation": .., "test": .., "skipped": ..}
-//   training         {"steps": .., "epochs": .., "stopped_because": ".."}
+//   training         {"steps": .., "epochs": .., "stopped_because": ".."}, and where
+//                    spec.train.mode is async "async": {"largest_lag": .., "refused": ..}
 //   metrics          {"train": {..}, "validation": {..} | null, "test": {..} | null}
 //   job_fingerprint, data_fingerprint, arithmetic_id, weights_sha256
 //   accepted         ["data_fingerprint 3f.. until step 1200", ..]: what a person accepted to
@@ -55,6 +56,7 @@ struct ModelDocument {
   int64_t steps = 0;
   double epochs = 0;
   std::string stopped_because;              // "epochs", "steps", "time", "early stopping"
+  std::optional<AsyncCounts> async;         // of asynchronous training; written, not read
   Metrics train;                            // running values of the last epoch
   std::optional<Metrics> validation, test;  // of the saved weights
   std::string data_fingerprint;

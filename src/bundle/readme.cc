@@ -97,6 +97,17 @@ std::string Averages(const Averaging& averaging) {
          ".\n";
 }
 
+// What another run would not give again.
+std::string HowTrained(const ModelDocument& d) {
+  if (d.job.train.mode == TrainMode::kSync) return "";
+  std::string text =
+      "\nTrained with `mode: async`: the weights depend on which worker was quick, and another run "
+      "of the job\ngives other ones.";
+  if (!d.async) return text + "\n";
+  return text + " Gradients were applied at most " + HumanCount(d.async->largest_lag) +
+         " steps late; " + HumanCount(d.async->refused) + " came later\nand were computed again.\n";
+}
+
 // How the model is used; each command as it is typed in the bundle's directory.
 std::string HowToUse() {
   return "\n## Using it\n\n"
@@ -145,6 +156,7 @@ std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
       "(x - shift) * factor with the numbers of `preprocessing.features` in `model.json`";
   out += MeaningOfOutputs(d) + FeaturesDo(d.preprocessing) + LayersDo(d.job.model) +
          Averages(d.job.train.averaging);
+  out += HowTrained(d);
   for (const std::string& a : d.accepted) {
     out += "\nResumed although something differed: " + Printable(a, 300) + ".\n";
   }

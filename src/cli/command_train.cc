@@ -156,7 +156,7 @@ int RunTrain(const CommandContext& context) {
   if (const Status found = cluster.CheckPrograms(); !found.ok()) {
     return ShowError(context, found, kExitUsage);
   }
-  NoteSpares(context, *workers, file->spec);
+  NoteSurprises(context, *workers, file->spec);
   TellStart(context, *chosen);
   context.interrupts.SetEmergency([&cluster] { cluster.KillAtOnce(); });
   const int code = RunOn(context, cluster, *workers, job->yaml);

@@ -187,7 +187,7 @@ int RunYarnRun(const CommandContext& given) {
   auto cluster = YarnCluster::Open(context);
   if (!cluster.ok()) return ShowError(context, cluster.status(), ExitCodeOf(cluster.status()));
   NoteLocalPaths(context, file->spec);
-  NoteSpares(context, y.workers, file->spec);
+  NoteSurprises(context, y.workers, file->spec);
   YarnRun run(context, *cluster);
   if (const Status begun = run.Begin(*file); !begun.ok()) {
     const bool interrupted = begun.code() == StatusCode::kCancelled;

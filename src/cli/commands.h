@@ -81,7 +81,8 @@ Result<StorageTokens> TokensFor(const CommandContext& context,
 int SubmitAndFollow(const CommandContext& context, const std::string& yaml,
                     const std::vector<std::string>& paths);
 
-// Says on standard error when there will be more workers than leaves: the surplus stands by.
-void NoteSpares(const CommandContext& context, int64_t workers, const JobSpec& spec);
+// Says on standard error that more workers than leaves stand by, and that asynchronous training
+// does not give the same model again.
+void NoteSurprises(const CommandContext& context, int64_t workers, const JobSpec& spec);
 
 }  // namespace espalier

@@ -158,7 +158,7 @@ int RunSubmit(const CommandContext& context) {
   }
   Result<JobFile> file = LoadJobFile(path, OverridesOf(context.options));
   if (!file.ok()) return espalier::ShowError(context, file.status(), kExitUsage);
-  NoteSpares(context, file->spec.workers.max, file->spec);
+  NoteSurprises(context, file->spec.workers.max, file->spec);
   return SubmitAndFollow(context, file->yaml, PathsOf(file->spec));
 }
 

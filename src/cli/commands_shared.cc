@@ -37,7 +37,13 @@ int ShowOutcome(const CommandContext& context, const JobSnapshot& job, int64_t c
   return ExitCodeOf(job);
 }
 
-void NoteSpares(const CommandContext& context, int64_t workers, const JobSpec& spec) {
+void NoteSurprises(const CommandContext& context, int64_t workers, const JobSpec& spec) {
+  if (spec.train.mode == TrainMode::kAsync) {
+    context.console.Err(
+        "note: train.mode is async: the weights depend on which worker is quick, and another run "
+        "of "
+        "the job gives other ones\n");
+  }
   const int64_t leaves = LeafCount(spec.train);
   if (workers <= leaves) return;
   context.console.Err("note: the job has " + std::to_string(leaves) +

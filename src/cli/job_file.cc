@@ -70,11 +70,11 @@ Result<std::string> WriteOverrides(const std::string& yaml, const std::string& d
   }
   ESPALIER_RETURN_IF_ERROR(WriteResume(root, directory, overrides));
   if (overrides.workers) {
-    YamlNode range = {.kind = YamlNode::Kind::kMap};
+    YamlNode& range = Entry(root, "workers");
+    if (range.kind != YamlNode::Kind::kMap) range = {.kind = YamlNode::Kind::kMap};
     const int64_t least = std::min<int64_t>(workers_min, *overrides.workers);
     Entry(range, "min") = Scalar(std::to_string(least), false);
     Entry(range, "max") = Scalar(std::to_string(*overrides.workers), false);
-    Entry(root, "workers") = std::move(range);
   }
   return EmitYaml(root);
 }

@@ -79,15 +79,19 @@ Json SuccessJson(const JobSnapshot& job, int64_t client_start_ms) {
                  {"total_s", Seconds(start_ms + job.survey_phase_ms + job.train_phase_ms)},
                  {"step_ms_p50", r.step_ms_p50},
                  {"step_ms_p99", r.step_ms_p99}};
-  return {{"status", "SUCCEEDED"},
-          {"job", ToString(job.job)},
-          {"steps", r.steps},
-          {"epochs", r.epochs},
-          {"rows_per_epoch", r.rows_per_epoch},
-          {"metrics", std::move(metrics)},
-          {"weights_sha256", r.weights_sha256},
-          {"bundle", r.bundle},
-          {"timing", std::move(timing)}};
+  Json success = {{"status", "SUCCEEDED"},
+                  {"job", ToString(job.job)},
+                  {"steps", r.steps},
+                  {"epochs", r.epochs},
+                  {"rows_per_epoch", r.rows_per_epoch},
+                  {"metrics", std::move(metrics)},
+                  {"weights_sha256", r.weights_sha256},
+                  {"bundle", r.bundle},
+                  {"timing", std::move(timing)}};
+  if (r.async) {
+    success["async"] = {{"largest_lag", r.async->largest_lag}, {"refused", r.async->refused}};
+  }
+  return success;
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ std::string JsonLine(const Json& json);
 //    "metrics":{"train":{..},"validation":{..},"test":{..}},"weights_sha256":..,"bundle":..,
 //    "timing":{"start_s":..,"survey_s":..,"train_s":..,"total_s":..,"step_ms_p50":..,
 //    "step_ms_p99":..}}
+// and of asynchronous training "async":{"largest_lag":..,"refused":..}
 // (validation and test are null when there is no such set), else as ErrorJson.
 // `client_start_ms` is what the command did before the job was submitted; it counts to start_s.
 Json OutcomeJson(const JobSnapshot& job, int64_t client_start_ms);

@@ -230,6 +230,11 @@ std::string ResultText(const JobSnapshot& job, int64_t client_start_ms, bool col
     text +=
         Colored("skipped " + HumanCount(r.skipped_rows) + " bad rows", Ink::kYellow, color) + "\n";
   }
+  if (r.async) {
+    text += "asynchronous: another run gives other weights; gradients were applied at most " +
+            HumanCount(r.async->largest_lag) + " steps late, " + HumanCount(r.async->refused) +
+            " came later and were computed again\n";
+  }
   text += Headline(r, color) + "\n" + MetricsTable(r) + ClassTables(r);
   text += "\n" + LeftTable({{"time", TimeText(job, client_start_ms)},
                             {"bundle", Printable(r.bundle, 400)},

@@ -39,17 +39,25 @@ class Runner {
   Status Step() {
     ESPALIER_RETURN_IF_ERROR(options_.tick());
     ESPALIER_RETURN_IF_ERROR(Look());
-    while (!full_ && static_cast<int64_t>(in_flight_.size()) < options_.parallel &&
-           !options_.stopping()) {
+    while (NowMs() >= full_until_ms_ &&
+           static_cast<int64_t>(in_flight_.size()) < options_.parallel && !options_.stopping()) {
       while (next_ < sweep_.runs.size() && outcomes_[next_].state != SweepState::kWaiting) ++next_;
       if (next_ == sweep_.runs.size()) return {};
       const Status begun = Begin(next_);
-      full_ = begun.code() == StatusCode::kResourceExhausted && !in_flight_.empty();
-      if (full_) return {};
+      if (begun.code() == StatusCode::kResourceExhausted && MayWait()) return {};
       ESPALIER_RETURN_IF_ERROR(begun);
+      full_since_ms_ = 0;
       ++next_;
     }
     return {};
+  }
+
+  // The coordinator takes no more jobs just now: asks again in a while. With none of ours there,
+  // it does so only as long as a coordinator may be gone.
+  bool MayWait() {
+    if (full_since_ms_ == 0) full_since_ms_ = NowMs();
+    full_until_ms_ = NowMs() + options_.full_wait_ms;
+    return !in_flight_.empty() || NowMs() - full_since_ms_ < options_.away_limit_ms;
   }
 
   Status Begin(size_t index) {
@@ -103,7 +111,7 @@ class Runner {
       }
       End(at->first, found == jobs->end() ? nullptr : &found->second);
       at = in_flight_.erase(at);
-      full_ = false;
+      full_until_ms_ = 0;
     }
     return {};
   }
@@ -169,7 +177,9 @@ class Runner {
   size_t next_ = 0;                    // the runs before it are not waiting
   int64_t away_since_ms_ = 0;
   bool cancelling_ = false;
-  bool full_ = false;  // the cluster's queue: there will be room when a job of ours has ended
+  // The cluster takes no more jobs: since when, and when it is asked again (at once when a job of
+  // ours has ended).
+  int64_t full_since_ms_ = 0, full_until_ms_ = 0;
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ struct SweepRunOptions {
   std::function<Status()> tick;    // an error ends the sweep
   std::function<void(const SweepRun&, const SweepOutcome&)> tell;  // done or failed
   int64_t away_limit_ms = 60'000;   // how long the coordinator may be gone
+  int64_t full_wait_ms = 2'000;     // before a coordinator that takes no more jobs is asked again
   int64_t cancel_wait_ms = 10'000;  // for the ends of cancelled jobs
 };
 

@@ -26,9 +26,9 @@ bool Fits(const std::vector<WorkerId>& workers, const Edges& edges, const Worker
 
 std::optional<std::vector<WorkerId>> ArrangeMembers(std::vector<WorkerId> workers,
                                                     const Ownership& ownership, int32_t leaves,
-                                                    const WorkerPairs& broken) {
+                                                    bool star, const WorkerPairs& broken) {
   if (broken.empty()) return workers;
-  const Edges edges = EdgesOf(PlanTree(ownership, leaves));
+  const Edges edges = EdgesOf(PlanTree(ownership, leaves), star);
   if (Fits(workers, edges, broken)) return workers;
   size_t swaps = 0;
   for (size_t i = 0; i < workers.size(); ++i) {

@@ -22,14 +22,14 @@ inline std::pair<WorkerId, WorkerId> PairOf(WorkerId a, WorkerId b) {
   return a < b ? std::pair(a, b) : std::pair(b, a);
 }
 
-// An order of `workers` in which no pair of `broken` exchanges messages in the tree over
-// `ownership` (the i-th worker has the i-th interval), as near to the given order as was found:
-// that one itself, else one with two workers in each other's place, else one of some hundred
-// permutations. None: there seems to be no such order.
-// REQUIRES: as many workers as intervals.
+// An order of `workers` in which no pair of `broken` exchanges messages in the tree (or the star,
+// as EdgesOf tells) over `ownership` (the i-th worker has the i-th interval), as near to the given
+// order as was found: that one itself, else one with two workers in each other's place, else one of
+// some hundred permutations. None: there seems to be no such order. REQUIRES: as many workers as
+// intervals.
 std::optional<std::vector<WorkerId>> ArrangeMembers(std::vector<WorkerId> workers,
                                                     const Ownership& ownership, int32_t leaves,
-                                                    const WorkerPairs& broken);
+                                                    bool star, const WorkerPairs& broken);
 
 // From whom each member takes the job state, when their states are at `rounds`: itself at the
 // newest round; else one that is, or one that will be by taking it itself, not across a pair of

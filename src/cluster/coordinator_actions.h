@@ -53,6 +53,8 @@ struct Submission {
   // Of a job that scores: of the model.json that the input was planned by. Empty: not known, in
   // journals of before it was written down.
   std::string model_sha256 = {};
+  // Members exchange messages with the root alone (asynchronous training), not along the tree.
+  bool star = false;
 };
 
 struct Submit {

@@ -44,7 +44,7 @@ bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>&
   std::vector<WorkerId> ids;
   for (const Worker* w : workers) ids.push_back(w->id);
   auto order = ArrangeMembers(std::move(ids), ownership, static_cast<int32_t>(job.snapshot.leaves),
-                              job.broken);
+                              job.submission.star, job.broken);
   if (!order) return false;
   Plan& plan = job.plan.emplace();
   plan.generation = {++job.generations};

@@ -136,7 +136,7 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
     ownership = PlanOwnership(leaves, static_cast<int32_t>(workers.size()));
     std::vector<WorkerId> ids;
     for (const Worker* w : workers) ids.push_back(w->id);
-    order = ArrangeMembers(std::move(ids), ownership, leaves, job.broken);
+    order = ArrangeMembers(std::move(ids), ownership, leaves, job.submission.star, job.broken);
     if (order) break;
     Expel(job, workers);
     if (static_cast<int64_t>(workers.size()) < Least(job)) {

@@ -208,6 +208,7 @@ struct JobResult {
   double step_ms_p50 = 0;
   double step_ms_p99 = 0;
   int64_t skipped_rows = 0;
+  std::optional<AsyncCounts> async = {};  // of asynchronous training
   // Of a job that scores: then of all above only `test` (the metrics of an evaluation), `classes`
   // and `bundle` (the output) are filled.
   std::optional<ScoringResult> scoring = {};

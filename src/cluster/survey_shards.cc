@@ -12,8 +12,8 @@
 namespace espalier {
 namespace {
 
-// More than any shard has; sums over all shards of a job, of which there are less than 2^20, stay
-// in range.
+// More than any shard has, of rows or of numbers that are not 0; sums over all shards of a job, of
+// which there are less than 2^20, stay in range, and so do products with the columns of one.
 constexpr int64_t kRowsMax = int64_t{1} << 40;
 // The totals of an evaluation begin with these (model/metrics.h).
 enum TotalsIndex : size_t { kRows = 0, kWeight = 1, kTotalsMin = 2 };
@@ -61,6 +61,12 @@ Status CheckShard(const Schema& schema, const ShardSurvey& s) {
   if (s.storage > StorageType::kFloat64) return FailedPrecondition("its storage type is unknown");
   if (!std::isfinite(s.train_weight) || s.train_weight < 0) {
     return FailedPrecondition("its training weight is out of range");
+  }
+  const int64_t numbers = (s.train_rows + s.validation_rows + s.test_rows) *
+                          static_cast<int64_t>(schema.features.size());
+  if (!InRange(s.nonzeros) || s.nonzeros > numbers) {
+    return FailedPrecondition("it counts " + std::to_string(s.nonzeros) +
+                              " numbers that are not 0, of " + std::to_string(numbers));
   }
   ESPALIER_RETURN_IF_ERROR(
       CheckColumns("feature", s.features, schema.features.size(), s.train_rows));

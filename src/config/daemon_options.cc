@@ -203,6 +203,7 @@ Status WorkerOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(InRange("memory_bytes_max", memory_bytes_max, 0, int64_t{1} << 50));
   ESPALIER_RETURN_IF_ERROR(Plain("spool_directory", spool_directory, 4096));
   ESPALIER_RETURN_IF_ERROR(InRange("spool_bytes_max", spool_bytes_max, 0, int64_t{1} << 50));
+  ESPALIER_RETURN_IF_ERROR(InRange("cache_bytes_max", cache_bytes_max, 0, int64_t{1} << 50));
   ESPALIER_RETURN_IF_ERROR(InRange("coordinator_timeout_ms", coordinator_timeout_ms, 100, kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("keep_timeout_ms", keep_timeout_ms, 1000, kDayMs));
   ESPALIER_RETURN_IF_ERROR(InRange("leave_timeout_ms", leave_timeout_ms, 0, kDayMs));
@@ -264,6 +265,7 @@ Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
             r.Bytes("memory_bytes_max", o.memory_bytes_max),
             r.Value("spool_directory", o.spool_directory),
             r.Bytes("spool_bytes_max", o.spool_bytes_max),
+            r.Bytes("cache_bytes_max", o.cache_bytes_max),
             r.Milliseconds("coordinator_timeout_ms", o.coordinator_timeout_ms),
             r.Milliseconds("keep_timeout_ms", o.keep_timeout_ms),
             r.Milliseconds("leave_timeout_ms", o.leave_timeout_ms),

@@ -70,14 +70,15 @@ struct WorkerOptions {
   int64_t memory_bytes_max = 0;  // for rows; 0: half of the machine's memory
   std::string spool_directory;   // rows beyond that; "": below the system's temporary one
   int64_t spool_bytes_max = int64_t{64} << 30;
-  int64_t coordinator_timeout_ms = 600'000;  // gives up when no coordinator answered for so long
-  int64_t keep_timeout_ms = 120'000;         // then: writing the state of a job that stands still
-  int64_t leave_timeout_ms = 30'000;         // SIGTERM: how long the job may take to do without it
-  int64_t sum_timeout_ms = 600'000;          // a step waits so long for the sums of the others
-  int64_t peer_timeout_ms = 5000;  // another worker of the job silent for so long: an error
-  TlsFiles tls;                    // none: plain text, nobody says who they are
-  bool insecure = false;           // allows to listen beyond loopback without tls
-  std::string kernel = "Haswell";  // of OpenBLAS; must be the same on all workers of a job
+  int64_t cache_bytes_max = int64_t{16} << 30;  // of what jobs with workers.cache_input read
+  int64_t coordinator_timeout_ms = 600'000;     // gives up when no coordinator answered for so long
+  int64_t keep_timeout_ms = 120'000;  // then: writing the state of a job that stands still
+  int64_t leave_timeout_ms = 30'000;  // SIGTERM: how long the job may take to do without it
+  int64_t sum_timeout_ms = 600'000;   // a step waits so long for the sums of the others
+  int64_t peer_timeout_ms = 5000;     // another worker of the job silent for so long: an error
+  TlsFiles tls;                       // none: plain text, nobody says who they are
+  bool insecure = false;              // allows to listen beyond loopback without tls
+  std::string kernel = "Haswell";     // of OpenBLAS; must be the same on all workers of a job
   std::string hadoop_conf_dir;  // with core-site.xml and hdfs-site.xml; "": as the environment says
   std::string hadoop_user;      // to HDFS without Kerberos; "": as the environment says
   std::string hadoop_ca;        // PEM file that HDFS over HTTPS is believed by; "": the same

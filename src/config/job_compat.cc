@@ -184,7 +184,11 @@ struct SparkTorch {
 
 void MapSparkTorch(const SparkTorch& torch, JobSpec& job, std::optional<int64_t>& batch) {
   const int64_t iterations = torch.iters * torch.shuffles;
-  if (torch.mini_batch > 0) {
+  if (torch.hogwild) {  // each partition makes all iterations, and each of them is an update
+    job.train.mode = TrainMode::kAsync;
+    batch = torch.mini_batch;
+    job.train.steps = iterations * torch.partitions;
+  } else if (torch.mini_batch > 0) {
     batch = torch.mini_batch * torch.partitions;
     job.train.steps = iterations;
   } else {  // each iteration is an update of all rows
@@ -226,12 +230,12 @@ Status ReadSparkTorch(Reader& reader, const YamlNode& body, const std::string& p
        {"validationPct", Within(reader, torch.validation, 0.0, 0.99, "a number from 0 to 0.99")},
        amount("earlyStopPatience", torch.patience, kIterationsMax),
        whole("verbose", torch.verbose, 0, 2),
-       {"mode", [&](const YamlNode& node, const std::string& at) -> Status {
-          ESPALIER_RETURN_IF_ERROR(
-              OneOf(reader, "synchronous", "hogwild", torch.hogwild)(node, at));
-          if (!torch.hogwild) return {};
-          return reader.Lacking(node, at, "asynchronous training, which hogwild is");
-        }}}));
+       {"mode", OneOf(reader, "synchronous", "hogwild", torch.hogwild)}}));
+  if (torch.hogwild && torch.mini_batch < 0) {
+    return reader.Locate(InvalidArgument(path +
+                                         ".mode: found hogwild without miniBatch, expected both: "
+                                         "an update is the gradient of so many rows"));
+  }
   if (torch.mini_batch > 0 && torch.partitions < 0) {
     return reader.Locate(InvalidArgument(path +
                                          ".miniBatch: found it without partitions, expected both: "
@@ -243,7 +247,7 @@ Status ReadSparkTorch(Reader& reader, const YamlNode& body, const std::string& p
                                          "expected rows to judge by"));
   }
   const std::string whose = "compat.sparktorch";
-  std::vector<std::string> keys = {"epochs", "steps", "batch", "accumulate_steps"};
+  std::vector<std::string> keys = {"epochs", "steps", "batch", "accumulate_steps", "mode"};
   if (torch.patience > 0) keys.emplace_back("early_stopping");
   ESPALIER_RETURN_IF_ERROR(RefuseKeys(reader, root, "train", keys, whose));
   if (torch.validation > 0) {

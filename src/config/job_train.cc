@@ -295,7 +295,8 @@ Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string&
                          {"on_nonfinite", section(ReadOnNonfinite, out.skip_nonfinite)},
                          reader.Value("seed", out.seed),
                          {"checkpoint", section(ReadCheckpoint, job.checkpoint)},
-                         reader.Later("mode", "choice of mode (training is synchronous)")});
+                         reader.Value("mode", out.mode),
+                         reader.Value("staleness", out.staleness)});
 }
 
 }  // namespace espalier

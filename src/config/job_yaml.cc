@@ -45,7 +45,8 @@ Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_m
         [&](const auto& node, const auto& path) {
           return reader.ReadMap(
               node, path,
-              {reader.Value("min", job.workers.min), reader.Value("max", job.workers.max)});
+              {reader.Value("min", job.workers.min), reader.Value("max", job.workers.max),
+               reader.Value("cache_input", job.workers.cache_input)});
         }},
        {"output", [&](const auto& node,
                       const auto& path) { return ReadOutput(reader, node, path, job.output); }},

@@ -77,7 +77,7 @@ Status Reader::ReadMap(const YamlNode& node, const std::string& path,
                        const std::vector<Field>& fields) {
   std::vector<std::string> known;
   for (const Field& field : fields) {
-    if (!field.later) known.push_back(field.key);
+    known.push_back(field.key);
   }
   if (node.kind != YamlNode::Kind::kMap) {
     return Unexpected(node, path, "a map with some of the keys " + Join(known));
@@ -243,14 +243,6 @@ Field Reader::Bytes(std::string key, int64_t& out) {
   return {std::move(key), [this, &out](const YamlNode& node, const std::string& path) {
             return ReadBytes(node, path, out);
           }};
-}
-
-Field Reader::Later(std::string key, std::string what) {
-  return {std::move(key),
-          [this, what](const YamlNode& node, const std::string& path) {
-            return Lacking(node, path, what);
-          },
-          true};
 }
 
 }  // namespace espalier

@@ -26,7 +26,6 @@ using ReadValue = std::function<Status(const YamlNode& node, const std::string& 
 struct Field {
   std::string key;
   ReadValue read;
-  bool later = false;  // not in this version: left out of lists of what there is
 };
 
 // One way to write "a word or a one-key map": `word` alone, or `{word: body}`. `body` is null for
@@ -96,8 +95,6 @@ class Reader {
   }
   Field Milliseconds(std::string key, int64_t& out);
   Field Bytes(std::string key, int64_t& out);
-  // A key that is known but belongs to a later version.
-  Field Later(std::string key, std::string what);
 
   // "unknown value 'x'; did you mean 'y'?" for a scalar, "found a map, expected ..." for the rest.
   Status UnknownWord(const YamlNode& node, const std::string& path,

@@ -189,6 +189,10 @@ class Maker {
       ESPALIER_RETURN_IF_ERROR(SetKey(root, "data.validation", std::move(validation)));
     }
     ESPALIER_RETURN_IF_ERROR(SetKey(root, "output", Scalar(sweep_.output + "/" + run.name, true)));
+    YamlNode* const workers = root.Find("workers");
+    const bool silent = workers == nullptr || workers->kind == YamlNode::Kind::kNull ||
+                        (workers->kind == YamlNode::Kind::kMap && !workers->Find("cache_input"));
+    if (silent) ESPALIER_RETURN_IF_ERROR(SetKey(root, "workers.cache_input", Scalar("true")));
     const auto parsed = Finish(root, &run);
     if (!parsed.ok()) {
       return parsed.Wrap(std::string(name_) + ": trial " + std::to_string(trial + 1) +

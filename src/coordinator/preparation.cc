@@ -61,6 +61,7 @@ Result<Submission> PrepareTraining(const SubmitRequest& request, const StorageOp
   submission.workers_min = job.workers.min;
   submission.workers_max = job.workers.max;
   submission.leaves = LeafCount(job.train);
+  submission.star = job.train.mode == TrainMode::kAsync;
   submission.input = std::make_shared<const InputPlan>(std::move(input));
   submission.tokens = request.tokens;
   return submission;

@@ -65,7 +65,10 @@ struct DecodedRows {
   int64_t begin(int64_t row) const { return row == 0 ? 0 : ends[static_cast<size_t>(row) - 1]; }
   // Numbers that are not 0, of `width` a row.
   int64_t Nonzeros(int64_t width) const;
-  size_t FeatureBytes() const { return features.size() + columns.bytes().size(); }
+  // All that is there of the rows' features.
+  size_t FeatureBytes() const {
+    return features.size() + columns.bytes().size() + ends.bytes().size();
+  }
   // Forgets the rows, not their type; what was reserved is used again.
   void Clear();
   bool spooled() const;  // some of it

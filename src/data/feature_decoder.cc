@@ -253,7 +253,8 @@ std::optional<std::string> MomentText(int64_t units, int64_t units_a_second) {
   const int64_t days = units / units_a_day - (units % units_a_day < 0 ? 1 : 0);
   std::optional<std::string> text = DateText(days);
   if (!text) return text;
-  const int64_t of_day = units - days * units_a_day, second = of_day / units_a_second;
+  const int64_t rest = units % units_a_day;  // days * units_a_day might not fit
+  const int64_t of_day = rest < 0 ? rest + units_a_day : rest, second = of_day / units_a_second;
   char time[32];
   std::snprintf(time, sizeof time, " %02d:%02d:%02d", static_cast<int>(second / 3600),
                 static_cast<int>(second / 60 % 60), static_cast<int>(second % 60));

@@ -66,7 +66,10 @@ void FeatureEncoder::PrepareSparse() {
   ESPALIER_CHECK(plain_, "sparse rows of features that are not numbers");
   bool zeros = true;
   for (int64_t i = 0; i < features_; ++i) {
-    double_base_.push_back(0 - double_scaling_.shift[i] * double_scaling_.factor[i]);
+    const double shift = double_scaling_.shift[i], factor = double_scaling_.factor[i];
+    const bool far = IsFarFromZero(shift, factor);
+    if (far) far_.push_back(static_cast<int32_t>(i));
+    double_base_.push_back(far ? 0 : 0 - shift * factor);
     zeros = zeros && double_base_.back() == 0;
   }
   if (zeros) double_base_.clear();
@@ -82,16 +85,28 @@ void FeatureEncoder::BeginSparse(SparseRows<T>* rows) const {
 template <typename T>
 void FeatureEncoder::EncodeSparse(StorageType type, const SparseRecord& row,
                                   SparseRows<T>* rows) const {
-  rows->columns.insert(rows->columns.end(), row.features.begin(), row.features.end());
+  const double *shift = double_scaling_.shift.data(), *factor = double_scaling_.factor.data();
+  const auto add = [rows](int32_t feature, double input) {
+    rows->columns.push_back(feature);
+    rows->values.push_back(static_cast<T>(input));
+  };
+  auto far = far_.begin();
+  const auto add_far_zeros = [&](int64_t to) {  // that come before feature `to`
+    for (; far != far_.end() && *far < to; ++far) add(*far, (0 - shift[*far]) * factor[*far]);
+  };
   WithStorage(type, [&](auto number) {
     using From = decltype(number);
     const From* value = reinterpret_cast<const From*>(row.values);
     for (const int32_t feature : row.features) {
+      add_far_zeros(feature);
+      const bool is_far = far != far_.end() && *far == feature;
+      if (is_far) ++far;
       const double raw = static_cast<double>(*value++);
       const double x = raw == raw ? raw : null_values_[feature];
-      rows->values.push_back(static_cast<T>(x * double_scaling_.factor[feature]));
+      add(feature, (is_far ? x - shift[feature] : x) * factor[feature]);
     }
   });
+  add_far_zeros(features_);
   rows->ends.push_back(static_cast<int64_t>(rows->columns.size()));
 }
 

@@ -34,7 +34,8 @@ class FeatureEncoder {
   void Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const;
 
   // Adds a row of a sparse store, whose values are of `type`, to `rows`: the same inputs but for
-  // rounding, as what they differ by from those of a row of zeros. REQUIRES: PrepareSparse.
+  // rounding, as what they differ by from those of a row of zeros; of columns far from 0
+  // (sparse_rows.h) the inputs themselves, in every row. REQUIRES: PrepareSparse.
   template <typename T>
   void EncodeSparse(StorageType type, const SparseRecord& row, SparseRows<T>* rows) const;
   // Clears `rows`, which point to this from then on.
@@ -83,7 +84,8 @@ class FeatureEncoder {
   AlignedVector<double> null_values_;
   std::vector<float> float_base_;  // sparse: a row of zeros, empty if it is encoded as zeros
   std::vector<double> double_base_;
-  bool plain_ = true;  // each feature is one input, in order
+  std::vector<int32_t> far_;  // sparse: the features far from 0, ascending; 0 in the base
+  bool plain_ = true;         // each feature is one input, in order
   std::vector<Number> numbers_;
   std::vector<Coded> coded_;
 };

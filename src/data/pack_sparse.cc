@@ -3,15 +3,16 @@
 #include <span>
 #include <vector>
 
+#include "src/spec/sparse_rows.h"
+
 namespace espalier {
 namespace {
 
 template <typename T>
-Status PackNumbers(const DecodedRows& rows, int64_t width, DecodedRows* sparse) {
-  const T* row = reinterpret_cast<const T*>(rows.features.data());
+Status PackAs(const T* row, int64_t count, int64_t width, DecodedRows* sparse) {
   std::vector<int32_t> columns;
   std::vector<T> values;
-  for (int64_t r = 0; r < rows.rows; ++r, row += width) {
+  for (int64_t r = 0; r < count; ++r, row += width) {
     columns.clear();
     values.clear();
     for (int64_t i = 0; i < width; ++i) {
@@ -25,7 +26,7 @@ Status PackNumbers(const DecodedRows& rows, int64_t width, DecodedRows* sparse) 
     ESPALIER_RETURN_IF_ERROR(sparse->columns.Append(columns));
     ESPALIER_RETURN_IF_ERROR(sparse->ends.Add(static_cast<int64_t>(sparse->columns.size())));
   }
-  sparse->rows += rows.rows;
+  sparse->rows += count;
   return {};
 }
 
@@ -36,10 +37,26 @@ Status AppendAll(const RowArray<T>& from, RowArray<T>* to) {
 
 }  // namespace
 
-Status PackSparse(const DecodedRows& rows, int64_t width, DecodedRows* sparse) {
+bool AreSparse(const DecodedSets& sets, int64_t width) {
+  int64_t rows = 0, nonzeros = 0;
+  for (const DecodedRows& set : sets) {
+    rows += set.rows;
+    nonzeros += set.Nonzeros(width);
+  }
+  return nonzeros <= rows * width / kSparseShare;
+}
+
+Status PackNumbers(const DecodedRows& rows, int64_t begin, int64_t count, int64_t width,
+                   DecodedRows* sparse) {
   ESPALIER_RETURN_IF_ERROR(sparse->WidenTo(rows.type));
-  ESPALIER_RETURN_IF_ERROR(WithStorage(
-      rows.type, [&](auto number) { return PackNumbers<decltype(number)>(rows, width, sparse); }));
+  return WithStorage(rows.type, [&](auto number) {
+    const auto* numbers = reinterpret_cast<const decltype(number)*>(rows.features.data());
+    return PackAs(numbers + begin * width, count, width, sparse);
+  });
+}
+
+Status PackSparse(const DecodedRows& rows, int64_t width, DecodedRows* sparse) {
+  ESPALIER_RETURN_IF_ERROR(PackNumbers(rows, 0, rows.rows, width, sparse));
   ESPALIER_RETURN_IF_ERROR(AppendAll(rows.labels, &sparse->labels));
   ESPALIER_RETURN_IF_ERROR(AppendAll(rows.targets, &sparse->targets));
   return AppendAll(rows.weights, &sparse->weights);

@@ -1,4 +1,4 @@
-// From rows with their zeros to rows without them. Thread rule: pure functions.
+// Rows with their zeros and without. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,14 @@
 #include "src/data/decoded_rows.h"
 
 namespace espalier {
+
+// Whether few enough of the rows' numbers, `width` each, are not 0 (spec/sparse_rows.h).
+bool AreSparse(const DecodedSets& sets, int64_t width);
+
+// Adds the numbers, and nothing else, of rows [begin, begin + count) with their zeros, `width`
+// numbers each, to rows without. Errors and REQUIRES: as PackSparse.
+Status PackNumbers(const DecodedRows& rows, int64_t begin, int64_t count, int64_t width,
+                   DecodedRows* sparse);
 
 // Adds rows with their zeros, `width` numbers each, to rows without, with all that belongs to
 // them. Errors: RowBytes'. REQUIRES: sparse.sparse; the type of `rows` is no narrower than that of

@@ -31,9 +31,13 @@ constexpr int64_t kNumbersAByte = 64;
 
 struct OpenShard {
   std::unique_ptr<ParquetFile> parquet;
+  std::vector<size_t> groups;  // those of the shard that have rows
+  int64_t rows = 0;            // of theirs
   ParquetProjection projection;
   std::vector<int> columns;                           // of the projection, those that the file has
   std::vector<std::optional<std::string>> constants;  // and of the others the value
+
+  int64_t width() const { return std::max<int64_t>(projection.numbers_a_row, 1); }
 };
 
 // A batch with the columns that are the same in all rows after its own.
@@ -53,8 +57,29 @@ Result<std::shared_ptr<arrow::RecordBatch>> WithConstants(
                                   std::move(columns));
 }
 
-Result<OpenShard> Open(const ReadableFile& file, const FeatureSpec& features, const InputPlan& plan,
-                       RowRoom* room, std::span<const int32_t> kept = {}) {
+// More numbers than `numbers_max` in the rows of a shard.
+Status TooManyNumbers(const OpenShard& opened, const std::string& path, int64_t numbers_max) {
+  const size_t first = opened.groups.front(), last = opened.groups.back();
+  const std::string groups =
+      first == last ? "row group " + std::to_string(first)
+                    : "row groups " + std::to_string(first) + " to " + std::to_string(last);
+  return ResourceExhausted(groups + " of " + QuotedPath(path) + " (rows " +
+                           std::to_string(opened.parquet->groups()[first].first_row + 1) +
+                           " on): " + HumanCount(opened.rows) + " rows of " +
+                           HumanCount(opened.width()) + " numbers, more than the " +
+                           HumanCount(numbers_max) + " that are read at a time; " +
+                           (first == last ? "write the file with smaller row groups"
+                                          : "choose a smaller data.shard_bytes"))
+      .At({.file = path});
+}
+
+Status CheckNumbers(const OpenShard& opened, const std::string& path, int64_t numbers_max) {
+  if (opened.rows <= numbers_max / opened.width()) return {};
+  return TooManyNumbers(opened, path, numbers_max);
+}
+
+Result<OpenShard> Open(const ReadableFile& file, const JobSpec& job, const InputPlan& plan,
+                       const Shard& shard, RowRoom* room, std::span<const int32_t> kept = {}) {
   OpenShard opened;
   ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(file, room));
   const std::vector<ParquetColumn>& own = opened.parquet->columns();
@@ -62,8 +87,8 @@ Result<OpenShard> Open(const ReadableFile& file, const FeatureSpec& features, co
   const auto names = std::span(plan.schema.names).last(partitions);
   const auto values = PartitionValues(plan.schema, file.info().path);
   ESPALIER_ASSIGN_OR_RETURN(
-      opened.projection,
-      Project(features, plan.schema, WithPartitionColumns(own, names), file.info().path, kept));
+      opened.projection, Project(job.data.features, plan.schema, WithPartitionColumns(own, names),
+                                 file.info().path, kept));
   for (const int column : opened.projection.columns) {
     if (static_cast<size_t>(column) < own.size()) {
       opened.columns.push_back(column);
@@ -71,47 +96,28 @@ Result<OpenShard> Open(const ReadableFile& file, const FeatureSpec& features, co
       opened.constants.push_back(values[static_cast<size_t>(column) - own.size()]);
     }
   }
+  for (size_t i = 0; i < opened.parquet->groups().size(); ++i) {
+    const ParquetGroup& group = opened.parquet->groups()[i];
+    if (group.begin < shard.begin || group.begin >= shard.end || group.rows == 0) continue;
+    opened.groups.push_back(i);
+    opened.rows += group.rows;
+  }
+  // Where few numbers may be kept, more are begun with.
+  const int64_t times = MayBeSparse(job, plan.schema) ? kSparseShare : 1;
+  ESPALIER_RETURN_IF_ERROR(CheckNumbers(opened, file.info().path, kShardNumbersMax * times));
   return opened;
 }
 
-Status TooManyNumbers(const ParquetFile& file, const std::string& path, size_t first, size_t last,
-                      int64_t rows, int64_t numbers_a_row) {
-  const std::string groups =
-      first == last ? "row group " + std::to_string(first)
-                    : "row groups " + std::to_string(first) + " to " + std::to_string(last);
-  return ResourceExhausted(groups + " of " + QuotedPath(path) + " (rows " +
-                           std::to_string(file.groups()[first].first_row + 1) +
-                           " on): " + HumanCount(rows) + " rows of " + HumanCount(numbers_a_row) +
-                           " numbers, more than the " + HumanCount(kShardNumbersMax) +
-                           " that are read at a time; " +
-                           (first == last ? "write the file with smaller row groups"
-                                          : "choose a smaller data.shard_bytes"))
-      .At({.file = path});
-}
-
 // Decodes the row groups of a shard in turn, until `stop`, asked after each batch, says so of a row
-// group. `keep`: the rows are kept, and so it makes room for all of them.
+// group.
 // `watch`, if given, sees each batch before `stop` is asked.
 using WatchBatch = std::function<void(const arrow::RecordBatch& batch)>;
 template <typename Stop>
-Status ReadGroups(const OpenShard& opened, const std::string& path, const Shard& shard,
-                  ParquetDecoder& decoder, bool keep, Stop&& stop, const WatchBatch& watch = {}) {
+Status ReadGroups(const OpenShard& opened, ParquetDecoder& decoder, Stop&& stop,
+                  const WatchBatch& watch = {}) {
   ParquetFile& file = *opened.parquet;
-  const int64_t width = std::max<int64_t>(opened.projection.numbers_a_row, 1);
-  const int64_t batch_rows = std::clamp(kBatchNumbers / width, kBatchRowsMin, kBatchRowsMax);
-  int64_t rows = 0;
-  std::vector<size_t> groups;
-  for (size_t i = 0; i < file.groups().size(); ++i) {
-    const ParquetGroup& group = file.groups()[i];
-    if (group.begin < shard.begin || group.begin >= shard.end || group.rows == 0) continue;
-    groups.push_back(i);
-    rows += group.rows;
-  }
-  const int64_t zeros = width >= kSparseFeaturesMin ? kSparseShare : 1;  // that are not kept
-  if (rows > kShardNumbersMax / width * zeros) {
-    return TooManyNumbers(file, path, groups.front(), groups.back(), rows, width);
-  }
-  if (keep) decoder.Reserve(std::min(rows, kNumbersAByte * (shard.end - shard.begin) / width));
+  const int64_t batch_rows =
+      std::clamp(kBatchNumbers / opened.width(), kBatchRowsMin, kBatchRowsMax);
   bool stopped = false;
   const auto add = [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
     std::shared_ptr<arrow::RecordBatch> whole;
@@ -123,10 +129,11 @@ Status ReadGroups(const OpenShard& opened, const std::string& path, const Shard&
     if (watch) watch(all);
     return {};
   };
-  for (size_t i = 0; i < groups.size() && !stopped; ++i) {
-    decoder.BeginGroup(file.groups()[groups[i]].first_row);
+  for (size_t i = 0; i < opened.groups.size() && !stopped; ++i) {
+    const size_t group = opened.groups[i];
+    decoder.BeginGroup(file.groups()[group].first_row);
     ESPALIER_RETURN_IF_ERROR(
-        file.ReadGroup(groups[i], opened.columns, batch_rows,
+        file.ReadGroup(group, opened.columns, batch_rows,
                        [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
                          ESPALIER_RETURN_IF_ERROR(add(batch, first));
                          ESPALIER_ASSIGN_OR_RETURN(stopped, stop());
@@ -145,9 +152,10 @@ class Packer {
         packed_(room) {
     for (DecodedRows& set : packed_.sets) set.sparse = true;
   }
-  bool undecided() const { return undecided_; }
+  // Whether the rows stay where they are; not before all is decided.
+  bool keeps_zeros() const { return !undecided_ && !packs_; }
 
-  // Takes the rows of a batch, or decides to leave all where they are.
+  // Takes the rows of a batch, unless the first one decided to leave all where they are.
   Status Take(DecodedSets* sets) {
     if (undecided_) Decide(*sets);
     for (size_t i = 0; packs_ && i < sets->size(); ++i) {
@@ -163,14 +171,10 @@ class Packer {
 
  private:
   void Decide(const DecodedSets& sets) {
-    int64_t rows = 0, nonzeros = 0;
-    for (const DecodedRows& set : sets) {
-      rows += set.rows;
-      nonzeros += set.Nonzeros(width_);
-    }
-    if (rows == 0) return;
+    const auto has_rows = [](const DecodedRows& set) { return set.rows > 0; };
+    if (std::none_of(sets.begin(), sets.end(), has_rows)) return;
     undecided_ = false;
-    packs_ = nonzeros <= rows * width_ / kSparseShare;
+    packs_ = AreSparse(sets, width_);
   }
 
   const int64_t width_;
@@ -185,22 +189,32 @@ Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& pl
                                    const TakeRows& take) {
   const Shard& s = plan.shards[shard];
   const std::string& path = file.info().path;
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job.data.features, plan, room));
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job, plan, s, room));
   ShardRows rows(room);
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
   Packer packer(job, plan.schema, room);
+  // Rows that are kept with their zeros: makes room for all of them.
+  bool reserved = take != nullptr;
+  const auto reserve = [&]() -> Status {
+    if (reserved || !packer.keeps_zeros()) return {};
+    reserved = true;
+    ESPALIER_RETURN_IF_ERROR(CheckNumbers(opened, path, kShardNumbersMax));
+    decoder.Reserve(std::min(opened.rows, kNumbersAByte * (s.end - s.begin) / opened.width()));
+    return {};
+  };
   const auto after_batch = [&]() -> Result<bool> {
     ESPALIER_RETURN_IF_ERROR(decoder.features().CheckTexts(path));
     if (!take) {
       ESPALIER_RETURN_IF_ERROR(packer.Take(&rows.sets));
+      ESPALIER_RETURN_IF_ERROR(reserve());
       return false;
     }
     ESPALIER_RETURN_IF_ERROR(take(rows.sets, decoder.texts()));
     for (DecodedRows& set : rows.sets) set.Clear();
     return false;
   };
-  const bool keep = !take && !packer.undecided();
-  ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, path, s, decoder, keep, after_batch));
+  ESPALIER_RETURN_IF_ERROR(reserve());
+  ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, decoder, after_batch));
   packer.Finish(&rows.sets);
   rows.checksum = opened.parquet->checksum();
   rows.texts = decoder.texts();
@@ -213,8 +227,7 @@ Status ScanParquetShard(const ReadableFile& file, const ScanPlan& scan, int shar
   const InputPlan& plan = scan.input;
   const Shard& s = plan.shards[shard];
   const std::string& path = file.info().path;
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened,
-                            Open(file, scan.job.data.features, plan, room, scan.kept));
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, scan.job, plan, s, room, scan.kept));
   ShardRows rows(room);
   ParquetDecoder decoder(plan, scan.job, s.file, opened.projection, &rows);
   const std::vector<std::string>& labels = decoder.texts().labels.texts();
@@ -240,13 +253,13 @@ Status ScanParquetShard(const ReadableFile& file, const ScanPlan& scan, int shar
     for (DecodedRows& set : rows.sets) set.Clear();
     return false;
   };
-  return ReadGroups(opened, path, s, decoder, false, after_batch, watch);
+  return ReadGroups(opened, decoder, after_batch, watch);
 }
 
 Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan& plan,
                                        const JobSpec& job, int shard, const std::string& label) {
   const Shard& s = plan.shards[shard];
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job.data.features, plan, nullptr));
+  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job, plan, s, nullptr));
   ShardRows rows;
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
   decoder.Watch(label);
@@ -254,7 +267,7 @@ Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan
     for (DecodedRows& set : rows.sets) set.Clear();
     return decoder.watched_at().has_value();
   };
-  ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, file.info().path, s, decoder, false, after_batch));
+  ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, decoder, after_batch));
   return decoder.watched_at().value_or(InputPosition{});
 }
 

@@ -1,11 +1,20 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "src/base/text.h"
+#include "src/data/pack_sparse.h"
 #include "src/data/row_store.h"
 
 namespace espalier {
 namespace {
+
+// Records are copied so many rows at a time: few enough that what is left at the end of a slab is
+// little.
+constexpr int64_t kRecordRows = 128;
+// A slab is as large as what is expected still to come, within these. Where more comes, each is
+// larger than the one before, so that they, and so the spool's files, stay few.
+constexpr int64_t kSlabBytesMin = 256 << 10, kSlabBytesMax = 1 << 30;
 
 int64_t Aligned(int64_t bytes) {
   constexpr int64_t kMask = static_cast<int64_t>(kBufferAlignment) - 1;
@@ -27,7 +36,7 @@ Range Common(Range range, int64_t first, int64_t count) {
 // Of sparse rows: of what says where they are.
 int64_t RowLoader::FeatureBytesOf(Range range) const {
   return range.size() * (store_->sparse_
-                             ? static_cast<int64_t>(sizeof(uint64_t))
+                             ? static_cast<int64_t>(sizeof(uint8_t*))
                              : store_->encoder_.features() * ElementBytes(store_->storage_));
 }
 
@@ -64,26 +73,35 @@ void RowLoader::SetUp(const RowRanges& ranges) {
   for (size_t set = 0; set < kSets; ++set) store_->sets_[set].range = ranges[set];
 }
 
-Status RowLoader::Reserve(const RowStoreOptions& options) {
+Status RowLoader::TooLittle(int64_t bytes) const {
+  const int64_t left = options_.spool_bytes_max - store_->spool_bytes_;
+  return ResourceExhausted(
+      "the rows of this worker need " + HumanBytes(bytes) + " more; its memory budget is " +
+      HumanBytes(options_.memory_bytes_max) + " and its spool " +
+      (options_.spool_directory.empty()
+           ? std::string("is not set up")
+           : "has " + HumanBytes(std::max<int64_t>(left, 0)) + " of its limit left") +
+      "; raise one of them or add workers");
+}
+
+Result<std::unique_ptr<Region>> RowLoader::TakeRoom(int64_t least, int64_t wish) {
+  const int64_t memory = options_.memory_bytes_max - store_->memory_bytes_;
+  const int64_t spool =
+      options_.spool_directory.empty() ? 0 : options_.spool_bytes_max - store_->spool_bytes_;
+  const bool in_memory = least <= memory;
+  if (!in_memory && least > spool) return TooLittle(least);
+  const int64_t bytes = std::min(wish, in_memory ? memory : spool);
+  ESPALIER_ASSIGN_OR_RETURN(auto region, in_memory
+                                             ? Region::InMemory(bytes)
+                                             : Region::InSpool(options_.spool_directory, bytes));
+  (in_memory ? store_->memory_bytes_ : store_->spool_bytes_) += bytes;
+  return region;
+}
+
+Status RowLoader::Reserve() {
   for (RowStore::Set& set : store_->sets_) {
     const int64_t bytes = BytesOf(set.range);
-    if (store_->memory_bytes_ + bytes <= options.memory_bytes_max) {
-      ESPALIER_ASSIGN_OR_RETURN(set.region, Region::InMemory(bytes));
-      store_->memory_bytes_ += bytes;
-    } else {
-      const int64_t left = options.spool_bytes_max - store_->spool_bytes_;
-      if (options.spool_directory.empty() || bytes > left) {
-        return ResourceExhausted(
-            "the rows of this worker need " + HumanBytes(bytes) + " more; its memory budget is " +
-            HumanBytes(options.memory_bytes_max) + " and its spool " +
-            (options.spool_directory.empty()
-                 ? std::string("is not set up")
-                 : "has " + HumanBytes(std::max<int64_t>(left, 0)) + " of its limit left") +
-            "; raise one of them or add workers");
-      }
-      ESPALIER_ASSIGN_OR_RETURN(set.region, Region::InSpool(options.spool_directory, bytes));
-      store_->spool_bytes_ += bytes;
-    }
+    ESPALIER_ASSIGN_OR_RETURN(set.region, TakeRoom(bytes, bytes));
     const int64_t n = set.range.size();
     char* at = set.region->data();
     const auto take = [&at](int64_t size) {
@@ -93,7 +111,7 @@ Status RowLoader::Reserve(const RowStoreOptions& options) {
     };
     char* const features = take(FeatureBytesOf(set.range));
     if (store_->sparse_) {
-      set.records = reinterpret_cast<uint64_t*>(features);
+      set.records = reinterpret_cast<const uint8_t**>(features);
     } else {
       set.features = features;
     }
@@ -101,13 +119,19 @@ Status RowLoader::Reserve(const RowStoreOptions& options) {
     if (has_weights_) set.weights = reinterpret_cast<double*>(take(n * 8));
     if (classification_) set.labels = reinterpret_cast<int32_t*>(take(n * 4));
   }
-  store_->room_ = std::make_unique<RowRoom>(options.memory_bytes_max - store_->memory_bytes_,
-                                            options.spool_directory,
-                                            options.spool_bytes_max - store_->spool_bytes_);
-  RowRoom* const room = store_->room_.get();
-  for (size_t i = 0; store_->sparse_ && i < shards_.size(); ++i) {
-    store_->blocks_.push_back({RowBytes(room), RowBytes(room), RowBytes(room)});
+  // Reading is left what the records will not take.
+  int64_t memory = std::max<int64_t>(options_.memory_bytes_max - store_->memory_bytes_, 0);
+  int64_t spool = options_.spool_directory.empty()
+                      ? 0
+                      : std::max<int64_t>(options_.spool_bytes_max - store_->spool_bytes_, 0);
+  if (store_->sparse_) {
+    records_expected_ = RecordBytes();
+    const int64_t in_memory = std::min(records_expected_, memory);
+    if (records_expected_ - in_memory > spool) return TooLittle(records_expected_);
+    memory -= in_memory;
+    spool -= records_expected_ - in_memory;
   }
+  room_ = std::make_unique<RowRoom>(memory, options_.spool_directory, spool);
   return {};
 }
 
@@ -135,9 +159,9 @@ Result<std::unique_ptr<RowLoader>> RowLoader::Make(const FileSystem& files, cons
     }
   }
   if (!fits) return Internal("the survey, the plan and the rows to load do not fit each other");
-  std::unique_ptr<RowLoader> loader(new RowLoader(files, plan, job, survey));
+  std::unique_ptr<RowLoader> loader(new RowLoader(files, plan, job, survey, options));
   loader->SetUp(ranges);
-  ESPALIER_RETURN_IF_ERROR(loader->Reserve(options));
+  ESPALIER_RETURN_IF_ERROR(loader->Reserve());
   return loader;
 }
 
@@ -200,49 +224,68 @@ bool RowLoader::CopyDense(const Read& read, size_t set, const DecodedRows& rows,
   });
 }
 
-RowBytes& RowLoader::BlockOf(int32_t shard, size_t set) {
-  const auto at = std::lower_bound(shards_.begin(), shards_.end(), shard) - shards_.begin();
-  return store_->blocks_[static_cast<size_t>(at)][set];
-}
-
-// As if the rows of a shard were alike.
-size_t RowLoader::BlockBytesOf(int32_t shard, size_t set) const {
-  const ShardSurvey& s = survey_.shards[shard];
-  const int64_t rows = Wanted(shard, set).size(),
-                all = s.train_rows + s.validation_rows + s.test_rows;
+int64_t RowLoader::RecordBytes() const {
   const int64_t entry_bytes =
       static_cast<int64_t>(sizeof(int32_t)) + ElementBytes(store_->storage_);
-  const int64_t nonzeros = std::min(s.nonzeros, all * store_->encoder_.features());
-  const double entries = static_cast<double>(nonzeros) * static_cast<double>(rows) /
-                         static_cast<double>(std::max<int64_t>(1, all));
-  return static_cast<size_t>(entries * 1.03) * entry_bytes +
-         rows * SparseRecordBytes(1, store_->storage_);
+  double bytes = 0;
+  for (const int32_t shard : shards_) {
+    const ShardSurvey& s = survey_.shards[shard];
+    int64_t held = 0, all = 0;
+    for (size_t set = 0; set < kSets; ++set) {
+      const Range& range = store_->sets_[set].range;
+      held += Common(range, first_rows_[shard][set], RowsOf(s, set)).size();
+      all += RowsOf(s, set);
+    }
+    // As if its rows were alike.
+    const double share = static_cast<double>(held) / static_cast<double>(all);
+    bytes += share * static_cast<double>(s.nonzeros) * static_cast<double>(entry_bytes) +
+             static_cast<double>(held * SparseRecordBytes(1, store_->storage_));
+  }
+  return static_cast<int64_t>(std::min(bytes, 1e18));
 }
 
-Range RowLoader::Wanted(int32_t shard, size_t set) const {
-  return Common(store_->sets_[set].range, first_rows_[shard][set],
-                RowsOf(survey_.shards[shard], set));
+Result<uint8_t*> RowLoader::TakeRecords(int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes > free_bytes_) {
+    const int64_t beyond = kSlabBytesMin * static_cast<int64_t>(store_->slabs_.size() + 1);
+    const int64_t slab_bytes = std::min(std::max(records_expected_, beyond), kSlabBytesMax);
+    ESPALIER_ASSIGN_OR_RETURN(auto slab, TakeRoom(bytes, std::max(bytes, slab_bytes)));
+    free_ = reinterpret_cast<uint8_t*>(slab->data());
+    free_bytes_ = static_cast<int64_t>(slab->size());
+    records_expected_ -= free_bytes_;
+    store_->slabs_.push_back(std::move(slab));
+  }
+  free_bytes_ -= bytes;
+  return std::exchange(free_, free_ + bytes);
 }
 
 Status RowLoader::CopySparse(int32_t shard, size_t set, const DecodedRows& rows, int64_t source,
-                             int64_t count, int64_t target) {
-  RowBytes& block = BlockOf(shard, set);
-  if (block.size() == 0) block.Reserve(BlockBytesOf(shard, set));
-  for (int64_t i = 0; i < count; ++i) {
-    store_->sets_[set].records[target + i] = block.size();
-    ESPALIER_RETURN_IF_ERROR(
-        AppendSparse(rows, source + i, store_->encoder_.features(), store_->storage_, &block));
+                             int64_t count, int64_t target, Read* read) {
+  const StorageType type = store_->storage_;
+  DecodedRows packed;
+  packed.sparse = true;
+  for (int64_t done = 0; done < count; done += kRecordRows) {
+    const int64_t n = std::min(kRecordRows, count - done);
+    if (!rows.sparse) {
+      packed.Clear();
+      ESPALIER_RETURN_IF_ERROR(
+          PackNumbers(rows, source + done, n, store_->encoder_.features(), &packed));
+    }
+    const DecodedRows& from = rows.sparse ? rows : packed;
+    const int64_t first = rows.sparse ? source + done : 0;
+    int64_t bytes = 0;
+    for (int64_t r = first; r < first + n; ++r) {
+      bytes += SparseRecordBytes(from.ends[r] - from.begin(r), type);
+    }
+    read->nonzeros += from.ends[first + n - 1] - from.begin(first);
+    if (read->nonzeros > survey_.shards[shard].nonzeros) return Changed(shard);
+    ESPALIER_ASSIGN_OR_RETURN(uint8_t * record, TakeRecords(bytes));
+    for (int64_t i = 0; i < n; ++i) {
+      store_->sets_[set].records[target + done + i] = record;
+      record = WriteSparse(from, first + i, type, record);
+    }
   }
   return {};
-}
-
-void RowLoader::Settle(int32_t shard) {
-  for (size_t set = 0; store_->sparse_ && set < kSets; ++set) {
-    const RowStore::Set& to = store_->sets_[set];
-    const Range rows = Wanted(shard, set);
-    const auto begin = reinterpret_cast<uint64_t>(BlockOf(shard, set).data());
-    for (int64_t r = rows.begin; r < rows.end; ++r) to.records[r - to.range.begin] += begin;
-  }
 }
 
 Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts& texts,
@@ -262,7 +305,7 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts&
     if (n == 0) continue;
     const int64_t source = common.begin - first, target = common.begin - to.range.begin;
     if (store_->sparse_) {
-      ESPALIER_RETURN_IF_ERROR(CopySparse(shard, set, from, source, n, target));
+      ESPALIER_RETURN_IF_ERROR(CopySparse(shard, set, from, source, n, target, read));
     } else if (!CopyDense(*read, set, from, source, n, target)) {
       return Changed(shard);
     }
@@ -280,33 +323,21 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts&
 Status RowLoader::ReadAgain(int32_t shard) {
   Read read;
   ESPALIER_ASSIGN_OR_RETURN(const ShardRows rest,
-                            StreamShard(files_, plan_, job_, shard, store_->room_.get(),
+                            StreamShard(files_, plan_, job_, shard, room_.get(),
                                         [&](const DecodedSets& rows, const ShardTexts& texts) {
                                           return Copy(shard, rows, texts, &read);
                                         }));
-  ESPALIER_RETURN_IF_ERROR(Check(shard, rest.checksum, read));
-  Settle(shard);
-  return {};
+  return Check(shard, rest.checksum, read);
 }
 
 Status RowLoader::Load(int32_t shard, const ShardRows* decoded) {
   if (decoded == nullptr) return ReadAgain(shard);
   Read read;
   ESPALIER_RETURN_IF_ERROR(Copy(shard, decoded->sets, decoded->texts, &read));
-  ESPALIER_RETURN_IF_ERROR(Check(shard, decoded->checksum, read));
-  Settle(shard);
-  return {};
+  return Check(shard, decoded->checksum, read);
 }
 
-std::unique_ptr<RowStore> RowLoader::Finish() {
-  for (const auto& shard : store_->blocks_) {
-    for (const RowBytes& block : shard) {
-      (block.spooled() ? store_->spool_bytes_ : store_->memory_bytes_) +=
-          static_cast<int64_t>(block.capacity());
-    }
-  }
-  return std::move(store_);
-}
+std::unique_ptr<RowStore> RowLoader::Finish() { return std::move(store_); }
 
 Result<std::unique_ptr<RowStore>> LoadRows(
     const FileSystem& files, const InputPlan& plan, const JobSpec& job, const SurveyResult& survey,

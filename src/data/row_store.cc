@@ -21,16 +21,19 @@ void RowStore::Gather(FileRole set, std::span<const int64_t> rows, T* inputs, in
   ESPALIER_CHECK(!sparse_ || sparse != nullptr, "sparse rows to nowhere");
   if (sparse_) encoder_.BeginSparse(sparse);
   const Set& s = sets_[Index(set)];
+  for (const int64_t row : rows) {
+    ESPALIER_CHECK(row >= s.range.begin && row < s.range.end,
+                   "row " + std::to_string(row) + " is not held");
+  }
   const int64_t row_bytes = encoder_.features() * ElementBytes(storage_);
   for (size_t i = 0; i < rows.size(); ++i) {
-    ESPALIER_CHECK(rows[i] >= s.range.begin && rows[i] < s.range.end,
-                   "row " + std::to_string(rows[i]) + " is not held");
     const int64_t at = rows[i] - s.range.begin;
     if (sparse_) {
       if (i + 2 < rows.size()) {
-        Prefetch(reinterpret_cast<const char*>(Record(s, rows[i + 2])), kPrefetchedBytes);
+        const uint8_t* soon = s.records[rows[i + 2] - s.range.begin];
+        Prefetch(reinterpret_cast<const char*>(soon), kPrefetchedBytes);
       }
-      encoder_.EncodeSparse(storage_, ReadSparse(Record(s, rows[i])), sparse);
+      encoder_.EncodeSparse(storage_, ReadSparse(s.records[at]), sparse);
     } else {
       if (i + 2 < rows.size())
         Prefetch(s.features + (rows[i + 2] - s.range.begin) * row_bytes, row_bytes);

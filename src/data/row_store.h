@@ -3,9 +3,8 @@
 // Per set (training, validation, test) it holds one contiguous range of the set's global row
 // numbers: rows are numbered shard by shard, in each in the order of the file. Features lie in the
 // narrowest type that is exact for the whole job, so that the arithmetic does not depend on who
-// holds what. Wide rows of few numbers that are not 0 are kept as these alone (sparse_record.h), in
-// a block a shard and set, where SurveyResult::sparse says so for the whole job. Gather applies the
-// fitted preprocessing.
+// holds what. Wide rows of few numbers that are not 0 are kept as these alone (sparse_record.h),
+// where SurveyResult::sparse says so for the whole job. Gather applies the fitted preprocessing.
 //
 // That holds for float32 jobs too: a number that is no float32 is kept as a double, and rounded
 // only after it was shifted and scaled in double. To round it first would halve the memory of
@@ -17,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,25 +74,19 @@ class RowStore {
     Range range;
     std::unique_ptr<Region> region;  // the arrays below lie in it
     char* features = nullptr;
-    // Sparse, in place of features: where the record of each row lies. While it is loaded: its
-    // offset in its block.
-    uint64_t* records = nullptr;
+    const uint8_t** records = nullptr;  // sparse, in place of features: the record of each row
     double* targets = nullptr;
     double* weights = nullptr;
     int32_t* labels = nullptr;
   };
   static size_t Index(FileRole set) { return static_cast<size_t>(set); }
-  const uint8_t* Record(const Set& set, int64_t row) const {
-    return reinterpret_cast<const uint8_t*>(set.records[row - set.range.begin]);
-  }
 
   FeatureEncoder encoder_;
   int64_t targets_ = 0;
   StorageType storage_ = StorageType::kUint8;
   bool sparse_ = false;
   int64_t memory_bytes_ = 0, spool_bytes_ = 0;
-  std::unique_ptr<RowRoom> room_;                    // of the blocks, and for reading
-  std::vector<std::array<RowBytes, kSets>> blocks_;  // sparse: records, one of each loaded shard
+  std::vector<std::unique_ptr<Region>> slabs_;  // sparse: where records lie
   std::array<Set, kSets> sets_;
   std::vector<FittedTarget> fitted_targets_;
 };
@@ -102,7 +96,9 @@ class RowStore {
 // `files`, `plan`, `job` and `survey` must outlive the loader.
 class RowLoader {
  public:
-  // Reserves the memory. kResourceExhausted: neither the budget nor the spool hold the rows.
+  // Reserves the memory. kResourceExhausted: neither the budget nor the spool hold the rows. Of
+  // sparse rows that is told here by how many numbers the survey counted; their records take memory
+  // as they come, so that Load may still find that there is none left.
   static Result<std::unique_ptr<RowLoader>> Make(const FileSystem& files, const InputPlan& plan,
                                                  const JobSpec& job, const SurveyResult& survey,
                                                  const RowRanges& ranges,
@@ -121,15 +117,16 @@ class RowLoader {
 
  private:
   RowLoader(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
-            const SurveyResult& survey)
-      : files_(files), plan_(plan), job_(job), survey_(survey) {}
+            const SurveyResult& survey, const RowStoreOptions& options)
+      : files_(files), plan_(plan), job_(job), survey_(survey), options_(options) {}
   void SetUp(const RowRanges& ranges);
-  Status Reserve(const RowStoreOptions& options);
+  Status Reserve();
   // What was read of a shard so far.
   struct Read {
     std::array<int64_t, kSets> rows = {};
     std::vector<int32_t> classes;  // by label text; -1: no class
     CodeMaps codes;
+    int64_t nonzeros = 0;  // sparse: of the rows that were copied
   };
   // Of a whole shard.
   Status Check(int32_t shard, uint32_t checksum, const Read& read) const;
@@ -143,12 +140,14 @@ class RowLoader {
   bool CopyDense(const Read& read, size_t set, const DecodedRows& rows, int64_t source,
                  int64_t count, int64_t target);
   Status CopySparse(int32_t shard, size_t set, const DecodedRows& rows, int64_t source,
-                    int64_t count, int64_t target);
-  // Turns the offsets of the shard's records, which are all there, to addresses.
-  void Settle(int32_t shard);
-  RowBytes& BlockOf(int32_t shard, size_t set);
-  size_t BlockBytesOf(int32_t shard, size_t set) const;
-  Range Wanted(int32_t shard, size_t set) const;  // the shard's rows that are held
+                    int64_t count, int64_t target, Read* read);
+  // Of all records together; exact but for shards of which only a part is held.
+  int64_t RecordBytes() const;
+  // Room for records of one thread's rows, 8-byte aligned.
+  Result<uint8_t*> TakeRecords(int64_t bytes);
+  // Memory, or where that is used up, spool: up to `wish` bytes of what is left, but `least`.
+  Result<std::unique_ptr<Region>> TakeRoom(int64_t least, int64_t wish);
+  Status TooLittle(int64_t bytes) const;
   // Replaces the shard's own codes of categories by those of the job.
   template <typename T>
   bool Recode(const Read& read, int64_t rows, T* features) const;
@@ -159,12 +158,18 @@ class RowLoader {
   const InputPlan& plan_;
   const JobSpec& job_;
   const SurveyResult& survey_;
+  const RowStoreOptions options_;
   bool has_weights_ = false, classification_ = false;
   std::vector<std::array<int64_t, kSets>> first_rows_;  // a shard: global number of its first row
   std::vector<int32_t> shards_;
   ClassIndex classes_;
   Vocabularies vocabularies_;
   std::unique_ptr<RowStore> store_;
+  std::unique_ptr<RowRoom> room_;  // for reading
+  std::mutex mutex_;  // guards, while shards are loaded, the store's slabs and bytes, and these:
+  int64_t records_expected_ = 0;  // bytes of records for which no slab is there yet
+  uint8_t* free_ = nullptr;       // of the last slab, what no records have
+  int64_t free_bytes_ = 0;
 };
 
 // Loads all at once, on this thread: shards that `decoded` has rows of are taken from there and

@@ -1,7 +1,6 @@
 #include "src/data/sparse_choice.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "src/data/listing.h"
@@ -32,13 +31,14 @@ bool DecodesSparse(const JobSpec& job, const Schema& schema, const std::string& 
 
 bool StoresSparse(const JobSpec& job, const Preprocessing& fitted, int64_t rows, int64_t nonzeros) {
   const auto width = static_cast<int64_t>(fitted.features.size());
-  if (width < kSparseFeaturesMin || job.model.task == Task::kAutoencoder ||
-      nonzeros > rows * width / kSparseShare) {
-    return false;
+  if (width < kSparseFeaturesMin || job.model.task == Task::kAutoencoder) return false;
+  int64_t far = 0;
+  for (const FittedFeature& f : fitted.features) {
+    if (f.codes != 0 || f.null_indicator) return false;
+    far += IsFarFromZero(f.shift, f.factor);
   }
-  return std::all_of(fitted.features.begin(), fitted.features.end(), [](const FittedFeature& f) {
-    return f.codes == 0 && !f.null_indicator && std::fabs(f.shift * f.factor) <= kSparseBaseMax;
-  });
+  const auto numbers = static_cast<__int128>(rows) * width;
+  return nonzeros + static_cast<__int128>(rows) * far <= numbers / kSparseShare;
 }
 
 }  // namespace espalier

@@ -16,13 +16,13 @@ namespace espalier {
 // them plain numbers, of which no sample is taken.
 bool MayBeSparse(const JobSpec& job, const Schema& schema);
 
-// Whether rows of a file of text are decoded sparse from the start: of LIBSVM text, if they may be
-// sparse and have nothing beside their features but a label.
+// Whether rows of a file of text are decoded sparse unless the first ones are not: of LIBSVM text,
+// if they may be sparse and have nothing beside their features but a label.
 bool DecodesSparse(const JobSpec& job, const Schema& schema, const std::string& path);
 
-// Whether a job's rows are stored and multiplied sparse: all features are one number each, a 0 is
-// near 0 once it is scaled, and there are few others. `rows`: of all sets; `nonzeros`: of theirs.
-// An autoencoder needs the zeros, as its targets.
+// Whether a job's rows are stored and multiplied sparse: all features are one number each, and few
+// numbers are not 0, those of columns far from 0 (sparse_rows.h) counted in all rows. `rows`: of
+// all sets; `nonzeros`: of theirs. An autoencoder needs the zeros, as its targets.
 bool StoresSparse(const JobSpec& job, const Preprocessing& fitted, int64_t rows, int64_t nonzeros);
 
 }  // namespace espalier

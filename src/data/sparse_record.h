@@ -12,7 +12,6 @@
 #include <span>
 
 #include "src/data/decoded_rows.h"
-#include "src/data/row_bytes.h"
 
 namespace espalier {
 
@@ -24,12 +23,12 @@ struct SparseRecord {
 // The bytes of a record.
 int64_t SparseRecordBytes(int64_t entries, StorageType type);
 
-// REQUIRES: 8-byte aligned, as it was appended.
+// REQUIRES: 8-byte aligned, as it was written.
 SparseRecord ReadSparse(const uint8_t* record);
 
-// Appends row `row` of `rows`, sparse or not, with `width` features, to a buffer that has nothing
-// but records. Errors: RowBytes'. REQUIRES: `type` is not narrower than that of the rows.
-Status AppendSparse(const DecodedRows& rows, int64_t row, int64_t width, StorageType type,
-                    RowBytes* records);
+// Writes row `row` of sparse rows, and returns where its record ends, for which SparseRecordBytes
+// must be there. REQUIRES: `record` is 8-byte aligned; `type` is not narrower than that of the
+// rows.
+uint8_t* WriteSparse(const DecodedRows& rows, int64_t row, StorageType type, uint8_t* record);
 
 }  // namespace espalier

@@ -23,7 +23,7 @@ Status NoRoom(size_t bytes, const std::string& what) {
 
 }  // namespace
 
-Result<std::unique_ptr<SpoolFile>> SpoolFile::Make(const std::string& directory) {
+Result<int> OpenSpoolFile(const std::string& directory) {
   static std::atomic<uint64_t> counter{0};
   ESPALIER_RETURN_IF_ERROR(MakeLocalFileSystem()->MakeDirectory(directory));
   const std::string path =
@@ -31,6 +31,11 @@ Result<std::unique_ptr<SpoolFile>> SpoolFile::Make(const std::string& directory)
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return FileError(errno, "make the spool file", path);
   unlink(path.c_str());
+  return fd;
+}
+
+Result<std::unique_ptr<SpoolFile>> SpoolFile::Make(const std::string& directory) {
+  ESPALIER_ASSIGN_OR_RETURN(const int fd, OpenSpoolFile(directory));
   return std::unique_ptr<SpoolFile>(new SpoolFile(fd, directory));
 }
 

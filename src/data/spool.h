@@ -15,6 +15,10 @@
 
 namespace espalier {
 
+// A new file in the directory, which is made when it is not there: its descriptor, which is the
+// caller's to close.
+Result<int> OpenSpoolFile(const std::string& directory);
+
 // A mapped file that grows. Thread rule: as plain memory.
 class SpoolFile {
  public:

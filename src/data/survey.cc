@@ -1,12 +1,14 @@
 #include "src/data/survey.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "src/base/text.h"
 #include "src/data/column_stats.h"
 #include "src/data/listing.h"
 #include "src/data/number.h"
+#include "src/data/pack_sparse.h"
 #include "src/data/parquet_reader.h"
 #include "src/data/sparse_choice.h"
 #include "src/data/text_input.h"
@@ -17,7 +19,7 @@ namespace espalier {
 namespace {
 
 constexpr int kTrain = static_cast<int>(FileRole::kTrain);
-// Enough to tell how many rows a shard will have.
+// Enough to tell how many rows a shard will have, and whether they are sparse.
 constexpr int64_t kRowsBeforeReserve = 256;
 // Of rows that are handed on while the shard is read: they stay in the cache.
 constexpr size_t kPieceBytes = 512 << 10;
@@ -47,12 +49,15 @@ Status HandOn(TextScan* scan, const TakeRows& take, size_t bytes_min) {
   return {};
 }
 
-Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
-                           int shard, RowRoom* room, const TakeRows& take) {
+// Nothing: rows that are to be kept shall not be decoded sparse, as the first ones tell.
+Result<std::optional<ShardRows>> ReadTextAs(bool sparse, const FileSystem& files,
+                                            const InputPlan& plan, const JobSpec& job, int shard,
+                                            RowRoom* room, const TakeRows& take) {
   const Shard& range = plan.shards[shard];
   ESPALIER_ASSIGN_OR_RETURN(auto input, OpenShard(files, plan, shard));
   const std::string& path = plan.files[range.file].path;
-  TextScan scan(std::move(input), plan, job, shard, room, DecodesSparse(job, plan.schema, path));
+  TextScan scan(std::move(input), plan, job, shard, room, sparse);
+  const auto width = static_cast<int64_t>(plan.schema.features.size());
   const ShardTexts& texts = scan.decoder().texts();
   ShardRows rows;
   for (int64_t taken = 0;;) {
@@ -63,6 +68,10 @@ Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const
     ESPALIER_RETURN_IF_ERROR(scan.decoder().features().CheckTexts(path));
     if (outcome == TextScan::Outcome::kRow) {
       ++taken;
+      if (sparse && !take && taken == kRowsBeforeReserve &&
+          !AreSparse(scan.decoder().sets(), width)) {
+        return std::nullopt;
+      }
       if (!take) ReserveEarly(range, taken, &scan);
       ESPALIER_RETURN_IF_ERROR(HandOn(&scan, take, kPieceBytes));
       continue;
@@ -80,6 +89,19 @@ Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const
   if (!take) rows.sample = scan.decoder().Sample();
   rows.sets = std::move(scan.decoder().sets());
   return rows;
+}
+
+Result<ShardRows> ReadText(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
+                           int shard, RowRoom* room, const TakeRows& take) {
+  const std::string& path = plan.files[plan.shards[shard].file].path;
+  const auto read = [&](bool sparse) {
+    return ReadTextAs(sparse, files, plan, job, shard, room, take);
+  };
+  ESPALIER_ASSIGN_OR_RETURN(auto rows, read(DecodesSparse(job, plan.schema, path)));
+  if (!rows) {
+    ESPALIER_ASSIGN_OR_RETURN(rows, read(false));
+  }
+  return *std::move(rows);
 }
 
 Result<ShardRows> Read(const FileSystem& files, const InputPlan& plan, const JobSpec& job,

@@ -14,12 +14,13 @@
 #include "src/model/blas.h"
 #include "src/model/dropout.h"
 #include "src/model/optimizer.h"
+#include "src/model/sparse_layer.h"
 #include "src/model/vector_math.h"
 
 namespace espalier {
 namespace {
 
-constexpr const char* kArithmeticVersion = "1";  // raised when our own code changes the bits
+constexpr const char* kArithmeticVersion = "2";  // raised when our own code changes the bits
 
 // All traps masked, flush-to-zero, denormals-are-zero, round to nearest.
 constexpr unsigned kControlWord = 0x1F80 | 0x8000 | 0x0040;
@@ -81,6 +82,31 @@ Status TestProducts(Sha256& hash) {
   return {};
 }
 
+// The first layer over sparse rows, with a base and without, of sizes that are no multiple of
+// anything that its sums go by.
+template <typename T>
+void TestSparse(Sha256& hash) {
+  constexpr int64_t kRows = 11, kIn = 101, kOut = 7;
+  const auto weight = Numbers<T>(kOut * kIn, 9, 1), deltas = Numbers<T>(kRows * kOut, 10, 1);
+  const auto base = Numbers<T>(kIn, 11, 1);
+  SparseRows<T> rows;
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t i = r; i < kIn; i += 3 * r + 1) {  // of the first row all
+      rows.columns.push_back(static_cast<int32_t>(i));
+      rows.values.push_back(base[(i * 7 + r) % kIn]);
+    }
+    rows.ends.push_back(static_cast<int64_t>(rows.columns.size()));
+  }
+  AlignedVector<T> sums(kRows * kOut), gradient(kOut * kIn);
+  for (const bool shifted : {false, true}) {
+    if (shifted) rows.base = {base.data(), base.size()};
+    MultiplySparse<T>(rows, kRows, weight.data(), kIn, kOut, sums.data(), kOut);
+    SparseGradient<T>(rows, kRows, deltas.data(), kOut, kOut, kIn, gradient.data());
+    Add(hash, sums);
+    Add(hash, gradient);
+  }
+}
+
 template <typename T>
 void TestFunctions(Sha256& hash) {
   constexpr int64_t kCount = 512;
@@ -119,6 +145,7 @@ void TestAdam(Sha256& hash) {
 template <typename T>
 Status SelfTest(Sha256& hash) {
   ESPALIER_RETURN_IF_ERROR(TestProducts<T>(hash));
+  TestSparse<T>(hash);
   TestFunctions<T>(hash);
   TestAdam<T>(hash);
   return {};

@@ -28,10 +28,10 @@ std::string BlasKernel();
 // An error that names the kernel found and the setting that mends it, unless `wanted` is loaded.
 Status VerifyKernel(const std::string& wanted = kDefaultKernel);
 
-// "espalier 1; OpenBLAS 0.3.21 Haswell; self-test 0123456789abcdef": version of our arithmetic,
-// OpenBLAS with its kernel, and the hash of a fixed self-test (GEMMs of several shapes, exp, log,
-// tanh, erf, a dropout mask, an Adam step) in float and double. Takes a few milliseconds. An error
-// when the self-test's results are not merely other bits but wrong.
+// "espalier 2; OpenBLAS 0.3.21 Haswell; self-test 0123456789abcdef": version of our arithmetic,
+// OpenBLAS with its kernel, and the hash of a fixed self-test (GEMMs of several shapes, a
+// sparse first layer, exp, log, tanh, erf, a dropout mask, an Adam step) in float and double. Takes
+// a few milliseconds. An error when the self-test's results are not merely other bits but wrong.
 Result<std::string> ArithmeticId();
 
 }  // namespace espalier

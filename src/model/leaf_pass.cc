@@ -198,7 +198,7 @@ void LeafPass<T>::AddOneHot(const T* parameters, int64_t begin, int64_t rows) {
 // Of all rows at once: each row of the weight is then read once.
 template <typename T>
 void LeafPass<T>::MultiplyFirst(const T* parameters, int64_t rows) {
-  if (!shape_.sparse) return;
+  if (!shape_.sparse || rows == 0) return;
   ESPALIER_CHECK(static_cast<int64_t>(sparse_.ends.size()) >= rows,
                  std::to_string(sparse_.ends.size()) + " sparse rows of " + std::to_string(rows));
   const LayerShape& dims = shape_.layers.front();
@@ -327,18 +327,15 @@ void LeafPass<T>::WeightGradient(const Chunk& chunk, T* out, bool accumulate) co
   const LayerShape& dims = shape_.layers[chunk.layer];
   const Layer& layer = layers_[chunk.layer];
   const int64_t height = chunk.out_end - chunk.out_begin;
-  const bool sparse = shape_.sparse && chunk.layer == 0;
-  if (sparse) {
-    SparseGradient(sparse_, rows_, layer.deltas.data() + chunk.out_begin, layer.pitch, height,
-                   dims.in, out);
+  const T* deltas = layer.deltas.data() + chunk.out_begin;
+  if (shape_.sparse && chunk.layer == 0) {
+    SparseGradient(sparse_, rows_, deltas, layer.pitch, height, dims.in, out);
+  } else if (height > 0) {
+    ForMicroBatches(rows_, [&](int64_t begin, int64_t rows) {
+      Multiply(height, dims.in, rows, Matrix<T>{deltas + begin * layer.pitch, layer.pitch, true},
+               Input(chunk.layer, begin), accumulate || begin > 0, out, dims.in);
+    });
   }
-  ForMicroBatches(rows_, [&](int64_t begin, int64_t rows) {
-    if (height == 0 || sparse) return;
-    Multiply(
-        height, dims.in, rows,
-        Matrix<T>{layer.deltas.data() + begin * layer.pitch + chunk.out_begin, layer.pitch, true},
-        Input(chunk.layer, begin), accumulate || begin > 0, out, dims.in);
-  });
   if (!chunk.bias) return;
   auto sum = [&, to = out + height * dims.in](const T* deltas, const T* times) mutable {
     SumColumns(deltas, times, layer.pitch, rows_, dims.out, accumulate, to);

@@ -269,9 +269,19 @@ std::vector<TreePlace> PlanTree(const Ownership& ownership, int32_t leaves) {
   return Placing(ownership, leaves).Run();
 }
 
-std::vector<std::pair<int32_t, int32_t>> EdgesOf(const std::vector<TreePlace>& places) {
+int32_t RootOf(const std::vector<TreePlace>& places) {
+  const auto root = std::find_if(places.begin(), places.end(), [](auto& p) { return p.is_root(); });
+  return static_cast<int32_t>(root - places.begin());
+}
+
+std::vector<std::pair<int32_t, int32_t>> EdgesOf(const std::vector<TreePlace>& places, bool star) {
   std::vector<std::pair<int32_t, int32_t>> edges;
+  const int32_t root = RootOf(places);
   for (const TreePlace& p : places) {
+    if (star) {
+      if (p.self != root) edges.push_back(std::minmax(p.self, root));
+      continue;
+    }
     for (const int32_t other : {p.leaves_to, p.join_to, p.down_from, p.top ? p.top->partner : -1}) {
       if (other >= 0 && other != p.self) edges.push_back(std::minmax(p.self, other));
     }

@@ -87,8 +87,13 @@ struct TreePlace {
 // One place a member; one of them is the root.
 std::vector<TreePlace> PlanTree(const Ownership& ownership, int32_t leaves);
 
-// The pairs of members that exchange messages: each once, ascending, the lower one first.
-std::vector<std::pair<int32_t, int32_t>> EdgesOf(const std::vector<TreePlace>& places);
+// Who it is.
+int32_t RootOf(const std::vector<TreePlace>& places);
+
+// The pairs of members that exchange messages: each once, ascending, the lower one first. `star`:
+// not along the tree, but the root with each other member.
+std::vector<std::pair<int32_t, int32_t>> EdgesOf(const std::vector<TreePlace>& places,
+                                                 bool star = false);
 
 // Longest way from a member to the nearer holder, in edges.
 int32_t Depth(const std::vector<TreePlace>& places);

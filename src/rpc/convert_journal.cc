@@ -34,6 +34,7 @@ void Set(const JobAccepted& e, pb::JournalEntry* out) {
   p->set_leaves(s.leaves);
   p->set_kind(KindToProto(s.kind));
   p->set_model_sha256(s.model_sha256);
+  p->set_star(s.star);
   ToProto(s.tokens, p->mutable_tokens());
   if (s.input == nullptr) return;
   ToProto(*s.input, p->mutable_input());
@@ -72,6 +73,7 @@ Result<JournalEntry> Get(const pb::JobAccepted& in) {
   s.leaves = f.In("leaves", in.leaves(), 1, std::numeric_limits<int32_t>::max());
   s.kind = KindFromProto(in.kind(), f);
   s.model_sha256 = f.Text("model_sha256", in.model_sha256(), kNameBytesMax);
+  s.star = in.star();
   s.input = InputFromProto(in, f);
   s.tokens = Part(f, "tokens", FromProto(in.tokens()));
   ESPALIER_RETURN_IF_ERROR(f.status());

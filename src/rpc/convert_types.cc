@@ -222,6 +222,9 @@ void ToProto(const JobResult& r, pb::JobResult* out) {
   out->set_step_ms_p99(r.step_ms_p99);
   out->set_skipped_rows(r.skipped_rows);
   if (r.scoring) ToProto(*r.scoring, out->mutable_scoring());
+  if (!r.async) return;
+  out->mutable_async_counts()->set_largest_lag(r.async->largest_lag);
+  out->mutable_async_counts()->set_refused(r.async->refused);
 }
 
 Result<JobResult> FromProto(const pb::JobResult& in) {
@@ -243,6 +246,11 @@ Result<JobResult> FromProto(const pb::JobResult& in) {
   r.step_ms_p99 = f.Finite("step_ms_p99", in.step_ms_p99());
   r.skipped_rows = f.NotNegative("skipped_rows", in.skipped_rows());
   if (in.has_scoring()) r.scoring = Part(f, "scoring", FromProto(in.scoring()));
+  if (in.has_async_counts()) {
+    r.async =
+        AsyncCounts{f.NotNegative("async_counts.largest_lag", in.async_counts().largest_lag()),
+                    f.NotNegative("async_counts.refused", in.async_counts().refused())};
+  }
   ESPALIER_RETURN_IF_ERROR(f.status());
   return r;
 }

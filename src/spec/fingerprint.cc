@@ -28,8 +28,12 @@ class Canon {
     } else if constexpr (std::is_integral_v<T>) {
       Line(path, std::to_string(value));
     } else {
-      Fields([&](const char* name, const auto& member) { Write(path + "." + name, member); },
-             value);
+      Fields(
+          [&](auto name, const auto& member) {
+            const char* const key = name;
+            if (!LeftOut(name, member)) Write(path + "." + key, member);
+          },
+          value);
     }
   }
   template <typename T>

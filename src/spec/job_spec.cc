@@ -15,6 +15,10 @@ int64_t LeafCount(const TrainSpec& train) {
   return std::min<int64_t>(static_cast<int64_t>(std::bit_floor(per_leaf)), 1024);
 }
 
+int64_t StalenessLimit(const TrainSpec& train, int64_t workers) {
+  return train.staleness.value_or(std::max<int64_t>(4, 2 * workers));
+}
+
 std::optional<double> EpochLimit(const TrainSpec& train) {
   const bool ends = train.optimizer.kind == OptimizerKind::kLbfgs;
   if (train.epochs || train.steps || train.max_time_ms || ends) return train.epochs;

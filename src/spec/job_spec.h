@@ -301,7 +301,17 @@ struct InitialSpec {
   bool operator==(const InitialSpec&) const = default;
 };
 
+// kSync: a step is one update from one global batch, to which all workers add. kAsync: one worker
+// holds the parameters, each takes them, computes the gradient of a batch of its own rows and
+// pushes it, and each push is applied at once: a step. Then the model depends on who was quick.
+enum class TrainMode { kSync, kAsync };
+inline constexpr int64_t kStalenessMax = 1'000'000;
+
 struct TrainSpec {
+  TrainMode mode = TrainMode::kSync;
+  // kAsync: a push is refused when more steps than these were taken since its parameters were
+  // handed out, and computed again. Absent: StalenessLimit tells.
+  std::optional<int64_t> staleness;
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
   int64_t batch = 256;            // global
@@ -328,6 +338,9 @@ struct TrainSpec {
 struct WorkerRange {
   int64_t min = 1;
   int64_t max = 0;  // 0: as many as there are
+  // What they read of the input is kept on their disks for the next jobs that say so. Not among
+  // the `Fields`: of the model it tells nothing.
+  bool cache_input = false;
   bool operator==(const WorkerRange&) const = default;
 };
 
@@ -373,6 +386,9 @@ struct JobSpec {
 
 // `leaves: auto`: clamp(power of two <= batch/64, 1, 1024), or the number given.
 int64_t LeafCount(const TrainSpec& train);
+
+// `staleness`, or without one twice the workers, 4 at least: workers that are alike never reach it.
+int64_t StalenessLimit(const TrainSpec& train, int64_t workers);
 
 // The effective end: epochs to run, with the default of 10 when nothing ends the job (lbfgs ends by
 // itself).

@@ -50,4 +50,13 @@ std::optional<double> MetricValue(const Metrics& metrics, std::string_view metri
 // Whether a model is the better the higher this metric is (loss, rmse and mae: the lower).
 bool HigherIsBetter(std::string_view metric);
 
+// Of asynchronous training: how many steps were taken, at the most, between the moment when
+// parameters were handed out and that when the gradient at them was applied; and how many gradients
+// were computed again because they came too late.
+struct AsyncCounts {
+  int64_t largest_lag = 0;
+  int64_t refused = 0;
+  bool operator==(const AsyncCounts&) const = default;
+};
+
 }  // namespace espalier

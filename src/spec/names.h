@@ -65,6 +65,11 @@ struct Names<LineSearchKind> {
       {LineSearchKind::kStrongWolfe, "strong_wolfe"}, {LineSearchKind::kNone, "none"}};
 };
 template <>
+struct Names<TrainMode> {
+  static constexpr EnumName<TrainMode> kAll[] = {{TrainMode::kSync, "sync"},
+                                                 {TrainMode::kAsync, "async"}};
+};
+template <>
 struct Names<ScheduleKind> {
   static constexpr EnumName<ScheduleKind> kAll[] = {
       {ScheduleKind::kConstant, "constant"},     {ScheduleKind::kStep, "step"},

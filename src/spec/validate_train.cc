@@ -110,6 +110,23 @@ void CheckLbfgs(Findings& f, const JobSpec& job) {
            "fail with optimizer lbfgs, whose line search steps back from such points by itself");
 }
 
+// What cannot be had of single pushes: a sum over several steps belongs to one set of weights.
+void CheckAsync(Findings& f, const TrainSpec& train) {
+  if (train.mode == TrainMode::kSync) {
+    f.Expect(!train.staleness, "train.staleness", "a bound",
+             "nothing without mode async: a synchronous step is never stale");
+    return;
+  }
+  const OptimizerKind kind = train.optimizer.kind;
+  f.Expect(kind != OptimizerKind::kGd && kind != OptimizerKind::kLbfgs, "train.mode", "async",
+           std::string("sync with optimizer ") + NameOf(kind) +
+               ", whose updates are of all rows at one set of weights");
+  f.Expect(train.accumulate_steps == 1, "train.accumulate_steps",
+           std::to_string(train.accumulate_steps),
+           "1 with mode async, which applies each gradient at once; raise train.batch instead");
+  if (train.staleness) f.Whole("train.staleness", *train.staleness, 0, kStalenessMax);
+}
+
 // A metric to judge by: one of the validation rows ("val_loss"), or with `training` also one of
 // the running values of the training rows ("loss").
 void CheckMetric(Findings& f, const std::string& path, const std::string& metric, bool training,
@@ -270,6 +287,7 @@ void CheckTrain(Findings& f, const JobSpec& job) {
   CheckEarlyStopping(f, job);
   CheckUpdates(f, train);
   CheckLbfgs(f, job);
+  CheckAsync(f, train);
   CheckClassWeights(f, job);
   CheckBegin(f, job);
 }

@@ -52,6 +52,11 @@ class ReadableFile {
   // A hint: these bytes will be read in order, in pieces of any size, by one thread. A file that is
   // far away then asks for them once. Nothing need follow.
   virtual void WillRead(int64_t /*offset*/, int64_t /*length*/) const {}
+  // Whether it may be read and can be: asks the device or the network now, for a byte at most.
+  virtual Status CheckReadable() const {
+    char byte = 0;
+    return ReadAt(0, {&byte, 1}).status();
+  }
 };
 
 class FileSystem {

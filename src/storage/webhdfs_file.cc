@@ -102,6 +102,12 @@ void WebHdfsFile::WillRead(int64_t offset, int64_t length) const {
   PushBounded(&announced_, {begin, end}, kAnnouncedMax);
 }
 
+Status WebHdfsFile::CheckReadable() const {
+  if (info_.length == 0) return {};
+  char byte = 0;
+  return RangeStream(*client_, path_, info_.path, 0, 1).Read({&byte, 1});
+}
+
 std::unique_ptr<RangeStream> WebHdfsFile::StreamAt(int64_t offset, int64_t wanted,
                                                    bool* announced) const {
   std::lock_guard lock(mutex_);

@@ -60,6 +60,7 @@ class WebHdfsFile : public ReadableFile {
   const FileInfo& info() const override { return info_; }
   Result<size_t> ReadAt(int64_t offset, std::span<char> out) const override;
   void WillRead(int64_t offset, int64_t length) const override;
+  Status CheckReadable() const override;
 
  private:
   struct Span {

@@ -15,7 +15,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-constexpr uint32_t kLayout = 5;
+constexpr uint32_t kLayout = 6;
+constexpr uint32_t kLayoutWithoutAsync = 5;  // the oldest that is read
 constexpr size_t kCrcBytes = sizeof(uint32_t);
 constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // of a HistoryRow
 
@@ -57,6 +58,12 @@ void VisitLbfgs(S& state, Visitor& visit) {
   visit(pairs), visit(newest), visit(failed), visit(nonfinite), visit(verdict);
 }
 
+template <typename A, typename Visitor>
+void VisitAsync(A& counts, Visitor& visit) {
+  auto& [largest_lag, refused] = counts;
+  visit(largest_lag), visit(refused);
+}
+
 template <typename V>
 inline constexpr bool kIsPlain =
     std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, ClassMetrics>;
@@ -73,6 +80,8 @@ class Writer {
       VisitRow(value, *this);
     } else if constexpr (std::is_same_v<V, LbfgsState>) {
       VisitLbfgs(value, *this);
+    } else if constexpr (std::is_same_v<V, AsyncCounts>) {
+      VisitAsync(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       const auto wide = static_cast<int64_t>(value);
       Raw(&wide, sizeof wide);
@@ -110,7 +119,7 @@ class Writer {
 // Reads what Writer wrote; after the first fault all values are zero.
 class Reader {
  public:
-  explicit Reader(std::string_view in) : in_(in) {}
+  Reader(std::string_view in, uint32_t layout) : in_(in), layout_(layout) {}
   bool ok() const { return ok_; }
   bool at_end() const { return in_.empty(); }
 
@@ -122,6 +131,8 @@ class Reader {
       VisitRow(value, *this);
     } else if constexpr (std::is_same_v<V, LbfgsState>) {
       VisitLbfgs(value, *this);
+    } else if constexpr (std::is_same_v<V, AsyncCounts>) {
+      if (layout_ != kLayoutWithoutAsync) VisitAsync(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       int64_t wide = 0;
       Raw(&wide, sizeof wide);
@@ -173,6 +184,7 @@ class Reader {
     }
   }
   std::string_view in_;
+  const uint32_t layout_;
   bool ok_ = true;
 };
 
@@ -180,7 +192,8 @@ Status Bad(const std::string& what) {
   return Status(StatusCode::kBadInput, "this is no job state that can be gone on with: " + what);
 }
 
-Status CheckEnvelope(std::string_view bytes, size_t element_bytes) {
+// Gives the layout.
+Result<uint32_t> CheckEnvelope(std::string_view bytes, size_t element_bytes) {
   uint32_t layout = 0, element = 0, crc = 0;
   if (bytes.size() < sizeof kMagic + sizeof layout + sizeof element + kCrcBytes ||
       std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
@@ -189,7 +202,7 @@ Status CheckEnvelope(std::string_view bytes, size_t element_bytes) {
   std::memcpy(&layout, bytes.data() + sizeof kMagic, sizeof layout);
   std::memcpy(&element, bytes.data() + sizeof kMagic + sizeof layout, sizeof element);
   std::memcpy(&crc, bytes.data() + bytes.size() - kCrcBytes, kCrcBytes);
-  if (layout != kLayout) {
+  if (layout != kLayout && layout != kLayoutWithoutAsync) {
     return Bad("its layout is " + std::to_string(layout) + ", this program's is " +
                std::to_string(kLayout));
   }
@@ -200,7 +213,7 @@ Status CheckEnvelope(std::string_view bytes, size_t element_bytes) {
     return Bad("it has numbers of " + std::to_string(element) + " bytes, the job's have " +
                std::to_string(element_bytes));
   }
-  return Status::Ok();
+  return layout;
 }
 
 // Whether nothing of it leads out of the job's vectors. Its numbers may be any: those of a damaged
@@ -239,6 +252,7 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
       s.plateau_evaluations < 0 || s.plateau_cooldown < 0) {
     return Bad("its learning rate or the weight of its gradients cannot be");
   }
+  if (s.async.largest_lag < 0 || s.async.refused < 0) return Bad("its counts cannot be");
   if (!CouldBe(plan, s.lbfgs)) return Bad("its line search or its pairs cannot be");
   if (s.phase > TrainingPhase::kFinished || (s.phase != TrainingPhase::kSteps && !s.train) ||
       s.epoch_totals.size() != static_cast<size_t>(TotalsSize(plan.shape, TotalsKind::kTraining))) {
@@ -261,10 +275,10 @@ std::string EncodeState(const TrainingState<T>& state) {
 
 template <typename T>
 Result<TrainingState<T>> DecodeState(std::string_view bytes, const TrainingPlan& plan) {
-  ESPALIER_RETURN_IF_ERROR(CheckEnvelope(bytes, sizeof(T)));
+  ESPALIER_ASSIGN_OR_RETURN(const uint32_t layout, CheckEnvelope(bytes, sizeof(T)));
   bytes.remove_prefix(sizeof kMagic + 2 * sizeof(uint32_t));
   bytes.remove_suffix(kCrcBytes);
-  Reader reader(bytes);
+  Reader reader(bytes, layout);
   TrainingState<T> state;
   TrainingState<T>::VisitFields(state, reader);
   if (!reader.ok() || !reader.at_end()) return Bad("its fields do not fill its bytes");

@@ -63,7 +63,8 @@ struct TrainingState {
   std::optional<double> plateau_best;
   int64_t plateau_evaluations = 0, plateau_cooldown = 0;
   double rate_left = 1;
-  LbfgsState lbfgs;  // of that optimizer alone
+  LbfgsState lbfgs;   // of that optimizer alone
+  AsyncCounts async;  // of asynchronous training alone
   // The end.
   std::string stopped_because;
   std::optional<Metrics> final_validation, test;
@@ -75,15 +76,15 @@ struct TrainingState {
     auto& [parameters, slots, step, updates, round, phase, time_is_up, epoch_totals, train,
            validation, history, accepted, evaluations_without_gain, best_value, best_step,
            best_parameters, accumulated, accumulated_weight, averaged, averaged_updates,
-           plateau_best, plateau_evaluations, plateau_cooldown, rate_left, lbfgs, stopped_because,
-           final_validation, test] = state;
+           plateau_best, plateau_evaluations, plateau_cooldown, rate_left, lbfgs, async,
+           stopped_because, final_validation, test] = state;
     visit(parameters), visit(slots), visit(step), visit(updates), visit(round), visit(phase);
     visit(time_is_up), visit(epoch_totals), visit(train), visit(validation);
     visit(history), visit(accepted);
     visit(evaluations_without_gain), visit(best_value), visit(best_step), visit(best_parameters);
     visit(accumulated), visit(accumulated_weight), visit(averaged), visit(averaged_updates);
     visit(plateau_best), visit(plateau_evaluations), visit(plateau_cooldown), visit(rate_left);
-    visit(lbfgs), visit(stopped_because), visit(final_validation), visit(test);
+    visit(lbfgs), visit(async), visit(stopped_because), visit(final_validation), visit(test);
   }
 };
 

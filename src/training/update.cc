@@ -1,10 +1,13 @@
 #include "src/training/update.h"
 
 #include <algorithm>
+#include <atomic>
+#include <vector>
 
 #include "src/base/check.h"
 #include "src/model/metrics.h"
 #include "src/model/optimizer.h"
+#include "src/model/vector_math.h"
 
 namespace espalier {
 
@@ -55,15 +58,53 @@ void Advance(const TrainingPlan& plan, const UpdateAction& update, std::span<con
   std::fill(state.accumulated.begin(), state.accumulated.end(), T{0});
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                 \
-  template bool UsesTotal<T>(const UpdateAction&, const TrainingState<T>&);                     \
-  template void AccumulateChunk<T>(const UpdateAction&, const Chunk&, const T*,                 \
-                                   TrainingState<T>&);                                          \
-  template const T* UpdateGradient<T>(const Chunk&, const T*, const TrainingState<T>&);         \
-  template void ApplyChunk<T>(const TrainingPlan&, const UpdateAction&, const Chunk&, const T*, \
-                              double, TrainingState<T>&);                                       \
-  template void Advance<T>(const TrainingPlan&, const UpdateAction&, std::span<const Chunk>,    \
-                           const ForEach&, TrainingState<T>&);
+template <typename T>
+bool PerformUpdate(const TrainingPlan& plan, const UpdateAction& update,
+                   std::span<const Chunk> chunks,
+                   const std::function<const T*(int64_t chunk)>& total_of, const ForEach& each,
+                   TrainingState<T>& state) {
+  const auto count = static_cast<int64_t>(chunks.size());
+  std::atomic<bool> finite{true};
+  if (UsesTotal(update, state)) {
+    each(count, [&](int64_t c) {
+      if (!AllFinite(total_of(c), chunks[c].size)) finite = false;
+    });
+  }
+  if (!finite) return false;
+  std::vector<double> squares(chunks.size(), 0.0);
+  const bool clips = update.apply && plan.train.clip_norm > 0;
+  if (clips || update.add) {
+    each(count, [&](int64_t c) {
+      AccumulateChunk(update, chunks[c], total_of(c), state);
+      if (!clips) return;
+      squares[c] = SquaredNorm<T>(chunks[c], UpdateGradient(chunks[c], total_of(c), state),
+                                  update.inverse_weight);
+    });
+  }
+  double norm_squared = 0;
+  for (double s : squares) norm_squared += s;
+  const double clip_scale = ClipScale(norm_squared, plan.train.clip_norm);
+  if (update.apply && plan.Searches()) {
+    Advance<T>(plan, update, chunks, each, state);
+  } else if (update.apply) {
+    each(count,
+         [&](int64_t c) { ApplyChunk(plan, update, chunks[c], total_of(c), clip_scale, state); });
+  }
+  return true;
+}
+
+#define ESPALIER_INSTANTIATE(T)                                                                    \
+  template bool UsesTotal<T>(const UpdateAction&, const TrainingState<T>&);                        \
+  template void AccumulateChunk<T>(const UpdateAction&, const Chunk&, const T*,                    \
+                                   TrainingState<T>&);                                             \
+  template const T* UpdateGradient<T>(const Chunk&, const T*, const TrainingState<T>&);            \
+  template void ApplyChunk<T>(const TrainingPlan&, const UpdateAction&, const Chunk&, const T*,    \
+                              double, TrainingState<T>&);                                          \
+  template void Advance<T>(const TrainingPlan&, const UpdateAction&, std::span<const Chunk>,       \
+                           const ForEach&, TrainingState<T>&);                                     \
+  template bool PerformUpdate<T>(const TrainingPlan&, const UpdateAction&, std::span<const Chunk>, \
+                                 const std::function<const T*(int64_t)>&, const ForEach&,          \
+                                 TrainingState<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE

@@ -1,11 +1,11 @@
-// What an UpdateAction does to the job state, chunk by chunk: gradients of several steps are added
-// up, applied, and the weights averaged. Trainers call these in this order; chunks may be handled
-// concurrently.
+// What an UpdateAction does to the job state: gradients of several steps are added up, applied, and
+// the weights averaged.
 //
-// `total` is the chunk's gradient sum of the step, `chunk.size` elements. Thread rule: pure
-// functions over the state; no two threads have the same chunk.
+// `total` is a chunk's gradient sum of the step, `chunk.size` elements. Thread rule: pure functions
+// over the state; no two threads have the same chunk.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "src/model/lbfgs.h"
@@ -14,6 +14,17 @@
 #include "src/training/training_state.h"
 
 namespace espalier {
+
+// All of it: the commit. `total_of` gives each chunk's total by the chunk's index; `each` shares
+// chunks out to threads. False: the total holds a value that is no finite number, and nothing was
+// changed.
+template <typename T>
+bool PerformUpdate(const TrainingPlan& plan, const UpdateAction& update,
+                   std::span<const Chunk> chunks,
+                   const std::function<const T*(int64_t chunk)>& total_of, const ForEach& each,
+                   TrainingState<T>& state);
+
+// Its parts, in their order.
 
 // Whether the step's total is part of the update at all: it is not where a left out step only ends
 // a group of steps.

@@ -32,6 +32,7 @@ namespace asio = boost::asio;
 constexpr auto kTick = std::chrono::milliseconds(50);
 constexpr auto kEndLimit = std::chrono::seconds(5);
 constexpr int64_t kStatusIntervalMs = 2000;
+constexpr int64_t kExpiryIntervalMs = 10'000;
 
 std::string HostName() {
   char name[256] = "localhost";
@@ -135,10 +136,17 @@ class Daemon {
     service_.Beat(NowMs());
     if (stopping_) service_.StillStopping(NowMs());
     TellStatus();
+    ExpireCache();
     timer_.expires_after(kTick);
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) Tick();
     });
+  }
+
+  void ExpireCache() {
+    if (NowMs() < next_expiry_ms_) return;
+    next_expiry_ms_ = NowMs() + kExpiryIntervalMs;
+    pool_.Submit([cache = cache_] { cache->Expire(); });
   }
 
   void TellStatus() {
@@ -216,7 +224,7 @@ class Daemon {
     if (runner_) return runner_->Survey(std::move(run.order));
     runner_ = std::make_unique<JobRunner>(
         RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spool_directory,
-                      options_.spool_bytes_max, options_.sum_timeout_ms, Storage(),
+                      options_.spool_bytes_max, options_.sum_timeout_ms, Storage(), cache_,
                       surroundings_.probe},
         *peers_, std::move(run.order),
         [this](FromWorker message) { Post(Report{std::move(message)}); });
@@ -288,10 +296,13 @@ class Daemon {
   const ClientSecurity security_;
   std::unique_ptr<PeerNetwork> peers_;
   const std::unique_ptr<FileSystem> address_files_;
+  const std::shared_ptr<ReadCache> cache_ = std::make_shared<ReadCache>(
+      ReadCacheOptions{options_.spool_directory, options_.cache_bytes_max}, NowUs);
   asio::io_context loop_{1};
   WorkerCore core_;
   ServiceManager service_;
   int64_t next_status_ms_ = 0;
+  int64_t next_expiry_ms_ = 0;
   bool stopping_ = false;  // by a signal; WorkerCore sees to it that it ends
   asio::steady_timer timer_;
   asio::signal_set signals_;

@@ -29,23 +29,19 @@
 #include "src/rpc/peer.h"
 #include "src/spec/job_spec.h"
 #include "src/training/step_machine.h"
+#include "src/worker/exchange.h"
 #include "src/worker/own_rows.h"
-#include "src/worker/reducer.h"
 #include "src/worker/step_probe.h"
 #include "src/worker/trainer.h"
+#include "src/worker/training_order.h"
 
 namespace espalier {
-
-// A generation to take part in, as order.members[self].
-struct TrainingOrder {
-  StartTraining order;
-  int32_t self = 0;
-};
 
 // What a finished training leaves for the root to write and tell.
 struct Trained {
   FinishAction finish;
   std::vector<HistoryRow> history;
+  AsyncCounts async;  // of asynchronous training alone
   double step_ms_p50 = 0, step_ms_p99 = 0;
 };
 
@@ -144,6 +140,10 @@ class TypedJobMember final : public JobMember {
   // Before the first Run: what is begun with instead of a new model; or only its first weights.
   void BeginWith(std::vector<InitialTensor> initial);
   void GoOnFrom(TrainingState<T> state);
+  // When Run does not run: committed steps of the state that is held; and who had the newest one of
+  // asynchronous training when this member last trained; nobody if it never has.
+  int64_t step() const { return machine_.state().step; }
+  WorkerId holder() const { return holder_; }
   const TrainingPlan& plan() const { return machine_.plan(); }
 
   // The trained weights, flat.
@@ -164,6 +164,8 @@ class TypedJobMember final : public JobMember {
   Result<Place> PlaceIn(const TrainingOrder& order) const;
   RowRanges RangesOf(LeafSpan own) const;
   void Connect(const Place& place);
+  // Asynchronous training: its links lead from everybody to the root.
+  bool async() const { return spec_.train.mode == TrainMode::kAsync; }
   // Joins a planned generation whose members are about to begin it, or have.
   Status Join(const Place& place);
   Status Begin(const Place& place);
@@ -179,7 +181,9 @@ class TypedJobMember final : public JobMember {
   // `round`: that it must be of; none: whatever the holder has.
   Status FetchState(const TrainingOrder& order, int32_t holder, std::optional<uint64_t> round);
   Result<TrainerEnd> TrainOn(const Place& place);
+  std::unique_ptr<StepLoop> MakeLoop(const Place& place, const TrainerOptions& options);
   TrainerHooks Hooks(const Place& place);
+  void LogParts(JobId job) const;
   void Probe(Generation generation, TrainerHooks& hooks);
   static RootState RootStateOf(const Place& place, const TrainingState<T>& state);
   void TellPace(const StartTraining& order, const std::vector<double>& leaf_ms);
@@ -200,8 +204,10 @@ class TypedJobMember final : public JobMember {
   int64_t begun_us_ = 0, pace_told_us_ = 0;
   bool broken_ = false;  // by a link that is not the reducer's, or because states differ
   bool differs_ = false;
-  std::unique_ptr<Reducer> reducer_;  // of the last generation
-  std::unique_ptr<Reducer> before_;   // of the one before a planned change, until all are over it
+  WorkerId holder_;
+  std::unique_ptr<Exchange>
+      exchange_;                      // of the last generation: by mode a Reducer or AsyncExchange
+  std::unique_ptr<Exchange> before_;  // of the one before a planned change, until all are over it
   std::optional<TrainingState<T>> compared_;  // in the step in flight
   std::optional<TrainingState<T>> agreed_;    // the newest that all members had, or a checkpoint
   std::optional<MemberKey> offered_;
@@ -210,9 +216,9 @@ class TypedJobMember final : public JobMember {
   std::condition_variable changed_;
   bool interrupted_ = false;
   std::optional<espalier::Proceed> proceed_;
-  Trainer<T>* trainer_ = nullptr;  // while one runs
-  Generation running_;             // the present generation
-  Generation switch_to_;           // as ordered
+  StepLoop* trainer_ = nullptr;  // while one runs
+  Generation running_;           // the present generation
+  Generation switch_to_;         // as ordered
   std::optional<TrainingOrder> prepared_;
   std::thread preparing_;                 // the newest; it waits for the one before it
   std::atomic<uint64_t> preparation_{0};  // number of the newest; older ones stop

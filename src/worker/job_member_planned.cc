@@ -22,7 +22,7 @@ Status TypedJobMember<T>::Join(const Place& place) {
 template <typename T>
 Status TypedJobMember<T>::SwitchInto(const Place& before, const Place& place) {
   Withdraw();
-  before_ = std::move(reducer_);
+  before_ = std::move(exchange_);
   rows_.Adopt(RangesOf(place.own));
   const StartTraining& start = place.order.order;
   hooks_.tell(Switched{start.job, start.generation, machine_.state().round});

@@ -92,8 +92,8 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_
     const bool early = bytes.status().code() == StatusCode::kNotFound &&
                        (!round || NowUs() - begin_us < kFetchTimeoutMs * 1000);
     if (!early) {
-      if (reducer_) {  // tells of it, unless it has
-        reducer_->OnBroken(key.generation, key.member, bytes.status());
+      if (exchange_) {  // tells of it, unless it has
+        exchange_->OnBroken(key.generation, key.member, bytes.status());
       } else {
         broken_ = true;
         TellBroken(order.order, holder_index, bytes.status());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/base/text.h"
 #include "src/base/thread_pool.h"
 #include "src/bundle/initial_weights.h"
 #include "src/config/job_yaml.h"
@@ -134,6 +135,9 @@ Status JobRunner::ReadJob() {
   if (kind == JobKind::kTrain) {
     ESPALIER_ASSIGN_OR_RETURN(spec_, ParseJob(job_yaml_, "job"));
     ESPALIER_RETURN_IF_ERROR(CheckRules(spec_.data.features, input_->schema));
+    if (spec_.workers.cache_input && options_.cache) {
+      cached_files_ = std::make_unique<CachedFiles>(*files_, *options_.cache);
+    }
   } else {
     ESPALIER_ASSIGN_OR_RETURN(scoring_spec_, ParseScoring(job_yaml_, "job"));
   }
@@ -187,7 +191,7 @@ Status JobRunner::Perform(const StartSurvey& order) {
     Tell(SurveyPart{job_, order.generation, std::move(shards)});
   };
   hooks.on_bytes_read = [&](int64_t bytes) { Tell(SurveyProgress{job_, order.generation, bytes}); };
-  ESPALIER_ASSIGN_OR_RETURN(auto surveyed, RunSurvey(*files_, *order.input, order.shards,
+  ESPALIER_ASSIGN_OR_RETURN(auto surveyed, RunSurvey(input_files(), *order.input, order.shards,
                                                      survey_one, interrupted_, run, hooks));
   for (SurveyedShard& s : surveyed) surveyed_.push_back(std::move(s));
   return Status::Ok();
@@ -222,7 +226,7 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
                                                       int64_t spool_bytes,
                                                       const std::function<bool()>& cancelled) {
   const WatchedFiles files(
-      *files_, [&] { return interrupted_ || cancelled() ? OrderCame() : Status::Ok(); },
+      input_files(), [&] { return interrupted_ || cancelled() ? OrderCame() : Status::Ok(); },
       [](int64_t) {});
   const RowStoreOptions store{std::max<int64_t>(0, options_.memory_bytes_max - memory_bytes),
                               options_.spool_directory,
@@ -240,6 +244,11 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
   surveyed_.clear();
   if (interrupted_ || cancelled()) return OrderCame();
   for (Status& s : results) ESPALIER_RETURN_IF_ERROR(std::move(s));
+  if (cached_files_) {
+    LogInfo(ToString(job_) + " has read " + HumanBytes(cached_files_->bytes_fetched()) +
+            " of its input from where it lies and " + HumanBytes(cached_files_->bytes_cached()) +
+            " from the cache");
+  }
   return loader->Finish();
 }
 
@@ -271,6 +280,8 @@ Status JobRunner::Train(const TrainingOrder& order) {
     member_ = std::move(made);
     if (proceed_) member_->Proceed(*proceed_);
     if (interrupted_) member_->Interrupt();
+  } else if (spec_.train.mode == TrainMode::kAsync && !order.order.planned) {
+    ESPALIER_RETURN_IF_ERROR(BeginAgain(static_cast<TypedJobMember<T>&>(*member_), order.order));
   }
   if (order.order.reverts && order.self == 0) checkpoints_->DropUncompared();
   over_ = false;
@@ -293,16 +304,22 @@ Status JobRunner::Train(const TrainingOrder& order) {
 }
 
 template <typename T>
-Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
+Result<std::optional<TrainingState<T>>> JobRunner::LoadNewest(const TypedJobMember<T>& member,
+                                                              const StartTraining& order) {
   ResumeOptions options;
   options.data_fingerprint = order.survey->data_fingerprint;
-  ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
-  checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
-  if (order.planned) return Status::Ok();  // it fetches the state of those who train
   options.arithmetic_id = arithmetic_id_;
   options.trained_before = order.generation.value > 1;
   options.reverts = order.reverts;
-  ESPALIER_ASSIGN_OR_RETURN(auto state, LoadCheckpoint<T>(*files_, spec_, member.plan(), options));
+  return LoadCheckpoint<T>(*files_, spec_, member.plan(), options);
+}
+
+template <typename T>
+Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
+  ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
+  checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
+  if (order.planned) return Status::Ok();  // it fetches the state of those who train
+  ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
   if (!state) {
     if (!spec_.train.initial) return Status::Ok();
     ESPALIER_ASSIGN_OR_RETURN(auto weights, ReadInitialWeights(*files_, *spec_.train.initial,
@@ -311,6 +328,20 @@ Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
     member.BeginWith(std::move(weights));
     return Status::Ok();
   }
+  step_ = state->step;
+  member.GoOnFrom(*std::move(state));
+  return Status::Ok();
+}
+
+// Of asynchronous training only one member has the newest state. When it is the one who is lost,
+// what was kept is further than what this one began with. When it is not, the others take it from
+// there.
+template <typename T>
+Status JobRunner::BeginAgain(TypedJobMember<T>& member, const StartTraining& order) {
+  const auto holds = [&](const Member& m) { return m.worker == member.holder(); };
+  if (std::any_of(order.members.begin(), order.members.end(), holds)) return Status::Ok();
+  ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
+  if (!state || state->step <= member.step()) return Status::Ok();
   step_ = state->step;
   member.GoOnFrom(*std::move(state));
   return Status::Ok();
@@ -351,6 +382,7 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   r.stopped_because = f.stopped_because;
   r.step_ms_p50 = trained.step_ms_p50;
   r.step_ms_p99 = trained.step_ms_p99;
+  if (spec_.train.mode == TrainMode::kAsync) r.async = trained.async;
   r.skipped_rows = survey.skipped_rows;
   ModelDocument document;
   document.job = spec_;
@@ -370,6 +402,7 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   document.data_fingerprint = survey.data_fingerprint;
   document.arithmetic_id = arithmetic_id_;
   document.accepted = member.accepted();
+  document.async = r.async;
   const WriterName writer{order.job, order.generation, self};
   ESPALIER_ASSIGN_OR_RETURN(r.weights_sha256,
                             WriteBundle<T>(*files_, std::move(document), member.shape(),

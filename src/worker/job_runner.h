@@ -29,6 +29,7 @@
 #include "src/storage/file_systems.h"
 #include "src/worker/job_checkpoints.h"
 #include "src/worker/job_member.h"
+#include "src/worker/read_cache.h"
 #include "src/worker/scoring_work.h"
 #include "src/worker/survey_run.h"
 
@@ -41,6 +42,7 @@ struct RunnerOptions {
   int64_t spool_bytes_max = 0;
   int64_t sum_timeout_ms = 600'000;
   StorageOptions storage;
+  std::shared_ptr<ReadCache> cache;
   StepProbe* probe = nullptr;  // of a test
 };
 
@@ -92,6 +94,8 @@ class JobRunner {
   void GiveOrder(Order order);
   Status ReadJob();
   Status Perform(const StartSurvey& order);
+  // Where the job's rows are read.
+  const FileSystem& input_files() const { return cached_files_ ? *cached_files_ : *files_; }
   // What the order says to do with each shard.
   Result<SurveyOne> WorkOf(const StartSurvey& order);
   Status Perform(const TrainingOrder& order);
@@ -108,6 +112,12 @@ class JobRunner {
   // What a new member of the job begins with.
   template <typename T>
   Status Begin(const StartTraining& order, TypedJobMember<T>& member);
+  // What a member of asynchronous training begins another generation with.
+  template <typename T>
+  Status BeginAgain(TypedJobMember<T>& member, const StartTraining& order);
+  template <typename T>
+  Result<std::optional<TrainingState<T>>> LoadNewest(const TypedJobMember<T>& member,
+                                                     const StartTraining& order);
   // Writes the bundle and tells the result.
   template <typename T>
   Status Finish(const StartTraining& order, int32_t self, const TypedJobMember<T>& member,
@@ -127,9 +137,10 @@ class JobRunner {
   PeerNetwork& peers_;
   // Of the job's thread.
   JobSpec spec_;
-  std::optional<ScoringSpec> scoring_spec_;  // of a job that scores, in place of the one above
-  std::unique_ptr<ScoringWork> scoring_;     // of it, once its model is read
-  RowRoom survey_room_;                      // of surveyed_ and of the survey underway
+  std::unique_ptr<CachedFiles> cached_files_;  // of a job that is to use the cache
+  std::optional<ScoringSpec> scoring_spec_;    // of a job that scores, in place of the one above
+  std::unique_ptr<ScoringWork> scoring_;       // of it, once its model is read
+  RowRoom survey_room_;                        // of surveyed_ and of the survey underway
   std::vector<SurveyedShard> surveyed_;
   std::unique_ptr<JobCheckpoints> checkpoints_;  // as long as there is a member
   TrainingOrder newest_;                         // of the orders to train

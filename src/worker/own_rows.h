@@ -59,6 +59,7 @@ class StoredRows : public RowSource<T> {
   explicit StoredRows(const OwnRows& rows) : rows_(rows) {}
   void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
               int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse) const override {
+    sparse->Clear();  // also where no row is: another leaf's may have been there
     if (rows.empty()) return;
     rows_.Find(set, rows[0]).Gather<T>(set, rows, inputs, codes, labels, targets, weights, sparse);
   }

@@ -29,8 +29,8 @@ namespace {
 
 struct Flags {
   std::string config, log_level;
-  std::optional<std::string> memory_bytes_max, spool_bytes_max, coordinator_timeout_ms,
-      keep_timeout_ms, leave_timeout_ms, sum_timeout_ms,
+  std::optional<std::string> memory_bytes_max, spool_bytes_max, cache_bytes_max,
+      coordinator_timeout_ms, keep_timeout_ms, leave_timeout_ms, sum_timeout_ms,
       peer_timeout_ms;  // with units, as in the file
   bool exit_with_parent = false;
   bool version = false;
@@ -116,6 +116,8 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
   app.add_option("--spool-directory", o.spool_directory, "where rows beyond that go");
   app.add_option("--spool-bytes-max", flags.spool_bytes_max,
                  "at most so much there: bytes, or a size such as 64GiB");
+  app.add_option("--cache-bytes-max", flags.cache_bytes_max,
+                 "there, of what jobs with workers.cache_input read: likewise");
   app.add_option("--coordinator-timeout-ms", flags.coordinator_timeout_ms,
                  "gives up without a coordinator after milliseconds, or a time such as 10min");
   app.add_option("--keep-timeout-ms", flags.keep_timeout_ms,
@@ -150,6 +152,8 @@ Status Apply(const Flags& flags, WorkerOptions& o) {
       OverrideBytes(flags.memory_bytes_max, "--memory-bytes-max", o.memory_bytes_max));
   ESPALIER_RETURN_IF_ERROR(
       OverrideBytes(flags.spool_bytes_max, "--spool-bytes-max", o.spool_bytes_max));
+  ESPALIER_RETURN_IF_ERROR(
+      OverrideBytes(flags.cache_bytes_max, "--cache-bytes-max", o.cache_bytes_max));
   ESPALIER_RETURN_IF_ERROR(OverrideMilliseconds(
       flags.coordinator_timeout_ms, "--coordinator-timeout-ms", o.coordinator_timeout_ms));
   ESPALIER_RETURN_IF_ERROR(
@@ -223,6 +227,7 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
     std::cout << VersionText("espalier-worker", *arithmetic);
     return 0;
   }
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the call
   OpenLog(o.name.empty() ? "worker" : o.name, o.log_level, Variable("JOURNAL_STREAM"));
   TuneMalloc();
   const Status end = RunWorkerDaemon(o, {.arithmetic_id = *arithmetic,

@@ -1,12 +1,9 @@
 #include "src/worker/reducer.h"
 
-#include <immintrin.h>
-
 #include <chrono>
 #include <utility>
 
 #include "src/base/text.h"
-#include "src/model/arithmetic.h"
 
 namespace espalier {
 
@@ -17,15 +14,11 @@ Reducer::Reducer(ReduceIdentity identity, TreePlace place, std::vector<std::stri
       reducer_(identity, std::move(place)),
       round_bytes_max_(round_bytes_max),
       on_broken_(std::move(on_broken)),
+      events_([this](Event& event) { Handle(event); }),
       received_bytes_(names_.size()) {}
 
 Reducer::~Reducer() {
-  {
-    std::unique_lock lock(events_mutex_);
-    stopped_ = true;
-    events_.clear();
-    idle_.wait(lock, [this] { return !draining_; });
-  }
+  events_.Stop();
   links_.reset();
 }
 
@@ -40,17 +33,17 @@ void Reducer::BeginRound(uint64_t round, RoundShape shape) {
   }
   if (alone()) return;
   {
-    std::lock_guard lock(events_mutex_);
+    std::lock_guard lock(count_mutex_);
     ++rounds_begun_;
   }
-  Post(Begin{round, std::move(shape)});
+  events_.Post(Begin{round, std::move(shape)});
 }
 
 void Reducer::Contribute(uint32_t bucket, Payload own_nodes) {
   if (alone()) {
     Deliver(bucket, std::move(own_nodes));
   } else {
-    Post(Own{bucket, std::move(own_nodes)});
+    events_.Post(Own{bucket, std::move(own_nodes)});
   }
 }
 
@@ -60,7 +53,7 @@ Result<std::vector<Payload>> Reducer::WaitTotals(int64_t timeout_ms) {
   const auto over = [this] { return !failure_.ok() || missing_ == 0; };
   if (!changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), over)) {
     lock.unlock();
-    Post(WhoIsMissing{});
+    events_.Post(WhoIsMissing{});
     lock.lock();
     changed_.wait_for(lock, kAnswerLimit, [this] { return missing_members_.has_value(); });
   }
@@ -91,10 +84,10 @@ bool Reducer::broken() const {
 void Reducer::OnMessage(ReduceMessage message) {
   Status fits;
   {
-    std::lock_guard lock(events_mutex_);
+    std::lock_guard lock(count_mutex_);
     fits = CountLocked(message);
   }
-  if (fits.ok()) return Post(std::move(message));
+  if (fits.ok()) return events_.Post(std::move(message));
   Abort(fits.Wrap("the reduce broke down"));
 }
 
@@ -123,29 +116,6 @@ void Reducer::OnBroken(Generation, uint32_t member, Status why) {
   if (first && on_broken_) on_broken_(static_cast<int32_t>(member), why);
   Abort(
       why.Wrap("the link to " + (member < names_.size() ? names_[member] : "a member") + " broke"));
-}
-
-void Reducer::Post(Event event) {
-  std::unique_lock lock(events_mutex_);
-  if (stopped_) return;
-  events_.push_back(std::move(event));
-  if (!draining_) Drain(lock);
-}
-
-void Reducer::Drain(std::unique_lock<std::mutex>& lock) {
-  draining_ = true;
-  const unsigned int mode = _mm_getcsr();
-  PrepareComputeThread();  // sums must treat tiny numbers as every other thread does
-  while (!events_.empty()) {
-    Event next = std::move(events_.front());
-    events_.pop_front();
-    lock.unlock();
-    Handle(next);
-    lock.lock();
-  }
-  _mm_setcsr(mode);
-  draining_ = false;
-  idle_.notify_all();  // under the lock: the destructor may be waiting for this very call
 }
 
 void Reducer::Handle(Event& event) {

@@ -1,9 +1,7 @@
 // One member's reduce for one generation: a TreeReducer and its links, fed from many threads. The
 // compute pool hands in partial sums, the links hand in messages, and the trainer waits for totals.
 //
-// It has no thread of its own. Whoever brings an event while nobody handles one handles it, and all
-// that others bring meanwhile: a hand-over to another thread costs more than adding 256 KiB, and on
-// two cores made a step of two workers 10 % longer. The daemon's loop never comes here.
+// It has no thread of its own (event_drain.h). The daemon's loop never comes here.
 //
 // What a partner may have sent is bounded: it can be one round ahead of this member, and of each
 // round it sends no more than a few times the round's sums. Who sends more breaks the protocol and
@@ -14,7 +12,6 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,8 +21,9 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/collective/link.h"
 #include "src/collective/tree_reducer.h"
+#include "src/worker/event_drain.h"
+#include "src/worker/exchange.h"
 
 namespace espalier {
 
@@ -35,7 +33,7 @@ inline constexpr int64_t kVectorsARoundMax = 13;
 // A message counts for at least so much.
 inline constexpr int64_t kMessageBytesMin = 64;
 
-class Reducer : public LinkListener {
+class Reducer final : public Exchange {
  public:
   // `names[i]` is what member i is called in messages; `round_bytes_max` what the sums of any round
   // of the job take, one vector of each bucket (RoundBytesMax). `on_broken` is told of the first
@@ -45,12 +43,8 @@ class Reducer : public LinkListener {
           std::function<void(int32_t member, const Status& why)> on_broken = {});
   // Waits for the thread that handles events, then destroys the links.
   ~Reducer() override;
-  Reducer(const Reducer&) = delete;
-  Reducer& operator=(const Reducer&) = delete;
 
-  // Takes the links, whose listener is this object, before the first round. Not needed alone in a
-  // job.
-  void Start(std::unique_ptr<Links> links);
+  void Start(std::unique_ptr<Links> links) override;
 
   // A round: the trainer calls BeginRound, its pool Contribute once a bucket (any thread, any
   // order), the trainer WaitTotals.
@@ -61,10 +55,8 @@ class Reducer : public LinkListener {
   // Failures stick.
   Result<std::vector<Payload>> WaitTotals(int64_t timeout_ms);
 
-  // Ends every wait with this error. Any thread.
-  void Abort(Status why);
-  // Whether a link broke; there is no cure within this generation.
-  bool broken() const;
+  void Abort(Status why) override;
+  bool broken() const override;
 
   void OnMessage(ReduceMessage message) override;
   void OnBroken(Generation generation, uint32_t member, Status why) override;
@@ -82,11 +74,8 @@ class Reducer : public LinkListener {
   struct WhoIsMissing {};
   using Event = std::variant<Begin, Own, ReduceMessage, WhoIsMissing>;
 
-  void Post(Event event);
   // OK when that member may have sent so much by now.
   Status CountLocked(const ReduceMessage& message);
-  // Handles events until there are none.
-  void Drain(std::unique_lock<std::mutex>& lock);
   void Handle(Event& event);
   void Perform(ReduceActions actions);
   void Deliver(uint32_t bucket, Payload payload);
@@ -100,11 +89,9 @@ class Reducer : public LinkListener {
   const int64_t round_bytes_max_;
   const std::function<void(int32_t, const Status&)> on_broken_;
 
-  std::mutex events_mutex_;  // guards the five below
-  std::condition_variable idle_;
-  std::deque<Event> events_;  // bounded by the protocol: a round's buckets on each edge
-  bool draining_ = false;     // some thread is handling events
-  bool stopped_ = false;      // being destroyed
+  EventDrain<Event> events_;  // bounded by the protocol: a round's buckets on each edge
+
+  std::mutex count_mutex_;  // guards the two below
   int64_t rounds_begun_ = 0;
   std::vector<int64_t> received_bytes_;  // by member
 

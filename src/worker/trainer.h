@@ -1,12 +1,9 @@
 // The step loop of one member: performs the StepMachine's actions with the compute pool and the
 // reducer. This is where a step's time goes.
 //
-// A gradient step: each own leaf's rows are gathered and run forward and backward (the pool, over
-// leaves); then, largest layer first, each chunk of the gradient is computed leaf by leaf and
-// joined into the member's canonical nodes (the pool, over chunks). A bucket whose chunks are done
-// is handed to the reducer, which sends it while the next one is computed; the last one carries the
-// step's statistics too. When the totals of all buckets are there, and not before, they are
-// applied.
+// A gradient step: the own leaves' gradient is computed (leaf_work.h) into the member's canonical
+// nodes; a bucket that is done is handed to the reducer, which sends it while the next one is
+// computed. When the totals of all buckets are there, and not before, they are applied.
 //
 // Beside the leaves' statistics each member adds two numbers of its own to a step's totals, in
 // places that nobody else touches: how long a leaf takes it, and on every `agreement_steps`-th
@@ -26,30 +23,16 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "src/base/ids.h"
 #include "src/base/status.h"
 #include "src/base/thread_pool.h"
-#include "src/model/leaf_pass.h"
-#include "src/plan/chunks.h"
-#include "src/plan/rows.h"
 #include "src/training/step_machine.h"
+#include "src/worker/leaf_work.h"
 #include "src/worker/reducer.h"
 
 namespace espalier {
-
-// Where rows come from: global row indices of a set to the network's inputs. Safe from several
-// threads. Implemented over the row store (own_rows.h) and by tests.
-template <typename T>
-class RowSource {
- public:
-  virtual ~RowSource() = default;
-  // Of a sparse network the inputs go to `sparse`, else to `inputs`.
-  virtual void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
-                      int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse) const = 0;
-};
 
 // How far the loop is, after a commit or within an evaluation.
 struct StepReport {
@@ -81,6 +64,11 @@ struct TrainerHooks {
   // The rows that a leaf adds to a step, before anything of it goes out; on any compute thread.
   std::function<void(const GradientAction&, int32_t leaf, std::span<const int64_t> rows)> on_leaf;
   std::function<void(int64_t step)> on_commit;  // of that step (0-based): it was applied
+  // Of asynchronous training: at the holder, before others are told to take its state; and at the
+  // others, who then replace the machine's by that of `round`. (Of all above there are neither
+  // on_compare, on_boundary nor on_commit.)
+  std::function<void()> offer_state;
+  std::function<Status(uint64_t round)> fetch_state;
 };
 
 // Numbers of its own that a member adds to a step's totals: ms a leaf, checksum of the state.
@@ -128,47 +116,54 @@ struct StepTimes {
   std::vector<float> step_ms;  // wall time from step to step, evaluations left out
   StepParts sums;
   int64_t steps = 0;
+
+  // So many steps took so long each.
+  void Add(float ms, int64_t count);
 };
 
 // The most that the sums of one round of a job take, in one vector of each bucket, with what its
 // messages count for: for the Reducer.
 int64_t RoundBytesMax(const NetworkShape& shape, size_t bytes_a_parameter, int32_t members);
 
+// As of the machine's state; evaluating and what only the loop knows are left out.
 template <typename T>
-class Trainer {
+StepReport ReportOf(const StepMachine<T>& machine);
+
+// A step loop of one generation: of synchronous training (Trainer) or of asynchronous training
+// (async_trainer.h).
+class StepLoop {
+ public:
+  virtual ~StepLoop() = default;
+  // From the round in flight to the end of the job, when machine.state().parameters are the weights
+  // to save, or to the end of the generation. kDataLoss with `divergence()`: the states differ.
+  virtual Result<TrainerEnd> Run() = 0;
+  // At the root, any thread: this generation's last step is the next one whose sum has not begun.
+  virtual void SwitchTo(Generation next) = 0;
+  // Ends Run soon with this error.
+  virtual void Abort(Status why) = 0;
+  virtual std::optional<Divergence> divergence() const { return std::nullopt; }
+};
+
+template <typename T>
+class Trainer final : public StepLoop {
  public:
   // All references must outlive the trainer.
   Trainer(StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
           ComputePool& pool, Reducer& reducer, bool is_root, StepTimes& times, TrainerHooks hooks);
 
-  // From the round in flight to the end of the job, when machine.state().parameters are the weights
-  // to save, or to the end of the generation. kDataLoss with `divergence()`: the states differ.
-  Result<TrainerEnd> Run();
-  // At the root, any thread: this generation's last step is the next one whose sum has not begun.
-  void SwitchTo(Generation next) { switch_to_ = next.value; }
-  const std::optional<Divergence>& divergence() const { return divergence_; }
-  // Ends Run soon with this error.
-  void Abort(Status why);
+  Result<TrainerEnd> Run() override;
+  void SwitchTo(Generation next) override { switch_to_ = next.value; }
+  std::optional<Divergence> divergence() const override { return divergence_; }
+  void Abort(Status why) override;
 
  private:
   Result<Action> Perform(const GradientAction& step);
   Result<Action> Perform(const UpdateAction& update);
   Result<Action> Perform(const EvaluateAction& evaluate);
-  void RunLeaf(const GradientAction& step, int32_t own_index);
-  void ComputeChunk(uint32_t chunk_index);
-  // The own leaves' statistics, joined into the member's canonical nodes.
-  std::vector<std::vector<double>> JoinStats(const std::vector<std::vector<double>>& leaf_stats);
-  void OpenBuckets();
-  void ChunkIsDone(int32_t bucket);
-  const T* Total(int64_t chunk) const;
-  int64_t StatsSize() const;
-  void EvaluateLeaf(FileRole set, int64_t rows, int32_t own_index, std::vector<double>& totals);
-  std::unique_ptr<LeafPass<T>> TakeEvaluationPass();
   void ReportStep();
-  void ReportEvaluation();
+  void ReportEvaluation(double evaluated_share);
   // Tells the hook; what is told of a step is as of the newest one.
   void Report(bool evaluating, double evaluated_share);
-  int64_t SetRows(FileRole set) const;
 
   void TellHistory();
   bool Compares(int64_t step) const;
@@ -180,33 +175,14 @@ class Trainer {
 
   StepMachine<T>& machine_;
   TrainerOptions options_;
-  const RowSource<T>& rows_;
   ComputePool& pool_;
   Reducer& reducer_;
   bool is_root_;
   StepTimes& times_;
   TrainerHooks hooks_;
 
-  // A bucket of the present step that is being filled.
-  struct OpenBucket {
-    MutablePayload nodes;
-    std::atomic<int32_t> chunks_left{0};
-  };
-  std::vector<Chunk> chunks_;
-  BucketTable table_;
-  RoundShape round_shape_;                            // of a gradient step
-  std::vector<OpenBucket> open_;                      // one a bucket
-  int64_t stats_at_ = 0;                              // bytes, in the last bucket
-  JoinPlan own_join_;                                 // single own leaves to canonical nodes
-  std::vector<std::unique_ptr<LeafPass<T>>> passes_;  // one an own leaf
-  std::vector<int64_t> pass_rows_;                    // of the present step
-  std::vector<std::vector<double>> leaf_stats_;
-  std::vector<Payload> totals_;             // of the present step, by bucket
-  std::atomic<int64_t> evaluated_rows_{0};  // of the present evaluation, by all threads
-  int64_t evaluation_rows_ = 0;             // that it has, of this member's
-  std::thread::id thread_;                  // that runs Run
-  std::mutex evaluation_mutex_;             // guards evaluation_passes_
-  std::vector<std::unique_ptr<LeafPass<T>>> evaluation_passes_;
+  LeafWork<T> work_;
+  std::vector<Payload> totals_;  // of the present step, by bucket
   int64_t last_step_us_ = 0, last_report_us_ = 0, last_report_rows_ = 0, rows_done_ = 0;
   double rows_per_second_ = 0;
 

@@ -15,8 +15,8 @@ bool Trainer<T>::Compares(int64_t step) const {
 
 template <typename T>
 void Trainer<T>::AddOwnNumbers(const GradientAction& step) {
-  double* const own = leaf_stats_[0].data() + StatsSize() - kMemberNumbers * options_.members +
-                      kMemberNumbers * options_.self;
+  double* const own =
+      work_.own_stats() + work_.StatsSize() - kMemberNumbers * (options_.members - options_.self);
   own[0] = leaf_ms_;
   own[1] = 0;
   if (!Compares(step.step)) return;

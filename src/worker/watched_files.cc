@@ -28,41 +28,24 @@ class WatchedFile final : public ReadableFile {
 
 Result<std::unique_ptr<ReadableFile>> WatchedFiles::Open(const std::string& path) const {
   ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
-  ESPALIER_ASSIGN_OR_RETURN(auto file, inner_.Open(path));
+  ESPALIER_ASSIGN_OR_RETURN(auto file, files_.Open(path));
   return std::unique_ptr<ReadableFile>(std::make_unique<WatchedFile>(std::move(file), hooks_));
 }
 
-Result<std::vector<FileInfo>> WatchedFiles::List(const std::string& pattern) const {
-  return inner_.List(pattern);
-}
-Result<std::vector<std::string>> WatchedFiles::Names(const std::string& directory) const {
-  return inner_.Names(directory);
-}
-Result<FileInfo> WatchedFiles::Stat(const std::string& path) const { return inner_.Stat(path); }
 Status WatchedFiles::CreateExclusively(const std::string& path, std::string_view content) const {
   ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
-  return inner_.CreateExclusively(path, content);
+  return files_.CreateExclusively(path, content);
 }
-Result<std::vector<BlockLocation>> WatchedFiles::BlockLocations(const std::string& path,
-                                                                int64_t offset,
-                                                                int64_t length) const {
-  return inner_.BlockLocations(path, offset, length);
-}
+
 Status WatchedFiles::WriteAtomically(const std::string& path, std::string_view content,
                                      const std::string& writer) const {
   ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
-  return inner_.WriteAtomically(path, content, writer);
-}
-Status WatchedFiles::Rename(const std::string& from, const std::string& to) const {
-  return inner_.Rename(from, to);
-}
-Status WatchedFiles::Delete(const std::string& path) const { return inner_.Delete(path); }
-Status WatchedFiles::MakeDirectory(const std::string& path) const {
-  ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
-  return inner_.MakeDirectory(path);
+  return files_.WriteAtomically(path, content, writer);
 }
 
-Status WatchedFiles::Restrict(const std::string& path) const { return inner_.Restrict(path); }
-Status WatchedFiles::RemoveTree(const std::string& path) const { return inner_.RemoveTree(path); }
+Status WatchedFiles::MakeDirectory(const std::string& path) const {
+  ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
+  return files_.MakeDirectory(path);
+}
 
 }  // namespace espalier

@@ -10,38 +10,28 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <utility>
 
-#include "src/storage/file_system.h"
+#include "src/storage/passing_files.h"
 
 namespace espalier {
 
-class WatchedFiles final : public FileSystem {
+class WatchedFiles final : public PassingFiles {
  public:
   // `inner` must outlive this and its files. `may_go_on` is asked before each read from a file, and
   // before a file or a directory is made; an error is the answer to that. `after_read` is told how
   // many bytes came. Both are called on the calling threads, concurrently.
   WatchedFiles(const FileSystem& inner, std::function<Status()> may_go_on,
                std::function<void(int64_t bytes)> after_read)
-      : inner_(inner), hooks_{std::move(may_go_on), std::move(after_read)} {}
+      : PassingFiles(inner), hooks_{std::move(may_go_on), std::move(after_read)} {}
 
   Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const override;
-
-  // All else is the inner one's.
-  Result<std::vector<FileInfo>> List(const std::string& pattern) const override;
-  Result<std::vector<std::string>> Names(const std::string& directory) const override;
-  Result<FileInfo> Stat(const std::string& path) const override;
   Status CreateExclusively(const std::string& path, std::string_view content) const override;
-  Result<std::vector<BlockLocation>> BlockLocations(const std::string& path, int64_t offset,
-                                                    int64_t length) const override;
   using FileSystem::WriteAtomically;
   Status WriteAtomically(const std::string& path, std::string_view content,
                          const std::string& writer) const override;
-  Status Rename(const std::string& from, const std::string& to) const override;
-  Status Delete(const std::string& path) const override;
   Status MakeDirectory(const std::string& path) const override;
-  Status Restrict(const std::string& path) const override;
-  Status RemoveTree(const std::string& path) const override;
 
   struct Hooks {
     std::function<Status()> may_go_on;
@@ -49,7 +39,6 @@ class WatchedFiles final : public FileSystem {
   };
 
  private:
-  const FileSystem& inner_;
   const Hooks hooks_;
 };
 

@@ -113,6 +113,27 @@ TEST_CASE("model.json reads back as it was but for output, workers and metrics")
         std::string::npos);
 }
 
+TEST_CASE("a mode that is not synchronous is in model.json; one without a mode is synchronous") {
+  using Json = nlohmann::json;
+  ModelDocument d = Document();
+  const Json sync = Json::parse(EncodeModelJson(d));
+  CHECK_FALSE(sync["spec"]["train"].contains("mode"));
+  CHECK_FALSE(sync["spec"]["train"].contains("staleness"));
+  CHECK_FALSE(sync["training"].contains("async"));
+  d.job.train.mode = TrainMode::kAsync;
+  d.job.train.staleness = 3;
+  d.async = AsyncCounts{2, 9};
+  const std::string text = EncodeModelJson(d);
+  const auto back = DecodeModelJson(text);
+  REQUIRE(back.ok());
+  CHECK(back->job.train == d.job.train);
+  Json json = Json::parse(text);
+  CHECK(json["training"]["async"] == Json({{"largest_lag", 2}, {"refused", 9}}));
+  json["spec"]["train"]["mode"] = "sideways";
+  CHECK(DecodeModelJson(json.dump()).status().message().find("spec.train.mode") !=
+        std::string::npos);
+}
+
 TEST_CASE("model.json does not depend on output and workers") {
   ModelDocument d = Document();
   const std::string text = EncodeModelJson(d);

@@ -37,6 +37,13 @@ TEST_CASE("a job's success is the object that scripts rely on, key for key") {
                                 {"step_ms_p99", 4.5}}));
 }
 
+TEST_CASE("asynchronous training tells how late its gradients came") {
+  JobSnapshot job = SucceededJob();
+  CHECK_FALSE(OutcomeJson(job, 0).contains("async"));
+  job.result->async = AsyncCounts{5, 2};
+  CHECK(OutcomeJson(job, 0)["async"] == Json({{"largest_lag", 5}, {"refused", 2}}));
+}
+
 TEST_CASE("running values have no precision, recall and f1, and none are made up") {
   JobSnapshot job = SucceededJob();
   job.result->train.classes.clear();

@@ -67,6 +67,17 @@ TEST_CASE("a job without validation and skipped rows are said") {
              Catch::Contains("skipped 7 bad rows") && Catch::Contains("set data.validation"));
 }
 
+TEST_CASE(
+    "asynchronous training says that its weights do not come again, and how late gradients were") {
+  JobSnapshot job = SucceededJob();
+  CHECK(ResultText(job, 0, false).find("asynchronous") == std::string::npos);
+  job.result->async = AsyncCounts{5, 1200};
+  CHECK_THAT(
+      ResultText(job, 0, false),
+      Catch::Contains("asynchronous: another run gives other weights; gradients were applied "
+                      "at most 5 steps late, 1,200 came later and were computed again\n"));
+}
+
 TEST_CASE("an error is shown with file, row, column, offset and the text found") {
   const Status error =
       BadInput("expected a number")

@@ -9,6 +9,25 @@ using Sources = std::vector<int32_t>;
 
 const std::vector<WorkerId> kFour = {{1}, {2}, {3}, {4}};
 
+TEST_CASE("a broken pair is kept apart in the tree, or in the star around its root") {
+  const Ownership ownership = PlanOwnership(16, 4);
+  const std::vector<TreePlace> places = PlanTree(ownership, 16);
+  for (const bool star : {false, true}) {
+    const auto edges = EdgesOf(places, star);
+    for (const auto& [a, b] : edges) {
+      const WorkerPairs broken = {PairOf(kFour[a], kFour[b])};
+      const auto order = ArrangeMembers(kFour, ownership, 16, star, broken);
+      REQUIRE(order);
+      for (const auto& [c, d] : edges)
+        CHECK_FALSE(broken.contains(PairOf((*order)[c], (*order)[d])));
+    }
+  }
+  // Whoever is in the middle of the star must reach all others.
+  const WorkerPairs two = {{{1}, {2}}, {{3}, {4}}};
+  CHECK(ArrangeMembers(kFour, ownership, 16, false, two));
+  CHECK_FALSE(ArrangeMembers(kFour, ownership, 16, true, two));
+}
+
 TEST_CASE("who is behind takes the state from the first that is at the newest round") {
   CHECK(StateSources(kFour, {7, 7, 7, 7}, {}) == Sources{0, 1, 2, 3});
   CHECK(StateSources(kFour, {6, 7, 6, 7}, {}) == Sources{1, 1, 1, 3});

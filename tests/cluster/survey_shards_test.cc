@@ -77,6 +77,13 @@ TEST_CASE("what a shard cannot hold is refused with words") {
   CHECK_FALSE(check([](ShardSurvey& s) { s.targets.resize(2); }).ok());
   CHECK_FALSE(check([](ShardSurvey& s) { s.skipped.resize(1, BadInput("x")); }).ok());
   CHECK_FALSE(check([](ShardSurvey& s) { s.storage = static_cast<StorageType>(9); }).ok());
+  CHECK(check([](ShardSurvey& s) { s.nonzeros = 3; }).ok());
+  CHECK(check([](ShardSurvey& s) { s.nonzeros = 4; }).ToString() ==
+        "survey of shard 2 <- it counts 4 numbers that are not 0, of 3");
+  CHECK_FALSE(check([](ShardSurvey& s) {
+                s.test_rows = int64_t{1} << 40;
+                s.nonzeros = s.test_rows + 1;
+              }).ok());
   CHECK(check([](ShardSurvey& s) {
           s.train_weight = std::numeric_limits<double>::quiet_NaN();
         }).ToString() == "survey of shard 2 <- its training weight is out of range");

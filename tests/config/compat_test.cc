@@ -141,12 +141,22 @@ TEST_CASE("sparktorch without miniBatch updates once from all rows in each itera
   CHECK_FALSE(job.train.early_stopping);
 }
 
+TEST_CASE("sparktorch's hogwild is asynchronous: each partition makes all iterations") {
+  const JobSpec job = Parsed(kTorch + "iters: 50, miniBatch: 64, partitions: 4, mode: hogwild}}");
+  CHECK(job.train.mode == TrainMode::kAsync);
+  CHECK(job.train.batch == 64);
+  CHECK(job.train.steps == 200);
+  CHECK(job.workers.max == 4);
+  CHECK(job.train.accumulate_steps == 1);
+}
+
 TEST_CASE("what sparktorch cannot be is told in words") {
-  const auto hogwild = ParseJob(kTorch + "mode: hogwild}}", "job.yaml");
-  CHECK(hogwild.status().code() == StatusCode::kUnimplemented);
-  CHECK(hogwild.status().message() ==
-        "job.yaml:4:29: compat.sparktorch.mode: this version of Espalier has no asynchronous "
-        "training, which hogwild is yet");
+  CHECK(Error(kTorch + "mode: hogwild}}") ==
+        "job.yaml:4:29: compat.sparktorch.mode: found hogwild without miniBatch, expected both: an "
+        "update is the gradient of so many rows");
+  CHECK(
+      Error(kTorch + "iters: 5}}\ntrain: {mode: async}").find("together with compat.sparktorch") !=
+      std::string::npos);
   CHECK(Error(kTorch + "miniBatch: 3}}") ==
         "job.yaml:4:34: compat.sparktorch.miniBatch: found it without partitions, expected both: "
         "miniBatch rows of each "

@@ -224,7 +224,7 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "job.yaml:3:8: train: found '5', expected a map with some of the keys optimizer, schedule, "
        "batch, leaves, epochs, steps, max_time, early_stopping, weight_decay, l1, decay_biases, "
        "clip_norm, clip_value, accumulate_steps, averaging, class_weight, initial, frozen, "
-       "on_nonfinite, seed, checkpoint"},
+       "on_nonfinite, seed, checkpoint, mode, staleness"},
       {kHead + "model: {hidden: 256}\n",
        "job.yaml:3:17: model.hidden: found '256', expected a list of layer widths, such as [256, "
        "256]"},
@@ -352,24 +352,6 @@ TEST_CASE("a job is gone on with from a path, or from a path with what is accept
   CHECK(resume("resume: {from: a, accept_arithmetic: true}") == ResumeSpec{"a", false, true});
   CHECK(Error(head + "resume: {accept_data: true}") ==
         "job.yaml:3:1: resume.from: found '', expected a path of 1 to 4096 bytes");
-}
-
-TEST_CASE("what a later version will have is told apart from what is wrong") {
-  struct Row {
-    std::string text;
-    std::string message;
-  };
-  const std::string tail = ": this version of Espalier has no ";
-  const Row rows[] = {
-      {"train: {mode: async}",
-       "job.yaml:1:15: train.mode" + tail + "choice of mode (training is synchronous) yet"},
-  };
-  for (const Row& row : rows) {
-    const auto job = ParseJob(row.text, "job.yaml");
-    REQUIRE_FALSE(job.ok());
-    CHECK(job.status().message() == row.message);
-    CHECK(job.status().code() == StatusCode::kUnimplemented);
-  }
 }
 
 }  // namespace

@@ -98,5 +98,14 @@ TEST_CASE("what is wrong in model and train is one message with its place") {
     CHECK(ParseJob(text, "job.yaml").status().message() == message);
 }
 
+TEST_CASE("the mode of training, and how stale a gradient may be") {
+  CHECK(Train("").mode == TrainMode::kSync);
+  CHECK(Train("train: {mode: sync}").mode == TrainMode::kSync);
+  const TrainSpec async = Train("train: {mode: async, staleness: 0}");
+  CHECK(async.mode == TrainMode::kAsync);
+  CHECK(async.staleness == 0);
+  CHECK_FALSE(Train("train: {mode: async}").staleness);
+}
+
 }  // namespace
 }  // namespace espalier

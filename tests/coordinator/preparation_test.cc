@@ -12,14 +12,15 @@ namespace fs = std::filesystem;
 
 fs::path Temporary() { return fs::path(std::getenv("TEST_TMPDIR")) / "preparation"; }
 
-Result<Submission> Prepare(const std::string& output) {
+Result<Submission> Prepare(const std::string& output, const std::string& train = "{}") {
   fs::create_directories(Temporary());
   std::ofstream(Temporary() / "in.csv") << "y,x\n0,1\n1,2\n";
   return PrepareSubmission(
       {.version = "1",
        .client_request_id = "a/../b",
        .job_yaml = "name: small\ndata: {train: " + (Temporary() / "in.csv").string() +
-                   ", label: y}\nworkers: {min: 2, max: 3}\noutput: " + output + "\n"},
+                   ", label: y}\nworkers: {min: 2, max: 3}\ntrain: " + train +
+                   "\noutput: " + output + "\n"},
       StorageOptions{});
 }
 
@@ -33,8 +34,15 @@ TEST_CASE("a submission is parsed and listed, and its output directory made read
   CHECK(submission->workers_min == 2);
   CHECK(submission->workers_max == 3);
   CHECK(submission->leaves == 4);
+  CHECK_FALSE(submission->star);
   CHECK(submission->input->shards.size() == 1);
   CHECK(fs::is_empty(output.parent_path()));  // the probe is gone
+}
+
+TEST_CASE("members of asynchronous training all exchange messages with one") {
+  const auto submission = Prepare((Temporary() / "new" / "star").string(), "{mode: async}");
+  REQUIRE(submission.ok());
+  CHECK(submission->star);
 }
 
 TEST_CASE("an output that exists is replaced only when asked") {

@@ -144,6 +144,25 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
       CHECK(sparse.values == Doubles{200, 0.5, 1, 0.5, 74, 0.5});
     }
   }
+  // What belongs to the rows besides comes along.
+  std::string weights = "[";
+  for (int r = 0; r < 200; ++r) weights += (r ? "," : "") + std::to_string(r) + ".5";
+  f.Write({Vectors(rows), Json("w", arrow::float64(), weights + "]"), Y(200)}, {.group_rows = 60});
+  f.job.data.weight = {std::string("w")};
+  const auto weighted = f.Survey();
+  REQUIRE(weighted.ok());
+  REQUIRE(weighted->sparse);
+  CHECK(f.shards[0].rows.sets[0].sparse);
+  const auto store = LoadRows(*f.files, f.plan, f.job, *weighted, f.All(*weighted), f.shards, {});
+  REQUIRE(store.ok());
+  SparseRows<double> sparse;
+  Doubles targets(2), of(2);
+  (*store)->Gather<double>(FileRole::kTrain, std::vector<int64_t>{199, 61}, nullptr, nullptr,
+                           nullptr, targets.data(), of.data(), &sparse);
+  CHECK(of == Doubles{199.5, 61.5});
+  CHECK(targets == Doubles{199, 61});
+  f.job.data.weight = {};
+
   std::string ones = "1";
   for (int i = 1; i < kWidth; ++i) ones += ", 1";
   f.Write({Vectors({Dense(ones), rows[0]}), Y(2)});
@@ -151,6 +170,27 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
   REQUIRE(survey.ok());
   CHECK_FALSE(survey->sparse);
   CHECK_FALSE(f.shards[0].rows.sets[0].sparse);
+}
+
+TEST_CASE(
+    "room for wide rows that keep their zeros is made at once, when the first batch is seen") {
+  constexpr int kWidth = 1100, kRows = 200;
+  std::vector<std::string> rows;
+  for (int r = 0; r < kRows; ++r) {
+    std::string numbers;
+    for (int i = 0; i < kWidth; ++i) {
+      numbers += (i ? "," : "") + std::to_string(r * kWidth + i + 1) + ".5";
+    }
+    rows.push_back(Dense(numbers));
+  }
+  ParquetFixture f;
+  f.Write({Vectors(rows), Y(kRows)}, {.group_rows = 60});
+  f.job.data.shard_bytes = int64_t{1} << 30;
+  REQUIRE(f.Survey().ok());
+  REQUIRE(f.shards.size() == 1);
+  const DecodedRows& train = f.shards[0].rows.sets[0];
+  CHECK(train.features.size() == size_t{kRows} * kWidth * sizeof(float));
+  CHECK(train.features.capacity() == train.features.size());
 }
 
 }  // namespace

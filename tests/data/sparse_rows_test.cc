@@ -1,154 +1,12 @@
 // Wide rows of few numbers that are not 0: decoded, counted, stored and gathered without the zeros.
 #include "src/spec/sparse_rows.h"
 
-#include <cmath>
 #include <limits>
-#include <map>
-#include <random>
 
-#include "src/data/sparse_choice.h"
-#include "src/data/sparse_record.h"
-#include "tests/data/fixture.h"
+#include "tests/data/sparse_fixture.h"
 
 namespace espalier {
 namespace {
-
-constexpr int32_t kWidth = 1500;
-
-struct Table {
-  std::vector<std::map<int32_t, double>> rows;  // by feature, from 0
-  std::vector<int> labels;
-
-  std::string Libsvm() const {
-    std::string text;
-    for (size_t r = 0; r < rows.size(); ++r) {
-      text += std::to_string(labels[r]);
-      for (const auto& [feature, value] : rows[r]) {
-        text += " " + std::to_string(feature + 1) + ":" + Number(value);
-      }
-      text += "\n";
-    }
-    return text;
-  }
-  std::string Csv() const {
-    std::string text;
-    for (size_t r = 0; r < rows.size(); ++r) {
-      text += std::to_string(labels[r]);
-      for (int32_t f = 0; f < kWidth; ++f) text += "," + Number(At(r, f));
-      text += "\n";
-    }
-    return text;
-  }
-  double At(size_t row, int32_t feature) const {
-    const auto found = rows[row].find(feature);
-    return found == rows[row].end() ? 0 : found->second;
-  }
-  static std::string Number(double value) {
-    if (value != value) return "nan";
-    char text[40];
-    std::snprintf(text, sizeof text, "%.17g", value);
-    return text;
-  }
-};
-
-enum class Kind { kBytes, kFloats, kDoubles };
-
-// `entries` a row in the mean; the first feature always 1, some rows without any other.
-Table MakeTable(Kind kind, int rows, int entries, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Table table;
-  for (int r = 0; r < rows; ++r) {
-    auto& row = table.rows.emplace_back();
-    table.labels.push_back(static_cast<int>(random() % 2));
-    row[0] = 1;
-    for (int e = 0; r % 7 != 0 && e < entries; ++e) {
-      const auto n = static_cast<double>(random() % 200) + 1;
-      row[static_cast<int32_t>(random() % kWidth)] = kind == Kind::kBytes    ? n
-                                                     : kind == Kind::kFloats ? n / 8 - 10.03125
-                                                                             : n / 3 - 30;
-    }
-  }
-  return table;
-}
-
-class SparseFixture : public DataFixture {
- public:
-  SparseFixture() {
-    job.data.csv.header = false;
-    job.data.label = {int64_t{0}};
-    job.data.features.columns = {ColumnRange{1, kWidth}};
-  }
-
-  // The training rows with what is not there filled in.
-  std::vector<double> Inputs(const RowStoreOptions& options = {}) {
-    const auto survey = Survey();
-    INFO(survey.status().ToString());
-    REQUIRE(survey.ok());
-    result = *survey;
-    const auto loaded = LoadRows(*files, plan, job, *survey, All(*survey), shards, options);
-    INFO(loaded.status().ToString());
-    REQUIRE(loaded.ok());
-    memory_bytes = (*loaded)->memory_bytes();
-    spool_bytes = (*loaded)->spool_bytes();
-    return Gather(**loaded);
-  }
-
-  std::vector<double> Gather(const RowStore& store) {
-    const Range range = store.rows(FileRole::kTrain);
-    std::vector<int64_t> rows;  // backwards, as a shuffle might
-    for (int64_t r = range.end; r-- > range.begin;) rows.push_back(r);
-    const size_t width = static_cast<size_t>(store.features());
-    std::vector<double> inputs(rows.size() * width);
-    SparseRows<double> sparse;
-    labels.assign(rows.size(), -1);
-    store.Gather<double>(FileRole::kTrain, rows, inputs.data(), nullptr, labels.data(), nullptr,
-                         nullptr, &sparse);
-    if (!store.sparse()) return inputs;
-    REQUIRE(sparse.ends.size() == rows.size());
-    for (size_t r = 0; r < rows.size(); ++r) {
-      double* row = inputs.data() + r * width;
-      if (!sparse.base.empty()) std::copy(sparse.base.begin(), sparse.base.end(), row);
-      for (int64_t e = sparse.begin(static_cast<int64_t>(r)), last = -1; e < sparse.ends[r]; ++e) {
-        REQUIRE(sparse.columns[e] > last);
-        last = sparse.columns[e];
-        row[last] += sparse.values[e];
-      }
-    }
-    return inputs;
-  }
-
-  // What the preprocessing makes of the table, row by row from the last one.
-  std::vector<double> Expected(const Table& table) const {
-    std::vector<double> inputs;
-    for (size_t r = table.rows.size(); r-- > 0;) {
-      for (int32_t f = 0; f < kWidth; ++f) {
-        const FittedFeature& fitted = result.preprocessing.features[static_cast<size_t>(f)];
-        const double x = table.At(r, f);
-        inputs.push_back(((x == x ? x : fitted.null_value) - fitted.shift) * fitted.factor);
-      }
-    }
-    return inputs;
-  }
-
-  void CheckInputs(const std::vector<double>& inputs, const Table& table) const {
-    const std::vector<double> expected = Expected(table);
-    REQUIRE(inputs.size() == expected.size());
-    double worst = 0;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      worst = std::max(worst, std::fabs(inputs[i] - expected[i]));
-    }
-    CHECK(worst < 1e-12);
-    for (size_t i = 0; i < labels.size(); ++i) {
-      CHECK(classes()[static_cast<size_t>(labels[i])] ==
-            std::to_string(table.labels[labels.size() - 1 - i]));
-    }
-  }
-  const std::vector<std::string>& classes() const { return result.preprocessing.classes; }
-
-  SurveyResult result;
-  std::vector<int32_t> labels;
-  int64_t memory_bytes = 0, spool_bytes = 0;
-};
 
 TEST_CASE("sparse rows come back as the table says, of every type and scale, however cut") {
   for (const Kind kind : {Kind::kBytes, Kind::kFloats, Kind::kDoubles}) {
@@ -253,7 +111,7 @@ TEST_CASE("a bad number of a sparse row is named exactly") {
   CHECK(*bad.position()->offset == static_cast<int64_t>(text.size()) + 6);
 }
 
-TEST_CASE("what is not sparse enough, or far from 0 when scaled, is stored dense") {
+TEST_CASE("what is not sparse enough is stored dense") {
   SparseFixture f;
   const Table full = MakeTable(Kind::kFloats, 100, 150, 3);
   f.Train(full.Libsvm(), "a.svm");
@@ -261,17 +119,35 @@ TEST_CASE("what is not sparse enough, or far from 0 when scaled, is stored dense
   CHECK_FALSE(f.result.sparse);
   CHECK(f.shards[0].rows.sets[0].rows == 0);  // given to the store
   f.CheckInputs(inputs, full);
+}
 
-  Table far = MakeTable(Kind::kFloats, 100, 20, 3);
-  for (size_t r = 0; r < far.rows.size(); ++r) far.rows[r][0] = 1e9 + static_cast<double>(r);
-  f.Train(far.Libsvm(), "a.svm");
-  f.job.data.features.scale.kind = ScaleKind::kDivide;
-  f.job.data.features.scale.divisor = 1e9;
-  f.Inputs();
-  CHECK(f.result.sparse);
+TEST_CASE("a column far from 0 when it is scaled is in every row, to the last digit") {
+  Table far = MakeTable(Kind::kFloats, 400, 20, 3);
+  for (size_t r = 0; r < far.rows.size(); ++r) {
+    far.rows[r][0] = 1e9 + static_cast<double>(r);
+    far.rows[r][kWidth - 1] = 2000;
+    far.rows[r][700] = 2010 + static_cast<double>(r % 9);
+  }
+  far.rows[7].erase(kWidth - 1);  // one in 400 is 0
+  far.rows[9][kWidth - 1] = std::numeric_limits<double>::quiet_NaN();
+  SparseFixture f;
+  f.job.data.features.nulls = {NullKind::kConstant, 1990};
   f.job.data.features.scale.kind = ScaleKind::kStandard;
-  f.Inputs();
-  CHECK_FALSE(f.result.sparse);
+  f.Train(far.Libsvm(), "a.svm");
+  const std::vector<double> inputs = f.Inputs();
+  CHECK(f.result.sparse);
+  for (const size_t c : {0, 700, kWidth - 1}) {
+    const FittedFeature& fitted = f.result.preprocessing.features[c];
+    CHECK(fitted.shift * fitted.factor > 16);
+  }
+  f.CheckInputs(inputs, far);
+  const std::vector<double> expected = f.Expected(far);
+  for (size_t i = 0; i < inputs.size(); i += kWidth) {
+    for (const size_t c : {0, 700, kWidth - 1}) CHECK(inputs[i + c] == expected[i + c]);
+  }
+  CHECK(f.Inputs(
+            {.memory_bytes_max = 0, .spool_directory = f.dir.path(), .spool_bytes_max = 1 << 30}) ==
+        inputs);
 }
 
 TEST_CASE("what a job must be for sparse rows") {
@@ -280,10 +156,11 @@ TEST_CASE("what a job must be for sparse rows") {
   JobSpec job;
   CHECK(StoresSparse(job, fitted, 16, 2000));
   CHECK_FALSE(StoresSparse(job, fitted, 16, 2001));
-  fitted.features[7].shift = -16.5;
-  CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
+  fitted.features[7].shift = -16.5;  // far from 0: an entry in every row
+  CHECK(StoresSparse(job, fitted, 16, 2000 - 16));
+  CHECK_FALSE(StoresSparse(job, fitted, 16, 2000 - 15));
   fitted.features[7].factor = 0.9;
-  CHECK(StoresSparse(job, fitted, 16, 1));
+  CHECK(StoresSparse(job, fitted, 16, 2000));
   fitted.features[7].null_indicator = true;
   CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
   fitted.features[7] = {};

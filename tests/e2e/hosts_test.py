@@ -117,6 +117,24 @@ class HostsTest(EspalierTest):
         self.assert_right(cluster, job, weights)
         self.assertNotIn(" was lost: ", cluster.log("coordinator"))
 
+    def test_who_holds_the_weights_of_asynchronous_training_is_somebody_whom_all_can_reach(self):
+        # The first and the last of four exchange no sums in the tree, but do in the star.
+        spec = self.spec(leaves=4, mode="async", epochs=400)
+        cluster = HostCluster(self, 4)
+        job = cluster.submit(self.job("star", dict(spec, workers={"min": 1, "max": 4})))
+        cluster.wait_for_training(job)
+        order = cluster.status(job)["workers"]
+        cluster.hosts.cut(order[0], order[3])
+        self.wait_for_generation(cluster, job, "lost its link to", 4)
+        self.assertNotIn(cluster.status(job)["workers"][0], (order[0], order[3]))
+        done = cluster.result("watch", job)
+        self.assertEqual(done["status"], "SUCCEEDED", done)
+        self.assertEqual(done["epochs"], 400)
+        log = cluster.log("coordinator")
+        for text in (" was lost: ", "was taken out"):
+            self.assertNotIn(text, log)
+        self.assertEqual(log.count(job + " trains"), 2)
+
     def step_of(self, cluster, job):
         return cluster.status(job)["progress"]["step"]
 

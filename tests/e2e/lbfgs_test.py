@@ -126,9 +126,14 @@ class LbfgsTest(EspalierTest):
         spec["compat"]["sparktorch"] = {"iters": 30}
         result = self.trained_here("full", spec)
         self.assertEqual(result["epochs"], 30)
+        spec["compat"]["sparktorch"] = {"mode": "hogwild", "iters": 60, "miniBatch": 32,
+                                        "partitions": 2}
+        result = self.trained_here("hogwild", spec, 2)
+        self.assertEqual(result["steps"], 120)
+        self.assertIn("async", result)
         spec["compat"]["sparktorch"] = {"mode": "hogwild"}
-        _, err = self.espalier("train", self.job("hogwild", spec), code=2)
-        self.assertIn("asynchronous training", err)
+        _, err = self.espalier("train", self.job("rowless", spec), code=2)
+        self.assertIn("hogwild without miniBatch", err)
 
 
 if __name__ == "__main__":

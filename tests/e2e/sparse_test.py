@@ -1,8 +1,9 @@
 """Wide rows of few numbers that are not 0: the same bytes whoever trains on them."""
 import random
+import re
 import unittest
 
-from espalier import Cluster, EspalierTest
+from espalier import Cluster, EspalierTest, wait_for
 import same_bits_test
 
 WIDTH, ENTRIES = 5000, 25
@@ -58,6 +59,37 @@ class SparseTest(EspalierTest):
         spec["model"]["layer_norm"] = True
         self.assertIs(self.check(spec)["sparse"], True)
         self.assert_same_bits("b", spec)
+
+    def test_a_column_of_years_leaves_the_others_sparse(self):
+        chance = random.Random(5)
+        lines = ["%s %d:%d\n" % (line, WIDTH + 1, chance.randint(1950, 2025))
+                 for line in libsvm(900, 5).splitlines()]
+        spec = self.spec(self.write("years.svm", "".join(lines)), width=WIDTH + 1)
+        self.assertIs(self.check(spec)["sparse"], True)
+        spec["data"]["test"] = self.write("test.svm", "".join(lines[:300]))
+        self.assert_same_bits("years", spec)
+        # Who evaluates reads all columns as they stand.
+        result = self.result("train", self.job("once", spec), "--workers", 2)
+        scored = self.result("evaluate", result["bundle"], spec["data"]["test"])["metrics"]
+        self.assertEqual(scored["accuracy"], result["metrics"]["test"]["accuracy"])
+        self.assertAlmostEqual(scored["loss"], result["metrics"]["test"]["loss"], 5)
+
+    def test_a_worker_killed_and_one_that_joins_change_no_bit(self):
+        spec = self.spec(self.write("d.svm", libsvm(3000, 4)), epochs=200)
+        spec["model"]["dropout"] = 0.2
+        quiet = self.trained_here("quiet", spec)
+        cluster = Cluster(self, workers=2, coordinator_flags=["--rebalance-interval-ms", "100"])
+        job = cluster.submit(self.job("disturbed", spec))
+        cluster.wait_for_training(job)
+        cluster.workers["node-1"].kill()
+        wait_for("one lost", lambda: len(cluster.lost()) == 1)
+        cluster.start_worker("node-3")
+        wait_for("a generation with the new one", lambda: re.search(
+            r"%s generation [3-9]: 2 workers" % job, cluster.log("coordinator")))
+        done = cluster.result("watch", job)
+        self.assertEqual(done["status"], "SUCCEEDED", done)
+        self.assertEqual(done["weights_sha256"], quiet["weights_sha256"])
+        self.assertEqual(done["metrics"], quiet["metrics"])
 
     def test_the_same_bits_from_rows_that_do_not_fit_into_memory_and_of_a_cluster(self):
         spec = self.spec(self.write("c.svm", libsvm(4000, 3, entries=250)))

@@ -177,6 +177,24 @@ class SweepTest(EspalierTest):
         self.assertIn("cannot read", err)
         self.assertFalse(os.path.exists(self.path("bad.out")))
 
+    def test_a_full_queue_is_asked_again_until_there_is_room(self):
+        config = self.write("coordinator.yaml", "queue_max: 1\n")
+        cluster = Cluster(self, workers=1, coordinator_flags=["--config", config])
+        long = self.long_spec(self.classes_csv("long.csv", 400))
+        running = cluster.submit(self.job("running", long))
+        wait_for("a job that runs", lambda: cluster.status(running)["state"] == "TRAINING")
+        queued = cluster.submit(self.job("queued", long))
+        sweep = self.sweep("patient", grid={"model.hidden": [[4]]}, metric="val_loss")
+        process = cluster.start("sweep", sweep, "--json")
+        wait_for("a refusal", lambda: "submit again" in cluster.log("coordinator") or
+                 "queue_max" in cluster.log("coordinator"))
+        self.assertIsNone(process.poll())
+        cluster.espalier("cancel", queued)
+        cluster.espalier("cancel", running)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(json_lines(out)[-1]["status"], "SUCCEEDED")
+
 
 if __name__ == "__main__":
     unittest.main()

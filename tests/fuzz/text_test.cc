@@ -42,13 +42,18 @@ TEST_CASE("mutated CSV is read the same in any cut, or refused by name") {
 }
 
 TEST_CASE("mutated LIBSVM text is read the same in any cut, or refused by name") {
-  const std::string seed = "+1 3:0.5 7:2 # a\n-1 1:-1e2\t2:7\r\n\n+1 5:1\n-1 1:3 2:4 3:5\n";
-  for (uint64_t i = 0; i < 1000 * TestScale(); ++i) {
+  const std::string narrow = "+1 3:0.5 7:2 # a\n-1 1:-1e2\t2:7\r\n\n+1 5:1\n-1 1:3 2:4 3:5\n";
+  const std::string wide =
+      "+1 3:0.5 1007:2 # a\n-1 1:-1e2\t1024:7\r\n\n+1\n-1 998:nan 999:4 1100:5\n";
+  for (uint64_t i = 0; i < 1500 * TestScale(); ++i) {
+    const bool sparse = i % 2 != 0;  // so wide rows are decoded without their zeros
     DataFixture f;
     f.job.data.label = {int64_t{0}};
-    f.job.data.features.columns = {ColumnRange{1, 7}};
+    f.job.data.features.columns = {ColumnRange{1, sparse ? 1100 : 7}};
+    if (i % 3 == 0) f.job.data.features.nulls.kind = NullKind::kMean;
+    if (i % 5 == 0) f.job.data.bad_rows = {.skip = true, .limit = 100};
     INFO("mutation " << i);
-    CheckText(f, Mutated(seed, ":# \t\n\r.-+e0123456789", i), "t.libsvm");
+    CheckText(f, Mutated(sparse ? wide : narrow, ":# \t\n\r.-+e0123456789", i), "t.libsvm");
   }
 }
 

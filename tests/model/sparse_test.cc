@@ -120,6 +120,35 @@ TEST_CASE("sums over sparse rows do not depend on chunks, room, or rows beside t
   }
 }
 
+TEST_CASE("a frozen sparse layer has no gradient, the others have theirs") {
+  constexpr int64_t kRows = 150;
+  const std::vector<double> base = Base<double>(true);
+  NetworkShape frozen = Shape(true, {13, 4});
+  LeafPass<double> free(frozen, kRows), dense(Shape(false, {13, 4}), kRows);
+  frozen.layers[0].frozen = true;
+  LeafPass<double> pass(frozen, kRows);
+  FillSparse(pass, dense, base, kRows, 8);
+  FillSparse(free, dense, base, kRows, 8);
+  const auto parameters = StartOf<double>(frozen, 2);
+  CHECK(TrainingTotals(pass, parameters, kRows) == TrainingTotals(free, parameters, kRows));
+  const auto gradient = WholeGradient(pass), whole = WholeGradient(free);
+  const auto of_first = 13 * kInputs + 13;
+  CHECK(
+      std::all_of(gradient.begin(), gradient.begin() + of_first, [](double g) { return g == 0; }));
+  CHECK(std::equal(gradient.begin() + of_first, gradient.end(), whole.begin() + of_first));
+}
+
+TEST_CASE("a batch without rows needs none, whatever was there before") {
+  const NetworkShape shape = Shape(true, {13, 4});
+  LeafPass<float> pass(shape, 20), dense(Shape(false, {13, 4}), 20);
+  FillSparse(pass, dense, Base<float>(true), 20, 8);
+  const auto parameters = StartOf<float>(shape, 2);
+  TrainingTotals(pass, parameters, 20);
+  pass.sparse().Clear();
+  for (const double total : TrainingTotals(pass, parameters, 0)) CHECK(total == 0);
+  for (const float g : WholeGradient(pass)) CHECK(g == 0);
+}
+
 TEST_CASE("the gradient of sparse rows is never added in place, that of other layers may be") {
   const NetworkShape shape = Shape(true, {13, 4});
   const LeafPass<float> pass(shape, 10);

@@ -115,6 +115,21 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a star has each other member once, whoever is its root") {
+  for (int32_t members : {1, 2, 3, 4, 5, 16, 31}) {
+    const auto places = PlanTree(PlanOwnership(256, members), 256);
+    const int32_t root = RootOf(places);
+    REQUIRE(places[root].is_root());
+    std::set<int32_t> others;
+    for (const auto& [a, b] : EdgesOf(places, true)) {
+      CHECK(a < b);
+      CHECK((a == root) != (b == root));
+      others.insert(a == root ? b : a);
+    }
+    CHECK(static_cast<int32_t>(others.size()) == members - 1);
+  }
+}
+
 TEST_CASE("every member is reached by the total once and sends to a join that expects it") {
   for (int32_t members : {1, 2, 3, 4, 5, 7, 16, 31, 200}) {
     const Ownership o = PlanOwnership(256, members);

@@ -43,6 +43,7 @@ inline JobResult SampleResult() {
   r.classes = {"zero", "\xfe"};
   r.weights_sha256 = "abc", r.bundle = "/out/\xff", r.stopped_because = "epochs";
   r.step_ms_p50 = 1.25, r.step_ms_p99 = 2.5, r.skipped_rows = 3;
+  r.async = AsyncCounts{6, 7};
   r.scoring = ScoringResult{17, 2, {BadInput("y"), SampleError()}, 4, "parquet"};
   return r;
 }
@@ -178,7 +179,8 @@ inline Submission SampleSubmission() {
           .input = std::make_shared<const InputPlan>(std::move(input)),
           .tokens = SampleTokens(),
           .kind = JobKind::kPredict,
-          .model_sha256 = "c0de"};
+          .model_sha256 = "c0de",
+          .star = true};
 }
 
 // One of each kind, in the order of the variant.

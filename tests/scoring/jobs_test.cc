@@ -9,8 +9,8 @@
 #include "src/scoring/evaluate.h"
 #include "src/scoring/scoring_job.h"
 #include "src/scoring/staging.h"
+#include "src/storage/passing_files.h"
 #include "tests/scoring/fixture.h"
-#include "tests/storage/passing_files.h"
 
 namespace espalier {
 namespace {

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "src/model/leaf_pass.h"
+#include "src/storage/passing_files.h"
 #include "tests/scoring/fixture.h"
-#include "tests/storage/passing_files.h"
 
 namespace espalier {
 namespace {

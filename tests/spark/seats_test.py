@@ -212,6 +212,7 @@ class RollTest(unittest.TestCase):
         token = self.roll.token.encode()
         for hello in (b"", b"\n", b"{}\n", b"[1]\n", b'{"token": "guess", "seat": 0}\n',
                       b'{"token": "%s", "seat": 2}\n' % token, b"\xff\n", b"x" * 20000,
+                      b'{"token": "\\u00e9\\ud800", "seat": 0}\n', b"[" * 15000 + b"\n",
                       b'{"token": "%s", "seat": -1}\n' % token, b'{"token": "%s"}\n' % token):
             line = self.call(hello)
             try:
@@ -220,6 +221,7 @@ class RollTest(unittest.TestCase):
                 pass  # the same, with more unread
         self.assertEqual(self.roll.hosts(), {})
         self.assertFalse(self.roll.wait(time.monotonic() + 0.1))
+        daemons.wait_for("their threads' ends", lambda: self.roll._open == 0)
 
     def test_all_begin_together_and_late_ones_at_once(self):
         hello = b'{"token": "%s", "seat": %%d}\n' % self.roll.token.encode()

@@ -156,6 +156,15 @@ class SparkTest(daemons.EspalierTest):
             strange = data.limit(1).selectExpr(*["'paris' city" if c == "city" else c
                                                  for c in data.columns])
             self.assertEqual(len(model.transform(strange).collect()), 1)
+        least = 2 ** 53  # from which on a double does not have each whole number
+        ids = self.spark.createDataFrame([(least + i % 2, i % 2) for i in range(400)],
+                                         "id long, label int")
+        model = EspalierClassifier(inputCols=["id"], categoricalCols=["id"],
+                                   **dict(self.options, maxIter=40)).fit(ids)
+        beside = ids.limit(20).unionByName(
+            self.spark.createDataFrame([(None, 0)], ids.schema)).coalesce(1)
+        wrong = model.transform(beside).filter("prediction != id - %d" % least)
+        self.assertEqual(wrong.count(), 0, "a null beside them changes no number")
         self.assert_clean()
         with self.assertRaisesRegex(espalier.InvalidArgumentError,
                                     "embeddingSizes: found 2 sizes for 3 categoricalCols"):

@@ -219,6 +219,15 @@ TEST_CASE(
   CHECK(changed([](JobSpec& j) { j.data.train = {"hdfs://b/e/*.csv"}; }) != base);
 }
 
+TEST_CASE("a field that came later is in the canonical text of those alone who use it") {
+  JobSpec job = GoodJob();
+  CHECK(CanonicalText(job).find("train.mode") == std::string::npos);
+  CHECK(CanonicalText(job).find("train.staleness") == std::string::npos);
+  job.train.mode = TrainMode::kAsync;
+  job.train.staleness = 0;
+  CHECK(CanonicalText(job).find("train.mode=async\ntrain.staleness=0\n") != std::string::npos);
+}
+
 TEST_CASE("the fingerprint changes with every other field") {
   const Change changes[] = {
       [](JobSpec& j) { j.data.train.push_back("x"); },
@@ -314,6 +323,8 @@ TEST_CASE("the fingerprint changes with every other field") {
       [](JobSpec& j) { j.train.schedule.every.amount = 1; },
       [](JobSpec& j) { j.train.schedule.factor = 0.5; },
       [](JobSpec& j) { j.train.schedule.final_fraction = 0.5; },
+      [](JobSpec& j) { j.train.mode = TrainMode::kAsync; },
+      [](JobSpec& j) { j.train.staleness = 3; },
       [](JobSpec& j) { j.train.batch = 1; },
       [](JobSpec& j) { j.train.leaves = 4; },
       [](JobSpec& j) { j.train.epochs = 10; },
@@ -360,7 +371,8 @@ TEST_CASE("Fields visits every member: what it misses is smaller than padding co
   CHECK(complete(TrainSpec{}));
   CHECK(complete(ScheduleSpec{}));
   CHECK(sizeof(JobSpec) == VisitedBytes(JobSpec{}));
-  CHECK(sizeof(TrainSpec) - VisitedBytes(TrainSpec{}) == 14);  // two flags among eight-byte fields
+  CHECK(sizeof(TrainSpec) - VisitedBytes(TrainSpec{}) ==
+        18);  // two flags and a word among eight-byte fields
   CHECK(sizeof(Preprocessing) == VisitedBytes(Preprocessing{}));
 }
 

@@ -44,6 +44,46 @@ TEST_CASE("layers and losses that cannot be are named with what was expected") {
   });
 }
 
+TEST_CASE("what asynchronous training cannot have is named") {
+  const auto async = [](OptimizerKind kind) {
+    return [kind](JobSpec& j) {
+      j.train.mode = TrainMode::kAsync;
+      j.train.optimizer = DefaultOptimizer(kind);
+    };
+  };
+  CheckRefused({
+      {async(OptimizerKind::kGd),
+       "train.mode: found async, expected sync with optimizer gd, whose updates are of all rows at "
+       "one set of weights"},
+      {async(OptimizerKind::kLbfgs),
+       "train.mode: found async, expected sync with optimizer lbfgs, whose updates are of all rows "
+       "at one set of weights"},
+      {[](JobSpec& j) {
+         j.train.mode = TrainMode::kAsync;
+         j.train.accumulate_steps = 2;
+       },
+       "train.accumulate_steps: found 2, expected 1 with mode async, which applies each gradient "
+       "at "
+       "once; raise train.batch instead"},
+      {[](JobSpec& j) { j.train.staleness = 3; },
+       "train.staleness: found a bound, expected nothing without mode async: a synchronous step is "
+       "never stale"},
+      {[](JobSpec& j) {
+         j.train.mode = TrainMode::kAsync;
+         j.train.staleness = -1;
+       },
+       "train.staleness: found -1, expected a whole number from 0 to 1000000"},
+  });
+}
+
+TEST_CASE("workers that are alike never reach the staleness that nobody chose") {
+  TrainSpec train;
+  CHECK(StalenessLimit(train, 1) == 4);
+  CHECK(StalenessLimit(train, 16) == 32);
+  train.staleness = 0;
+  CHECK(StalenessLimit(train, 16) == 0);
+}
+
 TEST_CASE("optimizers, schedules and updates that cannot be are named with what was expected") {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   CheckRefused({

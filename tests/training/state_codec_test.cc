@@ -1,5 +1,6 @@
 #include "src/training/state_codec.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <functional>
@@ -219,6 +220,30 @@ std::string WithCrc(std::string bytes) {
   const uint32_t crc = Crc32c(bytes.data(), bytes.size() - sizeof crc);
   std::memcpy(bytes.data() + bytes.size() - sizeof crc, &crc, sizeof crc);
   return bytes;
+}
+
+TEST_CASE(
+    "a state of before there was asynchronous training is read, one of another layout is not") {
+  StepMachine<float> machine(SmallPlan());
+  (void)machine.Begin();
+  machine.state().async = {0x0101010101010101, 0x0101010101010101};
+  std::string with = EncodeState(machine.state());
+  machine.state().async = {};
+  const std::string without = EncodeState(machine.state());
+  const size_t at = static_cast<size_t>(
+      std::mismatch(with.begin(), with.end(), without.begin()).first - with.begin());
+  with.erase(at, sizeof(AsyncCounts));
+  const auto decoded = [&](char layout) {
+    with[4] = layout;
+    return DecodeState<float>(WithCrc(with), SmallPlan());
+  };
+  const auto old = decoded(5);
+  INFO(old.status().ToString());
+  REQUIRE(old.ok());
+  CHECK(EncodeState(*old) == without);
+  CHECK(decoded(4).status().message().find("its layout is 4, this program's is 6") !=
+        std::string::npos);
+  CHECK(decoded(6).status().message().find("do not fill its bytes") != std::string::npos);
 }
 
 TEST_CASE("hostile bytes with a true checksum are an error or a state of the plan") {

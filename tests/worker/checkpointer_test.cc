@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "tests/storage/passing_files.h"
+#include "src/storage/passing_files.h"
 #include "tests/storage/temporary_directory.h"
 
 namespace espalier {

@@ -14,61 +14,10 @@
 #include "src/collective/memory_link.h"
 #include "src/model/arithmetic.h"
 #include "src/worker/trainer.h"
+#include "tests/worker/made_up_rows.h"
 
 namespace espalier {
 namespace {
-
-// Rows made up from their index: two overlapping clouds a class.
-template <typename T>
-class MadeUpRows : public RowSource<T> {
- public:
-  // `heavy`: rows 10 to 19 weigh so much that the sum of their gradients is infinite.
-  MadeUpRows(int64_t inputs, int32_t classes, bool heavy = false,
-             std::vector<CodedInput> coded = {}, bool sparse = false)
-      : inputs_(inputs), classes_(classes), heavy_(heavy), coded_(std::move(coded)) {
-    if (sparse) base_.resize(inputs_, T{-0.25});
-  }
-  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
-              int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse) const override {
-    if (!base_.empty()) {
-      sparse->Clear();
-      sparse->base = base_;
-    }
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const uint64_t row = static_cast<uint64_t>(rows[i]) + static_cast<uint64_t>(set) * 1'000'000;
-      const auto label = static_cast<int32_t>(Mix64(row) % static_cast<uint64_t>(classes_));
-      for (int64_t f = 0; f < inputs_; ++f) {
-        if (!base_.empty()) {  // every third one, and of some rows none
-          if (Mix64(row * 89 + f) % 3 != 0 || row % 7 == 0) continue;
-          sparse->columns.push_back(static_cast<int32_t>(f));
-          sparse->values.push_back(static_cast<T>(UnitDouble(Mix64(row * 97 + f)) +
-                                                  (f % classes_ == label ? 0.6 : 0.0)));
-          continue;
-        }
-        inputs[i * inputs_ + f] =
-            static_cast<T>(UnitDouble(Mix64(row * 97 + f)) + (f % classes_ == label ? 0.6 : 0.0));
-      }
-      for (size_t k = 0; k < coded_.size(); ++k) {  // -1 among them
-        const auto code = Mix64(row * 131 + k) % static_cast<uint64_t>(coded_[k].codes + 1);
-        codes[i * coded_.size() + k] = static_cast<int32_t>(code) - 1;
-      }
-      if (!base_.empty()) sparse->ends.push_back(static_cast<int64_t>(sparse->columns.size()));
-      if (labels != nullptr) labels[i] = label;
-      if (targets != nullptr) targets[i] = static_cast<T>(label);
-      weights[i] = static_cast<T>(row % 5 == 0 ? 0.5 : 1.0);
-      if (!heavy_ || row < 10 || row >= 20) continue;
-      weights[i] = static_cast<T>(3e38);
-      targets[i] = 1000;
-    }
-  }
-
- private:
-  int64_t inputs_;
-  int32_t classes_;
-  bool heavy_;
-  std::vector<CodedInput> coded_;
-  std::vector<T> base_;  // of sparse rows
-};
 
 struct Case {
   int64_t rows = 1000, validation_rows = 100, batch = 96;
@@ -252,6 +201,19 @@ TEST_CASE("the same bits with sparse rows, also more a leaf than a micro-batch")
   CheckSameBits<double>({.rows = 5, .validation_rows = 3, .batch = 2, .epochs = 5, .sparse = true});
 }
 
+void TakeLbfgs(ModelSpec&, TrainSpec& train) {
+  train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+}
+
+TEST_CASE("the same bits with sparse rows and what else a job may ask for") {
+  const auto accumulate = [](ModelSpec&, TrainSpec& train) { train.accumulate_steps = 3; };
+  const auto freeze = [](ModelSpec&, TrainSpec& train) { train.frozen = {0}; };
+  const std::vector<double> weights = {0.5, 1, 3};
+  CheckSameBits<double>({.change = accumulate, .class_weights = weights, .sparse = true});
+  CheckSameBits<float>({.change = freeze, .sparse = true});
+  CheckSameBits<double>({.dropout = 0, .epochs = 12, .change = TakeLbfgs, .sparse = true});
+}
+
 TEST_CASE("the same bits with L-BFGS: passes of one step and of several, in float and in double") {
   const auto lbfgs = [](ModelSpec&, TrainSpec& train) {
     train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
@@ -271,13 +233,7 @@ TEST_CASE("the same bits with L-BFGS: passes of one step and of several, in floa
 TEST_CASE("the same bits with one-hot inputs and embeddings, by Adam and by L-BFGS") {
   const std::vector<CodedInput> coded = {{40, 0}, {7, 3}, {300, 5}, {2, 0}};
   CheckSameBits<float>({.clip_norm = 0.5, .class_weights = {0.5, 1, 3}, .coded = coded});
-  CheckSameBits<double>({.dropout = 0,
-                         .epochs = 12,
-                         .change =
-                             [](ModelSpec&, TrainSpec& train) {
-                               train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
-                             },
-                         .coded = coded});
+  CheckSameBits<double>({.dropout = 0, .epochs = 12, .change = TakeLbfgs, .coded = coded});
 }
 
 TEST_CASE("a step whose total is infinite is left out, also where it ends a group of steps") {

@@ -23,8 +23,8 @@ from .errors import (AbortedError, AlreadyExistsError, BadInputError, CancelledE
                      UnavailableError, UnimplementedError)
 from .local import train
 from .model import Model, load
-from .types import (ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo, JobKind,
-                    JobResult, JobState, Metrics, Progress, Scoring, StateChanged, Timing,
+from .types import (AsyncCounts, ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo,
+                    JobKind, JobResult, JobState, Metrics, Progress, Scoring, StateChanged, Timing,
                     WorkerInfo)
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from .job import Job
 
 __all__ = [
-    "AbortedError", "AlreadyExistsError", "BadInputError", "CancelledError", "ClassMetrics",
-    "Client", "CoordinatorAway", "DataLossError", "DeadlineExceededError", "Ended", "EspalierError",
-    "Evaluation", "Event", "FailedPreconditionError", "InputPosition", "InternalError",
-    "InvalidArgumentError", "Job", "JobCancelledError", "JobError", "JobFailedError", "JobInfo",
-    "JobKind", "JobResult", "JobState", "Limits", "Metrics", "Model", "NotFoundError",
-    "PermissionDeniedError", "Progress", "ResourceExhaustedError", "Scoring", "StateChanged",
-    "Timing", "UnavailableError", "UnimplementedError", "WorkerInfo", "__version__", "connect",
-    "load", "train",
+    "AbortedError", "AlreadyExistsError", "AsyncCounts", "BadInputError", "CancelledError",
+    "ClassMetrics", "Client", "CoordinatorAway", "DataLossError", "DeadlineExceededError", "Ended",
+    "EspalierError", "Evaluation", "Event", "FailedPreconditionError", "InputPosition",
+    "InternalError", "InvalidArgumentError", "Job", "JobCancelledError", "JobError",
+    "JobFailedError", "JobInfo", "JobKind", "JobResult", "JobState", "Limits", "Metrics", "Model",
+    "NotFoundError", "PermissionDeniedError", "Progress", "ResourceExhaustedError", "Scoring",
+    "StateChanged", "Timing", "UnavailableError", "UnimplementedError", "WorkerInfo", "__version__",
+    "connect", "load", "train",
 ]
 
 _OF_A_CLUSTER = {"Client": "client", "connect": "client", "Job": "job", "Limits": "_connection"}

@@ -8,8 +8,8 @@ from typing import Any, Iterable, Optional, Tuple
 
 from ._proto import api_pb2, types_pb2
 from .errors import EspalierError, InputPosition, InternalError, make_error
-from .types import (ClassMetrics, Evaluation, JobInfo, JobKind, JobResult, JobState, Metrics,
-                    Progress, Scoring, Timing, WorkerInfo)
+from .types import (AsyncCounts, ClassMetrics, Evaluation, JobInfo, JobKind, JobResult, JobState,
+                    Metrics, Progress, Scoring, Timing, WorkerInfo)
 
 
 def clean(text: str) -> str:
@@ -117,7 +117,9 @@ def result_of(s: Any) -> JobResult:
                       r.step_ms_p50, r.step_ms_p99),
         classes=tuple(text_of(c) for c in r.classes), stopped_because=clean(r.stopped_because),
         skipped_rows=r.skipped_rows,
-        scoring=scoring_of(r.scoring) if r.HasField("scoring") else None)
+        scoring=scoring_of(r.scoring) if r.HasField("scoring") else None,
+        async_counts=AsyncCounts(r.async_counts.largest_lag, r.async_counts.refused)
+        if r.HasField("async_counts") else None)
 
 
 def job_of(s: Any) -> JobInfo:

@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Option
 from .errors import (CancelledError, EspalierError, InputPosition, InternalError, JobCancelledError,
                      JobFailedError, NotFoundError, make_error)
 from .progress import view_for
-from .types import (METRIC_NAMES, ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo,
-                    JobResult, JobState, Metrics, Progress, StateChanged, Timing)
+from .types import (METRIC_NAMES, AsyncCounts, ClassMetrics, CoordinatorAway, Ended, Evaluation,
+                    Event, JobInfo, JobResult, JobState, Metrics, Progress, StateChanged, Timing)
 
 if TYPE_CHECKING:
     from ._jobtext import JobSource
@@ -205,7 +205,9 @@ def _result(last: Mapping[str, Any]) -> JobResult:
             train=_some_metrics(sets["train"]), validation=_metrics(sets["validation"]),
             test=_metrics(sets["test"]),
             timing=Timing(timing["start_s"], timing["survey_s"], timing["train_s"],
-                          timing["step_ms_p50"], timing["step_ms_p99"]), classes=named)
+                          timing["step_ms_p50"], timing["step_ms_p99"]), classes=named,
+            async_counts=AsyncCounts(last["async"]["largest_lag"], last["async"]["refused"])
+            if "async" in last else None)
     except KeyError as error:
         raise InternalError("the program's outcome lacks %s: is it of another version than this "
                             "client?" % error) from error

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .model import Model
 
 __all__ = [
-    "ClassMetrics", "CoordinatorAway", "Ended", "Evaluation", "Event", "JobInfo", "JobResult",
-    "JobState", "Metrics", "Progress", "StateChanged", "Timing", "WorkerInfo",
+    "AsyncCounts", "ClassMetrics", "CoordinatorAway", "Ended", "Evaluation", "Event", "JobInfo",
+    "JobResult", "JobState", "Metrics", "Progress", "StateChanged", "Timing", "WorkerInfo",
 ]
 
 
@@ -194,6 +194,20 @@ class Scoring:
 
 
 @dataclass(frozen=True)
+class AsyncCounts:
+    """How late gradients came in a job with ``mode: async``.
+
+    Attributes:
+        largest_lag: steps taken, at the most, between the moment when a worker got its weights and
+            that when its gradient was applied.
+        refused: gradients that came too late and were computed again.
+    """
+
+    largest_lag: int
+    refused: int
+
+
+@dataclass(frozen=True)
 class JobResult:
     """What a job that succeeded yields.
 
@@ -209,6 +223,7 @@ class JobResult:
         scoring: of a job that predicts or evaluates; None: it has trained. Of all above it has
             ``bundle``, the directory of its predictions or the file of its report ("": none),
             ``test``, the metrics of an evaluation, and ``classes``.
+        async_counts: of a job trained with ``mode: async``; None: it was not.
     """
 
     job: str
@@ -225,6 +240,7 @@ class JobResult:
     stopped_because: str = ""
     skipped_rows: int = 0
     scoring: Optional[Scoring] = None
+    async_counts: Optional[AsyncCounts] = None
 
     def load(self) -> Model:
         """The model, read from :attr:`bundle`; see :func:`espalier.load`. The bundle must be

@@ -13,6 +13,7 @@ from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReadable
     MLWritable, MLWriter
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from .. import model as client
 from .._bundle import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
@@ -149,7 +150,12 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         """Raises InvalidArgumentError for a column of a wrong type. A row that the model has no
         answer to, such as a null, fails the query and is named."""
         model = self.model()
-        columns = features(dataset, self, model._preprocessing.texts)
+        texts = model._preprocessing.texts
+        # pandas makes a float of a whole number that lies beside a null: as text it stays itself.
+        columns = [column.cast("string").alias(name)
+                   if name in texts and isinstance(dataset.schema[name].dataType, T.IntegralType)
+                   else column
+                   for name, column in zip(self.feature_columns(), features(dataset, self, texts))]
         if self._broadcast is None:
             self._broadcast = dataset.sparkSession.sparkContext.broadcast(self._bundle)
         digest, bundle = self._digest(), self._broadcast

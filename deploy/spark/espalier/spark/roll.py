@@ -25,17 +25,20 @@ _HELLO_SECONDS = 10.0
 _REASONS_MAX = 100
 
 
-def read_line(line: socket.socket) -> Optional[Dict[str, Any]]:
-    """The next message, or None when there is none any more, or no message."""
+def read_line(line: socket.socket, until: Optional[float] = None) -> Optional[Dict[str, Any]]:
+    """The next message, or None when there is none any more, or no message; or, with `until`, when
+    it has not all come by then (monotonic)."""
     raw = b""
     try:
         while not raw.endswith(b"\n") and len(raw) < LINE_BYTES_MAX:
+            if until is not None:
+                line.settimeout(max(0.001, until - time.monotonic()))
             more = line.recv(1)  # a few short lines in a life
             if not more:
                 return None
             raw += more
         message = json.loads(raw)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None
 
@@ -135,14 +138,19 @@ class Roll:
                                  name="espalier seat").start()
 
     def _serve(self, line: socket.socket, host: str) -> None:
-        with line:
-            line.settimeout(_HELLO_SECONDS)
-            hello = read_line(line)
-            if hello and hmac.compare_digest(str(hello.get("token")), self.token) and \
-                    hello.get("seat") in range(self._seats):
-                self._attend(line, host, hello["seat"])
-        with self._changed:
-            self._open -= 1
+        try:
+            with line:
+                hello = read_line(line, time.monotonic() + _HELLO_SECONDS)
+                if hello and self._knows(hello) and hello.get("seat") in range(self._seats):
+                    self._attend(line, host, hello["seat"])
+        finally:
+            with self._changed:
+                self._open -= 1
+
+    def _knows(self, hello: Dict[str, Any]) -> bool:
+        # Any text may come, a half of a surrogate pair too.
+        shown = str(hello.get("token")).encode(errors="replace")
+        return hmac.compare_digest(shown, self.token.encode())
 
     def _attend(self, line: socket.socket, host: str, seat: int) -> None:
         keep_alive(line)

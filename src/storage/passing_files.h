@@ -1,5 +1,5 @@
-// A file system that passes all calls on to another one: what tests that watch or hinder some of
-// the calls begin with.
+// A file system that passes all calls on to another one: what begins those that watch, keep or (in
+// tests) hinder some of the calls. Thread rule: that of the other one.
 #pragma once
 
 #include <memory>

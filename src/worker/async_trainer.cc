@@ -1,0 +1,304 @@
+#include "src/worker/async_trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/model/arithmetic.h"
+#include "src/model/metrics.h"
+
+namespace espalier {
+namespace {
+
+int64_t OwnRows(const TrainingPlan& plan, const TrainerOptions& options) {
+  return LeafRows(plan.train_rows, options.leaves, options.own.end - 1).end -
+         LeafRows(plan.train_rows, options.leaves, options.own.begin).begin;
+}
+
+}  // namespace
+
+template <typename T>
+AsyncTrainer<T>::AsyncTrainer(StepMachine<T>& machine, TrainerOptions options,
+                              const RowSource<T>& rows, ComputePool& pool, AsyncExchange& exchange,
+                              StepTimes& times, TrainerHooks hooks)
+    : machine_(machine),
+      options_(options),
+      exchange_(exchange),
+      hooks_(std::move(hooks)),
+      own_rows_(OwnRows(machine.plan(), options)),
+      own_steps_(std::max<int64_t>(1, StepsPerEpoch(own_rows_, machine.plan().train.batch))),
+      work_(machine.plan(),
+            {options.shuffle, options.leaves, options.own, own_steps_, true, /*own_numbers=*/0},
+            rows, pool),
+      parameters_(machine.state().parameters.size()) {
+  if (exchange.self() != exchange.holder()) return;
+  server_ = std::make_unique<AsyncServer<T>>(
+      machine, work_, exchange, options.members,
+      StalenessLimit(machine.plan().train, options.members), times,
+      typename AsyncServer<T>::Hooks{hooks_.now_us,
+                                     [this](Letter order) { TakeOrder(std::move(order)); },
+                                     [this](const Status& why) { Fail(why); }});
+}
+
+template <typename T>
+AsyncTrainer<T>::~AsyncTrainer() {
+  exchange_.Ignore();
+}
+
+template <typename T>
+void AsyncTrainer<T>::Fail(const Status& why) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_.ok()) failure_ = why;
+  }
+  failed_ = true;
+  changed_.notify_all();
+}
+
+template <typename T>
+void AsyncTrainer<T>::Abort(Status why) {
+  Fail(why);
+  exchange_.Abort(std::move(why));
+}
+
+template <typename T>
+void AsyncTrainer<T>::TakeOrder(Letter order) {
+  {
+    std::lock_guard lock(mutex_);
+    order_ = std::move(order);
+  }
+  changed_.notify_all();
+}
+
+template <typename T>
+Result<TrainerEnd> AsyncTrainer<T>::Run() {
+  PrepareComputeThread();
+  last_report_us_ = hooks_.now_us();
+  AsyncExchange::Listener listener;
+  listener.on_failed = [this](const Status& why) { Fail(why); };
+  if (holds()) {
+    listener.on_letter = [this](Letter letter) { server_->OnAnswer(std::move(letter)); };
+    listener.is_done = [this](int32_t member) { return server_->IsDone(member); };
+  } else {
+    listener.on_letter = [this](Letter letter) { TakeOrder(std::move(letter)); };
+  }
+  if (holds()) server_->Begin();
+  exchange_.Listen(std::move(listener));
+  for (;;) {
+    ESPALIER_ASSIGN_OR_RETURN(const Letter order, WaitForOrder());
+    ESPALIER_RETURN_IF_ERROR(CheckOrder(order));
+    if (order.header[kLetterAllBegan] != 0 && hooks_.on_first_totals) {
+      std::exchange(hooks_.on_first_totals, nullptr)();
+    }
+    if (order.header[kLetterTask] == static_cast<double>(AsyncTask::kLevel)) return End(order);
+    ESPALIER_ASSIGN_OR_RETURN(Letter answer, Perform(order));
+    Answer(std::move(answer));
+  }
+}
+
+// A member without rows may wait long: only its link tells it that the holder is gone.
+template <typename T>
+Result<Letter> AsyncTrainer<T>::WaitForOrder() {
+  const int64_t limit_us = options_.reduce_timeout_ms * 1000;
+  int64_t since_us = hooks_.now_us(), events = -1;
+  for (;;) {
+    if (holds()) {
+      Housekeep();
+      const int64_t newest = server_->events();
+      if (std::exchange(events, newest) != newest) since_us = hooks_.now_us();
+    }
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, std::chrono::microseconds(options_.report_interval_us),
+                        [this] { return order_ || !failure_.ok(); });
+      if (!failure_.ok()) return failure_;
+      if (order_) return *std::exchange(order_, std::nullopt);
+    }
+    if (hooks_.now_us() - since_us < limit_us || (!holds() && own_rows_ == 0)) continue;
+    std::string who;
+    for (const int32_t m : holds() ? server_->Missing() : std::vector{exchange_.holder()}) {
+      who += (who.empty() ? "" : ", ") + exchange_.NameOf(m);
+    }
+    return DeadlineExceeded("nothing came within " + HumanDuration(options_.reduce_timeout_ms) +
+                            "; missing: " + who);
+  }
+}
+
+template <typename T>
+Result<Letter> AsyncTrainer<T>::Perform(const Letter& order) {
+  ReadParameters(order);
+  Letter answer;
+  answer.member = exchange_.holder();
+  answer.number = order.number;
+  answer.header[kLetterTask] = order.header[kLetterTask];
+  if (order.header[kLetterTask] == static_cast<double>(AsyncTask::kEvaluation)) {
+    ESPALIER_RETURN_IF_ERROR(ComputeEvaluation(order, answer));
+  } else {
+    ComputePush(order, answer);
+  }
+  return answer;
+}
+
+// What comes over a link may be anything.
+template <typename T>
+Status AsyncTrainer<T>::CheckOrder(const Letter& order) const {
+  const std::vector<double>& header = order.header;
+  bool fits = true;
+  for (const LetterHeader number : {kLetterStep, kLetterNext, kLetterRound}) {
+    fits = fits && header[number] >= 0 && header[number] < 0x1p53;
+  }
+  const double set = header[kLetterSet];
+  const bool levels = header[kLetterTask] == static_cast<double>(AsyncTask::kLevel);
+  const bool evaluates = header[kLetterTask] == static_cast<double>(AsyncTask::kEvaluation) &&
+                         (set == static_cast<double>(FileRole::kValidation) ||
+                          set == static_cast<double>(FileRole::kTest));
+  const bool computes = header[kLetterTask] == static_cast<double>(AsyncTask::kGradient);
+  fits = fits && (levels || evaluates || computes);
+  fits = fits && order.parts.size() == (levels ? 0 : work_.round_shape().size());
+  for (size_t b = 0; fits && b < order.parts.size(); ++b) {
+    fits = order.parts[b].size == static_cast<size_t>(work_.BucketSize(b)) * sizeof(T);
+  }
+  if (fits) return Status::Ok();
+  return FailedPrecondition("order " + std::to_string(order.number) + " of " +
+                            exchange_.NameOf(exchange_.holder()) +
+                            " is none; is it of the same version?");
+}
+
+template <typename T>
+void AsyncTrainer<T>::ReadParameters(const Letter& order) {
+  const std::vector<Chunk>& chunks = work_.chunks();
+  for (size_t c = 0; c < chunks.size(); ++c) {
+    std::memcpy(parameters_.data() + chunks[c].offset,
+                work_.ChunkOf(order.parts, static_cast<int64_t>(c)),
+                static_cast<size_t>(chunks[c].size) * sizeof(T));
+  }
+}
+
+template <typename T>
+typename LeafWork<T>::Batch AsyncTrainer<T>::NextBatch(const Letter& order) {
+  const auto step = static_cast<int64_t>(order.header[kLetterStep]);
+  if (batch_ < 0) {  // about as far in its own rows as the job is in all
+    batch_ = MulDiv(own_steps_, step, std::max<int64_t>(1, machine_.plan().StepsPerEpoch()));
+  } else if (order.header[kLetterAgain] == 0) {
+    ++batch_;
+  }
+  for (int64_t tries = 0;; ++tries, ++batch_) {
+    const typename LeafWork<T>::Batch batch{batch_ / own_steps_, batch_ % own_steps_, step};
+    if (tries == own_steps_ || work_.RowsOf(batch) > 0) return batch;
+  }
+}
+
+template <typename T>
+void AsyncTrainer<T>::ComputePush(const Letter& order, Letter& answer) {
+  const typename LeafWork<T>::Batch batch = NextBatch(order);
+  typename LeafWork<T>::OnLeaf on_leaf;
+  if (hooks_.on_leaf) {
+    on_leaf = [&](int32_t leaf, auto rows) {
+      hooks_.on_leaf({batch.step, batch.epoch, batch.step_of_epoch}, leaf, rows);
+    };
+  }
+  work_.RunLeaves(parameters_.data(), batch, on_leaf);
+  answer.parts.resize(work_.round_shape().size());
+  work_.Gradients([&](uint32_t bucket, Payload sum) { answer.parts[bucket] = std::move(sum); });
+}
+
+template <typename T>
+Status AsyncTrainer<T>::ComputeEvaluation(const Letter& order, Letter& answer) {
+  const auto set = static_cast<FileRole>(order.header[kLetterSet]);
+  const auto report = [this](double share) {
+    if (holds() && hooks_.now_us() - last_report_us_ >= options_.report_interval_us) {
+      Report(true, share);
+    }
+  };
+  auto totals = work_.Evaluate(
+      set, parameters_.data(), [this] { return failed_.load(); }, report);
+  if (totals.empty()) {
+    std::lock_guard lock(mutex_);
+    return failure_;
+  }
+  answer.parts.push_back(MakePayload(AlignedVector<double>(totals[0].begin(), totals[0].end())));
+  return Status::Ok();
+}
+
+template <typename T>
+void AsyncTrainer<T>::Answer(Letter answer) {
+  const bool own = holds();
+  if (own) answer.member = exchange_.self();
+  exchange_.Do([this, own, exchange = &exchange_, letter = std::move(answer)] {
+    own ? server_->OnAnswer(letter) : exchange->Send(letter);
+  });
+}
+
+template <typename T>
+Result<TrainerEnd> AsyncTrainer<T>::End(const Letter& order) {
+  const Generation next{static_cast<uint64_t>(order.header[kLetterNext])};
+  if (holds()) {
+    Housekeep();
+    if (hooks_.offer_state) hooks_.offer_state();
+    server_->OnOffered();
+    const int64_t since_us = hooks_.now_us();
+    while (!server_->over()) {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, std::chrono::milliseconds(1), [this] { return !failure_.ok(); });
+      if (!failure_.ok()) return failure_;
+      if (hooks_.now_us() - since_us < options_.reduce_timeout_ms * 1000) continue;
+      return DeadlineExceeded("not all members took the job's state within " +
+                              HumanDuration(options_.reduce_timeout_ms));
+    }
+  } else {
+    if (hooks_.fetch_state) {
+      const auto round = static_cast<uint64_t>(order.header[kLetterRound]);
+      ESPALIER_RETURN_IF_ERROR(hooks_.fetch_state(round));
+    }
+    Letter answer;
+    answer.member = exchange_.holder();
+    answer.number = order.number;
+    answer.header[kLetterTask] = order.header[kLetterTask];
+    Answer(std::move(answer));
+  }
+  const Action action = machine_.Resume();
+  if (const auto* finish = std::get_if<FinishAction>(&action)) return TrainerEnd{*finish, {}};
+  return TrainerEnd{std::nullopt, next};
+}
+
+template <typename T>
+void AsyncTrainer<T>::Housekeep() {
+  const int64_t now = hooks_.now_us();
+  server_->WithState([&](AsyncHolder<T>& holder) {
+    const std::vector<HistoryRow>& rows = machine_.state().history;
+    for (; options_.history_told < rows.size(); ++options_.history_told) {
+      if (!hooks_.on_history) continue;
+      hooks_.on_history(static_cast<int64_t>(options_.history_told), rows[options_.history_told]);
+    }
+    const int64_t elapsed_ms = (now - options_.begun_us) / 1000;
+    if (options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms) holder.TimeIsUp();
+    if (hooks_.agreement_due && hooks_.agreement_due() && hooks_.on_agreed) hooks_.on_agreed();
+  });
+  if (const uint64_t next = switch_to_.exchange(0); next != 0) server_->SwitchTo({next});
+  const int64_t since = now - last_report_us_;
+  if (since < options_.report_interval_us) return;
+  const int64_t rows = server_->rows_done();
+  rows_per_second_ =
+      static_cast<double>(rows - last_report_rows_) * 1e6 / static_cast<double>(since);
+  last_report_rows_ = rows;
+  Report(false, 0);
+}
+
+template <typename T>
+void AsyncTrainer<T>::Report(bool evaluating, double evaluated_share) {
+  last_report_us_ = hooks_.now_us();
+  if (!hooks_.on_report) return;
+  StepReport report;
+  server_->WithState([&](AsyncHolder<T>&) { report = ReportOf(machine_); });
+  report.rows_per_second = rows_per_second_;
+  report.evaluating = evaluating;
+  report.evaluated_share = evaluated_share;
+  hooks_.on_report(report);
+}
+
+template class AsyncTrainer<float>;
+template class AsyncTrainer<double>;
+
+}  // namespace espalier

@@ -1,0 +1,196 @@
+// Where sparse rows lie, and what they may take; rows that were decoded sparse and are stored
+// dense.
+#include <filesystem>
+
+#include "src/spec/sparse_rows.h"
+#include "tests/data/sparse_fixture.h"
+
+namespace espalier {
+namespace {
+
+int64_t OpenFiles() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return std::distance(begin(files), end(files));
+}
+
+// Their records take about 8 + 8 + 40 * 12 bytes a row.
+class StoreFixture : public SparseFixture {
+ public:
+  static constexpr int kRows = 6000;
+  static constexpr int64_t kRecordBytes = kRows * int64_t{40 * 12 + 16};
+
+  explicit StoreFixture(int64_t shard_bytes = 20'000) {
+    job.data.shard_bytes = shard_bytes;
+    job.data.validation.fraction = 0.3;
+    Train(MakeTable(Kind::kDoubles, kRows, 40, 10).Libsvm(), "a.svm");
+    const auto surveyed = Survey();
+    INFO(surveyed.status().ToString());
+    REQUIRE(surveyed.ok());
+    REQUIRE(surveyed->sparse);
+    result = *surveyed;
+  }
+
+  Result<std::unique_ptr<RowStore>> Load(const RowStoreOptions& options) {
+    std::vector<SurveyedShard> none;
+    return LoadRows(*files, plan, job, result, All(result), none, options);
+  }
+  RowStoreOptions Spool(int64_t memory_bytes_max, int64_t spool_bytes_max = int64_t{1} << 30) {
+    return {.memory_bytes_max = memory_bytes_max,
+            .spool_directory = dir.path(),
+            .spool_bytes_max = spool_bytes_max};
+  }
+};
+
+TEST_CASE("however small its shards are, a sparse store holds its budget and few files") {
+  StoreFixture f;
+  CHECK(f.plan.shards.size() > 100);
+  const auto memory = f.Load({});
+  REQUIRE(memory.ok());
+  const int64_t all = (*memory)->memory_bytes();
+  CHECK((*memory)->spool_bytes() == 0);
+  CHECK(all > StoreFixture::kRecordBytes * 8 / 10);
+  CHECK(all < StoreFixture::kRecordBytes * 12 / 10 + StoreFixture::kRows * 24);
+  const std::vector<double> inputs = f.Gather(**memory);
+  for (const int64_t budget : {int64_t{0}, all / 3, all / 2}) {
+    INFO(budget);
+    const int64_t before = OpenFiles();
+    const auto store = f.Load(f.Spool(budget));
+    REQUIRE(store.ok());
+    CHECK((*store)->memory_bytes() <= budget);
+    CHECK((*store)->memory_bytes() >= budget * 8 / 10);
+    CHECK((*store)->spool_bytes() >= (all - budget) * 8 / 10);
+    CHECK((*store)->spool_bytes() <= (all - budget) * 12 / 10);
+    CHECK(OpenFiles() - before < 8);
+    CHECK((f.Gather(**store) == inputs));
+  }
+}
+
+TEST_CASE("sparse rows that will not fit are refused before any is read") {
+  StoreFixture f;
+  const auto make = [&](const RowStoreOptions& options) {
+    return RowLoader::Make(*f.files, f.plan, f.job, f.result, f.All(f.result), options).status();
+  };
+  CHECK(make({.memory_bytes_max = 2 * StoreFixture::kRecordBytes}).ok());
+  const Status refused = make({.memory_bytes_max = StoreFixture::kRecordBytes / 2});
+  CHECK(refused.code() == StatusCode::kResourceExhausted);
+  CHECK(refused.message().find("the rows of this worker need 2.") == 0);
+  CHECK(refused.message().find("raise one of them or add workers") != std::string::npos);
+  CHECK(make(f.Spool(0, StoreFixture::kRecordBytes / 2)).code() == StatusCode::kResourceExhausted);
+  CHECK(make(f.Spool(StoreFixture::kRecordBytes / 2, StoreFixture::kRecordBytes)).ok());
+}
+
+TEST_CASE("of a shard of which a part is held, room is taken for that part") {
+  StoreFixture f(int64_t{1} << 30);
+  REQUIRE(f.plan.shards.size() == 1);
+  RowRanges part = f.All(f.result);
+  part[0] = {f.result.train_rows / 10, f.result.train_rows / 5};
+  part[1] = {0, 0};
+  std::vector<SurveyedShard> none;
+  const auto store =
+      LoadRows(*f.files, f.plan, f.job, f.result, part, none, f.Spool(0, int64_t{1} << 30));
+  REQUIRE(store.ok());
+  CHECK((*store)->spool_bytes() < StoreFixture::kRecordBytes / 8);
+}
+
+TEST_CASE("a shard with more numbers than were counted has changed") {
+  StoreFixture f;
+  --f.result.shards[3].nonzeros;
+  const auto loader =
+      RowLoader::Make(*f.files, f.plan, f.job, f.result, f.All(f.result), RowStoreOptions());
+  REQUIRE(loader.ok());
+  CHECK((*loader)->Load(2, nullptr).ok());
+  const Status changed = (*loader)->Load(3, nullptr);
+  CHECK(changed.code() == StatusCode::kDataLoss);
+  CHECK(changed.position()->offset == f.plan.shards[3].begin);
+}
+
+TEST_CASE("sparse rows without any number are handed on in pieces too") {
+  SparseFixture f;
+  std::string text;
+  for (int r = 0; r < 150'000; ++r) text += r % 2 == 0 ? "0\n" : "1\n";
+  f.Train(text, "a.svm");
+  f.plan = *f.Plan();
+  int64_t pieces = 0, rows = 0;
+  const auto read = StreamShard(*f.files, f.plan, f.job, 0, nullptr,
+                                [&](const DecodedSets& sets, const ShardTexts&) -> Status {
+                                  ++pieces;
+                                  rows += sets[0].rows;
+                                  return {};
+                                });
+  REQUIRE(read.ok());
+  CHECK(rows == 150'000);
+  CHECK(pieces >= 3);
+}
+
+TEST_CASE("LIBSVM text whose first rows are dense is decoded dense, with the same numbers") {
+  const Table full = MakeTable(Kind::kFloats, 300, 150, 3);
+  SparseFixture f;
+  f.Train(full.Libsvm(), "a.svm");
+  auto survey = f.Survey();
+  REQUIRE(survey.ok());
+  CHECK_FALSE(survey->sparse);
+  CHECK_FALSE(f.shards[0].rows.sets[0].sparse);
+  f.CheckInputs(f.Inputs(), full);
+  const std::vector<double> inputs = f.Inputs();
+  survey = f.Survey();
+  for (SurveyedShard& shard : f.shards) shard.has_rows = false;
+  const auto again = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  REQUIRE(again.ok());
+  CHECK((f.Gather(**again) == inputs));
+
+  // A bad row among the first ones counts once, whichever way they are read.
+  f.job.data.bad_rows = {.skip = true, .limit = 1};
+  f.Train("1 7:x\n" + full.Libsvm(), "a.svm");
+  survey = f.Survey();
+  REQUIRE(survey.ok());
+  CHECK(survey->skipped_rows == 1);
+  CHECK(survey->train_rows == 300);
+}
+
+TEST_CASE("rows that were decoded sparse and must not be stored so have their zeros again") {
+  Table table = MakeTable(Kind::kFloats, 60, 20, 8);
+  table.rows[9][33] = table.rows[11][34] = std::numeric_limits<double>::quiet_NaN();
+  SparseFixture f;
+  f.job.data.features.nulls = {NullKind::kConstant, 5};
+  f.Train(table.Libsvm(), "a.svm");
+
+  SECTION("for an autoencoder") {
+    f.job.model.task = Task::kAutoencoder;
+    f.job.data.label = {};
+    const auto survey = f.Survey();
+    INFO(survey.status().ToString());
+    REQUIRE(survey.ok());
+    CHECK(f.shards[0].rows.sets[0].sparse);
+    CHECK_FALSE(survey->sparse);
+    f.labels.clear();
+    f.result = *survey;
+    const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+    REQUIRE(store.ok());
+    const std::vector<double> inputs = f.Gather(**store);
+    f.labels.clear();
+    f.CheckInputs(inputs, table);
+  }
+  SECTION("with indicators of nulls") {
+    FeatureGroup group;
+    group.columns = {ColumnRange{30, 40}};
+    group.null_indicator = true;
+    f.job.data.features.groups = {group};
+    const std::vector<double> inputs = f.Inputs();
+    CHECK_FALSE(f.result.sparse);
+    const std::vector<double> expected = f.Expected(table);
+    const auto& fitted = f.result.preprocessing.features;
+    int64_t nulls = 0, at = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CHECK(std::fabs(inputs[at++] - expected[i]) < 1e-12);
+      if (!fitted[i % kWidth].null_indicator) continue;
+      const double x = table.At(59 - i / kWidth, static_cast<int32_t>(i % kWidth));
+      CHECK(inputs[at++] == (x != x ? 1 : 0));
+      nulls += x != x;
+    }
+    CHECK(nulls == 2);
+    CHECK(at == static_cast<int64_t>(inputs.size()));
+  }
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,81 @@
+"""`espalier sweep` over a table on a real HDFS: its workers read it once, and each job gives the
+bytes that it gives alone."""
+import json
+import re
+import unittest
+
+from espalier import Cluster, json_lines
+from hdfs_jobs import HdfsTest, csv_text, start_hdfs, table
+
+ROWS = 3000
+
+
+def setUpModule():
+    start_hdfs()
+
+
+def read_of(log):
+    """Of each job: [fetched, cached], in the program's own words."""
+    return re.findall(r"(job-\d+) has read (.+) of its input from where it lies and (.+) from the "
+                      "cache", log)
+
+
+class HdfsSweepTest(HdfsTest):
+    def sweep(self, **workers):
+        spec = self.spec(self.put("t.csv", csv_text(table(ROWS))), name="houses")
+        del spec["data"]["validation"]
+        if workers:
+            spec["workers"] = workers
+        return self.write("sweep.yaml", json.dumps({
+            "job": spec, "output": self.path("out"), "folds": 2, "parallel": 1,
+            "grid": {"model.hidden": [[4], [16, 8]]}}))
+
+    def runs(self, cluster, sweep):
+        out, _ = cluster.espalier("sweep", sweep, "--json")
+        result = json_lines(out)[-1]
+        self.assertEqual(result["status"], "SUCCEEDED", result)
+        return [run["bundle"] for trial in result["trials"] for run in trial["runs"]]
+
+    def test_the_data_is_read_once_and_the_models_are_those_of_jobs_that_read_it_themselves(self):
+        cluster = Cluster(self, workers=2)
+        bundles = self.runs(cluster, self.sweep())
+        self.assertEqual(len(bundles), 4)
+        for name in cluster.workers:
+            reads = read_of(cluster.log(name))
+            self.assertEqual([job for job, _, _ in reads], ["job-%d" % n for n in range(1, 5)])
+            self.assertIn("KiB", reads[0][1])
+            for _, fetched, cached in reads[1:]:
+                self.assertEqual(fetched, "0 B")
+                self.assertIn("KiB", cached)
+        for bundle in bundles:
+            with open(bundle + "/model.json") as f:
+                model = json.load(f)
+            spec = self.spec(self.uri("t.csv"), name="houses")
+            spec["data"]["validation"] = {"fold": model["spec"]["data"]["validation"]["fold"],
+                                          "of": 2}
+            spec["model"] = {"task": "classification", "hidden": model["spec"]["model"]["hidden"]}
+            name = "alone-" + bundle.replace("/", "-")[-20:]
+            alone = cluster.result("submit", self.job(name, spec))
+            self.assertEqual(alone["weights_sha256"], model["weights_sha256"])
+        self.assertEqual(len(read_of(cluster.log("node-1"))), 4, "others do not use the cache")
+
+    def test_a_table_that_changes_between_two_sweeps_is_read_anew(self):
+        cluster = Cluster(self, workers=1)
+        self.runs(cluster, self.sweep())
+        self.hdfs.put(self.home + "/t.csv", csv_text(table(ROWS + 1)).encode(), overwrite="true")
+        spec = self.spec(self.uri("t.csv"), workers={"cache_input": True})
+        cached = cluster.result("submit", self.job("cached", spec))
+        del spec["workers"]
+        alone = cluster.result("submit", self.job("alone", spec))
+        self.assertEqual(cached["weights_sha256"], alone["weights_sha256"])
+        _, fetched, _ = read_of(cluster.log("node-1"))[-1]
+        self.assertIn("KiB", fetched)
+
+    def test_a_sweep_that_shall_not_keep_anything_reads_again(self):
+        cluster = Cluster(self, workers=1)
+        self.runs(cluster, self.sweep(cache_input=False))
+        self.assertEqual(read_of(cluster.log("node-1")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,362 @@
+// Asynchronous training with real trainers and threads, over links in memory.
+#include "src/worker/async_trainer.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "src/collective/memory_link.h"
+#include "src/model/arithmetic.h"
+#include "src/plan/ownership.h"
+#include "tests/worker/made_up_rows.h"
+
+namespace espalier {
+namespace {
+
+constexpr int32_t kLeaves = 16;
+
+int64_t NowUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+struct Case {
+  int64_t rows = 2000, batch = 64;
+  double epochs = 10;
+  std::optional<int64_t> staleness = {};
+  Generation switch_to = {};                         // told at the first report
+  std::function<void(int32_t member)> on_leaf = {};  // before a push goes out
+  std::function<void(TrainSpec& train)> change = {};
+  int64_t timeout_ms = 60'000;
+};
+
+TrainingPlan MakePlan(const Case& c, TrainMode mode) {
+  ModelSpec model;
+  model.hidden = {24};
+  TrainingPlan plan;
+  plan.train.mode = mode;
+  plan.train.staleness = c.staleness;
+  plan.train.batch = c.batch;
+  plan.train.epochs = c.epochs;
+  if (c.change) c.change(plan.train);
+  plan.shape = *MakeNetworkShape(JobSpec{.model = model, .train = plan.train}, InputShape(12), 3);
+  plan.train_rows = c.rows;
+  plan.validation_rows = 100;
+  plan.test_rows = 200;
+  return plan;
+}
+
+// A generation of so many members: what each ends with.
+struct Ended {
+  Result<TrainerEnd> end = Internal("not run");
+  TrainingState<float> state;
+  size_t history_told = 0;
+};
+
+class Cluster {
+ public:
+  Cluster(Case c, int32_t members)
+      : c_(std::move(c)),
+        ownership_(PlanOwnership(kLeaves, members)),
+        places_(PlanTree(ownership_, kLeaves)),
+        network_(MemoryNetwork::Make(static_cast<uint32_t>(members), 17)),
+        ended_(members) {
+    while (!places_[holder_].is_root()) ++holder_;
+  }
+
+  std::vector<Ended> Run() {
+    std::vector<std::thread> threads;
+    for (int32_t m = 0; m < static_cast<int32_t>(ended_.size()); ++m) {
+      threads.emplace_back([this, m] { RunMember(m); });
+    }
+    for (std::thread& t : threads) t.join();
+    return std::move(ended_);
+  }
+
+  int32_t holder() const { return holder_; }
+  MemoryNetwork& network() { return *network_; }
+
+ private:
+  void RunMember(int32_t self) {
+    const auto members = static_cast<int32_t>(ended_.size());
+    const MadeUpRows<float> rows(12, 3);
+    ComputePool pool(1, PrepareComputeThread);
+    StepMachine<float> machine(MakePlan(c_, TrainMode::kAsync));
+    machine.Begin();
+    AsyncExchange exchange({{1}, {1}, {1}}, self, holder_,
+                           std::vector<std::string>(members, "a member"), 1000,
+                           RoundBytesMax(machine.plan().shape, sizeof(float), members));
+    if (members > 1) {
+      exchange.Start(network_->Open(static_cast<uint32_t>(self), {1}, &exchange));
+    }
+    TrainerOptions options;
+    options.leaves = kLeaves;
+    options.own = ownership_.intervals[self];
+    options.members = members;
+    options.self = self;
+    options.reduce_timeout_ms = c_.timeout_ms;
+    options.report_interval_us = 1000;
+    TrainerHooks hooks;
+    hooks.now_us = NowUs;
+    hooks.on_history = [&](int64_t number, const HistoryRow&) {
+      CHECK(number == static_cast<int64_t>(ended_[self].history_told++));
+    };
+    StepLoop* loop = nullptr;
+    hooks.on_report = [&](const StepReport&) {
+      if (c_.switch_to) loop->SwitchTo(c_.switch_to);
+    };
+    if (c_.on_leaf) {
+      hooks.on_leaf = [&](const GradientAction&, int32_t, auto) { c_.on_leaf(self); };
+    }
+    hooks.offer_state = [&] {
+      std::lock_guard lock(mutex_);
+      offered_ = machine.state();
+    };
+    hooks.fetch_state = [&](uint64_t round) -> Status {
+      std::lock_guard lock(mutex_);
+      if (!offered_ || offered_->round != round) return Internal("it was not offered");
+      machine = StepMachine<float>(machine.plan(), *offered_);
+      return Status::Ok();
+    };
+    StepTimes times;
+    AsyncTrainer<float> trainer(machine, options, rows, pool, exchange, times, hooks);
+    loop = &trainer;
+    ended_[self].end = trainer.Run();
+    ended_[self].state = machine.state();
+    // Links stay up until all are done, as in a worker.
+    ++done_;
+    while (done_ < members) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  const Case c_;
+  const Ownership ownership_;
+  const std::vector<TreePlace> places_;
+  int32_t holder_ = 0;
+  const std::shared_ptr<MemoryNetwork> network_;
+  std::vector<Ended> ended_;
+  std::atomic<int32_t> done_{0};
+  std::mutex mutex_;  // guards offered_
+  std::optional<TrainingState<float>> offered_;
+};
+
+FinishAction Synchronously(const Case& c) {
+  const MadeUpRows<float> rows(12, 3);
+  ComputePool pool(1, PrepareComputeThread);
+  StepMachine<float> machine(MakePlan(c, TrainMode::kSync));
+  machine.Begin();
+  const Ownership ownership = PlanOwnership(kLeaves, 1);
+  Reducer reducer({{1}, {1}, {1}}, PlanTree(ownership, kLeaves)[0], {"a member"},
+                  RoundBytesMax(machine.plan().shape, sizeof(float), 1));
+  TrainerOptions options;
+  options.leaves = kLeaves;
+  options.own = ownership.intervals[0];
+  TrainerHooks hooks;
+  hooks.now_us = NowUs;
+  StepTimes times;
+  Trainer<float> trainer(machine, options, rows, pool, reducer, true, times, hooks);
+  return *trainer.Run()->finish;
+}
+
+TEST_CASE("asynchronous training by any number of members is as good as synchronous training") {
+  InitArithmetic();
+  const Case c;
+  const FinishAction sync = Synchronously(c);
+  REQUIRE(sync.test->accuracy > 0.85);
+  for (const int32_t members : {1, 2, 3, 5}) {
+    INFO(members << " members");
+    Cluster cluster(c, members);
+    const std::vector<Ended> ended = cluster.Run();
+    for (const Ended& e : ended) {
+      INFO(e.end.status().ToString());
+      REQUIRE(e.end.ok());
+      REQUIRE(e.end->finish);
+      CHECK(e.end->finish->steps == sync.steps);
+      CHECK(e.end->finish->test->rows == 200);
+      CHECK(e.end->finish->test->accuracy > sync.test->accuracy - 0.03);
+      CHECK(e.state.parameters == ended[0].state.parameters);
+      CHECK(e.state.slots == ended[0].state.slots);
+    }
+    CHECK(ended[cluster.holder()].history_told == 10);
+    const AsyncCounts& counts = ended[0].state.async;
+    CHECK(counts.largest_lag <= std::max<int64_t>(4, 2 * members));
+    if (members == 1) CHECK(counts == AsyncCounts{});
+  }
+}
+
+TEST_CASE("no applied gradient is staler than the bound; what is refused is counted") {
+  InitArithmetic();
+  Case c{.epochs = 4, .staleness = 0};
+  const std::vector<Ended> ended = Cluster(c, 3).Run();
+  REQUIRE(ended[0].end.ok());
+  CHECK(ended[0].state.async.largest_lag == 0);
+  CHECK(ended[0].state.async.refused > 0);
+  CHECK(ended[0].state.step == 4 * 32);
+}
+
+TEST_CASE("steps do not wait for a slow member") {
+  InitArithmetic();
+  std::atomic<int64_t> slow{0}, quick{0};
+  Case c{.epochs = 3, .staleness = 1000};
+  c.on_leaf = [&](int32_t member) {
+    ++(member == 2 ? slow : quick);
+    if (member == 2) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
+  const std::vector<Ended> ended = Cluster(c, 3).Run();
+  REQUIRE(ended[0].end.ok());
+  CHECK(ended[0].state.step == 3 * 32);
+  CHECK(slow * 5 < quick);
+}
+
+TEST_CASE("averages, clipping, schedules and early stopping are the synchronous ones") {
+  InitArithmetic();
+  Case c{.epochs = 40};
+  c.change = [](TrainSpec& train) {
+    train.clip_norm = 1;
+    train.averaging = {AveragingKind::kEma, 0.9, {5, false}};
+    train.schedule.kind = ScheduleKind::kCosine;
+    train.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 2, .min_delta = 0.05};
+  };
+  const std::vector<Ended> ended = Cluster(c, 2).Run();
+  REQUIRE(ended[0].end.ok());
+  CHECK(ended[0].end->finish->stopped_because == "early stopping");
+  CHECK(ended[1].end->finish->steps == ended[0].end->finish->steps);
+  CHECK(ended[0].end->finish->test->accuracy > 0.8);
+}
+
+TEST_CASE("a planned change ends the generation with the same state at all members") {
+  InitArithmetic();
+  Case c{.epochs = 100'000, .switch_to = {2}};
+  const std::vector<Ended> ended = Cluster(c, 3).Run();
+  for (const Ended& e : ended) {
+    REQUIRE(e.end.ok());
+    CHECK_FALSE(e.end->finish);
+    CHECK(e.end->next == Generation{2});
+    CHECK(e.state.round == ended[0].state.round);
+    CHECK(e.state.parameters == ended[0].state.parameters);
+  }
+}
+
+TEST_CASE("more members than rows: those without any only evaluate") {
+  InitArithmetic();
+  const std::vector<Ended> ended = Cluster({.rows = 3, .batch = 2, .epochs = 6}, 5).Run();
+  for (const Ended& e : ended) {
+    INFO(e.end.status().ToString());
+    REQUIRE(e.end.ok());
+    CHECK(e.end->finish->steps == 12);
+  }
+}
+
+TEST_CASE("a link that breaks ends the generation at both ends, nobody waits on") {
+  InitArithmetic();
+  std::atomic<int64_t> leaves{0};
+  Case c{.epochs = 1e6, .timeout_ms = 3000};
+  Cluster* running = nullptr;
+  c.on_leaf = [&](int32_t) {
+    if (++leaves == 200) {
+      const auto holder = static_cast<uint32_t>(running->holder());
+      running->network().Cut(holder, holder == 0 ? 1 : 0);
+    }
+  };
+  Cluster cluster(c, 3);
+  running = &cluster;
+  const std::vector<Ended> ended = cluster.Run();
+  for (const Ended& e : ended) CHECK_FALSE(e.end.ok());
+  CHECK(ended[cluster.holder()].end.status().ToString().find("broke") != std::string::npos);
+  CHECK(ended[cluster.holder()].state.step > 0);
+}
+
+// ---- the exchange ------------------------------------------------------------------------------
+
+ReduceMessage Part(uint32_t from, uint64_t number, uint32_t place, size_t doubles, double first) {
+  AlignedVector<double> values(doubles, 0.0);
+  if (doubles > 0) values[0] = first;
+  ReduceMessage m;
+  m.incarnation = {1}, m.job = {1}, m.generation = {1};
+  m.round = number;
+  m.kind = MessageKind::kLeafUp;
+  m.from = from;
+  m.bucket = place;
+  m.payload = MakePayload(std::move(values));
+  return m;
+}
+
+// What becomes of messages that come to the holder, member 0 of 2.
+struct Heard {
+  int letters = 0;
+  std::string error;
+};
+Heard Hear(const std::vector<ReduceMessage>& messages) {
+  Heard heard;
+  AsyncExchange exchange({{1}, {1}, {1}}, 0, 0, {"zero", "one"}, 3, 1000);
+  exchange.Listen({[&](const Letter& letter) {
+                     ++heard.letters;
+                     CHECK(letter.member == 1);
+                   },
+                   [&](const Status& why) { heard.error = why.ToString(); },
+                   {}});
+  for (const ReduceMessage& m : messages) exchange.OnMessage(m);
+  exchange.Ignore();
+  return heard;
+}
+
+TEST_CASE("letters come whole and in order; anything else ends the exchange") {
+  CHECK(Hear({Part(1, 5, 0, 8, 0)}).letters == 1);
+  CHECK(Hear({Part(1, 5, 0, 8, 2), Part(1, 5, 1, 3, 0)}).letters == 0);
+  CHECK(Hear({Part(1, 5, 0, 8, 2), Part(1, 5, 1, 3, 0), Part(1, 5, 2, 3, 0)}).letters == 1);
+  const auto refused = [](const std::vector<ReduceMessage>& messages, const std::string& word) {
+    const Heard heard = Hear(messages);
+    INFO(heard.error);
+    CHECK(heard.error.find(word) != std::string::npos);
+    CHECK(heard.letters == 0);
+  };
+  refused({Part(2, 5, 0, 8, 0)}, "nobody sends here");
+  refused({Part(0, 5, 0, 8, 0)}, "nobody sends here");
+  ReduceMessage down = Part(1, 5, 0, 8, 0);
+  down.kind = MessageKind::kDown;
+  refused({down}, "nobody sends here");
+  refused({Part(1, 5, 1, 8, 0)}, "none that can follow");
+  refused({Part(1, 5, 0, 8, 2), Part(1, 5, 2, 3, 0)}, "none that can follow");
+  refused({Part(1, 5, 0, 8, 2), Part(1, 6, 1, 3, 0)}, "none that can follow");
+  refused({Part(1, 5, 0, 8, 2), Part(1, 5, 1, 300, 0)}, "none that can follow");
+  refused({Part(1, 5, 0, 7, 0)}, "header of 56 bytes");
+  for (const double parts : {-1.0, 0.5, 4.0, std::numeric_limits<double>::quiet_NaN()}) {
+    refused({Part(1, 5, 0, 8, parts)}, "impossibly many parts");
+  }
+  ReduceMessage late = Part(1, 5, 0, 8, 0);
+  late.generation = {0};
+  CHECK(Hear({late}).error.empty());
+}
+
+TEST_CASE("answers that are to no order end the generation in words") {
+  InitArithmetic();
+  const auto network = MemoryNetwork::Make(2, 3);
+  StepMachine<float> machine(MakePlan({}, TrainMode::kAsync));
+  machine.Begin();
+  const MadeUpRows<float> rows(12, 3);
+  ComputePool pool(1, PrepareComputeThread);
+  AsyncExchange exchange({{1}, {1}, {1}}, 0, 0, {"zero", "one"}, 1000, 1 << 20);
+  exchange.Start(network->Open(0, {1}, &exchange));
+  TrainerOptions options;
+  options.leaves = kLeaves;
+  options.own = {0, 8};
+  options.members = 2;
+  options.reduce_timeout_ms = 5000;
+  TrainerHooks hooks;
+  hooks.now_us = NowUs;
+  StepTimes times;
+  AsyncTrainer<float> trainer(machine, options, rows, pool, exchange, times, hooks);
+  std::thread liar([&] { exchange.OnMessage(Part(1, 99, 0, 8, 0)); });
+  const auto end = trainer.Run();
+  liar.join();
+  CHECK(end.status().ToString().find("the answer of one is none") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier
