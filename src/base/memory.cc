@@ -2,8 +2,59 @@
 
 #include <unistd.h>
 
-namespace espalier {
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
 
-int64_t PhysicalMemoryBytes() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE); }
+namespace espalier {
+namespace {
+
+// The number in a file; `most` where there is none ("max", or no such file).
+int64_t Limit(const std::string& file, int64_t most) {
+  std::ifstream in(file);
+  std::string text;
+  int64_t bytes = 0;
+  if (!std::getline(in, text)) return most;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  return error == std::errc() && end != text.data() && bytes > 0 ? std::min(bytes, most) : most;
+}
+
+// Of the group and of all above it.
+int64_t LimitUpwards(const std::string& root, std::string group, const std::string& name,
+                     int64_t most) {
+  for (;; group.resize(group.rfind('/'))) {
+    while (!group.empty() && group.back() == '/') group.pop_back();
+    most = Limit(root + group + "/" + name, most);
+    if (group.find('/') == std::string::npos) return most;
+  }
+}
+
+}  // namespace
+
+int64_t ControlGroupMemoryBytes(const std::string& membership, const std::string& root,
+                                int64_t most) {
+  std::istringstream lines(membership);
+  for (std::string line; std::getline(lines, line);) {  // NUMBER:CONTROLLERS:/GROUP
+    const size_t first = line.find(':');
+    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string group = line.substr(second + 1);
+    if (controllers == ",,") {
+      most = LimitUpwards(root, group, "memory.max", most);
+    } else if (controllers.find(",memory,") != std::string::npos) {
+      most = LimitUpwards(root + "/memory", group, "memory.limit_in_bytes", most);
+    }
+  }
+  return most;
+}
+
+int64_t PhysicalMemoryBytes() {
+  const int64_t machine = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  std::ostringstream membership;
+  membership << std::ifstream("/proc/self/cgroup").rdbuf();
+  return ControlGroupMemoryBytes(membership.str(), "/sys/fs/cgroup", machine);
+}
 
 }  // namespace espalier

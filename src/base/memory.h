@@ -1,11 +1,19 @@
-// How much memory there is. Thread rule: a re-entrant function.
+// How much memory there is. Thread rule: re-entrant functions.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace espalier {
 
-// Of this machine, in bytes; what a container may have of it is not looked at.
+// What this process may have, in bytes: the machine's, or less in a container.
 int64_t PhysicalMemoryBytes();
+
+// The least limit of the control groups that `membership` (as of /proc/self/cgroup) names and of
+// those above them, below `root` (/sys/fs/cgroup): memory.max, or memory.limit_in_bytes of version
+// 1. Groups that do not stand there (a container sees its own as the root) are passed over; at most
+// `most`.
+int64_t ControlGroupMemoryBytes(const std::string& membership, const std::string& root,
+                                int64_t most);
 
 }  // namespace espalier

@@ -101,6 +101,11 @@ struct TokenKept {
   Result<KeptToken> result;
 };
 
+// What a job had left is removed, or stays for good: its tokens are worthless by now.
+struct JobCleared {
+  JobId job;
+};
+
 // The journal could not keep the acceptance of this job, and its client was told so: it never was.
 struct JobRefused {
   JobId job;
@@ -120,7 +125,7 @@ struct Shutdown {
 
 using CoordinatorEvent =
     std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit, CancelJob, DrainWorker,
-                 SurveyMerged, JobScored, TokenKept, JobRefused, Tick, Shutdown>;
+                 SurveyMerged, JobScored, JobCleared, TokenKept, JobRefused, Tick, Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------
 
@@ -223,8 +228,8 @@ struct MergeWork {
 
 // A job that scores has ended: what it has written beside its output is to be removed, after any
 // MergeWork of it; and a prediction's output too, should that have put it in place, unless it
-// `succeeded`.
-// Then the tokens are worthless.
+// `succeeded`. Then the tokens are made worthless, and JobCleared says so: until then a later life
+// would need them.
 struct ClearWork {
   JobId job;
   std::string output, request_id;

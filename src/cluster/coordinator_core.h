@@ -169,6 +169,7 @@ class CoordinatorCore : CoordinatorRecords {
   void EndJob(JobRecord& job, JobState state, Status error, std::optional<JobResult> result);
   void Fail(JobRecord& job, Status error);
   void ReleaseMembers(const JobRecord& job, const std::string& words);
+  static bool Leaves(const JobRecord& job);
   void ClearAway(JobRecord& job);
   void ClearAwayAgain();
   // What only a job that has not ended needs.
@@ -287,6 +288,7 @@ class CoordinatorCore : CoordinatorRecords {
   // coordinator_tokens.cc: delegation tokens of jobs.
   void CheckTokens();
   void On(const TokenKept& event);
+  void On(const JobCleared& event);
   void Obey(Worker& worker, const TokenRefused& message);
   void TakeToken(JobRecord& job, const std::string& file_system, const KeptToken& kept);
   void TokenTrouble(JobRecord& job, const std::string& file_system, const Status& why);

@@ -286,8 +286,11 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
   const std::string words =
       error.ok() ? JobStateName(state) : std::string(JobStateName(state)) + ": " + error.ToString();
   ReleaseMembers(job, words);
-  ClearAway(job);
-  CancelTokens(job);
+  if (Leaves(job)) {
+    ClearAway(job);
+  } else {
+    CancelTokens(job);
+  }
   ForgetWork(job);
   Changed(job);
   Log(error.ok() ? LogLevel::kInfo : LogLevel::kWarning, ToString(s.job) + " " + words);
@@ -305,14 +308,20 @@ void CoordinatorCore::ReleaseMembers(const JobRecord& job, const std::string& wo
   }
 }
 
-// What it has written may need its tokens to be removed.
+// Whether it may have written something beside its output.
+bool CoordinatorCore::Leaves(const JobRecord& job) {
+  const JobSnapshot& s = job.snapshot;
+  return s.kind != JobKind::kTrain && !s.output.empty() && s.generation.value != 0;
+}
+
+// What it has written may need its tokens to be removed, and be removed by a later life.
 void CoordinatorCore::ClearAway(JobRecord& job) {
   const JobSnapshot& s = job.snapshot;
-  if (s.kind == JobKind::kTrain || s.output.empty() || s.generation.value == 0) return;
+  job.tokens.clear();
   out_.clear.push_back({.job = s.job,
                         .output = s.output,
                         .request_id = job.submission.client_request_id,
-                        .tokens = std::exchange(job.submission.tokens, {}),
+                        .tokens = job.submission.tokens,
                         .succeeded = s.state == JobState::kSucceeded});
 }
 
@@ -320,7 +329,6 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
   const int64_t bytes_done = job.surveyed.bytes_done;
   job.submission.job_yaml.clear();
   job.submission.input.reset();
-  job.submission.tokens.clear();
   ForgetSurvey(job);
   job.surveyed.bytes_done = bytes_done;
   job.survey.reset();

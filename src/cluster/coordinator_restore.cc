@@ -102,6 +102,7 @@ void CoordinatorCore::Recall(const JobEnded& e) {
   job->snapshot = e.snapshot;
   if (e.snapshot.result) EndHistory(*job, e.snapshot.result->steps);
   job->surveyed.bytes_done = e.snapshot.survey_bytes_done;
+  if (!Leaves(*job)) job->submission.tokens.clear();
   ForgetWork(*job);
 }
 
@@ -199,10 +200,9 @@ void CoordinatorCore::BeginLife() {
 // The life before may have ended first.
 void CoordinatorCore::ClearAwayAgain() {
   for (auto& [id, job] : jobs_) {
-    if (!IsFinal(job.snapshot.state)) continue;
-    const size_t before = out_.clear.size();
+    if (!IsFinal(job.snapshot.state) || !Leaves(job)) continue;
     ClearAway(job);
-    if (out_.clear.size() > before) out_.clear.back().again = true;
+    out_.clear.back().again = true;
   }
 }
 

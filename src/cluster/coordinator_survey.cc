@@ -64,11 +64,21 @@ Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
   ESPALIER_RETURN_IF_ERROR(AddUp(*shard, all));
   const bool counted = shard->score && !shard->score->totals.empty();
   const auto skipped_max = static_cast<size_t>(options_.skipped_rows_kept_max);
-  if (counted || !shard->sample.keys.empty() || shard->skipped.size() > skipped_max) {
+  if (counted) {  // of many classes the totals are long: they are not copied to be dropped
+    const ShardScore& score = *shard->score;
+    auto shorter = std::make_shared<ShardSurvey>();
+    shorter->shard = shard->shard;
+    shorter->score = ShardScore{.rows = score.rows,
+                                .rejected = score.rejected,
+                                .first_rejects = score.first_rejects,
+                                .parts = score.parts,
+                                .reject_parts = score.reject_parts,
+                                .generation = score.generation};
+    kept = std::move(shorter);
+  } else if (!shard->sample.keys.empty() || shard->skipped.size() > skipped_max) {
     auto shorter = std::make_shared<ShardSurvey>(*shard);
     shorter->skipped.resize(std::min(shorter->skipped.size(), skipped_max));
     shorter->sample = {};
-    if (counted) shorter->score->totals = {};
     kept = std::move(shorter);
   } else {
     kept = shard;
@@ -145,9 +155,9 @@ Status CoordinatorCore::SurveyTooLarge(const JobRecord& job) const {
       "what the survey found does not fit: " + std::to_string(came) + " of " +
       std::to_string(job.surveyed.shards.size()) + " shards take " + bytes(job.surveyed.bytes) +
       ", other jobs " + bytes(survey_bytes_ - job.surveyed.bytes) + ", together at most " +
-      bytes(options_.survey_bytes_max) +
-      " (survey_bytes_max of the coordinator) are allowed; use fewer, larger shards "
-      "(data.shard_bytes)" +
+      bytes(options_.survey_bytes_max) + " (survey_bytes_max of the coordinator) are allowed; " +
+      (job.snapshot.kind == JobKind::kTrain ? "use fewer, larger shards (data.shard_bytes)"
+                                            : "raise it, or score fewer files at a time") +
       (survey_bytes_ > job.surveyed.bytes ? ", or submit again when the others have ended" : ""));
 }
 

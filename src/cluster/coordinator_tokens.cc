@@ -25,6 +25,11 @@ std::string UtcTime(int64_t ms) {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
 }
 
+bool HasToken(const Submission& submission, const std::string& text) {
+  return std::any_of(submission.tokens.begin(), submission.tokens.end(),
+                     [&](const StorageToken& token) { return token.text == text; });
+}
+
 }  // namespace
 
 void CoordinatorCore::CheckTokens() {
@@ -43,8 +48,8 @@ void CoordinatorCore::CheckTokens() {
 void CoordinatorCore::On(const TokenKept& event) {
   JobRecord* job = FindJob(event.job);
   const bool over = job == nullptr || IsFinal(job->snapshot.state);
-  if (over) {  // a new one that nobody will use
-    if (event.result.ok()) {
+  if (over) {  // a new one that nobody will use; what is to be cleared away may need the old one
+    if (event.result.ok() && (job == nullptr || !HasToken(job->submission, event.result->text))) {
       out_.tokens.push_back({event.job, {event.file_system, event.result->text}, true});
     }
     return;
@@ -128,6 +133,13 @@ void CoordinatorCore::CancelTokens(JobRecord& job) {
   }
   job.submission.tokens.clear();
   job.tokens.clear();
+}
+
+void CoordinatorCore::On(const JobCleared& event) {
+  JobRecord* job = FindJob(event.job);
+  if (job == nullptr || !IsFinal(job->snapshot.state) || job->submission.tokens.empty()) return;
+  job->submission.tokens.clear();
+  out_.persist.push_back(TokensReplaced{event.job, {}});
 }
 
 void CoordinatorCore::Recall(const TokensReplaced& e) {

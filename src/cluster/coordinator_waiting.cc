@@ -118,11 +118,12 @@ std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Yielding(
   return missing > 0 ? std::vector<JobRecord*>{} : yield;
 }
 
-// It runs, and no change of its members, nor a return to an earlier state, is underway.
+// It runs, by members (a merge of scores has none any more), and no change of them, nor a return to
+// an earlier state, is underway.
 bool CoordinatorCore::MayYield(const JobRecord& job) {
   const JobState state = job.snapshot.state;
   return state != JobState::kQueued && !IsFinal(state) && job.recovery.since_ms == 0 && !job.plan &&
-         job.departing.empty() && !job.outdated && !job.reverts;
+         !job.members.empty() && job.departing.empty() && !job.outdated && !job.reverts;
 }
 
 bool CoordinatorCore::WaitedLong(const JobRecord& job) const {

@@ -223,7 +223,7 @@ void CoordinatorDaemon::TellStatus() {
 // A job that is being submitted is none yet, but its client says so again when we are gone.
 bool CoordinatorDaemon::IdleTooLong() {
   if (options_.idle_limit_ms == 0) return false;
-  bool idle = !intake_->busy();
+  bool idle = !intake_->busy() && !clearing_.open();
   for (const JobSnapshot& job : core_.Jobs()) idle = idle && IsFinal(job.state);
   if (!idle) {
     idle_since_ms_ = 0;
@@ -241,6 +241,7 @@ void CoordinatorDaemon::TickLater() {
     if (error || stopping_) return;
     Feed(Tick{});
     intake_->DropAbandoned();
+    clearing_.Continue();
     watchers_.FlushProgress();
     service_->Beat(NowMs());
     TellStatus();
@@ -298,7 +299,7 @@ void CoordinatorDaemon::Act(CoordinatorActions actions) {
   }
   watchers_.Notify(actions.notify);
   for (MergeWork& work : actions.work) StartMerge(std::move(work));
-  for (ClearWork& work : actions.clear) StartClear(std::move(work));
+  for (ClearWork& work : actions.clear) clearing_.Add(std::move(work));
   for (TokenWork& work : actions.tokens) StartTokenWork(std::move(work));
 }
 

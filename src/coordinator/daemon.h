@@ -22,6 +22,7 @@
 #include "src/base/thread_pool.h"
 #include "src/cluster/coordinator_core.h"
 #include "src/config/daemon_options.h"
+#include "src/coordinator/clearing.h"
 #include "src/coordinator/intake.h"
 #include "src/coordinator/journal.h"
 #include "src/coordinator/outbox.h"
@@ -82,10 +83,9 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void StartSubmission(SubmitRequest request, CallerGone gone, Done<JobId> done);
   void EndSubmission(Submission submission, std::vector<Done<JobId>> callers);
   void StartMerge(MergeWork work);
-  void StartClear(ClearWork work, int tries = 1);
-  void ClearAgain(ClearWork work);
-  // Until no work is left, or for so long.
-  void AwaitWork(int64_t limit_ms) const;
+  Clearing::Hooks ClearingHooks();
+  // Until no work is left, or for so long; somewhat longer for what jobs have left.
+  void AwaitWork(int64_t limit_ms);
   void StartTokenWork(TokenWork work);
   Status CheckTokens(const SubmitRequest& request) const;
   void OnPool(JobPool& pool, std::function<void()> work);
@@ -120,6 +120,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   std::atomic<int> busy_{0};
   std::unique_ptr<CoordinatorServer> server_;
   Outbox outbox_;
+  Clearing clearing_{ClearingHooks()};
   // Destroyed first: their work posts to all above.
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<JobPool> pool_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "src/base/log.h"
-#include "src/base/text.h"
 #include "src/coordinator/daemon.h"
 #include "src/coordinator/preparation.h"
 #include "src/coordinator/token_keeper.h"
@@ -14,6 +13,7 @@ namespace espalier {
 namespace {
 
 constexpr int64_t kAwaitMs = 10;
+constexpr int64_t kClearLimitMs = 10'000;
 
 }  // namespace
 
@@ -47,39 +47,21 @@ void CoordinatorDaemon::StartMerge(MergeWork work) {
   });
 }
 
-// On the merges' thread, hence after those of the job. Workers that were told to stop may write a
-// last file meanwhile: then it is tried again. What an earlier life may have left must not keep
-// this one from its merges.
-void CoordinatorDaemon::StartClear(ClearWork work, int tries) {
-  if (work.again) return ClearAgain(std::move(work));
-  static constexpr int kTriesMax = 20;
-  static constexpr auto kAgain = std::chrono::milliseconds(500);
-  OnPool(*merging_, [this, tries, work = std::move(work)] {
-    const Status done = ClearScored(work, WithTokens(storage_, work.tokens));
-    if (!done.ok() && tries < kTriesMax) {
-      boost::asio::post(loop_, [this, work, tries] {
-        auto timer = std::make_shared<boost::asio::steady_timer>(loop_, kAgain);
-        timer->async_wait([this, timer, work, tries](const boost::system::error_code& error) {
-          if (!error) StartClear(work, tries + 1);
-        });
-      });
-      return;
-    }
-    if (!done.ok()) LogWarning(ToString(work.job) + ": what it wrote stays: " + done.ToString());
+Clearing::Hooks CoordinatorDaemon::ClearingHooks() {
+  Clearing::Hooks hooks;
+  hooks.now_ms = [this] { return NowMs(); };
+  hooks.submit = [this](std::function<void()> work) { OnPool(*merging_, std::move(work)); };
+  hooks.clear = [this](const ClearWork& work) {
+    return ClearScored(work, WithTokens(PatienceOfIntake(storage_), work.tokens));
+  };
+  hooks.over = [this](const ClearWork& work) {
     for (const StorageToken& token : work.tokens) {
       const Status cancelled = CancelToken(token, PatienceOfIntake(storage_));
       if (!cancelled.ok()) LogInfo(ToString(work.job) + ": " + cancelled.ToString());
     }
-  });
-}
-
-void CoordinatorDaemon::ClearAgain(ClearWork work) {
-  OnPool(*pool_, [this, work = std::move(work)] {
-    const Status done = ClearScored(work, PatienceOfIntake(storage_));
-    if (done.ok()) return;
-    LogInfo(ToString(work.job) + ": what it may have left beside " + QuotedPath(work.output) +
-            " was not removed: " + done.ToString());
-  });
+    boost::asio::post(loop_, [this, job = work.job] { Feed(JobCleared{job}); });
+  };
+  return hooks;
 }
 
 void CoordinatorDaemon::StartTokenWork(TokenWork work) {
@@ -95,11 +77,16 @@ void CoordinatorDaemon::StartTokenWork(TokenWork work) {
   });
 }
 
-// What jobs that were cancelled have left is being removed, and without a journal nobody else will.
-void CoordinatorDaemon::AwaitWork(int64_t limit_ms) const {
-  for (int64_t ms = 0; busy() && ms < limit_ms; ms += kAwaitMs) {
+// What jobs that were cancelled have left is being removed, and without a journal nobody else will:
+// that may take longer, but must end before a service manager's patience does.
+void CoordinatorDaemon::AwaitWork(int64_t limit_ms) {
+  for (int64_t ms = 0;; ms += kAwaitMs) {
+    clearing_.Continue();
+    const bool clears = clearing_.open();
+    if (ms >= (clears ? kClearLimitMs : limit_ms) || (!clears && !busy())) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(kAwaitMs));
   }
+  clearing_.Close();
 }
 
 }  // namespace espalier

@@ -1,10 +1,14 @@
 #include "src/coordinator/preparation.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "src/base/checksum.h"
 #include "src/bundle/checkpoint_store.h"
 #include "src/bundle/output.h"
 #include "src/config/job_yaml.h"
@@ -18,6 +22,8 @@
 namespace espalier {
 namespace {
 
+constexpr size_t kProbeDigits = 16;
+
 // One that is broken off would leave its probe behind.
 Status Probe(const OutputSpec& output, const SubmitRequest& request, StorageOptions storage) {
   storage.webhdfs.http.cancelled = {};
@@ -27,8 +33,15 @@ Status Probe(const OutputSpec& output, const SubmitRequest& request, StorageOpti
 Status ProbeParts(const ScoringSpec& job, const SubmitRequest& request, StorageOptions storage) {
   storage.webhdfs.http.cancelled = {};
   const std::string output = PredictSpecOf(job).output;
+  // The same submission may be read by another coordinator, or by this one once more.
+  static std::atomic<int64_t> readings{0};
+  char host[256] = {};
+  (void)gethostname(host, sizeof(host) - 1);
+  const std::string who = Sha256Hex(std::string(host) + ":" + std::to_string(getpid()) + ":" +
+                                    std::to_string(++readings))
+                              .substr(0, kProbeDigits);
   return ProbeStaging(*MakeFileSystem(storage), output,
-                      StagingDirectory(output, request.client_request_id));
+                      StagingDirectory(output, request.client_request_id), who);
 }
 
 Result<Submission> PrepareTraining(const SubmitRequest& request, const StorageOptions& storage) {

@@ -37,6 +37,15 @@ class ShardEvaluation {
     return {};
   }
 
+  // Who is told such a sum could only blame the teller.
+  Status CheckSum() const {
+    const InputPlan& input = run_.scan.input;
+    const Shard& shard = input.shards[static_cast<size_t>(shard_)];
+    const Status sum =
+        CheckWeights(input.schema, score_.totals[kTotalWeight], "the rows of one shard");
+    return sum.ok() ? sum : sum.At({.file = input.files[shard.file].path});
+  }
+
   ShardScore TakeScore() { return std::move(score_); }
 
  private:
@@ -94,6 +103,7 @@ Result<ShardScore> EvaluateShard(const ScoringRun& run, const ClassIndex& index,
       ScoreShard(run, shard, [&](const ScanPiece& piece) { return work.Take(piece); });
   scorers->Give(std::move(scorer));
   ESPALIER_RETURN_IF_ERROR(read);
+  ESPALIER_RETURN_IF_ERROR(work.CheckSum());
   return work.TakeScore();
 }
 

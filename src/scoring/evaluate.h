@@ -17,8 +17,8 @@ namespace espalier {
 // the job's own evaluation, up to the order in which losses are added (counts, and what follows
 // from them, are the same; sums of losses differ by rounding).
 //
-// Errors: the first shard's that has one; kBadInput, there are rows and none can be evaluated;
-// kCancelled.
+// Errors: the first shard's that has one; kBadInput, there are rows and none can be evaluated, or
+// their weights have no finite sum; kCancelled.
 Result<Evaluation> Evaluate(const ScoringRun& run, bool with_residuals);
 
 // One shard of it. `index`: of the model's classes. `residuals`: by target, may be null.

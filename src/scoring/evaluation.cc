@@ -9,6 +9,16 @@
 
 namespace espalier {
 
+Status CheckWeights(const Schema& schema, double sum, const std::string& rows) {
+  if (std::isfinite(sum)) return {};
+  const std::string column =
+      schema.weight < 0
+          ? ""
+          : " ('" + Printable(schema.names[static_cast<size_t>(schema.weight)]) + "')";
+  return BadInput("the weights of " + rows + column + " add up to " + ShortestDouble(sum) +
+                  "; expected a finite number: look for extreme ones in the data");
+}
+
 void AddEvaluation(const ShardScore& shard, Evaluation* all) {
   all->rows += shard.rows;
   all->rejected += shard.rejected;
@@ -44,16 +54,8 @@ Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, E
                                   " rows can be evaluated; the first of them: " + first.message());
     return first.position() ? error.At(*first.position()) : error;
   }
-  if (const double weight = all->totals[kTotalWeight]; !std::isfinite(weight)) {
-    const Schema& schema = model.document.schema;
-    return BadInput(
-        "the weights of all rows" +
-        (schema.weight < 0
-             ? std::string()
-             : " ('" + Printable(schema.names[static_cast<size_t>(schema.weight)]) + "')") +
-        " add up to " + ShortestDouble(weight) +
-        "; expected a finite number: look for extreme ones in the data");
-  }
+  ESPALIER_RETURN_IF_ERROR(
+      CheckWeights(model.document.schema, all->totals[kTotalWeight], "all rows"));
   all->metrics = MetricsFromTotals(model.shape, model.document.preprocessing.targets,
                                    TotalsKind::kEvaluation, all->totals);
   return {};

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "src/base/status.h"
 #include "src/scoring/model_outline.h"
 #include "src/scoring/residuals.h"
+#include "src/spec/input.h"
 #include "src/spec/metrics.h"
 #include "src/spec/shard_score.h"
 
@@ -33,6 +35,8 @@ struct Evaluation {
 
 // Targets of the model whose residuals a report shows.
 size_t ResidualTargets(const ModelOutline& model);
+// What the weights of `rows` ("all rows", say) add up to. kBadInput: not to a finite number.
+Status CheckWeights(const Schema& schema, double sum, const std::string& rows);
 // The next shard in order: all but its totals.
 void AddEvaluation(const ShardScore& shard, Evaluation* all);
 // Residuals of a shard, in any order.

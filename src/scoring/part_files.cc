@@ -97,10 +97,11 @@ bool IsPartName(std::string_view name) {
 
 bool IsPredictionName(const std::string& name) {
   if (name == kSuccessFile || name == kRejectsDirectory || IsPartName(name)) return true;
+  if (name.starts_with(kFillingMark)) return true;
   const size_t end = name.find(".tmp-");  // as storage names files while it writes them
   if (!name.starts_with(".") || end == std::string::npos) return false;
   const std::string written = name.substr(1, end - 1);
-  return written == kSuccessFile || IsPartName(written);
+  return written == kSuccessFile || written.starts_with(kFillingMark) || IsPartName(written);
 }
 
 std::string PartName(int64_t shard, int64_t shards, int64_t piece, PartFormat format) {
@@ -125,7 +126,11 @@ Status CheckPredictions(const FileSystem& files, const std::string& output, bool
   if (!found->is_directory) {
     return AlreadyExists(QuotedPath(output) + " is a file; name another place for the output");
   }
-  ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(output));
+  ESPALIER_ASSIGN_OR_RETURN(auto names, files.Names(output));
+  std::erase_if(names, [](const std::string& name) {
+    return name.starts_with(kFillingMark) || name.starts_with(std::string(".") + kFillingMark) ||
+           name.starts_with(kProbeName);
+  });
   if (names.empty()) return {};
   if (!overwrite) {
     const bool whole = std::count(names.begin(), names.end(), kSuccessFile) > 0;
@@ -153,11 +158,12 @@ Result<bool> BeginPredictions(const FileSystem& files, const std::string& output
   return true;
 }
 
-Status DropPredictions(const FileSystem& files, const std::string& output, bool directory) {
+Status DropPredictions(const FileSystem& files, const std::string& output, bool directory,
+                       const std::string& keep) {
   if (directory) return files.RemoveTree(output);
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(output));
   for (const std::string& name : names) {
-    if (!IsPredictionName(name)) continue;
+    if (!IsPredictionName(name) || name == keep) continue;
     ESPALIER_RETURN_IF_ERROR(files.RemoveTree(output + "/" + name));
   }
   return {};

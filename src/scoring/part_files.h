@@ -28,13 +28,17 @@ namespace espalier {
 
 inline constexpr const char* kSuccessFile = "_SUCCESS";
 inline constexpr const char* kRejectsDirectory = "_rejects";
+// What jobs put into an output for a while, names of their own after it (staging.h).
+inline constexpr const char* kFillingMark = ".filling-";
+inline constexpr const char* kProbeName = "._SUCCESS.tmp-probe-";
 // What a part is cut at, before compression.
 inline constexpr int64_t kPartBytes = int64_t{64} << 20;
 
 // "part-00003.csv", "part-00003_0001.csv"; wider numbers where there are more shards than digits.
 std::string PartName(int64_t shard, int64_t shards, int64_t piece, PartFormat format);
 
-// OK when nothing is there or an empty directory, or with `overwrite` the output of an earlier
+// OK when nothing is there or an empty directory (but for what a job that broke off has left of
+// those names), or with `overwrite` the output of an earlier
 // prediction. kAlreadyExists, kInvalidArgument: something else is there; the message names it.
 Status CheckPredictions(const FileSystem& files, const std::string& output, bool overwrite);
 // Makes the directory, or empties the one that is there, which stays (it may be a link, or have
@@ -43,9 +47,10 @@ Status CheckPredictions(const FileSystem& files, const std::string& output, bool
 Result<bool> BeginPredictions(const FileSystem& files, const std::string& output);
 // Whether a name in an output is one that predictions have, also while they are written.
 bool IsPredictionName(const std::string& name);
-// Removes what predictions have written to the output, and nothing else; with `directory` it itself
-// and all that is in it.
-Status DropPredictions(const FileSystem& files, const std::string& output, bool directory);
+// Removes what predictions have written to the output, and nothing else, nor what is called `keep`;
+// with `directory` it itself and all that is in it.
+Status DropPredictions(const FileSystem& files, const std::string& output, bool directory,
+                       const std::string& keep = {});
 // Says that the output is whole.
 Status EndPredictions(const FileSystem& files, const std::string& output);
 

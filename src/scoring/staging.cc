@@ -9,12 +9,13 @@ namespace espalier {
 namespace {
 
 constexpr const char* kWhole = "/whole";
-constexpr const char* kPlacing = "/placing";
-constexpr const char* kPlaced = "/placed";
-constexpr const char* kFilling = "/filling";
+constexpr const char* kSuccess = "/success";
 constexpr const char* kReplaced = "/replaced";
 constexpr const char* kEmptied = "/emptied";
 constexpr size_t kIdDigits = 16;
+constexpr int64_t kTimeBytesMax = 32;
+
+using Check = std::function<Status()>;
 
 Result<bool> IsThere(const FileSystem& files, const std::string& path) {
   const Result<FileInfo> found = files.Stat(path);
@@ -23,21 +24,52 @@ Result<bool> IsThere(const FileSystem& files, const std::string& path) {
   return found.status();
 }
 
-// Whether what stands at the output was put there by this job: that was seen before, or the last
-// rename was begun, and what it moves is not where it was.
-Result<bool> IsPlaced(const FileSystem& files, const std::string& output,
-                      const std::string& staging) {
-  ESPALIER_ASSIGN_OR_RETURN(const bool seen, IsThere(files, staging + kPlaced));
-  if (seen) return IsThere(files, output);
-  ESPALIER_ASSIGN_OR_RETURN(const bool begun, IsThere(files, staging + kPlacing));
-  if (!begun) return false;
-  ESPALIER_ASSIGN_OR_RETURN(const bool whole, IsThere(files, staging + kWhole));
-  return whole ? Result<bool>(false) : IsThere(files, output);
+std::string MarkOf(const std::string& staging) {
+  return kFillingMark + staging.substr(staging.rfind('-') + 1);
+}
+
+Status PutMark(const FileSystem& files, const std::string& output, const std::string& staging) {
+  return files.WriteAtomically(output + "/" + MarkOf(staging), "");
+}
+
+// When the file was written, as text; renaming it changes nothing of that. Empty: it is not there.
+Result<std::string> TimeOf(const FileSystem& files, const std::string& path) {
+  const Result<FileInfo> found = files.Stat(path);
+  if (found.ok()) return std::to_string(found->modified_ms);
+  if (found.status().code() == StatusCode::kNotFound) return std::string();
+  return found.status();
+}
+
+// What the output itself says, for whatever lies in the staging directory may be of long ago, and
+// somebody else's in the place by now.
+enum class Standing {
+  kOther,   // another's, or nothing
+  kFilled,  // a directory that stood before, which this job has begun to fill
+  kPlaced,  // this job's own directory
+};
+
+Result<Standing> StandingOf(const FileSystem& files, const std::string& output,
+                            const std::string& staging) {
+  const Result<FileInfo> found = files.Stat(output);
+  if (found.status().code() == StatusCode::kNotFound) return Standing::kOther;
+  ESPALIER_RETURN_IF_ERROR(found.status());
+  if (!found->is_directory) return Standing::kOther;
+  ESPALIER_ASSIGN_OR_RETURN(const bool marked, IsThere(files, output + "/" + MarkOf(staging)));
+  if (marked) return Standing::kFilled;
+  const Result<std::string> written = files.ReadAll(staging + kSuccess, kTimeBytesMax);
+  if (written.status().code() == StatusCode::kNotFound) return Standing::kOther;
+  ESPALIER_RETURN_IF_ERROR(written.status());
+  ESPALIER_ASSIGN_OR_RETURN(const std::string there, TimeOf(files, output + "/" + kSuccessFile));
+  if (there.empty() || there != *written) return Standing::kOther;
+  ESPALIER_ASSIGN_OR_RETURN(const bool emptied, IsThere(files, staging + kEmptied));
+  return emptied ? Standing::kFilled : Standing::kPlaced;
 }
 
 Status MoveParts(const FileSystem& files, const std::string& from, const std::string& to,
-                 int64_t shard, int64_t shards, int64_t parts, PartFormat format) {
+                 int64_t shard, int64_t shards, int64_t parts, PartFormat format,
+                 const Check& check_wanted) {
   for (int64_t piece = 0; piece < parts; ++piece) {
+    ESPALIER_RETURN_IF_ERROR(check_wanted());
     const std::string name = PartName(shard, shards, piece, format);
     const Status moved = files.Rename(from + "/" + name, to + "/" + name);
     if (!moved.ok()) return moved.Wrap("the predictions cannot be put together");
@@ -46,7 +78,7 @@ Status MoveParts(const FileSystem& files, const std::string& from, const std::st
 }
 
 Status PutTogether(const FileSystem& files, const PredictSpec& spec, const std::string& staging,
-                   const std::vector<ShardScore>& shards) {
+                   const std::vector<ShardScore>& shards, const Check& check_wanted) {
   const std::string whole = staging + kWhole;
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(whole));
   ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(whole));
@@ -55,65 +87,91 @@ Status PutTogether(const FileSystem& files, const PredictSpec& spec, const std::
   for (int64_t i = 0; i < count; ++i) {
     const ShardScore& shard = shards[static_cast<size_t>(i)];
     const std::string from = PartsDirectory(staging, shard.generation);
-    ESPALIER_RETURN_IF_ERROR(MoveParts(files, from, whole, i, count, shard.parts, spec.format));
+    ESPALIER_RETURN_IF_ERROR(
+        MoveParts(files, from, whole, i, count, shard.parts, spec.format, check_wanted));
     if (shard.reject_parts == 0) continue;
     const std::string below = std::string("/") + kRejectsDirectory;
     if (!rejects) ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(whole + below));
     rejects = true;
     ESPALIER_RETURN_IF_ERROR(MoveParts(files, from + below, whole + below, i, count,
-                                       shard.reject_parts, PartFormat::kCsv));
+                                       shard.reject_parts, PartFormat::kCsv, check_wanted));
   }
-  return EndPredictions(files, whole);
+  ESPALIER_RETURN_IF_ERROR(EndPredictions(files, whole));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string written, TimeOf(files, whole + "/" + kSuccessFile));
+  return files.WriteAtomically(staging + kSuccess, written);
 }
 
 // Moves what predictions have written from one directory into another, which has nothing of that
-// name. While _SUCCESS is there all else must be: it goes first from where it is, and comes last.
+// name; not the mark. While _SUCCESS is there all else must be: it goes first from where it is, and
+// comes last.
 Status MoveFiles(const FileSystem& files, const std::string& from, const std::string& to,
-                 bool success_first, const std::function<Status()>& before_last) {
+                 bool success_first, const std::string& mark, const Check& check_wanted) {
   ESPALIER_ASSIGN_OR_RETURN(std::vector<std::string> names, files.Names(from));
-  std::erase_if(names, [](const std::string& name) { return !IsPredictionName(name); });
+  std::erase_if(names,
+                [&](const std::string& name) { return !IsPredictionName(name) || name == mark; });
   std::stable_partition(names.begin(), names.end(), [success_first](const std::string& name) {
     return (name == kSuccessFile) == success_first;
   });
   for (const std::string& name : names) {
-    if (name == kSuccessFile && before_last) ESPALIER_RETURN_IF_ERROR(before_last());
+    ESPALIER_RETURN_IF_ERROR(check_wanted());
     ESPALIER_RETURN_IF_ERROR(files.Rename(from + "/" + name, to + "/" + name));
   }
   return {};
 }
 
-// The output is a directory that stands already, and stays.
+// The output is a directory that stands already, and stays. The mark is there before anything in it
+// is touched, and until _SUCCESS tells as much.
 Status Fill(const FileSystem& files, const std::string& output, const std::string& staging,
-            const std::function<Status()>& check_wanted) {
-  ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(staging + kFilling, ""));
+            const Check& check_wanted) {
+  const std::string mark = MarkOf(staging);
+  ESPALIER_RETURN_IF_ERROR(PutMark(files, output, staging));
   ESPALIER_ASSIGN_OR_RETURN(const bool emptied, IsThere(files, staging + kEmptied));
   if (emptied) {  // what an earlier life has moved in
-    ESPALIER_RETURN_IF_ERROR(DropPredictions(files, output, false));
+    ESPALIER_RETURN_IF_ERROR(DropPredictions(files, output, false, mark));
   } else {
     ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(staging + kReplaced));
-    ESPALIER_RETURN_IF_ERROR(MoveFiles(files, output, staging + kReplaced, true, {}));
+    ESPALIER_RETURN_IF_ERROR(
+        MoveFiles(files, output, staging + kReplaced, true, mark, check_wanted));
     ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(staging + kEmptied, ""));
   }
-  return MoveFiles(files, staging + kWhole, output, false, check_wanted);
+  ESPALIER_RETURN_IF_ERROR(MoveFiles(files, staging + kWhole, output, false, mark, check_wanted));
+  return files.RemoveTree(output + "/" + mark);
 }
 
 // What was in the output before comes back. `emptied` goes before it does: then all that is there
-// is not this job's.
+// is not this job's; and the mark when all is there.
 Status UndoFilling(const FileSystem& files, const std::string& output, const std::string& staging) {
+  const std::string mark = MarkOf(staging);
+  ESPALIER_RETURN_IF_ERROR(PutMark(files, output, staging));
   ESPALIER_ASSIGN_OR_RETURN(const bool emptied, IsThere(files, staging + kEmptied));
   if (emptied) {
-    ESPALIER_RETURN_IF_ERROR(DropPredictions(files, output, false));
+    ESPALIER_RETURN_IF_ERROR(DropPredictions(files, output, false, mark));
     ESPALIER_RETURN_IF_ERROR(files.Delete(staging + kEmptied));
   }
   ESPALIER_ASSIGN_OR_RETURN(const bool kept, IsThere(files, staging + kReplaced));
-  return kept ? MoveFiles(files, staging + kReplaced, output, false, {}) : Status();
+  if (kept) {
+    ESPALIER_RETURN_IF_ERROR(
+        MoveFiles(files, staging + kReplaced, output, false, mark, [] { return Status(); }));
+  }
+  return files.RemoveTree(output + "/" + mark);
 }
 
-// By one rename the output is gone, and IsPlaced says so.
+// By one rename the output is gone.
 Status UndoPlacing(const FileSystem& files, const std::string& output, const std::string& staging) {
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + kWhole));
-  ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + kPlaced));
   return files.Rename(output, staging + kWhole);
+}
+
+// What an earlier life has begun at the output, before it is done once more.
+Status ResumeAt(const FileSystem& files, const std::string& output, const std::string& staging,
+                Standing standing) {
+  if (standing == Standing::kPlaced) return UndoPlacing(files, output, staging);
+  if (standing == Standing::kFilled) {  // the time of _SUCCESS will be another one
+    return PutMark(files, output, staging);
+  }
+  // Whatever was moved from there was of an output that somebody else has replaced since.
+  ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + kEmptied));
+  return files.RemoveTree(staging + kReplaced);
 }
 
 }  // namespace
@@ -133,38 +191,33 @@ std::string PartsDirectory(const std::string& staging, uint64_t generation) {
 
 Status PutPredictions(const FileSystem& files, const PredictSpec& spec, const std::string& staging,
                       const std::vector<ShardScore>& shards, const std::function<bool()>& wanted) {
-  const auto check_wanted = [&]() -> Status {
+  const Check check_wanted = [&]() -> Status {
     return !wanted || wanted() ? Status() : Cancelled("the job is over, nobody wants its output");
   };
   ESPALIER_RETURN_IF_ERROR(check_wanted());
-  ESPALIER_ASSIGN_OR_RETURN(const bool filling, IsThere(files, staging + kFilling));
-  ESPALIER_ASSIGN_OR_RETURN(const bool placed, IsPlaced(files, spec.output, staging));
-  // What `placing` says holds for the `whole` of that time alone.
-  ESPALIER_RETURN_IF_ERROR(placed ? files.WriteAtomically(staging + kPlaced, "")
-                                  : files.RemoveTree(staging + kPlacing));
-  ESPALIER_RETURN_IF_ERROR(PutTogether(files, spec, staging, shards));
-  ESPALIER_RETURN_IF_ERROR(
-      CheckPredictions(files, spec.output, spec.overwrite || placed || filling));
-  ESPALIER_RETURN_IF_ERROR(check_wanted());
+  ESPALIER_ASSIGN_OR_RETURN(const Standing standing, StandingOf(files, spec.output, staging));
+  ESPALIER_RETURN_IF_ERROR(ResumeAt(files, spec.output, staging, standing));
+  ESPALIER_RETURN_IF_ERROR(PutTogether(files, spec, staging, shards, check_wanted));
+  const bool filled = standing == Standing::kFilled;
+  ESPALIER_RETURN_IF_ERROR(CheckPredictions(files, spec.output, spec.overwrite || filled));
   ESPALIER_ASSIGN_OR_RETURN(const bool taken, IsThere(files, spec.output));
-  if (filling || (taken && !placed)) return Fill(files, spec.output, staging, check_wanted);
-  ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(staging + kPlacing, ""));
-  if (taken) ESPALIER_RETURN_IF_ERROR(files.RemoveTree(spec.output));  // this job's
   ESPALIER_RETURN_IF_ERROR(check_wanted());
+  if (taken) return Fill(files, spec.output, staging, check_wanted);
   return files.Rename(staging + kWhole, spec.output);
 }
 
-Status ProbeStaging(const FileSystem& files, const std::string& output,
-                    const std::string& staging) {
+Status ProbeStaging(const FileSystem& files, const std::string& output, const std::string& staging,
+                    const std::string& who) {
   ESPALIER_ASSIGN_OR_RETURN(const bool stands, IsThere(files, output));
   if (!stands) return {};
-  const std::string probe = staging + "/probe";
-  const std::string moved = output + "/." + kSuccessFile + ".tmp-probe";
-  ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(staging));
-  Status done = files.WriteAtomically(probe, "");
+  const std::string beside = staging + "-probe-" + who;
+  const std::string probe = beside + "/probe";
+  const std::string moved = output + "/" + kProbeName + who;
+  Status done = files.MakeDirectory(beside);
+  if (done.ok()) done = files.WriteAtomically(probe, "");
   if (done.ok()) done = files.Rename(probe, moved);
   const Status removed = files.RemoveTree(moved);
-  const Status cleared = files.RemoveTree(staging);
+  const Status cleared = files.RemoveTree(beside);
   if (!done.ok()) {
     return done.Wrap("output: files that are written beside " + QuotedPath(output) +
                      " cannot be moved into it; name a directory that is not there yet");
@@ -175,13 +228,11 @@ Status ProbeStaging(const FileSystem& files, const std::string& output,
 Status RemoveStaging(const FileSystem& files, const std::string& output, const std::string& staging,
                      bool succeeded) {
   if (!succeeded) {
-    ESPALIER_ASSIGN_OR_RETURN(const bool filling, IsThere(files, staging + kFilling));
-    ESPALIER_ASSIGN_OR_RETURN(const bool placed, IsPlaced(files, output, staging));
-    if (filling) ESPALIER_RETURN_IF_ERROR(UndoFilling(files, output, staging));
-    if (placed) ESPALIER_RETURN_IF_ERROR(UndoPlacing(files, output, staging));
-    // First what says that the output is this job's: by the next try it may be another's.
-    for (const char* marker : {kFilling, kPlacing}) {
-      ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + marker));
+    ESPALIER_ASSIGN_OR_RETURN(const Standing standing, StandingOf(files, output, staging));
+    if (standing == Standing::kFilled) {
+      ESPALIER_RETURN_IF_ERROR(UndoFilling(files, output, staging));
+    } else if (standing == Standing::kPlaced) {
+      ESPALIER_RETURN_IF_ERROR(UndoPlacing(files, output, staging));
     }
   }
   return files.RemoveTree(staging);

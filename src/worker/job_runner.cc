@@ -165,6 +165,7 @@ Result<SurveyOne> JobRunner::WorkOf(const StartSurvey& order) {
     ESPALIER_ASSIGN_OR_RETURN(scoring_, ScoringWork::Make(*files_, *scoring_spec_, *order.input,
                                                           order.request_id, order.model_sha256));
   }
+  if (interrupted_) return OrderCame();  // what the job leaves may be removed already
   ESPALIER_RETURN_IF_ERROR(scoring_->Begin(*files_, order.generation));
   return SurveyOne([this](const FileSystem& files, int32_t shard) {
     auto scored =

@@ -12,7 +12,7 @@ class WatchedFile final : public ReadableFile {
 
   const FileInfo& info() const override { return inner_->info(); }
   Result<size_t> ReadAt(int64_t offset, std::span<char> out) const override {
-    ESPALIER_RETURN_IF_ERROR(hooks_.before_read());
+    ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
     ESPALIER_ASSIGN_OR_RETURN(const size_t bytes, inner_->ReadAt(offset, out));
     hooks_.after_read(static_cast<int64_t>(bytes));
     return bytes;
@@ -27,9 +27,25 @@ class WatchedFile final : public ReadableFile {
 }  // namespace
 
 Result<std::unique_ptr<ReadableFile>> WatchedFiles::Open(const std::string& path) const {
-  ESPALIER_RETURN_IF_ERROR(hooks_.before_read());
+  ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
   ESPALIER_ASSIGN_OR_RETURN(auto file, files_.Open(path));
   return std::unique_ptr<ReadableFile>(std::make_unique<WatchedFile>(std::move(file), hooks_));
+}
+
+Status WatchedFiles::CreateExclusively(const std::string& path, std::string_view content) const {
+  ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
+  return files_.CreateExclusively(path, content);
+}
+
+Status WatchedFiles::WriteAtomically(const std::string& path, std::string_view content,
+                                     const std::string& writer) const {
+  ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
+  return files_.WriteAtomically(path, content, writer);
+}
+
+Status WatchedFiles::MakeDirectory(const std::string& path) const {
+  ESPALIER_RETURN_IF_ERROR(hooks_.may_go_on());
+  return files_.MakeDirectory(path);
 }
 
 }  // namespace espalier

@@ -1,6 +1,7 @@
 // A file system that tells of every read and can be told to stop: how a survey shows progress
 // within a large shard, and how reading ends soon after an abort. Readers read some hundred KiB at
-// a time, so that both happen many times a second.
+// a time, so that both happen many times a second. Nothing is made after an abort either: whoever
+// removes what a job has left would miss it.
 //
 // Thread rule: safe from any thread, as is what it stands on.
 #pragma once
@@ -9,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "src/storage/passing_files.h"
@@ -17,17 +19,22 @@ namespace espalier {
 
 class WatchedFiles final : public PassingFiles {
  public:
-  // `inner` must outlive this and its files. `before_read` is asked before each read from a file;
-  // an error is the read's answer. `after_read` is told how many bytes came. Both are called on the
-  // reading threads, concurrently.
-  WatchedFiles(const FileSystem& inner, std::function<Status()> before_read,
+  // `inner` must outlive this and its files. `may_go_on` is asked before each read from a file, and
+  // before a file or a directory is made; an error is the answer to that. `after_read` is told how
+  // many bytes came. Both are called on the calling threads, concurrently.
+  WatchedFiles(const FileSystem& inner, std::function<Status()> may_go_on,
                std::function<void(int64_t bytes)> after_read)
-      : PassingFiles(inner), hooks_{std::move(before_read), std::move(after_read)} {}
+      : PassingFiles(inner), hooks_{std::move(may_go_on), std::move(after_read)} {}
 
   Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const override;
+  Status CreateExclusively(const std::string& path, std::string_view content) const override;
+  using FileSystem::WriteAtomically;
+  Status WriteAtomically(const std::string& path, std::string_view content,
+                         const std::string& writer) const override;
+  Status MakeDirectory(const std::string& path) const override;
 
   struct Hooks {
-    std::function<Status()> before_read;
+    std::function<Status()> may_go_on;
     std::function<void(int64_t)> after_read;
   };
 

@@ -45,8 +45,9 @@ class TokensOfAJob {
     }
     return work;
   }
-  CoordinatorActions Submit() {
+  CoordinatorActions Submit(JobKind kind = JobKind::kTrain) {
     Submission s;
+    s.kind = kind;
     s.client_request_id = "id";
     s.job_yaml = "yaml";
     s.output = "out";
@@ -82,6 +83,40 @@ TEST_CASE("members get the job's tokens with their first order") {
   const auto orders = Sent<StartSurvey>(t.Submit());
   REQUIRE(orders.size() == 1);
   CHECK(orders[0].tokens == StorageTokens{{kFiles, "first"}});
+}
+
+TEST_CASE("tokens of a job that left something are kept until that is cleared away") {
+  TokensOfAJob t;
+  t.Submit(JobKind::kPredict);
+  t.Pass(250);
+  const CoordinatorActions ended = t.Feed(CancelJob{{2}, {1}});
+  REQUIRE(ended.clear.size() == 1);
+  CHECK(ended.clear[0].tokens == StorageTokens{{kFiles, "first"}});
+  CHECK(ended.tokens.empty());
+  // Renewed meanwhile: it is still needed. Another one is not.
+  CHECK(t.Kept("first", 90'000).tokens.empty());
+  const auto unused = t.Kept("second", 90'000).tokens;
+  REQUIRE(unused.size() == 1);
+  CHECK(unused[0].token.text == "second");
+  CHECK(unused[0].cancel);
+  for (const std::vector<JournalEntry>& past : {t.journal_, t.core_.Remember()}) {
+    CoordinatorCore next(TokensOfAJob::Options(), past);
+    const auto begun = next.Step(Tick{}, t.now_ms_);
+    REQUIRE(begun.clear.size() == 1);
+    CHECK(begun.clear[0].again);
+    CHECK(begun.clear[0].tokens == StorageTokens{{kFiles, "first"}});
+    const auto cleared = next.Step(JobCleared{{1}}, t.now_ms_);
+    REQUIRE(cleared.persist.size() == 1);
+    CHECK(std::get<TokensReplaced>(cleared.persist[0]).tokens.empty());
+    CHECK(next.Step(JobCleared{{1}}, t.now_ms_).persist.empty());
+  }
+  t.Feed(JobCleared{{1}});
+  for (const std::vector<JournalEntry>& past : {t.journal_, t.core_.Remember()}) {
+    CoordinatorCore next(TokensOfAJob::Options(), past);
+    const auto begun = next.Step(Tick{}, t.now_ms_);
+    REQUIRE(begun.clear.size() == 1);
+    CHECK(begun.clear[0].tokens.empty());
+  }
 }
 
 TEST_CASE("a token is worked on at once, then when two thirds of its time have gone") {

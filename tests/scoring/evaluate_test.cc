@@ -95,7 +95,21 @@ TEST_CASE("weights without a finite sum are an error, not a result") {
   REQUIRE(two.ok());
   const Status refused = Evaluate(f.Run(model, *two), false).status();
   CHECK(refused.code() == StatusCode::kBadInput);
-  CHECK(refused.message().find("the weights of all rows ('w') add up to inf") != std::string::npos);
+  CHECK(refused.message().find("the weights of the rows of one shard ('w') add up to inf") !=
+        std::string::npos);
+  REQUIRE(refused.position());
+  CHECK(refused.position()->file == f.dir / "two.csv");
+  // A cluster's worker says the same; it would be blamed for such a sum.
+  ScorerPool scorers(model);
+  const Status alone = EvaluateShard(f.Run(model, *two), ClassIndex(std::vector<std::string>{}), 0,
+                                     &scorers, nullptr)
+                           .status();
+  CHECK(alone.ToString() == refused.ToString());
+  const auto apart = f.Scan(model, {f.dir / "one.csv", f.dir.Put("other.csv", rows)}, true);
+  REQUIRE(apart.ok());
+  const Status all = Evaluate(f.Run(model, *apart), false).status();
+  CHECK(all.code() == StatusCode::kBadInput);
+  CHECK(all.message().find("the weights of all rows ('w') add up to inf") != std::string::npos);
 }
 
 TEST_CASE("labels that are no class of the model, and rows without one, are rejects") {

@@ -329,7 +329,7 @@ TEST_CASE("a directory that stands at the output stays: it may be a link, or hav
         f.dir.Put("elsewhere/_SUCCESS", "");
       }
       const auto before = Tree(*f.files, f.dir / "elsewhere");
-      REQUIRE(ProbeStaging(*f.files, f.dir / "out", f.staging).ok());
+      REQUIRE(ProbeStaging(*f.files, f.dir / "out", f.staging, "a").ok());
       CHECK(Tree(*f.files, f.dir / "elsewhere") == before);
       CHECK_FALSE(f.files->Stat(f.staging).ok());
       const auto merged = f.Merge(*f.files, f.Score(), spec);
@@ -368,25 +368,97 @@ TEST_CASE("what is cleared away once more does not harm who took the place meanw
   }
 }
 
+// Wherever A's merge broke off, whether it was begun to be cleared away or not: B then takes the
+// place, and A is cleared away long after.
+TEST_CASE("what another job has put in the place since is not touched by a late clearing") {
+  for (const bool stands : {false, true}) {
+    bool died = true;
+    for (int changes = 0; died; ++changes) {
+      INFO(stands << " " << changes);
+      JobFixture f;
+      ScoringSpec spec = f.spec;
+      spec.output.overwrite = true;
+      if (stands) {
+        REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+        f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
+        f.dir.Put("out/_SUCCESS", "");
+      }
+      const DyingFiles dying(*f.files, changes);
+      died = !f.Merge(dying, f.Score(), spec).ok();
+      const DyingFiles clears(*f.files, changes % 3);
+      (void)RemoveStaging(clears, f.dir / "out", f.staging, false);
+      const std::string late = std::exchange(f.staging, StagingDirectory(f.dir / "out", "other"));
+      const auto other = f.Merge(*f.files, f.Score(), spec);
+      INFO(other.status().ToString());
+      REQUIRE(other.ok());
+      REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, true).ok());
+      REQUIRE(RemoveStaging(*f.files, f.dir / "out", late, false).ok());
+      CHECK(Tree(*f.files, f.dir / "out") == f.Local());
+      CHECK_FALSE(f.files->Stat(late).ok());
+    }
+  }
+}
+
+TEST_CASE("a job that fails after another one took the place of what it left brings that back") {
+  JobFixture f;
+  ScoringSpec spec = f.spec;
+  spec.output.overwrite = true;
+  REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+  f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
+  const DyingFiles dying(*f.files, 1'000'000);
+  REQUIRE(f.Merge(dying, f.Score(), spec).ok());
+  const std::string first = std::exchange(f.staging, StagingDirectory(f.dir / "out", "other"));
+  REQUIRE(f.Merge(*f.files, f.Score(), spec).ok());
+  REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
+  CHECK(Tree(*f.files, f.dir / "out") == f.Local());  // the first one's
+  REQUIRE(RemoveStaging(*f.files, f.dir / "out", first, false).ok());
+  CHECK(Tree(*f.files, f.dir / "out") ==
+        std::map<std::string, std::string>{{"part-00000.csv", "an earlier prediction\n"}});
+}
+
+TEST_CASE("what a probe leaves when it breaks off does not refuse the same submission") {
+  const JobFixture f;
+  REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+  int died = 0;
+  for (int changes = 0; changes < 5; ++changes) {
+    const DyingFiles dying(*f.files, changes);
+    died += !ProbeStaging(dying, f.dir / "out", f.staging, std::to_string(changes)).ok();
+    CHECK(CheckPredictions(*f.files, f.dir / "out", false).ok());
+  }
+  CHECK(died == 5);
+  CHECK_FALSE(Tree(*f.files, f.dir / "out").empty());
+  // Nor does a probe harm the job of that submission, which another coordinator may have begun.
+  REQUIRE(f.files->MakeDirectory(PartsDirectory(f.staging, 1)).ok());
+  REQUIRE(ProbeStaging(*f.files, f.dir / "out", f.staging, "x").ok());
+  CHECK(f.files->Stat(PartsDirectory(f.staging, 1)).ok());
+  REQUIRE(f.Merge(f.Score()).ok());
+  CHECK(Tree(*f.files, f.dir / "out") == f.Local());
+}
+
 TEST_CASE("an output that parts cannot be moved into is refused before anything is scored") {
   const JobFixture f;
   REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
-  const Status refused = ProbeStaging(ApartFiles(*f.files), f.dir / "out", f.staging);
+  const Status refused = ProbeStaging(ApartFiles(*f.files), f.dir / "out", f.staging, "a");
   CHECK(refused.ToString().find(f.dir / "out") != std::string::npos);
   CHECK(refused.ToString().find("cross-device") != std::string::npos);
   CHECK(refused.ToString().find("cannot be moved into it") != std::string::npos);
   CHECK_FALSE(f.files->Stat(f.staging).ok());
   CHECK(Tree(*f.files, f.dir / "out").empty());
-  CHECK(ProbeStaging(ApartFiles(*f.files), f.dir / "new", f.staging).ok());
+  CHECK(ProbeStaging(ApartFiles(*f.files), f.dir / "new", f.staging, "a").ok());
 }
 
 TEST_CASE("an output that nobody wants any more does not appear") {
   for (const bool stands : {false, true}) {
-    for (int asked = 0; asked < 3; ++asked) {
+    for (int asked = 0;; ++asked) {
       const JobFixture f;
       if (stands) REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
       int left = asked;
-      const auto merged = f.Merge(*f.files, f.Score(), f.spec, [&left] { return left-- > 0; });
+      const auto scores = f.Score();
+      const auto merged = f.Merge(*f.files, scores, f.spec, [&left] { return left-- > 0; });
+      if (merged.ok()) {  // it was asked before each of the files
+        CHECK(asked > static_cast<int>(scores.size()) * (stands ? 2 : 1));
+        break;
+      }
       CHECK(merged.status().code() == StatusCode::kCancelled);
       CHECK_FALSE(f.files->Stat(f.dir / "out/_SUCCESS").ok());
       if (!stands) CHECK_FALSE(f.files->Stat(f.dir / "out").ok());

@@ -188,6 +188,12 @@ TEST_CASE("a watched file is the file, until reading is stopped") {
   stop = true;
   CHECK((*file)->ReadAt(0, out).status().message() == "enough");
   CHECK(files.Open(path.string()).status().code() == StatusCode::kCancelled);
+  // Nor is anything made that nobody would remove.
+  const std::string late = path.string() + ".late";
+  CHECK(files.MakeDirectory(late).code() == StatusCode::kCancelled);
+  CHECK(files.WriteAtomically(late + "/part", "1").code() == StatusCode::kCancelled);
+  CHECK(files.CreateExclusively(late, "1").code() == StatusCode::kCancelled);
+  CHECK_FALSE(disk->Stat(late).ok());
   CHECK(files.Stat(path.string()).ok());
 }
 

@@ -1,0 +1,111 @@
+#include "src/coordinator/clearing.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/base/text.h"
+#include "src/scoring/staging.h"
+#include "src/storage/uri.h"
+
+namespace espalier {
+namespace {
+
+std::string FileSystemOf(const ClearWork& work) {
+  const Result<Uri> uri = ParseUri(work.output);
+  return uri.ok() ? uri->prefix : std::string();
+}
+
+bool IsAway(const Status& done) {
+  return done.code() == StatusCode::kUnavailable || done.code() == StatusCode::kDeadlineExceeded;
+}
+
+std::string Words(const ClearWork& work, const std::string& what, const Status& why) {
+  return ToString(work.job) + ": what it wrote stays in " +
+         QuotedPath(StagingDirectory(work.output, work.request_id)) + what + ": " + why.ToString();
+}
+
+}  // namespace
+
+void Clearing::Add(ClearWork work) {
+  {
+    std::lock_guard lock(mutex_);
+    waiting_.push_back({.work = std::move(work)});
+  }
+  Continue();
+}
+
+void Clearing::Continue() {
+  Item next;
+  {
+    std::lock_guard lock(mutex_);
+    if (working_ || closed_) return;
+    const int64_t now_ms = hooks_.now_ms();
+    const auto rank = [now_ms](const Item& item) {
+      return std::tuple(item.due_ms > now_ms, item.away, item.work.again, item.work.succeeded);
+    };
+    const auto best =
+        std::min_element(waiting_.begin(), waiting_.end(),
+                         [&](const Item& a, const Item& b) { return rank(a) < rank(b); });
+    if (best == waiting_.end() || best->due_ms > now_ms) return;
+    next = std::move(*best);
+    waiting_.erase(best);
+    working_ = true;
+  }
+  hooks_.submit([this, item = std::move(next)] { Work(item); });
+}
+
+bool Clearing::open() const {
+  std::lock_guard lock(mutex_);
+  return working_ ||
+         std::any_of(waiting_.begin(), waiting_.end(), [](const Item& item) { return !item.away; });
+}
+
+void Clearing::Close() {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+}
+
+void Clearing::Work(Item item) {
+  if (item.first_ms == 0) item.first_ms = hooks_.now_ms();
+  const ClearWork work = item.work;
+  if (Ended(std::move(item), hooks_.clear(work))) hooks_.over(work);
+  {
+    std::lock_guard lock(mutex_);
+    working_ = false;
+  }
+  Continue();
+}
+
+bool Clearing::Ended(Item item, const Status& done) {
+  if (done.ok()) return true;
+  std::lock_guard lock(mutex_);
+  const int64_t now_ms = hooks_.now_ms();
+  if (!item.work.again && now_ms - item.first_ms < kClearTriesMs) {
+    item.due_ms = now_ms + kClearSoonMs;
+    waiting_.push_back(std::move(item));
+    return false;
+  }
+  if (!IsAway(done)) {
+    LogWarning(Words(item.work, "", done));
+    return true;
+  }
+  if (!std::exchange(item.away, true)) {
+    LogWarning(
+        Words(item.work,
+              " until it can be removed, which is tried again every " + HumanDuration(kClearAwayMs),
+              done));
+  }
+  const std::string file_system = FileSystemOf(item.work);
+  waiting_.push_back(std::move(item));
+  for (Item& other : waiting_) {
+    const bool waits = other.away || other.work.again;
+    if (!waits || FileSystemOf(other.work) != file_system) continue;
+    other.due_ms = now_ms + kClearAwayMs;
+    other.away = true;
+  }
+  return false;
+}
+
+}  // namespace espalier

@@ -1,0 +1,122 @@
+// In which order what jobs have left is removed, how often, and what ends it.
+#include "src/coordinator/clearing.h"
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <map>
+
+namespace espalier {
+namespace {
+
+// The thread of the merges and the clock are the test's.
+class ClearingByHand {
+ public:
+  ClearingByHand()
+      : clearing_({.now_ms = [this] { return now_ms_; },
+                   .submit = [this](auto work) { pool_.push_back(std::move(work)); },
+                   .clear =
+                       [this](const ClearWork& work) {
+                         tried_.push_back(work.job.value);
+                         return answers_[work.job.value];
+                       },
+                   .over = [this](const ClearWork& work) { over_.push_back(work.job.value); }}) {}
+
+  void Add(uint64_t job, const std::string& output, bool again = false, bool succeeded = false) {
+    clearing_.Add({.job = {job},
+                   .output = output,
+                   .request_id = "r",
+                   .succeeded = succeeded,
+                   .again = again});
+  }
+  // All that is to be done until then; returns whom it was tried for.
+  std::vector<uint64_t> Pass(int64_t ms) {
+    tried_.clear();
+    for (const int64_t end = now_ms_ + ms;; now_ms_ += 100) {
+      clearing_.Continue();
+      CHECK(pool_.size() <= 1);
+      while (!pool_.empty()) {
+        const auto work = std::move(pool_.front());
+        pool_.pop_front();
+        work();
+      }
+      if (now_ms_ >= end) return tried_;
+    }
+  }
+
+  std::map<uint64_t, Status> answers_;
+  std::vector<uint64_t> tried_, over_;
+  int64_t now_ms_ = 1000;
+  std::deque<std::function<void()>> pool_;
+  Clearing clearing_;
+};
+
+using Jobs = std::vector<uint64_t>;
+
+TEST_CASE("jobs of this life come first, then those that did not succeed") {
+  ClearingByHand t;
+  t.Add(1, "/a", true, true);  // at work already when the others come
+  t.Add(2, "/b", true, true);
+  t.Add(3, "/c", true);
+  t.Add(4, "/d", false, true);
+  CHECK(t.clearing_.open());
+  CHECK(t.Pass(0) == Jobs{1, 4, 3, 2});
+  CHECK(t.over_ == Jobs{1, 4, 3, 2});
+  CHECK_FALSE(t.clearing_.open());
+}
+
+TEST_CASE("what fails at first is tried again soon") {
+  ClearingByHand t;
+  t.answers_[1] = Unavailable("a worker still writes");
+  t.Add(1, "/a");
+  CHECK(t.Pass(0) == Jobs{1});
+  CHECK(t.clearing_.open());
+  CHECK(t.Pass(kClearSoonMs - 100).empty());
+  t.answers_[1] = {};
+  CHECK(t.Pass(100) == Jobs{1});
+  CHECK(t.over_ == Jobs{1});
+}
+
+TEST_CASE("what cannot be removed is given up after some seconds") {
+  ClearingByHand t;
+  t.answers_[1] = PermissionDenied("not yours");
+  t.Add(1, "/a");
+  CHECK(t.Pass(kClearTriesMs).size() == 21);
+  CHECK(t.over_ == Jobs{1});
+  CHECK_FALSE(t.clearing_.open());
+  t.answers_[2] = PermissionDenied("not yours");
+  t.Add(2, "/a", true);
+  CHECK(t.Pass(0) == Jobs{2});
+  CHECK(t.over_ == Jobs{1, 2});
+}
+
+TEST_CASE("a file system that is away is asked for one of many jobs, now and then") {
+  ClearingByHand t;
+  for (uint64_t job = 1; job <= 50; ++job) {
+    t.answers_[job] = Unavailable("no NameNode answers");
+    t.Add(job, "hdfs://ns/out" + std::to_string(job), true);
+  }
+  t.Add(99, "hdfs://other/out", true);
+  CHECK(t.Pass(1000) == Jobs{1, 99});
+  CHECK_FALSE(t.clearing_.open());  // nothing that the end of the process should wait for
+  t.Add(100, "hdfs://other/out");   // other jobs go on meanwhile
+  CHECK(t.Pass(0) == Jobs{100});
+  CHECK(t.Pass(kClearAwayMs).size() == 1);
+  for (auto& [job, answer] : t.answers_) answer = {};
+  CHECK(t.Pass(kClearAwayMs).size() == 50);
+  CHECK(t.over_.size() == 52);
+}
+
+TEST_CASE("a job of this life waits for its file system, too, and nothing begins after the end") {
+  ClearingByHand t;
+  t.answers_[1] = Unavailable("no NameNode answers");
+  t.Add(1, "hdfs://ns/out");
+  CHECK(t.Pass(kClearTriesMs).size() == 21);
+  CHECK(t.over_.empty());
+  CHECK(t.Pass(kClearAwayMs) == Jobs{1});
+  t.clearing_.Close();
+  t.answers_[1] = {};
+  CHECK(t.Pass(kClearAwayMs).empty());
+}
+
+}  // namespace
+}  // namespace espalier
