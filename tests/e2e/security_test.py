@@ -55,7 +55,7 @@ class SecurityTest(EspalierTest):
             program("espalier-worker"), "--coordinator", cluster.address, "--listen", "127.0.0.1:0",
             "--threads", "1", "--spool-directory", self.path("spool-stray")] + list(flags))
         self.addCleanup(process.kill)
-        self.assertEqual(process.wait(timeout=60), 2)
+        self.assertEqual(process.wait(timeout=60), 77)
         return cluster.log("stray")
 
     def test_three_hosts_train_to_the_same_bits_and_one_may_die(self):
@@ -92,6 +92,12 @@ class SecurityTest(EspalierTest):
         self.assertRegex(log, r"audit: operator 'ann' at ipv4:127\.0\.0\.1:\d+: submit .*: done, "
                               r"job-1")
         self.assertRegex(log, r"audit: operator 'ann' at .*: cancel job-99: refused: ")
+
+    def test_no_log_level_but_off_hides_who_gave_which_order(self):
+        cluster = SecureCluster(self, 1, coordinator_flags=["--log-level", "error"])
+        cluster.submit(self.job("one", self.spec(epochs=1)))
+        self.assertRegex(cluster.log("coordinator"),
+                         r" notice \S+ audit: operator 'ann' at .*: submit .*: done, job-1")
 
     def test_a_token_stands_for_a_certificate_and_may_be_taken_back(self):
         tokens = self.path("tokens")
