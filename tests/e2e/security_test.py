@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from certificates import Authority, SecureCluster, Secured, tls_environment, tls_flags
+from certificates import Authority, CompanyAuthority, SecureCluster, Secured, tls_environment, tls_flags
 from espalier import Cluster, EspalierTest, await_step, program, wait_for
 from hosts_test import HostCluster
 
@@ -83,6 +83,21 @@ class SecurityTest(EspalierTest):
         cluster.start_worker("node-3")
         cluster.wait_for_workers(3)
         self.assert_right(cluster, job, weights)
+
+    def test_an_estates_own_authority_is_enough(self):
+        roles = ["{name: ann@example.org, role: operator}", "{name: node-1, role: worker}",
+                 "{name: node-2, role: worker}"]
+        config = self.write("roles.yaml", "roles: [%s]\n" % ", ".join(roles))
+        company = CompanyAuthority(self)
+        cluster = SecureCluster(self, 2, company, operator="ann@example.org",
+                                coordinator_flags=["--config", config])
+        done = cluster.result("watch", cluster.submit(self.job("job", self.spec(epochs=2))))
+        self.assertEqual(done["status"], "SUCCEEDED", done)
+        cluster.start_worker("node-3")  # of the same authority, without a role
+        wait_for("the refusal", lambda: "has no role here" in cluster.log("node-3"))
+        self.environment.update(tls_environment(company.issue("", "bob@example.org")))
+        _, err = cluster.espalier("list", code=2)
+        self.assertIn("has no role here", err)
 
     def test_orders_leave_a_line_of_who_what_and_what_came_of_it(self):
         cluster = SecureCluster(self, 1)
