@@ -7,7 +7,8 @@ import subprocess
 import time
 import unittest
 
-from certificates import Authority, CompanyAuthority, SecureCluster, Secured, tls_environment, tls_flags
+from certificates import (Authority, CompanyAuthority, SecureCluster, Secured, tls_environment,
+                          tls_flags)
 from espalier import Cluster, EspalierTest, await_step, program, wait_for
 from hosts_test import HostCluster
 
