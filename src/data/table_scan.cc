@@ -11,6 +11,7 @@
 #include "src/data/parquet_reader.h"
 #include "src/data/schema.h"
 #include "src/data/shard_rows.h"
+#include "src/data/sparse_choice.h"
 #include "src/data/text_scan.h"
 
 namespace espalier {
@@ -91,6 +92,7 @@ class ScanPlanner {
   // The model's job, of other files, as whose columns none are chosen yet.
   DataSpec& Begin() {
     plan_.job = request_.job;
+    plan_.sparse = request_.sparse;
     DataSpec& data = plan_.job.data;
     data.train = request_.data;
     data.test.clear();
@@ -309,7 +311,8 @@ Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoo
   const Shard& range = scan.input.shards[shard];
   const InputFile& file = scan.input.files[range.file];
   ESPALIER_ASSIGN_OR_RETURN(auto input, TextInput::OpenShard(files, file, range.begin, range.end));
-  TextScan text(std::move(input), scan.input, scan.job, shard, room);
+  const bool sparse = scan.sparse && DecodesSparse(scan.job, scan.input.schema, file.path);
+  TextScan text(std::move(input), scan.input, scan.job, shard, room, sparse);
   DecodedRows& rows = text.decoder().sets()[static_cast<size_t>(FileRole::kTest)];
   const ShardTexts& texts = text.decoder().texts();
   const std::vector<size_t> fields = KeptFields(scan, text.schema());
@@ -339,14 +342,14 @@ Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoo
         rejects.push_back(text.DroppedRow(count_lines));
         break;
       case TextScan::Outcome::kRow:
-        for (const size_t field : fields) kept.AddField(text.reader().field(field));
+        for (const size_t field : fields) kept.AddField(text.reader().shown(field));
         break;
     }
     if (texts.labels.texts().size() > kClassesMax) {
       return CheckLabels(texts.labels.texts().size(), file.path,
                          scan.input.schema.names[scan.input.schema.label[0]]);
     }
-    const bool full = rows.features.size() >= kPieceBytes || kept.bytes() >= kPieceBytes ||
+    const bool full = rows.FeatureBytes() >= kPieceBytes || kept.bytes() >= kPieceBytes ||
                       rejects.size() >= kPieceRejects;
     if (full) ESPALIER_RETURN_IF_ERROR(hand_on());
   }

@@ -28,12 +28,15 @@ struct ScanRequest {
   std::vector<std::string> keep;     // columns, by name (without header by position)
   std::optional<DataFormat> format;  // unset: by the files' names
   int64_t shard_bytes = 16 << 20;
+  bool sparse = false;  // the model's job multiplied its rows sparse (sparse_choice.h)
 };
 
 struct ScanPlan {
   InputPlan input;            // all files have the role kTest
   JobSpec job;                // to decode rows by
   std::vector<int32_t> kept;  // positions in the schema
+  // Text is decoded sparse where it was for the training, if the model multiplies sparse.
+  bool sparse = false;
 };
 
 // Lists the files, finds the columns and cuts the shards. With a header (Parquet always has one)

@@ -5,6 +5,7 @@
 
 #include "src/base/memory.h"
 #include "src/base/text.h"
+#include "src/data/sparse_choice.h"
 #include "src/model/arithmetic.h"
 #include "src/model/optimizer.h"
 #include "src/plan/ownership.h"
@@ -21,7 +22,7 @@ Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
                                 AnswersOf(spec.model.task, survey.preprocessing));
   // Where it cannot be, the row loader refuses the survey.
   if (!shape.ok()) return shape;
-  shape->sparse = survey.sparse && shape->tables.empty() && spec.model.task != Task::kAutoencoder;
+  shape->sparse = survey.sparse && CanBeSparse(spec, survey.preprocessing);
   return shape;
 }
 
