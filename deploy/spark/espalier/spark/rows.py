@@ -26,12 +26,14 @@ def _wrong(what: str, name: str, kind: T.DataType, expected: str) -> InvalidArgu
                                 (what, name, kind.simpleString(), expected))
 
 
-def feature(frame: DataFrame, name: str, what: str, coded: Container[str]) -> Column:
+def feature(frame: DataFrame, name: str, what: str, coded: Container[str],
+            spelt: bool = True) -> Column:
     """A feature column as Parquet and pandas have it: a number, or an array of numbers; of the
-    `coded` ones also text."""
+    `coded` ones also text. Vectors are spelt out as arrays, or stay what they are."""
     kind = _type_of(frame, name, what)
     if isinstance(kind, VectorUDT):
-        return vector_to_array(F.col("`%s`" % name)).alias(name)
+        vector = F.col("`%s`" % name)
+        return vector_to_array(vector).alias(name) if spelt else vector
     numbers = kind.elementType if isinstance(kind, T.ArrayType) else kind
     if name in coded and isinstance(kind, (T.StringType, T.DateType)):
         return F.col("`%s`" % name)
@@ -44,12 +46,13 @@ def feature(frame: DataFrame, name: str, what: str, coded: Container[str]) -> Co
     return F.col("`%s`" % name)
 
 
-def features(frame: DataFrame, params: ColumnParams, coded: Container[str]) -> List[Column]:
+def features(frame: DataFrame, params: ColumnParams, coded: Container[str],
+             spelt: bool = True) -> List[Column]:
     """All feature columns. `coded`: the names of those that need not be numbers."""
     by_input = params.isSet(params.inputCols)
     known = set(params.getOrDefault(params.categoricalCols))
     return [feature(frame, name, "categoricalCols" if name in known else
-                    "inputCols" if by_input else "featuresCol", coded)
+                    "inputCols" if by_input else "featuresCol", coded, spelt)
             for name in params.feature_columns()]
 
 
