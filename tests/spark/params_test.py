@@ -8,7 +8,7 @@ import pyarrow.parquet
 from sparks import daemons
 
 import espalier
-from espalier.spark import EspalierClassifier
+from espalier.spark import EspalierClassifier, MultilayerPerceptronClassifier
 
 CATEGORIES = {"type": "categorical", "encode": "one_hot"}
 
@@ -57,6 +57,37 @@ class ParamsTest(daemons.EspalierTest):
         self.assertEqual((made["train"]["batch"], made["data"]["features"]["columns"]),
                          (7, ["a", "b", "d", "c"]))
         self.assertEqual(estimator.coded_columns(), {"a", "b", "c", "d"})
+
+    def test_params_take_what_others_estimators_take(self):
+        made = EspalierClassifier(inputCols=["a"], hiddenLayers=[3, 4], dropout=[0.1, 0],
+                                  activation=["relu", "tanh"], verbose=1, warmStart="/m")
+        self.assertEqual((made.getHiddenLayers(), made.getDropout(), made.getActivation(),
+                          made.getVerbose(), made.getPatience(), made.getMaxIter()),
+                         ([3, 4], [0.1, 0.0], ["relu", "tanh"], True, 0, 10))
+        job = made.job_spec("classification", "rows", ["a"], "out")
+        self.assertEqual((job["model"]["dropout"], job["model"]["activation"],
+                          job["train"]["initial"]), ([0.1, 0.0], ["relu", "tanh"], "/m"))
+        self.assertEqual([made.setVerbose(v).getVerbose() for v in (0, 2, False)],
+                         [False, True, False])
+        for name, value in (("verbose", "yes"), ("dropout", ["a"]), ("activation", 3)):
+            with self.assertRaisesRegex(TypeError, "Invalid param value given for param \"%s\"" %
+                                        name):
+                made.setParams(**{name: value})
+
+    def test_sparks_perceptron_speaks_in_sparks_words(self):
+        trainer = MultilayerPerceptronClassifier(layers=[4, 5, 3], maxIter=7, patience=2,
+                                                 thresholds=[1, 2, 3], blockSize=64)
+        job = trainer.job_spec("classification", "rows", ["features"], "out")
+        self.assertEqual(job["compat"], {"spark-mlp": {
+            "layers": [4, 5, 3], "solver": "l-bfgs", "tol": 1e-6, "blockSize": 64, "maxIter": 7,
+            "stepSize": 0.03, "seed": 1, "thresholds": [1.0, 2.0, 3.0]}})
+        self.assertNotIn("model", job)
+        self.assertEqual(list(job["train"]), ["early_stopping"])
+        for wrong, words in ((dict(layers=[4, 3], hiddenLayers=[2]), "hiddenLayers: found it set"),
+                             (dict(layers=[4, 3], warmStart="/m"), "warmStart: found it set"),
+                             ({}, "layers is not set")):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, words):
+                MultilayerPerceptronClassifier(**wrong).job_spec("classification", "r", ["f"], "o")
 
     def test_what_runs_in_executors_needs_no_grpc_and_no_yaml(self):
         code = ("import sys\nfor name in ('grpc', 'google', 'yaml'):\n"
