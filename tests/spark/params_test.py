@@ -109,6 +109,29 @@ class ParamsTest(daemons.EspalierTest):
         self.assertEqual(result.train.accuracy, 1)
         self.assertEqual(list(model.predict(table) == 1), rows["label"])
 
+    def test_the_cluster_trains_sparks_perceptron(self):
+        points = [[float(i % 7) - 3, float(i % 11) - 5] for i in range(300)]
+        labels = [float(x + y > 0) for x, y in points]
+        pyarrow.parquet.write_table(pyarrow.table({"features": points, "label": labels}),
+                                    self.path("rows.parquet"))
+        start = MultilayerPerceptronClassifier(layers=[2, 3, 2], maxIter=1, seed=5)
+        with espalier.connect(daemons.Cluster(self, 1).address) as cluster:
+            def trained(name, estimator):
+                return cluster.submit(estimator.job_spec(
+                    "classification", self.path("rows.parquet"), ["features"],
+                    self.path(name))).result(progress=False)
+            first = trained("first", start)
+            long = trained("long", start.copy().setMaxIter(100))
+            other = trained("other", start.copy().setInitialWeights(
+                [0.1 * i for i in range(17)]))
+            wrong = start.copy().setLayers([3, 3, 2])
+            with self.assertRaisesRegex(espalier.EspalierError, "begins with 3; "):
+                trained("wrong", wrong)
+        self.assertEqual(long.train.accuracy, 1)
+        self.assertGreater(first.train.loss, 10 * long.train.loss)
+        self.assertNotEqual(first.weights_sha256, other.weights_sha256)
+        self.assertEqual(long.load().classes, ("0", "1"))
+
 
 if __name__ == "__main__":
     unittest.main()
