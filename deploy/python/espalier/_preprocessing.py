@@ -19,6 +19,7 @@ from ._tables import Rows
 from .errors import BadInputError
 
 _LARGEST_LIST = 1 << 24
+_TYPES = ("numeric", "boolean", "date", "categorical")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Preprocessing:
 
     Attributes:
         names: of the columns, in the order in which the model's features need them.
+        texts: those that are not read as numbers.
+        dates: those among them that are dates.
     """
 
     def __init__(self, document: Document) -> None:
@@ -50,6 +53,9 @@ class Preprocessing:
             self._made.append(_Made(feature, place if columns else i, decode, nulls))
         self.names = tuple(places)
         self.texts = frozenset(self.names[m.column] for m in self._made if m.decode is not None)
+        self.dates = frozenset(
+            self.names[m.column] for m, rule in zip(self._made, document.rules or ())
+            if rule["type"].one_of(_TYPES) == "date")
         self._numbers = [m for m in self._made if m.feature.codes == 0]
         self._coded = [m for m in self._made if m.feature.codes > 0]
         self._shift = np.array([m.feature.shift for m in self._numbers])
@@ -147,7 +153,7 @@ def _decoder(document: Document, feature: Feature,
     if not document.rules:
         return None, nulls
     rule = document.rules[number]
-    kind = rule["type"].one_of(("numeric", "boolean", "date", "categorical"))
+    kind = rule["type"].one_of(_TYPES)
     group = _group(document, rule)
     own = group.get("nulls") if group else None
     if own:

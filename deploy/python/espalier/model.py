@@ -16,14 +16,15 @@ from .errors import DataLossError, InvalidArgumentError
 
 __all__ = ["Model", "load"]
 
-_REMOTE = ("hdfs://", "webhdfs://")
+_REMOTE = ("hdfs://", "webhdfs://", "swebhdfs://")
 
 
 def load(bundle: Union[str, os.PathLike[str]]) -> Model:
     """The model in a bundle, the directory that a job's `output` names.
 
     Args:
-        bundle: a local path, or ``hdfs://``, ``webhdfs://`` (read by WebHDFS; `hdfs://` finds the
+        bundle: a local path, or ``hdfs://``, ``webhdfs://``, ``swebhdfs://`` (read by WebHDFS, the
+            last over HTTPS with the authority of ``ESPALIER_HADOOP_CA``; `hdfs://` finds the
             NameNode by ``HADOOP_CONF_DIR``; not on clusters secured by Kerberos).
 
     Raises:

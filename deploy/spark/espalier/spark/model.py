@@ -170,7 +170,8 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         columns = [column.cast("string").alias(name)
                    if name in texts and isinstance(dataset.schema[name].dataType, T.IntegralType)
                    else column
-                   for name, column in zip(names, features(dataset, self, texts, spelt=False))]
+                   for name, column in zip(names, features(
+                       dataset, self, texts, model._preprocessing.dates))]
         if self._broadcast is None:
             self._broadcast = dataset.sparkSession.sparkContext.broadcast(self._bundle)
         digest, bundle = self._digest(), self._broadcast
