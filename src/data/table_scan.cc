@@ -38,8 +38,9 @@ Status Reworded(const Status& error) {
 
 class ScanPlanner {
  public:
-  ScanPlanner(const FileSystem& files, const ScanRequest& request)
-      : files_(files), request_(request), model_(request.schema) {}
+  // `weighted`: where labels are wanted and the model's rows had weights, these are, too.
+  ScanPlanner(const FileSystem& files, const ScanRequest& request, bool weighted)
+      : files_(files), request_(request), model_(request.schema), weighted_(weighted) {}
 
   Result<ScanPlan> Plan() {
     DataSpec& data = Begin();
@@ -132,7 +133,7 @@ class ScanPlanner {
     for (const int32_t c : FeatureColumns()) data->features.columns.emplace_back(model_.names[c]);
     if (!labels()) return;
     for (const int32_t c : model_.label) data->label.emplace_back(model_.names[c]);
-    if (model_.weight >= 0) data->weight = model_.names[model_.weight];
+    if (weighted_ && model_.weight >= 0) data->weight = model_.names[model_.weight];
   }
 
   // Each once, in the order of the features: several may be made of one column.
@@ -292,6 +293,7 @@ class ScanPlanner {
   const FileSystem& files_;
   const ScanRequest& request_;
   const Schema& model_;
+  const bool weighted_;
   ScanPlan plan_;
 };
 
@@ -358,11 +360,18 @@ Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoo
 }  // namespace
 
 Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request) {
-  return ScanPlanner(files, request).Plan();
+  Result<ScanPlan> plan = ScanPlanner(files, request, true).Plan();
+  const int32_t weight = request.labels ? request.schema.weight : -1;
+  if (plan.ok() || weight < 0) return plan;
+  // Perhaps the weights' column alone is missing, which no answer depends on.
+  Result<ScanPlan> bare = ScanPlanner(files, request, false).Plan();
+  if (!bare.ok()) return bare;
+  const std::vector<std::string>& names = bare->input.schema.names;
+  return std::count(names.begin(), names.end(), request.schema.names[weight]) > 0 ? plan : bare;
 }
 
 Result<ScanPlan> ResumeScan(const FileSystem& files, const ScanRequest& request, InputPlan input) {
-  return ScanPlanner(files, request).Resume(std::move(input));
+  return ScanPlanner(files, request, true).Resume(std::move(input));
 }
 
 Status ScanShard(const FileSystem& files, const ScanPlan& scan, int shard, RowRoom* room,

@@ -43,7 +43,8 @@ struct ScanPlan {
 // the model's columns are found by name, and further ones are left alone; without one they are
 // those at the same positions, and where labels are not wanted and the files have exactly as many
 // columns less as the model has labels, those of the table without them. LIBSVM text has the
-// model's indices.
+// model's indices. Where columns have names and that of the weights is not among them, or the text
+// is LIBSVM's, the schema has no weight: each row counts 1.
 //
 // Errors: kInvalidArgument, a column is missing, or kept twice, or holds lists; PlanTable's.
 // Thread rule: re-entrant.
