@@ -107,16 +107,17 @@ Status PutTogether(const FileSystem& files, const PredictSpec& spec, const std::
 Status MoveFiles(const FileSystem& files, const std::string& from, const std::string& to,
                  bool success_first, const std::string& mark, const Check& check_wanted) {
   ESPALIER_ASSIGN_OR_RETURN(std::vector<std::string> names, files.Names(from));
-  // A probe is of a submission that is being looked at, and gone at any moment.
-  std::erase_if(names, [&](const std::string& name) {
-    return !IsPredictionName(name) || name == mark || name.starts_with(kProbeName);
-  });
+  std::erase_if(names,
+                [&](const std::string& name) { return !IsPredictionName(name) || name == mark; });
   std::stable_partition(names.begin(), names.end(), [success_first](const std::string& name) {
     return (name == kSuccessFile) == success_first;
   });
   for (const std::string& name : names) {
     ESPALIER_RETURN_IF_ERROR(check_wanted());
-    ESPALIER_RETURN_IF_ERROR(files.Rename(from + "/" + name, to + "/" + name));
+    const Status moved = files.Rename(from + "/" + name, to + "/" + name);
+    // A probe is of a submission that is being looked at, and gone at any moment.
+    const bool gone = moved.code() == StatusCode::kNotFound && name.starts_with(kProbeName);
+    if (!moved.ok() && !gone) return moved;
   }
   return {};
 }
