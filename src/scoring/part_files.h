@@ -37,9 +37,9 @@ inline constexpr int64_t kPartBytes = int64_t{64} << 20;
 // "part-00003.csv", "part-00003_0001.csv"; wider numbers where there are more shards than digits.
 std::string PartName(int64_t shard, int64_t shards, int64_t piece, PartFormat format);
 
-// OK when nothing is there or an empty directory (but for what a job that broke off has left of
-// those names), or with `overwrite` the output of an earlier
-// prediction. kAlreadyExists, kInvalidArgument: something else is there; the message names it.
+// OK when nothing is there or an empty directory, or with `overwrite` the output of an earlier
+// prediction, or what a job that broke off has left of it. kAlreadyExists, kInvalidArgument:
+// something else is there; the message names it.
 Status CheckPredictions(const FileSystem& files, const std::string& output, bool overwrite);
 // Makes the directory, or empties the one that is there, which stays (it may be a link, or have
 // owners and quotas of its own). Returns whether it made it. REQUIRES: CheckPredictions has just

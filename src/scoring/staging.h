@@ -59,8 +59,8 @@ Status ProbeStaging(const FileSystem& files, const std::string& output, const st
                     const std::string& who);
 
 // After the job's end: removes what is left of it. Unless it `succeeded`, also an output that it
-// has put in place; what that replaced comes back. It may be done again, also after it was broken
-// off, and at any later time.
+// has put in place; what that replaced comes back, also where somebody has moved the emptied output
+// away. It may be done again, also after it was broken off, and at any later time.
 Status RemoveStaging(const FileSystem& files, const std::string& output, const std::string& staging,
                      bool succeeded);
 
