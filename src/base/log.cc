@@ -6,8 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/audit.h"
+
 namespace espalier {
 namespace {
+
+// Above all levels that a least one can be.
+constexpr auto kAudit = spdlog::level::critical;
 
 spdlog::level::level_enum LevelOf(LogLevel level) {
   switch (level) {
@@ -31,6 +36,7 @@ class PriorityFlag : public spdlog::custom_flag_formatter {
   void format(const spdlog::details::log_msg& message, const std::tm&,
               spdlog::memory_buf_t& out) override {
     const auto digit = [&] {
+      if (message.level == kAudit) return '5';
       if (message.level >= spdlog::level::err) return '3';
       if (message.level == spdlog::level::warn) return '4';
       return message.level == spdlog::level::info ? '6' : '7';
@@ -39,6 +45,20 @@ class PriorityFlag : public spdlog::custom_flag_formatter {
   }
   std::unique_ptr<custom_flag_formatter> clone() const override {
     return std::make_unique<PriorityFlag>();
+  }
+};
+
+class LevelName : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const auto name = spdlog::level::to_string_view(message.level);
+    const std::string_view text =
+        message.level == kAudit ? "notice" : std::string_view(name.data(), name.size());
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<LevelName>();
   }
 };
 
@@ -68,8 +88,8 @@ void OpenLog(std::string_view program, LogLevel least, const std::string& journa
   auto logger = std::make_shared<spdlog::logger>(std::string(program),
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  formatter->add_flag<PriorityFlag>('*').set_pattern(
-      LeadsToJournal(journal_stream) ? "<%*>%n %v" : "%Y-%m-%dT%H:%M:%S.%e %l %n %v");
+  formatter->add_flag<PriorityFlag>('*').add_flag<LevelName>('&').set_pattern(
+      LeadsToJournal(journal_stream) ? "<%*>%n %v" : "%Y-%m-%dT%H:%M:%S.%e %& %n %v");
   logger->set_formatter(std::move(formatter));
   logger->set_level(LevelOf(least));
   logger->flush_on(spdlog::level::info);
@@ -82,5 +102,6 @@ void LogDebug(const std::string& message) { Write(spdlog::level::debug, message)
 void LogInfo(const std::string& message) { Write(spdlog::level::info, message); }
 void LogWarning(const std::string& message) { Write(spdlog::level::warn, message); }
 void LogError(const std::string& message) { Write(spdlog::level::err, message); }
+void LogAudit(const std::string& message) { Write(kAudit, message); }
 
 }  // namespace espalier

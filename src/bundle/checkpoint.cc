@@ -174,7 +174,8 @@ Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& hea
     return FailedPrecondition("its state was never compared with other members', and some differ");
   }
   const std::string at = " until step " + std::to_string(header.step);
-  if (const auto job = JobDifference(header.job, demand.job, true); !job.empty()) {
+  const bool any_job = demand.job.empty();
+  if (const auto job = any_job ? "" : JobDifference(header.job, demand.job, true); !job.empty()) {
     const auto other = JobDifference(header.job, demand.job, false);
     if (!other.empty() || !demand.accept_data) {
       return FailedPrecondition("it is of another job (" + (other.empty() ? job : other) + "); " +

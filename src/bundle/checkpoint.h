@@ -62,7 +62,7 @@ Result<Checkpoint> DecodeCheckpoint(std::string bytes);
 
 // What a job needs a checkpoint to be.
 struct CheckpointDemand {
-  std::string job;               // CanonicalText
+  std::string job;               // CanonicalText; empty: of any job
   std::string data_fingerprint;  // empty: not known yet, not compared
   std::string arithmetic_id;     // the same
   bool accept_data = false;      // other data, from other files if need be

@@ -9,6 +9,7 @@
 
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
+#include "src/bundle/checkpoint_store.h"
 #include "src/bundle/model_json.h"
 #include "src/bundle/safetensors.h"
 
@@ -162,6 +163,124 @@ Status CheckCategories(const FileSystem& files, const std::string& path,
   return {};
 }
 
+// The widths of the hidden layers.
+std::vector<int64_t> HiddenOf(const TensorList& network) {
+  std::vector<int64_t> widths;
+  for (const TensorInfo& t : network) {
+    if (t.name == "layers." + std::to_string(widths.size()) + ".bias") widths.push_back(t.size);
+  }
+  if (!widths.empty()) widths.pop_back();
+  return widths;
+}
+std::vector<int64_t> HiddenOf(const CheckpointHeader& header) {
+  constexpr std::string_view kField = "\nmodel.hidden[]=";
+  std::vector<int64_t> widths;
+  for (size_t at = 0; (at = header.job.find(kField, at)) != std::string::npos;) {
+    at += kField.size();
+    int64_t width = -1;
+    std::from_chars(header.job.data() + at, header.job.data() + header.job.size(), width);
+    widths.push_back(width);
+  }
+  return widths;
+}
+
+// The weights of a checkpoint's step as a file of the network's tensors would hold them. The state
+// (training/state_codec.h) begins with "ESPS", its layout (uint32), the bytes of a number (uint32),
+// and then, each after its size (int64), the parameters; with lbfgs these are a point that is only
+// tried, and the first of its slots, whose number comes before them (int64), is what has been
+// reached.
+Result<SafetensorsView> ViewWeights(const Checkpoint& checkpoint, const TensorList& network) {
+  std::string_view state = checkpoint.state;
+  const Status bad = DataLoss("its state does not begin with parameters");
+  const auto take = [&](auto* value) {
+    if (state.size() < sizeof *value) return false;
+    std::memcpy(value, state.data(), sizeof *value);
+    state.remove_prefix(sizeof *value);
+    return true;
+  };
+  uint32_t magic = 0, layout = 0, element = 0;
+  if (!take(&magic) || std::memcmp(&magic, "ESPS", sizeof magic) != 0 || !take(&layout) ||
+      !take(&element) || (element != sizeof(float) && element != sizeof(double))) {
+    return bad;
+  }
+  int64_t count = -1, slots = 0;
+  const auto begins = [&] {
+    return take(&count) && count >= 0 && static_cast<uint64_t>(count) <= state.size() / element;
+  };
+  if (!begins()) return bad;
+  if (checkpoint.header.job.find("\ntrain.optimizer.kind=lbfgs\n") != std::string::npos) {
+    state.remove_prefix(static_cast<size_t>(count) * element);
+    if (!take(&slots) || slots < 1 || !begins()) return bad;
+  }
+  int64_t size = 0;
+  for (const TensorInfo& t : network) size += t.size;
+  if (count != size || HiddenOf(checkpoint.header) != HiddenOf(network)) {
+    return FailedPrecondition("found " + HumanCount(count) + " parameters and hidden layers of " +
+                              Shown(HiddenOf(checkpoint.header)) + "; the network has " +
+                              HumanCount(size) + " and " + Shown(HiddenOf(network)) +
+                              ": a checkpoint is for a network of the same layers and inputs");
+  }
+  SafetensorsView view;
+  view.type = element == sizeof(float) ? ElementType::kFloat32 : ElementType::kFloat64;
+  view.tensors = network;
+  view.data = state.substr(0, static_cast<size_t>(count) * element);
+  return view;
+}
+
+Result<std::vector<InitialTensor>> TakeAll(const SafetensorsView& view, const InitialSpec& initial,
+                                           const TensorList& network, const std::string& whose) {
+  std::vector<InitialTensor> tensors;
+  for (const TensorInfo& wanted : network) {
+    if (!Wanted(wanted.name, initial.layers)) continue;
+    auto tensor = Take(view, wanted);
+    if (!tensor.ok()) {
+      return Status(tensor.status().code(), whose + ": " + tensor.status().message());
+    }
+    tensors.push_back(*std::move(tensor));
+  }
+  return tensors;
+}
+
+bool HasTables(const InitialSpec& initial, const TensorList& network) {
+  return std::any_of(network.begin(), network.end(), [&](const TensorInfo& t) {
+    return IsTable(t) && Wanted(t.name, initial.layers);
+  });
+}
+
+std::string WithoutSlash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+Result<std::vector<InitialTensor>> ReadCheckpointed(const FileSystem& files,
+                                                    const InitialSpec& initial,
+                                                    const TensorList& network) {
+  const std::string from = WithoutSlash(initial.from);
+  const std::string whose = "train.initial: " + Printable(from, 4096);
+  if (HasTables(initial, network)) {
+    return FailedPrecondition(
+        whose +
+        ": a checkpoint does not tell which values of a categorical column its weights are "
+        "for; take a model that is finished, or name the layers that do not depend on them: {from: "
+        "RUN, layers: [1]}");
+  }
+  Checkpoint checkpoint;
+  if (from.ends_with(kCheckpointsSuffix)) {
+    auto found = FindCheckpoint(files, from, {}, CheckpointPart::kAll);
+    if (!found.ok()) return found.status().Wrap("train.initial");
+    checkpoint = std::move(found->checkpoint);
+  } else {
+    auto bytes = files.ReadAll(from, kBytesMax);
+    if (!bytes.ok()) return bytes.status().Wrap("train.initial");
+    auto decoded = DecodeCheckpoint(*std::move(bytes));
+    if (!decoded.ok()) return decoded.status().Wrap(whose);
+    checkpoint = *std::move(decoded);
+  }
+  const auto view = ViewWeights(checkpoint, network);
+  if (!view.ok()) return Status(view.status().code(), whose + ": " + view.status().message());
+  return TakeAll(*view, initial, network, whose);
+}
+
 }  // namespace
 
 Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
@@ -169,6 +288,10 @@ Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
                                                       const TensorList& network,
                                                       const Preprocessing& fitted) {
   if (initial.spark) return ReadSpark(files, initial, network);
+  if (const std::string from = WithoutSlash(initial.from);
+      from.ends_with(".ckpt") || from.ends_with(kCheckpointsSuffix)) {
+    return ReadCheckpointed(files, initial, network);
+  }
   const bool file = initial.from.ends_with(".safetensors");
   const std::string slash = initial.from.ends_with('/') ? "" : "/";
   const std::string path = file ? initial.from : initial.from + slash + kWeightsFile;
@@ -177,21 +300,10 @@ Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
   if (!bytes.ok()) return bytes.status().Wrap("train.initial");
   auto view = DecodeSafetensors(*bytes);
   if (!view.ok()) return view.status().Wrap(whose);
-  const bool tables = std::any_of(network.begin(), network.end(), [&](const TensorInfo& t) {
-    return IsTable(t) && Wanted(t.name, initial.layers);
-  });
-  if (tables && !file) {
+  if (HasTables(initial, network) && !file) {
     ESPALIER_RETURN_IF_ERROR(CheckCategories(files, initial.from + slash + kModelFile, fitted));
   }
-  std::vector<InitialTensor> tensors;
-  for (const TensorInfo& wanted : network) {
-    if (!Wanted(wanted.name, initial.layers)) continue;
-    auto tensor = Take(*view, wanted);
-    if (!tensor.ok())
-      return Status(tensor.status().code(), whose + ": " + tensor.status().message());
-    tensors.push_back(*std::move(tensor));
-  }
-  return tensors;
+  return TakeAll(*view, initial, network, whose);
 }
 
 }  // namespace espalier

@@ -12,14 +12,18 @@
 namespace espalier {
 
 // The tensors of `network` that `initial` names, from a file of safetensors (a path that ends in
-// `.safetensors`) or the one in a model's directory. Tensors of the file that the network does not
-// ask for are left alone. With `initial.spark`, all of `network` from numbers in Spark's layout:
-// initial.values, or the text at initial.from, in which blanks, commas and brackets divide them.
+// `.safetensors`) or the one in a model's directory, or from a checkpoint of a network of the same
+// layers and inputs (a path that ends in `.ckpt`, or a directory of them in `.checkpoints`: the
+// newest whole one). Tensors of the file that the network does not ask for are left alone; of a
+// checkpoint they are the weights of its step, not averages nor the best so far. With
+// `initial.spark`, all of `network` from numbers in Spark's layout: initial.values, or the text at
+// initial.from, in which blanks, commas and brackets divide them.
 //
 // Errors begin with "train.initial" (or "compat.spark-mlp.initialWeights"): kFailedPrecondition for
 // a tensor that the file lacks or has in another shape, with both, or for a table of a category
 // whose values in the model's directory are others than in `fitted` (a file of safetensors does not
-// tell them: there they are taken to be the same); kBadInput for values that are no finite numbers;
+// tell them: there they are taken to be the same; nor does a checkpoint, which is refused then);
+// FindCheckpoint's and DecodeCheckpoint's; kBadInput for values that are no finite numbers;
 // DecodeSafetensors', DecodeModelJson's and storage's own.
 Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
                                                       const InitialSpec& initial,

@@ -47,6 +47,8 @@ Status ReadDocument(const Json& json, ModelDocument& d) {
   ESPALIER_RETURN_IF_ERROR(read(Member(json, "schema"), "schema", d.schema));
   ESPALIER_RETURN_IF_ERROR(read(Member(json, "preprocessing"), "preprocessing", d.preprocessing));
   ESPALIER_RETURN_IF_ERROR(read(Member(json, "storage"), "storage", d.storage));
+  const Json& sparse = Member(json, "sparse");
+  if (!sparse.is_null()) ESPALIER_RETURN_IF_ERROR(read(sparse, "sparse", d.sparse));
   const Json& rows = Member(json, "rows");
   ESPALIER_RETURN_IF_ERROR(read(Member(rows, "train"), "rows.train", d.train_rows));
   ESPALIER_RETURN_IF_ERROR(read(Member(rows, "validation"), "rows.validation", d.validation_rows));
@@ -144,7 +146,7 @@ Status CheckDocument(const ModelDocument& d) {
 
 std::string EncodeModelJson(const ModelDocument& d) {
   const JsonWriter write;
-  const Json document = {
+  Json document = {
       {"format", kFormat},
       {"written_by", std::string("espalier ") + kVersion},
       {"spec",
@@ -170,6 +172,7 @@ std::string EncodeModelJson(const ModelDocument& d) {
       {"arithmetic_id", write(d.arithmetic_id)},
       {"weights_sha256", write(d.weights_sha256)},
       {"accepted", write(d.accepted)}};
+  if (d.sparse) document["sparse"] = true;
   std::string out = "{\n";
   for (auto it = document.begin(); it != document.end(); ++it) {
     if (it != document.begin()) out += ",\n";

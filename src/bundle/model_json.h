@@ -15,6 +15,8 @@
 //                     class
 //   storage          "uint8", "float32" or "float64": the type of all rows of the job as they were
 //                    read; bytes are scaled in the model's precision, wider numbers in float64
+//   sparse           true where the job multiplied rows without their zeros
+//                    (spec/sparse_rows.h), as whoever scores rows by it then does, too; else absent
 //   rows             {"train": .., "validation": .., "test": .., "skipped": ..}
 //   training         {"steps": .., "epochs": .., "stopped_because": ".."}, and where
 //                    spec.train.mode is async "async": {"largest_lag": .., "refused": ..}
@@ -52,6 +54,8 @@ struct ModelDocument {
   Preprocessing preprocessing;
   // Absent: not known, in bundles of before it was written down.
   std::optional<StorageType> storage;
+  // Whether rows are multiplied sparse; false also in bundles of before it was written down.
+  bool sparse = false;
   int64_t train_rows = 0, validation_rows = 0, test_rows = 0, skipped_rows = 0;
   int64_t steps = 0;
   double epochs = 0;

@@ -117,7 +117,8 @@ std::string HowToUse() {
          "preprocessing and NumPy alone:\n`espalier.load(\".\").predict(table)`.\n\n"
          "`espalier export .` writes `model.onnx`, preprocessing included, for ONNX Runtime and "
          "others. It takes\nthe columns as they stand; which ones, in which order, is told by its "
-         "metadata, one name a line:\n\n"
+         "metadata, one name a line (`dates`:\nwhich of them are dates, as seconds since 1970 in "
+         "UTC; `booleans`: which are 1 or 0):\n\n"
          "```python\n"
          "import numpy as np, onnxruntime\n"
          "session = onnxruntime.InferenceSession(\"model.onnx\")\n"
@@ -131,6 +132,87 @@ std::string HowToUse() {
          "names = [output.name for output in session.get_outputs()]\n"
          "answer = dict(zip(names, session.run(names, row)))\n"
          "```\n";
+}
+
+const char* FormulaOf(Activation activation) {
+  switch (activation) {
+    case Activation::kIdentity:
+      return "z";
+    case Activation::kRelu:
+      return "np.maximum(z, 0)";
+    case Activation::kTanh:
+      return "np.tanh(z)";
+    case Activation::kSigmoid:
+      return "1 / (1 + np.exp(-z))";
+    case Activation::kLeakyRelu:
+      return "np.where(z > 0, z, 0.01 * z)";
+    case Activation::kElu:
+      return "np.where(z > 0, z, np.expm1(z))";
+    case Activation::kSilu:
+      return "z / (1 + np.exp(-z))";
+    case Activation::kGelu:
+      break;
+  }
+  return "z / 2 * (1 + np.vectorize(math.erf)(z / math.sqrt(2)))";
+}
+
+// From the sums z of the output layer to the answer, in Python.
+std::string AnswerInPython(const ModelDocument& d) {
+  if (d.job.model.task == Task::kMultilabel) return "answer = 1 / (1 + np.exp(-z))\n";
+  if (d.job.model.task != Task::kClassification) {
+    const bool poisson = EffectiveLoss(d.job.model) == Loss::kPoisson;
+    return std::string("targets = model[\"preprocessing\"][\"targets\"]\n") +
+           "answer = " + (poisson ? "np.exp(z)" : "z") +
+           " / [t[\"factor\"] for t in targets] + [t[\"shift\"] for t in targets]\n";
+  }
+  if (EffectiveLoss(d.job.model) == Loss::kBinaryCrossEntropy) {
+    return "q = 1 / (1 + np.exp(-z))\n"
+           "answer = np.hstack([1 - q, q])  # of the two classes\n";
+  }
+  return "e = np.exp(z - z.max(axis=1, keepdims=True))\n"
+         "answer = e / e.sum(axis=1, keepdims=True)  # of each class\n";
+}
+
+// The whole way from features to answers with NumPy alone, where all features are numbers.
+std::string InNumpy(const ModelDocument& d) {
+  for (const FittedFeature& f : d.preprocessing.features) {
+    if (f.codes > 0 || f.null_indicator) return "";
+  }
+  const ModelSpec& model = d.job.model;
+  const size_t hidden = model.hidden.size();
+  std::string activations;
+  bool erf = false;
+  for (size_t i = 0; i < hidden; ++i) {
+    const Activation a = model.activation[model.activation.size() == 1 ? 0 : i];
+    erf = erf || a == Activation::kGelu;
+    activations += (i == 0 ? "lambda z: " : ",\n               lambda z: ");
+    activations += FormulaOf(a);
+  }
+  std::string code = std::string("\n```python\nimport json") + (erf ? ", math" : "") +
+                     "\nimport numpy as np\nfrom safetensors.numpy import load_file\n"
+                     "model, weights = json.load(open(\"model.json\")), "
+                     "load_file(\"weights.safetensors\")\n"
+                     "features = model[\"preprocessing\"][\"features\"]\n"
+                     "x = np.zeros((1, len(features)))  # rows of their numbers, in this order\n"
+                     "x = (x - [f[\"shift\"] for f in features]) * [f[\"factor\"] for f in "
+                     "features]\n"
+                     "activations = [" +
+                     activations + "]\nfor i in range(" + std::to_string(hidden + 1) +
+                     "):\n    z = x @ weights[\"layers.%d.weight\" % i].T + "
+                     "weights[\"layers.%d.bias\" % i]\n";
+  if (hidden > 0) {
+    code += "    if i < " + std::to_string(hidden) + ":\n";
+    if (model.layer_norm) {
+      code +=
+          "        z = (z - z.mean(axis=1, keepdims=True)) / np.sqrt(z.var(axis=1, keepdims=True) "
+          "+ 1e-5)\n        z = z * weights[\"layers.%d.norm.weight\" % i] + "
+          "weights[\"layers.%d.norm.bias\" % i]\n";
+    }
+    code += "        z = activations[i](z)\n";
+    code += model.residual ? "        x = z + x if i > 0 and z.shape == x.shape else z\n"
+                           : "        x = z\n";
+  }
+  return code + AnswerInPython(d) + "```\n";
 }
 
 }  // namespace
@@ -155,7 +237,7 @@ std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
       "In Python: `safetensors.numpy.load_file(\"weights.safetensors\")`. A feature x enters as\n"
       "(x - shift) * factor with the numbers of `preprocessing.features` in `model.json`";
   out += MeaningOfOutputs(d) + FeaturesDo(d.preprocessing) + LayersDo(d.job.model) +
-         Averages(d.job.train.averaging);
+         Averages(d.job.train.averaging) + InNumpy(d);
   out += HowTrained(d);
   for (const std::string& a : d.accepted) {
     out += "\nResumed although something differed: " + Printable(a, 300) + ".\n";

@@ -228,6 +228,12 @@ int RunEvaluate(const CommandContext& context) {
   if (!context.options.coordinator.empty()) return RunOnCluster(context, *job);
   const auto prepared = Prepare(context, *job);
   if (!prepared.ok()) return FailedPlan(context, prepared.status());
+  const Schema& trained = prepared->model.document.schema;
+  if (trained.weight >= 0 && prepared->scan.input.schema.weight < 0) {
+    context.console.Err("note: the rows have no column '" +
+                        Printable(trained.names[static_cast<size_t>(trained.weight)]) +
+                        "' with weights, as those of the training had; each counts 1\n");
+  }
   if (s.report) {
     const Status may = CheckReportPath(context.files, prepared->scan.input, job->output.path);
     if (!may.ok()) return FailedPlan(context, may);

@@ -105,12 +105,15 @@ int RunYarnUp(const CommandContext& context) {
   const std::string& name = context.options.yarn.name;
   YarnRequest request = *ToYarnRequest(context.options.yarn);
   if (const Status s = cluster->Start(request); !s.ok()) return ShowYarnError(context, s);
-  if (const Status s = cluster->AwaitCoordinator(context, name); !s.ok()) {
-    return ShowYarnError(context, s);
-  }
+  const auto leave = [&context, &name](const Status& error) {
+    const int code = ShowYarnError(context, error);
+    context.console.Err(GoesOnNote(error, name));
+    return code;
+  };
+  if (const Status s = cluster->AwaitCoordinator(context, name); !s.ok()) return leave(s);
   const int64_t count = std::min(request.workers, cluster->nodes());
   const Result<bool> all = cluster->AwaitWorkers(context, count, kWorkersWaitMs);
-  if (!all.ok()) return ShowYarnError(context, all.status());
+  if (!all.ok()) return leave(all.status());
   if (!*all) {
     context.console.Err("note: not all workers have come yet; `espalier yarn status " + name +
                         "` shows which\n");

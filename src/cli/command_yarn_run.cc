@@ -54,7 +54,8 @@ class YarnRun {
   YarnRun(const CommandContext& context, YarnCluster& cluster)
       : context_(context), cluster_(cluster), began_ms_(NowMs()) {}
 
-  // The cluster, and the job on it. After an error nothing of both is left.
+  // The cluster, and the job on it. After an error nothing of both is left, but for what Start
+  // says.
   Status Begin(const JobFile& file) {
     YarnRequest request = *ToYarnRequest(context_.options.yarn);
     request.ends_by_itself = true;

@@ -60,6 +60,7 @@ constexpr const char* kSweepExamples =
     "  grid: {train.batch: [32, 128], model.hidden: [[16], [64, 32]]}\n"
     "  folds: 5\n"
     "  metric: val_loss\n"
+    "  parallel: 4             jobs at a time (default: as many as have workers.min workers each)\n"
     "or in place of grid\n"
     "  random:\n"
     "    trials: 20\n"

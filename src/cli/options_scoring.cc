@@ -29,10 +29,12 @@ constexpr const char* kPredictExamples =
     "head:7700";
 
 constexpr const char* kEvaluateExamples =
-    "Prints the metrics of the model on DATA, which has the label's column too. Rows that cannot "
-    "be\n"
-    "evaluated are counted and left out. With --coordinator a cluster does it, as a job; MODEL,\n"
-    "DATA and the report are then places that its hosts share.\n"
+    "Prints the metrics of the model on DATA, which has the label's column too; without the "
+    "column\n"
+    "of weights that the training had each row counts 1. Rows that cannot be evaluated are "
+    "counted\n"
+    "and left out. With --coordinator a cluster does it, as a job; MODEL, DATA and the report are\n"
+    "then places that its hosts share.\n"
     "\n"
     "Examples:\n"
     "  espalier evaluate models/job test.csv\n"
@@ -41,8 +43,9 @@ constexpr const char* kEvaluateExamples =
 
 constexpr const char* kExportExamples =
     "Writes the model with its preprocessing as an ONNX file, for ONNX Runtime and others: its\n"
-    "inputs are the columns as they stand (numbers, texts), its outputs the label and the\n"
-    "probabilities, or the values. The file's metadata lists the columns and the classes.\n"
+    "inputs are the columns as they stand (numbers, texts; dates as seconds since 1970 in UTC,\n"
+    "booleans as 1 and 0), its outputs the label and the probabilities, or the values. The file's\n"
+    "metadata lists the columns (which of them are dates, which booleans) and the classes.\n"
     "\n"
     "Examples:\n"
     "  espalier export models/job                           to models/job/model.onnx\n"

@@ -1,6 +1,5 @@
 #include "src/cli/yarn_cluster.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "src/base/text.h"
@@ -8,6 +7,7 @@
 #include "src/cli/coordinator_address.h"
 #include "src/cli/options_yarn.h"
 #include "src/config/units.h"
+#include "src/yarn/capacity.h"
 
 namespace espalier {
 namespace {
@@ -39,10 +39,12 @@ Result<YarnCluster> YarnCluster::Open(const CommandContext& context) {
   YarnCluster out(context);
   ESPALIER_ASSIGN_OR_RETURN(out.config_,
                             HadoopConfig::Read(hadoop.conf_dir, hadoop.user, {"yarn-site.xml"}));
+  ESPALIER_RETURN_IF_ERROR(CheckNoKerberos(out.config_));
   ESPALIER_ASSIGN_OR_RETURN(auto addresses, FindResourceManagers(out.config_));
   ESPALIER_ASSIGN_OR_RETURN(out.base_, YarnBase(out.config_, hadoop.user));
   HttpOptions http;
   http.reply_ms = kReplyMs;
+  http.ca_file = hadoop.ca;
   http.cancelled = [&context] { return context.interrupts.any(); };
   out.rm_ = std::make_unique<ResourceManager>(std::move(addresses), hadoop.user, http);
   return out;
@@ -68,33 +70,12 @@ Status YarnCluster::CheckNameIsFree(const std::string& name) {
 
 Status YarnCluster::CheckNodes(const YarnRequest& request) {
   ESPALIER_ASSIGN_OR_RETURN(const auto nodes, rm_->Nodes());
-  if (nodes.empty()) return Unavailable("YARN has no node that runs");
-  const auto largest = [&nodes](int64_t YarnNode::*what) {
-    int64_t most = 0;
-    for (const YarnNode& node : nodes) most = std::max(most, node.*what);
-    return most;
-  };
-  const int64_t memory = largest(&YarnNode::memory_mb), cores = largest(&YarnNode::cores);
-  const auto too_much = [](const char* flag, int64_t found, int64_t most, const char* unit) {
-    return InvalidArgument(std::string(flag) + ": found " + std::to_string(found) + unit +
-                           ", but the largest node of the cluster has " + std::to_string(most) +
-                           unit + " for containers");
-  };
-  if (request.worker.memory_mb > memory) {
-    return too_much("--memory", request.worker.memory_mb, memory, " MiB");
-  }
-  if (request.coordinator.memory_mb > memory) {
-    return too_much("--coordinator-memory", request.coordinator.memory_mb, memory, " MiB");
-  }
-  if (request.worker.cores > cores) {
-    return too_much("--vcores", request.worker.cores, cores, " vcores");
-  }
-  nodes_ = std::count_if(nodes.begin(), nodes.end(), [&request](const YarnNode& node) {
-    return node.memory_mb >= request.worker.memory_mb;
-  });
+  ESPALIER_ASSIGN_OR_RETURN(nodes_, CountWorkerNodes(nodes, request));
   if (request.workers > nodes_) {
     context_.console.Err("note: " + std::to_string(nodes_) +
-                         " nodes can run a worker, one each; those beyond wait for more nodes\n");
+                         (nodes_ == 1 ? " node has" : " nodes have") +
+                         " the memory and the vcores for a worker, one each; those beyond wait for "
+                         "more nodes\n");
   }
   return {};
 }
@@ -128,7 +109,8 @@ Result<std::string> YarnCluster::FindTarball() const {
   }
   return NotFound("the tarball " + name +
                   ", which the containers run, is neither in the working directory nor beside this "
-                  "program's tree; name it with --tarball (tools/package makes it)");
+                  "program's tree; name it with --tarball FILE. It comes from where this program "
+                  "came from (a Debian package does not hold it; tools/package makes both)");
 }
 
 Result<std::string> YarnCluster::ReadTemplate() const {
@@ -147,7 +129,10 @@ Status YarnCluster::Start(YarnRequest request) {
   ESPALIER_RETURN_IF_ERROR(request.Validate());
   ESPALIER_ASSIGN_OR_RETURN(const std::string tarball, FindTarball());
   ESPALIER_ASSIGN_OR_RETURN(const std::string form, ReadTemplate());
+  ESPALIER_ASSIGN_OR_RETURN(const YarnHadoop hadoop,
+                            HadoopForNodes(context_.files, config_, context_.env.hadoop.ca));
   request.places = PlacesOf(request.name);
+  request.places.hadoop_ca = !hadoop.ca_pem.empty();
   request.places.package = base_;  // a stand-in, to find what is wrong with the form early
   ESPALIER_RETURN_IF_ERROR(BuildService(form, request).status());
   // HDFS first: without it the ResourceManager only fails in words of its own.
@@ -161,10 +146,15 @@ Status YarnCluster::Start(YarnRequest request) {
                             SendPackage(context_.files, base_, tarball, &sent));
   Say((sent ? "sent the tarball: " : "the tarball is there: ") + request.places.package);
   ESPALIER_RETURN_IF_ERROR(
-      PrepareFolder(context_.files, request.places, request.name, config_, request.user,
+      PrepareFolder(context_.files, request.places, request.name, hadoop, request.user,
                     KeptOfYarn(context_.env, request.name).directory, SecondsSince1970()));
   ESPALIER_ASSIGN_OR_RETURN(const std::string spec, BuildService(form, request));
   if (Status created = rm_->Create(spec); !created.ok()) {
+    if (created.code() == StatusCode::kCancelled || created.code() == StatusCode::kUnavailable) {
+      return created.Wrap("YARN did not answer whether it starts the service " + request.name +
+                          ": `espalier yarn status " + request.name +
+                          "` shows it, `espalier yarn down " + request.name + "` ends it");
+    }
     (void)RemoveRemains(request.name);  // the refusal is what is to be told
     return created;
   }

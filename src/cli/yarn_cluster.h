@@ -24,8 +24,8 @@ class YarnCluster {
   YarnPlaces PlacesOf(const std::string& name) const;
 
   // Sends what is needed and has YARN start the service; what goes on is told on standard output
-  // unless JSON is wanted. An ended service of that name is removed first. Errors before YARN was
-  // asked leave nothing running.
+  // unless JSON is wanted. An ended service of that name is removed first. An error leaves nothing
+  // running, unless YARN did not answer when it was asked: then it says so.
   Status Start(YarnRequest request);
   // Until the coordinator answers. `context`: with the coordinator to be reached in its options.
   Status AwaitCoordinator(const CommandContext& context, const std::string& name);
@@ -33,7 +33,7 @@ class YarnCluster {
   Result<bool> AwaitWorkers(const CommandContext& context, int64_t count, int64_t limit_ms);
   // Ends the service and removes what it left on HDFS and on this machine; false: there was none.
   Result<bool> End(const std::string& name);
-  // How many nodes could run a worker of that share; from Start.
+  // How many nodes have the memory and the vcores for a worker; from Start.
   int64_t nodes() const { return nodes_; }
 
  private:

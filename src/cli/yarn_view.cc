@@ -31,6 +31,12 @@ std::string JobsLine(const std::vector<JobSnapshot>& jobs) {
 
 }  // namespace
 
+std::string GoesOnNote(const Status& error, const std::string& name) {
+  if (error.code() == StatusCode::kAborted) return "";
+  return "note: the service " + name + " goes on in YARN; `espalier yarn down " + name +
+         "` ends it\n";
+}
+
 std::string ContainerTitle(const YarnService& service, const std::string& container) {
   for (const YarnComponent& component : service.components) {
     for (const YarnContainer& c : component.containers) {

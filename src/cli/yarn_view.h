@@ -28,6 +28,10 @@ std::string YarnText(const YarnView& view);
 //  "jobs":[{"job":..,"name":..,"state":..}]}; what is not known is null.
 Json YarnJson(const YarnView& view);
 
+// What is said of a service whose start is no longer waited for because of `error`: that it goes
+// on, and how it is ended; a line, or nothing when YARN itself has ended it.
+std::string GoesOnNote(const Status& error, const std::string& name);
+
 // "worker-0 (container_...)", or the id alone when the service does not know it.
 std::string ContainerTitle(const YarnService& service, const std::string& container);
 

@@ -130,6 +130,7 @@ struct CoordinatorRecords {
     std::set<WorkerId> expelled;               // not taken again
     std::string arithmetic_id;                 // of the members
     std::map<std::string, TokenState> tokens;  // by file system
+    bool cleared = false;   // of a job that has ended: nothing is left of it beside its output
     bool reverts = false;   // states differed, and not all members have gone back yet
     bool outdated = false;  // after a restart: its members are not all in the newest generation
   };

@@ -143,7 +143,9 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
       return AwaitWorkers(job, workers.size());
     }
   }
-  if (Survivors(job).empty()) job.snapshot.progress = {};  // from the start, or a checkpoint
+  // From the start, or a checkpoint; of asynchronous training also where its holder is lost. What
+  // the members tell next says where they are.
+  if (job.submission.star || Survivors(job).empty()) job.snapshot.progress = {};
   workers.clear();
   for (WorkerId id : *order) workers.push_back(FindWorker(id));
   job.leaves.clear();

@@ -200,7 +200,7 @@ void CoordinatorCore::BeginLife() {
 // The life before may have ended first.
 void CoordinatorCore::ClearAwayAgain() {
   for (auto& [id, job] : jobs_) {
-    if (!IsFinal(job.snapshot.state) || !Leaves(job)) continue;
+    if (!IsFinal(job.snapshot.state) || !Leaves(job) || job.cleared) continue;
     ClearAway(job);
     out_.clear.back().again = true;
   }
@@ -333,6 +333,7 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
     int64_t number = job.history_begin;
     for (const HistoryRow& row : job.history) out.push_back(HistoryRecorded{id, row, number++});
     if (IsFinal(s.state)) out.push_back(JobEnded{Snapshot(job)});
+    if (job.cleared) out.push_back(TokensReplaced{id, {}});
   }
   const JobId last{next_job_ - 1};
   if (last && !jobs_.contains(last)) out.push_back(JobForgotten{last});

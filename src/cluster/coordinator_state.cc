@@ -42,7 +42,8 @@ void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
 
 // Has the survivor who is furthest write the job state as a checkpoint; if it cannot, the next one.
 // False: that goes on. Of members who are yet to go back the state is kept that they go back to,
-// from one who took part in agreeing on it before one who came later.
+// from one who took part in agreeing on it before one who came later. Of others who came later says
+// nothing: of asynchronous training that one may have the only new state.
 bool CoordinatorCore::StateIsKept(JobRecord& job) {
   if (job.snapshot.training_ms == 0) return true;
   Keeping& k = job.keeping ? *job.keeping : job.keeping.emplace(Keeping{.since_ms = now_ms_});
@@ -51,7 +52,9 @@ bool CoordinatorCore::StateIsKept(JobRecord& job) {
   const bool late = now_ms_ - k.since_ms >= options_.keep_timeout_ms;
   if (by != nullptr && by->at.job == job.snapshot.job && !late) return false;
   const MemberState* next = nullptr;
-  const auto rank = [](const MemberState& m) { return std::pair(!m.joined, m.step); };
+  const auto rank = [&job](const MemberState& m) {
+    return std::pair(!job.reverts || !m.joined, m.step);
+  };
   for (const Worker* w : Survivors(job)) {
     const MemberState& m = job.members[w->place];
     const bool asked = !w->session || k.asked.contains(w->id);

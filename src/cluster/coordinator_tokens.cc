@@ -135,15 +135,21 @@ void CoordinatorCore::CancelTokens(JobRecord& job) {
   job.tokens.clear();
 }
 
+// Of a job that has ended, tokens that are gone say that it is cleared away: nobody clears without
+// them, and where there were none they are as good as gone.
 void CoordinatorCore::On(const JobCleared& event) {
   JobRecord* job = FindJob(event.job);
-  if (job == nullptr || !IsFinal(job->snapshot.state) || job->submission.tokens.empty()) return;
+  if (job == nullptr || !IsFinal(job->snapshot.state) || job->cleared) return;
   job->submission.tokens.clear();
+  job->cleared = true;
   out_.persist.push_back(TokensReplaced{event.job, {}});
 }
 
 void CoordinatorCore::Recall(const TokensReplaced& e) {
-  if (JobRecord* job = FindJob(e.job)) job->submission.tokens = e.tokens;
+  JobRecord* job = FindJob(e.job);
+  if (job == nullptr) return;
+  job->submission.tokens = e.tokens;
+  job->cleared = IsFinal(job->snapshot.state) && e.tokens.empty();
 }
 
 }  // namespace espalier

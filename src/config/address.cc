@@ -61,11 +61,15 @@ bool IsLoopback(const Address& address) {
   return IsIpv4(address.host) && address.host.starts_with("127.");
 }
 
-std::string AdvertisedAddress(const std::string& advertise, const std::string& listening) {
-  if (advertise.empty()) return listening;
+std::string AdvertisedAddress(const std::string& advertise, const std::string& listening,
+                              const std::string& own_host) {
   if (ParseAddress(advertise).ok()) return advertise;
   const Result<Address> listened = ParseAddress(listening);
-  return advertise + ":" + std::to_string(listened.ok() ? listened->port : 0);
+  if (!advertise.empty()) {
+    return advertise + ":" + std::to_string(listened.ok() ? listened->port : 0);
+  }
+  const bool everywhere = listened.ok() && (listened->host == "0.0.0.0" || listened->host == "::");
+  return everywhere && !own_host.empty() ? ToString(Address{own_host, listened->port}) : listening;
 }
 
 bool IsAddressFile(std::string_view where) {

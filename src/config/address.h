@@ -24,8 +24,10 @@ std::string ToString(const Address& address);
 bool IsLoopback(const Address& address);
 
 // What others are told to dial: `advertise` (host, or host:port) with the port that is listened on
-// where it names none; `listening` itself when it is empty.
-std::string AdvertisedAddress(const std::string& advertise, const std::string& listening);
+// where it names none. When it is empty `listening` itself, or, where that is every address of this
+// machine (0.0.0.0, [::]), its name `own_host` if that is not empty.
+std::string AdvertisedAddress(const std::string& advertise, const std::string& listening,
+                              const std::string& own_host);
 
 // Whether `where` names a file that holds an address: file:PATH, hdfs://... or webhdfs://...
 bool IsAddressFile(std::string_view where);

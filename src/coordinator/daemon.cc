@@ -147,16 +147,9 @@ CoordinatorDaemon::~CoordinatorDaemon() {
 }
 
 std::string CoordinatorDaemon::address() const {
-  if (!options_.advertise.empty()) {
-    return AdvertisedAddress(options_.advertise, server_->address());
-  }
-  const Result<Address> listening = ParseAddress(server_->address());
-  if (!listening.ok()) return server_->address();
-  const std::string& host = listening->host;
-  if (host != "0.0.0.0" && host != "::") return server_->address();
   char name[256] = {};
-  if (gethostname(name, sizeof name - 1) != 0) return server_->address();
-  return ToString(Address{name, listening->port});
+  const bool named = gethostname(name, sizeof name - 1) == 0;
+  return AdvertisedAddress(options_.advertise, server_->address(), named ? name : "");
 }
 
 Status CoordinatorDaemon::Run(const ServiceEnvironment& service, Reread reread) {

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "src/base/check.h"
+#include "src/data/pack_sparse.h"
 
 namespace espalier {
 namespace {
@@ -185,6 +186,27 @@ void FeatureEncoder::EncodeRows(StorageType job, const DecodedRows& rows, const 
   }
 }
 
+template <typename T>
+void FeatureEncoder::EncodeSparseRows(const DecodedRows& rows, int64_t begin, int64_t count,
+                                      SparseRows<T>* out) const {
+  if (rows.sparse) {
+    for (int64_t r = begin; r < begin + count; ++r) {
+      EncodeSparse(rows.type, SparseRowOf(rows, r), out);
+    }
+    return;
+  }
+  WithStorage(rows.type, [&](auto number) {
+    using From = decltype(number);
+    const auto* row = reinterpret_cast<const From*>(rows.features.data()) + begin * features_;
+    Nonzeros<From> found;
+    for (int64_t r = 0; r < count; ++r, row += features_) {
+      found.Find(row, features_);
+      const auto* values = reinterpret_cast<const uint8_t*>(found.values.data());
+      EncodeSparse(rows.type, {found.columns, values}, out);
+    }
+  });
+}
+
 // Whether a row's numbers are exact in a narrower type; then stores them there. Codes stay out of
 // it: those of a piece of a table are others than those of the job.
 bool FeatureEncoder::Narrow(StorageType from, const void* row, StorageType to, void* out) const {
@@ -213,7 +235,9 @@ bool FeatureEncoder::Narrow(StorageType from, const void* row, StorageType to, v
       const;                                                                                      \
   template void FeatureEncoder::Encode<T>(StorageType, const void*, T*, int32_t*) const;          \
   template void FeatureEncoder::EncodeRows<T>(StorageType, const DecodedRows&, const CodeMaps&,   \
-                                              int64_t, int64_t, T*, int32_t*) const;
+                                              int64_t, int64_t, T*, int32_t*) const;              \
+  template void FeatureEncoder::EncodeSparseRows<T>(const DecodedRows&, int64_t, int64_t,         \
+                                                    SparseRows<T>*) const;
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE

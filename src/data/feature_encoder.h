@@ -33,8 +33,8 @@ class FeatureEncoder {
   template <typename T>
   void Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const;
 
-  // Adds a row of a sparse store, whose values are of `type`, to `rows`: the same inputs but for
-  // rounding, as what they differ by from those of a row of zeros; of columns far from 0
+  // Adds a sparse row, as of a sparse store, whose values are of `type`, to `rows`: the same inputs
+  // but for rounding, as what they differ by from those of a row of zeros; of columns far from 0
   // (sparse_rows.h) the inputs themselves, in every row. REQUIRES: PrepareSparse.
   template <typename T>
   void EncodeSparse(StorageType type, const SparseRecord& row, SparseRows<T>* rows) const;
@@ -51,6 +51,12 @@ class FeatureEncoder {
   template <typename T>
   void EncodeRows(StorageType job, const DecodedRows& rows, const CodeMaps& maps, int64_t begin,
                   int64_t count, T* inputs, int32_t* codes) const;
+
+  // The same of a job that multiplies its rows sparse: adds them to `out`, whether they were
+  // decoded sparse or not and whatever their type. REQUIRES: PrepareSparse.
+  template <typename T>
+  void EncodeSparseRows(const DecodedRows& rows, int64_t begin, int64_t count,
+                        SparseRows<T>* out) const;
 
  private:
   template <typename T>

@@ -1,7 +1,6 @@
 #include "src/data/pack_sparse.h"
 
 #include <span>
-#include <vector>
 
 #include "src/spec/sparse_rows.h"
 
@@ -10,20 +9,13 @@ namespace {
 
 template <typename T>
 Status PackAs(const T* row, int64_t count, int64_t width, DecodedRows* sparse) {
-  std::vector<int32_t> columns;
-  std::vector<T> values;
+  Nonzeros<T> found;
   for (int64_t r = 0; r < count; ++r, row += width) {
-    columns.clear();
-    values.clear();
-    for (int64_t i = 0; i < width; ++i) {
-      if (row[i] == 0) continue;
-      columns.push_back(static_cast<int32_t>(i));
-      values.push_back(row[i]);
-    }
-    const size_t bytes = values.size() * sizeof(T);
+    found.Find(row, width);
+    const size_t bytes = found.values.size() * sizeof(T);
     ESPALIER_RETURN_IF_ERROR(
-        sparse->features.Append({reinterpret_cast<const uint8_t*>(values.data()), bytes}));
-    ESPALIER_RETURN_IF_ERROR(sparse->columns.Append(columns));
+        sparse->features.Append({reinterpret_cast<const uint8_t*>(found.values.data()), bytes}));
+    ESPALIER_RETURN_IF_ERROR(sparse->columns.Append(found.columns));
     ESPALIER_RETURN_IF_ERROR(sparse->ends.Add(static_cast<int64_t>(sparse->columns.size())));
   }
   sparse->rows += count;

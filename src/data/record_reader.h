@@ -49,7 +49,7 @@ class RecordReader {
   // Of a reader of sparse records: the fields after the first that the record names, ascending; the
   // others are "0". Then text() holds the first field alone, but fields() counts all.
   std::span<const Entry> entries() const { return entries_; }
-  // A field as people shall see it.
+  // A field as it stands in the record, sparse or not.
   virtual std::string_view shown(size_t i) const { return field(i); }
   // The record as people shall see it.
   virtual std::string_view record() const { return {text_, ends_[fields_ - 1]}; }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "src/base/text.h"
+#include "src/data/feature_decoder.h"
 #include "src/data/number.h"
 #include "src/data/row_words.h"
 #include "src/data/shard_rows.h"
@@ -208,10 +209,17 @@ bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* 
 bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   if (schema_.label.empty()) return true;
   if (!classification_) {
+    const bool multilabel = job_.model.task == Task::kMultilabel;
     for (size_t i = 0; i < targets_.size(); ++i) {
-      if (!Number(reader, schema_.label[i], "label", &targets_[i])) return false;
-      if (job_.model.task == Task::kMultilabel && targets_[i] != 0 && targets_[i] != 1) {
-        return Bad(NumberFault("label", Fault::kNotBinary), schema_.label[i]);
+      const int32_t column = schema_.label[i];
+      const auto word = multilabel ? BooleanWord(reader.field(column)) : std::nullopt;
+      if (word) {  // as Parquet's booleans
+        targets_[i] = *word ? 1 : 0;
+        continue;
+      }
+      if (!Number(reader, column, "label", &targets_[i])) return false;
+      if (multilabel && targets_[i] != 0 && targets_[i] != 1) {
+        return Bad(NumberFault("label", Fault::kNotBinary), column);
       }
     }
     return true;

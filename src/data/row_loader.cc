@@ -5,6 +5,7 @@
 #include "src/base/text.h"
 #include "src/data/pack_sparse.h"
 #include "src/data/row_store.h"
+#include "src/data/sparse_choice.h"
 
 namespace espalier {
 namespace {
@@ -152,12 +153,7 @@ Result<std::unique_ptr<RowLoader>> RowLoader::Make(const FileSystem& files, cons
   if (job.model.task == Task::kRegression || job.model.task == Task::kMultilabel) {
     fits = fits && survey.preprocessing.targets.size() == plan.schema.label.size();
   }
-  if (survey.sparse) {
-    fits = fits && job.model.task != Task::kAutoencoder;
-    for (const FittedFeature& f : survey.preprocessing.features) {
-      fits = fits && f.codes == 0 && !f.null_indicator;
-    }
-  }
+  fits = fits && (!survey.sparse || CanBeSparse(job, survey.preprocessing));
   if (!fits) return Internal("the survey, the plan and the rows to load do not fit each other");
   std::unique_ptr<RowLoader> loader(new RowLoader(files, plan, job, survey, options));
   loader->SetUp(ranges);

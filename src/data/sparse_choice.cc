@@ -29,15 +29,18 @@ bool DecodesSparse(const JobSpec& job, const Schema& schema, const std::string& 
   return label_first && ascending && schema.features.front() > 0;
 }
 
+bool CanBeSparse(const JobSpec& job, const Preprocessing& fitted) {
+  return static_cast<int64_t>(fitted.features.size()) >= kSparseFeaturesMin &&
+         job.model.task != Task::kAutoencoder &&
+         std::all_of(fitted.features.begin(), fitted.features.end(),
+                     [](const FittedFeature& f) { return f.codes == 0 && !f.null_indicator; });
+}
+
 bool StoresSparse(const JobSpec& job, const Preprocessing& fitted, int64_t rows, int64_t nonzeros) {
-  const auto width = static_cast<int64_t>(fitted.features.size());
-  if (width < kSparseFeaturesMin || job.model.task == Task::kAutoencoder) return false;
+  if (!CanBeSparse(job, fitted)) return false;
   int64_t far = 0;
-  for (const FittedFeature& f : fitted.features) {
-    if (f.codes != 0 || f.null_indicator) return false;
-    far += IsFarFromZero(f.shift, f.factor);
-  }
-  const auto numbers = static_cast<__int128>(rows) * width;
+  for (const FittedFeature& f : fitted.features) far += IsFarFromZero(f.shift, f.factor);
+  const auto numbers = static_cast<__int128>(rows) * static_cast<int64_t>(fitted.features.size());
   return nonzeros + static_cast<__int128>(rows) * far <= numbers / kSparseShare;
 }
 

@@ -20,9 +20,13 @@ bool MayBeSparse(const JobSpec& job, const Schema& schema);
 // if they may be sparse and have nothing beside their features but a label.
 bool DecodesSparse(const JobSpec& job, const Schema& schema, const std::string& path);
 
-// Whether a job's rows are stored and multiplied sparse: all features are one number each, and few
-// numbers are not 0, those of columns far from 0 (sparse_rows.h) counted in all rows. `rows`: of
-// all sets; `nonzeros`: of theirs. An autoencoder needs the zeros, as its targets.
+// Whether rows may be multiplied sparse, whatever they hold: there are many features, all of them
+// one number each. An autoencoder needs the zeros, as its targets.
+bool CanBeSparse(const JobSpec& job, const Preprocessing& fitted);
+
+// Whether a job's rows are stored and multiplied sparse: they can be, and few numbers are not 0,
+// those of columns far from 0 (sparse_rows.h) counted in all rows. `rows`: of all sets;
+// `nonzeros`: of theirs. The model remembers the answer, for rows that are scored later.
 bool StoresSparse(const JobSpec& job, const Preprocessing& fitted, int64_t rows, int64_t nonzeros);
 
 }  // namespace espalier

@@ -22,13 +22,19 @@ SparseRecord ReadSparse(const uint8_t* record) {
   return {{numbers + 1, static_cast<size_t>(*numbers)}, record + HeadBytes(*numbers)};
 }
 
+SparseRecord SparseRowOf(const DecodedRows& rows, int64_t row) {
+  const int64_t begin = rows.begin(row);
+  return {{rows.columns.data() + begin, static_cast<size_t>(rows.ends[row] - begin)},
+          rows.features.data() + begin * ElementBytes(rows.type)};
+}
+
 uint8_t* WriteSparse(const DecodedRows& rows, int64_t row, StorageType type, uint8_t* record) {
-  const int64_t begin = rows.begin(row), entries = rows.ends[row] - begin;
+  const SparseRecord from = SparseRowOf(rows, row);
+  const auto entries = static_cast<int64_t>(from.features.size());
   auto* const numbers = reinterpret_cast<int32_t*>(record);
   *numbers = static_cast<int32_t>(entries);
-  std::copy_n(rows.columns.data() + begin, entries, numbers + 1);
-  Widen(rows.type, rows.features.data() + begin * ElementBytes(rows.type), type,
-        record + HeadBytes(entries), entries);
+  std::copy(from.features.begin(), from.features.end(), numbers + 1);
+  Widen(rows.type, from.values, type, record + HeadBytes(entries), entries);
   return record + SparseRecordBytes(entries, type);
 }
 

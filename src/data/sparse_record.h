@@ -20,6 +20,9 @@ struct SparseRecord {
   const uint8_t* values = nullptr;  // of the store's type
 };
 
+// Row `row` of sparse rows as it lies there; the values are of the rows' type.
+SparseRecord SparseRowOf(const DecodedRows& rows, int64_t row);
+
 // The bytes of a record.
 int64_t SparseRecordBytes(int64_t entries, StorageType type);
 

@@ -11,6 +11,7 @@
 #include "src/data/parquet_reader.h"
 #include "src/data/schema.h"
 #include "src/data/shard_rows.h"
+#include "src/data/sparse_choice.h"
 #include "src/data/text_scan.h"
 
 namespace espalier {
@@ -37,8 +38,9 @@ Status Reworded(const Status& error) {
 
 class ScanPlanner {
  public:
-  ScanPlanner(const FileSystem& files, const ScanRequest& request)
-      : files_(files), request_(request), model_(request.schema) {}
+  // `weighted`: where labels are wanted and the model's rows had weights, these are, too.
+  ScanPlanner(const FileSystem& files, const ScanRequest& request, bool weighted)
+      : files_(files), request_(request), model_(request.schema), weighted_(weighted) {}
 
   Result<ScanPlan> Plan() {
     DataSpec& data = Begin();
@@ -91,6 +93,7 @@ class ScanPlanner {
   // The model's job, of other files, as whose columns none are chosen yet.
   DataSpec& Begin() {
     plan_.job = request_.job;
+    plan_.sparse = request_.sparse;
     DataSpec& data = plan_.job.data;
     data.train = request_.data;
     data.test.clear();
@@ -130,7 +133,7 @@ class ScanPlanner {
     for (const int32_t c : FeatureColumns()) data->features.columns.emplace_back(model_.names[c]);
     if (!labels()) return;
     for (const int32_t c : model_.label) data->label.emplace_back(model_.names[c]);
-    if (model_.weight >= 0) data->weight = model_.names[model_.weight];
+    if (weighted_ && model_.weight >= 0) data->weight = model_.names[model_.weight];
   }
 
   // Each once, in the order of the features: several may be made of one column.
@@ -290,6 +293,7 @@ class ScanPlanner {
   const FileSystem& files_;
   const ScanRequest& request_;
   const Schema& model_;
+  const bool weighted_;
   ScanPlan plan_;
 };
 
@@ -309,7 +313,8 @@ Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoo
   const Shard& range = scan.input.shards[shard];
   const InputFile& file = scan.input.files[range.file];
   ESPALIER_ASSIGN_OR_RETURN(auto input, TextInput::OpenShard(files, file, range.begin, range.end));
-  TextScan text(std::move(input), scan.input, scan.job, shard, room);
+  const bool sparse = scan.sparse && DecodesSparse(scan.job, scan.input.schema, file.path);
+  TextScan text(std::move(input), scan.input, scan.job, shard, room, sparse);
   DecodedRows& rows = text.decoder().sets()[static_cast<size_t>(FileRole::kTest)];
   const ShardTexts& texts = text.decoder().texts();
   const std::vector<size_t> fields = KeptFields(scan, text.schema());
@@ -339,14 +344,14 @@ Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoo
         rejects.push_back(text.DroppedRow(count_lines));
         break;
       case TextScan::Outcome::kRow:
-        for (const size_t field : fields) kept.AddField(text.reader().field(field));
+        for (const size_t field : fields) kept.AddField(text.reader().shown(field));
         break;
     }
     if (texts.labels.texts().size() > kClassesMax) {
       return CheckLabels(texts.labels.texts().size(), file.path,
                          scan.input.schema.names[scan.input.schema.label[0]]);
     }
-    const bool full = rows.features.size() >= kPieceBytes || kept.bytes() >= kPieceBytes ||
+    const bool full = rows.FeatureBytes() >= kPieceBytes || kept.bytes() >= kPieceBytes ||
                       rejects.size() >= kPieceRejects;
     if (full) ESPALIER_RETURN_IF_ERROR(hand_on());
   }
@@ -355,11 +360,18 @@ Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoo
 }  // namespace
 
 Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request) {
-  return ScanPlanner(files, request).Plan();
+  Result<ScanPlan> plan = ScanPlanner(files, request, true).Plan();
+  const int32_t weight = request.labels ? request.schema.weight : -1;
+  if (plan.ok() || weight < 0) return plan;
+  // Perhaps the weights' column alone is missing, which no answer depends on.
+  Result<ScanPlan> bare = ScanPlanner(files, request, false).Plan();
+  if (!bare.ok()) return bare;
+  const std::vector<std::string>& names = bare->input.schema.names;
+  return std::count(names.begin(), names.end(), request.schema.names[weight]) > 0 ? plan : bare;
 }
 
 Result<ScanPlan> ResumeScan(const FileSystem& files, const ScanRequest& request, InputPlan input) {
-  return ScanPlanner(files, request).Resume(std::move(input));
+  return ScanPlanner(files, request, true).Resume(std::move(input));
 }
 
 Status ScanShard(const FileSystem& files, const ScanPlan& scan, int shard, RowRoom* room,

@@ -28,19 +28,23 @@ struct ScanRequest {
   std::vector<std::string> keep;     // columns, by name (without header by position)
   std::optional<DataFormat> format;  // unset: by the files' names
   int64_t shard_bytes = 16 << 20;
+  bool sparse = false;  // the model's job multiplied its rows sparse (sparse_choice.h)
 };
 
 struct ScanPlan {
   InputPlan input;            // all files have the role kTest
   JobSpec job;                // to decode rows by
   std::vector<int32_t> kept;  // positions in the schema
+  // Text is decoded sparse where it was for the training, if the model multiplies sparse.
+  bool sparse = false;
 };
 
 // Lists the files, finds the columns and cuts the shards. With a header (Parquet always has one)
 // the model's columns are found by name, and further ones are left alone; without one they are
 // those at the same positions, and where labels are not wanted and the files have exactly as many
 // columns less as the model has labels, those of the table without them. LIBSVM text has the
-// model's indices.
+// model's indices. Where columns have names and that of the weights is not among them, or the text
+// is LIBSVM's, the schema has no weight: each row counts 1.
 //
 // Errors: kInvalidArgument, a column is missing, or kept twice, or holds lists; PlanTable's.
 // Thread rule: re-entrant.

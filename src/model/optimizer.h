@@ -1,7 +1,7 @@
 // Optimizers: one pass over a chunk turns a gradient sum into new parameters.
 //
-// Semantics are PyTorch's. The mean gradient g is first clipped (scaled to a norm, or each element
-// to +-clip_value); then l1 * sign(parameter) and, but for adamw, weight_decay * parameter are
+// Semantics are PyTorch's. The mean gradient g is first clipped (scaled to a norm, each element
+// then to +-clip_value); then l1 * sign(parameter) and, but for adamw, weight_decay * parameter are
 // added. With p the parameter and rate the learning rate:
 //
 //   sgd, gd    p -= rate g

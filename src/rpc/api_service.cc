@@ -1,6 +1,6 @@
 #include "src/rpc/api_service.h"
 
-#include "src/base/log.h"
+#include "src/base/audit.h"
 #include "src/base/text.h"
 #include "src/rpc/transport.h"
 #include "src/rpc/unary_call.h"
@@ -23,35 +23,19 @@ Status CheckJob(uint64_t job) {
                   : InvalidArgument("the call names no job; expected the number in job-17, say");
 }
 
-// Makes the call and answers it at once when its caller or its argument is wrong, else starts it.
-template <typename Response, typename Start>
-grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, Response* response,
-                                OpenCalls* calls, const std::string& caller, const Status& argument,
-                                const Start& start) {
-  auto call = std::make_shared<UnaryCall<Response>>(context, response, calls);
-  grpc::ServerUnaryReactor* reactor = call.get();
-  if (!calls->Add(call, caller)) return reactor;  // it keeps the call until it is done
-  if (!argument.ok()) {
-    call->Answer(argument);
-  } else {
-    start(std::move(call));
-  }
-  return reactor;
-}
-
-// Who gave which order, and what came of it, for the log.
+// Who gave which order, and what came of it, for the audit.
 class Order {
  public:
   Order(const Caller& caller, std::string what)
       : text_("audit: " + caller.ToString() + ": " + std::move(what) + ": ") {}
 
-  void Refused(const Status& why) const { LogInfo(text_ + "refused: " + why.ToString()); }
+  void Refused(const Status& why) const { LogAudit(text_ + "refused: " + why.ToString()); }
   // Tells what came of it before it is answered.
   template <typename T>
   Done<T> Tell(Done<T> done) const {
     return [order = *this, done = std::move(done)](Result<T> result) {
       if (result.ok()) {
-        LogInfo(order.text_ + "done, " + ToString(*result));
+        LogAudit(order.text_ + "done, " + ToString(*result));
       } else {
         order.Refused(result.status());
       }
@@ -62,6 +46,27 @@ class Order {
  private:
   std::string text_;
 };
+
+// Makes the call and answers it at once when its caller or its argument is wrong, else starts it.
+// What becomes of an order is told to the audit.
+template <typename Response, typename Start>
+grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, Response* response,
+                                OpenCalls* calls, const std::string& caller, const Status& argument,
+                                const Start& start, const Order* order = nullptr) {
+  auto call = std::make_shared<UnaryCall<Response>>(context, response, calls);
+  grpc::ServerUnaryReactor* reactor = call.get();
+  if (!calls->Add(call, caller)) {  // it has answered, and keeps the call until it is done
+    if (order != nullptr) order->Refused(ResourceExhausted("too many calls are open"));
+    return reactor;
+  }
+  if (!argument.ok()) {
+    if (order != nullptr) order->Refused(argument);
+    call->Answer(argument);
+  } else {
+    start(std::move(call));
+  }
+  return reactor;
+}
 
 template <typename Response>
 void FillJob(const JobId& job, Response* out) {
@@ -97,13 +102,15 @@ grpc::ServerUnaryReactor* ApiService::Submit(grpc::CallbackServerContext* contex
   const Caller caller = Who(*context);
   const Order order(caller,
                     parsed.ok() ? "submit " + Printable(parsed->client_request_id) : "submit");
-  if (!argument.ok()) order.Refused(argument);
-  return Serve(context, response, calls_, caller.Key(), argument, [&](auto call) {
-    CallerGone gone = [call] { return !call->open(); };
-    handler_->OnSubmit(
-        std::move(parsed).value(), std::move(gone),
-        order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::SubmitResponse>)));
-  });
+  return Serve(
+      context, response, calls_, caller.Key(), argument,
+      [&](auto call) {
+        CallerGone gone = [call] { return !call->open(); };
+        handler_->OnSubmit(
+            std::move(parsed).value(), std::move(gone),
+            order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::SubmitResponse>)));
+      },
+      &order);
 }
 
 grpc::ServerUnaryReactor* ApiService::Renewer(grpc::CallbackServerContext* context,
@@ -124,12 +131,14 @@ grpc::ServerUnaryReactor* ApiService::Withdraw(grpc::CallbackServerContext* cont
   }
   const Caller caller = Who(*context);
   const Order order(caller, "withdraw " + Printable(request->client_request_id()));
-  if (!argument.ok()) order.Refused(argument);
-  return Serve(context, response, calls_, caller.Key(), argument, [&](auto call) {
-    handler_->OnWithdraw(
-        request->client_request_id(),
-        order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::WithdrawResponse>)));
-  });
+  return Serve(
+      context, response, calls_, caller.Key(), argument,
+      [&](auto call) {
+        handler_->OnWithdraw(
+            request->client_request_id(),
+            order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::WithdrawResponse>)));
+      },
+      &order);
 }
 
 grpc::ServerWriteReactor<pb::JobUpdate>* ApiService::Watch(grpc::CallbackServerContext* context,
@@ -176,11 +185,13 @@ grpc::ServerUnaryReactor* ApiService::Cancel(grpc::CallbackServerContext* contex
   if (argument.ok()) argument = CheckJob(request->job());
   const Caller caller = Who(*context);
   const Order order(caller, "cancel " + ToString(JobId{request->job()}));
-  if (!argument.ok()) order.Refused(argument);
-  return Serve(context, response, calls_, caller.Key(), argument, [&](auto call) {
-    handler_->OnCancel({request->job()}, order.Tell<JobId>(AnswerTo<JobId>(
-                                             std::move(call), &FillJob<pb::CancelResponse>)));
-  });
+  return Serve(
+      context, response, calls_, caller.Key(), argument,
+      [&](auto call) {
+        handler_->OnCancel({request->job()}, order.Tell<JobId>(AnswerTo<JobId>(
+                                                 std::move(call), &FillJob<pb::CancelResponse>)));
+      },
+      &order);
 }
 
 grpc::ServerUnaryReactor* ApiService::Drain(grpc::CallbackServerContext* context,
@@ -192,11 +203,13 @@ grpc::ServerUnaryReactor* ApiService::Drain(grpc::CallbackServerContext* context
   }
   const Caller caller = Who(*context);
   const Order order(caller, "drain " + ToString(WorkerId{request->worker()}));
-  if (!argument.ok()) order.Refused(argument);
-  return Serve(context, response, calls_, caller.Key(), argument, [&](auto call) {
-    handler_->OnDrain({request->worker()},
-                      order.Tell<WorkerId>(AnswerTo<WorkerId>(std::move(call), &FillWorker)));
-  });
+  return Serve(
+      context, response, calls_, caller.Key(), argument,
+      [&](auto call) {
+        handler_->OnDrain({request->worker()},
+                          order.Tell<WorkerId>(AnswerTo<WorkerId>(std::move(call), &FillWorker)));
+      },
+      &order);
 }
 
 grpc::ServerUnaryReactor* ApiService::ListWorkers(grpc::CallbackServerContext* context,

@@ -6,6 +6,8 @@
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
 #include "src/bundle/model_json.h"
+#include "src/data/sparse_choice.h"
+#include "src/spec/sparse_rows.h"
 
 namespace espalier {
 
@@ -45,6 +47,13 @@ Result<ModelOutline> LoadModelOutline(const FileSystem& files, const std::string
                                 AnswersOf(model.document.job.model.task, fitted));
   if (!shape.ok()) return ErrorOf(directory + "/" + kModelFile, shape.status());
   model.shape = *std::move(shape);
+  model.shape.sparse = model.document.sparse;
+  if (model.document.sparse && !CanBeSparse(model.document.job, fitted)) {
+    return BadInput(QuotedPath(directory + "/" + kModelFile) +
+                    ": sparse: found true; expected it only where rows have at least " +
+                    std::to_string(kSparseFeaturesMin) +
+                    " features, each one number, that are not the targets: copy the bundle again");
+  }
   return model;
 }
 

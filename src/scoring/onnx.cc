@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,6 +17,9 @@ constexpr int64_t kOnnxParametersMax = (int64_t{2} << 30) / 4 - (int64_t{1} << 2
 constexpr int64_t kFloat = static_cast<int64_t>(OnnxType::kFloat);
 constexpr int64_t kDouble = static_cast<int64_t>(OnnxType::kDouble);
 constexpr int64_t kInt64 = static_cast<int64_t>(OnnxType::kInt64);
+constexpr int64_t kBool = 9;  // of ONNX
+
+constexpr float kNoNumber = std::numeric_limits<float>::quiet_NaN();
 
 // Columns of one kind, each once, in the order of the features.
 class Columns {
@@ -80,14 +84,26 @@ class Exporter {
     return schema_.names[static_cast<size_t>(schema_.features[feature])];
   }
 
+  // Whether a row without this feature has no answer.
+  bool Needs(size_t feature) const {
+    const auto nulls = OptionsOf(document_.job.data.features, schema_.rule(feature)).nulls->kind;
+    return nulls == NullKind::kFail || nulls == NullKind::kDrop;
+  }
+
   void FindColumns() {
+    Columns dates, booleans;
     for (size_t i = 0; i < fitted_.features.size(); ++i) {
       (fitted_.features[i].codes > 0 ? texts_ : numbers_).PlaceOf(ColumnOf(i));
+      const FeatureType type = schema_.rule(i).type;
+      if (type == FeatureType::kDate) dates.PlaceOf(ColumnOf(i));
+      if (type == FeatureType::kBoolean) booleans.PlaceOf(ColumnOf(i));
     }
     if (numbers_.size() > 0) {
       graph_.Input("numbers", OnnxType::kDouble, numbers_.size());
       graph_.Describe("numbers", numbers_.Lines());
     }
+    if (dates.size() > 0) graph_.Describe("dates", dates.Lines());
+    if (booleans.size() > 0) graph_.Describe("booleans", booleans.Lines());
     if (texts_.size() > 0) {
       graph_.Input("texts", OnnxType::kString, texts_.size());
       graph_.Describe("texts", texts_.Lines());
@@ -155,7 +171,8 @@ class Exporter {
     std::vector<double> shift, factor, null_value;
     Strings parts;
     bool plain = true, indicators = false, replaces = false;
-    std::vector<int64_t> order;  // of [scaled | indicators], as the network has them
+    std::vector<int64_t> order;   // of [scaled | indicators], as the network has them
+    std::vector<int64_t> needed;  // without which there is no answer
     int64_t count = 0;
     for (const FittedFeature& f : fitted_.features) count += f.codes == 0;
     for (size_t i = 0; i < fitted_.features.size(); ++i) {
@@ -165,6 +182,7 @@ class Exporter {
       const auto at = static_cast<int64_t>(shift.size());
       order.push_back(at);
       if (f.null_indicator) order.push_back(count + at);
+      if (Needs(i)) needed.push_back(at);
       indicators = indicators || f.null_indicator;
       shift.push_back(f.shift);
       factor.push_back(f.factor);
@@ -182,6 +200,12 @@ class Exporter {
       raw = Concat(parts);
     }
     const std::string null = Op("IsNaN", {raw});
+    if (!needed.empty()) {
+      const auto size = static_cast<int64_t>(needed.size());
+      const std::string places = graph_.Whole(needed, {size});
+      const std::string missing = Op("Gather", {null, places}, {{"axis", int64_t{1}}});
+      missing_.push_back(Op("Cast", {missing}, {{"to", kInt64}}));
+    }
     std::string x = raw;
     if (replaces) x = Op("Where", {null, graph_.Doubles(null_value, {1, count}), raw});
     x = Op("Mul",
@@ -199,6 +223,11 @@ class Exporter {
     const int64_t place = texts_.PlaceOf(ColumnOf(feature));
     const std::string text =
         Op("Gather", {"texts", graph_.Whole({&place, 1}, {})}, {{"axis", int64_t{1}}});
+    if (Needs(feature)) {
+      const int64_t column[] = {-1, 1};
+      const std::string missing = Encoded(text, {""}, {1}, 0);
+      missing_.push_back(Op("Reshape", {missing, graph_.Whole(column, {2})}));
+    }
     const TableShape& table = model_.shape.tables[coded];
     std::vector<float> rows =
         Parameters(tensors_[tensors_.size() - model_.shape.tables.size() + coded]);
@@ -221,9 +250,15 @@ class Exporter {
       keys.emplace_back();
       codes.push_back(other);
     }
-    return graph_.Node("LabelEncoder", {text},
-                       {{"keys_strings", keys}, {"values_int64s", codes}, {"default_int64", other}},
-                       "", "ai.onnx.ml");
+    return Encoded(text, keys, codes, other);
+  }
+  // Texts to numbers, others than the keys to `other`.
+  std::string Encoded(const std::string& text, const Strings& keys,
+                      const std::vector<int64_t>& numbers, int64_t other) {
+    return graph_.Node(
+        "LabelEncoder", {text},
+        {{"keys_strings", keys}, {"values_int64s", numbers}, {"default_int64", other}}, "",
+        "ai.onnx.ml");
   }
 
   std::string Embeddings() {
@@ -293,36 +328,57 @@ class Exporter {
     return Op("Mul", {Op("Mul", {z, FloatNumber(0.5f)}), Op("Add", {erf, FloatNumber(1)})});
   }
 
+  // Of each row: `answer`, or `none` where a value is missing that the row cannot do without. Such
+  // a value's NaN need not come through the layers, and a text has none.
+  std::string Given(const std::string& answer, const std::string& none) {
+    if (missing_.empty()) return answer;
+    if (no_answer_.empty()) {  // [rows, 1]
+      const int64_t axis = 1;
+      const std::string count = Op("ReduceSum", {Concat(missing_), graph_.Whole({&axis, 1}, {1})});
+      no_answer_ = Op("Cast", {count}, {{"to", kBool}});
+    }
+    return Op("Where", {no_answer_, none, answer});
+  }
+  std::string Given(const std::string& answer, int64_t none) {
+    return Given(answer, graph_.Whole({&none, 1}, {1}));
+  }
+  void Output(const std::string& name, OnnxType type, int64_t columns, const std::string& answer) {
+    graph_.Node("Identity", {answer}, {}, name);
+    graph_.Output(name, type, columns);
+  }
+
   void Answer(const std::string& z) {
     if (model_.multilabel()) return AnswerLabels(z);
     if (!model_.classification()) return AnswerValues(z);
-    const std::string name = "probabilities";
+    const auto classes = static_cast<int64_t>(fitted_.classes.size());
+    std::string shares;
     if (model_.shape.loss == Loss::kBinaryCrossEntropy) {
       const std::string one = Op("Sigmoid", {z});
-      graph_.Node("Concat", {Op("Sub", {FloatNumber(1), one}), one}, {{"axis", int64_t{1}}}, name);
+      shares = Concat({Op("Sub", {FloatNumber(1), one}), one});
     } else {
-      graph_.Node("Softmax", {z}, {{"axis", int64_t{1}}}, name);
+      shares = Op("Softmax", {z}, {{"axis", int64_t{1}}});
     }
-    std::string score = name;
+    std::string score = shares;
     if (!model_.shape.thresholds.empty()) {
       std::vector<float> thresholds(model_.shape.thresholds.begin(), model_.shape.thresholds.end());
-      const auto classes = static_cast<int64_t>(thresholds.size());
-      score = Op("Div", {name, graph_.Floats(thresholds, {1, classes})});
+      score = Op("Div", {shares, graph_.Floats(thresholds, {1, classes})});
     }
-    const std::string best =
-        Op("ArgMax", {score}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
-    graph_.Node("Gather", {graph_.Texts(fitted_.classes), best}, {{"axis", int64_t{0}}}, "label");
-    graph_.Output("label", OnnxType::kString, 0);
-    graph_.Output(name, OnnxType::kFloat, static_cast<int64_t>(fitted_.classes.size()));
+    const std::string best = Op("ArgMax", {score}, {{"axis", int64_t{1}}});
+    const int64_t all = -1;
+    const std::string place = Op("Reshape", {Given(best, classes), graph_.Whole({&all, 1}, {1})});
+    Strings names = fitted_.classes;
+    names.emplace_back();  // of a row without an answer
+    Output("label", OnnxType::kString, 0,
+           Op("Gather", {graph_.Texts(names), place}, {{"axis", int64_t{0}}}));
+    Output("probabilities", OnnxType::kFloat, classes, Given(shares, FloatNumber(kNoNumber)));
   }
 
   void AnswerLabels(const std::string& z) {
     const auto labels = static_cast<int64_t>(fitted_.targets.size());
-    graph_.Node("Sigmoid", {z}, {}, "probabilities");
-    const std::string yes = Op("Greater", {"probabilities", FloatNumber(0.5f)});
-    graph_.Node("Cast", {yes}, {{"to", kInt64}}, "labels");
-    graph_.Output("labels", OnnxType::kInt64, labels);
-    graph_.Output("probabilities", OnnxType::kFloat, labels);
+    const std::string shares = Op("Sigmoid", {z});
+    const std::string yes = Op("Greater", {shares, FloatNumber(0.5f)});
+    Output("labels", OnnxType::kInt64, labels, Given(Op("Cast", {yes}, {{"to", kInt64}}), -1));
+    Output("probabilities", OnnxType::kFloat, labels, Given(shares, FloatNumber(kNoNumber)));
     std::string names;
     for (const FittedTarget& t : fitted_.targets) names += (names.empty() ? "" : "\n") + t.name;
     graph_.Describe("labels", names);
@@ -338,8 +394,8 @@ class Exporter {
     std::string y = Op("Cast", {z}, {{"to", kDouble}});
     if (model_.shape.loss == Loss::kPoisson) y = Op("Exp", {y});
     y = Op("Div", {y, graph_.Doubles(factor, {1, targets})});
-    graph_.Node("Add", {y, graph_.Doubles(shift, {1, targets})}, {}, "values");
-    graph_.Output("values", OnnxType::kDouble, targets);
+    y = Op("Add", {y, graph_.Doubles(shift, {1, targets})});
+    Output("values", OnnxType::kDouble, targets, Given(y, graph_.Number(std::nan(""))));
   }
 
   const TrainedModel& model_;
@@ -350,7 +406,9 @@ class Exporter {
   size_t next_ = 0;  // of tensors_, by layer
   OnnxGraph graph_;
   Columns numbers_, texts_;
-  Strings one_hot_;  // what they add to the first layer's sums
+  Strings one_hot_;        // what they add to the first layer's sums
+  Strings missing_;        // int64 [rows, any]: not 0 where a value is missing that is needed
+  std::string no_answer_;  // bool [rows, 1], of these
 };
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace espalier {
 
 // Inputs, of any number of rows:
 //   numbers  double [rows, K], where the model has numeric columns: the columns that the metadata
-//            `numbers` lists, one name a line, as they stand; null is NaN, a boolean 1 or 0, a date
-//            the seconds since 1970 (UTC)
+//            `numbers` lists, one name a line, as they stand; null is NaN, a boolean (those of the
+//            metadata `booleans`) 1 or 0, a date (those of `dates`) the seconds since 1970 (UTC)
 //   texts    string [rows, M], where it has categorical ones: those of the metadata `texts`,
 //   without
 //            spaces around them, whole numbers without a point; null is the empty text
@@ -21,9 +21,10 @@ namespace espalier {
 //   values         double [rows, targets] (regression, autoencoder), in the units of the targets
 //   labels         int64 [rows, labels] (multilabel), 0 or 1, and `probabilities`, of 1; the
 //                  metadata `labels` names them
-// A null in a column that was trained with `nulls: fail` or `drop` gives NaN. Hashed categories
-// need ONNX Runtime's operator MurmurHash3; all else is standard. The network is computed in
-// float32.
+// A row with a null in a column that was trained with `nulls: fail` or `drop` has no answer, as
+// `predict` rejects it: its numbers are NaN, its label is the empty text, its labels are -1. Hashed
+// categories need ONNX Runtime's operator MurmurHash3; all else is standard. The network is
+// computed in float32.
 //
 // kUnimplemented: the weights exceed what an ONNX file can hold (2 GB).
 Result<std::string> EncodeOnnx(const TrainedModel& model);

@@ -127,10 +127,17 @@ Status CheckPredictions(const FileSystem& files, const std::string& output, bool
     return AlreadyExists(QuotedPath(output) + " is a file; name another place for the output");
   }
   ESPALIER_ASSIGN_OR_RETURN(auto names, files.Names(output));
+  // While it is written it says nothing yet: what is in the output is there.
   std::erase_if(names, [](const std::string& name) {
-    return name.starts_with(kFillingMark) || name.starts_with(std::string(".") + kFillingMark) ||
-           name.starts_with(kProbeName);
+    return name.starts_with(std::string(".") + kFillingMark) || name.starts_with(kProbeName);
   });
+  const auto emptied =
+      std::erase_if(names, [](const std::string& name) { return name.starts_with(kFillingMark); });
+  if (emptied > 0 && !overwrite) {
+    return AlreadyExists(QuotedPath(output) + " holds '" + kFillingMark +
+                         "...' of a job that broke off: what was there before comes back when that "
+                         "job is cleared away; name another place, or replace it with --overwrite");
+  }
   if (names.empty()) return {};
   if (!overwrite) {
     const bool whole = std::count(names.begin(), names.end(), kSuccessFile) > 0;

@@ -60,7 +60,8 @@ ScanRequest ScanRequestOf(const ScoringSpec& spec, const ModelOutline& model) {
           .labels = spec.kind == JobKind::kEvaluate,
           .keep = spec.keep,
           .format = spec.data_format,
-          .shard_bytes = model.document.job.data.shard_bytes};
+          .shard_bytes = model.document.job.data.shard_bytes,
+          .sparse = model.document.sparse};
 }
 
 Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSpec& spec) {

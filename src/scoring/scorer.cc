@@ -15,7 +15,7 @@ class TypedScorer final : public Scorer {
       : model_(model),
         parameters_(std::get<AlignedVector<T>>(model.parameters).data()),
         storage_(model.document.storage.value_or(StorageType::kFloat64)),
-        encoder_(model.document.preprocessing),
+        encoder_(EncoderOf(model)),
         vocabularies_(model.document.preprocessing),
         pass_(model.shape, kScoringBatch),
         predictions_(static_cast<size_t>(kScoringBatch * model.width())) {}
@@ -27,7 +27,7 @@ class TypedScorer final : public Scorer {
     vocabularies_.Extend(texts.categories, &maps);
     for (int64_t begin = 0; begin < rows.rows; begin += kScoringBatch) {
       const int64_t count = std::min(kScoringBatch, rows.rows - begin);
-      encoder_.EncodeRows(storage_, rows, maps, begin, count, pass_.inputs(), pass_.codes());
+      Encode(rows, maps, begin, count, 0);
       AddPredictions(count, values);
     }
   }
@@ -44,8 +44,7 @@ class TypedScorer final : public Scorer {
     };
     for (int64_t r = 0; r < rows.rows; ++r) {
       if (!classes.empty() && classes[static_cast<size_t>(r)] < 0) continue;
-      encoder_.EncodeRows(storage_, rows, maps, r, 1, pass_.inputs() + filled * encoder_.dense(),
-                          pass_.codes() + filled * encoder_.coded());
+      Encode(rows, maps, r, 1, filled);
       FillAnswer(rows, classes, r, filled);
       if (++filled == kScoringBatch) flush();
     }
@@ -53,6 +52,25 @@ class TypedScorer final : public Scorer {
   }
 
  private:
+  static FeatureEncoder EncoderOf(const TrainedModel& model) {
+    FeatureEncoder encoder(model.document.preprocessing);
+    if (model.shape.sparse) encoder.PrepareSparse();
+    return encoder;
+  }
+
+  // Puts rows [begin, begin + count) into the batch, behind the `filled` that are in it.
+  void Encode(const DecodedRows& rows, const CodeMaps& maps, int64_t begin, int64_t count,
+              int64_t filled) {
+    if (!model_.shape.sparse) {
+      encoder_.EncodeRows(storage_, rows, maps, begin, count,
+                          pass_.inputs() + filled * encoder_.dense(),
+                          pass_.codes() + filled * encoder_.coded());
+      return;
+    }
+    if (filled == 0) encoder_.BeginSparse(&pass_.sparse());
+    encoder_.EncodeSparseRows(rows, begin, count, &pass_.sparse());
+  }
+
   void FillAnswer(const DecodedRows& rows, std::span<const int32_t> classes, int64_t r,
                   int64_t at) {
     const auto row = static_cast<size_t>(r);

@@ -107,8 +107,10 @@ Status PutTogether(const FileSystem& files, const PredictSpec& spec, const std::
 Status MoveFiles(const FileSystem& files, const std::string& from, const std::string& to,
                  bool success_first, const std::string& mark, const Check& check_wanted) {
   ESPALIER_ASSIGN_OR_RETURN(std::vector<std::string> names, files.Names(from));
-  std::erase_if(names,
-                [&](const std::string& name) { return !IsPredictionName(name) || name == mark; });
+  // A probe is of a submission that is being looked at, and gone at any moment.
+  std::erase_if(names, [&](const std::string& name) {
+    return !IsPredictionName(name) || name == mark || name.starts_with(kProbeName);
+  });
   std::stable_partition(names.begin(), names.end(), [success_first](const std::string& name) {
     return (name == kSuccessFile) == success_first;
   });
@@ -160,6 +162,16 @@ Status UndoFilling(const FileSystem& files, const std::string& output, const std
 Status UndoPlacing(const FileSystem& files, const std::string& output, const std::string& staging) {
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + kWhole));
   return files.Rename(output, staging + kWhole);
+}
+
+// The output that this job had emptied is not there any more, as somebody has moved it away: what
+// was in it comes back as a directory of that name.
+Status PutBack(const FileSystem& files, const std::string& output, const std::string& staging) {
+  ESPALIER_ASSIGN_OR_RETURN(const bool stands, IsThere(files, output));
+  ESPALIER_ASSIGN_OR_RETURN(const bool emptied, IsThere(files, staging + kEmptied));
+  ESPALIER_ASSIGN_OR_RETURN(const bool kept, IsThere(files, staging + kReplaced));
+  if (stands || !emptied || !kept) return {};
+  return files.Rename(staging + kReplaced, output);
 }
 
 // What an earlier life has begun at the output, before it is done once more.
@@ -233,6 +245,8 @@ Status RemoveStaging(const FileSystem& files, const std::string& output, const s
       ESPALIER_RETURN_IF_ERROR(UndoFilling(files, output, staging));
     } else if (standing == Standing::kPlaced) {
       ESPALIER_RETURN_IF_ERROR(UndoPlacing(files, output, staging));
+    } else {
+      ESPALIER_RETURN_IF_ERROR(PutBack(files, output, staging));
     }
   }
   return files.RemoveTree(staging);

@@ -127,18 +127,16 @@ void CheckAsync(Findings& f, const TrainSpec& train) {
   if (train.staleness) f.Whole("train.staleness", *train.staleness, 0, kStalenessMax);
 }
 
-// A metric to judge by: one of the validation rows ("val_loss"), or with `training` also one of
-// the running values of the training rows ("loss").
-void CheckMetric(Findings& f, const std::string& path, const std::string& metric, bool training,
+// A metric to judge by: one of the validation rows ("val_loss"), or one of the running values of
+// the training rows ("loss").
+void CheckMetric(Findings& f, const std::string& path, const std::string& metric,
                  const JobSpec& job) {
   const std::vector<std::string> names = MetricNames(job.model.task);
   std::vector<std::string> known;
   for (const std::string& name : names) known.push_back("val_" + name);
-  if (training) {
-    const bool numbers = PredictsNumbers(job.model.task);
-    const auto end = numbers ? names.end() : names.begin() + 2;  // loss, accuracy
-    known.insert(known.end(), names.begin(), end);
-  }
+  const bool numbers = PredictsNumbers(job.model.task);
+  const auto end = numbers ? names.end() : names.begin() + 2;  // loss, accuracy
+  known.insert(known.end(), names.begin(), end);
   std::string list;
   for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
   const auto near = Nearest(metric, known);
@@ -158,7 +156,7 @@ void CheckFactor(Findings& f, const std::string& path, double factor, bool one_t
 
 void CheckPlateau(Findings& f, const std::string& path, const JobSpec& job) {
   const PlateauRule& p = job.train.schedule.plateau;
-  CheckMetric(f, path, p.metric, true, job);
+  CheckMetric(f, path, p.metric, job);
   CheckFactor(f, path, job.train.schedule.factor, false);
   f.Whole(path + ".patience", p.patience, 1, 1'000'000'000);
   f.NotNegative(path + ".min_delta", p.min_delta);
@@ -193,7 +191,7 @@ void CheckSchedule(Findings& f, const JobSpec& job) {
 void CheckEarlyStopping(Findings& f, const JobSpec& job) {
   if (!job.train.early_stopping) return;
   const EarlyStopping& e = *job.train.early_stopping;
-  CheckMetric(f, "train.early_stopping", e.metric, false, job);
+  CheckMetric(f, "train.early_stopping", e.metric, job);
   f.Whole("train.early_stopping.patience", e.patience, 1, 1'000'000'000);
   f.NotNegative("train.early_stopping.min_delta", e.min_delta);
 }
@@ -221,8 +219,6 @@ void CheckUpdates(Findings& f, const TrainSpec& train) {
   f.NotNegative("train.l1", train.l1);
   f.NotNegative("train.clip_norm", train.clip_norm);
   f.NotNegative("train.clip_value", train.clip_value);
-  f.Expect(train.clip_norm == 0 || train.clip_value == 0, "train.clip_value",
-           "a limit besides train.clip_norm", "one of the two");
   f.Whole("train.accumulate_steps", train.accumulate_steps, 1, kCountMax);
   const OptimizerKind kind = train.optimizer.kind;
   const bool whole_epochs = kind == OptimizerKind::kGd || kind == OptimizerKind::kLbfgs;

@@ -306,8 +306,9 @@ std::optional<double> StepMachine<T>::Value(std::string_view metric) const {
 
 template <typename T>
 bool StepMachine<T>::JudgeEarlyStopping() {
-  if (!plan_.train.early_stopping || !state_.validation) return false;
+  if (!plan_.train.early_stopping) return false;
   const EarlyStopping& rule = *plan_.train.early_stopping;
+  if (rule.metric.starts_with("val_") && !state_.validation) return false;
   const auto value = Value(rule.metric);
   if (!Gains(rule.metric, value, state_.best_value, rule.min_delta)) {
     return ++state_.evaluations_without_gain >= rule.patience;
@@ -351,6 +352,7 @@ Action StepMachine<T>::End(std::string why) {
   state_.averaged_updates = 0;
   if (state_.best_parameters.empty() || state_.best_step == state_.step) return FinalTestOrFinish();
   state_.parameters = state_.best_parameters;
+  if (plan_.validation_rows == 0) return FinalTestOrFinish();
   state_.phase = TrainingPhase::kFinalValidation;
   return Begin();
 }

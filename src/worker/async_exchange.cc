@@ -16,10 +16,10 @@ AsyncExchange::AsyncExchange(ReduceIdentity identity, int32_t self, int32_t hold
       bytes_max_(bytes_max),
       on_broken_(std::move(on_broken)),
       incoming_(names_.size()),
-      events_([](const std::function<void()>& what) { what(); }) {}
+      whole_([this](int32_t member) { HandOver(member); }) {}
 
 AsyncExchange::~AsyncExchange() {
-  events_.Stop();
+  whole_.Stop();
   links_.reset();
 }
 
@@ -51,7 +51,7 @@ void AsyncExchange::Listen(Listener listener) {
       if (incoming_[m].waits) waiting.push_back(static_cast<int32_t>(m));
     }
   }
-  for (const int32_t member : waiting) Do([this, member] { HandOver(member); });
+  for (const int32_t member : waiting) whole_.Post(member);
 }
 
 void AsyncExchange::Ignore() {
@@ -59,7 +59,7 @@ void AsyncExchange::Ignore() {
     std::lock_guard listening(listener_mutex_);
     listener_.reset();
   }
-  events_.WaitUntilIdle();
+  whole_.WaitUntilIdle();
 }
 
 void AsyncExchange::HandOver(int32_t member) {
@@ -105,7 +105,7 @@ void AsyncExchange::OnMessage(ReduceMessage message) {
     taken = TakeLocked(message, whole);
   }
   if (!taken.ok()) return Abort(taken.Wrap("the exchange broke down"));
-  if (whole) Do([this, from] { HandOver(from); });
+  if (whole) whole_.Post(from);
 }
 
 Status AsyncExchange::TakeLocked(ReduceMessage& m, bool& whole) {

@@ -8,7 +8,7 @@
 //            or an evaluation: one part of totals; or nothing
 //
 // What a partner may have sent is bounded: a letter has at most as many parts and bytes as a step's
-// sums, and there is no second one before the first was handled.
+// sums, and there is no second one before the first was handed over.
 //
 // Thread rule: any thread; Listen and Ignore from one, which handles no letter.
 #pragma once
@@ -63,7 +63,7 @@ class AsyncExchange final : public Exchange {
   bool broken() const override;
 
   struct Listener {
-    std::function<void(Letter)> on_letter;         // one at a time, on any thread
+    std::function<void(Letter)> on_letter;         // one at a time, on any thread; quick
     std::function<void(const Status&)> on_failed;  // once, on any thread
     // Whose link may break: that member has done its part.
     std::function<bool(int32_t member)> is_done;
@@ -73,9 +73,7 @@ class AsyncExchange final : public Exchange {
   // Nobody is called any more when this returns; letters are kept again.
   void Ignore();
 
-  // Runs it where letters are handled: after those that have come, and not beside one.
-  void Do(std::function<void()> what) { events_.Post(std::move(what)); }
-  // REQUIRES: called by what is handled, or where nothing is handled.
+  // One thread at a time.
   void Send(const Letter& letter);
 
   int32_t self() const { return self_; }
@@ -106,12 +104,12 @@ class AsyncExchange final : public Exchange {
   std::mutex listener_mutex_;
   std::shared_ptr<const Listener> listener_;
 
-  mutable std::mutex mutex_;        // guards all below but events_
+  mutable std::mutex mutex_;        // guards all below but whole_
   std::vector<Incoming> incoming_;  // by member
   Status failure_;
   bool broken_ = false;
 
-  EventDrain<std::function<void()>> events_;
+  EventDrain<int32_t> whole_;  // members whose letter is to be handed over
 };
 
 }  // namespace espalier

@@ -2,8 +2,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <latch>
+#include <memory>
 #include <utility>
 
+#include "src/model/arithmetic.h"
 #include "src/model/metrics.h"
 
 namespace espalier {
@@ -17,55 +20,82 @@ AsyncServer<T>::AsyncServer(StepMachine<T>& machine, const LeafWork<T>& work,
       exchange_(exchange),
       times_(times),
       hooks_(std::move(hooks)),
+      inboxes_(members),
       holder_(machine, work.chunks(), members, exchange.self(), staleness),
-      orders_(members) {}
+      orders_(members) {
+  thread_.Submit(PrepareComputeThread);
+}
+
+template <typename T>
+AsyncServer<T>::~AsyncServer() {
+  stopped_ = true;
+}
+
+template <typename T>
+void AsyncServer<T>::Do(std::function<void()> what) {
+  thread_.Submit([this, what = std::move(what)] {
+    if (!stopped_) what();
+  });
+}
 
 template <typename T>
 void AsyncServer<T>::Begin() {
   last_step_us_ = hooks_.now_us();
-  exchange_.Do([this] {
-    AsyncActions actions;
-    WithState([&](AsyncHolder<T>& holder) { actions = holder.Begin(); });
-    Take(std::move(actions));
-  });
+  Do([this] { Take(holder_.Begin()); });
 }
 
 template <typename T>
 void AsyncServer<T>::OnOffered() {
-  exchange_.Do([this] {
-    AsyncActions actions;
-    WithState([&](AsyncHolder<T>& holder) { actions = holder.OnOffered(); });
-    Take(std::move(actions));
-  });
+  Do([this] { Take(holder_.OnOffered()); });
 }
 
 template <typename T>
 void AsyncServer<T>::SwitchTo(Generation next) {
-  exchange_.Do([this, next] {
-    AsyncActions actions;
-    WithState([&](AsyncHolder<T>& holder) { actions = holder.SwitchTo(next); });
-    Take(std::move(actions));
-  });
+  Do([this, next] { Take(holder_.SwitchTo(next)); });
 }
 
 template <typename T>
+void AsyncServer<T>::WithState(const std::function<void(AsyncHolder<T>&)>& what) {
+  struct Turn {
+    std::latch come{1}, over{1};
+  };
+  const auto turn = std::make_shared<Turn>();
+  Do([turn] {
+    turn->come.count_down();
+    turn->over.wait();
+  });
+  turn->come.wait();
+  what(holder_);
+  turn->over.count_down();
+}
+
+// A member is done as soon as its answer is here: its link may break right after it.
+template <typename T>
 void AsyncServer<T>::OnAnswer(Letter letter) {
-  Result<AsyncActions> actions = Internal("no answer");
-  {
-    std::lock_guard lock(mutex_);
-    actions = TakeAnswer(letter);
-    ++events_;
-    if (actions.ok() && actions->applied > 0) {
-      const int64_t now = hooks_.now_us();
-      const double ms = static_cast<double>(now - last_step_us_) / 1000;
-      last_step_us_ = now;
-      rows_done_ += actions->rows;
-      times_.Add(static_cast<float>(ms / static_cast<double>(actions->applied)), actions->applied);
-    }
+  Inbox& inbox = inboxes_[letter.member];
+  if (letter.header[kLetterTask] == static_cast<double>(AsyncTask::kLevel)) inbox.done = true;
+  if (inbox.waits.exchange(true)) {
+    return exchange_.Abort(FailedPrecondition(exchange_.NameOf(letter.member) +
+                                              " sent a second answer before it had an order"));
   }
+  Do([this, letter = std::move(letter)]() mutable { Handle(letter); });
+}
+
+template <typename T>
+void AsyncServer<T>::Handle(Letter& letter) {
+  inboxes_[letter.member].waits = false;
+  Result<AsyncActions> actions = TakeAnswer(letter);
+  ++events_;
   if (!actions.ok()) {
     return exchange_.Abort(
         actions.status().Wrap("the answer of " + exchange_.NameOf(letter.member) + " is none"));
+  }
+  if (actions->applied > 0) {
+    const int64_t now = hooks_.now_us();
+    const double ms = static_cast<double>(now - last_step_us_) / 1000;
+    last_step_us_ = now;
+    rows_done_ += actions->rows;
+    times_.Add(static_cast<float>(ms / static_cast<double>(actions->applied)), actions->applied);
   }
   Take(*std::move(actions));
 }
@@ -123,11 +153,11 @@ void AsyncServer<T>::Take(AsyncActions actions) {
       exchange_.Send(letter);
     }
   }
+  over_ = holder_.over();
 }
 
 template <typename T>
 Letter AsyncServer<T>::MakeOrder(const AsyncOrder& order) {
-  std::lock_guard lock(mutex_);
   const TrainingState<T>& state = machine_.state();
   Letter letter;
   letter.member = order.member;
@@ -139,57 +169,31 @@ Letter AsyncServer<T>::MakeOrder(const AsyncOrder& order) {
   letter.header[kLetterAllBegan] = holder_.all_began() ? 1 : 0;
   letter.header[kLetterNext] = static_cast<double>(holder_.next().value);
   letter.header[kLetterRound] = static_cast<double>(state.round);
-  if (order.task == AsyncTask::kLevel) return letter;
+  if (order.task != AsyncTask::kLevel) letter.parts = Parameters();
+  return letter;
+}
+
+// What a round is of, and the parameters in it, never change.
+template <typename T>
+const std::vector<Payload>& AsyncServer<T>::Parameters() {
+  const TrainingState<T>& state = machine_.state();
+  if (!parameters_.empty() && parameters_round_ == state.round) return parameters_;
+  parameters_round_ = state.round;
+  parameters_.clear();
   std::vector<MutablePayload> parts;
   for (size_t b = 0; b < work_.round_shape().size(); ++b) {
     parts.push_back(AllocatePayload(static_cast<size_t>(work_.BucketSize(b)) * sizeof(T)));
     std::memset(parts.back().data, 0, parts.back().size);
   }
-  const T* from =
-      order.task == AsyncTask::kEvaluation ? machine_.Evaluated().data() : state.parameters.data();
+  const bool steps = state.phase == TrainingPhase::kSteps;
+  const T* from = steps ? state.parameters.data() : machine_.Evaluated().data();
   const std::vector<Chunk>& chunks = work_.chunks();
   for (size_t c = 0; c < chunks.size(); ++c) {
     std::memcpy(work_.ChunkOf(parts, static_cast<int64_t>(c)), from + chunks[c].offset,
                 static_cast<size_t>(chunks[c].size) * sizeof(T));
   }
-  for (MutablePayload& part : parts) letter.parts.push_back(std::move(part).Freeze());
-  return letter;
-}
-
-template <typename T>
-void AsyncServer<T>::WithState(const std::function<void(AsyncHolder<T>&)>& what) {
-  std::lock_guard lock(mutex_);
-  what(holder_);
-}
-
-template <typename T>
-bool AsyncServer<T>::IsDone(int32_t member) {
-  std::lock_guard lock(mutex_);
-  return holder_.Levelled(member);
-}
-
-template <typename T>
-bool AsyncServer<T>::over() {
-  std::lock_guard lock(mutex_);
-  return holder_.over();
-}
-
-template <typename T>
-std::vector<int32_t> AsyncServer<T>::Missing() {
-  std::lock_guard lock(mutex_);
-  return holder_.Missing();
-}
-
-template <typename T>
-int64_t AsyncServer<T>::events() {
-  std::lock_guard lock(mutex_);
-  return events_;
-}
-
-template <typename T>
-int64_t AsyncServer<T>::rows_done() {
-  std::lock_guard lock(mutex_);
-  return rows_done_;
+  for (MutablePayload& part : parts) parameters_.push_back(std::move(part).Freeze());
+  return parameters_;
 }
 
 template class AsyncServer<float>;

@@ -1,16 +1,22 @@
 // The holder's side of asynchronous training: takes the members' answers, has AsyncHolder decide,
-// and sends orders with the parameters that go with them. Pushes are applied on whichever thread
-// brings them (async_exchange.h), while the holder's own thread and pool compute its own.
+// and sends orders with the parameters that go with them. It has a thread of its own, which does
+// that in the order in which answers come, while the holder's thread and pool compute its own push.
+// There may always be one more answer that waits: applied on the threads that bring them (as sums
+// are, event_drain.h), they would keep one of those for good, and with it a member's stream, or the
+// holder's own loop.
+//
+// What waits is bounded: a member answers an order, and gets the next one after that.
 //
 // Thread rule: any thread, but Begin, which is called once and first.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/base/thread_pool.h"
 #include "src/training/async_holder.h"
 #include "src/worker/async_exchange.h"
 #include "src/worker/leaf_work.h"
@@ -29,26 +35,37 @@ class AsyncServer {
   // All references must outlive this, and the exchange's listener must be Ignored before its end.
   AsyncServer(StepMachine<T>& machine, const LeafWork<T>& work, AsyncExchange& exchange,
               int32_t members, int64_t staleness, StepTimes& times, Hooks hooks);
+  // Drops what waits; the machine is as of a moment between two steps.
+  ~AsyncServer();
 
   void Begin();
-  void OnAnswer(Letter letter);  // where letters are handled
+  void OnAnswer(Letter letter);  // of whoever it says, which is one of the members
   void OnOffered();
   void SwitchTo(Generation next);
 
-  // Calls it when no step is being applied.
+  // Calls it, when its turn has come, between two answers: nothing is applied meanwhile. Not to be
+  // called by hooks.
   void WithState(const std::function<void(AsyncHolder<T>&)>& what);
-  bool IsDone(int32_t member);
-  bool over();
-  std::vector<int32_t> Missing();
+  // The member has said that it has done all that is to be done.
+  bool IsDone(int32_t member) const { return inboxes_[member].done; }
+  bool over() const { return over_; }
   // Grows with whatever comes: while it does, nobody is missed.
-  int64_t events();
-  int64_t rows_done();
+  int64_t events() const { return events_; }
+  int64_t rows_done() const { return rows_done_; }
 
  private:
+  // Of a member, for the threads that bring its answers.
+  struct Inbox {
+    std::atomic<bool> waits{false};  // there is an answer that was not taken yet
+    std::atomic<bool> done{false};
+  };
+  void Do(std::function<void()> what);
+  void Handle(Letter& letter);
   void Take(AsyncActions actions);
   Result<AsyncActions> TakeAnswer(Letter& letter);
   Status CheckParts(const Letter& letter, AsyncTask task) const;
   Letter MakeOrder(const AsyncOrder& order);
+  const std::vector<Payload>& Parameters();
 
   StepMachine<T>& machine_;
   const LeafWork<T>& work_;
@@ -56,10 +73,18 @@ class AsyncServer {
   StepTimes& times_;
   const Hooks hooks_;
 
-  std::mutex mutex_;  // guards all below, the machine and the times; held while nothing is sent
+  std::vector<Inbox> inboxes_;  // by member
+  std::atomic<int64_t> events_{0}, rows_done_{0};
+  std::atomic<bool> over_{false}, stopped_{false};
+
+  // Of the thread, as are the machine and the times.
   AsyncHolder<T> holder_;
   std::vector<uint64_t> orders_;  // numbers of the newest, by member
-  int64_t last_step_us_ = 0, events_ = 0, rows_done_ = 0;
+  int64_t last_step_us_ = 0;
+  uint64_t parameters_round_ = 0;    // of the state, when these were copied
+  std::vector<Payload> parameters_;  // for all orders of a round
+
+  JobPool thread_{1};  // ends before all else
 };
 
 }  // namespace espalier

@@ -12,6 +12,8 @@
 namespace espalier {
 namespace {
 
+constexpr int64_t kHousekeepPauseUs = 10'000;  // steps wait for it
+
 int64_t OwnRows(const TrainingPlan& plan, const TrainerOptions& options) {
   return LeafRows(plan.train_rows, options.leaves, options.own.end - 1).end -
          LeafRows(plan.train_rows, options.leaves, options.own.begin).begin;
@@ -33,18 +35,13 @@ AsyncTrainer<T>::AsyncTrainer(StepMachine<T>& machine, TrainerOptions options,
             {options.shuffle, options.leaves, options.own, own_steps_, true, /*own_numbers=*/0},
             rows, pool),
       parameters_(machine.state().parameters.size()) {
-  if (exchange.self() != exchange.holder()) return;
+  if (!holds()) return;
   server_ = std::make_unique<AsyncServer<T>>(
       machine, work_, exchange, options.members,
       StalenessLimit(machine.plan().train, options.members), times,
       typename AsyncServer<T>::Hooks{hooks_.now_us,
                                      [this](Letter order) { TakeOrder(std::move(order)); },
                                      [this](const Status& why) { Fail(why); }});
-}
-
-template <typename T>
-AsyncTrainer<T>::~AsyncTrainer() {
-  exchange_.Ignore();
 }
 
 template <typename T>
@@ -86,6 +83,14 @@ Result<TrainerEnd> AsyncTrainer<T>::Run() {
   }
   if (holds()) server_->Begin();
   exchange_.Listen(std::move(listener));
+  Result<TrainerEnd> end = ObeyOrders();
+  exchange_.Ignore();
+  server_.reset();  // what still waits is dropped, whatever the end
+  return end;
+}
+
+template <typename T>
+Result<TrainerEnd> AsyncTrainer<T>::ObeyOrders() {
   for (;;) {
     ESPALIER_ASSIGN_OR_RETURN(const Letter order, WaitForOrder());
     ESPALIER_RETURN_IF_ERROR(CheckOrder(order));
@@ -105,7 +110,7 @@ Result<Letter> AsyncTrainer<T>::WaitForOrder() {
   int64_t since_us = hooks_.now_us(), events = -1;
   for (;;) {
     if (holds()) {
-      Housekeep();
+      if (hooks_.now_us() - kept_house_us_ >= kHousekeepPauseUs) Housekeep();
       const int64_t newest = server_->events();
       if (std::exchange(events, newest) != newest) since_us = hooks_.now_us();
     }
@@ -117,8 +122,10 @@ Result<Letter> AsyncTrainer<T>::WaitForOrder() {
       if (order_) return *std::exchange(order_, std::nullopt);
     }
     if (hooks_.now_us() - since_us < limit_us || (!holds() && own_rows_ == 0)) continue;
+    std::vector<int32_t> missing = {exchange_.holder()};
+    if (holds()) server_->WithState([&](auto& holder) { missing = holder.Missing(); });
     std::string who;
-    for (const int32_t m : holds() ? server_->Missing() : std::vector{exchange_.holder()}) {
+    for (const int32_t m : missing) {
       who += (who.empty() ? "" : ", ") + exchange_.NameOf(m);
     }
     return DeadlineExceeded("nothing came within " + HumanDuration(options_.reduce_timeout_ms) +
@@ -224,11 +231,9 @@ Status AsyncTrainer<T>::ComputeEvaluation(const Letter& order, Letter& answer) {
 
 template <typename T>
 void AsyncTrainer<T>::Answer(Letter answer) {
-  const bool own = holds();
-  if (own) answer.member = exchange_.self();
-  exchange_.Do([this, own, exchange = &exchange_, letter = std::move(answer)] {
-    own ? server_->OnAnswer(letter) : exchange->Send(letter);
-  });
+  if (!holds()) return exchange_.Send(answer);
+  answer.member = exchange_.self();
+  server_->OnAnswer(std::move(answer));
 }
 
 template <typename T>
@@ -266,6 +271,7 @@ Result<TrainerEnd> AsyncTrainer<T>::End(const Letter& order) {
 template <typename T>
 void AsyncTrainer<T>::Housekeep() {
   const int64_t now = hooks_.now_us();
+  kept_house_us_ = now;
   server_->WithState([&](AsyncHolder<T>& holder) {
     const std::vector<HistoryRow>& rows = machine_.state().history;
     for (; options_.history_told < rows.size(); ++options_.history_told) {

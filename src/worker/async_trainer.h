@@ -34,14 +34,14 @@ class AsyncTrainer final : public StepLoop {
   // All references must outlive the trainer. Whether this is the holder, the exchange says.
   AsyncTrainer(StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
                ComputePool& pool, AsyncExchange& exchange, StepTimes& times, TrainerHooks hooks);
-  ~AsyncTrainer() override;
 
   Result<TrainerEnd> Run() override;
   void SwitchTo(Generation next) override { switch_to_ = next.value; }
   void Abort(Status why) override;
 
  private:
-  bool holds() const { return server_ != nullptr; }
+  bool holds() const { return exchange_.self() == exchange_.holder(); }
+  Result<TrainerEnd> ObeyOrders();
   void Fail(const Status& why);
   void TakeOrder(Letter order);
   Result<Letter> WaitForOrder();
@@ -65,10 +65,10 @@ class AsyncTrainer final : public StepLoop {
   TrainerHooks hooks_;
   const int64_t own_rows_, own_steps_;  // of an epoch
   LeafWork<T> work_;
-  std::unique_ptr<AsyncServer<T>> server_;  // at the holder
+  std::unique_ptr<AsyncServer<T>> server_;  // at the holder, until Run is over
   AlignedVector<T> parameters_;             // of the order in hand
   int64_t batch_ = -1;                      // of the own rows, counted from the job's begin
-  int64_t last_report_us_ = 0, last_report_rows_ = 0;
+  int64_t kept_house_us_ = 0, last_report_us_ = 0, last_report_rows_ = 0;
   double rows_per_second_ = 0;
 
   std::atomic<uint64_t> switch_to_{0};

@@ -100,7 +100,7 @@ class Daemon {
     core.hello.arithmetic_id = arithmetic_id;
     core.hello.session = std::to_string(core.seed) + "-" + std::to_string(getpid());
     core.hello.name = OwnName();
-    core.hello.address = AdvertisedAddress(options_.advertise, peers_->address());
+    core.hello.address = AdvertisedAddress(options_.advertise, peers_->address(), HostName());
     core.hello.threads = options_.threads;
     core.hello.memory_bytes = options_.memory_bytes_max;
     return core;

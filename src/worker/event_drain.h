@@ -3,6 +3,9 @@
 // hand-over to another thread costs more than adding 256 KiB, and on two cores made a step of two
 // workers 10 % longer.
 //
+// It is for what comes to an end, as a round does: a thread that handles events is kept for as long
+// as others bring more.
+//
 // Handling computes as on a compute thread: sums must treat tiny numbers as every other thread
 // does.
 //

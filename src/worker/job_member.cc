@@ -5,6 +5,7 @@
 
 #include "src/base/memory.h"
 #include "src/base/text.h"
+#include "src/data/sparse_choice.h"
 #include "src/model/arithmetic.h"
 #include "src/model/optimizer.h"
 #include "src/plan/ownership.h"
@@ -21,7 +22,7 @@ Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
                                 AnswersOf(spec.model.task, survey.preprocessing));
   // Where it cannot be, the row loader refuses the survey.
   if (!shape.ok()) return shape;
-  shape->sparse = survey.sparse && shape->tables.empty() && spec.model.task != Task::kAutoencoder;
+  shape->sparse = survey.sparse && CanBeSparse(spec, survey.preprocessing);
   return shape;
 }
 
@@ -69,10 +70,11 @@ TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const Sur
     : spec_(spec),
       survey_(std::move(survey)),
       leaves_(static_cast<int32_t>(LeafCount(spec.train))),
+      shape_(std::move(shape)),
       peers_(peers),
       hooks_(std::move(hooks)),
       pool_(threads, PrepareComputeThread),
-      machine_({spec.train, std::move(shape), survey_->preprocessing.targets, survey_->train_rows,
+      machine_({spec.train, shape_, survey_->preprocessing.targets, survey_->train_rows,
                 survey_->validation_rows, survey_->test_rows,
                 survey_->preprocessing.class_weights}),
       rows_([this](const RowRanges& ranges, int64_t memory, int64_t spool,
@@ -155,7 +157,7 @@ Result<typename TypedJobMember<T>::Place> TypedJobMember<T>::PlaceIn(
   place.root = place.tree[order.self].is_root();
   if (async() && place.root) {
     const auto pushers = static_cast<int64_t>(place.tree.size()) - 1;
-    ESPALIER_RETURN_IF_ERROR(CheckMemory<T>(spec_, machine_.plan().shape, pushers));
+    ESPALIER_RETURN_IF_ERROR(CheckMemory<T>(spec_, shape_, pushers));
   }
   return place;
 }

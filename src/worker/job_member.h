@@ -148,7 +148,7 @@ class TypedJobMember final : public JobMember {
 
   // The trained weights, flat.
   const AlignedVector<T>& parameters() const { return machine_.state().parameters; }
-  const NetworkShape& shape() const { return machine_.plan().shape; }
+  const NetworkShape& shape() const { return shape_; }
   const std::vector<std::string>& accepted() const { return machine_.state().accepted; }
 
  private:
@@ -194,6 +194,7 @@ class TypedJobMember final : public JobMember {
   const JobSpec& spec_;
   const std::shared_ptr<const SurveyResult> survey_;
   const int32_t leaves_;
+  const NetworkShape shape_;  // the machine's, for any thread: the machine is replaced by others
   PeerNetwork& peers_;
   const MemberHooks hooks_;
   ComputePool pool_;

@@ -389,6 +389,7 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   document.schema = input_->schema;
   document.preprocessing = survey.preprocessing;
   document.storage = survey.storage;
+  document.sparse = member.shape().sparse;
   document.train_rows = survey.train_rows;
   document.validation_rows = survey.validation_rows;
   document.test_rows = survey.test_rows;

@@ -147,6 +147,9 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
 }
 
 // What the flags say as text.
+// EX_NOPERM of sysexits.h: starting again would not help (RestartPreventExitStatus of the service).
+constexpr int kRefused = 77;
+
 Status Apply(const Flags& flags, WorkerOptions& o) {
   ESPALIER_RETURN_IF_ERROR(
       OverrideBytes(flags.memory_bytes_max, "--memory-bytes-max", o.memory_bytes_max));
@@ -235,9 +238,10 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
                                          .reread = [=] { return ReadAgain(argc, argv); },
                                          .probe = probe});
   if (end.ok()) return 0;
-  const bool usage =
-      end.code() == StatusCode::kInvalidArgument || end.code() == StatusCode::kPermissionDenied ||
-      end.code() == StatusCode::kFailedPrecondition || end.code() == StatusCode::kNotFound;
+  if (end.code() == StatusCode::kPermissionDenied) return Fail(end, kRefused);
+  const bool usage = end.code() == StatusCode::kInvalidArgument ||
+                     end.code() == StatusCode::kFailedPrecondition ||
+                     end.code() == StatusCode::kNotFound;
   return Fail(end, usage ? 2 : 1);
 }
 

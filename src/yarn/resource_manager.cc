@@ -1,6 +1,7 @@
 #include "src/yarn/resource_manager.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "src/base/text.h"
 #include "src/storage/uri.h"
@@ -67,6 +68,18 @@ Result<std::vector<RmAddress>> FindResourceManagers(const HadoopConfig& config) 
     out.push_back(std::move(address));
   }
   return out;
+}
+
+Status CheckNoKerberos(const HadoopConfig& config) {
+  ESPALIER_ASSIGN_OR_RETURN(std::string found, config.Get("hadoop.security.authentication"));
+  std::transform(found.begin(), found.end(), found.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (found != "kerberos") return {};
+  return FailedPrecondition(
+      "hadoop.security.authentication: found kerberos in " + config.origin() +
+      ": services of a YARN with Kerberos are not supported yet. Run espalier-coordinator and "
+      "espalier-worker as services of the nodes instead, which train from a secured HDFS by a "
+      "keytab or by the submitter's ticket (deploy/README.md: With systemd, A secured Hadoop)");
 }
 
 ResourceManager::ResourceManager(std::vector<RmAddress> addresses, std::string user,

@@ -35,6 +35,10 @@ struct RmAddress {
 // configuration names none.
 Result<std::vector<RmAddress>> FindResourceManagers(const HadoopConfig& config);
 
+// kFailedPrecondition, with what to do instead: this YARN has Kerberos, by which its services must
+// have a principal and those that ask for them a ticket.
+Status CheckNoKerberos(const HadoopConfig& config);
+
 class ResourceManager {
  public:
   // `user`: who asks, where the cluster has no Kerberos. REQUIRES: `addresses` is not empty.

@@ -16,6 +16,7 @@ constexpr size_t kNameBytesMax = 40;
 constexpr int64_t kMib = int64_t{1} << 20;
 constexpr int64_t kOwnShare = 4;  // a quarter, at least 256 MiB, at most 4 GiB
 constexpr int64_t kOwnMinMb = 256, kOwnMaxMb = 4096;
+constexpr int64_t kCoordinatorShares = 4, kCoordinatorShareMaxMb = 1 << 20;
 
 Status InRange(const std::string& flag, int64_t value, int64_t min, int64_t max,
                const std::string& why = "") {
@@ -41,6 +42,9 @@ Json Files(const YarnPlaces& places, const std::string& role) {
   files.push_back(File("STATIC", places.File(role + ".crt"), "tls.crt"));
   files.push_back(File("STATIC", places.File(role + ".key"), "tls.key"));
   files.push_back(File("STATIC", places.File("core-site.xml"), "core-site.xml"));
+  if (places.hadoop_ca) {
+    files.push_back(File("STATIC", places.File(kHadoopCaFile), kHadoopCaFile));
+  }
   return files;
 }
 
@@ -48,7 +52,10 @@ Json Environment(const YarnRequest& request, const std::string& role) {
   Json env = {{"ESPALIER_YARN_SERVICE", request.name},
               {"ESPALIER_YARN_ADDRESS", request.places.address()},
               {"ESPALIER_YARN_USER", request.user}};
+  if (request.places.hadoop_ca) env["ESPALIER_HADOOP_CA"] = kHadoopCaFile;
   if (role == kCoordinatorComponent) {
+    env["ESPALIER_YARN_SHARE_BYTES"] =
+        std::to_string(CoordinatorShareBytes(request.coordinator.memory_mb));
     env["ESPALIER_YARN_STATE"] = request.places.state();
     env["ESPALIER_YARN_IDLE_LIMIT_MS"] =
         std::to_string(request.ends_by_itself ? request.idle_limit_ms : 0);
@@ -97,7 +104,9 @@ Status YarnRequest::Validate() const {
   ESPALIER_RETURN_IF_ERROR(InRange("--memory", worker.memory_mb, kWorkerMemoryMbMin, kMemoryMbMax,
                                    " MiB: a worker itself takes a part of it, rows the rest"));
   ESPALIER_RETURN_IF_ERROR(InRange("--coordinator-memory", coordinator.memory_mb,
-                                   kCoordinatorMemoryMbMin, kMemoryMbMax, " MiB"));
+                                   kCoordinatorMemoryMbMin, kMemoryMbMax,
+                                   " MiB: a quarter each is for what comes in, what waits for a "
+                                   "slow worker, surveys, and the program"));
   ESPALIER_RETURN_IF_ERROR(InRange("--vcores", worker.cores, 1, kCoresMax));
   return InRange("--coordinator-vcores", coordinator.cores, 1, kCoresMax);
 }
@@ -127,6 +136,10 @@ std::string ToYarnName(std::string_view text) {
 int64_t RowBytes(int64_t container_memory_mb) {
   const int64_t own = std::clamp(container_memory_mb / kOwnShare, kOwnMinMb, kOwnMaxMb);
   return std::max<int64_t>(container_memory_mb - own, 1) * kMib;
+}
+
+int64_t CoordinatorShareBytes(int64_t container_memory_mb) {
+  return std::min(container_memory_mb / kCoordinatorShares, kCoordinatorShareMaxMb) * kMib;
 }
 
 Result<std::string> BuildService(std::string_view template_json, const YarnRequest& request) {

@@ -16,13 +16,16 @@ namespace espalier {
 
 inline constexpr const char* kCoordinatorComponent = "coordinator";
 inline constexpr const char* kWorkerComponent = "worker";
-inline constexpr int64_t kCoordinatorMemoryMbMin = 256, kWorkerMemoryMbMin = 512;
+inline constexpr int64_t kCoordinatorMemoryMbMin = 512, kWorkerMemoryMbMin = 512;
 inline constexpr int64_t kYarnWorkersMax = 1000;
+// In the service's folder, and in its containers.
+inline constexpr const char* kHadoopCaFile = "hadoop-ca.pem";
 
 // Where a service's files lie, all URIs that every node of the cluster understands.
 struct YarnPlaces {
-  std::string package;  // the tarball
-  std::string folder;   // readable by the user alone: certificates, configuration, state
+  std::string package;     // the tarball
+  std::string folder;      // readable by the user alone: certificates, configuration, state
+  bool hadoop_ca = false;  // kHadoopCaFile is among them
   // Below it:
   std::string address() const { return folder + "/address"; }  // the coordinator writes it
   std::string state() const { return folder + "/state"; }      // its journal
@@ -59,6 +62,13 @@ std::string ToYarnName(std::string_view text);
 // Of a worker's container what may hold rows, in bytes: the rest is for the program itself, the
 // model and its gradients.
 int64_t RowBytes(int64_t container_memory_mb);
+
+// Of the coordinator's container what each of its three large consumers may hold, in bytes: what
+// comes in over all connections, what waits for a worker that reads slowly, and surveys under way.
+// A quarter each, which in the smallest container is the least that the daemon takes (128 MiB), and
+// at most the most (1 TiB); the fourth is for the program itself. REQUIRES: at least
+// kCoordinatorMemoryMbMin.
+int64_t CoordinatorShareBytes(int64_t container_memory_mb);
 
 // The JSON to be sent. kInvalidArgument says what the template lacks. REQUIRES: the request is
 // valid.

@@ -5,6 +5,7 @@
 
 #include "src/base/checksum.h"
 #include "src/base/text.h"
+#include "src/security/certificate.h"
 #include "src/security/issue.h"
 #include "src/security/secret_file.h"
 
@@ -105,8 +106,26 @@ Result<std::string> ClientSite(const HadoopConfig& config) {
   return out + "</configuration>\n";
 }
 
+Result<YarnHadoop> HadoopForNodes(const FileSystem& files, const HadoopConfig& config,
+                                  const std::string& ca_file) {
+  YarnHadoop out;
+  ESPALIER_ASSIGN_OR_RETURN(out.site, ClientSite(config));
+  if (ca_file.empty()) return out;
+  const auto unfit = [](const Status& why) {
+    return InvalidArgument(
+        "ESPALIER_HADOOP_CA, whose file the containers are given: " + why.message() +
+        "; expected the PEM file of the authorities that HDFS over HTTPS is "
+        "believed by");
+  };
+  Result<std::string> pem = files.ReadAll(ca_file, kPemBytesMax);
+  if (!pem.ok()) return unfit(pem.status());
+  if (const auto trust = Trust::Parse(*pem, ca_file); !trust.ok()) return unfit(trust.status());
+  out.ca_pem = *std::move(pem);
+  return out;
+}
+
 Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const std::string& name,
-                     const HadoopConfig& config, const std::string& user,
+                     const YarnHadoop& hadoop, const std::string& user,
                      const std::string& local_directory, int64_t now_s) {
   ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate authority,
                             MakeAuthority("Espalier on YARN: " + name, now_s));
@@ -119,14 +138,14 @@ Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const st
   ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate worker, issue(Role::kWorker, "worker", {}));
   ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate person,
                             issue(Role::kOperator, RoleNameOf(user), {}));
-  ESPALIER_ASSIGN_OR_RETURN(const std::string site, ClientSite(config));
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(places.folder));
   ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(places.folder));
   ESPALIER_RETURN_IF_ERROR(files.Restrict(places.folder));  // before anything secret is in it
-  const std::pair<const char*, const std::string*> written[] = {
+  std::vector<std::pair<const char*, const std::string*>> written = {
       {"ca.crt", &authority.certificate_pem},    {"coordinator.crt", &coordinator.certificate_pem},
       {"coordinator.key", &coordinator.key_pem}, {"worker.crt", &worker.certificate_pem},
-      {"worker.key", &worker.key_pem},           {"core-site.xml", &site}};
+      {"worker.key", &worker.key_pem},           {"core-site.xml", &hadoop.site}};
+  if (places.hadoop_ca) written.emplace_back(kHadoopCaFile, &hadoop.ca_pem);
   for (const auto& [file, text] : written) {
     ESPALIER_RETURN_IF_ERROR(files.CreateExclusively(places.File(file), *text));
     ESPALIER_RETURN_IF_ERROR(files.Restrict(places.File(file)));

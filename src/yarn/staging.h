@@ -5,6 +5,7 @@
 //   BASE/yarn/NAME/                         0700: the user's alone
 //     ca.crt coordinator.crt coordinator.key worker.crt worker.key   a private authority's
 //     core-site.xml                         how the nodes find HDFS: what the client knows of it
+//     hadoop-ca.pem                         whom they believe over HTTPS; only where one is named
 //     address                               the coordinator's, written by it
 //     state/                                its journal
 //   HOME/NAME/                              on this machine, 0700: ca.crt, tls.crt, tls.key of an
@@ -37,14 +38,24 @@ std::string YarnFolder(const std::string& base, const std::string& name);
 Result<std::string> SendPackage(const FileSystem& files, const std::string& base,
                                 const std::string& local_tarball, bool* sent);
 
-// Makes the service's folder anew: certificates of a new authority and Hadoop's configuration.
-// `now_s`: since 1970.
-Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const std::string& name,
-                     const HadoopConfig& config, const std::string& user,
-                     const std::string& local_directory, int64_t now_s);
-
 // As properties of one core-site.xml: what clients need to find and use an HDFS. Pure.
 Result<std::string> ClientSite(const HadoopConfig& config);
+
+// What the nodes are told of the cluster's Hadoop.
+struct YarnHadoop {
+  std::string site;    // ClientSite
+  std::string ca_pem;  // the authorities that HDFS over HTTPS is believed by; "": as each node says
+};
+// `ca_file`: of this machine, ESPALIER_HADOOP_CA; or empty. kInvalidArgument: it holds no
+// certificate.
+Result<YarnHadoop> HadoopForNodes(const FileSystem& files, const HadoopConfig& config,
+                                  const std::string& ca_file);
+
+// Makes the service's folder anew: certificates of a new authority and what the nodes are told of
+// Hadoop. `now_s`: since 1970. REQUIRES: places.hadoop_ca says whether there is a ca_pem.
+Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const std::string& name,
+                     const YarnHadoop& hadoop, const std::string& user,
+                     const std::string& local_directory, int64_t now_s);
 
 // What is kept on this machine.
 struct YarnKept {

@@ -12,6 +12,8 @@
 #include <sstream>
 #include <string>
 
+#include "src/base/audit.h"
+
 namespace espalier {
 namespace {
 
@@ -55,6 +57,22 @@ TEST_CASE("to the journal lines carry its priorities and no time") {
     WriteAll();
   });
   CHECK(text == "<7>w d\n<6>w i\n<4>w w\n<3>w e\n");
+}
+
+TEST_CASE("the audit is written at every level but off") {
+  const std::string text = Written([](const std::string& stream) {
+    OpenLog("w", LogLevel::kError, stream);
+    LogAudit("who did what");
+    LogInfo("i");
+    SetLogLevel(LogLevel::kOff);
+    LogAudit("nobody did anything");
+  });
+  CHECK(text == "<5>w who did what\n");
+  const std::string plain = Written([](const std::string&) {
+    OpenLog("w", LogLevel::kError);
+    LogAudit("who did what");
+  });
+  CHECK(plain.ends_with(" notice w who did what\n"));
 }
 
 TEST_CASE("standard error that was led elsewhere is not the journal") {

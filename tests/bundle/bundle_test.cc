@@ -113,6 +113,24 @@ TEST_CASE("model.json reads back as it was but for output, workers and metrics")
         std::string::npos);
 }
 
+TEST_CASE("that rows were multiplied sparse is in model.json, and only then") {
+  using Json = nlohmann::json;
+  ModelDocument d = Document();
+  const std::string dense = EncodeModelJson(d);
+  CHECK_FALSE(Json::parse(dense).contains("sparse"));
+  CHECK_FALSE(DecodeModelJson(dense)->sparse);
+  d.sparse = true;
+  Json json = Json::parse(EncodeModelJson(d));
+  CHECK(json["sparse"] == true);
+  const auto back = DecodeModelJson(json.dump());
+  REQUIRE(back.ok());
+  CHECK(back->sparse);
+  json["sparse"] = "yes";
+  const auto refused = DecodeModelJson(json.dump());
+  CHECK(refused.status().code() == StatusCode::kBadInput);
+  CHECK(refused.status().message().find("sparse: expected true or false") != std::string::npos);
+}
+
 TEST_CASE("a mode that is not synchronous is in model.json; one without a mode is synchronous") {
   using Json = nlohmann::json;
   ModelDocument d = Document();

@@ -5,8 +5,10 @@
 #include <limits>
 #include <vector>
 
+#include "src/bundle/checkpoint_store.h"
 #include "src/bundle/model_json.h"
 #include "src/bundle/safetensors.h"
+#include "src/training/state_codec.h"
 #include "tests/storage/temporary_directory.h"
 
 namespace espalier {
@@ -71,6 +73,80 @@ TEST_CASE("weights of float64 are taken as they are") {
   model.path = model.directory.Put(
       "d.safetensors", EncodeSafetensors(Network(), doubles.data(), ElementType::kFloat64));
   CHECK(model.Read({model.path, {}})->at(0).values == std::vector<double>(6, 0.1));
+}
+
+// A checkpoint of the network's weights `first`, `first` + 1, ..
+template <typename T>
+std::string CheckpointOf(int64_t step, double first, OptimizerKind kind = OptimizerKind::kAdam,
+                         std::vector<int64_t> hidden = {3}) {
+  TrainingState<T> state;
+  for (int i = 0; i < 13; ++i) state.parameters.push_back(static_cast<T>(first + i));
+  if (kind == OptimizerKind::kLbfgs) {  // which has gone on to try others
+    state.slots = {state.parameters, {}};
+    for (T& p : state.parameters) p = -p;
+  }
+  JobSpec job;
+  job.model.hidden = std::move(hidden);
+  job.train.optimizer.kind = kind;
+  return EncodeCheckpoint({step, CanonicalText(job), "data", "arithmetic", {}, true},
+                          EncodeState(state));
+}
+
+TEST_CASE("weights come from a checkpoint, or from the newest whole one of a directory") {
+  const Model model;
+  std::filesystem::create_directories(model.directory / "m.checkpoints");
+  const std::string old =
+      model.directory.Put("m.checkpoints/" + CheckpointFileName(5), CheckpointOf<float>(5, 50));
+  model.directory.Put("m.checkpoints/" + CheckpointFileName(7), CheckpointOf<double>(7, 70.25));
+  std::string torn = CheckpointOf<float>(9, 90);
+  torn[torn.size() / 2] ^= 1;
+  model.directory.Put("m.checkpoints/" + CheckpointFileName(9), torn);
+  const std::string directory = model.directory / "m.checkpoints";
+  for (const auto& [from, first] :
+       {std::pair(old, 50.0), std::pair(directory, 70.25), std::pair(directory + "/", 70.25)}) {
+    const auto tensors = model.Read({from, {}});
+    INFO(tensors.status().ToString());
+    REQUIRE(tensors.ok());
+    REQUIRE(tensors->size() == 4);
+    for (const InitialTensor& t : *tensors) {
+      for (size_t i = 0; i < t.values.size(); ++i) {
+        CHECK(t.values[i] == first + static_cast<double>(t.offset) + static_cast<double>(i));
+      }
+    }
+  }
+  CHECK(model.Read({old, {1}})->at(0).values == std::vector<double>{59, 60, 61});
+  const std::string lbfgs =
+      model.directory.Put("l.ckpt", CheckpointOf<float>(3, 1, OptimizerKind::kLbfgs));
+  CHECK(model.Read({lbfgs, {}})->at(3).values == std::vector<double>{13});
+}
+
+TEST_CASE("a checkpoint that is damaged, of another network or of categories is told") {
+  Model model;
+  std::string bytes = CheckpointOf<float>(5, 50);
+  const std::string path = model.directory.Put("c.ckpt", bytes);
+  TensorList wider = Network();
+  wider[2] = {"layers.1.weight", {2, 3}, 9, 6};
+  wider[3] = {"layers.1.bias", {2}, 15, 2};
+  const std::string mend = ": a checkpoint is for a network of the same layers and inputs";
+  CHECK(model.Error({path, {}}, wider) ==
+        "train.initial: " + path +
+            ": found 13 parameters and hidden layers of [3]; the network has 17 and [3]" + mend);
+  // As many numbers, in layers of other widths.
+  const std::string other =
+      model.directory.Put("o.ckpt", CheckpointOf<float>(5, 50, OptimizerKind::kAdam, {2, 1}));
+  CHECK(model.Error({other, {}}) ==
+        "train.initial: " + other +
+            ": found 13 parameters and hidden layers of [2, 1]; the network has 13 and [3]" + mend);
+  wider[2] = {"layers.0.one_hot.0.weight", {3, 3}, 9, 9};
+  CHECK_THAT(model.Error({path, {}}, wider), Catch::Contains("does not tell which values"));
+  bytes.back() ^= 1;
+  model.directory.Put("c.ckpt", bytes);
+  CHECK_THAT(model.Read({path, {}}).status().ToString(), Catch::Contains("its SHA-256 differs"));
+  const std::string empty =
+      model.directory.Put("e.ckpt", EncodeCheckpoint({5, "", "", "", {}, true}, "ESPS"));
+  CHECK_THAT(model.Error({empty, {}}), Catch::Contains("does not begin with parameters"));
+  const auto missing = model.Read({model.directory / "none.checkpoints", {}});
+  CHECK(missing.status().code() == StatusCode::kNotFound);
 }
 
 TEST_CASE("weights of another network are refused by the first tensor that does not fit") {

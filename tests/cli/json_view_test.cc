@@ -15,14 +15,19 @@ std::vector<std::string> Keys(const Json& json) {
 }
 
 TEST_CASE("a job's success is the object that scripts rely on, key for key") {
-  const Json json = Json::parse(JsonLine(OutcomeJson(SucceededJob(), 100)));
-  CHECK(Keys(json) == std::vector<std::string>{"status", "job", "steps", "epochs", "rows_per_epoch",
+  JobSnapshot job = SucceededJob();
+  job.result->skipped_rows = 3;
+  const Json json = Json::parse(JsonLine(OutcomeJson(job, 100)));
+  CHECK(Keys(json) == std::vector<std::string>{"status", "job", "steps", "epochs",
+                                               "stopped_because", "rows_per_epoch", "skipped_rows",
                                                "metrics", "weights_sha256", "bundle", "timing"});
   CHECK(json["status"] == "SUCCEEDED");
   CHECK(json["job"] == "job-17");
   CHECK(json["steps"] == 3760);
   CHECK(json["epochs"] == 20.0);
+  CHECK(json["stopped_because"] == "epochs");
   CHECK(json["rows_per_epoch"] == 48000);
+  CHECK(json["skipped_rows"] == 3);
   CHECK(Keys(json["metrics"]) == std::vector<std::string>{"train", "validation", "test"});
   CHECK(json["metrics"]["validation"]["loss"] == 0.25);
   CHECK(json["metrics"]["validation"]["accuracy"] == 0.94);

@@ -269,6 +269,7 @@ void CoordinatorPlayer::DoSubmit(const Command& c) {
   s.workers_min = c.Number("min", 1);
   s.workers_max = c.Number("max", 0);
   s.leaves = c.Number("leaves", 8);
+  s.star = c.Number("star", 0) != 0;
   s.input = std::move(input);
   Feed(Submit{{1}, std::move(s)});
 }

@@ -45,7 +45,8 @@ class TokensOfAJob {
     }
     return work;
   }
-  CoordinatorActions Submit(JobKind kind = JobKind::kTrain) {
+  CoordinatorActions Submit(JobKind kind = JobKind::kTrain,
+                            StorageTokens tokens = {{kFiles, "first"}}) {
     Submission s;
     s.kind = kind;
     s.client_request_id = "id";
@@ -56,7 +57,7 @@ class TokensOfAJob {
     input->files.push_back({"f", 10, 1, FileRole::kTrain, {}});
     input->shards.push_back({0, 0, 10});
     s.input = input;
-    s.tokens = {{kFiles, "first"}};
+    s.tokens = std::move(tokens);
     return Feed(espalier::Submit{{1}, s});
   }
   CoordinatorActions Kept(const std::string& text, int64_t for_ms, Status limit = {}) {
@@ -113,10 +114,25 @@ TEST_CASE("tokens of a job that left something are kept until that is cleared aw
   t.Feed(JobCleared{{1}});
   for (const std::vector<JournalEntry>& past : {t.journal_, t.core_.Remember()}) {
     CoordinatorCore next(TokensOfAJob::Options(), past);
-    const auto begun = next.Step(Tick{}, t.now_ms_);
-    REQUIRE(begun.clear.size() == 1);
-    CHECK(begun.clear[0].tokens.empty());
+    CHECK(next.Step(Tick{}, t.now_ms_).clear.empty());
+    CHECK(next.Job({1})->state == JobState::kCancelled);
   }
+}
+
+TEST_CASE("what was cleared away stays so over restarts, also of a job without tokens") {
+  TokensOfAJob t;
+  t.Submit(JobKind::kPredict, {});
+  REQUIRE(t.Feed(CancelJob{{2}, {1}}).clear.size() == 1);
+  const auto clears = [&t](const std::vector<JournalEntry>& past) {
+    return CoordinatorCore(TokensOfAJob::Options(), past).Step(Tick{}, t.now_ms_).clear.size();
+  };
+  CHECK(clears(t.journal_) == 1);
+  CHECK(clears(t.core_.Remember()) == 1);
+  t.Feed(JobCleared{{1}});
+  CHECK(clears(t.journal_) == 0);
+  CHECK(clears(t.core_.Remember()) == 0);
+  // What the next one remembers is all that the one after it knows.
+  CHECK(clears(CoordinatorCore(TokensOfAJob::Options(), t.journal_).Remember()) == 0);
 }
 
 TEST_CASE("a token is worked on at once, then when two thirds of its time have gone") {

@@ -195,5 +195,14 @@ TEST_CASE("amounts carry their units") {
   }
 }
 
+TEST_CASE("what others are told to dial is not every address of this machine") {
+  CHECK(AdvertisedAddress("", "0.0.0.0:41", "node-1") == "node-1:41");
+  CHECK(AdvertisedAddress("", "[::]:41", "node-1") == "node-1:41");
+  CHECK(AdvertisedAddress("", "0.0.0.0:41", "") == "0.0.0.0:41");
+  CHECK(AdvertisedAddress("", "10.0.0.5:41", "node-1") == "10.0.0.5:41");
+  CHECK(AdvertisedAddress("head", "0.0.0.0:41", "node-1") == "head:41");
+  CHECK(AdvertisedAddress("head:42", "0.0.0.0:41", "node-1") == "head:42");
+}
+
 }  // namespace
 }  // namespace espalier

@@ -2,7 +2,10 @@
 #include "src/spec/sparse_rows.h"
 
 #include <limits>
+#include <numeric>
 
+#include "src/data/feature_encoder.h"
+#include "src/data/table_scan.h"
 #include "tests/data/sparse_fixture.h"
 
 namespace espalier {
@@ -52,6 +55,59 @@ TEST_CASE("a wide CSV table is stored sparse too, with the same numbers") {
   CHECK_FALSE(f.shards[0].rows.sets[0].sparse);
   CHECK(f.result.sparse);
   CHECK(f.result.shards[0].nonzeros == nonzeros);
+}
+
+// From the row store of the job, and as they are scaled when they are read to be scored.
+TEST_CASE("sparse rows that are read to be scored are the network's inputs bit by bit") {
+  for (const Kind kind : {Kind::kBytes, Kind::kFloats, Kind::kDoubles}) {
+    Table table = MakeTable(kind, 300, 20, 5);
+    if (kind != Kind::kBytes) table.rows[9][33] = std::numeric_limits<double>::quiet_NaN();
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+      table.rows[r][700] = r == 7 ? 0 : 201 + static_cast<double>(r % 5);
+    }
+    SparseFixture f;
+    f.job.data.features.nulls.kind = NullKind::kMean;
+    f.job.data.features.scale.kind = ScaleKind::kStandard;
+    f.Train(table.Libsvm(), "a.svm");
+    const auto survey = f.Survey();
+    REQUIRE(survey.ok());
+    REQUIRE(survey->sparse);
+    const FittedFeature& far = survey->preprocessing.features[700];
+    CHECK(IsFarFromZero(far.shift, far.factor));
+    const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+    REQUIRE(store.ok());
+    std::vector<int64_t> rows(table.rows.size());
+    std::iota(rows.begin(), rows.end(), 0);
+    SparseRows<float> stored, scored;
+    (*store)->Gather<float>(FileRole::kTrain, rows, nullptr, nullptr, nullptr, nullptr, nullptr,
+                            &stored);
+    FeatureEncoder encoder(survey->preprocessing);
+    encoder.PrepareSparse();
+    for (const std::string& file :
+         {f.dir / "a.svm", f.dir.Put("a.csv", table.Csv())}) {  // decoded sparse, and not so
+      ScanRequest request = {f.job, f.plan.schema, {file}, false, {}, {}, 1 << 20};
+      request.sparse = survey->sparse;
+      const auto scan = PlanScan(*f.files, request);
+      INFO(scan.status().ToString());
+      REQUIRE(scan.ok());
+      encoder.BeginSparse(&scored);
+      bool decoded_sparse = false;
+      const Status read =
+          ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
+            decoded_sparse = piece.rows.sparse;
+            encoder.EncodeSparseRows(piece.rows, 0, piece.rows.rows, &scored);
+            return {};
+          });
+      INFO(read.ToString());
+      REQUIRE(read.ok());
+      CHECK(decoded_sparse == file.ends_with(".svm"));
+      CHECK(scored.ends == stored.ends);
+      CHECK(scored.columns == stored.columns);
+      CHECK((scored.values == stored.values));
+      CHECK(std::equal(scored.base.begin(), scored.base.end(), stored.base.begin(),
+                       stored.base.end()));
+    }
+  }
 }
 
 TEST_CASE("the statistics of sparse rows are those of the table") {

@@ -83,8 +83,8 @@ TEST_CASE("several labels of 0 and 1 are targets as they are") {
   DataFixture f;
   f.job.model.task = Task::kMultilabel;
   f.job.data.label = {std::string("p"), std::string("q")};
-  f.Train("a,p,q\n1,0,1\n2,1,1.0\n3,0,0\n");
-  CHECK(f.AllRows().targets == std::vector<double>{0, 1, 1, 1, 0, 0});
+  f.Train("a,p,q\n1,0,1\n2,1,1.0\n3,0,0\n4,yes, False\n5,TRUE,no\n");
+  CHECK(f.AllRows().targets == std::vector<double>{0, 1, 1, 1, 0, 0, 1, 0, 1, 0});
 }
 
 TEST_CASE("the targets of an autoencoder are its features, of which constant ones count") {

@@ -1,6 +1,7 @@
 """Certificates for the tests of secured clusters, made by `espalier certs`."""
 
 import os
+import subprocess
 
 from espalier import Cluster
 
@@ -25,6 +26,50 @@ class Authority:
         return output
 
 
+class CompanyAuthority:
+    """An estate's own, made by openssl: a root, an authority below it that issues, and certificates
+    that know nothing of our roles."""
+
+    def __init__(self, test):
+        self.directory = test.path("company")
+        os.makedirs(self.directory)
+        self.count = 0
+        self.make("root", "/CN=Root", "CA:TRUE", "keyCertSign,cRLSign")
+        self.make("issuing", "/CN=Issuing", "CA:TRUE", "keyCertSign,cRLSign", by="root")
+
+    def make(self, name, subject, basic, usage, by=None, more=""):
+        at = os.path.join(self.directory, name)
+        with open(at + ".ext", "w") as f:
+            f.write("basicConstraints=critical,%s\nkeyUsage=critical,%s\n%s" % (basic, usage, more))
+        self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                     "-subj", subject, "-keyout", at + ".key", "-out", at + ".csr")
+        signer = (["-CA", os.path.join(self.directory, by + ".pem"), "-CAkey",
+                   os.path.join(self.directory, by + ".key"), "-CAcreateserial"] if by else
+                  ["-signkey", at + ".key"])
+        self.openssl("x509", "-req", "-days", "30", "-in", at + ".csr", "-extfile", at + ".ext",
+                     "-out", at + ".pem", *signer)
+        return at
+
+    def openssl(self, *arguments):
+        subprocess.run(("openssl",) + arguments, check=True, capture_output=True)
+
+    def issue(self, _role, name, hosts=()):
+        self.count += 1
+        names = ["DNS:" + name.replace("@", ".")] + ["IP:" + host for host in hosts]
+        made = self.make("%s-%d" % (name, self.count), "/CN=" + name, "CA:FALSE",
+                         "digitalSignature", "issuing", "extendedKeyUsage=serverAuth,clientAuth\n"
+                         "subjectAltName=" + ",".join(names) + "\n")
+        os.makedirs(made)
+        for file, parts in (("ca.crt", ["root.pem"]), ("tls.key", [made + ".key"]),
+                            ("tls.crt", [made + ".pem", "issuing.pem"])):
+            with open(os.open(os.path.join(made, file), os.O_WRONLY | os.O_CREAT, 0o600),
+                      "wb") as out:
+                for part in parts:
+                    with open(os.path.join(self.directory, part), "rb") as f:
+                        out.write(f.read())
+        return made
+
+
 def tls_flags(directory):
     return ["--tls-ca", os.path.join(directory, "ca.crt"),
             "--tls-certificate", os.path.join(directory, "tls.crt"),
@@ -41,12 +86,12 @@ class Secured:
     """For a Cluster: each daemon has a certificate of its own, by way of a link that can be turned
     to another one, and the test's commands are an operator's."""
 
-    def secure(self, test, authority, hosts):
+    def secure(self, test, authority, hosts, operator="ann"):
         """hosts: the coordinator's."""
         self.authority, self.coordinator_hosts = authority, list(hosts)
         self.links = test.path("links")
         os.makedirs(self.links, exist_ok=True)
-        test.environment.update(tls_environment(authority.issue("operator", "ann")))
+        test.environment.update(tls_environment(authority.issue("operator", operator)))
 
     def renew(self, name):
         """Puts a new certificate in the place of that daemon's, all files at once."""
@@ -67,6 +112,6 @@ class Secured:
 class SecureCluster(Secured, Cluster):
     """On loopback."""
 
-    def __init__(self, test, workers, authority=None, **options):
-        self.secure(test, authority or Authority(test), ["127.0.0.1"])
+    def __init__(self, test, workers, authority=None, operator="ann", **options):
+        self.secure(test, authority or Authority(test), ["127.0.0.1"], operator)
         super().__init__(test, workers, **options)

@@ -97,6 +97,29 @@ class ResumeTest(CheckpointTest):
         self.assertIn(flipped + " is not used: its SHA-256 differs", logs)
         self.assertIn("goes on from " + cut, logs)
 
+    def test_another_job_begins_with_the_weights_of_a_checkpoint(self):
+        newest = self.kill_in_the_middle(self.job("cut", self.spec()), "--workers", 2)[-1]
+        data = {"train": self.csv, "label": "label"}
+        spec = self.spec(data=data, train={"batch": 100, "epochs": 1, "frozen": [0, 1]})
+        found = []
+        for i, place in enumerate((newest, self.path("m.checkpoints"))):
+            spec["train"]["initial"], spec["output"] = place, self.path("warm-%d" % i)
+            result = self.result("train", self.job("warm-%d" % i, spec), "--workers", i + 1)
+            self.assertEqual(result["status"], "SUCCEEDED", result)
+            found.append(self.read("warm-%d" % i, "weights.safetensors"))
+        self.assertEqual(*found)
+        size = int.from_bytes(found[0][:8], "little")
+        header = json.loads(found[0][8:8 + size])
+        with open(newest, "rb") as f:
+            state = f.read()
+        for name, tensor in header.items():
+            begin, end = (8 + size + at for at in tensor["data_offsets"])
+            # Frozen, the first layers are what they were when the checkpoint was written.
+            self.assertEqual(found[0][begin:end] in state, not name.startswith("layers.2."), name)
+        spec["model"]["hidden"], spec["output"] = [64, 47], self.path("other")
+        _, err = self.espalier("check", self.job("other", spec), code=2)
+        self.assertIn("hidden layers of [64, 48]; the network has", err)
+
     def test_with_all_checkpoints_damaged_nothing_starts(self):
         job = self.job("cut", self.spec())
         for path in self.kill_in_the_middle(job, "--workers", 1):

@@ -4,17 +4,19 @@ import csv
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import unittest
 
-from espalier import EspalierTest, await_step, children_of, command_line_of, json_lines
+from espalier import (Cluster, EspalierTest, await_step, children_of, command_line_of, json_lines,
+                      wait_for)
 
 import parquet_file  # in tools/lib, which `espalier` puts on the path
 import private_python
 
 PACKAGES = ["numpy==1.26.4", "safetensors==0.4.5"]
-NAMES = ["city", "user", "since", "income", "member", "score", "y"]
+NAMES = ["city", "user", "since", "income", "member", "score", "w", "y"]
 
 # Computes a table's accuracy as the bundle's README tells, but dates and hashes.
 PREDICT = """
@@ -59,7 +61,7 @@ print(json.dumps({"loss": -log_p[np.arange(len(y)), y].mean(),
 
 
 def rows_of(count, seed, strangers=False):
-    chance = random.Random(seed)
+    chance, weights = random.Random(seed), random.Random("weights %d" % seed)
     cities = ["", "Bern", "Oslo", "Rome", "Wien"] + (["Lima"] if strangers else [])
     rows = []
     for _ in range(count):
@@ -70,7 +72,7 @@ def rows_of(count, seed, strangers=False):
         score = chance.uniform(-1, 1)
         good = score + (city in ("Oslo", "Rome")) + (user % 3 == 0) - (income == "") - 0.8
         rows.append([city, str(user), since, income, chance.choice(["yes", "no"]), "%.4f" % score,
-                     "good" if good > 0 else "bad"])
+                     "%.3f" % weights.expovariate(1), "good" if good > 0 else "bad"])
     return rows
 
 
@@ -89,7 +91,8 @@ class ColumnsTest(EspalierTest):
             groups += [{"columns": "since", "type": "date", "parts": ["year", "weekday"]},
                        {"columns": "member", "type": "boolean"}]
         features = {"columns": ["score"], "groups": groups}
-        return {"data": {"train": data, "label": "y", "features": features,
+        weight = {"weight": "w"} if all_kinds else {}
+        return {"data": {**weight, "train": data, "label": "y", "features": features,
                          "validation": {"fraction": 0.2}},
                 "model": {"hidden": [12]},
                 "train": dict({"batch": 50, "leaves": 8, "epochs": 12, "optimizer": {
@@ -106,7 +109,7 @@ class ColumnsTest(EspalierTest):
             columns = []
             for i, column in enumerate(NAMES):
                 values = [row[i] for row in table]
-                if column in ("income", "score"):
+                if column in ("income", "score", "w"):
                     values = [float(v or "nan") for v in values]
                 elif column == "user":
                     values = [int(v) for v in values]
@@ -149,6 +152,23 @@ class ColumnsTest(EspalierTest):
         out, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 0, err)
         self.assertEqual(json_lines(out)[-1]["weights_sha256"], quiet["weights_sha256"])
+
+    def test_a_worker_killed_and_one_that_joins_change_no_bit(self):
+        # It must last until somebody has joined.
+        spec = self.spec(self.table("a.csv", rows_of(1500, 1)), epochs=1500)
+        spec["model"]["dropout"] = 0.2
+        quiet = self.trained_here("quiet", spec)
+        cluster = Cluster(self, workers=2, coordinator_flags=["--rebalance-interval-ms", "100"])
+        job = cluster.submit(self.job("disturbed", spec))
+        cluster.wait_for_training(job)
+        cluster.workers["node-1"].kill()
+        wait_for("one lost", lambda: len(cluster.lost()) == 1)
+        cluster.start_worker("node-3")
+        wait_for("a generation with the new one", lambda: re.search(
+            r"%s generation [3-9]: 2 workers" % job, cluster.log("coordinator")))
+        done = cluster.result("watch", job)
+        self.assertEqual(done["status"], "SUCCEEDED", done)
+        self.assertEqual(done["weights_sha256"], quiet["weights_sha256"])
 
     def test_check_shows_what_becomes_of_the_columns(self):
         job = self.job("shown", self.spec(self.table("a.csv", rows_of(300, 1))))

@@ -11,9 +11,9 @@ from espalier import EspalierTest
 
 import private_python  # in tools/lib, which `espalier` puts on the path
 
-PACKAGES = ["numpy==1.26.4", "onnxruntime==1.17.3"]
+PACKAGES = ["numpy==1.26.4", "onnxruntime==1.17.3", "safetensors==0.4.5"]
 
-# Runs a model on a table and prints its outputs. Dates become seconds since 1970.
+# Runs a model on a table and prints its outputs, numbers that are none as null.
 RUN = """
 import calendar, csv, json, sys, time
 import numpy as np
@@ -21,24 +21,29 @@ import onnxruntime
 session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
 rows = list(csv.DictReader(open(sys.argv[2])))
 about = session.get_modelmeta().custom_metadata_map
+dates, booleans = (about.get(name, "").split("\\n") for name in ("dates", "booleans"))
 
-def number(text):
-    if text in ("yes", "no"):
+def number(column, text):
+    if text and column in booleans:
         return float(text == "yes")
-    if len(text) == 10 and text[4] == text[7] == "-":
+    if text and column in dates:
         return float(calendar.timegm(time.strptime(text, "%Y-%m-%d")))
     return float(text or "nan")
 
 feed = {}
 if "numbers" in about:
-    feed["numbers"] = np.array([[number(row[c]) for c in about["numbers"].split("\\n")]
+    feed["numbers"] = np.array([[number(c, row[c]) for c in about["numbers"].split("\\n")]
                                 for row in rows])
 if "texts" in about:
     feed["texts"] = np.array([[row[c] for c in about["texts"].split("\\n")] for row in rows],
                              dtype=object)
 names = [o.name for o in session.get_outputs()]
-print(json.dumps({n: v.tolist() for n, v in zip(names, session.run(names, feed))} |
-                 {"classes": about.get("classes")}))
+found = {n: v.tolist() for n, v in zip(names, session.run(names, feed))}
+for values in found.values():
+    for i, row in enumerate(values):
+        if isinstance(row, list):
+            values[i] = [None if x != x else x for x in row]
+print(json.dumps(found | {"about": about}))
 """
 
 
@@ -49,18 +54,43 @@ class ExportTest(EspalierTest):
         self.assertEqual(made["file"], self.path(name + ".bundle", "model.onnx"))
         python = private_python.ensure("onnx", PACKAGES)
         self.follow_readme(python, name)
+        self.python = python
         done = subprocess.run([python, "-c", RUN, made["file"], table], capture_output=True,
                               text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
     def follow_readme(self, python, name):
-        """What the bundle's README says of ONNX Runtime runs as it stands there."""
+        """What the bundle's README says in Python runs as it stands there."""
+        blocks = self.python_of(name)
+        self.assertIn("onnxruntime", blocks[-1])
+        for code in blocks:
+            done = subprocess.run([python, "-c", code], cwd=self.path(name + ".bundle"),
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def python_of(self, name):
         with open(self.path(name + ".bundle", "README.md")) as f:
-            code = f.read().split("```python\n")[1].split("```")[0]
-        done = subprocess.run([python, "-c", code], cwd=self.path(name + ".bundle"),
+            return [part.split("```")[0] for part in f.read().split("```python\n")[1:]]
+
+    def check_numpy(self, name, table, columns, expected, answers, null=0.0):
+        """By NumPy alone, as the README says, rows of numbers give what predict gave."""
+        code, _ = self.python_of(name)
+        zeros = "np.zeros((1, len(features)))"
+        self.assertEqual(code.count(zeros), 1)
+        with open(table, newline="") as f:
+            rows = [[float(row[c] or null) for c in columns] for row in csv.DictReader(f)]
+        code = code.replace(zeros, "np.array(%r)" % rows) + "\nprint(json.dumps(answer.tolist()))"
+        done = subprocess.run([self.python, "-c", code], cwd=self.path(name + ".bundle"),
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual(len(found), len(expected))
+        for ours, theirs in zip(expected, found):
+            self.assertEqual(len(theirs), len(answers))
+            for name, value in zip(answers, theirs):
+                self.assertTrue(math.isclose(float(ours[name]), value, rel_tol=1e-4,
+                                             abs_tol=1e-4), (name, ours, theirs))
 
     def predicted(self, name, table):
         self.espalier("predict", self.path(name + ".bundle"), table, "--output",
@@ -116,7 +146,9 @@ class ExportTest(EspalierTest):
             self.train("m%d" % i, {"train": train, "label": "y", "features": self.features()},
                        model)
             found, expected = self.exported("m%d" % i, test), self.predicted("m%d" % i, test)
-            self.assertEqual(found["classes"], "a\nb\nc")
+            self.assertEqual(found["about"]["classes"], "a\nb\nc")
+            self.assertEqual(found["about"]["dates"], "since")
+            self.assertEqual(found["about"]["booleans"], "member")
             self.assertEqual(found["label"], [row["prediction"] for row in expected])
             for ours, theirs in zip(expected, found["probabilities"]):
                 for k, name in enumerate("abc"):
@@ -131,11 +163,67 @@ class ExportTest(EspalierTest):
         for ours, theirs in zip(expected, found["values"]):
             self.assertTrue(math.isclose(float(ours["prediction_price"]), theirs[0], rel_tol=1e-5,
                                          abs_tol=1e-4))
+        with open(test) as f:
+            columns = [c for c in next(csv.reader(f)) if c != "price"]
+        self.check_numpy("houses", test, columns, expected, ["prediction_price"], null=4.0)
         classes = self.classes_csv("two.csv", 400, classes=2)
         self.train("two", {"train": classes, "label": "label"},
                    {"hidden": [8], "loss": "binary_cross_entropy"})
         found, expected = self.exported("two", classes), self.predicted("two", classes)
         self.assertEqual(found["label"], [row["prediction"] for row in expected])
+        with open(classes) as f:
+            columns = [c for c in next(csv.reader(f)) if c != "label"]
+        self.check_numpy("two", classes, columns, expected, ["probability_0", "probability_1"])
+
+    def test_a_row_that_predict_rejects_for_a_null_has_no_answer(self):
+        chance = random.Random(7)
+        lines = ["city,tag,a,b,c,y,z,p,q"]
+        for i in range(600):
+            a, b, c = (chance.gauss(0, 1) for _ in range(3))
+            city, tag = chance.choice(["Oslo", "Rome"]), "t%d" % chance.randrange(9)
+            lines.append("%s,%s,%.4f,%.4f,%.4f,%s,%.4f,%d,%d" % (
+                city, tag, a, b, c, "uvw"[(a > 0) + (city == "Rome")], a + b, a > 0, b > 0))
+        train = self.write("train.csv", "\n".join(lines) + "\n")
+        holes = [lines[0]]
+        for i, line in enumerate(lines[1:201]):
+            fields = line.split(",")
+            if i % 3 == 0:
+                fields[i // 3 % 5] = ""  # each column in turn; c may be null
+            holes.append(",".join(fields))
+        test = self.write("test.csv", "\n".join(holes) + "\n")
+        rejected = [i for i in range(200) if i % 3 == 0 and i // 3 % 5 != 4]
+        for nulls in ("fail", "drop"):
+            features = {"columns": ["a", "b"], "nulls": nulls, "groups": [
+                {"columns": "c", "nulls": "mean", "null_indicator": True},
+                {"columns": "city", "type": "categorical", "nulls": nulls},
+                {"columns": "tag", "type": "categorical", "hash": 30, "nulls": nulls}]}
+            for task, label in (("classification", "y"), ("regression", "z"),
+                                ("multilabel", ["p", "q"])):
+                name = task + nulls
+                self.train(name, {"train": train, "label": label, "features": features},
+                           {"task": task, "hidden": [8]})
+                found, expected = self.exported(name, test), self.predicted(name, test)
+                self.assertEqual(len(expected), 200 - len(rejected))
+                self.check_answers(found, expected, rejected)
+
+    def check_answers(self, found, expected, rejected):
+        """ONNX Runtime's answers are predict's, and none where predict rejects."""
+        scores = found.get("values") or found["probabilities"]
+        names = [n for n in expected[0] if n.startswith("probability_")] or \
+            [n for n in expected[0] if n.startswith("prediction_")]
+        words = found.get("label") or found.get("labels")
+        theirs = iter(expected)
+        for i, score in enumerate(scores):
+            if i in rejected:
+                self.assertEqual(set(score), {None})
+                if words:
+                    self.assertIn(words[i], ["", [-1, -1]])
+                continue
+            row = next(theirs)
+            for ours, name in zip(score, names):
+                self.assertAlmostEqual(float(row[name]), ours, delta=1e-4)
+            if "label" in found:
+                self.assertEqual(words[i], row["prediction"])
 
     def test_labels_and_an_autoencoders_numbers(self):
         chance = random.Random(3)
@@ -145,16 +233,19 @@ class ExportTest(EspalierTest):
             lines.append("%.5f,%.5f,%.5f,%d,%d" % (a, b, c, a + b > 0, c > 0.5))
         table = self.write("t.csv", "\n".join(lines) + "\n")
         features = {"columns": ["a", "b", "c"]}
-        self.train("labels", {"train": table, "label": ["p", "q"], "features": features},
-                   {"task": "multilabel", "hidden": [8]})
+        model = {"task": "multilabel", "hidden": [8, 8, 8, 8], "layer_norm": True,
+                 "residual": True, "activation": ["gelu", "silu", "elu", "leaky_relu"]}
+        self.train("labels", {"train": table, "label": ["p", "q"], "features": features}, model)
         found, expected = self.exported("labels", table), self.predicted("labels", table)
+        self.check_numpy("labels", table, "abc", expected, ["probability_p", "probability_q"])
         for k, name in enumerate("pq"):
             for ours, labels, theirs in zip(expected, found["labels"], found["probabilities"]):
                 self.assertEqual(int(ours["prediction_" + name]), labels[k])
                 self.assertAlmostEqual(float(ours["probability_" + name]), theirs[k], delta=1e-5)
         self.train("same", {"train": table, "features": features},
-                   {"task": "autoencoder", "hidden": [4]})
+                   {"task": "autoencoder", "hidden": [4], "activation": "tanh"})
         found, expected = self.exported("same", table), self.predicted("same", table)
+        self.check_numpy("same", table, "abc", expected, ["prediction_" + c for c in "abc"])
         for ours, theirs in zip(expected, found["values"]):
             for k, name in enumerate("abc"):
                 self.assertAlmostEqual(float(ours["prediction_" + name]), theirs[k], delta=1e-5)

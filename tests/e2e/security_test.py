@@ -7,7 +7,8 @@ import subprocess
 import time
 import unittest
 
-from certificates import Authority, SecureCluster, Secured, tls_environment, tls_flags
+from certificates import (Authority, CompanyAuthority, SecureCluster, Secured, tls_environment,
+                          tls_flags)
 from espalier import Cluster, EspalierTest, await_step, program, wait_for
 from hosts_test import HostCluster
 
@@ -55,7 +56,7 @@ class SecurityTest(EspalierTest):
             program("espalier-worker"), "--coordinator", cluster.address, "--listen", "127.0.0.1:0",
             "--threads", "1", "--spool-directory", self.path("spool-stray")] + list(flags))
         self.addCleanup(process.kill)
-        self.assertEqual(process.wait(timeout=60), 2)
+        self.assertEqual(process.wait(timeout=60), 77)
         return cluster.log("stray")
 
     def test_three_hosts_train_to_the_same_bits_and_one_may_die(self):
@@ -84,6 +85,21 @@ class SecurityTest(EspalierTest):
         cluster.wait_for_workers(3)
         self.assert_right(cluster, job, weights)
 
+    def test_an_estates_own_authority_is_enough(self):
+        roles = ["{name: ann@example.org, role: operator}", "{name: node-1, role: worker}",
+                 "{name: node-2, role: worker}"]
+        config = self.write("roles.yaml", "roles: [%s]\n" % ", ".join(roles))
+        company = CompanyAuthority(self)
+        cluster = SecureCluster(self, 2, company, operator="ann@example.org",
+                                coordinator_flags=["--config", config])
+        done = cluster.result("watch", cluster.submit(self.job("job", self.spec(epochs=2))))
+        self.assertEqual(done["status"], "SUCCEEDED", done)
+        cluster.start_worker("node-3")  # of the same authority, without a role
+        wait_for("the refusal", lambda: "has no role here" in cluster.log("node-3"))
+        self.environment.update(tls_environment(company.issue("", "bob@example.org")))
+        _, err = cluster.espalier("list", code=2)
+        self.assertIn("has no role here", err)
+
     def test_orders_leave_a_line_of_who_what_and_what_came_of_it(self):
         cluster = SecureCluster(self, 1)
         cluster.submit(self.job("one", self.spec(epochs=1)))
@@ -92,6 +108,12 @@ class SecurityTest(EspalierTest):
         self.assertRegex(log, r"audit: operator 'ann' at ipv4:127\.0\.0\.1:\d+: submit .*: done, "
                               r"job-1")
         self.assertRegex(log, r"audit: operator 'ann' at .*: cancel job-99: refused: ")
+
+    def test_no_log_level_but_off_hides_who_gave_which_order(self):
+        cluster = SecureCluster(self, 1, coordinator_flags=["--log-level", "error"])
+        cluster.submit(self.job("one", self.spec(epochs=1)))
+        self.assertRegex(cluster.log("coordinator"),
+                         r" notice \S+ audit: operator 'ann' at .*: submit .*: done, job-1")
 
     def test_a_token_stands_for_a_certificate_and_may_be_taken_back(self):
         tokens = self.path("tokens")

@@ -1,9 +1,14 @@
 """Wide rows of few numbers that are not 0: the same bytes whoever trains on them."""
+import csv
+import io
+import json
+import os
 import random
 import re
 import unittest
 
 from espalier import Cluster, EspalierTest, wait_for
+from scoring_jobs import files_of
 import same_bits_test
 
 WIDTH, ENTRIES = 5000, 25
@@ -46,7 +51,7 @@ class SparseTest(EspalierTest):
         spec["data"]["test"] = self.write("t.svm", libsvm(500, 9))
         trained = self.assert_same_bits("a", spec)["metrics"]["test"]
         self.assertGreater(trained["accuracy"], 0.55)
-        # Who evaluates reads and multiplies the zeros too.
+        # Who evaluates multiplies in the same way, in batches of its own.
         result = self.result("train", self.job("again", spec), "--workers", 2)
         scored = self.result("evaluate", result["bundle"], spec["data"]["test"])["metrics"]
         self.assertEqual(scored["accuracy"], trained["accuracy"])
@@ -68,11 +73,59 @@ class SparseTest(EspalierTest):
         self.assertIs(self.check(spec)["sparse"], True)
         spec["data"]["test"] = self.write("test.svm", "".join(lines[:300]))
         self.assert_same_bits("years", spec)
-        # Who evaluates reads all columns as they stand.
         result = self.result("train", self.job("once", spec), "--workers", 2)
         scored = self.result("evaluate", result["bundle"], spec["data"]["test"])["metrics"]
         self.assertEqual(scored["accuracy"], result["metrics"]["test"]["accuracy"])
         self.assertAlmostEqual(scored["loss"], result["metrics"]["test"]["loss"], 5)
+
+    def test_predictions_and_evaluations_are_the_same_bytes_here_and_in_any_cluster(self):
+        spec = self.spec(self.write("e.svm", libsvm(1500, 6)))
+        self.trained_here("scored", spec)
+        model = self.path("scored.bundle")
+        with open(os.path.join(model, "model.json"), encoding="utf-8") as f:
+            document = json.load(f)
+        self.assertIs(document["sparse"], True)
+        lines = libsvm(2500, 8).splitlines()
+        lines[70] = "+1 7:many"
+        data = self.write("new.svm", "\n".join(lines) + "\n")
+        keep = ["--keep", "0", "--keep", "7"]
+        local = self.result("predict", model, data, "--output", self.path("local"), *keep)
+        self.assertEqual((local["rows"], local["rejected"]), (2499, 1))
+        self.assertGreater(local["parts"], 4)
+        one = self.result("predict", model, data, "--output", self.path("one"), *keep,
+                          "--threads", 1)
+        self.assertEqual(one["parts"], local["parts"])
+        self.assertEqual(files_of(self.path("one")), files_of(self.path("local")))
+        evaluated = self.result("evaluate", model, data)
+        for workers in (1, 3):
+            cluster = Cluster(self, workers=workers)
+            output = self.path("there-%d" % workers)
+            done = cluster.result("predict", model, data, "--output", output, *keep)
+            self.assertEqual(done["status"], "SUCCEEDED", done)
+            self.assertEqual(files_of(output), files_of(self.path("local")))
+            there = cluster.result("evaluate", model, data)
+            self.assertEqual(there["metrics"], evaluated["metrics"])
+        # A bundle of before it told so is scored with all zeros: the same but for rounding.
+        del document["sparse"]
+        with open(os.path.join(model, "model.json"), "w", encoding="utf-8") as f:
+            json.dump(document, f)
+        self.result("predict", model, data, "--output", self.path("dense"), *keep)
+        sparse, dense = self.answers("local"), self.answers("dense")
+        self.assertEqual(len(sparse), 2499)
+        for one, other in zip(sparse, dense, strict=True):
+            self.assertEqual(one[:2], other[:2])
+            for column in ("probability_-1", "probability_1"):
+                self.assertAlmostEqual(float(one[2][column]), float(other[2][column]), 4)
+        self.assertNotEqual(sparse, dense)
+
+    def answers(self, output):
+        """Of each row of a prediction in CSV: what was kept of it, and all of it."""
+        found = []
+        for name, content in sorted(files_of(self.path(output)).items()):
+            if name.startswith("part-"):
+                for row in csv.DictReader(io.StringIO(content.decode())):
+                    found.append((row["0"], row["7"], row))
+        return found
 
     def test_a_worker_killed_and_one_that_joins_change_no_bit(self):
         # It must last until somebody has joined.

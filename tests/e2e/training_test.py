@@ -203,6 +203,20 @@ class TrainingTest(EspalierTest):
         self.assertEqual(third["layers.0.weight"], before["layers.0.weight"])
         self.assertEqual(len(third["layers.2.bias"]), 8)
 
+    def test_early_stopping_by_the_training_rows_needs_no_validation(self):
+        spec = self.classes_spec(self.classes_csv("e.csv", 600), epochs=50)
+        del spec["data"]["validation"]
+        spec["train"]["early_stopping"] = {"metric": "loss", "patience": 2, "min_delta": 10}
+        weights = []
+        for workers in (1, 2):
+            result = self.train("stopped%d" % workers, spec, workers)
+            self.assertEqual((result["stopped_because"], result["epochs"]), ("early stopping", 3))
+            weights.append(self.weights(result))
+        self.assertEqual(weights[0], weights[1])
+        spec["train"].pop("early_stopping")  # the first epoch was the best
+        spec["train"]["epochs"] = 1
+        self.assertEqual(self.weights(self.train("one", spec)), weights[0])
+
     def test_check_tells_a_model_that_does_not_fit(self):
         spec = self.classes_spec(self.classes_csv("c.csv", 200), initial="no/such/model")
         _, err = self.espalier("check", self.job("missing", spec), code=2)

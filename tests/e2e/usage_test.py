@@ -114,7 +114,7 @@ class UsageTest(EspalierTest):
         spec = self.classes_spec(path)
         spec["data"]["bad_rows"] = {"policy": "skip", "limit": 2}
         done = self.result("train", self.job("skip", spec), "--workers", 2)
-        self.assertEqual(done["status"], "SUCCEEDED")
+        self.assertEqual((done["status"], done["skipped_rows"]), ("SUCCEEDED", 2))
         spec["data"]["bad_rows"]["limit"] = 1
         failed, _ = self.failure(spec, 1)
         self.assertEqual(failed["status"], "FAILED")

@@ -14,7 +14,7 @@ from hadoop import Hdfs
 
 PACKAGE_LIMIT_S = 600
 # Of the containers, as small as they may be: several fit a small machine.
-SIZES = ["--memory", "512MiB", "--coordinator-memory", "256MiB"]
+SIZES = ["--memory", "512MiB", "--coordinator-memory", "512MiB"]
 STEADY_LIMIT_S = 180  # YARN on a machine that is busy
 
 
@@ -33,11 +33,11 @@ def start_yarn(nodes):
     tarball, = [os.path.join(folder.name, name) for name in os.listdir(folder.name)]
     with tarfile.open(tarball) as tar:
         tar.extractall(folder.name)
-    YarnTest.tree = tarball[:-len(".tar.gz")]
+    YarnTest.tarball, YarnTest.tree = tarball, tarball[:-len(".tar.gz")]
 
 
 class YarnTest(HdfsTest):
-    tree = None
+    tarball = tree = None
 
     def setUp(self):
         super().setUp()

@@ -193,6 +193,29 @@ TEST_CASE("an update has the same bits however the parameters are cut into chunk
   CHECK(updated(1000) == whole);
 }
 
+TEST_CASE("of both limits the norm's comes first") {
+  const NetworkShape shape = MakeShape(ModelSpec{}, 3, 2);
+  TrainSpec train;
+  train.optimizer = DefaultOptimizer(OptimizerKind::kSgd);
+  train.clip_norm = 5;
+  train.clip_value = 2.5;
+  const std::vector<Chunk> chunks = ChunksOf<double>(shape, kChunkBytes);
+  std::vector<double> gradient(static_cast<size_t>(ParameterCount(shape)));
+  gradient[0] = 60, gradient[1] = -80, gradient[2] = 2;  // of 10 rows: a norm of about 10
+  std::vector<double> p(gradient.size());
+  double squares = 0;
+  for (const Chunk& c : chunks) squares += SquaredNorm(c, gradient.data() + c.offset, 0.1);
+  const double scale = ClipScale(squares, train.clip_norm);
+  CHECK(scale == Approx(5 / std::sqrt(100.04)).epsilon(1e-6));
+  for (const Chunk& c : chunks) {
+    ApplyUpdate<double>(train, shape, c, p.data(), nullptr, gradient.data() + c.offset, 0.1, scale,
+                        1, 1);
+  }
+  CHECK(p[0] == Approx(-2.5));  // 3 by the norm
+  CHECK(p[1] == Approx(2.5));   // -4 by the norm
+  CHECK(p[2] == Approx(-0.1).epsilon(1e-3));
+}
+
 TEST_CASE("no clipping when the limit is 0") {
   CHECK(ClipScale(1e12, 0) == 1);
   CHECK(ClipScale(4, 1) == Approx(1 / (2 + 1e-6)).epsilon(1e-15));

@@ -92,8 +92,7 @@ inline void CheckFiniteDifferences(LeafPass<double>& pass, int64_t rows, double 
     parameters[i] = at - kDifference;
     const double below = TrainingTotals(pass, parameters, rows, key)[kTotalLoss];
     parameters[i] = at;
-    CHECK((above - below) / (2 * kDifference) ==
-          Approx(gradient[i]).epsilon(1e-5).margin(margin));
+    CHECK((above - below) / (2 * kDifference) == Approx(gradient[i]).epsilon(1e-5).margin(margin));
   }
 }
 

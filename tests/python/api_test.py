@@ -1,6 +1,8 @@
 """The public gRPC interface: documented, compatible with the last release, and open to any client
 by reflection."""
+import base64
 import copy
+import json
 import os
 import sys
 import unittest
@@ -12,6 +14,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import \
     ProtoReflectionDescriptorDatabase
 
 import daemons
+import espalier
 
 sys.path.insert(0, os.path.join(daemons.ROOT, "tools", "lib"))
 import api_snapshot  # noqa: E402
@@ -83,14 +86,21 @@ class ReflectionTest(daemons.EspalierTest):
         self.database = ProtoReflectionDescriptorDatabase(self.channel)
         self.pool = descriptor_pool.DescriptorPool(self.database)
 
-    def call(self, name, **request):
-        """As grpcurl does: from names and JSON alone."""
+    def prepared(self, kind, name, request):
+        """What to call, as grpcurl does: from names and JSON alone; and its message."""
         method = self.pool.FindServiceByName("espalier.v1.Espalier").FindMethodByName(name)
-        answer = GetMessageClass(method.output_type)
-        send = self.channel.unary_unary("/espalier.v1.Espalier/" + name,
-                                        lambda m: m.SerializeToString(), answer.FromString)
-        message = json_format.ParseDict(request, GetMessageClass(method.input_type)())
+        send = kind("/espalier.v1.Espalier/" + name, lambda m: m.SerializeToString(),
+                    GetMessageClass(method.output_type).FromString)
+        return send, json_format.ParseDict(request, GetMessageClass(method.input_type)())
+
+    def call(self, name, **request):
+        send, message = self.prepared(self.channel.unary_unary, name, request)
         return json_format.MessageToDict(send(message, timeout=30))
+
+    def stream(self, name, **request):
+        """All that a method answers, one after the other."""
+        send, message = self.prepared(self.channel.unary_stream, name, request)
+        return [json_format.MessageToDict(m) for m in send(message, timeout=120)]
 
     def test_a_client_that_knows_nothing_lists_describes_and_calls(self):
         self.assertIn("espalier.v1.Espalier", self.database.get_services())
@@ -99,6 +109,19 @@ class ReflectionTest(daemons.EspalierTest):
         worker, = self.call("ListWorkers")["workers"]
         self.assertEqual((worker["name"], worker["threads"]), ("node-1", 1))
         self.assertEqual(self.call("ListJobs"), {})
+
+    def test_such_a_client_submits_a_job_and_watches_it_to_its_end(self):
+        spec = dict(self.classes_spec(self.classes_csv("rows.csv", 400), epochs=2),
+                    output=self.path("out"))
+        version = self.call("ListWorkers")["workers"][0]["version"]
+        accepted = self.call("Submit", version=version, client_request_id="17", job_yaml=(
+            base64.b64encode(json.dumps(spec).encode()).decode()))
+        self.assertEqual(accepted, {"job": "1"})
+        last = self.stream("Watch", job=1)[-1]["snapshot"]
+        self.assertEqual(last["state"], "JOB_STATE_SUCCEEDED")
+        self.assertEqual(base64.b64decode(last["result"]["bundle"]).decode(), self.path("out"))
+        self.assertEqual(espalier.load(self.path("out")).weights_sha256,
+                         last["result"]["weightsSha256"])
 
     def test_an_error_has_its_detail_in_the_trailing_metadata(self):
         with self.assertRaises(grpc.RpcError) as told:

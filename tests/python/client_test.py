@@ -1,5 +1,6 @@
 """What the client does without a cluster: jobs to text, addresses, errors, how progress looks."""
 import io
+import json
 import os
 import pathlib
 import signal
@@ -28,6 +29,11 @@ def evaluation(epoch, loss, val_loss=None):
     return espalier.Evaluation(job="job-1", epoch=epoch, step=int(10 * epoch), learning_rate=0.1,
                                train=metrics(loss),
                                validation=None if val_loss is None else metrics(val_loss))
+
+
+def name_nodes(uri):
+    conf = _webhdfs._configuration()
+    return _webhdfs._name_nodes(uri, conf, _webhdfs._speech(uri, conf))
 
 
 class JobTextTest(unittest.TestCase):
@@ -197,14 +203,14 @@ class AddressTest(unittest.TestCase):
                  **{"dfs_namenode_http-address_ns_a": "h1:1", "dfs_namenode_http-address_ns_b":
                     "h2:2"})
             with mock.patch.dict(os.environ, {"HADOOP_CONF_DIR": folder}):
-                self.assertEqual(_webhdfs._name_nodes("hdfs:///p/q"), (["h1:1", "h2:2"], "/p/q"))
-                self.assertEqual(_webhdfs._name_nodes("webhdfs://x:5/p"), (["x:5"], "/p"))
-                self.assertEqual(_webhdfs._name_nodes("hdfs://other:8020/p"),
+                self.assertEqual(name_nodes("hdfs:///p/q"), (["h1:1", "h2:2"], "/p/q"))
+                self.assertEqual(name_nodes("webhdfs://x:5/p"), (["x:5"], "/p"))
+                self.assertEqual(name_nodes("hdfs://other:8020/p"),
                                  (["other:9870"], "/p"))
-                self.assertEqual(_webhdfs._name_nodes("hdfs://[::1]:8020/p"),
+                self.assertEqual(name_nodes("hdfs://[::1]:8020/p"),
                                  (["[::1]:9870"], "/p"))
                 with self.assertRaisesRegex(espalier.InvalidArgumentError, "is no address"):
-                    _webhdfs._name_nodes("hdfs://host:x/p")
+                    name_nodes("hdfs://host:x/p")
                 site("core-site.xml", fs_defaultFS="hdfs://nn1")
                 for http, ours in (("nn1:5", "nn1:5"), ("0.0.0.0:5", "nn1:5"), (":5", "nn1:5"),
                                    ("web:5", "web:5"), ("web", "web:9870")):
@@ -215,7 +221,7 @@ class AddressTest(unittest.TestCase):
                                        ("hdfs://other:8020/p", "other:9870"),
                                        ("webhdfs://other/p", "other:9870"),
                                        ("webhdfs://nn1/p", "nn1:9870")):
-                        self.assertEqual(_webhdfs._name_nodes(uri), ([where], "/p"), (http, uri))
+                        self.assertEqual(name_nodes(uri), ([where], "/p"), (http, uri))
                 site("hdfs-site.xml", dfs_nameservices="ns", dfs_ha_namenodes_ns="a,b", **{
                     "dfs_namenode_rpc-address_ns_a": "h1:1", "dfs_namenode_rpc-address_ns_b":
                     "h2:2", "dfs_namenode_http-address_ns_b": "0.0.0.0:7"})
@@ -223,15 +229,37 @@ class AddressTest(unittest.TestCase):
                                    ("webhdfs://ns/p", ["h1:9870", "h2:7"]),
                                    ("hdfs://h2:2/p", ["h2:7"]), ("hdfs://h1:1/p", ["h1:9870"]),
                                    ("hdfs://h2:3/p", ["h2:9870"])):
-                    self.assertEqual(_webhdfs._name_nodes(uri), (where, "/p"), uri)
+                    self.assertEqual(name_nodes(uri), (where, "/p"), uri)
                 site("hdfs-site.xml", dfs_nameservices="ns", dfs_ha_namenodes_ns="a")
                 with self.assertRaisesRegex(espalier.FailedPreconditionError,
                                             "neither .*http-address.ns.a nor .*is set"):
-                    _webhdfs._name_nodes("hdfs://ns/p")
+                    name_nodes("hdfs://ns/p")
                 with open(os.path.join(folder, "core-site.xml"), "w") as f:
                     f.write('<!DOCTYPE a [<!ENTITY e "x">]><configuration/>')
                 with self.assertRaisesRegex(espalier.FailedPreconditionError, "declares entities"):
-                    _webhdfs._name_nodes("hdfs:///p")
+                    name_nodes("hdfs:///p")
+
+    def test_https_has_addresses_of_its_own(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                mock.patch.dict(os.environ, {"HADOOP_CONF_DIR": folder}):
+            def site(**values):
+                with open(os.path.join(folder, "hdfs-site.xml"), "w") as f:
+                    f.write("<configuration>%s</configuration>" % "".join(
+                        "<property><name>%s</name><value>%s</value></property>" %
+                        (k.replace("_", "."), v) for k, v in values.items()))
+            both = {"dfs_namenode_rpc-address_ns": "h1:8020", "dfs_namenode_http-address_ns":
+                    "h1:1", "dfs_namenode_https-address_ns": "h1:2"}
+            site(dfs_nameservices="ns", **both)
+            for uri, where in (("swebhdfs://ns/p", ["h1:2"]), ("webhdfs://ns/p", ["h1:1"]),
+                               ("hdfs://h1:8020/p", ["h1:1"]), ("swebhdfs://x/p", ["x:9871"]),
+                               ("swebhdfs://x:5/p", ["x:5"])):
+                self.assertEqual(name_nodes(uri), (where, "/p"), uri)
+            site(dfs_nameservices="ns", dfs_http_policy="HTTPS_ONLY", **both)
+            for uri, where in (("hdfs://ns/p", ["h1:2"]), ("hdfs://h1:8020/p", ["h1:2"]),
+                               ("hdfs://other/p", ["other:9871"])):
+                self.assertEqual(name_nodes(uri), (where, "/p"), uri)
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, "is HTTPS_ONLY"):
+                name_nodes("webhdfs://ns/p")
 
 
 class ProgressTest(unittest.TestCase):
@@ -392,6 +420,25 @@ class LocalTest(unittest.TestCase):
             with mock.patch.dict(os.environ, {"PATH": "", "ESPALIER_HOME": "/none"}, clear=True), \
                     self.assertRaisesRegex(espalier.NotFoundError, "ESPALIER_HOME=/none"):
                 local.find_program()
+
+    def test_the_programs_outcome_is_the_result(self):
+        outcome = {"status": "SUCCEEDED", "job": "job-1", "steps": 4, "epochs": 2,
+                   "rows_per_epoch": 9, "weights_sha256": "ab", "bundle": "/out",
+                   "metrics": {"train": {"rows": 9, "weight": 9, "loss": 0.5, "rmse": 0.1},
+                               "validation": None, "test": None},
+                   "timing": {"start_s": 1, "survey_s": 2, "train_s": 3, "step_ms_p50": 4,
+                              "step_ms_p99": 5}}
+        for more, told in (({"skipped_rows": 3, "stopped_because": "early stopping"},
+                            (3, "early stopping")), ({}, (0, ""))):
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "espalier")
+                with open(path, "w") as f:
+                    f.write("#!/bin/sh\necho '%s'\n" % json.dumps(dict(outcome, **more)))
+                os.chmod(path, 0o755)
+                with mock.patch.dict(os.environ, {"ESPALIER_HOME": folder}):
+                    result = espalier.train({"output": "/out"}, progress=False)
+            self.assertEqual((result.skipped_rows, result.stopped_because), told)
+            self.assertEqual((result.train.rmse, result.validation, result.steps), (0.1, None, 4))
 
     def test_history_has_the_columns_of_history_csv_and_no_empty_ones(self):
         from espalier.history import history_columns

@@ -1,13 +1,18 @@
-"""What the client reads from a real HDFS: bundles, and the file with the coordinator's address."""
+"""What the client reads from a real HDFS: bundles, and the file with the coordinator's address; and
+what it asks of one over HTTPS, which only HDFS secured by Kerberos speaks."""
+import http.server
 import os
+import ssl
+import threading
 import unittest
+import urllib.parse
 from unittest import mock
 
 import numpy as np
 
 import bundles
 import espalier
-from daemons import Cluster, EspalierTest
+from daemons import Authority, Cluster, EspalierTest
 
 from hadoop import Hdfs  # in tools/lib, which `daemons` puts on the path
 
@@ -53,6 +58,70 @@ class HdfsTest(EspalierTest):
         with espalier.connect("hdfs:///address") as client:
             self.assertEqual(client.address, cluster.address)
             self.assertEqual(len(client.workers()), 1)
+
+
+class HttpsTest(EspalierTest):
+    """A NameNode's words over TLS: a redirection, then the file."""
+
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(1)
+        folder = self.folder = bundles.write(
+            self.path("bundle"), bundles.document(3, classes=["0", "1"]), {
+                "layers.0.weight": rng.normal(size=(4, 3)), "layers.0.bias": rng.normal(size=4),
+                "layers.1.weight": rng.normal(size=(2, 4)), "layers.1.bias": rng.normal(size=2)})
+        pem = Authority(self).issue("coordinator", "namenode", ["localhost"])
+        self.authority = os.path.join(pem, "ca.crt")
+        self.sends_to = "https"
+        test = self
+
+        class NameNode(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                url = urllib.parse.urlsplit(self.path)
+                name = os.path.basename(url.path)
+                if url.path.startswith("/webhdfs/v1/models/m/"):
+                    self.send_response(307)
+                    self.send_header("Location", "%s://localhost:%d/data/%s" %
+                                     (test.sends_to, test.port, name))
+                    self.end_headers()
+                    return
+                with open(os.path.join(folder, name), "rb") as f:
+                    raw = f.read()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, *_):
+                pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), NameNode)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(os.path.join(pem, "tls.crt"), os.path.join(pem, "tls.key"))
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        self.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+
+    def load(self, authority, host="localhost"):
+        with mock.patch.dict(os.environ, {"ESPALIER_HADOOP_CA": authority, "HADOOP_CONF_DIR": ""}):
+            return espalier.load("swebhdfs://%s:%d/models/m" % (host, self.port))
+
+    def test_a_bundle_is_read_from_who_has_the_authoritys_certificate_alone(self):
+        x = np.random.default_rng(2).normal(size=(9, 3))
+        np.testing.assert_array_equal(self.load(self.authority).predict_proba(x),
+                                      espalier.load(self.folder).predict_proba(x))
+        for authority, host, words in (
+                ("", "localhost", "the certificate is not trusted"),
+                (self.authority, "127.0.0.1", "not trusted: .*127.0.0.1"),
+                (self.path("none"), "localhost", "ESPALIER_HADOOP_CA names .*none, which cannot")):
+            with self.assertRaisesRegex(espalier.FailedPreconditionError, words):
+                self.load(authority, host)
+        self.sends_to = "http"
+        with self.assertRaisesRegex(espalier.FailedPreconditionError, "which is not HTTPS"):
+            self.load(self.authority)
 
 
 if __name__ == "__main__":

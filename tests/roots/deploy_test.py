@@ -1,7 +1,9 @@
 """The commands of deploy/README.md, as written, on fresh Debians with systemd, an old one too."""
+import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -16,6 +18,8 @@ from installed import package, only, ring_job
 
 OUTPUT = "/var/lib/espalier/models/job"
 HEAD = "127.0.1.1"  # its name leads there, as on any Debian
+ADDRESS = "10.98.76.54"  # as others would dial it
+CONFIGURE = "/usr/lib/espalier/deploy/systemd/configure"
 
 
 def commands():
@@ -43,22 +47,74 @@ class DeployTest(EspalierTest):
         self.machine = machine.Machine(self.root)
         self.addCleanup(self.machine.stop)
 
+    def sh(self, block):
+        return self.machine.run("sh", "-e", "-c", "cd /root\n" + block)
+
     def follow_the_page(self, install, suite):
         self.start_machine(suite)
-        debian, other, head, worker, submit, *_ = commands()  # then those of YARN
-        for block in [{"deb": debian, "tarball": other}[install], head, worker]:
-            self.machine.run("sh", "-e", "-c", "cd /root\n" + block)
-        wait_for("a worker", lambda: "worker-1" in self.machine.try_run(
-            "espalier", "workers", "--coordinator", "head:7700").stdout, 60)
+        debian, other, certificates, head, worker, submit, *_ = commands()  # then those of YARN
+        for block in [{"deb": debian, "tarball": other}[install], certificates, head, worker]:
+            self.sh(block)
+        self.ann, = re.findall(r"^export .*\n", submit, re.M)
+        wait_for("a worker", lambda: "node-1" in self.workers(), 60)
         job = ring_job(self, self.root, output=OUTPUT)
         shutil.copy(self.root + job.path, os.path.join(self.root, "root", "job.yaml"))
-        out = self.machine.run("sh", "-e", "-c", "cd /root\n" + submit.replace(
-            "job.yaml", "job.yaml --json"))
+        out = self.sh(submit.replace("job.yaml", "job.yaml --json"))
         self.assertIn(job.weights, out.splitlines()[-1])
         self.assertTrue(os.path.exists(self.root + OUTPUT + "/model.json"))
+        self.assert_others_reach_it()
+
+    def workers(self, *flags):
+        return self.machine.try_run("sh", "-c", "cd /root\n%sespalier workers --coordinator "
+                                    "head:7700 %s" % (self.ann, " ".join(flags))).stdout
+
+    def assert_others_reach_it(self):
+        """By an address that is not the one that the host's name has here."""
+        worker = json.loads(self.workers("--json").splitlines()[0])
+        self.assertRegex(worker["address"], r"^head:\d+$")
+        subprocess.run(["nsenter", "--target", str(self.machine.first), "--net", "ip", "address",
+                        "add", ADDRESS + "/32", "dev", "lo"], check=True)
+        for port in ("7700", worker["address"].split(":")[1]):
+            self.machine.run("bash", "-c", "exec 3<>/dev/tcp/%s/%s" % (ADDRESS, port))
 
     def test_from_the_debian_package_to_a_model(self):
         self.follow_the_page("deb", machine.SUITE)
+        self.take_the_certificate_back()
+        self.use_a_wrong_one()
+
+    def take_the_certificate_back(self):
+        self.sh("espalier certs revoke espalier-ca/worker-node-1/tls.crt\n"
+                "cp espalier-ca/trust.pem /etc/espalier/coordinator/ca.crt\n")
+        wait_for("the end of its stay", lambda: "node-1" not in self.workers(), 60)
+
+    def use_a_wrong_one(self):
+        self.sh("espalier certs issue reader bob\n" + CONFIGURE +
+                " worker espalier-ca/reader-bob head:7700")
+
+        def state(what):
+            return self.machine.run("systemctl", "show", "--value", "-p", what,
+                                    "espalier-worker").strip()
+        wait_for("the refusal", lambda: state("ActiveState") == "failed", 60)
+        self.assertEqual((state("NRestarts"), state("ExecMainStatus")), ("0", "77"))
+        self.assertIn("the role worker is needed", self.machine.run(
+            "journalctl", "--no-pager", "-u", "espalier-worker"))
+
+    def test_wrong_words_are_refused_before_anything_is_changed(self):
+        self.start_machine(machine.SUITE)
+        self.sh(commands()[0])
+        for words, said in (("", "CERTIFICATES: a directory"), ("worker /nowhere", "CERTIFICATES"),
+                            ("coordinator /nowhere", "there is no ca.crt in '/nowhere'"),
+                            ("worker /nowhere head", "such as head:7700"),
+                            ("worker --insecure 'head:7700|x'", "expected host:port")):
+            done = self.machine.try_run("sh", "-c", CONFIGURE + " " + words)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(said, done.stderr)
+        self.assertEqual(self.machine.run("grep", "-c", "^coordinator: 127.0.0.1:7700$",
+                                          "/etc/espalier/worker.yaml"), "1\n")
+        self.sh(CONFIGURE + " coordinator --insecure\n" + CONFIGURE +
+                " worker --insecure head:7700\n")
+        wait_for("a worker", lambda: "worker-1" in self.machine.try_run(
+            "espalier", "workers", "--coordinator", "head:7700").stdout, 60)
 
     def test_from_the_tarball_to_a_model(self):
         self.follow_the_page("tarball", "bullseye")  # systemd 247

@@ -178,15 +178,16 @@ class SystemdTest(EspalierTest):
         self.assertEqual(self.show("espalier-worker", "NRestarts"), "0")
         self.assertEqual(self.show("espalier-worker", "ActiveState"), "active")
 
-    def test_certificates_that_only_root_may_read_reach_the_service(self):
-        certificate = os.path.join(self.root, "etc/espalier/tls-ca.pem")
-        self.put(certificate, "a certificate\n")
-        self.addCleanup(os.remove, certificate)
-        os.chmod(certificate, 0o600)
+    def test_a_key_that_only_root_may_read_reaches_the_service(self):
+        key = os.path.join(self.root, "etc/espalier/worker/tls.key")
+        os.makedirs(os.path.dirname(key))
+        self.addCleanup(shutil.rmtree, os.path.dirname(key))
+        self.put(key, "a key\n")
+        os.chmod(key, 0o600)
         self.machine.run("systemctl", "restart", "espalier-worker")
         folder = "/run/credentials/espalier-worker.service/"
-        self.assertEqual(self.machine.run("cat", folder + "tls-ca.pem"), "a certificate\n")
-        self.assertEqual(self.machine.run("cat", folder + "tls-key.pem"), "\n")
+        self.assertEqual(self.machine.run("cat", folder + "tls.key"), "a key\n")
+        self.assertEqual(self.machine.run("cat", folder + "tls.crt"), "\n")
 
     def test_lines_in_the_journal_have_priorities(self):
         out = self.machine.run("journalctl", "--no-pager", "-u", "espalier-worker", "-p", "6..6",

@@ -79,6 +79,30 @@ TEST_CASE("figures do not depend on the threads") {
   CHECK(one->residuals[0].grid.rows() == 4000);
 }
 
+TEST_CASE("rows that lack the weights of the training count 1 each, and lack nothing else") {
+  const ScoringFixture f;
+  ModelDocument document = NumbersDocument();
+  document.job.data.weight = std::string("w");
+  document.schema.names.push_back("w");
+  document.schema.weight = 4;
+  const TrainedModel model = f.Model(document);
+  const auto metrics = [&](const std::string& csv) {
+    const auto scan = f.Scan(model, {f.dir.Put("t.csv", csv)}, true);
+    INFO(scan.status().ToString());
+    REQUIRE(scan.ok());
+    CHECK((scan->input.schema.weight < 0) == (csv.find('w') == std::string::npos));
+    auto all = Evaluate(f.Run(model, *scan), false);
+    REQUIRE(all.ok());
+    return all->metrics;
+  };
+  const Metrics bare = metrics("v,a,u,b\n1,2,3,4\n5,6,7,9\n");
+  CHECK(bare.weight == 2);
+  CHECK(bare.loss == metrics("v,a,w,u,b\n1,2,1,3,4\n5,6,1,7,9\n").loss);
+  CHECK(bare.loss != metrics("v,a,w,u,b\n1,2,1,3,4\n5,6,3,7,9\n").loss);
+  const auto short_of = f.Scan(model, {f.dir.Put("s.csv", "v,a,u\n1,2,3\n")}, true);
+  CHECK(short_of.status().message().starts_with("a feature of the model: there is no column 'b'"));
+}
+
 TEST_CASE("weights without a finite sum are an error, not a result") {
   const ScoringFixture f;
   ModelDocument document = NumbersDocument();

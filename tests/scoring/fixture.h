@@ -88,7 +88,8 @@ class ScoringFixture {
                              .labels = labels,
                              .keep = std::move(keep),
                              .format = std::nullopt,
-                             .shard_bytes = shard_bytes});
+                             .shard_bytes = shard_bytes,
+                             .sparse = model.document.sparse});
   }
 
   ScoringRun Run(const TrainedModel& model, const ScanPlan& scan, int threads = 1) const {

@@ -16,6 +16,8 @@ from hadoop import Hdfs
 EXAMPLES = os.path.join(sparks.DEPLOY, "examples")
 MULTICLASS = os.path.join(os.path.dirname(pyspark.__file__), "data", "mllib",
                           "sample_multiclass_classification_data.txt")
+SPARKS_OWN = os.path.join(os.path.dirname(pyspark.__file__), "examples", "src", "main", "python",
+                          "ml", "multilayer_perceptron_classification.py")
 
 
 class ExamplesTest(daemons.EspalierTest):
@@ -44,12 +46,25 @@ class ExamplesTest(daemons.EspalierTest):
             self.assertEqual(sorted(hdfs.files.names("/tmp/model")), ["metadata", "stages"])
             self.assertEqual(list(hdfs.files.names("/tmp/work")), [])
 
-    def test_sparks_own_perceptron_example(self):
+    def test_sparks_perceptron_with_another_import(self):
+        """Our example, and the one that comes with Spark, which is changed by this test alone."""
         cluster = daemons.Cluster(self, 1)
-        said = self.example("multilayer_perceptron_classifier.py", MULTICLASS, self.path("work"),
-                            "--coordinator", cluster.address)
-        accuracy, = re.findall(r"Test set accuracy = (\S+)", said)
-        self.assertGreater(float(accuracy), 0.85)
+        self.environment.update(ESPALIER_COORDINATOR=cluster.address,
+                                ESPALIER_WORK_DIRECTORY=self.path("work"))
+        with open(SPARKS_OWN) as f:
+            text = f.read()
+        theirs = "from pyspark.ml.classification import MultilayerPerceptronClassifier"
+        data = "data/mllib/sample_multiclass_classification_data.txt"
+        self.assertEqual((text.count(theirs), text.count(data)), (1, 1))
+        script = self.write("theirs.py", text.replace(
+            theirs, "from espalier.spark import MultilayerPerceptronClassifier").replace(
+            data, MULTICLASS))
+        said = [sparks.run(self, script, master="local[3]"),
+                self.example("multilayer_perceptron_classifier.py", MULTICLASS)]
+        ours = [float(re.findall(r"Test set accuracy = (\S+)", s)[0]) for s in said]
+        self.assertEqual(ours[0], ours[1])
+        self.assertGreater(ours[0], 0.85)
+        self.assertEqual(os.listdir(self.path("work")), [])
 
     def test_parquet_with_a_validation_column_weights_and_embeddings(self):
         cluster = daemons.Cluster(self, 1)
@@ -65,6 +80,13 @@ class ExamplesTest(daemons.EspalierTest):
         said = self.example("launch.py", self.job("there", self.classes_spec(rows)))
         self.assertIn("weights %s\n" % espalier.load(self.path("there.bundle")).weights_sha256,
                       said)
+        self.assertIn("\nvalidation loss ", said)
+        houses = {"data": {"train": self.houses_csv("houses.csv", 300), "label": "price",
+                           "features": {"nulls": "mean"}},
+                  "model": {"task": "regression", "hidden": [4]}, "train": {"epochs": 1}}
+        said = self.example("launch.py", self.job("houses", houses))
+        self.assertRegex(said, r"\ntrain +loss .* rmse ")
+        self.assertNotIn("validation", said, "the job has no such rows")
         self.assertEqual(sparks.processes("espalier-spark-"), [])
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet
 from sparks import daemons
 
 import espalier
-from espalier.spark import EspalierClassifier
+from espalier.spark import EspalierClassifier, MultilayerPerceptronClassifier
 
 CATEGORIES = {"type": "categorical", "encode": "one_hot"}
 
@@ -58,6 +58,37 @@ class ParamsTest(daemons.EspalierTest):
                          (7, ["a", "b", "d", "c"]))
         self.assertEqual(estimator.coded_columns(), {"a", "b", "c", "d"})
 
+    def test_params_take_what_others_estimators_take(self):
+        made = EspalierClassifier(inputCols=["a"], hiddenLayers=[3, 4], dropout=[0.1, 0],
+                                  activation=["relu", "tanh"], verbose=1, warmStart="/m")
+        self.assertEqual((made.getHiddenLayers(), made.getDropout(), made.getActivation(),
+                          made.getVerbose(), made.getPatience(), made.getMaxIter()),
+                         ([3, 4], [0.1, 0.0], ["relu", "tanh"], True, 0, 10))
+        job = made.job_spec("classification", "rows", ["a"], "out")
+        self.assertEqual((job["model"]["dropout"], job["model"]["activation"],
+                          job["train"]["initial"]), ([0.1, 0.0], ["relu", "tanh"], "/m"))
+        self.assertEqual([made.setVerbose(v).getVerbose() for v in (0, 2, False)],
+                         [False, True, False])
+        for name, value in (("verbose", "yes"), ("dropout", ["a"]), ("activation", 3)):
+            with self.assertRaisesRegex(TypeError, "Invalid param value given for param \"%s\"" %
+                                        name):
+                made.setParams(**{name: value})
+
+    def test_sparks_perceptron_speaks_in_sparks_words(self):
+        trainer = MultilayerPerceptronClassifier(layers=[4, 5, 3], maxIter=7, patience=2,
+                                                 thresholds=[1, 2, 3], blockSize=64)
+        job = trainer.job_spec("classification", "rows", ["features"], "out")
+        self.assertEqual(job["compat"], {"spark-mlp": {
+            "layers": [4, 5, 3], "solver": "l-bfgs", "tol": 1e-6, "blockSize": 64, "maxIter": 7,
+            "stepSize": 0.03, "seed": 1, "thresholds": [1.0, 2.0, 3.0]}})
+        self.assertNotIn("model", job)
+        self.assertEqual(list(job["train"]), ["early_stopping"])
+        for wrong, words in ((dict(layers=[4, 3], hiddenLayers=[2]), "hiddenLayers: found it set"),
+                             (dict(layers=[4, 3], warmStart="/m"), "warmStart: found it set"),
+                             ({}, "layers is not set")):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, words):
+                MultilayerPerceptronClassifier(**wrong).job_spec("classification", "r", ["f"], "o")
+
     def test_what_runs_in_executors_needs_no_grpc_and_no_yaml(self):
         code = ("import sys\nfor name in ('grpc', 'google', 'yaml'):\n"
                 "    sys.modules[name] = None\nimport espalier.spark.keeper, espalier.spark.model")
@@ -77,6 +108,29 @@ class ParamsTest(daemons.EspalierTest):
         model = result.load()
         self.assertEqual(result.train.accuracy, 1)
         self.assertEqual(list(model.predict(table) == 1), rows["label"])
+
+    def test_the_cluster_trains_sparks_perceptron(self):
+        points = [[float(i % 7) - 3, float(i % 11) - 5] for i in range(300)]
+        labels = [float(x + y > 0) for x, y in points]
+        pyarrow.parquet.write_table(pyarrow.table({"features": points, "label": labels}),
+                                    self.path("rows.parquet"))
+        start = MultilayerPerceptronClassifier(layers=[2, 3, 2], maxIter=1, seed=5)
+        with espalier.connect(daemons.Cluster(self, 1).address) as cluster:
+            def trained(name, estimator):
+                return cluster.submit(estimator.job_spec(
+                    "classification", self.path("rows.parquet"), ["features"],
+                    self.path(name))).result(progress=False)
+            first = trained("first", start)
+            long = trained("long", start.copy().setMaxIter(100))
+            other = trained("other", start.copy().setInitialWeights(
+                [0.1 * i for i in range(17)]))
+            wrong = start.copy().setLayers([3, 3, 2])
+            with self.assertRaisesRegex(espalier.EspalierError, "begins with 3; "):
+                trained("wrong", wrong)
+        self.assertEqual(long.train.accuracy, 1)
+        self.assertGreater(first.train.loss, 10 * long.train.loss)
+        self.assertNotEqual(first.weights_sha256, other.weights_sha256)
+        self.assertEqual(long.load().classes, ("0", "1"))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """Spark as a submitter: real PySpark, real daemons."""
+import glob
 import os
 import re
 import threading
@@ -7,13 +8,16 @@ import unittest
 from unittest import mock
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.evaluation import (BinaryClassificationEvaluator,
                                    MulticlassClassificationEvaluator, RegressionEvaluator)
 from pyspark.ml.feature import StandardScaler, StringIndexer, VectorAssembler
 from pyspark.ml.functions import vector_to_array
 from pyspark.ml.linalg import Vectors
-from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+from pyspark.ml.tuning import (CrossValidator, CrossValidatorModel, ParamGridBuilder,
+                               TrainValidationSplit, TrainValidationSplitModel)
 from pyspark.sql import functions as F
 
 import sparks
@@ -126,12 +130,30 @@ class SparkTest(daemons.EspalierTest):
         grid = ParamGridBuilder().addGrid(classifier.hiddenLayers, [[2], [16]]).build()
         validator = CrossValidator(estimator=classifier, estimatorParamMaps=grid, numFolds=2,
                                    parallelism=2, evaluator=MulticlassClassificationEvaluator())
+        validator.write().overwrite().save(self.path("validator"))
+        validator = CrossValidator.load(self.path("validator"))
+        output = self.path("out", "best")
+        validator.getEstimator().setOutput(output)
         best = validator.fit(frame)
         self.assertEqual(len(best.avgMetrics), 2)
         self.assertGreater(best.avgMetrics[1], best.avgMetrics[0])
         self.assertIsInstance(best.bestModel, EspalierModel)
         with espalier.connect(self.cluster.address) as cluster:
             self.assertEqual([j.state for j in cluster.jobs()], ["SUCCEEDED"] * 5)
+            outputs = [j.output for j in cluster.jobs()]
+        self.assertEqual(outputs.count(output), 1, "the output is the best model's alone")
+        self.assertEqual(espalier.load(output).weights_sha256,
+                         best.bestModel.model().weights_sha256)
+        self.assert_clean()
+        split = TrainValidationSplit(estimator=classifier, estimatorParamMaps=grid, parallelism=2,
+                                     evaluator=MulticlassClassificationEvaluator()).fit(frame)
+        self.assertGreater(split.validationMetrics[1], split.validationMetrics[0])
+        for made, kind in ((best, CrossValidatorModel), (split, TrainValidationSplitModel)):
+            made.write().overwrite().save(self.path("validated"))
+            read = kind.load(self.path("validated"))
+            self.assertIsInstance(read.bestModel, EspalierModel)
+            self.assertEqual(read.transform(frame).select("prediction").collect(),
+                             made.transform(frame).select("prediction").collect())
         self.assert_clean()
 
     def test_categories_are_one_hot_or_embedded_beside_numbers_and_vectors(self):
@@ -186,6 +208,85 @@ class SparkTest(daemons.EspalierTest):
         self.assertEqual(espalier.load(self.path("out", "model")).classes, model.classes)
         self.assertEqual(bundle.transform(frame).select("prediction").collect(),
                          model.transform(frame).select("prediction").collect())
+        self.assert_clean()
+
+    def test_files_with_sparks_vectors_are_trained_on_as_they_are(self):
+        frame = self.assembled().transform(self.frame).select("features", "kind", "held")
+        frame.coalesce(1).write.parquet(self.path("rows"))
+        classifier = EspalierClassifier(labelCol="kind", **self.options)
+        copied = classifier.fit(self.spark.read.parquet(self.path("rows")).coalesce(1))
+        self.assertEqual(classifier.fit_on_parquet(self.path("rows")).model().weights_sha256,
+                         copied.model().weights_sha256)
+        for estimator, words in (
+                (classifier.copy().setLabelCol("held"), "labelCol: column 'held' is of type "
+                 "boolean, expected numbers or text in files"),
+                (classifier.copy().setLabelCol("none"), "labelCol: there is no column 'none'"),
+                (classifier.copy().setWeightCol("kind"), "weightCol: column 'kind' is of type"),
+                (classifier.copy().setValidationIndicatorCol("kind"),
+                 "validationIndicatorCol: column 'kind' is of type string")):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, words):
+                estimator.fit_on_parquet(self.path("rows"))
+        self.assert_clean()
+
+    def test_sparse_vectors_are_written_without_their_zeros(self):
+        rows = [(float(i % 2), Vectors.sparse(5000, sorted({i % 2: 1.0, 7 + i: 1.0}.items())))
+                for i in range(400)]
+        frame = self.spark.createDataFrame(rows, ["label", "features"])
+        written, submit = [], espalier.Client.submit
+
+        def look(client, spec):
+            columns = pyarrow.parquet.ParquetDataset(spec["data"]["train"]).schema
+            written.append((columns.field("features").type, sum(
+                os.path.getsize(f) for f in glob.glob(spec["data"]["train"] + "/*.parquet"))))
+            return submit(client, spec)
+        with mock.patch.object(espalier.Client, "submit", look):
+            model = EspalierClassifier(**dict(self.options, scale="none")).fit(frame)
+        (kind, size), = written
+        self.assertTrue(pyarrow.types.is_struct(kind), kind)
+        self.assertEqual([kind.field(i).name for i in range(kind.num_fields)],
+                         ["type", "size", "indices", "values"])
+        self.assertLess(size, 100_000)
+        scored = model.transform(frame)
+        self.assertGreater(BinaryClassificationEvaluator().evaluate(scored), 0.99)
+        self.assert_clean()
+
+    def test_moments_are_dates_whatever_the_sessions_time_zone_is(self):
+        rows = self.spark.range(600).selectExpr(
+            "timestamp_seconds(1700000000 + id * 3607) at", "cast(id % 7 as double) x").selectExpr(
+            "at", "x", "cast(floor(unix_timestamp(at) / 3600) % 24 >= 12 as double) label")
+        dates = "{data: {features: {groups: [{columns: at, type: date, parts: [hour, weekday]}]}}}"
+        classifier = EspalierClassifier(inputCols=["at", "x"], job=dates,
+                                        **dict(self.options, maxIter=40))
+        rows.coalesce(1).write.parquet(self.path("rows"))
+        rows = self.spark.read.parquet(self.path("rows")).coalesce(1)
+        model = classifier.fit_on_parquet(self.path("rows"))
+        utc = rows.withColumn("at", F.expr("cast(at as timestamp_ntz)"))
+        before = self.spark.conf.get("spark.sql.session.timeZone")
+        self.addCleanup(self.spark.conf.set, "spark.sql.session.timeZone", before)
+        for zone in ("Asia/Kolkata", "UTC"):
+            self.spark.conf.set("spark.sql.session.timeZone", zone)
+            self.assertEqual(classifier.fit(rows).model().weights_sha256,
+                             model.model().weights_sha256)
+            right = model.transform(rows).filter("prediction = label").count()
+            self.assertGreater(right, 590, zone)
+        self.assertEqual(classifier.fit(utc).model().weights_sha256, model.model().weights_sha256)
+        self.assertEqual(model.transform(utc).filter("prediction = label").count(), right)
+        for wrong in (dict(inputCols=["at", "x"]),
+                      dict(inputCols=["at", "x"], categoricalCols=["at"])):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                        "column 'at' is of type timestamp, expected"):
+                EspalierClassifier(**wrong, **self.options).fit(rows)
+        self.assert_clean()
+
+    def test_training_goes_on_from_a_bundles_weights(self):
+        frame = self.assembled().transform(self.frame)
+        first = EspalierClassifier(labelCol="kind", output=self.path("first"), **self.options)
+        cold = first.fit(frame).result
+        again = EspalierClassifier(labelCol="kind", warmStart=self.path("first"),
+                                   **dict(self.options, maxIter=1)).fit(frame).result
+        self.assertLess(again.train.loss, cold.train.loss)
+        with self.assertRaisesRegex(espalier.EspalierError, "none"):
+            first.copy().setWarmStart(self.path("none")).fit(frame)
         self.assert_clean()
 
     def test_what_is_wrong_is_one_clear_error_and_leaves_nothing(self):

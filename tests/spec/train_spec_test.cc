@@ -112,8 +112,6 @@ TEST_CASE("optimizers, schedules and updates that cannot be are named with what 
        },
        "train.schedule.plateau.min_learning_rate: found 0.5, expected at most the optimizer's "
        "learning_rate"},
-      {[](JobSpec& j) { j.train.clip_norm = j.train.clip_value = 1; },
-       "train.clip_value: found a limit besides train.clip_norm, expected one of the two"},
       {[=](JobSpec& j) { j.train.l1 = kNan; },
        "train.l1: found nan, expected a number of at least 0"},
       {[](JobSpec& j) {

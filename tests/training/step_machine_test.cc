@@ -145,6 +145,25 @@ TEST_CASE("early stopping waits for its patience and restores the best weights")
   CHECK(s.finish.validation->loss == 0.7);
 }
 
+TEST_CASE("early stopping by the training rows needs no validation rows") {
+  TrainingPlan plan = SmallPlan();
+  plan.validation_rows = GENERATE(0, 8);
+  plan.test_rows = 5;
+  plan.train.epochs = 100;
+  plan.train.early_stopping = EarlyStopping{.metric = "loss", .patience = 2};
+  StepMachine<float> machine(plan);
+  const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
+    stats[kTotalLoss] = (step / 4 == 1 ? 0.5 : 0.75) * 10;  // the second epoch is the best
+  });
+  CHECK(s.finish.stopped_because == "early stopping");
+  CHECK(s.finish.steps == 16);
+  CHECK(machine.state().best_step == 8);
+  CHECK(machine.state().parameters[0] == 8);
+  const std::string epoch = plan.validation_rows > 0 ? "GUGUGUGUV" : "GUGUGUGU";
+  CHECK(s.letters == epoch + epoch + epoch + epoch + (plan.validation_rows > 0 ? "VT" : "T"));
+  CHECK(s.finish.validation.has_value() == (plan.validation_rows > 0));
+}
+
 TEST_CASE("restore_best: false keeps the last weights") {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 100;

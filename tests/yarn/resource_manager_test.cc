@@ -52,6 +52,18 @@ TEST_CASE("the ResourceManager is where yarn-site.xml says, by address, by host,
   CHECK_FALSE(FindResourceManagers(Config({{"yarn.resourcemanager.webapp.address", "rm:x"}})).ok());
 }
 
+TEST_CASE("a YARN with Kerberos is refused before it is asked, with what to do instead") {
+  for (const char* word : {"kerberos", "KERBEROS"}) {
+    const Status refused = CheckNoKerberos(Config({{"hadoop.security.authentication", word}}));
+    CHECK(refused.code() == StatusCode::kFailedPrecondition);
+    CHECK_THAT(refused.message(),
+               Catch::Contains("services of a YARN with Kerberos are not supported yet") &&
+                   Catch::Contains("as services of the nodes instead"));
+  }
+  CHECK(CheckNoKerberos(Config({{"hadoop.security.authentication", "simple"}})).ok());
+  CHECK(CheckNoKerberos(HadoopConfig()).ok());
+}
+
 TEST_CASE("calls carry the user and JSON, and a service is read") {
   std::string method, target, content;
   const ScriptedServer server([&](const ServedRequest& request) {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "src/config/daemon_options.h"
 #include "src/storage/bounded_json.h"
 
 namespace espalier {
@@ -58,7 +59,9 @@ TEST_CASE("the shipped template becomes a coordinator and workers of the size as
   CHECK(env.at("ESPALIER_YARN_ADDRESS") == "hdfs://ns/user/ann/.espalier/yarn/mnist/address");
   const Json& coordinator = Component(service, "coordinator");
   CHECK(coordinator.at("number_of_containers") == 1);
-  CHECK(coordinator.at("configuration").at("env").at("ESPALIER_YARN_IDLE_LIMIT_MS") == "0");
+  const Json& daemon = coordinator.at("configuration").at("env");
+  CHECK(daemon.at("ESPALIER_YARN_IDLE_LIMIT_MS") == "0");
+  CHECK(daemon.at("ESPALIER_YARN_SHARE_BYTES") == std::to_string(int64_t{256} << 20));
 }
 
 TEST_CASE("each role is given its own key and no other, and nothing secret is in the text") {
@@ -75,6 +78,24 @@ TEST_CASE("each role is given its own key and no other, and nothing secret is in
                                               folder + role + ".key", folder + "core-site.xml"});
   }
   CHECK(service.dump().find("PRIVATE KEY") == std::string::npos);
+}
+
+TEST_CASE("both roles are given the authorities of HDFS over HTTPS where the user has named them") {
+  YarnRequest request = Request();
+  for (const std::string role : {"coordinator", "worker"}) {
+    const Json without = Component(Built(request), role).at("configuration");
+    CHECK_FALSE(without.at("env").contains("ESPALIER_HADOOP_CA"));
+    CHECK(without.dump().find("hadoop-ca.pem") == std::string::npos);
+  }
+  request.places.hadoop_ca = true;
+  for (const std::string role : {"coordinator", "worker"}) {
+    const Json with = Component(Built(request), role).at("configuration");
+    CHECK(with.at("env").at("ESPALIER_HADOOP_CA") == "hadoop-ca.pem");
+    const Json expected = {{"type", "STATIC"},
+                           {"src_file", "hdfs://ns/user/ann/.espalier/yarn/mnist/hadoop-ca.pem"},
+                           {"dest_file", "hadoop-ca.pem"}};
+    CHECK(with.at("files").back() == expected);
+  }
 }
 
 TEST_CASE("one worker a node, and a policy on every component: without one YARN replaces none") {
@@ -173,14 +194,36 @@ TEST_CASE("a worker keeps a part of its container for itself") {
   CHECK(mib(1) == 1);
 }
 
+TEST_CASE("what the coordinator may fill its container with leaves a quarter to the program") {
+  const auto mib = [](int64_t container) { return CoordinatorShareBytes(container) >> 20; };
+  CHECK(mib(512) == 128);
+  CHECK(mib(1024) == 256);
+  CHECK(mib(1023) == 255);
+  CHECK(mib(8192) == 2048);
+  CHECK(mib(1 << 24) == 1 << 20);
+  // The daemon takes what follows from every container that may be asked for.
+  for (const int64_t container : {kCoordinatorMemoryMbMin, int64_t{1} << 24}) {
+    YarnRequest request = Request();
+    request.coordinator.memory_mb = container;
+    REQUIRE(request.Validate().ok());
+    CoordinatorOptions options;
+    options.receive_bytes_max = options.worker_queue_bytes_max = options.survey_bytes_max =
+        CoordinatorShareBytes(container);
+    INFO(options.Validate().ToString());
+    CHECK(options.Validate().ok());
+    CHECK(3 * (CoordinatorShareBytes(container) >> 20) <= container - container / 4);
+  }
+}
+
 TEST_CASE("sizes out of range are told by the flag that gave them") {
   YarnRequest request = Request();
   CHECK(request.Validate().ok());
   request.worker.memory_mb = 511;
   CHECK_THAT(request.Validate().message(), Catch::Contains("--memory: found 511, expected 512"));
   request = Request();
-  request.coordinator.memory_mb = 0;
-  CHECK_THAT(request.Validate().message(), Catch::Contains("--coordinator-memory"));
+  request.coordinator.memory_mb = 511;
+  CHECK_THAT(request.Validate().message(),
+             Catch::Contains("--coordinator-memory: found 511, expected 512 to"));
   request = Request();
   request.workers = -1;
   CHECK_THAT(request.Validate().message(), Catch::Contains("--workers: found -1"));

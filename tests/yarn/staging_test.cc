@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "src/security/certificate.h"
+#include "src/security/issue.h"
 #include "src/security/roles.h"
 #include "tests/storage/temporary_directory.h"
 
@@ -66,7 +67,8 @@ TEST_CASE("a service has an authority of its own, and its keys are its user's al
   const YarnPlaces places{.package = "p", .folder = dir / "yarn/mnist"};
   const std::string kept = dir / "kept/mnist";
   const auto prepare = [&] {
-    return PrepareFolder(*files, places, "mnist", Config(), "ann@EXAMPLE/x y", kept, kNow);
+    const YarnHadoop hadoop = HadoopForNodes(*files, Config(), "").value();
+    return PrepareFolder(*files, places, "mnist", hadoop, "ann@EXAMPLE/x y", kept, kNow);
   };
   REQUIRE(prepare().ok());
   CHECK(ModeOf(places.folder) == 0700);
@@ -84,9 +86,31 @@ TEST_CASE("a service has an authority of its own, and its keys are its user's al
   REQUIRE(person.ok());
   CHECK(person->names.at(Role::kOperator) == "ann@EXAMPLE-x-y");
   CHECK(read(kept + "/coordinator") == places.address() + "\n");
+  CHECK(read(places.File("core-site.xml")) == ClientSite(Config()).value());
+  CHECK(files->Stat(places.File("hadoop-ca.pem")).status().code() == StatusCode::kNotFound);
   const std::string before = read(kept + "/ca.crt");
   REQUIRE(prepare().ok());
   CHECK(read(kept + "/ca.crt") != before);
+}
+
+TEST_CASE("the authorities of HDFS over HTTPS are sent along, and a file without one is refused") {
+  const TemporaryDirectory dir;
+  const auto files = MakeFileSystem();
+  const std::string pem = MakeAuthority("Hadoop's own", kNow).value().certificate_pem;
+  REQUIRE(files->WriteAtomically(dir / "ca.pem", pem).ok());
+  const YarnHadoop hadoop = HadoopForNodes(*files, Config(), dir / "ca.pem").value();
+  const YarnPlaces places{.package = "p", .folder = dir / "yarn/mnist", .hadoop_ca = true};
+  REQUIRE(PrepareFolder(*files, places, "mnist", hadoop, "ann", dir / "kept", kNow).ok());
+  CHECK(files->ReadAll(places.File("hadoop-ca.pem"), 1 << 20).value() == pem);
+
+  REQUIRE(files->WriteAtomically(dir / "jks", "\xfe\xed\xfe\xed").ok());
+  for (const char* name : {"jks", "none"}) {
+    const Status refused = HadoopForNodes(*files, Config(), dir / name).status();
+    CHECK(refused.code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(refused.message(), Catch::StartsWith("ESPALIER_HADOOP_CA") &&
+                                      Catch::Contains(dir / name) &&
+                                      Catch::EndsWith("is believed by"));
+  }
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
-"""Clusters on a real YARN that lose parts of themselves, grow and shrink; and all that can be wrong
-with a cluster before there is one. Run by `tools/test yarn` and `tools/test --all`.
+"""Clusters on a real YARN that lose parts of themselves, grow and shrink; all that can be wrong
+with a cluster before there is one; and the commands of deploy/README.md, as written. Run by
+`tools/test yarn` and `tools/test --all`.
 """
 import os
 import pty
+import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,13 +15,14 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from espalier import ROOT, json_lines, wait_for  # noqa: E402
-from hdfs_jobs import csv_text, table  # noqa: E402
+from hdfs_jobs import BUNDLE, csv_text, table  # noqa: E402
 from yarn_jobs import SIZES, STEADY_LIMIT_S, YarnTest, start_yarn  # noqa: E402
 
 import hadoop_yarn  # noqa: E402
 import mnist  # noqa: E402
 
 MNIST_EPOCHS = 20  # some minutes, in which all of it happens
+PAGE_LIMIT_S = 600
 
 
 def setUpModule():
@@ -173,6 +177,65 @@ class LeavingTest(YarnTest):
                 seen += os.read(terminal, 4096)
 
 
+class PageTest(YarnTest):
+    """What people are told to type, in one shell, as they would."""
+
+    def blocks(self):
+        with open(os.path.join(ROOT, "deploy", "README.md")) as f:
+            _, _, page = f.read().partition("\n## On YARN")
+        page, *_ = page.partition("\n## ")
+        return re.findall(r"```sh\n(.*?)```", page, re.S)
+
+    def test_from_the_tarball_to_a_model_and_with_a_cluster_that_stays(self):
+        csv = self.put("t.csv", csv_text(table(400)))
+        local = self.trained("local", csv)
+        self.job("job", dict(self.spec(csv), output={"path": self.uri("model"),
+                                                     "overwrite": True}))
+        shutil.copy(self.tarball, self.directory)
+        self.services += ["job", "mnist"]
+        one_job, stays = self.blocks()
+        script = one_job + "espalier yarn status job && exit 7\n" + stays
+        # All but what a small cluster has no room for, and where its configuration lies.
+        for words, here in (("8GiB", "512MiB"),
+                            ("/etc/hadoop/conf", self.environment["HADOOP_CONF_DIR"])):
+            self.assertIn(words, script)
+            script = script.replace(words, here)
+        done = subprocess.run(["sh", "-e", "-c", script], cwd=self.directory, text=True,
+                              env=dict(self.environment, HADOOP_CONF_DIR=""), timeout=PAGE_LIMIT_S,
+                              stdin=subprocess.DEVNULL, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count(local["weights_sha256"]), 2, done.stdout)
+        self.assertIn("the cluster job has ended", done.stdout)
+        self.assertIn("mnist gets 8 workers; it had 4", done.stdout)
+        self.assertRegex(done.stdout, "service +mnist: ")
+        self.assertIn("mnist has ended; its name is free", done.stdout)
+        self.assertEqual(sorted(self.hdfs.files.names(self.home + "/model")), BUNDLE)
+        self.await_empty()
+
+
+class ImpatientTest(YarnTest):
+    NOTE = "note: the service %s goes on in YARN; `espalier yarn down %s` ends it\n"
+
+    def test_who_stops_waiting_for_a_cluster_is_told_that_it_goes_on(self):
+        process = self.start_yarn_command("up", "left", *SIZES)
+        for line in process.stdout:
+            if line.startswith("YARN starts the service left"):
+                break
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=STEADY_LIMIT_S)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertTrue(err.endswith(self.NOTE % ("left", "left")), err)
+        self.attached("left", 1)
+        self.yarn("down", "left")
+
+        _, err = self.yarn("up", "late", *SIZES, "--wait", "1ms", code=3)
+        self.assertIn("the coordinator was not there within ", err)
+        self.assertTrue(err.endswith(self.NOTE % ("late", "late")), err)
+        self.attached("late", 1)
+        self.yarn("down", "late")
+        self.await_empty()
+
+
 class BadCasesTest(YarnTest):
     def refused(self, *words, code):
         _, err = self.yarn("up", "bad", "--workers", 1, *words, code=code)
@@ -185,6 +248,10 @@ class BadCasesTest(YarnTest):
                                                                           code=2))
         self.assertIn("--memory: found 65536 MiB, but the largest node of the cluster has 3072 MiB",
                       self.refused("--memory", "64GiB", code=2))
+        self.assertIn("--coordinator-memory: found 256, expected 512 to",
+                      self.refused("--coordinator-memory", "256MiB", code=2))
+        self.assertIn("--vcores: found 64 vcores, but the largest node of the cluster has 8 vcores",
+                      self.refused(*SIZES, "--vcores", 64, code=2))
         self.assertIn("unknown queue: nowhere", self.refused(*SIZES, "--queue", "nowhere", code=2))
         self.assertIn("cannot look up '%s'" % self.path("no.tar.gz"),
                       self.refused(*SIZES, "--tarball", self.path("no.tar.gz"), code=2))
@@ -212,6 +279,22 @@ class BadCasesTest(YarnTest):
         for words in (["status"], ["logs"], ["scale", 3]):
             _, err = self.yarn(words[0], "nobody", *words[1:], code=2)
             self.assertIn("Service nobody not found", err)
+
+    def test_a_yarn_with_kerberos_is_refused_before_it_is_asked(self):
+        self.write("core-site.xml", """<configuration>
+          <property><name>fs.defaultFS</name><value>hdfs://nowhere</value></property>
+          <property><name>hadoop.security.authentication</name><value>kerberos</value></property>
+        </configuration>""")
+        self.environment["HADOOP_CONF_DIR"] = self.directory
+        self.assertIn("services of a YARN with Kerberos are not supported yet. Run "
+                      "espalier-coordinator and espalier-worker as services of the nodes instead",
+                      self.refused(code=2))
+
+    def test_the_authorities_of_hdfs_are_looked_at_before_they_are_sent(self):
+        self.environment["ESPALIER_HADOOP_CA"] = self.write("store.jks", "no PEM")
+        self.assertIn("ESPALIER_HADOOP_CA, whose file the containers are given: '%s' holds no "
+                      "certificate in PEM form" % self.path("store.jks"),
+                      self.refused(*SIZES, code=2))
 
     def test_without_zookeeper_nothing_is_started(self):
         self.hdfs.kill("zk")

@@ -59,7 +59,7 @@ POSTRM = """\
 set -e
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 if [ "$1" = purge ]; then
-  rm -rf /var/lib/espalier /var/cache/espalier
+  rm -rf /var/lib/espalier /var/cache/espalier /etc/espalier
   if getent passwd espalier >/dev/null; then userdel espalier; fi
 fi
 """

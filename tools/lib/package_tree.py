@@ -147,7 +147,7 @@ def put_texts(tree):
         for name in sorted(os.listdir(os.path.join(ROOT, top))):
             if name.endswith((".yaml", ".service", ".sysusers", ".json")):
                 copy(os.path.join(ROOT, top, name), os.path.join(tree, top, name))
-    for script in ("systemd/install", "yarn/container", "yarn/espalier-yarn"):
+    for script in ("systemd/configure", "systemd/install", "yarn/container", "yarn/espalier-yarn"):
         copy(os.path.join(ROOT, "deploy", script), os.path.join(tree, "deploy", script), 0o755)
     for name in ("README.md", os.path.join("deploy", "README.md")):
         copy(os.path.join(ROOT, name), os.path.join(tree, name))

@@ -17,6 +17,7 @@ from .errors import (DeadlineExceededError, EspalierError, InvalidArgumentError,
 
 _ERROR_KEY = "espalier-error-bin"
 _ADDRESS_BYTES_MAX = 1024
+_ON_HDFS = ("hdfs://", "webhdfs://", "swebhdfs://")
 ReadFile = Callable[[str, int], bytes]
 # gRPC's words for a call that found nobody. After any other failure it may have been carried out.
 _NO_CONNECTION = ("failed to connect to all addresses", "DNS resolution failed")
@@ -91,7 +92,7 @@ def find_coordinator(where: str, read: Optional[ReadFile] = None) -> str:
                 "no coordinator's address is in %s (%s)" % (path, error.strerror),
                 hint="It is there while a coordinator runs that was told to write it "
                      "(--address-file).") from error
-    elif where.startswith(("hdfs://", "webhdfs://")):
+    elif where.startswith(_ON_HDFS):
         from ._webhdfs import read_file
         raw = (read or read_file)(where, _ADDRESS_BYTES_MAX)
     else:
@@ -109,7 +110,7 @@ class Connection:
     def __init__(self, where: str, security: Security, limits: Limits,
                  read: Optional[ReadFile] = None) -> None:
         self.where, self.security, self.limits, self._read = where, security, limits, read
-        if not where.startswith(("file:", "hdfs://", "webhdfs://")):
+        if not where.startswith(("file:",) + _ON_HDFS):
             parse_address(where)
         self._lock = threading.Lock()  # guards what follows
         self._channel: Optional[Any] = None

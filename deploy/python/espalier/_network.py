@@ -100,10 +100,13 @@ class Network:
         features]."""
         picked = [(table[codes[:, k]], embedded)
                   for k, (table, embedded) in enumerate(self._tables)]
-        x = np.hstack([x] + [rows for rows, embedded in picked if embedded])
+        if any(embedded for _, embedded in picked):
+            x = np.hstack([x] + [rows for rows, embedded in picked if embedded])
         added = sum((rows for rows, embedded in picked if not embedded), np.zeros((), x.dtype))
         for layer, weight, bias, gain, shift in self.layers:
-            z = x @ weight + bias + added
+            z = x @ weight
+            z += bias
+            z += added
             added = np.zeros((), x.dtype)
             if layer.norm:
                 z = normalise(z, gain, shift)

@@ -19,6 +19,7 @@ from ._tables import Rows
 from .errors import BadInputError
 
 _LARGEST_LIST = 1 << 24
+_TYPES = ("numeric", "boolean", "date", "categorical")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Preprocessing:
 
     Attributes:
         names: of the columns, in the order in which the model's features need them.
+        texts: those that are not read as numbers.
+        dates: those among them that are dates.
     """
 
     def __init__(self, document: Document) -> None:
@@ -50,12 +53,18 @@ class Preprocessing:
             self._made.append(_Made(feature, place if columns else i, decode, nulls))
         self.names = tuple(places)
         self.texts = frozenset(self.names[m.column] for m in self._made if m.decode is not None)
+        self.dates = frozenset(
+            self.names[m.column] for m, rule in zip(self._made, document.rules or ())
+            if rule["type"].one_of(_TYPES) == "date")
         self._numbers = [m for m in self._made if m.feature.codes == 0]
         self._coded = [m for m in self._made if m.feature.codes > 0]
         self._shift = np.array([m.feature.shift for m in self._numbers])
         self._factor = np.array([m.feature.factor for m in self._numbers])
         self._null_value = np.array([m.feature.null_value for m in self._numbers])
         self._dtype = document.dtype
+        self._largest = float(np.finfo(document.dtype).max)
+        self._scales = bool(np.any(self._shift != 0) or np.any(self._factor != 1))
+        self._indicates = any(m.feature.null_indicator for m in self._numbers)
 
     def apply(self, rows: Rows, begin: int, end: int) -> Tuple[Any, Any]:
         """What the network is given of rows [begin, end): numbers [rows, inputs] in its precision,
@@ -86,26 +95,34 @@ class Preprocessing:
                        begin, out)
 
     def _scaled(self, x: Any, first_row: int) -> Any:
-        nulls = np.isnan(x)
-        if nulls.any():
-            for i in np.flatnonzero(nulls.any(axis=0)):
-                if self._numbers[i].nulls not in ("mean", "constant"):
-                    raise self._bad(nulls[:, i:i + 1], i, first_row, "has no value",
-                                    " and the model was trained with `nulls: %s`: leave such rows "
-                                    "out, or fill them" % self._numbers[i].nulls)
-            x = np.where(nulls, self._null_value, x)
-        large = np.abs(x) > np.finfo(self._dtype).max
-        if large.any():
-            i = int(np.flatnonzero(large.any(axis=0))[0])
-            raise self._bad(large[:, i:i + 1], i, first_row, "is infinite or too large for %s" %
-                            self._dtype, "")
-        x -= self._shift
-        x *= self._factor
-        if any(m.feature.null_indicator for m in self._numbers):
+        # Mostly none is null or too large, which two looks tell: NaN is the least and the largest.
+        plain = -self._largest <= x.min(initial=0.0) and x.max(initial=0.0) <= self._largest
+        if not plain or self._indicates:
+            nulls = np.isnan(x)
+            x = self._without_nulls(x, nulls, first_row)
+            large = np.abs(x) > self._largest
+            if large.any():
+                i = int(np.flatnonzero(large.any(axis=0))[0])
+                raise self._bad(large[:, i:i + 1], i, first_row, "is infinite or too large for %s" %
+                                self._dtype, "")
+        if self._scales:
+            x -= self._shift
+            x *= self._factor
+        if self._indicates:
             parts = [(x[:, i:i + 1], nulls[:, i:i + 1]) if m.feature.null_indicator else
                      (x[:, i:i + 1],) for i, m in enumerate(self._numbers)]
             x = np.hstack([part for parts_of in parts for part in parts_of])
         return x.astype(self._dtype)
+
+    def _without_nulls(self, x: Any, nulls: Any, first_row: int) -> Any:
+        if not nulls.any():
+            return x
+        for i in np.flatnonzero(nulls.any(axis=0)):
+            if self._numbers[i].nulls not in ("mean", "constant"):
+                raise self._bad(nulls[:, i:i + 1], i, first_row, "has no value",
+                                " and the model was trained with `nulls: %s`: leave such rows "
+                                "out, or fill them" % self._numbers[i].nulls)
+        return np.where(nulls, self._null_value, x)
 
     def _bad(self, where: Any, number: int, first_row: int, what: str, more: str) -> BadInputError:
         row = int(np.argwhere(where)[0][0])
@@ -136,7 +153,7 @@ def _decoder(document: Document, feature: Feature,
     if not document.rules:
         return None, nulls
     rule = document.rules[number]
-    kind = rule["type"].one_of(("numeric", "boolean", "date", "categorical"))
+    kind = rule["type"].one_of(_TYPES)
     group = _group(document, rule)
     own = group.get("nulls") if group else None
     if own:

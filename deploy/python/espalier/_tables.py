@@ -9,10 +9,9 @@ from typing import AbstractSet, Any, Dict, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
+from ._vectors import DENSE, FIELDS, SPARSE, VECTOR_MAX, Vectors
 from .errors import InvalidArgumentError
 
-_SPARK_FIELDS = {"type", "size", "indices", "values"}
-_VECTOR_MAX = 1 << 20  # as many columns as a table may have
 _ELEMENT = re.compile(r"(.*)\[([0-9]+)\]", re.S)  # "v[3]": one element of a vector column
 
 
@@ -48,6 +47,10 @@ class Rows:
         """[end - begin, features] float64 of those rows; NaN in columns of `texts`."""
         if self._plan is None and not self._texts:
             return self._array[begin:end].astype(np.float64)
+        if self._plan is not None and len(self._plan) == 1 and not self._texts:
+            (_, column, element, width), = self._plan
+            values = self._column(self._data, self._columns[column], begin, end)
+            return _numbers(values, column, element, width)
         out = np.full((end - begin, len(self._names)), np.nan)
         if self._plan is None:
             for slot, name in enumerate(self._names):
@@ -133,6 +136,8 @@ def _arrow_column(data: Any, at: Any, begin: int, end: int, as_it_is: bool = Fal
 
 def _mapping_column(data: Any, at: Any, begin: int, end: int, as_it_is: bool = False) -> Any:
     column = data[at][begin:end]
+    if isinstance(column, Vectors):
+        return column
     module = type(column).__module__.split(".")[0]
     if module == "pandas" and hasattr(column, "iloc"):
         return _of_pandas(column, as_it_is)
@@ -185,7 +190,12 @@ def _objects(values: Any) -> Any:
 
 
 def _numbers(values: Any, column: str, element: int, width: int) -> Any:
-    """[rows, width] float64; a null is NaN."""
+    """[rows, width] float64 of its own; a null is NaN."""
+    if isinstance(values, Vectors):
+        if element < 0:
+            raise InvalidArgumentError("column '%s' is of vectors, expected numbers" % column)
+        out = values.elements(element, width)
+        return _elements(_objects(values.structs()), column, element, width) if out is None else out
     if element >= 0:
         return _elements(values, column, element, width)
     if values.ndim == 1 and values.dtype.kind in "fiub":
@@ -216,18 +226,18 @@ def _vector(value: Any, column: str, row: int) -> Any:
     struct of type (0: sparse, 1: dense), size, indices and values."""
     if hasattr(value, "toArray"):
         return np.asarray(value.toArray(), dtype=np.float64)
-    if not (isinstance(value, Mapping) and set(value) == _SPARK_FIELDS):
+    if not (isinstance(value, Mapping) and set(value) == set(FIELDS)):
         return np.asarray(value, dtype=np.float64)
     numbers = np.asarray(value["values"], dtype=np.float64)
-    if value["type"] == 1 and numbers.ndim == 1:
+    if value["type"] == DENSE and numbers.ndim == 1:
         return numbers
     size, indices = value["size"], value["indices"]
-    if (value["type"] == 0 and size is not None and 0 <= size <= _VECTOR_MAX and
+    if (value["type"] == SPARSE and size is not None and 0 <= size <= VECTOR_MAX and
             indices is not None):
         places = np.asarray(indices, dtype=np.float64)
         inside = np.all((places >= 0) & (places < size)) and np.all(np.diff(places) > 0)
         if places.ndim == 1 and places.shape == numbers.shape and inside:
-            vector = np.zeros(size)
+            vector = np.zeros(int(size))
             vector[places.astype(np.int64)] = numbers
             return vector
     raise InvalidArgumentError("column '%s': row %d (counted from 0): found %.80r, expected a "
@@ -239,7 +249,8 @@ def _elements(values: Any, column: str, element: int, width: int) -> Any:
     if len(lengths) == 1 and all(isinstance(v, np.ndarray) for v in values):
         shape, = lengths
         if len(shape) == 1 and shape[0] >= element + width:
-            return np.stack(values)[:, element:element + width].astype(np.float64)
+            joined = np.concatenate(values).reshape(len(values), -1)
+            return joined[:, element:element + width].astype(np.float64)
     out = np.empty((len(values), width), np.float64)
     for row, value in enumerate(values):
         if value is None:

@@ -206,6 +206,9 @@ def _result(last: Mapping[str, Any]) -> JobResult:
             test=_metrics(sets["test"]),
             timing=Timing(timing["start_s"], timing["survey_s"], timing["train_s"],
                           timing["step_ms_p50"], timing["step_ms_p99"]), classes=named,
+            # Absent in the outcome of older programs.
+            stopped_because=last.get("stopped_because", ""),
+            skipped_rows=last.get("skipped_rows", 0),
             async_counts=AsyncCounts(last["async"]["largest_lag"], last["async"]["refused"])
             if "async" in last else None)
     except KeyError as error:

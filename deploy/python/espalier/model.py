@@ -16,14 +16,15 @@ from .errors import DataLossError, InvalidArgumentError
 
 __all__ = ["Model", "load"]
 
-_REMOTE = ("hdfs://", "webhdfs://")
+_REMOTE = ("hdfs://", "webhdfs://", "swebhdfs://")
 
 
 def load(bundle: Union[str, os.PathLike[str]]) -> Model:
     """The model in a bundle, the directory that a job's `output` names.
 
     Args:
-        bundle: a local path, or ``hdfs://``, ``webhdfs://`` (read by WebHDFS; `hdfs://` finds the
+        bundle: a local path, or ``hdfs://``, ``webhdfs://``, ``swebhdfs://`` (read by WebHDFS, the
+            last over HTTPS with the authority of ``ESPALIER_HADOOP_CA``; `hdfs://` finds the
             NameNode by ``HADOOP_CONF_DIR``; not on clusters secured by Kerberos).
 
     Raises:
@@ -156,9 +157,7 @@ class Model:
     def predict_index(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
         """[rows] int64: the position of the predicted label among :attr:`classes`."""
         self._needs_classes("predict_index")
-        d = self._document
-        return self._collect(data, batch_rows, lambda z: class_indices(d.loss, z, d.thresholds),
-                             (), np.dtype(np.int64))
+        return self._collect(data, batch_rows, self._index_of, (), np.dtype(np.int64))
 
     def predict_proba(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
         """[rows, classes] probabilities, in the model's precision; each row adds up to 1.
@@ -170,7 +169,7 @@ class Model:
         d = self._document
         if d.task != "multilabel":
             self._needs_classes("predict_proba")
-        return self._collect(data, batch_rows, lambda z: probabilities(d.task, d.loss, z),
+        return self._collect(data, batch_rows, self._proba_of,
                              (len(self.classes) or len(self.targets),), d.dtype)
 
     def predict_raw(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
@@ -178,6 +177,14 @@ class Model:
         label); of a regression before its target's scale."""
         outputs = self._document.layers[-1].outputs
         return self._collect(data, batch_rows, lambda z: z, (outputs,), self._document.dtype)
+
+    def _index_of(self, z: Any) -> Any:
+        """predict_index from what predict_raw gives."""
+        return class_indices(self._document.loss, z, self._document.thresholds)
+
+    def _proba_of(self, z: Any) -> Any:
+        """predict_proba from what predict_raw gives."""
+        return probabilities(self._document.task, self._document.loss, z)
 
     def _needs_classes(self, what: str) -> None:
         if not self._document.classification:

@@ -9,6 +9,7 @@ import argparse
 
 from pyspark.sql import SparkSession
 
+from espalier.progress import headline
 from espalier.spark import launch_on_spark
 
 
@@ -24,7 +25,10 @@ def main():
     with launch_on_spark(spark, workers=args.workers, package=args.package) as cluster:
         result = cluster.submit(args.job).result(progress=True)
     print("weights %s" % result.weights_sha256)
-    print("validation accuracy = %.4f" % result.validation.accuracy)
+    for name in ("train", "validation", "test"):  # those rows that the job has
+        metrics = getattr(result, name)
+        if metrics is not None:
+            print("%-11s%s" % (name, headline(metrics)))
     spark.stop()
 
 

@@ -8,7 +8,8 @@
 
 ``fit`` writes the columns it needs as Parquet where the cluster's workers see them, submits a job,
 follows it, and removes what it wrote. Estimators and models work in a ``Pipeline`` and in
-``CrossValidator``, and are written and read as Spark's own.
+``CrossValidator``, and are written and read as Spark's own. ``MultilayerPerceptronClassifier``
+stands in for Spark's, in its words.
 
 Where there is no cluster yet, ``launch_on_spark(spark, workers=4)`` starts one in Spark's
 executors.
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
     from .estimator import EspalierClassifier, EspalierRegressor
     from .launch import SparkCluster, launch_on_spark
     from .model import EspalierModel
+    from .perceptron import MultilayerPerceptronClassifier
 
-__all__ = ["EspalierClassifier", "EspalierModel", "EspalierRegressor", "SparkCluster",
-           "launch_on_spark"]
+__all__ = ["EspalierClassifier", "EspalierModel", "EspalierRegressor",
+           "MultilayerPerceptronClassifier", "SparkCluster", "launch_on_spark"]
 
 # Found when they are asked for: what runs in executors needs no gRPC.
 _HOMES = {"EspalierClassifier": "estimator", "EspalierRegressor": "estimator",
-          "EspalierModel": "model", "SparkCluster": "launch", "launch_on_spark": "launch"}
+          "EspalierModel": "model", "MultilayerPerceptronClassifier": "perceptron",
+          "SparkCluster": "launch", "launch_on_spark": "launch"}
 
 
 def __getattr__(name: str) -> Any:

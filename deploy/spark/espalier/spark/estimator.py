@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from typing import Any, Dict, List
 
 from pyspark.ml.base import Estimator
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BooleanType
 
 from .._bundle import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
 from ..client import Client
@@ -18,7 +20,7 @@ from . import files, validators
 from .coordinators import connect
 from .model import EspalierModel
 from .params import JobParams, with_setters
-from .rows import features, job_rows
+from .rows import job_rows
 
 _SAME_DIRECTORY = ("Spark and the cluster's workers must see the same directory; workDirectory "
                    "says which.")
@@ -60,14 +62,21 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
 
     def fit_on_parquet(self, path: str) -> EspalierModel:
         """As fit(spark.read.parquet(path)), with no copy: the cluster's workers read the files.
-        Vector columns must have been written as arrays (pyspark.ml.functions.vector_to_array).
+        Columns may be what `fit` takes; vectors may be Spark's own or arrays. The label alone may
+        not be a boolean: `fit` makes 0.0 and 1.0 of it, the files have true and false.
 
         Args:
             path: a file, a directory or a pattern that Spark and the workers see.
         """
         spark = SparkSession.builder.getOrCreate()
         frame = spark.read.parquet(path)
-        features(frame, self, self.coded_columns())
+        job_rows(frame, self, self._task == "classification")  # for what it says of the columns
+        label = self.getLabelCol()
+        if isinstance(frame.schema[label].dataType, BooleanType):
+            raise InvalidArgumentError(
+                "labelCol: column '%s' is of type boolean, expected numbers%s in files that are "
+                "trained on as they are" % (label, " or text" * (self._task == "classification")),
+                hint="Write it as a double (cast(%s as double)), or use fit." % label)
         where = self._work_place(spark)
         try:
             return self._train(spark, files.qualified(spark, path), where)
@@ -77,17 +86,20 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
     def _work_place(self, spark: SparkSession) -> str:
         """A directory for this fit alone, which is not there yet."""
         work = self.getOrDefault(self.workDirectory)
+        work = work or os.environ.get("ESPALIER_WORK_DIRECTORY", "")
         if not work and self.getOrDefault(self.output):
             work = self.getOrDefault(self.output).rstrip("/").rpartition("/")[0]
         if not work:
             raise InvalidArgumentError(
                 "workDirectory is not set: the rows have to be put where the cluster's workers see "
-                "them", hint='For example workDirectory="hdfs:///tmp/espalier".')
+                "them", hint='For example workDirectory="hdfs:///tmp/espalier", or '
+                             "ESPALIER_WORK_DIRECTORY in the environment of the driver.")
         return "%s/espalier-%s-%s" % (files.qualified(spark, work).rstrip("/"), self.uid,
                               secrets.token_hex(6))
 
     def _train(self, spark: SparkSession, rows: str, where: str) -> EspalierModel:
-        output = self.getOrDefault(self.output)
+        # A validator's fits run beside each other; what stays is the best model's.
+        output = "" if validators.is_task() else self.getOrDefault(self.output)
         bundle = files.qualified(spark, output) if output else where + "/bundle"
         spec = self.job_spec(self._task, files.for_jobs(rows), self.feature_columns(),
                              files.for_jobs(bundle))
@@ -148,9 +160,9 @@ class EspalierClassifier(_Submitter):
     The label may be a number, as StringIndexer makes it, or text. Params: featuresCol or inputCols,
     categoricalCols with embeddingSizes and hashBuckets, labelCol, weightCol, validationIndicatorCol
     or validationFraction, hiddenLayers, activation, dropout, loss, optimizer, stepSize, maxIter
-    (epochs), batchSize, patience, scale, nulls, seed, coordinator, workDirectory, output,
-    maxWorkers, startTimeout, verbose, job; predictionCol, probabilityCol and rawPredictionCol are
-    the model's. ``explainParams()`` tells what each is.
+    (epochs), batchSize, patience, warmStart, scale, nulls, seed, coordinator, workDirectory,
+    output, maxWorkers, startTimeout, verbose, job; predictionCol, probabilityCol and
+    rawPredictionCol are the model's. ``explainParams()`` tells what each is.
     """
 
     _task = "classification"

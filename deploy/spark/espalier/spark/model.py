@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from pyspark.sql import types as T
 
 from .. import model as client
 from .._bundle import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
+from .._vectors import Vectors
 from ..errors import InvalidArgumentError
 from ..types import JobResult
 from . import files
@@ -24,6 +25,8 @@ from .params import ColumnParams, with_setters
 from .rows import features
 
 _SLOTS_MAX = 10_000  # of a vector of probabilities whose positions are the labels
+_BLOCK_NUMBERS = 1 << 17  # of the rows that are computed at a time: they stay in the cache
+_BLOCK_ROWS_MAX = 8192
 _loaded: List[Tuple[str, client.Model]] = []  # in a Python worker: the model it used last
 
 
@@ -52,20 +55,31 @@ def _spread(values: Any, classes: Tuple[Any, ...], empty: float) -> List[Any]:
     places, size = _positions(classes)
     out = np.full((len(values), size), empty)
     out[:, places] = values
-    return list(out)
+    return list(out.tolist())  # Spark looks at each number; Python's own are read fastest
 
 
-def _score(model: client.Model, columns: pd.DataFrame) -> pd.DataFrame:
+def _columns(names: Sequence[str], batch: Any) -> Dict[str, Any]:
+    """The columns of a batch, of which Spark gives one alone as it is; of vectors it makes frames.
+    """
+    parts = batch if isinstance(batch, tuple) else (batch,)
+    return {name: Vectors.of_frame(part) if isinstance(part, pd.DataFrame) else part
+            for name, part in zip(names, parts)}
+
+
+def _score(model: client.Model, columns: Dict[str, Any]) -> pd.DataFrame:
     """The struct of predictions of a batch."""
+    rows = min(_BLOCK_ROWS_MAX, _BLOCK_NUMBERS // len(model.features) + 1)
     if model.task == "regression":
-        return pd.DataFrame({"prediction": model.predict(columns)})
-    raw = model.predict_raw(columns).astype(float)
+        return pd.DataFrame({"prediction": model.predict(columns, batch_rows=rows)})
+    outputs = model.predict_raw(columns, batch_rows=rows)  # what follows is computed from it
+    raw = outputs.astype(float)
     if raw.shape[1] < len(model.classes):  # one output: the log of the odds
         raw = np.concatenate([-raw, raw], axis=1)
-    index = model.predict_index(columns)
+    labels = _labels(model)
+    kind = float if isinstance(labels[0], float) else object
     return pd.DataFrame({
-        "prediction": np.array(_labels(model), object)[index],
-        "probability": _spread(model.predict_proba(columns), model.classes, 0.0),
+        "prediction": np.array(labels, kind)[model._index_of(outputs)],
+        "probability": _spread(model._proba_of(outputs), model.classes, 0.0),
         "raw": _spread(raw, model.classes, -np.inf)})
 
 
@@ -152,10 +166,12 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         model = self.model()
         texts = model._preprocessing.texts
         # pandas makes a float of a whole number that lies beside a null: as text it stays itself.
+        names = self.feature_columns()
         columns = [column.cast("string").alias(name)
                    if name in texts and isinstance(dataset.schema[name].dataType, T.IntegralType)
                    else column
-                   for name, column in zip(self.feature_columns(), features(dataset, self, texts))]
+                   for name, column in zip(names, features(
+                       dataset, self, texts, model._preprocessing.dates))]
         if self._broadcast is None:
             self._broadcast = dataset.sparkSession.sparkContext.broadcast(self._bundle)
         digest, bundle = self._digest(), self._broadcast
@@ -164,11 +180,11 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         if model.task == "classification":
             fields += ", probability array<double>, raw array<double>"
 
-        def score(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        def score(batches: Iterator[Tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
             loaded = _model_of(digest, bundle)
             for batch in batches:
-                yield _score(loaded, batch)
-        scored = F.pandas_udf(score, returnType=fields)(F.struct(*columns))  # type: ignore
+                yield _score(loaded, _columns(names, batch))
+        scored = F.pandas_udf(score, returnType=fields)(*columns)  # type: ignore
         scratch = "_" + self.uid
         wanted = [(self.getPredictionCol(), F.col(scratch + ".prediction"))]
         if model.task == "classification":

@@ -17,19 +17,41 @@ _RANGE = re.compile(r"-?[0-9]+\.\.-?[0-9]+")
 
 def with_setters(cls: Any) -> Any:
     """A class decorator: setFeaturesCol(value) and so on for each Param, as Spark's own classes
-    have them."""
+    have them, and getFeaturesCol() where no class of Spark's gives one."""
     def setter(name: str) -> Any:
         def set_param(self: Any, value: Any) -> Any:
             return self._set(**{name: value})
         set_param.__doc__ = "Sets the Param %s." % name
         return set_param
+
+    def getter(name: str) -> Any:
+        def get_param(self: Any) -> Any:
+            return self.getOrDefault(name)
+        get_param.__doc__ = "The value of the Param %s, or its default." % name
+        return get_param
     for name in dir(cls):
         if isinstance(getattr(cls, name), Param):
-            setattr(cls, "set" + name[0].upper() + name[1:], setter(name))
+            word = name[0].upper() + name[1:]
+            setattr(cls, "set" + word, setter(name))
+            if not hasattr(cls, "get" + word):
+                setattr(cls, "get" + word, getter(name))
     return cls
 
 
-def _param(name: str, doc: str, convert: Any) -> Any:
+def _flag(value: Any) -> bool:
+    """Others' estimators count how much they say: 0 is nothing."""
+    return value > 0 if type(value) is int else TypeConverters.toBoolean(value)
+
+
+def _one_or_many(convert: Any) -> Any:
+    def of(value: Any) -> Any:
+        if TypeConverters._can_convert_to_list(value):  # type: ignore[attr-defined]
+            return [convert(v) for v in TypeConverters.toList(value)]
+        return convert(value)
+    return of
+
+
+def param(name: str, doc: str, convert: Any) -> Any:
     return Param(Params._dummy(), name, doc, convert)  # type: ignore[attr-defined]
 
 
@@ -37,7 +59,7 @@ class ColumnParams(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilit
                    HasRawPredictionCol):
     """What a model needs to know of a frame."""
 
-    categoricalCols: Param[List[str]] = _param(
+    categoricalCols: Param[List[str]] = param(
         "categoricalCols", "features that are categories: text, whole numbers or booleans, coded "
         "by the job. Those that inputCols does not name are features beside it, or beside "
         "featuresCol", TypeConverters.toListString)
@@ -56,53 +78,59 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
                 HasStepSize, HasSeed):
     """What a job needs to know."""
 
-    coordinator: Param[str] = _param(
+    coordinator: Param[str] = param(
         "coordinator", "host:port of the coordinator, or file:PATH, hdfs://PATH of a file with "
         "it; empty: as the environment says (ESPALIER_COORDINATOR), with its certificates",
         TypeConverters.toString)
-    workDirectory: Param[str] = _param(
+    workDirectory: Param[str] = param(
         "workDirectory", "where the rows, and models without `output`, are put for the time of a "
-        "fit: a directory that Spark and the cluster's workers see, hdfs://... or a local path",
+        "fit: a directory that Spark and the cluster's workers see, hdfs://... or a local path; "
+        "empty: as the environment says (ESPALIER_WORK_DIRECTORY), or beside the output",
         TypeConverters.toString)
-    output: Param[str] = _param(
-        "output", "where the bundle stays; empty: it is in the model alone",
-        TypeConverters.toString)
-    embeddingSizes: Param[List[int]] = _param(
+    output: Param[str] = param(
+        "output", "where the bundle stays; empty: it is in the model alone. Of the fits of a "
+        "CrossValidator or a TrainValidationSplit it has the best model's", TypeConverters.toString)
+    warmStart: Param[str] = param(
+        "warmStart", "a bundle, or a file of safetensors, whose weights training begins with, as "
+        "the workers see it; empty: weights that the seed gives", TypeConverters.toString)
+    embeddingSizes: Param[List[int]] = param(
         "embeddingSizes", "trained numbers a category, one size for all of categoricalCols or one "
         "for each; 0, or none: one-hot", TypeConverters.toListInt)
-    hashBuckets: Param[int] = _param(
+    hashBuckets: Param[int] = param(
         "hashBuckets", "codes of each of categoricalCols, shared by hash, for columns of more than "
         "10,000 values; 0: each value has its own", TypeConverters.toInt)
-    hiddenLayers: Param[List[int]] = _param(
+    hiddenLayers: Param[List[int]] = param(
         "hiddenLayers", "units of each hidden layer; none: a linear model",
         TypeConverters.toListInt)
-    activation: Param[str] = _param(
-        "activation", "of the hidden layers: relu, tanh, sigmoid, gelu, ...",
-        TypeConverters.toString)
-    dropout: Param[float] = _param("dropout", "after each hidden layer, in [0, 1)",
-                                   TypeConverters.toFloat)
-    loss: Param[str] = _param("loss", "empty: cross-entropy, or mse", TypeConverters.toString)
-    optimizer: Param[str] = _param(
+    activation: Param[Any] = param(
+        "activation", "of the hidden layers: relu, tanh, sigmoid, gelu, ...; one for all, or a "
+        "list of one for each", _one_or_many(TypeConverters.toString))
+    dropout: Param[Any] = param(
+        "dropout", "after the hidden layers, in [0, 1); one for all, or a list of one for each",
+        _one_or_many(TypeConverters.toFloat))
+    loss: Param[str] = param("loss", "empty: cross-entropy, or mse", TypeConverters.toString)
+    optimizer: Param[str] = param(
         "optimizer", "adam, adamw, sgd, momentum, ...; stepSize is its learning rate",
         TypeConverters.toString)
-    batchSize: Param[int] = _param("batchSize", "rows of a step, over all workers",
+    batchSize: Param[int] = param("batchSize", "rows of a step, over all workers",
                                    TypeConverters.toInt)
-    patience: Param[int] = _param(
+    patience: Param[int] = param(
         "patience", "evaluations without a better val_loss after which training stops; 0: never",
         TypeConverters.toInt)
-    validationFraction: Param[float] = _param(
+    validationFraction: Param[float] = param(
         "validationFraction", "share of the rows to validate with, in [0, 1), when there is no "
         "validationIndicatorCol", TypeConverters.toFloat)
-    scale: Param[str] = _param("scale", "of the features: standard, minmax or none",
+    scale: Param[str] = param("scale", "of the features: standard, minmax or none",
                                TypeConverters.toString)
-    nulls: Param[str] = _param("nulls", "in features: fail, mean or drop", TypeConverters.toString)
-    maxWorkers: Param[int] = _param("maxWorkers", "of the cluster's, at most; 0: all",
+    nulls: Param[str] = param("nulls", "in features: fail, mean or drop", TypeConverters.toString)
+    maxWorkers: Param[int] = param("maxWorkers", "of the cluster's, at most; 0: all",
                                     TypeConverters.toInt)
-    startTimeout: Param[float] = _param(
+    startTimeout: Param[float] = param(
         "startTimeout", "seconds that a job waits for workers before it is cancelled; 0: without "
         "limit", TypeConverters.toFloat)
-    verbose: Param[bool] = _param("verbose", "shows the progress", TypeConverters.toBoolean)
-    job: Param[str] = _param(
+    verbose: Param[bool] = param("verbose", "shows the progress; a number above 0 does, too",
+                                  _flag)
+    job: Param[str] = param(
         "job", "more of the job file, as YAML, laid over what the other Params say: "
         "'{train: {schedule: cosine}}'", TypeConverters.toString)
 
@@ -111,11 +139,11 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
                          activation="relu", dropout=0.0, loss="", optimizer="adam", stepSize=1e-3,
                          maxIter=10, batchSize=256, seed=1, patience=0, validationFraction=0.0,
                          scale="standard", nulls="fail", maxWorkers=0, startTimeout=0.0,
-                         verbose=True, job="", embeddingSizes=[], hashBuckets=0)
+                         verbose=True, job="", embeddingSizes=[], hashBuckets=0, warmStart="")
 
     def job_spec(self, task: str, train: str, columns: List[str], output: str) -> Dict[str, Any]:
-        """The job file as a dict. `columns`: features by name. Raises InvalidArgumentError for a
-        name that job files have no way to write."""
+        """The job file as a dict. `columns`: features by name. `output`: what is there is replaced.
+        Raises InvalidArgumentError for a name that job files have no way to write."""
         for name in columns:
             if _RANGE.fullmatch(name):
                 raise InvalidArgumentError("inputCols: found '%s', which a job takes for a range "
@@ -135,6 +163,17 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
             data["validation"] = {"column": self.getValidationIndicatorCol()}
         elif get(self.validationFraction):
             data["validation"] = {"fraction": get(self.validationFraction)}
+        spec = {"name": self.uid, "data": data,
+                "workers": {"min": 1, "max": get(self.maxWorkers)},
+                "output": {"path": output, "overwrite": True}}
+        if get(self.patience):
+            stop = {"metric": "val_loss", "patience": get(self.patience)}
+            spec["train"] = {"early_stopping": stop}
+        return _laid_over(_laid_over(spec, self.training_spec(task)), more)
+
+    def training_spec(self, task: str) -> Dict[str, Any]:
+        """The sections of the job file that say what is trained, and how."""
+        get = self.getOrDefault
         model: Dict[str, Any] = {"task": task, "hidden": list(get(self.hiddenLayers)),
                                  "activation": get(self.activation), "dropout": get(self.dropout)}
         if get(self.loss):
@@ -142,20 +181,19 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         training: Dict[str, Any] = {
             "optimizer": {get(self.optimizer): {"learning_rate": get(self.stepSize)}},
             "batch": get(self.batchSize), "epochs": get(self.maxIter), "seed": get(self.seed)}
-        if get(self.patience):
-            training["early_stopping"] = {"metric": "val_loss", "patience": get(self.patience)}
-        spec = {"name": self.uid, "data": data, "model": model, "train": training,
-                "workers": {"min": 1, "max": get(self.maxWorkers)},
-                "output": {"path": output, "overwrite": bool(get(self.output))}}
-        return _laid_over(spec, more)
+        if get(self.warmStart):
+            training["initial"] = get(self.warmStart)
+        return {"model": model, "train": training}
 
     def coded_columns(self) -> Set[str]:
         """Features that need not be numbers: categoricalCols, and those of groups in `job`."""
-        names = list(self.getOrDefault(self.categoricalCols))
-        for group in _groups_of(self._more()):
-            columns = group.get("columns") if isinstance(group, dict) else None
-            names += columns if isinstance(columns, list) else [columns]
-        return {n for n in names if isinstance(n, str)}
+        names = set(self.getOrDefault(self.categoricalCols))
+        return names.union(*map(_names_of, _groups_of(self._more())))
+
+    def date_columns(self) -> Set[str]:
+        """Those of groups in `job` whose type is date."""
+        return set().union(*(_names_of(group) for group in _groups_of(self._more())
+                             if isinstance(group, dict) and group.get("type") == "date"))
 
     def _groups(self) -> List[Any]:
         """categoricalCols as groups of the job file."""
@@ -190,6 +228,12 @@ def _groups_of(job: Dict[str, Any]) -> List[Any]:
     for key in ("data", "features", "groups"):
         at = at.get(key) if isinstance(at, dict) else None
     return at if isinstance(at, list) else []
+
+
+def _names_of(group: Any) -> Set[str]:
+    """The columns that a group names."""
+    columns = group.get("columns") if isinstance(group, dict) else None
+    return {n for n in (columns if isinstance(columns, list) else [columns]) if isinstance(n, str)}
 
 
 def _laid_over(below: Dict[str, Any], above: Dict[str, Any]) -> Dict[str, Any]:

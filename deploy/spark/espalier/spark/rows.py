@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Container, List
+from typing import AbstractSet, List
 
-from pyspark.ml.functions import vector_to_array
 from pyspark.ml.linalg import VectorUDT
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -26,17 +25,24 @@ def _wrong(what: str, name: str, kind: T.DataType, expected: str) -> InvalidArgu
                                 (what, name, kind.simpleString(), expected))
 
 
-def feature(frame: DataFrame, name: str, what: str, coded: Container[str]) -> Column:
-    """A feature column as Parquet and pandas have it: a number, or an array of numbers; of the
-    `coded` ones also text."""
+def feature(frame: DataFrame, name: str, what: str, coded: AbstractSet[str],
+            dates: AbstractSet[str]) -> Column:
+    """A feature column as Parquet and pandas have it: a number, or an array of numbers, or
+    one of Spark's vectors; of the `coded` ones also text or a date, and of the `dates` a moment."""
     kind = _type_of(frame, name, what)
     if isinstance(kind, VectorUDT):
-        return vector_to_array(F.col("`%s`" % name)).alias(name)
+        return F.col("`%s`" % name)
+    if name in dates and isinstance(kind, T.TimestampType):
+        # Seconds since 1970, which no session's time zone changes, as it would pandas' time stamps.
+        return F.col("`%s`" % name).cast("double").alias(name)
+    if name in dates and isinstance(kind, T.TimestampNTZType):
+        return F.col("`%s`" % name)
     numbers = kind.elementType if isinstance(kind, T.ArrayType) else kind
     if name in coded and isinstance(kind, (T.StringType, T.DateType)):
         return F.col("`%s`" % name)
     if not isinstance(numbers, (T.NumericType, T.BooleanType)):
         raise _wrong(what, name, kind, "numbers, or a vector of numbers" if name not in coded else
+                     "a date, a time stamp or text" if name in dates else
                      "text, whole numbers or booleans")
     if isinstance(numbers, T.DecimalType):
         as_double = T.ArrayType(T.DoubleType()) if numbers is not kind else T.DoubleType()
@@ -44,18 +50,20 @@ def feature(frame: DataFrame, name: str, what: str, coded: Container[str]) -> Co
     return F.col("`%s`" % name)
 
 
-def features(frame: DataFrame, params: ColumnParams, coded: Container[str]) -> List[Column]:
-    """All feature columns. `coded`: the names of those that need not be numbers."""
+def features(frame: DataFrame, params: ColumnParams, coded: AbstractSet[str],
+             dates: AbstractSet[str] = frozenset()) -> List[Column]:
+    """All feature columns. `coded`: the names of those that need not be numbers, and `dates` of
+    those among them that are dates."""
     by_input = params.isSet(params.inputCols)
     known = set(params.getOrDefault(params.categoricalCols))
     return [feature(frame, name, "categoricalCols" if name in known else
-                    "inputCols" if by_input else "featuresCol", coded)
+                    "inputCols" if by_input else "featuresCol", coded, dates)
             for name in params.feature_columns()]
 
 
 def job_rows(frame: DataFrame, params: JobParams, classification: bool) -> DataFrame:
-    """The needed columns alone, each once."""
-    columns = features(frame, params, params.coded_columns())
+    """The needed columns alone, each once. Sparse vectors have no zeros there."""
+    columns = features(frame, params, params.coded_columns(), params.date_columns())
     label = params.getLabelCol()
     kind = _type_of(frame, label, "labelCol")
     whole = (T.NumericType, T.BooleanType) + ((T.StringType,) if classification else ())

@@ -37,7 +37,7 @@ def task() -> Iterator[None]:
     Raises:
         CancelledError: nobody waits for it.
     """
-    if not _is_task():
+    if not is_task():
         yield
         return
     check()
@@ -54,7 +54,7 @@ def task() -> Iterator[None]:
 
 def check() -> None:
     """Raises CancelledError when this thread is of a validator that has ended."""
-    if _is_task() and _is_abandoned():
+    if is_task() and _is_abandoned():
         raise CancelledError("nobody waits for this fit any more: the validator that called it was "
                              "interrupted, or has failed")
 
@@ -63,7 +63,7 @@ def check() -> None:
 def watched(end: Callable[[], None]) -> Iterator[None]:
     """While a validator's fit waits: `end` is called, from another thread and until that helps,
     when nobody waits for the fit."""
-    if not _is_task():
+    if not is_task():
         yield
         return
     over = threading.Event()
@@ -81,7 +81,7 @@ def watched(end: Callable[[], None]) -> Iterator[None]:
         watcher.join()
 
 
-def _is_task() -> bool:
+def is_task() -> bool:
     """Whether a validator has called this thread's fit in its pool, rather than in its own thread
     as it does for the best model."""
     for frame in _up(sys._getframe()):

@@ -1,0 +1,62 @@
+// Asynchronous training in CoordinatorCore: one member alone has the newest state, and it may be
+// one that came later than the others.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "tests/cluster/coordinator_player.h"
+
+namespace espalier::script {
+namespace {
+
+// A job of three, with one worker to spare, that has got to step 90.
+constexpr const char* kTrains = R"(> a attaches
+> b attaches
+> c attaches
+> submit one min=3 max=3 star=1
+> a surveys
+> b surveys
+> c surveys
+> merged job-1
+> a is ready
+> b is ready
+> c is ready
+> a progresses step=90
+> d attaches
+)";
+// A member is lost, the one to spare takes its place, and all begin at a checkpoint.
+constexpr const char* kLosesOne = R"(> a breaks
+> pass 6000
+)";
+constexpr const char* kGoesOn = R"(> b is ready round=41
+> c is ready round=41
+> d is ready round=1
+> d progresses step=41
+)";
+
+bool Has(const std::string& played, const std::string& words) {
+  return played.find(words) != std::string::npos;
+}
+
+TEST_CASE("who goes back to a checkpoint after the holder's loss tells how far it is from there") {
+  CoordinatorPlayer player;
+  Replay(kTrains, player);
+  CHECK(Has(Replay("> show jobs\n", player), "step 90"));
+  CHECK(Has(Replay(kLosesOne, player), "d <- StartTraining job-1/2"));
+  CHECK(Has(Replay("> show jobs\n", player), "step 0"));
+  Replay(kGoesOn, player);
+  CHECK(Has(Replay("> show jobs\n", player), "step 41"));
+}
+
+TEST_CASE("who has got furthest keeps the state, though it came later") {
+  CoordinatorPlayer player;
+  Replay(kTrains, player);
+  Replay(kLosesOne, player);
+  Replay(kGoesOn, player);
+  Replay("> d beats step=70\n> b breaks\n", player);
+  const std::string played = Replay("> pass 40000\n", player);
+  INFO(played);
+  CHECK(Has(played, "d <- KeepState job-1/2"));
+}
+
+}  // namespace
+}  // namespace espalier::script

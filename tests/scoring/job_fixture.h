@@ -1,0 +1,137 @@
+// What the tests of jobs that predict share: a table and a model, what members write of them, and
+// storage that goes away.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/scoring/scoring_job.h"
+#include "src/scoring/staging.h"
+#include "src/storage/passing_files.h"
+#include "tests/scoring/fixture.h"
+
+namespace espalier {
+
+// All files below a directory, by path.
+inline std::map<std::string, std::string> Tree(const FileSystem& files,
+                                               const std::string& directory) {
+  std::map<std::string, std::string> tree;
+  const auto names = files.Names(directory);
+  REQUIRE(names.ok());
+  for (const std::string& name : *names) {
+    const std::string path = directory + "/" + name;
+    if (files.Stat(path)->is_directory) {
+      for (const auto& [below, bytes] : Tree(files, path)) tree[name + "/" + below] = bytes;
+    } else {
+      tree[name] = Content(path);
+    }
+  }
+  return tree;
+}
+
+class JobFixture : public ScoringFixture {
+ public:
+  JobFixture() {
+    document.job.data.shard_bytes = 4000;
+    spec.model = PutBundle(BundleOf(document));
+    std::string text = AnswersCsv(900);
+    text.replace(text.find("row 500,"), 8, "row 500,x");  // no number
+    spec.data = {dir.Put("t.csv", text)};
+    spec.output.path = dir / "out";
+    spec.keep = {"id"};
+    model = *LoadTrainedModel(*files, spec.model);
+    scan = *PlanScan(*files, ScanRequestOf(spec, model));
+    REQUIRE(scan.input.shards.size() > 5);
+    staging = StagingDirectory(spec.output.path, "request");
+  }
+
+  // What members have written, shard i in generation 1 + i % 2.
+  std::vector<ShardScore> Score(uint64_t first_generation = 1) const {
+    ScorerPool scorers(model);
+    const ScoringRun run = Run(model, scan);
+    PredictSpec predict = PredictSpecOf(spec);
+    const PartColumns columns = *PredictionColumns(model, predict);
+    std::vector<ShardScore> scores;
+    for (int64_t i = 0; i < run.shards(); ++i) {
+      const uint64_t generation = first_generation + static_cast<uint64_t>(i % 2);
+      predict.output = PartsDirectory(staging, generation);
+      REQUIRE(files->MakeDirectory(predict.output).ok());
+      const auto score = PredictShard(run, predict, columns, i, &scorers);
+      INFO(score.status().ToString());
+      REQUIRE(score.ok());
+      scores.push_back(*score);
+      scores.back().generation = generation;
+    }
+    return scores;
+  }
+
+  Result<ScoredJob> Merge(const FileSystem& through, std::vector<ShardScore> shards,
+                          const ScoringSpec& of, std::function<bool()> wanted = {}) const {
+    return MergeScores(through, of,
+                       {.staging = staging,
+                        .model_sha256 = model.sha256,
+                        .shards = std::move(shards),
+                        .wanted = std::move(wanted)});
+  }
+  Result<ScoredJob> Merge(std::vector<ShardScore> shards) const {
+    return Merge(*files, std::move(shards), spec);
+  }
+
+  std::map<std::string, std::string> Local() const {
+    PredictSpec predict = PredictSpecOf(spec);
+    predict.output = dir / "local";
+    REQUIRE(BeginPredictions(*files, predict.output).ok());
+    REQUIRE(Predict(Run(model, scan), predict).ok());
+    return Tree(*files, predict.output);
+  }
+
+  ModelDocument document = ClassesDocument();
+  ScoringSpec spec;
+  TrainedModel model;
+  ScanPlan scan;
+  std::string staging;
+};
+
+// Fails its n-th change with kUnavailable, and all after it: a process that was killed there.
+class DyingFiles : public PassingFiles {
+ public:
+  DyingFiles(const FileSystem& files, int changes) : PassingFiles(files), left_(changes) {}
+  Status CreateExclusively(const std::string& p, std::string_view content) const override {
+    return Change([&] { return files_.CreateExclusively(p, content); });
+  }
+  using FileSystem::WriteAtomically;
+  Status WriteAtomically(const std::string& p, std::string_view content,
+                         const std::string& writer) const override {
+    return Change([&] { return files_.WriteAtomically(p, content, writer); });
+  }
+  Status Rename(const std::string& from, const std::string& to) const override {
+    return Change([&] { return files_.Rename(from, to); });
+  }
+  Status Delete(const std::string& p) const override {
+    return Change([&] { return files_.Delete(p); });
+  }
+  Status MakeDirectory(const std::string& p) const override {
+    return Change([&] { return files_.MakeDirectory(p); });
+  }
+  Status Restrict(const std::string& p) const override {
+    return Change([&] { return files_.Restrict(p); });
+  }
+  Status RemoveTree(const std::string& p) const override {
+    return Change([&] { return files_.RemoveTree(p); });
+  }
+  bool died() const { return left_ < 0; }
+
+ private:
+  Status Change(const std::function<Status()>& change) const {
+    if (left_ < 0 || left_-- == 0) {
+      left_ = -1;
+      return Unavailable("the process was killed");
+    }
+    return change();
+  }
+  mutable int left_;
+};
+
+}  // namespace espalier

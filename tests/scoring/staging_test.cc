@@ -1,0 +1,96 @@
+// What was in an output that a job replaces, and those who come to that output meanwhile.
+#include <map>
+#include <utility>
+
+#include "tests/scoring/job_fixture.h"
+
+namespace espalier {
+namespace {
+
+// Storage went away while a job had emptied the output; until it is cleared away the place is not
+// free for those who may not overwrite what was there.
+TEST_CASE("an output that a job which broke off has emptied is not taken for an empty one") {
+  const std::map<std::string, std::string> before = {{"_SUCCESS", ""},
+                                                     {"part-00000.csv", "an earlier prediction\n"}};
+  int emptied = 0;
+  bool died = true;
+  for (int changes = 0; died; ++changes) {
+    INFO(changes);
+    JobFixture f;
+    ScoringSpec spec = f.spec;
+    spec.output.overwrite = true;
+    REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+    for (const auto& [name, bytes] : before) f.dir.Put("out/" + name, bytes);
+    const DyingFiles dying(*f.files, changes);
+    died = !f.Merge(dying, f.Score(), spec).ok();
+    const std::string late = std::exchange(f.staging, StagingDirectory(f.dir / "out", "other"));
+    const Status taken = CheckPredictions(*f.files, f.dir / "out", false);
+    CHECK(taken.code() == StatusCode::kAlreadyExists);
+    emptied +=
+        taken.ToString().find("comes back when that job is cleared away") != std::string::npos;
+    const auto other = f.Merge(*f.files, f.Score(), f.spec);
+    CHECK(other.status().code() == StatusCode::kAlreadyExists);
+    REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
+    REQUIRE(RemoveStaging(*f.files, f.dir / "out", late, false).ok());
+    CHECK(Tree(*f.files, f.dir / "out") == before);
+  }
+  CHECK(emptied > 0);
+}
+
+TEST_CASE("what was in an emptied output comes back when the directory was moved away") {
+  int emptied = 0;
+  bool died = true;
+  for (int changes = 0; died; ++changes) {
+    INFO(changes);
+    JobFixture f;
+    ScoringSpec spec = f.spec;
+    spec.output.overwrite = true;
+    REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+    f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
+    f.dir.Put("out/_SUCCESS", "");
+    const auto before = Tree(*f.files, f.dir / "out");
+    const DyingFiles dying(*f.files, changes);
+    died = !f.Merge(dying, f.Score(), spec).ok();
+    const bool empty = f.files->Stat(f.staging + "/emptied").ok();
+    emptied += empty;
+    REQUIRE(f.files->Rename(f.dir / "out", f.dir / "bad").ok());
+    for (int tries = 0; tries < 4; ++tries) {
+      (void)RemoveStaging(DyingFiles(*f.files, tries), f.dir / "out", f.staging, false);
+    }
+    REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
+    CHECK_FALSE(f.files->Stat(f.staging).ok());
+    CHECK(f.files->Stat(f.dir / "out").ok() == empty);  // before, it is all in the other place
+    if (empty) CHECK(Tree(*f.files, f.dir / "out") == before);
+  }
+  CHECK(emptied > 0);
+}
+
+// Another submission's probe comes when the output is looked at, and is gone before files move.
+class ProbedFiles final : public DyingFiles {
+ public:
+  ProbedFiles(const FileSystem& files, std::string output)
+      : DyingFiles(files, 1'000'000), output_(std::move(output)) {}
+  Result<std::vector<std::string>> Names(const std::string& directory) const override {
+    auto names = DyingFiles::Names(directory);
+    if (names.ok() && directory == output_) names->push_back(kProbeName + std::string("other"));
+    return names;
+  }
+
+ private:
+  const std::string output_;
+};
+
+TEST_CASE("a probe of another submission does not harm a merge") {
+  const JobFixture f;
+  ScoringSpec spec = f.spec;
+  spec.output.overwrite = true;
+  REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
+  f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
+  const auto merged = f.Merge(ProbedFiles(*f.files, f.dir / "out"), f.Score(), spec);
+  INFO(merged.status().ToString());
+  REQUIRE(merged.ok());
+  CHECK(Tree(*f.files, f.dir / "out") == f.Local());
+}
+
+}  // namespace
+}  // namespace espalier

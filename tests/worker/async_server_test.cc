@@ -1,0 +1,175 @@
+// The holder of asynchronous training, when members push faster than it applies.
+#include "src/worker/async_server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "src/base/queue.h"
+#include "src/model/arithmetic.h"
+#include "src/worker/async_trainer.h"
+#include "tests/worker/made_up_rows.h"
+
+namespace espalier {
+namespace {
+
+constexpr int32_t kLeaves = 16;
+
+int64_t NowUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Large steps of few rows, and no evaluations, which all would wait for.
+TrainingPlan MakePlan() {
+  ModelSpec model;
+  model.hidden = {256, 256};
+  TrainingPlan plan;
+  plan.train.mode = TrainMode::kAsync;
+  plan.train.batch = 64;
+  plan.train.epochs = 1e9;
+  plan.train.optimizer.learning_rate = 1e-6;
+  plan.shape = *MakeNetworkShape(JobSpec{.model = model, .train = plan.train}, InputShape(12), 3);
+  plan.train_rows = 2000;
+  return plan;
+}
+
+constexpr int64_t kGiveUpUs = 20'000'000;
+
+// What the holder's links are to: members who answer at once, each on a stream of its own, with the
+// same gradient always. None of them ever waits for anything but its orders.
+class InstantMembers final : public Links {
+ public:
+  InstantMembers(LinkListener& holder, int32_t members, std::vector<Payload> gradient)
+      : holder_(holder), gradient_(std::move(gradient)), streams_(members) {
+    for (int32_t m = 1; m < members; ++m) {
+      streams_[m].thread = std::thread([this, m] { Stream(m); });
+    }
+  }
+  ~InstantMembers() override {
+    for (StreamOf& s : streams_) s.orders.Close();
+    for (StreamOf& s : streams_) {
+      if (s.thread.joinable()) s.thread.join();
+    }
+  }
+  void Send(ReduceMessage m) override {
+    if (m.bucket == 0) streams_[m.to].orders.Push(std::move(m));
+  }
+  int64_t pushes(int32_t member) const { return streams_[member].pushes; }
+  // The longest that a stream's thread was kept from reading on.
+  int64_t longest_us() const { return longest_us_; }
+
+ private:
+  struct StreamOf {
+    Queue<ReduceMessage> orders;
+    std::atomic<int64_t> pushes{0};
+    std::thread thread;
+  };
+
+  void Stream(int32_t member) {
+    const int64_t until_us = NowUs() + kGiveUpUs;  // nobody gets a captured holder out otherwise
+    while (auto order = streams_[member].orders.Pop()) {
+      if (NowUs() >= until_us) return;
+      const auto* header = reinterpret_cast<const double*>(order->payload.data);
+      const double task = header[kLetterTask];
+      const bool pushes = task == static_cast<double>(AsyncTask::kGradient);
+      ReduceMessage answer = *order;
+      answer.kind = MessageKind::kLeafUp;
+      answer.from = static_cast<uint32_t>(member);
+      answer.to = 0;
+      AlignedVector<double> own(kLetterHeaderSize, 0.0);
+      own[kLetterTask] = task;
+      own[kLetterParts] = pushes ? static_cast<double>(gradient_.size()) : 0;
+      answer.payload = MakePayload(std::move(own));
+      const int64_t begin_us = NowUs();
+      holder_.OnMessage(answer);
+      for (size_t b = 0; pushes && b < gradient_.size(); ++b) {
+        ++answer.bucket;
+        answer.payload = gradient_[b];
+        holder_.OnMessage(answer);
+      }
+      longest_us_ = std::max(longest_us_.load(), NowUs() - begin_us);
+      if (pushes) ++streams_[member].pushes;
+    }
+  }
+
+  LinkListener& holder_;
+  const std::vector<Payload> gradient_;
+  std::vector<StreamOf> streams_;
+  std::atomic<int64_t> longest_us_{0};
+};
+
+TEST_CASE("members that push faster than the holder applies keep it from nothing") {
+  InitArithmetic();
+  constexpr int32_t kMembers = 4;
+  const TrainingPlan plan = MakePlan();
+  StepMachine<float> machine(plan);
+  machine.Begin();
+  const MadeUpRows<float> rows(12, 3);
+  ComputePool pool(1, PrepareComputeThread);
+
+  LeafWork<float> work(plan, {{}, kLeaves, {0, 4}, 8, true, 0}, rows, pool);
+  work.RunLeaves(machine.state().parameters.data(), {}, {});
+  std::vector<Payload> gradient(work.round_shape().size());
+  work.Gradients([&](uint32_t bucket, Payload sum) { gradient[bucket] = std::move(sum); });
+
+  AsyncExchange exchange({{1}, {1}, {1}}, 0, 0, std::vector<std::string>(kMembers, "a member"),
+                         1000, RoundBytesMax(plan.shape, sizeof(float), kMembers));
+  auto links = std::make_unique<InstantMembers>(exchange, kMembers, std::move(gradient));
+  const InstantMembers& members = *links;
+  exchange.Start(std::move(links));
+  TrainerOptions options;
+  options.leaves = kLeaves;
+  options.own = {0, 4};
+  options.members = kMembers;
+  options.report_interval_us = 10'000;
+  options.begun_us = NowUs();
+  options.max_time_ms = 1000;
+  TrainerHooks hooks;
+  hooks.now_us = NowUs;
+  int64_t reports = 0, told = 0, own_leaves = 0;
+  AsyncTrainer<float>* running = nullptr;
+  hooks.on_report = [&](const StepReport&) { ++reports; };
+  hooks.on_history = [&](int64_t, const HistoryRow&) { ++told; };
+  hooks.on_leaf = [&](const GradientAction&, int32_t, auto) { ++own_leaves; };
+  StepTimes times;
+  AsyncTrainer<float> trainer(machine, options, rows, pool, exchange, times, hooks);
+  running = &trainer;
+  // A holder that nobody gets out of there ends too, and has failed.
+  std::atomic<bool> over{false};
+  std::thread guard([&] {
+    const int64_t until_us = NowUs() + kGiveUpUs;
+    while (!over && NowUs() < until_us) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (!over) running->Abort(DeadlineExceeded("it did not end"));
+  });
+  const auto end = trainer.Run();
+  over = true;
+  guard.join();
+  INFO(end.status().ToString());
+  REQUIRE(end.ok());
+  REQUIRE(end->finish);
+  CHECK(end->finish->stopped_because == "time");
+  CHECK(NowUs() - options.begun_us < kGiveUpUs);
+  CHECK(reports >= 2);
+  CHECK(told == static_cast<int64_t>(machine.state().history.size()));
+  int64_t fewest = std::numeric_limits<int64_t>::max(), most = 0, all = 0;
+  for (int32_t m = 1; m < kMembers; ++m) {
+    fewest = std::min(fewest, members.pushes(m));
+    most = std::max(most, members.pushes(m));
+    all += members.pushes(m);
+  }
+  INFO(fewest << " to " << most << " pushes, " << machine.state().step << " steps");
+  CHECK(fewest * 10 >= most);
+  CHECK(own_leaves > 0);
+  CHECK(members.longest_us() < 10'000'000);
+  // All were applied but those under way at the end, and what was too stale.
+  CHECK(machine.state().step + machine.state().async.refused >= all - kMembers);
+}
+
+}  // namespace
+}  // namespace espalier
