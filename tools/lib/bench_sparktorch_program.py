@@ -3,9 +3,9 @@ SparkTorch's synchronous mode, on as many threads.
 
 usage: bench_sparktorch_program.py MNIST GOAL LIMIT_S
 
-Fits of FEW and of MANY steps tell what a step costs and what comes before the first; then fits of
-twice as many steps each, from the start, until GOAL (a share) of the test rows are right or the
-next one would last longer than LIMIT_S. Accuracy is taken of TEST_ROWS rows, as it scores row by row.
+Fits of FEW and of MANY steps tell what a step costs; then fits of twice as many steps each, from
+the start, until GOAL (a share) of the test rows are right or the next one would last longer than
+LIMIT_S. Accuracy is taken of TEST_ROWS rows, as it scores row by row.
 The last line of standard output is a JSON object.
 """
 import json
