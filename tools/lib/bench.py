@@ -379,6 +379,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured")
     parser.add_argument("--no-torch", dest="torch", action="store_false",
                         help="do not run PyTorch although it is installed")
+    parser.add_argument("--sparktorch", action="store_true",
+                        help="run SparkTorch beside Spark (its private environment: 6 GB)")
     parser.add_argument("parts", nargs="*",
                         help="some of %s, or data; none: all" % ", ".join(PARTS))
     args = parser.parse_args()
@@ -415,7 +417,7 @@ def main():
     if "quality" in parts:
         bench_quality.fill(table, say, ESPALIER)
     if "spark" in parts:
-        bench_spark.fill(table, say, ESPALIER, ROOT, args.rounds)
+        bench_spark.fill(table, say, ESPALIER, ROOT, args.rounds, args.sparktorch)
     table.print()
     return 0
 

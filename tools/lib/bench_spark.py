@@ -8,6 +8,7 @@ import tempfile
 import threading
 
 import bench_tls
+import private_python
 import python_client
 
 LIB = os.path.dirname(os.path.abspath(__file__))
@@ -17,6 +18,8 @@ LIMIT_S = 1800
 SPARKTORCH = {  # 0.2.0, measured elsewhere: 2 cores
     "step_ms": 99.0, "rows_per_s": 91.0,
 }
+SPARKTORCH_PACKAGES = (["numpy==1.26.4", "pandas==2.2.3", "setuptools==75.8.0", "torch==2.6.0",
+                        "wheel==0.45.1"], ["pyspark==3.5.7", "sparktorch==0.2.0"])
 
 
 def measure(espalier, root, rounds):
@@ -25,19 +28,31 @@ def measure(espalier, root, rounds):
     cluster = bench_tls.Cluster(espalier, secure=False)
     try:
         with tempfile.TemporaryDirectory(prefix="espalier-bench-") as work:
-            process = subprocess.Popen(
-                [python, os.path.join(LIB, "bench_spark_program.py"),
-                 "file:" + os.path.join(cluster.folder, "address"), work,
-                 os.path.join(root, "build", "mnist"), str(GOAL), str(SPARK_LIMIT_S), str(rounds)],
-                env=dict(os.environ, PYSPARK_PYTHON=python), stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, text=True)
-            try:
-                return last_line(process)
-            finally:
-                process.kill()
-                process.wait()
+            return program(python, "bench_spark_program.py",
+                           "file:" + os.path.join(cluster.folder, "address"), work,
+                           os.path.join(root, "build", "mnist"), GOAL, SPARK_LIMIT_S, rounds)
     finally:
         cluster.stop()
+
+
+def measure_sparktorch(root):
+    """What bench_sparktorch_program.py found."""
+    python = private_python.ensure("sparktorch", *SPARKTORCH_PACKAGES)
+    return program(python, "bench_sparktorch_program.py", os.path.join(root, "build", "mnist"),
+                   GOAL, SPARK_LIMIT_S)
+
+
+def program(python, name, *arguments):
+    """The JSON of its last line."""
+    process = subprocess.Popen(
+        [python, os.path.join(LIB, name)] + [str(a) for a in arguments],
+        env=dict(os.environ, PYSPARK_PYTHON=python), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, text=True)
+    try:
+        return last_line(process)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def last_line(process):
@@ -65,21 +80,26 @@ def right(found):
                           "" if found["accuracy"] >= GOAL else ", not there yet")
 
 
-def fill(table, say, espalier, root, rounds):
-    say("(j) MNIST from Spark: EspalierClassifier, then Spark's perceptron; %d rounds" % rounds)
+def fill(table, say, espalier, root, rounds, with_sparktorch):
+    say("(j) MNIST from Spark: EspalierClassifier, then Spark's perceptron%s; %d rounds" % (
+        ", then SparkTorch" if with_sparktorch else "", rounds))
     found = measure(espalier, root, rounds)
     ours, spark = found["ours"], found["spark"]
-    table.add("fit of MNIST to %.0f %% of the test rows" % (100 * GOAL),
-              "%.1f s (%s, %d epochs)" % (ours["seconds"], right(ours), ours["epochs"]),
+    torch, name = ((measure_sparktorch(root), "SparkTorch") if with_sparktorch else
+                   (SPARKTORCH, "SparkTorch, elsewhere:"))
+    our_fit = "%.1f s (%s, %d epochs)" % (ours["seconds"], right(ours), ours["epochs"])
+    table.add("fit of MNIST to %.0f %% of the test rows" % (100 * GOAL), our_fit,
               "Spark's perceptron %.0f s (%s, %d iterations)" % (
                   spark["seconds"], right(spark), spark["iterations"]),
               ours["seconds"] / spark["seconds"], 1 / 40, at_least=False)
+    if "seconds" in torch:
+        table.add("", "", "SparkTorch %.0f s (%s, %d steps)" % (
+            torch["seconds"], right(torch), torch["steps"]), ours["seconds"] / torch["seconds"])
     table.add("  step, 2 workers x 1 thread", "%.2f ms" % ours["step_ms"],
-              "SparkTorch, elsewhere: %.0f ms" % SPARKTORCH["step_ms"],
-              ours["step_ms"] / SPARKTORCH["step_ms"])
+              "%s %.0f ms" % (name, torch["step_ms"]), ours["step_ms"] / torch["step_ms"])
     rows = "{:,.0f} rows/s".format
     table.add("transform in Spark, 2 threads", rows(ours["rows_per_s"]),
               "Spark's perceptron " + rows(spark["rows_per_s"]),
               ours["rows_per_s"] / spark["rows_per_s"])
-    table.add("", "", "SparkTorch, elsewhere: " + rows(SPARKTORCH["rows_per_s"]),
-              ours["rows_per_s"] / SPARKTORCH["rows_per_s"])
+    table.add("", "", "%s %s" % (name, rows(torch["rows_per_s"])),
+              ours["rows_per_s"] / torch["rows_per_s"])

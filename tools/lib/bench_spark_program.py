@@ -14,47 +14,15 @@ The last line of standard output is a JSON object.
 import json
 import statistics
 import sys
-import time
 
 from pyspark.ml.classification import MultilayerPerceptronClassifier
 from pyspark.ml.evaluation import MulticlassClassificationEvaluator
-from pyspark.ml.feature import ElementwiseProduct, VectorAssembler
-from pyspark.ml.linalg import Vectors
-from pyspark.sql import SparkSession
 
+from bench_spark_frames import CLASSES, HIDDEN, PIXELS, digits, session, timed
 from espalier.spark import EspalierClassifier
 
-PIXELS, CLASSES = 784, 10
-HIDDEN = [64]
 EPOCHS_MAX = 10
 ITERATIONS = 20  # of Spark's perceptron at a time
-CONF = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR", "spark.driver.memory": "3g",
-        "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-
-
-def session():
-    builder = SparkSession.builder.master("local[2]").appName("espalier-bench")
-    for key, value in CONF.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
-
-
-def digits(spark, folder):
-    """Labels and pixels from 0 to 1, in memory."""
-    names = ["p%d" % i for i in range(PIXELS)]
-    frame = spark.read.csv(folder, schema="label double, " + ", ".join(n + " int" for n in names))
-    frame = VectorAssembler(inputCols=names, outputCol="bytes").transform(frame)
-    frame = ElementwiseProduct(scalingVec=Vectors.dense([1 / 255] * PIXELS), inputCol="bytes",
-                               outputCol="features").transform(frame)
-    frame = frame.select("label", "features").cache()
-    frame.count()
-    return frame
-
-
-def timed(work):
-    started = time.monotonic()
-    return work(), time.monotonic() - started
 
 
 def accuracy(model, test):
