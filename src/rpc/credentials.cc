@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/security/issue.h"
 
 namespace espalier::rpc {
 namespace {
@@ -80,8 +81,26 @@ class Probe final : public tls::ExternalCertificateVerifier {
   const std::shared_ptr<Verdict> verdict_;
 };
 
+// A channel wants to know roots even where it is told to verify nothing by them, and looks for
+// those of the system, of which there may be none; see issue 27896 of grpc/grpc.
+const std::string& UnusedRoots() {
+  constexpr int64_t kAnyTimeS = 86'400;
+  static const std::string roots = [] {
+    const Result<KeyAndCertificate> nobody = MakeAuthority("nobody", kAnyTimeS);
+    return nobody.ok() ? nobody->certificate_pem : std::string();
+  }();
+  return roots;
+}
+
+// `own`: the key and certificate to show, or nothing.
 std::shared_ptr<grpc::ChannelCredentials> Judged(
-    tls::TlsChannelCredentialsOptions options, std::shared_ptr<tls::CertificateVerifier> verifier) {
+    const std::vector<tls::IdentityKeyCertPair>& own,
+    std::shared_ptr<tls::CertificateVerifier> verifier) {
+  tls::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(
+      std::make_shared<tls::StaticDataCertificateProvider>(UnusedRoots(), own));
+  options.watch_root_certs();
+  if (!own.empty()) options.watch_identity_key_cert_pairs();
   options.set_verify_server_certs(false);  // the verifier does
   options.set_check_call_host(false);
   options.set_certificate_verifier(std::move(verifier));
@@ -108,19 +127,14 @@ std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const ClientSec
                                                                  std::shared_ptr<Verdict> verdict) {
   if (security.keychain == nullptr) return grpc::InsecureChannelCredentials();
   const std::shared_ptr<const TlsMaterial> own = security.keychain->Current();
-  tls::TlsChannelCredentialsOptions options;
-  if (!own->certificate_pem.empty()) {
-    options.set_certificate_provider(std::make_shared<tls::StaticDataCertificateProvider>(
-        std::vector<tls::IdentityKeyCertPair>{{own->key_pem, own->certificate_pem}}));
-    options.watch_identity_key_cert_pairs();
-  }
-  return Judged(options, tls::ExternalCertificateVerifier::Create<ServerJudge>(own, expected,
-                                                                               std::move(verdict)));
+  std::vector<tls::IdentityKeyCertPair> shown;
+  if (!own->certificate_pem.empty()) shown.push_back({own->key_pem, own->certificate_pem});
+  return Judged(shown, tls::ExternalCertificateVerifier::Create<ServerJudge>(own, expected,
+                                                                             std::move(verdict)));
 }
 
 std::shared_ptr<grpc::ChannelCredentials> MakeProbeCredentials(std::shared_ptr<Verdict> verdict) {
-  return Judged(tls::TlsChannelCredentialsOptions(),
-                tls::ExternalCertificateVerifier::Create<Probe>(std::move(verdict)));
+  return Judged({}, tls::ExternalCertificateVerifier::Create<Probe>(std::move(verdict)));
 }
 
 }  // namespace espalier::rpc
