@@ -70,7 +70,7 @@ class DeployTest(EspalierTest):
 
     def assert_others_reach_it(self):
         """By an address that is not the one that the host's name has here."""
-        worker = json.loads(self.workers("--json").splitlines()[0])
+        worker, = json.loads(self.workers("--json"))["workers"]
         self.assertRegex(worker["address"], r"^head:\d+$")
         subprocess.run(["nsenter", "--target", str(self.machine.first), "--net", "ip", "address",
                         "add", ADDRESS + "/32", "dev", "lo"], check=True)
