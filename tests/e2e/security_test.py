@@ -50,13 +50,13 @@ class SecurityTest(EspalierTest):
         self.assertEqual(done["status"], "SUCCEEDED", done)
         self.assertEqual(done["weights_sha256"], weights)
 
-    def run_worker(self, cluster, *flags):
+    def run_worker(self, cluster, *flags, code=77):
         """Starts a worker that is expected to end by itself; its log."""
         process = Cluster.start_daemon(cluster, "stray", [
             program("espalier-worker"), "--coordinator", cluster.address, "--listen", "127.0.0.1:0",
             "--threads", "1", "--spool-directory", self.path("spool-stray")] + list(flags))
         self.addCleanup(process.kill)
-        self.assertEqual(process.wait(timeout=60), 77)
+        self.assertEqual(process.wait(timeout=60), code)
         return cluster.log("stray")
 
     def test_three_hosts_train_to_the_same_bits_and_one_may_die(self):
@@ -88,7 +88,10 @@ class SecurityTest(EspalierTest):
     def test_an_estates_own_authority_is_enough(self):
         roles = ["{name: ann@example.org, role: operator}", "{name: node-1, role: worker}",
                  "{name: node-2, role: worker}"]
-        config = self.write("roles.yaml", "roles: [%s]\n" % ", ".join(roles))
+        tls = ["%s: %s" % (key, self.path("links/coordinator/" + name)) for key, name in (
+            ("ca", "ca.crt"), ("certificate", "tls.crt"), ("key", "tls.key"))]
+        config = self.write("roles.yaml", "tls: {%s}\nroles: [%s]\n" % (
+            ", ".join(tls), ", ".join(roles)))
         company = CompanyAuthority(self)
         cluster = SecureCluster(self, 2, company, operator="ann@example.org",
                                 coordinator_flags=["--config", config])
@@ -202,7 +205,7 @@ class SecurityTest(EspalierTest):
                  "its certificate is that of worker 'other'"),
                 (tls_flags(authority.issue("operator", "bob")) + ["--name", "bob"],
                  "the role worker is needed")):
-            log = self.run_worker(cluster, *flags)
+            log = self.run_worker(cluster, *flags, code=77 if flags else 2)
             self.assertIn(text, log)
             self.assertIn(cluster.address, log)
             self.assertNotIn("trying again", log)
