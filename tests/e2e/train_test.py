@@ -9,7 +9,7 @@ from espalier import (EspalierTest, await_step, children_of, command_line_of, is
                       wait_for)
 
 RESULT_KEYS = {"status", "job", "steps", "epochs", "rows_per_epoch", "metrics", "weights_sha256",
-               "bundle", "timing"}
+               "bundle", "timing", "skipped_rows", "stopped_because"}
 TIMING_KEYS = {"start_s", "survey_s", "train_s", "total_s", "step_ms_p50", "step_ms_p99"}
 DEATH_LIMIT_S = 8
 # Runs a command, whose output goes where its own does.
