@@ -8,6 +8,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -298,6 +299,12 @@ class BadCasesTest(YarnTest):
 
     def test_without_zookeeper_nothing_is_started(self):
         self.hdfs.kill("zk")
+        host, port = self.hdfs.daemon("zk")["rpc"].split(":")
+
+        def listens():
+            with socket.socket() as s:
+                return s.connect_ex((host, int(port))) == 0
+        self.addCleanup(wait_for, "ZooKeeper", listens)
         self.addCleanup(self.hdfs.up, "zk")
         self.assertIn("ZooKeeper does not run at " + self.hdfs.daemon("zk")["rpc"],
                       self.refused(*SIZES, code=3))
