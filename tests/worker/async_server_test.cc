@@ -144,6 +144,7 @@ TEST_CASE("members that push faster than the holder applies keep it from nothing
   std::atomic<bool> over{false};
   std::thread guard([&] {
     const int64_t until_us = NowUs() + kGiveUpUs;
+    // Ends a trainer that hangs; nothing else waits for this.
     while (!over && NowUs() < until_us) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     if (!over) running->Abort(DeadlineExceeded("it did not end"));
   });
