@@ -36,6 +36,7 @@ PURE_ROOMS = ["base", "spec", "plan", "security", "storage", "model", "data", "c
               "cluster", "collective", "training", "scoring", "sim", "yarn"]
 SANITIZERS = ["asan", "tsan"]
 SKIPS_EXPECTED = 0
+WHY_LINES = 12  # of what a failed case said that are repeated at the end
 PHASE_LIMIT_S = 45 * 60
 LONG_PHASE_LIMIT_S = 4 * 60 * 60
 PHASES = ["tidy", "plain", "hdfs", "e2e", "python", "spark", "yarn", "roots", *SANITIZERS, "fuzz",
@@ -55,18 +56,22 @@ class Tally:
         self.phases = []    # (name, seconds)
         self.tests = []     # (seconds, "phase: target")
 
-    def fail(self, name):
+    def fail(self, name, why=""):
+        """why: what was printed of it; its last lines come again with the name, at the end."""
         self.failed += 1
-        self.failures.append(name)
+        lines = [line for line in why.splitlines() if line.strip()]
+        self.failures.append("\n    ".join([name] + lines[-WHY_LINES:]))
 
 
 def count_xml(path, label, tally):
     """Adds the cases of a test.xml; returns how many of them failed."""
     failed = 0
     for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
+        bad = [e for e in case if e.tag in ("failure", "error")]
+        if bad:
             failed += 1
-            tally.fail("%s: %s" % (label, case.get("name")))
+            tally.fail("%s: %s" % (label, case.get("name")),
+                       "\n".join((e.get("message") or "") + "\n" + (e.text or "") for e in bad))
         elif case.find("skipped") is not None:
             tally.skipped += 1
         else:
@@ -174,11 +179,11 @@ def python_tests(label, folder, tally):
     kind = type("Result", (CountingResult,), {"tally": tally, "label": label})
     result = unittest.TextTestRunner(sys.stdout, verbosity=2, resultclass=kind).run(suite)
     bad = result.failures + result.errors + [(t, "") for t in result.unexpectedSuccesses]
-    names = sorted({test.id() for test, _ in bad})
-    for name in names:
-        tally.fail("%s: %s" % (label, name))
+    why = {test.id(): trace for test, trace in bad}
+    for name in sorted(why):
+        tally.fail("%s: %s" % (label, name), why[name])
     tally.skipped += len(result.skipped)
-    tally.passed += max(0, result.testsRun - len(names) - len(result.skipped))
+    tally.passed += max(0, result.testsRun - len(why) - len(result.skipped))
     tally.phases.append((label, time.monotonic() - started))
 
 

@@ -5,6 +5,7 @@ usage: unittest_xml.py FOLDER XML
 """
 import sys
 import time
+import traceback
 import unittest
 import xml.etree.ElementTree as xml
 
@@ -18,15 +19,19 @@ class Result(unittest.TextTestResult):
         self.started = time.monotonic()
         super().startTest(test)
 
-    def note(self, test, kind=None):
-        """The case, once; a failure in it or in what cleans up after it makes it fail."""
+    def note(self, test, kind=None, err=None):
+        """The case, once; a failure in it or in what cleans up after it makes it fail. err: the
+        exception, as sys.exc_info() has it."""
         name = test.id()
         case = next((c for c in self.root if c.get("name") == name), None)
         if case is None:
             case = xml.SubElement(self.root, "testcase", name=name)
         case.set("time", "%.3f" % (time.monotonic() - getattr(self, "started", time.monotonic())))
         if kind and case.find(kind) is None:
-            xml.SubElement(case, kind)
+            why = "".join(traceback.format_exception(*err)) if err else ""
+            # XML has no place for most control characters.
+            xml.SubElement(case, kind).text = "".join(
+                c if c.isprintable() or c == "\n" else "?" for c in why)
 
     def addSuccess(self, test):
         super().addSuccess(test)
@@ -42,16 +47,16 @@ class Result(unittest.TextTestResult):
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
-        self.note(test, "failure")
+        self.note(test, "failure", err)
 
     def addError(self, test, err):
         super().addError(test, err)
-        self.note(test, "error")
+        self.note(test, "error", err)
 
     def addSubTest(self, test, subtest, err):
         super().addSubTest(test, subtest, err)
         if err:
-            self.note(test, "failure")
+            self.note(test, "failure", err)
 
     def addUnexpectedSuccess(self, test):
         super().addUnexpectedSuccess(test)
