@@ -175,6 +175,7 @@ class Network final : public PeerNetwork,
         options_.payload_bytes_max + static_cast<int64_t>(rpc::kFrameHeaderBytes);
     settings.keepalive_interval_ms = options_.keepalive_interval_ms;
     settings.keepalive_timeout_ms = options_.keepalive_timeout_ms;
+    settings.memory_bytes_max = options_.receive_bytes_max;
     ESPALIER_ASSIGN_OR_RETURN(running_,
                               rpc::StartServer(listen, {this, &states_}, settings, authorizer_));
     return Status::Ok();

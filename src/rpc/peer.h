@@ -56,6 +56,8 @@ namespace espalier {
 struct PeerOptions {
   // Largest payload taken from or sent to a peer; compared before memory is reserved.
   int64_t payload_bytes_max = int64_t{16} << 20;
+  // For what all connections of the listener read at a time, whoever sends it.
+  int64_t receive_bytes_max = int64_t{1} << 30;
   // A peer that cannot be reached, or that does not open the generation, for so long: OnBroken.
   int64_t connect_timeout_ms = 10'000;
   int64_t dial_retry_ms = 50;
