@@ -1,8 +1,11 @@
 #include "src/bundle/initial_weights.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <filesystem>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "src/bundle/checkpoint_store.h"
@@ -48,6 +51,14 @@ struct Model {
   std::string path;
 };
 
+// Each tensor's values in their places among the 13 of the network.
+std::vector<double> AllOf(const std::vector<InitialTensor>& tensors) {
+  std::vector<double> all(13, std::nan(""));
+  for (const InitialTensor& t : tensors)
+    std::ranges::copy(t.values, all.begin() + static_cast<int64_t>(t.offset));
+  return all;
+}
+
 TEST_CASE("weights come from a model's directory or from a file of safetensors, all or some") {
   const Model model;
   for (const std::string& from : {model.path, model.Directory(), model.Directory() + "/"}) {
@@ -55,11 +66,7 @@ TEST_CASE("weights come from a model's directory or from a file of safetensors, 
     INFO(tensors.status().ToString());
     REQUIRE(tensors.ok());
     REQUIRE(tensors->size() == 4);
-    for (const InitialTensor& t : *tensors) {
-      for (size_t i = 0; i < t.values.size(); ++i) {
-        CHECK(t.values[i] == static_cast<double>(model.weights[t.offset + i]));
-      }
-    }
+    CHECK(AllOf(*tensors) == std::vector<double>(model.weights.begin(), model.weights.end()));
   }
   const auto second = model.Read({model.path, {1}});
   REQUIRE(second->size() == 2);
@@ -108,11 +115,9 @@ TEST_CASE("weights come from a checkpoint, or from the newest whole one of a dir
     INFO(tensors.status().ToString());
     REQUIRE(tensors.ok());
     REQUIRE(tensors->size() == 4);
-    for (const InitialTensor& t : *tensors) {
-      for (size_t i = 0; i < t.values.size(); ++i) {
-        CHECK(t.values[i] == first + static_cast<double>(t.offset) + static_cast<double>(i));
-      }
-    }
+    std::vector<double> expected(13);
+    std::iota(expected.begin(), expected.end(), first);
+    CHECK(AllOf(*tensors) == expected);
   }
   CHECK(model.Read({old, {1}})->at(0).values == std::vector<double>{59, 60, 61});
   const std::string lbfgs =

@@ -47,13 +47,18 @@ TEST_CASE("metrics are those of the rows counted one by one") {
   CHECK(evaluation->metrics.loss == Approx(loss / 1000).epsilon(1e-5));
 }
 
-TEST_CASE("figures do not depend on the threads") {
-  const ScoringFixture f;
+// Rows weigh what the fifth column says.
+ModelDocument WeightedDocument() {
   ModelDocument document = NumbersDocument();
   document.job.data.weight = std::string("w");
   document.schema.names.push_back("w");
   document.schema.weight = 4;
-  const TrainedModel model = f.Model(document);
+  return document;
+}
+
+TEST_CASE("figures do not depend on the threads") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(WeightedDocument());
   std::string text = "w,v,u,b,a\n";
   for (int i = 0; i < 4000; ++i) {
     text += std::to_string(0.1 + i % 7) + "," + std::to_string(i % 13) + "," +
@@ -81,11 +86,7 @@ TEST_CASE("figures do not depend on the threads") {
 
 TEST_CASE("rows that lack the weights of the training count 1 each, and lack nothing else") {
   const ScoringFixture f;
-  ModelDocument document = NumbersDocument();
-  document.job.data.weight = std::string("w");
-  document.schema.names.push_back("w");
-  document.schema.weight = 4;
-  const TrainedModel model = f.Model(document);
+  const TrainedModel model = f.Model(WeightedDocument());
   const auto metrics = [&](const std::string& csv) {
     const auto scan = f.Scan(model, {f.dir.Put("t.csv", csv)}, true);
     INFO(scan.status().ToString());

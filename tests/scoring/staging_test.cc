@@ -7,32 +7,38 @@
 namespace espalier {
 namespace {
 
+// A job that may replace an earlier prediction.
+struct Replacing : JobFixture {
+  Replacing() {
+    spec.output.overwrite = true;
+    REQUIRE(files->MakeDirectory(dir / "out").ok());
+    for (const auto& [name, bytes] : before) dir.Put("out/" + name, bytes);
+  }
+  const std::map<std::string, std::string> before = {{"_SUCCESS", ""},
+                                                     {"part-00000.csv", "an earlier prediction\n"}};
+};
+
 // Storage went away while a job had emptied the output; until it is cleared away the place is not
 // free for those who may not overwrite what was there.
 TEST_CASE("an output that a job which broke off has emptied is not taken for an empty one") {
-  const std::map<std::string, std::string> before = {{"_SUCCESS", ""},
-                                                     {"part-00000.csv", "an earlier prediction\n"}};
   int emptied = 0;
   bool died = true;
   for (int changes = 0; died; ++changes) {
     INFO(changes);
-    JobFixture f;
-    ScoringSpec spec = f.spec;
-    spec.output.overwrite = true;
-    REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
-    for (const auto& [name, bytes] : before) f.dir.Put("out/" + name, bytes);
+    Replacing f;
     const DyingFiles dying(*f.files, changes);
-    died = !f.Merge(dying, f.Score(), spec).ok();
+    died = !f.Merge(dying, f.Score(), f.spec).ok();
     const std::string late = std::exchange(f.staging, StagingDirectory(f.dir / "out", "other"));
     const Status taken = CheckPredictions(*f.files, f.dir / "out", false);
     CHECK(taken.code() == StatusCode::kAlreadyExists);
     emptied +=
         taken.ToString().find("comes back when that job is cleared away") != std::string::npos;
+    f.spec.output.overwrite = false;
     const auto other = f.Merge(*f.files, f.Score(), f.spec);
     CHECK(other.status().code() == StatusCode::kAlreadyExists);
     REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
     REQUIRE(RemoveStaging(*f.files, f.dir / "out", late, false).ok());
-    CHECK(Tree(*f.files, f.dir / "out") == before);
+    CHECK(Tree(*f.files, f.dir / "out") == f.before);
   }
   CHECK(emptied > 0);
 }
@@ -42,15 +48,9 @@ TEST_CASE("what was in an emptied output comes back when the directory was moved
   bool died = true;
   for (int changes = 0; died; ++changes) {
     INFO(changes);
-    JobFixture f;
-    ScoringSpec spec = f.spec;
-    spec.output.overwrite = true;
-    REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
-    f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
-    f.dir.Put("out/_SUCCESS", "");
-    const auto before = Tree(*f.files, f.dir / "out");
+    const Replacing f;
     const DyingFiles dying(*f.files, changes);
-    died = !f.Merge(dying, f.Score(), spec).ok();
+    died = !f.Merge(dying, f.Score(), f.spec).ok();
     const bool empty = f.files->Stat(f.staging + "/emptied").ok();
     emptied += empty;
     REQUIRE(f.files->Rename(f.dir / "out", f.dir / "bad").ok());
@@ -60,7 +60,7 @@ TEST_CASE("what was in an emptied output comes back when the directory was moved
     REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
     CHECK_FALSE(f.files->Stat(f.staging).ok());
     CHECK(f.files->Stat(f.dir / "out").ok() == empty);  // before, it is all in the other place
-    if (empty) CHECK(Tree(*f.files, f.dir / "out") == before);
+    if (empty) CHECK(Tree(*f.files, f.dir / "out") == f.before);
   }
   CHECK(emptied > 0);
 }
@@ -81,12 +81,8 @@ class ProbedFiles final : public DyingFiles {
 };
 
 TEST_CASE("a probe of another submission does not harm a merge") {
-  const JobFixture f;
-  ScoringSpec spec = f.spec;
-  spec.output.overwrite = true;
-  REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
-  f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
-  const auto merged = f.Merge(ProbedFiles(*f.files, f.dir / "out"), f.Score(), spec);
+  const Replacing f;
+  const auto merged = f.Merge(ProbedFiles(*f.files, f.dir / "out"), f.Score(), f.spec);
   INFO(merged.status().ToString());
   REQUIRE(merged.ok());
   CHECK(Tree(*f.files, f.dir / "out") == f.Local());

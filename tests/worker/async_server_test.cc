@@ -12,18 +12,13 @@
 #include "src/base/queue.h"
 #include "src/model/arithmetic.h"
 #include "src/worker/async_trainer.h"
+#include "src/worker/clock.h"
 #include "tests/worker/made_up_rows.h"
 
 namespace espalier {
 namespace {
 
 constexpr int32_t kLeaves = 16;
-
-int64_t NowUs() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // Large steps of few rows, and no evaluations, which all would wait for.
 TrainingPlan MakePlan() {

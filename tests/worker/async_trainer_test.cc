@@ -14,18 +14,13 @@
 #include "src/collective/memory_link.h"
 #include "src/model/arithmetic.h"
 #include "src/plan/ownership.h"
+#include "src/worker/clock.h"
 #include "tests/worker/made_up_rows.h"
 
 namespace espalier {
 namespace {
 
 constexpr int32_t kLeaves = 16;
-
-int64_t NowUs() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 struct Case {
   int64_t rows = 2000, batch = 64;
