@@ -1,10 +1,36 @@
-"""What telltale workers wrote down (see tests/worker/telltale_main.cc), read and added up."""
+"""Clusters of telltale workers (see tests/worker/telltale_main.cc), and what these wrote down, read
+and added up."""
 import collections
 import os
+import re
 
-from espalier import TESTING
+from espalier import TESTING, Cluster, wait_for
 
 TELLTALE = os.path.join(TESTING, "telltale-worker")
+
+
+def slow_cluster(test, workers, pause_ms, **options):
+    """One whose workers wait so long before each step and over each shard that they score: what it
+    does lasts however fast the machine is."""
+    test.environment["ESPALIER_TELLTALE_PAUSE"] = str(pause_ms)
+    return Cluster(test, workers=workers, worker_binary=TELLTALE, **options)
+
+
+def trained_through_a_kill_and_a_join(test, spec, pause_ms, worker_flags=()):
+    """What a job comes to that loses one of its two workers, and later gets another one. It must
+    last until then: some 8 s of pauses before all its steps."""
+    cluster = slow_cluster(test, 2, pause_ms, worker_flags=worker_flags,
+                           coordinator_flags=["--rebalance-interval-ms", "100"])
+    job = cluster.submit(test.job("disturbed", spec))
+    cluster.wait_for_training(job)
+    cluster.workers["node-1"].kill()
+    wait_for("one lost", lambda: len(cluster.lost()) == 1)
+    cluster.start_worker("node-3")
+    wait_for("a generation with the new one", lambda: re.search(
+        r"%s generation [3-9]: 2 workers" % job, cluster.log("coordinator")))
+    done = cluster.result("watch", job)
+    test.assertEqual(done["status"], "SUCCEEDED", done)
+    return done
 
 
 class Accounts:

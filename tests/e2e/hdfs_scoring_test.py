@@ -5,7 +5,7 @@ import unittest
 
 from espalier import json_lines
 from hdfs_jobs import HdfsTest, csv_text, start_hdfs, table
-from scoring_jobs import files_of, outcome, slow_cluster, wait_for_scoring
+from scoring_jobs import files_of, outcome, slow_scoring_cluster, wait_for_scoring
 
 ROWS = 40_000  # some 60 shards
 REJECTED = 5
@@ -47,7 +47,7 @@ class ScoringTest(HdfsTest):
 
     def killed_in_the_middle(self, *arguments):
         """What a command on a cluster comes to that loses a worker meanwhile."""
-        cluster = slow_cluster(self, 3)
+        cluster = slow_scoring_cluster(self, 3)
         out, _ = cluster.espalier(*arguments, "--detach", "--json")
         job = json_lines(out)[0]["job"]
         wait_for_scoring(cluster, job)

@@ -4,6 +4,7 @@ import random
 import subprocess
 import unittest
 
+from accounts import trained_through_a_kill_and_a_join
 from espalier import Cluster, EspalierTest
 
 import parquet_file  # in tools/lib, which `espalier` puts on the path
@@ -114,6 +115,15 @@ class MemoryTest(EspalierTest):
         plain = self.result("train", self.job("plain", spec), "--workers", 3)
         self.assertEqual(plain["weights_sha256"], result["weights_sha256"])
         self.assertEqual(plain["metrics"], result["metrics"])
+
+    def test_rows_in_windows_of_mapped_files_bear_a_kill_and_a_join(self):
+        spec = self.classes_spec(self.classes_csv("k.csv", 4000), epochs=90)  # 2,880 steps
+        spec["data"].update(shard_bytes=65536, shuffle={"window": 700})
+        quiet = self.trained_here("quiet", spec)
+        done = trained_through_a_kill_and_a_join(self, spec, pause_ms=3,
+                                                 worker_flags=["--memory-bytes-max", "1"])
+        self.assertEqual(done["weights_sha256"], quiet["weights_sha256"])
+        self.assertEqual(done["metrics"], quiet["metrics"])
 
 
 if __name__ == "__main__":

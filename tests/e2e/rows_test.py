@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from accounts import TELLTALE, Accounts
+from accounts import TELLTALE, Accounts, slow_cluster
 from espalier import Cluster, EspalierTest, wait_for
 
 class RowsTest(EspalierTest):
@@ -47,9 +47,9 @@ class RowsTest(EspalierTest):
         return wait_for("%d members after generation %d" % (count, after), found, 30)
 
     def test_every_row_counts_once_an_epoch_through_kills_and_joins(self):
-        epochs = 800
+        epochs = 150  # of 32 steps
         weights = self.quiet_weights(epochs)
-        cluster = Cluster(self, workers=0, coordinator_flags=["--rebalance-interval-ms", "100"])
+        cluster = slow_cluster(self, 0, 4, coordinator_flags=["--rebalance-interval-ms", "100"])
         self.start_telltales(cluster, "node-1", "node-2", "node-3")
         cluster.wait_for_workers(3)
         job = cluster.submit(self.job("counted", self.spec(epochs, max=3)))

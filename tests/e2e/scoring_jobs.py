@@ -1,14 +1,13 @@
 """What the tests of jobs that score share."""
 import os
 
-from accounts import TELLTALE
-from espalier import Cluster, json_lines, wait_for
+from accounts import slow_cluster
+from espalier import json_lines, wait_for
 
 
-def slow_cluster(test, workers, **options):
-    """One that scores 20 shards a second at most, however fast the machine is."""
-    test.environment["ESPALIER_TELLTALE_PAUSE"] = str(50 * workers)
-    return Cluster(test, workers=workers, worker_binary=TELLTALE, **options)
+def slow_scoring_cluster(test, workers, **options):
+    """One that scores 20 shards a second at most."""
+    return slow_cluster(test, workers, 50 * workers, **options)
 
 
 def files_of(directory):

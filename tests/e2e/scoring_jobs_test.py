@@ -9,7 +9,7 @@ import time
 import unittest
 
 from espalier import Cluster, EspalierTest, json_lines, wait_for
-from scoring_jobs import files_of, outcome, slow_cluster, wait_for_scoring
+from scoring_jobs import files_of, outcome, slow_scoring_cluster, wait_for_scoring
 
 ROWS_LONG = 60_000  # some 100 shards
 SHARD_BYTES = 16 << 10
@@ -147,7 +147,7 @@ class ScoringJobsTest(EspalierTest):
 
     def test_a_killed_workers_shards_are_redone_and_none_is_there_twice(self):
         model, data, local = self.many_shards()
-        cluster = slow_cluster(self, workers=3)
+        cluster = slow_scoring_cluster(self, workers=3)
         output = self.path("scored")
         out, _ = cluster.espalier("predict", model, data, "--output", output, "--keep", "age",
                                   "--detach")
@@ -170,7 +170,7 @@ class ScoringJobsTest(EspalierTest):
     def test_residuals_are_counted_once_whoever_dies(self):
         model, data, _ = self.many_shards()
         self.result("evaluate", model, data, "--report", self.path("local.html"))
-        cluster = slow_cluster(self, workers=3, state=self.path("state"))
+        cluster = slow_scoring_cluster(self, workers=3, state=self.path("state"))
         report = self.path("report.html")
         watcher = cluster.start("evaluate", model, data, "--report", report, "--json")
         wait_for_scoring(cluster, "job-1")
@@ -189,7 +189,7 @@ class ScoringJobsTest(EspalierTest):
 
     def test_of_a_cancelled_evaluation_there_is_no_report(self):
         model, data, _ = self.many_shards()
-        cluster = slow_cluster(self, workers=2)
+        cluster = slow_scoring_cluster(self, workers=2)
         report = self.path("report.html")
         process = cluster.start("evaluate", model, data, "--report", report)
         wait_for_scoring(cluster, "job-1")
@@ -202,7 +202,7 @@ class ScoringJobsTest(EspalierTest):
 
     def test_a_coordinator_that_dies_and_comes_back_ends_it(self):
         model, data, local = self.many_shards()
-        cluster = slow_cluster(self, workers=2, state=self.path("state"))
+        cluster = slow_scoring_cluster(self, workers=2, state=self.path("state"))
         output = self.path("scored")
         watcher = cluster.start("predict", model, data, "--output", output, "--keep", "age",
                                 "--json")
@@ -216,7 +216,7 @@ class ScoringJobsTest(EspalierTest):
 
     def test_of_a_cancelled_job_nothing_is_to_be_seen(self):
         model, data, local = self.many_shards()
-        cluster = slow_cluster(self, workers=2)
+        cluster = slow_scoring_cluster(self, workers=2)
         output = self.path("scored")
         os.mkdir(output)
         with open(os.path.join(output, "part-00000.csv"), "w") as f:
@@ -235,7 +235,7 @@ class ScoringJobsTest(EspalierTest):
 
     def test_interrupted_the_command_detaches_and_the_job_goes_on(self):
         model, data, local = self.many_shards()
-        cluster = slow_cluster(self, workers=1)
+        cluster = slow_scoring_cluster(self, workers=1)
         output = self.path("scored")
         process = cluster.start("predict", model, data, "--output", output, "--keep", "age")
         wait_for_scoring(cluster, "job-1")
@@ -283,7 +283,7 @@ class ScoringJobsTest(EspalierTest):
 
     def test_what_a_cancelled_job_left_is_removed_by_the_next_coordinator(self):
         model, data, _ = self.many_shards()
-        cluster = slow_cluster(self, workers=2, state=self.path("state"))
+        cluster = slow_scoring_cluster(self, workers=2, state=self.path("state"))
         output = self.path("scored")
         cluster.espalier("predict", model, data, "--output", output, "--keep", "age", "--detach")
         wait_for_scoring(cluster, "job-1")

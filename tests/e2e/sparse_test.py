@@ -4,10 +4,10 @@ import io
 import json
 import os
 import random
-import re
 import unittest
 
-from espalier import Cluster, EspalierTest, wait_for
+from accounts import trained_through_a_kill_and_a_join
+from espalier import Cluster, EspalierTest
 from scoring_jobs import files_of
 import same_bits_test
 
@@ -128,20 +128,10 @@ class SparseTest(EspalierTest):
         return found
 
     def test_a_worker_killed_and_one_that_joins_change_no_bit(self):
-        # It must last until somebody has joined.
-        spec = self.spec(self.write("d.svm", libsvm(3000, 4)), epochs=1000)
+        spec = self.spec(self.write("d.svm", libsvm(3000, 4)), epochs=150)  # 2,850 steps
         spec["model"]["dropout"] = 0.2
         quiet = self.trained_here("quiet", spec)
-        cluster = Cluster(self, workers=2, coordinator_flags=["--rebalance-interval-ms", "100"])
-        job = cluster.submit(self.job("disturbed", spec))
-        cluster.wait_for_training(job)
-        cluster.workers["node-1"].kill()
-        wait_for("one lost", lambda: len(cluster.lost()) == 1)
-        cluster.start_worker("node-3")
-        wait_for("a generation with the new one", lambda: re.search(
-            r"%s generation [3-9]: 2 workers" % job, cluster.log("coordinator")))
-        done = cluster.result("watch", job)
-        self.assertEqual(done["status"], "SUCCEEDED", done)
+        done = trained_through_a_kill_and_a_join(self, spec, pause_ms=3)
         self.assertEqual(done["weights_sha256"], quiet["weights_sha256"])
         self.assertEqual(done["metrics"], quiet["metrics"])
 

@@ -26,6 +26,7 @@ namespace {
 class Telltale : public StepProbe {
  public:
   void OnBoundary(int64_t step, std::span<std::byte> parameters) override {
+    Pause();
     DieAt("boundary", step - 1);
     if (flip_at_ < 0 || step < flip_at_) return;
     flip_at_ = -1;
@@ -47,11 +48,10 @@ class Telltale : public StepProbe {
           std::to_string(us) + "\n");
     DieAt("commit", step);
   }
-  void OnShardScored(int32_t) override {
-    std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms_));
-  }
+  void OnShardScored(int32_t) override { Pause(); }
 
  private:
+  void Pause() const { std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms_)); }
   static int Open() {
     const char* directory = std::getenv("ESPALIER_TELLTALE_DIRECTORY");
     if (directory == nullptr) return -1;
