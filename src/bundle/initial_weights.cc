@@ -184,6 +184,15 @@ std::vector<int64_t> HiddenOf(const CheckpointHeader& header) {
   return widths;
 }
 
+// Two numbers for each input of a hidden layer, which as many other inputs would have, too.
+bool HasNorms(const TensorList& network) {
+  return std::any_of(network.begin(), network.end(),
+                     [](const TensorInfo& t) { return t.name.ends_with(".norm.weight"); });
+}
+bool HasNorms(const CheckpointHeader& header) {
+  return header.job.find("\nmodel.layer_norm=true\n") != std::string::npos;
+}
+
 // The weights of a checkpoint's step as a file of the network's tensors would hold them. The state
 // (training/state_codec.h) begins with "ESPS", its layout (uint32), the bytes of a number (uint32),
 // and then, each after its size (int64), the parameters; with lbfgs these are a point that is only
@@ -214,10 +223,14 @@ Result<SafetensorsView> ViewWeights(const Checkpoint& checkpoint, const TensorLi
   }
   int64_t size = 0;
   for (const TensorInfo& t : network) size += t.size;
-  if (count != size || HiddenOf(checkpoint.header) != HiddenOf(network)) {
-    return FailedPrecondition("found " + HumanCount(count) + " parameters and hidden layers of " +
-                              Shown(HiddenOf(checkpoint.header)) + "; the network has " +
-                              HumanCount(size) + " and " + Shown(HiddenOf(network)) +
+  const auto words = [](int64_t parameters, const std::vector<int64_t>& hidden, bool norms) {
+    return HumanCount(parameters) + " parameters and hidden layers of " + Shown(hidden) +
+           (norms ? ", normalised" : "");
+  };
+  const std::string found = words(count, HiddenOf(checkpoint.header), HasNorms(checkpoint.header));
+  const std::string wanted = words(size, HiddenOf(network), HasNorms(network));
+  if (found != wanted) {
+    return FailedPrecondition("found " + found + "; the network has " + wanted +
                               ": a checkpoint is for a network of the same layers and inputs");
   }
   SafetensorsView view;
@@ -261,8 +274,8 @@ Result<std::vector<InitialTensor>> ReadCheckpointed(const FileSystem& files,
     return FailedPrecondition(
         whose +
         ": a checkpoint does not tell which values of a categorical column its weights are "
-        "for; take a model that is finished, or name the layers that do not depend on them: {from: "
-        "RUN, layers: [1]}");
+        "for; take a model that is finished, or, where that run's columns had as many values, name "
+        "the layers that do not depend on them: {from: RUN, layers: [1]}");
   }
   Checkpoint checkpoint;
   if (from.ends_with(kCheckpointsSuffix)) {

@@ -338,17 +338,22 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
 }
 
 // REQUIRES: the caller does not touch a job after it ended (with jobs_kept_max 0 it is gone).
+// Those that are to be cleared away are counted apart: a later life clears for whom it knows.
 void CoordinatorCore::ForgetOldJobs() {
-  int64_t ended = 0;
-  for (const auto& [id, job] : jobs_) ended += IsFinal(job.snapshot.state);
-  for (auto it = jobs_.begin(); it != jobs_.end() && ended > options_.jobs_kept_max;) {
-    if (!IsFinal(it->second.snapshot.state)) {
+  const auto clears = [](const JobRecord& job) { return Leaves(job) && !job.cleared; };
+  int64_t over = 0, clearing = 0;
+  for (const auto& [id, job] : jobs_) {
+    if (IsFinal(job.snapshot.state)) ++(clears(job) ? clearing : over);
+  }
+  for (auto it = jobs_.begin(); it != jobs_.end();) {
+    int64_t& count = clears(it->second) ? clearing : over;
+    if (!IsFinal(it->second.snapshot.state) || count <= options_.jobs_kept_max) {
       ++it;
       continue;
     }
     out_.persist.push_back(JobForgotten{it->first});
     it = jobs_.erase(it);
-    --ended;
+    --count;
   }
 }
 

@@ -17,8 +17,10 @@ std::string FileSystemOf(const ClearWork& work) {
   return uri.ok() ? uri->prefix : std::string();
 }
 
+// Or has no room for the mark of what is undone.
 bool IsAway(const Status& done) {
-  return done.code() == StatusCode::kUnavailable || done.code() == StatusCode::kDeadlineExceeded;
+  return done.code() == StatusCode::kUnavailable || done.code() == StatusCode::kDeadlineExceeded ||
+         done.code() == StatusCode::kResourceExhausted;
 }
 
 std::string Words(const ClearWork& work, const std::string& what, const Status& why) {
@@ -60,6 +62,11 @@ bool Clearing::open() const {
   std::lock_guard lock(mutex_);
   return working_ ||
          std::any_of(waiting_.begin(), waiting_.end(), [](const Item& item) { return !item.away; });
+}
+
+bool Clearing::closed() const {
+  std::lock_guard lock(mutex_);
+  return closed_;
 }
 
 void Clearing::Close() {

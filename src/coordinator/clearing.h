@@ -4,8 +4,8 @@
 //
 //   fails                           is tried again soon, for some seconds: workers that were told
 //                                   to stop may write a last file meanwhile
-//   fails still, storage is away    waits, with all others of that file system, and is tried again
-//                                   until this process ends
+//   fails still, storage is away,   waits, with all others of that file system, and is tried again
+//   full, or another job's turn     until this process ends
 //   fails still, for other reasons  is given up with a warning
 //
 // Jobs that ended in this life come first, then those of earlier lives: first the ones that failed
@@ -47,6 +47,7 @@ class Clearing {
   bool open() const;
   // Nothing more begins.
   void Close();
+  bool closed() const;
 
  private:
   struct Item {

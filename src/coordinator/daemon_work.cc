@@ -52,9 +52,12 @@ Clearing::Hooks CoordinatorDaemon::ClearingHooks() {
   hooks.now_ms = [this] { return NowMs(); };
   hooks.submit = [this](std::function<void()> work) { OnPool(*merging_, std::move(work)); };
   hooks.clear = [this](const ClearWork& work) {
-    return ClearScored(work, WithTokens(PatienceOfIntake(storage_), work.tokens));
+    StorageOptions storage = WithTokens(PatienceOfIntake(storage_), work.tokens);
+    storage.webhdfs.http.cancelled = [this] { return clearing_.closed(); };
+    return ClearScored(work, storage);
   };
   hooks.over = [this](const ClearWork& work) {
+    if (clearing_.closed()) return;  // nobody hears of it: the next life clears with the tokens
     for (const StorageToken& token : work.tokens) {
       const Status cancelled = CancelToken(token, PatienceOfIntake(storage_));
       if (!cancelled.ok()) LogInfo(ToString(work.job) + ": " + cancelled.ToString());

@@ -28,8 +28,11 @@ std::string MarkOf(const std::string& staging) {
   return kFillingMark + staging.substr(staging.rfind('-') + 1);
 }
 
+// Where it is there already nothing is written: what undoes may have to do without room.
 Status PutMark(const FileSystem& files, const std::string& output, const std::string& staging) {
-  return files.WriteAtomically(output + "/" + MarkOf(staging), "");
+  const std::string mark = output + "/" + MarkOf(staging);
+  ESPALIER_ASSIGN_OR_RETURN(const bool there, IsThere(files, mark));
+  return there ? Status() : files.WriteAtomically(mark, "");
 }
 
 // When the file was written, as text; renaming it changes nothing of that. Empty: it is not there.
@@ -175,6 +178,22 @@ Status PutBack(const FileSystem& files, const std::string& output, const std::st
   return files.Rename(staging + kReplaced, output);
 }
 
+// Another job that fills the output has moved this one's mark aside. It may yet put it back, and
+// with it what this one is to bring back.
+Status CheckOthers(const FileSystem& files, const std::string& output, const std::string& staging) {
+  ESPALIER_ASSIGN_OR_RETURN(const bool kept, IsThere(files, staging + kReplaced));
+  if (!kept) return {};
+  const Result<std::vector<std::string>> names = files.Names(output);
+  if (names.status().code() == StatusCode::kNotFound) return {};
+  ESPALIER_RETURN_IF_ERROR(names.status());
+  for (const std::string& name : *names) {
+    if (!name.starts_with(kFillingMark)) continue;
+    return Unavailable("another job is filling " + QuotedPath(output) + ", whose mark is '" +
+                       Printable(name) + "'");
+  }
+  return {};
+}
+
 // What an earlier life has begun at the output, before it is done once more.
 Status ResumeAt(const FileSystem& files, const std::string& output, const std::string& staging,
                 Standing standing) {
@@ -182,7 +201,8 @@ Status ResumeAt(const FileSystem& files, const std::string& output, const std::s
   if (standing == Standing::kFilled) {  // the time of _SUCCESS will be another one
     return PutMark(files, output, staging);
   }
-  // Whatever was moved from there was of an output that somebody else has replaced since.
+  ESPALIER_RETURN_IF_ERROR(PutBack(files, output, staging));
+  // Whatever is still here was of an output that somebody else has replaced since.
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + kEmptied));
   return files.RemoveTree(staging + kReplaced);
 }
@@ -248,6 +268,7 @@ Status RemoveStaging(const FileSystem& files, const std::string& output, const s
       ESPALIER_RETURN_IF_ERROR(UndoPlacing(files, output, staging));
     } else {
       ESPALIER_RETURN_IF_ERROR(PutBack(files, output, staging));
+      ESPALIER_RETURN_IF_ERROR(CheckOthers(files, output, staging));
     }
   }
   return files.RemoveTree(staging);

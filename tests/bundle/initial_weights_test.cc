@@ -133,15 +133,26 @@ TEST_CASE("a checkpoint that is damaged, of another network or of categories is 
   wider[2] = {"layers.1.weight", {2, 3}, 9, 6};
   wider[3] = {"layers.1.bias", {2}, 15, 2};
   const std::string mend = ": a checkpoint is for a network of the same layers and inputs";
-  CHECK(model.Error({path, {}}, wider) ==
-        "train.initial: " + path +
-            ": found 13 parameters and hidden layers of [3]; the network has 17 and [3]" + mend);
+  CHECK(model.Error({path, {}}, wider) == "train.initial: " + path +
+                                              ": found 13 parameters and hidden layers of [3]; the "
+                                              "network has 17 parameters and hidden "
+                                              "layers of [3]" +
+                                              mend);
   // As many numbers, in layers of other widths.
   const std::string other =
       model.directory.Put("o.ckpt", CheckpointOf<float>(5, 50, OptimizerKind::kAdam, {2, 1}));
   CHECK(model.Error({other, {}}) ==
         "train.initial: " + other +
-            ": found 13 parameters and hidden layers of [2, 1]; the network has 13 and [3]" + mend);
+            ": found 13 parameters and hidden layers of [2, 1]; the network has 13 parameters and "
+            "hidden layers of [3]" +
+            mend);
+  // As many numbers, of which some are of a norm in the place of inputs: 1 of them, 6 + 4 units.
+  const TensorList normed = {{"layers.0.weight", {3, 1}, 0, 3},   {"layers.0.bias", {3}, 3, 3},
+                             {"layers.0.norm.weight", {1}, 6, 1}, {"layers.0.norm.bias", {1}, 7, 1},
+                             {"layers.1.weight", {1, 3}, 8, 3},   {"layers.1.bias", {1}, 11, 2}};
+  CHECK_THAT(model.Error({path, {}}, normed),
+             Catch::Contains("found 13 parameters and hidden layers of [3]; the network has 13 "
+                             "parameters and hidden layers of [3], normalised"));
   wider[2] = {"layers.0.one_hot.0.weight", {3, 3}, 9, 9};
   CHECK_THAT(model.Error({path, {}}, wider), Catch::Contains("does not tell which values"));
   bytes.back() ^= 1;

@@ -292,7 +292,7 @@ class Chaos {
       CHECK(core_.History(s.job, 0).size() <= 5);
     }
     CHECK(queued <= kQueuedMax);
-    CHECK(final_count <= kKeptMax);
+    CHECK(final_count <= 2 * kKeptMax);  // those that are to be cleared away are counted apart
     const auto workers = core_.Workers();
     CHECK(static_cast<int64_t>(workers.size()) <= kWorkersMax);
     std::set<JobId> worked;

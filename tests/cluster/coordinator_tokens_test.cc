@@ -12,7 +12,7 @@ constexpr SessionId kSession{1};
 
 class TokensOfAJob {
  public:
-  TokensOfAJob() : core_(Options()) {
+  explicit TokensOfAJob(const CoordinatorCoreOptions& options = Options()) : core_(options) {
     Feed(SessionOpened{kSession, "peer"});
     Hello hello;
     hello.version = kVersion;
@@ -49,7 +49,7 @@ class TokensOfAJob {
                             StorageTokens tokens = {{kFiles, "first"}}) {
     Submission s;
     s.kind = kind;
-    s.client_request_id = "id";
+    s.client_request_id = "id-" + std::to_string(journal_.size());
     s.job_yaml = "yaml";
     s.output = "out";
     s.workers_max = 1;
@@ -117,6 +117,25 @@ TEST_CASE("tokens of a job that left something are kept until that is cleared aw
     CHECK(next.Step(Tick{}, t.now_ms_).clear.empty());
     CHECK(next.Job({1})->state == JobState::kCancelled);
   }
+}
+
+TEST_CASE("a job that is to be cleared away is not forgotten for others that have ended") {
+  CoordinatorCoreOptions options = TokensOfAJob::Options();
+  options.jobs_kept_max = 1;
+  TokensOfAJob t(options);
+  t.Submit(JobKind::kPredict);
+  REQUIRE(t.Feed(CancelJob{{2}, {1}}).clear.size() == 1);
+  for (uint64_t job = 2; job <= 4; ++job) {
+    t.Submit();
+    t.Feed(CancelJob{{2}, {job}});
+    CHECK(t.core_.Job({1}).has_value());
+    CHECK(t.core_.Job({job}).has_value());
+    CHECK(t.core_.Job({job - 1}).has_value() == (job == 2));
+  }
+  t.Feed(JobCleared{{1}});
+  t.Submit();
+  t.Feed(CancelJob{{2}, {5}});
+  CHECK_FALSE(t.core_.Job({1}).has_value());
 }
 
 TEST_CASE("what was cleared away stays so over restarts, also of a job without tokens") {

@@ -1,4 +1,5 @@
 // What was in an output that a job replaces, and those who come to that output meanwhile.
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -86,6 +87,81 @@ TEST_CASE("a probe of another submission does not harm a merge") {
   INFO(merged.status().ToString());
   REQUIRE(merged.ok());
   CHECK(Tree(*f.files, f.dir / "out") == f.Local());
+}
+
+// The place is out of inodes: nothing new can be written.
+class FullFiles final : public DyingFiles {
+ public:
+  explicit FullFiles(const FileSystem& files) : DyingFiles(files, 1'000'000) {}
+  using FileSystem::WriteAtomically;
+  Status WriteAtomically(const std::string&, std::string_view, const std::string&) const override {
+    return ResourceExhausted("no space left");
+  }
+};
+
+TEST_CASE("a filling that ran out of room is undone without room") {
+  int marked = 0;
+  bool died = true;
+  for (int changes = 0; died; ++changes) {
+    INFO(changes);
+    const Replacing f;
+    const DyingFiles dying(*f.files, changes);
+    died = !f.Merge(dying, f.Score(), f.spec).ok();
+    const auto names = f.files->Names(f.dir / "out");
+    REQUIRE(names.ok());
+    const bool filling = std::ranges::any_of(
+        *names, [](const std::string& name) { return name.starts_with(kFillingMark); });
+    if (!filling) continue;
+    ++marked;
+    REQUIRE(RemoveStaging(FullFiles(*f.files), f.dir / "out", f.staging, false).ok());
+    CHECK(Tree(*f.files, f.dir / "out") == f.before);
+  }
+  CHECK(marked > 3);
+}
+
+// The job is run again by a later life of the coordinator, when the output is gone.
+TEST_CASE("a job that goes on where somebody moved the emptied output away gives it back, too") {
+  int emptied = 0;
+  bool died = true;
+  for (int changes = 0; died; ++changes) {
+    INFO(changes);
+    const Replacing f;
+    died = !f.Merge(DyingFiles(*f.files, changes), f.Score(), f.spec).ok();
+    if (!f.files->Stat(f.staging + "/emptied").ok()) continue;
+    ++emptied;
+    REQUIRE(f.files->Rename(f.dir / "out", f.dir / "bad").ok());
+    const DyingFiles again(*f.files, changes);
+    (void)f.Merge(again, f.Score(2), f.spec);
+    REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
+    CHECK(Tree(*f.files, f.dir / "out") == f.before);
+  }
+  CHECK(emptied > 3);
+}
+
+TEST_CASE("what an earlier job is to bring back waits for the one that fills the output") {
+  int waited = 0;
+  bool died = true;
+  for (int changes = 0; died; ++changes) {
+    Replacing probe;
+    died = !probe.Merge(DyingFiles(*probe.files, changes), probe.Score(), probe.spec).ok();
+    if (!died || !probe.files->Stat(probe.staging + "/replaced").ok()) continue;
+    bool other_died = true;
+    for (int others = changes; other_died; ++others) {
+      INFO(changes << " " << others);
+      Replacing f;
+      REQUIRE_FALSE(f.Merge(DyingFiles(*f.files, changes), f.Score(), f.spec).ok());
+      const std::string first = std::exchange(f.staging, StagingDirectory(f.dir / "out", "other"));
+      other_died = !f.Merge(DyingFiles(*f.files, others), f.Score(), f.spec).ok();
+      const Status cleared = RemoveStaging(*f.files, f.dir / "out", first, false);
+      waited += cleared.code() == StatusCode::kUnavailable;
+      if (other_died) {
+        REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
+      }
+      REQUIRE(RemoveStaging(*f.files, f.dir / "out", first, false).ok());
+      CHECK(Tree(*f.files, f.dir / "out") == (other_died ? f.before : f.Local()));
+    }
+  }
+  CHECK(waited > 3);
 }
 
 }  // namespace
