@@ -26,8 +26,17 @@ class LaunchTest(daemons.EspalierTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        os.environ["ESPALIER_HOME"] = home = os.path.join(daemons.ROOT, "build")
+        # Workers that pause before each step: jobs last until somebody has come for one that is
+        # killed, however fast the machine is.
+        os.environ["ESPALIER_HOME"] = home = tempfile.mkdtemp(prefix="espalier-home-")
+        cls.addClassCleanup(shutil.rmtree, home)
         cls.addClassCleanup(os.environ.pop, "ESPALIER_HOME")
+        build = os.path.join(daemons.ROOT, "build")
+        os.mkdir(os.path.join(home, "bin"))
+        for name, program in (("espalier", "bin/espalier"),
+                              ("espalier-coordinator", "bin/espalier-coordinator"),
+                              ("espalier-worker", "testing/telltale-worker")):
+            os.symlink(os.path.join(build, program), os.path.join(home, "bin", name))
         # Executors that come later fetch it, too.
         cls.packages = tempfile.mkdtemp(prefix="espalier-package-")
         cls.addClassCleanup(shutil.rmtree, cls.packages)
@@ -37,7 +46,8 @@ class LaunchTest(daemons.EspalierTest):
         cls.spark = sparks.session(cls, "local-cluster[3,1,512]",
                                    **{"spark.executor.memory": "512m",
                                       # The JVM may be older than this class.
-                                      "spark.executorEnv.ESPALIER_HOME": home})
+                                      "spark.executorEnv.ESPALIER_HOME": home,
+                                      "spark.executorEnv.ESPALIER_TELLTALE_PAUSE": "4"})
 
     def setUp(self):
         super().setUp()
@@ -87,9 +97,10 @@ class LaunchTest(daemons.EspalierTest):
         self.assertEqual(os.listdir(self.path("work")), [])
 
     def test_a_lost_worker_and_a_lost_executor_cost_the_others_nothing(self):
-        local = espalier.train(self.spec("local", 1500), workers=1, threads=1, progress=False)
+        epochs = 700  # of 16 steps
+        local = espalier.train(self.spec("local", epochs), workers=1, threads=1, progress=False)
         with self.launch(2) as cluster:
-            job = cluster.submit(self.spec("far", 1500))
+            job = cluster.submit(self.spec("far", epochs))
             steps = (e for e in job.watch() if isinstance(e, espalier.Evaluation))
             next(steps)
             first, second = sorted(self.workers())
