@@ -16,13 +16,15 @@ def slow_cluster(test, workers, pause_ms, **options):
     return Cluster(test, workers=workers, worker_binary=TELLTALE, **options)
 
 
-def trained_through_a_kill_and_a_join(test, spec, pause_ms, worker_flags=()):
+def trained_through_a_kill_and_a_join(test, spec, pause_ms, worker_flags=(), look=None):
     """What a job comes to that loses one of its two workers, and later gets another one. It must
-    last until then: some 8 s of pauses before all its steps."""
+    last until then: some 8 s of pauses before all its steps. look(cluster): called before that."""
     cluster = slow_cluster(test, 2, pause_ms, worker_flags=worker_flags,
                            coordinator_flags=["--rebalance-interval-ms", "100"])
     job = cluster.submit(test.job("disturbed", spec))
     cluster.wait_for_training(job)
+    if look:
+        look(cluster)
     cluster.workers["node-1"].kill()
     wait_for("one lost", lambda: len(cluster.lost()) == 1)
     cluster.start_worker("node-3")

@@ -116,12 +116,18 @@ class MemoryTest(EspalierTest):
         self.assertEqual(plain["weights_sha256"], result["weights_sha256"])
         self.assertEqual(plain["metrics"], result["metrics"])
 
+    def assert_mapped(self, cluster):
+        for name, worker in cluster.workers.items():
+            with open("/proc/%d/maps" % worker.pid) as f:
+                self.assertIn("/spool-%s/" % name, f.read())
+
     def test_rows_in_windows_of_mapped_files_bear_a_kill_and_a_join(self):
         spec = self.classes_spec(self.classes_csv("k.csv", 4000), epochs=90)  # 2,880 steps
         spec["data"].update(shard_bytes=65536, shuffle={"window": 700})
         quiet = self.trained_here("quiet", spec)
-        done = trained_through_a_kill_and_a_join(self, spec, pause_ms=3,
-                                                 worker_flags=["--memory-bytes-max", "1"])
+        done = trained_through_a_kill_and_a_join(
+            self, spec, pause_ms=3, worker_flags=["--memory-bytes-max", "1"],
+            look=self.assert_mapped)
         self.assertEqual(done["weights_sha256"], quiet["weights_sha256"])
         self.assertEqual(done["metrics"], quiet["metrics"])
 
