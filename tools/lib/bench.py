@@ -10,8 +10,8 @@
   (g) recovery  workers and the coordinator are killed, hosts are cut off, workers join and leave,
               up to 30 times each, while MNIST trains: how long the training stands still
   (h) tls     the step of 2 x 1 with certificates beside the one in plain text
-  (i) quality  accuracy and r2 on real tables beside scikit-learn's perceptrons; the ratio is the
-              difference
+  (i) quality  accuracy and r2 on real tables beside scikit-learn's perceptrons, asynchronous MNIST
+              beside synchronous; the ratio is the difference
   (j) spark   MNIST by EspalierClassifier beside Spark's own perceptron: time to 96 % of the test
               rows, rows/s of transform (some 10 minutes; needs Java)
 
@@ -415,7 +415,7 @@ def main():
             bench_tls.fill(table, say, median, ESPALIER,
                            write_job(folder, "tls", epochs=2, leaves=4), args.rounds)
     if "quality" in parts:
-        bench_quality.fill(table, say, ESPALIER)
+        bench_quality.fill(table, say, ESPALIER, ROOT)
     if "spark" in parts:
         bench_spark.fill(table, say, ESPALIER, ROOT, args.rounds, args.sparktorch)
     table.print()
