@@ -16,7 +16,7 @@ import tempfile
 import private_python
 
 PACKAGES = ["numpy==1.26.4", "scikit-learn==1.5.2"]
-SEEDS = range(1, 11)
+SEEDS = range(1, 31)
 MODE_SEEDS = range(1, 5)
 EPOCHS, BATCH, HIDDEN, RATE = 100, 32, [64, 32], 1e-3
 TABLES = {"breast_cancer": "classification", "wine": "classification", "digits": "classification",
