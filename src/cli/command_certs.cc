@@ -1,5 +1,5 @@
-// `espalier certs init`, `issue` and `revoke`: an authority and certificates for a cluster that has
-// none. Nothing is overwritten but the list of those that were taken back.
+// `espalier certs init`, `issue`, `revoke` and `compare`: an authority and certificates for a
+// cluster that has none. Nothing is overwritten but the list of those that were taken back.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -67,10 +67,20 @@ Result<KeyAndCertificate> ReadAuthority(const std::string& directory) {
   return KeyAndCertificate{*std::move(key), *std::move(certificate)};
 }
 
+// The authority's file with its list, as it was written last; empty: it has taken nothing back.
+Result<std::string> ReadList(const std::string& directory) {
+  auto text = ReadSmallFile(directory + kTrust, Secrecy::kPublic, kPemBytesMax, "revocation list");
+  if (!text.ok() && text.status().code() == StatusCode::kNotFound) return std::string();
+  return text;
+}
+
 // The directory that was made.
 Result<std::string> IssueFiles(const CliOptions& options) {
   const std::string authority_at = DirectoryOf(options);
   ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate authority, ReadAuthority(authority_at));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string list, ReadList(authority_at));
+  Result<std::string> trust = TrustOf(authority, list);
+  if (!trust.ok()) return trust.status().Wrap(QuotedPath(authority_at + kTrust));
   ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate issued,
                             Issue(authority, options.certificate, NowS()));
   const std::string output =
@@ -81,8 +91,7 @@ Result<std::string> IssueFiles(const CliOptions& options) {
   ESPALIER_RETURN_IF_ERROR(WriteNewFile(output + "/tls.key", issued.key_pem, Secrecy::kSecret));
   ESPALIER_RETURN_IF_ERROR(
       WriteNewFile(output + "/tls.crt", issued.certificate_pem, Secrecy::kPublic));
-  ESPALIER_RETURN_IF_ERROR(
-      WriteNewFile(output + "/ca.crt", authority.certificate_pem, Secrecy::kPublic));
+  ESPALIER_RETURN_IF_ERROR(WriteNewFile(output + "/ca.crt", *trust, Secrecy::kPublic));
   return output;
 }
 
@@ -93,15 +102,21 @@ Result<std::string> RevokeIn(const CliOptions& options) {
   ESPALIER_ASSIGN_OR_RETURN(
       const std::string revoked,
       ReadSmallFile(options.revoked, Secrecy::kPublic, kPemBytesMax, "the certificate to revoke"));
-  std::string list_so_far;
-  auto before = ReadSmallFile(path, Secrecy::kPublic, kPemBytesMax, "revocation list");
-  if (before.ok()) list_so_far = *std::move(before);
-  if (!before.ok() && before.status().code() != StatusCode::kNotFound) return before.status();
+  ESPALIER_ASSIGN_OR_RETURN(const std::string list_so_far, ReadList(DirectoryOf(options)));
   ESPALIER_ASSIGN_OR_RETURN(const std::string list,
                             Revoke(authority, list_so_far, revoked, NowS()));
   const auto files = MakeFileSystem();
   ESPALIER_RETURN_IF_ERROR(files->WriteAtomically(path, authority.certificate_pem + list));
   return path;
+}
+
+Status CompareFiles(const CliOptions& options) {
+  const auto read = [](const std::string& path) {
+    return ReadSmallFile(path, Secrecy::kPublic, kPemBytesMax, "CA file");
+  };
+  ESPALIER_ASSIGN_OR_RETURN(const std::string before, read(options.compared[0]));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string after, read(options.compared[1]));
+  return CheckReplaces({before, options.compared[0]}, {after, options.compared[1]});
 }
 
 std::string NextSteps(const CertificateRequest& request, const std::string& at) {
@@ -172,8 +187,20 @@ int RunCertsRevoke(const CommandContext& context) {
   }
   context.console.Out("Revoked. " + *written +
                       " is the authority with its list of revoked certificates: put it in the "
-                      "place of each daemon's and client's ca file (ca.crt, tls.ca). Daemons read "
-                      "it at once; a worker that is attached stays so until it connects anew.\n");
+                      "place of each daemon's and client's ca file (ca.crt, tls.ca), all at once "
+                      "by a rename. Daemons read it within some seconds and end what is open of "
+                      "those on it.\n");
+  return kExitSuccess;
+}
+
+int RunCertsCompare(const CommandContext& context) {
+  if (const Status may = CompareFiles(context.options); !may.ok()) return ShowError(context, may);
+  if (context.options.json) {
+    context.console.Out(JsonLine({{"replaces", true}}));
+    return kExitSuccess;
+  }
+  context.console.Out(context.options.compared[1] + " may take the place of " +
+                      context.options.compared[0] + ": nobody who is refused gets in again.\n");
   return kExitSuccess;
 }
 

@@ -41,6 +41,7 @@ int RunPredict(const CommandContext& context);
 int RunCertsInit(const CommandContext& context);
 int RunCertsIssue(const CommandContext& context);
 int RunCertsRevoke(const CommandContext& context);
+int RunCertsCompare(const CommandContext& context);
 int RunYarnUp(const CommandContext& context);
 int RunYarnRun(const CommandContext& context);
 int RunYarnScale(const CommandContext& context);

@@ -57,6 +57,8 @@ int RunCommand(const CommandContext& context) {
       return RunCertsIssue(context);
     case CommandKind::kCertsRevoke:
       return RunCertsRevoke(context);
+    case CommandKind::kCertsCompare:
+      return RunCertsCompare(context);
     case CommandKind::kYarnUp:
       return RunYarnUp(context);
     case CommandKind::kYarnRun:

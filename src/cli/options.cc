@@ -101,7 +101,11 @@ constexpr const char* kCertsExamples =
     "  espalier certs issue worker node-1\n"
     "  espalier certs issue operator ann\n"
     "  espalier certs revoke espalier-ca/worker-node-1/tls.crt\n"
-    "Each `issue` makes a directory with ca.crt, tls.crt and tls.key to copy to its holder.";
+    "  espalier certs compare /etc/espalier/worker/ca.crt espalier-ca/worker-node-1/ca.crt\n"
+    "Each `issue` makes a directory with ca.crt, tls.crt and tls.key to copy to its holder. "
+    "`compare`\n"
+    "says whether the second CA file may take the place of the first: not if somebody whose\n"
+    "certificate was taken back got in again.";
 
 constexpr const char* kCheckExamples =
     "Reads all of the data once, on this machine, without a cluster: files and shards, rows of "
@@ -143,7 +147,8 @@ constexpr CommandName kCommands[] = {
 bool SpeaksToCoordinator(CommandKind kind) {
   return kind != CommandKind::kTrain && kind != CommandKind::kVersion &&
          kind != CommandKind::kCertsInit && kind != CommandKind::kCertsIssue &&
-         kind != CommandKind::kCertsRevoke && !IsYarn(kind) && !IsScoring(kind);
+         kind != CommandKind::kCertsRevoke && kind != CommandKind::kCertsCompare && !IsYarn(kind) &&
+         !IsScoring(kind);
 }
 
 bool TakesJobFile(CommandKind kind) {
@@ -239,9 +244,17 @@ void AddCerts(CLI::App& app, RawArguments* raw) {
   CLI::App* revoke = certs->add_subcommand("revoke", "Take a certificate back: FILE");
   revoke->callback([&o] { o.command = CommandKind::kCertsRevoke; });
   revoke->add_option("FILE", o.revoked, "PEM file: the certificate (tls.crt)")->required();
+  CLI::App* compare =
+      certs->add_subcommand("compare", "Whether a CA file may replace another: BEFORE AFTER");
+  compare->callback([&o] { o.command = CommandKind::kCertsCompare; });
+  compare->add_option("FILES", o.compared, "The CA file that is in use, and the other one")
+      ->required()
+      ->expected(2);
   for (CLI::App* sub : {init, issue, revoke}) {
     sub->add_option("--directory", o.certs_directory,
                     "Directory of the authority (default: espalier-ca)");
+  }
+  for (CLI::App* sub : {init, issue, revoke, compare}) {
     sub->add_flag("--json", o.json, "Write JSON to standard output");
   }
 }

@@ -31,6 +31,7 @@ enum class CommandKind {
   kCertsInit,
   kCertsIssue,
   kCertsRevoke,
+  kCertsCompare,
   kYarnUp,
   kYarnRun,
   kYarnScale,
@@ -104,6 +105,7 @@ struct CliOptions {
   std::string authority_name;         // certs init
   CertificateRequest certificate;     // certs issue
   std::string revoked;                // certs revoke: a PEM file
+  std::vector<std::string> compared;  // certs compare: two CA files
   std::string job_file;               // train, sweep (the sweep's), submit, check
   JobId job;                          // watch, status, cancel
   std::string worker;                 // drain: name or id

@@ -145,6 +145,8 @@ Status YarnCluster::Start(YarnRequest request) {
   ESPALIER_ASSIGN_OR_RETURN(request.places.package,
                             SendPackage(context_.files, base_, tarball, &sent));
   Say((sent ? "sent the tarball: " : "the tarball is there: ") + request.places.package);
+  // Sending may take long; what somebody else's `up` has started meanwhile needs its folder.
+  if (sent) ESPALIER_RETURN_IF_ERROR(CheckNameIsFree(request.name));
   ESPALIER_RETURN_IF_ERROR(
       PrepareFolder(context_.files, request.places, request.name, hadoop, request.user,
                     KeptOfYarn(context_.env, request.name).directory, SecondsSince1970()));
@@ -155,7 +157,9 @@ Status YarnCluster::Start(YarnRequest request) {
                           ": `espalier yarn status " + request.name +
                           "` shows it, `espalier yarn down " + request.name + "` ends it");
     }
-    (void)RemoveRemains(request.name);  // the refusal is what is to be told
+    // The refusal is what is to be told. One of that name is another `up`'s, of this very moment:
+    // what lies there is in use.
+    if (created.code() != StatusCode::kAlreadyExists) (void)RemoveRemains(request.name);
     return created;
   }
   Say("YARN starts the service " + request.name + ": a coordinator and " +

@@ -55,8 +55,9 @@ grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, Response* 
                                 const Start& start, const Order* order = nullptr) {
   auto call = std::make_shared<UnaryCall<Response>>(context, response, calls);
   grpc::ServerUnaryReactor* reactor = call.get();
-  if (!calls->Add(call, caller)) {  // it has answered, and keeps the call until it is done
-    if (order != nullptr) order->Refused(ResourceExhausted("too many calls are open"));
+  // Refused, it has answered, and keeps the call until it is done.
+  if (const Status added = calls->Add(call, caller); !added.ok()) {
+    if (order != nullptr) order->Refused(added);
     return reactor;
   }
   if (!argument.ok()) {
@@ -148,7 +149,7 @@ grpc::ServerWriteReactor<pb::JobUpdate>* ApiService::Watch(grpc::CallbackServerC
   const Caller caller = Who(*context);
   auto may =
       MayStay(authorizer_, caller, Access::kReader, "watch " + ToString(JobId{request->job()}));
-  if (!calls_->Add(call, caller.Key(), std::move(may))) return reactor;
+  if (!calls_->Add(call, caller.Key(), std::move(may)).ok()) return reactor;
   Status wrong = CheckVersionOf(*context);
   if (wrong.ok()) wrong = CheckJob(request->job());
   if (wrong.ok()) {

@@ -5,13 +5,11 @@
 
 #include <utility>
 
-#include "src/base/log.h"
+#include "src/base/audit.h"
 #include "src/base/text.h"
 
 namespace espalier::rpc {
 namespace {
-
-constexpr int64_t kRefusalsLoggedASecond = 10;
 
 struct Method {
   std::string_view path;
@@ -169,7 +167,7 @@ grpc::Status Authorizer::Process(const InputMetadata& metadata, grpc::AuthContex
   const std::string method = Value(metadata, ":path");
   const Result<Caller> caller = Identify(ShownBy(metadata, *context));
   if (!caller.ok()) {
-    Audit(method, caller.status().message());
+    Audit("", method, caller.status().message());
     return {grpc::StatusCode::UNAUTHENTICATED, caller.status().message()};
   }
   const std::optional<Access> needed = AccessOf(method);
@@ -177,22 +175,19 @@ grpc::Status Authorizer::Process(const InputMetadata& metadata, grpc::AuthContex
   const std::string why =
       caller->identity.ToString() + " may not call " + Printable(method) + ", " +
       (needed ? std::string("for which ") + NameOf(*needed) + " is needed" : "which nobody may");
-  Audit(method, why);
+  Audit(caller->Key(), method, why);
   return {grpc::StatusCode::PERMISSION_DENIED, why};
 }
 
-// So many lines a second at most: a flood of calls must not fill a disk.
-void Authorizer::Audit(const std::string& method, const std::string& why) {
-  const int64_t now_s = NowS();
-  if (refusals_window_.exchange(now_s) != now_s) {
-    const int64_t before = refusals_.exchange(0);
-    if (before > kRefusalsLoggedASecond) {
-      LogWarning("audit: " + std::to_string(before - kRefusalsLoggedASecond) +
-                 " more calls were refused");
-    }
+void Authorizer::Audit(const std::string& caller, const std::string& method,
+                       const std::string& why) {
+  for (const std::string& line : refusals_.Tell(caller, Printable(method) + ": " + why, NowS())) {
+    LogAudit(line);
   }
-  if (++refusals_ > kRefusalsLoggedASecond) return;
-  LogWarning("audit: refused " + Printable(method) + ": " + why);
+}
+
+void Authorizer::TellRest() {
+  for (const std::string& line : refusals_.Rest(NowS())) LogAudit(line);
 }
 
 std::shared_ptr<Authorizer> MakeAuthorizer(const ServerSecurity& security) {
@@ -207,7 +202,7 @@ std::function<Status()> MayStay(std::shared_ptr<const Authorizer> authorizer, co
           what = std::move(what)]() -> Status {
     const Status may = authorizer->StillMay(shown, access);
     if (may.ok()) return may;
-    LogWarning("audit: ended " + what + " of " + who + ": " + may.message());
+    LogAudit("audit: ended " + what + " of " + who + ": " + may.message());
     return PermissionDenied("this was ended: " + may.message());
   };
 }

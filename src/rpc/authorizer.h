@@ -6,7 +6,6 @@
 #include <grpcpp/security/auth_metadata_processor.h>
 #include <grpcpp/server_context.h>
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "src/base/status.h"
+#include "src/rpc/refusals.h"
 #include "src/rpc/security.h"
 
 namespace espalier::rpc {
@@ -67,26 +67,28 @@ class Authorizer final : public grpc::AuthMetadataProcessor {
 
   // What a call shows.
   static Shown ShownBy(const InputMetadata& metadata, const grpc::AuthContext& context);
-  // Who shows it, or kPermissionDenied in words.
+  // Who shows it, or in words why nobody is believed to.
   Result<Caller> Identify(const Shown& shown) const;
   // Whether who showed this may still have such a call open, by the files as they are now.
   Status StillMay(const Shown& shown, Access access) const;
   // The files that judgements rest on: others than before, when they were replaced.
   using Files = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
   Files CurrentFiles() const;
+  // Tells the audit of refused calls that had no line of their own; now and then.
+  void TellRest();
 
  private:
   Result<Identity> ByToken(std::string_view header) const;
-  void Audit(const std::string& method, const std::string& why);
+  void Audit(const std::string& caller, const std::string& method, const std::string& why);
 
   const ServerSecurity security_;
-  std::atomic<int64_t> refusals_{0}, refusals_window_{0};
+  Refusals refusals_;
 };
 
 // Null for a plain server.
 std::shared_ptr<Authorizer> MakeAuthorizer(const ServerSecurity& security);
 
-// For OpenCalls::Add: whether the caller may keep open what it has; says in the log when not. None
+// For OpenCalls::Add: whether the caller may keep open what it has; tells the audit when not. None
 // for a plain server.
 std::function<Status()> MayStay(std::shared_ptr<const Authorizer> authorizer, const Caller& caller,
                                 Access access, std::string what);

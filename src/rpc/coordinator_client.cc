@@ -189,6 +189,12 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
 
   Status Explain(const grpc::Status& status) const {
     if (auto sent = rpc::SentError(context_)) return *std::move(sent);
+    // What this side has against the coordinator's certificate is no refusal by the coordinator.
+    if (const Status judged = connection_.verdict->Get(); !judged.ok()) {
+      const std::string text = Who() + ": " + judged.message();
+      return judged.code() == StatusCode::kUnavailable ? Unavailable(text)
+                                                       : FailedPrecondition(text);
+    }
     if (Status refused = rpc::WhyNotTogether(connection_, status); !refused.ok()) {
       return Status(refused.code(), Who() + ": " + refused.message());
     }

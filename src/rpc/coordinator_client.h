@@ -24,10 +24,11 @@ class CoordinatorLinkListener {
   virtual void OnMessage(ToWorker message) = 0;
   // Last call, exactly once unless the link is destroyed first. OK: the coordinator ended the
   // stream in order (after a Refused or a Dismiss, say); kUnavailable: not reached, or the
-  // coordinator went away; kDeadlineExceeded: no connection in time; kInvalidArgument: it sent
-  // something malformed; kPermissionDenied: one side refused the other one's certificate, or the
-  // role; kFailedPrecondition: only one side speaks TLS; any other error is the one the coordinator
-  // closed with.
+  // coordinator went away, or its certificate is not valid at this time; kDeadlineExceeded: no
+  // connection in time; kInvalidArgument: it sent something malformed; kPermissionDenied: the
+  // coordinator refused this side's certificate, token or role; kFailedPrecondition: this side does
+  // not believe the coordinator's certificate, or only one side speaks TLS; any other error is the
+  // one the coordinator closed with.
   virtual void OnClosed(Status why) = 0;
 };
 

@@ -61,7 +61,7 @@ class Server final
       sessions_[id] = session;
     }
     handler_->OnWorkerOpened(session->id(), context->peer());
-    calls_.Add(session, "", std::move(may));
+    (void)calls_.Add(session, "", std::move(may));  // it ends itself where it may not be
     session->Start();
     return session.get();
   }
@@ -108,6 +108,7 @@ class Server final
     for (std::unique_lock lock(recheck_mutex_);;) {
       if (recheck_over_.wait_for(lock, interval, [this] { return over_; })) return;
       lock.unlock();
+      authorizer_->TellRest();
       auto now = authorizer_->CurrentFiles();
       if (now != files) calls_.Recheck();
       files = std::move(now);

@@ -26,10 +26,11 @@ class OpenCalls {
   // `caller_max`: calls that one caller may have open.
   explicit OpenCalls(int64_t caller_max) : caller_max_(caller_max) {}
 
-  // False, and it is ended at once, when its caller has too many, or everything ends. `caller`: by
-  // whom it is counted; empty: by nobody. `may`: whether it may stay open, for Recheck; or none.
-  bool Add(std::shared_ptr<OpenCall> call, const std::string& caller,
-           std::function<Status()> may = {}) {
+  // An error, with which it is ended at once, when its caller has too many, or everything ends.
+  // `caller`: by whom it is counted; empty: by nobody. `may`: whether it may stay open, for
+  // Recheck; or none.
+  Status Add(std::shared_ptr<OpenCall> call, const std::string& caller,
+             std::function<Status()> may = {}) {
     Status why;
     {
       std::lock_guard lock(mutex_);
@@ -37,9 +38,8 @@ class OpenCalls {
       if (over_) why = ShuttingDown();
       calls_[call.get()] = {call, caller, std::move(may)};
     }
-    if (why.ok()) return true;
-    call->End(why);
-    return false;
+    if (!why.ok()) call->End(why);
+    return why;
   }
   void Remove(OpenCall* call) {
     std::shared_ptr<OpenCall> last;  // destroyed after the lock is released

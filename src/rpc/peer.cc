@@ -37,11 +37,12 @@ using Edges = std::map<uint32_t, std::shared_ptr<PeerEdge>>;  // by partner
 // Who is open here, who was, and the streams that came too early. Thread rule: any thread.
 class Registry {
  public:
-  explicit Registry(int64_t held_max) : held_max_(held_max) {}
+  Registry(int64_t held_max, int64_t caller_max) : held_max_(held_max), caller_max_(caller_max) {}
 
   struct Held {
     std::shared_ptr<AcceptedStream> stream;
     ReduceMessage hello;
+    std::string caller;  // by whom it is counted
   };
 
   // Registers a member's edges and hands over the streams that wait for it.
@@ -54,8 +55,8 @@ class Registry {
     std::vector<Held> out;
     for (auto it = held_.begin(); it != held_.end();) {
       if (PlaceOf(it->second.hello) == place) {
-        out.push_back(std::move(it->second));
-        it = held_.erase(it);
+        out.push_back(it->second);
+        it = Drop(it);
       } else {
         ++it;
       }
@@ -96,21 +97,40 @@ class Registry {
       return ResourceExhausted(std::to_string(held_.size()) +
                                " streams wait here for their generation to be opened");
     }
-    held_[stream.get()] = {stream, hello};
+    // Without certificates nobody can be told from others of that host.
+    const std::string caller = stream->caller().known ? stream->caller().Key() : "";
+    if (!caller.empty() && callers_[caller] >= caller_max_) {
+      return ResourceExhausted(std::to_string(caller_max_) + " streams of " + caller +
+                               " wait here for their generation to be opened, the limit");
+    }
+    ++callers_[caller];
+    held_[stream.get()] = {stream, hello, caller};
     return std::shared_ptr<PeerEdge>();
   }
   void Forget(AcceptedStream* stream) {
+    std::shared_ptr<AcceptedStream> last;  // destroyed after the lock is released
     std::lock_guard lock(mutex_);
-    held_.erase(stream);
+    const auto it = held_.find(stream);
+    if (it == held_.end()) return;
+    last = it->second.stream;
+    Drop(it);
   }
 
  private:
+  using HeldStreams = std::map<AcceptedStream*, Held>;
+  HeldStreams::iterator Drop(HeldStreams::iterator it) {
+    const auto counted = callers_.find(it->second.caller);
+    if (--counted->second == 0) callers_.erase(counted);
+    return held_.erase(it);
+  }
+
   static constexpr size_t kJobsKept = 1024;
-  const int64_t held_max_;
+  const int64_t held_max_, caller_max_;
   std::mutex mutex_;  // guards what follows
   std::map<Place, Edges> open_;
   std::map<std::tuple<Incarnation, JobId, uint32_t>, Generation> newest_;  // ever opened
-  std::map<AcceptedStream*, Held> held_;
+  HeldStreams held_;
+  std::map<std::string, int64_t> callers_;  // of held_
 };
 
 // Counts streams that gRPC still works on.
@@ -162,7 +182,7 @@ class Network final : public PeerNetwork,
   explicit Network(const PeerOptions& options)
       : options_(options),
         authorizer_(rpc::MakeAuthorizer(options.security)),
-        registry_(options.held_streams_max),
+        registry_(options.held_streams_max, options.held_streams_caller_max),
         states_(authorizer_) {}
   ~Network() override {
     rpc::StopServer(&running_, 0);

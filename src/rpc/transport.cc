@@ -162,7 +162,9 @@ Connection MakeChannel(const std::string& address, const TransportSettings& sett
 }
 
 Status WhyNotTogether(const Connection& connection, const grpc::Status& status) {
-  if (Status refused = connection.verdict->Get(); !refused.ok()) return refused;
+  if (const Status refused = connection.verdict->Get(); !refused.ok()) {
+    return PermissionDenied(refused.message());
+  }
   const std::string& message = status.error_message();
   if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED ||
       status.error_code() == grpc::StatusCode::PERMISSION_DENIED) {

@@ -6,6 +6,13 @@
 
 namespace espalier::rpc {
 
+namespace {
+
+// How long one that must end may take to send what waits.
+constexpr int64_t kFlushTimeoutMs = 5'000;
+
+}  // namespace
+
 void WatchCall::Send(JobUpdate update) {
   std::lock_guard lock(mutex_);
   if (ending_) return;
@@ -32,11 +39,27 @@ void WatchCall::StartLocked(const JobUpdate& update) {
   StartWrite(&current_);
 }
 
-void WatchCall::End(const Status& why) {
-  std::lock_guard lock(mutex_);
+void WatchCall::CloseLocked(const Status& why) {
   if (!ending_) why_ = why;
   ending_ = cancelled_ = true;  // whoever ended it, the handler may forget it
   if (!writing_) FinishLocked();
+}
+
+void WatchCall::Close(const Status& why) {
+  std::lock_guard lock(mutex_);
+  CloseLocked(why);
+}
+
+void WatchCall::End(const Status& why) {
+  std::lock_guard lock(mutex_);
+  CloseLocked(why);
+  if (finished_ || std::exchange(alarm_set_, true)) return;
+  alarm_.Set(Deadline(kFlushTimeoutMs), [weak = weak_from_this()](bool expired) {
+    const auto self = weak.lock();
+    if (!expired || self == nullptr) return;
+    std::lock_guard lock(self->mutex_);
+    if (!self->done_) self->context_->TryCancel();  // the write underway then ends
+  });
 }
 
 bool WatchCall::cancelled() {
@@ -46,6 +69,7 @@ bool WatchCall::cancelled() {
 
 void WatchCall::FinishLocked() {
   if (std::exchange(finished_, true)) return;
+  alarm_.Cancel();
   Finish(ToGrpc(why_, context_));
 }
 
@@ -71,14 +95,23 @@ void WatchCall::OnCancel() {
   if (!writing_) FinishLocked();
 }
 
+void WatchCall::OnDone() {
+  {
+    std::lock_guard lock(mutex_);
+    done_ = true;
+    alarm_.Cancel();
+  }
+  calls_->Remove(this);  // may destroy this
+}
+
 namespace {
 
 class Sink final : public WatchSink {
  public:
   explicit Sink(std::shared_ptr<WatchCall> call) : call_(std::move(call)) {}
-  ~Sink() override { call_->End(OpenCalls::ShuttingDown()); }
+  ~Sink() override { call_->Close(OpenCalls::ShuttingDown()); }
   void Send(JobUpdate update) override { call_->Send(std::move(update)); }
-  void Close(Status status) override { call_->End(status); }
+  void Close(Status status) override { call_->Close(status); }
   bool cancelled() const override { return call_->cancelled(); }
 
  private:

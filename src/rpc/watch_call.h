@@ -1,6 +1,7 @@
 // The stream of updates to one watcher. Private to rpc/.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <memory>
@@ -16,22 +17,27 @@ namespace espalier::rpc {
 // One write at a time; what comes meanwhile is merged into one waiting update. A watcher
 // for whom more than `rows_max` history rows wait does not read, and is dropped.
 // Thread rule: any thread.
-class WatchCall final : public grpc::ServerWriteReactor<pb::JobUpdate>, public OpenCall {
+class WatchCall final : public grpc::ServerWriteReactor<pb::JobUpdate>,
+                        public OpenCall,
+                        public std::enable_shared_from_this<WatchCall> {
  public:
   WatchCall(grpc::CallbackServerContext* context, OpenCalls* calls, int64_t rows_max)
       : context_(context), calls_(calls), rows_max_(rows_max) {}
 
   void Send(JobUpdate update);
-  // Ends after what waits has been sent.
+  // Ends after what waits has been sent, however long its reader takes for that.
+  void Close(const Status& why);
+  // Likewise, but within some seconds, whether it reads or not.
   void End(const Status& why) override;
   bool cancelled();
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
-  void OnDone() override { calls_->Remove(this); }
+  void OnDone() override;
 
  private:
   void StartLocked(const JobUpdate& update);
+  void CloseLocked(const Status& why);
   void FinishLocked();
 
   grpc::CallbackServerContext* const context_;
@@ -45,6 +51,9 @@ class WatchCall final : public grpc::ServerWriteReactor<pb::JobUpdate>, public O
   bool ending_ = false;
   bool cancelled_ = false;
   bool finished_ = false;
+  bool done_ = false;
+  bool alarm_set_ = false;
+  grpc::Alarm alarm_;
 };
 
 // What the handler holds of a WatchCall.

@@ -7,6 +7,7 @@
 
 #include "src/base/text.h"
 #include "src/security/openssl_types.h"
+#include "src/security/trust_file.h"
 
 namespace espalier {
 namespace {
@@ -15,10 +16,6 @@ constexpr size_t kChainMax = 16;
 constexpr size_t kNamesMax = 64;
 
 int NoPassphrase(char*, int, int, void*) { return -1; }
-
-BioPtr ReadOnly(std::string_view text) {
-  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
 
 std::string TimeText(const ASN1_TIME* time) {
   const BioPtr out(BIO_new(BIO_s_mem()));
@@ -76,39 +73,65 @@ std::string Why(int code, const X509* at, Purpose purpose, const std::string& pa
     case X509_V_ERR_CRL_HAS_EXPIRED:
       return "cannot be judged: the revocation list of its authority in the CA file " +
              QuotedPath(path) + " is out of date; put a new one in its place";
+    case X509_V_ERR_CRL_NOT_YET_VALID:
+      return "cannot be judged: the revocation list of its authority in the CA file " +
+             QuotedPath(path) + " is of a later time than this; compare the clocks";
+    case X509_V_ERR_UNABLE_TO_GET_CRL:
+    case X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER:
+    case X509_V_ERR_CRL_SIGNATURE_FAILURE:
+      return "cannot be judged: the revocation list of its authority in the CA file " +
+             QuotedPath(path) +
+             " does not fit that authority; the file needs the authority's own certificate and a "
+             "list that it signed";
     default:
       return std::string("is not accepted: ") + X509_verify_cert_error_string(code);
   }
 }
 
-// What is of another kind is passed over.
-template <typename Pointer, auto Read>
-std::vector<Pointer> ReadAll(std::string_view pem) {
-  std::vector<Pointer> out;
+// Whether it is a date that is wrong, or a clock.
+bool IsOfTime(int code) {
+  return code == X509_V_ERR_CERT_HAS_EXPIRED || code == X509_V_ERR_CERT_NOT_YET_VALID ||
+         code == X509_V_ERR_CRL_HAS_EXPIRED || code == X509_V_ERR_CRL_NOT_YET_VALID;
+}
+
+// The authorities at hand do not lead to one that signed itself.
+bool IsWithoutRoot(int code) {
+  return code == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT ||
+         code == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+         code == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE ||
+         code == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+         code == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN;
+}
+
+// libcrypto wants a list of each issuer; one that published none has revoked nothing. A list that
+// is there and that it could not use is not passed over.
+int HeedLists(int valid, X509_STORE_CTX* context) {
+  if (valid == 1) return 1;
+  if (X509_STORE_CTX_get_error(context) != X509_V_ERR_UNABLE_TO_GET_CRL) return 0;
+  const X509* at = X509_STORE_CTX_get_current_cert(context);
+  STACK_OF(X509_CRL)* lists = X509_STORE_CTX_get1_crls(context, X509_get_issuer_name(at));
+  const bool none = sk_X509_CRL_num(lists) <= 0;
+  sk_X509_CRL_pop_free(lists, &X509_CRL_free);
+  return none ? 1 : 0;
+}
+
+}  // namespace
+
+BioPtr ReadOnly(std::string_view text) {
+  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+std::vector<CertificatePtr> ReadCertificates(std::string_view pem) {
+  std::vector<CertificatePtr> out;
   if (pem.size() > static_cast<size_t>(kPemBytesMax)) return out;
   const BioPtr in = ReadOnly(pem);
   while (out.size() < kChainMax) {
-    Pointer next(Read(in.get(), nullptr, &NoPassphrase, nullptr));
+    CertificatePtr next(PEM_read_bio_X509(in.get(), nullptr, &NoPassphrase, nullptr));
     if (next == nullptr) break;
     out.push_back(std::move(next));
   }
   ERR_clear_error();
   return out;
-}
-
-// An authority without a revocation list has revoked nothing.
-int HeedLists(int valid, X509_STORE_CTX* context) {
-  return valid == 1 || X509_STORE_CTX_get_error(context) == X509_V_ERR_UNABLE_TO_GET_CRL;
-}
-
-}  // namespace
-
-std::vector<CertificatePtr> ReadCertificates(std::string_view pem) {
-  return ReadAll<CertificatePtr, &PEM_read_bio_X509>(pem);
-}
-
-std::vector<RevocationPtr> ReadRevocations(std::string_view pem) {
-  return ReadAll<RevocationPtr, &PEM_read_bio_X509_CRL>(pem);
 }
 
 KeyPtr ReadKey(std::string_view pem) {
@@ -176,25 +199,38 @@ Status CheckKeyFits(std::string_view chain_pem, std::string_view key_pem) {
 }
 
 struct Trust::Rep {
+  // X509_V_OK or what is wrong, and of which certificate: of the chain, or the store.
+  struct Finding {
+    int code = X509_V_OK;
+    const X509* at = nullptr;
+  };
+  Finding Judge(const std::vector<CertificatePtr>& chain, Purpose purpose, int64_t now_s) const;
+  Finding Try(const std::vector<CertificatePtr>& chain, Purpose purpose, int64_t now_s,
+              unsigned long flags) const;
+
   std::string path;
   StorePtr store;
+  bool lists = false;  // there are some
 };
 
 Result<Trust> Trust::Parse(std::string_view ca_pem, const std::string& path) {
   auto rep = std::make_shared<Rep>();
   rep->path = path;
   rep->store.reset(X509_STORE_new());
-  const std::vector<CertificatePtr> authorities = ReadCertificates(ca_pem);
-  if (authorities.empty()) {
+  const Result<TrustFile> file = ReadTrustFile(ca_pem);
+  if (!file.ok()) return PermissionDenied(QuotedPath(path) + ": " + file.status().message());
+  if (file->authorities.empty()) {
     return PermissionDenied(QuotedPath(path) + " holds no certificate in PEM form");
   }
-  for (const CertificatePtr& authority : authorities) {
-    X509_STORE_add_cert(rep->store.get(), authority.get());
+  bool added = true;
+  for (const CertificatePtr& authority : file->authorities) {
+    added = added && X509_STORE_add_cert(rep->store.get(), authority.get()) == 1;
   }
-  const std::vector<RevocationPtr> lists = ReadRevocations(ca_pem);
-  for (const RevocationPtr& list : lists) X509_STORE_add_crl(rep->store.get(), list.get());
-  X509_STORE_set_flags(rep->store.get(),
-                       X509_V_FLAG_PARTIAL_CHAIN | (lists.empty() ? 0 : X509_V_FLAG_CRL_CHECK));
+  for (const RevocationPtr& list : file->lists) {
+    added = added && X509_STORE_add_crl(rep->store.get(), list.get()) == 1;
+  }
+  if (!added) return Internal("libcrypto could not take all of " + QuotedPath(path));
+  rep->lists = !file->lists.empty();
   X509_STORE_set_verify_cb(rep->store.get(), &HeedLists);
   X509_STORE_set_depth(rep->store.get(), static_cast<int>(kChainMax));
   Trust trust;
@@ -202,28 +238,48 @@ Result<Trust> Trust::Parse(std::string_view ca_pem, const std::string& path) {
   return trust;
 }
 
-Status Trust::Verify(std::string_view chain_pem, Purpose purpose, int64_t now_s,
-                     const std::string& whose) const {
-  const std::vector<CertificatePtr> chain = ReadCertificates(chain_pem);
-  if (chain.empty()) return PermissionDenied(whose + " is missing");
+Trust::Rep::Finding Trust::Rep::Try(const std::vector<CertificatePtr>& chain, Purpose purpose,
+                                    int64_t now_s, unsigned long flags) const {
   STACK_OF(X509)* rest = sk_X509_new_null();
   for (size_t i = 1; i < chain.size(); ++i) sk_X509_push(rest, chain[i].get());
   const StoreContextPtr context(X509_STORE_CTX_new());
-  X509_STORE_CTX_init(context.get(), rep_->store.get(), chain.front().get(), rest);
+  X509_STORE_CTX_init(context.get(), store.get(), chain.front().get(), rest);
   X509_STORE_CTX_set_purpose(context.get(), purpose == Purpose::kServer ? X509_PURPOSE_SSL_SERVER
                                                                         : X509_PURPOSE_SSL_CLIENT);
   X509_STORE_CTX_set_time(context.get(), 0, static_cast<time_t>(now_s));
-  const bool valid = X509_verify_cert(context.get()) == 1;
-  Status out;
-  if (!valid) {
-    const X509* at = X509_STORE_CTX_get_current_cert(context.get());
-    if (at == nullptr) at = chain.front().get();
-    out = PermissionDenied(whose + " " + Describe(at) + " " +
-                           Why(X509_STORE_CTX_get_error(context.get()), at, purpose, rep_->path));
+  X509_STORE_CTX_set_flags(context.get(), flags);
+  Finding out;
+  if (X509_verify_cert(context.get()) != 1) {
+    out.code = X509_STORE_CTX_get_error(context.get());
+    if (out.code == X509_V_OK) out.code = X509_V_ERR_UNSPECIFIED;
+    out.at = X509_STORE_CTX_get_current_cert(context.get());
+    if (out.at == nullptr) out.at = chain.front().get();
   }
   sk_X509_free(rest);
   ERR_clear_error();
   return out;
+}
+
+// Any authority of the file is enough, not only a root (X509_V_FLAG_PARTIAL_CHAIN). But the chain
+// then ends at the first one, and a list that takes back that one is of the next: with lists the
+// whole way to the root is gone where the file has it.
+Trust::Rep::Finding Trust::Rep::Judge(const std::vector<CertificatePtr>& chain, Purpose purpose,
+                                      int64_t now_s) const {
+  if (!lists) return Try(chain, purpose, now_s, X509_V_FLAG_PARTIAL_CHAIN);
+  constexpr unsigned long kAll = X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
+  const Finding whole = Try(chain, purpose, now_s, kAll);
+  if (!IsWithoutRoot(whole.code)) return whole;
+  return Try(chain, purpose, now_s, kAll | X509_V_FLAG_PARTIAL_CHAIN);
+}
+
+Status Trust::Verify(std::string_view chain_pem, Purpose purpose, int64_t now_s,
+                     const std::string& whose) const {
+  const std::vector<CertificatePtr> chain = ReadCertificates(chain_pem);
+  if (chain.empty()) return PermissionDenied(whose + " is missing");
+  const Rep::Finding found = rep_->Judge(chain, purpose, now_s);
+  if (found.code == X509_V_OK) return Status::Ok();
+  return {IsOfTime(found.code) ? StatusCode::kUnavailable : StatusCode::kPermissionDenied,
+          whose + " " + Describe(found.at) + " " + Why(found.code, found.at, purpose, rep_->path)};
 }
 
 }  // namespace espalier

@@ -41,13 +41,17 @@ enum class Purpose { kServer, kClient };
 class Trust {
  public:
   // The certificates of a CA file, at least one, and the revocation lists (X509 CRL) that it may
-  // hold as well: of an authority that has one, certificates on it are refused, and all when the
-  // list is out of date. `path` is for messages.
+  // hold as well: of an authority that has one, certificates on it are refused, those of further
+  // authorities too, and all when the list is out of date or is not to be judged by. An authority
+  // without a list has revoked nothing. `path` is for messages. kPermissionDenied: not all of the
+  // file can be read.
   static Result<Trust> Parse(std::string_view ca_pem, const std::string& path);
 
   // OK when the chain (holder first, then intermediate authorities) leads to one of the
   // authorities, is valid at `now_s` (since 1970) and is meant for the purpose. kPermissionDenied
-  // says in words why not and what to do, `whose` ("the coordinator's certificate") first.
+  // says in words why not and what to do, `whose` ("the coordinator's certificate") first; so does
+  // kUnavailable, when it is a matter of dates: a clock that is set right mends that, or a file
+  // that is replaced on the other side.
   Status Verify(std::string_view chain_pem, Purpose purpose, int64_t now_s,
                 const std::string& whose) const;
 
@@ -55,5 +59,15 @@ class Trust {
   struct Rep;
   std::shared_ptr<const Rep> rep_;
 };
+
+// OK when the CA file `after` may take the place of `before` and nobody gets in again for it: each
+// revocation list that `before` has of an authority is there as well, or a later one. Of files that
+// have no authority in common none speaks for the other. The paths are for messages.
+// kPermissionDenied: a file cannot be read; kFailedPrecondition: it may not.
+struct CaFile {
+  std::string_view pem;
+  std::string path;
+};
+Status CheckReplaces(const CaFile& before, const CaFile& after);
 
 }  // namespace espalier

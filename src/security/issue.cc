@@ -10,6 +10,7 @@
 #include "src/base/text.h"
 #include "src/security/certificate.h"
 #include "src/security/openssl_types.h"
+#include "src/security/trust_file.h"
 
 namespace espalier {
 namespace {
@@ -139,13 +140,15 @@ Result<RevocationPtr> ListOf(X509* ca, EVP_PKEY* ca_key, std::string_view list_p
     if (!made) return Failed("make a revocation list");
     return out;
   }
-  std::vector<RevocationPtr> lists = ReadRevocations(list_pem);
-  if (lists.size() == 1 && X509_CRL_verify(lists.front().get(), ca_key) == 1) {
-    return std::move(lists.front());
+  const std::string wrong = "the revocation list so far is not one of the authority '" +
+                            NameText(X509_get_subject_name(ca)) + "'";
+  Result<TrustFile> file = ReadTrustFile(list_pem);
+  if (!file.ok()) return PermissionDenied(wrong + ": " + file.status().message());
+  if (file->lists.size() == 1 && X509_CRL_verify(file->lists.front().get(), ca_key) == 1) {
+    return std::move(file->lists.front());
   }
   ERR_clear_error();
-  return PermissionDenied("the revocation list so far is not one of the authority '" +
-                          NameText(X509_get_subject_name(ca)) + "'");
+  return PermissionDenied(wrong);
 }
 
 }  // namespace
@@ -177,6 +180,18 @@ Result<std::string> Revoke(const KeyAndCertificate& authority, std::string_view 
                     PEM_write_bio_X509_CRL(out.get(), list.get()) == 1;
   if (!made) return Failed("make the revocation list");
   return TextOf(out.get());
+}
+
+Result<std::string> TrustOf(const KeyAndCertificate& authority, std::string_view list_pem) {
+  if (list_pem.empty()) return authority.certificate_pem;
+  ESPALIER_RETURN_IF_ERROR(CheckKeyFits(authority.certificate_pem, authority.key_pem));
+  const std::vector<CertificatePtr> authorities = ReadCertificates(authority.certificate_pem);
+  const KeyPtr key = ReadKey(authority.key_pem);
+  ESPALIER_ASSIGN_OR_RETURN(const RevocationPtr list,
+                            ListOf(authorities.front().get(), key.get(), list_pem));
+  const BioPtr out(BIO_new(BIO_s_mem()));
+  if (PEM_write_bio_X509_CRL(out.get(), list.get()) != 1) return Failed("write the list");
+  return authority.certificate_pem + TextOf(out.get());
 }
 
 Result<KeyAndCertificate> MakeAuthority(const std::string& name, int64_t now_s) {

@@ -38,6 +38,11 @@ Result<KeyAndCertificate> MakeAuthority(const std::string& name, int64_t now_s);
 Result<std::string> Revoke(const KeyAndCertificate& authority, std::string_view list_pem,
                            std::string_view certificate_pem, int64_t now_s);
 
+// What is to be believed of the authority, a CA file: its certificate and the list so far that
+// `list_pem` holds, which may be such a file itself; empty: it has revoked nothing.
+// kPermissionDenied: the list is not whole, or of another authority.
+Result<std::string> TrustOf(const KeyAndCertificate& authority, std::string_view list_pem);
+
 // A certificate with the URI espalier://ROLE/NAME, for TLS clients, and for servers when the role
 // is one of a daemon. kInvalidArgument names what the request has wrong; kPermissionDenied: the
 // authority's files are not a key and its certificate, or it expires too soon.

@@ -1,4 +1,4 @@
-// Owners of libcrypto's objects, and what both files that use them need. Private to security/.
+// Owners of libcrypto's objects, and what the files that use them need. Private to security/.
 #pragma once
 
 #include <openssl/bio.h>
@@ -30,12 +30,13 @@ using TimePtr = std::unique_ptr<ASN1_TIME, Freed<&ASN1_TIME_free>>;
 using StoreContextPtr = std::unique_ptr<X509_STORE_CTX, Freed<&X509_STORE_CTX_free>>;
 using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Freed<&X509_EXTENSION_free>>;
 
-// All certificates in the text, at most 16; what is not one ends the list. Leaves no error behind.
+// A chain, as a peer shows it: all certificates in the text, at most 16; what is not one ends it.
+// Leaves no error behind.
 std::vector<CertificatePtr> ReadCertificates(std::string_view pem);
-// All revocation lists in the text, at most 16.
-std::vector<RevocationPtr> ReadRevocations(std::string_view pem);
 // Null when the text is no private key, or one with a passphrase.
 KeyPtr ReadKey(std::string_view pem);
+// To read the text, which must outlive it.
+BioPtr ReadOnly(std::string_view text);
 // What was written to a memory BIO.
 std::string TextOf(BIO* bio);
 // "CN = worker-1" and so on, printable.

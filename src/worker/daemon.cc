@@ -70,7 +70,7 @@ class Daemon {
         timer_(loop_),
         signals_(loop_, SIGTERM, SIGINT, SIGHUP) {}
 
-  Status Run() {
+  WorkerEnd Run() {
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (!error) OnSignal(signal);
     });
@@ -85,7 +85,7 @@ class Daemon {
     }).detach();
     runner_.reset();
     link_.reset();
-    return end_;
+    return {end_, end_.code() == StatusCode::kPermissionDenied};
   }
 
  private:
@@ -205,7 +205,10 @@ class Daemon {
       Result<std::string> address = FindCoordinator(options_.coordinator, *address_files_);
       asio::post(loop_, [this, attempt, address = std::move(address)] {
         if (attempt != newest_attempt_) return;
-        if (!address.ok()) return Handle(LinkDown{attempt, address.status()});
+        // Whatever keeps this side from reading it is no refusal of the coordinator's.
+        if (!address.ok()) {
+          return Handle(LinkDown{attempt, Unavailable(address.status().ToString())});
+        }
         DropLink();
         listener_ = std::make_unique<AttemptListener>(
             attempt, [this](WorkerEvent event) { Post(std::move(event)); });
@@ -316,24 +319,31 @@ class Daemon {
   JobPool pool_{2};      // last: its jobs refer to what stands above
 };
 
-}  // namespace
-
-Status RunWorkerDaemon(const WorkerOptions& options, const WorkerSurroundings& surroundings) {
+// What is needed of this machine: files and ports.
+Result<std::unique_ptr<PeerNetwork>> Start(const WorkerOptions& options, PeerOptions* peers) {
   ESPALIER_RETURN_IF_ERROR(CheckListen(options.listen, options.tls.any(), options.insecure));
   ESPALIER_RETURN_IF_ERROR(CleanSpool(options.spool_directory));
-  PeerOptions peer_options;
-  peer_options.keepalive_timeout_ms = options.peer_timeout_ms;
+  peers->keepalive_timeout_ms = options.peer_timeout_ms;
   if (options.tls.any()) {
-    ESPALIER_ASSIGN_OR_RETURN(peer_options.security.keychain, Keychain::Open(options.tls));
-    peer_options.security.workers_without_role = true;
-    peer_options.dialling.keychain = peer_options.security.keychain;
+    ESPALIER_ASSIGN_OR_RETURN(peers->security.keychain, Keychain::Open(options.tls));
+    peers->security.workers_without_role = true;
+    peers->dialling.keychain = peers->security.keychain;
   }
-  ESPALIER_ASSIGN_OR_RETURN(auto peers, PeerNetwork::Make(options.listen, peer_options));
+  return PeerNetwork::Make(options.listen, *peers);
+}
+
+}  // namespace
+
+WorkerEnd RunWorkerDaemon(const WorkerOptions& options, const WorkerSurroundings& surroundings) {
+  PeerOptions peer_options;
+  auto started = Start(options, &peer_options);
+  if (!started.ok()) return {started.status()};
+  std::unique_ptr<PeerNetwork> peers = *std::move(started);
   LogInfo("worker listens on " + peers->address() + ", coordinator " + options.coordinator + ", " +
           std::to_string(options.threads) +
           " compute threads, arithmetic: " + surroundings.arithmetic_id);
-  const Status end = Daemon(options, surroundings, std::move(peers), peer_options.dialling).Run();
-  LogInfo("worker ends: " + (end.ok() ? std::string("as asked") : end.ToString()));
+  WorkerEnd end = Daemon(options, surroundings, std::move(peers), peer_options.dialling).Run();
+  LogInfo("worker ends: " + (end.why.ok() ? std::string("as asked") : end.why.ToString()));
   return end;
 }
 

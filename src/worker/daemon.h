@@ -23,9 +23,14 @@ struct WorkerSurroundings {
   StepProbe* probe = nullptr;  // of a test
 };
 
-// Runs until SIGTERM or SIGINT, a Dismiss or a final refusal; OK: it ended as asked. SIGHUP reads
-// the options again: the log level changes at once, all else at the next start.
+struct WorkerEnd {
+  Status why;            // OK: as asked
+  bool refused = false;  // by the coordinator: its certificate, token or role
+};
+
+// Runs until SIGTERM or SIGINT, a Dismiss or a final refusal. SIGHUP reads the options again: the
+// log level changes at once, all else at the next start.
 // REQUIRES: the BLAS kernel is verified.
-Status RunWorkerDaemon(const WorkerOptions& options, const WorkerSurroundings& surroundings);
+WorkerEnd RunWorkerDaemon(const WorkerOptions& options, const WorkerSurroundings& surroundings);
 
 }  // namespace espalier

@@ -27,6 +27,9 @@
 namespace espalier {
 namespace {
 
+// EX_NOPERM of sysexits.h: starting again would not help (RestartPreventExitStatus of the service).
+constexpr int kRefused = 77;
+
 struct Flags {
   std::string config, log_level;
   std::optional<std::string> memory_bytes_max, spool_bytes_max, cache_bytes_max,
@@ -147,9 +150,6 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
 }
 
 // What the flags say as text.
-// EX_NOPERM of sysexits.h: starting again would not help (RestartPreventExitStatus of the service).
-constexpr int kRefused = 77;
-
 Status Apply(const Flags& flags, WorkerOptions& o) {
   ESPALIER_RETURN_IF_ERROR(
       OverrideBytes(flags.memory_bytes_max, "--memory-bytes-max", o.memory_bytes_max));
@@ -233,15 +233,15 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the call
   OpenLog(o.name.empty() ? "worker" : o.name, o.log_level, Variable("JOURNAL_STREAM"));
   TuneMalloc();
-  const Status end = RunWorkerDaemon(o, {.arithmetic_id = *arithmetic,
-                                         .service = ReadServiceEnvironment(Variable),
-                                         .reread = [=] { return ReadAgain(argc, argv); },
-                                         .probe = probe});
+  const auto [end, refused] = RunWorkerDaemon(o, {.arithmetic_id = *arithmetic,
+                                                  .service = ReadServiceEnvironment(Variable),
+                                                  .reread = [=] { return ReadAgain(argc, argv); },
+                                                  .probe = probe});
   if (end.ok()) return 0;
-  if (end.code() == StatusCode::kPermissionDenied) return Fail(end, kRefused);
-  const bool usage = end.code() == StatusCode::kInvalidArgument ||
-                     end.code() == StatusCode::kFailedPrecondition ||
-                     end.code() == StatusCode::kNotFound;
+  if (refused) return Fail(end, kRefused);
+  const bool usage =
+      end.code() == StatusCode::kInvalidArgument || end.code() == StatusCode::kPermissionDenied ||
+      end.code() == StatusCode::kFailedPrecondition || end.code() == StatusCode::kNotFound;
   return Fail(end, usage ? 2 : 1);
 }
 

@@ -200,6 +200,11 @@ TEST_CASE("certs makes an authority, and certificates of a role, a name and host
   CHECK(revoke.options->command == CommandKind::kCertsRevoke);
   CHECK(revoke.options->revoked == "a/tls.crt");
   CHECK_FALSE(Parse({"certs", "revoke"}).error.ok());
+  const auto compare = Parse({"certs", "compare", "old.crt", "new.crt"});
+  REQUIRE(compare.options);
+  CHECK(compare.options->command == CommandKind::kCertsCompare);
+  CHECK(compare.options->compared == std::vector<std::string>{"old.crt", "new.crt"});
+  CHECK_FALSE(Parse({"certs", "compare", "old.crt"}).error.ok());
   CHECK_THAT(Parse({"certs", "issue", "root", "x"}).error.message(), Catch::Contains("'root'"));
   CHECK_FALSE(Parse({"certs"}).error.ok());
   CHECK_FALSE(Parse({"certs", "issue", "worker"}).error.ok());

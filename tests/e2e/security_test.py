@@ -113,10 +113,15 @@ class SecurityTest(EspalierTest):
         self.assertRegex(log, r"audit: operator 'ann' at .*: cancel job-99: refused: ")
 
     def test_no_log_level_but_off_hides_who_gave_which_order(self):
-        cluster = SecureCluster(self, 1, coordinator_flags=["--log-level", "error"])
+        authority = Authority(self)
+        cluster = SecureCluster(self, 1, authority, coordinator_flags=["--log-level", "error"])
         cluster.submit(self.job("one", self.spec(epochs=1)))
-        self.assertRegex(cluster.log("coordinator"),
-                         r" notice \S+ audit: operator 'ann' at .*: submit .*: done, job-1")
+        self.environment.update(tls_environment(authority.issue("reader", "bob")))
+        cluster.espalier("cancel", "1", code=2)
+        log = cluster.log("coordinator")
+        self.assertRegex(log, r" notice \S+ audit: operator 'ann' at .*: submit .*: done, job-1")
+        self.assertRegex(log, r" notice \S+ audit: refused /espalier.v1.Espalier/Cancel: "
+                              r"reader 'bob' may not call")
 
     def test_a_token_stands_for_a_certificate_and_may_be_taken_back(self):
         tokens = self.path("tokens")
@@ -144,6 +149,31 @@ class SecurityTest(EspalierTest):
             f.write("# nobody\n")
         cluster.espalier("list", "--token-file", mine, code=2)
         self.assertNotIn(TOKEN, cluster.log("coordinator"))
+
+    def test_what_is_issued_after_a_revocation_comes_with_the_list(self):
+        authority = Authority(self)
+        before = authority.issue("worker", "a")
+        self.espalier("certs", "revoke", os.path.join(before, "tls.crt"),
+                      "--directory", authority.directory)
+        trust = os.path.join(authority.directory, "trust.pem")
+        with open(trust) as f:
+            text = f.read()
+        after = authority.issue("worker", "b")
+        with open(os.path.join(after, "ca.crt")) as f:
+            self.assertEqual(f.read(), text)
+        self.assertIn("BEGIN X509 CRL", text)
+        old, new = (os.path.join(folder, "ca.crt") for folder in (before, after))
+        out, _ = self.espalier("certs", "compare", old, new)
+        self.assertIn("may take the place of", out)
+        _, err = self.espalier("certs", "compare", new, old, code=2)
+        self.assertIn("would let in again", err)
+        with open(trust, "w") as f:
+            f.write(text[:-40])
+        _, err = self.espalier("certs", "issue", "worker", "c", "--directory", authority.directory,
+                               code=2)
+        self.assertIn(trust, err)
+        self.assertIn("cut off or damaged", err)
+        self.assertFalse(os.path.exists(os.path.join(authority.directory, "worker-c")))
 
     def test_a_certificate_that_was_revoked_is_refused_from_then_on(self):
         authority = Authority(self)
@@ -205,11 +235,24 @@ class SecurityTest(EspalierTest):
                  "its certificate is that of worker 'other'"),
                 (tls_flags(authority.issue("operator", "bob")) + ["--name", "bob"],
                  "the role worker is needed")):
-            log = self.run_worker(cluster, *flags, code=77 if flags else 2)
+            # 77 is for what the coordinator refused.
+            told = bool(flags) and "the coordinator's certificate" not in text
+            log = self.run_worker(cluster, *flags, code=77 if told else 2)
             self.assertIn(text, log)
             self.assertIn(cluster.address, log)
             self.assertNotIn("trying again", log)
         cluster.wait_for_workers(1)
+
+    def test_what_is_wrong_on_this_machine_is_no_refusal(self):
+        authority = Authority(self)
+        cluster = SecureCluster(self, 0, authority)
+        flags = tls_flags(authority.issue("worker", "stray"))
+        with open(flags[1]) as f:
+            half = self.write("half.crt", f.read()[:-30])
+        self.assertIn("cut off or damaged", self.run_worker(
+            cluster, "--tls-ca", half, *flags[2:], code=2))
+        os.chmod(flags[5], 0o644)
+        self.assertIn("chmod 600", self.run_worker(cluster, *flags, code=2))
 
     def test_a_key_that_others_may_read_is_refused_with_what_mends_it(self):
         made = Authority(self).issue("coordinator", "head", ["127.0.0.1"])

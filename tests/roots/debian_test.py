@@ -1,5 +1,6 @@
 """What tools/package makes, on an old Debian: the tarball, and the package's whole life."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,7 +28,7 @@ class DebianTest(EspalierTest):
 
     def inside(self, *words, code=0, uid=0):
         done = subprocess.run(debian_root.inside(self.root, words, uid), capture_output=True,
-                              text=True, timeout=300,
+                              text=True, timeout=300, stdin=subprocess.DEVNULL,
                               env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C",
                                    "DEBIAN_FRONTEND": "noninteractive"})
         self.assertEqual(done.returncode, code, "%s\n%s%s" % (words, done.stdout, done.stderr))
@@ -49,6 +50,47 @@ class DebianTest(EspalierTest):
         self.assert_trains(top + "/bin/espalier", 0)
         self.assert_trains(top + "/bin/espalier", 54321)
 
+    def next_version(self):
+        """The package with another version and another worker.yaml, in the root."""
+        tree = os.path.join(self.folder, "next")
+        self.addCleanup(shutil.rmtree, tree)
+        subprocess.run(["dpkg-deb", "--raw-extract", only(self.folder, ".deb"), tree], check=True)
+        with open(os.path.join(tree, "DEBIAN", "control")) as f:
+            control = f.read()
+        changed = re.sub(r"^Version: .*$", r"\g<0>.1", control, flags=re.M)
+        self.assertNotEqual(changed, control)
+        with open(os.path.join(tree, "DEBIAN", "control"), "w") as f:
+            f.write(changed)
+        shipped = [os.path.join(folder, name) for folder, _, names in os.walk(tree)
+                   for name in names if name == "worker.yaml"]
+        self.assertTrue(shipped)
+        for path in shipped:
+            with open(path, "a") as f:
+                f.write("# of the next version\n")
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", tree,
+                        os.path.join(self.root, "next.deb")], check=True,
+                       stdout=subprocess.DEVNULL)
+        return "/next.deb"
+
+    def config(self, name):
+        with open(os.path.join(self.root, "etc", "espalier", name)) as f:
+            return f.read()
+
+    def keep_the_configuration_over_an_upgrade(self):
+        self.assertEqual(self.inside("stat", "-c", "%U:%G %a", "/etc/espalier/worker.yaml"),
+                         "root:root 644\n")
+        ours = self.config("worker.yaml").replace("threads: 0", "threads: 3") + "# ours\n"
+        with open(os.path.join(self.root, "etc/espalier/worker.yaml"), "w") as f:
+            f.write(ours)
+        os.remove(os.path.join(self.root, "etc/espalier/coordinator.yaml"))
+        # Nobody is there to be asked: `inside` reads from no terminal.
+        out = self.inside("dpkg", "--install", self.next_version())
+        self.assertNotIn("Configuration file", out)
+        self.assertRegex(self.inside("dpkg", "--status", "espalier"),
+                         r"(?s)Status: install ok installed\n.*Version: \S+\.1\n")
+        self.assertEqual(self.config("worker.yaml"), ours)
+        self.assertIn("listen: ", self.config("coordinator.yaml"))  # one that is missing comes back
+
     def test_the_package_is_installed_removed_and_purged_without_traces(self):
         shutil.copy(only(self.folder, ".deb"), os.path.join(self.root, "espalier.deb"))
         before = self.inside("find", "/etc", "/usr", "/lib", "/var/lib", "-xdev")
@@ -59,11 +101,7 @@ class DebianTest(EspalierTest):
                          "espalier:espalier 750\n")
         self.assertIn("espalier", self.inside("espalier", "--version"))
         self.assert_trains("espalier", 0)
-        with open(os.path.join(self.root, "etc/espalier/worker.yaml"), "a") as f:
-            f.write("# ours\n")
-        self.inside("dpkg", "--install", "/espalier.deb")
-        with open(os.path.join(self.root, "etc/espalier/worker.yaml")) as f:
-            self.assertTrue(f.read().endswith("# ours\n"), "a changed configuration is kept")
+        self.keep_the_configuration_over_an_upgrade()
         self.inside("dpkg", "--remove", "espalier")
         self.assertFalse(self.there("usr/lib/espalier"))
         self.assertFalse(self.there("usr/bin/espalier"))

@@ -84,10 +84,31 @@ class DeployTest(EspalierTest):
 
     def take_the_certificate_back(self):
         self.sh("espalier certs revoke espalier-ca/worker-node-1/tls.crt\n"
-                "cp espalier-ca/trust.pem /etc/espalier/coordinator/ca.crt\n")
+                "cp espalier-ca/trust.pem /etc/espalier/coordinator/ca.crt.new\n"
+                "mv /etc/espalier/coordinator/ca.crt.new /etc/espalier/coordinator/ca.crt\n")
         wait_for("the end of its stay", lambda: "node-1" not in self.workers(), 60)
+        self.assert_stays_out()
+        # The page's way to a new certificate, by one of before and by one of after.
+        done = self.configure("coordinator espalier-ca/coordinator-head")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("would let in again", done.stderr)
+        self.assertIn("nothing was changed", done.stderr)
+        self.assert_stays_out()
+        self.sh("espalier certs issue coordinator head --host head --output espalier-ca/renewed\n" +
+                CONFIGURE + " coordinator espalier-ca/renewed\n")
+        wait_for("the coordinator", lambda: '"workers"' in self.workers("--json"), 60)
+        self.assert_stays_out()
+
+    def assert_stays_out(self):
+        self.assertIn("was revoked", self.machine.try_run(
+            "sh", "-c", "cd /root\n%s" % self.ann.replace("operator-ann", "worker-node-1") +
+            "espalier list --coordinator head:7700").stderr)
+
+    def configure(self, words):
+        return self.machine.try_run("sh", "-c", "cd /root\n%s %s" % (CONFIGURE, words))
 
     def use_a_wrong_one(self):
+        # What the worker's host has is from before the list.
         self.sh("espalier certs issue reader bob\n" + CONFIGURE +
                 " worker espalier-ca/reader-bob head:7700")
 
@@ -105,16 +126,44 @@ class DeployTest(EspalierTest):
         for words, said in (("", "CERTIFICATES: a directory"), ("worker /nowhere", "CERTIFICATES"),
                             ("coordinator /nowhere", "there is no ca.crt in '/nowhere'"),
                             ("worker /nowhere head", "such as head:7700"),
-                            ("worker --insecure 'head:7700|x'", "expected host:port")):
-            done = self.machine.try_run("sh", "-c", CONFIGURE + " " + words)
+                            ("worker --insecure 'head:7700|x'", "expected host:port"),
+                            ("worker --insecure head:x", "expected a number after the last ':'"),
+                            ("worker --insecure ::1:7700", "[address]:port")):
+            done = self.configure(words)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(said, done.stderr)
         self.assertEqual(self.machine.run("grep", "-c", "^coordinator: 127.0.0.1:7700$",
                                           "/etc/espalier/worker.yaml"), "1\n")
+        self.attach_without_certificates()
+        self.go_back_from_certificates()
+        self.refuse_what_stands_on_several_lines()
+
+    def attach_without_certificates(self):
         self.sh(CONFIGURE + " coordinator --insecure\n" + CONFIGURE +
                 " worker --insecure head:7700\n")
-        wait_for("a worker", lambda: "worker-1" in self.machine.try_run(
-            "espalier", "workers", "--coordinator", "head:7700").stdout, 60)
+        wait_for("a worker", lambda: re.search(r"worker-\d", self.machine.try_run(
+            "espalier", "workers", "--coordinator", "head:7700").stdout), 60)
+
+    def go_back_from_certificates(self):
+        """Then neither side speaks TLS."""
+        self.sh("espalier certs init && espalier certs issue coordinator head --host head\n"
+                "espalier certs issue worker node-1\n" + CONFIGURE +
+                " coordinator espalier-ca/coordinator-head\n" + CONFIGURE +
+                " worker espalier-ca/worker-node-1 head:7700\n")
+        # To change the coordinator alone; the address is one that YAML would take for a list.
+        self.sh(CONFIGURE + " worker /etc/espalier/worker '[::1]:7700'\n")
+        self.assertEqual(self.sh("systemctl is-active espalier-worker"), "active\n")
+        wait_for("what it looks for", lambda: "looks for [::1]:7700" in self.machine.try_run(
+            "systemctl", "status", "espalier-worker").stdout, 60)
+        self.attach_without_certificates()
+
+    def refuse_what_stands_on_several_lines(self):
+        self.sh("sed -i 's|^tls: .*|tls:\\n  ca: x|' /etc/espalier/worker.yaml")
+        before = self.sh("cat /etc/espalier/worker.yaml")
+        done = self.configure("worker --insecure head:7700")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("'tls' goes on in the next line", done.stderr)
+        self.assertEqual(self.sh("cat /etc/espalier/worker.yaml"), before)
 
     def test_from_the_tarball_to_a_model(self):
         self.follow_the_page("tarball", "bullseye")  # systemd 247

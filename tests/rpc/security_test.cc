@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <future>
 #include <set>
+#include <thread>
 
 #include "proto/espalier/v1/api.grpc.pb.h"
 #include "proto/espalier/v1/cluster.grpc.pb.h"
@@ -17,7 +18,6 @@
 #include "src/rpc/coordinator_server.h"
 #include "src/rpc/peer.h"
 #include "src/rpc/transport.h"
-#include "tests/collective/link_suite.h"
 #include "tests/rpc/certificates.h"
 
 namespace espalier {
@@ -310,6 +310,28 @@ class Attempt : public CoordinatorLinkListener {
   std::unique_ptr<CoordinatorLink> link_;
 };
 
+TEST_CASE("only what a coordinator refuses itself is a refusal to a worker") {
+  const auto attach = [](int64_t head_age_days, int64_t age_days, bool stranger) {
+    Secured head({Role::kCoordinator, "head", {"127.0.0.1"}}, head_age_days);
+    TlsFiles own = head.mine.Issue({Role::kWorker, "node-1"}, age_days);
+    if (stranger) own.ca = head.foreign.ca();
+    return Attempt(head.server->address(), {MustOpen(own), ""}).Closed();
+  };
+  const Status refused = attach(0, 3, false);
+  CHECK(refused.code() == StatusCode::kPermissionDenied);
+  CHECK_THAT(refused.ToString(), Contains("the caller's certificate") && Contains("expired on "));
+  const Status out_of_date = attach(3, 0, false);  // until it is renewed there
+  CHECK(out_of_date.code() == StatusCode::kUnavailable);
+  CHECK_THAT(out_of_date.ToString(),
+             Contains("the coordinator's certificate") && Contains("expired on "));
+  const Status early = attach(-3, 0, false);
+  CHECK(early.code() == StatusCode::kUnavailable);
+  CHECK_THAT(early.ToString(), Contains("is not valid before"));
+  const Status unknown = attach(0, 0, true);
+  CHECK(unknown.code() == StatusCode::kFailedPrecondition);
+  CHECK_THAT(unknown.ToString(), Contains("the coordinator's certificate"));
+}
+
 TEST_CASE("TLS on one side alone is one clear error of that side") {
   Secured head;
   Handler handler;
@@ -392,73 +414,35 @@ TEST_CASE("open streams end when token or certificate are taken back, the others
   CHECK(by_certificate.get().ok());
 }
 
-struct Peers {
-  std::unique_ptr<PeerNetwork> Listen(const std::string& name) {
-    PeerOptions options;
-    options.security.keychain = MustOpen(mine.Issue({Role::kWorker, name}));
-    options.security.workers_without_role = true;
-    options.dialling.keychain = options.security.keychain;
-    options.connect_timeout_ms = 3'000;
-    auto network = PeerNetwork::Make("127.0.0.1:0", options);
-    REQUIRE(network.status().ToString() == "OK");
-    return *std::move(network);
+TEST_CASE("a watcher who does not read is ended, too, when its certificate is taken back") {
+  Secured head;
+  head.handler.keeps_watchers = true;
+  const TlsFiles bob = head.mine.Issue({Role::kReader, "bob"});
+  rpc::TransportSettings settings;
+  settings.message_bytes_max = 256 << 20;
+  settings.keepalive_interval_ms = settings.keepalive_timeout_ms = 10'000;
+  const rpc::Connection connection =
+      rpc::MakeChannel(head.server->address(), settings, {MustOpen(bob), ""});
+  const auto stub = espalier::v1::Espalier::NewStub(connection.channel);
+  grpc::ClientContext context;
+  context.set_deadline(rpc::Deadline(60'000));
+  espalier::v1::WatchRequest request;
+  request.set_job(7);
+  const auto reader = stub->Watch(&context, request);
+  const auto sink = head.handler.watchers.PopFor(kPatience);
+  REQUIRE(sink.has_value());
+  JobUpdate update;  // more than a connection takes that nobody reads from
+  update.history.resize(500'000);
+  for (size_t i = 0; i < update.history.size(); ++i) {
+    update.history[i].step = static_cast<int64_t>(i + 1);
   }
-  LinksRequest Request(uint32_t self, const std::vector<std::string>& names) const {
-    return {kLinkSuiteIncarnation,
-            kLinkSuiteJob,
-            kLinkSuiteGeneration,
-            self,
-            {a->address(), b->address()},
-            names,
-            {1 - self}};
-  }
-  Certificates mine;
-  std::unique_ptr<PeerNetwork> a = Listen("node-1"), b = Listen("node-2");
-};
-
-TEST_CASE("workers exchange messages when both are whom the coordinator named") {
-  Peers peers;
-  RecordingListener heard_a, heard_b;
-  const std::vector<std::string> names = {"node-1:5", "node-2"};
-  const auto links_a = peers.a->Open(peers.Request(0, names), &heard_a);
-  const auto links_b = peers.b->Open(peers.Request(1, names), &heard_b);
-  links_a->Send(MakeLinkMessage(0, 1, 1, 0, 1000));
-  CHECK(heard_b.WaitForMessages(1));
-}
-
-TEST_CASE("a worker that is not whom the coordinator named gets no link, on either side") {
-  Peers peers;
-  RecordingListener heard_a, heard_b;
-  // Both are told that the other one is node-3.
-  const auto links_a = peers.a->Open(peers.Request(0, {"node-1", "node-3"}), &heard_a);
-  REQUIRE(heard_a.WaitForBreak(1));
-  CHECK_THAT(heard_a.why(1).ToString(), Contains("expected worker node-3") && Contains("'node-2'"));
-  // Here a rightly dials node-2, which waits for node-3 and does not take its stream.
-  Peers others;
-  RecordingListener dialling;
-  const auto links_b = others.b->Open(others.Request(1, {"node-3", "node-2"}), &heard_b);
-  const auto dialled = others.a->Open(others.Request(0, {"node-1", "node-2"}), &dialling);
-  REQUIRE(dialling.WaitForBreak(1));
-  CHECK_THAT(dialling.why(1).ToString(), Contains("worker node-3") && Contains("worker 'node-1'"));
-  REQUIRE(heard_b.WaitForBreak(0));
-}
-
-TEST_CASE("the state goes to members of the generation alone") {
-  Peers peers;
-  const auto outsider = peers.Listen("node-3");
-  const MemberKey key{{1}, {7}, {3}, 0};
-  peers.a->OfferState(
-      key, {{"node-1", "node-2"}, [] { return std::make_shared<const std::string>("state"); }});
-  const StateFetch fetch{.holder = "node-1", .bytes_max = 100};
-  CHECK(*peers.b->FetchState(peers.a->address(), key, fetch) == "state");
-  const Status refused = outsider->FetchState(peers.a->address(), key, fetch).status();
-  CHECK(refused.code() == StatusCode::kPermissionDenied);
-  CHECK_THAT(refused.ToString(), Contains("'node-3'") && Contains("takes no part"));
-  StateFetch other = fetch;
-  other.holder = "node-2";
-  CHECK_THAT(peers.b->FetchState(peers.a->address(), key, other).status().ToString(),
-             Contains("expected worker node-2"));
-  peers.a->WithdrawState(key);
+  (*sink)->Send(update);
+  head.mine.Revoke(bob);
+  // Longer than one may take to read what waits. Who did not read gets no more of it.
+  std::this_thread::sleep_for(std::chrono::seconds(8));
+  espalier::v1::JobUpdate read;
+  CHECK_FALSE(reader->Read(&read));
+  CHECK(reader->Finish().error_code() != grpc::StatusCode::OK);
 }
 
 TEST_CASE("a plain server limits the calls that one caller may have open") {

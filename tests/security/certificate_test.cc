@@ -65,7 +65,9 @@ TEST_CASE("what a certificate has wrong is told apart in words") {
   const KeyAndCertificate ann = MustIssue(ca, {Role::kOperator, "ann", {}, 10});
   const auto why = [&](const std::string& pem, Purpose purpose, int64_t now_s) {
     const Status status = trust.Verify(pem, purpose, now_s, "the caller's certificate");
-    CHECK(status.code() == StatusCode::kPermissionDenied);
+    // What is a matter of dates may pass.
+    CHECK(status.code() ==
+          (now_s == kNow ? StatusCode::kPermissionDenied : StatusCode::kUnavailable));
     return status.ok() ? "" : status.message();
   };
   CHECK(trust.Verify(ann.certificate_pem, Purpose::kClient, kNow + 9 * kDay, "").ok());

@@ -134,6 +134,35 @@ TEST_CASE("a keychain reads what a symlink was swapped to, and keeps the former 
   CHECK_THAT(wrong.message(), Contains("tls.key") && Contains("not that of the certificate"));
 }
 
+TEST_CASE("a keychain keeps the list of the revoked when the CA file is cut off") {
+  const Directory directory;
+  const auto ca = MakeAuthority("Test CA", kNow);
+  const auto one = Issue(*ca, {Role::kWorker, "one"}, kNow);
+  const auto two = Issue(*ca, {Role::kWorker, "two"}, kNow);
+  const auto list = Revoke(*ca, "", two->certificate_pem, kNow);
+  REQUIRE(list.ok());
+  const KeyAndCertificate whole{"", ca->certificate_pem + *list};
+  Write(directory, "a", whole, *one);
+  Write(directory, "b", {"", whole.certificate_pem.substr(0, whole.certificate_pem.size() - 60)},
+        *one);
+  PointTo(directory, "a");
+  const TlsFiles files{directory / "current/ca.crt", directory / "current/tls.crt",
+                       directory / "current/tls.key"};
+  const auto keychain = Keychain::Open(files);
+  REQUIRE(keychain.status().ToString() == "OK");
+  const auto refuses = [&] {
+    return !(*keychain)
+                ->Current()
+                ->trust.Verify(two->certificate_pem, Purpose::kClient, kNow, "it")
+                .ok();
+  };
+  CHECK(refuses());
+  PointTo(directory, "b");
+  CHECK(refuses());
+  CHECK_THAT(Keychain::Open(files).status().message(),
+             Contains("tls.ca: ") && Contains("cut off or damaged"));
+}
+
 TEST_CASE("TLS files are named all, or for a client the authority alone") {
   CHECK(TlsFiles{}.Validate(false).ok());
   CHECK(TlsFiles{"a", "b", "c"}.Validate(false).ok());

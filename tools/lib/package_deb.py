@@ -1,5 +1,9 @@
 """The Debian package: the tree in /usr/lib/espalier, links in /usr/bin, units, user, configuration.
 
+The configuration is the administrator's alone: no conffiles, of which dpkg would ask at each
+upgrade what to do, as every host has changed its own (deploy/systemd/configure). The tree has them
+as they are at first; the installation copies those that are missing, and purging removes them.
+
 It depends on no package: the tree carries all it loads. Services are not started by the
 installation, since a worker must first be told where its coordinator is; those that run are left
 running by an upgrade, so that a person restarts one host after the other.
@@ -42,6 +46,10 @@ if [ "$1" = configure ]; then
       --comment Espalier --shell /usr/sbin/nologin espalier
   fi
   install -d -m 750 -o espalier -g espalier /var/lib/espalier
+  install -d -m 755 /etc/espalier
+  for file in %(config)s; do
+    [ -e /etc/espalier/$file ] || install -m 644 %(home)s/deploy/systemd/$file /etc/espalier/
+  done
   if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 fi
 """
@@ -85,9 +93,6 @@ def put_files(root, tree):
                           os.path.join(root, "lib/systemd/system", unit))
     package_tree.copy(os.path.join(tree, "deploy", "systemd", "espalier.sysusers"),
                       os.path.join(root, "usr/lib/sysusers.d/espalier.conf"))
-    for name in CONFIG:
-        package_tree.copy(os.path.join(tree, "deploy", "systemd", name),
-                          os.path.join(root, "etc/espalier", name))
     for name in package_tree.PROGRAMS:
         target = "../../../lib/espalier/completions/espalier.bash"
         link(root, "usr/share/bash-completion/completions/" + name, target)
@@ -101,8 +106,7 @@ def put_control(root, version):
     size = sum(os.lstat(os.path.join(folder, name)).st_size
                for folder, _, names in os.walk(root) for name in names)
     put_text(root, "DEBIAN/control", CONTROL % {"version": version, "kib": size // 1024})
-    put_text(root, "DEBIAN/conffiles", "".join("/etc/espalier/%s\n" % name for name in CONFIG))
-    put_text(root, "DEBIAN/postinst", POSTINST, 0o755)
+    put_text(root, "DEBIAN/postinst", POSTINST % {"config": " ".join(CONFIG), "home": HOME}, 0o755)
     put_text(root, "DEBIAN/prerm", PRERM % {"units": " ".join(UNITS)}, 0o755)
     put_text(root, "DEBIAN/postrm", POSTRM, 0o755)
 

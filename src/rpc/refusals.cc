@@ -1,0 +1,54 @@
+#include "src/rpc/refusals.h"
+
+#include <utility>
+
+namespace espalier::rpc {
+namespace {
+
+std::string More(int64_t calls, const std::string& whose) {
+  return "audit: " + std::to_string(calls) + " more " + (calls == 1 ? "call" : "calls") + whose +
+         (calls == 1 ? " was refused" : " were refused");
+}
+
+}  // namespace
+
+std::vector<std::string> Refusals::Tell(const std::string& caller, const std::string& what,
+                                        int64_t now_s) {
+  std::vector<std::string> out;
+  std::lock_guard lock(mutex_);
+  RestLocked(now_s, &out);
+  const bool room = lines_ < kAllMax;
+  if (!room && !callers_.contains(caller)) {
+    ++others_;
+    return out;
+  }
+  Count& count = callers_[caller];
+  ++count.calls;
+  if (!room || count.lines >= kCallerMax) return out;
+  ++count.lines;
+  ++lines_;
+  out.push_back("audit: refused " + what);
+  return out;
+}
+
+std::vector<std::string> Refusals::Rest(int64_t now_s) {
+  std::vector<std::string> out;
+  std::lock_guard lock(mutex_);
+  RestLocked(now_s, &out);
+  return out;
+}
+
+void Refusals::RestLocked(int64_t now_s, std::vector<std::string>* out) {
+  if (now_s == second_) return;
+  for (const auto& [caller, count] : callers_) {
+    if (count.calls == count.lines) continue;
+    out->push_back(More(count.calls - count.lines,
+                        caller.empty() ? " of callers whom nobody knows" : " of " + caller));
+  }
+  if (others_ > 0) out->push_back(More(others_, " of others"));
+  second_ = now_s;
+  lines_ = others_ = 0;
+  callers_.clear();
+}
+
+}  // namespace espalier::rpc
