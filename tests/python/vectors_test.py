@@ -99,7 +99,7 @@ class VectorsTest(unittest.TestCase):
             np.testing.assert_array_equal(vectors[5:8].elements(0, 7), vectors.elements(0, 7)[5:8])
         self.assertEqual(vectors[:0].elements(0, 4).shape, (0, 4))
         self.assertIsNone(vectors[:3].elements(0, 7, length=8))
-        self.assertIsNone(vectors[2:].plain(0, 7, None, np.float32, np.inf), "some are dense")
+        self.assertIsNone(vectors[2:].entries(0, 7, None, np.inf), "some are dense")
 
     def test_sparse_vectors_become_the_models_own_numbers_at_once(self):
         rng = np.random.default_rng(6)
@@ -108,12 +108,13 @@ class VectorsTest(unittest.TestCase):
         numbers[4] = 0
         vectors = [{"type": 0, "size": 40, "indices": np.flatnonzero(v), "values": v[v != 0]}
                    for v in numbers]
-        for kind in ("float32", "float64"):
-            model = linear(weights, names, precision=kind)
-            expected = model.predict(numbers)
+        scales = [{"shift": s, "factor": f} for s, f in rng.normal(size=(40, 2))]
+        for kind, more in (("float32", ()), ("float64", ()), ("float32", scales)):
+            model = linear(weights, names, more=more, precision=kind)
+            expected = model.predict(numbers, batch_rows=7)
             with mock.patch.object(espalier._tables.Rows, "matrix", side_effect=AssertionError):
-                np.testing.assert_allclose(model.predict({"v": column(vectors)}, batch_rows=7),
-                                           expected, rtol=1e-5)
+                np.testing.assert_array_equal(model.predict({"v": column(vectors)}, batch_rows=7),
+                                              expected)
             for bad, words in ((np.nan, "row 8 .*has no value"), (np.inf, "row 8 .*infinite")):
                 strange = vectors[:8] + [dict(SPARSE, size=40, values=[bad])]
                 with self.assertRaisesRegex(espalier.BadInputError, words):

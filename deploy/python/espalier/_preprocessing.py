@@ -17,9 +17,11 @@ from ._columns import (Categories, boolean, category_text, date_part, decode_all
                        logarithm)
 from ._network import WIDE, Entries
 from ._tables import Rows, Wanted
+from ._vectors import put
 from .errors import BadInputError
 
 _LARGEST_LIST = 1 << 24
+_ENTRIES_SHARE = 16  # one number in so many, at most, is not zero where Entries are worth it
 _TYPES = ("numeric", "boolean", "date", "categorical")
 
 
@@ -68,19 +70,18 @@ class Preprocessing:
         self._largest = float(np.finfo(document.dtype).max)
         self._scales = bool(np.any(self._shift != 0) or np.any(self._factor != 1))
         self._indicates = any(m.feature.null_indicator for m in self._numbers)
-        self._direct = not (self._scales or self._indicates or self.texts) and \
-            len(self.names) == len(self._numbers)
         self.wanted = Wanted(self.names, self.texts, all_names)
         # Numbers that are a column's as they are: their places among the numbers, and the columns'.
         own = [(i, m.column) for i, m in enumerate(self._numbers) if m.decode is None]
         self._own = tuple(np.array([pair[k] for pair in own], np.int64) for k in range(2))
-        # Of the column at a place, where the network has it, for tables of mostly zeros.
+        # Of the column at a place, for rows that come without their zeros, and what those become.
         self._number_of: Any = None
-        if len(own) == len(self._numbers) >= WIDE and not self._indicates and \
+        if len(own) == len(self._numbers) and not self._indicates and \
                 len(set(self._own[1].tolist())) == len(own) and \
                 all(m.decode is not None for m in self._coded):
             self._number_of = np.zeros(len(self.names), np.int64)
             self._number_of[self._own[1]] = self._own[0]
+            self._zeros = ((0.0 - self._shift) * self._factor).astype(self._dtype)
 
     def apply(self, rows: Rows, begin: int, end: int) -> Tuple[Any, Any]:
         """What the network is given of rows [begin, end): numbers [rows, inputs] in its precision,
@@ -91,13 +92,9 @@ class Preprocessing:
                 such rows out (`nulls: drop`); a value that does not fit its column; a number that
                 is infinite, or too large for the precision. Row and column are named.
         """
-        entries = self._entries(rows, begin, end)
-        if entries is not None:
-            return entries, self._codes(rows, None, begin, end)
-        if self._direct:
-            plain = rows.plain(begin, end, self._dtype, self._largest)
-            if plain is not None:
-                return plain, self._codes(rows, None, begin, end)
+        parts = None if self._number_of is None else rows.entries(begin, end, self._largest)
+        if parts is not None:
+            return self._from_entries(parts, end - begin), self._codes(rows, None, begin, end)
         matrix = rows.matrix(begin, end)
         if self.texts or len(self._numbers) != matrix.shape[1]:
             x = np.empty((end - begin, len(self._numbers)))
@@ -109,15 +106,22 @@ class Preprocessing:
             x = matrix
         return self._scaled(x, begin), self._codes(rows, matrix, begin, end)
 
-    def _entries(self, rows: Rows, begin: int, end: int) -> Optional[Entries]:
-        parts = None if self._number_of is None else rows.entries(begin, end, self._largest)
-        if parts is None:
-            return None
-        found = []
-        for starts, slots, numbers in parts:
-            places = self._number_of[slots]
-            found.append((starts, places, numbers * self._factor[places]))
-        return Entries(end - begin, found)
+    def _from_entries(self, parts: List[Tuple[Any, Any, Any]], rows: int) -> Any:
+        """As Entries where they are few, else as numbers; these to the last bit as `_scaled`."""
+        if self._coded:
+            parts = [(starts, self._number_of[slots], numbers) for starts, slots, numbers in parts]
+        width = len(self._numbers)
+        stored = sum(len(numbers) for _, _, numbers in parts)
+        if width >= WIDE and stored * _ENTRIES_SHARE <= rows * width:
+            return Entries(rows, [(starts, places, numbers * self._factor[places])
+                                  for starts, places, numbers in parts])
+        x = np.empty((rows, width), self._dtype)
+        x[:] = self._zeros
+        for starts, places, numbers in parts:
+            if self._scales:
+                numbers = (numbers - self._shift[places]) * self._factor[places]
+            put(x, starts, places, numbers)
+        return x
 
     def _codes(self, rows: Rows, matrix: Any, begin: int, end: int) -> Any:
         codes = np.empty((end - begin, len(self._coded)), np.int64)

@@ -14,7 +14,7 @@ from ._vectors import DENSE, FIELDS, SPARSE, VECTOR_MAX, Vectors
 from .errors import InvalidArgumentError
 
 _ELEMENT = re.compile(r"(.*)\[(0|[1-9][0-9]*)\]", re.S)  # "v[3]": one element of a vector column
-_ENTRIES_SHARE = 16  # one number in so many, at most, is not zero where entries are worth it
+_ENTRIES_SHARE = 16  # one feature in so many, at most, has a column of its own beside vectors
 
 
 class _Run(NamedTuple):
@@ -149,20 +149,11 @@ class Rows:
                 out[:, run.slot:run.slot + run.width] = _numbers(self._values(run, begin, end), run)
         return out
 
-    def plain(self, begin: int, end: int, dtype: Any, largest: float) -> Any:
-        """The same in that type, where it is faster and none is null or larger; else None."""
-        if self._plan is None or len(self._plan) != 1 or self._texts:
-            return None
-        run, = self._plan
-        values = self._values(run, begin, end)
-        return values.plain(run.element, run.width, run.length, dtype, largest) \
-            if isinstance(values, Vectors) and run.element >= 0 else None
-
     def entries(self, begin: int, end: int,
                 largest: float) -> Optional[List[Tuple[Any, Any, Any]]]:
-        """What is not zero, where that is little, it lies in sparse vectors but for some columns,
-        and none is null or larger: parts of (starts, slots, numbers), in which row i has
-        [starts[i], starts[i + 1]). Else None. Columns of `texts` are left out."""
+        """What rows store, where they lie in sparse vectors but for some columns, and no number is
+        null or larger: parts of (starts, slots, numbers), in which row i has [starts[i], starts[i +
+        1]); all others are zero. Else None. Columns of `texts` are left out."""
         runs = [run for run in self._plan or () if run.column not in self._texts]
         alone = [run for run in runs if run.element < 0]
         if not runs or len(alone) * _ENTRIES_SHARE > len(self._names) or \
@@ -176,15 +167,14 @@ class Rows:
                     if isinstance(values, Vectors) else None
                 if part is None:
                     return None
-                parts.append((part[0], part[1] + run.slot, part[2]))
+                parts.append((part[0], part[1] + run.slot if run.slot else part[1], part[2]))
         if alone:
             x = np.hstack([_numbers(self._values(run, begin, end), run) for run in alone])
             if not np.all(np.abs(x) <= largest):
                 return None
             parts.append((np.arange(len(x) + 1) * len(alone),
                           np.tile([run.slot for run in alone], len(x)), x.reshape(-1)))
-        stored = sum(len(numbers) for _, _, numbers in parts)
-        return parts if stored * _ENTRIES_SHARE <= (end - begin) * len(self._names) else None
+        return parts
 
     def _values(self, run: _Run, begin: int, end: int) -> Any:
         return self._column(self._data, self._columns[run.column], begin, end)

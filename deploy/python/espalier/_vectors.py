@@ -21,12 +21,6 @@ class _Stored(NamedTuple):
     def of(self, begin: int, end: int) -> _Stored:
         return _Stored(self.starts[begin:end + 1], self.places, self.numbers)
 
-    def parts(self) -> Tuple[Any, Any, Any]:
-        """(how many of each row, places, numbers) of these rows alone."""
-        used = slice(self.starts[0], self.starts[-1])
-        return np.diff(self.starts), self.places[used], self.numbers[used]
-
-
 class Vectors:
     """A column in the four parts that Arrow and Parquet have of Spark's vectors: the type of each
     (0: sparse, 1: dense; NaN: the row is null), the sizes and indices of sparse ones, and values.
@@ -59,54 +53,56 @@ class Vectors:
         """Each as the struct that Parquet has of it; slow."""
         return [None if np.isnan(row[0]) else dict(zip(FIELDS, row)) for row in zip(*self._parts)]
 
-    def elements(self, element: int, width: int, length: Optional[int] = None,
-                 dtype: Any = np.float64) -> Any:
-        """[rows, width] of `width` elements from that one on, NaN where a row is null. None when
-        one of the vectors is shorter, is not of `length` when one is given, or is none that Spark
-        writes."""
+    def elements(self, element: int, width: int, length: Optional[int] = None) -> Any:
+        """[rows, width] float64 of `width` elements from that one on, NaN where a row is null. None
+        when one of the vectors is shorter, is not of `length` when one is given, or is none that
+        Spark writes."""
         kinds, sizes, _, values = self._parts
         sparse, dense, nulls = kinds == SPARSE, kinds == DENSE, np.isnan(kinds)
         if self._stored is None or not np.all(sparse | dense | nulls) or \
                 not _fit(sizes[sparse], element + width, length):
             return None
-        out = np.zeros((len(self), width), dtype)
+        out = np.zeros((len(self), width))
         out[nulls] = np.nan
-        _put_sparse(out, *self._stored.parts(), element,
-                    bool(element or np.any(sizes[sparse] != width)))
+        starts, places, numbers = self._inside(self._stored, element, width, sizes[sparse])
+        put(out, starts, places, numbers)
         try:
             rows = np.flatnonzero(dense)
             return out if _put_dense(out, rows, values[rows], element, length) else None
         except (TypeError, ValueError):  # a part is missing
             return None
 
-    def plain(self, element: int, width: int, length: Optional[int], dtype: Any,
-              largest: float) -> Any:
-        """The same in that type where all are sparse, and no number in them is NaN or larger. Else
-        None."""
-        return self.elements(element, width, length, dtype) if self._are_plain(largest) else None
-
     def entries(self, element: int, width: int, length: Optional[int],
                 largest: float) -> Optional[Tuple[Any, Any, Any]]:
-        """(starts, places, numbers) as in _Stored, where plain() gives something; places are
-        counted from `element` on."""
-        sizes = self._parts[1]
-        if not self._are_plain(largest) or not _fit(sizes, element + width, length):
+        """What those elements store, as (starts, places, numbers), see `put`. None where elements()
+        gives none, some are dense or null, or a number is NaN or larger."""
+        kinds, sizes = self._parts[:2]
+        if self._stored is None or not np.all(kinds == SPARSE) or \
+                not _fit(sizes, element + width, length):
             return None
-        assert self._stored is not None
-        counts, places, numbers = self._stored.parts()
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        if element or np.any(sizes != width):
-            inside = (places >= element) & (places < element + width)
-            starts = np.concatenate([[0], np.cumsum(inside)])[starts]
-            places, numbers = places[inside] - element, numbers[inside]
-        return starts, places, numbers
+        starts, places, numbers = self._inside(self._stored, element, width, sizes)
+        # NaN would be the least and the largest.
+        plain = -largest <= numbers.min(initial=0.0) and numbers.max(initial=0.0) <= largest
+        return (starts, places, numbers) if plain else None
 
-    def _are_plain(self, largest: float) -> bool:
-        if self._stored is None or not np.all(self._parts[0] == SPARSE):
-            return False
-        numbers = self._stored.parts()[2]  # of which NaN would be the least and the largest
-        return bool(-largest <= numbers.min(initial=0.0) and
-                    numbers.max(initial=0.0) <= largest)
+    @staticmethod
+    def _inside(stored: _Stored, element: int, width: int, sizes: Any) -> Tuple[Any, Any, Any]:
+        first, last = stored.starts[0], stored.starts[-1]
+        starts, places = stored.starts - first, stored.places[first:last]
+        numbers = stored.numbers[first:last]
+        if element == 0 and np.all(sizes == width):
+            return starts, places, numbers
+        inside = (places >= element) & (places < element + width)
+        starts = np.concatenate([[0], np.cumsum(inside)])[starts]
+        return starts, places[inside] - element, numbers[inside]
+
+
+def put(out: Any, starts: Any, places: Any, numbers: Any) -> None:
+    """Row i of `out` gets the numbers [starts[i], starts[i + 1]) at their places."""
+    rows, width = out.shape
+    flat = np.repeat(np.arange(rows) * width, np.diff(starts))
+    flat += places
+    out.reshape(-1)[flat] = numbers
 
 
 def _fit(sizes: Any, end: int, length: Optional[int]) -> bool:
@@ -135,18 +131,6 @@ def _stored(kinds: Any, sizes: Any, indices: Any, values: Any) -> Optional[_Stor
     firsts = starts[1:-1]  # where another row begins, anything may follow
     rises[firsts[(firsts > 0) & (firsts < len(places))] - 1] = True
     return _Stored(starts, places, numbers) if rises.all() else None
-
-
-def _put_sparse(out: Any, counts: Any, places: Any, numbers: Any, element: int,
-                some: bool) -> None:
-    """`some`: not all elements are wanted."""
-    rows, width = out.shape
-    flat = np.repeat(np.arange(-element, rows * width - element, max(width, 1)), counts)
-    if some:
-        inside = (places >= element) & (places < element + width)
-        flat, places, numbers = flat[inside], places[inside], numbers[inside]
-    flat += places
-    out.reshape(-1)[flat] = numbers
 
 
 def _put_dense(out: Any, rows: Any, values: Any, element: int, length: Optional[int]) -> bool:
