@@ -28,7 +28,9 @@ from .params import ColumnParams, with_setters
 from .rows import features
 
 _SLOTS_MAX = 10_000  # of a vector of probabilities whose positions are the labels
-_FLAT_MAX = 64  # classes whose numbers come back in columns of their own; more come in arrays
+# Classes whose numbers come back in columns of their own, each 100 bytes of code in one method, of
+# which the JVM compiles none of more than 8,000; more classes' come in arrays.
+_FLAT_MAX = 16
 _BLOCK_NUMBERS = 1 << 17  # of the rows that are computed at a time: they stay in the cache,
 _BLOCK_ROWS = 64  # but for so many, which share the way of the weights from memory, while they have
 _BLOCK_NUMBERS_MAX = 1 << 24  # numbers at most
