@@ -94,6 +94,30 @@ class WorkerTest(unittest.TestCase):
         self.assertEqual((first.classes, second.classes), (("a", "b"), ("c", "d")))
         self.assertIs(again, second)
 
+    def test_another_model_than_the_one_asked_for_is_refused_in_a_worker(self):
+        tensors = {"layers.0.weight": np.array([[1.0], [0.0]]), "layers.0.bias": np.zeros(2)}
+        with tempfile.TemporaryDirectory() as folder:
+            bundles.write(folder, bundles.document(1, {"hidden": []}, classes=["a", "b"]), tensors)
+            files = bytes_of(folder)
+        with mock.patch.object(models, "_loaded", []), \
+                self.assertRaisesRegex(espalier.InternalError, "in place of 0123456789abcdef"):
+            models._model_of("0123456789abcdef" * 4, mock.Mock(value=files))
+
+
+class LabelsTest(unittest.TestCase):
+    def test_labels_are_numbers_where_all_are_spelt_as_such_and_differ(self):
+        for classes, labels, positions in (
+                (("0", "1"), [0, 1], ([0, 1], 2)), (("2", "0"), [2, 0], ([2, 0], 3)),
+                (("-1", "1"), [-1, 1], ([0, 1], 2)), (("0.5", "1e-05"), [0.5, 1e-5], ([0, 1], 2)),
+                (("0", "1000000"), [0, 1e6], ([0, 1], 2)), ((), [], ([], 0))):
+            self.assertEqual(models._labels(classes), labels)
+            self.assertEqual(models._positions(classes), positions)
+        for classes in (("1", "01"), ("nan", "inf"), ("1_0", "2"), (" 1", "2"), ("+1", "2"),
+                        ("1e999", "2"), ("9007199254740992", "9007199254740993"), ("\u0661", "2"),
+                        ("1", "1.0"), (b"1", b"2"), ("", "1")):
+            self.assertEqual(models._labels(classes), [str(c) for c in classes])
+            self.assertEqual(models._positions(classes), ([0, 1], 2))
+
 
 if __name__ == "__main__":
     unittest.main()

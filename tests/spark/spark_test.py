@@ -93,6 +93,12 @@ class SparkTest(daemons.EspalierTest):
                                       model.model().predict_proba(x).astype(float))
         named = model.copy()._set(predictionCol="p", probabilityCol="", rawPredictionCol="")
         self.assertEqual(named.transform(frame).columns, frame.columns + ["p"])
+        other = frame.withColumnRenamed("features", "other")
+        again = model.transform(other, {model.featuresCol: "other"}).collect()
+        self.assertEqual([r.probability for r in again], [r.probability for r in rows])
+        longer = VectorAssembler(inputCols=["a", "b", "c", "a"], outputCol="features")
+        with self.assertRaisesRegex(Exception, r"shape \[4\], expected the model's 3 elements"):
+            model.transform(longer.transform(self.frame).coalesce(1)).collect()
 
     def test_input_columns_weights_and_a_validation_column_reach_the_job(self):
         frame = self.frame.withColumn("w", F.when(F.col("a") > 0, 2.0).otherwise(1.0))

@@ -6,7 +6,7 @@ from those of `espalier predict`; probabilities agree within 1e-5.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from .errors import BadInputError
 
 Array = "np.ndarray[Any, Any]"
 
+WIDE = 8192  # numbers of a row from which on those that are mostly zeros may be Entries
+_ENTRIES_AT_A_TIME = 4096
 _LEAKY_SLOPE = 0.01
 _NORM_EPSILON = 1e-5
 # erf: S. L. Moshier's Cephes (ndtr.c), as in src/model/vector_math.cc; highest power first.
@@ -47,8 +49,9 @@ def sigmoid(x: Any) -> Any:
 
 
 def activate(kind: str, x: Any) -> Any:
+    """May be computed in place."""
     if kind == "relu":
-        return np.maximum(x, 0)
+        return np.maximum(x, 0, out=x)
     if kind == "leaky_relu":
         return np.where(x > 0, x, x * x.dtype.type(_LEAKY_SLOPE))
     if kind == "elu":
@@ -69,6 +72,28 @@ def normalise(x: Any, gain: Any, shift: Any) -> Any:
     return centred / np.sqrt(variance + x.dtype.type(_NORM_EPSILON)) * gain + shift
 
 
+class Entries:
+    """Rows of numbers as the network is given them, of which most are what a column's zero became
+    and the others, by how much they differ from that. Much faster than to multiply all of them."""
+
+    def __init__(self, count: int, parts: Sequence[Tuple[Any, Any, Any]]) -> None:
+        """`parts`: (starts, inputs, differences), in which row i of `count` has [starts[i],
+        starts[i + 1])."""
+        self.count, self._parts = count, parts
+
+    def times(self, weight: Any) -> Any:
+        """[count, outputs] float64: what they add to the rows that are all zeros. Sums run in
+        float64: differences may be far larger than the numbers are."""
+        out = np.zeros((self.count, weight.shape[1]))
+        for starts, inputs, numbers in self._parts:
+            edges = starts.tolist()
+            for row in range(self.count):
+                for begin in range(edges[row], edges[row + 1], _ENTRIES_AT_A_TIME):
+                    end = min(begin + _ENTRIES_AT_A_TIME, edges[row + 1])
+                    out[row] += numbers[begin:end] @ weight.take(inputs[begin:end], axis=0)
+        return out
+
+
 class Network:
     """Layers with their weights. Immutable: any number of threads may use it."""
 
@@ -80,8 +105,11 @@ class Network:
                 return _take(tensors, "layers.%d.%s" % (i, name), shape, document.dtype)
             gain = take("norm.weight", layer.outputs) if layer.norm else None
             shift = take("norm.bias", layer.outputs) if layer.norm else None
-            self.layers.append((layer, take("weight", layer.outputs, layer.inputs).T,
-                                take("bias", layer.outputs), gain, shift))
+            weight = take("weight", layer.outputs, layer.inputs).T
+            if i == 0 and layer.inputs >= WIDE:  # Entries want all of an input side by side
+                weight = np.ascontiguousarray(weight)
+            self.layers.append((layer, weight, take("bias", layer.outputs), gain, shift))
+        self._zeros = _of_zeros(document, self.layers[0][1])
         # By coded feature: its table, and whether it is an embedding.
         self._tables: List[Tuple[Any, bool]] = []
         for k, feature in enumerate(f for f in document.features if f.codes):
@@ -100,19 +128,37 @@ class Network:
         features]."""
         picked = [(table[codes[:, k]], embedded)
                   for k, (table, embedded) in enumerate(self._tables)]
-        if any(embedded for _, embedded in picked):
-            x = np.hstack([x] + [rows for rows, embedded in picked if embedded])
-        added = sum((rows for rows, embedded in picked if not embedded), np.zeros((), x.dtype))
-        for layer, weight, bias, gain, shift in self.layers:
-            z = x @ weight
+        embeddings = [rows for rows, embedded in picked if embedded]
+        for i, (layer, weight, bias, gain, shift) in enumerate(self.layers):
+            z = self._first(x, embeddings) if i == 0 else x @ weight
             z += bias
-            z += added
-            added = np.zeros((), x.dtype)
+            if i == 0:
+                for rows, embedded in picked:
+                    if not embedded:
+                        z += rows
             if layer.norm:
                 z = normalise(z, gain, shift)
             z = activate(layer.activation, z)
             x = z + x if layer.residual else z
         return x
+
+    def _first(self, x: Any, embeddings: List[Any]) -> Any:
+        """The first layer's products."""
+        weight = self.layers[0][1]
+        if not isinstance(x, Entries):
+            return (np.hstack([x] + embeddings) if embeddings else x) @ weight
+        z = x.times(weight)
+        z += self._zeros
+        if embeddings:
+            z += np.hstack(embeddings) @ weight[-sum(e.shape[1] for e in embeddings):]
+        return z.astype(weight.dtype)
+
+
+def _of_zeros(document: Document, weight: Any) -> Any:
+    """What the first layer makes, in float64, of a row whose numbers are all zero in the table."""
+    zeros = np.array([-f.shift * f.factor for f in document.features if not f.codes])
+    used = np.flatnonzero(zeros) if len(zeros) >= WIDE else np.zeros(0, np.int64)
+    return Entries(1, [(np.array([0, len(used)]), used, zeros[used])]).times(weight)[0]
 
 
 def _take(tensors: Dict[str, Any], name: str, shape: Tuple[int, ...], dtype: Any) -> Any:

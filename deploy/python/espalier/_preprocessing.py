@@ -15,10 +15,13 @@ import numpy as np
 from ._bundle import Document, Feature, Node
 from ._columns import (Categories, boolean, category_text, date_part, decode_all,
                        logarithm)
-from ._tables import Rows
+from ._network import WIDE, Entries
+from ._tables import Rows, Wanted
+from ._vectors import put
 from .errors import BadInputError
 
 _LARGEST_LIST = 1 << 24
+_ENTRIES_SHARE = 16  # one number in so many, at most, is not zero where Entries are worth it
 _TYPES = ("numeric", "boolean", "date", "categorical")
 
 
@@ -38,12 +41,14 @@ class Preprocessing:
     Attributes:
         names: of the columns, in the order in which the model's features need them.
         texts: those that are not read as numbers.
+        wanted: both, to find them in tables.
         dates: those among them that are dates.
     """
 
     def __init__(self, document: Document) -> None:
         """Raises BadInputError, or UnimplementedError for a kind that is not known here."""
-        columns = _columns_of(document)
+        all_names = _all_names(document)
+        columns = _columns_of(document, all_names)
         places: Dict[str, int] = {}
         self._made: List[_Made] = []
         for i, feature in enumerate(document.features):
@@ -65,27 +70,64 @@ class Preprocessing:
         self._largest = float(np.finfo(document.dtype).max)
         self._scales = bool(np.any(self._shift != 0) or np.any(self._factor != 1))
         self._indicates = any(m.feature.null_indicator for m in self._numbers)
+        self.wanted = Wanted(self.names, self.texts, all_names)
+        # Numbers that are a column's as they are: their places among the numbers, and the columns'.
+        own = [(i, m.column) for i, m in enumerate(self._numbers) if m.decode is None]
+        self._own = tuple(np.array([pair[k] for pair in own], np.int64) for k in range(2))
+        # Of the column at a place, for rows that come without their zeros, and what those become.
+        self._number_of: Any = None
+        if len(own) == len(self._numbers) and not self._indicates and \
+                len(set(self._own[1].tolist())) == len(own) and \
+                all(m.decode is not None for m in self._coded):
+            self._number_of = np.zeros(len(self.names), np.int64)
+            self._number_of[self._own[1]] = self._own[0]
+            self._zeros = ((0.0 - self._shift) * self._factor).astype(self._dtype)
 
     def apply(self, rows: Rows, begin: int, end: int) -> Tuple[Any, Any]:
         """What the network is given of rows [begin, end): numbers [rows, inputs] in its precision,
-        and codes [rows, coded features], -1 for none.
+        or as Entries, and codes [rows, coded features], -1 for none.
 
         Raises:
             BadInputError: a null in a model that was trained without (`nulls: fail`) or that left
                 such rows out (`nulls: drop`); a value that does not fit its column; a number that
                 is infinite, or too large for the precision. Row and column are named.
         """
+        parts = None if self._number_of is None else rows.entries(begin, end, self._largest)
+        if parts is not None:
+            return self._from_entries(parts, end - begin), self._codes(rows, None, begin, end)
         matrix = rows.matrix(begin, end)
         if self.texts or len(self._numbers) != matrix.shape[1]:
             x = np.empty((end - begin, len(self._numbers)))
+            x[:, self._own[0]] = matrix[:, self._own[1]]
             for i, made in enumerate(self._numbers):
-                self._fill(made, rows, matrix, begin, end, x[:, i])
+                if made.decode is not None:
+                    self._fill(made, rows, matrix, begin, end, x[:, i])
         else:
             x = matrix
+        return self._scaled(x, begin), self._codes(rows, matrix, begin, end)
+
+    def _from_entries(self, parts: List[Tuple[Any, Any, Any]], rows: int) -> Any:
+        """As Entries where they are few, else as numbers; these to the last bit as `_scaled`."""
+        if self._coded:
+            parts = [(starts, self._number_of[slots], numbers) for starts, slots, numbers in parts]
+        width = len(self._numbers)
+        stored = sum(len(numbers) for _, _, numbers in parts)
+        if width >= WIDE and stored * _ENTRIES_SHARE <= rows * width:
+            return Entries(rows, [(starts, places, numbers * self._factor[places])
+                                  for starts, places, numbers in parts])
+        x = np.empty((rows, width), self._dtype)
+        x[:] = self._zeros
+        for starts, places, numbers in parts:
+            if self._scales:
+                numbers = (numbers - self._shift[places]) * self._factor[places]
+            put(x, starts, places, numbers)
+        return x
+
+    def _codes(self, rows: Rows, matrix: Any, begin: int, end: int) -> Any:
         codes = np.empty((end - begin, len(self._coded)), np.int64)
         for i, made in enumerate(self._coded):
             self._fill(made, rows, matrix, begin, end, codes[:, i])
-        return self._scaled(x, begin), codes
+        return codes
 
     def _fill(self, made: _Made, rows: Rows, matrix: Any, begin: int, end: int, out: Any) -> None:
         if made.decode is None:
@@ -130,12 +172,18 @@ class Preprocessing:
                              (first_row + row, self._numbers[number].feature.name, what, more))
 
 
-def _columns_of(document: Document) -> Optional[List[str]]:
+def _all_names(document: Document) -> List[str]:
+    """Of all columns of the tables that the model was made with; none where it does not tell."""
+    if not document.rules and document.schema.get("names") is None:
+        return []
+    labels = [n.label() for n in document.schema["names"].items(_LARGEST_LIST)]
+    return [n if isinstance(n, str) else n.decode("utf-8", "surrogateescape") for n in labels]
+
+
+def _columns_of(document: Document, names: List[str]) -> Optional[List[str]]:
     """The column of each feature; None where each has its own, which names it."""
     if not document.rules:
         return None
-    labels = [n.label() for n in document.schema["names"].items(_LARGEST_LIST)]
-    names = [n if isinstance(n, str) else n.decode("utf-8", "surrogateescape") for n in labels]
     places = document.schema["features"].items(_LARGEST_LIST)
     return [names[p.whole(0, len(names) - 1)] for p in places]
 

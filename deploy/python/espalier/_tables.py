@@ -5,14 +5,100 @@ matter; an array has the model's features in the model's order."""
 from __future__ import annotations
 
 import re
-from typing import AbstractSet, Any, Dict, List, Mapping, Sequence, Tuple
+from typing import (AbstractSet, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence,
+                    Tuple)
 
 import numpy as np
 
 from ._vectors import DENSE, FIELDS, SPARSE, VECTOR_MAX, Vectors
 from .errors import InvalidArgumentError
 
-_ELEMENT = re.compile(r"(.*)\[([0-9]+)\]", re.S)  # "v[3]": one element of a vector column
+_ELEMENT = re.compile(r"(.*)\[(0|[1-9][0-9]*)\]", re.S)  # "v[3]": one element of a vector column
+_ENTRIES_SHARE = 16  # one feature in so many, at most, has a column of its own beside vectors
+
+
+class _Run(NamedTuple):
+    """Features that lie beside each other in a column. `element`: the first of a vector's, -1 of
+    a column of numbers; `length`: of the vectors, None when any that is long enough will do."""
+
+    slot: int
+    column: str
+    element: int
+    width: int
+    length: Optional[int]
+
+
+class Wanted:
+    """The columns that a model needs, and where a table has them."""
+
+    def __init__(self, names: Sequence[str], texts: AbstractSet[str] = frozenset(),
+                 all_names: Iterable[str] = ()) -> None:
+        """`texts`: columns that are not read as numbers, see Rows.values. `all_names`: of the
+        table that the model was made with, which tell the lengths of its vectors."""
+        self.names, self.texts = tuple(names), texts
+        self._lengths = _lengths(all_names)
+        self._last: Tuple[Any, List[_Run]] = ((), [])  # a table's columns, and its plan
+
+    def plan(self, columns: Iterable[str], rest: Optional[str] = None) -> List[_Run]:
+        """Where the features are. `rest`: a column of vectors that has those that no column is
+        named after. Raises InvalidArgumentError when one is missing."""
+        key = (tuple(columns), rest)
+        last = self._last  # others may replace it
+        if last[0] != key:
+            last = self._last = (key, self._plan(set(key[0]), key[0], rest))
+        return last[1]
+
+    def _plan(self, known: AbstractSet[str], columns: Sequence[str],
+              rest: Optional[str]) -> List[_Run]:
+        found, missing = [], []
+        for slot, name in enumerate(self.names):
+            match = _ELEMENT.fullmatch(name)
+            if name in known:
+                found.append(_Run(slot, name, -1, 1, None))
+            elif match and match.group(1) in known:
+                base = match.group(1)
+                found.append(_Run(slot, base, int(match.group(2)), 1, self._lengths.get(base)))
+            else:
+                missing.append(slot)
+        if missing and rest is not None:
+            more = self._of_rest(missing, rest)
+            found, missing = sorted(found + more), [] if more else missing
+        if missing:
+            shown = ", ".join("'%s'" % self.names[m] for m in missing[:5])
+            raise InvalidArgumentError(
+                "the table lacks %d of the model's %d features: %s%s; it has %s%s" %
+                (len(missing), len(self.names), shown, ", ..." if len(missing) > 5 else "",
+                 ", ".join("'%s'" % c for c in columns[:10]) or "no columns",
+                 ", ..." if len(columns) > 10 else ""))
+        plan: List[_Run] = []
+        for run in found:
+            last = plan[-1] if plan else None
+            if last and run.element >= 0 and last.column == run.column and \
+                    last.element >= 0 and last.element + last.width == run.element:
+                plan[-1] = last._replace(width=last.width + 1)
+            else:
+                plan.append(run)
+        return plan
+
+    def _of_rest(self, missing: Sequence[int], rest: str) -> List[_Run]:
+        """Elements of one vector in the model are those of this one; else, features that have no
+        vector's names are its elements in their order. Nothing when neither is so."""
+        names = [self.names[slot] for slot in missing]
+        matches = [_ELEMENT.fullmatch(name) for name in names]
+        bases = {match.group(1) if match else None for match in matches}
+        if len(bases) == 1 and None not in bases:
+            length = self._lengths.get(str(*bases))
+            return [_Run(slot, rest, int(match.group(2)), 1, length)
+                    for slot, match in zip(missing, matches) if match]
+        if bases != {None} or self.texts & set(names):
+            return []
+        return [_Run(slot, rest, i, 1, len(missing)) for i, slot in enumerate(missing)]
+
+
+class Columns(Dict[str, Any]):
+    """A dict of columns with Wanted.plan's `rest`."""
+
+    rest: Optional[str] = None
 
 
 class Rows:
@@ -22,11 +108,9 @@ class Rows:
         count: how many.
     """
 
-    def __init__(self, data: Any, names: Sequence[str],
-                 texts: AbstractSet[str] = frozenset()) -> None:
-        """`texts`: columns that are not read as numbers, see `values`. Raises InvalidArgumentError
-        for what is no table, or lacks a feature."""
-        self._names, self._texts = names, texts
+    def __init__(self, data: Any, wanted: Wanted) -> None:
+        """Raises InvalidArgumentError for what is no table, or lacks a feature."""
+        names, texts = self._names, self._texts = wanted.names, wanted.texts
         module = type(data).__module__.split(".")[0]
         if module == "pandas" and hasattr(data, "iloc") and getattr(data, "ndim", 0) == 2:
             self._columns: Dict[str, Any] = {str(c): i for i, c in enumerate(data.columns)}
@@ -38,66 +122,88 @@ class Rows:
             self._columns = {str(c): c for c in data}
             self._column, self.count = _mapping_column, _same_length(data)
         else:
-            self._array, self._plan = _array(data, len(names), bool(texts)), None
+            self._array = _array(data, len(names), bool(texts))
+            self._plan: Optional[List[_Run]] = None
             self.count = len(self._array)
             return
-        self._data, self._plan = data, _plan(self._columns, names)
+        self._data = data
+        self._plan = wanted.plan(self._columns, getattr(data, "rest", None)
+                                 if isinstance(data, Columns) else None)
 
     def matrix(self, begin: int, end: int) -> Any:
         """[end - begin, features] float64 of those rows; NaN in columns of `texts`."""
         if self._plan is None and not self._texts:
             return self._array[begin:end].astype(np.float64)
         if self._plan is not None and len(self._plan) == 1 and not self._texts:
-            (_, column, element, width), = self._plan
-            values = self._column(self._data, self._columns[column], begin, end)
-            return _numbers(values, column, element, width)
+            run, = self._plan
+            return _numbers(self._values(run, begin, end), run)
         out = np.full((end - begin, len(self._names)), np.nan)
         if self._plan is None:
             for slot, name in enumerate(self._names):
                 if name not in self._texts:
-                    out[:, slot:slot + 1] = _numbers(self._array[begin:end, slot], name, -1, 1)
+                    out[:, slot:slot + 1] = _numbers(self._array[begin:end, slot],
+                                                     _Run(slot, name, -1, 1, None))
             return out
-        for slot, column, element, width in self._plan:
-            if column in self._texts:
-                continue
-            values = self._column(self._data, self._columns[column], begin, end)
-            out[:, slot:slot + width] = _numbers(values, column, element, width)
+        for run in self._plan:
+            if run.column not in self._texts:
+                out[:, run.slot:run.slot + run.width] = _numbers(self._values(run, begin, end), run)
         return out
+
+    def entries(self, begin: int, end: int,
+                largest: float) -> Optional[List[Tuple[Any, Any, Any]]]:
+        """What rows store, where they lie in sparse vectors but for some columns, and no number is
+        null or larger: parts of (starts, slots, numbers), in which row i has [starts[i], starts[i +
+        1]); all others are zero. Else None. Columns of `texts` are left out."""
+        runs = [run for run in self._plan or () if run.column not in self._texts]
+        alone = [run for run in runs if run.element < 0]
+        if not runs or len(alone) * _ENTRIES_SHARE > len(self._names) or \
+                not self._texts <= set(self._columns):
+            return None
+        parts = []
+        for run in runs:
+            if run.element >= 0:
+                values = self._values(run, begin, end)
+                part = values.entries(run.element, run.width, run.length, largest) \
+                    if isinstance(values, Vectors) else None
+                if part is None:
+                    return None
+                parts.append((part[0], part[1] + run.slot if run.slot else part[1], part[2]))
+        if alone:
+            x = np.hstack([_numbers(self._values(run, begin, end), run) for run in alone])
+            if not np.all(np.abs(x) <= largest):
+                return None
+            parts.append((np.arange(len(x) + 1) * len(alone),
+                          np.tile([run.slot for run in alone], len(x)), x.reshape(-1)))
+        return parts
+
+    def _values(self, run: _Run, begin: int, end: int) -> Any:
+        return self._column(self._data, self._columns[run.column], begin, end)
 
     def values(self, slot: int, begin: int, end: int) -> Any:
         """[end - begin] of the column at that place among the names, as they stand: booleans are
-        none of 1 and 0, whole numbers have all digits, and floats their own precision."""
+        none of 1 and 0, whole numbers have all digits, and floats their own precision. Elements of
+        vectors are float64."""
         if self._plan is None:
             return self._array[begin:end, slot]
-        name = self._names[slot]
-        return self._column(self._data, self._columns[name], begin, end, as_it_is=True)
+        at = self._columns.get(self._names[slot])
+        if at is not None:
+            return self._column(self._data, at, begin, end, as_it_is=True)
+        run = next(r for r in self._plan if r.slot <= slot < r.slot + r.width)
+        one = run._replace(element=run.element + slot - run.slot, width=1)
+        return _numbers(self._values(one, begin, end), one)[:, 0]
 
 
-def _plan(columns: Dict[str, Any], names: Sequence[str]) -> List[Tuple[int, str, int, int]]:
-    """(first feature, column, first element or -1, how many) for each run of features."""
-    plan: List[Tuple[int, str, int, int]] = []
-    missing = []
-    for slot, name in enumerate(names):
+def _lengths(names: Iterable[str]) -> Dict[str, int]:
+    """Of each vector all of whose elements are among the names."""
+    most: Dict[str, int] = {}
+    count: Dict[str, int] = {}
+    for name in names:
         match = _ELEMENT.fullmatch(name)
-        if name in columns:
-            plan.append((slot, name, -1, 1))
-        elif match and match.group(1) in columns:
-            column, element = match.group(1), int(match.group(2))
-            if plan and plan[-1][1] == column and plan[-1][2] + plan[-1][3] == element:
-                first, _, begin, width = plan.pop()
-                plan.append((first, column, begin, width + 1))
-            else:
-                plan.append((slot, column, element, 1))
-        else:
-            missing.append(name)
-    if missing:
-        shown = ", ".join("'%s'" % m for m in missing[:5]) + (", ..." if len(missing) > 5 else "")
-        found = ", ".join("'%s'" % c for c in list(columns)[:10])
-        raise InvalidArgumentError(
-            "the table lacks %d of the model's %d features: %s; it has %s%s" %
-            (len(missing), len(names), shown, found or "no columns",
-             ", ..." if len(columns) > 10 else ""))
-    return plan
+        if match:
+            base = match.group(1)
+            most[base] = max(most.get(base, 0), int(match.group(2)) + 1)
+            count[base] = count.get(base, 0) + 1
+    return {base: length for base, length in most.items() if count[base] == length}
 
 
 def _array(data: Any, features: int, texts: bool) -> Any:
@@ -113,7 +219,7 @@ def _array(data: Any, features: int, texts: bool) -> Any:
     if texts:
         return array
     if array.dtype == object:
-        return _numbers(array.reshape(-1), "the array", -1, 1).reshape(array.shape)
+        return _numbers(array.reshape(-1), _Run(0, "the array", -1, 1, None)).reshape(array.shape)
     if array.dtype.kind not in "fiub":
         raise InvalidArgumentError("found an array of %s, expected numbers" % array.dtype)
     return array
@@ -189,15 +295,16 @@ def _objects(values: Any) -> Any:
     return np.array(list(values) + [None], dtype=object)[:-1]
 
 
-def _numbers(values: Any, column: str, element: int, width: int) -> Any:
+def _numbers(values: Any, run: _Run) -> Any:
     """[rows, width] float64 of its own; a null is NaN."""
+    column = run.column
     if isinstance(values, Vectors):
-        if element < 0:
+        if run.element < 0:
             raise InvalidArgumentError("column '%s' is of vectors, expected numbers" % column)
-        out = values.elements(element, width)
-        return _elements(_objects(values.structs()), column, element, width) if out is None else out
-    if element >= 0:
-        return _elements(values, column, element, width)
+        out = values.elements(run.element, run.width, run.length)
+        return _elements(_objects(values.structs()), run) if out is None else out
+    if run.element >= 0:
+        return _elements(values, run)
     if values.ndim == 1 and values.dtype.kind in "fiub":
         return values.astype(np.float64)[:, np.newaxis]
     if values.ndim != 1 or values.dtype != object:
@@ -244,22 +351,29 @@ def _vector(value: Any, column: str, row: int) -> Any:
                                "vector as Spark writes it" % (column, row, value))
 
 
-def _elements(values: Any, column: str, element: int, width: int) -> Any:
+def _elements(values: Any, run: _Run) -> Any:
+    end = run.element + run.width
     lengths = {v.shape for v in values if isinstance(v, np.ndarray) and v.dtype.kind in "fiu"}
     if len(lengths) == 1 and all(isinstance(v, np.ndarray) for v in values):
         shape, = lengths
-        if len(shape) == 1 and shape[0] >= element + width:
+        if len(shape) == 1 and _fits(shape[0], run):
             joined = np.concatenate(values).reshape(len(values), -1)
-            return joined[:, element:element + width].astype(np.float64)
-    out = np.empty((len(values), width), np.float64)
+            return joined[:, run.element:end].astype(np.float64)
+    out = np.empty((len(values), run.width), np.float64)
     for row, value in enumerate(values):
         if value is None:
             out[row] = np.nan
             continue
-        vector = _vector(value, column, row)
-        if vector.ndim != 1 or len(vector) < element + width:
-            raise InvalidArgumentError("column '%s': row %d (counted from 0): found a vector of "
-                                       "shape %s, expected at least %d elements" %
-                                       (column, row, list(vector.shape), element + width))
-        out[row] = vector[element:element + width]
+        vector = _vector(value, run.column, row)
+        if vector.ndim != 1 or not _fits(len(vector), run):
+            raise InvalidArgumentError(
+                "column '%s': row %d (counted from 0): found a vector of shape %s, expected %s "
+                "elements" % (run.column, row, list(vector.shape),
+                              "at least %d" % end if run.length is None else
+                              "the model's %d" % run.length))
+        out[row] = vector[run.element:end]
     return out
+
+
+def _fits(length: int, run: _Run) -> bool:
+    return length >= run.element + run.width if run.length is None else length == run.length

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -11,87 +11,139 @@ VECTOR_MAX = 1 << 20  # as many columns as a table may have
 SPARSE, DENSE = 0, 1
 
 
+class _Stored(NamedTuple):
+    """What the sparse ones of some rows hold: row i has the numbers [starts[i], starts[i + 1])."""
+
+    starts: Any
+    places: Any
+    numbers: Any
+
+    def of(self, begin: int, end: int) -> _Stored:
+        return _Stored(self.starts[begin:end + 1], self.places, self.numbers)
+
 class Vectors:
     """A column in the four parts that Arrow and Parquet have of Spark's vectors: the type of each
     (0: sparse, 1: dense; NaN: the row is null), the sizes and indices of sparse ones, and values.
     """
 
-    def __init__(self, kinds: Any, sizes: Any, indices: Any, values: Any) -> None:
-        """Arrays of as many rows: float64 twice, then objects, of which each is an array."""
-        self._parts = (kinds, sizes, indices, values)
+    def __init__(self, parts: Tuple[Any, ...], stored: Optional[_Stored]) -> None:
+        """`parts`: arrays of as many rows: float64 twice, then objects, of which each is an array.
+        `stored`: None when the sparse ones among them are none that Spark writes."""
+        self._parts, self._stored = parts, stored
 
     @classmethod
     def of_frame(cls, frame: Any) -> Vectors:
         """From a pandas frame with a column for each part, which PySpark makes of a vector."""
         kinds, sizes = (frame[name].astype(np.float64).to_numpy() for name in FIELDS[:2])
-        return cls(kinds, sizes, *(frame[name].to_numpy(dtype=object) for name in FIELDS[2:]))
+        parts = (kinds, sizes, *(frame[name].to_numpy(dtype=object) for name in FIELDS[2:]))
+        try:
+            return cls(parts, _stored(*parts))
+        except (TypeError, ValueError):  # a part is missing
+            return cls(parts, None)
 
     def __len__(self) -> int:
         return len(self._parts[0])
 
     def __getitem__(self, rows: slice) -> Vectors:
-        return Vectors(*(part[rows] for part in self._parts))
+        begin, end, _ = rows.indices(len(self))
+        return Vectors(tuple(part[begin:end] for part in self._parts),
+                       self._stored and self._stored.of(begin, max(begin, end)))
 
     def structs(self) -> List[Optional[Dict[str, Any]]]:
         """Each as the struct that Parquet has of it; slow."""
         return [None if np.isnan(row[0]) else dict(zip(FIELDS, row)) for row in zip(*self._parts)]
 
-    def elements(self, element: int, width: int) -> Any:
+    def elements(self, element: int, width: int, length: Optional[int] = None) -> Any:
         """[rows, width] float64 of `width` elements from that one on, NaN where a row is null. None
-        when one of the vectors is shorter, or none that Spark writes."""
-        kinds, sizes, indices, values = self._parts
-        out = np.zeros((len(self), width))
-        sparse, dense = np.flatnonzero(kinds == SPARSE), np.flatnonzero(kinds == DENSE)
-        nulls = np.isnan(kinds)
-        out[nulls] = np.nan
-        if len(sparse) + len(dense) + np.count_nonzero(nulls) < len(self):
+        when one of the vectors is shorter, is not of `length` when one is given, or is none that
+        Spark writes."""
+        kinds, sizes, _, values = self._parts
+        sparse, dense, nulls = kinds == SPARSE, kinds == DENSE, np.isnan(kinds)
+        if self._stored is None or not np.all(sparse | dense | nulls) or \
+                not _fit(sizes[sparse], element + width, length):
             return None
+        out = np.zeros((len(self), width))
+        out[nulls] = np.nan
+        starts, places, numbers = self._inside(self._stored, element, width, sizes[sparse])
+        put(out, starts, places, numbers)
         try:
-            good = _put_dense(out, dense, values[dense], element) and \
-                _put_sparse(out, sparse, sizes[sparse], indices[sparse], values[sparse], element)
+            rows = np.flatnonzero(dense)
+            return out if _put_dense(out, rows, values[rows], element, length) else None
         except (TypeError, ValueError):  # a part is missing
             return None
-        return out if good else None
+
+    def entries(self, element: int, width: int, length: Optional[int],
+                largest: float) -> Optional[Tuple[Any, Any, Any]]:
+        """What those elements store, as (starts, places, numbers), see `put`. None where elements()
+        gives none, some are dense or null, or a number is NaN or larger."""
+        kinds, sizes = self._parts[:2]
+        if self._stored is None or not np.all(kinds == SPARSE) or \
+                not _fit(sizes, element + width, length):
+            return None
+        starts, places, numbers = self._inside(self._stored, element, width, sizes)
+        # NaN would be the least and the largest.
+        plain = -largest <= numbers.min(initial=0.0) and numbers.max(initial=0.0) <= largest
+        return (starts, places, numbers) if plain else None
+
+    @staticmethod
+    def _inside(stored: _Stored, element: int, width: int, sizes: Any) -> Tuple[Any, Any, Any]:
+        first, last = stored.starts[0], stored.starts[-1]
+        starts, places = stored.starts - first, stored.places[first:last]
+        numbers = stored.numbers[first:last]
+        if element == 0 and np.all(sizes == width):
+            return starts, places, numbers
+        inside = (places >= element) & (places < element + width)
+        starts = np.concatenate([[0], np.cumsum(inside)])[starts]
+        return starts, places[inside] - element, numbers[inside]
 
 
-def _put_dense(out: Any, rows: Any, values: Any, element: int) -> bool:
+def put(out: Any, starts: Any, places: Any, numbers: Any) -> None:
+    """Row i of `out` gets the numbers [starts[i], starts[i + 1]) at their places."""
+    rows, width = out.shape
+    flat = np.repeat(np.arange(rows) * width, np.diff(starts))
+    flat += places
+    out.reshape(-1)[flat] = numbers
+
+
+def _fit(sizes: Any, end: int, length: Optional[int]) -> bool:
+    return bool(np.all(sizes >= end) if length is None else np.all(sizes == length))
+
+
+def _stored(kinds: Any, sizes: Any, indices: Any, values: Any) -> Optional[_Stored]:
+    """None, TypeError or ValueError when they are not as Spark writes them."""
+    sparse = kinds == SPARSE
+    rows = slice(None) if sparse.all() else np.flatnonzero(sparse)  # a slice copies nothing
+    lengths, sizes = _lengths(values[rows]), sizes[rows]
+    counts = np.zeros(len(kinds), np.int64)
+    counts[rows] = lengths
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    if not np.array_equal(lengths, _lengths(indices[rows])) or \
+            not np.all((sizes >= 0) & (sizes <= VECTOR_MAX)):
+        return None
+    if not starts[-1]:
+        return _Stored(starts, np.zeros(0, np.int64), np.zeros(0))
+    places = np.concatenate(indices[rows])
+    numbers = np.concatenate(values[rows]).astype(np.float64, copy=False)
+    if places.dtype.kind != "i" or places.min() < 0 or \
+            np.any(places >= (sizes[0] if sizes.min() == sizes.max() else sizes.repeat(lengths))):
+        return None
+    rises = places[1:] > places[:-1]
+    firsts = starts[1:-1]  # where another row begins, anything may follow
+    rises[firsts[(firsts > 0) & (firsts < len(places))] - 1] = True
+    return _Stored(starts, places, numbers) if rises.all() else None
+
+
+def _put_dense(out: Any, rows: Any, values: Any, element: int, length: Optional[int]) -> bool:
     if not len(rows):
         return True
     end, lengths = element + out.shape[1], _lengths(values)
-    if lengths.min() < end:
+    if not _fit(lengths, end, length):
         return False
     if lengths.min() == lengths.max():
         out[rows] = np.concatenate(values).reshape(len(rows), -1)[:, element:end]
     else:
         for row, vector in zip(rows, values):
             out[row] = vector[element:end]
-    return True
-
-
-def _put_sparse(out: Any, rows: Any, sizes: Any, indices: Any, values: Any, element: int) -> bool:
-    if not len(rows):
-        return True
-    width, counts = out.shape[1], _lengths(values)
-    if not (np.all((sizes >= element + width) & (sizes <= VECTOR_MAX)) and
-            np.array_equal(counts, _lengths(indices))):
-        return False
-    places, numbers = np.concatenate(indices), np.concatenate(values)
-    if not places.size:
-        return True
-    if places.dtype.kind != "i" or places.min() < 0 or \
-            np.any(places >= (sizes[0] if sizes.min() == sizes.max() else sizes.repeat(counts))):
-        return False
-    # Where each is when rows of the longest vector lie one after the other: there, as inside of a
-    # row, indices rise.
-    longest = int(sizes.max())
-    flat = np.repeat(rows * longest, counts) + places
-    if np.any(flat[1:] <= flat[:-1]):
-        return False
-    if width == longest:
-        out.reshape(-1)[flat] = numbers
-    else:
-        inside = (places >= element) & (places < element + width)
-        out[flat[inside] // longest, places[inside] - element] = numbers[inside]
     return True
 
 

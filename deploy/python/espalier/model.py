@@ -195,7 +195,7 @@ class Model:
                  dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         if batch_rows < 1:
             raise InvalidArgumentError("batch_rows: found %d, expected at least 1" % batch_rows)
-        rows = Rows(data, self.features, self._preprocessing.texts)
+        rows = Rows(data, self._preprocessing.wanted)
         out = np.empty((rows.count,) + shape, dtype)
         for begin in range(0, rows.count, batch_rows):
             end = min(begin + batch_rows, rows.count)

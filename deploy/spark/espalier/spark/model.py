@@ -3,92 +3,166 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+import re
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 import pandas as pd
 from pyspark.ml.base import Model
 from pyspark.ml.functions import array_to_vector
+from pyspark.ml.linalg import VectorUDT
 from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReadable, MLReader, \
     MLWritable, MLWriter
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from .. import model as client
 from .._bundle import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
+from .._tables import Columns
 from .._vectors import Vectors
-from ..errors import InvalidArgumentError
+from ..errors import InternalError, InvalidArgumentError
 from ..types import JobResult
 from . import files
 from .params import ColumnParams, with_setters
 from .rows import features
 
 _SLOTS_MAX = 10_000  # of a vector of probabilities whose positions are the labels
-_BLOCK_NUMBERS = 1 << 17  # of the rows that are computed at a time: they stay in the cache
+# Classes whose numbers come back in columns of their own, each 100 bytes of code in one method, of
+# which the JVM compiles none of more than 8,000; more classes' come in arrays.
+_FLAT_MAX = 16
+_BLOCK_NUMBERS = 1 << 17  # of the rows that are computed at a time: they stay in the cache,
+_BLOCK_ROWS = 64  # but for so many, which share the way of the weights from memory, while they have
+_BLOCK_NUMBERS_MAX = 1 << 24  # numbers at most
 _BLOCK_ROWS_MAX = 8192
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[-+]?[0-9]+)?")
 _loaded: List[Tuple[str, client.Model]] = []  # in a Python worker: the model it used last
 
 
 def _model_of(digest: str, bundle: Any) -> client.Model:
     """The broadcast bundle as a model, made once a Python worker; see EspalierModel._digest."""
     if not _loaded or _loaded[0][0] != digest:
-        _loaded[:] = [(digest, client.Model.from_bytes(*bundle.value))]
+        model_json, weights = bundle.value
+        found = hashlib.sha256(model_json).hexdigest()
+        if found != digest:
+            raise InternalError("Spark has broadcast the model %s in place of %s" %
+                                (found[:16], digest[:16]))
+        _loaded[:] = [(digest, client.Model.from_bytes(model_json, weights))]
     return _loaded[0][1]
 
 
-def _positions(classes: Tuple[Any, ...]) -> Tuple[List[int], int]:
+def _labels(classes: Sequence[Any]) -> List[Any]:
+    """Of each class what the prediction column has: the number, or text, unless all are different
+    numbers."""
+    texts = [str(c) for c in classes]
+    if all(map(_NUMBER.fullmatch, texts)):
+        numbers = [float(t) for t in texts]
+        if len(set(numbers)) == len(numbers) and np.isfinite(numbers).all():
+            return list(numbers)
+    return list(texts)
+
+
+def _positions(classes: Sequence[Any]) -> Tuple[List[int], int]:
     """For each class its place in Spark's vectors, and their length. Where labels are whole numbers
     from 0 up a place is the label, as Spark's evaluators expect, also when some are missing."""
-    try:
-        places = [int(c) for c in classes]
-    except ValueError:
-        places = []
-    if places and min(places) >= 0 and max(places) < max(_SLOTS_MAX, len(places)) and \
-            len(set(places)) == len(places):
-        return places, max(places) + 1
+    labels = _labels(classes)
+    if labels and all(isinstance(n, float) and n >= 0 and n.is_integer() for n in labels) and \
+            max(labels) < max(_SLOTS_MAX, len(labels)):
+        return [int(n) for n in labels], int(max(labels)) + 1
     return list(range(len(classes))), len(classes)
 
 
-def _spread(values: Any, classes: Tuple[Any, ...], empty: float) -> List[Any]:
-    """Rows of Spark's vectors."""
-    places, size = _positions(classes)
-    out = np.full((len(values), size), empty)
-    out[:, places] = values
-    return list(out.tolist())  # Spark looks at each number; Python's own are read fastest
+class _Answer:
+    """How the executors answer and the frame is made of it: the struct's fields, and each wanted
+    column. What has no name is neither computed nor sent."""
+
+    def __init__(self, model: client.Model, prediction: str, probability: str, raw: str) -> None:
+        classifies = model.task == "classification"
+        labels = _labels(model.classes)
+        numbers = not classifies or isinstance(labels[0], float)
+        places, size = _positions(model.classes)
+        self._prediction, self._labels = prediction, np.array(labels, float if numbers else object)
+        self._places, self._size = places, size
+        self._flat = len(places) <= _FLAT_MAX
+        # By the kind of vector: its column, and what it has at a place without a class.
+        self._vectors = [(kind, name, empty) for kind, name, empty in (
+            ("probability", probability, 0.0), ("raw", raw, -np.inf)) if name and classifies]
+        self._numbers = [prefix + str(i) for prefix, _, _ in self._vectors
+                         for i in range(len(places))] if self._flat else []
+        self.fields = ", ".join(
+            ["prediction " + ("double" if numbers else "string")] * bool(prediction) +
+            [name + " double" for name in self._numbers] +
+            [kind + " array<double>" for kind, _, _ in self._vectors if not self._flat])
+
+    def columns(self, struct: str) -> Dict[str, Column]:
+        """Of the frame, by name, from the column with the struct."""
+        wanted = {self._prediction: F.col(struct + ".prediction")} if self._prediction else {}
+        for kind, name, empty in self._vectors:
+            wanted[name] = array_to_vector(
+                F.array(*self._slots(struct + "." + kind, empty)) if self._flat else
+                F.col(struct + "." + kind))
+        return wanted
+
+    def _slots(self, prefix: str, empty: float) -> List[Column]:
+        slots = [F.lit(empty)] * self._size
+        for i, place in enumerate(self._places):  # Arrow makes a null of what is not a number
+            slots[place] = F.coalesce(F.col(prefix + str(i)), F.lit(float("nan")))
+        return slots
+
+    def frame(self, model: client.Model, columns: Columns) -> pd.DataFrame:
+        """The struct of a batch."""
+        width = len(model.features)
+        rows = min(_BLOCK_ROWS_MAX, max(_BLOCK_NUMBERS // width + 1,
+                                        min(_BLOCK_ROWS, _BLOCK_NUMBERS_MAX // width)))
+        if model.task == "regression":
+            return pd.DataFrame({"prediction": model.predict(columns, batch_rows=rows)})
+        outputs = model.predict_raw(columns, batch_rows=rows)  # what follows is computed from it
+        predicted = {"prediction": self._labels[model._index_of(outputs)]} \
+            if self._prediction else {}
+        count = len(self._places)
+        block = np.empty((len(outputs), len(self._vectors) * count))
+        for i, (kind, _, _) in enumerate(self._vectors):
+            block[:, i * count:(i + 1) * count] = \
+                model._proba_of(outputs) if kind == "probability" else _raw(outputs, count)
+        if self._flat:
+            out = pd.DataFrame(block, columns=self._numbers, copy=False)
+            for name, values in predicted.items():
+                out.insert(0, name, values)
+            return out
+        return pd.DataFrame(dict(predicted, **{
+            kind: self._spread(block[:, i * count:(i + 1) * count], empty)
+            for i, (kind, _, empty) in enumerate(self._vectors)}))
+
+    def _spread(self, values: Any, empty: float) -> List[Any]:
+        out = np.full((len(values), self._size), empty)
+        out[:, self._places] = values
+        return list(out.tolist())  # Spark looks at each number; Python's own are read fastest
 
 
-def _columns(names: Sequence[str], batch: Any) -> Dict[str, Any]:
+def _raw(outputs: Any, classes: int) -> Any:
+    """One output is the log of the odds."""
+    if outputs.shape[1] < classes:
+        return np.concatenate([-outputs, outputs], axis=1)
+    return outputs
+
+
+def _columns(names: Sequence[str], rest: Optional[str], batch: Any) -> Columns:
     """The columns of a batch, of which Spark gives one alone as it is; of vectors it makes frames.
     """
     parts = batch if isinstance(batch, tuple) else (batch,)
-    return {name: Vectors.of_frame(part) if isinstance(part, pd.DataFrame) else part
-            for name, part in zip(names, parts)}
+    out = Columns((name, Vectors.of_frame(part) if isinstance(part, pd.DataFrame) else part)
+                  for name, part in zip(names, parts))
+    out.rest = rest
+    return out
 
 
-def _score(model: client.Model, columns: Dict[str, Any]) -> pd.DataFrame:
-    """The struct of predictions of a batch."""
-    rows = min(_BLOCK_ROWS_MAX, _BLOCK_NUMBERS // len(model.features) + 1)
-    if model.task == "regression":
-        return pd.DataFrame({"prediction": model.predict(columns, batch_rows=rows)})
-    outputs = model.predict_raw(columns, batch_rows=rows)  # what follows is computed from it
-    raw = outputs.astype(float)
-    if raw.shape[1] < len(model.classes):  # one output: the log of the odds
-        raw = np.concatenate([-raw, raw], axis=1)
-    labels = _labels(model)
-    kind = float if isinstance(labels[0], float) else object
-    return pd.DataFrame({
-        "prediction": np.array(labels, kind)[model._index_of(outputs)],
-        "probability": _spread(model._proba_of(outputs), model.classes, 0.0),
-        "raw": _spread(raw, model.classes, -np.inf)})
-
-
-def _labels(model: client.Model) -> List[Any]:
-    """Of each class what the prediction column has: the number, or text when one is none."""
-    try:
-        return [float(c) for c in model.classes]
-    except ValueError:
-        return [str(c) for c in model.classes]
+def _scorer(digest: str, bundle: Any, names: Sequence[str], rest: Optional[str],
+            answer: _Answer) -> Callable[[Iterator[Any]], Iterator[pd.DataFrame]]:
+    def score(batches: Iterator[Tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
+        model = _model_of(digest, bundle)
+        for batch in batches:
+            yield answer.frame(model, _columns(names, rest, batch))
+    return score
 
 
 @with_setters
@@ -100,6 +174,13 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
     numbers from 0 up, else the class's in ``classes``). A column whose name is set to "" is left
     out.
 
+    The feature columns are found by the names that they had in training. A vector in featuresCol
+    may have another name: it stands for the vector that the model was trained with, or for all
+    features that no column is named after, in their order.
+
+    Spark scores each row once, whatever is done with the answers, and for that takes no filter
+    below the scoring: filter before ``transform`` what need not be scored.
+
     Attributes:
         result: the job's metrics, when this comes from a `fit`; else None.
     """
@@ -109,7 +190,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         self.result: Optional[JobResult] = None
         self._bundle: Tuple[bytes, bytes] = (b"", b"")
         self._model: Optional[client.Model] = None
-        self._broadcast: Any = None
+        self._broadcast: Tuple[Any, Any] = (None, None)  # the Spark it is in, and itself
 
     @classmethod
     def _of(cls, model_json: bytes, weights: bytes) -> EspalierModel:
@@ -161,8 +242,8 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         return len(self.model().features)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        """Raises InvalidArgumentError for a column of a wrong type. A row that the model has no
-        answer to, such as a null, fails the query and is named."""
+        """Raises InvalidArgumentError for a column that is not there, or of a wrong type. A row
+        that the model has no answer to, such as a null, fails the query and is named."""
         model = self.model()
         texts = model._preprocessing.texts
         # pandas makes a float of a whole number that lies beside a null: as text it stays itself.
@@ -172,30 +253,31 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
                    else column
                    for name, column in zip(names, features(
                        dataset, self, texts, model._preprocessing.dates))]
-        if self._broadcast is None:
-            self._broadcast = dataset.sparkSession.sparkContext.broadcast(self._bundle)
-        digest, bundle = self._digest(), self._broadcast
-        kind = "double" if not model.classes or isinstance(_labels(model)[0], float) else "string"
-        fields = "prediction " + kind
-        if model.task == "classification":
-            fields += ", probability array<double>, raw array<double>"
-
-        def score(batches: Iterator[Tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
-            loaded = _model_of(digest, bundle)
-            for batch in batches:
-                yield _score(loaded, _columns(names, batch))
-        scored = F.pandas_udf(score, returnType=fields)(*columns)  # type: ignore
+        rest = None if self.isSet(self.inputCols) or not isinstance(
+            dataset.schema[names[0]].dataType, (VectorUDT, T.ArrayType)) else names[0]
+        model._preprocessing.wanted.plan(names, rest)  # what is missing is said here
+        answer = _Answer(model, self.getPredictionCol(), self.getProbabilityCol(),
+                         self.getRawPredictionCol())
         scratch = "_" + self.uid
-        wanted = [(self.getPredictionCol(), F.col(scratch + ".prediction"))]
-        if model.task == "classification":
-            wanted += [(self.getProbabilityCol(), array_to_vector(F.col(scratch + ".probability"))),
-                       (self.getRawPredictionCol(), array_to_vector(F.col(scratch + ".raw")))]
-        added = {name: column for name, column in wanted if name}
+        added = answer.columns(scratch)
         taken = sorted(set(added) & set(dataset.columns))
         if taken:
             raise InvalidArgumentError("the frame has a column '%s' already; predictionCol, "
                                        "probabilityCol and rawPredictionCol name others" % taken[0])
+        if not added:
+            return dataset
+        score = _scorer(self._digest(), self._broadcast_in(dataset.sparkSession.sparkContext),
+                        names, rest, answer)
+        # Were it deterministic, Spark would score once more for a filter.
+        udf = F.pandas_udf(score, returnType=answer.fields).asNondeterministic()  # type: ignore
+        scored = udf(*columns)
         return dataset.withColumn(scratch, scored).withColumns(added).drop(scratch)
+
+    def _broadcast_in(self, context: Any) -> Any:
+        """The bundle's broadcast, made anew in another Spark: one does not outlive its own."""
+        if self._broadcast[0] is not context:
+            self._broadcast = (context, context.broadcast(self._bundle))
+        return self._broadcast[1]
 
     def write(self) -> MLWriter:
         """Writes to any file system that Spark knows; see MLWritable."""
