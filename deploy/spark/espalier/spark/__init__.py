@@ -14,8 +14,9 @@ stands in for Spark's, in its words.
 Where there is no cluster yet, ``launch_on_spark(spark, workers=4)`` starts one in Spark's
 executors.
 
-The package comes with the client's wheel and needs pyspark 3.5 or newer, pandas and pyarrow; on
-executors `espalier` must be importable (the wheel, as a .zip, by ``--py-files``), and NumPy.
+The package comes with the client's wheel and needs pyspark 3.5 or newer. In executors `espalier`
+must be importable (the wheel, as a .zip, by ``--py-files``), with NumPy, pandas and pyarrow; the
+driver's Python has grpcio, protobuf and PyYAML, too.
 """
 
 from __future__ import annotations

@@ -88,8 +88,9 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         "empty: as the environment says (ESPALIER_WORK_DIRECTORY), or beside the output",
         TypeConverters.toString)
     output: Param[str] = param(
-        "output", "where the bundle stays; empty: it is in the model alone. Of the fits of a "
-        "CrossValidator or a TrainValidationSplit it has the best model's", TypeConverters.toString)
+        "output", "where the bundle stays, in place of what is there; empty: it is in the model "
+        "alone. Of the fits of a CrossValidator or a TrainValidationSplit it has the best model's",
+        TypeConverters.toString)
     warmStart: Param[str] = param(
         "warmStart", "a bundle, or a file of safetensors, whose weights training begins with, as "
         "the workers see it; empty: weights that the seed gives", TypeConverters.toString)
