@@ -29,13 +29,16 @@ if TYPE_CHECKING:
     from .launch import SparkCluster, launch_on_spark
     from .model import EspalierModel
     from .perceptron import MultilayerPerceptronClassifier
+    from .perceptron_model import MultilayerPerceptronClassificationModel
 
 __all__ = ["EspalierClassifier", "EspalierModel", "EspalierRegressor",
-           "MultilayerPerceptronClassifier", "SparkCluster", "launch_on_spark"]
+           "MultilayerPerceptronClassificationModel", "MultilayerPerceptronClassifier",
+           "SparkCluster", "launch_on_spark"]
 
 # Found when they are asked for: what runs in executors needs no gRPC.
 _HOMES = {"EspalierClassifier": "estimator", "EspalierRegressor": "estimator",
           "EspalierModel": "model", "MultilayerPerceptronClassifier": "perceptron",
+          "MultilayerPerceptronClassificationModel": "perceptron_model",
           "SparkCluster": "launch", "launch_on_spark": "launch"}
 
 

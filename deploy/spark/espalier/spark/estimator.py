@@ -7,7 +7,7 @@ import os
 import secrets
 import time
 import warnings
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Type
 
 from pyspark.ml.base import Estimator
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
@@ -35,6 +35,7 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
     """What both estimators have in common."""
 
     _task = ""
+    _model_class: Type[EspalierModel] = EspalierModel
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
@@ -62,7 +63,7 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                     rows.write.parquet(where + "/rows")
                 if not spark.read.parquet(where + "/rows").head(1):
                     raise InvalidArgumentError("the frame has no rows to train on")
-                return self._train(spark, where + "/rows", where)
+                return self._train(dataset, where + "/rows", where)
 
     def fit_on_parquet(self, path: str) -> EspalierModel:
         """As fit(spark.read.parquet(path)), with no copy: the cluster's workers read the files.
@@ -82,7 +83,7 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                 "trained on as they are" % (label, " or text" * (self._task == "classification")),
                 hint="Write it as a double (cast(%s as double)), or use fit." % label)
         with _place_in(spark, self._work_directory(spark), self.uid) as where:
-            return self._train(spark, files.qualified(spark, path), where)
+            return self._train(frame, files.qualified(spark, path), where)
 
     def _work_directory(self, spark: SparkSession) -> str:
         work = self.getOrDefault(self.workDirectory)
@@ -96,20 +97,31 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                              "ESPALIER_WORK_DIRECTORY in the environment of the driver.")
         return files.qualified(spark, work)
 
-    def _train(self, spark: SparkSession, rows: str, where: str) -> EspalierModel:
+    def _train(self, frame: DataFrame, rows: str, where: str) -> EspalierModel:
+        """The model of a job on `rows`, the files that `frame` was written to or read from."""
+        spark = frame.sparkSession
         # A validator's fits run beside each other; what stays is the best model's.
         output = "" if validators.is_task() else self.getOrDefault(self.output)
         bundle = files.qualified(spark, output) if output else where + "/bundle"
         spec = self.job_spec(self._task, files.for_jobs(rows), self.feature_columns(),
                              files.for_jobs(bundle))
+        self._put_beside(spark, spec, where)
         result = self._run(spec)
-        model = EspalierModel._of(
+        model = self._model_class._of(
             files.read(spark, "%s/%s" % (bundle, MODEL_FILE), MODEL_BYTES_MAX, _SAME_DIRECTORY),
             files.read(spark, "%s/%s" % (bundle, WEIGHTS_FILE), WEIGHTS_BYTES_MAX, _SAME_DIRECTORY))
         model.model().check_weights(result.weights_sha256)
         model.result = result
         model._resetUid(self.uid)
-        return self._copyValues(model)
+        self._copyValues(model)
+        self._tell(model, frame, bundle)
+        return model
+
+    def _put_beside(self, spark: SparkSession, spec: Dict[str, Any], where: str) -> None:
+        """Writes below `where` what has no room in the job file, and lets `spec` name it."""
+
+    def _tell(self, model: EspalierModel, frame: DataFrame, bundle: str) -> None:
+        """What a model knows of its training alone."""
 
     def _run(self, spec: Dict[str, Any]) -> JobResult:
         with self._connect() as cluster:
