@@ -66,6 +66,15 @@ resume: earlier
         self.assertEqual(text, 'predict: {model: "/here/m", data: ["/here/a.csv", \'hdfs:///b\']}\n'
                          'output: "/here/o"\n')
 
+    def test_first_weights_of_another_programs_words_are_a_path_or_numbers(self):
+        for compat, made in (("{spark-mlp: {layers: [2, 2], initialWeights: start.txt}}",
+                              '{spark-mlp: {layers: [2, 2], initialWeights: "/here/start.txt"}}'),
+                             ("{spark-mlp: {initialWeights: hdfs://ns/s}}", None),
+                             ("{spark-mlp: {initialWeights: [0.5, 1, -2e-3]}}", None),
+                             ("{sparktorch: {initialWeights: start.txt}}", None)):
+            self.assertEqual(self.text("name: a\ncompat: %s\n" % compat),
+                             "name: a\ncompat: %s\n" % (made or compat))
+
     def test_a_dict_keeps_its_types(self):
         job = {"data": {"train": pathlib.Path("t.csv"), "label": "5", "weight": 5,
                         "features": {"columns": ["1..7", "yes"]}},

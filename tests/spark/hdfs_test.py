@@ -2,13 +2,15 @@
 import os
 import unittest
 
+from pyspark.ml import Pipeline
 from pyspark.ml.feature import VectorAssembler
 
 import sparks
 from sparks import daemons
 
 import espalier
-from espalier.spark import EspalierClassifier, EspalierModel
+from espalier.spark import (EspalierClassifier, EspalierModel,
+                            MultilayerPerceptronClassificationModel, MultilayerPerceptronClassifier)
 
 from hadoop import Hdfs  # in tools/lib, which `daemons` puts on the path
 
@@ -46,6 +48,37 @@ class SparkHdfsTest(daemons.EspalierTest):
             self.addCleanup(os.environ.pop, name, None)
         self.assertEqual(espalier.load(root + "/bundle").weights_sha256,
                          model.result.weights_sha256)
+
+    def test_estimators_are_saved_to_hdfs_and_read_there(self):
+        root = self.hdfs.uri + "/estimators"
+        self.hdfs.files.mkdirs("/estimators", permission="777")
+        for estimator in (
+                EspalierClassifier(hiddenLayers=[8, 4], job="{train: {schedule: cosine}}"),
+                MultilayerPerceptronClassifier(layers=[2, 2], initialWeights=[0.5, 1, -2, 3, 4, 5]),
+                Pipeline(stages=[MultilayerPerceptronClassifier(layers=[2, 2])])):
+            estimator.write().overwrite().save(root + "/saved")
+            read = type(estimator).load(root + "/saved")
+            told = [{p.name: str(v) for p, v in e.extractParamMap().items() if p.name != "stages"}
+                    for e in (estimator, read)]
+            self.assertEqual((read.uid, told[1]), (estimator.uid, told[0]))
+
+    def test_a_perceptron_whose_first_weights_lie_beside_its_rows(self):
+        self.environment.update(self.hdfs.env())
+        cluster = daemons.Cluster(self, 1)
+        root = self.hdfs.uri + "/perceptron"
+        self.hdfs.files.mkdirs("/perceptron", permission="777")
+        frame = VectorAssembler(inputCols=["a", "b"], outputCol="features").transform(
+            self.spark.range(600).selectExpr("cast(id % 7 as double) a", "cast(id % 3 as double) b",
+                                             "cast(id % 7 > 3 as double) label"))
+        model = MultilayerPerceptronClassifier(
+            coordinator=cluster.address, workDirectory=root, layers=[2, 3, 2], verbose=False,
+            maxIter=20, initialWeights=[0.1 * i - 1 for i in range(17)]).fit(frame)
+        self.assertLess(model.summary().objectiveHistory[-1], model.summary().objectiveHistory[0])
+        self.assertEqual(list(self.hdfs.files.names("/perceptron")), [])
+        model.save(root + "/model")
+        read = MultilayerPerceptronClassificationModel.load(root + "/model")
+        self.assertEqual((read.weights, read.evaluate(frame).accuracy),
+                         (model.weights, model.summary().accuracy))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ import threading
 import unittest
 from unittest import mock
 
+from pyspark.ml import Pipeline
 from pyspark.ml.evaluation import MulticlassClassificationEvaluator
+from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder, TrainValidationSplit
 
 import sparks
@@ -55,9 +57,20 @@ class ValidatorsTest(daemons.EspalierTest):
             coordinator=self.cluster.address, workDirectory=self.work, inputCols=["x"],
             maxIter=ENDLESS, verbose=False)
 
-    def validator(self, kind, grid, **options):
-        return kind(estimator=self.classifier, estimatorParamMaps=grid.build(),
+    def validator(self, kind, grid, estimator=None, **options):
+        return kind(estimator=estimator or self.classifier, estimatorParamMaps=grid.build(),
                     evaluator=MulticlassClassificationEvaluator(), **options)
+
+    def nested(self, *step_sizes):
+        """Two folds of each of them; each fit of a fold tries two seeds."""
+        seeds = ParamGridBuilder().addGrid(self.classifier.seed, [1, 2])
+        sizes = ParamGridBuilder().addGrid(self.classifier.stepSize, step_sizes)
+        inner = self.validator(TrainValidationSplit, seeds,
+                               collectSubModels=True)  # PySpark copies no such model without them
+        return self.validator(CrossValidator, sizes, inner, numFolds=2, parallelism=2)
+
+    def outputs(self):
+        return [j.output for j in self.client.jobs()]
 
     def states(self):
         return [j.state for j in self.client.jobs()]
@@ -68,15 +81,18 @@ class ValidatorsTest(daemons.EspalierTest):
                          "TRAINING" in self.states(), sparks.LIMIT_S)
 
     def assert_gone(self, count):
-        daemons.wait_for("their end", lambda: set(self.states()) == {"CANCELLED"}, 60)
-        daemons.wait_for("the rows' end", lambda: not os.listdir(self.work), 60)
-        daemons.wait_for("the fits' end", lambda: not validators._under_way, 60)
+        for what, is_so in (("their end", lambda: set(self.states()) == {"CANCELLED"}),
+                            ("the rows' end", lambda: not os.listdir(self.work)),
+                            ("the fits' end", lambda: not validators._under_way)):
+            daemons.wait_for(what, is_so, sparks.LIMIT_S)
         self.assertEqual(self.states(), ["CANCELLED"] * count)
 
     def interrupt(self, validator, jobs):
         def at_once():
-            self.await_jobs(jobs)
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            try:
+                self.await_jobs(jobs)
+            finally:
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         thread = threading.Thread(target=at_once)
         thread.start()
         with self.assertRaises(KeyboardInterrupt):
@@ -87,6 +103,29 @@ class ValidatorsTest(daemons.EspalierTest):
         grid = ParamGridBuilder().addGrid(self.classifier.seed, [1, 2, 3])
         self.interrupt(self.validator(CrossValidator, grid, numFolds=2, parallelism=2), 2)
         self.assert_gone(2)
+
+    def test_the_output_has_the_best_model_of_the_outermost_validator_alone(self):
+        output = self.path("best")
+        self.classifier.setMaxIter(1).setOutput(output)
+        best = self.nested(0.1).fit(self.frame).bestModel.bestModel
+        self.assertEqual(self.states(), ["SUCCEEDED"] * 9)
+        self.assertEqual((self.outputs().count(output), os.listdir(self.work)), (1, []))
+        self.assertEqual(espalier.load(output).weights_sha256, best.model().weights_sha256)
+
+    def test_an_interrupt_ends_the_fits_of_validators_in_validators(self):
+        self.interrupt(self.nested(0.1, 0.01), 2)
+        self.assert_gone(2)
+
+    def test_a_pipeline_in_a_validator(self):
+        output = self.path("best")
+        self.classifier.setMaxIter(1).setOutput(output).clear(self.classifier.inputCols)
+        pipeline = Pipeline(stages=[VectorAssembler(inputCols=["x"], outputCol="features"),
+                                    self.classifier])
+        grid = ParamGridBuilder().addGrid(self.classifier.seed, [1, 2])
+        best = self.validator(CrossValidator, grid, pipeline, numFolds=2).fit(self.frame)
+        self.assertEqual((len(self.outputs()), self.outputs().count(output)), (5, 1))
+        self.assertEqual(espalier.load(output).weights_sha256,
+                         best.bestModel.stages[-1].model().weights_sha256)
 
     def test_an_interrupt_ends_the_one_fit_at_a_time_of_a_split(self):
         grid = ParamGridBuilder().addGrid(self.classifier.seed, [1, 2])

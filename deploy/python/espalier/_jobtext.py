@@ -26,6 +26,8 @@ _PATHS: Tuple[Tuple[str, ...], ...] = (
     ("data", "train"), ("data", "test"), ("data", "validation", "files"), ("train", "initial"),
     ("train", "initial", "from"), ("output",), ("output", "path"), ("resume",), ("resume", "from"),
     ("predict", "model"), ("predict", "data"), ("evaluate", "model"), ("evaluate", "data"))
+# There a list is of numbers.
+_PATH_ALONE = ("compat", "spark-mlp", "initialWeights")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -113,10 +115,10 @@ def _find(node: Any, keys: Tuple[str, ...]) -> Iterator[Any]:
                 yield from _find(value, keys[1:])
 
 
-def _scalars(node: Any) -> Iterator[Any]:
+def _scalars(node: Any, keys: Tuple[str, ...]) -> Iterator[Any]:
     if isinstance(node, yaml.ScalarNode):
         yield node
-    elif isinstance(node, yaml.SequenceNode):
+    elif isinstance(node, yaml.SequenceNode) and keys != _PATH_ALONE:
         for item in node.value:
             if isinstance(item, yaml.ScalarNode):
                 yield item
@@ -128,9 +130,9 @@ def _with_absolute_paths(text: str, directory: str, name: str) -> str:
     except (yaml.YAMLError, RecursionError) as error:
         raise InvalidArgumentError("%s is no YAML: %s" % (name, error)) from error
     edits: List[Tuple[int, int, str]] = []
-    for keys in _PATHS:
+    for keys in (*_PATHS, _PATH_ALONE):
         for found in _find(root, keys):
-            for node in _scalars(found):
+            for node in _scalars(found, keys):
                 if not node.value or node.value.startswith("/") or _SCHEME.match(node.value):
                     continue
                 absolute = os.path.normpath(os.path.join(directory, node.value))

@@ -14,8 +14,9 @@ stands in for Spark's, in its words.
 Where there is no cluster yet, ``launch_on_spark(spark, workers=4)`` starts one in Spark's
 executors.
 
-The package comes with the client's wheel and needs pyspark 3.5 or newer, pandas and pyarrow; on
-executors `espalier` must be importable (the wheel, as a .zip, by ``--py-files``), and NumPy.
+The package comes with the client's wheel and needs pyspark 3.5 or newer. In executors `espalier`
+must be importable (the wheel, as a .zip, by ``--py-files``), with NumPy, pandas and pyarrow; the
+driver's Python has grpcio, protobuf and PyYAML, too.
 """
 
 from __future__ import annotations
@@ -28,13 +29,16 @@ if TYPE_CHECKING:
     from .launch import SparkCluster, launch_on_spark
     from .model import EspalierModel
     from .perceptron import MultilayerPerceptronClassifier
+    from .perceptron_model import MultilayerPerceptronClassificationModel
 
 __all__ = ["EspalierClassifier", "EspalierModel", "EspalierRegressor",
-           "MultilayerPerceptronClassifier", "SparkCluster", "launch_on_spark"]
+           "MultilayerPerceptronClassificationModel", "MultilayerPerceptronClassifier",
+           "SparkCluster", "launch_on_spark"]
 
 # Found when they are asked for: what runs in executors needs no gRPC.
 _HOMES = {"EspalierClassifier": "estimator", "EspalierRegressor": "estimator",
           "EspalierModel": "model", "MultilayerPerceptronClassifier": "perceptron",
+          "MultilayerPerceptronClassificationModel": "perceptron_model",
           "SparkCluster": "launch", "launch_on_spark": "launch"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from .. import client
@@ -23,6 +23,4 @@ def _read(where: str, limit: int) -> bytes:
     try:
         return files.read(SparkSession.builder.getOrCreate(), where, limit)
     except Py4JError as error:
-        java = isinstance(error, Py4JJavaError)
-        said = str(error.java_exception.toString() if java else error)
-        raise UnavailableError("%s cannot be read: %s" % (where, said[:500])) from error
+        raise UnavailableError("%s cannot be read: %s" % (where, files.said(error))) from error

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
-from typing import Any, Dict, List
+import time
+import warnings
+from typing import Any, Dict, Iterator, List, Type
 
 from pyspark.ml.base import Estimator
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
@@ -13,7 +16,8 @@ from pyspark.sql.types import BooleanType
 
 from .._bundle import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
 from ..client import Client
-from ..errors import DeadlineExceededError, EspalierError, InvalidArgumentError, JobError
+from ..errors import (DeadlineExceededError, EspalierError, FailedPreconditionError,
+                      InvalidArgumentError, JobError, NotFoundError)
 from ..job import Job
 from ..types import JobResult, StateChanged
 from . import files, validators
@@ -24,12 +28,14 @@ from .rows import job_rows
 
 _SAME_DIRECTORY = ("Spark and the cluster's workers must see the same directory; workDirectory "
                    "says which.")
+_LATE_SECONDS = (0.5, 1.0, 1.5)  # after which it is looked again what was written meanwhile
 
 
 class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWritable):
     """What both estimators have in common."""
 
     _task = ""
+    _model_class: Type[EspalierModel] = EspalierModel
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
@@ -49,16 +55,15 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         removed; so are those of a validator's fits that its end leaves behind (validators.py)."""
         rows = job_rows(dataset, self, self._task == "classification")
         spark = dataset.sparkSession
-        where = self._work_place(spark)
+        work = self._work_directory(spark)
         with validators.task():
             self._connect().close()  # raises when it is not there, before anything is written
-            try:
-                rows.write.parquet(where + "/rows")
+            with _place_in(spark, work, self.uid) as where:
+                with _jobs_that_end(spark, os.path.basename(where)):
+                    rows.write.parquet(where + "/rows")
                 if not spark.read.parquet(where + "/rows").head(1):
                     raise InvalidArgumentError("the frame has no rows to train on")
-                return self._train(spark, where + "/rows", where)
-            finally:
-                files.remove(spark, where)
+                return self._train(dataset, where + "/rows", where)
 
     def fit_on_parquet(self, path: str) -> EspalierModel:
         """As fit(spark.read.parquet(path)), with no copy: the cluster's workers read the files.
@@ -77,40 +82,46 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                 "labelCol: column '%s' is of type boolean, expected numbers%s in files that are "
                 "trained on as they are" % (label, " or text" * (self._task == "classification")),
                 hint="Write it as a double (cast(%s as double)), or use fit." % label)
-        where = self._work_place(spark)
-        try:
-            return self._train(spark, files.qualified(spark, path), where)
-        finally:
-            files.remove(spark, where)
+        with _place_in(spark, self._work_directory(spark), self.uid) as where:
+            return self._train(frame, files.qualified(spark, path), where)
 
-    def _work_place(self, spark: SparkSession) -> str:
-        """A directory for this fit alone, which is not there yet."""
+    def _work_directory(self, spark: SparkSession) -> str:
         work = self.getOrDefault(self.workDirectory)
         work = work or os.environ.get("ESPALIER_WORK_DIRECTORY", "")
         if not work and self.getOrDefault(self.output):
-            work = self.getOrDefault(self.output).rstrip("/").rpartition("/")[0]
+            work = files.parent(spark, self.getOrDefault(self.output))
         if not work:
             raise InvalidArgumentError(
                 "workDirectory is not set: the rows have to be put where the cluster's workers see "
                 "them", hint='For example workDirectory="hdfs:///tmp/espalier", or '
                              "ESPALIER_WORK_DIRECTORY in the environment of the driver.")
-        return "%s/espalier-%s-%s" % (files.qualified(spark, work).rstrip("/"), self.uid,
-                              secrets.token_hex(6))
+        return files.qualified(spark, work)
 
-    def _train(self, spark: SparkSession, rows: str, where: str) -> EspalierModel:
+    def _train(self, frame: DataFrame, rows: str, where: str) -> EspalierModel:
+        """The model of a job on `rows`, the files that `frame` was written to or read from."""
+        spark = frame.sparkSession
         # A validator's fits run beside each other; what stays is the best model's.
         output = "" if validators.is_task() else self.getOrDefault(self.output)
         bundle = files.qualified(spark, output) if output else where + "/bundle"
         spec = self.job_spec(self._task, files.for_jobs(rows), self.feature_columns(),
                              files.for_jobs(bundle))
+        self._put_beside(spark, spec, where)
         result = self._run(spec)
-        model = EspalierModel._of(
+        model = self._model_class._of(
             files.read(spark, "%s/%s" % (bundle, MODEL_FILE), MODEL_BYTES_MAX, _SAME_DIRECTORY),
             files.read(spark, "%s/%s" % (bundle, WEIGHTS_FILE), WEIGHTS_BYTES_MAX, _SAME_DIRECTORY))
         model.model().check_weights(result.weights_sha256)
         model.result = result
         model._resetUid(self.uid)
-        return self._copyValues(model)
+        self._copyValues(model)
+        self._tell(model, frame, bundle)
+        return model
+
+    def _put_beside(self, spark: SparkSession, spec: Dict[str, Any], where: str) -> None:
+        """Writes below `where` what has no room in the job file, and lets `spec` name it."""
+
+    def _tell(self, model: EspalierModel, frame: DataFrame, bundle: str) -> None:
+        """What a model knows of its training alone."""
 
     def _run(self, spec: Dict[str, Any]) -> JobResult:
         with self._connect() as cluster:
@@ -149,8 +160,55 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
 def _end(job: Job) -> None:
     try:
         job.cancel()
-    except EspalierError:
+    except (FailedPreconditionError, NotFoundError):
         pass  # it has ended by itself
+    except EspalierError as error:
+        warnings.warn("%s could not be cancelled and may go on, until `espalier cancel %s`: %s" %
+                      (job.id, job.id, error), stacklevel=2)
+
+
+@contextlib.contextmanager
+def _place_in(spark: SparkSession, work: str, name: str) -> Iterator[str]:
+    """A directory for one fit alone, which is not there yet, and is not there afterwards."""
+    where = "%s/espalier-%s-%s" % (work.rstrip("/"), name, secrets.token_hex(6))
+    late = True
+    try:
+        yield where
+        late = False
+    except InvalidArgumentError:
+        late = False  # the rows or the job were refused, and nobody writes
+        raise
+    finally:
+        _remove(spark, where)
+        # The tasks and workers of what was ended may write a last file, and its directories again.
+        for seconds in _LATE_SECONDS if late else ():
+            time.sleep(seconds)
+            _remove(spark, where)
+
+
+@contextlib.contextmanager
+def _jobs_that_end(spark: SparkSession, tag: str) -> Iterator[None]:
+    """Spark's jobs of this thread end with it. Ctrl-C ends but Python's wait for them: PySpark has
+    one connection a thread to its JVM, and by that one cannot cancel what it waits for."""
+    context = spark.sparkContext
+    context.addJobTag(tag)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(Exception):  # there may be no JVM any more
+            context.cancelJobsWithTag(tag)
+        raise
+    finally:
+        with contextlib.suppress(Exception):
+            context.removeJobTag(tag)
+
+
+def _remove(spark: SparkSession, where: str) -> None:
+    """It neither takes the place of an error nor takes a model away."""
+    try:
+        files.remove(spark, where)
+    except Exception as error:  # Java's of many kinds, or there is no JVM any more
+        warnings.warn("%s could not be removed: %s" % (where, files.said(error)), stacklevel=2)
 
 
 @with_setters

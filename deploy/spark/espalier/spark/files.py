@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from ..errors import AlreadyExistsError, BadInputError, NotFoundError
@@ -20,6 +21,13 @@ def qualified(spark: SparkSession, where: str) -> str:
     """With scheme and host, as Spark understands it wherever it runs."""
     path, fs = _path(spark, where)
     return str(fs.makeQualified(path).toString())
+
+
+def parent(spark: SparkSession, where: str) -> str:
+    """The directory that `where` is in, qualified; "" of a root."""
+    path, fs = _path(spark, where)
+    above = fs.makeQualified(path).getParent()
+    return str(above.toString()) if above is not None else ""
 
 
 def for_jobs(where: str) -> str:
@@ -61,3 +69,9 @@ def remove(spark: SparkSession, where: str) -> None:
     """The file or the directory with all below it; nothing when it is not there."""
     path, fs = _path(spark, where)
     fs.delete(path, True)
+
+
+def said(error: Exception) -> str:
+    """What an error of these functions says, without Java's stack."""
+    java: Any = error if isinstance(error, Py4JJavaError) else None
+    return str(java.java_exception.toString() if java else error)[:500]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List, Set, Tuple
 
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import (HasFeaturesCol, HasInputCols, HasLabelCol, HasMaxIter,
@@ -17,25 +17,34 @@ _RANGE = re.compile(r"-?[0-9]+\.\.-?[0-9]+")
 
 def with_setters(cls: Any) -> Any:
     """A class decorator: setFeaturesCol(value) and so on for each Param, as Spark's own classes
-    have them, and getFeaturesCol() where no class of Spark's gives one."""
+    have them, and what `with_getters` gives."""
     def setter(name: str) -> Any:
         def set_param(self: Any, value: Any) -> Any:
             return self._set(**{name: value})
         set_param.__doc__ = "Sets the Param %s." % name
         return set_param
+    for name, word in _words(cls):
+        setattr(cls, "set" + word, setter(name))
+    return with_getters(cls)
 
+
+def with_getters(cls: Any) -> Any:
+    """A class decorator: getFeaturesCol() and so on for each Param of which no class has one."""
     def getter(name: str) -> Any:
         def get_param(self: Any) -> Any:
             return self.getOrDefault(name)
         get_param.__doc__ = "The value of the Param %s, or its default." % name
         return get_param
-    for name in dir(cls):
-        if isinstance(getattr(cls, name), Param):
-            word = name[0].upper() + name[1:]
-            setattr(cls, "set" + word, setter(name))
-            if not hasattr(cls, "get" + word):
-                setattr(cls, "get" + word, getter(name))
+    for name, word in _words(cls):
+        if not hasattr(cls, "get" + word):
+            setattr(cls, "get" + word, getter(name))
     return cls
+
+
+def _words(cls: Any) -> List[Tuple[str, str]]:
+    """The Params of a class, as methods' names spell them, too."""
+    return [(name, name[0].upper() + name[1:]) for name in dir(cls)
+            if isinstance(getattr(cls, name), Param)]
 
 
 def _flag(value: Any) -> bool:
@@ -88,8 +97,9 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         "empty: as the environment says (ESPALIER_WORK_DIRECTORY), or beside the output",
         TypeConverters.toString)
     output: Param[str] = param(
-        "output", "where the bundle stays; empty: it is in the model alone. Of the fits of a "
-        "CrossValidator or a TrainValidationSplit it has the best model's", TypeConverters.toString)
+        "output", "where the bundle stays, in place of what is there; empty: it is in the model "
+        "alone. Of the fits of a CrossValidator or a TrainValidationSplit it has the best model's",
+        TypeConverters.toString)
     warmStart: Param[str] = param(
         "warmStart", "a bundle, or a file of safetensors, whose weights training begins with, as "
         "the workers see it; empty: weights that the seed gives", TypeConverters.toString)

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any, Dict, List
 
-from pyspark.ml.linalg import Vector
-from pyspark.ml.param import Param, TypeConverters
+from pyspark.sql import DataFrame, SparkSession
 
-from ..errors import InvalidArgumentError
+from ..errors import EspalierError, InvalidArgumentError
+from . import files
 from .estimator import EspalierClassifier
-from .params import param, with_setters
+from .model import EspalierModel
+from .params import with_setters
+from .perceptron_model import MultilayerPerceptronClassificationModel, PerceptronParams
 
 __all__: List[str] = ["MultilayerPerceptronClassifier"]
 
 # What `layers` and `solver` say already.
 _OTHERS = ("hiddenLayers", "activation", "dropout", "loss", "optimizer", "batchSize", "warmStart")
+_HISTORY_BYTES_MAX = 64 << 20
 
 
 @with_setters
-class MultilayerPerceptronClassifier(EspalierClassifier):
+class MultilayerPerceptronClassifier(EspalierClassifier, PerceptronParams):
     """pyspark.ml.classification.MultilayerPerceptronClassifier, trained on the cluster: the same
     Params with the same defaults, but `seed`, which is 1. Sigmoid layers in double precision and a
-    softmax; l-bfgs ends as Breeze's does.
+    softmax; l-bfgs ends as Breeze's does. `fit` gives a MultilayerPerceptronClassificationModel.
 
     All other Params are those of EspalierClassifier, but for hiddenLayers, activation, dropout,
     loss, optimizer, batchSize and warmStart. A program of Spark's sets none of them: coordinator
@@ -29,22 +34,7 @@ class MultilayerPerceptronClassifier(EspalierClassifier):
     ESPALIER_WORK_DIRECTORY).
     """
 
-    layers: Param[List[int]] = param(
-        "layers", "how many features there are, units of each hidden layer, how many classes there "
-        "are", TypeConverters.toListInt)
-    solver: Param[str] = param("solver", "l-bfgs, or gd: gradient descent of all rows",
-                               TypeConverters.toString)
-    tol: Param[float] = param("tol", "of l-bfgs: how little better the loss becomes at the end",
-                              TypeConverters.toFloat)
-    blockSize: Param[int] = param("blockSize", "as in Spark's; it changes nothing here",
-                                  TypeConverters.toInt)
-    initialWeights: Param[Vector] = param(
-        "initialWeights", "that training begins with, in Spark's order; many of them fit into no "
-        "job file: job='{compat: {spark-mlp: {initialWeights: hdfs://...}}}' names a file",
-        TypeConverters.toVector)
-    thresholds: Param[List[float]] = param(
-        "thresholds", "one a class: the class is predicted whose probability is the largest "
-        "multiple of its own", TypeConverters.toListFloat)
+    _model_class = MultilayerPerceptronClassificationModel
 
     def set_job_defaults(self) -> None:
         super().set_job_defaults()
@@ -61,8 +51,24 @@ class MultilayerPerceptronClassifier(EspalierClassifier):
                                        "4 features, two hidden layers, 3 classes.")
         words = {name: self.getOrDefault(name) for name in (
             "layers", "solver", "tol", "blockSize", "maxIter", "stepSize", "seed")}
-        if self.isSet(self.initialWeights):
-            words["initialWeights"] = self.getOrDefault(self.initialWeights).toArray().tolist()
-        if self.isSet(self.thresholds):
-            words["thresholds"] = self.getOrDefault(self.thresholds)
+        for given in (self.initialWeights, self.thresholds):
+            if self.isSet(given):
+                words[given.name] = self.getOrDefault(given)
         return {"compat": {"spark-mlp": words}}
+
+    def _put_beside(self, spark: SparkSession, spec: Dict[str, Any], where: str) -> None:
+        compat = spec["compat"]  # over which `job` may have laid anything
+        words = compat.get("spark-mlp") if isinstance(compat, dict) else None
+        if isinstance(words, dict) and isinstance(words.get("initialWeights"), list):
+            path = where + "/initial.txt"
+            files.write(spark, path, "\n".join(map(repr, words["initialWeights"])).encode())
+            words["initialWeights"] = files.for_jobs(path)
+
+    def _tell(self, model: EspalierModel, frame: DataFrame, bundle: str) -> None:
+        assert isinstance(model, MultilayerPerceptronClassificationModel)
+        try:
+            text = files.read(frame.sparkSession, bundle + "/history.csv", _HISTORY_BYTES_MAX)
+            losses = [float(row["loss"]) for row in csv.DictReader(io.StringIO(text.decode()))]
+        except EspalierError:  # one of millions of iterations is not worth a model
+            losses = []
+        model._trained_on = (frame, losses)

@@ -13,11 +13,15 @@ from ..errors import InvalidArgumentError
 from .params import ColumnParams, JobParams
 
 
-def _type_of(frame: DataFrame, name: str, what: str) -> T.DataType:
+def type_of(frame: DataFrame, name: str, what: str) -> T.DataType:
     if name not in frame.columns:
         raise InvalidArgumentError("%s: there is no column '%s'; the frame has %s" %
                                    (what, name, ", ".join("'%s'" % c for c in frame.columns[:20])))
     return frame.schema[name].dataType
+
+
+def column(name: str) -> Column:
+    return F.col("`%s`" % name.replace("`", "``"))  # dots and such are of the name
 
 
 def _wrong(what: str, name: str, kind: T.DataType, expected: str) -> InvalidArgumentError:
@@ -29,25 +33,25 @@ def feature(frame: DataFrame, name: str, what: str, coded: AbstractSet[str],
             dates: AbstractSet[str]) -> Column:
     """A feature column as Parquet and pandas have it: a number, or an array of numbers, or
     one of Spark's vectors; of the `coded` ones also text or a date, and of the `dates` a moment."""
-    kind = _type_of(frame, name, what)
+    kind = type_of(frame, name, what)
     if isinstance(kind, VectorUDT):
-        return F.col("`%s`" % name)
+        return column(name)
     if name in dates and isinstance(kind, T.TimestampType):
         # Seconds since 1970, which no session's time zone changes, as it would pandas' time stamps.
-        return F.col("`%s`" % name).cast("double").alias(name)
+        return column(name).cast("double").alias(name)
     if name in dates and isinstance(kind, T.TimestampNTZType):
-        return F.col("`%s`" % name)
+        return column(name)
     numbers = kind.elementType if isinstance(kind, T.ArrayType) else kind
     if name in coded and isinstance(kind, (T.StringType, T.DateType)):
-        return F.col("`%s`" % name)
+        return column(name)
     if not isinstance(numbers, (T.NumericType, T.BooleanType)):
         raise _wrong(what, name, kind, "numbers, or a vector of numbers" if name not in coded else
                      "a date, a time stamp or text" if name in dates else
                      "text, whole numbers or booleans")
     if isinstance(numbers, T.DecimalType):
         as_double = T.ArrayType(T.DoubleType()) if numbers is not kind else T.DoubleType()
-        return F.col("`%s`" % name).cast(as_double).alias(name)
-    return F.col("`%s`" % name)
+        return column(name).cast(as_double).alias(name)
+    return column(name)
 
 
 def features(frame: DataFrame, params: ColumnParams, coded: AbstractSet[str],
@@ -65,21 +69,21 @@ def job_rows(frame: DataFrame, params: JobParams, classification: bool) -> DataF
     """The needed columns alone, each once. Sparse vectors have no zeros there."""
     columns = features(frame, params, params.coded_columns(), params.date_columns())
     label = params.getLabelCol()
-    kind = _type_of(frame, label, "labelCol")
+    kind = type_of(frame, label, "labelCol")
     whole = (T.NumericType, T.BooleanType) + ((T.StringType,) if classification else ())
     if not isinstance(kind, whole):
         raise _wrong("labelCol", label, kind, "a number" + (" or text" * classification))
-    columns.append(F.col("`%s`" % label).cast("double").alias(label)
-                   if isinstance(kind, (T.DecimalType, T.BooleanType)) else F.col("`%s`" % label))
+    columns.append(column(label).cast("double").alias(label)
+                   if isinstance(kind, (T.DecimalType, T.BooleanType)) else column(label))
     for param, types, expected in (
             (params.weightCol, T.NumericType, "a number"),
             (params.validationIndicatorCol, T.BooleanType, "true or false")):
         if params.isSet(param):
             name = params.getOrDefault(param)
-            kind = _type_of(frame, name, param.name)
+            kind = type_of(frame, name, param.name)
             if not isinstance(kind, types):
                 raise _wrong(param.name, name, kind, expected)
-            columns.append(F.col("`%s`" % name))
+            columns.append(column(name))
     out = frame.select(*columns)
     if len(set(out.columns)) != len(out.columns):
         raise InvalidArgumentError("the same column stands for two things among %s" % out.columns)

@@ -5,7 +5,8 @@ or an error of one of the fits, ends that wait alone, and Spark leaves the pool 
 under way would go on to their end, and those that had no thread yet would begin, for models that
 nobody takes. So each of them looks, whenever it begins something and while its job runs, whether
 some thread is still inside of a validator. When none is, it cancels its job and removes its files,
-and the end of the program waits for that. (Two validators at the same time are not told apart: what
+and the end of the program waits for that. A validator in another one's pool does not count: its own
+fits end when the outer one does. (Two validators at the same time are not told apart: what
 one of them leaves behind ends when the other has ended, too.)
 """
 
@@ -83,11 +84,13 @@ def watched(end: Callable[[], None]) -> Iterator[None]:
 
 def is_task() -> bool:
     """Whether a validator has called this thread's fit in its pool, rather than in its own thread
-    as it does for the best model."""
-    for frame in _up(sys._getframe()):
-        if frame.f_globals.get("__name__") == _MODULE:
-            return frame.f_code.co_name != _METHOD
-    return False
+    as it does for the best model; and be it through another validator, whose best model then is
+    one of many, too."""
+    return _is_task(sys._getframe())
+
+
+def _is_task(top: FrameType) -> bool:
+    return any(frame.f_code.co_name != _METHOD for frame in _of_validators(top))
 
 
 def _is_abandoned() -> bool:
@@ -99,16 +102,16 @@ def _is_abandoned() -> bool:
 
 
 def _validator_runs() -> bool:
-    own = threading.get_ident()
-    return any(frame.f_code.co_name == _METHOD and frame.f_globals.get("__name__") == _MODULE
-               for thread, top in sys._current_frames().items() if thread != own
-               for frame in _up(top))
+    """Whether a thread is inside of one that no other validator waits for."""
+    return any(not _is_task(top) and any(True for _ in _of_validators(top))
+               for top in sys._current_frames().values())
 
 
-def _up(frame: Optional[FrameType]) -> Iterator[FrameType]:
-    """From a frame through its callers."""
+def _of_validators(frame: Optional[FrameType]) -> Iterator[FrameType]:
+    """From a frame through its callers, those that are functions of Spark's validators."""
     while frame is not None:
-        yield frame
+        if frame.f_globals.get("__name__") == _MODULE:
+            yield frame
         frame = frame.f_back
 
 

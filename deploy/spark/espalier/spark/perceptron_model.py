@@ -1,0 +1,194 @@
+"""What Spark's MultilayerPerceptronClassificationModel has beyond `transform`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, List, Optional, Tuple
+
+import numpy as np
+from pyspark.ml.linalg import DenseVector, Vector
+from pyspark.ml.param import Param, TypeConverters
+from pyspark.ml.param.shared import HasLabelCol, HasMaxIter, HasSeed, HasStepSize
+from pyspark.ml.util import DefaultParamsReader, MLReader
+from pyspark.sql import DataFrame
+
+from .._bundle import parse_safetensors
+from ..errors import BadInputError, InvalidArgumentError
+from .model import EspalierModel, _positions
+from .params import param, with_getters
+from .summary import (MultilayerPerceptronClassificationSummary,
+                      MultilayerPerceptronClassificationTrainingSummary)
+
+__all__: List[str] = ["MultilayerPerceptronClassificationModel"]
+
+
+@with_getters
+class PerceptronParams(HasLabelCol, HasMaxIter, HasStepSize, HasSeed):
+    """The Params of Spark's perceptron, of which its models tell, too."""
+
+    layers: Param[List[int]] = param(
+        "layers", "how many features there are, units of each hidden layer, how many classes there "
+        "are", TypeConverters.toListInt)
+    solver: Param[str] = param("solver", "l-bfgs, or gd: gradient descent of all rows",
+                               TypeConverters.toString)
+    tol: Param[float] = param("tol", "of l-bfgs: how little better the loss becomes at the end",
+                              TypeConverters.toFloat)
+    blockSize: Param[int] = param("blockSize", "as in Spark's; it changes nothing here",
+                                  TypeConverters.toInt)
+    # A list, as which it is written; Spark's own writes its vectors by Scala.
+    initialWeights: Param[List[float]] = param(
+        "initialWeights", "that training begins with, in Spark's order, as a vector or a list; or "
+        "job='{compat: {spark-mlp: {initialWeights: hdfs://...}}}' names a file",
+        TypeConverters.toListFloat)
+    thresholds: Param[List[float]] = param(
+        "thresholds", "one a class: the class is predicted whose probability is the largest "
+        "multiple of its own", TypeConverters.toListFloat)
+
+    def getInitialWeights(self) -> Vector:
+        """The value of the Param initialWeights."""
+        return DenseVector(self.getOrDefault(self.initialWeights))
+
+
+class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
+    """An EspalierModel that Spark's programs take for their own: pyspark.ml.classification's class
+    of this name.
+
+    Its `thresholds` may be set anew. `from_bundle` takes any classifier, of which `weights` may
+    have no place for all.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # The frame of the fit, and the loss of each iteration; None when it was loaded.
+        self._trained_on: Optional[Tuple[DataFrame, List[float]]] = None
+        self._decided: Optional[MultilayerPerceptronClassificationModel] = None
+
+    @classmethod
+    def _of(cls, model_json: bytes, weights: bytes) -> MultilayerPerceptronClassificationModel:
+        out: Any = super()._of(model_json, weights)
+        document = out.model()._document
+        if not document.classification:
+            raise InvalidArgumentError("found a model of task %s, expected classification; "
+                                       "EspalierModel takes it" % document.task)
+        out._set(layers=[document.layers[0].inputs] + [layer.outputs for layer in document.layers])
+        if document.thresholds:
+            out._set(thresholds=list(document.thresholds))
+        return out  # type: ignore[no-any-return]
+
+    @property
+    def weights(self) -> DenseVector:
+        """Of each layer the matrix of outputs x inputs by columns, then the bias: as Spark's
+        `weights` are, and as `initialWeights` takes them. Of features as the network gets them,
+        which are others than the frame's when the fit had a `scale`.
+
+        Raises:
+            InvalidArgumentError: the network is no perceptron of Spark's and has others, too.
+        """
+        tensors = parse_safetensors(self._bundle[1])
+        parts = []
+        for i in range(len(self.model()._document.layers)):
+            parts.append(tensors.pop("layers.%d.weight" % i).T.ravel())
+            parts.append(tensors.pop("layers.%d.bias" % i))
+        if tensors:
+            raise InvalidArgumentError("weights: the network has '%s', for which Spark's order has "
+                                       "no place" % sorted(tensors)[0])
+        return DenseVector(np.concatenate(parts).astype(float))
+
+    def setThresholds(self, value: List[float]) -> MultilayerPerceptronClassificationModel:
+        """Sets the Param thresholds."""
+        self._set(thresholds=value)
+        return self
+
+    def predict(self, value: Vector) -> Any:
+        """The class of one vector: a float, as Spark's labels are; of classes that are no whole
+        numbers the text."""
+        said = self._current().model().predict(self._row(value))[0]
+        return float(said) if isinstance(said, np.integer) else said
+
+    def predictRaw(self, value: Vector) -> DenseVector:
+        """The network's outputs for one vector, before the softmax."""
+        outputs = self.model().predict_raw(self._row(value)).astype(float)
+        if outputs.shape[1] < len(self.classes):  # one output: the log of the odds
+            outputs = np.concatenate([-outputs, outputs], axis=1)
+        return self._vector(outputs, -np.inf)
+
+    def predictProbability(self, value: Vector) -> DenseVector:
+        """The probabilities of the classes for one vector."""
+        return self._vector(self.model().predict_proba(self._row(value)), 0.0)
+
+    def evaluate(self, dataset: DataFrame) -> MultilayerPerceptronClassificationSummary:
+        """What the model says of rows whose labels are known, in labelCol."""
+        return MultilayerPerceptronClassificationSummary(*self._scored(dataset))
+
+    @property
+    def hasSummary(self) -> bool:
+        """Whether this is the model of a fit, in its own program."""
+        return self._trained_on is not None
+
+    def summary(self) -> MultilayerPerceptronClassificationTrainingSummary:
+        """What the model says of the frame it was fitted to, and the loss of each iteration."""
+        if self._trained_on is None:
+            raise RuntimeError("No training summary available for this %s: it is the fitted "
+                               "model's, and is not saved with it" % type(self).__name__)
+        frame, losses = self._trained_on
+        return MultilayerPerceptronClassificationTrainingSummary(*self._scored(frame),
+                                                                 losses=losses)
+
+    def _scored(self, frame: DataFrame) -> Tuple[DataFrame, str, str]:
+        """The rows with predictions, and the names of the columns of both."""
+        model = self
+        if not self.getPredictionCol():
+            model = self.copy({self.getParam("predictionCol"): "prediction_" + self.uid})
+        return model.transform(frame), model.getPredictionCol(), self.getLabelCol()
+
+    def _row(self, value: Vector) -> Any:
+        if not isinstance(value, Vector) or len(value) != self.numFeatures:
+            found = "%d numbers" % len(value) if isinstance(value, Vector) else type(value).__name__
+            raise InvalidArgumentError("found %s, expected a vector of %d numbers" %
+                                       (found, self.numFeatures))
+        return value.toArray().reshape(1, -1)
+
+    def _vector(self, rows: Any, empty: float) -> DenseVector:
+        places, size = _positions(self.classes)
+        out = np.full(size, empty)
+        out[places] = rows[0]
+        return DenseVector(out)
+
+    def _transform(self, dataset: DataFrame) -> DataFrame:
+        return EspalierModel._transform(self._current(), dataset)
+
+    def _current(self) -> MultilayerPerceptronClassificationModel:
+        """The model that decides by the thresholds which the Param has now."""
+        wanted = list(self.getOrDefault(self.thresholds)) if self.isDefined(self.thresholds) else []
+        if wanted == list(self.model()._document.thresholds):
+            return self
+        if self._decided is None or wanted != list(self._decided.model()._document.thresholds):
+            document = json.loads(self._bundle[0])
+            document["spec"]["model"]["thresholds"] = wanted
+            try:
+                self._decided = type(self)._of(json.dumps(document).encode(), self._bundle[1])
+            except BadInputError as error:
+                raise InvalidArgumentError(
+                    "thresholds: found %s, expected one a class, %d: each at least 0, one at most "
+                    "0" % (wanted, len(self.classes))) from error
+        self._decided._paramMap.clear()  # but for what is set now
+        self._decided._resetUid(self.uid)
+        return self._copyValues(self._decided)
+
+    @classmethod
+    def read(cls) -> MLReader:
+        return _Reader()
+
+
+class _Reader(MLReader):
+    """Of what EspalierModel's writer writes."""
+
+    def load(self, path: str) -> MultilayerPerceptronClassificationModel:
+        kind = MultilayerPerceptronClassificationModel
+        metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession.sparkContext,
+                                                    "%s.%s" % (kind.__module__, kind.__name__))
+        model: Any = kind.from_bundle(path + "/bundle")
+        model._resetUid(metadata["uid"])
+        model.clear(model.thresholds)  # what was saved says whether there are some
+        DefaultParamsReader.getAndSetParams(model, metadata)
+        return model  # type: ignore[no-any-return]
