@@ -178,8 +178,8 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
     may have another name: it stands for the vector that the model was trained with, or for all
     features that no column is named after, in their order.
 
-    Spark scores each row once, whatever is done with the answers, and for that takes no filter
-    below the scoring: filter before ``transform`` what need not be scored.
+    A filter of other columns, also after ``transform``, spares rows the scoring. For one of the
+    answers Spark scores once more, as with models of its own, unless the frame is cached.
 
     Attributes:
         result: the job's metrics, when this comes from a `fit`; else None.
@@ -268,9 +268,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
             return dataset
         score = _scorer(self._digest(), self._broadcast_in(dataset.sparkSession.sparkContext),
                         names, rest, answer)
-        # Were it deterministic, Spark would score once more for a filter.
-        udf = F.pandas_udf(score, returnType=answer.fields).asNondeterministic()  # type: ignore
-        scored = udf(*columns)
+        scored = F.pandas_udf(score, returnType=answer.fields)(*columns)  # type: ignore
         return dataset.withColumn(scratch, scored).withColumns(added).drop(scratch)
 
     def _broadcast_in(self, context: Any) -> Any:
