@@ -19,16 +19,24 @@ struct Replacing : JobFixture {
                                                      {"part-00000.csv", "an earlier prediction\n"}};
 };
 
-// Storage went away while a job had emptied the output; until it is cleared away the place is not
-// free for those who may not overwrite what was there.
-TEST_CASE("an output that a job which broke off has emptied is not taken for an empty one") {
-  int emptied = 0;
+// A merge that breaks off after no change, after one, and so on until it comes to its end, each
+// time in a place of its own.
+template <typename F>
+void WhereverItBreaks(const F& check) {
   bool died = true;
   for (int changes = 0; died; ++changes) {
     INFO(changes);
     Replacing f;
-    const DyingFiles dying(*f.files, changes);
-    died = !f.Merge(dying, f.Score(), f.spec).ok();
+    died = !f.Merge(DyingFiles(*f.files, changes), f.Score(), f.spec).ok();
+    check(f, changes);
+  }
+}
+
+// Storage went away while a job had emptied the output; until it is cleared away the place is not
+// free for those who may not overwrite what was there.
+TEST_CASE("an output that a job which broke off has emptied is not taken for an empty one") {
+  int emptied = 0;
+  WhereverItBreaks([&](Replacing& f, int) {
     const std::string late = std::exchange(f.staging, StagingDirectory(f.dir / "out", "other"));
     const Status taken = CheckPredictions(*f.files, f.dir / "out", false);
     CHECK(taken.code() == StatusCode::kAlreadyExists);
@@ -40,18 +48,13 @@ TEST_CASE("an output that a job which broke off has emptied is not taken for an 
     REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
     REQUIRE(RemoveStaging(*f.files, f.dir / "out", late, false).ok());
     CHECK(Tree(*f.files, f.dir / "out") == f.before);
-  }
+  });
   CHECK(emptied > 0);
 }
 
 TEST_CASE("what was in an emptied output comes back when the directory was moved away") {
   int emptied = 0;
-  bool died = true;
-  for (int changes = 0; died; ++changes) {
-    INFO(changes);
-    const Replacing f;
-    const DyingFiles dying(*f.files, changes);
-    died = !f.Merge(dying, f.Score(), f.spec).ok();
+  WhereverItBreaks([&](Replacing& f, int) {
     const bool empty = f.files->Stat(f.staging + "/emptied").ok();
     emptied += empty;
     REQUIRE(f.files->Rename(f.dir / "out", f.dir / "bad").ok());
@@ -62,7 +65,7 @@ TEST_CASE("what was in an emptied output comes back when the directory was moved
     CHECK_FALSE(f.files->Stat(f.staging).ok());
     CHECK(f.files->Stat(f.dir / "out").ok() == empty);  // before, it is all in the other place
     if (empty) CHECK(Tree(*f.files, f.dir / "out") == f.before);
-  }
+  });
   CHECK(emptied > 0);
 }
 
@@ -101,40 +104,31 @@ class FullFiles final : public DyingFiles {
 
 TEST_CASE("a filling that ran out of room is undone without room") {
   int marked = 0;
-  bool died = true;
-  for (int changes = 0; died; ++changes) {
-    INFO(changes);
-    const Replacing f;
-    const DyingFiles dying(*f.files, changes);
-    died = !f.Merge(dying, f.Score(), f.spec).ok();
+  WhereverItBreaks([&](Replacing& f, int) {
     const auto names = f.files->Names(f.dir / "out");
     REQUIRE(names.ok());
     const bool filling = std::ranges::any_of(
         *names, [](const std::string& name) { return name.starts_with(kFillingMark); });
-    if (!filling) continue;
+    if (!filling) return;
     ++marked;
     REQUIRE(RemoveStaging(FullFiles(*f.files), f.dir / "out", f.staging, false).ok());
     CHECK(Tree(*f.files, f.dir / "out") == f.before);
-  }
+  });
   CHECK(marked > 3);
 }
 
 // The job is run again by a later life of the coordinator, when the output is gone.
 TEST_CASE("a job that goes on where somebody moved the emptied output away gives it back, too") {
   int emptied = 0;
-  bool died = true;
-  for (int changes = 0; died; ++changes) {
-    INFO(changes);
-    const Replacing f;
-    died = !f.Merge(DyingFiles(*f.files, changes), f.Score(), f.spec).ok();
-    if (!f.files->Stat(f.staging + "/emptied").ok()) continue;
+  WhereverItBreaks([&](Replacing& f, int changes) {
+    if (!f.files->Stat(f.staging + "/emptied").ok()) return;
     ++emptied;
     REQUIRE(f.files->Rename(f.dir / "out", f.dir / "bad").ok());
     const DyingFiles again(*f.files, changes);
     (void)f.Merge(again, f.Score(2), f.spec);
     REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
     CHECK(Tree(*f.files, f.dir / "out") == f.before);
-  }
+  });
   CHECK(emptied > 3);
 }
 
