@@ -17,11 +17,12 @@ std::string FileSystemOf(const ClearWork& work) {
   return uri.ok() ? uri->prefix : std::string();
 }
 
-// Or has no room for the mark of what is undone.
 bool IsAway(const Status& done) {
-  return done.code() == StatusCode::kUnavailable || done.code() == StatusCode::kDeadlineExceeded ||
-         done.code() == StatusCode::kResourceExhausted;
+  return done.code() == StatusCode::kUnavailable || done.code() == StatusCode::kDeadlineExceeded;
 }
+
+// Of this output alone: its directory is full, or another job is filling it.
+bool IsTaken(const Status& done) { return done.code() == StatusCode::kResourceExhausted; }
 
 std::string Words(const ClearWork& work, const std::string& what, const Status& why) {
   return ToString(work.job) + ": what it wrote stays in " +
@@ -94,7 +95,8 @@ bool Clearing::Ended(Item item, const Status& done) {
     waiting_.push_back(std::move(item));
     return false;
   }
-  if (!IsAway(done)) {
+  if (closed_) return false;  // it was cut short; the next life clears for it
+  if (!IsAway(done) && !IsTaken(done)) {
     LogWarning(Words(item.work, "", done));
     return true;
   }
@@ -104,8 +106,10 @@ bool Clearing::Ended(Item item, const Status& done) {
               " until it can be removed, which is tried again every " + HumanDuration(kClearAwayMs),
               done));
   }
+  item.due_ms = now_ms + kClearAwayMs;
   const std::string file_system = FileSystemOf(item.work);
   waiting_.push_back(std::move(item));
+  if (!IsAway(done)) return false;
   for (Item& other : waiting_) {
     const bool waits = other.away || other.work.again;
     if (!waits || FileSystemOf(other.work) != file_system) continue;

@@ -4,8 +4,10 @@
 //
 //   fails                           is tried again soon, for some seconds: workers that were told
 //                                   to stop may write a last file meanwhile
-//   fails still, storage is away,   waits, with all others of that file system, and is tried again
-//   full, or another job's turn     until this process ends
+//   fails still, storage is away    waits, with all others of that file system, and is tried again
+//                                   until this process ends
+//   fails still, the output's       waits so alone
+//   directory is full or another job is filling it
 //   fails still, for other reasons  is given up with a warning
 //
 // Jobs that ended in this life come first, then those of earlier lives: first the ones that failed

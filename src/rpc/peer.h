@@ -64,7 +64,8 @@ struct PeerOptions {
   // Streams that wait for their generation to be opened here.
   int64_t hold_timeout_ms = 10'000;
   int64_t held_streams_max = 1024;
-  int64_t held_streams_caller_max = 128;  // of one that showed a certificate
+  // Of one name in certificates, which all workers of a cluster in YARN's containers share.
+  int64_t held_streams_caller_max = 512;
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;
   ServerSecurity security;  // of the listener

@@ -188,8 +188,8 @@ Status CheckOthers(const FileSystem& files, const std::string& output, const std
   ESPALIER_RETURN_IF_ERROR(names.status());
   for (const std::string& name : *names) {
     if (!name.starts_with(kFillingMark)) continue;
-    return Unavailable("another job is filling " + QuotedPath(output) + ", whose mark is '" +
-                       Printable(name) + "'");
+    return ResourceExhausted("another job is filling " + QuotedPath(output) + ", whose mark is '" +
+                             Printable(name) + "'");
   }
   return {};
 }

@@ -61,7 +61,8 @@ Status ProbeStaging(const FileSystem& files, const std::string& output, const st
 // After the job's end: removes what is left of it. Unless it `succeeded`, also an output that it
 // has put in place; what that replaced comes back, also where somebody has moved the emptied output
 // away. It may be done again, also after it was broken off, and at any later time; it must be after
-// kUnavailable, which also says that another job is filling the output, and may yet give it back.
+// kResourceExhausted: there is no room for what it writes, or another job is filling the output,
+// and may yet give it back.
 Status RemoveStaging(const FileSystem& files, const std::string& output, const std::string& staging,
                      bool succeeded);
 

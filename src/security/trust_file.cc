@@ -67,9 +67,21 @@ Result<TrustFile> Read(const CaFile& file) {
   return PermissionDenied(QuotedPath(file.path) + ": " + out.status().message());
 }
 
+// Renewed, an authority is the same one: its key and name are what its lists and those on them go
+// by.
 bool Holds(const TrustFile& file, const X509* authority) {
-  return std::any_of(file.authorities.begin(), file.authorities.end(),
-                     [&](const CertificatePtr& a) { return X509_cmp(a.get(), authority) == 0; });
+  return std::any_of(file.authorities.begin(), file.authorities.end(), [&](const auto& a) {
+    return X509_NAME_cmp(X509_get_subject_name(a.get()), X509_get_subject_name(authority)) == 0 &&
+           EVP_PKEY_eq(X509_get0_pubkey(a.get()), X509_get0_pubkey(authority)) == 1;
+  });
+}
+
+// Whether an authority of the file is on the list.
+bool Lists(X509_CRL* list, const TrustFile& file) {
+  return std::any_of(file.authorities.begin(), file.authorities.end(), [&](const auto& a) {
+    X509_REVOKED* entry = nullptr;
+    return X509_CRL_get0_by_cert(list, &entry, a.get()) == 1;
+  });
 }
 
 // The authority of the file that signed the list; null: it is not there.
@@ -107,7 +119,8 @@ Status CheckReplaces(const CaFile& before, const CaFile& after) {
   for (const RevocationPtr& list : old.lists) {
     X509* signer = SignerOf(list.get(), old);
     // One that is not believed any more lets nobody in.
-    if (!related || (signer != nullptr && !Holds(next, signer))) continue;
+    const bool believed = related && (signer == nullptr || Holds(next, signer));
+    if (!believed && !Lists(list.get(), next)) continue;
     const bool kept = std::any_of(next.lists.begin(), next.lists.end(), [&](const auto& other) {
       return Follows(other.get(), list.get(), signer);
     });

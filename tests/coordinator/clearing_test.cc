@@ -118,5 +118,27 @@ TEST_CASE("a job of this life waits for its file system, too, and nothing begins
   CHECK(t.Pass(kClearAwayMs).empty());
 }
 
+TEST_CASE("an output that is taken waits alone, what else is of that file system does not") {
+  ClearingByHand t;
+  t.answers_[1] = ResourceExhausted("another job is filling it");
+  t.Add(1, "hdfs://one/a", true);
+  t.Add(2, "hdfs://one/b", true);
+  CHECK(t.Pass(100) == Jobs{1, 2});
+  CHECK(t.over_ == Jobs{2});
+  t.answers_[1] = Status();
+  CHECK(t.Pass(kClearAwayMs - 1'000) == Jobs{});
+  CHECK(t.Pass(2'000) == Jobs{1});
+  CHECK(t.over_ == Jobs{2, 1});
+}
+
+TEST_CASE("what is cut short when all ends is not told to be done") {
+  ClearingByHand t;
+  t.answers_[1] = Cancelled("the process ends");
+  t.Add(1, "/a", true);
+  t.clearing_.Close();
+  CHECK(t.Pass(100) == Jobs{1});
+  CHECK(t.over_ == Jobs{});
+}
+
 }  // namespace
 }  // namespace espalier

@@ -51,9 +51,14 @@ class ScoringJobsTest(EspalierTest):
         self.assert_nothing_beside(output)
 
     def assert_nothing_beside(self, output):
-        name = os.path.basename(output)
-        wait_for("nothing is left beside the output", lambda: not [
-            n for n in os.listdir(os.path.dirname(output)) if n.startswith("." + name)])
+        folder, name = os.path.split(output)
+
+        def left():
+            return [n for n in os.listdir(folder) if n.startswith("." + name)]
+        try:
+            wait_for("nothing is left beside the output", lambda: not left())
+        except AssertionError:
+            self.fail({n: sorted(files_of(os.path.join(folder, n))) for n in left()})
 
     def many_shards(self):
         """A model, a table of some 100 shards and its local prediction."""
@@ -118,6 +123,7 @@ class ScoringJobsTest(EspalierTest):
                 found = cluster.result("submit", self.write("job.yaml", json.dumps(spec)))
                 self.assertEqual(found["report"], report)
                 self.assertEqual(self.read("there.html"), local)
+                self.assert_nothing_beside(report)  # it is killed next
                 cluster.stop()
 
     def test_a_job_file_asks_for_the_same(self):

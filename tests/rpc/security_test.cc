@@ -439,7 +439,7 @@ TEST_CASE("a watcher who does not read is ended, too, when its certificate is ta
   (*sink)->Send(update);
   head.mine.Revoke(bob);
   // Longer than one may take to read what waits. Who did not read gets no more of it.
-  std::this_thread::sleep_for(std::chrono::seconds(8));
+  std::this_thread::sleep_for(std::chrono::seconds(15));
   espalier::v1::JobUpdate read;
   CHECK_FALSE(reader->Read(&read));
   CHECK(reader->Finish().error_code() != grpc::StatusCode::OK);

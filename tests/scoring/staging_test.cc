@@ -147,7 +147,7 @@ TEST_CASE("what an earlier job is to bring back waits for the one that fills the
       const std::string first = std::exchange(f.staging, StagingDirectory(f.dir / "out", "other"));
       other_died = !f.Merge(DyingFiles(*f.files, others), f.Score(), f.spec).ok();
       const Status cleared = RemoveStaging(*f.files, f.dir / "out", first, false);
-      waited += cleared.code() == StatusCode::kUnavailable;
+      waited += cleared.code() == StatusCode::kResourceExhausted;
       if (other_died) {
         REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
       }

@@ -83,7 +83,7 @@ class _Answer:
         places, size = _positions(model.classes)
         self._prediction, self._labels = prediction, np.array(labels, float if numbers else object)
         self._places, self._size = places, size
-        self._flat = len(places) <= _FLAT_MAX
+        self._flat = len(places) <= _FLAT_MAX and size <= 4 * _FLAT_MAX
         # By the kind of vector: its column, and what it has at a place without a class.
         self._vectors = [(kind, name, empty) for kind, name, empty in (
             ("probability", probability, 0.0), ("raw", raw, -np.inf)) if name and classifies]

@@ -6,6 +6,7 @@ import csv
 import io
 from typing import Any, Dict, List
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import EspalierError, InvalidArgumentError
@@ -69,6 +70,7 @@ class MultilayerPerceptronClassifier(EspalierClassifier, PerceptronParams):
         try:
             text = files.read(frame.sparkSession, bundle + "/history.csv", _HISTORY_BYTES_MAX)
             losses = [float(row["loss"]) for row in csv.DictReader(io.StringIO(text.decode()))]
-        except EspalierError:  # one of millions of iterations is not worth a model
+        # A file of millions of iterations, or one that cannot be read, is not worth a model.
+        except (EspalierError, Py4JError, KeyError, ValueError):
             losses = []
         model._trained_on = (frame, losses)
