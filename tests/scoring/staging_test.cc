@@ -133,12 +133,13 @@ TEST_CASE("a job that goes on where somebody moved the emptied output away gives
 }
 
 TEST_CASE("what an earlier job is to bring back waits for the one that fills the output") {
-  int waited = 0;
+  int waited = 0, moved = 0;
   bool died = true;
   for (int changes = 0; died; ++changes) {
     Replacing probe;
     died = !probe.Merge(DyingFiles(*probe.files, changes), probe.Score(), probe.spec).ok();
     if (!died || !probe.files->Stat(probe.staging + "/replaced").ok()) continue;
+    if (moved++ % 5 != 0) continue;  // the sanitizers take their time over each
     bool other_died = true;
     for (int others = changes; other_died; ++others) {
       INFO(changes << " " << others);
