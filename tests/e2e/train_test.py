@@ -28,8 +28,8 @@ class TrainTest(EspalierTest):
             daemons.setdefault(name, []).append(pid)
         return process, daemons
 
-    def assert_all_gone(self, pids, limit_s=5):
-        wait_for("the daemons' end", lambda: not any(is_alive(pid) for pid in pids), limit_s)
+    def assert_all_gone(self, pids):
+        wait_for("the daemons' end", lambda: not any(is_alive(pid) for pid in pids), 5)
         self.assertEqual(os.listdir(self.temporary), [])
 
     def test_the_last_line_is_the_result(self):
@@ -147,7 +147,7 @@ class TrainTest(EspalierTest):
         time.sleep(1)  # one that ends with its parent is gone by then
         self.assertTrue(all(is_alive(pid) for pid in pids))
         os.kill(pids[0], signal.SIGINT)
-        self.assert_all_gone(pids, 30)  # it withdraws its job first
+        self.assert_all_gone(pids)
 
     def test_when_told_it_ends_with_the_process_that_started_it(self):
         _, pids = self.orphan("--exit-with-parent")

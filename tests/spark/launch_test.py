@@ -62,13 +62,12 @@ class LaunchTest(daemons.EspalierTest):
         return sparks.processes("%s:" % self.name)
 
     def assert_gone(self):
-        daemons.wait_for("the workers' end", lambda: not self.workers(), sparks.LIMIT_S)
+        daemons.wait_for("the workers' end", lambda: not self.workers(), 60)
         self.assertEqual(sparks.processes("espalier-spark-"), [])
         self.assertFalse([v for v in os.environ if v.startswith("ESPALIER_") and
                           v != "ESPALIER_HOME"])
         daemons.wait_for("free slots", lambda: not
-                         self.spark.sparkContext.statusTracker().getActiveJobsIds(),
-                         sparks.LIMIT_S)
+                         self.spark.sparkContext.statusTracker().getActiveJobsIds(), 60)
 
     def spec(self, name, epochs):
         return dict(self.classes_spec(self.rows, epochs=epochs), name=name,
@@ -106,8 +105,7 @@ class LaunchTest(daemons.EspalierTest):
             next(steps)
             first, second = sorted(self.workers())
             os.kill(first, signal.SIGKILL)
-            daemons.wait_for("another worker", lambda: set(self.workers()) - {first, second},
-                             sparks.LIMIT_S)
+            daemons.wait_for("another worker", lambda: set(self.workers()) - {first, second}, 120)
             next(steps)
             self.assertIn("killed by signal 9", cluster.losses()[0])
             executor = parent(parent(parent(second)))
@@ -117,8 +115,7 @@ class LaunchTest(daemons.EspalierTest):
             result = job.result(timeout=sparks.LIMIT_S, progress=False)
             self.assertGreater(job.info().generation, 2)
             self.assertEqual(result.weights_sha256, local.weights_sha256)
-            daemons.wait_for("another executor's worker", lambda: len(self.workers()) == 2,
-                             sparks.LIMIT_S)
+            daemons.wait_for("another executor's worker", lambda: len(self.workers()) == 2, 120)
         self.assert_gone()
 
     def test_all_or_none_and_what_lacks_is_named(self):
@@ -145,8 +142,7 @@ class LaunchTest(daemons.EspalierTest):
                 for event in job.watch():
                     if isinstance(event, espalier.Evaluation):
                         break
-            daemons.wait_for("its leave", lambda: [w.name for w in client.workers()] == ["node-1"],
-                             sparks.LIMIT_S)
+            daemons.wait_for("its leave", lambda: [w.name for w in client.workers()] == ["node-1"])
             self.assertFalse(job.info().state.final)
             job.cancel()
         self.assert_gone()
@@ -157,7 +153,7 @@ class LaunchTest(daemons.EspalierTest):
         watched = []
         thread = threading.Thread(target=lambda: watched.extend(self.outcome(job)))
         thread.start()
-        daemons.wait_for("its training", lambda: job.info().state == "TRAINING", sparks.LIMIT_S)
+        daemons.wait_for("its training", lambda: job.info().state == "TRAINING", 60)
         cluster.stop()
         thread.join(60)
         self.assertIn(type(watched[0]), (espalier.JobCancelledError, espalier.CancelledError,

@@ -171,7 +171,7 @@ class SeatsTest(daemons.EspalierTest):
         with mock.patch.dict(os.environ, operator), espalier.connect(there.address) as client:
             with self.launch(1, 1, coordinator=there.address, tls=tls):
                 self.assertEqual([w.name for w in client.workers()], [self.name + ":1"])
-            daemons.wait_for("its leave", lambda: not client.workers(), LIMIT_S)
+            daemons.wait_for("its leave", lambda: not client.workers(), 60)
         self.assert_gone()
 
     def test_a_task_spark_gives_up_is_asked_for_again(self):
@@ -221,7 +221,7 @@ class RollTest(unittest.TestCase):
                 pass  # the same, with more unread
         self.assertEqual(self.roll.hosts(), {})
         self.assertFalse(self.roll.wait(time.monotonic() + 0.1))
-        daemons.wait_for("their threads' ends", lambda: self.roll._open == 0, LIMIT_S)
+        daemons.wait_for("their threads' ends", lambda: self.roll._open == 0)
 
     def test_all_begin_together_and_late_ones_at_once(self):
         hello = b'{"token": "%s", "seat": %%d}\n' % self.roll.token.encode()
@@ -230,7 +230,7 @@ class RollTest(unittest.TestCase):
         self.roll.begin()
         self.assertEqual([roll.read_line(line) for line in lines], [{"number": 1}, {"number": 2}])
         lines[0].close()
-        daemons.wait_for("its end", lambda: self.roll.hosts() == {1: "127.0.0.1"}, LIMIT_S)
+        daemons.wait_for("its end", lambda: self.roll.hosts() == {1: "127.0.0.1"})
         again = self.call(hello % 0)
         self.assertEqual(roll.read_line(again), {"number": 3})
         self.roll.note("lost")

@@ -348,14 +348,13 @@ class SparkTest(daemons.EspalierTest):
                         return
 
             def find():
-                daemons.wait_for("the job", lambda: len(cluster.jobs()) > 1, sparks.LIMIT_S)
+                daemons.wait_for("the job", lambda: len(cluster.jobs()) > 1, 60)
                 kill()
             thread = threading.Thread(target=find)
             thread.start()
             disturbed = estimator.fit(frame).model().weights_sha256
             thread.join()
-            self.assertIsNotNone(self.cluster.workers["node-2"].wait(
-                timeout=sparks.LIMIT_S))
+            self.assertIsNotNone(self.cluster.workers["node-2"].wait(timeout=20))
             self.assertGreater(cluster.job("job-2").info().generation, 1)
         self.assertEqual(disturbed, quiet)
 

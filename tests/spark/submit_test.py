@@ -48,8 +48,7 @@ class SubmitTest(SubmitterTest):
         return process
 
     def await_cancelled(self):
-        daemons.wait_for("its end", lambda: self.client.jobs()[-1].state == "CANCELLED",
-                         sparks.LIMIT_S)
+        daemons.wait_for("its end", lambda: self.client.jobs()[-1].state == "CANCELLED", 60)
 
     def test_ctrl_c_cancels_the_job(self):
         process = self.running()
@@ -61,7 +60,7 @@ class SubmitTest(SubmitterTest):
         process = self.running()
         process.kill()
         self.await_cancelled()
-        process.communicate(timeout=sparks.LIMIT_S)
+        process.communicate(timeout=60)
 
 
 class ExitCodeTest(SubmitterTest):
@@ -106,8 +105,7 @@ class ExitCodeTest(SubmitterTest):
         job = self.job("long", self.long_spec(self.rows))
         found, said = self.main(job, "--coordinator", self.cluster.address, "--detach")
         self.assertEqual((found, said), (0, "job-1 at %s\n" % self.cluster.address))
-        daemons.wait_for("a training", lambda: self.client.jobs()[0].state == "TRAINING",
-                         sparks.LIMIT_S)
+        daemons.wait_for("a training", lambda: self.client.jobs()[0].state == "TRAINING", 60)
         self.client.cancel("job-1")
 
     def test_a_job_file_may_lie_where_spark_reads_it(self):

@@ -84,7 +84,7 @@ class ValidatorsTest(daemons.EspalierTest):
         for what, is_so in (("their end", lambda: set(self.states()) == {"CANCELLED"}),
                             ("the rows' end", lambda: not os.listdir(self.work)),
                             ("the fits' end", lambda: not validators._under_way)):
-            daemons.wait_for(what, is_so, sparks.LIMIT_S)
+            daemons.wait_for(what, is_so, 60)
         self.assertEqual(self.states(), ["CANCELLED"] * count)
 
     def interrupt(self, validator, jobs):

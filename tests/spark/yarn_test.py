@@ -108,8 +108,7 @@ class YarnTest(daemons.EspalierTest):
             running = hadoop_yarn.rest(self.hdfs, "/ws/v1/cluster/apps?states=RUNNING")
             app, = running["apps"]["app"]
             self.kill(app["id"])
-            daemons.wait_for("its end", lambda: client.jobs()[0].state == "CANCELLED",
-                             sparks.LIMIT_S)
+            daemons.wait_for("its end", lambda: client.jobs()[0].state == "CANCELLED", 60)
         sparks.finish(self, process, 1)
 
     def kill(self, app):
@@ -130,8 +129,7 @@ class YarnTest(daemons.EspalierTest):
         for name in self.hdfs.env():
             self.addCleanup(os.environ.pop, name, None)
         self.assertEqual(espalier.load(self.spec("far")["output"]).weights_sha256, expected)
-        daemons.wait_for("no containers", lambda: not hadoop_yarn.containers(self.hdfs),
-                         sparks.LIMIT_S)
+        daemons.wait_for("no containers", lambda: not hadoop_yarn.containers(self.hdfs), 60)
 
 
 if __name__ == "__main__":
