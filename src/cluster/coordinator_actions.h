@@ -210,6 +210,7 @@ struct DrainReply {
 struct JobChanged {
   JobId job;
   bool progress_only = false;  // state, workers and result are as before: may be delayed
+  bool over = false;           // by this step the job's state is a final one
 };
 
 // Survey results of all shards, to be merged off the control loop; SurveyMerged brings the answer,

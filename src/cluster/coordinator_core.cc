@@ -184,9 +184,11 @@ JobSnapshot CoordinatorCore::Snapshot(const JobRecord& job) const {
   const int64_t end = s.ended_ms != 0 ? s.ended_ms : now_ms_;
   const int64_t started = s.started_ms != 0 ? s.started_ms : end;
   const int64_t training = s.training_ms != 0 ? s.training_ms : end;
-  s.start_phase_ms = started - s.submitted_ms;
-  s.survey_phase_ms = training - started;
-  s.train_phase_ms = end - training;
+  // A clock that was set back, or another host's, may be behind what an earlier life has noted.
+  const auto span = [](int64_t from, int64_t to) { return std::max<int64_t>(0, to - from); };
+  s.start_phase_ms = span(s.submitted_ms, started);
+  s.survey_phase_ms = span(started, training);
+  s.train_phase_ms = span(training, end);
   s.survey_bytes_done = job.surveyed.bytes_done;
   for (const MemberState& m : job.members) s.survey_bytes_done += m.bytes_done;
   s.trouble = TroubleOf(job);
@@ -253,7 +255,7 @@ const CoordinatorCore::JobRecord* CoordinatorCore::FindJob(JobId id) const {
 }
 
 void CoordinatorCore::Changed(const JobRecord& job, bool progress_only) {
-  out_.notify.push_back({job.snapshot.job, progress_only});
+  out_.notify.push_back({job.snapshot.job, progress_only, IsFinal(job.snapshot.state)});
 }
 
 void CoordinatorCore::Send(SessionId session, ToWorker message) {

@@ -96,6 +96,11 @@ StorageOptions StorageOf(const CoordinatorOptions& options) {
           .webhdfs = {.user = options.hadoop_user, .http = {.ca_file = options.hadoop_ca}}};
 }
 
+Status CoordinatorDaemon::Check(const CoordinatorOptions& options) {
+  ESPALIER_RETURN_IF_ERROR(SecurityOf(options).status());
+  return CoordinatorServer::CheckCanListen(options.listen);
+}
+
 Result<std::unique_ptr<CoordinatorDaemon>> CoordinatorDaemon::Make(
     const CoordinatorOptions& options, OpenedJournal journal) {
   const std::string incarnation = std::to_string(journal.incarnation.value);

@@ -39,6 +39,9 @@ class CoordinatorDaemon : private CoordinatorHandler {
  public:
   using Reread = std::function<Result<CoordinatorOptions>()>;
 
+  // What Make would fail at but for the journal. Before that is opened: opening takes it over from
+  // a coordinator that may be running.
+  static Status Check(const CoordinatorOptions& options);
   // Listens, and goes on from where the journal's past ends. REQUIRES: options are valid; signals
   // SIGTERM, SIGINT and SIGHUP are this object's from now on.
   static Result<std::unique_ptr<CoordinatorDaemon>> Make(const CoordinatorOptions& options,

@@ -98,6 +98,11 @@ void CoordinatorDaemon::OnWorkers(Done<std::vector<WorkerSnapshot>> done) {
 void CoordinatorDaemon::OnWatch(JobId job, std::shared_ptr<WatchSink> sink) {
   boost::asio::post(loop_, [this, job, sink = std::move(sink)]() mutable {
     watchers_.Add(job, std::move(sink));
+    const auto snapshot = core_.Job(job);
+    if (!snapshot || !IsFinal(snapshot->state)) return;
+    CoordinatorActions end;
+    end.notify.push_back({.job = job, .over = true});
+    outbox_.Push(std::move(end));
   });
 }
 

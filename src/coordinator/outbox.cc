@@ -39,6 +39,12 @@ JobId JobOf(const JournalEntry& entry) {
       entry);
 }
 
+// Whether nothing of a step waits for its turn; what it logs does not.
+bool IsNothing(const CoordinatorActions& a) {
+  return a.send.empty() && a.close.empty() && a.reply.empty() && a.drained.empty() &&
+         a.notify.empty() && a.work.empty() && a.clear.empty() && a.tokens.empty();
+}
+
 bool IsPulse(const SendToWorker& send) { return std::holds_alternative<Pulse>(send.message); }
 
 // To clients kUnavailable means that the coordinator is away.
@@ -83,6 +89,8 @@ void Outbox::Push(CoordinatorActions actions) {
   at_once.send = TakeHarmless(actions.send, IsPulse);
   at_once.notify = TakeHarmless(actions.notify, [](const auto& n) { return n.progress_only; });
   if (!at_once.send.empty() || !at_once.notify.empty()) hooks_.perform(std::move(at_once));
+  // A disk may be away for a night, and heartbeats come all the while.
+  if (entries.empty() && IsNothing(actions)) return;
   const auto count = static_cast<int64_t>(entries.size());
   const uint64_t ticket = count == 0 ? 0 : next_ticket_++;
   waiting_.push_back({ticket, count, std::move(actions)});

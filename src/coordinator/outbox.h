@@ -57,6 +57,8 @@ class Outbox {
   void Rewrite(std::vector<JournalEntry> entries);
   bool wants_rewrite() const { return wants_rewrite_; }
   bool durable() const { return durable_; }
+  // Steps that are held back: those with entries, and others that say something.
+  int64_t held_back() const { return static_cast<int64_t>(waiting_.size()); }
   // Whether the journal has room for new jobs.
   const Status& room() const { return room_; }
   // Writes what waits, if it can be written now, and performs what becomes free. Returns after

@@ -17,7 +17,7 @@ void Watchers::Add(JobId job, std::shared_ptr<WatchSink> sink) {
   // Others have what they have; only the new one is told.
   std::vector<Watcher> others = std::exchange(watchers_[job], {});
   watchers_[job].push_back({std::move(sink)});
-  Tell(job);
+  if (!IsOver(job)) Tell(job);
   if (others.empty()) return;
   std::vector<Watcher>& all = watchers_[job];
   all.insert(all.begin(), others.begin(), others.end());
@@ -37,13 +37,21 @@ void Watchers::Notify(const std::vector<JobChanged>& changes) {
   std::set<JobId> now;
   for (const JobChanged& change : changes) {
     if (!watchers_.contains(change.job)) continue;
+    if (IsOver(change.job) && !change.over) continue;  // the end is told when its turn has come
     (change.progress_only ? moved_ : now).insert(change.job);
   }
   for (JobId job : now) Tell(job);
 }
 
 void Watchers::FlushProgress() {
-  for (JobId job : std::exchange(moved_, {})) Tell(job);
+  for (JobId job : std::exchange(moved_, {})) {
+    if (!IsOver(job)) Tell(job);
+  }
+}
+
+bool Watchers::IsOver(JobId job) const {
+  const auto snapshot = core_->Job(job);
+  return snapshot && IsFinal(snapshot->state);
 }
 
 void Watchers::Tell(JobId job) {

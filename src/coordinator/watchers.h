@@ -2,6 +2,9 @@
 // once and progress at most ten times a second, and the final state always. Nobody is kept waiting:
 // one who reads too slowly is dropped by its sink, and there is a limit to how many may watch.
 //
+// The core may know of an end before the journal does (outbox.h). Of an end nobody is told but by
+// a change that says so.
+//
 // Thread rule: one thread (the control loop).
 #pragma once
 
@@ -24,6 +27,7 @@ class Watchers {
   Watchers(const CoordinatorCore* core, int64_t watchers_max)
       : core_(core), watchers_max_(watchers_max) {}
 
+  // Of a job that is over a Notify is to follow, in its turn.
   void Add(JobId job, std::shared_ptr<WatchSink> sink);
   // Tells what changed now, or keeps mere progress for FlushProgress.
   void Notify(const std::vector<JobChanged>& changes);
@@ -38,6 +42,7 @@ class Watchers {
     int64_t history_sent = 0;  // rows told
   };
   void Tell(JobId job);
+  bool IsOver(JobId job) const;
   int64_t Count();
 
   const CoordinatorCore* core_;

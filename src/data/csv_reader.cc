@@ -228,7 +228,11 @@ CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end
       }
       ++p;
     } else {
+      const size_t field_begin = scratch_.size();
       while (p < limit && d[p] != options_.delimiter && d[p] != '\n') scratch_.push_back(d[p++]);
+      // The limit may lie lines behind this one.
+      const bool before_break = p < limit && d[p] == '\n' && scratch_.size() > field_begin;
+      if (before_break && scratch_.back() == '\r') scratch_.pop_back();
     }
     const bool line_over =
         p >= limit || d[p] == '\n' || (d[p] == '\r' && p + 1 < limit && d[p + 1] == '\n');

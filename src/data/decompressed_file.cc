@@ -53,6 +53,13 @@ const char* OtherKindOf(std::string_view first) {
   return nullptr;
 }
 
+// Whether none of these bytes is one that text does not have: a header may begin with a magic.
+bool MayBeText(std::string_view first) {
+  return std::none_of(first.begin(), first.end(), [](unsigned char c) {
+    return c < ' ' && c != '\t' && c != '\n' && c != '\r';
+  });
+}
+
 }  // namespace
 
 const char* KindOf(std::string_view first) {
@@ -67,12 +74,14 @@ Result<Compression> CompressionOf(const ReadableFile& file) {
   ESPALIER_ASSIGN_OR_RETURN(const size_t size, file.ReadAt(0, first));
   const std::string_view magic(first.data(), size);
   const bool gzip = magic.starts_with(kGzipMagic), zstd = StartsZstd(magic);
-  if (const char* other = OtherKindOf(magic)) {
+  const bool letters = magic.starts_with("ORC") || magic.starts_with("PAR1");
+  const bool header = letters && MayBeText(magic);
+  if (const char* other = OtherKindOf(magic); other != nullptr && !header) {
     return Unimplemented(QuotedPath(path) + " is " + other +
                          ", which cannot be read; give it as plain text, gzip or zstd")
         .At({.file = path, .offset = 0});
   }
-  if (magic.starts_with("PAR1")) {
+  if (magic.starts_with("PAR1") && !header) {
     const bool named = path.ends_with(".parquet");
     return InvalidArgument(QuotedPath(path) + " is a Parquet file" +
                            (named ? ", but data.format says that it is not; leave data.format out"

@@ -11,6 +11,7 @@
 
 #include "proto/espalier/v1/cluster.grpc.pb.h"
 #include "src/base/thread_pool.h"
+#include "src/rpc/acceptor.h"
 #include "src/rpc/api_service.h"
 #include "src/rpc/transport.h"
 #include "src/rpc/worker_encoder.h"
@@ -142,6 +143,11 @@ class Server final
 };
 
 }  // namespace
+
+Status CoordinatorServer::CheckCanListen(const std::string& listen) {
+  ESPALIER_ASSIGN_OR_RETURN(const Address address, ParseAddress(listen));
+  return rpc::Acceptor::Listen(address, CoordinatorServerLimits{}.keepalive_timeout_ms).status();
+}
 
 Result<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Make(
     const std::string& listen, CoordinatorHandler* handler, const CoordinatorServerLimits& limits,

@@ -114,6 +114,8 @@ struct CoordinatorServerLimits {
 // Thread rule: all methods are safe from any thread, but not from within the handler's destructor.
 class CoordinatorServer {
  public:
+  // Whether Make could listen there, by doing so for a moment.
+  static Status CheckCanListen(const std::string& listen);
   // Listens on "host:port"; port 0 lets the system pick. A port that is taken is kAlreadyExists and
   // is named. `handler` must outlive the server.
   static Result<std::unique_ptr<CoordinatorServer>> Make(const std::string& listen,

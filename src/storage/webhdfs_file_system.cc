@@ -18,6 +18,13 @@ constexpr int kCreateRounds = 4;
 constexpr int64_t kConfirmWaitMs = 500;
 constexpr size_t kEntriesMax = 2 * kListedFilesMax;
 
+// HDFS sorts names by their bytes as Java has them: with a sign.
+bool ComesAfter(std::string_view name, std::string_view before) {
+  return std::lexicographical_compare(
+      before.begin(), before.end(), name.begin(), name.end(),
+      [](char a, char b) { return static_cast<int8_t>(a) < static_cast<int8_t>(b); });
+}
+
 class WebHdfsFileSystem : public FileSystem, private DirectoryReader {
  public:
   WebHdfsFileSystem(std::shared_ptr<const WebHdfsClient> client, std::string writer)
@@ -127,7 +134,7 @@ Result<std::vector<FileInfo>> WebHdfsFileSystem::Entries(const std::string& dire
         return FileProblem(StatusCode::kFailedPrecondition, "list", Shown(directory),
                            "it is a file, not a directory");
       }
-      if (entry.path <= after) {
+      if (!after.empty() && !ComesAfter(entry.path, after)) {
         return FileProblem(StatusCode::kUnavailable, "list", Shown(directory),
                            "the NameNode lists names twice or out of order");
       }
@@ -160,6 +167,7 @@ Result<std::vector<std::string>> WebHdfsFileSystem::Names(const std::string& uri
   for (const FileInfo& entry : entries) {
     names.push_back(entry.path.substr(entry.path.find_last_of('/') + 1));
   }
+  std::sort(names.begin(), names.end());
   return names;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "src/base/queue.h"
@@ -40,12 +41,33 @@ struct Heard : CoordinatorLinkListener {
   }
 };
 
+// A journal that keeps nothing, and no end of a job before the gate is open.
+class GatedJournal : public Journal {
+ public:
+  explicit GatedJournal(std::shared_future<void> gate) : gate_(std::move(gate)) {}
+  Status Append(const std::vector<JournalEntry>& entries) override {
+    for (const JournalEntry& entry : entries) {
+      if (std::holds_alternative<JobEnded>(entry)) gate_.wait();
+    }
+    return {};
+  }
+  Status Rewrite(const std::vector<JournalEntry>&) override { return {}; }
+  bool wants_rewrite() const override { return false; }
+  bool durable() const override { return true; }
+  bool GiveBackReserve() override { return false; }
+  Status SetReserveAside() override { return {}; }
+
+ private:
+  const std::shared_future<void> gate_;
+};
+
 // A daemon in a thread of its own; SIGTERM ends it, as in production.
 struct Running {
-  explicit Running(const std::string& directory = "") {
+  explicit Running(const std::string& directory = "") : Running(*OpenJournal(directory, {}, 1)) {}
+  explicit Running(OpenedJournal journal) {
     CoordinatorOptions options;
     options.listen = "127.0.0.1:0";
-    auto made = CoordinatorDaemon::Make(options, *OpenJournal(directory, {}, 1));
+    auto made = CoordinatorDaemon::Make(options, std::move(journal));
     REQUIRE(made.ok());
     daemon = *std::move(made);
     thread = std::thread([this] { end = daemon->Run(); });
@@ -160,6 +182,49 @@ TEST_CASE("a submission that is withdrawn after it was accepted has its job ende
   CHECK(running.client->Withdraw("regretted").ok());
   CHECK(running.client->Get(*job)->snapshot.state == JobState::kCancelled);
   CHECK(running.client->Withdraw("never heard of").ok());
+}
+
+TEST_CASE("no watcher hears of an end that the journal does not have yet") {
+  std::promise<void> gate;
+  OpenedJournal journal;
+  journal.journal = std::make_unique<GatedJournal>(gate.get_future().share());
+  journal.incarnation = {1};
+  Running running(std::move(journal));
+  const auto job = running.client->Submit(Request("ends_late"));
+  REQUIRE(job.ok());
+  std::atomic<int> begun{0}, told{0};
+  const auto watch = [&] {
+    bool first = true;
+    const Status end = running.client->Watch(*job, [&](const JobUpdate& u) {
+      told += IsFinal(u.snapshot.state);
+      begun += std::exchange(first, false);
+    });
+    CHECK(end.ok());
+  };
+  std::vector<std::thread> threads;
+  threads.emplace_back(watch);
+  while (begun == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  threads.emplace_back([&] { CHECK(running.client->Cancel(*job).ok()); });
+  while (!IsFinal(running.client->Get(*job)->snapshot.state)) std::this_thread::yield();
+  threads.emplace_back(watch);
+  for (int i = 0; i < 30; ++i) {  // some rounds of progress, which must not bring it either
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(told == 0);
+  }
+  gate.set_value();
+  for (std::thread& t : threads) t.join();
+  CHECK(told == 2);
+}
+
+TEST_CASE("a daemon that could not listen says so before the journal is opened") {
+  Running running;
+  CoordinatorOptions options;
+  options.listen = running.daemon->address();
+  CHECK(CoordinatorDaemon::Check(options).code() == StatusCode::kAlreadyExists);
+  options.listen = "127.0.0.1:0";
+  CHECK(CoordinatorDaemon::Check(options).ok());
+  options.tls = {.ca = "/no/ca", .certificate = "/no/certificate", .key = "/no/key"};
+  CHECK_FALSE(CoordinatorDaemon::Check(options).ok());
 }
 
 TEST_CASE("SIGTERM ends the daemon soon: workers are sent away to come back, watchers are told") {

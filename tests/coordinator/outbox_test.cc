@@ -207,6 +207,25 @@ TEST_CASE("without a reserve they are tried again until the disk works, in order
   CHECK(loop.disk.Kinds() == std::vector<size_t>{2, 2});
 }
 
+TEST_CASE("steps of which nothing is left take no room while the journal cannot be written") {
+  Loop loop;
+  loop.disk.reserve = loop.disk.refill = false;
+  loop.disk.Break(Unavailable("input/output error"));
+  loop.outbox->Push(Starts(1));
+  for (int i = 0; i < 1000; ++i) {
+    loop.outbox->Push(Pulses());
+    CoordinatorActions progress;
+    progress.notify.push_back({.job = {1}, .progress_only = true});
+    progress.log.push_back({LogLevel::kInfo, "a line"});
+    loop.outbox->Push(std::move(progress));
+    loop.outbox->Push({});
+  }
+  CHECK(loop.outbox->held_back() == 1);
+  loop.outbox->Push(Answers(2));
+  CHECK(loop.outbox->held_back() == 2);
+  CHECK(loop.done == Words(1000, "pulse"));
+}
+
 TEST_CASE("a refused job is in no later rewrite, but its number is remembered as used") {
   Loop loop;
   loop.disk.reserve = loop.disk.refill = false;

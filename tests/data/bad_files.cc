@@ -100,7 +100,7 @@ std::vector<BadCase> MorePacked() {
        "'DIR/train.csv' is a zip archive, which cannot be read; give it as plain text, gzip or "
        "zstd",
        InputPosition{.file = "DIR/train.csv", .offset = 0}},
-      {"ORC", Csv("ORC file"), StatusCode::kUnimplemented,
+      {"ORC", Csv("ORC\x0a\x06\x08 file"), StatusCode::kUnimplemented,
        "'DIR/train.csv' is an ORC file, which cannot be read; give it as plain text, gzip or zstd",
        InputPosition{.file = "DIR/train.csv", .offset = 0}},
       {"Avro", Csv(std::string("Obj\x01 avro", 9)), StatusCode::kUnimplemented,
@@ -115,14 +115,14 @@ std::vector<BadCase> OtherPacked() {
        "'DIR/train.csv' is a Hadoop SequenceFile, which cannot be read; give it as plain text, "
        "gzip or zstd",
        InputPosition{.file = "DIR/train.csv", .offset = 0}},
-      {"Parquet with another name", Csv("PAR1 and more"), StatusCode::kInvalidArgument,
+      {"Parquet with another name", Csv("PAR1\x15\x04 and more"), StatusCode::kInvalidArgument,
        "'DIR/train.csv' is a Parquet file; set data.format: parquet, or name it with .parquet at "
        "the end",
        InputPosition{.file = "DIR/train.csv", .offset = 0}},
       {"Parquet among CSV",
        [](DataFixture& f) {
          f.Train(kStart);
-         f.job.data.train.push_back(f.dir.Put("more.parquet", "PAR1 and more"));
+         f.job.data.train.push_back(f.dir.Put("more.parquet", "PAR1\x15\x04 and more"));
        },
        StatusCode::kInvalidArgument,
        "'DIR/more.parquet' is Parquet by its name, 'DIR/train.csv' is CSV; all files of a job need "
@@ -130,7 +130,7 @@ std::vector<BadCase> OtherPacked() {
        InFile("DIR/more.parquet")},
       {"CSV among Parquet",
        [](DataFixture& f) {
-         f.job.data.train = {f.dir.Put("a.parquet", "PAR1 and more"),
+         f.job.data.train = {f.dir.Put("a.parquet", "PAR1\x15\x04 and more"),
                              f.dir.Put("more.csv", kStart)};
        },
        StatusCode::kInvalidArgument,

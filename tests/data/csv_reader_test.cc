@@ -90,6 +90,10 @@ TEST_CASE("with multiline a quoted field holds line breaks") {
   CHECK(ReadAll("\"a\nb\r\n\nc\",d\r\n\"1\",2\n3,4", multiline) ==
         Records{{0, {"a\nb\r\n\nc", "d"}}, {13, {"1", "2"}}, {19, {"3", "4"}}});
   CHECK(ReadAll("1,2\n\"a\nb\nc", multiline) == Records{{0, {"1", "2"}}, {4, {"!"}}});
+  // The lines that are taken in until a quote is closed may be more than the record's.
+  CHECK(ReadAll("\"a long first line\r\nx\",rome\r\n\"a long first line\r\ny\",oslo\r\n",
+                multiline) ==
+        Records{{0, {"a long first line\r\nx", "rome"}}, {29, {"a long first line\r\ny", "oslo"}}});
   // Many lines in one field, over several windows.
   std::string field;
   for (int i = 0; i < 30'000; ++i) field += "line " + std::to_string(i) + "\n";

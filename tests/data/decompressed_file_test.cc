@@ -161,6 +161,17 @@ TEST_CASE("what is wrong with a compressed file is said in words") {
   }
 }
 
+TEST_CASE("a header that begins like another kind of file is text") {
+  DataFixture f;
+  for (const std::string text : {"ORCID,x,y\n0000-1,2,3\n", "PAR1,PAR2\r\n1,2\r\n", "ORC,y\n"}) {
+    const auto file = f.files->Open(f.dir.Put("authors.csv", text));
+    REQUIRE(file.ok());
+    const auto found = CompressionOf(**file);
+    INFO(text << found.status().ToString());
+    CHECK((found.ok() && *found == Compression::kNone));
+  }
+}
+
 TEST_CASE("a decompression bomb is stopped") {
   DataFixture f;
   const std::string line = "0,0,0,0,0,0,0\n";

@@ -215,6 +215,16 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertEqual(second.wait(timeout=20), 1)
         self.assertIn("in use by another coordinator", cluster.log("second"))
 
+    def test_a_second_start_that_fails_takes_no_shared_journal_over(self):
+        cluster = Cluster(self, workers=1, state="file://" + self.path("shared"))
+        arguments = list(cluster.coordinator.args)
+        arguments[arguments.index("--listen") + 1] = cluster.address
+        second = cluster.start_daemon("second", arguments)
+        self.assertEqual(second.wait(timeout=20), 2)
+        self.assertIn("is taken", cluster.log("second"))
+        submitted = cluster.submit(self.job("after", self.spec))
+        self.assert_like_quiet(cluster, submitted, cluster.result("watch", submitted))
+
     def test_a_full_disk_refuses_new_jobs_and_harms_no_running_one(self):
         self.spec["train"]["batch"] = 16  # of twice as many steps
         cluster = Cluster(self, workers=1, state=self.path("state"))
