@@ -179,7 +179,7 @@ void CoordinatorCore::On(const Shutdown& event) {
 
 // ---- queries ---------------------------------------------------------------------------------
 
-JobSnapshot CoordinatorCore::Snapshot(const JobRecord& job) const {
+JobSnapshot CoordinatorCore::Outline(const JobRecord& job) const {
   JobSnapshot s = job.snapshot;
   const int64_t end = s.ended_ms != 0 ? s.ended_ms : now_ms_;
   const int64_t started = s.started_ms != 0 ? s.started_ms : end;
@@ -195,9 +195,16 @@ JobSnapshot CoordinatorCore::Snapshot(const JobRecord& job) const {
   return s;
 }
 
+JobSnapshot CoordinatorCore::Snapshot(const JobRecord& job) const {
+  JobSnapshot s = Outline(job);
+  if (!job.validation_confusion.empty()) s.result->validation->confusion = job.validation_confusion;
+  if (!job.test_confusion.empty()) s.result->test->confusion = job.test_confusion;
+  return s;
+}
+
 std::vector<JobSnapshot> CoordinatorCore::Jobs() const {
   std::vector<JobSnapshot> out;
-  for (const auto& [id, job] : jobs_) out.push_back(Snapshot(job));
+  for (const auto& [id, job] : jobs_) out.push_back(Outline(job));
   return out;
 }
 

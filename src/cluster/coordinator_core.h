@@ -90,6 +90,8 @@ struct CoordinatorCoreOptions {
   int64_t jobs_kept_max = 200;                  // ended jobs remembered
   int64_t history_rows_max = kHistoryRowsMax;   // a job; the oldest rows go first
   int64_t skipped_rows_kept_max = 20;           // positions of skipped rows kept a shard
+  // Of the confusion matrices of ended jobs, all together; the newest job's are always kept.
+  int64_t confusion_bytes_max = 64 << 20;
   int64_t survey_bytes_max = int64_t{2} << 30;  // of surveys that wait for their merge, all jobs
 };
 
@@ -102,7 +104,8 @@ class CoordinatorCore : CoordinatorRecords {
   // `now_ms`: milliseconds since 1970 by a clock that never goes back.
   CoordinatorActions Step(const CoordinatorEvent& event, int64_t now_ms);
 
-  // Snapshots as of the newest event, sorted by id.
+  // Snapshots as of the newest event, sorted by id; without confusion matrices, which Job has
+  // (CoordinatorCoreOptions::confusion_bytes_max).
   std::vector<JobSnapshot> Jobs() const;
   std::optional<JobSnapshot> Job(JobId job) const;
   // History rows from number `from` on (rows are numbered from 0; forgotten ones are left out).
@@ -175,6 +178,7 @@ class CoordinatorCore : CoordinatorRecords {
   // What only a job that has not ended needs.
   void ForgetWork(JobRecord& job);
   void ForgetOldJobs();
+  void SetConfusionAside(JobRecord& job);
   StartSurvey SurveyOrder(const JobRecord& job, Generation generation) const;  // of no shards
   void SendSurvey(const JobRecord& job, size_t member);
   void SendTraining(const JobRecord& job, size_t member);
@@ -328,6 +332,7 @@ class CoordinatorCore : CoordinatorRecords {
 
   JobRecord* FindJob(JobId job);
   const JobRecord* FindJob(JobId job) const;
+  JobSnapshot Outline(const JobRecord& job) const;  // without confusion matrices
   JobSnapshot Snapshot(const JobRecord& job) const;
   void Changed(const JobRecord& job, bool progress_only = false);
   // To a worker without a stream nothing is sent: when it comes back it gets what it lacks.

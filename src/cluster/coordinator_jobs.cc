@@ -279,6 +279,7 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
   s.error = error;
   s.result = std::move(result);
   out_.persist.push_back(JobEnded{Snapshot(job)});
+  SetConfusionAside(job);
   AbandonPlan(job, "the job ends");
   for (WorkerId id : std::exchange(job.departing, {})) {
     if (Worker* worker = FindWorker(id)) LetGo(*worker, job);
@@ -335,6 +336,29 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
   job.complaints.clear();
   job.proceed.clear();
   job.recovery = {};
+}
+
+// Those of older results make room for this one's: model.json has them, too.
+void CoordinatorCore::SetConfusionAside(JobRecord& job) {
+  std::optional<JobResult>& result = job.snapshot.result;
+  if (!result) return;
+  if (result->validation) {
+    job.validation_confusion = std::exchange(result->validation->confusion, {});
+  }
+  if (result->test) job.test_confusion = std::exchange(result->test->confusion, {});
+  const auto bytes_of = [](const JobRecord& j) {
+    const size_t numbers = j.validation_confusion.size() + j.test_confusion.size();
+    return static_cast<int64_t>(numbers * sizeof(double));
+  };
+  int64_t bytes = bytes_of(job);
+  for (auto it = jobs_.rbegin(); it != jobs_.rend(); ++it) {
+    JobRecord& other = it->second;
+    if (&other == &job) continue;
+    bytes += bytes_of(other);
+    if (bytes <= options_.confusion_bytes_max) continue;
+    std::exchange(other.validation_confusion, {});
+    std::exchange(other.test_confusion, {});
+  }
 }
 
 // REQUIRES: the caller does not touch a job after it ended (with jobs_kept_max 0 it is gone).

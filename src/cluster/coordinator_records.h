@@ -129,6 +129,8 @@ struct CoordinatorRecords {
     std::map<WorkerId, int64_t> complained_of;
     std::set<WorkerId> expelled;               // not taken again
     std::string arithmetic_id;                 // of the members
+    // Of the result, for Snapshot: they are the bulk of it, and not in `snapshot`.
+    std::vector<double> validation_confusion, test_confusion;
     std::map<std::string, TokenState> tokens;  // by file system
     bool cleared = false;   // of a job that has ended: nothing is left of it beside its output
     bool reverts = false;   // states differed, and not all members have gone back yet

@@ -100,6 +100,7 @@ void CoordinatorCore::Recall(const JobEnded& e) {
   JobRecord* job = FindJob(e.snapshot.job);
   if (job == nullptr) return;
   job->snapshot = e.snapshot;
+  SetConfusionAside(*job);
   if (e.snapshot.result) EndHistory(*job, e.snapshot.result->steps);
   job->surveyed.bytes_done = e.snapshot.survey_bytes_done;
   if (!Leaves(*job)) job->submission.tokens.clear();

@@ -62,7 +62,7 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       codes_(rows_max * static_cast<int64_t>(shape.tables.size())),
       first_inputs_(embedded_ > 0 ? rows_max * shape.layers.front().in : 0),
       embedding_deltas_(rows_max * embedded_) {
-  ESPALIER_CHECK(rows_max >= 0 && rows_max < 1 << 24, std::to_string(rows_max));
+  ESPALIER_CHECK(rows_max >= 0 && rows_max < kLeafRowsMax, std::to_string(rows_max));
   ESPALIER_CHECK(!shape.sparse || (shape.tables.empty() && shape.task != Task::kAutoencoder),
                  "sparse inputs beside others");
   const auto trained = [](const LayerShape& layer) { return !layer.frozen; };

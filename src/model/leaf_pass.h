@@ -29,6 +29,9 @@
 
 namespace espalier {
 
+// A leaf has fewer rows of a step: BLAS counts elements in 32 bits.
+inline constexpr int64_t kLeafRowsMax = 1 << 24;
+
 template <typename T>
 class LeafPass {
  public:

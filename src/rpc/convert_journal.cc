@@ -105,7 +105,8 @@ Result<JournalEntry> Get(const pb::GenerationStarted& in) {
   GetPoint(in, f, &e);
   if (!f.Few("members", in.members_size(), kMembersMax)) return f.status();
   for (const pb::Member& member : in.members()) {
-    e.members.push_back({{f.Id("members.worker", member.worker())},
+    // 0: it has taken part in another job since.
+    e.members.push_back({{member.worker()},
                          f.Text("members.name", member.name(), kNameBytesMax),
                          f.Text("members.address", member.address(), kNameBytesMax)});
   }

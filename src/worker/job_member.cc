@@ -26,21 +26,62 @@ Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
   return shape;
 }
 
-// Parameters, their gradient as it is computed and as it is summed, and the optimizer's state. Who
+TrainingPlan PlanOf(const JobSpec& spec, const NetworkShape& shape, const SurveyResult& survey) {
+  return {spec.train,
+          shape,
+          survey.preprocessing.targets,
+          survey.train_rows,
+          survey.validation_rows,
+          survey.test_rows,
+          survey.preprocessing.class_weights};
+}
+
+// Most rows of a step that a leaf has.
+int64_t LeafStepRows(const TrainingPlan& plan) {
+  const auto ceil = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  return ceil(ceil(plan.train_rows, LeafCount(plan.train)),
+              std::max<int64_t>(1, plan.StepsPerEpoch()));
+}
+
+// Copies of a member's vectors like the parameters: of the state, of that which all had agreed on
+// and of that which is being compared; their gradient as it is computed and as it is summed. Who
 // holds the parameters for `pushers` others has them on the way to each of those, or its gradient.
+int64_t VectorCount(const TrainingPlan& plan, int64_t pushers) {
+  const TrainSpec& train = plan.train;
+  const bool best = train.early_stopping && train.early_stopping->restore_best;
+  const bool averages = train.averaging.kind != AveragingKind::kNone;
+  return 3 * (1 + SlotCount(train.optimizer) + plan.Accumulates() + averages + best) + 2 +
+         2 * pushers;
+}
+
+// Of one leaf's rows: inputs, and of each layer's units the value, its gradient and what that needs.
+int64_t LeafNumbers(const TrainingPlan& plan) {
+  int64_t a_row = plan.shape.sparse ? 0 : plan.shape.inputs();
+  for (const LayerShape& layer : plan.shape.layers) a_row += 3 * layer.out;
+  return LeafStepRows(plan) * a_row;
+}
+
+// `leaves`: that the worker has.
 template <typename T>
-Status CheckMemory(const JobSpec& spec, const NetworkShape& shape, int64_t pushers) {
-  const int64_t count = ParameterCount(shape);
-  const int64_t vectors = 3 + SlotCount(spec.train.optimizer) + 2 * pushers;
-  const int64_t bytes = count * vectors * int64_t{sizeof(T)};
+Status CheckMemory(const TrainingPlan& plan, int64_t leaves, int64_t pushers) {
+  if (const int64_t rows = LeafStepRows(plan); rows >= kLeafRowsMax) {
+    return InvalidArgument("train.batch: a leaf has " + HumanCount(rows) +
+                           " rows of a step, expected fewer than " + HumanCount(kLeafRowsMax) +
+                           ": lower train.batch or raise train.leaves");
+  }
+  constexpr int64_t kSize = sizeof(T);
+  const int64_t count = ParameterCount(plan.shape);
+  const auto model = static_cast<double>(count) * VectorCount(plan, pushers) * kSize;
+  const auto rows = static_cast<double>(LeafNumbers(plan)) * leaves * kSize;
   const int64_t memory = PhysicalMemoryBytes();
-  if (bytes <= memory) return {};
-  const auto shown = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
+  if (model + rows <= static_cast<double>(memory)) return {};
+  const auto shown = [](double n) { return HumanBytes(static_cast<uint64_t>(n)); };
   return ResourceExhausted(
-      "the model has " + HumanCount(count) + " parameters and takes " + shown(bytes) +
+      "the model has " + HumanCount(count) + " parameters and takes " + shown(model) +
       (pushers > 0 ? " on the one that holds them for " + std::to_string(pushers) + " other workers"
                    : " on each worker") +
-      "; this one has " + shown(memory) + " of memory: take a smaller model" +
+      ", and the rows of a step another " + shown(rows) + "; this one has " +
+      shown(static_cast<double>(memory)) + " of memory: take a smaller model, a lower train.batch" +
       (pushers > 0 ? ", fewer workers" : "") + ", or workers with more");
 }
 
@@ -58,7 +99,7 @@ Result<std::unique_ptr<TypedJobMember<T>>> TypedJobMember<T>::Make(
     const JobSpec& spec, std::shared_ptr<const SurveyResult> survey, int threads,
     PeerNetwork& peers, MemberHooks hooks) {
   ESPALIER_ASSIGN_OR_RETURN(NetworkShape shape, ShapeOf(spec, *survey));
-  ESPALIER_RETURN_IF_ERROR(CheckMemory<T>(spec, shape, 0));
+  ESPALIER_RETURN_IF_ERROR(CheckMemory<T>(PlanOf(spec, shape, *survey), 1, 0));
   return std::unique_ptr<TypedJobMember>(new TypedJobMember(
       spec, std::move(survey), std::move(shape), threads, peers, std::move(hooks)));
 }
@@ -74,9 +115,7 @@ TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const Sur
       peers_(peers),
       hooks_(std::move(hooks)),
       pool_(threads, PrepareComputeThread),
-      machine_({spec.train, shape_, survey_->preprocessing.targets, survey_->train_rows,
-                survey_->validation_rows, survey_->test_rows,
-                survey_->preprocessing.class_weights}),
+      machine_(PlanOf(spec, shape_, *survey_)),
       rows_([this](const RowRanges& ranges, int64_t memory, int64_t spool,
                    const std::function<bool()>& cancelled) {
         return hooks_.load(*survey_, ranges, memory, spool, cancelled);
@@ -155,10 +194,9 @@ Result<typename TypedJobMember<T>::Place> TypedJobMember<T>::PlaceIn(
   ESPALIER_ASSIGN_OR_RETURN(const Ownership ownership, OwnershipOf(order.order, leaves_));
   Place place{order, PlanTree(ownership, leaves_), ownership.intervals[order.self], false};
   place.root = place.tree[order.self].is_root();
-  if (async() && place.root) {
-    const auto pushers = static_cast<int64_t>(place.tree.size()) - 1;
-    ESPALIER_RETURN_IF_ERROR(CheckMemory<T>(spec_, shape_, pushers));
-  }
+  const int64_t others = async() && place.root ? static_cast<int64_t>(place.tree.size()) - 1 : 0;
+  ESPALIER_RETURN_IF_ERROR(CheckMemory<T>(PlanOf(spec_, shape_, *survey_),
+                                          place.own.end - place.own.begin, others));
   return place;
 }
 
@@ -197,9 +235,10 @@ JobMember::End TypedJobMember<T>::Run(const TrainingOrder& order) {
 template <typename T>
 Status TypedJobMember<T>::Begin(const Place& place) {
   const TrainingOrder& order = place.order;
-  // The links open before the rows are loaded, which takes some members longer than others.
+  // The links open before states are read and rows loaded, which takes some longer than others.
   Disconnect();
   Connect(place);
+  ESPALIER_RETURN_IF_ERROR(hooks_.find_state(order.order));
   if (order.order.reverts && begun_us_ != 0) Revert();  // a new member has been nowhere
   differs_ = false;
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));

@@ -58,6 +58,9 @@ struct RootState {
 struct MemberHooks {
   std::function<void(FromWorker)> tell;  // any thread
   std::function<void(int64_t step)> on_step;
+  // On the job's thread, in a generation that all begin together, once the links are open: reading
+  // a state may take longer than others wait for a link. Calls BeginWith or GoOnFrom, or neither.
+  std::function<Status(const StartTraining& order)> find_state;
   // At the root, on the job's thread; steps wait for them. Whether the state should be kept soon;
   // and: all members hold this one.
   std::function<bool(const RootState&)> checkpoint_due;
@@ -137,7 +140,7 @@ class TypedJobMember final : public JobMember {
   HeldState Agreed() const override;
   bool differs() const override { return differs_; }
 
-  // Before the first Run: what is begun with instead of a new model; or only its first weights.
+  // Within find_state: what is begun with instead of a new model; or only its first weights.
   void BeginWith(std::vector<InitialTensor> initial);
   void GoOnFrom(TrainingState<T> state);
   // When Run does not run: committed steps of the state that is held; and who had the newest one of

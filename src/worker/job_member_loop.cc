@@ -139,9 +139,14 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     if (hooks_.probe != nullptr) Probe(generation, hooks);
     return hooks;
   }
-  hooks.on_compare = [this] { compared_ = machine_.state(); };
-  hooks.on_agreed = [this, &place] {
-    agreed_ = std::exchange(compared_, std::nullopt);
+  const bool alone = place.tree.size() == 1;  // then what is held is what all agree on
+  if (!alone) hooks.on_compare = [this] { compared_ = machine_.state(); };
+  hooks.on_agreed = [this, &place, alone] {
+    if (alone) {
+      agreed_ = machine_.state();
+    } else {
+      agreed_ = std::exchange(compared_, std::nullopt);
+    }
     if (place.root) hooks_.on_agreed(RootStateOf(place, *agreed_));
   };
   if (hooks_.probe != nullptr) Probe(generation, hooks);

@@ -264,6 +264,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
     MemberHooks hooks;
     hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
     hooks.on_step = [this](int64_t step) { step_ = step; };
+    hooks.find_state = [this](const StartTraining& start) { return FindState<T>(start); };
     hooks.checkpoint_due = [this](const RootState& state) { return checkpoints_->Due(state); };
     hooks.on_agreed = [this](const RootState& state) { checkpoints_->WriteIfDue(state); };
     hooks.probe = options_.probe;
@@ -275,14 +276,14 @@ Status JobRunner::Train(const TrainingOrder& order) {
     ESPALIER_ASSIGN_OR_RETURN(
         auto made, TypedJobMember<T>::Make(spec_, order.order.survey, options_.threads, peers_,
                                            std::move(hooks)));
-    ESPALIER_RETURN_IF_ERROR(Begin(order.order, *made));
+    ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
+    checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
     std::lock_guard lock(mutex_);
     member_ = std::move(made);
     if (proceed_) member_->Proceed(*proceed_);
     if (interrupted_) member_->Interrupt();
-  } else if (spec_.train.mode == TrainMode::kAsync && !order.order.planned) {
-    ESPALIER_RETURN_IF_ERROR(BeginAgain(static_cast<TypedJobMember<T>&>(*member_), order.order));
   }
+  if (order.order.planned) begun_ = true;  // it fetches the state of those who train
   if (order.order.reverts && order.self == 0) checkpoints_->DropUncompared();
   over_ = false;
   newest_ = order;
@@ -315,10 +316,16 @@ Result<std::optional<TrainingState<T>>> JobRunner::LoadNewest(const TypedJobMemb
 }
 
 template <typename T>
+Status JobRunner::FindState(const StartTraining& order) {
+  auto& member = static_cast<TypedJobMember<T>&>(*member_);
+  if (begun_ && spec_.train.mode != TrainMode::kAsync) return Status::Ok();
+  ESPALIER_RETURN_IF_ERROR(begun_ ? BeginAgain(member, order) : Begin(order, member));
+  begun_ = true;
+  return Status::Ok();
+}
+
+template <typename T>
 Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
-  ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
-  checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
-  if (order.planned) return Status::Ok();  // it fetches the state of those who train
   ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
   if (!state) {
     if (!spec_.train.initial) return Status::Ok();

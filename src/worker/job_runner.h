@@ -109,6 +109,9 @@ class JobRunner {
   // Drops what it kept of others. Those that were kept come first, so that their rows make room
   // for the store's.
   std::pair<std::vector<int32_t>, std::vector<SurveyedShard*>> KeptFirst(const RowLoader& loader);
+  // What a member has before a generation that all begin together.
+  template <typename T>
+  Status FindState(const StartTraining& order);
   // What a new member of the job begins with.
   template <typename T>
   Status Begin(const StartTraining& order, TypedJobMember<T>& member);
@@ -146,6 +149,7 @@ class JobRunner {
   TrainingOrder newest_;                         // of the orders to train
   Generation generation_;                        // underway, or the newest that ended here
   std::string arithmetic_id_;
+  bool begun_ = false;  // the member has what it begins with, or others will give it that
   std::atomic<int64_t> step_{0};
   std::atomic<bool> aborted_{false};
   std::atomic<bool> over_{false};
