@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -134,13 +135,7 @@ Result<std::vector<InitialTensor>> ReadSpark(const FileSystem& files, const Init
 }
 
 // Rows of tables stand for values by their place: those of both models must be the same.
-Status CheckCategories(const FileSystem& files, const std::string& path,
-                       const Preprocessing& fitted) {
-  const std::string whose = "train.initial: " + Printable(path, 4096);
-  auto text = files.ReadAll(path, kModelJsonBytesMax);
-  if (!text.ok()) return text.status().Wrap("train.initial");
-  const auto document = DecodeModelJson(*text);
-  if (!document.ok()) return document.status().Wrap(whose);
+Status CheckCategories(const Preprocessing& model, const Preprocessing& fitted) {
   const auto coded = [](const Preprocessing& p) {
     std::vector<const FittedFeature*> features;
     for (const FittedFeature& f : p.features) {
@@ -148,17 +143,67 @@ Status CheckCategories(const FileSystem& files, const std::string& path,
     }
     return features;
   };
-  const auto earlier = coded(document->preprocessing), now = coded(fitted);
+  const auto earlier = coded(model), now = coded(fitted);
   for (size_t i = 0; i < now.size(); ++i) {
     const bool same = i < earlier.size() && earlier[i]->codes == now[i]->codes &&
                       earlier[i]->hashed == now[i]->hashed &&
                       earlier[i]->vocabulary == now[i]->vocabulary;
     if (same) continue;
     return FailedPrecondition(
-        whose + ": the column '" + Printable(now[i]->name) +
+        "the column '" + Printable(now[i]->name) +
         "' had other values in the training rows of that model, so its weights would be taken for "
         "other values; name the layers that do not depend on them: {from: MODEL, layers: [1]}, or "
         "hash the column (`hash`) in both");
+  }
+  return {};
+}
+
+// What stands where `now` has something else, in words; nothing: they are the same.
+std::optional<std::string> Difference(const std::vector<std::string>& earlier,
+                                      const std::vector<std::string>& now) {
+  const size_t least = std::min(earlier.size(), now.size());
+  for (size_t i = 0; i < least; ++i) {
+    if (earlier[i] == now[i]) continue;
+    return "'" + Printable(earlier[i]) + "' where this job has '" + Printable(now[i]) + "'";
+  }
+  if (earlier.size() == now.size()) return std::nullopt;
+  return std::to_string(earlier.size()) + " where this job has " + std::to_string(now.size());
+}
+
+template <typename Part>
+std::vector<std::string> NamesOf(const std::vector<Part>& parts) {
+  std::vector<std::string> names;
+  for (const Part& part : parts) names.push_back(part.name);
+  return names;
+}
+
+// And weights of the first and last layer for inputs and answers by theirs.
+Status CheckNames(const Preprocessing& model, const Preprocessing& fitted,
+                  const InitialSpec& initial, const TensorList& network) {
+  int64_t layers = 0;
+  for (const TensorInfo& t : network) {
+    if (t.name == "layers." + std::to_string(layers) + ".bias") ++layers;
+  }
+  const auto wanted = [&](int64_t layer) {
+    return Wanted("layers." + std::to_string(layer) + ".bias", initial.layers);
+  };
+  const std::string stands =
+      "; where they mean the same, name the file, which is taken as it stands: MODEL/" +
+      std::string(kWeightsFile);
+  if (const auto found = Difference(NamesOf(model.features), NamesOf(fitted.features));
+      found && wanted(0)) {
+    return FailedPrecondition(
+        "the inputs of that model are other columns, or in another order: " + *found +
+        "; list them in its order in data.features.columns" + stands);
+  }
+  const bool one = model.targets.size() == 1 && fitted.targets.size() == 1;
+  const auto found = model.classes.empty() && !one
+                         ? Difference(NamesOf(model.targets), NamesOf(fitted.targets))
+                         : Difference(model.classes, fitted.classes);
+  if (found && wanted(layers - 1)) {
+    return FailedPrecondition("that model answers with other classes or targets: " + *found +
+                              "; name the layers below the last one: {from: MODEL, layers: [0]}" +
+                              stands);
   }
   return {};
 }
@@ -313,10 +358,26 @@ Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
   if (!bytes.ok()) return bytes.status().Wrap("train.initial");
   auto view = DecodeSafetensors(*bytes);
   if (!view.ok()) return view.status().Wrap(whose);
-  if (HasTables(initial, network) && !file) {
-    ESPALIER_RETURN_IF_ERROR(CheckCategories(files, initial.from + slash + kModelFile, fitted));
+  if (file) return TakeAll(*view, initial, network, whose);
+  // The weights alone in a directory are a file of them, where nothing depends on values.
+  const std::string model = initial.from + slash + kModelFile;
+  auto text = files.ReadAll(model, kModelJsonBytesMax);
+  const bool tables = HasTables(initial, network);
+  if (text.status().code() == StatusCode::kNotFound && !tables) {
+    return TakeAll(*view, initial, network, whose);
   }
-  return TakeAll(*view, initial, network, whose);
+  if (!text.ok()) return text.status().Wrap("train.initial");
+  const auto refuse = [&model](const Status& why) {
+    return Status(why.code(), "train.initial: " + Printable(model, 4096) + ": " + why.message());
+  };
+  const auto document = DecodeModelJson(*text);
+  if (!document.ok()) return refuse(document.status());
+  if (tables) {
+    if (Status s = CheckCategories(document->preprocessing, fitted); !s.ok()) return refuse(s);
+  }
+  ESPALIER_ASSIGN_OR_RETURN(auto tensors, TakeAll(*view, initial, network, whose));
+  const Status same = CheckNames(document->preprocessing, fitted, initial, network);
+  return same.ok() ? Result(std::move(tensors)) : refuse(same);
 }
 
 }  // namespace espalier

@@ -127,8 +127,8 @@ struct CoordinatorRecords {
     std::vector<Complaint> complaints;  // of this generation
     WorkerPairs broken;                 // kept apart in the tree, from earlier generations
     std::map<WorkerId, int64_t> complained_of;
-    std::set<WorkerId> expelled;               // not taken again
-    std::string arithmetic_id;                 // of the members
+    std::set<WorkerId> expelled;  // not taken again
+    std::string arithmetic_id;    // of the members
     // Of the result, for Snapshot: they are the bulk of it, and not in `snapshot`.
     std::vector<double> validation_confusion, test_confusion;
     std::map<std::string, TokenState> tokens;  // by file system

@@ -35,6 +35,19 @@ arrow::Status AppendRows(const arrow::Array& array, const std::vector<int64_t>& 
   return arrow::Status::OK();
 }
 
+// Builders of dictionaries do not know of an order; what is appended is looked up in the
+// dictionary.
+bool Fits(const arrow::DataType& type, const arrow::DataType& builder) {
+  const auto is_dictionary = [](const arrow::DataType& t) {
+    return t.id() == arrow::Type::DICTIONARY;
+  };
+  if (!is_dictionary(type) || !is_dictionary(builder)) return type.Equals(builder);
+  const auto value = [](const arrow::DataType& t) {
+    return static_cast<const arrow::DictionaryType&>(t).value_type();
+  };
+  return value(type)->Equals(*value(builder));
+}
+
 }  // namespace
 
 struct ParquetTable::Columns {
@@ -71,7 +84,7 @@ Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t rows) {
     arrow::ArrayBuilder* builder = columns_->kept[i].get();
     if (!kept.arrays().empty()) {
       const arrow::Array& array = *kept.arrays()[i];
-      if (!array.type()->Equals(builder->type())) {
+      if (!Fits(*array.type(), *builder->type())) {
         return Internal("the column " + kept_names_[i] + " changed its type within a file");
       }
       ESPALIER_RETURN_IF_ERROR(FromArrow(AppendRows(array, kept.array_rows(), builder)));

@@ -54,9 +54,9 @@
 namespace espalier {
 
 struct PeerOptions {
-  // Largest payload taken from or sent to a peer; compared before memory is reserved. A bucket of up
-  // to kNodesAfterMove nodes must fit: of the widest table's row of weights, 8 MiB a node, or the
-  // totals of an evaluation of kConfusionClassesMax classes (tests/worker/payload_test.cc).
+  // Largest payload taken from or sent to a peer; compared before memory is reserved. A bucket of
+  // up to kNodesAfterMove nodes must fit: of the widest table's row of weights, 8 MiB a node, or
+  // the totals of an evaluation of kConfusionClassesMax classes (tests/worker/payload_test.cc).
   int64_t payload_bytes_max = int64_t{64} << 20;
   // For what all connections of the listener read at a time, whoever sends it.
   int64_t receive_bytes_max = int64_t{1} << 30;

@@ -277,6 +277,7 @@ Action StepMachine<T>::AfterEvaluation() {
   state_.phase = TrainingPhase::kSteps;
   Record();
   std::fill(state_.epoch_totals.begin(), state_.epoch_totals.end(), 0.0);
+  if (Status s = CheckMetrics(); !s.ok()) return FailAction{std::move(s)};
   JudgePlateau();
   const bool patience_is_over = JudgeEarlyStopping();
   if (auto why = EndNow()) return End(*std::move(why));
@@ -302,6 +303,30 @@ template <typename T>
 std::optional<double> StepMachine<T>::Value(std::string_view metric) const {
   if (!metric.starts_with("val_")) return MetricValue(*state_.train, metric);
   return state_.validation ? MetricValue(*state_.validation, metric.substr(4)) : std::nullopt;
+}
+
+// What is to be judged by a metric that this data does not have would only seem not to get better.
+template <typename T>
+Status StepMachine<T>::CheckMetrics() const {
+  const auto check = [this](const char* field, const std::string& metric) -> Status {
+    const bool of_validation = metric.starts_with("val_");
+    if (Value(metric) || (of_validation && !state_.validation)) return {};
+    const std::string name = of_validation ? metric.substr(4) : metric;
+    const std::string why =
+        !of_validation  ? "it is counted of the validation set alone"
+        : name == "auc" ? "it is of two classes, with rows of both among the validation rows"
+                        : "classes were not counted, of which there are more than " +
+                              std::to_string(kConfusionClassesMax);
+    return InvalidArgument(std::string(field) + ": " + metric + " has no value in this job: " +
+                           why + "; choose another one, such as val_loss");
+  };
+  if (plan_.train.early_stopping) {
+    ESPALIER_RETURN_IF_ERROR(
+        check("train.early_stopping.metric", plan_.train.early_stopping->metric));
+  }
+  const ScheduleSpec& schedule = plan_.train.schedule;
+  if (schedule.kind != ScheduleKind::kPlateau) return {};
+  return check("train.schedule.plateau.metric", schedule.plateau.metric);
 }
 
 template <typename T>

@@ -152,6 +152,7 @@ class StepMachine {
   // The value of a metric of the last evaluation ("val_loss") or epoch ("loss").
   std::optional<double> Value(std::string_view metric) const;
   // Keeps the best; true when patience is over.
+  Status CheckMetrics() const;
   bool JudgeEarlyStopping();
   void JudgePlateau();
 

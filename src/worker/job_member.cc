@@ -54,7 +54,8 @@ int64_t VectorCount(const TrainingPlan& plan, int64_t pushers) {
          2 * pushers;
 }
 
-// Of one leaf's rows: inputs, and of each layer's units the value, its gradient and what that needs.
+// Of one leaf's rows: inputs, and of each layer's units the value, its gradient and what that
+// needs.
 int64_t LeafNumbers(const TrainingPlan& plan) {
   int64_t a_row = plan.shape.sparse ? 0 : plan.shape.inputs();
   for (const LayerShape& layer : plan.shape.layers) a_row += 3 * layer.out;
@@ -195,8 +196,8 @@ Result<typename TypedJobMember<T>::Place> TypedJobMember<T>::PlaceIn(
   Place place{order, PlanTree(ownership, leaves_), ownership.intervals[order.self], false};
   place.root = place.tree[order.self].is_root();
   const int64_t others = async() && place.root ? static_cast<int64_t>(place.tree.size()) - 1 : 0;
-  ESPALIER_RETURN_IF_ERROR(CheckMemory<T>(PlanOf(spec_, shape_, *survey_),
-                                          place.own.end - place.own.begin, others));
+  ESPALIER_RETURN_IF_ERROR(
+      CheckMemory<T>(PlanOf(spec_, shape_, *survey_), place.own.end - place.own.begin, others));
   return place;
 }
 

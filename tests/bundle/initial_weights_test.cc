@@ -223,6 +223,38 @@ TEST_CASE("tables of categories are taken only where their values are the same")
              Catch::Contains("no place in Spark's layout"));
 }
 
+TEST_CASE("inputs and answers of a model have the names and the order of this job's") {
+  const Model model;
+  ModelDocument document;
+  document.job.data.train = {"t.csv"};
+  document.job.data.label = {std::string("y")};
+  document.schema = {{"a", "b", "y"}, {0, 1}, {2}};
+  document.schema.rules = {{}, {}};
+  document.preprocessing = {{{.name = "a"}, {.name = "b"}}, {}, {"no", "yes"}};
+  model.directory.Put("m/model.json", EncodeModelJson(document));
+  const auto read = [&](const Preprocessing& fitted, std::vector<int64_t> layers = {},
+                        bool file = false) {
+    return model.Read({file ? model.path : model.Directory(), std::move(layers)}, Network(), fitted)
+        .status();
+  };
+  Preprocessing fitted = document.preprocessing;
+  INFO(read(fitted).ToString());
+  CHECK(read(fitted).ok());
+  fitted.features = {{.name = "b"}, {.name = "a"}};
+  CHECK(read(fitted).code() == StatusCode::kFailedPrecondition);
+  CHECK_THAT(read(fitted).message(),
+             Catch::StartsWith("train.initial: " + model.Directory() + "/model.json") &&
+                 Catch::Contains("in another order: 'a' where this job has 'b'; list them"));
+  CHECK(read(fitted, {1}).ok());
+  CHECK(read(fitted, {}, true).ok());
+  fitted = document.preprocessing;
+  fitted.classes = {"yes", "no"};
+  CHECK_THAT(read(fitted).message(), Catch::Contains("other classes or targets: 'no' where this"));
+  CHECK_FALSE(read(fitted, {1}).ok());
+  CHECK(read(fitted, {0}).ok());
+  CHECK(read(fitted, {}, true).ok());
+}
+
 TEST_CASE("weights in Spark's layout, from a list or a text, are columns and then the bias") {
   const Model model;
   const std::vector<double> values = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};

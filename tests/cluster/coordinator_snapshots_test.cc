@@ -1,5 +1,5 @@
-// What CoordinatorCore tells of its jobs when a clock is behind the one of an earlier life (set back, or
-// that of another host), and of large results.
+// What CoordinatorCore tells of its jobs when a clock is behind the one of an earlier life (set
+// back, or that of another host), and of large results.
 #include <catch2/catch.hpp>
 
 #include "src/cluster/coordinator_core.h"

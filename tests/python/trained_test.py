@@ -121,6 +121,21 @@ class TrainedTest(EspalierTest):
         np.testing.assert_allclose(found[["probability_bad", "probability_good"]],
                                    model.predict_proba(frame), atol=1e-5)
 
+    def test_ordered_categories_of_pandas_are_kept_beside_predictions(self):
+        self.train({"train": self.houses_csv("train.csv", 300), "label": "price",
+                    "features": {"columns": "auto", "nulls": "mean"}},
+                   {"task": "regression", "hidden": [4]}, epochs=1)
+        frame = pd.read_csv(self.houses_csv("test.csv", 200, seed=5))
+        grades = np.random.default_rng(1).choice(["low", "high", "mid"], len(frame))
+        frame["grade"] = pd.Categorical(grades, ["low", "mid", "high"], ordered=True)
+        frame.to_parquet(self.path("test.parquet"), row_group_size=60)
+        self.espalier("predict", self.path("bundle"), self.path("test.parquet"), "--keep", "grade",
+                      "--format", "parquet", "--output", self.path("out"))
+        found = pd.concat([pd.read_parquet(self.path("out", part))
+                           for part in sorted(os.listdir(self.path("out")))
+                           if part.startswith("part-")])
+        self.assertEqual(list(found["grade"].astype(str)), list(grades))
+
     def test_two_classes_of_numbers_without_a_header_match_the_jobs_metrics(self):
         def write(name, seed):
             rng = np.random.default_rng(seed)

@@ -184,6 +184,25 @@ TEST_CASE("a loss that is not a number never counts as a gain") {
   CHECK(s.finish.stopped_because == "early stopping");
 }
 
+TEST_CASE("a metric that the data does not have fails the job by name") {
+  TrainingPlan plan = SmallPlan();
+  plan.train.epochs = 100;
+  plan.train.early_stopping = EarlyStopping{.metric = "val_auc", .patience = 3};
+  StepMachine<float> stopping(plan);
+  const Script s = Drive(stopping, One);  // no row of either class
+  CHECK(s.letters == "GUGUGUGUV");
+  CHECK(s.error.ToString() ==
+        "INVALID_ARGUMENT: train.early_stopping.metric: val_auc has no value in this job: it is of "
+        "two classes, with rows of both among the validation rows; choose another one, such as "
+        "val_loss");
+  plan.train.early_stopping.reset();
+  plan.train.schedule.kind = ScheduleKind::kPlateau;
+  plan.train.schedule.plateau.metric = "val_auc";
+  StepMachine<float> plateau(plan);
+  CHECK_THAT(Drive(plateau, One).error.message(),
+             Catch::StartsWith("train.schedule.plateau.metric: val_auc has no value"));
+}
+
 TEST_CASE("weights of an evaluation without a finite sum fail the job by name") {
   TrainingPlan plan = SmallPlan();
   plan.validation_rows = 0;

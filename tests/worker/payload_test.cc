@@ -34,7 +34,8 @@ TEST_CASE("a message holds the largest bucket, also of an interval of several no
       numbers = std::max(numbers, TotalsSize(shape, kind));
     }
     CHECK(numbers >= 1'000'000);  // otherwise this is not the worst case
-    constexpr int64_t kOthers = 64 << 10;  // what members tell of themselves, in a training's totals
+    constexpr int64_t kOthers = 64
+                                << 10;  // what members tell of themselves, in a training's totals
     CHECK(kNodesAfterMove * (numbers * kDouble + kOthers) <= limit);
   }
 }
