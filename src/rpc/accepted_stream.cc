@@ -14,22 +14,38 @@ AcceptedStream::AcceptedStream(grpc::CallbackServerContext* context, Caller call
 
 void AcceptedStream::Start() {
   self_ = shared_from_this();
-  alarm_.Set(Deadline(options_.hold_timeout_ms), [weak = weak_from_this()](bool expired) {
+  alarm_.Set(Deadline(options_.hello_timeout_ms), [weak = weak_from_this()](bool expired) {
     const auto self = weak.lock();
     if (!expired || self == nullptr) return;
     std::lock_guard lock(self->mutex_);
-    if (self->handler_ != nullptr) return;
-    self->BreakLocked(DeadlineExceeded("this member did not open the generation within " +
-                                       std::to_string(self->options_.hold_timeout_ms) + " ms"));
+    if (self->greeted_) return;
+    self->BreakLocked(DeadlineExceeded("no hello came within " +
+                                       std::to_string(self->options_.hello_timeout_ms) + " ms"));
   });
   StartRead(&incoming_);
+}
+
+// From the hello on.
+void AcceptedStream::Hold() {
+  std::lock_guard lock(mutex_);
+  greeted_ = true;
+  if (ending_) return;
+  alarm_.Cancel();
+  opening_.Set(Deadline(options_.open_timeout_ms), [weak = weak_from_this()](bool expired) {
+    const auto self = weak.lock();
+    if (!expired || self == nullptr) return;
+    std::lock_guard again(self->mutex_);
+    if (self->handler_ != nullptr) return;
+    self->BreakLocked(DeadlineExceeded("this member did not open the generation within " +
+                                       std::to_string(self->options_.open_timeout_ms) + " ms"));
+  });
 }
 
 bool AcceptedStream::Accept(std::shared_ptr<FrameHandler> handler) {
   std::lock_guard lock(mutex_);
   if (ending_) return false;
   handler_ = std::move(handler);
-  alarm_.Cancel();
+  opening_.Cancel();
   StartSendInitialMetadata();  // tells the dialler that it is connected
   StartRead(&incoming_);
   return true;
@@ -67,6 +83,7 @@ void AcceptedStream::BreakLocked(const Status& why) {
 void AcceptedStream::FinishLocked() {
   if (std::exchange(finished_, true)) return;
   alarm_.Cancel();
+  opening_.Cancel();
   Finish(ToGrpc(why_, context_));
 }
 
@@ -75,13 +92,14 @@ void AcceptedStream::OnReadDone(bool ok) {
   Result<ReduceMessage> message = FromFrame(incoming_, options_.payload_bytes_max);
   incoming_.Clear();
   if (!message.ok()) return Break(message.status());
-  if (!std::exchange(greeted_, true)) {
+  if (!greeted_) {  // written by this reaction alone
     if (message->kind != MessageKind::kHello) {
       return Break(InvalidArgument("the first frame of a stream is not a hello"));
     }
     if (message->payload.size > 0) {  // it may have to be held
       return Break(InvalidArgument("the hello of a stream has a payload"));
     }
+    Hold();
     return callbacks_.on_hello(shared_from_this(), message.value());  // Accept reads on
   }
   std::shared_ptr<FrameHandler> handler;
@@ -119,6 +137,7 @@ void AcceptedStream::OnDone() {
     handler = std::move(handler_);
     why = why_;
     alarm_.Cancel();
+    opening_.Cancel();
   }
   if (handler != nullptr) handler->OnClosed(std::move(why));
   callbacks_.on_done(this);

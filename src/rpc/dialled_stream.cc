@@ -69,6 +69,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     std::lock_guard lock(mutex_);
     if (ok) connected_ = true;
     alarm_.Cancel();
+    opening_.Cancel();
   }
 
   void OnReadDone(bool ok) override {
@@ -93,6 +94,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     {
       std::lock_guard lock(mutex_);
       alarm_.Cancel();
+      opening_.Cancel();
       why = why_.ok() ? Explain(status) : why_;
     }
     if (why.ok()) why = Unavailable("the other side closed the stream");
@@ -109,15 +111,23 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
 
   void TimedOut() {
     std::lock_guard lock(mutex_);
-    if (connected_) return;
+    if (connected_ || closed_) return;
     if (const Status refused = WhyNotTogether(connection_, grpc::Status::OK); !refused.ok()) {
       return BreakLocked(refused);
     }
-    const bool reached = connection_.channel->GetState(false) == GRPC_CHANNEL_READY;
-    BreakLocked(DeadlineExceeded(
-        std::string(reached ? "it was reached but did not open the generation"
-                            : "it cannot be reached; is the worker running, and its port open?") +
-        " (waited " + std::to_string(options_.connect_timeout_ms) + " ms)"));
+    if (connection_.channel->GetState(false) != GRPC_CHANNEL_READY) {
+      return BreakLocked(DeadlineExceeded(
+          "it cannot be reached; is the worker running, and its port open? (waited " +
+          std::to_string(options_.connect_timeout_ms) + " ms)"));
+    }
+    opening_.Set(Deadline(options_.open_timeout_ms), [weak = weak_from_this()](bool expired) {
+      const auto self = weak.lock();
+      if (!expired || self == nullptr) return;
+      std::lock_guard again(self->mutex_);
+      if (self->connected_) return;
+      self->BreakLocked(DeadlineExceeded("it was reached but did not open the generation (waited " +
+                                         std::to_string(self->options_.open_timeout_ms) + " ms)"));
+    });
   }
 
   void BreakLocked(const Status& why) {
@@ -148,7 +158,8 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
   Status why_;  // our own reason for the end
   bool connected_ = false;
   bool closed_ = false;  // the hold is removed: no more writes may start
-  grpc::Alarm alarm_;
+  grpc::Alarm alarm_;    // of the connection
+  grpc::Alarm opening_;  // of what comes after it
 };
 
 }  // namespace

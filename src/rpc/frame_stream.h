@@ -41,8 +41,9 @@ class FrameStream {
   virtual void Break(const Status& why) = 0;
 };
 
-// Opens a stream to the peer of that name and sends the hello at once. When it is not taken within
-// the connect timeout it closes with kDeadlineExceeded. `on_done` is called when gRPC is done with
+// Opens a stream to the peer of that name and sends the hello at once. When the peer is not
+// reached within the connect timeout, or does not take it within the open timeout, it closes with
+// kDeadlineExceeded. `on_done` is called when gRPC is done with
 // it.
 std::shared_ptr<FrameStream> Dial(const std::string& address, const std::string& name,
                                   const PeerOptions& options, const ReduceMessage& hello,
@@ -50,7 +51,8 @@ std::shared_ptr<FrameStream> Dial(const std::string& address, const std::string&
                                   std::function<void()> on_done);
 
 // A stream that a peer opened. It reads the hello, tells `on_hello`, and reads on once it is
-// accepted; without that it closes after the hold timeout. Until then its owner may Break it.
+// accepted; without that it closes after the hello timeout or the open timeout. Until then its
+// owner may Break it.
 class AcceptedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                              public FrameStream,
                              public std::enable_shared_from_this<AcceptedStream> {
@@ -83,6 +85,7 @@ class AcceptedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   void OnDone() override;
 
  private:
+  void Hold();
   void BreakLocked(const Status& why);
   void FinishLocked();
 
@@ -91,7 +94,6 @@ class AcceptedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   const PeerOptions options_;
   const Callbacks callbacks_;
   grpc::ByteBuffer incoming_;
-  bool greeted_ = false;  // of the reading reaction
   std::shared_ptr<AcceptedStream> self_;
 
   std::mutex mutex_;  // guards what follows
@@ -101,7 +103,9 @@ class AcceptedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   bool ending_ = false;
   bool finished_ = false;
   bool done_ = false;
-  grpc::Alarm alarm_;
+  bool greeted_ = false;
+  grpc::Alarm alarm_;    // of the hello
+  grpc::Alarm opening_;  // of what comes after it
 };
 
 }  // namespace espalier::rpc

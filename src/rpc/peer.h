@@ -4,7 +4,7 @@
 // Between two members that exchange messages there is one bidirectional stream of service
 // espalier.v1.Peer; the member with the lower index dials, both directions flow on it. The
 // dialler's first frame is a kHello that names (incarnation, job, generation, from, to). A stream
-// that comes before its member has opened that generation is held, for `hold_timeout_ms`, and its
+// that comes before its member has opened that generation is held, for `open_timeout_ms`, and its
 // dialler's messages with it (flow control bounds them), also one of a newer life of the
 // coordinator than the links that are open here; a stream for a generation that is over, of an
 // older life, for another member or for one that is connected already, and one whose hello has a
@@ -60,11 +60,15 @@ struct PeerOptions {
   int64_t payload_bytes_max = int64_t{64} << 20;
   // For what all connections of the listener read at a time, whoever sends it.
   int64_t receive_bytes_max = int64_t{1} << 30;
-  // A peer that cannot be reached, or that does not open the generation, for so long: OnBroken.
+  // A peer that cannot be reached for so long: OnBroken, at the one who dials.
   int64_t connect_timeout_ms = 10'000;
+  // One that is reached, or that is to dial, but has not opened the generation for so long: it may
+  // have a long step to end before, and whether it lives is the coordinator's affair.
+  int64_t open_timeout_ms = 300'000;
   int64_t dial_retry_ms = 50;
-  // Streams that wait for their generation to be opened here.
-  int64_t hold_timeout_ms = 10'000;
+  // Of a stream's first frame. Then it waits for its generation to be opened here, as long as the
+  // other side does.
+  int64_t hello_timeout_ms = 10'000;
   int64_t held_streams_max = 1024;
   // Of one name in certificates, which all workers of a cluster in YARN's containers share.
   int64_t held_streams_caller_max = 512;

@@ -42,7 +42,7 @@ void PeerEdge::Dialled(std::shared_ptr<FrameStream> stream) {
 void PeerEdge::ExpectStream() {
   std::lock_guard lock(mutex_);
   if (broken_ || stream_ != nullptr) return;
-  alarm_.Set(Deadline(options_.connect_timeout_ms), [weak = weak_from_this()](bool expired) {
+  alarm_.Set(Deadline(options_.open_timeout_ms), [weak = weak_from_this()](bool expired) {
     const auto self = weak.lock();
     if (!expired || self == nullptr) return;
     {
@@ -50,7 +50,7 @@ void PeerEdge::ExpectStream() {
       if (self->stream_ != nullptr) return;
     }
     self->Broken(DeadlineExceeded("it did not connect within " +
-                                  std::to_string(self->options_.connect_timeout_ms) +
+                                  std::to_string(self->options_.open_timeout_ms) +
                                   " ms; is the worker running, and can it reach this one?"));
   });
 }

@@ -239,6 +239,7 @@ Status TypedJobMember<T>::Begin(const Place& place) {
   // The links open before states are read and rows loaded, which takes some longer than others.
   Disconnect();
   Connect(place);
+  unread_ = {};
   ESPALIER_RETURN_IF_ERROR(hooks_.find_state(order.order));
   if (order.order.reverts && begun_us_ != 0) Revert();  // a new member has been nowhere
   differs_ = false;

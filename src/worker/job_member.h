@@ -59,7 +59,8 @@ struct MemberHooks {
   std::function<void(FromWorker)> tell;  // any thread
   std::function<void(int64_t step)> on_step;
   // On the job's thread, in a generation that all begin together, once the links are open: reading
-  // a state may take longer than others wait for a link. Calls BeginWith or GoOnFrom, or neither.
+  // a state may take longer than others wait for a link. Calls BeginWith, GoOnFrom, CouldNotRead, or
+  // none of them.
   std::function<Status(const StartTraining& order)> find_state;
   // At the root, on the job's thread; steps wait for them. Whether the state should be kept soon;
   // and: all members hold this one.
@@ -143,6 +144,8 @@ class TypedJobMember final : public JobMember {
   // Within find_state: what is begun with instead of a new model; or only its first weights.
   void BeginWith(std::vector<InitialTensor> initial);
   void GoOnFrom(TrainingState<T> state);
+  // Or why that is not known. Then the job fails unless another member is further.
+  void CouldNotRead(Status why) { unread_ = std::move(why); }
   // When Run does not run: committed steps of the state that is held; and who had the newest one of
   // asynchronous training when this member last trained; nobody if it never has.
   int64_t step() const { return machine_.state().step; }
@@ -208,6 +211,7 @@ class TypedJobMember final : public JobMember {
   int64_t begun_us_ = 0, pace_told_us_ = 0;
   bool broken_ = false;  // by a link that is not the reducer's, or because states differ
   bool differs_ = false;
+  Status unread_;
   WorkerId holder_;
   std::unique_ptr<Exchange>
       exchange_;                      // of the last generation: by mode a Reducer or AsyncExchange

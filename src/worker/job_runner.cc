@@ -318,9 +318,13 @@ Result<std::optional<TrainingState<T>>> JobRunner::LoadNewest(const TypedJobMemb
 template <typename T>
 Status JobRunner::FindState(const StartTraining& order) {
   auto& member = static_cast<TypedJobMember<T>&>(*member_);
-  if (begun_ && spec_.train.mode != TrainMode::kAsync) return Status::Ok();
-  ESPALIER_RETURN_IF_ERROR(begun_ ? BeginAgain(member, order) : Begin(order, member));
-  begun_ = true;
+  if (begun_ || member.step() > 0) {
+    return spec_.train.mode == TrainMode::kAsync ? BeginAgain(member, order) : Status::Ok();
+  }
+  Status begun = Begin(order, member);
+  begun_ = begun.ok();
+  if (begun_ || interrupted_ || order.generation.value == 1 || spec_.resume) return begun;
+  member.CouldNotRead(std::move(begun));  // it may be that others have
   return Status::Ok();
 }
 

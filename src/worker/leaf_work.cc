@@ -91,8 +91,10 @@ int64_t LeafWork<T>::RowsOf(const Batch& batch) const {
 }
 
 template <typename T>
-void LeafWork<T>::RunLeaves(const T* parameters, const Batch& batch, const OnLeaf& on_leaf) {
+void LeafWork<T>::RunLeaves(const T* parameters, const Batch& batch, const OnLeaf& on_leaf,
+                            const std::function<bool()>& cancelled) {
   pool_.ParallelFor(static_cast<int64_t>(passes_.size()), [&](int64_t i) {
+    if (cancelled && cancelled()) return;
     RunLeaf(parameters, batch, static_cast<int32_t>(i), on_leaf);
   });
 }
@@ -131,9 +133,10 @@ void LeafWork<T>::RunLeaf(const T* parameters, const Batch& batch, int32_t own_i
 }
 
 template <typename T>
-void LeafWork<T>::Gradients(const OnBucket& on_bucket) {
+void LeafWork<T>::Gradients(const OnBucket& on_bucket, const std::function<bool()>& cancelled) {
   OpenBuckets();
   pool_.ParallelFor(static_cast<int64_t>(chunks_.size()), [&](int64_t c) {
+    if (cancelled && cancelled()) return;
     ComputeChunk(static_cast<uint32_t>(c));
     const int32_t bucket = table_.bucket_of[c];
     if (--open_[bucket].chunks_left > 0) return;

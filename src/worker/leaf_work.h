@@ -80,9 +80,12 @@ class LeafWork {
   // How many rows a batch has, of all own leaves.
   int64_t RowsOf(const Batch& batch) const;
   // First the leaves, then what is to be added to the first one's statistics, then the gradients.
-  void RunLeaves(const T* parameters, const Batch& batch, const OnLeaf& on_leaf);
+  // Once `cancelled` (none: never) says so, leaves and chunks are left out: then Gradients must not
+  // be called, or not all buckets come.
+  void RunLeaves(const T* parameters, const Batch& batch, const OnLeaf& on_leaf,
+                 const std::function<bool()>& cancelled = {});
   double* own_stats() { return leaf_stats_[0].data(); }
-  void Gradients(const OnBucket& on_bucket);
+  void Gradients(const OnBucket& on_bucket, const std::function<bool()>& cancelled = {});
 
   // The totals of the own leaves' rows of a set, one vector a node. Empty: cancelled.
   // `on_progress` hears the share that is done, on the caller's thread.

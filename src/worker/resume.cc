@@ -67,7 +67,11 @@ Result<std::optional<TrainingState<T>>> LoadCheckpoint(const FileSystem& files, 
   auto found = Furthest(files, directories, demand);
   if (!found.ok()) {
     if (spec.resume && !options.reverts) return found.status().Wrap("the run cannot be resumed");
-    if (found.status().code() != StatusCode::kNotFound) LogWarning(found.status().ToString());
+    const StatusCode code = found.status().code();
+    const bool unfit = code == StatusCode::kDataLoss || code == StatusCode::kFailedPrecondition;
+    if (unfit) LogWarning(found.status().ToString());
+    // A file system that is away is no reason to begin anew.
+    if (!unfit && code != StatusCode::kNotFound) return found.status();
     return std::optional<TrainingState<T>>();
   }
   for (const std::string& skipped : found->skipped) LogWarning("checkpoint " + skipped);

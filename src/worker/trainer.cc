@@ -127,8 +127,13 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   if (hooks_.on_leaf) {
     on_leaf = [&](int32_t leaf, auto rows) { hooks_.on_leaf(step, leaf, rows); };
   }
+  const auto aborted = [this] { return aborted_.load(); };
   work_.RunLeaves(machine_.state().parameters.data(), {step.epoch, step.step_of_epoch, step.step},
-                  on_leaf);
+                  on_leaf, aborted);
+  if (aborted()) {
+    std::lock_guard lock(abort_mutex_);
+    return abort_reason_;
+  }
   const int64_t leaves_us = hooks_.now_us();
   const int64_t elapsed_ms = (leaves_us - options_.begun_us) / 1000;
   const int64_t extras = TotalsSize(machine_.plan().shape, TotalsKind::kTraining);
@@ -142,7 +147,8 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   }
   AddOwnNumbers(step);
   work_.Gradients(
-      [this](uint32_t bucket, Payload nodes) { reducer_.Contribute(bucket, std::move(nodes)); });
+      [this](uint32_t bucket, Payload nodes) { reducer_.Contribute(bucket, std::move(nodes)); },
+      aborted);
 
   const int64_t gradients_us = hooks_.now_us();
   ESPALIER_ASSIGN_OR_RETURN(totals_, WaitTotals());

@@ -19,7 +19,7 @@ struct Peers {
     options.security.keychain = MustOpen(mine.Issue({Role::kWorker, name}));
     options.security.workers_without_role = true;
     options.dialling.keychain = options.security.keychain;
-    options.connect_timeout_ms = connect_timeout_ms;
+    options.connect_timeout_ms = options.open_timeout_ms = connect_timeout_ms;
     auto network = PeerNetwork::Make("127.0.0.1:0", options);
     REQUIRE(network.status().ToString() == "OK");
     return *std::move(network);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <future>
 #include <random>
+#include <thread>
 
 #include "src/rpc/frame.h"
 #include "src/rpc/frame_stream.h"
@@ -46,7 +47,7 @@ class GrpcNetwork {
 PeerOptions Impatient() {
   PeerOptions options;
   options.connect_timeout_ms = 400;
-  options.hold_timeout_ms = 300;
+  options.open_timeout_ms = 300;
   return options;
 }
 
@@ -63,6 +64,22 @@ TEST_CASE("a peer that never opens the generation breaks the link of both kinds 
     CHECK_THAT(listener.why(1 - self).ToString(),
                Catch::Contains("the link to member " + std::to_string(1 - self)));
     CHECK(listener.breaks(1 - self) == 1);
+  }
+}
+
+TEST_CASE("a peer that is reached has more time to open the generation than to be reached") {
+  for (uint32_t first : {0u, 1u}) {
+    PeerOptions options;
+    options.connect_timeout_ms = options.hello_timeout_ms = 100;
+    GrpcNetwork network(options, 2);
+    RecordingListener early, late;
+    const auto links = network.Open(first, &early);
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    const auto others = network.Open(1 - first, &late);
+    links->Send(MakeLinkMessage(first, 1 - first, 1, 0, 100));
+    REQUIRE(late.WaitForMessages(1));
+    CHECK(early.breaks(1 - first) == 0);
+    CHECK(late.breaks(first) == 0);
   }
 }
 

@@ -78,6 +78,17 @@ TEST_CASE("a job begins anew unless it resumes or has trained before") {
   CHECK(f.Begins() == 20);
 }
 
+TEST_CASE("storage that is away is no reason to begin anew") {
+  Fixture f;
+  StorageOptions away;
+  away.webhdfs.retry.give_up_ms = away.webhdfs.retry.first_contact_ms = 1;
+  f.files = MakeFileSystem(away);
+  f.spec.output.path = "webhdfs://127.0.0.1:1/own";
+  CHECK(f.Begins() == -1);
+  f.options.trained_before = true;
+  CHECK_THAT(f.Error(), Contains("UNAVAILABLE") && Contains("127.0.0.1:1"));
+}
+
 TEST_CASE("where states differ only what members had compared is begun with, or nothing") {
   Fixture f;
   f.options.trained_before = true;
