@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "src/bundle/checkpoint_store.h"
+#include "src/storage/file_systems.h"
 #include "src/training/state_codec.h"
 #include "tests/storage/temporary_directory.h"
 
