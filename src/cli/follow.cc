@@ -76,19 +76,16 @@ class Watcher {
 
   Status WatchOnce() {
     ESPALIER_ASSIGN_OR_RETURN(const auto client, options_.connect());
-    size_t rows_in_stream = 0;
     return client->Watch(
         job_,
         [&](JobUpdate update) {
           if (IsAnother(update.snapshot)) return;
           reached_ = true;
           away_since_ms_ = 0;
-          const size_t rows = update.history.size();
-          const size_t known = rows_told_ > rows_in_stream ? rows_told_ - rows_in_stream : 0;
-          update.history.erase(update.history.begin(),
-                               update.history.begin() + std::min(known, rows));
-          rows_in_stream += rows;
-          rows_told_ = std::max(rows_told_, rows_in_stream);
+          // A new stream begins with all rows that are kept, of long histories the newest.
+          std::erase_if(update.history,
+                        [this](const HistoryRow& row) { return row.step <= step_told_; });
+          if (!update.history.empty()) step_told_ = update.history.back().step;
           events_.Push(std::move(update));
         },
         &stop_);
@@ -108,7 +105,7 @@ class Watcher {
   std::atomic<int64_t> away_since_ms_{0};
   bool reached_ = false, replaced_ = false;
   int64_t submitted_ms_ = 0;
-  size_t rows_told_ = 0;
+  int64_t step_told_ = -1;  // of the newest evaluation that was told
   std::thread thread_;
 };
 

@@ -362,22 +362,23 @@ void CoordinatorCore::SetConfusionAside(JobRecord& job) {
 }
 
 // REQUIRES: the caller does not touch a job after it ended (with jobs_kept_max 0 it is gone).
-// Those that are to be cleared away are counted apart: a later life clears for whom it knows.
+// Those that ended longest ago are forgotten first. Those that are to be cleared away are counted
+// apart: a later life clears for whom it knows.
 void CoordinatorCore::ForgetOldJobs() {
-  const auto clears = [](const JobRecord& job) { return Leaves(job) && !job.cleared; };
-  int64_t over = 0, clearing = 0;
+  std::vector<std::pair<int64_t, JobId>> over, clearing;  // by when they ended
   for (const auto& [id, job] : jobs_) {
-    if (IsFinal(job.snapshot.state)) ++(clears(job) ? clearing : over);
+    if (!IsFinal(job.snapshot.state)) continue;
+    (Leaves(job) && !job.cleared ? clearing : over).emplace_back(job.snapshot.ended_ms, id);
   }
-  for (auto it = jobs_.begin(); it != jobs_.end();) {
-    int64_t& count = clears(it->second) ? clearing : over;
-    if (!IsFinal(it->second.snapshot.state) || count <= options_.jobs_kept_max) {
-      ++it;
-      continue;
+  for (auto* jobs : {&over, &clearing}) {
+    const int64_t many = static_cast<int64_t>(jobs->size()) - options_.jobs_kept_max;
+    if (many <= 0) continue;
+    std::partial_sort(jobs->begin(), jobs->begin() + many, jobs->end());
+    for (int64_t i = 0; i < many; ++i) {
+      const JobId id = (*jobs)[static_cast<size_t>(i)].second;
+      out_.persist.push_back(JobForgotten{id});
+      jobs_.erase(id);
     }
-    out_.persist.push_back(JobForgotten{it->first});
-    it = jobs_.erase(it);
-    --count;
   }
 }
 

@@ -62,7 +62,9 @@ void CoordinatorCore::Regroup(JobRecord& job) {
 }
 
 int64_t CoordinatorCore::Least(const JobRecord& job) {
-  return std::max<int64_t>(1, job.submission.workers_min);
+  // Once it has begun, those beyond its leaves are spares, and may take a lost one's place.
+  return std::clamp<int64_t>(job.submission.workers_min, 1,
+                             std::max<int64_t>(1, job.submission.leaves));
 }
 
 // Members that are not known to be lost, in their order.

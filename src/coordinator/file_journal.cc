@@ -76,17 +76,18 @@ class FileJournal : public Journal {
   Status Append(const std::vector<JournalEntry>& entries) override;
   Status Rewrite(const std::vector<JournalEntry>& entries) override;
   bool wants_rewrite() const override { return growth_.large() || segments_ >= kSegmentsMax; }
+  Status CheckOurs() override { return CheckNotReplaced(); }
   bool durable() const override { return true; }
   bool GiveBackReserve() override { return false; }
   Status SetReserveAside() override { return Status::Ok(); }
 
  private:
+  Status CheckNotReplaced() const;
   std::string PathOf(const std::string& name) const { return directory_ + "/" + name; }
   // The highest number that a coordinator has taken here.
   Result<uint64_t> HighestLife() const;
   Status MakeLife(uint64_t number);
   Status TakeLife(int64_t now_us);
-  Status CheckNotReplaced() const;
   // kNotFound: somebody tidied up meanwhile.
   Result<std::vector<JournalEntry>> Load();
   Result<Segment> LoadSegment(const SegmentName& name) const;

@@ -37,6 +37,9 @@ class Journal {
   // So much was appended since the last Rewrite that another one is worth its time.
   virtual bool wants_rewrite() const = 0;
 
+  // kAborted: a newer coordinator has taken over. Others say nothing of that.
+  virtual Status CheckOurs() { return Status::Ok(); }
+
   // Whether the entries outlive the process.
   virtual bool durable() const = 0;
 

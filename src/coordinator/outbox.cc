@@ -10,6 +10,7 @@ namespace espalier {
 namespace {
 
 constexpr auto kRetryInterval = std::chrono::seconds(1);
+constexpr auto kAskInterval = std::chrono::seconds(2);  // within a worker's liveness limit
 constexpr int64_t kEntriesWaitingMax = 1'000'000;
 
 // The job that an order to a worker is about.
@@ -159,7 +160,8 @@ void Outbox::TellRoom(Status room) {
 void Outbox::Write() {
   for (bool more = true; more && !failed_;) {
     more = TakeBatches();
-    const Status written = WriteAll();
+    const bool idle = batches_.empty();
+    const Status written = idle ? AskWhose() : WriteAll();
     if (!failed_) TellRoom(written.ok() ? journal_->SetReserveAside() : written);
   }
   ended_.Push(true);
@@ -171,13 +173,27 @@ bool Outbox::TakeBatches() {
   return !queue_.closed();
 }
 
+// One that has nothing to write would keep its workers from a newer coordinator.
+Status Outbox::AskWhose() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - asked_ < kAskInterval) return Status::Ok();
+  asked_ = now;
+  const Status ours = journal_->CheckOurs();
+  if (ours.code() == StatusCode::kAborted) Replaced(ours);
+  return Status::Ok();
+}
+
+void Outbox::Replaced(const Status& why) {
+  failed_ = true;
+  Tell([this, why] { hooks_.fail(why); });
+}
+
 Status Outbox::WriteAll() {
   while (!batches_.empty()) {
     const Status written = WriteGroup();
     if (written.ok()) continue;
     if (written.code() == StatusCode::kAborted) {
-      failed_ = true;
-      Tell([this, written] { hooks_.fail(written); });
+      Replaced(written);
       return written;
     }
     if (batches_.front().rewrite) {

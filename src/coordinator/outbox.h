@@ -21,6 +21,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -88,6 +89,9 @@ class Outbox {
   // Waits for batches, at most for the time after which those that failed are tried again. False:
   // there will be none.
   bool TakeBatches();
+  // With nothing to write: whether a newer coordinator has taken over, now and then.
+  Status AskWhose();
+  void Replaced(const Status& why);
   // Writes from the front on; an error leaves what could not be written.
   Status WriteAll();
   Status WriteGroup();
@@ -111,6 +115,7 @@ class Outbox {
   std::set<JobId> refused_;
   std::string room_told_ = Status::Ok().ToString();
   bool failed_ = false;
+  std::chrono::steady_clock::time_point asked_ = {};
 
   Queue<Batch> queue_;  // to the writing thread
   Queue<bool> ended_;   // from it: it is over

@@ -186,6 +186,15 @@ class Planner {
                  .row = row,
                  .offset = reader.record_offset(),
                  .text = Printable(reader.record())};
+    if (reader.fields() >
+        kColumnsMax) {  // before each takes a hundred bytes, of many files at once
+      InputPosition at = record.at;
+      at.column = "";
+      return InvalidArgument("the files have " + std::to_string(reader.fields()) +
+                             " columns; at most " + std::to_string(kColumnsMax) +
+                             " are supported: is this a table, one row a line?")
+          .At(std::move(at));
+    }
     record.fields.reserve(reader.fields());
     record.offsets.reserve(reader.fields());
     for (size_t i = 0; i < reader.fields(); ++i) {

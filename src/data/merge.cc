@@ -11,6 +11,7 @@
 #include "src/data/column_stats.h"
 #include "src/data/feature_decoder.h"
 #include "src/data/fit_features.h"
+#include "src/data/partitions.h"
 #include "src/data/row_sample.h"
 #include "src/data/sparse_choice.h"
 #include "src/data/survey.h"
@@ -361,6 +362,12 @@ class Merger {
       const int64_t numbers[] = {shard.file,   shard.begin,       shard.end,  s.checksum,
                                  s.train_rows, s.validation_rows, s.test_rows};
       for (const int64_t n : numbers) add(std::to_string(n) + " ");
+      // Columns that stand in names of directories are no bytes of the file.
+      if (plan_.schema.partitions > 0) {
+        for (const auto& value : PartitionValues(plan_.schema, plan_.files[shard.file].path)) {
+          add(value ? std::to_string(value->size()) + ":" + *value : "null");
+        }
+      }
       add("\n");
     }
     result_.data_fingerprint = hash.FinishHex();

@@ -173,14 +173,18 @@ int64_t ReadChildren(Thrift& in) {
 }
 
 // The row groups: 1 columns of a RowGroup, 3 meta_data of a ColumnChunk, 4 codec of its
-// ColumnMetaData. Returns a codec that the format does not know, if there is one.
-std::optional<int64_t> FindUnknownCodec(Thrift& in) {
+// ColumnMetaData.
+struct RowGroups {
+  std::optional<int64_t> unknown_codec;
+  int64_t chunks = 0, most = 0;  // of all groups, and of the one that has most
+};
+RowGroups ReadRowGroups(Thrift& in) {
   constexpr int64_t kCodecs = 8;
-  std::optional<int64_t> unknown;
+  RowGroups out;
   const auto meta = [&](int64_t id, Thrift::Type type) {
     if (id != 4 || type != Thrift::kI32) return false;
     const int64_t codec = in.Zigzag();
-    if (codec < 0 || codec >= kCodecs) unknown = codec;
+    if (codec < 0 || codec >= kCodecs) out.unknown_codec = codec;
     return true;
   };
   const auto chunk = [&](int64_t id, Thrift::Type type) {
@@ -190,17 +194,23 @@ std::optional<int64_t> FindUnknownCodec(Thrift& in) {
   };
   const auto group = [&](int64_t id, Thrift::Type type) {
     if (id != 1 || type != Thrift::kList) return false;
-    in.Structs([&] { in.Fields(3, chunk); });
+    const int64_t before = out.chunks;
+    in.Structs([&] {
+      in.Fields(3, chunk);
+      if (++out.chunks > kParquetChunksMax) in.Fail();
+    });
+    out.most = std::max(out.most, out.chunks - before);
     return true;
   };
   in.Structs([&] { in.Fields(2, group); });
-  return unknown;
+  return out;
 }
 
 enum class SchemaForm { kGood, kDamaged, kDeep };
 
 // The schema is its tree in depth-first order, each element with the number of its children.
-SchemaForm ReadSchema(Thrift& in) {
+// `columns`: those without any.
+SchemaForm ReadSchema(Thrift& in, int64_t* columns) {
   Thrift::Type element = Thrift::kStop;
   const uint64_t size = in.List(&element);
   if (!in.ok() || element != Thrift::kStruct || size == 0) return SchemaForm::kDamaged;
@@ -209,6 +219,7 @@ SchemaForm ReadSchema(Thrift& in) {
     const int64_t children = ReadChildren(in);
     if (children < 0 || (i > 0 && open.empty())) return SchemaForm::kDamaged;
     if (!open.empty()) --open.back();
+    if (children == 0) ++*columns;
     if (children > 0) open.push_back(children);
     if (open.size() > kParquetNestingMax) return SchemaForm::kDeep;
     while (!open.empty() && open.back() == 0) open.pop_back();
@@ -301,14 +312,15 @@ Result<ParquetFooter> ReadParquetFooter(const ReadableFile& file) {
 Status CheckParquetMetadata(std::string_view bytes, const std::string& path) {
   Thrift in(bytes);
   std::optional<SchemaForm> form;
-  std::optional<int64_t> codec;
+  RowGroups groups;
+  int64_t columns = 0;
   in.Fields(0, [&](int64_t id, Thrift::Type type) {
     if (type != Thrift::kList || (id != 2 && id != 4)) return false;
     if (id == 4) {
-      codec = FindUnknownCodec(in);
+      groups = ReadRowGroups(in);
       return true;
     }
-    form = ReadSchema(in);
+    form = ReadSchema(in, &columns);
     if (form != SchemaForm::kGood) in.Fail();
     return true;
   });
@@ -319,10 +331,21 @@ Status CheckParquetMetadata(std::string_view bytes, const std::string& path) {
         .At({.file = path});
   }
   if (form == SchemaForm::kDamaged) return DamagedParquet(path, "the schema is damaged");
+  if (groups.chunks > kParquetChunksMax) {
+    return ResourceExhausted("the row groups of " + QuotedPath(path) + " have more than " +
+                             std::to_string(kParquetChunksMax) +
+                             " column chunks; write the file with fewer columns or larger row "
+                             "groups")
+        .At({.file = path});
+  }
   if (!in.ok() || !form) return DamagedParquet(path, "its footer is damaged");
-  if (!codec) return {};
+  if (groups.most > columns) {
+    return DamagedParquet(path, "a row group has " + std::to_string(groups.most) +
+                                    " columns, the schema " + std::to_string(columns));
+  }
+  if (!groups.unknown_codec) return {};
   return Unimplemented(QuotedPath(path) + " is compressed in a way that is not known here (codec " +
-                       std::to_string(*codec) +
+                       std::to_string(*groups.unknown_codec) +
                        "); write the file with snappy, zstd, gzip or no compression")
       .At({.file = path});
 }

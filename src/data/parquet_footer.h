@@ -21,6 +21,9 @@ inline constexpr int64_t kParquetFooterBytesMax = 256 << 20;
 // Groups within groups: a list of numbers takes three.
 inline constexpr int kParquetNestingMax = 32;
 
+// Column chunks of all row groups: three bytes each here are near a thousand in Arrow's hands.
+inline constexpr int64_t kParquetChunksMax = 1'000'000;
+
 struct ParquetFooter {
   std::string bytes;  // FileMetaData alone
   int64_t begin = 0;  // in the file
@@ -28,7 +31,7 @@ struct ParquetFooter {
 
 // Reads the footer with one request, or two when it is long, and checks magic, length, form and
 // nesting. kBadInput says what is wrong and what to do; kUnimplemented: the file is encrypted;
-// kResourceExhausted: the footer is longer than kParquetFooterBytesMax.
+// kResourceExhausted: the footer is longer than kParquetFooterBytesMax, or has too many chunks.
 Result<ParquetFooter> ReadParquetFooter(const ReadableFile& file);
 
 // OK when the file starts as a Parquet file does.

@@ -59,6 +59,8 @@ Status FileError(int error_number, const std::string& doing, const std::string& 
 
 namespace {
 
+constexpr int kTemporaryNames = 100;  // that are tried
+
 // "/a/b" of "file:///a/b" or "/a/b"; refuses what no system call could mean.
 Result<std::string> LocalPath(const std::string& text) {
   ESPALIER_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
@@ -257,12 +259,19 @@ Status LocalFileSystem::WriteAtomically(const std::string& uri, std::string_view
   const size_t slash = path.find_last_of('/');
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   const std::string who = writer.empty() ? std::to_string(getpid()) : writer;
-  const std::string temporary =
-      JoinPath(ParentOf(path), "." + name + ".tmp-" + who + "-" + std::to_string(++counter));
+  std::string temporary;
+  int made = -1;
+  // One that was killed has left such names; in containers all have its number.
+  for (int i = 0; i < kTemporaryNames && made < 0; ++i) {
+    temporary =
+        JoinPath(ParentOf(path), "." + name + ".tmp-" + who + "-" + std::to_string(++counter));
+    made = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (made < 0 && errno != EEXIST) break;
+  }
+  if (made < 0) return FileError(errno, "write", path);
   Status done;
   {
-    FileDescriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (fd.get() < 0) return FileError(errno, "write", path);
+    const FileDescriptor fd(made);
     done = WriteAndSync(fd.get(), content, path);
   }
   if (done.ok() && rename(temporary.c_str(), path.c_str()) != 0) {

@@ -211,6 +211,11 @@ WebHdfsClient::Answer WebHdfsClient::Create(Operation operation, std::string_vie
       attempts.Succeeded();
       return answer;
     }
+    // With all of its nodes excluded the NameNode has none to offer.
+    if (verdict.fate == CallFate::kAgain) {
+      std::lock_guard lock(mutex_);
+      suspects_.clear();
+    }
     answer.maybe_done |= verdict.maybe_done;
     if (exclusively && verdict.maybe_done) {
       answer.status = FileProblem(verdict.code, operation.doing, operation.shown, verdict.why);

@@ -59,8 +59,8 @@ struct MemberHooks {
   std::function<void(FromWorker)> tell;  // any thread
   std::function<void(int64_t step)> on_step;
   // On the job's thread, in a generation that all begin together, once the links are open: reading
-  // a state may take longer than others wait for a link. Calls BeginWith, GoOnFrom, CouldNotRead, or
-  // none of them.
+  // a state may take longer than others wait for a link. Calls BeginWith, GoOnFrom, CouldNotRead,
+  // or none of them.
   std::function<Status(const StartTraining& order)> find_state;
   // At the root, on the job's thread; steps wait for them. Whether the state should be kept soon;
   // and: all members hold this one.

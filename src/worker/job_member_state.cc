@@ -38,7 +38,8 @@ Status TypedJobMember<T>::Level(const TrainingOrder& order, const espalier::Proc
         std::to_string(proceed.holder) + ", this worker is at round " + std::to_string(round));
   }
   if (!unread_.ok() && round == proceed.round) {
-    return unread_.Wrap("what the job is to go on from cannot be read; submit it again when it can");
+    return unread_.Wrap(
+        "what the job is to go on from cannot be read; submit it again when it can");
   }
   if (round < proceed.round) {
     ESPALIER_RETURN_IF_ERROR(FetchState(order, proceed.holder, proceed.round));

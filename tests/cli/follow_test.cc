@@ -84,6 +84,16 @@ TEST_CASE("a coordinator that comes back is followed on and no evaluation is tol
   CHECK_THAT(o.text, Catch::Contains("epoch 2/20"));
 }
 
+TEST_CASE("a new stream may begin with the newest evaluations alone") {
+  const Outcome o = FollowStreams(
+      {{{{TrainingJob(), {Evaluation(1, 188), Evaluation(2, 376), Evaluation(3, 564)}}},
+        Unavailable("stream broke")},
+       {{{TrainingJob(), {Evaluation(3, 564), Evaluation(4, 752)}}, {SucceededJob(), {}}},
+        Status::Ok()}});
+  CHECK(o.text.find("epoch 3/20") == o.text.rfind("epoch 3/20"));
+  CHECK_THAT(o.text, Catch::Contains("epoch 4/20"));
+}
+
 TEST_CASE("a coordinator that stays away ends the following within the limit") {
   const Outcome o = FollowStreams({{{{TrainingJob(), {}}}, Unavailable("stream broke")}});
   CHECK(o.end.status.code() == StatusCode::kUnavailable);

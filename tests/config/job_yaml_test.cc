@@ -9,6 +9,21 @@
 namespace espalier {
 namespace {
 
+TEST_CASE("an output that is spelt in several ways is one place") {
+  const auto output = [](const std::string& text) {
+    return Parsed("output: " + text + "\ndata: {train: t, label: 0}").output.path;
+  };
+  for (const char* text :
+       {"/x/out", "/x/out/", "/x//out", "/x/./out", "file:///x/out", "file:/x/out"}) {
+    CHECK(output(text) == "/x/out");
+  }
+  for (const char* text :
+       {"hdfs://nn:8020/x/out", "hdfs://nn:8020//x/out/", "hdfs://nn:8020/x/./out"}) {
+    CHECK(output(text) == "hdfs://nn:8020/x/out");
+  }
+  CHECK(output("out/") == "out");
+}
+
 TEST_CASE("what YAML leaves out is what the structs say") {
   JobSpec expected;
   expected.data.train = {"t.csv"};

@@ -10,6 +10,7 @@ namespace {
 struct Disk {
   std::mutex mutex;     // guards what follows
   Status broken;        // what appends fail with
+  Status ours;          // what is answered when nothing is appended
   bool reserve = true;  // giving it back mends the disk once
   bool refill = true;
   std::vector<JournalEntry> kept;
@@ -47,6 +48,10 @@ class DiskJournal : public Journal {
     return disk_.kept.size() >= 3;
   }
   bool durable() const override { return true; }
+  Status CheckOurs() override {
+    std::lock_guard lock(disk_.mutex);
+    return disk_.ours;
+  }
   bool GiveBackReserve() override {
     std::lock_guard lock(disk_.mutex);
     if (!std::exchange(disk_.reserve, false)) return false;
@@ -267,6 +272,16 @@ TEST_CASE("a coordinator that was replaced fails and sends nothing more") {
   loop.outbox->Push(Starts(2));
   loop.outbox->Close(20'000);
   CHECK(loop.done.size() == 1);
+}
+
+TEST_CASE("a coordinator that was replaced hears of it with nothing to write, too") {
+  Loop loop;
+  {
+    std::lock_guard lock(loop.disk.mutex);
+    loop.disk.ours = Aborted("a newer coordinator has taken over");
+  }
+  loop.WaitForDone(1);
+  CHECK(loop.done == Words{"fail a newer coordinator has taken over"});
 }
 
 TEST_CASE("closing writes what waits and performs it") {

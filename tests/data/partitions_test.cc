@@ -115,6 +115,17 @@ TEST_CASE("files whose directories give other columns are an error that names bo
   CHECK(error.message().find("data.train: '" + f.dir / "r" + "' holds the directory 'sub'") == 0);
 }
 
+TEST_CASE("data that differs in the names of its directories alone is told apart") {
+  const auto fingerprint = [](const std::string& first, const std::string& second) {
+    PartitionedFixture f;
+    f.Put("p/k=" + first + "/0.csv", "a,y\n10,1\n");
+    f.Put("p/k=" + second + "/0.csv", "a,y\n20,2\n");
+    return f.Survey()->data_fingerprint;
+  };
+  CHECK(fingerprint("1", "2") == fingerprint("1", "2"));
+  CHECK(fingerprint("1", "2") != fingerprint("1", "7"));
+}
+
 TEST_CASE("which rows validate does not depend on partition columns") {
   PartitionedFixture f;
   std::string rows = "a,y\n";

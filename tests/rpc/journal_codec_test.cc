@@ -38,6 +38,15 @@ TEST_CASE("every kind of journal entry survives being stored") {
   CHECK(std::get<GenerationStarted>(*started).leaves[1] == LeafInterval{9, 16});
 }
 
+TEST_CASE("a member that takes part in another job since is stored as nobody") {
+  GenerationStarted left = std::get<GenerationStarted>(SampleEntries()[2]);
+  left.members[0].worker = {};
+  const auto back = DecodeJournalEntry(*EncodeJournalEntry(left));
+  INFO(back.status().ToString());
+  REQUIRE(back.ok());
+  CHECK(!std::get<GenerationStarted>(*back).members[0].worker);
+}
+
 TEST_CASE("an ended job is stored without its input") {
   JobAccepted accepted{{7}, 5, SampleSubmission()};
   accepted.submission.input.reset();

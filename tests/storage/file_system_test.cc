@@ -32,6 +32,19 @@ TEST_CASE("a removed tree's links are not followed, and / is never removed") {
   CHECK(files->RemoveTree("//").code() == StatusCode::kInvalidArgument);
 }
 
+TEST_CASE("temporary files that a killed process of the same number left are in nobody's way") {
+  const auto files = MakeLocalFileSystem();
+  TemporaryDirectory dir;
+  const std::string left = ".f.tmp-" + std::to_string(getpid()) + "-";
+  for (int i = 1; i < 40; ++i) dir.Put(left + std::to_string(i), "half");
+  for (const char* text : {"1", "2"}) {
+    const Status written = files->WriteAtomically(dir / "f", text);
+    INFO(written.ToString());
+    CHECK(written.ok());
+    CHECK(Content(dir / "f") == text);
+  }
+}
+
 TEST_CASE("what is no regular file is not opened, and not waited for") {
   const auto files = MakeLocalFileSystem();
   TemporaryDirectory dir;

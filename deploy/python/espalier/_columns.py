@@ -70,7 +70,19 @@ def category_text(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, (datetime.date, np.datetime64)):
         return _moment_text(value)
+    if isinstance(value, (datetime.time, datetime.timedelta, np.timedelta64)):
+        value = _seconds_of(value)
     return number_text(value) if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _seconds_of(value: Any) -> float:
+    """A time of day or a duration, as the number that Parquet's are to the workers."""
+    if isinstance(value, datetime.time):
+        value = datetime.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second,
+                                   microseconds=value.microsecond)
+    if isinstance(value, np.timedelta64):
+        return int(value / np.timedelta64(1, "ns")) / 1e9
+    return (value // datetime.timedelta(microseconds=1)) / 1e6
 
 
 def _moment_text(moment: Any) -> str:
