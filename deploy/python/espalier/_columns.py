@@ -17,10 +17,13 @@ _NULLS = ("", "nan", "NaN", "NAN", "NA", "null", "NULL", "\\N")
 _TRUE = ("true", "True", "TRUE", "yes", "Yes", "YES")
 _FALSE = ("false", "False", "FALSE", "no", "No", "NO")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?"
-                   r"(?:Z|([+-])(\d{2}):?(\d{2})?)?)?", re.A)
+                   r"(?:Z|([+-])(\d{2})(?::?(\d{2}))?)?)?", re.A)
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _DAY = 86_400
 _MIDNIGHT = " 00:00:00"
+_FIRST_MOMENT, _END_OF_MOMENTS = -62_135_596_800, 253_402_300_800  # the years 1 to 9999
+_TEXT_BYTES_MAX = 256  # of a category
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)", re.A | re.I)
 _WHOLE_FLOAT = re.compile(r"(-?\d+)\.0*", re.A)
 
 
@@ -135,8 +138,11 @@ class Categories:
     def code(self, value: Any) -> int:
         """-1: none."""
         text = category_text(value)
+        raw = text if isinstance(text, bytes) else text.encode()
+        if len(raw) > _TEXT_BYTES_MAX:
+            raise ValueError("expected at most %d bytes" % _TEXT_BYTES_MAX)
         if self._hashed:
-            return murmur3(text if isinstance(text, bytes) else text.encode()) % self._codes
+            return murmur3(raw) % self._codes
         codes = (self._known.get(t) for t in [text] + _other_texts(value, text))
         code = next((c for c in codes if c is not None), self._other)
         return code if code < self._codes else -1
@@ -160,7 +166,11 @@ def _number(value: Any) -> float:
         return math.nan
     if isinstance(value, str):
         text = value.strip(" \t\r")
-        return math.nan if text in _NULLS else float(text)
+        if text in _NULLS:
+            return math.nan
+        if not _NUMBER.fullmatch(text):  # float() takes 1_000 and other nations' digits
+            raise ValueError("expected a number")
+        return float(text)
     if isinstance(value, (np.float16, np.float32)):
         return float(number_text(value))  # 0.1, as the workers read it
     return float(value)
@@ -208,6 +218,8 @@ def seconds(value: Any) -> float:
     when = (datetime.date(year, month, day).toordinal() - _EPOCH) * _DAY
     fraction = float("0." + found.group(7)) if found.group(7) else 0.0
     sign = {"+": -1, "-": 1}.get(found.group(8) or "", 0)
+    if int(found.group(9) or 0) > 23 or int(found.group(10) or 0) > 59:
+        raise ValueError("expected an offset of hours and minutes")
     offset = sign * (int(found.group(9) or 0) * 3600 + int(found.group(10) or 0) * 60)
     return when + clock[0] * 3600 + clock[1] * 60 + clock[2] + fraction + offset
 
@@ -229,7 +241,11 @@ def date_part(name: str) -> Callable[[Any], float]:
 
     def decode(value: Any) -> float:
         moment = seconds(value)
-        return moment if math.isnan(moment) else of(moment)
+        if math.isnan(moment):
+            return moment
+        if not _FIRST_MOMENT <= moment < _END_OF_MOMENTS:
+            raise ValueError("expected a date of the years 1 to 9999, or seconds since 1970")
+        return of(moment)
     return decode
 
 

@@ -353,8 +353,9 @@ def _vector(value: Any, column: str, row: int) -> Any:
 
 def _elements(values: Any, run: _Run) -> Any:
     end = run.element + run.width
-    lengths = {v.shape for v in values if isinstance(v, np.ndarray) and v.dtype.kind in "fiu"}
-    if len(lengths) == 1 and all(isinstance(v, np.ndarray) for v in values):
+    alike = all(isinstance(v, np.ndarray) and v.dtype.kind in "fiu" for v in values)
+    lengths = {v.shape for v in values} if alike else set()
+    if len(lengths) == 1:
         shape, = lengths
         if len(shape) == 1 and _fits(shape[0], run):
             joined = np.concatenate(values).reshape(len(values), -1)
