@@ -216,6 +216,7 @@ class WorkerCore {
   JobPoint at_;                     // the present job; none: 0, 0
   bool training_ = false;           // its StartTraining has come, and it is not over
   bool started_ = false;            // its StartTraining has come, over or not
+  Incarnation ordered_by_;          // of that
   bool proceeds_ = false;           // its Proceed has come
   int32_t self_ = 0;                // its place among the members
   int32_t planned_self_ = 0;        // in the planned generation

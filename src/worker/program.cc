@@ -13,6 +13,7 @@
 #include <iostream>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <thread>
 
 #include "src/base/build_info.h"
@@ -179,9 +180,14 @@ Result<std::optional<WorkerOptions>> ReadCommandLine(int argc, char** argv, Flag
                                                      std::string& help) {
   WorkerOptions o;
   // The file comes first, so that flags override it.
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::string(argv[i]) != "--config") continue;
-    ESPALIER_ASSIGN_OR_RETURN(o, ReadOptions(argv[i + 1]));
+  constexpr std::string_view kConfig = "--config";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == kConfig && i + 1 < argc) {
+      ESPALIER_ASSIGN_OR_RETURN(o, ReadOptions(argv[i + 1]));
+    } else if (word.starts_with(kConfig) && word.substr(kConfig.size()).starts_with('=')) {
+      ESPALIER_ASSIGN_OR_RETURN(o, ReadOptions(std::string(word.substr(kConfig.size() + 1))));
+    }
   }
   CLI::App app("espalier-worker: computes gradients of training jobs for a coordinator");
   AddFlags(app, flags, o);

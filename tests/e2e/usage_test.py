@@ -20,6 +20,14 @@ class UsageTest(EspalierTest):
         self.assertNotEqual(err.strip(), "", "errors go to standard error as text, too")
         return (lines[-1] if lines else None), err
 
+    def test_a_configuration_may_be_named_in_either_form(self):
+        for program_name in ("espalier-coordinator", "espalier-worker"):
+            for form in (["--config", "/no/such.yaml"], ["--config=/no/such.yaml"]):
+                done = subprocess.run([program(program_name)] + form, capture_output=True,
+                                      text=True, timeout=60)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("/no/such.yaml", done.stderr)
+
     def test_version_and_help_succeed(self):
         out, _ = self.espalier("--version")
         self.assertRegex(out, r"^espalier \d+\.\d+\.\d+")
