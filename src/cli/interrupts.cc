@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <vector>
 
 #include "src/cli/exit_code.h"
 
@@ -30,9 +31,13 @@ extern "C" void Taken(int) {
 }  // namespace
 
 Result<std::unique_ptr<Interrupts>> Interrupts::Make(bool with_parent) {
+  std::vector<int> signals = {SIGINT, SIGTERM};
+  struct sigaction before = {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) signals.push_back(SIGHUP);  // else nohup(1) started us
   sigset_t set;
   sigemptyset(&set);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  for (int signal : signals) sigaddset(&set, signal);
   if (pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) return Internal("cannot block signals");
   // A reader that goes away (`espalier watch | head`) is noticed by the write, not by a signal.
   std::signal(SIGPIPE, SIG_IGN);
@@ -45,7 +50,7 @@ Result<std::unique_ptr<Interrupts>> Interrupts::Make(bool with_parent) {
   struct sigaction action = {};
   action.sa_handler = Taken;
   action.sa_flags = SA_RESTART;
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  for (int signal : signals) sigaction(signal, &action, nullptr);
   return std::unique_ptr<Interrupts>(
       new Interrupts(signal_fd, stop_fd, with_parent ? getppid() : 0));
 }

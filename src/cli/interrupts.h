@@ -1,4 +1,5 @@
-// Ctrl-C (SIGINT), SIGTERM and SIGHUP as numbers to look at instead of sudden death.
+// Ctrl-C (SIGINT), SIGTERM and SIGHUP (unless it was ignored at the start, as nohup(1) does) as
+// numbers to look at instead of sudden death.
 #pragma once
 
 #include <sys/types.h>

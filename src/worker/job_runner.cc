@@ -323,7 +323,7 @@ Status JobRunner::FindState(const StartTraining& order) {
   }
   Status begun = Begin(order, member);
   begun_ = begun.ok();
-  if (begun_ || interrupted_ || order.generation.value == 1 || spec_.resume) return begun;
+  if (begun_ || interrupted_ || order.generation.value == 1) return begun;
   member.CouldNotRead(std::move(begun));  // it may be that others have
   return Status::Ok();
 }

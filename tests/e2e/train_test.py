@@ -109,6 +109,19 @@ class TrainTest(EspalierTest):
         self.assertFalse(os.path.exists(self.path("long.bundle")))
         self.assertEqual([n for n in os.listdir(self.directory) if "bundle" in n], [])
 
+    def test_nohup_lets_it_live_through_a_hang_up(self):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what nohup(1) hands on
+        try:
+            spec = self.classes_spec(self.classes_csv("some.csv", 2000), epochs=500)
+            process = self.start("train", self.job("hung", spec), "--workers", 1, "--json")
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        await_step(process)
+        process.send_signal(signal.SIGHUP)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(json_lines(out)[-1]["status"], "SUCCEEDED")
+
     def test_control_c_twice_stops_at_once(self):
         process, daemons = self.start_long(2)
         process.send_signal(signal.SIGINT)

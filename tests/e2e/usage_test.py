@@ -1,9 +1,10 @@
 """What the command line says and its exit codes, which are a contract."""
 import json
 import os
+import subprocess
 import unittest
 
-from espalier import EspalierTest, json_lines
+from espalier import EspalierTest, json_lines, program
 
 
 class UsageTest(EspalierTest):
