@@ -155,7 +155,11 @@ void CoordinatorCore::CheckStall(JobRecord& job) {
                                                              : "no progress of the survey from "
                      : state == JobState::kTraining ? "no step from "
                                                     : "no readiness to train from ";
-  Fail(job, DeadlineExceeded(what + late + "; see the log there, then submit again"));
+  const bool loads = state != JobState::kSurveying && state != JobState::kTraining;
+  Fail(job, DeadlineExceeded(what + late + "; see the log there, then submit again" +
+                             (loads ? ", with a longer start_timeout_ms of the coordinator if it "
+                                      "tells of no trouble"
+                                    : "")));
 }
 
 void CoordinatorCore::On(const Shutdown& event) {

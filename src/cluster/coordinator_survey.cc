@@ -12,6 +12,10 @@ namespace espalier {
 void CoordinatorCore::Obey(Worker& worker, const SurveyProgress& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "SurveyProgress");
   if (at.job == nullptr) return;
+  if (at.job->snapshot.state != JobState::kSurveying) {  // it reads the rows of its leaves
+    if (!at.member->ready) at.job->moved_ms = now_ms_;
+    return;
+  }
   const int64_t bytes = std::clamp<int64_t>(message.bytes_done, 0, at.member->bytes);
   if (bytes <= at.member->bytes_done) return;
   at.member->bytes_done = bytes;

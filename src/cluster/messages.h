@@ -112,7 +112,7 @@ struct SurveyPart {
   ShardSurveys shards;
 };
 
-// How far a survey is; for the progress view.
+// How far a survey is, for the progress view; while rows are loaded, that it goes on.
 struct SurveyProgress {
   JobId job;
   Generation generation;

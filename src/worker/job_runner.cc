@@ -1,6 +1,7 @@
 #include "src/worker/job_runner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <utility>
 
@@ -19,6 +20,8 @@
 
 namespace espalier {
 namespace {
+
+constexpr int64_t kLoadingTellUs = 1'000'000;  // how often it is told that rows are being read
 
 // Its waits end when `cancelled`, and it tells what they are for.
 std::unique_ptr<FileSystem> MakeFiles(StorageOptions options, const std::atomic<bool>& cancelled,
@@ -225,9 +228,21 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
                                                       const RowRanges& ranges, int64_t memory_bytes,
                                                       int64_t spool_bytes,
                                                       const std::function<bool()>& cancelled) {
+  // What a generation waits for shows that it moves; what is loaded beside one is waited for by
+  // nobody.
+  const bool awaited = std::this_thread::get_id() == thread_.get_id();
+  const Generation generation = awaited ? generation_ : Generation{};
+  std::atomic<int64_t> bytes_read{0}, told_us{NowUs()};
+  const auto after_read = [&](int64_t bytes) {
+    bytes_read += bytes;
+    int64_t last = told_us;
+    if (!awaited || NowUs() - last < kLoadingTellUs) return;
+    if (!told_us.compare_exchange_strong(last, NowUs())) return;
+    Tell(SurveyProgress{job_, generation, bytes_read});
+  };
   const WatchedFiles files(
       input_files(), [&] { return interrupted_ || cancelled() ? OrderCame() : Status::Ok(); },
-      [](int64_t) {});
+      after_read);
   const RowStoreOptions store{std::max<int64_t>(0, options_.memory_bytes_max - memory_bytes),
                               options_.spool_directory,
                               std::max<int64_t>(0, options_.spool_bytes_max - spool_bytes)};
