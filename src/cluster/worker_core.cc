@@ -10,6 +10,7 @@ namespace espalier {
 namespace {
 
 constexpr int64_t kLimitMsMax = 3'600'000;
+constexpr int64_t kOtherReasonEveryMs = 60'000;
 // Before a member gives up: time for the one before it to write the state, and for itself.
 constexpr int64_t kKeepTurnMs = 1000, kKeepTurnsMax = 30;
 
@@ -47,11 +48,14 @@ void WorkerCore::On(const LinkDown& event) {
     End(event.why);
     return;
   }
-  const bool told = failures_ > 0;  // one line for a series of failures
+  // One line for a series of failures, and, now and then, one for another reason than was told.
+  const std::string why = event.why.ok() ? "it closed the stream" : event.why.ToString();
+  const bool told =
+      failures_ > 0 && (why == told_why_ || now_ms_ - told_why_ms_ < kOtherReasonEveryMs);
   if (!told && !leaving_) {
-    Log(LogLevel::kWarning, "not connected to the coordinator: " +
-                                (event.why.ok() ? "it closed the stream" : event.why.ToString()) +
-                                "; trying again");
+    Log(LogLevel::kWarning, "not connected to the coordinator: " + why + "; trying again");
+    told_why_ = why;
+    told_why_ms_ = now_ms_;
   }
   BackOff();
 }

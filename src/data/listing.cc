@@ -328,8 +328,10 @@ Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files,
                               ? "it had " + std::to_string(file.length) + " bytes and now has " +
                                     std::to_string(info.length)
                               : "its time of change differs";
-  return DataLoss(QuotedPath(file.path) + " changed after it was listed: " + how +
-                  "; submit the job again when its input is at rest")
+  return DataLoss(
+             QuotedPath(file.path) + " is not as the coordinator listed it: " + how +
+             "; submit the job again when its input is at rest, or, where each host has a copy "
+             "of its own, put it on a file system that all of them see")
       .At({.file = file.path});
 }
 

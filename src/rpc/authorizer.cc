@@ -34,6 +34,8 @@ constexpr Method kMethods[] = {
     {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Access::kReader},
 };
 
+constexpr std::string_view kOtherReflection = "/grpc.reflection.v1.";
+
 bool May(const Identity& identity, Access access) {
   switch (access) {
     case Access::kAnyRole:
@@ -171,6 +173,10 @@ grpc::Status Authorizer::Process(const InputMetadata& metadata, grpc::AuthContex
     return {grpc::StatusCode::UNAUTHENTICATED, caller.status().message()};
   }
   const std::optional<Access> needed = AccessOf(method);
+  // Clients ask for the newer reflection first, and for the one that is here when told this.
+  if (method.starts_with(kOtherReflection)) {
+    return {grpc::StatusCode::UNIMPLEMENTED, "grpc.reflection.v1alpha is what this server has"};
+  }
   if (needed && May(caller->identity, *needed)) return grpc::Status::OK;
   const std::string why =
       caller->identity.ToString() + " may not call " + Printable(method) + ", " +

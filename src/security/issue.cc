@@ -165,6 +165,11 @@ Result<std::string> Revoke(const KeyAndCertificate& authority, std::string_view 
     return PermissionDenied("there is no certificate of the authority '" +
                             NameText(X509_get_subject_name(ca)) + "' to revoke");
   }
+  if (X509_cmp(revoked.front().get(), ca) == 0) {
+    return InvalidArgument("'" + NameText(X509_get_subject_name(ca)) +
+                           "' is the authority itself, without which nobody is believed; name the "
+                           "certificate of a host or a person, or make a new authority");
+  }
   ESPALIER_ASSIGN_OR_RETURN(const RevocationPtr list, ListOf(ca, key.get(), list_pem));
   X509_REVOKED* known = nullptr;
   if (X509_CRL_get0_by_cert(list.get(), &known, revoked.front().get()) != 0) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/base/text.h"
 #include "src/security/secret_file.h"
 
 namespace espalier {
@@ -76,6 +77,10 @@ std::shared_ptr<const TlsMaterial> Keychain::Current() {
 Result<std::shared_ptr<const std::vector<Token>>> TokenFile::Read() const {
   ESPALIER_ASSIGN_OR_RETURN(const std::string text,
                             ReadSmallFile(path_, Secrecy::kSecret, kTokensBytesMax, "tokens"));
+  if (text.empty()) {  // as one is that is being written, or that was emptied by a slip
+    return InvalidArgument("tokens: " + QuotedPath(path_) +
+                           " is empty; where there are to be none, a line with # alone says so");
+  }
   ESPALIER_ASSIGN_OR_RETURN(auto tokens, ParseTokens(text, path_));
   return std::make_shared<const std::vector<Token>>(std::move(tokens));
 }

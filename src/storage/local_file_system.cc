@@ -33,7 +33,9 @@ Status FileError(int error_number, const std::string& doing, const std::string& 
       return say(StatusCode::kPermissionDenied,
                  "permission denied; give the user that this runs as the right to it");
     case EROFS:
-      return say(StatusCode::kPermissionDenied, "the disk is mounted read-only");
+      return say(StatusCode::kPermissionDenied,
+                 "the disk is mounted read-only, or, for a service of systemd, the place is not "
+                 "among its ReadWritePaths");
     case EISDIR:
       return say(StatusCode::kFailedPrecondition, "it is a directory");
     case ENOTDIR:

@@ -117,10 +117,12 @@ TEST_CASE("a file that changes after the listing is data loss") {
   f.dir.Put("train.csv", "a,y\n1,0\n2,1\n3,1\n");
   const Status error = SurveyShard(*f.files, f.plan, f.job, 0).status();
   CHECK(error.code() == StatusCode::kDataLoss);
-  CHECK(error.message() ==
-        "'" + path +
-            "' changed after it was listed: it had 12 bytes and now has 16; submit the job "
-            "again when its input is at rest");
+  CHECK(
+      error.message() ==
+      "'" + path +
+          "' is not as the coordinator listed it: it had 12 bytes and now has 16; submit the job "
+          "again when its input is at rest, or, where each host has a copy of its own, put it on a "
+          "file system that all of them see");
 }
 
 TEST_CASE("labels that are too many in one shard or over all are taken for something else") {

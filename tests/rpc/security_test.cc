@@ -194,6 +194,12 @@ void TryAll(const std::string& address, const std::vector<std::string>& methods,
     const auto none = Call(connection, kind.token, "/espalier.v1.Espalier/None").error_code();
     CHECK(none == (kind.may.empty() ? grpc::StatusCode::UNAUTHENTICATED
                                     : grpc::StatusCode::PERMISSION_DENIED));
+    // What a client that knows both reflections goes on from.
+    const auto newer =
+        Call(connection, kind.token, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
+            .error_code();
+    CHECK(newer ==
+          (kind.may.empty() ? grpc::StatusCode::UNAUTHENTICATED : grpc::StatusCode::UNIMPLEMENTED));
   }
 }
 

@@ -162,6 +162,8 @@ TEST_CASE("what is to be revoked, and the list so far, must be the authority's")
   CHECK_THAT(Revoke(ca, "", c.certificate_pem, kNow).status().message(),
              Contains("no certificate of the authority"));
   CHECK_THAT(Revoke(ca, "", "nonsense", kNow).status().message(), Contains("to revoke"));
+  CHECK_THAT(Revoke(ca, "", ca.certificate_pem, kNow).status().message(),
+             Contains("is the authority itself"));
   const auto list = Revoke(other, "", c.certificate_pem, kNow);
   REQUIRE(list.ok());
   for (const std::string& text : {*list, std::string("nonsense")}) {

@@ -61,6 +61,19 @@ TEST_CASE("a token file gives roles by token or by hash, and its errors show no 
   }
 }
 
+TEST_CASE("a token file that is emptied keeps its tokens, one that says none has none") {
+  const Directory directory;
+  const std::string path = directory / "tokens";
+  REQUIRE(WriteNewFile(path, "reader a 0123456789abcdef\n", Secrecy::kSecret).ok());
+  const auto tokens = TokenFile::Open(path);
+  REQUIRE(tokens.ok());
+  fs::resize_file(path, 0);
+  CHECK((*tokens)->Current()->size() == 1);
+  CHECK_THAT(TokenFile::Open(path).status().message(), Contains("is empty"));
+  std::ofstream(path) << "# none\n";
+  CHECK((*tokens)->Current()->empty());
+}
+
 TEST_CASE("a token is taken without the spaces around it and never shown") {
   CHECK(*CleanToken(" 0123456789abcdef\n", "it") == "0123456789abcdef");
   for (const char* text : {"", "  \n", "short", "0123456789 abcdef"}) {
