@@ -9,10 +9,14 @@
 
 namespace espalier {
 
+constexpr int64_t kAsyncLeavesMin = 16;  // unless a number is given
+
 int64_t LeafCount(const TrainSpec& train) {
   if (train.leaves) return *train.leaves;
   const auto per_leaf = static_cast<uint64_t>(std::max<int64_t>(train.batch / 64, 1));
-  return std::min<int64_t>(static_cast<int64_t>(std::bit_floor(per_leaf)), 1024);
+  // Without promised bits they only say how many workers may take part.
+  const int64_t least = train.mode == TrainMode::kAsync ? kAsyncLeavesMin : 1;
+  return std::clamp<int64_t>(static_cast<int64_t>(std::bit_floor(per_leaf)), least, 1024);
 }
 
 int64_t StalenessLimit(const TrainSpec& train, int64_t workers) {

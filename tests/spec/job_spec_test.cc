@@ -169,6 +169,13 @@ TEST_CASE("leaves: auto is a power of two near one a 64 rows, from 1 to 1024") {
   TrainSpec train;
   train.leaves = 7;
   CHECK(LeafCount(train) == 7);
+  train.mode = TrainMode::kAsync;
+  CHECK(LeafCount(train) == 7);
+  train.leaves.reset();
+  train.batch = 64;
+  CHECK(LeafCount(train) == 16);
+  train.batch = 4096;
+  CHECK(LeafCount(train) == 64);
 }
 
 TEST_CASE("ten epochs are the end only when nothing else ends the job") {
