@@ -129,6 +129,9 @@ void CoordinatorCore::FinishRecall() {
     }
     awaiting_ = true;
     s.state = s.training_ms == 0 ? JobState::kLoading : JobState::kRecovering;
+    // Of members that have not met yet some may have had their order, of the life before, and links
+    // are of one incarnation: they meet in a generation of this one.
+    job.outdated = s.training_ms == 0;
     job.recovery.last_words = "the coordinator was restarted";
     if (!job.history.empty()) {
       s.progress.step = job.recovery.step = job.history.back().step;

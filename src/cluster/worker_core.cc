@@ -269,9 +269,7 @@ void WorkerCore::Obey(const StartTraining& message) {
   if (!Current(message.incarnation) || leaving_) return;
   const JobPoint point{message.job, message.generation};
   if (!at_.job || point.job != at_.job || point.generation < at_.generation) return;
-  // Told again. By a newer coordinator before all were ready: others may have had theirs from that
-  // one alone, and links are of one incarnation.
-  if (point == at_ && started_ && (proceeds_ || message.incarnation == ordered_by_)) return;
+  if (point == at_ && started_) return;
   if (message.planned && planned_ == point.generation) return;
   const auto self = std::find_if(message.members.begin(), message.members.end(),
                                  [this](const Member& m) { return m.worker == id_; });
@@ -282,9 +280,8 @@ void WorkerCore::Obey(const StartTraining& message) {
   }
   const auto place = static_cast<int32_t>(self - message.members.begin());
   if (message.planned) return Prepare(message, place);
-  if (point != at_ || started_) EnterGeneration(point);
+  if (point != at_) EnterGeneration(point);
   training_ = started_ = true;
-  ordered_by_ = message.incarnation;
   self_ = place;
   ForgetParts();  // the survey has arrived
   out_.push_back(RunTraining{message, place});
@@ -297,7 +294,6 @@ void WorkerCore::Prepare(const StartTraining& message, int32_t self) {
   planned_self_ = self;
   if (joins) {
     training_ = started_ = true;  // it proceeds once it has the state
-    ordered_by_ = message.incarnation;
     self_ = self;
   }
   out_.push_back(RunPreparation{message, self});

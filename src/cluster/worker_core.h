@@ -213,11 +213,10 @@ class WorkerCore {
   int64_t heartbeat_interval_ms_ = 1000;
   int64_t liveness_limit_ms_ = 5000;
 
-  JobPoint at_;             // the present job; none: 0, 0
-  bool training_ = false;   // its StartTraining has come, and it is not over
-  bool started_ = false;    // its StartTraining has come, over or not
-  Incarnation ordered_by_;  // of that
-  std::string told_why_;    // why there is no link
+  JobPoint at_;            // the present job; none: 0, 0
+  bool training_ = false;  // its StartTraining has come, and it is not over
+  bool started_ = false;   // its StartTraining has come, over or not
+  std::string told_why_;   // why there is no link
   int64_t told_why_ms_ = 0;
   bool proceeds_ = false;           // its Proceed has come
   int32_t self_ = 0;                // its place among the members

@@ -220,16 +220,6 @@ Status ReadLabel(Reader& reader, const YamlNode& node, const std::string& path,
   });
 }
 
-// A place that may be spelt in several ways, in one: two jobs must not have one output.
-std::string OneSpelling(const std::string& place) {
-  const Result<Uri> uri = ParseUri(place);
-  if (!uri.ok()) return place;  // what is wrong with it is told where it is used
-  if (uri->kind != Uri::Kind::kLocal) return uri->prefix + uri->path;
-  std::string path = std::filesystem::path(uri->path).lexically_normal().string();
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 }  // namespace
 
 Status ReadDataSection(Reader& reader, const YamlNode& node, const std::string& path,
@@ -269,11 +259,18 @@ Status ReadDataSection(Reader& reader, const YamlNode& node, const std::string& 
        reader.Bytes("shard_bytes", out.shard_bytes)});
 }
 
+std::string OneSpelling(const std::string& place) {
+  const Result<Uri> uri = ParseUri(place);
+  if (!uri.ok()) return place;  // what is wrong with it is told where it is used
+  if (uri->kind != Uri::Kind::kLocal) return uri->prefix + uri->path;
+  std::string path = std::filesystem::path(uri->path).lexically_normal().string();
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
 Status ReadOutput(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out) {
   const auto read_path = [&](const YamlNode& value, const std::string& at) {
-    ESPALIER_RETURN_IF_ERROR(ReadPath(reader, value, at, out.path));
-    out.path = OneSpelling(out.path);
-    return Status::Ok();
+    return ReadPath(reader, value, at, out.path);
   };
   if (node.kind != YamlNode::Kind::kMap) return read_path(node, path);
   return reader.ReadMap(node, path,

@@ -30,5 +30,7 @@ Status ReadLayers(Reader& reader, const YamlNode& node, const std::string& path,
                   std::vector<int64_t>& out);
 // `output: PATH` or `output: {path: PATH, overwrite: true}`.
 Status ReadOutput(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out);
+// A place that may be spelt in several ways, in one: two jobs must not have one output.
+std::string OneSpelling(const std::string& place);
 
 }  // namespace espalier

@@ -56,6 +56,7 @@ Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_m
   job.train.batch = batch.value_or(DefaultBatch(job.train.optimizer.kind));
   CompleteCompat(job);
   if (const Status invalid = job.Validate(); !invalid.ok()) return reader.Locate(invalid);
+  job.output.path = OneSpelling(job.output.path);
   return job;
 }
 

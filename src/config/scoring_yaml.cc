@@ -102,6 +102,7 @@ Result<ScoringSpec> ParseScoring(std::string_view yaml_text, std::string_view na
           return ReadOutput(reader, node, path, spec.output);
         }}}));
   if (const Status invalid = spec.Validate(); !invalid.ok()) return reader.Locate(invalid);
+  spec.output.path = OneSpelling(spec.output.path);
   return spec;
 }
 

@@ -192,7 +192,7 @@ TEST_CASE("a metric that the data does not have fails the job by name") {
   const Script s = Drive(stopping, One);  // no row of either class
   CHECK(s.letters == "GUGUGUGUV");
   CHECK(s.error.ToString() ==
-        "INVALID_ARGUMENT: train.early_stopping.metric: val_auc has no value in this job: it is of "
+        "train.early_stopping.metric: val_auc has no value in this job: it is of "
         "two classes, with rows of both among the validation rows; choose another one, such as "
         "val_loss");
   plan.train.early_stopping.reset();
