@@ -130,6 +130,18 @@ resume: hdfs://other
                          ["hdfs://", "hdfs://ns", "swebhdfs://h:2", "webhdfs://h:1"])
 
 
+    def test_without_kerberos_library_a_job_goes_without_a_token_and_is_told_what_to_install(self):
+        self.addCleanup(_kerberos._load.cache_clear)
+        _kerberos._load.cache_clear()
+        with mock.patch.object(_job_tokens, "is_secured", return_value=True), \
+                mock.patch.object(_kerberos, "_LIBRARY", "libgssapi_none.so.2"):
+            tokens, notes = _job_tokens.fetch_job_tokens(["hdfs://ns/a", "hdfs://other/b"], None)
+        self.assertEqual((tokens, len(notes)), ([], 1))
+        self.assertRegex(notes[0], "^no delegation token of hdfs://ns goes with the job, so that "
+                         "the daemons must have a keytab of their own: Kerberos' library is missing"
+                         ": .* apt-get install libgssapi-krb5-2")
+
+
 class KerberosTest(unittest.TestCase):
     def test_the_words_are_those_of_the_programs(self):
         with open(os.path.join(daemons.ROOT, "src", "storage", "kerberos.cc")) as f:

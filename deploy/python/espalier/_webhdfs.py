@@ -80,7 +80,7 @@ def is_secured(prefix: str) -> bool:
         except urllib.error.HTTPError as error:
             with error:
                 return _asks_negotiate(error)
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException, EspalierError):
             continue
     return False
 
