@@ -10,12 +10,22 @@ from espalier import COMMAND_LIMIT_S, ROOT, command_line_of, json_lines, wait_fo
 from hdfs_jobs import HOSTS, MIB, HdfsTest
 
 import hadoop_yarn  # in tools/lib, which `espalier` puts on the path
+import python_client
 from hadoop import Hdfs
 
 PACKAGE_LIMIT_S = 600
 # Of the containers, as small as they may be: several fit a small machine.
 SIZES = ["--memory", "512MiB", "--coordinator-memory", "512MiB"]
 STEADY_LIMIT_S = 180  # YARN on a machine that is busy
+# The Python client, which knows the service's name alone.
+FOLLOW = """
+import espalier, sys
+limit = float(sys.argv[3])
+with espalier.connect("yarn:" + sys.argv[1], timeout=limit) as cluster:
+    print(cluster.address, flush=True)
+    result = cluster.job(sys.argv[2]).result(timeout=2 * limit, progress=False)
+    print(result.weights_sha256, cluster.address)
+"""
 
 
 def start_yarn(nodes):
@@ -111,6 +121,20 @@ class YarnTest(HdfsTest):
         """The result of a job that is waited for."""
         out, _ = self.espalier("watch", job, "--json", "--coordinator", "yarn:" + name)
         return json_lines(out)[-1]
+
+    def follow_by_python(self, name, job):
+        """(a running Python client that follows a job, where it found the coordinator)."""
+        process = subprocess.Popen(
+            [python_client.ensure(), "-c", FOLLOW, name, job, str(STEADY_LIMIT_S)], text=True,
+            cwd=self.directory, env=self.environment, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+        self.addCleanup(process.communicate)
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        return process, process.stdout.readline().strip()
+
+    def followed_by_python(self, process):
+        """[the weights' name, where the coordinator was in the end]."""
+        return process.stdout.read().split()
 
     def attached(self, name, count):
         wait_for("%d workers" % count,

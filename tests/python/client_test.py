@@ -15,7 +15,7 @@ import yaml
 
 import espalier
 from daemons import wait_for
-from espalier import _connection, _jobtext, _webhdfs, local, progress
+from espalier import _connection, _hadoop_conf, _jobtext, local, progress
 from espalier._convert import clean, error_of
 from espalier._proto import types_pb2
 from espalier._security import Security
@@ -32,8 +32,8 @@ def evaluation(epoch, loss, val_loss=None):
 
 
 def name_nodes(uri):
-    conf = _webhdfs._configuration()
-    return _webhdfs._name_nodes(uri, conf, _webhdfs._speech(uri, conf))
+    place = _hadoop_conf.find(uri)
+    return [_hadoop_conf.shown(node.http) for node in place.name_nodes], place.path
 
 
 class JobTextTest(unittest.TestCase):

@@ -1,7 +1,9 @@
-"""What the client reads from a real HDFS: bundles, and the file with the coordinator's address; and
-what it asks of one over HTTPS, which only HDFS secured by Kerberos speaks."""
+"""What the client reads from a real HDFS: bundles, and the file with the coordinator's address,
+also of a cluster on YARN; and what it asks of one over HTTPS, which only HDFS secured by Kerberos
+speaks."""
 import http.server
 import os
+import shutil
 import ssl
 import threading
 import unittest
@@ -12,9 +14,28 @@ import numpy as np
 
 import bundles
 import espalier
-from daemons import Authority, Cluster, EspalierTest
+from daemons import Authority, Cluster, EspalierTest, SecureCluster
 
 from hadoop import Hdfs  # in tools/lib, which `daemons` puts on the path
+
+
+class ServiceCluster(SecureCluster):
+    """As in YARN's containers: the coordinator may be anywhere, its certificate is the service's,
+    and its address lies on HDFS."""
+
+    def __init__(self, test, service, address, authority):
+        self.service, self.remote = service, address
+        test.environment["ESPALIER_TLS_SERVER_NAME"] = service
+        super().__init__(test, 1, authority, worker_flags=["--tls-server-name", service],
+                         state=test.path("state"))
+
+    def secure(self, test, authority, hosts, operator="ann"):
+        super().secure(test, authority, [self.service], operator)
+
+    def start_coordinator(self, listen=None, binary=None):
+        super().start_coordinator(listen, binary)
+        with open(self.address_file, "rb") as f:
+            self.test.hdfs.put(self.remote, f.read(), overwrite="true")
 
 
 class HdfsTest(EspalierTest):
@@ -58,6 +79,47 @@ class HdfsTest(EspalierTest):
         with espalier.connect("hdfs:///address") as client:
             self.assertEqual(client.address, cluster.address)
             self.assertEqual(len(client.workers()), 1)
+
+
+    def keep(self, name, address, made):
+        """What `espalier yarn up` leaves on this machine."""
+        folder = self.path(".espalier", "yarn", name)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "coordinator"), "w") as f:
+            f.write(self.hdfs.uri + address + "\n")
+        for file in ("ca.crt", "tls.crt", "tls.key"):
+            shutil.copy(os.path.join(made, file), folder)
+
+    def test_a_cluster_on_yarn_is_found_by_its_name_also_after_its_coordinator_moved(self):
+        os.environ["HOME"] = self.directory
+        for name in [name for name in os.environ if name.startswith("ESPALIER_")]:
+            del os.environ[name]
+        address = "/user/%s/.espalier/yarn/mnist/address" % self.hdfs.state["user"]
+        authority = Authority(self)
+        self.keep("mnist", address, authority.issue("operator", "ann"))
+        with self.assertRaisesRegex(espalier.UnavailableError, "no coordinator's address is in "
+                                    "hdfs://.*mnist/address"):
+            espalier.connect("yarn:mnist")
+        cluster = ServiceCluster(self, "mnist", address, authority)
+        # Nothing of the environment is shown to it.
+        os.environ.update(ESPALIER_TLS_CA=self.path("none"), ESPALIER_TOKEN="none")
+        with espalier.connect("yarn:mnist") as client:
+            self.assertEqual(client.address, cluster.address)
+            rows = self.classes_csv("rows.csv", 300)
+            job = client.submit(dict(self.classes_spec(rows, epochs=1), output=self.path("model")))
+            self.assertEqual(job.result(timeout=60).bundle, self.path("model"))
+            before = cluster.address
+            cluster.kill_coordinator()
+            with self.assertRaises(espalier.UnavailableError):
+                client.jobs()
+            self.keep("mnist", address, authority.issue("operator", "bob"))
+            cluster.start_coordinator()
+            self.assertNotEqual(cluster.address, before)
+            self.assertEqual([j.id for j in client.jobs()], [job.id])
+            self.assertEqual(client.address, cluster.address)
+            cluster.wait_for_workers(1)
+        with self.assertRaisesRegex(espalier.NotFoundError, "none: No such file"):
+            espalier.connect("yarn:mnist", server_name="mnist")  # then the environment counts
 
 
 class HttpsTest(EspalierTest):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import threading
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, List, Optional, Tuple
@@ -12,8 +13,9 @@ from ._convert import clean, error_of
 from ._proto import api_pb2_grpc, types_pb2
 from ._security import Security, explain
 from ._version import __version__
-from .errors import (DeadlineExceededError, EspalierError, InvalidArgumentError, UnavailableError,
-                     make_error)
+from ._yarn import YARN, kept_of
+from .errors import (DeadlineExceededError, EspalierError, FailedPreconditionError,
+                     InvalidArgumentError, NotFoundError, UnavailableError, make_error)
 
 _ERROR_KEY = "espalier-error-bin"
 _ADDRESS_BYTES_MAX = 1024
@@ -73,34 +75,62 @@ def parse_address(text: str) -> Tuple[str, int]:
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or \
             not 0 < int(port) < 65536 or ":" in host and not bracketed or "/" in host:
-        raise InvalidArgumentError("'%s' is no address of a coordinator; expected host:port, or "
-                                   "file:PATH or hdfs://PATH of a file that holds it" %
-                                   clean(text[:200]))
+        raise InvalidArgumentError("'%s' is no address of a coordinator; expected host:port, "
+                                   "file:PATH or hdfs://PATH of a file that holds it, or yarn:NAME "
+                                   "of a cluster that `espalier yarn` started" % clean(text[:200]))
     return (host[1:-1] if bracketed else host), int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """127.0.0.0/8, ::1 or "localhost": reachable from this machine alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def find_coordinator(where: str, read: Optional[ReadFile] = None) -> str:
     """The host:port behind `where`; a file is read anew at each call, one on HDFS by `read`, which
     is given its URI and how many bytes are read at most; None: over WebHDFS."""
+    if where.startswith(YARN):
+        where = _line_of("file:" + kept_of(where).coordinator, read)
+    return _line_of(where, read)
+
+
+def _line_of(where: str, read: Optional[ReadFile]) -> str:
+    """The first line of a file that is named; `where` itself, when it names none."""
     if where.startswith("file:"):
-        path = where[len("file:"):]
-        try:
-            with open(path, "rb") as f:
-                raw = f.read(_ADDRESS_BYTES_MAX)
-        except OSError as error:
-            raise UnavailableError(
-                "no coordinator's address is in %s (%s)" % (path, error.strerror),
-                hint="It is there while a coordinator runs that was told to write it "
-                     "(--address-file).") from error
+        raw = _local(where[len("file:"):])
     elif where.startswith(_ON_HDFS):
-        from ._webhdfs import read_file
-        raw = (read or read_file)(where, _ADDRESS_BYTES_MAX)
+        raw = _remote(where, read)
     else:
         return where
     line = raw.decode("utf-8", "replace").splitlines()[0].strip() if raw.strip() else ""
     if not line:
         raise UnavailableError("%s is empty: expected the coordinator's host:port in it" % where)
     return line
+
+
+def _nowhere(path: str, why: str) -> UnavailableError:
+    return UnavailableError("no coordinator's address is in %s (%s)" % (path, why),
+                            hint="It is there while a coordinator runs that was told to write it "
+                                 "(--address-file).")
+
+
+def _local(path: str) -> bytes:
+    try:
+        with open(path, "rb") as f:
+            return f.read(_ADDRESS_BYTES_MAX)
+    except OSError as error:
+        raise _nowhere(path, str(error.strerror)) from error
+
+
+def _remote(uri: str, read: Optional[ReadFile]) -> bytes:
+    from ._webhdfs import read_file
+    try:
+        return (read or read_file)(uri, _ADDRESS_BYTES_MAX)
+    except (NotFoundError, UnavailableError) as error:
+        raise _nowhere(uri, " <- ".join((error.message,) + error.causes)) from error
 
 
 class Connection:
@@ -110,7 +140,7 @@ class Connection:
     def __init__(self, where: str, security: Security, limits: Limits,
                  read: Optional[ReadFile] = None) -> None:
         self.where, self.security, self.limits, self._read = where, security, limits, read
-        if not where.startswith(("file:",) + _ON_HDFS):
+        if not where.startswith(("file:", YARN) + _ON_HDFS):
             parse_address(where)
         self._lock = threading.Lock()  # guards what follows
         self._channel: Optional[Any] = None
@@ -169,8 +199,9 @@ class Connection:
             out.append(("authorization", "Bearer " + self.security.token))
         return out
 
-    def call(self, method: str, request: Any, timeout: Optional[float] = None) -> Any:
-        """One call, to its answer.
+    def call(self, method: str, request: Any, timeout: Optional[float] = None,
+             secret: str = "") -> Any:
+        """One call, to its answer. `secret`: what of it must not travel in the clear.
 
         Raises:
             EspalierError: the coordinator's own, whole; or UnavailableError, PermissionDeniedError
@@ -180,6 +211,11 @@ class Connection:
         """
         timeout = self.limits.call if timeout is None else timeout
         stub, address = self._stub()
+        if secret and not self.security.encrypted and not is_loopback(parse_address(address)[0]):
+            raise FailedPreconditionError(
+                "%s would travel in the clear to the coordinator at %s" % (secret, address),
+                hint="Use TLS (ca=, cert=, key=), or submit without a Kerberos ticket when the "
+                     "daemons have a keytab of their own.")
         try:
             return getattr(stub, method)(request, timeout=timeout, metadata=self._metadata())
         except grpc.RpcError as error:

@@ -124,22 +124,31 @@ def _scalars(node: Any, keys: Tuple[str, ...]) -> Iterator[Any]:
                 yield item
 
 
-def _with_absolute_paths(text: str, directory: str, name: str) -> str:
+def _path_nodes(text: str, name: str) -> Iterator[Any]:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         raise InvalidArgumentError("%s is no YAML: %s" % (name, error)) from error
-    edits: List[Tuple[int, int, str]] = []
     for keys in (*_PATHS, _PATH_ALONE):
         for found in _find(root, keys):
-            for node in _scalars(found, keys):
-                if not node.value or node.value.startswith("/") or _SCHEME.match(node.value):
-                    continue
-                absolute = os.path.normpath(os.path.join(directory, node.value))
-                if node.value.endswith("/"):
-                    absolute += "/"
-                edits.append((node.start_mark.index, node.end_mark.index,
-                              json.dumps(absolute, ensure_ascii=False)))
+            yield from _scalars(found, keys)
+
+
+def paths_of(text: str) -> List[str]:
+    """The paths that a job's YAML text names."""
+    return [str(node.value) for node in _path_nodes(text, "job")]
+
+
+def _with_absolute_paths(text: str, directory: str, name: str) -> str:
+    edits: List[Tuple[int, int, str]] = []
+    for node in _path_nodes(text, name):
+        if not node.value or node.value.startswith("/") or _SCHEME.match(node.value):
+            continue
+        absolute = os.path.normpath(os.path.join(directory, node.value))
+        if node.value.endswith("/"):
+            absolute += "/"
+        edits.append((node.start_mark.index, node.end_mark.index,
+                      json.dumps(absolute, ensure_ascii=False)))
     for begin, end, absolute in sorted(set(edits), reverse=True):
         text = text[:begin] + absolute + text[end:]
     return text

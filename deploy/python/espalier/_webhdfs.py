@@ -1,83 +1,129 @@
-"""Reading one file by WebHDFS, over HTTP or HTTPS, with simple authentication. Which NameNodes a
-name service has, and where they speak it, is read from core-site.xml and hdfs-site.xml in
-HADOOP_CONF_DIR; ESPALIER_HADOOP_CA names who signs their certificates."""
+"""What the client asks of an HDFS by WebHDFS, over HTTP or HTTPS: one file, a delegation token.
+ESPALIER_HADOOP_CA names who signs the certificates.
+
+Who calls is told in one of these ways, the first that there is, as by src/storage/webhdfs_login.h:
+    a token      that YARN gave to this container, in the file HADOOP_TOKEN_FILE_LOCATION
+    Kerberos     where Hadoop's configuration says so, or a NameNode asks for it
+    a name       HADOOP_USER_NAME, which an HDFS without security believes
+Data nodes are not told: what the NameNode redirects to carries its own proof. Addresses may hold
+tokens, and are not shown.
+"""
 
 from __future__ import annotations
 
 import getpass
+import http.client
 import json
 import os
 import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
-import xml.etree.ElementTree
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from .errors import (BadInputError, EspalierError, FailedPreconditionError, InvalidArgumentError,
-                     NotFoundError, PermissionDeniedError, UnavailableError, UnimplementedError)
+from ._hadoop_conf import NameNode, Place, find, shown, token_services
+from ._hadoop_token import token_in_file
+from ._kerberos import negotiate_header, own_principal, printable, problem
+from .errors import (BadInputError, EspalierError, FailedPreconditionError, NotFoundError,
+                     PermissionDeniedError, UnavailableError)
 
-_TIMEOUT_SECONDS = 30.0
-_CONF_BYTES_MAX = 16 << 20
+_TIMEOUT_SECONDS, _LOOK_SECONDS = 30.0, 5.0
 _REPLY_BYTES_MAX = 64 << 10
-_RPC_PORT, _RPC = 8020, "dfs.namenode.rpc-address"
-
-
-class _Speech(NamedTuple):
-    """How WebHDFS is spoken: which key names the addresses, which port is the default."""
-
-    scheme: str
-    key: str
-    port: int
-
-
-_PLAIN = _Speech("http", "dfs.namenode.http-address", 9870)
-_SECURE = _Speech("https", "dfs.namenode.https-address", 9871)
+_PROOFS_MAX = 4  # of one call: by name, by Kerberos, again where that is taken for a repeated one
+_LETTERS_MAX = 300
+_OF_THE_FILE = ("; it is from the file that HADOOP_TOKEN_FILE_LOCATION names, which YARN writes: "
+                "the application must be started again")
+# What an answer about a token that is not taken holds, and what it means; the first match counts.
+_TOKEN_MEANINGS = (
+    ("can't be found in cache", "the NameNode does not know its delegation token: it was "
+     "cancelled, has expired long ago, or is of another HDFS"),
+    ("xpired", "its delegation token has expired"),
+    ("SecretManager$InvalidToken", "its delegation token has expired"),
+    ("InvalidToken", "its delegation token is refused"),
+    ("user group information: java.io.EOFException", "its delegation token is refused"),
+)
 
 
 def read_file(uri: str, limit: int) -> bytes:
     """The whole file.
 
     Raises:
-        NotFoundError, PermissionDeniedError, UnavailableError: as the NameNode says.
+        NotFoundError, UnavailableError: as the NameNode says.
+        PermissionDeniedError: it does not let us, or Kerberos does not.
         BadInputError: it is longer than `limit` bytes.
-        FailedPreconditionError: its certificate is not one to trust.
-        UnimplementedError: the cluster wants Kerberos.
+        FailedPreconditionError: its certificate is not one to trust; Kerberos' library is missing.
     """
-    conf = _configuration()
-    speech = _speech(uri, conf)
-    addresses, path = _name_nodes(uri, conf, speech)
-    opener = _opener(speech)
-    tried: List[str] = []
-    for address in addresses:
+    place = find(uri)
+    path = os.environ.get("HADOOP_TOKEN_FILE_LOCATION", "")
+    token = token_in_file(path, token_services(place)) if path else None
+    return _ask(place, {"op": "OPEN"}, limit, uri + " cannot be read",
+                token.text() if token else "")
+
+
+def is_secured(prefix: str) -> bool:
+    """Whether that HDFS is a secured one: Hadoop's configuration says so, or its NameNode asks for
+    Kerberos. One that cannot be found from here may still be found by others: that is no error.
+    Only who has a Kerberos identity asks the NameNode, once."""
+    try:
+        place = find(prefix + "/")
+        if place.kerberos:
+            return True
+        own_principal(_LOOK_SECONDS)
+        opener = _opener(place)
+    except EspalierError:
+        return False
+    for node in place.name_nodes:
+        request = _request(place, node, {"op": "GETFILESTATUS", "user.name": _user()})
         try:
-            return _open(opener, "%s://%s/webhdfs/v1%s?%s" % (
-                speech.scheme, address, urllib.parse.quote(path), urllib.parse.urlencode(
-                    {"op": "OPEN", "user.name": _user()})), uri, limit)
-        except UnavailableError as error:
-            tried.append("%s: %s" % (address, error.message))
-    raise UnavailableError("%s cannot be read" % uri, causes=tried)
+            with opener.open(request, timeout=_LOOK_SECONDS):
+                return False
+        except urllib.error.HTTPError as error:
+            with error:
+                return _asks_negotiate(error)
+        except (OSError, http.client.HTTPException, EspalierError):
+            continue
+    return False
+
+
+def fetch_token(prefix: str, renewer: str) -> str:
+    """A new delegation token of ours, which `renewer` (a principal) may renew. By Kerberos alone: a
+    token makes no token. Raises as read_file."""
+    failed = "no delegation token of %s can be had" % prefix
+    raw = _ask(find(prefix + "/"), {"op": "GETDELEGATIONTOKEN", "renewer": renewer},
+               _REPLY_BYTES_MAX, failed)
+    try:
+        text = json.loads(raw)["Token"]["urlString"]
+        if isinstance(text, str) and text.isascii() and text.isprintable() and text:
+            return text
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise UnavailableError(failed + ": the reply is not what WebHDFS says: no delegation token is "
+                           "in it")
 
 
 def _user() -> str:
     return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
 
 
-class _StaySecure(urllib.request.HTTPRedirectHandler):
-    """What was asked for over HTTPS is not read over HTTP."""
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """What was asked for over HTTPS is not read over HTTP, and nothing over anything else."""
+
+    def __init__(self, secure: bool) -> None:
+        self._secure = secure
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any,
                          newurl: str) -> Any:
-        if not newurl.startswith("https:"):
-            raise FailedPreconditionError("%s sends to %s, which is not HTTPS" %
-                                          (req.host, newurl.partition("?")[0][:200]))
+        if not newurl.startswith(("https:",) if self._secure else ("https:", "http:")):
+            raise FailedPreconditionError("%s sends to %s, which is not HTTP%s" %
+                                          (req.host, newurl.partition("?")[0][:200],
+                                           "S" if self._secure else ""))
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _opener(speech: _Speech) -> urllib.request.OpenerDirector:
-    direct = urllib.request.ProxyHandler({})
-    if speech is _PLAIN:
-        return urllib.request.build_opener(direct)
+def _opener(place: Place) -> urllib.request.OpenerDirector:
+    direct, secure = urllib.request.ProxyHandler({}), place.scheme == "https"
+    if not secure:
+        return urllib.request.build_opener(direct, _Redirects(secure))
     authority = os.environ.get("ESPALIER_HADOOP_CA", "")
     try:
         context = ssl.create_default_context(cafile=authority or None)
@@ -85,15 +131,70 @@ def _opener(speech: _Speech) -> urllib.request.OpenerDirector:
         raise FailedPreconditionError("ESPALIER_HADOOP_CA names %s, which cannot be read, or holds "
                                       "no certificate in PEM form" % authority) from error
     return urllib.request.build_opener(direct, urllib.request.HTTPSHandler(context=context),
-                                       _StaySecure())
+                                       _Redirects(secure))
 
 
-def _open(opener: urllib.request.OpenerDirector, url: str, uri: str, limit: int) -> bytes:
+def _request(place: Place, node: NameNode, query: Dict[str, str]) -> urllib.request.Request:
+    return urllib.request.Request("%s://%s/webhdfs/v1%s?%s" % (
+        place.scheme, shown(node.http), urllib.parse.quote(place.path),
+        urllib.parse.urlencode(query)))
+
+
+def _ask(place: Place, query: Dict[str, str], limit: int, failed: str, token: str = "") -> bytes:
+    """What the first NameNode answers that serves."""
+    opener = _opener(place)
+    tried: List[str] = []
+    for node in place.name_nodes:
+        try:
+            return _ask_node(opener, place, node, query, limit, token)
+        except UnavailableError as error:
+            tried.append("%s: %s" % (shown(node.http), error.message))
+    raise UnavailableError(failed, causes=tried)
+
+
+def _ask_node(opener: urllib.request.OpenerDirector, place: Place, node: NameNode,
+              query: Dict[str, str], limit: int, token: str) -> bytes:
+    who, kerberos = "the NameNode " + shown(node.http), place.kerberos
+    for left in reversed(range(_PROOFS_MAX)):
+        if token:
+            request = _request(place, node, dict(query, delegation=token))
+        elif kerberos:
+            request = _request(place, node, query)
+            # Not for data nodes.
+            request.add_unredirected_header("Authorization", _proof(place.uri, who, node))
+        else:
+            request = _request(place, node, {**query, "user.name": _user()})
+        try:
+            return _read(opener, request, place.uri, limit)
+        except urllib.error.HTTPError as error:
+            with error:
+                refusal, at = _Refusal.of(error), urllib.parse.urlsplit(error.geturl()).netloc
+            asks = refusal.negotiate and not token and not kerberos
+            if left and (asks or kerberos and "replay" in refusal.gss):
+                kerberos = True
+                continue
+            said_by = who if at == shown(node.http) else "the DataNode " + printable(at[:200])
+            raise refusal.translate(place.uri, said_by, kerberos, token) from None
+    raise AssertionError  # the last round returns or raises
+
+
+def _proof(uri: str, who: str, node: NameNode) -> str:
     try:
-        with opener.open(url, timeout=_TIMEOUT_SECONDS) as reply:
-            data = bytes(reply.read(limit + 1))
-    except urllib.error.HTTPError as error:
-        raise _refusal(error, uri) from error
+        return negotiate_header(node.http[0].strip("[]"))
+    except EspalierError as error:
+        raise type(error)("%s: %s asks for Kerberos: %s" % (uri, who, error.message),
+                          hint=error.hint) from None
+
+
+def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request, uri: str,
+          limit: int) -> bytes:
+    try:
+        with opener.open(request, timeout=_TIMEOUT_SECONDS) as reply:
+            data, missing = bytes(reply.read(limit + 1)), reply.length or 0
+    except urllib.error.HTTPError:
+        raise
+    except http.client.HTTPException as error:  # its words may hold an address
+        raise UnavailableError("it does not speak HTTP (%s)" % type(error).__name__) from None
     except OSError as error:
         why = getattr(error, "reason", error)
         if isinstance(why, ssl.SSLCertVerificationError):
@@ -104,138 +205,72 @@ def _open(opener: urllib.request.OpenerDirector, url: str, uri: str, limit: int)
         raise UnavailableError(str(why)) from error
     if len(data) > limit:
         raise BadInputError("%s: expected at most %d bytes" % (uri, limit))
+    if missing:
+        raise UnavailableError("it broke off, %d bytes before the end" % missing)
     return data
 
 
-def _refusal(error: urllib.error.HTTPError, uri: str) -> EspalierError:
-    try:
-        told = json.loads(error.read(_REPLY_BYTES_MAX))["RemoteException"]
-        kind, words = str(told["exception"]), str(told["message"]).split("\n", 1)[0]
-    except (ValueError, KeyError, TypeError, OSError):
-        kind, words = "", "HTTP %d" % error.code
-    if error.code == 401:
-        return UnimplementedError(
-            "%s: the cluster wants Kerberos, which the Python client does not speak" % uri,
-            hint="Fetch the bundle first: hdfs dfs -get %s" % uri)
-    if error.code == 404 or kind == "FileNotFoundException":
-        return NotFoundError("there is no %s: %s" % (uri, words))
-    if kind == "StandbyException" or error.code >= 500:
-        return UnavailableError(words)
-    if error.code == 403:
-        return PermissionDeniedError("%s: %s" % (uri, words),
-                                     hint="HADOOP_USER_NAME says who you are there.")
-    return FailedPreconditionError("%s: %s" % (uri, words))
+def _asks_negotiate(error: urllib.error.HTTPError) -> bool:
+    told = error.headers.get_all("WWW-Authenticate", [])
+    return error.code == 401 and any(word.lower().startswith("negotiate") for word in told)
 
 
-def _speech(uri: str, conf: Dict[str, str]) -> _Speech:
-    only_https = conf.get("dfs.http.policy", "") == "HTTPS_ONLY"
-    if uri.startswith("swebhdfs:") or (uri.startswith("hdfs:") and only_https):
-        return _SECURE
-    if only_https:
-        raise InvalidArgumentError("%s asks for plain HTTP, but dfs.http.policy in HADOOP_CONF_DIR "
-                                   "is HTTPS_ONLY" % uri,
-                                   hint="Write swebhdfs://HOST:PORT/PATH or hdfs://HOST/PATH.")
-    return _PLAIN
+class _Refusal(NamedTuple):
+    code: int
+    negotiate: bool  # it asks for Kerberos
+    kind: str  # Java's exception, or ""
+    words: str
+    gss: str  # what Java's Kerberos says, or ""
 
-
-def _name_nodes(uri: str, conf: Dict[str, str], speech: _Speech) -> Tuple[List[str], str]:
-    """host:port of each NameNode's HTTP server, and the path. The rules are those of
-    src/storage/name_nodes.cc: what is configured is used for the name service, or the NameNode
-    with the rpc-address, that the URI names, and for no other."""
-    parts = urllib.parse.urlsplit(uri)
-    scheme, name = parts.scheme, parts.netloc
-    if not name and scheme == "hdfs":
-        default = urllib.parse.urlsplit(conf.get("fs.defaultFS", ""))
-        scheme, name = default.scheme, default.netloc
-    if not name:
-        raise InvalidArgumentError("%s names no host, and HADOOP_CONF_DIR no fs.defaultFS" % uri)
-    host, port = _host_port(name)
-    if not port and (name in _list(conf, "dfs.nameservices") or
-                     _list(conf, "dfs.ha.namenodes." + name)):
-        ids = _list(conf, "dfs.ha.namenodes." + name)
-        suffixes = ["." + name + "." + i for i in ids] or ["." + name]
-        return [_http_of_service(conf, speech, suffix) for suffix in suffixes], parts.path
-    if scheme != "hdfs":
-        return ["%s:%s" % (host, port or speech.port)], parts.path
-    for suffix in _suffixes(conf):
-        rpc = conf.get(_RPC + suffix, "" if suffix else _default_rpc(conf))
-        if rpc and _with_port(rpc, _RPC_PORT) == (host, port or _RPC_PORT) and \
-                conf.get(speech.key + suffix):
-            return [_http_of(conf, speech, suffix, host)], parts.path
-    return ["%s:%s" % (host, speech.port)], parts.path
-
-
-def _host_port(text: str) -> Tuple[str, int]:
-    """Port 0: none is given."""
-    host, colon, port = text.rpartition(":")
-    if not colon or text.endswith("]"):
-        return text, 0
-    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
-        raise InvalidArgumentError("'%s' is no address, expected HOST:PORT" % text[:80])
-    return host, int(port)
-
-
-def _with_port(text: str, default: int) -> Tuple[str, int]:
-    host, port = _host_port(text)
-    return host, port or default
-
-
-def _list(conf: Dict[str, str], key: str) -> List[str]:
-    return [word.strip() for word in conf.get(key, "").split(",") if word.strip()]
-
-
-def _suffixes(conf: Dict[str, str]) -> List[str]:
-    """What follows the keys of each NameNode's addresses."""
-    found = [""]
-    for service in _list(conf, "dfs.nameservices"):
-        found.append("." + service)
-        found += ["." + service + "." + i for i in _list(conf, "dfs.ha.namenodes." + service)]
-    return found
-
-
-def _default_rpc(conf: Dict[str, str]) -> str:
-    """Without an rpc-address the default file system names it."""
-    default = urllib.parse.urlsplit(conf.get("fs.defaultFS", ""))
-    return default.netloc if default.scheme == "hdfs" else ""
-
-
-def _http_of(conf: Dict[str, str], speech: _Speech, suffix: str, host: str) -> str:
-    """The http-address; `host` stands in for one that is every address of a machine."""
-    key = speech.key + suffix
-    told, port = _with_port(conf[key], speech.port)
-    named = host if told in ("", "0.0.0.0", "[::]") else told
-    if not named:
-        raise FailedPreconditionError("%s in HADOOP_CONF_DIR is '%s', which names no host" %
-                                      (key, conf[key][:80]))
-    return "%s:%d" % (named, port)
-
-
-def _http_of_service(conf: Dict[str, str], speech: _Speech, suffix: str) -> str:
-    host, _ = _host_port(conf.get(_RPC + suffix, ""))
-    if conf.get(speech.key + suffix):
-        return _http_of(conf, speech, suffix, host)
-    if not host:
-        raise FailedPreconditionError("neither %s nor %s is set in HADOOP_CONF_DIR" %
-                                      (speech.key + suffix, _RPC + suffix))
-    return "%s:%d" % (host, speech.port)
-
-
-def _configuration() -> Dict[str, str]:
-    folder = os.environ.get("HADOOP_CONF_DIR", "")
-    conf: Dict[str, str] = {}
-    for name in ("core-site.xml", "hdfs-site.xml") if folder else ():
-        path = os.path.join(folder, name)
-        if not os.path.exists(path):
-            continue
+    @classmethod
+    def of(cls, error: urllib.error.HTTPError) -> _Refusal:
         try:
-            with open(path, "rb") as f:
-                raw = f.read(_CONF_BYTES_MAX + 1)
-            if b"<!ENTITY" in raw or len(raw) > _CONF_BYTES_MAX:
-                raise ValueError("it declares entities, or is too long")
-            for entry in xml.etree.ElementTree.fromstring(raw).iter("property"):
-                key, value = entry.findtext("name"), entry.findtext("value")
-                if key and value:
-                    conf[key.strip()] = value.strip()
-        except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
-            raise FailedPreconditionError("%s cannot be read: %s" % (path, error)) from error
-    return conf
+            raw = error.read(_REPLY_BYTES_MAX).decode("utf-8", "replace")
+        except (OSError, ValueError, http.client.HTTPException):
+            raw = ""
+        kind, words = "", "HTTP %d" % error.code
+        try:
+            told = json.loads(raw)["RemoteException"]
+            kind, words = str(told["exception"]), str(told["message"]).split("\n", 1)[0]
+        except (ValueError, KeyError, TypeError):
+            pass
+        gss = raw.partition("GSSException: ")[2].split("<")[0].split("\n")[0]
+        return cls(error.code, _asks_negotiate(error), *_short(kind, words, gss))
+
+    def translate(self, uri: str, who: str, kerberos: bool, token: str) -> EspalierError:
+        if self.kind == "StandbyException":
+            return UnavailableError(self.words)
+        for text, why in _TOKEN_MEANINGS if token else ():
+            if text in self.kind or text in self.words:
+                return PermissionDeniedError("%s: %s%s" % (uri, why, _OF_THE_FILE))
+        if not self.kind and self.gss:
+            return self._of_kerberos(uri, who)
+        if self.code == 401:
+            return PermissionDeniedError("%s: %s answers HTTP 401: it %s" % (
+                uri, who, "does not take our Kerberos identity; is it of a realm that HDFS trusts?"
+                if kerberos else "asks for authentication of a kind that is not spoken here; "
+                "Kerberos (SPNEGO) and delegation tokens are"))
+        if self.code == 404 or self.kind == "FileNotFoundException":
+            return NotFoundError("there is no %s: %s" % (uri, self.words))
+        if self.code >= 500:
+            return UnavailableError(self.words)
+        if self.code == 403:
+            return PermissionDeniedError(
+                "%s: %s" % (uri, self.words),
+                hint="" if kerberos or token else "HADOOP_USER_NAME says who you are there.")
+        return FailedPreconditionError("%s: %s" % (uri, self.words))
+
+    def _of_kerberos(self, uri: str, who: str) -> EspalierError:
+        if "replay" in self.gss:
+            return UnavailableError("%s took our proof for a repeated one" % who)
+        if "Checksum failed" in self.gss:
+            return PermissionDeniedError(
+                "%s: %s cannot read our Kerberos ticket: its keytab has not the key that the KDC "
+                "has for its principal HTTP/HOST; export its keytab again (%s)" %
+                (uri, who, self.gss))
+        found = problem("be believed by " + who, self.gss)
+        return type(found)("%s: %s" % (uri, found.message))
+
+
+def _short(*texts: str) -> Tuple[str, ...]:
+    return tuple(printable(text)[:_LETTERS_MAX] for text in texts)

@@ -10,10 +10,12 @@ from typing import Any, List, Optional, Union
 
 from ._connection import Connection, Limits, ReadFile
 from ._convert import job_of, worker_of
-from ._jobtext import JobSource, job_text
+from ._job_tokens import fetch_job_tokens
+from ._jobtext import JobSource, job_text, paths_of
 from ._proto import api_pb2
-from ._security import make_security
+from ._security import Security, make_security
 from ._version import __version__
+from ._yarn import YARN, kept_of
 from .errors import (CancelledError, DeadlineExceededError, EspalierError,
                      FailedPreconditionError, InvalidArgumentError, NotFoundError,
                      UnavailableError)
@@ -41,8 +43,9 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
     ``ESPALIER_TOKEN_FILE``, ``ESPALIER_TLS_SERVER_NAME``.
 
     Args:
-        address: ``"host:port"``, or ``"file:PATH"`` or ``"hdfs://..."`` of a file that holds it;
-            by default ``127.0.0.1:7700``.
+        address: ``"host:port"``; ``"file:PATH"`` or ``"hdfs://..."`` of a file that holds it; or
+            ``"yarn:NAME"`` of a cluster that `espalier yarn up NAME` started on this machine, with
+            the certificates kept here, unless others are given; by default ``127.0.0.1:7700``.
         ca: PEM file of the authority of the cluster's certificates. With it everything is
             encrypted; without, plain text is spoken.
         cert, key: PEM files of your own certificate and its key (``chmod 600``).
@@ -66,13 +69,16 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
     def given(value: Optional[PathLike], variable: str) -> str:
         return os.environ.get(variable, "") if value is None else os.fspath(value)
     where = given(address, "ESPALIER_COORDINATOR") or DEFAULT_COORDINATOR
-    own_token = given(token, "ESPALIER_TOKEN")
-    if token is None and token_file is not None:
-        own_token = ""
-    security = make_security(
-        given(ca, "ESPALIER_TLS_CA"), given(cert, "ESPALIER_TLS_CERTIFICATE"),
-        given(key, "ESPALIER_TLS_KEY"), given(server_name, "ESPALIER_TLS_SERVER_NAME"),
-        own_token, "" if token is not None else given(token_file, "ESPALIER_TOKEN_FILE"))
+    if where.startswith(YARN) and (ca, cert, key, server_name) == (None,) * 4:
+        security = _security_of_yarn(where, token, token_file)
+    else:
+        own_token = given(token, "ESPALIER_TOKEN")
+        if token is None and token_file is not None:
+            own_token = ""
+        security = make_security(
+            given(ca, "ESPALIER_TLS_CA"), given(cert, "ESPALIER_TLS_CERTIFICATE"),
+            given(key, "ESPALIER_TLS_KEY"), given(server_name, "ESPALIER_TLS_SERVER_NAME"),
+            own_token, "" if token is not None else given(token_file, "ESPALIER_TOKEN_FILE"))
     client = Client(Connection(where, security,
                                limits if timeout is None else Limits.of(timeout), read))
     try:
@@ -81,6 +87,14 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
         client.close()
         raise
     return client
+
+
+def _security_of_yarn(where: str, token: Optional[str],
+                      token_file: Optional[PathLike]) -> Security:
+    """By what is kept of that cluster, and nothing of the environment."""
+    kept = kept_of(where)
+    return make_security(kept.at("ca.crt"), kept.at("tls.crt"), kept.at("tls.key"), kept.service,
+                         token or "", os.fspath(token_file or ""))
 
 
 def _reach(client: Client, seconds: float) -> None:
@@ -137,6 +151,11 @@ class Client:
                 "scored"}`` or ``{"evaluate": {"model": .., "data": ..}}``: ``result().scoring``,
                 and ``result().test`` of an evaluation, whose "output" is a page with charts.
 
+        For each file system secured by Kerberos that the job names, a delegation token is fetched
+        with your ticket (``kinit``) or keytab (``KRB5_CLIENT_KTNAME``) and goes along, so that the
+        job reads and writes as you; without either the daemons must have a keytab. Standard error
+        tells which.
+
         Returns:
             The job, which waits or runs by now.
 
@@ -148,6 +167,7 @@ class Client:
                 replaces it.
             BadInputError: the first header does not fit.
             ResourceExhaustedError: the queue is full.
+            FailedPreconditionError: a delegation token would travel in the clear.
 
         A KeyboardInterrupt before the coordinator answers withdraws the submission.
         """
@@ -155,6 +175,12 @@ class Client:
         request = api_pb2.SubmitRequest(
             version=__version__, client_request_id=secrets.token_hex(16),
             job_yaml=text.encode("utf-8", "surrogateescape"))
+        job_tokens = fetch_job_tokens(paths_of(text), self._renewer)
+        for note in job_tokens.notes:
+            print("note: " + note, file=sys.stderr)
+        for file_system, token in job_tokens.tokens:
+            request.tokens.add(file_system=file_system.encode("utf-8", "surrogateescape"),
+                               text=token.encode("ascii"))
         return Job(self._connection, self._submit_once(request), submitted_here=True)
 
     def job(self, job: Union[str, int]) -> Job:
@@ -200,6 +226,11 @@ class Client:
         raise NotFoundError("there is no worker '%s'" % worker,
                             hint="client.workers() shows their names and ids.")
 
+    def _renewer(self) -> str:
+        """The coordinator's own principal, which renews a job's tokens."""
+        return str(self._connection.call("Renewer", api_pb2.RenewerRequest(),
+                                         self._connection.limits.submit).principal)
+
     def _submit_once(self, request: Any) -> int:
         """The job's number. A submission whose answer was not heard is repeated with the same id,
         which is the same job, or withdrawn."""
@@ -211,10 +242,12 @@ class Client:
 
     def _submit_until_heard(self, request: Any) -> int:
         until: Optional[float] = None
+        secret = "" if not request.tokens else (
+            "a delegation token of " + request.tokens[0].file_system.decode("utf-8", "replace"))
         while True:
             try:
                 return int(self._connection.call("Submit", request,
-                                                 self._connection.limits.submit).job)
+                                                 self._connection.limits.submit, secret).job)
             except UnavailableError as error:
                 if until is None and (error.answered or error.never_sent):
                     raise

@@ -25,12 +25,15 @@ def load(bundle: Union[str, os.PathLike[str]]) -> Model:
     Args:
         bundle: a local path, or ``hdfs://``, ``webhdfs://``, ``swebhdfs://`` (read by WebHDFS, the
             last over HTTPS with the authority of ``ESPALIER_HADOOP_CA``; `hdfs://` finds the
-            NameNode by ``HADOOP_CONF_DIR``; not on clusters secured by Kerberos).
+            NameNode by ``HADOOP_CONF_DIR``). On clusters secured by Kerberos you are who your
+            ticket (``kinit``) or keytab (``KRB5_CLIENT_KTNAME``) says, or the token of the file
+            that ``HADOOP_TOKEN_FILE_LOCATION`` names, as in a container of YARN's.
 
     Raises:
         NotFoundError: it is not there, or not whole.
         DataLossError: the weights are not those that its model.json tells of.
         BadInputError: a file is malformed.
+        PermissionDeniedError, UnavailableError: HDFS, or Kerberos, refuses or is away.
         FailedPreconditionError, UnimplementedError: it is of another version, or uses what this
             client does not know; it is refused rather than computed otherwise.
     """

@@ -1,0 +1,232 @@
+"""Where an HDFS is: its NameNodes, by core-site.xml and hdfs-site.xml in HADOOP_CONF_DIR (or
+etc/hadoop of HADOOP_HOME). The rules are those of src/storage/name_nodes.cc."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import xml.etree.ElementTree
+from typing import Dict, List, NamedTuple, Tuple
+
+from .errors import FailedPreconditionError, InvalidArgumentError
+
+_CONF_BYTES_MAX = 16 << 20
+_RPC_PORT, _RPC = 8020, "dfs.namenode.rpc-address"
+_URI = re.compile(r"(?P<prefix>(?P<scheme>hdfs|s?webhdfs):(?://(?P<name>[^/]*))?)(?P<path>/.*)",
+                  re.DOTALL)
+Conf = Dict[str, str]
+Address = Tuple[str, int]  # port 0: none is given
+
+
+class _Speech(NamedTuple):
+    """How WebHDFS is spoken: which key names the addresses, which port is the default."""
+
+    scheme: str
+    key: str
+    port: int
+
+
+_PLAIN = _Speech("http", "dfs.namenode.http-address", 9870)
+_SECURE = _Speech("https", "dfs.namenode.https-address", 9871)
+
+
+class NameNode(NamedTuple):
+    http: Address  # where it speaks WebHDFS
+    rpc: Address  # host "": it is not known
+
+
+class Place(NamedTuple):
+    """A path on an HDFS."""
+
+    uri: str
+    path: str
+    scheme: str  # "http" or "https"
+    name_nodes: List[NameNode]
+    kerberos: bool  # as the configuration says
+    service: str  # its name service, or host without a port; or ""
+
+
+def prefix_of(uri: str) -> str:
+    """How paths on that HDFS begin, without the last slash: "hdfs://ns"; "": it is none.
+    "hdfs:/a" is on the default one, "hdfs://"."""
+    found = _URI.fullmatch(uri)
+    return "%s://%s" % (found["scheme"], found["name"] or "") if found else ""
+
+
+def find(uri: str) -> Place:
+    """Raises InvalidArgumentError and FailedPreconditionError: the URI, or the configuration, does
+    not say it. A path is taken as it stands, as by Hadoop's own tools: `?` is a part of it."""
+    found = _URI.fullmatch(uri)
+    if found is None:
+        raise InvalidArgumentError("'%s' names no file on HDFS; expected hdfs://HOST/PATH, "
+                                   "hdfs:///PATH, webhdfs://HOST:PORT/PATH or swebhdfs://HOST:PORT"
+                                   "/PATH" % uri[:200])
+    conf = _configuration()
+    scheme, name = found["scheme"], found["name"] or ""
+    speech = _speech(uri, scheme, conf)
+    if not name and scheme == "hdfs":
+        scheme, name = _default(conf)
+    if not name:
+        raise InvalidArgumentError("%s names no host, and HADOOP_CONF_DIR no fs.defaultFS that is "
+                                   "an HDFS" % uri)
+    return Place(uri, found["path"], speech.scheme, _name_nodes(conf, speech, scheme, name),
+                 conf.get("hadoop.security.authentication", "") == "kerberos",
+                 "" if _host_port(name)[1] else name)
+
+
+def token_services(place: Place) -> List[str]:
+    """What tokens for that HDFS may call it: "ha-hdfs:ns", "host:port", "ip:port"; names are looked
+    up."""
+    out = ["ha-hdfs:" + place.service] if place.service else []
+    for node in place.name_nodes:
+        out += _services(node.rpc) + _services(node.http)
+    return out
+
+
+def shown(address: Address) -> str:
+    return "%s:%d" % address
+
+
+def _speech(uri: str, scheme: str, conf: Conf) -> _Speech:
+    only_https = conf.get("dfs.http.policy", "") == "HTTPS_ONLY"
+    if scheme == "swebhdfs" or (scheme == "hdfs" and only_https):
+        return _SECURE
+    if only_https:
+        raise InvalidArgumentError("%s asks for plain HTTP, but dfs.http.policy in HADOOP_CONF_DIR "
+                                   "is HTTPS_ONLY" % uri,
+                                   hint="Write swebhdfs://HOST:PORT/PATH or hdfs://HOST/PATH.")
+    return _PLAIN
+
+
+def _name_nodes(conf: Conf, speech: _Speech, scheme: str, name: str) -> List[NameNode]:
+    """What is configured is used for the name service, or the NameNode with the rpc-address, that
+    is named, and for no other."""
+    host, port = _host_port(name)
+    if not port and (name in _list(conf, "dfs.nameservices") or
+                     _list(conf, "dfs.ha.namenodes." + name)):
+        ids = _list(conf, "dfs.ha.namenodes." + name)
+        suffixes = ["." + name + "." + i for i in ids] or ["." + name]
+        return [_of_service(conf, speech, suffix) for suffix in suffixes]
+    if scheme != "hdfs":
+        http = host, port or speech.port
+        return [NameNode(http, _rpc_behind(conf, speech, http))]
+    rpc = host, port or _RPC_PORT
+    for suffix in _suffixes(conf):
+        told = conf.get(_RPC + suffix, "" if suffix else _default_rpc(conf))
+        if told and _with_port(told, _RPC_PORT) == rpc and conf.get(speech.key + suffix):
+            return [NameNode(_http_of(conf, speech, suffix, host), rpc)]
+    return [NameNode((host, speech.port), rpc)]
+
+
+def _host_port(text: str) -> Address:
+    """Port 0: none is given."""
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        return text, 0
+    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise InvalidArgumentError("'%s' is no address, expected HOST:PORT" % text[:80])
+    return host, int(port)
+
+
+def _with_port(text: str, default: int) -> Address:
+    host, port = _host_port(text)
+    return host, port or default
+
+
+def _list(conf: Conf, key: str) -> List[str]:
+    return [word.strip() for word in conf.get(key, "").split(",") if word.strip()]
+
+
+def _suffixes(conf: Conf) -> List[str]:
+    """What follows the keys of each NameNode's addresses."""
+    found = [""]
+    for service in _list(conf, "dfs.nameservices"):
+        found.append("." + service)
+        found += ["." + service + "." + i for i in _list(conf, "dfs.ha.namenodes." + service)]
+    return found
+
+
+def _default(conf: Conf) -> Tuple[str, str]:
+    """Scheme and host of the default file system; "": it is no HDFS."""
+    found = _URI.match(conf.get("fs.defaultFS", "") + "/")
+    return (found["scheme"], found["name"] or "") if found else ("", "")
+
+
+def _default_rpc(conf: Conf) -> str:
+    """Without an rpc-address the default file system names it."""
+    scheme, name = _default(conf)
+    return name if scheme == "hdfs" else ""
+
+
+def _http_of(conf: Conf, speech: _Speech, suffix: str, host: str) -> Address:
+    """The http-address; `host` stands in for one that is every address of a machine."""
+    key = speech.key + suffix
+    told, port = _with_port(conf[key], speech.port)
+    named = host if told in ("", "0.0.0.0", "[::]") else told
+    if not named:
+        raise FailedPreconditionError("%s in HADOOP_CONF_DIR is '%s', which names no host" %
+                                      (key, conf[key][:80]))
+    return named, port
+
+
+def _of_service(conf: Conf, speech: _Speech, suffix: str) -> NameNode:
+    rpc = _with_port(conf.get(_RPC + suffix, ""), _RPC_PORT)
+    if conf.get(speech.key + suffix):
+        return NameNode(_http_of(conf, speech, suffix, rpc[0]), rpc)
+    if not rpc[0]:
+        raise FailedPreconditionError("neither %s nor %s is set in HADOOP_CONF_DIR" %
+                                      (speech.key + suffix, _RPC + suffix))
+    return NameNode((rpc[0], speech.port), rpc)
+
+
+def _rpc_behind(conf: Conf, speech: _Speech, http: Address) -> Address:
+    """The rpc-address of the NameNode that the configuration knows by this HTTP address."""
+    for suffix in _suffixes(conf):
+        rpc = _with_port(conf.get(_RPC + suffix, ""), _RPC_PORT)
+        if rpc[0] and conf.get(speech.key + suffix) and \
+                _http_of(conf, speech, suffix, rpc[0]) == http:
+            return rpc
+    return "", 0
+
+
+def _services(address: Address) -> List[str]:
+    """The host itself, its addresses, and the port, as tokens write them."""
+    host, port = address
+    if not host:
+        return []
+    out = [shown(address)]
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return out
+    for family, _, _, _, where in found:
+        out.append(("[%s]:%d" if family == socket.AF_INET6 else "%s:%d") % (where[0], port))
+    return out
+
+
+def _folder() -> str:
+    named = os.environ.get("HADOOP_CONF_DIR", "")
+    home = os.path.join(os.environ.get("HADOOP_HOME", ""), "etc", "hadoop")
+    return named or (home if os.path.isabs(home) and os.path.isdir(home) else "")
+
+
+def _configuration() -> Conf:
+    folder = _folder()
+    conf: Conf = {}
+    for name in ("core-site.xml", "hdfs-site.xml") if folder else ():
+        path = os.path.join(folder, name)
+        if not os.path.exists(path):
+            continue
+        try:
+            with open(path, "rb") as f:
+                raw = f.read(_CONF_BYTES_MAX + 1)
+            if b"<!ENTITY" in raw or len(raw) > _CONF_BYTES_MAX:
+                raise ValueError("it declares entities, or is too long")
+            for entry in xml.etree.ElementTree.fromstring(raw).iter("property"):
+                key, value = entry.findtext("name"), entry.findtext("value")
+                if key and value:
+                    conf[key.strip()] = value.strip()
+        except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
+            raise FailedPreconditionError("%s cannot be read: %s" % (path, error)) from error
+    return conf

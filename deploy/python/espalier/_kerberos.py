@@ -1,0 +1,332 @@
+"""Who this process is by Kerberos, and its proof to a service that asks for SPNEGO.
+
+It is the system's own library (MIT's libgssapi_krb5) that finds the identity, as for the programs:
+the keytab that KRB5_CLIENT_KTNAME names, else the tickets of the cache that KRB5CCNAME names, or of
+the default one; realm and KDCs are those of KRB5_CONFIG or /etc/krb5.conf.
+
+The library is called by ctypes and not through a package: those that are kept well (gssapi and
+krb5, on which pyspnego and requests-gssapi stand) come for Linux as sources alone, so that each
+machine, each of Spark's executors too, would need a compiler and the headers of Python and of
+Kerberos. The library itself is wherever there is a kinit, and its functions are those of RFC 2744,
+whose binary form has not changed in decades.
+
+It waits for a KDC that does not answer, and cannot be interrupted: each call runs on a thread of
+its own and is left behind when its limit is over.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import functools
+import os
+import sys
+import threading
+from ctypes import POINTER, byref, c_int, c_size_t, c_uint32, c_void_p
+from typing import Any, Callable, List, Tuple, Type
+
+from .errors import (EspalierError, FailedPreconditionError, PermissionDeniedError,
+                     UnavailableError)
+
+WAIT_SECONDS = 30.0
+_LIBRARY = "libgssapi_krb5.so.2"
+_CALLS_MAX = 16  # at once, those included that still wait for a KDC
+_WORDS_MAX = 8  # messages of one failure
+_LETTERS_MAX = 400
+_calls = threading.BoundedSemaphore(_CALLS_MAX)
+
+
+# ---- what a failure means -----------------------------------------------------------------------
+
+_GET_TICKET = "name a keytab by KRB5_CLIENT_KTNAME (daemons), or get a ticket with kinit (people)"
+_WRONG_KEYS = "the keys of the keytab are not, or no longer, those of its principal"
+_DENIED, _AWAY = PermissionDeniedError, UnavailableError
+
+# What the words hold, what it means, how to mend it: those of src/storage/kerberos.cc. The first
+# match holds; "*" stands for a name.
+_MEANINGS: Tuple[Tuple[str, Type[EspalierError], str, str], ...] = (
+    ("Clock skew too great", _DENIED,
+     "the clocks of this host, of the KDC and of the server differ by more than Kerberos allows (5 "
+     "minutes unless configured otherwise)", "set them by NTP"),
+    ("not yet valid", _DENIED,
+     "the ticket begins in the future: the clocks of this host and of the KDC differ",
+     "set them by NTP"),
+    ("Cannot contact any KDC", _AWAY, "no KDC answers",
+     "is it up, and does krb5.conf (KRB5_CONFIG) name its address?"),
+    ("Cannot find KDC", _DENIED, "the realm's KDC is not known",
+     "name it in krb5.conf (KRB5_CONFIG) under [realms]"),
+    ("Cannot resolve", _AWAY, "the KDC's host name is not known", "see krb5.conf (KRB5_CONFIG)"),
+    ("default realm", _DENIED, "no Kerberos realm is configured",
+     "name the cluster's krb5.conf by KRB5_CONFIG, or set default_realm in /etc/krb5.conf"),
+    ("Server*not found in Kerberos database", _DENIED,
+     "the KDC knows no service of that host name",
+     "name the NameNode by the host name that stands in its principal HTTP/HOST, not by an address "
+     "or another name"),
+    ("Client*not found in Kerberos database", _DENIED,
+     "the KDC does not know the principal of the keytab or ticket",
+     "is the keytab of this realm, and the principal still there?"),
+    ("Preauthentication failed", _DENIED, _WRONG_KEYS, "export the keytab again"),
+    ("Decrypt integrity check failed", _DENIED, _WRONG_KEYS, "export the keytab again"),
+    ("Password incorrect", _DENIED, _WRONG_KEYS, "export the keytab again"),
+    ("Key table file", _DENIED, "the keytab cannot be read",
+     "KRB5_CLIENT_KTNAME must name a keytab that this user may read"),
+    ("Permission denied", _DENIED, "the keytab or ticket cache cannot be read",
+     "KRB5_CLIENT_KTNAME and KRB5CCNAME must name files that this user may read"),
+    ("Unsupported key table format", _DENIED, "the keytab is no keytab",
+     "KRB5_CLIENT_KTNAME must name one that ktutil or kadmin wrote"),
+    ("Bad format in credentials cache", _DENIED, "the ticket cache is damaged",
+     "remove it and get a ticket with kinit"),
+    ("encryption type", _DENIED,
+     "client, KDC and service have no encryption type in common",
+     "see permitted_enctypes in krb5.conf, and the keys of both principals"),
+    ("xpired", _DENIED, "the Kerberos ticket has expired",
+     "get a new one with kinit, or name a keytab by KRB5_CLIENT_KTNAME, which needs no renewing by "
+     "hand"),
+    ("No Kerberos credentials available", _DENIED, "there is no Kerberos ticket and no keytab",
+     _GET_TICKET),
+    ("No credentials were supplied", _DENIED, "there is no Kerberos ticket and no keytab",
+     _GET_TICKET),
+    ("not found in Kerberos database", _DENIED, "the KDC does not know one of the principals",
+     "see that the NameNode is named by the host in its principal HTTP/HOST, and that the keytab "
+     "is of this realm"),
+)
+
+
+def printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def problem(doing: str, words: str) -> EspalierError:
+    """The error for the words in which Kerberos' library, or a server's, says what failed.
+    `doing`: "prove who we are to localhost"."""
+    for text, kind, why, mend in _MEANINGS:
+        head, _, tail = text.rpartition("*")
+        before, found, _ = words.partition(tail)
+        if found and head in before:
+            return kind("cannot %s: %s; %s (Kerberos says: %s)" % (doing, why, mend, words))
+    return PermissionDeniedError("cannot %s: %s" % (doing, words))
+
+
+# ---- the library --------------------------------------------------------------------------------
+
+class _Buffer(ctypes.Structure):
+    _fields_ = [("length", c_size_t), ("value", c_void_p)]
+
+    def read(self) -> bytes:
+        return ctypes.string_at(self.value, self.length) if self.value else b""
+
+
+class _Oid(ctypes.Structure):
+    _fields_ = [("length", c_uint32), ("elements", c_void_p)]
+
+
+class _OidSet(ctypes.Structure):
+    _fields_ = [("count", c_size_t), ("elements", POINTER(_Oid))]
+
+
+def _oid(raw: bytes) -> Tuple[_Oid, Any]:
+    """The second one keeps its bytes alive."""
+    kept = ctypes.create_string_buffer(raw, len(raw))
+    return _Oid(len(raw), ctypes.cast(kept, c_void_p)), kept
+
+
+_SPNEGO, _SPNEGO_BYTES = _oid(b"\x2b\x06\x01\x05\x05\x02")  # 1.3.6.1.5.5.2
+_KRB5, _KRB5_BYTES = _oid(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02")  # 1.2.840.113554.1.2.2
+# GSS_C_NT_HOSTBASED_SERVICE, 1.2.840.113554.1.2.1.4
+_HOST_SERVICE, _HOST_SERVICE_BYTES = _oid(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x01\x04")
+_INITIATE, _INDEFINITE, _GSS_CODE, _MECH_CODE = 1, 0xffffffff, 1, 2
+
+_u32, _handle = POINTER(c_uint32), POINTER(c_void_p)
+_buffer, _of_oid, _of_oids = POINTER(_Buffer), POINTER(_Oid), POINTER(_OidSet)
+_ARGUMENTS = {
+    "gss_acquire_cred": [_u32, c_void_p, c_uint32, _of_oids, c_int, _handle, c_void_p, _u32],
+    "gss_inquire_cred": [_u32, c_void_p, _handle, _u32, c_void_p, c_void_p],
+    "gss_import_name": [_u32, _buffer, _of_oid, _handle],
+    "gss_display_name": [_u32, c_void_p, _buffer, c_void_p],
+    "gss_init_sec_context": [_u32, c_void_p, _handle, c_void_p, _of_oid, c_uint32, c_uint32,
+                             c_void_p, _buffer, c_void_p, _buffer, _u32, _u32],
+    "gss_display_status": [_u32, c_uint32, c_int, c_void_p, _u32, _buffer],
+    "gss_release_cred": [_u32, _handle],
+    "gss_release_name": [_u32, _handle],
+    "gss_release_buffer": [_u32, _buffer],
+    "gss_delete_sec_context": [_u32, _handle, _buffer],
+}
+
+
+@functools.lru_cache(maxsize=1)
+def _load() -> Any:
+    if not sys.platform.startswith("linux"):
+        raise FailedPreconditionError("Kerberos is spoken here on Linux alone")
+    try:
+        library = ctypes.CDLL(_LIBRARY)
+        for name, arguments in _ARGUMENTS.items():
+            function = getattr(library, name)
+            function.argtypes, function.restype = arguments, c_uint32
+    except (OSError, AttributeError) as error:
+        raise FailedPreconditionError(
+            "Kerberos' library is missing: %s cannot be loaded (%s)" % (_LIBRARY, error),
+            hint="Install it: apt-get install libgssapi-krb5-2 (Debian, Ubuntu), dnf install "
+                 "krb5-libs (Red Hat and its kin).") from error
+    return library
+
+
+class _Failure(Exception):
+    """What the library says of a failure."""
+
+
+class _Library:
+    """Its calls on one thread; what it gave is released at the end."""
+
+    def __init__(self) -> None:
+        self._library = _load()
+        self._ends: List[Callable[[], Any]] = []
+
+    def __enter__(self) -> _Library:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for end in reversed(self._ends):
+            end()
+
+    def call(self, name: str, *arguments: Any) -> None:
+        minor = c_uint32()
+        major = getattr(self._library, name)(byref(minor), *arguments)
+        if major & 0xffff0000:  # GSS_ERROR
+            raise _Failure(self._words(major, minor.value))
+
+    def _words(self, major: int, minor: int) -> str:
+        """The general message and the mechanism's."""
+        words: List[str] = []
+        for value, kind in ((major, _GSS_CODE), (minor, _MECH_CODE)):
+            context, ignored = c_uint32(), c_uint32()
+            for _ in range(_WORDS_MAX):
+                text = _Buffer()
+                if self._library.gss_display_status(byref(ignored), value, kind, None,
+                                                    byref(context), byref(text)):
+                    break
+                words.append(_text(text.read()))
+                self._library.gss_release_buffer(byref(ignored), byref(text))
+                if not context.value:
+                    break
+        return "; ".join(words)[:_LETTERS_MAX]
+
+    def own(self, end: str, thing: Any, *more: Any) -> Any:
+        """`thing`, a handle or a buffer; `end` releases it."""
+        ignored = c_uint32()
+        self._ends.append(lambda: getattr(self._library, end)(byref(ignored), byref(thing), *more))
+        return thing
+
+    def credential(self, mechanism: _Oid = _SPNEGO) -> Any:
+        wanted, found = _OidSet(1, ctypes.pointer(mechanism)), c_void_p()
+        self.call("gss_acquire_cred", None, _INDEFINITE, byref(wanted), _INITIATE, byref(found),
+                  None, None)
+        return self.own("gss_release_cred", found)
+
+
+def _text(raw: bytes) -> str:
+    return printable(raw.split(b"\0", 1)[0].decode("utf-8", "replace"))
+
+
+def _acquire(library: _Library) -> Any:
+    try:
+        return library.credential()
+    except _Failure as failure:
+        if "cannot find mechanisms" not in str(failure):
+            raise
+    # SPNEGO loses the words of its mechanism when there is nothing at all.
+    try:
+        return library.credential(_KRB5)
+    except _Failure as failure:
+        raise _Failure("%s%s" % (failure, _keytab())) from None
+
+
+def _keytab() -> str:
+    named = os.environ.get("KRB5_CLIENT_KTNAME", "")
+    if not named:
+        return ""
+    path = named[len("FILE:"):] if named.startswith("FILE:") else named
+    why = ", which is missing, or not for this user to read, is not used"
+    if os.access(path, os.R_OK):
+        why = " is empty, or no keytab"
+    return "; the keytab %s%s" % (printable(path), why)
+
+
+def _negotiate(library: _Library, host: str) -> bytes:
+    credential = _acquire(library)
+    service = b"HTTP@" + host.encode("utf-8", "replace")
+    kept = ctypes.create_string_buffer(service, len(service))
+    text = _Buffer(len(service), ctypes.cast(kept, c_void_p))
+    name = library.own("gss_release_name", c_void_p())
+    library.call("gss_import_name", byref(text), byref(_HOST_SERVICE), byref(name))
+    context = library.own("gss_delete_sec_context", c_void_p(), None)
+    token = library.own("gss_release_buffer", _Buffer())
+    library.call("gss_init_sec_context", credential, byref(context), name, byref(_SPNEGO), 0,
+                 _INDEFINITE, None, None, None, byref(token), None, None)
+    return bytes(token.read())
+
+
+def _principal(library: _Library) -> str:
+    credential = _acquire(library)
+    name = library.own("gss_release_name", c_void_p())
+    try:
+        library.call("gss_inquire_cred", credential, byref(name), None, None, None)
+    except _Failure:  # it does not say why a keytab gives no ticket; a proof to anybody does
+        _negotiate(library, "localhost")
+        raise
+    text = library.own("gss_release_buffer", _Buffer())
+    library.call("gss_display_name", name, byref(text), None)
+    return _text(text.read())
+
+
+# ---- waiting with a limit -----------------------------------------------------------------------
+
+def _limited(doing: str, seconds: float, work: Callable[[_Library], Any]) -> Any:
+    _load()  # that it is missing is said at once
+    away = UnavailableError(
+        "cannot %s: no KDC answers within %g s; is it up, and does krb5.conf (KRB5_CONFIG) name "
+        "its address?" % (doing, seconds))
+    if not _calls.acquire(timeout=seconds):
+        raise away
+    done: List[Any] = []
+
+    def run() -> None:
+        try:
+            with _Library() as library:
+                done.append(work(library))
+        except _Failure as failure:
+            done.append(problem(doing, str(failure)))
+        except Exception as error:
+            done.append(error)
+        finally:
+            _calls.release()
+    thread = threading.Thread(target=run, name="espalier-kerberos", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        _calls.release()
+        raise
+    thread.join(seconds)
+    if not done:
+        raise away
+    if isinstance(done[0], Exception):
+        raise done[0]
+    return done[0]
+
+
+def negotiate_header(host: str, seconds: float = WAIT_SECONDS) -> str:
+    """The value of an Authorization header for the service HTTP on `host` (a name that the KDC
+    knows, not an address): "Negotiate ...". It is SECRET, and good for one request within minutes.
+
+    Raises:
+        PermissionDeniedError: what is missing or wrong, and how to mend it.
+        UnavailableError: no KDC answers.
+        FailedPreconditionError: Kerberos' library is not there.
+    """
+    token = _limited("prove to '%s' who we are by Kerberos" % host, seconds,
+                     lambda library: _negotiate(library, host))
+    return "Negotiate " + base64.b64encode(token).decode("ascii")
+
+
+def own_principal(seconds: float = WAIT_SECONDS) -> str:
+    """This process's own principal: "name@REALM". Raises as negotiate_header."""
+    return str(_limited("find out who we are by Kerberos", seconds, _principal))

@@ -1,0 +1,52 @@
+"""Clusters in YARN's containers: what `espalier yarn up NAME` keeps of them on this machine, in
+~/.espalier/yarn/NAME, which nobody else can read.
+
+    coordinator             the URI of the file on HDFS in which its coordinator writes its address
+    ca.crt tls.crt tls.key  by which its operator is known there
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+from ._convert import clean
+from .errors import InvalidArgumentError, NotFoundError
+
+YARN = "yarn:"  # and a service's name
+_NAME_LETTERS_MAX = 40
+_NAME = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
+
+
+class Kept(NamedTuple):
+    service: str
+    folder: str
+
+    @property
+    def coordinator(self) -> str:
+        return self.at("coordinator")
+
+    def at(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+
+def kept_of(where: str) -> Kept:
+    """Of "yarn:NAME".
+
+    Raises:
+        InvalidArgumentError: that is no name of a service.
+        NotFoundError: none of that name was started here.
+    """
+    name = where[len(YARN):]
+    if not _NAME.fullmatch(name) or len(name) > _NAME_LETTERS_MAX:
+        raise InvalidArgumentError("found the service's name '%s', expected at most %d lower-case "
+                                   "letters, digits and -, a letter first, as YARN wants it" %
+                                   (clean(name[:200]), _NAME_LETTERS_MAX))
+    kept = Kept(name, os.path.join(os.environ.get("HOME") or ".", ".espalier", "yarn", name))
+    if not os.path.exists(kept.coordinator):
+        raise NotFoundError("no service %s was started here: '%s' is missing" %
+                            (name, kept.coordinator),
+                            hint="It and the certificates beside it are made by `espalier yarn up "
+                                 "%s`, on the machine of the person who starts the service." % name)
+    return kept
