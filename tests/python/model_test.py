@@ -329,29 +329,6 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(_columns.number_text(-0.0), "0")
         self.assertEqual(_columns.number_text(np.float16(0.1)), "0.099975586")
 
-    def test_what_the_workers_refuse_is_refused(self):
-        year, categories = _columns.date_part("year"), _columns.Categories(None, 8)
-        for decode, good, bad in (
-                (_columns.boolean, ["1", "1.0", "+1", "1e0", "yes"], ["1_0", "\u0661", "0x1", "1e"]),
-                (year, ["2024-02-29T07:08+01:00", "2024-02-29T07:08+01", 0, -62135596800],
-                 ["2024-02-29T07:08+01:", "2024-02-29T07:08+25:00", "2024-02-29T07:08+01:75",
-                  1.7e12, -62135596801]),
-                (_columns.date_part("epoch"), [1.7e9], [1.7e12]),
-                (categories.code, ["x" * 256, "\u00e9" * 128], ["x" * 257, "\u00e9" * 129])):
-            for value in good:
-                decode(value)
-            for value in bad:
-                with self.subTest(value=value), self.assertRaises(ValueError):
-                    decode(value)
-
-    def test_times_of_day_and_durations_are_the_categories_that_they_are_to_the_workers(self):
-        for value, text in ((datetime.time(1, 2, 4), "3724"),
-                            (datetime.time(0, 0, 1, 500_000), "1.5"),
-                            (datetime.timedelta(seconds=-2), "-2"),
-                            (np.timedelta64(1_500, "ms"), "1.5"),
-                            (pd.Timedelta(seconds=61), "61")):
-            self.assertEqual(_columns.category_text(value), text)
-
     def test_true_is_not_1_though_python_finds_them_equal(self):
         model = self.coded(x=["1", "true"])
         np.testing.assert_array_equal(model.predict({"x": [True, 1, np.True_, 1.0]}), [2, 1, 2, 1])

@@ -1,0 +1,186 @@
+// The orders to train: what a member begins with, its generations, what its root writes at the end.
+#include <algorithm>
+#include <utility>
+
+#include "src/bundle/initial_weights.h"
+#include "src/model/arithmetic.h"
+#include "src/worker/bundle_writer.h"
+#include "src/worker/job_runner.h"
+#include "src/worker/resume.h"
+
+namespace espalier {
+
+Status JobRunner::Perform(const TrainingOrder& order) {
+  generation_ = order.order.generation;
+  if (scoring_spec_) return Internal("there is nothing to train in a job that scores");
+  return spec_.model.precision == Precision::kFloat64 ? Train<double>(order) : Train<float>(order);
+}
+
+template <typename T>
+Status JobRunner::Train(const TrainingOrder& order) {
+  if (!member_) {
+    MemberHooks hooks;
+    hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
+    hooks.on_step = [this](int64_t step) { step_ = step; };
+    hooks.find_state = [this](const StartTraining& start) { return FindState<T>(start); };
+    hooks.checkpoint_due = [this](const RootState& state) { return checkpoints_->Due(state); };
+    hooks.on_agreed = [this](const RootState& state) { checkpoints_->WriteIfDue(state); };
+    hooks.probe = options_.probe;
+    hooks.sum_timeout_ms = options_.sum_timeout_ms;
+    hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
+                        int64_t spool, const std::function<bool()>& cancelled) {
+      return LoadRows(survey, ranges, memory, spool, cancelled);
+    };
+    ESPALIER_ASSIGN_OR_RETURN(
+        auto made, TypedJobMember<T>::Make(spec_, order.order.survey, options_.threads, peers_,
+                                           std::move(hooks)));
+    ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
+    checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
+    std::lock_guard lock(mutex_);
+    member_ = std::move(made);
+    if (proceed_) member_->Proceed(*proceed_);
+    if (interrupted_) member_->Interrupt();
+  }
+  if (order.order.planned) begun_ = true;  // it fetches the state of those who train
+  if (order.order.reverts && order.self == 0) checkpoints_->DropUncompared();
+  over_ = false;
+  newest_ = order;
+  auto& member = static_cast<TypedJobMember<T>&>(*member_);
+  JobMember::End end = member.Run(order);
+  if (end.order.order.generation > generation_) {  // changes by plan have led into a later one
+    newest_ = end.order;
+    generation_ = newest_.order.generation;
+  }
+  // The links stay up until the next order or the release: dropping them would take away what
+  // slower members have not read yet, and look like another death.
+  if (interrupted_ || end.broken || end.left) return Status::Ok();
+  ESPALIER_RETURN_IF_ERROR(std::move(end.status));
+  if (end.root) {
+    ESPALIER_RETURN_IF_ERROR(Finish(end.order.order, end.order.self, member, *end.trained));
+  }
+  over_ = true;
+  return Status::Ok();
+}
+
+template <typename T>
+Result<std::optional<TrainingState<T>>> JobRunner::LoadNewest(const TypedJobMember<T>& member,
+                                                              const StartTraining& order) {
+  ResumeOptions options;
+  options.data_fingerprint = order.survey->data_fingerprint;
+  options.arithmetic_id = arithmetic_id_;
+  options.trained_before = order.generation.value > 1;
+  options.reverts = order.reverts;
+  return LoadCheckpoint<T>(*files_, spec_, member.plan(), options);
+}
+
+template <typename T>
+Status JobRunner::FindState(const StartTraining& order) {
+  auto& member = static_cast<TypedJobMember<T>&>(*member_);
+  if (begun_ || member.step() > 0) {
+    return spec_.train.mode == TrainMode::kAsync ? BeginAgain(member, order) : Status::Ok();
+  }
+  Status begun = Begin(order, member);
+  begun_ = begun.ok();
+  if (begun_ || interrupted_ || order.generation.value == 1) return begun;
+  member.CouldNotRead(std::move(begun));  // it may be that others have
+  return Status::Ok();
+}
+
+template <typename T>
+Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
+  ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
+  if (!state) {
+    if (!spec_.train.initial) return Status::Ok();
+    ESPALIER_ASSIGN_OR_RETURN(auto weights, ReadInitialWeights(*files_, *spec_.train.initial,
+                                                               Tensors(member.plan().shape),
+                                                               order.survey->preprocessing));
+    member.BeginWith(std::move(weights));
+    return Status::Ok();
+  }
+  step_ = state->step;
+  member.GoOnFrom(*std::move(state));
+  return Status::Ok();
+}
+
+// Of asynchronous training only one member has the newest state. When it is the one who is lost,
+// what was kept is further than what this one began with. When it is not, the others take it from
+// there.
+template <typename T>
+Status JobRunner::BeginAgain(TypedJobMember<T>& member, const StartTraining& order) {
+  const auto holds = [&](const Member& m) { return m.worker == member.holder(); };
+  if (std::any_of(order.members.begin(), order.members.end(), holds)) return Status::Ok();
+  ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
+  if (!state || state->step <= member.step()) return Status::Ok();
+  step_ = state->step;
+  member.GoOnFrom(*std::move(state));
+  return Status::Ok();
+}
+
+Status JobRunner::Perform(const KeepOrder& order) {
+  StateKept told{order.at.job, order.at.generation, 0, {}, {}};
+  HeldState held;
+  const bool agreed = order.reverts || (member_ && member_->differs());
+  if (member_) held = agreed ? member_->Agreed() : member_->Held();
+  if (held.step > 0) {
+    auto path = checkpoints_->Keep(newest_, held, agreed);
+    if (path.ok()) {
+      told.step = held.step;
+      told.path = *std::move(path);
+    } else {
+      told.why = path.status();
+    }
+  }
+  Tell(std::move(told));
+  return Status::Ok();
+}
+
+template <typename T>
+Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJobMember<T>& member,
+                         const Trained& trained) {
+  const FinishAction& f = trained.finish;
+  const SurveyResult& survey = *order.survey;
+  JobDone done{order.job, order.generation, {}};
+  JobResult& r = done.result;
+  r.steps = f.steps;
+  r.epochs = f.epochs;
+  r.rows_per_epoch = survey.train_rows;
+  r.train = f.train;
+  r.validation = f.validation;
+  r.test = f.test;
+  r.classes = ClassNames(spec_.model.task, survey.preprocessing);
+  r.stopped_because = f.stopped_because;
+  r.step_ms_p50 = trained.step_ms_p50;
+  r.step_ms_p99 = trained.step_ms_p99;
+  if (spec_.train.mode == TrainMode::kAsync) r.async = trained.async;
+  r.skipped_rows = survey.skipped_rows;
+  ModelDocument document;
+  document.job = spec_;
+  document.schema = input_->schema;
+  document.preprocessing = survey.preprocessing;
+  document.storage = survey.storage;
+  document.sparse = member.shape().sparse;
+  document.train_rows = survey.train_rows;
+  document.validation_rows = survey.validation_rows;
+  document.test_rows = survey.test_rows;
+  document.skipped_rows = survey.skipped_rows;
+  document.steps = f.steps;
+  document.epochs = f.epochs;
+  document.stopped_because = f.stopped_because;
+  document.train = f.train;
+  document.validation = f.validation;
+  document.test = f.test;
+  document.data_fingerprint = survey.data_fingerprint;
+  document.arithmetic_id = arithmetic_id_;
+  document.accepted = member.accepted();
+  document.async = r.async;
+  const WriterName writer{order.job, order.generation, self};
+  ESPALIER_ASSIGN_OR_RETURN(r.weights_sha256,
+                            WriteBundle<T>(*files_, std::move(document), member.shape(),
+                                           member.parameters(), trained.history, writer));
+  r.bundle = spec_.output.path;
+  checkpoints_->End(writer);
+  Tell(std::move(done));
+  return Status::Ok();
+}
+
+}  // namespace espalier

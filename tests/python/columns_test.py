@@ -1,0 +1,38 @@
+"""Single values of columns: what the client makes of them is what the workers do."""
+import datetime
+import unittest
+
+import numpy as np
+import pandas as pd
+
+from espalier import _columns
+
+
+class ColumnsTest(unittest.TestCase):
+    def test_what_the_workers_refuse_is_refused(self):
+        year, categories = _columns.date_part("year"), _columns.Categories(None, 8)
+        for decode, good, bad in (
+                (_columns.boolean, ["1", "1.0", "+1", "1e0", "yes"],
+                 ["1_0", "\u0661", "0x1", "1e"]),
+                (year, ["2024-02-29T07:08+01:00", "2024-02-29T07:08+01", 0, -62135596800],
+                 ["2024-02-29T07:08+01:", "2024-02-29T07:08+25:00", "2024-02-29T07:08+01:75",
+                  1.7e12, -62135596801]),
+                (_columns.date_part("epoch"), [1.7e9], [1.7e12]),
+                (categories.code, ["x" * 256, "\u00e9" * 128], ["x" * 257, "\u00e9" * 129])):
+            for value in good:
+                decode(value)
+            for value in bad:
+                with self.subTest(value=value), self.assertRaises(ValueError):
+                    decode(value)
+
+    def test_times_of_day_and_durations_are_the_categories_that_they_are_to_the_workers(self):
+        for value, text in ((datetime.time(1, 2, 4), "3724"),
+                            (datetime.time(0, 0, 1, 500_000), "1.5"),
+                            (datetime.timedelta(seconds=-2), "-2"),
+                            (np.timedelta64(1_500, "ms"), "1.5"),
+                            (pd.Timedelta(seconds=61), "61")):
+            self.assertEqual(_columns.category_text(value), text)
+
+
+if __name__ == "__main__":
+    unittest.main()
