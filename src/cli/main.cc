@@ -23,6 +23,13 @@ std::string Variable(const char* name, const char* otherwise = "") {
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
 
+// Who names a keytab is whose it is, here as in what is started, and no ticket of it is left
+// behind. REQUIRES: no thread was started yet.
+void LogInBy(const std::string& keytab) {
+  setenv("KRB5_CLIENT_KTNAME", ("FILE:" + keytab).c_str(), 1);
+  setenv("KRB5CCNAME", "MEMORY:", 1);
+}
+
 int RunCommand(const CommandContext& context) {
   switch (context.options.command) {
     case CommandKind::kTrain:
@@ -109,6 +116,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
       return kExitJobFailed;
     }
   }
+  if (!parsed.options->yarn.keytab.empty()) LogInBy(parsed.options->yarn.keytab);
   const auto interrupts = Interrupts::Make(parsed.options->exit_with_parent);
   if (!interrupts.ok()) {
     console.Err(ErrorText(interrupts.status(), console.err_color()));

@@ -60,10 +60,11 @@ inline constexpr int kThreadsMax = 1024;
 
 // What `espalier yarn` is told; sizes as they were written.
 struct YarnArguments {
-  std::string name;              // of the service; run: "": after the job
-  std::string queue;             // "": the user's own
-  std::string tarball, service;  // files; "": found beside this program
-  int64_t workers = 1;           // up, run, scale
+  std::string name;               // of the service; run: "": after the job
+  std::string queue;              // "": the user's own
+  std::string tarball, service;   // files; "": found beside this program
+  std::string keytab, principal;  // up, run: with Kerberos
+  int64_t workers = 1;            // up, run, scale
   int64_t vcores = 1, coordinator_vcores = 1;
   std::string memory = "4GiB", coordinator_memory = "1GiB";
   std::string wait = "5min";  // up, run: for the coordinator

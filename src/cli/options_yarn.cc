@@ -4,6 +4,7 @@
 
 #include "src/base/text.h"
 #include "src/config/units.h"
+#include "src/yarn/service_principal.h"
 
 namespace espalier {
 namespace {
@@ -21,7 +22,9 @@ constexpr const char* kYarnExamples =
     "  espalier yarn scale mnist 8                jobs that run grow without a pause\n"
     "  espalier yarn status mnist\n"
     "  espalier yarn logs mnist\n"
-    "  espalier yarn down mnist";
+    "  espalier yarn down mnist\n"
+    "On a cluster with Kerberos `up` and `run` take a keytab; the others use your ticket (kinit):\n"
+    "  espalier yarn up mnist --keytab ann.keytab --principal ann/yarn@EXAMPLE.COM";
 
 constexpr const char* kRunExamples =
     "Starts a cluster, trains, shows the result and ends the cluster. Paths in the job are those "
@@ -47,6 +50,9 @@ void AddSizes(CLI::App* sub, YarnArguments& y) {
                   "directory and beside this program's tree)");
   sub->add_option("--service", y.service,
                   "Template of the service (default: deploy/yarn/service.json of this tree)");
+  sub->add_option("--keytab", y.keytab,
+                  "With Kerberos: the keytab by which the service logs in, and this command, too");
+  sub->add_option("--principal", y.principal, "With --keytab: whose it is, NAME/HOST@REALM");
   sub->add_option("--wait", y.wait, "How long YARN may take to start the coordinator (5min)");
 }
 
@@ -109,6 +115,13 @@ Status FinishYarn(const Environment& env, CliOptions* options) {
     options->coordinator = kYarnCoordinator + y.name;
     options->tls = KeptOfYarn(env, y.name).Tls(y.name);
   }
+  if (y.keytab.empty() != y.principal.empty()) {
+    return InvalidArgument(
+        y.keytab.empty() ? "--principal: expected --keytab FILE, too: the keys of that principal"
+                         : "--keytab: expected --principal NAME/HOST@REALM, too: whose keys "
+                           "of that file are meant");
+  }
+  if (!y.principal.empty()) ESPALIER_RETURN_IF_ERROR(CheckPrincipal(y.principal));
   if (!ParseMilliseconds(y.wait)) {
     return InvalidArgument("--wait: found '" + Printable(y.wait) +
                            "', expected a time such as 5min");

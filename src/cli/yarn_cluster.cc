@@ -7,13 +7,16 @@
 #include "src/cli/coordinator_address.h"
 #include "src/cli/options_yarn.h"
 #include "src/config/units.h"
+#include "src/security/secret_file.h"
+#include "src/storage/hdfs_home.h"
+#include "src/storage/keytab.h"
 #include "src/yarn/capacity.h"
 
 namespace espalier {
 namespace {
 
 constexpr int64_t kPollMs = 500, kLookEveryMs = 3'000, kReplyMs = 30'000;
-constexpr int64_t kTemplateBytesMax = 1 << 20;
+constexpr int64_t kTemplateBytesMax = 1 << 20, kAddressBytesMax = 1 << 16;
 
 int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -39,15 +42,61 @@ Result<YarnCluster> YarnCluster::Open(const CommandContext& context) {
   YarnCluster out(context);
   ESPALIER_ASSIGN_OR_RETURN(out.config_,
                             HadoopConfig::Read(hadoop.conf_dir, hadoop.user, {"yarn-site.xml"}));
-  ESPALIER_RETURN_IF_ERROR(CheckNoKerberos(out.config_));
+  ESPALIER_ASSIGN_OR_RETURN(out.kerberos_, HasKerberos(out.config_));
+  ESPALIER_RETURN_IF_ERROR(out.TakeIdentity());
   ESPALIER_ASSIGN_OR_RETURN(auto addresses, FindResourceManagers(out.config_));
-  ESPALIER_ASSIGN_OR_RETURN(out.base_, YarnBase(out.config_, hadoop.user));
+  ESPALIER_RETURN_IF_ERROR(out.FindBase());
   HttpOptions http;
   http.reply_ms = kReplyMs;
   http.ca_file = hadoop.ca;
   http.cancelled = [&context] { return context.interrupts.any(); };
-  out.rm_ = std::make_unique<ResourceManager>(std::move(addresses), hadoop.user, http);
+  out.rm_ = std::make_unique<ResourceManager>(
+      std::move(addresses), YarnCaller{.user = out.user_, .kerberos = out.kerberos_}, http);
   return out;
+}
+
+Status YarnCluster::TakeIdentity() {
+  const CommandKind command = context_.options.command;
+  if (command != CommandKind::kYarnUp && command != CommandKind::kYarnRun) return {};
+  const YarnArguments& y = context_.options.yarn;
+  if (!kerberos_ && y.keytab.empty()) return {};
+  if (!kerberos_) {
+    return InvalidArgument(
+        "--keytab: hadoop.security.authentication is not kerberos in " + config_.origin() +
+        "; expected no keytab there: whoever reaches an HDFS without Kerberos could read it");
+  }
+  if (y.keytab.empty()) {
+    return FailedPrecondition(
+        "this YARN has Kerberos (hadoop.security.authentication in " + config_.origin() +
+        "): expected --keytab FILE --principal NAME/HOST@REALM. YARN's master of a service, the "
+        "coordinator and the workers log in by themselves, for longer than a person's ticket "
+        "lasts");
+  }
+  const auto limit = static_cast<int64_t>(kKeytabBytesMax);
+  auto bytes = ReadSmallFile(y.keytab, Secrecy::kSecret, limit, "--keytab");
+  if (bytes.status().code() == StatusCode::kPermissionDenied) {
+    context_.console.Err("note: " + bytes.status().message() + "\n");
+    bytes = ReadSmallFile(y.keytab, Secrecy::kPublic, limit, "--keytab");
+  }
+  ESPALIER_RETURN_IF_ERROR(bytes.status());
+  identity_ = {y.principal, *std::move(bytes)};
+  return CheckKeytab(identity_, QuotedPath(y.keytab));
+}
+
+Status YarnCluster::FindBase() {
+  user_ = context_.env.hadoop.user;
+  ESPALIER_ASSIGN_OR_RETURN(const std::string hdfs, DefaultHdfs(config_));
+  if (user_.empty() && !kerberos_) {
+    return InvalidArgument(
+        "nobody knows who is asking: set HADOOP_USER_NAME to the name of a user of the cluster");
+  }
+  std::string home = "/user/" + user_;
+  if (kerberos_) {
+    ESPALIER_ASSIGN_OR_RETURN(home, HdfsHome(context_.storage, hdfs));
+    user_ = home.substr(home.rfind('/') + 1);
+  }
+  base_ = YarnBase(hdfs, home);
+  return {};
 }
 
 YarnPlaces YarnCluster::PlacesOf(const std::string& name) const {
@@ -125,14 +174,17 @@ Result<std::string> YarnCluster::ReadTemplate() const {
 }
 
 Status YarnCluster::Start(YarnRequest request) {
-  request.user = context_.env.hadoop.user;
+  request.user = user_;
+  request.principal = identity_.principal;
   ESPALIER_RETURN_IF_ERROR(request.Validate());
   ESPALIER_ASSIGN_OR_RETURN(const std::string tarball, FindTarball());
   ESPALIER_ASSIGN_OR_RETURN(const std::string form, ReadTemplate());
-  ESPALIER_ASSIGN_OR_RETURN(const YarnHadoop hadoop,
+  ESPALIER_ASSIGN_OR_RETURN(YarnHadoop hadoop,
                             HadoopForNodes(context_.files, config_, context_.env.hadoop.ca));
   request.places = PlacesOf(request.name);
   request.places.hadoop_ca = !hadoop.ca_pem.empty();
+  hadoop.keytab = identity_.keytab;
+  request.places.keytab = !hadoop.keytab.empty();
   request.places.package = base_;  // a stand-in, to find what is wrong with the form early
   ESPALIER_RETURN_IF_ERROR(BuildService(form, request).status());
   // HDFS first: without it the ResourceManager only fails in words of its own.
@@ -244,8 +296,13 @@ Result<bool> YarnCluster::End(const std::string& name) {
 }
 
 Status YarnCluster::RemoveRemains(const std::string& name) const {
-  const Status remote = context_.files.RemoveTree(PlacesOf(name).folder);
-  const Status local = context_.files.RemoveTree(KeptOfYarn(context_.env, name).directory);
+  const YarnPlaces places = PlacesOf(name);
+  const YarnKept kept = KeptOfYarn(context_.env, name);
+  const Status remote = context_.files.RemoveTree(places.folder);
+  // Who is somebody else by now, by another ticket say, leaves what the first one needs.
+  const auto whose = context_.files.ReadAll(kept.CoordinatorFile(), kAddressBytesMax);
+  if (whose.ok() && *whose != places.address() + "\n") return remote;
+  const Status local = context_.files.RemoveTree(kept.directory);
   return remote.ok() ? local : remote;
 }
 

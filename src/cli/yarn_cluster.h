@@ -10,6 +10,7 @@
 #include "src/cli/commands.h"
 #include "src/storage/hadoop_config.h"
 #include "src/yarn/resource_manager.h"
+#include "src/yarn/service_principal.h"
 #include "src/yarn/service_spec.h"
 #include "src/yarn/staging.h"
 
@@ -17,7 +18,8 @@ namespace espalier {
 
 class YarnCluster {
  public:
-  // Reads Hadoop's configuration; asks nobody yet. `context` must outlive it.
+  // Reads Hadoop's configuration and, to start a service where there is Kerberos, the keytab; asks
+  // nobody yet, but HDFS for our name where there is Kerberos. `context` must outlive it.
   static Result<YarnCluster> Open(const CommandContext& context);
 
   const ResourceManager& rm() const { return *rm_; }
@@ -38,6 +40,10 @@ class YarnCluster {
 
  private:
   explicit YarnCluster(const CommandContext& context) : context_(context) {}
+  // By whom a service that is started logs in; what is wrong with that.
+  Status TakeIdentity();
+  // Who we are on HDFS, and where our files are.
+  Status FindBase();
   Status CheckNameIsFree(const std::string& name);
   Status CheckNodes(const YarnRequest& request);
   Status CheckZooKeeper() const;
@@ -51,7 +57,9 @@ class YarnCluster {
 
   const CommandContext& context_;
   HadoopConfig config_;
-  std::string base_;
+  bool kerberos_ = false;
+  YarnIdentity identity_;
+  std::string user_, base_;
   std::unique_ptr<ResourceManager> rm_;
   int64_t nodes_ = 0;
 };

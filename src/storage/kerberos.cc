@@ -3,6 +3,7 @@
 #include <gssapi/gssapi.h>
 #include <krb5.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -59,7 +60,7 @@ constexpr std::array kMeanings = {
             "name the cluster's krb5.conf by KRB5_CONFIG, or set default_realm in /etc/krb5.conf"},
     Meaning{"Server not found in Kerberos database", kPermissionDenied,
             "the KDC knows no service of that host name",
-            "name the NameNode by the host name that stands in its principal HTTP/HOST, not by "
+            "name the server by the host name that stands in its principal HTTP/HOST, not by "
             "an address or another name"},
     Meaning{"Client not found in Kerberos database", kPermissionDenied,
             "the KDC does not know the principal of the keytab or ticket",
@@ -88,7 +89,7 @@ constexpr std::array kMeanings = {
             "there is no Kerberos ticket and no keytab", kGetTicket},
     Meaning{"not found in Kerberos database", kPermissionDenied,
             "the KDC does not know one of the principals",
-            "see that the NameNode is named by the host in its principal HTTP/HOST, and that the "
+            "see that the server is named by the host in its principal HTTP/HOST, and that the "
             "keytab is of this realm"},
 };
 
@@ -293,6 +294,23 @@ Status KerberosProblem(const std::string& doing, const std::string& words) {
                               " (Kerberos says: " + words + ")"};
   }
   return PermissionDenied("cannot " + doing + ": " + words);
+}
+
+std::string GssWords(std::string_view body) {
+  const size_t found = body.find("GSSException: ");
+  if (found == body.npos) return {};
+  body.remove_prefix(found + 14);
+  return Printable(body.substr(0, std::min(body.find_first_of("<\r\n"), body.size())), 300);
+}
+
+Status RefusedProof(const std::string& who, const std::string& words) {
+  if (words.find("Checksum failed") != words.npos) {
+    return PermissionDenied(who +
+                            " cannot read our Kerberos ticket: its keytab has not the key that the "
+                            "KDC has for its principal HTTP/HOST; export its keytab again (" +
+                            words + ")");
+  }
+  return KerberosProblem("be believed by " + who, words);
 }
 
 Result<std::string> NegotiateHeader(const std::string& host, const KerberosLimits& limits,

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "src/base/status.h"
 
@@ -36,5 +37,10 @@ Result<std::string> OwnPrincipal(const KerberosLimits& limits);
 // The error for the words in which Kerberos' library, or a server's, says what failed. `doing`:
 // "prove who we are to localhost". A pure function.
 Status KerberosProblem(const std::string& doing, const std::string& words);
+
+// What Java's Kerberos says in a page of an error: "... (Mechanism level: WORDS)"; or nothing.
+std::string GssWords(std::string_view body);
+// The error for such words of `who`, "the NameNode HOST", which does not take our proof.
+Status RefusedProof(const std::string& who, const std::string& words);
 
 }  // namespace espalier

@@ -183,28 +183,12 @@ Verdict JudgeException(const RemoteException& remote, const HttpReply& reply, co
   return {fate, kUnavailable, WhoOf(asked) + " says " + words, again};
 }
 
-// What Java's Kerberos says in a page of an error: "... (Mechanism level: WORDS)".
-std::string GssWords(std::string_view body) {
-  const size_t found = body.find("GSSException: ");
-  if (found == body.npos) return {};
-  body.remove_prefix(found + 14);
-  return Printable(body.substr(0, std::min(body.find_first_of("<\r\n"), body.size())), 300);
-}
-
 Verdict JudgeGss(const std::string& words, const Asked& asked) {
-  const std::string doing = "be believed by " + WhoOf(asked);
   // Two proofs at the very same moment; the next one is another.
   if (words.find("replay") != words.npos) {
     return {kAgain, kPermissionDenied, WhoOf(asked) + " took our proof for a repeated one"};
   }
-  if (words.find("Checksum failed") != words.npos) {
-    return {kFail, kPermissionDenied,
-            WhoOf(asked) +
-                " cannot read our Kerberos ticket: its keytab has not the key that the "
-                "KDC has for its principal HTTP/HOST; export its keytab again (" +
-                words + ")"};
-  }
-  const Status problem = KerberosProblem(doing, words);
+  const Status problem = RefusedProof(WhoOf(asked), words);
   return {kFail, problem.code(), problem.message()};
 }
 

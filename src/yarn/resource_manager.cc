@@ -1,9 +1,9 @@
 #include "src/yarn/resource_manager.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "src/base/text.h"
+#include "src/storage/kerberos.h"
 #include "src/storage/uri.h"
 #include "src/storage/webhdfs_protocol.h"
 
@@ -15,6 +15,7 @@ constexpr int64_t kDestroyMs = 150'000;  // without ZooKeeper it takes YARN more
 constexpr int64_t kIdBytesMax = 200;
 constexpr const char* kServices = "/app/v1/services";
 constexpr const char* kCluster = "/ws/v1/cluster";
+constexpr const char* kNoSecureIo = "Secure IO is not possible without native code extensions";
 constexpr const char* kSwitchedOff =
     "YARN's services are switched off there: the administrator must set "
     "yarn.webapp.api-service.enable to true in the ResourceManager's yarn-site.xml, "
@@ -46,6 +47,36 @@ Result<RmAddress> AddressOf(const HadoopConfig& config, const std::string& suffi
                          "; HADOOP_CONF_DIR must name a directory with yarn-site.xml");
 }
 
+// The host that is asked: of "http://host:port/path".
+Result<std::string> HostOf(const std::string& url) {
+  const size_t begin = url.find("://") + 3;
+  ESPALIER_ASSIGN_OR_RETURN(const HostPort address,
+                            ParseHostPort(url.substr(begin, url.find('/', begin) - begin), "YARN"));
+  return address.host;
+}
+
+// An error when `who` does not believe who we are. YARN's own refusals are JSON.
+Status CheckBelieved(const HttpReply& reply, const std::string& who, bool kerberos) {
+  if (reply.content_type.find("json") != std::string::npos) return {};
+  if (reply.status != 401 && reply.status != 403) return {};
+  if (const std::string words = GssWords(reply.body); !words.empty()) {
+    return RefusedProof(who, words);
+  }
+  if (reply.status == 403) return {};
+  if (!kerberos && reply.asks_negotiate) {
+    return PermissionDenied(who +
+                            " asks for Kerberos, but the Hadoop configuration here does not; "
+                            "expected hadoop.security.authentication: kerberos in core-site.xml: "
+                            "HADOOP_CONF_DIR must name the cluster's own");
+  }
+  if (!kerberos) return {};
+  return PermissionDenied(
+      who + (reply.asks_negotiate
+                 ? " does not take our Kerberos identity; is it of a realm that it trusts?"
+                 : " asks for authentication of a kind that is not spoken here; with Kerberos its "
+                   "hadoop.http.authentication.type must be kerberos, too"));
+}
+
 bool IsStandby(int code, const std::string& body) {
   return code == 307 || code == 302 || body.find("This is standby RM") != std::string::npos;
 }
@@ -70,45 +101,52 @@ Result<std::vector<RmAddress>> FindResourceManagers(const HadoopConfig& config) 
   return out;
 }
 
-Status CheckNoKerberos(const HadoopConfig& config) {
-  ESPALIER_ASSIGN_OR_RETURN(std::string found, config.Get("hadoop.security.authentication"));
-  std::transform(found.begin(), found.end(), found.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (found != "kerberos") return {};
-  return FailedPrecondition(
-      "hadoop.security.authentication: found kerberos in " + config.origin() +
-      ": services of a YARN with Kerberos are not supported yet. Run espalier-coordinator and "
-      "espalier-worker as services of the nodes instead, which train from a secured HDFS by a "
-      "keytab or by the submitter's ticket (deploy/README.md: With systemd, A secured Hadoop)");
-}
-
-ResourceManager::ResourceManager(std::vector<RmAddress> addresses, std::string user,
+ResourceManager::ResourceManager(std::vector<RmAddress> addresses, YarnCaller caller,
                                  HttpOptions http)
-    : addresses_(std::move(addresses)), user_(std::move(user)), http_(http), patient_([&http] {
+    : addresses_(std::move(addresses)), caller_(std::move(caller)), http_(http), patient_([&http] {
         http.reply_ms = std::max(http.reply_ms, kDestroyMs);
         http.stall_ms = std::max(http.stall_ms, kDestroyMs);
         return http;
       }()) {}
+
+Result<HttpReply> ResourceManager::Call(HttpRequest request, const std::string& who,
+                                        const HttpClient& http) const {
+  if (caller_.kerberos) {
+    ESPALIER_ASSIGN_OR_RETURN(const std::string host, HostOf(request.url));
+    auto proof = NegotiateHeader(host, {http_.options().reply_ms, http_.options().cancelled});
+    if (!proof.ok()) {
+      return Status(proof.status().code(), who + " asks for Kerberos: " + proof.status().message());
+    }
+    request.authorization = *std::move(proof);
+  } else if (!caller_.user.empty()) {
+    const char separator = request.url.find('?') == std::string::npos ? '?' : '&';
+    request.url += separator + ("user.name=" + PercentEncoded(caller_.user));
+  }
+  HttpReply reply = http.Call(request);
+  if (reply.failure != HttpFailure::kNone) return reply;
+  ESPALIER_RETURN_IF_ERROR(CheckBelieved(reply, who, caller_.kerberos));
+  return reply;
+}
 
 ResourceManager::Reply ResourceManager::Ask(HttpMethod method, const std::string& path,
                                             std::string_view body, const HttpClient* http) const {
   Reply out;
   std::string trouble;
   for (const RmAddress& address : addresses_) {
-    const char separator = path.find('?') == std::string::npos ? '?' : '&';
-    HttpRequest request{
-        .method = method,
-        .url = address.url + path +
-               (user_.empty() ? "" : separator + ("user.name=" + PercentEncoded(user_))),
-        .content = body};
+    HttpRequest request{.method = method, .url = address.url + path, .content = body};
     request.content_type = "application/json";
-    const HttpReply reply = (http == nullptr ? http_ : *http).Call(request);
+    const std::string who =
+        "the ResourceManager " + address.url + " (its address is " + address.why + ")";
+    const Result<HttpReply> called = Call(std::move(request), who, http == nullptr ? http_ : *http);
+    if (!called.ok()) {
+      out.status = called.status();
+      return out;
+    }
+    const HttpReply& reply = *called;
     if (reply.failure == HttpFailure::kCancelled) {
       out.status = Cancelled("interrupted");
       return out;
     }
-    const std::string who =
-        "the ResourceManager " + address.url + " (its address is " + address.why + ")";
     if (reply.failure != HttpFailure::kNone) {
       trouble += (trouble.empty() ? "" : "; ") + who + " cannot be reached: " + reply.reason;
       continue;
@@ -227,15 +265,22 @@ Result<std::vector<YarnPlace>> ResourceManager::Places(const std::string& applic
 Result<std::string> ResourceManager::Log(const YarnPlace& place, const std::string& file,
                                          int64_t bytes_max) const {
   const bool https = addresses_[0].url.starts_with("https:");
-  HttpRequest request{.url = std::string(https ? "https://" : "http://") + place.node_http +
-                             "/ws/v1/node/containerlogs/" + PercentEncoded(place.container) + "/" +
-                             PercentEncoded(file) + "?size=-" + std::to_string(bytes_max) +
-                             (user_.empty() ? "" : "&user.name=" + PercentEncoded(user_))};
-  const HttpReply reply = http_.Call(request);
+  const std::string url = std::string(https ? "https://" : "http://") + place.node_http +
+                          "/ws/v1/node/containerlogs/" + PercentEncoded(place.container) + "/" +
+                          PercentEncoded(file) + "?size=-" + std::to_string(bytes_max);
   const std::string who = "the log of " + Printable(place.container, kIdBytesMax) +
                           " at the NodeManager " + place.node_http;
+  const Result<HttpReply> called = Call({.url = url}, "the NodeManager " + place.node_http, http_);
+  if (!called.ok()) return called.status().Wrap(who + " cannot be read");
+  const HttpReply& reply = *called;
   if (reply.failure != HttpFailure::kNone) {
     return Unavailable(who + " cannot be read: " + reply.reason);
+  }
+  if (reply.body.find(kNoSecureIo) != std::string::npos) {
+    return FailedPrecondition(
+        who +
+        " cannot be read: with Kerberos it takes Hadoop's native library (libhadoop.so), "
+        "which that NodeManager runs without");
   }
   if (reply.status != 200) {
     return NotFound(who + " cannot be read: HTTP " + std::to_string(reply.status) +

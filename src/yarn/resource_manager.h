@@ -1,12 +1,13 @@
 // YARN by its REST interfaces alone: the Services API of the ResourceManager (no Hadoop client, no
 // Java), its lists of nodes and applications, and the logs that NodeManagers show.
 //
-// Which ResourceManager: yarn-site.xml says; of several (HA) the one that answers. Errors:
+// Which ResourceManager: yarn-site.xml says; of several (HA) the one that answers. Where the
+// cluster has Kerberos each call proves who makes it (storage/kerberos.h). Errors:
 //   kUnavailable        none answers, or not in time
 //   kNotFound           there is no service of that name
 //   kAlreadyExists      there is one
 //   kFailedPrecondition YARN's services are switched off; kInvalidArgument: YARN refuses, in its
-//   words; kPermissionDenied: this user may not.
+//   words; kPermissionDenied: this user may not, or Kerberos does not say who it is, and why.
 //
 // Thread rule: const calls from any thread; they block, and end soon when HttpOptions::cancelled
 // says so.
@@ -35,14 +36,16 @@ struct RmAddress {
 // configuration names none.
 Result<std::vector<RmAddress>> FindResourceManagers(const HadoopConfig& config);
 
-// kFailedPrecondition, with what to do instead: this YARN has Kerberos, by which its services must
-// have a principal and those that ask for them a ticket.
-Status CheckNoKerberos(const HadoopConfig& config);
+// Who asks.
+struct YarnCaller {
+  std::string user;       // as is told where the cluster has no Kerberos
+  bool kerberos = false;  // it has
+};
 
 class ResourceManager {
  public:
-  // `user`: who asks, where the cluster has no Kerberos. REQUIRES: `addresses` is not empty.
-  ResourceManager(std::vector<RmAddress> addresses, std::string user, HttpOptions http);
+  // REQUIRES: `addresses` is not empty.
+  ResourceManager(std::vector<RmAddress> addresses, YarnCaller caller, HttpOptions http);
 
   Result<YarnService> Service(const std::string& name) const;
   Status Create(std::string_view spec_json) const;
@@ -67,11 +70,14 @@ class ResourceManager {
 
  private:
   struct Reply {
-    Status status;  // kUnavailable: no ResourceManager answered
+    Status status;  // kUnavailable: no ResourceManager answered; or who asks is not believed
     int code = 0;   // HTTP's
     bool json = false;
     std::string body;
   };
+  // One call to `who`, with what says who makes it. An error: Kerberos does not say so here, or is
+  // not believed there.
+  Result<HttpReply> Call(HttpRequest request, const std::string& who, const HttpClient& http) const;
   Reply Ask(HttpMethod method, const std::string& path, std::string_view body = {},
             const HttpClient* http = nullptr) const;
   Status Judge(const Reply& reply, const std::string& doing) const;
@@ -80,7 +86,7 @@ class ResourceManager {
   Result<std::string> Get(const std::string& path, const std::string& doing) const;
 
   const std::vector<RmAddress> addresses_;
-  const std::string user_;
+  const YarnCaller caller_;
   const HttpClient http_, patient_;  // patient_: for what may take a minute by design
 };
 

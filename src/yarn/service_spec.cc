@@ -34,7 +34,7 @@ Json File(const char* type, const std::string& source, const std::string& name) 
   return {{"type", type}, {"src_file", source}, {"dest_file", name}};
 }
 
-// A key of its own for each role, the authority and Hadoop's configuration for all.
+// A key of its own for each role; the authority, Hadoop's configuration and the keytab for all.
 Json Files(const YarnPlaces& places, const std::string& role) {
   Json files = Json::array();
   files.push_back(File("ARCHIVE", places.package, "espalier"));
@@ -45,6 +45,7 @@ Json Files(const YarnPlaces& places, const std::string& role) {
   if (places.hadoop_ca) {
     files.push_back(File("STATIC", places.File(kHadoopCaFile), kHadoopCaFile));
   }
+  if (places.keytab) files.push_back(File("STATIC", places.File(kKeytabFile), kKeytabFile));
   return files;
 }
 
@@ -53,6 +54,7 @@ Json Environment(const YarnRequest& request, const std::string& role) {
               {"ESPALIER_YARN_ADDRESS", request.places.address()},
               {"ESPALIER_YARN_USER", request.user}};
   if (request.places.hadoop_ca) env["ESPALIER_HADOOP_CA"] = kHadoopCaFile;
+  if (request.places.keytab) env["ESPALIER_YARN_KEYTAB"] = kKeytabFile;
   if (role == kCoordinatorComponent) {
     env["ESPALIER_YARN_SHARE_BYTES"] =
         std::to_string(CoordinatorShareBytes(request.coordinator.memory_mb));
@@ -147,6 +149,10 @@ Result<std::string> BuildService(std::string_view template_json, const YarnReque
   if (service.empty()) return Lacks("no JSON object in it");
   service["name"] = request.name;
   if (!request.queue.empty()) service["queue"] = request.queue;
+  if (request.places.keytab) {  // of YARN's own master of the service
+    service["kerberos_principal"] = {{"principal_name", request.principal},
+                                     {"keytab", request.places.File(kKeytabFile)}};
+  }
   if (!JsonMember(service, "components").is_array()) return Lacks("no list of components");
   for (const char* role : {kCoordinatorComponent, kWorkerComponent}) {
     Json& components = service["components"];

@@ -20,12 +20,14 @@ inline constexpr int64_t kCoordinatorMemoryMbMin = 512, kWorkerMemoryMbMin = 512
 inline constexpr int64_t kYarnWorkersMax = 1000;
 // In the service's folder, and in its containers.
 inline constexpr const char* kHadoopCaFile = "hadoop-ca.pem";
+inline constexpr const char* kKeytabFile = "service.keytab";
 
 // Where a service's files lie, all URIs that every node of the cluster understands.
 struct YarnPlaces {
   std::string package;     // the tarball
   std::string folder;      // readable by the user alone: certificates, configuration, state
   bool hadoop_ca = false;  // kHadoopCaFile is among them
+  bool keytab = false;     // kKeytabFile is
   // Below it:
   std::string address() const { return folder + "/address"; }  // the coordinator writes it
   std::string state() const { return folder + "/state"; }      // its journal
@@ -39,9 +41,10 @@ struct YarnShare {
 };
 
 struct YarnRequest {
-  std::string name;   // IsYarnName
-  std::string queue;  // "": the user's own
-  std::string user;   // to HDFS without Kerberos
+  std::string name;       // IsYarnName
+  std::string queue;      // "": the user's own
+  std::string user;       // to HDFS without Kerberos
+  std::string principal;  // where there is Kerberos: of places.keytab
   int64_t workers = 1;
   YarnShare worker{4096, 1}, coordinator{1024, 1};
   // The service ends when its coordinator does, which it does after idle_limit_ms without a job.

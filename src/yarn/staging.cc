@@ -61,19 +61,19 @@ Status WriteKeptFiles(const FileSystem& files, const std::string& directory,
 
 }  // namespace
 
-Result<std::string> YarnBase(const HadoopConfig& config, const std::string& user) {
+Result<std::string> DefaultHdfs(const HadoopConfig& config) {
   ESPALIER_ASSIGN_OR_RETURN(std::string base, config.Get("fs.defaultFS"));
   if (!base.starts_with("hdfs://")) {
     return InvalidArgument(
         "fs.defaultFS: found '" + Printable(base) + "' in " + config.origin() +
         ", expected hdfs://...: YARN fetches what its containers run from there");
   }
-  if (user.empty()) {
-    return InvalidArgument(
-        "nobody knows who is asking: set HADOOP_USER_NAME to the name of a user of the cluster");
-  }
   while (base.ends_with('/')) base.pop_back();
-  return base + "/user/" + user + "/.espalier";
+  return base;
+}
+
+std::string YarnBase(const std::string& hdfs, const std::string& home) {
+  return hdfs + home + "/.espalier";
 }
 
 std::string YarnFolder(const std::string& base, const std::string& name) {
@@ -146,6 +146,7 @@ Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const st
       {"coordinator.key", &coordinator.key_pem}, {"worker.crt", &worker.certificate_pem},
       {"worker.key", &worker.key_pem},           {"core-site.xml", &hadoop.site}};
   if (places.hadoop_ca) written.emplace_back(kHadoopCaFile, &hadoop.ca_pem);
+  if (places.keytab) written.emplace_back(kKeytabFile, &hadoop.keytab);
   for (const auto& [file, text] : written) {
     ESPALIER_RETURN_IF_ERROR(files.CreateExclusively(places.File(file), *text));
     ESPALIER_RETURN_IF_ERROR(files.Restrict(places.File(file)));

@@ -6,6 +6,7 @@
 //     ca.crt coordinator.crt coordinator.key worker.crt worker.key   a private authority's
 //     core-site.xml                         how the nodes find HDFS: what the client knows of it
 //     hadoop-ca.pem                         whom they believe over HTTPS; only where one is named
+//     service.keytab                        by which the service logs in; only with Kerberos
 //     address                               the coordinator's, written by it
 //     state/                                its journal
 //   HOME/NAME/                              on this machine, 0700: ca.crt, tls.crt, tls.key of an
@@ -27,9 +28,11 @@
 
 namespace espalier {
 
-// "hdfs://ns/user/ann/.espalier". kInvalidArgument: the configuration names no HDFS, or there is no
-// user's name.
-Result<std::string> YarnBase(const HadoopConfig& config, const std::string& user);
+// "hdfs://ns", without a slash at its end. kInvalidArgument: the configuration names no HDFS.
+Result<std::string> DefaultHdfs(const HadoopConfig& config);
+
+// BASE: "hdfs://ns/user/ann/.espalier". `home`: "/user/ann".
+std::string YarnBase(const std::string& hdfs, const std::string& home);
 
 // The service's folder below the base.
 std::string YarnFolder(const std::string& base, const std::string& name);
@@ -41,10 +44,11 @@ Result<std::string> SendPackage(const FileSystem& files, const std::string& base
 // As properties of one core-site.xml: what clients need to find and use an HDFS. Pure.
 Result<std::string> ClientSite(const HadoopConfig& config);
 
-// What the nodes are told of the cluster's Hadoop.
+// What the nodes are told of the cluster's Hadoop, and given for it.
 struct YarnHadoop {
   std::string site;    // ClientSite
   std::string ca_pem;  // the authorities that HDFS over HTTPS is believed by; "": as each node says
+  std::string keytab;  // SECRET: YarnIdentity's
 };
 // `ca_file`: of this machine, ESPALIER_HADOOP_CA; or empty. kInvalidArgument: it holds no
 // certificate.
@@ -52,7 +56,8 @@ Result<YarnHadoop> HadoopForNodes(const FileSystem& files, const HadoopConfig& c
                                   const std::string& ca_file);
 
 // Makes the service's folder anew: certificates of a new authority and what the nodes are told of
-// Hadoop. `now_s`: since 1970. REQUIRES: places.hadoop_ca says whether there is a ca_pem.
+// Hadoop. `now_s`: since 1970. REQUIRES: places.hadoop_ca and .keytab say whether there is a ca_pem
+// and a keytab.
 Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const std::string& name,
                      const YarnHadoop& hadoop, const std::string& user,
                      const std::string& local_directory, int64_t now_s);

@@ -175,6 +175,16 @@ TEST_CASE("yarn takes a service's name and the sizes of its containers") {
              Catch::Contains("found 'much'"));
   CHECK_THAT(Parse({"yarn", "up", "m", "--wait", "soon"}).error.message(),
              Catch::Contains("--wait"));
+  const auto secured = Parse({"yarn", "run", "job.yaml", "--keytab", "k", "--principal", "a/b@R"});
+  REQUIRE(secured.options);
+  CHECK(secured.options->yarn.keytab == "k");
+  CHECK(secured.options->yarn.principal == "a/b@R");
+  CHECK_THAT(Parse({"yarn", "up", "m", "--keytab", "k"}).error.message(),
+             Catch::Contains("--keytab: expected --principal NAME/HOST@REALM, too"));
+  CHECK_THAT(Parse({"yarn", "up", "m", "--principal", "a/b@R"}).error.message(),
+             Catch::Contains("--principal: expected --keytab FILE, too"));
+  CHECK_THAT(Parse({"yarn", "up", "m", "--keytab", "k", "--principal", "a@R"}).error.message(),
+             Catch::Contains("without a host"));
   CHECK_FALSE(Parse({"yarn", "scale", "mnist", "-1"}).error.ok());
   CHECK_FALSE(Parse({"yarn"}).error.ok());
   CHECK_THAT(Parse({"yarn", "--help"}).help, Catch::Contains("espalier yarn scale mnist 8"));

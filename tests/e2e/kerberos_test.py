@@ -146,7 +146,7 @@ class WordsTest(Kerberos):
 
     def test_a_host_name_that_no_principal_has(self):
         port = self.hdfs.daemon("nn1")["http"].partition(":")[2]
-        self.said("the KDC knows no service of that host name; name the NameNode by the host name "
+        self.said("the KDC knows no service of that host name; name the server by the host name "
                   "that stands in its principal", uri="webhdfs://127.0.0.1:%s/t.csv" % port)
 
     def test_clocks_that_differ(self):

@@ -28,11 +28,13 @@ with espalier.connect("yarn:" + sys.argv[1], timeout=limit) as cluster:
 """
 
 
-def start_yarn(nodes):
-    """HDFS and YARN for all tests of a module, and the unpacked tarball."""
+def start_yarn(nodes, kerberos=False, settings=None):
+    """HDFS and YARN for all tests of a module, and the unpacked tarball. settings: YARN's."""
+    hosts = HOSTS[:1] if kerberos else HOSTS
     # A file is closed when the NameNode has been told of its blocks; by default its writer asks
     # again only after 400 ms.
-    hdfs = Hdfs.start(block_size=MIB, hosts=HOSTS, yarn={"nodes": nodes}, settings={
+    hdfs = Hdfs.start(block_size=MIB, hosts=hosts, datanodes=len(hosts), kerberos=kerberos,
+                      yarn={"nodes": nodes, "settings": settings or {}}, settings={
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": 5})
     unittest.addModuleCleanup(hdfs.stop)
     HdfsTest.hdfs = hdfs

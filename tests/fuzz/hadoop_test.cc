@@ -3,9 +3,11 @@
 #include "src/base/base64.h"
 #include "src/storage/hadoop_config.h"
 #include "src/storage/hadoop_token.h"
+#include "src/storage/keytab.h"
 #include "src/storage/webhdfs_protocol.h"
 #include "src/storage/webhdfs_verdict.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/storage/keytab_sample.h"
 #include "tests/testing/scale.h"
 
 namespace espalier {
@@ -96,6 +98,17 @@ TEST_CASE("mutated tokens and files of credentials are read or refused") {
       REQUIRE(ParseTokenText(TokenText(t)).value() == t);
     }
     (void)ParseTokenText(Mutated(TokenText(token), "AZaz09-_=+/", i));
+  }
+  CHECK(read > 0);
+}
+
+TEST_CASE("mutated keytabs are read or refused, within bounds") {
+  int read = 0;
+  for (uint64_t i = 0; i < 6000 * TestScale(); ++i) {
+    const auto principals =
+        KeytabPrincipals(Mutated(SampleKeytab(), std::string("\0\1\xff\x80", 4), i), "k");
+    read += principals.ok() ? 1 : 0;
+    if (principals.ok()) REQUIRE_FALSE(principals->empty());
   }
   CHECK(read > 0);
 }

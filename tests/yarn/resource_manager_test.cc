@@ -1,6 +1,7 @@
 #include "src/yarn/resource_manager.h"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 
 #include "tests/storage/scripted_server.h"
 
@@ -15,7 +16,7 @@ HttpOptions Quick() { return {.connect_ms = 2000, .reply_ms = 5000, .stall_ms = 
 ResourceManager Client(const std::vector<std::string>& hosts) {
   std::vector<RmAddress> addresses;
   for (const std::string& host : hosts) addresses.push_back({"http://" + host, "from a test"});
-  return ResourceManager(addresses, "ann", Quick());
+  return ResourceManager(addresses, {.user = "ann"}, Quick());
 }
 
 HadoopConfig Config(const std::vector<std::pair<std::string, std::string>>& properties) {
@@ -50,18 +51,6 @@ TEST_CASE("the ResourceManager is where yarn-site.xml says, by address, by host,
   CHECK_THAT(FindResourceManagers(HadoopConfig()).status().message(),
              Catch::Contains("no ResourceManager is known") && Catch::Contains("yarn-site.xml"));
   CHECK_FALSE(FindResourceManagers(Config({{"yarn.resourcemanager.webapp.address", "rm:x"}})).ok());
-}
-
-TEST_CASE("a YARN with Kerberos is refused before it is asked, with what to do instead") {
-  for (const char* word : {"kerberos", "KERBEROS"}) {
-    const Status refused = CheckNoKerberos(Config({{"hadoop.security.authentication", word}}));
-    CHECK(refused.code() == StatusCode::kFailedPrecondition);
-    CHECK_THAT(refused.message(),
-               Catch::Contains("services of a YARN with Kerberos are not supported yet") &&
-                   Catch::Contains("as services of the nodes instead"));
-  }
-  CHECK(CheckNoKerberos(Config({{"hadoop.security.authentication", "simple"}})).ok());
-  CHECK(CheckNoKerberos(HadoopConfig()).ok());
 }
 
 TEST_CASE("calls carry the user and JSON, and a service is read") {
@@ -138,6 +127,51 @@ TEST_CASE("each refusal is told apart, with YARN's words") {
   CHECK(rm.Destroy("a").ok());
 }
 
+TEST_CASE("why who asks is not believed is told, by whom it may be") {
+  ServedReply reply;
+  const ScriptedServer server([&](const ServedRequest&) { return reply; });
+  const ResourceManager rm = Client({server.address()});
+  const auto said = [&] {
+    const Status refused = rm.Service("a").status();
+    CHECK(refused.code() == StatusCode::kPermissionDenied);
+    CHECK_THAT(refused.message(),
+               Catch::Contains("the ResourceManager http://" + server.address()));
+    return refused.message();
+  };
+  const std::string page = "text/html\r\nWWW-Authenticate: Negotiate\r\n";
+  reply = Reply(401, "<html>Authentication required", "Content-Type: " + page);
+  CHECK_THAT(said(), Catch::Contains("asks for Kerberos, but the Hadoop configuration here does") &&
+                         Catch::Contains("HADOOP_CONF_DIR must name the cluster's own"));
+  const std::string gss =
+      "<title>Error 403 GSSException: Failure unspecified at GSS-API level "
+      "(Mechanism level: ";
+  reply = Reply(403, gss + "Checksum failed)</title>", kHtml);
+  CHECK_THAT(said(), Catch::Contains("cannot read our Kerberos ticket") &&
+                         Catch::Contains("export its keytab again"));
+  reply = Reply(403, gss + "Clock skew too great (37))</title>", kHtml);
+  CHECK_THAT(said(), Catch::Contains("the clocks of this host, of the KDC") &&
+                         Catch::Contains("set them by NTP"));
+}
+
+TEST_CASE("with Kerberos nothing is sent before there is a proof") {
+  int requests = 0;
+  const ScriptedServer server([&](const ServedRequest&) {
+    ++requests;
+    return Reply(200, "{}", kJson);
+  });
+  setenv("KRB5_CONFIG", "/dev/null", 1);  // no realm
+  setenv("KRB5CCNAME", "MEMORY:", 1);
+  const ResourceManager rm({{"http://" + server.address(), "from a test"}}, {.kerberos = true},
+                           Quick());
+  const Status refused = rm.Create("{}");
+  CHECK(refused.code() == StatusCode::kPermissionDenied);
+  CHECK_THAT(refused.message(),
+             Catch::Contains("(its address is from a test) asks for Kerberos: "));
+  CHECK_THAT(rm.Log({"container_1", server.address()}, "stderr.txt", 1).status().ToString(),
+             Catch::Contains("the NodeManager " + server.address() + " asks for Kerberos: "));
+  CHECK(requests == 0);
+}
+
 TEST_CASE("a port where nobody listens is closed, one that answers whatever is not") {
   const ScriptedServer server([](const ServedRequest&) { return Reply(500, ""); });
   const ResourceManager rm = Client({server.address()});
@@ -156,6 +190,17 @@ TEST_CASE("the end of a log comes from the container's node") {
   CHECK(rm.Log({"container_1", node.address()}, "stderr.txt", 100).value() == "last words\n");
   CHECK(target == "/ws/v1/node/containerlogs/container_1/stderr.txt?size=-100&user.name=ann");
   CHECK(rm.Log({"gone", node.address()}, "stderr.txt", 1).status().code() == StatusCode::kNotFound);
+}
+
+TEST_CASE("a NodeManager that cannot show logs with Kerberos is told by what it lacks") {
+  const ScriptedServer node([](const ServedRequest&) {
+    return Reply(500, "Caused by: Secure IO is not possible without native code extensions.",
+                 kHtml);
+  });
+  const Status refused =
+      Client({node.address()}).Log({"c", node.address()}, "stderr.txt", 1).status();
+  CHECK(refused.code() == StatusCode::kFailedPrecondition);
+  CHECK_THAT(refused.message(), Catch::Contains("Hadoop's native library (libhadoop.so)"));
 }
 
 }  // namespace

@@ -215,6 +215,23 @@ TEST_CASE("what the coordinator may fill its container with leaves a quarter to 
   }
 }
 
+TEST_CASE("with Kerberos YARN's master and every container get the keytab, by its place alone") {
+  YarnRequest request = Request();
+  CHECK_FALSE(Built(request).contains("kerberos_principal"));
+  request.principal = "ann/yarn@EXAMPLE.COM";
+  request.places.keytab = true;
+  const Json service = Built(request);
+  const std::string keytab = "hdfs://ns/user/ann/.espalier/yarn/mnist/service.keytab";
+  CHECK(service.at("kerberos_principal") ==
+        Json({{"principal_name", "ann/yarn@EXAMPLE.COM"}, {"keytab", keytab}}));
+  for (const std::string role : {"coordinator", "worker"}) {
+    const Json& configuration = Component(service, role).at("configuration");
+    CHECK(configuration.at("env").at("ESPALIER_YARN_KEYTAB") == "service.keytab");
+    CHECK(configuration.at("files").back() ==
+          Json({{"type", "STATIC"}, {"src_file", keytab}, {"dest_file", "service.keytab"}}));
+  }
+}
+
 TEST_CASE("sizes out of range are told by the flag that gave them") {
   YarnRequest request = Request();
   CHECK(request.Validate().ok());

@@ -32,9 +32,10 @@ int ModeOf(const std::string& path) {
 }
 
 TEST_CASE("a user's files lie in .espalier at home on HDFS") {
-  CHECK(YarnBase(Config(), "ann").value() == "hdfs://ns/user/ann/.espalier");
-  CHECK_THAT(YarnBase(HadoopConfig(), "ann").status().message(), Catch::Contains("fs.defaultFS"));
-  CHECK_THAT(YarnBase(Config(), "").status().message(), Catch::Contains("HADOOP_USER_NAME"));
+  const std::string hdfs = DefaultHdfs(Config()).value();
+  CHECK(hdfs == "hdfs://ns");
+  CHECK(YarnBase(hdfs, "/user/ann") == "hdfs://ns/user/ann/.espalier");
+  CHECK_THAT(DefaultHdfs(HadoopConfig()).status().message(), Catch::Contains("fs.defaultFS"));
 }
 
 TEST_CASE("containers are told of HDFS what clients need, and no secret") {
@@ -91,6 +92,21 @@ TEST_CASE("a service has an authority of its own, and its keys are its user's al
   const std::string before = read(kept + "/ca.crt");
   REQUIRE(prepare().ok());
   CHECK(read(kept + "/ca.crt") != before);
+}
+
+TEST_CASE("the keytab lies among the service's secrets, and is gone with the next one without") {
+  const TemporaryDirectory dir;
+  const auto files = MakeFileSystem();
+  YarnHadoop hadoop = HadoopForNodes(*files, Config(), "").value();
+  hadoop.keytab = "keys";
+  YarnPlaces places{.package = "p", .folder = dir / "yarn/mnist", .keytab = true};
+  REQUIRE(PrepareFolder(*files, places, "mnist", hadoop, "ann", dir / "kept", kNow).ok());
+  CHECK(files->ReadAll(places.File("service.keytab"), 10).value() == "keys");
+  CHECK((ModeOf(places.File("service.keytab")) & 077) == 0);
+  CHECK(files->Stat(dir / "kept/service.keytab").status().code() == StatusCode::kNotFound);
+  places.keytab = false;
+  REQUIRE(PrepareFolder(*files, places, "mnist", hadoop, "ann", dir / "kept", kNow).ok());
+  CHECK(files->Stat(places.File("service.keytab")).status().code() == StatusCode::kNotFound);
 }
 
 TEST_CASE("the authorities of HDFS over HTTPS are sent along, and a file without one is refused") {

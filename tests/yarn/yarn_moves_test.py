@@ -281,16 +281,6 @@ class BadCasesTest(YarnTest):
             _, err = self.yarn(words[0], "nobody", *words[1:], code=2)
             self.assertIn("Service nobody not found", err)
 
-    def test_a_yarn_with_kerberos_is_refused_before_it_is_asked(self):
-        self.write("core-site.xml", """<configuration>
-          <property><name>fs.defaultFS</name><value>hdfs://nowhere</value></property>
-          <property><name>hadoop.security.authentication</name><value>kerberos</value></property>
-        </configuration>""")
-        self.environment["HADOOP_CONF_DIR"] = self.directory
-        self.assertIn("services of a YARN with Kerberos are not supported yet. Run "
-                      "espalier-coordinator and espalier-worker as services of the nodes instead",
-                      self.refused(code=2))
-
     def test_the_authorities_of_hdfs_are_looked_at_before_they_are_sent(self):
         self.environment["ESPALIER_HADOOP_CA"] = self.write("store.jks", "no PEM")
         self.assertIn("ESPALIER_HADOOP_CA, whose file the containers are given: '%s' holds no "

@@ -55,7 +55,8 @@ class Hdfs(Cluster):
         http_port, rpc_port: of nn1; 0: any. settings: more of hdfs-site.xml. throughput: JVMs that
         compile fully, for measuring. yarn: {"nodes": 2}, and "settings": more of yarn-site.xml, for
         a YARN beside it (hadoop_yarn.py). kerberos: a secured HDFS with a KDC of its own, which
-        serves HTTP and HTTPS (hadoop_kdc.py). java: what to run; None: the archive of hadoop_cds.
+        serves HTTP and HTTPS (hadoop_kdc.py), and such a YARN. java: what to run; None: the archive
+        of hadoop_cds.
         """
         options = {"datanodes": datanodes, "block_size": block_size, "settings": settings or {},
                    "hosts": hosts or ["localhost"] * datanodes, "throughput": throughput,

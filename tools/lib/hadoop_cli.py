@@ -184,7 +184,7 @@ def make_parser():
     made.add_argument("--nodes", type=int, default=2, metavar="N",
                       help="how many NodeManagers it has (2)")
     made.add_argument("--kerberos", action="store_true",
-                      help="a secured HDFS: a KDC of its own, HTTP and HTTPS (swebhdfs)")
+                      help="a secured one: a KDC of its own, HTTP and HTTPS (swebhdfs)")
     made.add_argument("--set", action="append", default=[], type=setting, metavar="NAME=VALUE",
                       help="a property of hdfs-site.xml; may be repeated")
     made.add_argument("--throughput", action="store_true",

@@ -15,6 +15,7 @@ import urllib.parse
 
 import hadoop_daemons as daemons
 import hadoop_jars
+import hadoop_yarn
 from hadoop_jars import HadoopError
 
 REALM = "TEST.LOCAL"
@@ -79,6 +80,25 @@ def check(ha, hosts, say):
     missing = sorted({package for program, package in PROGRAMS.items() if not find(program)})
     if missing:
         hadoop_jars.install(" ".join(missing) + " is", say)
+
+
+def services(state):
+    """The principals of all daemons; one keytab holds them."""
+    return SERVICES + hadoop_yarn.principals(state)
+
+
+def make_keytab(state, name, *principals):
+    """Keys of principals, made where the KDC does not know them, in DIR/kdc/NAME.keytab."""
+    for principal in principals:
+        if principal not in known_principals(state):
+            kadmin(state, "addprinc -randkey " + principal)
+        kadmin(state, "ktadd -q -norandkey -k %s %s" % (keytab(state, name), principal))
+    return keytab(state, name)
+
+
+def known_principals(state):
+    listed = run(state, "kadmin.local", "-r", REALM, "-q", "listprincs").splitlines()
+    return {line.partition("@")[0] for line in listed if line.endswith("@" + REALM)}
 
 
 def client_env(state):
@@ -159,11 +179,8 @@ def make_realm(state):
     shutil.rmtree(folder, ignore_errors=True)
     write_conf(state)
     run(state, "kdb5_util", "create", "-s", "-r", REALM, "-P", os.urandom(16).hex())
-    for principal in SERVICES + list(PEOPLE.values()):
-        kadmin(state, "addprinc -randkey " + principal)
-    kadmin(state, "ktadd -q -k %s %s" % (keytab(state, "hdfs"), " ".join(SERVICES)))
-    for name, principal in PEOPLE.items():
-        kadmin(state, "ktadd -q -k %s %s" % (keytab(state, name), principal))
+    for name, principals in {"hdfs": services(state), **PEOPLE}.items():
+        make_keytab(state, name, *([principals] if isinstance(principals, str) else principals))
     with open(os.path.join(folder, "cookie.secret"), "w") as f:
         f.write(os.urandom(32).hex())
     make_certificates(state)

@@ -6,12 +6,15 @@
 Daemons are called zk, rm, nm1, nm2, ...; each NodeManager is a host of its own on loopback
 (127.0.0.1, 127.0.0.2, ...). YARN's own services (its REST interface for long-running programs) are
 on; set_services(hdfs, False) restarts the ResourceManager without them. A lost node is noticed
-after 10 s, in place of YARN's ten minutes; all else that a client sees is as YARN has it.
+after 10 s, in place of YARN's ten minutes; all else that a client sees is as YARN has it. Beside a
+secured HDFS it has Kerberos, too. Containers run as who runs the NodeManagers: to run them as their
+users takes a program of root's (LinuxContainerExecutor) that is in none of the jars.
 """
 import os
 import signal
 
 import hadoop_daemons as daemons
+import hadoop_kdc
 
 KINDS = ("zookeeper", "resourcemanager", "nodemanager")
 PREFIX = "org.apache.hadoop.yarn.server."
@@ -24,6 +27,7 @@ HEAPS = {"zookeeper": "64m", "resourcemanager": "224m", "nodemanager": "160m"}
 NODE_MEMORY_MB, NODE_CORES = 3072, 8
 REST_LIMIT_S = 5
 QUEUES = "default"
+SERVICE = "yarn/localhost"  # of ResourceManager and NodeManagers, by Kerberos
 
 
 def new_daemons(new_daemon, options):
@@ -83,8 +87,32 @@ def yarn_site(state):
         "yarn.nm.liveness-monitor.expiry-interval-ms": 10000,
         "yarn.nodemanager.container-retry-minimum-interval-ms": 100,
     }
+    if state["options"].get("kerberos"):
+        settings.update(secured_site(state, settings))
     settings.update(options.get("settings") or {})
     return settings
+
+
+def principals(state):
+    """Those of a YARN with Kerberos. The web pages of each node are of its own host."""
+    nodes = [d for d in state["daemons"].values() if d["kind"] == "nodemanager"]
+    return [SERVICE] + ["HTTP/" + node["host"] for node in nodes] if nodes else []
+
+
+def secured_site(state, settings):
+    """What Kerberos adds: who the daemons are, and that who asks must prove who that is."""
+    found = {
+        "hadoop.http.filter.initializers":
+            "org.apache.hadoop.security.AuthenticationFilterInitializer",
+        # The realm is in no /etc/krb5.conf.
+        "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR,PATH,LANG,KRB5_CONFIG",
+        "yarn.service.am.java.opts": " ".join([settings["yarn.service.am.java.opts"]] +
+                                              hadoop_kdc.java_flags(state)),
+    }
+    for daemon in ("resourcemanager", "nodemanager"):
+        found["yarn.%s.principal" % daemon] = "%s@%s" % (SERVICE, hadoop_kdc.REALM)
+        found["yarn.%s.keytab" % daemon] = hadoop_kdc.keytab(state, "hdfs")
+    return found
 
 
 SCHEDULER = {
@@ -105,8 +133,11 @@ def core_site(state):
     """What YARN adds to core-site.xml."""
     if not state["options"].get("yarn"):
         return {}
+    user, found = SERVICE.partition("/")[0], {}
+    if state["options"].get("kerberos"):  # YARN's services act for who asks for one
+        found = {"hadoop.proxyuser.%s.%s" % (user, what): "*" for what in ("hosts", "users")}
     return {"hadoop.registry.zk.quorum": state["daemons"]["zk"]["rpc"],
-            "hadoop.http.staticuser.user": state["user"]}
+            "hadoop.http.staticuser.user": state["user"], **found}
 
 
 def write_conf(state, write_xml):
@@ -138,6 +169,9 @@ def arguments(cluster, daemon):
            "yarn.nodemanager.webapp.address": daemon["http"],
            "yarn.nodemanager.local-dirs": data / "local",
            "yarn.nodemanager.log-dirs": data / "log"}
+    if cluster.secured:
+        own["hadoop.http.authentication.kerberos.principal"] = "HTTP/%s@%s" % (daemon["host"],
+                                                                               hadoop_kdc.REALM)
     return [word for pair in own.items() for word in ("-D", "%s=%s" % pair)]
 
 
@@ -146,17 +180,21 @@ def environment(cluster, daemon):
     class path it becomes."""
     if daemon["kind"] != "nodemanager":
         return {}
-    return {"HADOOP_CONF_DIR": ":".join([cluster.conf_dir] + jar_folders(cluster.state))}
+    found = {"HADOOP_CONF_DIR": ":".join([cluster.conf_dir] + jar_folders(cluster.state))}
+    return dict(found, **hadoop_kdc.client_env(cluster.state)) if cluster.secured else found
 
 
 def rest(cluster, path):
     """An answer of the ResourceManager's REST interface, or None."""
-    return daemons.fetch_json("http://%s%s" % (cluster.daemon("rm")["http"], path), REST_LIMIT_S)
+    url = "http://%s%s" % (cluster.daemon("rm")["http"], path)
+    if cluster.secured:
+        return hadoop_kdc.fetch_json(cluster.state, url, REST_LIMIT_S)
+    return daemons.fetch_json(url, REST_LIMIT_S)
 
 
 def active_nodes(cluster):
     found = rest(cluster, "/ws/v1/cluster/metrics")
-    return found["clusterMetrics"]["activeNodes"] if found else 0
+    return found["clusterMetrics"]["activeNodes"] if found and "clusterMetrics" in found else 0
 
 
 def wait_ready(cluster):

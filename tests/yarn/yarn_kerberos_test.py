@@ -1,0 +1,221 @@
+"""Clusters in the containers of a YARN with Kerberos: a service that logs in by the keytab it was
+given, trains from a secured HDFS and leaves nothing; and what is said of each thing that is missing
+or wrong before there is one. Run by `tools/test yarn` and `tools/test --all`.
+
+What a NodeManager shows of logs cannot be seen here: with Kerberos that takes Hadoop's native
+library, which is in none of its jars, and containers that run as their users.
+"""
+import glob
+import os
+import re
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from espalier import wait_for  # noqa: E402
+from hdfs_jobs import BUNDLE, csv_text, table  # noqa: E402
+from yarn_jobs import SIZES, STEADY_LIMIT_S, YarnTest, start_yarn  # noqa: E402
+
+import hadoop_conf  # noqa: E402
+import hadoop_kdc  # noqa: E402
+
+PRINCIPAL = "alice/espalier"  # of the services that alice starts
+EPOCHS = 250
+
+
+def setUpModule():
+    # No node is lost here; and the first steps of a master that logs in take longer than the 10 s
+    # after which hadoop_yarn takes it for dead, on a machine that is busy.
+    start_yarn(nodes=2, kerberos=True,
+               settings={"yarn.am.liveness-monitor.expiry-interval-ms": 120_000})
+    hadoop_kdc.make_keytab(YarnTest.hdfs.state, "alice-service", PRINCIPAL)
+
+
+class Kerberos(YarnTest):
+    """What alice does, by a ticket; services of hers have a keytab."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment.update(self.ticket("alice"), HADOOP_USER_NAME="nobody")
+        self.home = "/user/alice" + self.home
+        self.hdfs.files.mkdirs(self.home)
+        self.hdfs.files.call("PUT", "SETOWNER", self.home, owner="alice")
+
+    def nobody(self):
+        """Neither ticket nor keytab."""
+        return {"KRB5_CLIENT_KTNAME": "FILE:" + self.path("no.keytab"),
+                "KRB5CCNAME": "FILE:" + self.path("no.cache")}
+
+    def ticket(self, name, *options):
+        cache = "FILE:" + self.path(name + ".cache")
+        hadoop_kdc.kinit(self.hdfs.state, name, cache, *options)
+        return dict(self.nobody(), KRB5CCNAME=cache)
+
+    def keytab(self, name="alice-service"):
+        return hadoop_kdc.keytab(self.hdfs.state, name)
+
+    def login(self, keytab=None, principal=PRINCIPAL):
+        return ["--keytab", keytab or self.keytab(),
+                "--principal", "%s@%s" % (principal, hadoop_kdc.REALM)]
+
+    def up(self, name, workers, sizes=SIZES):
+        return self.yarn("up", name, "--workers", workers, *sizes, *self.login())
+
+    def base(self):
+        return "/user/alice/.espalier"
+
+
+class ServiceTest(Kerberos):
+    def test_a_service_trains_from_the_secured_hdfs_and_leaves_nothing(self):
+        rows = csv_text(table(2000))
+        csv = self.put("t.csv", rows)
+        self.hdfs.files.call("PUT", "SETPERMISSION", self.home + "/t.csv", permission="600")
+        self.hdfs.files.call("PUT", "SETOWNER", self.home + "/t.csv", owner="alice")
+        spec = dict(self.spec(self.write("t.csv", rows)))
+        spec["train"] = dict(spec["train"], epochs=EPOCHS)
+        local = self.result("train", self.job("local", spec), "--workers", 1)
+        self.up("bits", 1)
+        self.assert_secrets_are_kept("bits")
+        self.yarn("scale", "bits", 2)
+        job = self.submit("bits", self.long_job("far", csv, "far", EPOCHS))
+        self.await_steps("bits", job, 20)
+        # What takes their places logs in anew, by the keytab alone.
+        self.kill_container_of("espalier-worker")
+        before = self.kill_container_of("espalier-coordinator")
+        wait_for("another coordinator", lambda: set(self.processes(
+            "espalier-coordinator").values()) - {before}, STEADY_LIMIT_S)
+        wait_for("its answer", lambda: self.state("bits", job), STEADY_LIMIT_S)
+        self.assertEqual(self.outcome("bits", job)["weights_sha256"], local["weights_sha256"])
+        self.assertEqual(sorted(self.hdfs.files.names(self.home + "/far")), BUNDLE)
+        self.assertEqual(self.hdfs.files.status(self.home + "/far/model.json")["owner"], "alice")
+        self.attached("bits", 2)
+        _, err = self.yarn("logs", "bits", code=3)
+        self.assertIn("with Kerberos it takes Hadoop's native library (libhadoop.so)", err)
+        self.assert_others_are_kept_out("bits")
+        self.yarn("down", "bits")
+        self.await_empty()
+        self.assertNotIn("bits", self.hdfs.files.names(self.base() + "/yarn"))
+        self.assertFalse(os.path.exists(self.path(".espalier", "yarn", "bits")))
+        self.yarn("status", "bits", code=2)
+
+    def assert_secrets_are_kept(self, name):
+        folder = "%s/yarn/%s" % (self.base(), name)
+        self.assertEqual(self.hdfs.files.status(folder)["permission"], "700")
+        self.assertEqual(self.hdfs.files.status(folder)["owner"], "alice")
+        keytab = self.hdfs.files.status(folder + "/service.keytab")
+        self.assertEqual(int(keytab["permission"], 8) & 0o077, 0)
+        with open(self.keytab(), "rb") as f:
+            self.assertEqual(self.hdfs.get(folder + "/service.keytab"), f.read())
+        for pid in self.processes("espalier-worker") | self.processes("espalier-coordinator"):
+            path = "/proc/%d/cwd/service.keytab" % pid
+            self.assertEqual(os.stat(path).st_mode & 0o077, 0, path)
+            with open("/proc/%d/environ" % pid) as f:
+                words = f.read().split("\0")
+            self.assertIn("KRB5CCNAME=MEMORY:", words)
+            self.assertFalse([w for w in words if w.startswith("HADOOP_TOKEN_FILE_LOCATION")])
+        # No ticket is left in the cache of this machine's user.
+        self.assertFalse(os.path.exists(self.path("no.cache")))
+
+    def assert_others_are_kept_out(self, name):
+        self.environment.update(self.ticket("bob"))
+        for words in (["status", name], ["scale", name, 3], ["logs", name]):
+            self.yarn(*words, code=2)
+        self.yarn("down", name, code=None)
+        self.environment.update(self.ticket("alice"))
+        self.assertEqual(self.service(name)["workers_attached"], 2)
+
+    def test_one_command_needs_nothing_but_the_keytab(self):
+        csv = self.put("t.csv", csv_text(table(400)))
+        local = self.trained("local", csv)
+        job = self.job("alone", self.spec(csv, output=self.uri("model")))
+        self.environment.update(self.nobody())
+        self.services.append("alone")
+        out, err = self.yarn("run", job, "--workers", 1, *SIZES, *self.login())
+        self.assertIn(local["weights_sha256"], out)
+        self.assertNotIn("cannot be renewed", err)
+        self.assertEqual(sorted(self.hdfs.files.names(self.home + "/model")), BUNDLE)
+        self.await_empty()
+        self.environment.update(self.ticket("alice"))
+
+
+class RefusalsTest(Kerberos):
+    def refused(self, *words, code=2, command=("up", "bad")):
+        _, err = self.yarn(*command, *words, code=code)
+        self.assertEqual(err.count("error: "), 1, err)
+        self.assertNotIn("bad", self.hdfs.files.names(self.base() + "/yarn")
+                         if ".espalier" in self.hdfs.files.names("/user/alice") else [])
+        return err
+
+    def test_what_a_service_needs_is_said_before_anybody_is_asked(self):
+        self.assertIn("this YARN has Kerberos (hadoop.security.authentication in the Hadoop "
+                      "configuration", self.refused())
+        self.assertIn("--keytab: expected --principal", self.refused("--keytab", self.keytab()))
+        self.assertIn("found 'alice@%s', expected NAME/HOST@REALM: YARN takes no principal without"
+                      % hadoop_kdc.REALM, self.refused(*self.login(principal="alice")))
+        self.assertIn("--keytab: cannot read", self.refused(*self.login(self.path("none"))))
+        self.assertIn("expected a keytab, as ktutil or kadmin writes it",
+                      self.refused(*self.login(self.write("text", "keys\n"))))
+        self.assertIn("which holds %s@%s" % (PRINCIPAL, hadoop_kdc.REALM),
+                      self.refused(*self.login(principal="alice/other")))
+
+    def test_a_keytab_that_everybody_may_read_is_a_note(self):
+        with open(self.keytab(), "rb") as f:
+            copy = self.write("open.keytab", "")
+            with open(copy, "wb") as out:
+                out.write(f.read())
+        os.chmod(copy, 0o644)
+        err = self.refused(*self.login(copy), "--tarball", self.path("none"))
+        self.assertRegex(err, "note: --keytab: .* is a secret that everybody on this machine may "
+                         "read .*; mend it with `chmod 600 ")
+        self.assertIn("cannot look up", err)
+
+    def test_keys_that_the_kdc_no_longer_has(self):
+        state = self.hdfs.state
+        old = hadoop_kdc.make_keytab(state, "old-service", "alice/old")
+        hadoop_kdc.kadmin(state, "cpw -randkey alice/old")
+        self.assertIn("the keys of the keytab are not, or no longer, those of its principal",
+                      self.refused(*self.login(old, "alice/old"), code=None))
+        hadoop_kdc.kadmin(state, "delprinc -force alice/old")
+        self.assertIn("the KDC does not know the principal of the keytab",
+                      self.refused(*self.login(old, "alice/old"), code=None))
+
+    def test_tickets_and_hosts_are_told_apart_in_words(self):
+        def said(**environment):
+            self.environment.update(environment)
+            _, err = self.yarn("status", "nobody", code=None)
+            return err
+        self.assertIn("Service nobody not found", said())
+        self.assertIn("there is no Kerberos ticket and no keytab", said(**self.nobody()))
+        expired = self.ticket("alice", "-l", "1s")
+        time.sleep(3)  # the KDC counts whole seconds
+        self.assertIn("the Kerberos ticket has expired", said(**expired))
+        port = self.hdfs.daemon("rm")["http"].partition(":")[2]
+        err = said(**self.ticket("alice"), **self.changed(
+            "yarn-site.xml", {"yarn.resourcemanager.webapp.address": "127.0.0.9:" + port}))
+        self.assertIn("the ResourceManager http://127.0.0.9:" + port, err)
+        self.assertIn("the KDC knows no service of that host name", err)
+        err = said(**self.changed("core-site.xml", {"hadoop.security.authentication": "simple"}))
+        self.assertIn("asks for Kerberos, but the Hadoop configuration here does not", err)
+
+    def test_no_keytab_goes_to_a_cluster_without_kerberos(self):
+        self.environment.update(self.changed("core-site.xml",
+                                             {"hadoop.security.authentication": "simple"}))
+        self.assertIn("--keytab: hadoop.security.authentication is not kerberos in",
+                      self.refused(*self.login()))
+
+    def changed(self, name, settings):
+        """A configuration like the cluster's in which some settings are others."""
+        folder = self.path("conf")
+        os.makedirs(folder, exist_ok=True)
+        for path in glob.glob(os.path.join(self.hdfs.conf_dir, "*-site.xml")):
+            with open(path) as f:
+                found = dict(re.findall("<name>(.*)</name><value>(.*)</value>", f.read()))
+            site = os.path.basename(path)
+            hadoop_conf.write_xml(os.path.join(folder, site),
+                                  dict(found, **(settings if site == name else {})))
+        return {"HADOOP_CONF_DIR": folder}
+
+
+if __name__ == "__main__":
+    unittest.main()
