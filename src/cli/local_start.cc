@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kDefaultWorkersMax = 4;
 constexpr int64_t kRegisterWaitMs = 60'000;  // for all workers
+constexpr int64_t kReachWaitMs = 10'000;     // for the coordinator, whose process is there
 constexpr auto kRegisterPoll = std::chrono::milliseconds(10);
 
 int64_t NowMs() {
@@ -57,11 +58,16 @@ void TellStart(const CommandContext& context, const LocalClusterOptions& options
 Status AwaitWorkers(ApiClient& client, int workers, const std::function<Status()>& still) {
   const int64_t begin_ms = NowMs();
   for (;;) {
-    ESPALIER_ASSIGN_OR_RETURN(const auto attached, client.Workers());
-    if (static_cast<int>(attached.size()) >= workers) return Status::Ok();
+    const auto attached = client.Workers();
+    // The coordinator runs, or `still` says otherwise: a connection that failed is tried again.
+    const bool away =
+        attached.status().code() == StatusCode::kUnavailable && NowMs() - begin_ms < kReachWaitMs;
+    if (!attached.ok() && !away) return attached.status();
+    const size_t count = attached.ok() ? attached->size() : 0;
+    if (attached.ok() && static_cast<int>(count) >= workers) return Status::Ok();
     ESPALIER_RETURN_IF_ERROR(still());
     if (NowMs() - begin_ms > kRegisterWaitMs) {
-      return DeadlineExceeded(std::to_string(attached.size()) + " of " + std::to_string(workers) +
+      return DeadlineExceeded(std::to_string(count) + " of " + std::to_string(workers) +
                               " workers registered within " + HumanDuration(kRegisterWaitMs));
     }
     std::this_thread::sleep_for(kRegisterPoll);
