@@ -102,6 +102,10 @@ class YarnRun {
                            " goes on; its cluster ends by itself a minute after "
                            "it. Follow it again with\n  " +
                            watch + "\n");
+      if (!context_.options.yarn.keytab.empty()) {
+        context_.console.Out("The keytab stays on HDFS until `espalier yarn down " + name() +
+                             "`\n");
+      }
     }
     return kExitSuccess;
   }

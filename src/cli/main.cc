@@ -124,7 +124,8 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
   }
   const StorageOptions storage = {
       .hadoop_conf_dir = env.hadoop.conf_dir,
-      .token_file = env.hadoop.token_file,
+      // Who gives a keytab is its principal, and not whose container this shell runs in.
+      .token_file = parsed.options->yarn.keytab.empty() ? env.hadoop.token_file : "",
       .webhdfs = {.user = env.hadoop.user, .http = {.ca_file = env.hadoop.ca, .cancelled = [&] {
                                                       return (*interrupts)->cancels();
                                                     }}}};

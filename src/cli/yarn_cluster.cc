@@ -80,7 +80,15 @@ Status YarnCluster::TakeIdentity() {
   }
   ESPALIER_RETURN_IF_ERROR(bytes.status());
   identity_ = {y.principal, *std::move(bytes)};
-  return CheckKeytab(identity_, QuotedPath(y.keytab));
+  ESPALIER_RETURN_IF_ERROR(CheckKeytab(identity_, QuotedPath(y.keytab)));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string policy, config_.Get("dfs.http.policy"));
+  if (policy != "HTTPS_ONLY") {
+    context_.console.Err(
+        "note: the keytab goes to HDFS unencrypted (dfs.http.policy is not HTTPS_ONLY): give one "
+        "of "
+        "a principal that is for this alone\n");
+  }
+  return {};
 }
 
 Status YarnCluster::FindBase() {
@@ -191,6 +199,7 @@ Status YarnCluster::Start(YarnRequest request) {
   const Status hdfs = context_.files.Stat(base_).status();
   if (!hdfs.ok() && hdfs.code() != StatusCode::kNotFound) return hdfs;
   ESPALIER_RETURN_IF_ERROR(CheckNameIsFree(request.name));
+  ESPALIER_RETURN_IF_ERROR(CheckKeptKeys(request.name));
   ESPALIER_RETURN_IF_ERROR(CheckNodes(request));
   ESPALIER_RETURN_IF_ERROR(CheckZooKeeper());
   bool sent = false;
@@ -199,9 +208,14 @@ Status YarnCluster::Start(YarnRequest request) {
   Say((sent ? "sent the tarball: " : "the tarball is there: ") + request.places.package);
   // Sending may take long; what somebody else's `up` has started meanwhile needs its folder.
   if (sent) ESPALIER_RETURN_IF_ERROR(CheckNameIsFree(request.name));
-  ESPALIER_RETURN_IF_ERROR(
+  const Status made =
       PrepareFolder(context_.files, request.places, request.name, hadoop, request.user,
-                    KeptOfYarn(context_.env, request.name).directory, SecondsSince1970()));
+                    KeptOfYarn(context_.env, request.name).directory, SecondsSince1970());
+  if (!made.ok()) {
+    // What is there already is another `up`'s, of this very moment.
+    if (made.code() != StatusCode::kAlreadyExists) TakeBack(request.name);
+    return made;
+  }
   ESPALIER_ASSIGN_OR_RETURN(const std::string spec, BuildService(form, request));
   if (Status created = rm_->Create(spec); !created.ok()) {
     if (created.code() == StatusCode::kCancelled || created.code() == StatusCode::kUnavailable) {
@@ -211,7 +225,7 @@ Status YarnCluster::Start(YarnRequest request) {
     }
     // The refusal is what is to be told. One of that name is another `up`'s, of this very moment:
     // what lies there is in use.
-    if (created.code() != StatusCode::kAlreadyExists) (void)RemoveRemains(request.name);
+    if (created.code() != StatusCode::kAlreadyExists) TakeBack(request.name);
     return created;
   }
   Say("YARN starts the service " + request.name + ": a coordinator and " +
@@ -293,6 +307,24 @@ Result<bool> YarnCluster::End(const std::string& name) {
   }
   ESPALIER_RETURN_IF_ERROR(RemoveRemains(name));
   return there;
+}
+
+// Names of services are each user's own on YARN, but not in this person's home.
+Status YarnCluster::CheckKeptKeys(const std::string& name) const {
+  const YarnKept kept = KeptOfYarn(context_.env, name);
+  const auto whose = context_.files.ReadAll(kept.CoordinatorFile(), kAddressBytesMax);
+  if (!whose.ok() || *whose == PlacesOf(name).address() + "\n") return {};
+  return AlreadyExists("the keys of a service " + name +
+                       " of another user or cluster are kept in " + kept.directory +
+                       "; choose another name, or remove that directory when it has ended");
+}
+
+// What was put there for a service that is not to be.
+void YarnCluster::TakeBack(const std::string& name) const {
+  context_.interrupts.BeginEnding();  // storage is needed once more
+  if (RemoveRemains(name).ok()) return;
+  context_.console.Err("note: keys may be left in " + PlacesOf(name).folder +
+                       "; `espalier yarn down " + name + "` removes them\n");
 }
 
 Status YarnCluster::RemoveRemains(const std::string& name) const {

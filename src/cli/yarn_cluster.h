@@ -51,6 +51,8 @@ class YarnCluster {
   Result<std::string> ReadTemplate() const;
   // What a service left on HDFS and on this machine.
   Status RemoveRemains(const std::string& name) const;
+  Status CheckKeptKeys(const std::string& name) const;
+  void TakeBack(const std::string& name) const;
   void Say(const std::string& words) const;
   // An error when the service can no longer come up.
   Status CheckAlive(const std::string& name) const;

@@ -138,9 +138,10 @@ ResourceManager::Reply ResourceManager::Ask(HttpMethod method, const std::string
     const std::string who =
         "the ResourceManager " + address.url + " (its address is " + address.why + ")";
     const Result<HttpReply> called = Call(std::move(request), who, http == nullptr ? http_ : *http);
-    if (!called.ok()) {
+    if (!called.ok()) {  // another one may believe it
       out.status = called.status();
-      return out;
+      if (out.status.code() == StatusCode::kCancelled) return out;
+      continue;
     }
     const HttpReply& reply = *called;
     if (reply.failure == HttpFailure::kCancelled) {
@@ -155,12 +156,13 @@ ResourceManager::Reply ResourceManager::Ask(HttpMethod method, const std::string
       trouble += (trouble.empty() ? "" : "; ") + who + " is not the active one";
       continue;
     }
+    out.status = {};
     out.code = reply.status;
     out.json = reply.content_type.find("json") != std::string::npos;
     out.body = reply.body;
     return out;
   }
-  out.status = Unavailable(trouble + "; is YARN running there?");
+  if (out.status.ok()) out.status = Unavailable(trouble + "; is YARN running there?");
   return out;
 }
 

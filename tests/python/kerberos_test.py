@@ -20,7 +20,7 @@ from espalier import _kerberos
 import hadoop_kdc  # in tools/lib, which `daemons` puts on the path
 from hadoop import Hdfs
 
-TOKEN_MARK = "QAFYWxpY2U"  # Base64 of "alice" as it stands in each token of hers
+TOKEN_MARK = "AFYWxpY2U"  # Base64 of "alice" as it stands in each token of hers
 LOAD = "import espalier, sys\nespalier.load(sys.argv[1])\n"
 
 

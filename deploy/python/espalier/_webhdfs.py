@@ -73,14 +73,14 @@ def is_secured(prefix: str) -> bool:
     except EspalierError:
         return False
     for node in place.name_nodes:
-        request = _request(place, node, {"op": "GETFILESTATUS", "user.name": _user()})
+        request = _request(place, node, {"op": "GETFILESTATUS", **_user()})
         try:
             with opener.open(request, timeout=_LOOK_SECONDS):
                 return False
         except urllib.error.HTTPError as error:
             with error:
                 return _asks_negotiate(error)
-        except (OSError, http.client.HTTPException, EspalierError):
+        except (OSError, ValueError, http.client.HTTPException, EspalierError):
             continue
     return False
 
@@ -95,14 +95,18 @@ def fetch_token(prefix: str, renewer: str) -> str:
         text = json.loads(raw)["Token"]["urlString"]
         if isinstance(text, str) and text.isascii() and text.isprintable() and text:
             return text
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise UnavailableError(failed + ": the reply is not what WebHDFS says: no delegation token is "
                            "in it")
 
 
-def _user() -> str:
-    return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+def _user() -> Dict[str, str]:
+    """As what we ask where there is no Kerberos: nobody, where this process has no name."""
+    try:
+        return {"user.name": os.environ.get("HADOOP_USER_NAME") or getpass.getuser()}
+    except (KeyError, OSError):
+        return {}
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -163,7 +167,7 @@ def _ask_node(opener: urllib.request.OpenerDirector, place: Place, node: NameNod
             # Not for data nodes.
             request.add_unredirected_header("Authorization", _proof(place.uri, who, node))
         else:
-            request = _request(place, node, {**query, "user.name": _user()})
+            request = _request(place, node, {**query, **_user()})
         try:
             return _read(opener, request, place.uri, limit)
         except urllib.error.HTTPError as error:
@@ -203,6 +207,9 @@ def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request
                 hint="ESPALIER_HADOOP_CA names the PEM file of the authority that signs the "
                      "certificates of HDFS.") from error
         raise UnavailableError(str(why)) from error
+    except ValueError as error:  # where it sends to
+        raise UnavailableError("it sends to what is no address (%s)" %
+                               type(error).__name__) from None
     if len(data) > limit:
         raise BadInputError("%s: expected at most %d bytes" % (uri, limit))
     if missing:
@@ -232,7 +239,7 @@ class _Refusal(NamedTuple):
         try:
             told = json.loads(raw)["RemoteException"]
             kind, words = str(told["exception"]), str(told["message"]).split("\n", 1)[0]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             pass
         gss = raw.partition("GSSException: ")[2].split("<")[0].split("\n")[0]
         return cls(error.code, _asks_negotiate(error), *_short(kind, words, gss))
