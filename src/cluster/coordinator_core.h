@@ -342,6 +342,7 @@ class CoordinatorCore : CoordinatorRecords {
 
   CoordinatorCoreOptions options_;  // the incarnation may grow
   int64_t now_ms_ = 0;
+  int64_t newest_end_ms_ = 0;    // of a job
   int64_t begun_ms_ = 0;         // the first event; 0: none yet
   bool awaiting_ = false;        // members may come back of whom the journal tells ...
   bool cut_off_ = false;         // ... or who fell silent all at once, and nobody was heard since

@@ -275,7 +275,8 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
   s.state = state;
   queue_moved_ = true;
   s.waiting_because.clear();
-  s.ended_ms = now_ms_;
+  // Those that ended first are forgotten first, also when the clock was set back.
+  s.ended_ms = newest_end_ms_ = std::max(now_ms_, newest_end_ms_);
   s.error = error;
   s.result = std::move(result);
   out_.persist.push_back(JobEnded{Snapshot(job)});

@@ -101,6 +101,7 @@ void CoordinatorCore::Recall(const JobEnded& e) {
   if (job == nullptr) return;
   job->snapshot = e.snapshot;
   SetConfusionAside(*job);
+  newest_end_ms_ = std::max(newest_end_ms_, e.snapshot.ended_ms);
   if (e.snapshot.result) EndHistory(*job, e.snapshot.result->steps);
   job->surveyed.bytes_done = e.snapshot.survey_bytes_done;
   if (!Leaves(*job)) job->submission.tokens.clear();

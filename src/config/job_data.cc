@@ -263,6 +263,7 @@ std::string OneSpelling(const std::string& place) {
   const Result<Uri> uri = ParseUri(place);
   if (!uri.ok()) return place;  // what is wrong with it is told where it is used
   if (uri->kind != Uri::Kind::kLocal) return uri->prefix + uri->path;
+  if (uri->path.find("/..") != std::string::npos) return uri->path;  // it may lead behind a link
   std::string path = std::filesystem::path(uri->path).lexically_normal().string();
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;

@@ -14,8 +14,13 @@ constexpr int64_t kAsyncLeavesMin = 16;  // unless a number is given
 int64_t LeafCount(const TrainSpec& train) {
   if (train.leaves) return *train.leaves;
   const auto per_leaf = static_cast<uint64_t>(std::max<int64_t>(train.batch / 64, 1));
-  // Without promised bits they only say how many workers may take part.
-  const int64_t least = train.mode == TrainMode::kAsync ? kAsyncLeavesMin : 1;
+  // Without promised bits they only say how many workers may take part; each must have rows in each
+  // step.
+  const auto rows = static_cast<uint64_t>(std::max<int64_t>(train.batch, 1));
+  const int64_t least =
+      train.mode == TrainMode::kAsync
+          ? std::min<int64_t>(kAsyncLeavesMin, static_cast<int64_t>(std::bit_floor(rows)))
+          : 1;
   return std::clamp<int64_t>(static_cast<int64_t>(std::bit_floor(per_leaf)), least, 1024);
 }
 

@@ -310,13 +310,13 @@ template <typename T>
 Status StepMachine<T>::CheckMetrics() const {
   const auto check = [this](const char* field, const std::string& metric) -> Status {
     const bool of_validation = metric.starts_with("val_");
-    if (Value(metric) || (of_validation && !state_.validation)) return {};
-    const std::string name = of_validation ? metric.substr(4) : metric;
-    const std::string why =
-        !of_validation  ? "it is counted of the validation set alone"
-        : name == "auc" ? "it is of two classes, with rows of both among the validation rows"
-                        : "classes were not counted, of which there are more than " +
-                              std::to_string(kConfusionClassesMax);
+    if (of_validation && !state_.validation) return {};
+    const bool weightless = of_validation && !(state_.validation->weight > 0);
+    if (Value(metric) && !weightless) return {};
+    const std::string why = weightless       ? "the weights of all validation rows are 0"
+                            : !of_validation ? "it is counted of the validation set alone"
+                                             : "it is of two classes, with rows of both among "
+                                               "the validation rows";
     return InvalidArgument(std::string(field) + ": " + metric + " has no value in this job: " +
                            why + "; choose another one, such as val_loss");
   };

@@ -43,14 +43,15 @@ int64_t LeafStepRows(const TrainingPlan& plan) {
               std::max<int64_t>(1, plan.StepsPerEpoch()));
 }
 
-// Copies of a member's vectors like the parameters: of the state, of that which all had agreed on
-// and of that which is being compared; their gradient as it is computed and as it is summed. Who
-// holds the parameters for `pushers` others has them on the way to each of those, or its gradient.
-int64_t VectorCount(const TrainingPlan& plan, int64_t pushers) {
+// A member's vectors like the parameters: those of the state in `states` copies (the state, that
+// which all had agreed on or that is written, and, beside others, the one that is being compared);
+// the gradient as it is computed and as it is summed. Who holds the parameters for `pushers` others
+// has them on the way to each of those, or its gradient.
+int64_t VectorCount(const TrainingPlan& plan, int64_t states, int64_t pushers) {
   const TrainSpec& train = plan.train;
   const bool best = train.early_stopping && train.early_stopping->restore_best;
   const bool averages = train.averaging.kind != AveragingKind::kNone;
-  return 3 * (1 + SlotCount(train.optimizer) + plan.Accumulates() + averages + best) + 2 +
+  return states * (1 + SlotCount(train.optimizer) + plan.Accumulates() + averages + best) + 2 +
          2 * pushers;
 }
 
@@ -64,7 +65,7 @@ int64_t LeafNumbers(const TrainingPlan& plan) {
 
 // `leaves`: that the worker has.
 template <typename T>
-Status CheckMemory(const TrainingPlan& plan, int64_t leaves, int64_t pushers) {
+Status CheckMemory(const TrainingPlan& plan, int64_t leaves, int64_t states, int64_t pushers) {
   if (const int64_t rows = LeafStepRows(plan); rows >= kLeafRowsMax) {
     return InvalidArgument("train.batch: a leaf has " + HumanCount(rows) +
                            " rows of a step, expected fewer than " + HumanCount(kLeafRowsMax) +
@@ -72,7 +73,7 @@ Status CheckMemory(const TrainingPlan& plan, int64_t leaves, int64_t pushers) {
   }
   constexpr int64_t kSize = sizeof(T);
   const int64_t count = ParameterCount(plan.shape);
-  const auto model = static_cast<double>(count) * VectorCount(plan, pushers) * kSize;
+  const auto model = static_cast<double>(count) * VectorCount(plan, states, pushers) * kSize;
   const auto rows = static_cast<double>(LeafNumbers(plan)) * leaves * kSize;
   const int64_t memory = PhysicalMemoryBytes();
   if (model + rows <= static_cast<double>(memory)) return {};
@@ -100,7 +101,7 @@ Result<std::unique_ptr<TypedJobMember<T>>> TypedJobMember<T>::Make(
     const JobSpec& spec, std::shared_ptr<const SurveyResult> survey, int threads,
     PeerNetwork& peers, MemberHooks hooks) {
   ESPALIER_ASSIGN_OR_RETURN(NetworkShape shape, ShapeOf(spec, *survey));
-  ESPALIER_RETURN_IF_ERROR(CheckMemory<T>(PlanOf(spec, shape, *survey), 1, 0));
+  ESPALIER_RETURN_IF_ERROR(CheckMemory<T>(PlanOf(spec, shape, *survey), 1, 2, 0));
   return std::unique_ptr<TypedJobMember>(new TypedJobMember(
       spec, std::move(survey), std::move(shape), threads, peers, std::move(hooks)));
 }
@@ -195,9 +196,10 @@ Result<typename TypedJobMember<T>::Place> TypedJobMember<T>::PlaceIn(
   ESPALIER_ASSIGN_OR_RETURN(const Ownership ownership, OwnershipOf(order.order, leaves_));
   Place place{order, PlanTree(ownership, leaves_), ownership.intervals[order.self], false};
   place.root = place.tree[order.self].is_root();
-  const int64_t others = async() && place.root ? static_cast<int64_t>(place.tree.size()) - 1 : 0;
+  const auto others = static_cast<int64_t>(place.tree.size()) - 1;
   ESPALIER_RETURN_IF_ERROR(
-      CheckMemory<T>(PlanOf(spec_, shape_, *survey_), place.own.end - place.own.begin, others));
+      CheckMemory<T>(PlanOf(spec_, shape_, *survey_), place.own.end - place.own.begin,
+                     async() || others == 0 ? 2 : 3, async() && place.root ? others : 0));
   return place;
 }
 

@@ -149,7 +149,7 @@ class JobRunner {
   TrainingOrder newest_;                         // of the orders to train
   Generation generation_;                        // underway, or the newest that ended here
   std::string arithmetic_id_;
-  bool begun_ = false;  // the member has what it begins with, or others will give it that
+  bool begun_ = false;  // the member has read what it begins with
   std::atomic<int64_t> step_{0};
   std::atomic<bool> aborted_{false};
   std::atomic<bool> over_{false};

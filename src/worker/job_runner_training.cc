@@ -41,7 +41,6 @@ Status JobRunner::Train(const TrainingOrder& order) {
     if (proceed_) member_->Proceed(*proceed_);
     if (interrupted_) member_->Interrupt();
   }
-  if (order.order.planned) begun_ = true;  // it fetches the state of those who train
   if (order.order.reverts && order.self == 0) checkpoints_->DropUncompared();
   over_ = false;
   newest_ = order;
@@ -76,13 +75,15 @@ Result<std::optional<TrainingState<T>>> JobRunner::LoadNewest(const TypedJobMemb
 template <typename T>
 Status JobRunner::FindState(const StartTraining& order) {
   auto& member = static_cast<TypedJobMember<T>&>(*member_);
-  if (begun_ || member.step() > 0) {
-    return spec_.train.mode == TrainMode::kAsync ? BeginAgain(member, order) : Status::Ok();
+  Status found;
+  if (!begun_ && member.step() == 0) {
+    found = Begin(order, member);
+    begun_ = found.ok();
+  } else if (spec_.train.mode == TrainMode::kAsync) {
+    found = BeginAgain(member, order);
   }
-  Status begun = Begin(order, member);
-  begun_ = begun.ok();
-  if (begun_ || interrupted_ || order.generation.value == 1) return begun;
-  member.CouldNotRead(std::move(begun));  // it may be that others have
+  if (found.ok() || interrupted_ || order.generation.value == 1) return found;
+  member.CouldNotRead(std::move(found));  // it may be that others have
   return Status::Ok();
 }
 

@@ -172,6 +172,10 @@ TEST_CASE("leaves: auto is a power of two near one a 64 rows, from 1 to 1024") {
   train.mode = TrainMode::kAsync;
   CHECK(LeafCount(train) == 7);
   train.leaves.reset();
+  for (const int64_t batch : {1, 4, 8}) {
+    train.batch = batch;
+    CHECK(LeafCount(train) == batch);
+  }
   train.batch = 64;
   CHECK(LeafCount(train) == 16);
   train.batch = 4096;
