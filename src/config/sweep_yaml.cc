@@ -8,6 +8,7 @@
 
 #include "src/base/random.h"
 #include "src/base/text.h"
+#include "src/config/job_sections.h"
 #include "src/config/job_yaml.h"
 #include "src/config/sweep_plan.h"
 #include "src/config/yaml_tree.h"
@@ -155,7 +156,7 @@ class Maker {
     if (uri.kind == Uri::Kind::kLocal) {
       sweep_.output = (std::filesystem::path(directory_) / uri.path).lexically_normal().string();
     }
-    while (sweep_.output.size() > 1 && sweep_.output.back() == '/') sweep_.output.pop_back();
+    sweep_.output = OneSpelling(sweep_.output);  // as its jobs' outputs are
     for (const auto* axes : {&plan_.grid, &plan_.random}) {
       for (const SweepAxis& axis : *axes) sweep_.keys.push_back(axis.key);
     }
