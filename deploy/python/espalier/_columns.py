@@ -85,7 +85,7 @@ def _seconds_of(value: Any) -> float:
                                    microseconds=value.microsecond)
     if isinstance(value, np.timedelta64):
         return int(value / np.timedelta64(1, "ns")) / 1e9
-    return (value // datetime.timedelta(microseconds=1)) / 1e6
+    return float(value // datetime.timedelta(microseconds=1)) / 1e6
 
 
 def _moment_text(moment: Any) -> str:
