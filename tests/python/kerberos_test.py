@@ -121,7 +121,7 @@ class LoadTest(Secured):
         empty = self.write("empty.keytab", "")
         self.said(denied, "empty.keytab is empty, or no keytab",
                   **dict(self.nobody(), KRB5_CLIENT_KTNAME="FILE:" + empty))
-        self.said(denied, "the KDC knows no service of that host name; name the NameNode by the "
+        self.said(denied, "the KDC knows no service of that host name; name the server by the "
                   "host name that", self.web.replace("localhost", "127.0.0.1"))
         with open(os.path.join(self.hdfs.dir, "kdc", "krb5.conf")) as f:
             other = f.read()

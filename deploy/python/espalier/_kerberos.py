@@ -60,7 +60,7 @@ _MEANINGS: Tuple[Tuple[str, Type[EspalierError], str, str], ...] = (
      "name the cluster's krb5.conf by KRB5_CONFIG, or set default_realm in /etc/krb5.conf"),
     ("Server*not found in Kerberos database", _DENIED,
      "the KDC knows no service of that host name",
-     "name the NameNode by the host name that stands in its principal HTTP/HOST, not by an address "
+     "name the server by the host name that stands in its principal HTTP/HOST, not by an address "
      "or another name"),
     ("Client*not found in Kerberos database", _DENIED,
      "the KDC does not know the principal of the keytab or ticket",
@@ -87,7 +87,7 @@ _MEANINGS: Tuple[Tuple[str, Type[EspalierError], str, str], ...] = (
     ("No credentials were supplied", _DENIED, "there is no Kerberos ticket and no keytab",
      _GET_TICKET),
     ("not found in Kerberos database", _DENIED, "the KDC does not know one of the principals",
-     "see that the NameNode is named by the host in its principal HTTP/HOST, and that the keytab "
+     "see that the server is named by the host in its principal HTTP/HOST, and that the keytab "
      "is of this realm"),
 )
 
