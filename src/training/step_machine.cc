@@ -17,15 +17,6 @@ namespace {
 
 constexpr int kFirstMark = 512;  // exponent of leaf 0's mark
 
-// Whether `value` is better than `best` by more than min_delta. One that is not finite never is.
-bool Gains(std::string_view metric, std::optional<double> value, std::optional<double> best,
-           double min_delta) {
-  if (metric.starts_with("val_")) metric.remove_prefix(4);
-  const double sign = HigherIsBetter(metric) ? 1 : -1;
-  if (!value || !std::isfinite(*value)) return false;
-  return !best || sign * (*value - *best) > std::max(0.0, min_delta);
-}
-
 }  // namespace
 
 double NonfiniteMark(int32_t leaf) { return std::ldexp(1.0, kFirstMark - leaf); }
@@ -297,76 +288,6 @@ void StepMachine<T>::Record() {
   row.train.confusion.clear();
   if (row.validation) row.validation->confusion.clear();
   state_.history.push_back(std::move(row));
-}
-
-template <typename T>
-std::optional<double> StepMachine<T>::Value(std::string_view metric) const {
-  if (!metric.starts_with("val_")) return MetricValue(*state_.train, metric);
-  return state_.validation ? MetricValue(*state_.validation, metric.substr(4)) : std::nullopt;
-}
-
-// What is to be judged by a metric that this data does not have would only seem not to get better.
-template <typename T>
-Status StepMachine<T>::CheckMetrics() const {
-  const auto check = [this](const char* field, const std::string& metric) -> Status {
-    const bool of_validation = metric.starts_with("val_");
-    if (of_validation && !state_.validation) return {};
-    const bool weightless = of_validation && !(state_.validation->weight > 0);
-    if (Value(metric) && !weightless) return {};
-    const std::string why = weightless       ? "the weights of all validation rows are 0"
-                            : !of_validation ? "it is counted of the validation set alone"
-                                             : "it is of two classes, with rows of both among "
-                                               "the validation rows";
-    return InvalidArgument(std::string(field) + ": " + metric + " has no value in this job: " +
-                           why + "; choose another one, such as val_loss");
-  };
-  if (plan_.train.early_stopping) {
-    ESPALIER_RETURN_IF_ERROR(
-        check("train.early_stopping.metric", plan_.train.early_stopping->metric));
-  }
-  const ScheduleSpec& schedule = plan_.train.schedule;
-  if (schedule.kind != ScheduleKind::kPlateau) return {};
-  return check("train.schedule.plateau.metric", schedule.plateau.metric);
-}
-
-template <typename T>
-bool StepMachine<T>::JudgeEarlyStopping() {
-  if (!plan_.train.early_stopping) return false;
-  const EarlyStopping& rule = *plan_.train.early_stopping;
-  if (rule.metric.starts_with("val_") && !state_.validation) return false;
-  const auto value = Value(rule.metric);
-  if (!Gains(rule.metric, value, state_.best_value, rule.min_delta)) {
-    return ++state_.evaluations_without_gain >= rule.patience;
-  }
-  state_.evaluations_without_gain = 0;
-  state_.best_value = *value;
-  state_.best_step = state_.step;
-  if (rule.restore_best) state_.best_parameters = Evaluated();
-  return false;
-}
-
-// The cooldown is PyTorch's ReduceLROnPlateau: an evaluation in it is no sign of anything.
-template <typename T>
-void StepMachine<T>::JudgePlateau() {
-  const ScheduleSpec& schedule = plan_.train.schedule;
-  if (schedule.kind != ScheduleKind::kPlateau) return;
-  if (state_.step < SpanSteps(schedule.warmup, plan_.StepsPerEpoch())) return;
-  const PlateauRule& rule = schedule.plateau;
-  const auto value = Value(rule.metric);
-  if (Gains(rule.metric, value, state_.plateau_best, rule.min_delta)) {
-    state_.plateau_best = value;
-    state_.plateau_evaluations = 0;
-  } else {
-    ++state_.plateau_evaluations;
-  }
-  if (state_.plateau_cooldown > 0) {
-    --state_.plateau_cooldown;
-    state_.plateau_evaluations = 0;
-  }
-  if (state_.plateau_evaluations < rule.patience) return;
-  state_.rate_left *= schedule.factor;
-  state_.plateau_cooldown = rule.cooldown;
-  state_.plateau_evaluations = 0;
 }
 
 template <typename T>

@@ -50,13 +50,10 @@ class Secured(EspalierTest):
 
     def nobody(self):
         """Neither ticket nor keytab."""
-        return {"KRB5_CLIENT_KTNAME": "FILE:" + self.path("no.keytab"),
-                "KRB5CCNAME": "FILE:" + self.path("no.cache")}
+        return hadoop_kdc.nobody_env(self.directory)
 
     def ticket(self, name="alice", *options):
-        cache = "FILE:" + self.path(name + ".cache")
-        hadoop_kdc.kinit(self.hdfs.state, name, cache, *options)
-        return dict(self.nobody(), KRB5CCNAME=cache)
+        return hadoop_kdc.ticket_env(self.hdfs.state, name, self.directory, *options)
 
     def token_file(self):
         """Alice's, written by Hadoop."""

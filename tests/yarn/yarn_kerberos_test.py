@@ -44,13 +44,10 @@ class Kerberos(YarnTest):
 
     def nobody(self):
         """Neither ticket nor keytab."""
-        return {"KRB5_CLIENT_KTNAME": "FILE:" + self.path("no.keytab"),
-                "KRB5CCNAME": "FILE:" + self.path("no.cache")}
+        return hadoop_kdc.nobody_env(self.directory)
 
     def ticket(self, name, *options):
-        cache = "FILE:" + self.path(name + ".cache")
-        hadoop_kdc.kinit(self.hdfs.state, name, cache, *options)
-        return dict(self.nobody(), KRB5CCNAME=cache)
+        return hadoop_kdc.ticket_env(self.hdfs.state, name, self.directory, *options)
 
     def keytab(self, name="alice-service"):
         return hadoop_kdc.keytab(self.hdfs.state, name)

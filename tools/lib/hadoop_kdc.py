@@ -111,6 +111,19 @@ def keytab_env(state, name, cache="MEMORY:"):
     return dict(client_env(state), KRB5_CLIENT_KTNAME=keytab(state, name), KRB5CCNAME=cache)
 
 
+def nobody_env(folder):
+    """A client with neither ticket nor keytab."""
+    return {"KRB5_CLIENT_KTNAME": "FILE:" + os.path.join(folder, "no.keytab"),
+            "KRB5CCNAME": "FILE:" + os.path.join(folder, "no.cache")}
+
+
+def ticket_env(state, name, folder, *options):
+    """A client that is a person by a ticket, whose cache lies in a folder; options: kinit's."""
+    cache = "FILE:" + os.path.join(folder, name + ".cache")
+    kinit(state, name, cache, *options)
+    return dict(nobody_env(folder), KRB5CCNAME=cache)
+
+
 def admin_cache(state):
     return "FILE:" + os.path.join(folder_of(state), "admin.cache")
 
