@@ -156,14 +156,14 @@ struct HistoryRecorded {
   HistoryRow row;
   int64_t number = 0;  // of the row, from 0; one that was there before takes the place of it
 };
-// For the first time.
 struct GenerationReserved {
   JobId job;
   Generation generation;  // its number is used, though it may never begin
 };
+// All members of the generation that was started last have had their orders.
 struct TrainingStarted {
   JobId job;
-  int64_t at_ms = 0;
+  int64_t at_ms = 0;  // when the first generation did
 };
 struct JobEnded {
   JobSnapshot snapshot;

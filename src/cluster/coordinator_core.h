@@ -282,6 +282,8 @@ class CoordinatorCore : CoordinatorRecords {
   Place Judge(Worker& worker, JobPoint point, const char* what);
   void Blame(JobRecord& job, const Worker& worker, Status error);
   void EnterTraining(JobRecord& job);
+  // Also a later life is to know that all members had their orders.
+  void Met(JobRecord& job);
   static bool Knows(const JobRecord& job, const HistoryEntry& message, bool earlier);
   void SetHistory(JobRecord& job, HistoryRow row, int64_t number);
   static void EndHistory(JobRecord& job, int64_t steps);

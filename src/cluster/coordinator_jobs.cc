@@ -150,6 +150,7 @@ void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>
   job.complaints.clear();
   job.proceed.clear();
   job.keeping.reset();
+  job.met = job.outdated = false;
   job.recovery.since_ms = 0;
   job.moved_ms = now_ms_;
   if (!workers.empty()) job.arithmetic_id = workers.front()->hello.arithmetic_id;

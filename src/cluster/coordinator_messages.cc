@@ -107,16 +107,19 @@ void CoordinatorCore::On(const JobScored& event) {
   EndJob(*job, JobState::kSucceeded, Status::Ok(), *event.result);
 }
 
+void CoordinatorCore::Met(JobRecord& job) {
+  job.met = true;
+  out_.persist.push_back(TrainingStarted{job.snapshot.job, job.snapshot.training_ms});
+}
+
 // The first sign of training counts: the root's stream may be faster than another member's Ready.
 void CoordinatorCore::EnterTraining(JobRecord& job) {
   job.moved_ms = now_ms_;
   if (job.recovery.since_ms != 0) return;  // told before the members heard that one is lost
   if (job.snapshot.state == JobState::kTraining) return;
   job.snapshot.state = JobState::kTraining;
-  if (job.snapshot.training_ms == 0) {
-    job.snapshot.training_ms = now_ms_;
-    out_.persist.push_back(TrainingStarted{job.snapshot.job, now_ms_});
-  }
+  if (job.snapshot.training_ms == 0) job.snapshot.training_ms = now_ms_;
+  Met(job);
   Changed(job);
   Log(LogLevel::kInfo, ToString(job.snapshot.job) + " trains");
 }

@@ -119,6 +119,7 @@ bool CoordinatorCore::ReadyForPlan(Worker& worker, const MemberReady& message) {
     started.members.push_back({id, member.hello.name, member.hello.address});
   }
   out_.persist.push_back(std::move(started));
+  Met(*job);
   for (const MemberState& m : job->members) SendSwitch(*job, *FindWorker(m.member.worker));
   return true;
 }
@@ -171,6 +172,7 @@ void CoordinatorCore::CompletePlan(JobRecord& job, uint64_t round) {
   job.leaves = plan.leaves;
   job.planned_ms = now_ms_;
   BeginGeneration(job, workers, plan.generation);
+  Met(job);
   for (MemberState& m : job.members) m.joined = !before.contains(m.member.worker);
   for (int32_t i = 0; i < static_cast<int32_t>(job.members.size()); ++i) {
     job.proceed.push_back({options_.incarnation, job.snapshot.job, plan.generation, round, i});

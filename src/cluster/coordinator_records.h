@@ -134,6 +134,7 @@ struct CoordinatorRecords {
     std::map<std::string, TokenState> tokens;  // by file system
     bool cleared = false;   // of a job that has ended: nothing is left of it beside its output
     bool reverts = false;   // states differed, and not all members have gone back yet
+    bool met = false;       // all members of this generation were ready, so all had their orders
     bool outdated = false;  // after a restart: its members are not all in the newest generation
   };
 };

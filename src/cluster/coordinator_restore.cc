@@ -60,6 +60,7 @@ void CoordinatorCore::Recall(const GenerationStarted& e) {
   job->leaves = e.leaves;
   job->arithmetic_id = e.arithmetic_id;
   job->reverts = e.reverts;
+  job->met = false;
 }
 
 // A job that waited for workers may have given these up: they are lost to it.
@@ -88,7 +89,10 @@ void CoordinatorCore::Recall(const HistoryRecorded& e) {
 }
 
 void CoordinatorCore::Recall(const TrainingStarted& e) {
-  if (JobRecord* job = FindJob(e.job)) job->snapshot.training_ms = e.at_ms;
+  JobRecord* job = FindJob(e.job);
+  if (job == nullptr) return;
+  job->snapshot.training_ms = e.at_ms;
+  job->met = true;
 }
 
 void CoordinatorCore::Recall(const GenerationReserved& e) {
@@ -132,7 +136,7 @@ void CoordinatorCore::FinishRecall() {
     s.state = s.training_ms == 0 ? JobState::kLoading : JobState::kRecovering;
     // Of members that have not met yet some may have had their order, of the life before, and links
     // are of one incarnation: they meet in a generation of this one.
-    job.outdated = s.training_ms == 0;
+    job.outdated = !job.met;
     job.recovery.last_words = "the coordinator was restarted";
     if (!job.history.empty()) {
       s.progress.step = job.recovery.step = job.history.back().step;
@@ -148,6 +152,7 @@ void CoordinatorCore::QueueAgain(JobRecord& job) {
   s.workers.clear();
   s.waiting_because.clear();
   s.started_ms = s.training_ms = 0;
+  job.met = false;
   s.progress = {};
   job.members.clear();
   job.leaves.clear();
@@ -332,8 +337,10 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
     }
     if (!IsFinal(s.state) && s.generation.value != 0) {
       if (job.survey != nullptr) out.push_back(SurveyRecorded{id, job.survey});
-      out.push_back(StartOf(job));
-      if (s.training_ms != 0) out.push_back(TrainingStarted{id, s.training_ms});
+      const TrainingStarted trains{id, s.training_ms};
+      if (s.training_ms != 0) out.push_back(trains);
+      out.push_back(StartOf(job));  // these may not have met yet
+      if (job.met) out.push_back(trains);
     }
     int64_t number = job.history_begin;
     for (const HistoryRow& row : job.history) out.push_back(HistoryRecorded{id, row, number++});
