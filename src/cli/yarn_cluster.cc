@@ -1,11 +1,13 @@
 #include "src/cli/yarn_cluster.h"
 
 #include <chrono>
+#include <utility>
 
 #include "src/base/text.h"
 #include "src/base/version.h"
 #include "src/cli/coordinator_address.h"
 #include "src/cli/options_yarn.h"
+#include "src/cli/yarn_view.h"
 #include "src/config/units.h"
 #include "src/security/secret_file.h"
 #include "src/storage/hdfs_home.h"
@@ -113,6 +115,10 @@ YarnPlaces YarnCluster::PlacesOf(const std::string& name) const {
 
 void YarnCluster::Say(const std::string& words) const {
   if (!context_.options.json) context_.console.Out(words + "\n");
+}
+
+void YarnCluster::SayNew(const std::string& words) {
+  if (words != std::exchange(said_, words)) Say(words);
 }
 
 Status YarnCluster::CheckNameIsFree(const std::string& name) {
@@ -234,13 +240,17 @@ Status YarnCluster::Start(YarnRequest request) {
   return {};
 }
 
-Status YarnCluster::CheckAlive(const std::string& name) const {
+Status YarnCluster::CheckAlive(const std::string& name) {
   const Result<YarnService> service = rm_->Service(name);
   if (service.status().code() == StatusCode::kNotFound) {
     return Aborted("the service " + name + " was ended by somebody");
   }
   // A ResourceManager that is away for a moment ends nothing.
-  if (!service.ok() || !service->ended()) return {};
+  if (!service.ok()) return {};
+  if (!service->ended()) {
+    SayNew(YarnProgress(*service));
+    return {};
+  }
   std::string why = service->diagnostics;
   if (const auto app = rm_->Application(service->application); app.ok() && why.empty()) {
     why = app->diagnostics;
@@ -286,7 +296,10 @@ Result<bool> YarnCluster::AwaitWorkers(const CommandContext& context, int64_t co
   for (;;) {
     ESPALIER_ASSIGN_OR_RETURN(const auto client, ConnectTo(context));
     const auto workers = client->Workers();
-    if (workers.ok() && static_cast<int64_t>(workers->size()) >= count) return true;
+    const int64_t there = workers.ok() ? static_cast<int64_t>(workers->size()) : 0;
+    if (there >= count) return true;
+    SayNew(std::to_string(there) + " of " + std::to_string(count) +
+           (count == 1 ? " worker has come" : " workers have come"));
     if (NowMs() - begin_ms > limit_ms) return false;
     if (!rm_->Wait(kPollMs)) return Cancelled("interrupted");
   }

@@ -29,9 +29,11 @@ class YarnCluster {
   // unless JSON is wanted. An ended service of that name is removed first. An error leaves nothing
   // running, unless YARN did not answer when it was asked: then it says so.
   Status Start(YarnRequest request);
-  // Until the coordinator answers. `context`: with the coordinator to be reached in its options.
+  // Until the coordinator answers; how far it is, is told as Start does. `context`: with the
+  // coordinator to be reached in its options.
   Status AwaitCoordinator(const CommandContext& context, const std::string& name);
-  // Until as many workers are attached; false when that takes longer than `limit_ms`.
+  // Until as many workers are attached, telling how many are; false when that takes longer than
+  // `limit_ms`.
   Result<bool> AwaitWorkers(const CommandContext& context, int64_t count, int64_t limit_ms);
   // Ends the service and removes what it left on HDFS and on this machine; false: there was none.
   Result<bool> End(const std::string& name);
@@ -54,8 +56,10 @@ class YarnCluster {
   Status CheckKeptKeys(const std::string& name) const;
   void TakeBack(const std::string& name) const;
   void Say(const std::string& words) const;
-  // An error when the service can no longer come up.
-  Status CheckAlive(const std::string& name) const;
+  // Only what was not the last that was told.
+  void SayNew(const std::string& words);
+  // Tells how far YARN is; an error when the service can no longer come up.
+  Status CheckAlive(const std::string& name);
 
   const CommandContext& context_;
   HadoopConfig config_;
@@ -64,6 +68,7 @@ class YarnCluster {
   std::string user_, base_;
   std::unique_ptr<ResourceManager> rm_;
   int64_t nodes_ = 0;
+  std::string said_;  // by SayNew
 };
 
 }  // namespace espalier

@@ -37,6 +37,15 @@ std::string GoesOnNote(const Status& error, const std::string& name) {
          "` ends it\n";
 }
 
+std::string YarnProgress(const YarnService& service) {
+  std::string out = "YARN: " + Printable(service.state);
+  for (const YarnComponent& c : service.components) {
+    out += (&c == service.components.data() ? "; containers: " : ", ") + Printable(c.name) + " " +
+           std::to_string(c.containers.size()) + " of " + std::to_string(c.wanted);
+  }
+  return out;
+}
+
 std::string ContainerTitle(const YarnService& service, const std::string& container) {
   for (const YarnComponent& component : service.components) {
     for (const YarnContainer& c : component.containers) {

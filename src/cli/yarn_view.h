@@ -32,6 +32,9 @@ Json YarnJson(const YarnView& view);
 // on, and how it is ended; a line, or nothing when YARN itself has ended it.
 std::string GoesOnNote(const Status& error, const std::string& name);
 
+// "YARN: ACCEPTED; containers: coordinator 0 of 1, worker 1 of 2".
+std::string YarnProgress(const YarnService& service);
+
 // "worker-0 (container_...)", or the id alone when the service does not know it.
 std::string ContainerTitle(const YarnService& service, const std::string& container);
 

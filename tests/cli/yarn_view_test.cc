@@ -14,5 +14,14 @@ TEST_CASE("who stops waiting for a service is told that it goes on and how it en
   CHECK(GoesOnNote(Aborted("YARN ended the service"), "mnist").empty());
 }
 
+TEST_CASE("who waits for a service is told how far YARN is") {
+  YarnService service;
+  service.state = "ACCEPTED";
+  CHECK(YarnProgress(service) == "YARN: ACCEPTED");
+  service.components = {{"coordinator", "", 1, {}},
+                        {"worker", "", 2, {{"id", "worker-0", "", ""}}}};
+  CHECK(YarnProgress(service) == "YARN: ACCEPTED; containers: coordinator 0 of 1, worker 1 of 2");
+}
+
 }  // namespace
 }  // namespace espalier
