@@ -1,11 +1,19 @@
 #include "src/cli/console.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <cerrno>
+#include <climits>
 
 namespace espalier {
+namespace {
+
+constexpr int kLookEveryMs = 100, kUnreadLooks = 10;
+
+}  // namespace
 
 Console::Console(const Environment& env) {
   const bool draws = !env.terminal.empty() && env.terminal != "dumb";
@@ -15,15 +23,31 @@ Console::Console(const Environment& env) {
 }
 
 void Console::Out(std::string_view text) {
-  if (out_closed_) return;
-  const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
-  out_closed_ = written != text.size() || std::fflush(stdout) != 0;
+  if (!out_closed_) out_closed_ = !Write(STDOUT_FILENO, text);
 }
 
 void Console::Err(std::string_view text) {
   // There is nobody left to tell when standard error fails.
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
+  if (!err_closed_) err_closed_ = !Write(STDERR_FILENO, text);
+}
+
+bool Console::Write(int fd, std::string_view text) const {
+  while (!text.empty()) {
+    if (!AwaitReader(fd)) return false;
+    // A pipe that poll(2) calls writable takes as much without waiting.
+    const ssize_t n = write(fd, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
+    if (n < 0 && errno != EINTR && errno != EAGAIN) return false;
+    text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  }
+  return true;
+}
+
+bool Console::AwaitReader(int fd) const {
+  for (int unread = 0; unread < kUnreadLooks; unread += interrupted_()) {
+    pollfd at = {fd, POLLOUT, 0};
+    if (poll(&at, 1, kLookEveryMs) > 0) return true;  // an error is told by the write
+  }
+  return false;
 }
 
 int Console::Width() const {

@@ -1,7 +1,9 @@
 // The two streams of this process and what is known of the terminal behind them.
 #pragma once
 
+#include <functional>
 #include <string_view>
+#include <utility>
 
 #include "src/cli/options.h"
 #include "src/cli/progress_view.h"
@@ -13,8 +15,12 @@ class Console {
  public:
   explicit Console(const Environment& env);
 
-  // Writes and flushes. When nobody reads any more (a closed pipe), out_closed() becomes true and
-  // further text goes nowhere.
+  // A reader that does not read (`| less`) is waited for, but not for long by one who is to end:
+  // once `interrupted` is true.
+  void SetInterrupted(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
+
+  // Each writes all of it. When nobody reads any more (a closed pipe, or an unread one at the end),
+  // out_closed() becomes true and further text goes nowhere.
   void Out(std::string_view text);
   void Err(std::string_view text);
   bool out_closed() const { return out_closed_; }
@@ -30,8 +36,13 @@ class Console {
   int Width() const;
 
  private:
+  // False: it cannot be written.
+  bool Write(int fd, std::string_view text) const;
+  bool AwaitReader(int fd) const;
+
   bool live_, out_color_, err_color_;
-  bool out_closed_ = false;
+  bool out_closed_ = false, err_closed_ = false;
+  std::function<bool()> interrupted_ = [] { return false; };
 };
 
 }  // namespace espalier

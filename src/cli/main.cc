@@ -122,6 +122,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
     console.Err(ErrorText(interrupts.status(), console.err_color()));
     return kExitJobFailed;
   }
+  console.SetInterrupted([&] { return (*interrupts)->any(); });
   const StorageOptions storage = {
       .hadoop_conf_dir = env.hadoop.conf_dir,
       // Who gives a keytab is its principal, and not whose container this shell runs in.

@@ -298,8 +298,10 @@ Result<bool> YarnCluster::AwaitWorkers(const CommandContext& context, int64_t co
     const auto workers = client->Workers();
     const int64_t there = workers.ok() ? static_cast<int64_t>(workers->size()) : 0;
     if (there >= count) return true;
-    SayNew(std::to_string(there) + " of " + std::to_string(count) +
-           (count == 1 ? " worker has come" : " workers have come"));
+    if (workers.ok()) {
+      SayNew(std::to_string(there) + " of " + std::to_string(count) +
+             (count == 1 ? " worker has come" : " workers have come"));
+    }
     if (NowMs() - begin_ms > limit_ms) return false;
     if (!rm_->Wait(kPollMs)) return Cancelled("interrupted");
   }

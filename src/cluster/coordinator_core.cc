@@ -233,6 +233,7 @@ int64_t CoordinatorCore::HistoryEnd(JobId id) const {
 std::vector<WorkerSnapshot> CoordinatorCore::Workers() const {
   std::vector<WorkerSnapshot> out;
   for (const auto& [id, w] : workers_) {
+    if (w.awaited) continue;
     out.push_back({.worker = id,
                    .name = w.hello.name,
                    .address = w.hello.address,

@@ -113,6 +113,7 @@ class CoordinatorCore : CoordinatorRecords {
   std::vector<HistoryRow> History(JobId job, int64_t from) const;
   // Rows recorded so far: the `from` for what comes next.
   int64_t HistoryEnd(JobId job) const;
+  // Without those of an earlier life who have not come back yet.
   std::vector<WorkerSnapshot> Workers() const;
   // All that the entries so far have said, in as few as possible: a core made with them is in the
   // same state as one made with all entries.

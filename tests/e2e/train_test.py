@@ -1,7 +1,10 @@
 """`espalier train`: its result, and what becomes of its daemons."""
+import fcntl
 import os
 import signal
+import struct
 import sys
+import termios
 import time
 import unittest
 
@@ -128,6 +131,21 @@ class TrainTest(EspalierTest):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=10)
         self.assertEqual(process.returncode, 130)
+        self.assert_all_gone(sum(daemons.values(), []))
+
+    def test_control_c_ends_one_whose_output_nobody_reads(self):
+        process, daemons = self.start_long(2)
+
+        def unread():
+            return struct.unpack("i", fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)))[0]
+
+        def is_full():
+            before = unread()
+            time.sleep(0.5)
+            return unread() == before > 0
+        wait_for("a full pipe", is_full, 60)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=10), 130)
         self.assert_all_gone(sum(daemons.values(), []))
 
     def test_a_killed_command_takes_its_daemons_with_it(self):

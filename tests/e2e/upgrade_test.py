@@ -62,6 +62,7 @@ class UpgradeTest(EspalierTest):
         self.assertEqual(cluster.coordinator.wait(timeout=20), 0)
         cluster.start_coordinator(listen=cluster.address,
                                   binary=self.path("bin", "espalier-coordinator"))
+        cluster.wait_for_workers(3)
         wait_for("all members again", lambda: self.members(cluster) == names, 60)
         for name in names:
             process = cluster.workers[name]
