@@ -280,7 +280,7 @@ class Chaos {
     std::set<JobId> running;
     for (const JobSnapshot& s : core_.Jobs()) {
       // One that yielded to an older job waits again, whatever the limit: it was accepted.
-      queued += s.state == JobState::kQueued && s.started_ms == 0;
+      queued += s.state == JobState::kQueued && s.generation.value == 0;
       final_count += IsFinal(s.state);
       CHECK(IsFinal(s.state) == ended_.contains(s.job));
       if (IsFinal(s.state)) CHECK(ended_[s.job] == s.state);
