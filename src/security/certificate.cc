@@ -4,6 +4,8 @@
 #include <openssl/err.h>
 
 #include <algorithm>
+#include <ctime>
+#include <limits>
 
 #include "src/base/text.h"
 #include "src/security/openssl_types.h"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr size_t kChainMax = 16;
 constexpr size_t kNamesMax = 64;
+constexpr const char* kNoCertificate = "there is no certificate in PEM form";
 
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
@@ -42,7 +45,7 @@ std::string Describe(const X509* certificate) {
 
 Result<CertificatePtr> First(std::string_view pem) {
   std::vector<CertificatePtr> chain = ReadCertificates(pem);
-  if (chain.empty()) return PermissionDenied("there is no certificate in PEM form");
+  if (chain.empty()) return PermissionDenied(kNoCertificate);
   return std::move(chain.front());
 }
 
@@ -169,6 +172,22 @@ Result<CertificateNames> ReadNames(std::string_view chain_pem) {
   GENERAL_NAMES_free(all);
   ERR_clear_error();
   return names;
+}
+
+Result<int64_t> ExpiryOf(std::string_view chain_pem) {
+  const std::vector<CertificatePtr> chain = ReadCertificates(chain_pem);
+  if (chain.empty()) return PermissionDenied(kNoCertificate);
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (const CertificatePtr& certificate : chain) {
+    std::tm end{};
+    if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1) {
+      ERR_clear_error();
+      return PermissionDenied("the certificate " + Describe(certificate.get()) +
+                              " does not say legibly until when it is valid");
+    }
+    first = std::min(first, static_cast<int64_t>(timegm(&end)));
+  }
+  return first;
 }
 
 Status CheckHost(std::string_view chain_pem, const std::string& host) {

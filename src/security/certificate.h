@@ -27,6 +27,9 @@ struct CertificateNames {
 // The names of the first certificate of a chain. kPermissionDenied when the text holds none.
 Result<CertificateNames> ReadNames(std::string_view chain_pem);
 
+// When the first to expire of the chain's certificates does, in seconds since 1970.
+Result<int64_t> ExpiryOf(std::string_view chain_pem);
+
 // OK when the first certificate of the chain names `host`, a DNS name or an IP address, among its
 // subject alternative names (RFC 6125; the common name does not count).
 Status CheckHost(std::string_view chain_pem, const std::string& host);

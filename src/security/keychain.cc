@@ -1,5 +1,6 @@
 #include "src/security/keychain.h"
 
+#include <ctime>
 #include <utility>
 
 #include "src/base/log.h"
@@ -7,6 +8,20 @@
 #include "src/security/secret_file.h"
 
 namespace espalier {
+namespace {
+
+std::string UtcText(int64_t seconds) {
+  const auto at = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  char text[64] = "";
+  if (gmtime_r(&at, &parts) == nullptr ||
+      std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &parts) == 0) {
+    return std::to_string(seconds) + " s after 1970";
+  }
+  return text;
+}
+
+}  // namespace
 
 Status TlsFiles::Validate(bool client) const {
   if (!any()) {
@@ -24,6 +39,17 @@ Status TlsFiles::Validate(bool client) const {
   if (certificate.empty()) return missing("certificate", "since tls is wanted");
   if (key.empty()) return missing("key", "that of tls.certificate");
   return Status::Ok();
+}
+
+std::string ExpiryNotice(const std::string& path, int64_t expires_s, int64_t now_s) {
+  if (expires_s - now_s > kExpiryNoticeS) return "";
+  const std::string mend =
+      "; put a new one in its place (espalier certs issue makes one), it is read without a restart";
+  const std::string which = "tls.certificate: " + QuotedPath(path);
+  if (expires_s <= now_s) {
+    return which + " expired on " + UtcText(expires_s) + ": whoever judges it refuses it" + mend;
+  }
+  return which + " expires on " + UtcText(expires_s) + mend;
 }
 
 Result<std::shared_ptr<const TlsMaterial>> Keychain::Read() const {
@@ -45,6 +71,12 @@ Result<std::shared_ptr<const TlsMaterial>> Keychain::Read() const {
                            names.status().message());
   }
   out->names = *std::move(names);
+  const Result<int64_t> expiry = ExpiryOf(out->certificate_pem);
+  if (!expiry.ok()) {
+    return InvalidArgument("tls.certificate: " + files_.certificate + ": " +
+                           expiry.status().message());
+  }
+  out->expires_s = *expiry;
   if (const Status fits = CheckKeyFits(out->certificate_pem, out->key_pem); !fits.ok()) {
     return InvalidArgument("tls.key: " + files_.key + ": " + fits.message());
   }
@@ -55,11 +87,22 @@ Result<std::shared_ptr<Keychain>> Keychain::Open(const TlsFiles& files) {
   std::shared_ptr<Keychain> out(new Keychain(files));
   out->stamp_ = StampOf({files.ca, files.certificate, files.key});
   ESPALIER_ASSIGN_OR_RETURN(out->current_, out->Read());
+  out->TellExpiry();
   return out;
+}
+
+void Keychain::TellExpiry() {
+  constexpr int64_t kDayS = 86'400;
+  const auto now_s = static_cast<int64_t>(std::time(nullptr));
+  if (current_->expires_s == 0 || (told_s_ <= now_s && now_s < told_s_ + kDayS)) return;
+  told_s_ = now_s;
+  const std::string notice = ExpiryNotice(files_.certificate, current_->expires_s, now_s);
+  if (!notice.empty()) LogWarning(notice);
 }
 
 std::shared_ptr<const TlsMaterial> Keychain::Current() {
   std::lock_guard lock(mutex_);
+  TellExpiry();
   std::string stamp = StampOf({files_.ca, files_.certificate, files_.key});
   if (stamp == stamp_) return current_;
   stamp_ = std::move(stamp);
@@ -67,6 +110,8 @@ std::shared_ptr<const TlsMaterial> Keychain::Current() {
   if (read.ok()) {
     current_ = *std::move(read);
     LogInfo("the TLS files were replaced; new connections use them");
+    told_s_ = 0;
+    TellExpiry();
   } else {
     LogWarning("the replaced TLS files cannot be used, the former ones stay: " +
                read.status().ToString());

@@ -30,7 +30,14 @@ struct TlsMaterial {
   Trust trust;
   std::string certificate_pem, key_pem;  // empty for a client without
   CertificateNames names;                // of the certificate
+  int64_t expires_s = 0;                 // since 1970; 0 without a certificate
 };
+
+// A certificate that ends sooner than this is told of, when it is read and then once a day.
+inline constexpr int64_t kExpiryNoticeS = int64_t{14} * 86'400;
+
+// What is told of a certificate that expires at `expires_s` or has; "" when that is far.
+std::string ExpiryNotice(const std::string& path, int64_t expires_s, int64_t now_s);
 
 // Thread rule: any thread.
 class Keychain {
@@ -41,16 +48,18 @@ class Keychain {
 
   const TlsFiles& files() const { return files_; }
   // Reads again what was replaced since. When that is not whole (in the middle of a replacement, or
-  // wrong) the former stays, and one log line says why.
+  // wrong) the former stays, and one log line says why. So does one of a certificate that expires.
   std::shared_ptr<const TlsMaterial> Current();
 
  private:
   explicit Keychain(TlsFiles files) : files_(std::move(files)) {}
   Result<std::shared_ptr<const TlsMaterial>> Read() const;
+  void TellExpiry();  // in the log
 
   const TlsFiles files_;
   std::mutex mutex_;  // guards what follows
   std::string stamp_;
+  int64_t told_s_ = 0;  // when it was looked last whether there is an expiry to tell, since 1970
   std::shared_ptr<const TlsMaterial> current_;
 };
 

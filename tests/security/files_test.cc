@@ -176,6 +176,35 @@ TEST_CASE("a keychain keeps the list of the revoked when the CA file is cut off"
              Contains("tls.ca: ") && Contains("cut off or damaged"));
 }
 
+TEST_CASE("a certificate that expires soon, or has, is told by its file and day") {
+  const Directory directory;
+  const auto ca = MakeAuthority("Test CA", kNow);
+  CertificateRequest request{Role::kWorker, "one"};
+  request.days = 15;
+  const auto one = Issue(*ca, request, kNow);
+  Write(directory, "a", *ca, *one);
+  const std::string path = directory / "a/tls.crt";
+  const auto keychain =
+      Keychain::Open({directory / "a/ca.crt", path, directory / "a/tls.key"});
+  REQUIRE(keychain.status().ToString() == "OK");
+  const int64_t end = (*keychain)->Current()->expires_s;
+  CHECK(end == kNow + 15 * 86'400);
+  CHECK(ExpiryNotice(path, end, kNow) == "");
+  CHECK_THAT(ExpiryNotice(path, end, kNow + 86'400),
+             Contains(path) && Contains(" expires on 2027-01-30 08:00:00 UTC; put a new one"));
+  CHECK_THAT(ExpiryNotice(path, end, end - 1), Contains(" expires on "));
+  CHECK_THAT(ExpiryNotice(path, end, end), Contains(" expired on ") && Contains("refuses it"));
+}
+
+TEST_CASE("the first certificate of a chain to expire ends it") {
+  const auto ca = MakeAuthority("Test CA", kNow);
+  const auto one = Issue(*ca, {Role::kWorker, "one"}, kNow);
+  CHECK(*ExpiryOf(one->certificate_pem + ca->certificate_pem) == *ExpiryOf(one->certificate_pem));
+  CHECK(*ExpiryOf(ca->certificate_pem + one->certificate_pem) == *ExpiryOf(one->certificate_pem));
+  CHECK(*ExpiryOf(ca->certificate_pem) > *ExpiryOf(one->certificate_pem));
+  CHECK_FALSE(ExpiryOf("nothing").ok());
+}
+
 TEST_CASE("TLS files are named all, or for a client the authority alone") {
   CHECK(TlsFiles{}.Validate(false).ok());
   CHECK(TlsFiles{"a", "b", "c"}.Validate(false).ok());
