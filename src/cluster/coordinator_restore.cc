@@ -49,6 +49,7 @@ void CoordinatorCore::Recall(const GenerationStarted& e) {
   JobSnapshot& s = job->snapshot;
   s.generation = std::max(s.generation, e.generation);
   job->generations = std::max(job->generations, e.generation.value);
+  if (e.members.empty()) s.started_ms = s.training_ms = 0;  // it gave its workers up
   if (s.started_ms == 0) s.started_ms = e.at_ms;
   s.workers.clear();
   job->members.clear();
@@ -93,6 +94,7 @@ void CoordinatorCore::Recall(const TrainingStarted& e) {
   if (job == nullptr) return;
   job->snapshot.training_ms = e.at_ms;
   job->met = true;
+  job->reverts = false;  // whoever trains has gone back
 }
 
 void CoordinatorCore::Recall(const GenerationReserved& e) {

@@ -184,8 +184,7 @@ TEST_CASE("a certificate that expires soon, or has, is told by its file and day"
   const auto one = Issue(*ca, request, kNow);
   Write(directory, "a", *ca, *one);
   const std::string path = directory / "a/tls.crt";
-  const auto keychain =
-      Keychain::Open({directory / "a/ca.crt", path, directory / "a/tls.key"});
+  const auto keychain = Keychain::Open({directory / "a/ca.crt", path, directory / "a/tls.key"});
   REQUIRE(keychain.status().ToString() == "OK");
   const int64_t end = (*keychain)->Current()->expires_s;
   CHECK(end == kNow + 15 * 86'400);
