@@ -241,8 +241,9 @@ int RunDrain(const CommandContext& context) {
     return w.name == wanted || ToString(w.worker) == wanted;
   });
   if (found == workers->end()) {
-    return ShowError(context, NotFound("there is no worker '" + Printable(wanted) +
-                                       "'; `espalier workers` shows their names and ids"));
+    return ShowError(context, NotFound("no worker '" + Printable(wanted) +
+                                       "' is attached now; `espalier workers` shows the names and "
+                                       "ids of those that are"));
   }
   const auto drained = Ask<WorkerId>(context, [found](ApiClient& client) {
     const Status status = client.Drain(found->worker);

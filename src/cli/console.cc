@@ -15,31 +15,30 @@ constexpr int kLookEveryMs = 100, kUnreadLooks = 10;
 
 }  // namespace
 
-Console::Console(const Environment& env) {
+Console::Console(const Environment& env) : out_{STDOUT_FILENO}, err_{STDERR_FILENO} {
   const bool draws = !env.terminal.empty() && env.terminal != "dumb";
   live_ = draws && isatty(STDOUT_FILENO) != 0;
   out_color_ = live_ && !env.no_color;
   err_color_ = draws && !env.no_color && isatty(STDERR_FILENO) != 0;
 }
 
-void Console::Out(std::string_view text) {
-  if (!out_closed_) out_closed_ = !Write(STDOUT_FILENO, text);
-}
+void Console::Out(std::string_view text) { Write(out_, text); }
 
-void Console::Err(std::string_view text) {
-  // There is nobody left to tell when standard error fails.
-  if (!err_closed_) err_closed_ = !Write(STDERR_FILENO, text);
-}
+// There is nobody left to tell when standard error fails.
+void Console::Err(std::string_view text) { Write(err_, text); }
 
-bool Console::Write(int fd, std::string_view text) const {
-  while (!text.empty()) {
-    if (!AwaitReader(fd)) return false;
-    // A pipe that poll(2) calls writable takes as much without waiting.
-    const ssize_t n = write(fd, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
-    if (n < 0 && errno != EINTR && errno != EAGAIN) return false;
+void Console::Write(Stream& stream, std::string_view text) const {
+  if (stream.closed || (stream.unread && interrupted_())) return;
+  while (!text.empty() && !stream.closed) {
+    stream.unread = !AwaitReader(stream.fd);
+    stream.lost = stream.lost || stream.unread;
+    if (stream.unread) return;
+    // A pipe that poll(2) calls writable takes as much without waiting; a terminal may make us wait
+    // for its reader after all.
+    const ssize_t n = write(stream.fd, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
+    stream.closed = n < 0 && errno != EINTR && errno != EAGAIN;
     text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(n, 0)));
   }
-  return true;
 }
 
 bool Console::AwaitReader(int fd) const {

@@ -19,11 +19,13 @@ class Console {
   // once `interrupted` is true.
   void SetInterrupted(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
 
-  // Each writes all of it. When nobody reads any more (a closed pipe, or an unread one at the end),
-  // out_closed() becomes true and further text goes nowhere.
+  // Each writes all of it. When nobody can read it any more (a closed pipe), out_closed() becomes
+  // true and further text goes nowhere; so does what is not read in time while `interrupted`, and
+  // lost() tells of that.
   void Out(std::string_view text);
   void Err(std::string_view text);
-  bool out_closed() const { return out_closed_; }
+  bool out_closed() const { return out_.closed; }
+  bool lost() const { return out_.lost; }
   TextSink OutSink() {
     return [this](std::string_view text) { Out(text); };
   }
@@ -36,12 +38,17 @@ class Console {
   int Width() const;
 
  private:
-  // False: it cannot be written.
-  bool Write(int fd, std::string_view text) const;
+  struct Stream {
+    const int fd;
+    bool closed = false;
+    bool lost = false;    // some text was not read in time
+    bool unread = false;  // the last text was not
+  };
+  void Write(Stream& stream, std::string_view text) const;
   bool AwaitReader(int fd) const;
 
   bool live_, out_color_, err_color_;
-  bool out_closed_ = false, err_closed_ = false;
+  Stream out_, err_;
   std::function<bool()> interrupted_ = [] { return false; };
 };
 

@@ -119,7 +119,6 @@ void CoordinatorCore::EnterTraining(JobRecord& job) {
   if (job.snapshot.state == JobState::kTraining) return;
   job.snapshot.state = JobState::kTraining;
   if (job.snapshot.training_ms == 0) job.snapshot.training_ms = now_ms_;
-  if (!job.met && !job.outdated) Met(job);
   Changed(job);
   Log(LogLevel::kInfo, ToString(job.snapshot.job) + " trains");
 }

@@ -286,6 +286,7 @@ void CoordinatorCore::ProceedIfReady(JobRecord& job) {
   }
   job.reverts = false;
   EnterTraining(job);
+  if (!job.met) Met(job);
 }
 
 std::vector<Proceed> CoordinatorCore::ProceedOf(const JobRecord& job) const {

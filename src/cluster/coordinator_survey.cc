@@ -10,6 +10,12 @@
 namespace espalier {
 
 void CoordinatorCore::Obey(Worker& worker, const SurveyProgress& message) {
+  JobRecord* planning = FindJob(worker.at.job);
+  if (planning != nullptr && planning->plan && planning->snapshot.job == message.job &&
+      planning->plan->generation == message.generation) {  // it reads the rows it is to have
+    if (!planning->plan->ready.contains(worker.id)) planning->plan->since_ms = now_ms_;
+    return;
+  }
   const Place at = Judge(worker, {message.job, message.generation}, "SurveyProgress");
   if (at.job == nullptr) return;
   if (at.job->snapshot.state != JobState::kSurveying) {  // it reads the rows of its leaves

@@ -142,7 +142,7 @@ class TrainTest(EspalierTest):
         def is_full():
             before = unread()
             time.sleep(0.5)
-            return unread() == before > 0
+            return unread() == before >= fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ) // 2
         wait_for("a full pipe", is_full, 60)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=10), 130)

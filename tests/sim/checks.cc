@@ -198,7 +198,7 @@ void Checks::Stepped(const SimCoordinator& coordinator, const CoordinatorActions
     // Of a job that waits for workers, some may have been released.
     if (IsFinal(job.state) || !job.waiting_because.empty()) continue;
     for (const std::string& name : job.workers) {
-      if (IsAwaited(coordinator, job.job, name)) continue;
+      if (IsAwaited(coordinator, actions, job.job, name)) continue;
       if (!seen.insert(name).second) Fail(name + " is a member twice, or of two jobs");
     }
   }
@@ -206,13 +206,21 @@ void Checks::Stepped(const SimCoordinator& coordinator, const CoordinatorActions
 
 // Of an earlier life, in which the job may have waited for others in its place, and it may have
 // come as another worker.
-bool Checks::IsAwaited(const SimCoordinator& coordinator, JobId job,
-                       const std::string& name) const {
+bool Checks::IsAwaited(const SimCoordinator& coordinator, const CoordinatorActions& actions,
+                       JobId job, const std::string& name) const {
   const auto it = members_.find(job);
-  return it != members_.end() &&
-         std::any_of(it->second.second.begin(), it->second.second.end(), [&](const Member& m) {
-           return m.name == name && !coordinator.welcomed(m.worker);
-         });
+  std::vector<Member> members = it == members_.end() ? std::vector<Member>() : it->second.second;
+  for (const JournalEntry& entry : actions.persist) {
+    const auto* started = std::get_if<GenerationStarted>(&entry);
+    if (started != nullptr && started->job == job) members = started->members;
+  }
+  const std::vector<WorkerSnapshot> here = coordinator.core().Workers();
+  const auto is_here = [&](const Member& m) {
+    return std::any_of(here.begin(), here.end(),
+                       [&](const WorkerSnapshot& w) { return w.worker == m.worker; });
+  };
+  std::erase_if(members, [&](const Member& m) { return m.name != name; });
+  return !members.empty() && std::none_of(members.begin(), members.end(), is_here);
 }
 
 // After a restart those who can still come back are waited for.

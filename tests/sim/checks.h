@@ -71,7 +71,8 @@ class Checks {
  private:
   void PersistedGeneration(const SimCoordinator& coordinator, const GenerationStarted& entry);
   // A member of the job that has not come to this life of the coordinator.
-  bool IsAwaited(const SimCoordinator& coordinator, JobId job, const std::string& name) const;
+  bool IsAwaited(const SimCoordinator& coordinator, const CoordinatorActions& actions, JobId job,
+                 const std::string& name) const;
   void CheckPatience(const SimCoordinator& coordinator, const GenerationStarted& entry,
                      const std::vector<Member>& before);
 

@@ -214,7 +214,7 @@ class Client:
             worker: its name or id, as in :meth:`workers`.
 
         Raises:
-            NotFoundError: there is no such worker.
+            NotFoundError: no such worker is attached.
             FailedPreconditionError: its job cannot do without it now; it goes as soon as that
                 changes.
         """
@@ -223,8 +223,8 @@ class Client:
                 number = int(w.id[len("worker-"):])
                 self._connection.call("Drain", api_pb2.DrainRequest(worker=number))
                 return
-        raise NotFoundError("there is no worker '%s'" % worker,
-                            hint="client.workers() shows their names and ids.")
+        raise NotFoundError("no worker '%s' is attached now" % worker,
+                            hint="client.workers() shows the names and ids of those that are.")
 
     def _renewer(self) -> str:
         """The coordinator's own principal, which renews a job's tokens."""
