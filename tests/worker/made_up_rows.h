@@ -19,7 +19,7 @@ class MadeUpRows : public RowSource<T> {
   MadeUpRows(int64_t inputs, int32_t classes, bool heavy = false,
              std::vector<CodedInput> coded = {}, bool sparse = false)
       : inputs_(inputs), classes_(classes), heavy_(heavy), coded_(std::move(coded)) {
-    if (sparse) base_.resize(inputs_, T{-0.25});
+    if (sparse) base_ = std::vector<T>(static_cast<size_t>(inputs_), T{-0.25});
   }
   void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
               int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse) const override {
