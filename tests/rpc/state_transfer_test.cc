@@ -94,15 +94,16 @@ TEST_CASE("a state may take as long as it likes while parts of it come, and no l
 
 TEST_CASE("withdrawing waits for those who are just encoding") {
   const auto holder = MustListen(), asker = MustListen();
-  std::atomic<bool> entered{false}, leave{false}, withdrawn{false};
+  std::atomic<bool> entered{false}, leave{false}, withdrawn{false}, early{false};
   holder->OfferState(kKey, Offer([&] {
                        entered = true;
                        while (!leave) std::this_thread::yield();
-                       CHECK_FALSE(withdrawn);
+                       early = withdrawn.load();
                        return std::string("state");
                      }));
+  Status fetched = Internal("not yet");
   std::thread fetching(
-      [&] { CHECK(asker->FetchState(holder->address(), kKey, {.bytes_max = 100}).ok()); });
+      [&] { fetched = asker->FetchState(holder->address(), kKey, {.bytes_max = 100}).status(); });
   while (!entered) std::this_thread::yield();
   std::thread withdrawing([&] {
     holder->WithdrawState(kKey);
@@ -111,6 +112,8 @@ TEST_CASE("withdrawing waits for those who are just encoding") {
   leave = true;
   withdrawing.join();
   fetching.join();
+  CHECK(fetched.ok());
+  CHECK_FALSE(early);
 }
 
 }  // namespace
