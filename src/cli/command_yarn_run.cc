@@ -127,7 +127,7 @@ class YarnRun {
     }
     if (!context_.interrupts.any() && !context_.console.out_closed()) return {};
     view_->Pause();
-    const Wish wish = context_.interrupts.any() ? Ask(context_) : Wish::kStop;
+    const Wish wish = context_.console.out_closed() ? Wish::kStop : Ask(context_);
     context_.interrupts.Forget();
     if (wish == Wish::kContinue) return {};
     context_.console.SetInterrupted([] { return true; });  // no reader holds what is to end

@@ -31,7 +31,6 @@ void Console::Write(Stream& stream, std::string_view text) const {
   if (stream.closed || (stream.unread && interrupted_())) return;
   while (!text.empty() && !stream.closed) {
     stream.unread = !AwaitReader(stream.fd);
-    stream.lost = stream.lost || stream.unread;
     if (stream.unread) return;
     // A pipe that poll(2) calls writable takes as much without waiting; a terminal may make us wait
     // for its reader after all.

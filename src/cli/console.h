@@ -20,12 +20,10 @@ class Console {
   void SetInterrupted(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
 
   // Each writes all of it. When nobody can read it any more (a closed pipe), out_closed() becomes
-  // true and further text goes nowhere; so does what is not read in time while `interrupted`, and
-  // lost() tells of that.
+  // true and further text goes nowhere; so does what is not read in time while `interrupted`.
   void Out(std::string_view text);
   void Err(std::string_view text);
   bool out_closed() const { return out_.closed; }
-  bool lost() const { return out_.lost; }
   TextSink OutSink() {
     return [this](std::string_view text) { Out(text); };
   }
@@ -41,8 +39,7 @@ class Console {
   struct Stream {
     const int fd;
     bool closed = false;
-    bool lost = false;    // some text was not read in time
-    bool unread = false;  // the last text was not
+    bool unread = false;  // the last text was not, in time
   };
   void Write(Stream& stream, std::string_view text) const;
   bool AwaitReader(int fd) const;

@@ -132,9 +132,8 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
                                                     }}}};
   const auto files = MakeFileSystem(storage);
   const auto address_files = MakeFileSystem(ImpatientStorage(storage));
-  const int code = RunCommand(
+  return RunCommand(
       {program, *parsed.options, env, console, **interrupts, *files, *address_files, storage});
-  return code == kExitSuccess && console.lost() ? kExitInterrupted : code;
 }
 
 }  // namespace

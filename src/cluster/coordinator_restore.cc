@@ -342,7 +342,7 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
       const TrainingStarted trains{id, s.training_ms};
       if (s.training_ms != 0) out.push_back(trains);
       out.push_back(StartOf(job));  // these may not have met yet
-      if (job.met && !job.outdated) out.push_back(trains);
+      if (job.met && !job.outdated && !job.reverts) out.push_back(trains);
     }
     int64_t number = job.history_begin;
     for (const HistoryRow& row : job.history) out.push_back(HistoryRecorded{id, row, number++});

@@ -118,12 +118,13 @@ std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Yielding(
   return missing > 0 ? std::vector<JobRecord*>{} : yield;
 }
 
-// It runs, by members (a merge of scores has none any more), and no change of them, nor a return to
-// an earlier state, is underway.
+// It runs, by members (a merge of scores has none any more), and no change of them has begun, nor a
+// return to an earlier state.
 bool CoordinatorCore::MayYield(const JobRecord& job) {
   const JobState state = job.snapshot.state;
-  return state != JobState::kQueued && !IsFinal(state) && job.recovery.since_ms == 0 && !job.plan &&
-         !job.members.empty() && job.departing.empty() && !job.outdated && !job.reverts;
+  const bool changes = (job.plan && job.plan->ordered) || !job.departing.empty() || job.outdated;
+  return state != JobState::kQueued && !IsFinal(state) && job.recovery.since_ms == 0 && !changes &&
+         !job.members.empty() && !job.reverts;
 }
 
 bool CoordinatorCore::WaitedLong(const JobRecord& job) const {
@@ -136,6 +137,7 @@ void CoordinatorCore::BeginToYield(JobRecord& job, const JobRecord& older) {
   JobSnapshot& s = job.snapshot;
   job.recovery.since_ms = now_ms_;
   job.recovery.last_words = ToString(older.snapshot.job) + " is older and needs workers";
+  AbandonPlan(job, job.recovery.last_words);
   job.complaints.clear();
   s.state = JobState::kRecovering;
   s.waiting_because = "keeps its state and gives its workers up: " + job.recovery.last_words;

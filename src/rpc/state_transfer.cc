@@ -15,7 +15,6 @@ namespace {
 
 namespace pb = ::espalier::v1;
 
-constexpr size_t kPartBytes = 1 << 20;
 constexpr int64_t kSendTimeoutMs = 120'000;  // one that takes no part for so long has given up
 constexpr int64_t kPartMessageBytesMax = int64_t{2} << 20;
 
@@ -99,7 +98,7 @@ class Sending final : public grpc::ServerWriteReactor<pb::StatePart>,
   void Next() {
     const std::string& bytes = *state_.value();
     if (at_ == bytes.size()) return Finish(grpc::Status::OK);
-    const size_t size = std::min(kPartBytes, bytes.size() - at_);
+    const size_t size = std::min(kStatePartBytes, bytes.size() - at_);
     LimitPart();
     part_.set_total_bytes(bytes.size());
     part_.set_data(bytes.data() + at_, size);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <limits>
 
 #include "src/base/text.h"
 #include "src/security/openssl_types.h"
@@ -16,7 +15,6 @@ namespace {
 
 constexpr size_t kChainMax = 16;
 constexpr size_t kNamesMax = 64;
-constexpr const char* kNoCertificate = "there is no certificate in PEM form";
 
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
@@ -45,7 +43,7 @@ std::string Describe(const X509* certificate) {
 
 Result<CertificatePtr> First(std::string_view pem) {
   std::vector<CertificatePtr> chain = ReadCertificates(pem);
-  if (chain.empty()) return PermissionDenied(kNoCertificate);
+  if (chain.empty()) return PermissionDenied("there is no certificate in PEM form");
   return std::move(chain.front());
 }
 
@@ -175,19 +173,14 @@ Result<CertificateNames> ReadNames(std::string_view chain_pem) {
 }
 
 Result<int64_t> ExpiryOf(std::string_view chain_pem) {
-  const std::vector<CertificatePtr> chain = ReadCertificates(chain_pem);
-  if (chain.empty()) return PermissionDenied(kNoCertificate);
-  int64_t first = std::numeric_limits<int64_t>::max();
-  for (const CertificatePtr& certificate : chain) {
-    std::tm end{};
-    if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1) {
-      ERR_clear_error();
-      return PermissionDenied("the certificate " + Describe(certificate.get()) +
-                              " does not say legibly until when it is valid");
-    }
-    first = std::min(first, static_cast<int64_t>(timegm(&end)));
+  ESPALIER_ASSIGN_OR_RETURN(const CertificatePtr certificate, First(chain_pem));
+  std::tm end{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1) {
+    ERR_clear_error();
+    return PermissionDenied("the certificate " + Describe(certificate.get()) +
+                            " does not say legibly until when it is valid");
   }
-  return first;
+  return static_cast<int64_t>(timegm(&end));
 }
 
 Status CheckHost(std::string_view chain_pem, const std::string& host) {

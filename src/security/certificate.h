@@ -27,7 +27,7 @@ struct CertificateNames {
 // The names of the first certificate of a chain. kPermissionDenied when the text holds none.
 Result<CertificateNames> ReadNames(std::string_view chain_pem);
 
-// When the first to expire of the chain's certificates does, in seconds since 1970.
+// When the first certificate of a chain expires, in seconds since 1970.
 Result<int64_t> ExpiryOf(std::string_view chain_pem);
 
 // OK when the first certificate of the chain names `host`, a DNS name or an IP address, among its

@@ -102,21 +102,25 @@ void Keychain::TellExpiry() {
 
 std::shared_ptr<const TlsMaterial> Keychain::Current() {
   std::lock_guard lock(mutex_);
-  TellExpiry();
   std::string stamp = StampOf({files_.ca, files_.certificate, files_.key});
-  if (stamp == stamp_) return current_;
-  stamp_ = std::move(stamp);
+  if (stamp != stamp_) {
+    stamp_ = std::move(stamp);
+    ReadAgain();
+  }
+  TellExpiry();
+  return current_;
+}
+
+void Keychain::ReadAgain() {
   auto read = Read();
-  if (read.ok()) {
-    current_ = *std::move(read);
-    LogInfo("the TLS files were replaced; new connections use them");
-    told_s_ = 0;
-    TellExpiry();
-  } else {
+  if (!read.ok()) {
     LogWarning("the replaced TLS files cannot be used, the former ones stay: " +
                read.status().ToString());
+    return;
   }
-  return current_;
+  if ((*read)->certificate_pem != current_->certificate_pem) told_s_ = 0;
+  current_ = *std::move(read);
+  LogInfo("the TLS files were replaced; new connections use them");
 }
 
 Result<std::shared_ptr<const std::vector<Token>>> TokenFile::Read() const {

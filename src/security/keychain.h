@@ -48,12 +48,14 @@ class Keychain {
 
   const TlsFiles& files() const { return files_; }
   // Reads again what was replaced since. When that is not whole (in the middle of a replacement, or
-  // wrong) the former stays, and one log line says why. So does one of a certificate that expires.
+  // wrong) the former stays, and one log line says why. A daemon asks every few minutes at least,
+  // so that its log tells in time of a certificate that expires.
   std::shared_ptr<const TlsMaterial> Current();
 
  private:
   explicit Keychain(TlsFiles files) : files_(std::move(files)) {}
   Result<std::shared_ptr<const TlsMaterial>> Read() const;
+  void ReadAgain();
   void TellExpiry();  // in the log
 
   const TlsFiles files_;

@@ -136,16 +136,17 @@ class Daemon {
     service_.Beat(NowMs());
     if (stopping_) service_.StillStopping(NowMs());
     TellStatus();
-    ExpireCache();
+    Expire();
     timer_.expires_after(kTick);
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) Tick();
     });
   }
 
-  void ExpireCache() {
+  void Expire() {
     if (NowMs() < next_expiry_ms_) return;
     next_expiry_ms_ = NowMs() + kExpiryIntervalMs;
+    if (security_.keychain != nullptr) security_.keychain->Current();  // tells of its own expiry
     pool_.Submit([cache = cache_] { cache->Expire(); });
   }
 

@@ -204,8 +204,8 @@ void Checks::Stepped(const SimCoordinator& coordinator, const CoordinatorActions
   }
 }
 
-// Of an earlier life, in which the job may have waited for others in its place, and it may have
-// come as another worker.
+// Nobody of that name among the members has come to this life: the job may have waited for others
+// in its place, and it may have come as another worker.
 bool Checks::IsAwaited(const SimCoordinator& coordinator, const CoordinatorActions& actions,
                        JobId job, const std::string& name) const {
   const auto it = members_.find(job);
@@ -215,12 +215,13 @@ bool Checks::IsAwaited(const SimCoordinator& coordinator, const CoordinatorActio
     if (started != nullptr && started->job == job) members = started->members;
   }
   const std::vector<WorkerSnapshot> here = coordinator.core().Workers();
-  const auto is_here = [&](const Member& m) {
-    return std::any_of(here.begin(), here.end(),
+  const auto has_come = [&](const Member& m) {
+    return coordinator.welcomed(m.worker) ||
+           std::any_of(here.begin(), here.end(),
                        [&](const WorkerSnapshot& w) { return w.worker == m.worker; });
   };
   std::erase_if(members, [&](const Member& m) { return m.name != name; });
-  return !members.empty() && std::none_of(members.begin(), members.end(), is_here);
+  return !members.empty() && std::none_of(members.begin(), members.end(), has_come);
 }
 
 // After a restart those who can still come back are waited for.
