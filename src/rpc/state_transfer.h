@@ -16,13 +16,8 @@
 
 namespace espalier::rpc {
 
-// A state is sent in parts of so many bytes. The thread sanitizer takes a quarter of a minute for a
-// mebibyte that gRPC copies.
-#ifdef __SANITIZE_THREAD__
-inline constexpr size_t kStatePartBytes = size_t{1} << 12;
-#else
+// A state is sent in parts of so many bytes.
 inline constexpr size_t kStatePartBytes = size_t{1} << 20;
-#endif
 
 // Thread rule: any thread.
 class StateOffers final : public espalier::v1::StateTransfer::CallbackService {
