@@ -194,6 +194,7 @@ void Authorizer::Audit(const std::string& caller, const std::string& method,
 
 void Authorizer::TellRest() {
   for (const std::string& line : refusals_.Rest(NowS())) LogAudit(line);
+  security_.keychain->TellExpiry(NowS());
 }
 
 std::shared_ptr<Authorizer> MakeAuthorizer(const ServerSecurity& security) {

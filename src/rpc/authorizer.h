@@ -74,7 +74,8 @@ class Authorizer final : public grpc::AuthMetadataProcessor {
   // The files that judgements rest on: others than before, when they were replaced.
   using Files = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
   Files CurrentFiles() const;
-  // Tells the audit of refused calls that had no line of their own; now and then.
+  // Now and then: tells the audit of refused calls that had no line of their own, and the log of
+  // the own certificate when it expires.
   void TellRest();
 
  private:

@@ -87,16 +87,16 @@ Result<std::shared_ptr<Keychain>> Keychain::Open(const TlsFiles& files) {
   std::shared_ptr<Keychain> out(new Keychain(files));
   out->stamp_ = StampOf({files.ca, files.certificate, files.key});
   ESPALIER_ASSIGN_OR_RETURN(out->current_, out->Read());
-  out->TellExpiry();
   return out;
 }
 
-void Keychain::TellExpiry() {
+void Keychain::TellExpiry(int64_t now_s) {
   constexpr int64_t kDayS = 86'400;
-  const auto now_s = static_cast<int64_t>(std::time(nullptr));
-  if (current_->expires_s == 0 || (told_s_ <= now_s && now_s < told_s_ + kDayS)) return;
+  const int64_t expires_s = Current()->expires_s;
+  std::lock_guard lock(mutex_);
+  if (expires_s == 0 || (told_s_ <= now_s && now_s < told_s_ + kDayS)) return;
   told_s_ = now_s;
-  const std::string notice = ExpiryNotice(files_.certificate, current_->expires_s, now_s);
+  const std::string notice = ExpiryNotice(files_.certificate, expires_s, now_s);
   if (!notice.empty()) LogWarning(notice);
 }
 
@@ -107,7 +107,6 @@ std::shared_ptr<const TlsMaterial> Keychain::Current() {
     stamp_ = std::move(stamp);
     ReadAgain();
   }
-  TellExpiry();
   return current_;
 }
 

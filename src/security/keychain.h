@@ -48,20 +48,21 @@ class Keychain {
 
   const TlsFiles& files() const { return files_; }
   // Reads again what was replaced since. When that is not whole (in the middle of a replacement, or
-  // wrong) the former stays, and one log line says why. A daemon asks every few minutes at least,
-  // so that its log tells in time of a certificate that expires.
+  // wrong) the former stays, and one log line says why.
   std::shared_ptr<const TlsMaterial> Current();
+  // Warns in the log of the own certificate that expires soon, or has: once, and then daily. A
+  // daemon asks every few minutes. `now_s`: since 1970.
+  void TellExpiry(int64_t now_s);
 
  private:
   explicit Keychain(TlsFiles files) : files_(std::move(files)) {}
   Result<std::shared_ptr<const TlsMaterial>> Read() const;
   void ReadAgain();
-  void TellExpiry();  // in the log
 
   const TlsFiles files_;
   std::mutex mutex_;  // guards what follows
   std::string stamp_;
-  int64_t told_s_ = 0;  // when it was looked last whether there is an expiry to tell, since 1970
+  int64_t told_s_ = 0;  // when it was looked last whether an expiry is to be told; since 1970
   std::shared_ptr<const TlsMaterial> current_;
 };
 

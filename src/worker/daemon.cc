@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <random>
 #include <thread>
@@ -146,7 +147,7 @@ class Daemon {
   void Expire() {
     if (NowMs() < next_expiry_ms_) return;
     next_expiry_ms_ = NowMs() + kExpiryIntervalMs;
-    if (security_.keychain != nullptr) security_.keychain->Current();  // tells of its own expiry
+    if (security_.keychain != nullptr) security_.keychain->TellExpiry(std::time(nullptr));
     pool_.Submit([cache = cache_] { cache->Expire(); });
   }
 
