@@ -70,11 +70,11 @@ TEST_CASE("a peer that never opens the generation breaks the link of both kinds 
 TEST_CASE("a peer that is reached has more time to open the generation than to be reached") {
   for (uint32_t first : {0u, 1u}) {
     PeerOptions options;
-    options.connect_timeout_ms = options.hello_timeout_ms = 1'000;
+    options.connect_timeout_ms = options.hello_timeout_ms = 100;
     GrpcNetwork network(options, 2);
     RecordingListener early, late;
     const auto links = network.Open(first, &early);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
     const auto others = network.Open(1 - first, &late);
     links->Send(MakeLinkMessage(first, 1 - first, 1, 0, 100));
     REQUIRE(late.WaitForMessages(1));
@@ -120,7 +120,7 @@ TEST_CASE("a hello of an older coordinator's life is refused with both named") {
 }
 
 TEST_CASE("no more streams are held than allowed") {
-  PeerOptions options;
+  PeerOptions options = Impatient();
   options.held_streams_max = 0;
   GrpcNetwork network(options, 2);
   RecordingListener a;
