@@ -78,7 +78,7 @@ struct CoordinatorCoreOptions {
   int64_t heartbeat_interval_ms = 1000;
   int64_t liveness_limit_ms = 5000;         // silence after which a worker is lost
   int64_t survey_timeout_ms = 10 * 60'000;  // survey: without a byte of progress
-  int64_t start_timeout_ms = 30 * 60'000;   // from StartTraining until all are ready
+  int64_t start_timeout_ms = 30 * 60'000;   // StartTraining: without a byte of rows loaded
   int64_t step_timeout_ms =
       30 * 60'000;  // training: without a step or any progress of an evaluation
   int64_t below_min_timeout_ms = 5 * 60'000;  // wait for workers, when too few are left
