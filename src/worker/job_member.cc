@@ -118,10 +118,7 @@ TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const Sur
       hooks_(std::move(hooks)),
       pool_(threads, PrepareComputeThread),
       machine_(PlanOf(spec, shape_, *survey_)),
-      rows_([this](const RowRanges& ranges, int64_t memory, int64_t spool,
-                   const std::function<bool()>& cancelled) {
-        return hooks_.load(*survey_, ranges, memory, spool, cancelled);
-      }),
+      rows_([this](const OwnRows::Request& rows) { return hooks_.load(*survey_, rows); }),
       row_source_(rows_) {
   machine_.Begin();
 }
@@ -245,7 +242,7 @@ Status TypedJobMember<T>::Begin(const Place& place) {
   ESPALIER_RETURN_IF_ERROR(hooks_.find_state(order.order));
   if (order.order.reverts && begun_us_ != 0) Revert();  // a new member has been nowhere
   differs_ = false;
-  ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));
+  ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own), place.order.order.generation));
   hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_ASSIGN_OR_RETURN(const espalier::Proceed proceed, WaitForProceed(order));
   return Level(order, proceed);

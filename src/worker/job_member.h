@@ -66,10 +66,8 @@ struct MemberHooks {
   // and: all members hold this one.
   std::function<bool(const RootState&)> checkpoint_due;
   std::function<void(const RootState&)> on_agreed;
-  // Loads rows, as OwnRows wants it.
-  std::function<Result<std::unique_ptr<RowStore>>(
-      const SurveyResult& survey, const RowRanges& ranges, int64_t memory_bytes,
-      int64_t spool_bytes, const std::function<bool()>& cancelled)>
+  std::function<Result<std::unique_ptr<RowStore>>(const SurveyResult& survey,
+                                                  const OwnRows::Request& rows)>
       load;
   int64_t sum_timeout_ms = 600'000;  // how long a step waits for the sums of others
   StepProbe* probe = nullptr;        // of a test

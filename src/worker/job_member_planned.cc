@@ -10,7 +10,7 @@ template <typename T>
 Status TypedJobMember<T>::Join(const Place& place) {
   const TrainingOrder& order = place.order;
   Disconnect();
-  ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own)));
+  ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own), order.order.generation));
   hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_RETURN_IF_ERROR(FetchState(order, order.order.holder, std::nullopt));
   // Told first: a link that breaks at once must not be heard of before.
@@ -47,9 +47,9 @@ void TypedJobMember<T>::Prepare(const TrainingOrder& order) {
     const auto stopped = [this, number] { return preparation_ != number; };
     Result<Place> place = PlaceIn(order);
     Status staged = place.status();
-    if (place.ok()) staged = rows_.Stage(RangesOf(place->own), stopped);
-    if (stopped()) return;
     const StartTraining& start = order.order;
+    if (place.ok()) staged = rows_.Stage(RangesOf(place->own), start.generation, stopped);
+    if (stopped()) return;
     if (!staged.ok()) {
       hooks_.tell(JobFailed{start.job, start.generation, staged});
       return;

@@ -221,39 +221,33 @@ std::pair<std::vector<int32_t>, std::vector<SurveyedShard*>> JobRunner::KeptFirs
 }
 
 Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey,
-                                                      const RowRanges& ranges, int64_t memory_bytes,
-                                                      int64_t spool_bytes,
-                                                      const std::function<bool()>& cancelled) {
-  // What a generation waits for shows that it moves; what is loaded beside one is waited for by
-  // nobody.
-  const bool awaited = std::this_thread::get_id() == thread_.get_id();
-  const Generation generation = awaited ? generation_ : Generation{};
+                                                      const OwnRows::Request& rows) {
   std::atomic<int64_t> bytes_read{0}, told_us{NowUs()};
   const auto after_read = [&](int64_t bytes) {
     bytes_read += bytes;
     int64_t last = told_us;
-    if (!awaited || NowUs() - last < kLoadingTellUs) return;
+    if (NowUs() - last < kLoadingTellUs) return;
     if (!told_us.compare_exchange_strong(last, NowUs())) return;
-    Tell(SurveyProgress{job_, generation, bytes_read});
+    Tell(SurveyProgress{job_, rows.generation, bytes_read});
   };
   const WatchedFiles files(
-      input_files(), [&] { return interrupted_ || cancelled() ? OrderCame() : Status::Ok(); },
+      input_files(), [&] { return interrupted_ || rows.cancelled() ? OrderCame() : Status::Ok(); },
       after_read);
-  const RowStoreOptions store{std::max<int64_t>(0, options_.memory_bytes_max - memory_bytes),
+  const RowStoreOptions store{std::max<int64_t>(0, options_.memory_bytes_max - rows.memory_bytes),
                               options_.spool_directory,
-                              std::max<int64_t>(0, options_.spool_bytes_max - spool_bytes)};
+                              std::max<int64_t>(0, options_.spool_bytes_max - rows.spool_bytes)};
   ESPALIER_ASSIGN_OR_RETURN(const auto loader,
-                            RowLoader::Make(files, *input_, spec_, survey, ranges, store));
+                            RowLoader::Make(files, *input_, spec_, survey, rows.ranges, store));
   const auto [shards, kept] = KeptFirst(*loader);
   std::vector<Status> results(shards.size());
   ComputePool pool(options_.threads);
   pool.ParallelFor(static_cast<int64_t>(results.size()), [&](int64_t i) {
-    if (interrupted_ || cancelled()) return;
+    if (interrupted_ || rows.cancelled()) return;
     results[i] = loader->Load(shards[i], kept[i] ? &kept[i]->rows : nullptr);
     if (kept[i]) kept[i]->rows = {};
   });
   surveyed_.clear();
-  if (interrupted_ || cancelled()) return OrderCame();
+  if (interrupted_ || rows.cancelled()) return OrderCame();
   for (Status& s : results) ESPALIER_RETURN_IF_ERROR(std::move(s));
   if (cached_files_) {
     LogInfo(ToString(job_) + " has read " + HumanBytes(cached_files_->bytes_fetched()) +

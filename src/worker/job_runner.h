@@ -102,9 +102,8 @@ class JobRunner {
   Status Perform(const KeepOrder& order);
   template <typename T>
   Status Train(const TrainingOrder& order);
-  Result<std::unique_ptr<RowStore>> LoadRows(const SurveyResult& survey, const RowRanges& ranges,
-                                             int64_t memory_bytes, int64_t spool_bytes,
-                                             const std::function<bool()>& cancelled);
+  Result<std::unique_ptr<RowStore>> LoadRows(const SurveyResult& survey,
+                                             const OwnRows::Request& rows);
   // The loader's shards in the order to load them in, and what the survey kept of each or null.
   // Drops what it kept of others. Those that were kept come first, so that their rows make room
   // for the store's.

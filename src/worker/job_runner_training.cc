@@ -27,9 +27,8 @@ Status JobRunner::Train(const TrainingOrder& order) {
     hooks.on_agreed = [this](const RootState& state) { checkpoints_->WriteIfDue(state); };
     hooks.probe = options_.probe;
     hooks.sum_timeout_ms = options_.sum_timeout_ms;
-    hooks.load = [this](const SurveyResult& survey, const RowRanges& ranges, int64_t memory,
-                        int64_t spool, const std::function<bool()>& cancelled) {
-      return LoadRows(survey, ranges, memory, spool, cancelled);
+    hooks.load = [this](const SurveyResult& survey, const OwnRows::Request& rows) {
+      return LoadRows(survey, rows);
     };
     ESPALIER_ASSIGN_OR_RETURN(
         auto made, TypedJobMember<T>::Make(spec_, order.order.survey, options_.threads, peers_,

@@ -24,7 +24,7 @@ void OwnRows::Drop(const RowRanges& wanted) {
   });
 }
 
-Status OwnRows::Cover(const RowRanges& wanted) {
+Status OwnRows::Cover(const RowRanges& wanted, Generation generation) {
   staged_.clear();
   Drop(wanted);
   std::vector<RowRanges> missing = Missing(wanted);
@@ -32,12 +32,14 @@ Status OwnRows::Cover(const RowRanges& wanted) {
     stores_.clear();
     missing = {wanted};
   }
-  return LoadAll(missing, stores_, [] { return false; });
+  return LoadAll(
+      missing, generation, [] { return false; }, stores_);
 }
 
-Status OwnRows::Stage(const RowRanges& wanted, const std::function<bool()>& cancelled) {
+Status OwnRows::Stage(const RowRanges& wanted, Generation generation,
+                      const std::function<bool()>& cancelled) {
   staged_.clear();
-  return LoadAll(Missing(wanted), staged_, cancelled);
+  return LoadAll(Missing(wanted), generation, cancelled, staged_);
 }
 
 void OwnRows::Adopt(const RowRanges& wanted) {
@@ -46,18 +48,18 @@ void OwnRows::Adopt(const RowRanges& wanted) {
   Drop(wanted);
 }
 
-Status OwnRows::LoadAll(const std::vector<RowRanges>& parts,
-                        std::vector<std::unique_ptr<RowStore>>& into,
-                        const std::function<bool()>& cancelled) {
+Status OwnRows::LoadAll(const std::vector<RowRanges>& parts, Generation generation,
+                        const std::function<bool()>& cancelled,
+                        std::vector<std::unique_ptr<RowStore>>& into) {
   for (const RowRanges& part : parts) {
-    int64_t memory = 0, spool = 0;
+    Request request{part, generation, 0, 0, cancelled};
     for (const auto* stores : {&stores_, &staged_}) {
       for (const auto& store : *stores) {
-        memory += store->memory_bytes();
-        spool += store->spool_bytes();
+        request.memory_bytes += store->memory_bytes();
+        request.spool_bytes += store->spool_bytes();
       }
     }
-    ESPALIER_ASSIGN_OR_RETURN(auto store, load_(part, memory, spool, cancelled));
+    ESPALIER_ASSIGN_OR_RETURN(auto store, load_(request));
     into.push_back(std::move(store));
   }
   return Status::Ok();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/ids.h"
 #include "src/base/status.h"
 #include "src/data/row_store.h"
 #include "src/worker/trainer.h"
@@ -20,21 +21,25 @@ namespace espalier {
 // while neither runs; Find safe from several threads.
 class OwnRows {
  public:
-  // Loads the rows of these ranges into a store; so many bytes are held already, in memory and in
-  // the spool.
-  using Load = std::function<Result<std::unique_ptr<RowStore>>(
-      const RowRanges& ranges, int64_t memory_bytes, int64_t spool_bytes,
-      const std::function<bool()>& cancelled)>;
+  // Rows to load into a store.
+  struct Request {
+    RowRanges ranges;
+    Generation generation;                      // the one that waits for them
+    int64_t memory_bytes = 0, spool_bytes = 0;  // held already
+    std::function<bool()> cancelled;
+  };
+  using Load = std::function<Result<std::unique_ptr<RowStore>>(const Request&)>;
   explicit OwnRows(Load load) : load_(std::move(load)) {}
 
-  // Afterwards the rows of `wanted` are held. What is of no use any more is dropped first. After an
-  // error what was held and is wanted is still there.
-  // REQUIRES: ranges are unions of whole leaves' ranges, so that no leaf's rows lie in two stores.
-  Status Cover(const RowRanges& wanted);
+  // Afterwards the rows of `wanted` are held, for `generation`. What is of no use any more is
+  // dropped first. After an error what was held and is wanted is still there. REQUIRES: ranges are
+  // unions of whole leaves' ranges, so that no leaf's rows lie in two stores.
+  Status Cover(const RowRanges& wanted, Generation generation);
 
   // Loads what Cover would have to load, beside what is in use; Adopt takes it over. What an
   // earlier Stage loaded is dropped.
-  Status Stage(const RowRanges& wanted, const std::function<bool()>& cancelled);
+  Status Stage(const RowRanges& wanted, Generation generation,
+               const std::function<bool()>& cancelled);
   // Afterwards exactly what Stage was asked for is held.
   void Adopt(const RowRanges& wanted);
 
@@ -44,8 +49,9 @@ class OwnRows {
  private:
   // Parts of `wanted` that no store has, as few loads as they need.
   std::vector<RowRanges> Missing(const RowRanges& wanted) const;
-  Status LoadAll(const std::vector<RowRanges>& parts, std::vector<std::unique_ptr<RowStore>>& into,
-                 const std::function<bool()>& cancelled);
+  Status LoadAll(const std::vector<RowRanges>& parts, Generation generation,
+                 const std::function<bool()>& cancelled,
+                 std::vector<std::unique_ptr<RowStore>>& into);
   void Drop(const RowRanges& wanted);
 
   const Load load_;
