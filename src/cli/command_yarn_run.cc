@@ -18,6 +18,7 @@
 #include "src/cli/json_view.h"
 #include "src/cli/options_yarn.h"
 #include "src/cli/yarn_cluster.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
@@ -173,7 +174,8 @@ void NoteLocalPaths(const CommandContext& context, const JobSpec& spec) {
   std::vector<std::string> paths = spec.data.train;
   paths.push_back(spec.output.path);
   for (const std::string& path : paths) {
-    if (path.find("hdfs:") == 0 || path.find("webhdfs:") == 0) continue;
+    const Result<Uri> uri = ParseUri(path);
+    if (uri.ok() && uri->kind != Uri::Kind::kLocal) continue;
     context.console.Err("note: " + QuotedPath(path) +
                         " is a path of each node's own: data must be there, and a bundle is "
                         "written on whichever node; hdfs://... is the same everywhere\n");

@@ -73,7 +73,8 @@ std::string AdvertisedAddress(const std::string& advertise, const std::string& l
 }
 
 bool IsAddressFile(std::string_view where) {
-  return where.starts_with("file:") || where.starts_with("hdfs:") || where.starts_with("webhdfs:");
+  return where.starts_with("file:") || where.starts_with("hdfs:") ||
+         where.starts_with("webhdfs:") || where.starts_with("swebhdfs:");
 }
 
 Status CheckListen(std::string_view listen, bool secured, bool insecure) {

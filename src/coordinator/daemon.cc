@@ -12,6 +12,7 @@
 #include "src/config/address.h"
 #include "src/coordinator/preparation.h"
 #include "src/coordinator/token_keeper.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
@@ -96,6 +97,23 @@ StorageOptions StorageOf(const CoordinatorOptions& options) {
           .webhdfs = {.user = options.hadoop_user, .http = {.ca_file = options.hadoop_ca}}};
 }
 
+namespace {
+
+// What a job names must not be the coordinator's own: its key, people's tokens, the journal.
+StorageOptions StorageOfJobs(const CoordinatorOptions& options) {
+  StorageOptions storage = StorageOf(options);
+  storage.secrets = options.secrets;
+  const Result<Uri> state = ParseUri(options.state_directory);
+  const bool local = state.ok() && state->kind == Uri::Kind::kLocal;
+  for (const std::string& path :
+       {options.tls.key, options.tokens, local ? state->path : std::string()}) {
+    if (!path.empty()) storage.secrets.push_back(path);
+  }
+  return storage;
+}
+
+}  // namespace
+
 Status CoordinatorDaemon::Check(const CoordinatorOptions& options) {
   ESPALIER_RETURN_IF_ERROR(SecurityOf(options).status());
   return CoordinatorServer::CheckCanListen(options.listen);
@@ -115,7 +133,7 @@ Result<std::unique_ptr<CoordinatorDaemon>> CoordinatorDaemon::Make(
 
 CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, OpenedJournal journal)
     : options_(options),
-      storage_(StorageOf(options)),
+      storage_(StorageOfJobs(options)),
       started_(std::chrono::steady_clock::now()),
       started_ms_(SystemUs() / 1000),
       core_(CoreOptions(options, journal.incarnation), journal.past),

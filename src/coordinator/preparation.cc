@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/base/checksum.h"
+#include "src/base/text.h"
 #include "src/bundle/checkpoint_store.h"
 #include "src/bundle/output.h"
 #include "src/config/job_yaml.h"
@@ -18,6 +19,7 @@
 #include "src/rpc/message_size.h"
 #include "src/scoring/scoring_job.h"
 #include "src/scoring/staging.h"
+#include "src/storage/delegation_tokens.h"
 
 namespace espalier {
 namespace {
@@ -97,7 +99,24 @@ Result<Submission> PrepareScoring(const SubmitRequest& request, const StorageOpt
   return submission;
 }
 
+// A token that cannot be renewed is replaced by one of the owner that it names: it must not be one
+// that the submitter has written.
+Status CheckTokens(const StorageTokens& tokens, const StorageOptions& storage) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const std::string& file_system = tokens[i].file_system;
+    for (size_t j = 0; j < i; ++j) {
+      if (tokens[j].file_system == file_system) {
+        return InvalidArgument("two delegation tokens of '" + Printable(file_system, 300) +
+                               "' came with the job; expected one of each file system");
+      }
+    }
+    ESPALIER_RETURN_IF_ERROR(ProveToken(storage, file_system, tokens[i].text));
+  }
+  return Status::Ok();
+}
+
 Result<Submission> Prepare(const SubmitRequest& request, const StorageOptions& storage) {
+  ESPALIER_RETURN_IF_ERROR(CheckTokens(request.tokens, storage));
   ESPALIER_ASSIGN_OR_RETURN(const JobKind kind, JobKindOf(request.job_yaml, "job"));
   return kind == JobKind::kTrain ? PrepareTraining(request, storage)
                                  : PrepareScoring(request, storage);

@@ -83,6 +83,7 @@ Result<CoordinatorFlags> ReadFlags(int argc, char** argv) {
   if (options.hadoop_user.empty()) options.hadoop_user = hadoop.user;
   if (options.hadoop_ca.empty()) options.hadoop_ca = hadoop.ca;
   options.hadoop_token_file = hadoop.token_file;
+  options.secrets = hadoop.secrets;
   return flags;
 }
 

@@ -30,10 +30,12 @@ class Order {
       : text_("audit: " + caller.ToString() + ": " + std::move(what) + ": ") {}
 
   void Refused(const Status& why) const { LogAudit(text_ + "refused: " + why.ToString()); }
-  // Tells what came of it before it is answered.
+  // Tells what came of it before it is answered; also that nobody will carry it out any more.
   template <typename T>
   Done<T> Tell(Done<T> done) const {
-    return [order = *this, done = std::move(done)](Result<T> result) {
+    return [order = *this, unanswered = std::make_shared<Unanswered>(text_),
+            done = std::move(done)](Result<T> result) {
+      unanswered->text.clear();
       if (result.ok()) {
         LogAudit(order.text_ + "done, " + ToString(*result));
       } else {
@@ -44,6 +46,15 @@ class Order {
   }
 
  private:
+  struct Unanswered {
+    explicit Unanswered(std::string order) : text(std::move(order)) {}
+    Unanswered(const Unanswered&) = delete;
+    ~Unanswered() {
+      if (!text.empty()) LogAudit(text + "refused: " + OpenCalls::ShuttingDown().ToString());
+    }
+    std::string text;
+  };
+
   std::string text_;
 };
 

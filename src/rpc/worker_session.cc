@@ -2,6 +2,7 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
+#include "src/base/audit.h"
 #include "src/base/text.h"
 #include "src/rpc/transport.h"
 
@@ -108,6 +109,8 @@ void WorkerSession::OnReadDone(bool ok) {
       message = PermissionDenied("the worker calls itself '" + Printable(hello->name) +
                                  "', but its certificate is that of " + caller_.ToString() +
                                  "; start it with the --name that its certificate says");
+      LogAudit("audit: " + caller_.ToString() + ": attach as '" + Printable(hello->name) +
+               "': refused: " + message.status().ToString());
     }
   }
   if (!message.ok()) {

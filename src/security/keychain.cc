@@ -21,6 +21,10 @@ std::string UtcText(int64_t seconds) {
   return text;
 }
 
+std::string ShownOf(const TlsMaterial& material) {
+  return material.key_pem + "\n" + material.certificate_pem;
+}
+
 }  // namespace
 
 Status TlsFiles::Validate(bool client) const {
@@ -87,6 +91,8 @@ Result<std::shared_ptr<Keychain>> Keychain::Open(const TlsFiles& files) {
   std::shared_ptr<Keychain> out(new Keychain(files));
   out->stamp_ = StampOf({files.ca, files.certificate, files.key});
   ESPALIER_ASSIGN_OR_RETURN(out->current_, out->Read());
+  if (files.certificate.empty()) return out;
+  ESPALIER_ASSIGN_OR_RETURN(out->shown_, MemoryFile::Make(ShownOf(*out->current_)));
   return out;
 }
 
@@ -112,9 +118,11 @@ std::shared_ptr<const TlsMaterial> Keychain::Current() {
 
 void Keychain::ReadAgain() {
   auto read = Read();
-  if (!read.ok()) {
+  Status usable = read.status();
+  if (usable.ok() && shown_ != nullptr) usable = shown_->Put(ShownOf(**read));
+  if (!usable.ok()) {
     LogWarning("the replaced TLS files cannot be used, the former ones stay: " +
-               read.status().ToString());
+               usable.ToString());
     return;
   }
   if ((*read)->certificate_pem != current_->certificate_pem) told_s_ = 0;

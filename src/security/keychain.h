@@ -8,6 +8,7 @@
 
 #include "src/base/status.h"
 #include "src/security/certificate.h"
+#include "src/security/memory_file.h"
 #include "src/security/tokens.h"
 
 namespace espalier {
@@ -50,6 +51,9 @@ class Keychain {
   // Reads again what was replaced since. When that is not whole (in the middle of a replacement, or
   // wrong) the former stays, and one log line says why.
   std::shared_ptr<const TlsMaterial> Current();
+  // A file of this process's own with the key and the certificates of what Current gave last, for
+  // a listener that reads them by itself. REQUIRES: the files name a certificate.
+  std::string shown_path() const { return shown_->path(); }
   // Warns in the log of the own certificate that expires soon, or has: once, and then daily. A
   // daemon asks every few minutes. `now_s`: since 1970.
   void TellExpiry(int64_t now_s);
@@ -60,6 +64,7 @@ class Keychain {
   void ReadAgain();
 
   const TlsFiles files_;
+  std::unique_ptr<MemoryFile> shown_;  // none without a certificate
   std::mutex mutex_;  // guards what follows
   std::string stamp_;
   int64_t told_s_ = 0;  // when it was looked last whether an expiry is to be told; since 1970

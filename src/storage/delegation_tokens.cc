@@ -10,11 +10,13 @@ namespace {
 
 constexpr int64_t kLookMs = 5'000;
 
-// Calls go by Kerberos alone: without tokens of a job or a file.
+// Calls go by Kerberos alone, or by `token` alone: without others of a job or a file.
 Result<std::shared_ptr<const WebHdfsClient>> ClientOf(StorageOptions options,
-                                                      const std::string& prefix) {
+                                                      const std::string& prefix,
+                                                      const std::string& token = {}) {
   options.webhdfs.tokens = nullptr;
   options.token_file.clear();
+  options.webhdfs.file_token = token;
   ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(prefix + "/"));
   if (uri.kind == Uri::Kind::kLocal) {
     return InvalidArgument("'" + prefix + "' is no HDFS, and has no delegation tokens");
@@ -75,14 +77,17 @@ Result<int64_t> RenewToken(const StorageOptions& options, const std::string& pre
   return ParseLong(body);
 }
 
+Status ProveToken(const StorageOptions& options, const std::string& prefix,
+                  const std::string& token) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto client, ClientOf(options, prefix, token));
+  return Ask(*client, HttpMethod::kGet, "GETHOMEDIRECTORY", {},
+             "see whose delegation token this is on")
+      .status();
+}
+
 Status CancelToken(const StorageOptions& options, const std::string& prefix,
                    const std::string& token) {
-  StorageOptions by_itself = options;
-  by_itself.webhdfs.tokens = nullptr;
-  by_itself.token_file.clear();
-  by_itself.webhdfs.file_token = token;
-  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(prefix + "/"));
-  ESPALIER_ASSIGN_OR_RETURN(const auto client, MakeWebHdfsClient(by_itself, uri));
+  ESPALIER_ASSIGN_OR_RETURN(const auto client, ClientOf(options, prefix, token));
   return Ask(*client, HttpMethod::kPut, "CANCELDELEGATIONTOKEN", {{"token", token}},
              "cancel the job's delegation token of")
       .status();

@@ -26,7 +26,10 @@ Result<std::string> FetchToken(const StorageOptions& options, const std::string&
 // Moves its end. Returns that, in ms since 1970.
 Result<int64_t> RenewToken(const StorageOptions& options, const std::string& prefix,
                            const std::string& token);
-// By the token itself, so that it takes no Kerberos.
+// Whether it is genuine: what a token says of itself anybody can write, but the NameNode takes only
+// what it has made, unchanged. By the token itself, so that it takes no Kerberos; as CancelToken.
+Status ProveToken(const StorageOptions& options, const std::string& prefix,
+                  const std::string& token);
 Status CancelToken(const StorageOptions& options, const std::string& prefix,
                    const std::string& token);
 

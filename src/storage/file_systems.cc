@@ -105,7 +105,7 @@ class AnyFileSystem : public FileSystem {
   }
 
   const StorageOptions options_;
-  const std::shared_ptr<const FileSystem> local_ = MakeLocalFileSystem();
+  const std::shared_ptr<const FileSystem> local_ = MakeLocalFileSystem(options_.secrets);
   mutable std::mutex mutex_;                                                 // guards remote_
   mutable std::map<std::string, std::shared_ptr<const FileSystem>> remote_;  // by prefix
 };
@@ -173,6 +173,12 @@ HadoopEnvironment ReadHadoopEnvironment(
   if (found.user.empty()) found.user = ProcessUser();
   found.ca = variable("ESPALIER_HADOOP_CA");
   found.token_file = variable("HADOOP_TOKEN_FILE_LOCATION");
+  for (const char* name : {"HADOOP_TOKEN_FILE_LOCATION", "KRB5_CLIENT_KTNAME", "KRB5CCNAME",
+                           "CREDENTIALS_DIRECTORY"}) {
+    std::string path = variable(name);
+    if (path.starts_with("FILE:")) path.erase(0, 5);
+    if (path.starts_with('/')) found.secrets.push_back(std::move(path));
+  }
   return found;
 }
 

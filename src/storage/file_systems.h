@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/storage/file_system.h"
 #include "src/storage/uri.h"
@@ -19,6 +20,7 @@ struct StorageOptions {
   std::string token_file;       // of Hadoop's credentials, as YARN writes it; read then, too
   std::string writer;  // in temporary names where a call gives no other; empty: host and process
   WebHdfsOptions webhdfs;  // with the user's name
+  std::vector<std::string> secrets;  // local ones, which no path may lead to (local_file_system.h)
 };
 
 // What Hadoop's own tools would take from the environment.
@@ -27,6 +29,9 @@ struct HadoopEnvironment {
   std::string user;        // HADOOP_USER_NAME, else USER, else the process's own; or empty
   std::string ca;          // ESPALIER_HADOOP_CA: a PEM file (HttpOptions::ca_file); or empty
   std::string token_file;  // HADOOP_TOKEN_FILE_LOCATION; or empty
+  // Files and directories with what proves who this process is: that one, those of
+  // KRB5_CLIENT_KTNAME and KRB5CCNAME, and systemd's CREDENTIALS_DIRECTORY.
+  std::vector<std::string> secrets;
 };
 // `variable` gives the value of an environment variable, or nothing.
 HadoopEnvironment ReadHadoopEnvironment(

@@ -14,6 +14,7 @@
 #include "src/base/file_descriptor.h"
 #include "src/base/text.h"
 #include "src/storage/pattern_listing.h"
+#include "src/storage/secret_files.h"
 #include "src/storage/uri.h"
 
 namespace espalier {
@@ -147,6 +148,7 @@ Result<std::vector<std::string>> NamesIn(const std::string& directory) {
 
 class LocalFileSystem : public FileSystem, private DirectoryReader {
  public:
+  explicit LocalFileSystem(std::vector<std::string> secrets) : secrets_(std::move(secrets)) {}
   Result<std::vector<FileInfo>> List(const std::string& pattern) const override;
   Result<std::vector<std::string>> Names(const std::string& uri) const override;
   Result<FileInfo> Stat(const std::string& uri) const override;
@@ -166,7 +168,22 @@ class LocalFileSystem : public FileSystem, private DirectoryReader {
   Result<FileInfo> Look(const std::string& path) const override;
   Result<std::vector<FileInfo>> Entries(const std::string& directory,
                                         const Wanted& wanted) const override;
+  // The path that `uri` names, if it leads to no secret; with `whole`, to nothing that holds one.
+  Result<std::string> Allowed(const std::string& uri, bool whole = false) const;
+
+  const SecretFiles secrets_;
 };
+
+Status Refused(const std::string& path) {
+  return FileProblem(StatusCode::kPermissionDenied, "use", path,
+                     "it is a secret of this daemon, which no job may read or change");
+}
+
+Result<std::string> LocalFileSystem::Allowed(const std::string& uri, bool whole) const {
+  ESPALIER_ASSIGN_OR_RETURN(std::string path, LocalPath(uri));
+  if (secrets_.Has(path) || (whole && secrets_.AnyWithin(path))) return Refused(path);
+  return path;
+}
 
 Result<FileInfo> StatFile(const std::string& path) {
   struct stat s;
@@ -191,7 +208,7 @@ Result<FileInfo> LocalFileSystem::Look(const std::string& path) const {
 }
 
 Result<FileInfo> LocalFileSystem::Stat(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
   return StatFile(path);
 }
 
@@ -211,7 +228,7 @@ Result<std::vector<FileInfo>> LocalFileSystem::Entries(const std::string& direct
 }
 
 Result<std::vector<FileInfo>> LocalFileSystem::List(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
   return ListPattern(*this, path);
 }
 
@@ -226,7 +243,7 @@ Result<std::vector<BlockLocation>> LocalFileSystem::BlockLocations(const std::st
 }
 
 Result<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
   // Not blocking: opening a named pipe must not wait for its writer.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return FileError(errno, "open", path);
@@ -237,11 +254,15 @@ Result<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& u
     if (directory) return FileError(EISDIR, "open", path);
     return FileProblem(StatusCode::kFailedPrecondition, "open", path, "it is not a regular file");
   }
+  if (secrets_.HasOpened(fd)) {  // the path may have led elsewhere when it was looked at
+    close(fd);
+    return Refused(path);
+  }
   return std::unique_ptr<ReadableFile>(new LocalFile(fd, InfoOf(s, path)));
 }
 
 Status LocalFileSystem::CreateExclusively(const std::string& uri, std::string_view content) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
   FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (fd.get() < 0) return FileError(errno, "create", path);
   if (Status written = WriteAndSync(fd.get(), content, path); !written.ok()) {
@@ -253,7 +274,7 @@ Status LocalFileSystem::CreateExclusively(const std::string& uri, std::string_vi
 
 Status LocalFileSystem::WriteAtomically(const std::string& uri, std::string_view content,
                                         const std::string& writer) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
   struct stat s;
   if (stat(path.c_str(), &s) == 0 && S_ISDIR(s.st_mode)) return FileError(EISDIR, "write", path);
   // The temporary name starts with a dot: listings leave it out.
@@ -287,8 +308,8 @@ Status LocalFileSystem::WriteAtomically(const std::string& uri, std::string_view
 }
 
 Status LocalFileSystem::Rename(const std::string& from, const std::string& to) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string source, LocalPath(from));
-  ESPALIER_ASSIGN_OR_RETURN(const std::string target, LocalPath(to));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string source, Allowed(from, true));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string target, Allowed(to));
   if (renameat2(AT_FDCWD, source.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) != 0) {
     const int error = errno;
     if (error != EINVAL) {
@@ -305,13 +326,13 @@ Status LocalFileSystem::Rename(const std::string& from, const std::string& to) c
 }
 
 Status LocalFileSystem::Delete(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
   if (unlink(path.c_str()) != 0) return FileError(errno, "delete", path);
   return {};
 }
 
 Status LocalFileSystem::MakeDirectory(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
   for (size_t end = 1; end <= path.size(); ++end) {
     if (end != path.size() && path[end] != '/') continue;
     const std::string part = path.substr(0, end);
@@ -325,18 +346,18 @@ Status LocalFileSystem::MakeDirectory(const std::string& uri) const {
 }
 
 Status LocalFileSystem::Restrict(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
   if (chmod(path.c_str(), 0700) != 0) return FileError(errno, "restrict the access to", path);
   return {};
 }
 
 Result<std::vector<std::string>> LocalFileSystem::Names(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
   return NamesIn(path);
 }
 
 Status LocalFileSystem::RemoveTree(const std::string& uri) const {
-  ESPALIER_ASSIGN_OR_RETURN(const std::string path, LocalPath(uri));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri, true));
   if (path.find_first_not_of('/') == std::string::npos) {
     return InvalidArgument("refused to delete '" + path + "' with all in it");
   }
@@ -353,6 +374,8 @@ Status LocalFileSystem::RemoveTree(const std::string& uri) const {
 
 }  // namespace
 
-std::unique_ptr<FileSystem> MakeLocalFileSystem() { return std::make_unique<LocalFileSystem>(); }
+std::unique_ptr<FileSystem> MakeLocalFileSystem(std::vector<std::string> secrets) {
+  return std::make_unique<LocalFileSystem>(std::move(secrets));
+}
 
 }  // namespace espalier

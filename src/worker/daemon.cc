@@ -120,10 +120,15 @@ class Daemon {
     return name + ":" + std::to_string(getpid());
   }
 
+  // Where jobs read and write.
   StorageOptions Storage() const {
-    return {.hadoop_conf_dir = options_.hadoop_conf_dir,
-            .token_file = options_.hadoop_token_file,
-            .webhdfs = {.user = options_.hadoop_user, .http = {.ca_file = options_.hadoop_ca}}};
+    StorageOptions storage{
+        .hadoop_conf_dir = options_.hadoop_conf_dir,
+        .token_file = options_.hadoop_token_file,
+        .webhdfs = {.user = options_.hadoop_user, .http = {.ca_file = options_.hadoop_ca}},
+        .secrets = options_.secrets};
+    if (!options_.tls.key.empty()) storage.secrets.push_back(options_.tls.key);
+    return storage;
   }
 
   void Post(WorkerEvent event) {
@@ -138,6 +143,7 @@ class Daemon {
     if (stopping_) service_.StillStopping(NowMs());
     TellStatus();
     Expire();
+    JudgeAgain();
     timer_.expires_after(kTick);
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) Tick();
@@ -149,6 +155,17 @@ class Daemon {
     next_expiry_ms_ = NowMs() + kExpiryIntervalMs;
     if (security_.keychain != nullptr) security_.keychain->TellExpiry(std::time(nullptr));
     pool_.Submit([cache = cache_] { cache->Expire(); });
+  }
+
+  // Whoever answered as the coordinator was believed by the files of then; an authority may have
+  // taken its certificate back.
+  void JudgeAgain() {
+    if (security_.keychain == nullptr) return;
+    const auto now = security_.keychain->Current();  // which the listener shows, too
+    if (!link_ || now == linked_by_) return;
+    LogInfo("the certificates were replaced: attaching again");
+    DropLink();
+    Handle(LinkDown{newest_attempt_, Unavailable("the certificates were replaced")});
   }
 
   void TellStatus() {
@@ -214,6 +231,7 @@ class Daemon {
         DropLink();
         listener_ = std::make_unique<AttemptListener>(
             attempt, [this](WorkerEvent event) { Post(std::move(event)); });
+        if (security_.keychain != nullptr) linked_by_ = security_.keychain->Current();
         link_ = CoordinatorLink::Open(*address, listener_.get(), LinkOptions());
       });
     });
@@ -313,6 +331,7 @@ class Daemon {
   asio::signal_set signals_;
   std::unique_ptr<AttemptListener> listener_;
   std::unique_ptr<CoordinatorLink> link_;
+  std::shared_ptr<const TlsMaterial> linked_by_;
   std::unique_ptr<JobRunner> runner_;
   bool ended_ = false;
   Status end_;

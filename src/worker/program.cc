@@ -93,6 +93,7 @@ void FillDefaults(WorkerOptions& o) {
   if (o.hadoop_user.empty()) o.hadoop_user = hadoop.user;
   if (o.hadoop_ca.empty()) o.hadoop_ca = hadoop.ca;
   o.hadoop_token_file = hadoop.token_file;
+  o.secrets = hadoop.secrets;
 }
 
 // Gradient buffers come and go with each step: keep their memory instead of giving it back.

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/storage/fake_hdfs.h"
+
 namespace espalier {
 namespace {
 
@@ -81,6 +83,30 @@ TEST_CASE("an output that cannot be written is refused at once") {
   fs::create_directories(Temporary());
   std::ofstream(file) << "x";
   CHECK_FALSE(Prepare((file / "model").string()).ok());
+}
+
+TEST_CASE("of delegation tokens one a file system comes along, and its NameNode must have made it") {
+  int renewed = 0;
+  FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
+    renewed += r.op() == "RENEWDELEGATIONTOKEN";
+    if (r.op() != "GETHOMEDIRECTORY") return false;
+    *reply = r.query.at("delegation") == "genuine"
+                 ? Reply(200, R"({"Path": "/user/ada"})")
+                 : Exception(403, "InvalidToken", "token is not known");
+    return true;
+  });
+  const auto refused = [&](const StorageTokens& tokens) {
+    return PrepareSubmission(
+               {.version = "1", .client_request_id = "a", .job_yaml = "x", .tokens = tokens},
+               Quick())
+        .status();
+  };
+  CHECK_THAT(refused({{hdfs.base, "genuine"}}).ToString(), Catch::Contains("job"));  // the text
+  CHECK(refused({{hdfs.base, "forged"}}).code() == StatusCode::kPermissionDenied);
+  const Status twice = refused({{hdfs.base, "genuine"}, {hdfs.base, "forged"}});
+  CHECK(twice.code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(twice.ToString(), Catch::Contains("two delegation tokens of '" + hdfs.base));
+  CHECK(renewed == 0);
 }
 
 TEST_CASE("a job that scores a model which is not there is refused by its name") {

@@ -335,10 +335,15 @@ class TokensTest(Kerberos):
         cluster = PlainCluster(self, 0, flags=["--insecure"])
         cluster.kill_coordinator()
         cluster.start_coordinator(listen="0.0.0.0:0")
-        cluster.address = "127.0.0.1:" + cluster.address.rpartition(":")[2]
-        _, err = cluster.espalier("submit", self.remote_job("clear", source), code=None)
-        self.assertIn("delegation tokens came over a connection that is not encrypted", err)
-        self.assert_secret(cluster, err)
+        port = cluster.address.rpartition(":")[2]
+        for host, words in (
+                ("127.0.0.1", "delegation tokens came over a connection that is not encrypted"),
+                # This machine as well, but not by an address that is known to be.
+                ("0.0.0.0", "would travel in the clear to the coordinator at 0.0.0.0")):
+            cluster.address = "%s:%s" % (host, port)
+            _, err = cluster.espalier("submit", self.remote_job("clear", source), code=None)
+            self.assertIn(words, err)
+            self.assert_secret(cluster, err)
 
     def test_a_coordinator_that_is_nobody_says_that_it_cannot_renew(self):
         source = self.put()

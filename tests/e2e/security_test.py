@@ -193,6 +193,16 @@ class SecurityTest(EspalierTest):
         self.environment.update(tls_environment(authority.issue("operator", "bob")))
         cluster.espalier("list")
 
+    def test_a_worker_leaves_a_coordinator_whose_certificate_was_revoked(self):
+        authority = Authority(self)
+        cluster = SecureCluster(self, 1, authority)
+        self.espalier("certs", "revoke", os.path.join(cluster.links, "coordinator", "tls.crt"),
+                      "--directory", authority.directory)
+        os.rename(os.path.join(authority.directory, "trust.pem"),
+                  os.path.join(cluster.links, "node-1", "ca.crt"))
+        wait_for("its judgement", lambda: "was revoked" in cluster.log("node-1"))
+        self.assertIn("the certificates were replaced: attaching again", cluster.log("node-1"))
+
     def test_who_watches_is_ended_when_the_certificate_is_revoked_and_the_job_goes_on(self):
         authority = Authority(self)
         cluster = SecureCluster(self, 1, authority)
@@ -241,6 +251,8 @@ class SecurityTest(EspalierTest):
             self.assertIn(text, log)
             self.assertIn(cluster.address, log)
             self.assertNotIn("trying again", log)
+        self.assertRegex(cluster.log("coordinator"),
+                         r"audit: worker 'other' at ipv4:127\.0\.0\.1:\d+: attach as 'stray': refused")
         cluster.wait_for_workers(1)
 
     def test_what_is_wrong_on_this_machine_is_no_refusal(self):

@@ -2,13 +2,16 @@
 // conformance_suite.cc.
 #include "src/storage/file_system.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <cstdio>
 #include <vector>
 
+#include "src/base/file_descriptor.h"
 #include "src/storage/file_systems.h"
 #include "src/storage/glob.h"
 #include "tests/storage/temporary_directory.h"
@@ -30,6 +33,53 @@ TEST_CASE("a removed tree's links are not followed, and / is never removed") {
   CHECK(Content(dir / "kept") == "1");
   CHECK(files->RemoveTree("/").code() == StatusCode::kInvalidArgument);
   CHECK(files->RemoveTree("//").code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("secrets are neither read nor changed, by whatever name") {
+  TemporaryDirectory dir;
+  dir.Put("key", "secret");
+  dir.Put("data", "1");
+  const auto plain = MakeLocalFileSystem();
+  REQUIRE(plain->MakeDirectory(dir / "state/below").ok());
+  dir.Put("state/below/journal", "secret");
+  REQUIRE(symlink((dir / "key").c_str(), (dir / "by-link").c_str()) == 0);
+  REQUIRE(link((dir / "key").c_str(), (dir / "by-hard-link").c_str()) == 0);
+  REQUIRE(symlink((dir / "state").c_str(), (dir / "linked").c_str()) == 0);
+  StorageOptions options;
+  options.secrets = {dir / "key", dir / "state", dir / "not-there"};
+  const auto files = MakeFileSystem(options);
+  const auto refuses = [](const Status& s) {
+    INFO(s.ToString());
+    CHECK(s.code() == StatusCode::kPermissionDenied);
+    CHECK(s.message().find("a secret of this daemon") != std::string::npos);
+  };
+  for (const char* name : {"key", "by-link", "by-hard-link", "state/../key", "state/below/journal",
+                           "linked/below/journal"}) {
+    INFO(name);
+    refuses(files->Open(dir / name).status());
+  }
+  refuses(files->Open("file://" + (dir / "key")).status());
+  for (const char* name : {"key", "state/new", "linked/new", "not-there"}) {
+    INFO(name);
+    refuses(files->WriteAtomically(dir / name, "x"));
+    refuses(files->CreateExclusively(dir / name, "x"));
+    refuses(files->Delete(dir / name));
+    refuses(files->Rename(dir / "data", dir / name));
+    refuses(files->MakeDirectory(dir / name));
+    refuses(files->RemoveTree(dir / name));
+  }
+  refuses(files->Names(dir / "linked").status());
+  refuses(files->Rename(dir / "state", dir / "elsewhere"));
+  refuses(files->RemoveTree(dir / ""));  // they lie in it
+  // What this process holds open, and has no name any more.
+  const FileDescriptor nameless(open(dir.Put("spool", "rows").c_str(), O_RDONLY));
+  REQUIRE(std::remove((dir / "spool").c_str()) == 0);
+  refuses(files->Open("/proc/self/fd/" + std::to_string(nameless.get())).status());
+  CHECK(Content(dir / "key") == "secret");
+  CHECK(Content(dir / "state/below/journal") == "secret");
+  CHECK(*files->ReadAll(dir / "data", 10) == "1");
+  CHECK(files->WriteAtomically(dir / "keys", "2").ok());  // a name that only begins like one
+  CHECK(files->RemoveTree(dir / "keys").ok());
 }
 
 TEST_CASE("temporary files that a killed process of the same number left are in nobody's way") {

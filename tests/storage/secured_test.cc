@@ -114,6 +114,20 @@ TEST_CASE("a cancelled token is refused in words; a newer one of the job is used
   CHECK(asked == 2);
 }
 
+TEST_CASE("a token that somebody wrote is not taken for one of the NameNode's") {
+  const std::string genuine = FreshToken();
+  CHECK(ProveToken(Plain(), Prefix(), genuine).ToString() == "OK");
+  const auto refusal = [&](const auto& change) {
+    HadoopToken token = ParseTokenText(genuine).value();
+    change(&token);
+    return ProveToken(Plain(), Prefix(), TokenText(token)).code();
+  };
+  CHECK(refusal([](HadoopToken* t) { t->password[0] ^= 1; }) == StatusCode::kPermissionDenied);
+  CHECK(refusal([](HadoopToken* t) {
+          t->identifier.replace(t->identifier.find("alice"), 5, "boris");
+        }) == StatusCode::kPermissionDenied);
+}
+
 TEST_CASE("only who may renew a token does, and acting for others needs leave") {
   const std::string token = FreshToken();
   const auto renewed = RenewToken(Plain(), Prefix(), token);  // alice; the renewer is espalier
