@@ -7,8 +7,9 @@
         --package hdfs:///espalier-0.1.0-linux-x86_64.tar.gz
 
 Exit codes: 0 the model is there; 1 the job failed or was cancelled; 2 wrong usage or job file;
-3 the coordinator was not reached; 130 interrupted. In client mode they are spark-submit's; in
-cluster mode that ends with 1 for each but 0, and the application's diagnostics name the code.
+3 the coordinator was not reached (with --workers: 1); 130 interrupted. In client mode they are
+spark-submit's; in cluster mode that ends with 1 for each but 0, and the application's diagnostics
+name the code.
 
 The job lives as long as the driver: Ctrl-C, a SIGTERM to either of its processes and `yarn
 application -kill` cancel it, unless it was submitted with --detach.
@@ -31,14 +32,15 @@ from pyspark.sql import SparkSession
 PR_SET_PDEATHSIG = 1
 BEFORE_A_JOB = (espalier.InvalidArgumentError, espalier.NotFoundError, espalier.AlreadyExistsError,
                 espalier.BadInputError, espalier.PermissionDeniedError,
-                espalier.FailedPreconditionError)
+                espalier.FailedPreconditionError, espalier.UnimplementedError)
+UNREACHED = (espalier.UnavailableError, espalier.DeadlineExceededError)
 
 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="submit.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("job", help="the job file: a path, the name of one of --files, or a URI "
-                                    "that Spark can read")
+    parser.add_argument("job", help="the job file: a path, one of --files, or a URI that Spark can "
+                                    "read")
     parser.add_argument("--coordinator", default=None,
                         help="host:port, or file:PATH or hdfs://PATH of a file that holds it; by "
                              "default as ESPALIER_COORDINATOR says")
@@ -81,11 +83,16 @@ def obey_signals():
 
 def read_job(spark, name):
     """The job's text, with paths that mean the same everywhere."""
+    in_cluster = spark.conf.get("spark.submit.deployMode", "client") == "cluster"
     if urllib.parse.urlsplit(name).scheme:
         raw = files.read(spark, name, JOB_BYTES_MAX)
     else:
-        path = name if os.path.exists(name) else SparkFiles.get(name)
-        if not os.path.exists(path):
+        # Files that are sent along lose their directories, and in a container of YARN's lie here.
+        places = [SparkFiles.get(name), SparkFiles.get(os.path.basename(name))]
+        if in_cluster:
+            places.append(os.path.basename(name))
+        path = name if os.path.exists(name) else next(filter(os.path.isfile, places), None)
+        if path is None:
             raise espalier.NotFoundError("there is no job file %s" % name,
                                          hint="In cluster mode give it by --files, too.")
         with open(path, "rb") as f:
@@ -96,7 +103,7 @@ def read_job(spark, name):
         raise espalier.InvalidArgumentError("%s is no UTF-8 text: byte %d" %
                                             (name, error.start)) from error
     absolute = job_text(text)
-    if absolute != text and spark.conf.get("spark.submit.deployMode", "client") == "cluster":
+    if absolute != text and in_cluster:
         raise espalier.InvalidArgumentError(
             "%s has relative paths, which mean nothing where the driver runs" % name,
             hint="In cluster mode paths are absolute or have a scheme, such as hdfs:///data.")
@@ -139,11 +146,11 @@ def run(spark, args):
             follow(job)
 
 
-def code_of(error):
+def code_of(error, own_cluster=False):
     if isinstance(error, espalier.JobError):
         return 1
-    if isinstance(error, espalier.UnavailableError):
-        return 1 if error.answered else 3
+    if isinstance(error, UNREACHED):
+        return 1 if error.answered or own_cluster else 3
     return 2 if isinstance(error, BEFORE_A_JOB) else 1
 
 
@@ -154,7 +161,7 @@ def outcome(spark, args):
         return 0
     except espalier.EspalierError as error:
         print("submit.py: error: %s" % error, file=sys.stderr, flush=True)
-        return code_of(error)
+        return code_of(error, own_cluster=args.workers > 0)
     except KeyboardInterrupt:
         print("submit.py: interrupted", file=sys.stderr, flush=True)
         return 130

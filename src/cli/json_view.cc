@@ -114,7 +114,8 @@ Json OutcomeJson(const JobSnapshot& job, int64_t client_start_ms) {
 Json ErrorJson(std::optional<JobId> job, const Status& error) {
   const InputPosition at =
       error.ok() ? InputPosition{} : error.position().value_or(InputPosition{});
-  Json details = {{"message", error.ok() ? "unknown" : error.ToString()},
+  Json details = {{"code", TextOrNull(error.ok() ? "" : StatusCodeName(error.code()))},
+                  {"message", error.ok() ? "unknown" : error.ToString()},
                   {"file", TextOrNull(at.file)},
                   {"row", OrNull(at.row)},
                   {"column", TextOrNull(at.column)},

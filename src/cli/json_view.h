@@ -42,7 +42,8 @@ std::string JsonLine(const Json& json);
 // `client_start_ms` is what the command did before the job was submitted; it counts to start_s.
 Json OutcomeJson(const JobSnapshot& job, int64_t client_start_ms);
 
-// {"status":"FAILED","job":..,"error":{"message":..,"file":..,"row":..,"column":..,"offset":..}};
+// {"status":"FAILED","job":..,"error":{"code":"NOT_FOUND","message":..,"file":..,"row":..,
+//  "column":..,"offset":..}};
 // members that are unknown are null. status is "CANCELLED" for kCancelled.
 Json ErrorJson(std::optional<JobId> job, const Status& error);
 

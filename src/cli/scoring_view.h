@@ -2,7 +2,8 @@
 //
 // As JSON, the last line:
 //   {"status":"SUCCEEDED","rows":..,"rejected":..,"parts":..,"output":"..","format":"csv",
-//    "rejects":[{"message":..,"file":..,"row":..,"column":..,"offset":..},..],"seconds":..}
+//    "rejects":[{"code":..,"message":..,"file":..,"row":..,"column":..,"offset":..},..],
+//    "seconds":..}
 //   {"status":"SUCCEEDED","rows":..,"rejected":..,"metrics":{..},"report":".."|null,
 //    "rejects":[..],"seconds":..}
 // and before it, once a second:

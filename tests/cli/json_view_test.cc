@@ -64,7 +64,7 @@ TEST_CASE("a set that a job does not have is null") {
   CHECK(OutcomeJson(job, 0)["metrics"]["test"].is_null());
 }
 
-TEST_CASE("a failure holds the message and the position, null where unknown") {
+TEST_CASE("a failure holds code, message and position, null where unknown") {
   JobSnapshot job = TrainingJob();
   job.state = JobState::kFailed;
   job.error = BadInput("expected a number")
@@ -73,7 +73,8 @@ TEST_CASE("a failure holds the message and the position, null where unknown") {
   CHECK(Keys(json) == std::vector<std::string>{"status", "job", "error"});
   CHECK(json["status"] == "FAILED");
   CHECK(Keys(json["error"]) ==
-        std::vector<std::string>{"message", "file", "row", "column", "offset"});
+        std::vector<std::string>{"code", "message", "file", "row", "column", "offset"});
+  CHECK(json["error"]["code"] == "BAD_INPUT");
   CHECK(json["error"]["file"] == "/data/a.csv");
   CHECK(json["error"]["row"] == 12);
   CHECK(json["error"]["column"] == "age");
@@ -81,8 +82,10 @@ TEST_CASE("a failure holds the message and the position, null where unknown") {
   CHECK_THAT(json["error"]["message"].get<std::string>(), Catch::Contains("expected a number"));
   const Json usage = ErrorJson(std::nullopt, InvalidArgument("no"));
   CHECK(usage["job"].is_null());
+  CHECK(usage["error"]["code"] == "INVALID_ARGUMENT");
   CHECK(usage["error"]["row"].is_null());
   CHECK(usage["error"]["file"].is_null());
+  CHECK(ErrorJson(std::nullopt, Status())["error"]["code"].is_null());
 }
 
 TEST_CASE("a cancelled job says so") {

@@ -322,6 +322,17 @@ class ProgressTest(unittest.TestCase):
         self.assertIn("<td>loss 0.5000  accuracy 50.00 %</td>", shown[-1])
         self.assertNotIn("<script>", shown[-1])
 
+    def test_a_notebooks_kernel_is_known_by_its_shell_and_those_made_of_it(self):
+        shell = type("ZMQInteractiveShell", (), {})
+        colabs = type("Shell", (shell,), {})
+        for kernel, view in ((shell(), progress.NotebookView), (colabs(), progress.NotebookView),
+                             (type("TerminalInteractiveShell", (), {})(), progress.SilentView),
+                             (None, progress.SilentView)):
+            fake = mock.MagicMock(**{"get_ipython.return_value": kernel})
+            with mock.patch.dict(sys.modules, {"IPython": fake, "IPython.display": fake.display}), \
+                    mock.patch("sys.stderr", io.StringIO()):
+                self.assertIs(type(progress.view_for(None)), view)
+
     def test_nothing_is_shown_where_nobody_looks(self):
         with mock.patch("sys.stderr", io.StringIO()) as err:
             for choice in (None, False):
@@ -430,6 +441,27 @@ class LocalTest(unittest.TestCase):
                     self.assertRaisesRegex(espalier.NotFoundError, "ESPALIER_HOME=/none"):
                 local.find_program()
 
+    def trained(self, outcome, code=0):
+        """What is made of a program that says that as its last word."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "espalier")
+            with open(path, "w") as f:
+                f.write("#!/bin/sh\necho '%s'\nexit %d\n" % (json.dumps(outcome), code))
+            os.chmod(path, 0o755)
+            with mock.patch.dict(os.environ, {"ESPALIER_HOME": folder}):
+                return espalier.train({"output": "/out"}, progress=False)
+
+    def test_the_programs_error_is_raised_by_its_code(self):
+        for code, word, kind in (
+                (2, "NOT_FOUND", espalier.NotFoundError), (1, "ABORTED", espalier.AbortedError),
+                (2, None, espalier.InvalidArgumentError), (3, None, espalier.UnavailableError)):
+            error = {"code": word, "message": "why"} if word else {"message": "why"}
+            with self.assertRaisesRegex(kind, "^why$"):
+                self.trained({"status": "FAILED", "job": None, "error": error}, code)
+            with self.assertRaises(espalier.JobFailedError) as told:
+                self.trained({"status": "FAILED", "job": "job-1", "error": error}, code)
+            self.assertIs(type(told.exception.error), kind)
+
     def test_the_programs_outcome_is_the_result(self):
         outcome = {"status": "SUCCEEDED", "job": "job-1", "steps": 4, "epochs": 2,
                    "rows_per_epoch": 9, "weights_sha256": "ab", "bundle": "/out",
@@ -439,13 +471,7 @@ class LocalTest(unittest.TestCase):
                               "step_ms_p99": 5}}
         for more, told in (({"skipped_rows": 3, "stopped_because": "early stopping"},
                             (3, "early stopping")), ({}, (0, ""))):
-            with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "espalier")
-                with open(path, "w") as f:
-                    f.write("#!/bin/sh\necho '%s'\n" % json.dumps(dict(outcome, **more)))
-                os.chmod(path, 0o755)
-                with mock.patch.dict(os.environ, {"ESPALIER_HOME": folder}):
-                    result = espalier.train({"output": "/out"}, progress=False)
+            result = self.trained(dict(outcome, **more))
             self.assertEqual((result.skipped_rows, result.stopped_because), told)
             self.assertEqual((result.train.rmse, result.validation, result.steps), (0.1, None, 4))
 

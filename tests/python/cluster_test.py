@@ -399,6 +399,11 @@ class LocalTrainTest(EspalierTest):
     def test_what_is_wrong_is_the_programs_own_error(self):
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "job:.*unknown key 'labl'"):
             espalier.train({"data": {"labl": 1}}, workers=1)
+        with self.assertRaisesRegex(espalier.NotFoundError, "none.csv"):
+            espalier.train(dict(self.spec, data={"train": self.path("none.csv"), "label": "label"}),
+                           workers=1)
+        with self.assertRaisesRegex(espalier.AlreadyExistsError, "exists already"):
+            espalier.train(dict(self.spec, output=self.directory), workers=1)
         bad = self.write("bad.csv", "label,f0\n0,1\n1,x\n")
         with self.assertRaises(espalier.JobFailedError) as told:
             espalier.train(dict(self.spec, data={"train": bad, "label": "label"}), workers=1)

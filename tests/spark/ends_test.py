@@ -32,7 +32,7 @@ class Terminal(io.StringIO):
 class PlaceTest(unittest.TestCase):
     """The directory of a fit, without Spark."""
 
-    def leave(self, error=None):
+    def leave(self, error=None, *left):
         """How often it is removed, and in how many seconds, when it is left with that error."""
         removed, slept = [], []
 
@@ -41,23 +41,39 @@ class PlaceTest(unittest.TestCase):
         with mock.patch.object(files, "remove", remove), \
                 mock.patch.object(estimators.time, "sleep", slept.append):
             try:
-                with estimators._place_in(None, "hdfs://nn/", "me") as where:
+                with estimators._place_in(None, "hdfs://nn/", "me", left) as where:
                     self.assertRegex(where, "^hdfs://nn/espalier-me-[0-9a-f]{12}$")
                     if error:
                         raise error
             except type(error) as raised:
                 self.assertIs(raised, error)
-        self.assertEqual(set(removed), {where})
-        return len(removed), sum(slept)
+        self.assertEqual(removed, [p for p in removed if p in (where,) + left])
+        return removed.count(where), sum(slept), len(removed) - removed.count(where)
 
     def test_what_is_written_late_goes_too(self):
         for error in (KeyboardInterrupt(), espalier.UnavailableError("gone"), MemoryError(),
                       espalier.JobFailedError("job-1", espalier.BadInputError("row"))):
-            self.assertEqual(self.leave(error), (4, 3.0))
+            self.assertEqual(self.leave(error), (4, 3.0, 0))
+            self.assertEqual(self.leave(error, "/out.checkpoints"), (4, 3.0, 4))
 
     def test_nobody_waits_when_nobody_writes(self):
-        self.assertEqual(self.leave(), (1, 0))
-        self.assertEqual(self.leave(espalier.InvalidArgumentError("layers")), (1, 0))
+        for error in (None, espalier.InvalidArgumentError("layers")):
+            self.assertEqual(self.leave(error, "/out.checkpoints"), (1, 0, 0))
+
+    def test_checkpoints_stay_for_a_job_that_speaks_of_them(self):
+        for spec, keeps in (({}, False), ({"train": {"epochs": 1}}, False), ({"train": 1}, False),
+                            ({"train": {"checkpoint": None}}, True), ({"resume": "/m"}, True)):
+            self.assertEqual(estimators._keeps_checkpoints(spec), keeps, spec)
+
+    def test_a_removal_that_is_refused_is_an_error(self):
+        for gone, there in ((True, True), (False, False), (False, True)):
+            fs = mock.Mock(**{"delete.return_value": gone, "exists.return_value": there})
+            with mock.patch.object(files, "_path", return_value=("/work", fs)):
+                if gone or not there:
+                    files.remove(None, "/work")
+                else:
+                    self.assertRaisesRegex(OSError, "refuses", files.remove, None, "/work")
+            fs.delete.assert_called_once_with("/work", True)
 
     def test_a_removal_that_fails_is_a_warning_and_not_the_fits_end(self):
         away = mock.patch.object(files, "remove", side_effect=OSError("safe mode"))
@@ -115,7 +131,7 @@ class EndsTest(daemons.EspalierTest):
             estimator.fit(frame)
         thread.join()
 
-    def interrupt_job(self, workers, state):
+    def interrupt_job(self, workers, state, then=lambda: True, **options):
         """The same once its job is in that state and the fit waits for it."""
         cluster = daemons.Cluster(self, workers)
         waits, result = threading.Event(), espalier.Job.result
@@ -125,8 +141,9 @@ class EndsTest(daemons.EspalierTest):
             return result(job, **options)
         with espalier.connect(cluster.address) as client, \
                 mock.patch.object(espalier.Job, "result", told):
-            self.interrupt(self.estimator(cluster, maxIter=ENDLESS), self.frame, lambda: (
-                waits.is_set() and client.jobs()[0].state == state))
+            estimator = self.estimator(cluster, maxIter=ENDLESS, **options)
+            self.interrupt(estimator, self.frame, lambda: (
+                waits.is_set() and client.jobs()[0].state == state and then()))
             daemons.wait_for("its end", lambda: client.jobs()[0].state == "CANCELLED",
                              sparks.LIMIT_S)
         self.assert_clean()
@@ -136,6 +153,18 @@ class EndsTest(daemons.EspalierTest):
 
     def test_an_interrupt_cancels_a_job_that_waits(self):
         self.interrupt_job(0, "QUEUED")
+
+    def test_an_interrupt_leaves_checkpoints_only_where_they_were_asked_for(self):
+        made = self.path("model.checkpoints")
+
+        def plant():  # what a longer training would write
+            os.makedirs(made)
+            open(os.path.join(made, "some"), "w").close()
+            return True
+        for job, stay in (("", False), ("{train: {checkpoint: {every: 1 h}}}", True)):
+            self.interrupt_job(1, "TRAINING", plant, output=self.path("model"), job=job)
+            self.assertEqual(os.path.exists(made), stay)
+            self.assertFalse(os.path.exists(self.path("model")))
 
     def test_an_interrupt_while_rows_are_written_leaves_nothing(self):
         """Not even of tasks that go on until it is looked again."""

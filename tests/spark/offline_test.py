@@ -27,15 +27,17 @@ def bytes_of(folder):
 
 class FitTest(unittest.TestCase):
     def fit(self, **job):
-        """What _run raises, and how often the job was cancelled."""
-        cluster = mock.MagicMock()
+        """What _run raises, and how often the job was cancelled. `begun` is called for a job."""
+        cluster, begun = mock.MagicMock(), mock.Mock()
         job = mock.MagicMock(**job)
         cluster.__enter__.return_value.submit.return_value = job
         with mock.patch.object(estimators, "connect", return_value=cluster):
             try:
-                EspalierClassifier(verbose=False, startTimeout=1.0)._run({})
+                EspalierClassifier(verbose=False, startTimeout=1.0)._run({}, begun)
             except BaseException as error:
                 return type(error), job.cancel.call_count
+            finally:
+                begun.assert_called_once_with()
         return None, job.cancel.call_count
 
     def test_a_job_is_cancelled_however_its_fit_ends_early(self):
@@ -55,6 +57,14 @@ class FitTest(unittest.TestCase):
                       espalier.JobCancelledError("job-1", cause)):
             self.assertEqual(self.fit(**{"result.side_effect": error}), (type(error), 0))
         self.assertEqual(self.fit(), (None, 0))
+
+    def test_a_job_that_is_refused_has_not_begun(self):
+        cluster, begun = mock.MagicMock(), mock.Mock()
+        cluster.__enter__.return_value.submit.side_effect = espalier.NotFoundError("no input")
+        with mock.patch.object(estimators, "connect", return_value=cluster), \
+                self.assertRaises(espalier.NotFoundError):
+            EspalierClassifier()._run({}, begun)
+        begun.assert_not_called()
 
 
 class ColumnsTest(unittest.TestCase):

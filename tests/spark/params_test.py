@@ -1,4 +1,6 @@
 """From Params to job files, and through real daemons to models; no Spark runs."""
+import json
+import re
 import subprocess
 import sys
 import unittest
@@ -58,6 +60,45 @@ class ParamsTest(daemons.EspalierTest):
                          (7, ["a", "b", "d", "c"]))
         self.assertEqual(estimator.coded_columns(), {"a", "b", "c", "d"})
 
+    def test_a_group_of_a_column_that_is_no_feature_is_refused(self):
+        def group(*names):
+            return dict(inputCols=["v", "a[b]"], categoricalCols=["c"], job=json.dumps(
+                {"data": {"features": {"groups": [{"columns": list(names), "nulls": "mean"}]}}}))
+        self.assertEqual(len(groups(**group("v[0]", "v", "a[b]", "c", "0..1", 2))), 2)
+        for name in ("d", "w[0]", "v[x]", "a[0]"):
+            with self.assertRaisesRegex(
+                    espalier.InvalidArgumentError, "^job: a group names column '%s', which is no "
+                    "feature; add it to inputCols or categoricalCols$" % re.escape(name)):
+                groups(**group("v[0]", name))
+
+    def test_optimizers_over_all_rows_have_the_jobs_defaults(self):
+        def training(**params):
+            return spec(inputCols=["a"], **params)["train"]
+        rows = {"batch": 256, "epochs": 10, "seed": 1}
+        self.assertEqual(training(), dict(rows, optimizer={"adam": {"learning_rate": 1e-3}}))
+        del rows["batch"]
+        self.assertEqual(training(optimizer="gd"),
+                         dict(rows, optimizer={"gd": {"learning_rate": 1e-3}}))
+        self.assertEqual(training(optimizer="gd", batchSize=9)["batch"], 9)
+        self.assertEqual(training(optimizer="lbfgs"), {"optimizer": {"lbfgs": {}}, "seed": 1})
+        self.assertEqual(training(optimizer="lbfgs", stepSize=1e-3, maxIter=10, batchSize=256), {
+            "optimizer": {"lbfgs": {"learning_rate": 1e-3, "max_iterations": 10}}, "batch": 256,
+            "seed": 1})
+
+    def test_an_empty_name_of_a_column_is_none(self):
+        data = spec(inputCols=["a"], weightCol="", validationIndicatorCol="",
+                    validationFraction=0.25)["data"]
+        self.assertNotIn("weight", data)
+        self.assertEqual(data["validation"], {"fraction": 0.25})
+
+    def test_what_is_said_of_iterations_is_true_of_each_estimator(self):
+        ours, sparks_own = EspalierClassifier(maxIter=3), MultilayerPerceptronClassifier(maxIter=3)
+        for estimator, words in ((ours, "maxIter: epochs; .* lbfgs iterations .*current: 3"),
+                                 (sparks_own, "maxIter: max number of iterations .*current: 3")):
+            self.assertRegex(estimator.copy().explainParam("maxIter"), words)
+        self.assertRegex(ours.explainParam("stepSize"), "learning rate; .*default: 0.001")
+        self.assertRegex(sparks_own.explainParam("stepSize"), "[Ss]tep size .*default: 0.03")
+
     def test_params_take_what_others_estimators_take(self):
         made = EspalierClassifier(inputCols=["a"], hiddenLayers=[3, 4], dropout=[0.1, 0],
                                   activation=["relu", "tanh"], verbose=1, warmStart="/m")
@@ -108,6 +149,23 @@ class ParamsTest(daemons.EspalierTest):
         model = result.load()
         self.assertEqual(result.train.accuracy, 1)
         self.assertEqual(list(model.predict(table) == 1), rows["label"])
+
+    def test_the_cluster_trains_by_lbfgs_to_its_end(self):
+        rows = [[float(i % 7) - 3, float(i % 11) - 5] for i in range(300)]
+        table = pyarrow.table({"x": [a for a, _ in rows], "y": [b for _, b in rows],
+                               "label": [float((i * 37 % 100) < 10 * (a + 4))
+                                         for i, (a, _) in enumerate(rows)]})
+        pyarrow.parquet.write_table(table, self.path("rows.parquet"))
+        with espalier.connect(daemons.Cluster(self, 1).address) as cluster:
+            def trained(**params):
+                return cluster.submit(spec(
+                    train=self.path("rows.parquet"), output=self.path("out"),
+                    inputCols=["x", "y"], **params)).result(progress=False)
+            whole, short = trained(optimizer="lbfgs"), trained(optimizer="lbfgs", maxIter=2)
+            adam = trained(maxIter=100, stepSize=0.02)
+        self.assertEqual(whole.stopped_because, "convergence")
+        self.assertGreater(short.train.loss, whole.train.loss)
+        self.assertLess(whole.train.loss, adam.train.loss + 1e-4)
 
     def test_the_cluster_trains_sparks_perceptron(self):
         points = [[float(i % 7) - 3, float(i % 11) - 5] for i in range(300)]

@@ -121,6 +121,14 @@ class SeatsTest(daemons.EspalierTest):
         self.assert_gone()
         cluster.stop()
 
+    def test_workers_of_others_that_are_called_as_its_own_do_not_count(self):
+        there = daemons.Cluster(self, 0)
+        with espalier.connect(there.address) as client:
+            for count in (1, 2):
+                cluster = self.launch(1, 1, coordinator=there.address)
+                self.addCleanup(cluster.stop)
+                self.assertEqual([w.name for w in client.workers()], [self.name + ":1"] * count)
+
     def test_without_a_place_for_each_nobody_starts_and_nothing_is_left(self):
         there = daemons.Cluster(self, 0)
         with self.assertRaisesRegex(

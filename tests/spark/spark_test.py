@@ -101,7 +101,8 @@ class SparkTest(daemons.EspalierTest):
 
     def test_input_columns_weights_and_a_validation_column_reach_the_job(self):
         frame = self.frame.withColumn("w", F.when(F.col("a") > 0, 2.0).otherwise(1.0))
-        regressor = EspalierRegressor(inputCols=["a", "b", "c"], labelCol="score", weightCol="w",
+        frame = frame.withColumnRenamed("a", "a.x")  # the dot is of the name
+        regressor = EspalierRegressor(inputCols=["a.x", "b", "c"], labelCol="score", weightCol="w",
                                       validationIndicatorCol="held", **self.options)
         model = regressor.setMaxIter(20).fit(frame)
         held = frame.filter("held")
@@ -124,7 +125,8 @@ class SparkTest(daemons.EspalierTest):
     def test_labels_that_leave_a_number_out_keep_their_places(self):
         rows = [(2.0 * (i % 2), float(i % 2)) for i in range(200)]
         frame = self.spark.createDataFrame(rows, ["label", "x"])
-        model = EspalierClassifier(inputCols=["x"], **self.options).fit(frame)
+        model = EspalierClassifier(inputCols=["x"], weightCol="", validationIndicatorCol="",
+                                   **self.options).fit(frame)  # as in Spark: none
         row = model.transform(frame.filter("label = 2")).first()
         self.assertEqual((row.prediction, row.probability.size, row.probability[1]), (2.0, 3, 0.0))
 

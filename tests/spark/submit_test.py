@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import unittest
+from unittest import mock
 
 import sparks
 from sparks import daemons
@@ -63,13 +64,58 @@ class SubmitTest(SubmitterTest):
         process.communicate(timeout=60)
 
 
+def script():
+    spec = importlib.util.spec_from_file_location("submit", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class WordsTest(daemons.EspalierTest):
+    """What needs neither Spark nor a cluster."""
+
+    def setUp(self):
+        super().setUp()
+        self.submit = script()
+
+    def test_each_error_has_the_code_of_the_command_line(self):
+        for kind, code in ((espalier.UnavailableError, 3), (espalier.DeadlineExceededError, 3),
+                           (espalier.UnimplementedError, 2), (espalier.NotFoundError, 2),
+                           (espalier.AbortedError, 1), (espalier.ResourceExhaustedError, 1)):
+            error = kind("why")
+            self.assertEqual(self.submit.code_of(error), code, kind)
+            self.assertEqual(self.submit.code_of(error, own_cluster=True), 1 if code == 3 else code)
+            self.assertEqual(self.submit.code_of(espalier.JobFailedError("job-1", error)), 1)
+            error.answered = True
+            self.assertEqual(self.submit.code_of(error), 1 if code == 3 else code)
+
+    def test_a_job_file_that_was_sent_along_has_lost_its_directory(self):
+        sent = self.path("sent")
+        os.mkdir(sent)
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.directory)
+        with mock.patch.object(self.submit, "SparkFiles", mock.Mock(
+                get=lambda name: os.path.join(sent, name))):
+            def read(mode):
+                spark = mock.Mock(**{"conf.get.return_value": mode})
+                return self.submit.read_job(spark, "conf/job.yaml")
+            self.write("job.yaml", "output: /here\n")  # as in a container of YARN's
+            self.assertIn("output: /here", read("cluster"))
+            with self.assertRaisesRegex(espalier.NotFoundError, "no job file conf/job.yaml"):
+                read("client")  # where it is somebody else's
+            self.write("sent/job.yaml", "output: /sent\n")
+            self.assertIn("output: /sent", read("client"))
+            os.mkdir(self.path("conf"))
+            self.write("conf/job.yaml", "output: /named\n")
+            self.assertIn("output: /named", read("cluster"))
+
+
 class ExitCodeTest(SubmitterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        spec = importlib.util.spec_from_file_location("submit", SCRIPT)
-        cls.submit = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(cls.submit)
+        cls.submit = script()
         cls.spark = sparks.session(cls)
 
     def main(self, *arguments):

@@ -166,7 +166,9 @@ class Client:
             AlreadyExistsError: the output is there; ``output: {path: .., overwrite: true}``
                 replaces it.
             BadInputError: the first header does not fit.
+            UnimplementedError: this version lacks what the job asks for.
             ResourceExhaustedError: the queue is full.
+            AbortedError: storage that the job names is away now; try again.
             FailedPreconditionError: a delegation token would travel in the clear.
 
         A KeyboardInterrupt before the coordinator answers withdraws the submission.

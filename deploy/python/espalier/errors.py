@@ -149,7 +149,8 @@ class CancelledError(EspalierError):
 
 
 class AbortedError(EspalierError):
-    """What this belonged to is over."""
+    """What this belonged to is over; of a submission: storage that the job names is away now, and
+    it may be tried again."""
 
     code = "ABORTED"
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_program", "train"]
 
-# What the program's exit codes say of an error that was met before a job was accepted.
+# What the program's exit codes say of an error that has no code of its own.
 _CODES = {1: "INTERNAL", 2: "INVALID_ARGUMENT", 3: "UNAVAILABLE", 130: "CANCELLED"}
 
 
@@ -69,7 +69,8 @@ def train(job: JobSource, *, workers: Optional[int] = None, threads: Optional[in
 
     Raises:
         NotFoundError: the `espalier` program is not there; see :func:`find_program`.
-        InvalidArgumentError: the job is wrong.
+        InvalidArgumentError, NotFoundError, AlreadyExistsError, BadInputError: as of
+            :meth:`Client.submit`.
         JobFailedError, JobCancelledError: it ended without a model, and why.
 
     A KeyboardInterrupt stops the training and leaves nothing behind.
@@ -139,7 +140,9 @@ def _failure(last: Mapping[str, Any], code: int, said: str, path: str) -> Espali
                                  column=details.get("column") or "", offset=details.get("offset"))
         message = message.rpartition(" [")[0] or message
     first, *causes = message.split(" <- ")
-    kind = "BAD_INPUT" if position and code == 1 else _CODES.get(code, "INTERNAL")
+    # Older programs say none, and no program does that cannot start.
+    kind = details.get("code") or (
+        "BAD_INPUT" if position and code == 1 else _CODES.get(code, "INTERNAL"))
     error = make_error(kind, first, causes=causes, position=position, hint="")
     if not last.get("job"):
         return error

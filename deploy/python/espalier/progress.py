@@ -43,8 +43,8 @@ def in_notebook() -> bool:
     """Whether this is the kernel of a notebook."""
     if "IPython" not in sys.modules:
         return False
-    shell = sys.modules["IPython"].get_ipython()
-    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
+    kinds = type(sys.modules["IPython"].get_ipython()).__mro__
+    return any(kind.__name__ == "ZMQInteractiveShell" for kind in kinds)  # Colab's is one of them
 
 
 def headline(m: Metrics, prefix: str = "") -> str:

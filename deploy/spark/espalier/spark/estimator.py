@@ -7,7 +7,7 @@ import os
 import secrets
 import time
 import warnings
-from typing import Any, Dict, Iterator, List, Type
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Type
 
 from pyspark.ml.base import Estimator
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
@@ -52,23 +52,26 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
     def _fit(self, dataset: DataFrame) -> EspalierModel:
         """Raises an EspalierError for what is wrong with a column, the cluster or the job. However
         it ends early, by a KeyboardInterrupt too, the job is cancelled, and what was written is
-        removed; so are those of a validator's fits that its end leaves behind (validators.py)."""
+        removed, checkpoints too, unless `job` says train.checkpoint or resume; so are those of a
+        validator's fits that its end leaves behind (validators.py)."""
         rows = job_rows(dataset, self, self._task == "classification")
         spark = dataset.sparkSession
         work = self._work_directory(spark)
+        left: List[str] = []
         with validators.task():
             self._connect().close()  # raises when it is not there, before anything is written
-            with _place_in(spark, work, self.uid) as where:
+            with _place_in(spark, work, self.uid, left) as where:
                 with _jobs_that_end(spark, os.path.basename(where)):
                     rows.write.parquet(where + "/rows")
                 if not spark.read.parquet(where + "/rows").head(1):
                     raise InvalidArgumentError("the frame has no rows to train on")
-                return self._train(dataset, where + "/rows", where)
+                return self._train(dataset, where + "/rows", where, left)
 
     def fit_on_parquet(self, path: str) -> EspalierModel:
         """As fit(spark.read.parquet(path)), with no copy: the cluster's workers read the files.
         Columns may be what `fit` takes; vectors may be Spark's own or arrays. The label alone may
-        not be a boolean: `fit` makes 0.0 and 1.0 of it, the files have true and false.
+        not be a boolean: `fit` makes 0.0 and 1.0 of it, the files have true and false. Checkpoints
+        beside `output` stay when it ends early: job="{resume: OUTPUT}" goes on from them.
 
         Args:
             path: a file, a directory or a pattern that Spark and the workers see.
@@ -83,7 +86,7 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                 "trained on as they are" % (label, " or text" * (self._task == "classification")),
                 hint="Write it as a double (cast(%s as double)), or use fit." % label)
         with _place_in(spark, self._work_directory(spark), self.uid) as where:
-            return self._train(frame, files.qualified(spark, path), where)
+            return self._train(frame, files.qualified(spark, path), where, [])
 
     def _work_directory(self, spark: SparkSession) -> str:
         work = self.getOrDefault(self.workDirectory)
@@ -97,8 +100,9 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                              "ESPALIER_WORK_DIRECTORY in the environment of the driver.")
         return files.qualified(spark, work)
 
-    def _train(self, frame: DataFrame, rows: str, where: str) -> EspalierModel:
-        """The model of a job on `rows`, the files that `frame` was written to or read from."""
+    def _train(self, frame: DataFrame, rows: str, where: str, left: List[str]) -> EspalierModel:
+        """The model of a job on `rows`, the files that `frame` was written to or read from. `left`
+        gets what such a job may leave, if it ends early, that is of no use without its rows."""
         spark = frame.sparkSession
         # A validator's fits run beside each other; what stays is the best model's.
         output = "" if validators.is_task() else self.getOrDefault(self.output)
@@ -106,7 +110,8 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         spec = self.job_spec(self._task, files.for_jobs(rows), self.feature_columns(),
                              files.for_jobs(bundle))
         self._put_beside(spark, spec, where)
-        result = self._run(spec)
+        checkpoints = [] if _keeps_checkpoints(spec) else [bundle + ".checkpoints"]
+        result = self._run(spec, lambda: left.extend(checkpoints))
         model = self._model_class._of(
             files.read(spark, "%s/%s" % (bundle, MODEL_FILE), MODEL_BYTES_MAX, _SAME_DIRECTORY),
             files.read(spark, "%s/%s" % (bundle, WEIGHTS_FILE), WEIGHTS_BYTES_MAX, _SAME_DIRECTORY))
@@ -123,14 +128,16 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
     def _tell(self, model: EspalierModel, frame: DataFrame, bundle: str) -> None:
         """What a model knows of its training alone."""
 
-    def _run(self, spec: Dict[str, Any]) -> JobResult:
+    def _run(self, spec: Dict[str, Any], begun: Callable[[], None]) -> JobResult:
+        """`begun` is called when there is a job."""
         with self._connect() as cluster:
             validators.check()
             job = cluster.submit(spec)
             try:
+                begun()
                 with validators.watched(lambda: _end(job)):
                     self._await_workers(job)
-                    return job.result(progress=None if self.getOrDefault(self.verbose) else False)
+                    return job.result(progress=self.getOrDefault(self.verbose))
             except JobError:
                 raise  # it has ended
             except BaseException:
@@ -157,6 +164,12 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                      "help.") from None
 
 
+def _keeps_checkpoints(spec: Dict[str, Any]) -> bool:
+    """Whether a job asks for checkpoints, or goes on from some, which may be its own output's."""
+    training = spec.get("train")
+    return "resume" in spec or isinstance(training, dict) and "checkpoint" in training
+
+
 def _end(job: Job) -> None:
     try:
         job.cancel()
@@ -168,8 +181,10 @@ def _end(job: Job) -> None:
 
 
 @contextlib.contextmanager
-def _place_in(spark: SparkSession, work: str, name: str) -> Iterator[str]:
-    """A directory for one fit alone, which is not there yet, and is not there afterwards."""
+def _place_in(spark: SparkSession, work: str, name: str,
+              left: Sequence[str] = ()) -> Iterator[str]:
+    """A directory for one fit alone, which is not there yet, and is not there afterwards; nor is
+    what `left` has by then, when the fit ends early."""
     where = "%s/espalier-%s-%s" % (work.rstrip("/"), name, secrets.token_hex(6))
     late = True
     try:
@@ -179,11 +194,12 @@ def _place_in(spark: SparkSession, work: str, name: str) -> Iterator[str]:
         late = False  # the rows or the job were refused, and nobody writes
         raise
     finally:
-        _remove(spark, where)
+        gone = (where, *left) if late else (where,)
+        _remove(spark, *gone)
         # The tasks and workers of what was ended may write a last file, and its directories again.
         for seconds in _LATE_SECONDS if late else ():
             time.sleep(seconds)
-            _remove(spark, where)
+            _remove(spark, *gone)
 
 
 @contextlib.contextmanager
@@ -203,12 +219,13 @@ def _jobs_that_end(spark: SparkSession, tag: str) -> Iterator[None]:
             context.removeJobTag(tag)
 
 
-def _remove(spark: SparkSession, where: str) -> None:
+def _remove(spark: SparkSession, *paths: str) -> None:
     """It neither takes the place of an error nor takes a model away."""
-    try:
-        files.remove(spark, where)
-    except Exception as error:  # Java's of many kinds, or there is no JVM any more
-        warnings.warn("%s could not be removed: %s" % (where, files.said(error)), stacklevel=2)
+    for where in paths:
+        try:
+            files.remove(spark, where)
+        except Exception as error:  # Java's of many kinds, or there is no JVM any more
+            warnings.warn("%s could not be removed: %s" % (where, files.said(error)), stacklevel=2)
 
 
 @with_setters
@@ -217,9 +234,9 @@ class EspalierClassifier(_Submitter):
 
     The label may be a number, as StringIndexer makes it, or text. Params: featuresCol or inputCols,
     categoricalCols with embeddingSizes and hashBuckets, labelCol, weightCol, validationIndicatorCol
-    or validationFraction, hiddenLayers, activation, dropout, loss, optimizer, stepSize, maxIter
-    (epochs), batchSize, patience, warmStart, scale, nulls, seed, coordinator, workDirectory,
-    output, maxWorkers, startTimeout, verbose, job; predictionCol, probabilityCol and
+    or validationFraction, hiddenLayers, activation, dropout, loss, optimizer, stepSize (learning
+    rate), maxIter (epochs), batchSize, patience, warmStart, scale, nulls, seed, coordinator,
+    workDirectory, output, maxWorkers, startTimeout, verbose, job; predictionCol, probabilityCol and
     rawPredictionCol are the model's. ``explainParams()`` tells what each is.
     """
 

@@ -68,7 +68,8 @@ def write(spark: SparkSession, where: str, data: bytes) -> None:
 def remove(spark: SparkSession, where: str) -> None:
     """The file or the directory with all below it; nothing when it is not there."""
     path, fs = _path(spark, where)
-    fs.delete(path, True)
+    if not fs.delete(path, True) and fs.exists(path):
+        raise OSError("the file system refuses it")
 
 
 def said(error: Exception) -> str:

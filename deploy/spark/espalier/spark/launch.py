@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 import warnings
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Set, Tuple, Union
 
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
@@ -208,8 +208,10 @@ class SparkCluster:
         if not self._roll.wait(until):
             raise self._incomplete("had a place", set(self._roll.hosts().values()),
                                    len(self._roll.hosts()), start_timeout)
+        with self.connect() as client:
+            others = {w.id for w in client.workers()}  # which may be called as ours
         self._roll.begin()
-        self._await_attached(until, start_timeout)
+        self._await_attached(others, until, start_timeout)
         slots = self._slots()
         if slots is not None and slots <= self._workers:
             warnings.warn("workers hold all %d slots of Spark's: `fit` and `transform` would wait "
@@ -226,11 +228,12 @@ class SparkCluster:
         for variable in hidden:
             os.environ.pop(variable, None)
 
-    def _await_attached(self, until: float, start_timeout: float) -> None:
+    def _await_attached(self, others: Set[str], until: float, start_timeout: float) -> None:
         assert self._roll is not None
         with self.connect() as client:
             while True:
-                there = {w.name for w in client.workers() if w.name.startswith(self._name + ":")}
+                there = {w.name for w in client.workers()
+                         if w.name.startswith(self._name + ":") and w.id not in others}
                 if len(there) >= self._workers:
                     return
                 if self._roll.reasons() or time.monotonic() > until:

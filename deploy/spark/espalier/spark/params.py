@@ -13,6 +13,7 @@ from pyspark.ml.param.shared import (HasFeaturesCol, HasInputCols, HasLabelCol, 
 from ..errors import InvalidArgumentError
 
 _RANGE = re.compile(r"-?[0-9]+\.\.-?[0-9]+")
+_ELEMENT = re.compile(r"(.+)\[[0-9]+\]")  # of a vector
 
 
 def with_setters(cls: Any) -> Any:
@@ -120,10 +121,18 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         _one_or_many(TypeConverters.toFloat))
     loss: Param[str] = param("loss", "empty: cross-entropy, or mse", TypeConverters.toString)
     optimizer: Param[str] = param(
-        "optimizer", "adam, adamw, sgd, momentum, ...; stepSize is its learning rate",
+        "optimizer", "adam, adamw, sgd, momentum, ...; stepSize is its learning rate. gd and lbfgs "
+        "take all rows at once: see batchSize, and of lbfgs maxIter and stepSize",
         TypeConverters.toString)
-    batchSize: Param[int] = param("batchSize", "rows of a step, over all workers",
-                                   TypeConverters.toInt)
+    maxIter: Param[int] = param(
+        "maxIter", "epochs; with the optimizer lbfgs iterations at most, 100 where it is not set",
+        TypeConverters.toInt)
+    stepSize: Param[float] = param(
+        "stepSize", "the optimizer's learning rate; with lbfgs the step that is tried first, 1 "
+        "where it is not set", TypeConverters.toFloat)
+    batchSize: Param[int] = param(
+        "batchSize", "rows of a step, over all workers; with gd and lbfgs those that are worked "
+        "through at a time, 8192 where it is not set", TypeConverters.toInt)
     patience: Param[int] = param(
         "patience", "evaluations without a better val_loss after which training stops; 0: never",
         TypeConverters.toInt)
@@ -153,7 +162,8 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
 
     def job_spec(self, task: str, train: str, columns: List[str], output: str) -> Dict[str, Any]:
         """The job file as a dict. `columns`: features by name. `output`: what is there is replaced.
-        Raises InvalidArgumentError for a name that job files have no way to write."""
+        Raises InvalidArgumentError for a name that job files have no way to write, and for one of
+        a group in `job` that is no feature."""
         for name in columns:
             if _RANGE.fullmatch(name):
                 raise InvalidArgumentError("inputCols: found '%s', which a job takes for a range "
@@ -163,13 +173,18 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
             "train": train, "format": "parquet", "label": self.getLabelCol(),
             "features": {"columns": columns, "scale": get(self.scale), "nulls": get(self.nulls)}}
         more = self._more()
+        for name in sorted({n for group in _groups_of(more) for n in _names_of(group)}):
+            vector = _ELEMENT.fullmatch(name)
+            if not (name in columns or _RANGE.fullmatch(name) or vector and vector[1] in columns):
+                raise InvalidArgumentError("job: a group names column '%s', which is no feature; "
+                                           "add it to inputCols or categoricalCols" % name)
         if self.getOrDefault(self.categoricalCols):
             # Lists are not laid over each other, but groups of `job` are further columns.
             groups = self._groups() + _groups_of(more)
             more = _laid_over(more, {"data": {"features": {"groups": groups}}})
-        if self.isSet(self.weightCol):
+        if self.column_of(self.weightCol):
             data["weight"] = self.getWeightCol()
-        if self.isSet(self.validationIndicatorCol):
+        if self.column_of(self.validationIndicatorCol):
             data["validation"] = {"column": self.getValidationIndicatorCol()}
         elif get(self.validationFraction):
             data["validation"] = {"fraction": get(self.validationFraction)}
@@ -188,12 +203,26 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
                                  "activation": get(self.activation), "dropout": get(self.dropout)}
         if get(self.loss):
             model["loss"] = get(self.loss)
+        optimizer, settings = get(self.optimizer), {"learning_rate": get(self.stepSize)}
         training: Dict[str, Any] = {
-            "optimizer": {get(self.optimizer): {"learning_rate": get(self.stepSize)}},
-            "batch": get(self.batchSize), "epochs": get(self.maxIter), "seed": get(self.seed)}
+            "optimizer": {optimizer: settings}, "batch": get(self.batchSize),
+            "epochs": get(self.maxIter), "seed": get(self.seed)}
+        # Our defaults are of steps of some rows each; these two have the job's own.
+        if optimizer in ("gd", "lbfgs") and not self.isSet(self.batchSize):
+            del training["batch"]
+        if optimizer == "lbfgs":
+            del training["epochs"]  # one for each point that it looks at
+            if self.isSet(self.maxIter):
+                settings["max_iterations"] = get(self.maxIter)
+            if not self.isSet(self.stepSize):
+                del settings["learning_rate"]
         if get(self.warmStart):
             training["initial"] = get(self.warmStart)
         return {"model": model, "train": training}
+
+    def column_of(self, param: Param[str]) -> str:
+        """The column that a Param names; "" is none, as in Spark."""
+        return str(self.getOrDefault(param)) if self.isSet(param) else ""
 
     def coded_columns(self) -> Set[str]:
         """Features that need not be numbers: categoricalCols, and those of groups in `job`."""

@@ -7,6 +7,7 @@ import io
 from typing import Any, Dict, List
 
 from py4j.protocol import Py4JError
+from pyspark.ml.param.shared import HasMaxIter, HasStepSize
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import EspalierError, InvalidArgumentError
@@ -36,6 +37,7 @@ class MultilayerPerceptronClassifier(EspalierClassifier, PerceptronParams):
     """
 
     _model_class = MultilayerPerceptronClassificationModel
+    maxIter, stepSize = HasMaxIter.maxIter, HasStepSize.stepSize  # whose docs say what Spark's do
 
     def set_job_defaults(self) -> None:
         super().set_job_defaults()

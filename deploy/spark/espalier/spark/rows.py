@@ -78,8 +78,8 @@ def job_rows(frame: DataFrame, params: JobParams, classification: bool) -> DataF
     for param, types, expected in (
             (params.weightCol, T.NumericType, "a number"),
             (params.validationIndicatorCol, T.BooleanType, "true or false")):
-        if params.isSet(param):
-            name = params.getOrDefault(param)
+        name = params.column_of(param)
+        if name:
             kind = type_of(frame, name, param.name)
             if not isinstance(kind, types):
                 raise _wrong(param.name, name, kind, expected)
