@@ -51,7 +51,7 @@ struct CoordinatorOptions {
   std::string hadoop_conf_dir;  // with core-site.xml and hdfs-site.xml; "": as the environment says
   std::string hadoop_user;      // to HDFS without Kerberos; "": as the environment says
   std::string hadoop_ca;        // PEM file that HDFS over HTTPS is believed by; "": the same
-  std::string hadoop_token_file;  // only as the environment says: HADOOP_TOKEN_FILE_LOCATION
+  std::string hadoop_token_file;     // only as the environment says: HADOOP_TOKEN_FILE_LOCATION
   std::vector<std::string> secrets;  // the same: files of what proves who the daemon is
   LogLevel log_level = LogLevel::kInfo;
   bool operator==(const CoordinatorOptions&) const = default;
@@ -83,7 +83,7 @@ struct WorkerOptions {
   std::string hadoop_conf_dir;  // with core-site.xml and hdfs-site.xml; "": as the environment says
   std::string hadoop_user;      // to HDFS without Kerberos; "": as the environment says
   std::string hadoop_ca;        // PEM file that HDFS over HTTPS is believed by; "": the same
-  std::string hadoop_token_file;  // only as the environment says: HADOOP_TOKEN_FILE_LOCATION
+  std::string hadoop_token_file;     // only as the environment says: HADOOP_TOKEN_FILE_LOCATION
   std::vector<std::string> secrets;  // the same: files of what proves who the daemon is
   LogLevel log_level = LogLevel::kInfo;
   bool operator==(const WorkerOptions&) const = default;

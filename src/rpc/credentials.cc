@@ -112,8 +112,8 @@ std::shared_ptr<grpc::ChannelCredentials> Judged(
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
     std::shared_ptr<Authorizer> authorizer) {
   if (authorizer == nullptr) return grpc::InsecureServerCredentials();
-  // Not the files themselves: gRPC would show what is put there before it is judged, and, when it is
-  // no key with its certificate, nothing at all.
+  // Not the files themselves: gRPC would show what is put there before it is judged, and, when it
+  // is no key with its certificate, nothing at all.
   const std::string shown = authorizer->security().keychain->shown_path();
   tls::TlsServerCredentialsOptions options(
       std::make_shared<tls::FileWatcherCertificateProvider>(shown, shown, kReadAgainS));

@@ -121,8 +121,7 @@ void Keychain::ReadAgain() {
   Status usable = read.status();
   if (usable.ok() && shown_ != nullptr) usable = shown_->Put(ShownOf(**read));
   if (!usable.ok()) {
-    LogWarning("the replaced TLS files cannot be used, the former ones stay: " +
-               usable.ToString());
+    LogWarning("the replaced TLS files cannot be used, the former ones stay: " + usable.ToString());
     return;
   }
   if ((*read)->certificate_pem != current_->certificate_pem) told_s_ = 0;

@@ -65,7 +65,7 @@ class Keychain {
 
   const TlsFiles files_;
   std::unique_ptr<MemoryFile> shown_;  // none without a certificate
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;                   // guards what follows
   std::string stamp_;
   int64_t told_s_ = 0;  // when it was looked last whether an expiry is to be told; since 1970
   std::shared_ptr<const TlsMaterial> current_;

@@ -19,7 +19,7 @@ struct StorageOptions {
   std::string hadoop_conf_dir;  // empty: none; read when an HDFS is first used
   std::string token_file;       // of Hadoop's credentials, as YARN writes it; read then, too
   std::string writer;  // in temporary names where a call gives no other; empty: host and process
-  WebHdfsOptions webhdfs;  // with the user's name
+  WebHdfsOptions webhdfs;            // with the user's name
   std::vector<std::string> secrets;  // local ones, which no path may lead to (local_file_system.h)
 };
 

@@ -85,7 +85,8 @@ TEST_CASE("an output that cannot be written is refused at once") {
   CHECK_FALSE(Prepare((file / "model").string()).ok());
 }
 
-TEST_CASE("of delegation tokens one a file system comes along, and its NameNode must have made it") {
+TEST_CASE(
+    "of delegation tokens one a file system comes along, and its NameNode must have made it") {
   int renewed = 0;
   FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
     renewed += r.op() == "RENEWDELEGATIONTOKEN";

@@ -1,0 +1,80 @@
+// A coordinator's server with certificates and a token, and what it is asked, for tests.
+#pragma once
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+
+#include "src/base/queue.h"
+#include "src/rpc/api_client.h"
+#include "src/rpc/coordinator_server.h"
+#include "tests/rpc/certificates.h"
+
+namespace espalier {
+
+inline constexpr const char* kToken = "0123456789abcdef0123";
+
+// Answers everything at once.
+class Handler : public CoordinatorHandler {
+ public:
+  void OnWorkerOpened(SessionId, std::string) override { ++opened; }
+  void OnWorkerMessage(SessionId session, FromWorker, MessageHold) override {
+    messages.Push(session);
+  }
+  void OnWorkerClosed(SessionId, Status why) override { closed.Push(std::move(why)); }
+  void OnSubmit(SubmitRequest, CallerGone, Done<JobId> done) override { done(JobId{7}); }
+  void OnWithdraw(std::string, Done<JobId> done) override { done(JobId{}); }
+  void OnRenewer(Done<std::string> done) override { done(std::string("espalier@R")); }
+  void OnCancel(JobId, Done<JobId> done) override { done(JobId{7}); }
+  void OnDrain(WorkerId, Done<WorkerId> done) override { done(WorkerId{7}); }
+  void OnList(Done<std::vector<JobSnapshot>> done) override { done(std::vector<JobSnapshot>()); }
+  void OnGet(JobId, Done<JobUpdate> done) override { done(NotFound("none")); }
+  void OnWorkers(Done<std::vector<WorkerSnapshot>> done) override {
+    done(std::vector<WorkerSnapshot>());
+  }
+  void OnWatch(JobId, std::shared_ptr<WatchSink> sink) override {
+    if (!keeps_watchers) return sink->Close(Status::Ok());
+    watchers.Push(std::move(sink));
+  }
+
+  bool keeps_watchers = false;
+  Queue<std::shared_ptr<WatchSink>> watchers;
+
+  std::atomic<int> opened{0};
+  Queue<SessionId> messages;
+  Queue<Status> closed;
+};
+
+struct Secured {
+  explicit Secured(const CertificateRequest& request = {Role::kCoordinator,
+                                                        "head",
+                                                        {"localhost", "127.0.0.1"}},
+                   int64_t age_days = 0) {
+    ServerSecurity security;
+    own = mine.Issue(request, age_days);
+    security.keychain = MustOpen(own);
+    auto tokens = TokenFile::Open(
+        mine.Put("tokens", std::string("operator carl ") + kToken + "\n", Secrecy::kSecret));
+    REQUIRE(tokens.ok());
+    security.tokens = *tokens;
+    CoordinatorServerLimits limits;
+    limits.recheck_interval_ms = 50;
+    auto made = CoordinatorServer::Make("127.0.0.1:0", &handler, limits, security);
+    REQUIRE(made.status().ToString() == "OK");
+    server = *std::move(made);
+  }
+  std::unique_ptr<ApiClient> Client(const TlsFiles& files, const std::string& token = "") {
+    ApiClientOptions options;
+    options.security = {MustOpen(files), token};
+    return *ApiClient::Make(server->address(), options);
+  }
+  Status List(const TlsFiles& files) { return Client(files)->List().status(); }
+
+  Certificates mine, foreign;
+  TlsFiles own;
+  Handler handler;
+  std::unique_ptr<CoordinatorServer> server;
+};
+
+}  // namespace espalier
