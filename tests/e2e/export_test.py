@@ -73,14 +73,15 @@ class ExportTest(EspalierTest):
         with open(self.path(name + ".bundle", "README.md")) as f:
             return [part.split("```")[0] for part in f.read().split("```python\n")[1:]]
 
-    def check_numpy(self, name, table, columns, expected, answers, null=0.0):
+    def check_numpy(self, name, table, columns, expected, answers):
         """By NumPy alone, as the README says, rows of numbers give what predict gave."""
         code, _ = self.python_of(name)
         zeros = "np.zeros((1, len(features)))"
         self.assertEqual(code.count(zeros), 1)
         with open(table, newline="") as f:
-            rows = [[float(row[c] or null) for c in columns] for row in csv.DictReader(f)]
-        code = code.replace(zeros, "np.array(%r)" % rows) + "\nprint(json.dumps(answer.tolist()))"
+            rows = [[float(row[c] or "nan") for c in columns] for row in csv.DictReader(f)]
+        code = "nan = float('nan')\n" + code.replace(zeros, "np.array(%r)" % rows) + \
+            "\nprint(json.dumps(answer.tolist()))"
         done = subprocess.run([self.python, "-c", code], cwd=self.path(name + ".bundle"),
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -157,7 +158,9 @@ class ExportTest(EspalierTest):
 
     def test_plain_columns_two_classes_and_values(self):
         train, test = self.houses_csv("train.csv", 600), self.houses_csv("test.csv", 200, seed=5)
-        data = {"train": train, "label": "price", "features": {"nulls": {"constant": 4}}}
+        logs = {"columns": ["age", "distance"], "log1p": True, "nulls": "fail"}
+        data = {"train": train, "label": "price",
+                "features": {"nulls": {"constant": 4}, "groups": [logs]}}
         self.train("houses", data, {"task": "regression", "hidden": [16]})
         found, expected = self.exported("houses", test), self.predicted("houses", test)
         for ours, theirs in zip(expected, found["values"]):
@@ -165,7 +168,7 @@ class ExportTest(EspalierTest):
                                          abs_tol=1e-4))
         with open(test) as f:
             columns = [c for c in next(csv.reader(f)) if c != "price"]
-        self.check_numpy("houses", test, columns, expected, ["prediction_price"], null=4.0)
+        self.check_numpy("houses", test, columns, expected, ["prediction_price"])
         classes = self.classes_csv("two.csv", 400, classes=2)
         self.train("two", {"train": classes, "label": "label"},
                    {"hidden": [8], "loss": "binary_cross_entropy"})
