@@ -209,6 +209,19 @@ class ExportTest(EspalierTest):
                 self.assertEqual(len(expected), 200 - len(rejected))
                 self.check_answers(found, expected, rejected)
 
+    def test_a_row_that_predict_rejects_for_a_logarithm_has_no_answer(self):
+        chance = random.Random(9)
+        rows = [(chance.expovariate(1), chance.gauss(0, 1)) for _ in range(300)]
+        train = self.write("train.csv", "a,b,y\n" + "".join(
+            "%.4f,%.4f,%.4f\n" % (a, b, a + b) for a, b in rows))
+        test = self.write("test.csv", "a,b,y\n3,1,4\n-5,1,0\n-1,1,0\n,1,2\n-0.5,1,0\n")
+        features = {"groups": [{"columns": "a", "log1p": True, "nulls": "mean"}]}
+        self.train("logs", {"train": train, "label": "y", "features": features},
+                   {"task": "regression", "hidden": [4]})
+        found, expected = self.exported("logs", test), self.predicted("logs", test)
+        self.assertEqual(len(expected), 3)
+        self.check_answers(found, expected, [1, 2])
+
     def check_answers(self, found, expected, rejected):
         """ONNX Runtime's answers are predict's, and none where predict rejects."""
         scores = found.get("values") or found["probabilities"]
