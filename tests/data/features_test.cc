@@ -174,6 +174,18 @@ TEST_CASE("many categories make wider codes, and too many are refused") {
   CHECK(*std::max_element(hashed.codes.begin(), hashed.codes.end()) == 49);
 }
 
+TEST_CASE("whole numbers that are written as floats are hashed as whole numbers") {
+  DataFixture f;
+  f.job.data.features.groups = {Categories({"c"})};
+  f.job.data.features.groups[0].hash = 1'000'000;
+  f.Train("c,y\n17,0\n17.0,1\n17.,0\n-0.0,1\n017.0,0\n17.5,1\n");
+  Codes expected;
+  for (const char* text : {"17", "17", "17", "0", "017.0", "17.5"}) {
+    expected.push_back(static_cast<int32_t>(HashedCode(text, 1'000'000)));
+  }
+  CHECK(f.AllRows().codes == expected);
+}
+
 TEST_CASE("rows that are left out are bounded in their categories, too") {
   const std::string many = "the column has more than 10,000 different values";
   for (const bool dropped : {true, false}) {

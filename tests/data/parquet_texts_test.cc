@@ -20,5 +20,20 @@ TEST_CASE("several labels are 0 and 1, booleans, or words for them") {
   CHECK(f.Error().position()->row == 3);
 }
 
+TEST_CASE("a whole number is hashed alike, however its column holds it") {
+  const auto seventeen = static_cast<int32_t>(HashedCode("17", 1'000'000));
+  for (const auto& column :
+       {Json("c", arrow::int64(), "[17, 17]"), Json("c", arrow::float64(), "[17, 17]"),
+        Json("c", arrow::utf8(), R"(["17", "17.0"])")}) {
+    ParquetFixture f;
+    FeatureGroup& group = f.job.data.features.groups.emplace_back();
+    group.columns = {std::string("c")};
+    group.type = FeatureType::kCategorical;
+    group.hash = 1'000'000;
+    f.Write({column, Y(2)});
+    CHECK(f.AllRows().codes == std::vector<int32_t>{seventeen, seventeen});
+  }
+}
+
 }  // namespace
 }  // namespace espalier
