@@ -143,6 +143,17 @@ TEST_CASE("whole numbers are categories in their order, written as floats too") 
   CHECK(mixed.vocabulary == Strings{"10", "9", "x"});
 }
 
+TEST_CASE("Parquet's booleans are the categories that CSV files write as True and FALSE") {
+  Preprocessing fitted;
+  FittedFeature& flag = fitted.features.emplace_back();
+  FitVocabulary({{"True", 1}, {"FALSE", 1}, {"yes", 1}}, 1, &flag);
+  LabelTexts texts;
+  for (const char* text : {"true", "false", "True", "TRUE"}) texts.IndexOf(text);
+  CodeMaps maps;
+  Vocabularies(fitted).Extend({texts}, &maps);
+  CHECK(maps == CodeMaps{{1, 0, 1, 3}});  // 3: none
+}
+
 TEST_CASE("many categories make wider codes, and too many are refused") {
   DataFixture f;
   f.job.data.features.groups = {Categories({"c"})};

@@ -161,12 +161,14 @@ def _whole_text(text: Any) -> Any:
 
 
 def _other_texts(value: Any, text: Any) -> List[str]:
-    """What a category that is not known as `text` may be known as: "3" for "3.0", and a number or
-    a day that was read from a CSV file as people write it there."""
+    """What a category that is not known as `text` may be known as: "3" for "3.0", and a number,
+    a day or a boolean that was read from a CSV file as people write it there."""
     if isinstance(value, (float, np.floating)) and not is_null(value):
         return [_without_exponent(value)]
     if isinstance(value, (datetime.datetime, np.datetime64)):
         return [text[:-len(_MIDNIGHT)]] if text.endswith(_MIDNIGHT) else []
+    if text in ("true", "false"):
+        return [text.capitalize(), text.upper()]
     return [_whole_text(text)]
 
 
