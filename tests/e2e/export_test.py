@@ -241,6 +241,30 @@ class ExportTest(EspalierTest):
             if "label" in found:
                 self.assertEqual(words[i], row["prediction"])
 
+    def test_counts_are_exponentials(self):
+        chance = random.Random(11)
+        rows = [(chance.gauss(0, 1), chance.gauss(0, 1)) for _ in range(400)]
+        table = self.write("t.csv", "a,b,y\n" + "".join(
+            "%.4f,%.4f,%d\n" % (a, b, math.exp(1 + a - b / 2)) for a, b in rows))
+        self.train("counts", {"train": table, "label": "y"},
+                   {"task": "regression", "loss": "poisson", "hidden": [6]})
+        found, expected = self.exported("counts", table), self.predicted("counts", table)
+        self.assertGreater(min(v for v, in found["values"]), 0)
+        self.assertEqual(len(found["values"]), len(expected))
+        for ours, theirs in zip(expected, found["values"]):
+            self.assertTrue(math.isclose(float(ours["prediction_y"]), theirs[0], rel_tol=1e-5))
+        self.check_numpy("counts", table, "ab", expected, ["prediction_y"])
+
+    def test_thresholds_of_spark_choose_the_class(self):
+        table = self.classes_csv("c.csv", 400, features=4)
+        spark = {"layers": [4, 6, 3], "maxIter": 20, "thresholds": [0.7, 0.1, 0.2]}
+        self.trained_here("spark", {"data": {"train": table, "label": "label"},
+                                    "compat": {"spark-mlp": spark}})
+        found, expected = self.exported("spark", table), self.predicted("spark", table)
+        self.assertEqual(found["label"], [row["prediction"] for row in expected])
+        likely = ["012"[p.index(max(p))] for p in found["probabilities"]]
+        self.assertNotEqual(found["label"], likely)  # 0 is chosen where it is seven times 1
+
     def test_labels_and_an_autoencoders_numbers(self):
         chance = random.Random(3)
         lines = ["a,b,c,p,q"]
