@@ -1,6 +1,7 @@
 #include "src/bundle/readme.h"
 
 #include <cstdio>
+#include <vector>
 
 #include "src/base/text.h"
 
@@ -48,25 +49,52 @@ const char* MeaningOfOutputs(const ModelDocument& d) {
   return ";\noutput y means y / factor + shift of `preprocessing.targets`.\n";
 }
 
+// Which features are so, of those that are numbers.
+template <typename Is>
+std::vector<size_t> NumbersThat(const ModelDocument& d, Is is) {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < d.preprocessing.features.size(); ++i) {
+    if (d.preprocessing.features[i].codes > 0) continue;
+    if (is(OptionsOf(d.job.data.features, d.schema.rule(i)))) places.push_back(i);
+  }
+  return places;
+}
+std::vector<size_t> Logarithms(const ModelDocument& d) {
+  return NumbersThat(d, [](const FeatureOptions& o) { return o.log1p; });
+}
+std::vector<size_t> NullsReplaced(const ModelDocument& d) {
+  return NumbersThat(d, [](const FeatureOptions& o) {
+    return o.nulls->kind == NullKind::kMean || o.nulls->kind == NullKind::kConstant;
+  });
+}
+
 // How features that are not plain numbers enter.
-std::string FeaturesDo(const Preprocessing& preprocessing) {
+std::string FeaturesDo(const ModelDocument& d) {
   bool indicators = false, coded = false;
-  for (const FittedFeature& f : preprocessing.features) {
+  for (const FittedFeature& f : d.preprocessing.features) {
     indicators = indicators || f.null_indicator;
     coded = coded || f.codes > 0;
   }
   std::string text;
+  if (!Logarithms(d).empty()) {
+    text +=
+        "Where its group (of `spec.data.features`, told by `schema.rules`) has `log1p`, x is "
+        "log(1 + value).\n";
+  }
+  if (!NullsReplaced(d).empty()) {
+    text += "A null enters as `null_value` in place of x, where `nulls` is mean or a constant.\n";
+  }
   if (indicators) {
     text +=
-        "A null enters as `null_value`; behind a feature with `null_indicator` comes one more "
-        "input, 1 for null\nand 0 for others.\n";
+        "Behind a feature with `null_indicator` comes one more input, 1 for null and 0 for "
+        "others.\n";
   }
   if (coded) {
     text +=
         "Features with `codes` are categories: the code of a value is its place in `vocabulary` "
         "(null is the\nempty text), else the number of texts there, if that is below `codes`, else "
-        "there is none; where\n`hashed`, it is MurmurHash3 (32 bits, seed 0) of the text modulo "
-        "`codes`. Category k, counted from 0\namong them, picks a row: of "
+        "there is none; where\n`hashed`, it is MurmurHash3 (32 bits, seed 0) of the text (`3` of "
+        "`3.0`) modulo\n`codes`. Category k, counted from 0\namong them, picks a row: of "
         "`layers.0.embeddings.k.weight`, which is appended to the numbers, or of\n"
         "`layers.0.one_hot.k.weight`, which is added to the sums of layer 0; without a code it "
         "is zeros.\n";
@@ -173,6 +201,31 @@ std::string AnswerInPython(const ModelDocument& d) {
          "answer = e / e.sum(axis=1, keepdims=True)  # of each class\n";
 }
 
+// Places as an index of NumPy's: a slice where there is no gap. REQUIRES: not empty, ascending.
+std::string IndexInPython(const std::vector<size_t>& places) {
+  if (places.back() - places.front() + 1 == places.size()) {
+    return std::to_string(places.front()) + ":" + std::to_string(places.back() + 1);
+  }
+  std::string list;
+  for (const size_t place : places) list += (list.empty() ? "" : ", ") + std::to_string(place);
+  return "[" + list + "]";
+}
+
+// What becomes of the numbers x before they are scaled, in the order of the decoder.
+std::string PreparedInPython(const ModelDocument& d) {
+  std::string code;
+  if (const std::vector<size_t> logs = Logarithms(d); !logs.empty()) {
+    const std::string x = "x[:, " + IndexInPython(logs) + "]";
+    code += x + " = np.log1p(" + x + ")\n";
+  }
+  if (const std::vector<size_t> nulls = NullsReplaced(d); !nulls.empty()) {
+    const std::string index = IndexInPython(nulls), x = "x[:, " + index + "]";
+    code += "null_values = np.array([f[\"null_value\"] for f in features])\n" + x +
+            " = np.where(np.isnan(" + x + "), null_values[" + index + "], " + x + ")\n";
+  }
+  return code;
+}
+
 // The whole way from features to answers with NumPy alone, where all features are numbers.
 std::string InNumpy(const ModelDocument& d) {
   for (const FittedFeature& f : d.preprocessing.features) {
@@ -193,7 +246,8 @@ std::string InNumpy(const ModelDocument& d) {
                      "model, weights = json.load(open(\"model.json\")), "
                      "load_file(\"weights.safetensors\")\n"
                      "features = model[\"preprocessing\"][\"features\"]\n"
-                     "x = np.zeros((1, len(features)))  # rows of their numbers, in this order\n"
+                     "x = np.zeros((1, len(features)))  # rows of their numbers, in this order\n" +
+                     PreparedInPython(d) +
                      "x = (x - [f[\"shift\"] for f in features]) * [f[\"factor\"] for f in "
                      "features]\n"
                      "activations = [" +
@@ -236,7 +290,7 @@ std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
       "| `history.csv` | one line an evaluation |\n\n"
       "In Python: `safetensors.numpy.load_file(\"weights.safetensors\")`. A feature x enters as\n"
       "(x - shift) * factor with the numbers of `preprocessing.features` in `model.json`";
-  out += MeaningOfOutputs(d) + FeaturesDo(d.preprocessing) + LayersDo(d.job.model) +
+  out += MeaningOfOutputs(d) + FeaturesDo(d) + LayersDo(d.job.model) +
          Averages(d.job.train.averaging) + InNumpy(d);
   out += HowTrained(d);
   for (const std::string& a : d.accepted) {

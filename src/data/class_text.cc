@@ -33,7 +33,10 @@ ClassIndex::ClassIndex(const std::vector<std::string>& classes) {
 }
 
 int32_t ClassIndex::Of(const std::string& label) const {
-  for (const std::string& name : {label, ClassText(label)}) {
+  std::vector<std::string> names = {label, ClassText(label)};
+  if (label == "true") names = {label, "True", "TRUE"};
+  if (label == "false") names = {label, "False", "FALSE"};
+  for (const std::string& name : names) {
     const auto found =
         std::lower_bound(classes_.begin(), classes_.end(), std::pair(name, int32_t{0}));
     if (found != classes_.end() && found->first == name) return found->second;

@@ -22,7 +22,9 @@ class ClassIndex {
  public:
   ClassIndex() = default;
   explicit ClassIndex(const std::vector<std::string>& classes);
-  // The class that is called so, else the one called as the label's ClassText; -1: there is none.
+  // The class that is called so, else the one called as the label's ClassText; of "true", which
+  // Parquet's booleans are, also "True" or "TRUE", as CSV files write it, and so of "false"; -1:
+  // there is none.
   int32_t Of(const std::string& label) const;
 
  private:

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "src/base/text.h"
+#include "src/data/class_text.h"
 #include "src/data/number.h"
 #include "src/data/row_words.h"
 #include "src/data/shard_rows.h"
@@ -301,8 +302,9 @@ std::optional<std::string> FeatureDecoder::DecodeCategory(size_t feature, std::s
            std::to_string(kCategoryBytesMax);
   }
   const int32_t vocabulary = vocabulary_of_[feature];
-  *value = vocabulary < 0 ? static_cast<double>(HashedCode(text, options.hash))
-                          : texts_.categories[static_cast<size_t>(vocabulary)].IndexOf(text);
+  *value = vocabulary < 0
+               ? static_cast<double>(HashedCode(ClassText(std::string(text)), options.hash))
+               : texts_.categories[static_cast<size_t>(vocabulary)].IndexOf(text);
   return {};
 }
 

@@ -23,7 +23,8 @@ inline constexpr size_t kCategoryBytesMax = 256;
 // kBadInput for a column with more.
 Status TooManyCategories(const std::string& file, const std::string& column);
 
-// The bucket of a category: MurmurHash3 (x86, 32 bits, seed 0) of its bytes, modulo `buckets`.
+// MurmurHash3 (x86, 32 bits, seed 0) of a text's bytes, modulo `buckets`: of a category's ClassText
+// its bucket.
 int64_t HashedCode(std::string_view text, int64_t buckets);
 
 // What a boolean column may say beside 1 and 0: true, True, TRUE, yes, Yes, YES and the opposites.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "src/base/text.h"
+#include "src/data/column_stats.h"
 #include "src/data/feature_decoder.h"
 #include "src/data/vocabulary.h"
 #include "src/spec/names.h"
@@ -13,6 +15,19 @@ namespace {
 
 double Deviation(const ColumnStats& s) { return std::sqrt(s.m2 / static_cast<double>(s.count)); }
 
+// The number that stands for a null where the job names one; none: NaN.
+double NullConstant(const FeatureOptions& options) {
+  if (options.nulls->kind != NullKind::kConstant) return std::numeric_limits<double>::quiet_NaN();
+  return options.log1p ? Log1p(options.nulls->constant) : options.nulls->constant;
+}
+
+// As the network sees the column: with the constant in place of its nulls.
+ColumnStats WithNulls(const FeatureOptions& options, const ColumnStats& s) {
+  const double v = NullConstant(options);
+  if (v != v) return s;
+  return Merged(s, {.count = s.nulls, .mean = v, .min = v, .max = v});
+}
+
 // `quartiles`: of kRobust.
 FittedFeature FitNumber(const FeatureOptions& options, const ColumnStats& s,
                         const Quartiles& quartiles) {
@@ -20,9 +35,7 @@ FittedFeature FitNumber(const FeatureOptions& options, const ColumnStats& s,
   const NullPolicy& nulls = *options.nulls;
   f.null_indicator = options.null_indicator;
   if (nulls.kind == NullKind::kMean) f.null_value = s.mean;
-  if (nulls.kind == NullKind::kConstant) {
-    f.null_value = options.log1p ? Log1p(nulls.constant) : nulls.constant;
-  }
+  if (nulls.kind == NullKind::kConstant) f.null_value = NullConstant(options);
   const bool constant = s.count == 0 || s.min == s.max;
   switch (options.scale->kind) {
     case ScaleKind::kNone:
@@ -71,15 +84,23 @@ Status Overflow(const InputPlan& plan, const std::string& name, const ColumnStat
 
 Result<std::vector<FittedFeature>> FitFeatures(
     const InputPlan& plan, const JobSpec& job, std::span<const ColumnStats> stats,
-    std::span<const Quartiles> quartiles, std::vector<std::map<std::string, int64_t>> categories) {
+    std::span<const ShardSurvey> samples, std::vector<std::map<std::string, int64_t>> categories) {
+  std::vector<double> robust_nulls;
+  for (size_t i = 0; i < stats.size(); ++i) {
+    const FeatureRule rule = plan.schema.rule(i);
+    if (!IsRobust(job.data.features, rule)) continue;
+    robust_nulls.push_back(NullConstant(OptionsOf(job.data.features, rule)));
+  }
+  const std::vector<Quartiles> quartiles = QuartilesOf(samples, robust_nulls);
   std::vector<FittedFeature> features;
   size_t vocabulary = 0, robust = 0;
   for (size_t i = 0; i < stats.size(); ++i) {
     const FeatureRule rule = plan.schema.rule(i);
     const FeatureOptions options = OptionsOf(job.data.features, rule);
-    const ColumnStats& s = stats[i];
+    const bool number = rule.type != FeatureType::kCategorical;
+    const ColumnStats s = number ? WithNulls(options, stats[i]) : stats[i];
     FittedFeature fitted;
-    if (rule.type == FeatureType::kCategorical) {
+    if (!number) {
       fitted.embedding = options.embedding;
       fitted.codes = options.hash;
       fitted.hashed = options.hash > 0;

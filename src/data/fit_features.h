@@ -16,12 +16,13 @@
 namespace espalier {
 
 // One a feature of the schema: scales and null values by merge.h's formulas, by what the feature's
-// group says; vocabularies of `categories`, one a feature with a vocabulary; `quartiles`, one a
-// feature that is scaled by them. kBadInput: a column
-// without any value (unless nulls are a constant), statistics that overflow.
+// group says; vocabularies of `categories`, one a feature with a vocabulary; quartiles of the
+// `samples` of all shards, in shard order. Where nulls are a constant, it counts in a column's
+// scale as often as there are nulls. kBadInput: a column without any value (unless nulls are a
+// constant), statistics that overflow.
 Result<std::vector<FittedFeature>> FitFeatures(
     const InputPlan& plan, const JobSpec& job, std::span<const ColumnStats> stats,
-    std::span<const Quartiles> quartiles, std::vector<std::map<std::string, int64_t>> categories);
+    std::span<const ShardSurvey> samples, std::vector<std::map<std::string, int64_t>> categories);
 
 // The narrowest type that holds the codes too, at least `least`.
 StorageType StorageWithCodes(std::span<const FittedFeature> features, StorageType least);

@@ -12,7 +12,6 @@
 #include "src/data/feature_decoder.h"
 #include "src/data/fit_features.h"
 #include "src/data/partitions.h"
-#include "src/data/row_sample.h"
 #include "src/data/sparse_choice.h"
 #include "src/data/survey.h"
 
@@ -234,9 +233,9 @@ class Merger {
   }
 
   Status FitNumbersAndCodes() {
-    ESPALIER_ASSIGN_OR_RETURN(result_.preprocessing.features,
-                              FitFeatures(plan_, job_, features_, QuartilesOf(surveys_, robust_),
-                                          std::move(categories_)));
+    ESPALIER_ASSIGN_OR_RETURN(
+        result_.preprocessing.features,
+        FitFeatures(plan_, job_, features_, surveys_, std::move(categories_)));
     result_.storage = StorageWithCodes(result_.preprocessing.features, result_.storage);
     const int64_t rows = result_.train_rows + result_.validation_rows + result_.test_rows;
     result_.sparse = StoresSparse(job_, result_.preprocessing, rows, nonzeros_);

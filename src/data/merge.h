@@ -18,11 +18,11 @@ namespace espalier {
 //   where
 //             the quartiles are equal the population deviation takes their place
 // A constant column becomes 0 under standard, minmax and robust. Nulls become the mean of the
-// column's other values, or the constant. Regression targets under target_scale standard become (y
-// - mean) / population deviation; a constant target y - mean. When all labels are numbers, those
-// that write a whole number as a float belong to the class of that number (ClassText). Classes are
-// sorted as whole numbers when all are such, else bytewise. The result's shards keep counts and
-// checksums only.
+// column's other values, or the constant, which counts in the scale as the values do. Regression
+// targets under target_scale standard become (y - mean) / population deviation; a constant target
+// y - mean. When all labels are numbers, those that write a whole number as a float belong to the
+// class of that number (ClassText). Classes are sorted as whole numbers when all are such, else
+// bytewise. The result's shards keep counts and checksums only.
 //
 // Errors: more bad rows than the limit; no training rows; validation or test asked for and without
 // rows; one class only, more than kClassesMax, or other than two for binary cross-entropy; a label

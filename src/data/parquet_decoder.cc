@@ -65,10 +65,13 @@ void ParquetDecoder::Bad(int64_t row, std::string message, int32_t column, int32
 }
 
 Status ParquetDecoder::ReadNumbers() {
-  std::vector<bool> wanted(projection_.columns.size());
+  std::vector<bool> wanted(projection_.columns.size()), words(wanted.size());
   for (const auto& run : projection_.features) wanted[run.source] = run.plain || wanted[run.source];
   if (!classification_) {
-    for (const int32_t source : projection_.label) wanted[source] = true;
+    for (const int32_t source : projection_.label) {
+      wanted[source] = true;
+      words[source] = job_.model.task == Task::kMultilabel;
+    }
   }
   if (projection_.weight >= 0) wanted[projection_.weight] = true;
   numbers_.assign(wanted.size(), {});
@@ -76,7 +79,7 @@ Status ParquetDecoder::ReadNumbers() {
     if (!wanted[i]) continue;
     ESPALIER_ASSIGN_OR_RETURN(
         numbers_[i], NumbersOf(*batch_->column(static_cast<int>(i)), projection_.vectors[i],
-                               projection_.widths[i]));
+                               projection_.widths[i], words[i]));
   }
   of_run_.assign(projection_.features.size(), {});
   for (size_t i = 0; i < of_run_.size(); ++i) {

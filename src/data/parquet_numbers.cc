@@ -174,10 +174,12 @@ bool WithTexts(const arrow::Array& array, F&& f) {
 
 // What the texts say, as in CSV.
 template <typename Array>
-Numbers ParsedTexts(const Array& texts) {
+Numbers ParsedTexts(const Array& texts, bool words) {
   std::vector<int64_t> not_numbers;
   Numbers numbers = Converted<double>(texts, [&](int64_t r) {
     double value = 0;
+    const auto word = words ? BooleanWord(texts.GetView(r)) : std::nullopt;
+    if (word) return *word ? 1.0 : 0.0;
     switch (ParseNumberSlowly(texts.GetView(r), &value)) {
       case NumberKind::kNumber:
         return value;
@@ -195,9 +197,10 @@ Numbers ParsedTexts(const Array& texts) {
   return numbers;
 }
 
-Result<Numbers> FromDictionary(const arrow::Array& array) {
+Result<Numbers> FromDictionary(const arrow::Array& array, bool words) {
   const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
-  ESPALIER_ASSIGN_OR_RETURN(const Numbers values, NumbersOf(*dictionary.dictionary(), false, 1));
+  ESPALIER_ASSIGN_OR_RETURN(const Numbers values,
+                            NumbersOf(*dictionary.dictionary(), false, 1, words));
   const int64_t size = dictionary.dictionary()->length();
   std::vector<bool> bad(size);
   for (const int64_t i : values.not_numbers) bad[i] = true;
@@ -251,7 +254,7 @@ std::optional<std::string> TextOfMoment(const arrow::Array& array, int64_t row) 
 
 }  // namespace
 
-Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width) {
+Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width, bool words) {
   using arrow::Type;
   if (vector) return VectorNumbers(array, width);
   switch (array.type_id()) {
@@ -303,12 +306,13 @@ Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width)
     case Type::DECIMAL256:
       return Decimals<arrow::Decimal256, arrow::Decimal256Array>(array);
     case Type::DICTIONARY:
-      return FromDictionary(array);
+      return FromDictionary(array, words);
     default:
       break;
   }
   Numbers numbers;
-  if (WithTexts(array, [&](const auto& texts) { numbers = ParsedTexts(texts); })) return numbers;
+  if (WithTexts(array, [&](const auto& texts) { numbers = ParsedTexts(texts, words); }))
+    return numbers;
   return Internal("a column of type " + array.type()->ToString() + " as numbers");
 }
 

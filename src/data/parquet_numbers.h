@@ -80,9 +80,11 @@ struct Numbers {
 
 // The numbers of a column of a supported family (parquet_columns.h); `vector`: of its
 // lists or Spark's vectors (parquet_vectors.h), which have `width` numbers. Whole numbers above
-// 2^53 in decimals and texts become the nearest double. The array must outlive the numbers.
-// kInternal: the type is not supported, which planning has refused.
-Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width);
+// 2^53 in decimals and texts become the nearest double. `words`: in texts, BooleanWord's are 1 and
+// 0. The array must outlive the numbers. kInternal: the type is not supported, which planning has
+// refused.
+Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width,
+                          bool words = false);
 
 // The texts of a column, as labels are written: numbers in their shortest form (a whole one without
 // point and exponent), true and false, text as it is, dates and time stamps as DateText and

@@ -53,7 +53,8 @@ RowSample RowPicker::Take(const DecodedRows& train) const {
   return sample;
 }
 
-std::vector<Quartiles> QuartilesOf(std::span<const ShardSurvey> shards, int64_t features) {
+std::vector<Quartiles> QuartilesOf(std::span<const ShardSurvey> shards,
+                                   std::span<const double> nulls) {
   struct Row {
     uint64_t key = 0;
     const double* values = nullptr;
@@ -61,18 +62,19 @@ std::vector<Quartiles> QuartilesOf(std::span<const ShardSurvey> shards, int64_t 
   std::vector<Row> rows;
   for (const ShardSurvey& shard : shards) {
     for (size_t i = 0; i < shard.sample.keys.size(); ++i) {
-      rows.push_back(
-          {shard.sample.keys[i], shard.sample.values.data() + i * static_cast<size_t>(features)});
+      rows.push_back({shard.sample.keys[i], shard.sample.values.data() + i * nulls.size()});
     }
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return a.key < b.key; });
-  rows.resize(std::min(rows.size(), static_cast<size_t>(SampledRowsMax(features))));
+  rows.resize(std::min(rows.size(),
+                       static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(nulls.size())))));
   std::vector<Quartiles> quartiles;
-  for (int64_t f = 0; f < features; ++f) {
+  for (size_t f = 0; f < nulls.size(); ++f) {
     std::vector<double> values;
     for (const Row& row : rows) {
-      if (!std::isnan(row.values[f])) values.push_back(row.values[f]);
+      const double value = std::isnan(row.values[f]) ? nulls[f] : row.values[f];
+      if (!std::isnan(value)) values.push_back(value);
     }
     Quartiles& q = quartiles.emplace_back();
     q.values = static_cast<int64_t>(values.size());

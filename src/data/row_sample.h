@@ -49,8 +49,10 @@ struct Quartiles {
   double low = 0, median = 0, high = 0;  // only when there are values
 };
 
-// Over the shards' samples, in shard order: one a feature that is scaled by quartiles. REQUIRES:
-// each sample has `features` values a row.
-std::vector<Quartiles> QuartilesOf(std::span<const ShardSurvey> shards, int64_t features);
+// Over the shards' samples, in shard order: one a feature that is scaled by quartiles. `nulls`: the
+// number that stands for such a feature's nulls; NaN: they are left out. REQUIRES: each sample has
+// nulls.size() values a row.
+std::vector<Quartiles> QuartilesOf(std::span<const ShardSurvey> shards,
+                                   std::span<const double> nulls);
 
 }  // namespace espalier

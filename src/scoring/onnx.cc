@@ -114,6 +114,8 @@ class Exporter {
     if (IsPlain(document_.job.data.features, rule) || rule.type == FeatureType::kBoolean) {
       return column;
     }
+    const std::string none = Op("LessOrEqual", {column, graph_.Number(-1)});
+    missing_.push_back(Op("Cast", {none}, {{"to", kInt64}}));
     return Op("Log", {Op("Add", {column, graph_.Number(1)})});
   }
 
@@ -279,8 +281,8 @@ class Exporter {
     return Op("Mul", {Op("Mul", {z, FloatNumber(0.5f)}), Op("Add", {erf, FloatNumber(1)})});
   }
 
-  // Of each row: `answer`, or `none` where a value is missing that the row cannot do without. Such
-  // a value's NaN need not come through the layers, and a text has none.
+  // Of each row: `answer`, or `none` where a value is missing that the row cannot do without, or
+  // has no logarithm. Such a value's NaN need not come through the layers, and a text has none.
   std::string Given(const std::string& answer, const std::string& none) {
     if (missing_.empty()) return answer;
     if (no_answer_.empty()) {  // [rows, 1]
@@ -358,7 +360,7 @@ class Exporter {
   OnnxGraph graph_;
   Columns numbers_, texts_;
   Strings one_hot_;        // what they add to the first layer's sums
-  Strings missing_;        // int64 [rows, any]: not 0 where a value is missing that is needed
+  Strings missing_;        // int64 [rows, any]: not 0 where there is no answer
   std::string no_answer_;  // bool [rows, 1], of these
 };
 

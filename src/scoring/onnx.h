@@ -21,10 +21,10 @@ namespace espalier {
 //   values         double [rows, targets] (regression, autoencoder), in the units of the targets
 //   labels         int64 [rows, labels] (multilabel), 0 or 1, and `probabilities`, of 1; the
 //                  metadata `labels` names them
-// A row with a null in a column that was trained with `nulls: fail` or `drop` has no answer, as
-// `predict` rejects it: its numbers are NaN, its label is the empty text, its labels are -1. Hashed
-// categories need ONNX Runtime's operator MurmurHash3; all else is standard. The network is
-// computed in float32.
+// A row with a null in a column that was trained with `nulls: fail` or `drop`, or with a number of
+// which `log1p` has no logarithm, has no answer, as `predict` rejects it: its numbers are NaN, its
+// label is the empty text, its labels are -1. Hashed categories need ONNX Runtime's operator
+// MurmurHash3; all else is standard. The network is computed in float32.
 //
 // kUnimplemented: the weights exceed what an ONNX file can hold (2 GB).
 Result<std::string> EncodeOnnx(const TrainedModel& model);

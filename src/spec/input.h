@@ -155,8 +155,8 @@ struct FittedFeature {
   bool null_indicator = false;  // one more input: 1 for null, else 0
   int64_t codes = 0;            // how many there are; 0: a number
   int64_t embedding = 0;        // of categories: width of the embedding; 0: one-hot
-  bool hashed = false;          // a category's code is HashedCode(text, codes); else it is where
-                                // the text stands in `vocabulary`
+  bool hashed = false;          // a category's code is HashedCode(ClassText(text), codes); else it
+                                // is where the text stands in `vocabulary`
   // Text of code k; null is the empty text. One code more than texts: that of all other values,
   // when training rows had any. Without it they have no code, and nor have unseen ones.
   std::vector<std::string> vocabulary = {};

@@ -143,6 +143,17 @@ TEST_CASE("whole numbers are categories in their order, written as floats too") 
   CHECK(mixed.vocabulary == Strings{"10", "9", "x"});
 }
 
+TEST_CASE("Parquet's booleans are the categories that CSV files write as True and FALSE") {
+  Preprocessing fitted;
+  FittedFeature& flag = fitted.features.emplace_back();
+  FitVocabulary({{"True", 1}, {"FALSE", 1}, {"yes", 1}}, 1, &flag);
+  LabelTexts texts;
+  for (const char* text : {"true", "false", "True", "TRUE"}) texts.IndexOf(text);
+  CodeMaps maps;
+  Vocabularies(fitted).Extend({texts}, &maps);
+  CHECK(maps == CodeMaps{{1, 0, 1, 3}});  // 3: none
+}
+
 TEST_CASE("many categories make wider codes, and too many are refused") {
   DataFixture f;
   f.job.data.features.groups = {Categories({"c"})};
@@ -172,6 +183,18 @@ TEST_CASE("many categories make wider codes, and too many are refused") {
   const Gathered hashed = f.AllRows();
   CHECK(hashed.codes[7] == HashedCode("v7", 50));
   CHECK(*std::max_element(hashed.codes.begin(), hashed.codes.end()) == 49);
+}
+
+TEST_CASE("whole numbers that are written as floats are hashed as whole numbers") {
+  DataFixture f;
+  f.job.data.features.groups = {Categories({"c"})};
+  f.job.data.features.groups[0].hash = 1'000'000;
+  f.Train("c,y\n17,0\n17.0,1\n17.,0\n-0.0,1\n017.0,0\n17.5,1\n");
+  Codes expected;
+  for (const char* text : {"17", "17", "17", "0", "017.0", "17.5"}) {
+    expected.push_back(static_cast<int32_t>(HashedCode(text, 1'000'000)));
+  }
+  CHECK(f.AllRows().codes == expected);
 }
 
 TEST_CASE("rows that are left out are bounded in their categories, too") {

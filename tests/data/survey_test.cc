@@ -211,6 +211,33 @@ TEST_CASE("nulls become the mean or a constant, or their row is dropped") {
   CHECK(f.Survey().status().message().starts_with("the column has no value in any training row"));
 }
 
+TEST_CASE("a constant for nulls counts in the scale as the values do") {
+  DataFixture f;
+  f.Train("a,y\n1,0\n,1\n1,1\n,0\n");
+  const auto fitted = [&f](ScaleKind kind) {
+    f.job.data.features.scale.kind = kind;
+    return f.Survey()->preprocessing.features[0];
+  };
+  for (const int64_t shard_bytes : {1 << 20, 8}) {
+    f.job.data.shard_bytes = shard_bytes;
+    f.job.data.features.nulls = {NullKind::kConstant, 0};
+    CHECK(fitted(ScaleKind::kStandard) == FittedFeature{"a", 0.5, 2, 0});
+    CHECK(fitted(ScaleKind::kMinMax) == FittedFeature{"a", 0, 1, 0});
+    CHECK(fitted(ScaleKind::kRobust) == FittedFeature{"a", 0.5, 1, 0});
+    f.job.data.features.nulls = {NullKind::kMean};
+    CHECK(fitted(ScaleKind::kRobust) == FittedFeature{"a", 1, 0, 1});
+  }
+  f.job.data.features.nulls = {NullKind::kConstant, 3};
+  FeatureGroup logs;
+  logs.columns = {std::string("a")};
+  logs.log1p = true;
+  f.job.data.features.groups = {logs};
+  const FittedFeature scaled = fitted(ScaleKind::kMinMax);
+  CHECK(scaled.shift == Approx(std::log(2)).epsilon(1e-15));
+  CHECK(scaled.factor == Approx(1 / std::log(2)).epsilon(1e-14));
+  CHECK(scaled.null_value == Approx(std::log(4)).epsilon(1e-15));
+}
+
 TEST_CASE("regression targets are standardised over the training rows") {
   DataFixture f;
   f.job.model.task = Task::kRegression;

@@ -73,14 +73,15 @@ class ExportTest(EspalierTest):
         with open(self.path(name + ".bundle", "README.md")) as f:
             return [part.split("```")[0] for part in f.read().split("```python\n")[1:]]
 
-    def check_numpy(self, name, table, columns, expected, answers, null=0.0):
+    def check_numpy(self, name, table, columns, expected, answers):
         """By NumPy alone, as the README says, rows of numbers give what predict gave."""
         code, _ = self.python_of(name)
         zeros = "np.zeros((1, len(features)))"
         self.assertEqual(code.count(zeros), 1)
         with open(table, newline="") as f:
-            rows = [[float(row[c] or null) for c in columns] for row in csv.DictReader(f)]
-        code = code.replace(zeros, "np.array(%r)" % rows) + "\nprint(json.dumps(answer.tolist()))"
+            rows = [[float(row[c] or "nan") for c in columns] for row in csv.DictReader(f)]
+        code = "nan = float('nan')\n" + code.replace(zeros, "np.array(%r)" % rows) + \
+            "\nprint(json.dumps(answer.tolist()))"
         done = subprocess.run([self.python, "-c", code], cwd=self.path(name + ".bundle"),
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -157,7 +158,9 @@ class ExportTest(EspalierTest):
 
     def test_plain_columns_two_classes_and_values(self):
         train, test = self.houses_csv("train.csv", 600), self.houses_csv("test.csv", 200, seed=5)
-        data = {"train": train, "label": "price", "features": {"nulls": {"constant": 4}}}
+        logs = {"columns": ["age", "distance"], "log1p": True, "nulls": "fail"}
+        data = {"train": train, "label": "price",
+                "features": {"nulls": {"constant": 4}, "groups": [logs]}}
         self.train("houses", data, {"task": "regression", "hidden": [16]})
         found, expected = self.exported("houses", test), self.predicted("houses", test)
         for ours, theirs in zip(expected, found["values"]):
@@ -165,7 +168,7 @@ class ExportTest(EspalierTest):
                                          abs_tol=1e-4))
         with open(test) as f:
             columns = [c for c in next(csv.reader(f)) if c != "price"]
-        self.check_numpy("houses", test, columns, expected, ["prediction_price"], null=4.0)
+        self.check_numpy("houses", test, columns, expected, ["prediction_price"])
         classes = self.classes_csv("two.csv", 400, classes=2)
         self.train("two", {"train": classes, "label": "label"},
                    {"hidden": [8], "loss": "binary_cross_entropy"})
@@ -206,6 +209,19 @@ class ExportTest(EspalierTest):
                 self.assertEqual(len(expected), 200 - len(rejected))
                 self.check_answers(found, expected, rejected)
 
+    def test_a_row_that_predict_rejects_for_a_logarithm_has_no_answer(self):
+        chance = random.Random(9)
+        rows = [(chance.expovariate(1), chance.gauss(0, 1)) for _ in range(300)]
+        train = self.write("train.csv", "a,b,y\n" + "".join(
+            "%.4f,%.4f,%.4f\n" % (a, b, a + b) for a, b in rows))
+        test = self.write("test.csv", "a,b,y\n3,1,4\n-5,1,0\n-1,1,0\n,1,2\n-0.5,1,0\n")
+        features = {"groups": [{"columns": "a", "log1p": True, "nulls": "mean"}]}
+        self.train("logs", {"train": train, "label": "y", "features": features},
+                   {"task": "regression", "hidden": [4]})
+        found, expected = self.exported("logs", test), self.predicted("logs", test)
+        self.assertEqual(len(expected), 3)
+        self.check_answers(found, expected, [1, 2])
+
     def check_answers(self, found, expected, rejected):
         """ONNX Runtime's answers are predict's, and none where predict rejects."""
         scores = found.get("values") or found["probabilities"]
@@ -224,6 +240,30 @@ class ExportTest(EspalierTest):
                 self.assertAlmostEqual(float(row[name]), ours, delta=1e-4)
             if "label" in found:
                 self.assertEqual(words[i], row["prediction"])
+
+    def test_counts_are_exponentials(self):
+        chance = random.Random(11)
+        rows = [(chance.gauss(0, 1), chance.gauss(0, 1)) for _ in range(400)]
+        table = self.write("t.csv", "a,b,y\n" + "".join(
+            "%.4f,%.4f,%d\n" % (a, b, math.exp(1 + a - b / 2)) for a, b in rows))
+        self.train("counts", {"train": table, "label": "y"},
+                   {"task": "regression", "loss": "poisson", "hidden": [6]})
+        found, expected = self.exported("counts", table), self.predicted("counts", table)
+        self.assertGreater(min(v for v, in found["values"]), 0)
+        self.assertEqual(len(found["values"]), len(expected))
+        for ours, theirs in zip(expected, found["values"]):
+            self.assertTrue(math.isclose(float(ours["prediction_y"]), theirs[0], rel_tol=1e-5))
+        self.check_numpy("counts", table, "ab", expected, ["prediction_y"])
+
+    def test_thresholds_of_spark_choose_the_class(self):
+        table = self.classes_csv("c.csv", 400, features=4)
+        spark = {"layers": [4, 6, 3], "maxIter": 20, "thresholds": [0.7, 0.1, 0.2]}
+        self.trained_here("spark", {"data": {"train": table, "label": "label"},
+                                    "compat": {"spark-mlp": spark}})
+        found, expected = self.exported("spark", table), self.predicted("spark", table)
+        self.assertEqual(found["label"], [row["prediction"] for row in expected])
+        likely = ["012"[p.index(max(p))] for p in found["probabilities"]]
+        self.assertNotEqual(found["label"], likely)  # 0 is chosen where it is seven times 1
 
     def test_labels_and_an_autoencoders_numbers(self):
         chance = random.Random(3)

@@ -192,6 +192,17 @@ TEST_CASE("a set without rows or with a constant target has defined metrics") {
   CHECK(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, constant).r2 == 0);
   const std::vector<double> perfect = {2, 2, 0, 0, 0, 0, 0, 4, 8};
   CHECK(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, perfect).r2 == 1);
+  // 1000 times 0.1f: the sums are rounded.
+  LeafPass<float> pass(Linear(Task::kRegression, 1), 1000);
+  std::fill(pass.inputs(), pass.inputs() + 2000, 0.0f);
+  std::fill(pass.targets(), pass.targets() + 1000, 0.1f);
+  std::fill(pass.weights(), pass.weights() + 1000, 1.0f);
+  std::vector<double> sums(totals.size());
+  for (const float answer : {0.1f, 0.2f}) {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    pass.Evaluate(std::vector<float>{0, 0, answer}.data(), 1000, sums.data());
+    CHECK(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, sums).r2 == (answer == 0.1f));
+  }
 }
 
 TEST_CASE("with very many classes the totals hold three weights a class") {

@@ -33,6 +33,20 @@ class ColumnsTest(unittest.TestCase):
                             (pd.Timedelta(seconds=61), "61")):
             self.assertEqual(_columns.category_text(value), text)
 
+    def test_a_boolean_is_found_as_a_csv_file_writes_it(self):
+        categories = _columns.Categories(["False", "TRUE", "yes"], 3)
+        for value, code in ((True, 1), (np.False_, 0), ("true", 1), ("TRUE", 1), ("True", -1)):
+            self.assertEqual(categories.code(value), code, value)
+
+    def test_a_whole_number_is_hashed_alike_however_it_is_held(self):
+        categories = _columns.Categories(None, 1_000_000)
+        for value in (17, 17.0, np.float32(17), "17.0", "17.", b"17.0", " 17 "):
+            self.assertEqual(categories.code(value), _columns.murmur3(b"17") % 1_000_000, value)
+        self.assertEqual(categories.code("-0.0"), categories.code("0"))
+        for text in ("017.0", "17.5", "9223372036854775808.0"):
+            self.assertEqual(categories.code(text),
+                             _columns.murmur3(text.encode()) % 1_000_000, text)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -24,7 +24,7 @@ _MIDNIGHT = " 00:00:00"
 _FIRST_MOMENT, _END_OF_MOMENTS = -62_135_596_800, 253_402_300_800  # the years 1 to 9999
 _TEXT_BYTES_MAX = 256  # of a category
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)", re.A | re.I)
-_WHOLE_FLOAT = re.compile(r"(-?\d+)\.0*", re.A)
+_WHOLE_FLOAT = re.compile(r"(-?0|-?[1-9]\d*)\.0*", re.A)
 
 
 def is_null(value: Any) -> bool:
@@ -138,27 +138,38 @@ class Categories:
     def code(self, value: Any) -> int:
         """-1: none."""
         text = category_text(value)
-        raw = text if isinstance(text, bytes) else text.encode()
+        raw = _bytes_of(text)
         if len(raw) > _TEXT_BYTES_MAX:
             raise ValueError("expected at most %d bytes" % _TEXT_BYTES_MAX)
         if self._hashed:
-            return murmur3(raw) % self._codes
+            return murmur3(_bytes_of(_whole_text(text))) % self._codes
         codes = (self._known.get(t) for t in [text] + _other_texts(value, text))
         code = next((c for c in codes if c is not None), self._other)
         return code if code < self._codes else -1
 
 
+def _bytes_of(text: Any) -> bytes:
+    return text if isinstance(text, bytes) else text.encode()
+
+
+def _whole_text(text: Any) -> Any:
+    """"3" of "3.0"; of any other text the text. (ClassText of src/data/class_text.h)"""
+    whole = _WHOLE_FLOAT.fullmatch(text) if isinstance(text, str) else None
+    if whole is None or not -1 << 63 <= int(whole.group(1)) < 1 << 63:
+        return text
+    return "0" if whole.group(1) == "-0" else whole.group(1)
+
+
 def _other_texts(value: Any, text: Any) -> List[str]:
-    """What a category that is not known as `text` may be known as: "3" for "3.0", and a number or
-    a day that was read from a CSV file as people write it there."""
+    """What a category that is not known as `text` may be known as: "3" for "3.0", and a number,
+    a day or a boolean that was read from a CSV file as people write it there."""
     if isinstance(value, (float, np.floating)) and not is_null(value):
         return [_without_exponent(value)]
     if isinstance(value, (datetime.datetime, np.datetime64)):
         return [text[:-len(_MIDNIGHT)]] if text.endswith(_MIDNIGHT) else []
-    whole = _WHOLE_FLOAT.fullmatch(text) if isinstance(text, str) else None
-    if whole is None:
-        return []
-    return ["0" if whole.group(1) == "-0" else whole.group(1)]
+    if text in ("true", "false"):
+        return [text.capitalize(), text.upper()]
+    return [_whole_text(text)]
 
 
 def _number(value: Any) -> float:

@@ -1,0 +1,39 @@
+// Texts of Parquet files mean what they mean in CSV.
+#include "src/data/feature_decoder.h"
+#include "tests/data/parquet_fixture.h"
+
+namespace espalier {
+namespace {
+
+TEST_CASE("several labels are 0 and 1, booleans, or words for them") {
+  ParquetFixture f;
+  f.job.model.task = Task::kMultilabel;
+  f.job.data.label = {std::string("p"), std::string("q"), std::string("r")};
+  const auto a = Json("a", arrow::int32(), "[1, 2, 3, 4]");
+  const auto q = Json("q", arrow::boolean(), "[true, false, false, true]");
+  const auto words = arrow::dictionary(arrow::int32(), arrow::utf8());
+  const auto r = Json("r", words, R"(["no", "1", "no", "Yes"])");
+  f.Write({a, Json("p", arrow::utf8(), R"(["0", "yes", "TRUE", " False"])"), q, r});
+  CHECK(f.AllRows().targets == Doubles{0, 1, 0, 1, 0, 1, 1, 0, 0, 0, 1, 1});
+  f.Write({a, Json("p", arrow::utf8(), R"(["0", "yes", "maybe", "1"])"), q, r});
+  CHECK(f.Error().message().starts_with("the label is not a number"));
+  CHECK(f.Error().position()->row == 3);
+}
+
+TEST_CASE("a whole number is hashed alike, however its column holds it") {
+  const auto seventeen = static_cast<int32_t>(HashedCode("17", 1'000'000));
+  for (const auto& column :
+       {Json("c", arrow::int64(), "[17, 17]"), Json("c", arrow::float64(), "[17, 17]"),
+        Json("c", arrow::utf8(), R"(["17", "17.0"])")}) {
+    ParquetFixture f;
+    FeatureGroup& group = f.job.data.features.groups.emplace_back();
+    group.columns = {std::string("c")};
+    group.type = FeatureType::kCategorical;
+    group.hash = 1'000'000;
+    f.Write({column, Y(2)});
+    CHECK(f.AllRows().codes == std::vector<int32_t>{seventeen, seventeen});
+  }
+}
+
+}  // namespace
+}  // namespace espalier
