@@ -23,7 +23,7 @@ Status FromArrow(const arrow::Status& status) {
 }
 
 // Rows that follow each other, as one slice.
-arrow::Status AppendRows(const arrow::Array& array, const std::vector<int64_t>& rows,
+arrow::Status AppendRows(const arrow::Array& array, std::span<const int64_t> rows,
                          arrow::ArrayBuilder* builder) {
   const arrow::ArraySpan span(*array.data());
   for (size_t i = 0; i < rows.size();) {
@@ -79,7 +79,7 @@ Status ParquetTable::StartKept(const KeptColumns& kept) {
   return {};
 }
 
-Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t rows) {
+Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t first, int64_t rows) {
   for (size_t i = 0; i < kept_names_.size(); ++i) {
     arrow::ArrayBuilder* builder = columns_->kept[i].get();
     if (!kept.arrays().empty()) {
@@ -87,7 +87,9 @@ Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t rows) {
       if (!Fits(*array.type(), *builder->type())) {
         return Internal("the column " + kept_names_[i] + " changed its type within a file");
       }
-      ESPALIER_RETURN_IF_ERROR(FromArrow(AppendRows(array, kept.array_rows(), builder)));
+      const auto meant = std::span(kept.array_rows())
+                             .subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
+      ESPALIER_RETURN_IF_ERROR(FromArrow(AppendRows(array, meant, builder)));
       if (array.length() > 0) {  // about: as large as its rows are on the average
         bytes_ += arrow::util::TotalBufferSize(array) / array.length() * rows;
       }
@@ -95,9 +97,10 @@ Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t rows) {
     }
     std::string scratch;
     for (int64_t r = 0; r < rows; ++r) {
-      const std::string_view text = kept.Text(r, i, &scratch);
+      const std::string_view text = kept.Text(first + r, i, &scratch);
       ESPALIER_RETURN_IF_ERROR(
           FromArrow(static_cast<arrow::StringBuilder*>(builder)->Append(text)));
+      bytes_ += static_cast<int64_t>(text.size() + sizeof(size_t));
     }
   }
   return {};
@@ -105,9 +108,9 @@ Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t rows) {
 
 Status ParquetTable::Append(const KeptColumns& kept, int64_t rows,
                             const std::vector<std::string>& words, std::span<const int32_t> word_of,
-                            std::span<const double> values) {
+                            std::span<const double> values, int64_t first) {
   if (columns_->kept.empty()) ESPALIER_RETURN_IF_ERROR(StartKept(kept));
-  ESPALIER_RETURN_IF_ERROR(AppendKept(kept, rows));
+  ESPALIER_RETURN_IF_ERROR(AppendKept(kept, first, rows));
   const size_t width = number_names_.size();
   for (int64_t r = 0; r < rows && !word_name_.empty(); ++r) {
     const std::string& word = words[static_cast<size_t>(word_of[static_cast<size_t>(r)])];
@@ -122,8 +125,7 @@ Status ParquetTable::Append(const KeptColumns& kept, int64_t rows,
     }
   }
   rows_ += rows;
-  bytes_ += rows * static_cast<int64_t>(8 * width + 4 + 16 * kept_names_.size()) +
-            static_cast<int64_t>(kept.bytes());
+  bytes_ += rows * static_cast<int64_t>(8 * width + 4 + 16 * kept_names_.size());
   return {};
 }
 

@@ -22,10 +22,12 @@ class ParquetTable {
   ParquetTable(std::vector<std::string> kept, std::string word, std::vector<std::string> numbers);
   ~ParquetTable();
 
-  // Adds rows. `words`: what word_of [rows] indexes; `values` [rows, numbers] row-major.
-  // kResourceExhausted: no memory; kInternal: a kept column changed its type.
+  // Adds rows. `words`: what word_of [rows] indexes; `values` [rows, numbers] row-major;
+  // `first`: which row of `kept` is the first of these. kResourceExhausted: no memory; kInternal: a
+  // kept column changed its type.
   Status Append(const KeptColumns& kept, int64_t rows, const std::vector<std::string>& words,
-                std::span<const int32_t> word_of, std::span<const double> values);
+                std::span<const int32_t> word_of, std::span<const double> values,
+                int64_t first = 0);
 
   // About what the file will have, uncompressed.
   int64_t bytes() const { return bytes_; }
@@ -37,7 +39,7 @@ class ParquetTable {
  private:
   struct Columns;  // Arrow's builders
   Status StartKept(const KeptColumns& kept);
-  Status AppendKept(const KeptColumns& kept, int64_t rows);
+  Status AppendKept(const KeptColumns& kept, int64_t first, int64_t rows);
 
   const std::vector<std::string> kept_names_;
   const std::string word_name_;

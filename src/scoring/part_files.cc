@@ -22,22 +22,22 @@ class CsvPart final : public PartTable {
   }
 
   Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
-             std::span<const double> numbers) override {
+             std::span<const double> numbers, int64_t first) override {
     if (text_.empty()) text_ = header_;
     const size_t width = columns_.numbers.size();
     std::string scratch;
     for (int64_t r = 0; r < rows; ++r) {
       const auto row = static_cast<size_t>(r);
-      bool first = true;
+      bool begins = true;
       for (size_t i = 0; i < columns_.kept.size(); ++i) {
-        AppendCsvField(kept.Text(r, i, &scratch), std::exchange(first, false), &text_);
+        AppendCsvField(kept.Text(first + r, i, &scratch), std::exchange(begins, false), &text_);
       }
       if (!columns_.word.empty()) {
         AppendCsvField(columns_.words[static_cast<size_t>(word_of[row])],
-                       std::exchange(first, false), &text_);
+                       std::exchange(begins, false), &text_);
       }
       for (const double value : numbers.subspan(row * width, width)) {
-        AppendCsvNumber(value, columns_.narrow, std::exchange(first, false), &text_);
+        AppendCsvNumber(value, columns_.narrow, std::exchange(begins, false), &text_);
       }
       text_ += '\n';
     }
@@ -63,8 +63,8 @@ class ParquetPart final : public PartTable {
   explicit ParquetPart(const PartColumns& columns)
       : columns_(columns), table_(columns.kept, columns.word, columns.numbers) {}
   Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
-             std::span<const double> numbers) override {
-    return table_.Append(kept, rows, columns_.words, word_of, numbers);
+             std::span<const double> numbers, int64_t first) override {
+    return table_.Append(kept, rows, columns_.words, word_of, numbers, first);
   }
   int64_t bytes() const override { return table_.bytes(); }
   int64_t rows() const override { return table_.rows(); }
@@ -197,9 +197,9 @@ PartWriter::PartWriter(const FileSystem& files, std::string directory, int64_t s
       table_(PartTable::Make(format, columns)) {}
 
 Status PartWriter::Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
-                       std::span<const double> numbers) {
+                       std::span<const double> numbers, int64_t first) {
   if (rows == 0) return {};
-  ESPALIER_RETURN_IF_ERROR(table_->Add(kept, rows, word_of, numbers));
+  ESPALIER_RETURN_IF_ERROR(table_->Add(kept, rows, word_of, numbers, first));
   return table_->bytes() < part_bytes_ ? Status() : Finish();
 }
 

@@ -68,9 +68,10 @@ class PartTable {
  public:
   static std::unique_ptr<PartTable> Make(PartFormat format, const PartColumns& columns);
   virtual ~PartTable() = default;
-  // `word_of` [rows], or empty; `numbers` [rows, columns.numbers].
+  // `word_of` [rows], or empty; `numbers` [rows, columns.numbers]; `first`: which row of `kept` is
+  // the first of these.
   virtual Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
-                     std::span<const double> numbers) = 0;
+                     std::span<const double> numbers, int64_t first) = 0;
   virtual int64_t bytes() const = 0;
   virtual int64_t rows() const = 0;
   // The file; then it is empty again.
@@ -83,7 +84,7 @@ class PartWriter {
   PartWriter(const FileSystem& files, std::string directory, int64_t shard, int64_t shards,
              PartFormat format, const PartColumns& columns, int64_t part_bytes = kPartBytes);
   Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
-             std::span<const double> numbers);
+             std::span<const double> numbers, int64_t first = 0);
   // Writes what is left.
   Status Finish();
   int64_t parts() const { return parts_; }

@@ -1,5 +1,6 @@
 #include "src/scoring/predict.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -9,6 +10,10 @@
 
 namespace espalier {
 namespace {
+
+// Answers that are in memory at a time, but for a batch's at least: with many classes those of a
+// piece of narrow rows would be gigabytes.
+constexpr int64_t kAnswersAtOnce = 64 << 10;
 
 class ShardPrediction {
  public:
@@ -23,16 +28,11 @@ class ShardPrediction {
                  PartFormat::kCsv, reject_columns, spec.part_bytes) {}
 
   Status Take(const ScanPiece& piece) {
-    scorer_.Predict(piece.rows, piece.texts, &values_);
-    classes_.clear();
-    const auto width = static_cast<size_t>(run_.model.width());
-    for (size_t r = 0; run_.model.classification() && r * width < values_.size(); ++r) {
-      classes_.push_back(
-          static_cast<int32_t>(PredictedClass(run_.model.shape, values_.data() + r * width)));
+    const int64_t batches = kAnswersAtOnce / (kScoringBatch * run_.model.width());
+    const int64_t some = std::max<int64_t>(1, batches) * kScoringBatch;
+    for (int64_t first = 0; first < piece.rows.rows; first += some) {
+      ESPALIER_RETURN_IF_ERROR(TakeRows(piece, first, std::min(some, piece.rows.rows - first)));
     }
-    if (run_.model.multilabel()) Decide(width);
-    if (columns_.numbers.empty()) values_.clear();
-    ESPALIER_RETURN_IF_ERROR(parts_.Add(piece.kept, piece.rows.rows, classes_, values_));
     score_.rows += piece.rows.rows;
     return TakeRejects(piece.rejects);
   }
@@ -46,6 +46,19 @@ class ShardPrediction {
   }
 
  private:
+  Status TakeRows(const ScanPiece& piece, int64_t first, int64_t count) {
+    scorer_.PredictSome(piece.rows, piece.texts, first, count, &values_);
+    classes_.clear();
+    const auto width = static_cast<size_t>(run_.model.width());
+    for (size_t r = 0; run_.model.classification() && r * width < values_.size(); ++r) {
+      classes_.push_back(
+          static_cast<int32_t>(PredictedClass(run_.model.shape, values_.data() + r * width)));
+    }
+    if (run_.model.multilabel()) Decide(width);
+    if (columns_.numbers.empty()) values_.clear();
+    return parts_.Add(piece.kept, count, classes_, values_, first);
+  }
+
   // Of each row's probabilities makes what is written of it: the labels they decide, themselves.
   void Decide(size_t width) {
     std::vector<double> written;

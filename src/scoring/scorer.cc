@@ -20,14 +20,16 @@ class TypedScorer final : public Scorer {
         pass_(model.shape, kScoringBatch),
         predictions_(static_cast<size_t>(kScoringBatch * model.width())) {}
 
-  void Predict(const DecodedRows& rows, const ShardTexts& texts,
-               std::vector<double>* values) override {
+  void PredictSome(const DecodedRows& rows, const ShardTexts& texts, int64_t first, int64_t some,
+                   std::vector<double>* values) override {
     values->clear();
-    CodeMaps maps;
-    vocabularies_.Extend(texts.categories, &maps);
-    for (int64_t begin = 0; begin < rows.rows; begin += kScoringBatch) {
-      const int64_t count = std::min(kScoringBatch, rows.rows - begin);
-      Encode(rows, maps, begin, count, 0);
+    if (first == 0) {
+      maps_.clear();
+      vocabularies_.Extend(texts.categories, &maps_);
+    }
+    for (int64_t begin = first; begin < first + some; begin += kScoringBatch) {
+      const int64_t count = std::min(kScoringBatch, first + some - begin);
+      Encode(rows, maps_, begin, count, 0);
       AddPredictions(count, values);
     }
   }
@@ -109,6 +111,7 @@ class TypedScorer final : public Scorer {
   const StorageType storage_;
   const FeatureEncoder encoder_;
   const Vocabularies vocabularies_;
+  CodeMaps maps_;  // of the rows whose predictions are being asked for
   LeafPass<T> pass_;
   AlignedVector<T> predictions_;
 };

@@ -26,8 +26,13 @@ class Scorer {
   // What the model says of each row, whose categories are in `texts`: classification, probabilities
   // [rows, classes]; multilabel, those of 1 [rows, labels]; else values [rows, targets] in the
   // targets' units. Replaces `values`.
-  virtual void Predict(const DecodedRows& rows, const ShardTexts& texts,
-                       std::vector<double>* values) = 0;
+  void Predict(const DecodedRows& rows, const ShardTexts& texts, std::vector<double>* values) {
+    PredictSome(rows, texts, 0, rows.rows, values);
+  }
+  // Of `count` rows from `first` on: those that the last call ended at, a multiple of
+  // kScoringBatch, or 0. The same bits as of all rows at once.
+  virtual void PredictSome(const DecodedRows& rows, const ShardTexts& texts, int64_t first,
+                           int64_t count, std::vector<double>* values) = 0;
 
   // Adds rows to the totals of an evaluation (model/metrics.h). `classes`: by row, or -1 where
   // the label is no class of the model; such a row is left out (classification). Targets and

@@ -314,6 +314,43 @@ TEST_CASE("a shard of any size is read in pieces and written in parts of bounded
   CHECK(next == 300'000);
 }
 
+TEST_CASE("the answers of many classes are cut into parts within a piece of rows") {
+  const ScoringFixture f;
+  ModelDocument document = ClassesDocument();
+  document.preprocessing.classes.clear();
+  for (int i = 0; i < 700; ++i) {
+    document.preprocessing.classes.push_back("c" + std::to_string(1000 + i));
+  }
+  const TrainedModel model = f.Model(document);
+  const auto scan = f.Scan(model, {f.dir.Put("t.csv", AnswersCsv(4000, false))}, false, {"id"});
+  REQUIRE(scan.ok());
+  for (const PartFormat format : {PartFormat::kCsv, PartFormat::kParquet}) {
+    const WatchedFiles watched(*f.files);
+    const PredictSpec spec{
+        .output = f.dir / "out", .format = format, .keep = {"id"}, .part_bytes = 1 << 20};
+    REQUIRE(BeginPredictions(watched, spec.output).ok());
+    const auto result = Predict({.files = watched, .model = model, .scan = *scan}, spec);
+    INFO(result.status().ToString());
+    REQUIRE(result.ok());
+    CHECK(result->rows == 4000);
+    CHECK(result->parts == 8);  // 512 rows each
+    CHECK(watched.largest < (8 << 20));
+    if (format == PartFormat::kParquet) continue;
+    int64_t next = 0;
+    for (const auto& [name, content] : f.Parts(spec.output)) {
+      const auto rows = Cells(content);
+      for (size_t r = 1; r < rows.size(); ++r, ++next) {
+        REQUIRE(rows[r].size() == 702);
+        CHECK(rows[r][0] == "row " + std::to_string(next));
+        const double a = static_cast<double>(next * 37 % 101) / 10 - 5;
+        const double b = static_cast<double>(next * 53 % 97) / 7 - 6;
+        CHECK(std::fabs(std::stof(rows[r][2 + 699]) - Direct(model, a, b)[699]) <= 1e-6f);
+      }
+    }
+    CHECK(next == 4000);
+  }
+}
+
 TEST_CASE("a run that is cancelled ends at the next piece") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());
