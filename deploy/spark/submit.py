@@ -70,7 +70,15 @@ def session(executors):
 
 
 def interrupt(*_):
+    ignore_signals()
     raise KeyboardInterrupt
+
+
+def ignore_signals():
+    """For the clean-up, which is short: what has ended this brings more of them. Ctrl-C ends the
+    JVM, whose end is a SIGTERM; its death also breaks the pipe that the progress is written to."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def obey_signals():
@@ -114,8 +122,11 @@ def follow(job):
     try:
         result = job.result(progress=True)
     except BaseException:
-        with contextlib.suppress(espalier.EspalierError):  # it has ended by itself
-            job.cancel()
+        try:
+            ignore_signals()
+        finally:
+            with contextlib.suppress(espalier.EspalierError):  # it has ended by itself
+                job.cancel()
         raise
     scoring = result.scoring
     for name in ("test",) if scoring else ("train", "validation", "test"):

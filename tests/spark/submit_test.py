@@ -89,6 +89,21 @@ class WordsTest(daemons.EspalierTest):
             error.answered = True
             self.assertEqual(self.submit.code_of(error), 1 if code == 3 else code)
 
+    def test_a_signal_does_not_end_the_clean_up_of_another_end(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+        cancelled = []
+
+        def cancel():
+            os.kill(os.getpid(), signal.SIGTERM)  # as the JVM's end sends it
+            os.kill(os.getpid(), signal.SIGINT)
+            cancelled.append(True)
+        for end in (BrokenPipeError, KeyboardInterrupt):
+            self.submit.obey_signals()
+            with self.assertRaises(end):
+                self.submit.follow(mock.Mock(**{"result.side_effect": end, "cancel": cancel}))
+        self.assertEqual(cancelled, [True, True])
+
     def test_a_job_file_that_was_sent_along_has_lost_its_directory(self):
         sent = self.path("sent")
         os.mkdir(sent)
