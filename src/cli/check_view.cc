@@ -216,8 +216,12 @@ std::string CheckText(const CheckReport& report, bool color) {
       {"memory", "rows " + HumanBytes(Bytes(report.rows_bytes)) + " (as " + report.storage +
                      (report.sparse ? " without zeros" : "") +
                      ", shared among the workers), model " + HumanBytes(Bytes(report.model_bytes)) +
-                     " on each worker, reading up to " + HumanBytes(Bytes(report.reading_bytes)) +
-                     " a thread"},
+                     " on each worker, " +
+                     (report.evaluation_bytes > 0
+                          ? "evaluations " + HumanBytes(Bytes(report.evaluation_bytes)) +
+                                " (shared among them), "
+                          : "") +
+                     "reading up to " + HumanBytes(Bytes(report.reading_bytes)) + " a thread"},
       {"output", Printable(report.output, 400)}};
   return text + "\n" + LeftTable(rows, "");
 }
@@ -277,6 +281,7 @@ Json CheckJson(const CheckReport& report) {
       {"sparse", report.sparse},
       {"rows_bytes", report.rows_bytes},
       {"model_bytes_per_worker", report.model_bytes},
+      {"evaluation_bytes", report.evaluation_bytes},
       {"reading_bytes_per_thread", report.reading_bytes},
       {"output", report.output}};
 }

@@ -73,11 +73,12 @@ struct CheckReport {
   std::vector<int64_t> layers;          // widths: inputs, hidden, outputs
   int64_t parameters = 0;
   int64_t leaves = 0, batch = 0, steps_per_epoch = 0;
-  std::string storage;        // of a feature's value: "uint8", "float32", "float64"
-  bool sparse = false;        // rows are stored without their zeros
-  int64_t rows_bytes = 0;     // of all rows, over all workers together
-  int64_t model_bytes = 0;    // of the job state and gradients, on each worker
-  int64_t reading_bytes = 0;  // of the shard that takes most, while a thread reads it
+  std::string storage;           // of a feature's value: "uint8", "float32", "float64"
+  bool sparse = false;           // rows are stored without their zeros
+  int64_t rows_bytes = 0;        // of all rows, over all workers together
+  int64_t model_bytes = 0;       // of the job state and gradients, on each worker
+  int64_t evaluation_bytes = 0;  // of all leaves' totals of an evaluation; 0: there is none
+  int64_t reading_bytes = 0;     // of the shard that takes most, while a thread reads it
   std::string output;
 };
 

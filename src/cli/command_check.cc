@@ -28,6 +28,7 @@
 #include "src/data/row_room.h"
 #include "src/data/sparse_record.h"
 #include "src/data/survey.h"
+#include "src/model/metrics.h"
 #include "src/model/network.h"
 #include "src/model/optimizer.h"
 #include "src/plan/rows.h"
@@ -290,6 +291,9 @@ Status ReportModel(const FileSystem& files, const JobSpec& spec, const SurveyRes
   const int64_t vectors = 3 + SlotCount(spec.train.optimizer) + keeps_best + averages + accumulates;
   report->model_bytes =
       report->parameters * vectors * (spec.model.precision == Precision::kFloat64 ? 8 : 4);
+  if (survey.validation_rows + survey.test_rows > 0) {
+    report->evaluation_bytes = EvaluationBytes(shape, report->leaves);
+  }
   return Status::Ok();
 }
 

@@ -134,6 +134,10 @@ int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind) {
   return kTotalsFixed + ClassTotals(classes) + (classes == 2 ? 2 * kScoreBins : 0);
 }
 
+int64_t EvaluationBytes(const NetworkShape& shape, int64_t leaves) {
+  return leaves * TotalsSize(shape, TotalsKind::kEvaluation) * static_cast<int64_t>(sizeof(double));
+}
+
 void AddTotals(double* into, const double* from, int64_t size) {
   for (int64_t i = 0; i < size; ++i) into[i] += from[i];
 }

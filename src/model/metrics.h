@@ -46,6 +46,8 @@ inline constexpr int64_t kConfusionClassesMax = 1000;
 inline constexpr int64_t kScoreBins = 4096;
 
 int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind);
+// What an evaluation takes in memory where `leaves` leaves count, each its own totals.
+int64_t EvaluationBytes(const NetworkShape& shape, int64_t leaves);
 
 // into[i] += from[i].
 void AddTotals(double* into, const double* from, int64_t size);

@@ -7,6 +7,7 @@
 #include "src/base/text.h"
 #include "src/data/sparse_choice.h"
 #include "src/model/arithmetic.h"
+#include "src/model/metrics.h"
 #include "src/model/optimizer.h"
 #include "src/plan/ownership.h"
 #include "src/plan/rows.h"
@@ -75,15 +76,19 @@ Status CheckMemory(const TrainingPlan& plan, int64_t leaves, int64_t states, int
   const int64_t count = ParameterCount(plan.shape);
   const auto model = static_cast<double>(count) * VectorCount(plan, states, pushers) * kSize;
   const auto rows = static_cast<double>(LeafNumbers(plan)) * leaves * kSize;
+  const bool evaluates = plan.validation_rows > 0 || plan.test_rows > 0;
+  const auto totals = static_cast<double>(evaluates ? EvaluationBytes(plan.shape, leaves) : 0);
   const int64_t memory = PhysicalMemoryBytes();
-  if (model + rows <= static_cast<double>(memory)) return {};
+  if (model + rows + totals <= static_cast<double>(memory)) return {};
   const auto shown = [](double n) { return HumanBytes(static_cast<uint64_t>(n)); };
   return ResourceExhausted(
       "the model has " + HumanCount(count) + " parameters and takes " + shown(model) +
       (pushers > 0 ? " on the one that holds them for " + std::to_string(pushers) + " other workers"
                    : " on each worker") +
-      ", and the rows of a step another " + shown(rows) + "; this one has " +
-      shown(static_cast<double>(memory)) + " of memory: take a smaller model, a lower train.batch" +
+      ", and the rows of a step another " + shown(rows) +
+      (evaluates ? " and the totals of an evaluation " + shown(totals) : "") + "; this one has " +
+      shown(static_cast<double>(memory)) +
+      " of memory: take a smaller model, a lower train.batch or fewer train.leaves" +
       (pushers > 0 ? ", fewer workers" : "") + ", or workers with more");
 }
 

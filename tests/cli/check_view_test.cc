@@ -49,6 +49,12 @@ TEST_CASE("check shows sets, columns with nulls and ranges, label balance, model
   CHECK_THAT(text, Catch::Contains("22-16-2, 402 parameters") && Catch::Contains("as uint8") &&
                        Catch::Contains("reading up to 4.0 KiB a thread"));
   CHECK(CheckJson(Report())["reading_bytes_per_thread"] == 4096);
+  CHECK(text.find("evaluations") == std::string::npos);  // the report has none
+  CheckReport evaluated = Report();
+  evaluated.evaluation_bytes = 8192;
+  CHECK_THAT(CheckText(evaluated, false),
+             Catch::Contains("evaluations 8.0 KiB (shared among them), reading up to"));
+  CHECK(CheckJson(evaluated)["evaluation_bytes"] == 8192);
 }
 
 TEST_CASE("check shows what lies near each worker of the cluster that was asked") {
