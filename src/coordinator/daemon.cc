@@ -12,7 +12,6 @@
 #include "src/config/address.h"
 #include "src/coordinator/preparation.h"
 #include "src/coordinator/token_keeper.h"
-#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
@@ -103,10 +102,7 @@ namespace {
 StorageOptions StorageOfJobs(const CoordinatorOptions& options) {
   StorageOptions storage = StorageOf(options);
   storage.secrets = options.secrets;
-  const Result<Uri> state = ParseUri(options.state_directory);
-  const bool local = state.ok() && state->kind == Uri::Kind::kLocal;
-  for (const std::string& path :
-       {options.tls.key, options.tokens, local ? state->path : std::string()}) {
+  for (const std::string& path : {options.tls.key, options.tokens, options.state_directory}) {
     if (!path.empty()) storage.secrets.push_back(path);
   }
   return storage;

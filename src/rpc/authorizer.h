@@ -78,9 +78,11 @@ class Authorizer final : public grpc::AuthMetadataProcessor {
   // the own certificate when it expires.
   void TellRest();
 
+  // Tells the audit of a call that was refused, or counts it (Refusals). `caller`: Caller::Key.
+  void Audit(const std::string& caller, const std::string& method, const std::string& why);
+
  private:
   Result<Identity> ByToken(std::string_view header) const;
-  void Audit(const std::string& caller, const std::string& method, const std::string& why);
 
   const ServerSecurity security_;
   Refusals refusals_;

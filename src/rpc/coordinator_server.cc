@@ -57,8 +57,9 @@ class Server final
     {
       std::lock_guard lock(mutex_);
       const SessionId id{++last_session_};
-      session = std::make_shared<WorkerSession>(id, context, std::move(caller), handler_, limits_,
-                                                [this](WorkerSession* s) { Forget(s); });
+      session =
+          std::make_shared<WorkerSession>(id, context, std::move(caller), handler_, limits_,
+                                          authorizer_, [this](WorkerSession* s) { Forget(s); });
       sessions_[id] = session;
     }
     handler_->OnWorkerOpened(session->id(), context->peer());

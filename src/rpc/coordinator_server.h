@@ -105,7 +105,7 @@ struct CoordinatorServerLimits {
   int64_t memory_bytes_max = int64_t{2} << 30;
   // How often is looked whether files of certificates, revocations or tokens were replaced, after
   // which streams of those who would not get in any more are ended.
-  int64_t recheck_interval_ms = 2'000;
+  int64_t recheck_interval_ms = 1'000;
   // Idle connections are pinged this often; no answer for the timeout breaks them.
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;

@@ -114,9 +114,9 @@ std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
   if (authorizer == nullptr) return grpc::InsecureServerCredentials();
   // Not the files themselves: gRPC would show what is put there before it is judged, and, when it
   // is no key with its certificate, nothing at all.
-  const std::string shown = authorizer->security().keychain->shown_path();
-  tls::TlsServerCredentialsOptions options(
-      std::make_shared<tls::FileWatcherCertificateProvider>(shown, shown, kReadAgainS));
+  const Keychain& keychain = *authorizer->security().keychain;
+  tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
+      keychain.shown_key(), keychain.shown_certificate(), kReadAgainS));
   options.watch_identity_key_cert_pairs();
   options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   auto out = tls::TlsServerCredentials(options);

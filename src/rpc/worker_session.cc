@@ -2,7 +2,6 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
-#include "src/base/audit.h"
 #include "src/base/text.h"
 #include "src/rpc/transport.h"
 
@@ -27,12 +26,13 @@ std::string Bytes(int64_t n) { return std::to_string(n) + " bytes"; }
 
 WorkerSession::WorkerSession(SessionId id, grpc::CallbackServerContext* context, Caller caller,
                              CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
-                             DoneCallback on_done)
+                             std::shared_ptr<Authorizer> authorizer, DoneCallback on_done)
     : id_(id),
       context_(context),
       caller_(std::move(caller)),
       handler_(handler),
       limits_(limits),
+      authorizer_(std::move(authorizer)),
       on_done_(std::move(on_done)) {
   StartSendInitialMetadata();  // tells the worker that it is connected
 }
@@ -109,8 +109,7 @@ void WorkerSession::OnReadDone(bool ok) {
       message = PermissionDenied("the worker calls itself '" + Printable(hello->name) +
                                  "', but its certificate is that of " + caller_.ToString() +
                                  "; start it with the --name that its certificate says");
-      LogAudit("audit: " + caller_.ToString() + ": attach as '" + Printable(hello->name) +
-               "': refused: " + message.status().ToString());
+      authorizer_->Audit(caller_.Key(), "attach", message.status().message());
     }
   }
   if (!message.ok()) {

@@ -32,7 +32,7 @@ class WorkerSession final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   // A Hello of a name that is not the caller's ends it.
   WorkerSession(SessionId id, grpc::CallbackServerContext* context, Caller caller,
                 CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
-                DoneCallback on_done);
+                std::shared_ptr<Authorizer> authorizer, DoneCallback on_done);
 
   SessionId id() const { return id_; }
   // Call once, after the handler has heard of the session and when it is owned by a shared_ptr.
@@ -59,6 +59,7 @@ class WorkerSession final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   const Caller caller_;
   CoordinatorHandler* const handler_;
   const CoordinatorServerLimits limits_;
+  const std::shared_ptr<Authorizer> authorizer_;  // null on a plain server
   const DoneCallback on_done_;
   grpc::ByteBuffer incoming_;
 

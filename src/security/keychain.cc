@@ -21,10 +21,6 @@ std::string UtcText(int64_t seconds) {
   return text;
 }
 
-std::string ShownOf(const TlsMaterial& material) {
-  return material.key_pem + "\n" + material.certificate_pem;
-}
-
 }  // namespace
 
 Status TlsFiles::Validate(bool client) const {
@@ -92,7 +88,9 @@ Result<std::shared_ptr<Keychain>> Keychain::Open(const TlsFiles& files) {
   out->stamp_ = StampOf({files.ca, files.certificate, files.key});
   ESPALIER_ASSIGN_OR_RETURN(out->current_, out->Read());
   if (files.certificate.empty()) return out;
-  ESPALIER_ASSIGN_OR_RETURN(out->shown_, MemoryFile::Make(ShownOf(*out->current_)));
+  ESPALIER_ASSIGN_OR_RETURN(out->shown_certificate_,
+                            MemoryFile::Make(out->current_->certificate_pem));
+  ESPALIER_ASSIGN_OR_RETURN(out->shown_key_, MemoryFile::Make(out->current_->key_pem));
   return out;
 }
 
@@ -116,10 +114,16 @@ std::shared_ptr<const TlsMaterial> Keychain::Current() {
   return current_;
 }
 
+// A listener that reads between the two reads again a second later.
+Status Keychain::Show(const TlsMaterial& material) {
+  ESPALIER_RETURN_IF_ERROR(shown_certificate_->Put(material.certificate_pem));
+  return shown_key_->Put(material.key_pem);
+}
+
 void Keychain::ReadAgain() {
   auto read = Read();
   Status usable = read.status();
-  if (usable.ok() && shown_ != nullptr) usable = shown_->Put(ShownOf(**read));
+  if (usable.ok() && shown_key_ != nullptr) usable = Show(**read);
   if (!usable.ok()) {
     LogWarning("the replaced TLS files cannot be used, the former ones stay: " + usable.ToString());
     return;

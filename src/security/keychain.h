@@ -51,9 +51,10 @@ class Keychain {
   // Reads again what was replaced since. When that is not whole (in the middle of a replacement, or
   // wrong) the former stays, and one log line says why.
   std::shared_ptr<const TlsMaterial> Current();
-  // A file of this process's own with the key and the certificates of what Current gave last, for
-  // a listener that reads them by itself. REQUIRES: the files name a certificate.
-  std::string shown_path() const { return shown_->path(); }
+  // Files of this process's own with the certificates and the key of what Current gave last, for a
+  // listener that reads them by itself. REQUIRES: the files name a certificate.
+  std::string shown_certificate() const { return shown_certificate_->path(); }
+  std::string shown_key() const { return shown_key_->path(); }
   // Warns in the log of the own certificate that expires soon, or has: once, and then daily. A
   // daemon asks every few minutes. `now_s`: since 1970.
   void TellExpiry(int64_t now_s);
@@ -62,10 +63,11 @@ class Keychain {
   explicit Keychain(TlsFiles files) : files_(std::move(files)) {}
   Result<std::shared_ptr<const TlsMaterial>> Read() const;
   void ReadAgain();
+  Status Show(const TlsMaterial& material);
 
   const TlsFiles files_;
-  std::unique_ptr<MemoryFile> shown_;  // none without a certificate
-  std::mutex mutex_;                   // guards what follows
+  std::unique_ptr<MemoryFile> shown_certificate_, shown_key_;  // none without a certificate
+  std::mutex mutex_;                                           // guards what follows
   std::string stamp_;
   int64_t told_s_ = 0;  // when it was looked last whether an expiry is to be told; since 1970
   std::shared_ptr<const TlsMaterial> current_;

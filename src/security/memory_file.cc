@@ -13,9 +13,12 @@ Status Failed() {
   return ResourceExhausted(std::string("cannot make a file in memory: ") + std::strerror(errno));
 }
 
+constexpr unsigned kNeverRun = 0x8;  // MFD_NOEXEC_SEAL, which hosts may ask for; since Linux 6.3
+
 // A descriptor of a new one; negative: errno says why there is none.
 int Filled(std::string_view content) {
-  const int fd = memfd_create("espalier", MFD_CLOEXEC);
+  int fd = memfd_create("espalier", MFD_CLOEXEC | kNeverRun);
+  if (fd < 0 && errno == EINVAL) fd = memfd_create("espalier", MFD_CLOEXEC);
   while (fd >= 0 && !content.empty()) {
     const ssize_t n = write(fd, content.data(), content.size());
     if (n < 0 && errno == EINTR) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/storage/kerberos.h"
+#include "src/storage/token_store.h"
 #include "src/storage/uri.h"
 
 namespace espalier {
@@ -16,8 +17,12 @@ Result<std::shared_ptr<const WebHdfsClient>> ClientOf(StorageOptions options,
                                                       const std::string& token = {}) {
   options.webhdfs.tokens = nullptr;
   options.token_file.clear();
-  options.webhdfs.file_token = token;
   ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(prefix + "/"));
+  if (!token.empty()) {
+    const auto alone = std::make_shared<TokenStore>();
+    alone->Put(uri.prefix, token);
+    options.webhdfs.tokens = alone;
+  }
   if (uri.kind == Uri::Kind::kLocal) {
     return InvalidArgument("'" + prefix + "' is no HDFS, and has no delegation tokens");
   }

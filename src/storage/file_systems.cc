@@ -3,6 +3,8 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
 #include <mutex>
 
@@ -32,6 +34,19 @@ Result<std::string> FileToken(const std::string& file, const Uri& uri, const Had
   }
   const HadoopToken* token = TokenFor(*tokens, TokenServices(uri, config, name_nodes));
   return token == nullptr ? "" : TokenText(*token);
+}
+
+// The paths of those that are local, or of the others.
+std::vector<std::string> PathsOf(const std::vector<std::string>& uris, bool local) {
+  std::vector<std::string> paths;
+  for (const std::string& text : uris) {
+    const Result<Uri> uri = ParseUri(text);
+    if (!uri.ok() || (uri->kind == Uri::Kind::kLocal) != local) continue;
+    std::string path = uri->path;
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    paths.push_back(std::move(path));
+  }
+  return paths;
 }
 
 class AnyFileSystem : public FileSystem {
@@ -69,7 +84,7 @@ class AnyFileSystem : public FileSystem {
     return files->WriteAtomically(path, content, writer);
   }
   Status Rename(const std::string& from, const std::string& to) const override {
-    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(from));
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(from, true));
     ESPALIER_ASSIGN_OR_RETURN(const auto target, For(to));
     if (files == target) return files->Rename(from, to);
     return InvalidArgument("cannot rename '" + Printable(from) + "' to '" + Printable(to) +
@@ -88,14 +103,18 @@ class AnyFileSystem : public FileSystem {
     return files->Restrict(path);
   }
   Status RemoveTree(const std::string& path) const override {
-    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path, true));
     return files->RemoveTree(path);
   }
 
  private:
-  Result<std::shared_ptr<const FileSystem>> For(const std::string& path) const {
+  Result<std::shared_ptr<const FileSystem>> For(const std::string& path, bool whole = false) const {
     ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(path));
     if (uri.kind == Uri::Kind::kLocal) return local_;
+    if (IsSecret(uri.path, whole)) {
+      return FileProblem(StatusCode::kPermissionDenied, "use", path,
+                         "it is a secret of this daemon, which no job may read or change");
+    }
     std::lock_guard lock(mutex_);
     std::shared_ptr<const FileSystem>& known = remote_[uri.prefix];
     if (known != nullptr) return known;
@@ -104,8 +123,19 @@ class AnyFileSystem : public FileSystem {
     return known;
   }
 
+  // Whatever address it is reached by: one HDFS has many. With `whole`, also what holds one.
+  bool IsSecret(const std::string& path, bool whole) const {
+    const std::string plain = std::filesystem::path(path).lexically_normal().string();
+    return std::any_of(secrets_.begin(), secrets_.end(), [&](const std::string& secret) {
+      return plain == secret || plain.starts_with(secret + "/") ||
+             (whole && secret.starts_with(plain + "/"));
+    });
+  }
+
   const StorageOptions options_;
-  const std::shared_ptr<const FileSystem> local_ = MakeLocalFileSystem(options_.secrets);
+  const std::vector<std::string> secrets_ = PathsOf(options_.secrets, false);  // on an HDFS
+  const std::shared_ptr<const FileSystem> local_ =
+      MakeLocalFileSystem(PathsOf(options_.secrets, true));
   mutable std::mutex mutex_;                                                 // guards remote_
   mutable std::map<std::string, std::shared_ptr<const FileSystem>> remote_;  // by prefix
 };
@@ -176,9 +206,14 @@ HadoopEnvironment ReadHadoopEnvironment(
   for (const char* name : {"HADOOP_TOKEN_FILE_LOCATION", "KRB5_CLIENT_KTNAME", "KRB5CCNAME",
                            "CREDENTIALS_DIRECTORY"}) {
     std::string path = variable(name);
-    if (path.starts_with("FILE:")) path.erase(0, 5);
-    if (path.starts_with('/')) found.secrets.push_back(std::move(path));
+    for (const std::string_view type : {"FILE:", "WRFILE:", "DIR:"}) {
+      if (path.starts_with(type)) path.erase(0, type.size());
+    }
+    std::error_code unknown;
+    if (!path.empty()) found.secrets.push_back(std::filesystem::absolute(path, unknown).string());
   }
+  // Where Kerberos keeps tickets when nothing says otherwise.
+  found.secrets.push_back("/tmp/krb5cc_" + std::to_string(geteuid()));
   return found;
 }
 

@@ -20,7 +20,7 @@ struct StorageOptions {
   std::string token_file;       // of Hadoop's credentials, as YARN writes it; read then, too
   std::string writer;  // in temporary names where a call gives no other; empty: host and process
   WebHdfsOptions webhdfs;            // with the user's name
-  std::vector<std::string> secrets;  // local ones, which no path may lead to (local_file_system.h)
+  std::vector<std::string> secrets;  // paths and URIs that no path may lead to (secret_files.h)
 };
 
 // What Hadoop's own tools would take from the environment.

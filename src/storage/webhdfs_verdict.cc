@@ -60,6 +60,7 @@ constexpr std::array kMeanings = {
     Meaning{"", "can't be found in cache", kAgain, kPermissionDenied, kTokenUnknown},
     Meaning{"InvalidToken", "expired", kAgain, kPermissionDenied, kTokenExpired},
     Meaning{"SecretManager$InvalidToken", "", kAgain, kPermissionDenied, kTokenExpired},
+    Meaning{"InvalidToken", "", kAgain, kPermissionDenied, kTokenRefused, true},
     Meaning{"", "InvalidToken", kAgain, kPermissionDenied, kTokenRefused, true},
     Meaning{"SecurityException", "user group information: java.io.EOFException", kAgain,
             kPermissionDenied, kTokenRefused, true},

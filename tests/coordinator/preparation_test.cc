@@ -93,7 +93,7 @@ TEST_CASE(
     if (r.op() != "GETHOMEDIRECTORY") return false;
     *reply = r.query.at("delegation") == "genuine"
                  ? Reply(200, R"({"Path": "/user/ada"})")
-                 : Exception(403, "InvalidToken", "token is not known");
+                 : Exception(403, "InvalidToken", "token is invalid");
     return true;
   });
   const auto refused = [&](const StorageTokens& tokens) {

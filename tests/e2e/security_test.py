@@ -252,7 +252,7 @@ class SecurityTest(EspalierTest):
             self.assertIn(cluster.address, log)
             self.assertNotIn("trying again", log)
         self.assertRegex(cluster.log("coordinator"),
-                         r"audit: worker 'other' at \S+: attach as 'stray': refused")
+                         r"audit: refused attach: the worker calls itself 'stray'")
         cluster.wait_for_workers(1)
 
     def test_what_is_wrong_on_this_machine_is_no_refusal(self):

@@ -71,6 +71,11 @@ TEST_CASE("secrets are neither read nor changed, by whatever name") {
   refuses(files->Names(dir / "linked").status());
   refuses(files->Rename(dir / "state", dir / "elsewhere"));
   refuses(files->RemoveTree(dir / ""));  // they lie in it
+  // Of another file system by its path, whatever its address; nobody is asked.
+  options.secrets = {"hdfs://nn/espalier/state/"};
+  const auto any = MakeFileSystem(options);
+  refuses(any->Open("webhdfs://127.0.0.1:1/espalier//state/log-1").status());
+  refuses(any->RemoveTree("hdfs://other/espalier"));
   // What this process holds open, and has no name any more.
   const FileDescriptor nameless(open(dir.Put("spool", "rows").c_str(), O_RDONLY));
   REQUIRE(std::remove((dir / "spool").c_str()) == 0);
