@@ -51,12 +51,14 @@ void WorkerCore::On(const LinkDown& event) {
   // One line for a series of failures, and, now and then, one for another reason than was told.
   const std::string why = event.why.ok() ? "it closed the stream" : event.why.ToString();
   const bool told =
-      failures_ > 0 && (why == told_why_ || now_ms_ - told_why_ms_ < kOtherReasonEveryMs);
+      event.ours ||
+      (failures_ > 0 && (why == told_why_ || now_ms_ - told_why_ms_ < kOtherReasonEveryMs));
   if (!told && !leaving_) {
     Log(LogLevel::kWarning, "not connected to the coordinator: " + why + "; trying again");
     told_why_ = why;
     told_why_ms_ = now_ms_;
   }
+  if (event.ours) told_why_ms_ = now_ms_ - kOtherReasonEveryMs;  // what is met next is told at once
   BackOff();
 }
 

@@ -54,6 +54,7 @@ struct LinkUp {
 struct LinkDown {
   uint64_t attempt = 0;
   Status why;
+  bool ours = false;  // ended by this side, which has told why
 };
 struct CoordinatorMessage {
   uint64_t attempt = 0;

@@ -165,7 +165,7 @@ class Daemon {
     if (!link_ || now == linked_by_) return;
     LogInfo("the certificates were replaced: attaching again");
     DropLink();
-    Handle(LinkDown{newest_attempt_, Unavailable("the certificates were replaced")});
+    Handle(LinkDown{newest_attempt_, Unavailable("the certificates were replaced"), true});
   }
 
   void TellStatus() {

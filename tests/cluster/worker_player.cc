@@ -60,7 +60,8 @@ void WorkerPlayer::Link(const Command& c) {
   } else {
     const std::string why = c.Text("why", "connection refused");
     Feed(LinkDown{attempt,
-                  c.Text("code", "") == "denied" ? PermissionDenied(why) : Unavailable(why)});
+                  c.Text("code", "") == "denied" ? PermissionDenied(why) : Unavailable(why),
+                  c.Number("ours", 0) != 0});
   }
 }
 
