@@ -149,7 +149,7 @@ class Categories:
 
 
 def _bytes_of(text: Any) -> bytes:
-    return text if isinstance(text, bytes) else text.encode()
+    return text if isinstance(text, bytes) else str(text).encode()
 
 
 def _whole_text(text: Any) -> Any:
