@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,45 +9,24 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <filesystem>
 
 #include "src/base/text.h"
 #include "src/cli/cores.h"
+#include "src/config/address.h"
 
 namespace espalier {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kCoordinatorProgram = "espalier-coordinator";
 constexpr const char* kWorkerProgram = "espalier-worker";
-constexpr const char* kDirectoryPrefix = "espalier-train-";
 constexpr int64_t kListenWaitMs = 20'000;
 constexpr int64_t kCoordinatorStopWaitMs = 2'000;
 constexpr int kPollMs = 50;
 constexpr int kLogTailLines = 12;
-constexpr int64_t kOrphanAgeS = 60;  // a younger directory may be about to be locked
-
-// Removes directories of commands that were killed: nobody holds their lock any more.
-void RemoveOrphans(const std::string& parent) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(parent, error)) {
-    if (!entry.path().filename().string().starts_with(kDirectoryPrefix)) continue;
-    struct stat info;
-    if (lstat(entry.path().c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
-        info.st_uid != geteuid() || std::time(nullptr) - info.st_mtime < kOrphanAgeS) {
-      continue;
-    }
-    const int fd = open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) continue;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-      std::error_code ignored;  // What cannot be removed now is tried again by the next command.
-      fs::remove_all(entry.path(), ignored);
-    }
-    close(fd);
-  }
-}
+// Sockets have short paths. Where TMPDIR's is too long for them (YARN's containers) they lie here.
+constexpr const char* kShortParent = "/tmp";
+constexpr const char* kSocketSuffix = ".socket";
+constexpr size_t kSocketNameBytesMax = 24;  // "/coordinator.socket", "/local-10000.socket"
 
 // A process that is stopped (SIGSTOP, a debugger) takes no SIGTERM before it goes on.
 void Terminate(const ChildProcess& daemon) {
@@ -77,7 +55,7 @@ Status LocalCluster::CheckPrograms() const {
 
 Status LocalCluster::Start(const std::function<bool()>& interrupted) {
   ESPALIER_RETURN_IF_ERROR(CheckPrograms());
-  ESPALIER_RETURN_IF_ERROR(MakeDirectory());
+  ESPALIER_RETURN_IF_ERROR(MakeDirectories());
   ESPALIER_RETURN_IF_ERROR(StartCoordinator(interrupted));
   for (int number = 1; number <= options_.workers; ++number) {
     ESPALIER_RETURN_IF_ERROR(StartWorker(number));
@@ -85,18 +63,18 @@ Status LocalCluster::Start(const std::function<bool()>& interrupted) {
   return Status::Ok();
 }
 
-Status LocalCluster::MakeDirectory() {
-  RemoveOrphans(options_.temporary_directory);
-  std::string path = options_.temporary_directory + "/" + kDirectoryPrefix + "XXXXXX";
-  if (mkdtemp(path.data()) == nullptr) {
-    return ResourceExhausted("cannot make a temporary directory " + path + ": " +
-                             std::strerror(errno) + ". TMPDIR names another place for it");
-  }
-  directory_lock_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory_lock_ >= 0) flock(directory_lock_, LOCK_EX | LOCK_NB);
+Status LocalCluster::MakeDirectories() {
+  const std::string& parent = options_.temporary_directory;
+  const bool fits =
+      parent.size() + CommandDirectory::kNameBytes + kSocketNameBytesMax <= kSocketPathBytesMax;
   std::lock_guard lock(mutex_);
-  directory_ = path;
-  return Status::Ok();
+  ESPALIER_RETURN_IF_ERROR(directory_.Make(parent));
+  return fits ? Status::Ok() : short_directory_.Make(kShortParent);
+}
+
+std::string LocalCluster::Socket(const std::string& name) const {
+  const auto& directory = short_directory_.made() ? short_directory_ : directory_;
+  return "unix:" + directory.path() + "/" + name + kSocketSuffix;
 }
 
 Status LocalCluster::Adopt(ChildProcess::Options options) {
@@ -115,11 +93,11 @@ Status LocalCluster::StartCoordinator(const std::function<bool()>& interrupted) 
   }
   Status status = Adopt({.name = "the coordinator",
                          .program = ProgramPath(kCoordinatorProgram),
-                         .arguments = {"--listen", "127.0.0.1:0", "--ready-fd",
+                         .arguments = {"--listen", Socket("coordinator"), "--ready-fd",
                                        std::to_string(ready[1]), "--exit-with-parent",
                                        // Nobody starts a worker again here.
                                        "--below-min-timeout-ms", "0"},
-                         .log_path = directory_ + "/coordinator.log",
+                         .log_path = directory_.path() + "/coordinator.log",
                          .inherited_fd = ready[1]});
   close(ready[1]);
   if (status.ok()) status = AwaitAddress(ready[0], interrupted);
@@ -152,18 +130,18 @@ Status LocalCluster::AwaitAddress(int fd, const std::function<bool()>& interrupt
 
 Status LocalCluster::StartWorker(int number) {
   const std::string name = "local-" + std::to_string(number);
-  const std::string spool = directory_ + "/spool-" + name;
+  const std::string spool = directory_.path() + "/spool-" + name;
   if (mkdir(spool.c_str(), 0700) != 0) {
     return ResourceExhausted("cannot make the directory " + spool + ": " + std::strerror(errno));
   }
   return Adopt(
       {.name = "worker " + name,
        .program = ProgramPath(kWorkerProgram),
-       .arguments = {"--coordinator", address_, "--listen", "127.0.0.1:0", "--threads",
+       .arguments = {"--coordinator", address_, "--listen", Socket(name), "--threads",
                      std::to_string(options_.threads), "--exit-with-parent", "--name", name,
                      "--spool-directory", spool, "--memory-bytes-max",
                      std::to_string(options_.memory_bytes_max)},
-       .log_path = directory_ + "/" + name + ".log",
+       .log_path = directory_.path() + "/" + name + ".log",
        .cores = ShareOfCores(AllowedCores(), options_.workers, options_.threads, number - 1)});
 }
 
@@ -199,18 +177,15 @@ void LocalCluster::Stop(int64_t worker_wait_ms) {
   std::lock_guard lock(mutex_);
   daemons_.clear();  // kills what is left
   death_told_.clear();
-  std::error_code ignored;  // What cannot be removed now is removed by the next command.
-  if (!directory_.empty()) fs::remove_all(directory_, ignored);
-  directory_.clear();
-  if (directory_lock_ >= 0) close(directory_lock_);
-  directory_lock_ = -1;
+  directory_.Remove();
+  short_directory_.Remove();
 }
 
 void LocalCluster::KillAtOnce() {
   std::lock_guard lock(mutex_);
   for (const auto& daemon : daemons_) daemon->Signal(SIGKILL);
-  std::error_code ignored;
-  if (!directory_.empty()) fs::remove_all(directory_, ignored);
+  directory_.Remove();
+  short_directory_.Remove();
 }
 
 }  // namespace espalier

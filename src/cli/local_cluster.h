@@ -1,7 +1,8 @@
 // A whole cluster on this machine for the time of one command: one coordinator and N workers, the
-// real programs, as direct children on loopback. Nothing of it outlives the command: the daemons
-// carry a parent-death signal, and logs and row stores lie in one temporary directory that is
-// removed at the end (a directory that a killed command left is removed by the next one).
+// real programs, as direct children. They listen on Unix sockets that are this user's alone: no
+// other account of the machine reaches them. Nothing of it outlives the command: the daemons carry
+// a parent-death signal, and logs, sockets and row stores lie in a temporary directory that is
+// removed at the end.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,7 @@
 
 #include "src/base/status.h"
 #include "src/cli/child_process.h"
+#include "src/cli/command_directory.h"
 
 namespace espalier {
 
@@ -50,7 +52,7 @@ class LocalCluster {
   // was started lives on until Stop.
   Status Start(const std::function<bool()>& interrupted);
 
-  // host:port of the coordinator. REQUIRES: Start was OK.
+  // Of the coordinator (config/address.h). REQUIRES: Start was OK.
   const std::string& address() const { return address_; }
 
   // The daemons that have died since the last call, the coordinator first.
@@ -63,7 +65,9 @@ class LocalCluster {
   void KillAtOnce();
 
  private:
-  Status MakeDirectory();
+  Status MakeDirectories();
+  // The address of the daemon of that name.
+  std::string Socket(const std::string& name) const;
   Status StartCoordinator(const std::function<bool()>& interrupted);
   Status StartWorker(int number);
   Status AwaitAddress(int fd, const std::function<bool()>& interrupted);
@@ -71,8 +75,8 @@ class LocalCluster {
   std::string ProgramPath(const char* name) const;
 
   const LocalClusterOptions options_;
-  std::string directory_;  // empty: none was made
-  int directory_lock_ = -1;
+  CommandDirectory directory_;
+  CommandDirectory short_directory_;  // of the sockets; not made when they are in directory_
   std::string address_;
   std::mutex mutex_;                                    // guards daemons_ (the vector)
   std::vector<std::unique_ptr<ChildProcess>> daemons_;  // the coordinator first

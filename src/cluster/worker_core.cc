@@ -58,7 +58,10 @@ void WorkerCore::On(const LinkDown& event) {
     told_why_ = why;
     told_why_ms_ = now_ms_;
   }
-  if (event.ours) told_why_ms_ = now_ms_ - kOtherReasonEveryMs;  // what is met next is told at once
+  if (event.ours) {  // what is met next is told at once, be it what was told last
+    told_why_.clear();
+    told_why_ms_ = now_ms_ - kOtherReasonEveryMs;
+  }
   BackOff();
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "src/base/text.h"
 #include "src/config/units.h"
@@ -30,13 +31,24 @@ bool IsHostName(const std::string& host) {
          });
 }
 
+constexpr std::string_view kUnix = "unix:";
+
 }  // namespace
 
 Result<Address> ParseAddress(std::string_view text) {
   const auto wrong = [text](const std::string& expected) {
     return InvalidArgument("found '" + Printable(text) + "', expected " + expected);
   };
-  const std::string form = "host:port, such as 127.0.0.1:7700 or [::1]:7700";
+  if (text.starts_with(kUnix)) {
+    std::string path(text.substr(kUnix.size()));
+    if (path.size() < 2 || path[0] != '/' || path.size() > kSocketPathBytesMax ||
+        path.find_first_of(std::string_view("%?#\0", 4)) != std::string::npos) {
+      return wrong("unix: and the absolute path of a socket, of at most " +
+                   std::to_string(kSocketPathBytesMax) + " bytes without %, ? and #");
+    }
+    return Address{.path = std::move(path)};
+  }
+  const std::string form = "host:port, such as 127.0.0.1:7700 or [::1]:7700, or unix:/PATH";
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong(form);
   std::string host(text.substr(0, colon));
@@ -46,16 +58,19 @@ Result<Address> ParseAddress(std::string_view text) {
   if (bracketed) host = host.substr(1, host.size() - 2);
   const bool valid = bracketed ? IsIpv6(host) : IsIpv4(host) || IsHostName(host);
   if (!valid) return wrong(form);
-  return Address{host, static_cast<int>(*port)};
+  return Address{.host = std::move(host), .port = static_cast<int>(*port)};
 }
 
 std::string ToString(const Address& address) {
+  if (!address.path.empty()) return std::string(kUnix) + address.path;
   const bool v6 = address.host.find(':') != std::string::npos;
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
+bool IsDialable(const Address& address) { return !address.path.empty() || address.port > 0; }
+
 bool IsLoopback(const Address& address) {
-  if (address.host == "localhost") return true;
+  if (!address.path.empty() || address.host == "localhost") return true;
   in6_addr v6;
   if (inet_pton(AF_INET6, address.host.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
   return IsIpv4(address.host) && address.host.starts_with("127.");
@@ -64,12 +79,13 @@ bool IsLoopback(const Address& address) {
 std::string AdvertisedAddress(const std::string& advertise, const std::string& listening,
                               const std::string& own_host) {
   if (ParseAddress(advertise).ok()) return advertise;
-  const Result<Address> listened = ParseAddress(listening);
-  if (!advertise.empty()) {
-    return advertise + ":" + std::to_string(listened.ok() ? listened->port : 0);
-  }
-  const bool everywhere = listened.ok() && (listened->host == "0.0.0.0" || listened->host == "::");
-  return everywhere && !own_host.empty() ? ToString(Address{own_host, listened->port}) : listening;
+  Result<Address> listened = ParseAddress(listening);
+  if (!listened.ok() || !listened->path.empty()) return listening;
+  if (!advertise.empty()) return advertise + ":" + std::to_string(listened->port);
+  const bool everywhere = listened->host == "0.0.0.0" || listened->host == "::";
+  if (!everywhere || own_host.empty()) return listening;
+  listened->host = own_host;
+  return ToString(*listened);
 }
 
 bool IsAddressFile(std::string_view where) {
@@ -80,6 +96,11 @@ bool IsAddressFile(std::string_view where) {
 Status CheckListen(std::string_view listen, bool secured, bool insecure) {
   const Result<Address> address = ParseAddress(listen);
   if (!address.ok()) return InvalidArgument("listen: " + address.status().message());
+  if (secured && !address->path.empty()) {
+    return InvalidArgument("listen: found '" + Printable(listen) +
+                           "' with certificates, which name hosts; expected host:port, or none of "
+                           "tls.*: a Unix socket is for its user alone as it is");
+  }
   if (secured || insecure || IsLoopback(*address)) return {};
   return InvalidArgument(
       "listen: found '" + Printable(listen) +

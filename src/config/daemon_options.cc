@@ -55,7 +55,7 @@ Status CheckCoordinator(const std::string& where) {
     return InvalidArgument("coordinator: " + address.status().message() +
                            ", or file:PATH or hdfs://... of a file that holds it");
   }
-  if (address->port > 0) return {};
+  if (IsDialable(*address)) return {};
   return InvalidArgument("coordinator: found port 0, expected the port the coordinator listens on");
 }
 

@@ -31,7 +31,8 @@ void Override(const std::optional<T>& given, T& option) {
 
 void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
   app.add_option("--config", given.config, "YAML file with the options below")->type_name("FILE");
-  app.add_option("--listen", given.listen, "host:port for workers and clients; port 0: any");
+  app.add_option("--listen", given.listen,
+                 "host:port for workers and clients; port 0: any; or unix:/PATH");
   app.add_option("--address-file", given.address_file,
                  "file to write the address to, also on hdfs://");
   app.add_option("--advertise", given.advertise, "host or host:port told to others");

@@ -9,6 +9,8 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +36,10 @@ std::string BindHost(const std::string& host) { return host == "localhost" ? "12
 
 Status WhyNot(const Address& address, int error) {
   const std::string where = "cannot listen on " + ToString(address) + ": ";
+  if (!address.path.empty()) {
+    if (error == EADDRINUSE) return AlreadyExists(where + "the path is taken; choose another one");
+    return InvalidArgument(where + std::strerror(error));
+  }
   if (error == EADDRINUSE) {
     return AlreadyExists(where + "port " + std::to_string(address.port) +
                          " is taken by another program; stop that one or choose another port "
@@ -91,11 +97,39 @@ int ListenOn(const addrinfo& at, int64_t silence_ms) {
   return -1;
 }
 
+sockaddr_un PathAddress(const std::string& path) {
+  sockaddr_un out{};
+  out.sun_family = AF_UNIX;
+  path.copy(out.sun_path, sizeof out.sun_path - 1);
+  return out;
+}
+
+// A socket that a program left which is no more.
+bool IsAbandoned(const sockaddr_un& at) {
+  struct stat info;
+  if (lstat(at.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) return false;
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return false;
+  const bool refused =
+      connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 && errno == ECONNREFUSED;
+  close(fd);
+  return refused;
+}
+
 int Spare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 }  // namespace
 
 Result<std::unique_ptr<Acceptor>> Acceptor::Listen(const Address& address, int64_t silence_ms) {
+  std::unique_ptr<Acceptor> out(new Acceptor(eventfd(0, EFD_CLOEXEC), DescriptorMax()));
+  if (out->wake_ < 0) return WhyNot(address, errno);
+  if (!address.path.empty()) {
+    if (const int error = out->ListenOnPath(address.path); error != 0) {
+      return WhyNot(address, error);
+    }
+    out->spare_ = Spare();
+    return out;
+  }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -105,8 +139,7 @@ Result<std::unique_ptr<Acceptor>> Acceptor::Listen(const Address& address, int64
     return InvalidArgument("cannot listen on " + ToString(address) + ": no such host (" +
                            gai_strerror(code) + ")");
   }
-  std::unique_ptr<Acceptor> out(new Acceptor(eventfd(0, EFD_CLOEXEC), DescriptorMax()));
-  const int error = out->wake_ < 0 ? errno : out->ListenOnAll(found, address.port, silence_ms);
+  const int error = out->ListenOnAll(found, address.port, silence_ms);
   freeaddrinfo(found);
   if (error != 0) return WhyNot(address, error);
   out->spare_ = Spare();
@@ -131,12 +164,29 @@ int Acceptor::ListenOnAll(addrinfo* first, int port, int64_t silence_ms) {
   return sockets_.empty() ? error : 0;
 }
 
+int Acceptor::ListenOnPath(const std::string& path) {
+  const sockaddr_un at = PathAddress(path);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return errno;
+  sockets_.push_back(fd);
+  if (fchmod(fd, 0600) != 0) return errno;  // before there is a file: nobody else's for no moment
+  const auto* where = reinterpret_cast<const sockaddr*>(&at);
+  if (bind(fd, where, sizeof at) != 0) {
+    if (errno != EADDRINUSE) return errno;
+    if (!IsAbandoned(at)) return EADDRINUSE;
+    if (unlink(at.sun_path) != 0 || bind(fd, where, sizeof at) != 0) return errno;
+  }
+  path_ = path;
+  return listen(fd, kBacklog) == 0 ? 0 : errno;
+}
+
 Acceptor::~Acceptor() {
   if (thread_.joinable()) {
     const uint64_t one = 1;
     while (write(wake_, &one, sizeof one) < 0 && errno == EINTR) continue;
     thread_.join();
   }
+  if (!path_.empty()) unlink(path_.c_str());
   for (const int socket : sockets_) close(socket);
   if (wake_ >= 0) close(wake_);
   if (spare_ >= 0) close(spare_);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,12 +25,14 @@ class Acceptor {
   // Binds and listens, on all addresses of a name that are this host's; errors say why not. Raises
   // the process's soft limit of open files to the hard one: a server needs one for each connection.
   // A connection whose other side does not acknowledge what it is sent for `silence_ms` breaks.
+  // A Unix socket is made for this user alone and removed at the end; one that nobody listens on
+  // any more is replaced.
   static Result<std::unique_ptr<Acceptor>> Listen(const Address& address, int64_t silence_ms);
   // Stops accepting and closes the sockets.
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
 
-  int port() const { return port_; }
+  int port() const { return port_; }  // 0 for a Unix socket
   // Begins to accept, for a server that has started.
   void Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> to);
 
@@ -38,6 +41,7 @@ class Acceptor {
   // `port`: the one that was asked for. Returns errno when it listens nowhere, or somebody else has
   // that port at one of the addresses.
   int ListenOnAll(addrinfo* first, int port, int64_t silence_ms);
+  int ListenOnPath(const std::string& path);  // likewise
   void Run();
   enum class Accepted { kOne, kNone, kStuck };  // kStuck: one waits that cannot be accepted now
   Accepted AcceptOne(int socket);
@@ -46,6 +50,7 @@ class Acceptor {
   const int wake_;
   std::vector<int> sockets_;
   int port_ = 0;              // of all of them
+  std::string path_;          // of the Unix socket; empty: none
   const int descriptor_max_;  // a connection with a higher number is closed at once
   int spare_ = -1;            // given up to turn somebody away when there is no other
   int64_t told_s_ = 0;        // when a refusal was last logged

@@ -302,7 +302,8 @@ class Client final : public ApiClient {
 Result<std::unique_ptr<ApiClient>> ApiClient::Make(const std::string& address,
                                                    const ApiClientOptions& options) {
   ESPALIER_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
-  if (parsed.port == 0) return InvalidArgument("'" + address + "' has port 0, which is no address");
+  if (!IsDialable(parsed))
+    return InvalidArgument("'" + address + "' has port 0, which is no address");
   return std::unique_ptr<ApiClient>(std::make_unique<Client>(address, options));
 }
 

@@ -85,7 +85,10 @@ std::optional<Access> AccessOf(std::string_view path) {
   return std::nullopt;
 }
 
+bool Caller::IsThisUser() const { return !known && address.starts_with("unix:"); }
+
 std::string Caller::ToString() const {
+  if (IsThisUser()) return "this user";
   return (known ? identity.ToString() : std::string("somebody")) + " at " + Printable(address);
 }
 

@@ -42,6 +42,8 @@ struct Caller {
   std::string address;           // "ipv4:10.0.0.5:41234"
   Shown shown;
 
+  // Whether it came by the Unix socket of a plain server, which is for this server's user alone.
+  bool IsThisUser() const;
   // "operator 'ann' at ipv4:10.0.0.5:41234".
   std::string ToString() const;
   // What calls are counted by: the identity, or else the address without its port.

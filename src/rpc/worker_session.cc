@@ -3,6 +3,7 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include "src/base/text.h"
+#include "src/config/address.h"
 #include "src/rpc/transport.h"
 
 namespace espalier::rpc {
@@ -105,11 +106,8 @@ void WorkerSession::OnReadDone(bool ok) {
   Result<FromWorker> message = Parse(&incoming_);
   if (message.ok()) {
     const auto* hello = std::get_if<Hello>(&*message);
-    if (hello != nullptr && !caller_.MayAttachAs(hello->name)) {
-      message = PermissionDenied("the worker calls itself '" + Printable(hello->name) +
-                                 "', but its certificate is that of " + caller_.ToString() +
-                                 "; start it with the --name that its certificate says");
-      authorizer_->Audit(caller_.Key(), "attach", message.status().message());
+    if (hello != nullptr) {
+      if (const Status wrong = CheckHello(*hello); !wrong.ok()) message = wrong;
     }
   }
   if (!message.ok()) {
@@ -129,6 +127,24 @@ void WorkerSession::OnReadDone(bool ok) {
   std::lock_guard lock(mutex_);
   paused_ = !MayReadLocked();
   if (!paused_ && !finished_) StartRead(&incoming_);
+}
+
+Status WorkerSession::CheckHello(const Hello& hello) const {
+  if (!caller_.MayAttachAs(hello.name)) {
+    const Status why = PermissionDenied("the worker calls itself '" + Printable(hello.name) +
+                                        "', but its certificate is that of " + caller_.ToString() +
+                                        "; start it with the --name that its certificate says");
+    authorizer_->Audit(caller_.Key(), "attach", why.message());
+    return why;
+  }
+  // Other workers will dial it: a path on their machine is for those of one machine to name.
+  const Result<Address> address = ParseAddress(hello.address);
+  if (!address.ok()) return address.status().Wrap("the address of the worker");
+  if (!IsDialable(*address) || (!address->path.empty() && !caller_.IsThisUser())) {
+    return InvalidArgument("the address of the worker: found '" + Printable(hello.address) +
+                           "', expected host:port with a port above 0");
+  }
+  return {};
 }
 
 bool WorkerSession::MayReadLocked() const {

@@ -29,7 +29,7 @@ class WorkerSession final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
  public:
   using DoneCallback = std::function<void(WorkerSession*)>;
 
-  // A Hello of a name that is not the caller's ends it.
+  // A Hello of a name that is not the caller's, or of an address that nobody can dial, ends it.
   WorkerSession(SessionId id, grpc::CallbackServerContext* context, Caller caller,
                 CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
                 std::shared_ptr<Authorizer> authorizer, DoneCallback on_done);
@@ -53,6 +53,8 @@ class WorkerSession final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   void BreakOffSoonLocked();
   void Handled(int64_t bytes);
   bool MayReadLocked() const;
+  // Whether that name is the caller's and that address one for others to dial.
+  Status CheckHello(const Hello& hello) const;
 
   const SessionId id_;
   grpc::CallbackServerContext* const context_;  // valid until done_

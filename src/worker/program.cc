@@ -112,7 +112,8 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
   app.add_option(
       "--coordinator", o.coordinator,
       "host:port of the coordinator, or file:PATH or hdfs://... of a file that holds it");
-  app.add_option("--listen", o.listen, "host:port for other workers; port 0: any free one");
+  app.add_option("--listen", o.listen,
+                 "host:port for other workers; port 0: any free one; or unix:/PATH");
   app.add_option("--advertise", o.advertise, "host or host:port told to other workers");
   app.add_option("--name", o.name, "name for people; host:pid when left out");
   app.add_option("--threads", o.threads, "compute threads; 0: one a core");

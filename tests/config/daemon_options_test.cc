@@ -56,7 +56,7 @@ TEST_CASE("wrong options name line, column, what was found and how to mend it") 
         "c.yaml:1:1: unknown key 'listn'; did you mean 'listen'?");
   CHECK(CoordinatorError("listen: 7700\n") ==
         "c.yaml:1:9: listen: found '7700', expected host:port, such as 127.0.0.1:7700 or "
-        "[::1]:7700");
+        "[::1]:7700, or unix:/PATH");
   CHECK(CoordinatorError("liveness_limit_ms: 1500\n") ==
         "c.yaml:1:20: liveness_limit_ms: found 1500, expected at least twice "
         "heartbeat_interval_ms, which is 1000");
@@ -138,14 +138,30 @@ TEST_CASE("a listener beyond loopback needs the word insecure") {
     CHECK(CheckListen(listen, false, false).message().find("insecure: true") != std::string::npos);
     CHECK(CheckListen(listen, false, true).ok());
   }
-  for (const char* wrong : {"", ":", "a", "a:", ":1", "a:70000", "a:-1", "::1:5", "[::1]", "[]:5",
-                            "[x]:5", "1.2.3:4", "256.1.1.1:4", "a b:4", "-a:4", "a:4x"}) {
+  for (const char* wrong :
+       {"",      ":",      "a",        "a:",       ":1",          "a:70000",  "a:-1", "::1:5",
+        "[::1]", "[]:5",   "[x]:5",    "1.2.3:4",  "256.1.1.1:4", "a b:4",    "-a:4", "a:4x",
+        "unix:", "unix:/", "unix:a/b", "unix:a:7", "unix:/a%20b", "unix:/a?b"}) {
     CHECK_FALSE(CheckListen(wrong, true, true).ok());
   }
 }
 
+TEST_CASE("a Unix socket has a path that the kernel takes, and no certificates") {
+  CHECK(CheckListen("unix:/a.socket", false, false).ok());
+  CHECK_THAT(CheckListen("unix:/a.socket", true, false).message(),
+             Catch::Contains("'unix:/a.socket' with certificates"));
+  CHECK(CheckListen("unix:/" + std::string(kSocketPathBytesMax - 1, 'a'), false, false).ok());
+  CHECK_THAT(CheckListen("unix:/" + std::string(kSocketPathBytesMax, 'a'), false, false).message(),
+             Catch::Contains("at most 107 bytes"));
+  CHECK_FALSE(CheckListen(std::string_view("unix:/a\0b", 9), false, false).ok());
+  CHECK(AdvertisedAddress("", "unix:/a.socket", "node-1") == "unix:/a.socket");
+  CHECK(AdvertisedAddress("node-1", "unix:/a.socket", "node-1") == "unix:/a.socket");
+  CHECK(ParseWorkerOptions("coordinator: unix:/a.socket\nlisten: unix:/b.socket", "w").ok());
+}
+
 TEST_CASE("addresses read back as written") {
-  for (const char* text : {"node-7.example:7700", "10.1.2.3:1", "[fe80::1]:9"}) {
+  for (const char* text :
+       {"node-7.example:7700", "10.1.2.3:1", "[fe80::1]:9", "unix:/run/user/7/a.socket"}) {
     const auto address = ParseAddress(text);
     REQUIRE(address.ok());
     CHECK(ToString(*address) == text);

@@ -1,7 +1,10 @@
 """`espalier train`: its result, and what becomes of its daemons."""
+import errno
 import fcntl
 import os
 import signal
+import socket
+import stat
 import struct
 import sys
 import termios
@@ -75,6 +78,58 @@ class TrainTest(EspalierTest):
         _, daemons = self.start_long(3)
         self.assertEqual(len(daemons.get("espalier-worker", [])), 3, daemons)
         self.assertEqual(len(daemons.get("espalier-coordinator", [])), 1, daemons)
+
+    def test_no_other_account_of_the_machine_reaches_them(self):
+        _, daemons = self.start_long(2)
+        listening = set()
+        for table in ("tcp", "tcp6"):
+            with open("/proc/net/" + table) as f:
+                listening |= {fields[9] for fields in map(str.split, f) if fields[3] == "0A"}
+        sockets = []
+        for pid in sum(daemons.values(), []):
+            for fd in os.listdir("/proc/%d/fd" % pid):
+                target = os.readlink("/proc/%d/fd/%s" % (pid, fd))
+                self.assertNotIn(target[len("socket:["):-1], listening, "listens on a port")
+            command = command_line_of(pid)
+            sockets.append(command[command.index("--listen") + 1])
+        self.assertEqual(len(sockets), 3)
+        for address in sockets:
+            path = address[len("unix:"):]
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+            self.assertEqual(stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode), 0o700)
+        coordinator = [a for a in sockets if a.endswith("coordinator.socket")]
+        self.assertEqual(len(self.result("list", "--coordinator", *coordinator)["jobs"]), 1)
+        os.chmod(os.path.dirname(coordinator[0][len("unix:"):]), 0o755)
+        for path in (self.directory, self.temporary):
+            os.chmod(path, 0o755)
+        self.assertEqual(self.connect_as(os.geteuid(), coordinator[0]), 0)
+        if os.geteuid() == 0:  # the file's own mode is what refuses, too
+            self.assertEqual(self.connect_as(65534, coordinator[0]), errno.EACCES)
+
+    def connect_as(self, user, address):
+        """What a program of that user meets there: 0, or an errno."""
+        pid = os.fork()
+        if pid == 0:
+            if user != os.geteuid():
+                os.setgroups([])
+                os.setgid(user)
+                os.setuid(user)
+            with socket.socket(socket.AF_UNIX) as one:
+                os._exit(one.connect_ex(address[len("unix:"):]))
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def test_where_a_temporary_directory_is_too_long_for_sockets_they_lie_in_tmp(self):
+        self.temporary = self.path("long" * 30)
+        os.mkdir(self.temporary)
+        self.environment["TMPDIR"] = self.temporary
+        process, daemons = self.start_long(1)
+        command = command_line_of(daemons["espalier-coordinator"][0])
+        path = command[command.index("--listen") + 1][len("unix:"):]
+        self.assertTrue(path.startswith("/tmp/espalier-train-"), path)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assert_all_gone(sum(daemons.values(), []))
+        self.assertFalse(os.path.exists(os.path.dirname(path)))
 
     def test_a_killed_worker_is_not_restarted_and_the_job_goes_on_without_it(self):
         spec = self.classes_spec(self.classes_csv("some.csv", 2000), epochs=2500)

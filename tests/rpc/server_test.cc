@@ -2,6 +2,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -15,6 +17,7 @@
 #include "src/rpc/transport.h"
 #include "tests/rpc/fake_coordinator.h"
 #include "tests/rpc/messages.h"
+#include "tests/storage/temporary_directory.h"
 
 namespace espalier {
 namespace {
@@ -169,6 +172,69 @@ TEST_CASE("a worker that sends something malformed is closed with what was found
   CHECK(status.ToString() == "malformed Heartbeat: step is -1, expected 0 or more");
   CHECK(c.handler.Next().what == "opened");
   CHECK(c.handler.Next().why.code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("a Unix socket is its user's alone, and another one's is not taken") {
+  TemporaryDirectory directory("/tmp");
+  const std::string path = directory / "c.socket", address = "unix:" + path;
+  const auto listen = [&address](FakeHandler* handler) {
+    return CoordinatorServer::Make(address, handler);
+  };
+  FakeHandler handler;
+  auto server = listen(&handler);
+  REQUIRE(server.status().ToString() == "OK");
+  CHECK((*server)->address() == address);
+  struct stat info;
+  REQUIRE(stat(path.c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0600);
+  const auto list = [&address] { return (*ApiClient::Make(address, {}))->List(); };
+  CHECK(list().status().ToString() == "OK");
+  CHECK_THAT(listen(&handler).status().ToString(), Catch::Contains("the path is taken"));
+  CHECK(list().status().ToString() == "OK");
+  server->reset();
+  CHECK(stat(path.c_str(), &info) != 0);
+
+  // What a program that was killed left, and what is no socket.
+  {
+    sockaddr_un left{};
+    left.sun_family = AF_UNIX;
+    path.copy(left.sun_path, sizeof left.sun_path - 1);
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    REQUIRE(bind(fd, reinterpret_cast<const sockaddr*>(&left), sizeof left) == 0);
+    close(fd);
+  }
+  server = listen(&handler);
+  REQUIRE(server.status().ToString() == "OK");
+  CHECK(list().status().ToString() == "OK");
+  server->reset();
+  directory.Put("c.socket", "a file");
+  CHECK_THAT(listen(&handler).status().ToString(), Catch::Contains("the path is taken"));
+  CHECK(stat(path.c_str(), &info) == 0);
+}
+
+TEST_CASE("a worker tells an address that others can dial") {
+  TemporaryDirectory directory("/tmp");
+  FakeHandler handler;
+  const auto local = CoordinatorServer::Make("unix:" + (directory / "c.socket"), &handler);
+  REQUIRE(local.status().ToString() == "OK");
+  Coordinator c;
+  const auto why_not = [](const CoordinatorServer& server, const std::string& address) {
+    FakeWorker w;
+    const auto link = CoordinatorLink::Open(server.address(), &w);
+    link->Send(Hello{.version = "1", .arithmetic_id = "a", .address = address, .threads = 1});
+    return w.Closed();
+  };
+  for (const char* address : {"", "node", "node:0", "unix:/var/run/other.socket", "dns:///a:1"}) {
+    const Status why = why_not(*c.server, address);
+    CHECK(why.code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(why.ToString(),
+               Catch::Contains("the address of the worker") && Catch::Contains("expected"));
+  }
+  CHECK(why_not(**local, "node:0").code() == StatusCode::kInvalidArgument);
+  FakeWorker w;
+  const auto link = CoordinatorLink::Open((*local)->address(), &w);
+  link->Send(Hello{.version = "1", .arithmetic_id = "a", .address = "unix:/w", .threads = 1});
+  for (auto event = handler.Next(); event.what != "message"; event = handler.Next()) continue;
 }
 
 TEST_CASE("a worker that does not read is closed when its queue overflows") {

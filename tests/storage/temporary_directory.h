@@ -14,9 +14,10 @@ namespace espalier {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    const char* base = std::getenv("TEST_TMPDIR");
-    path_ = std::string(base ? base : "/tmp") + "/espalier-test-XXXXXX";
+  TemporaryDirectory() : TemporaryDirectory(std::getenv("TEST_TMPDIR")) {}
+  // Below `base`, or /tmp: where a short path is needed.
+  explicit TemporaryDirectory(const char* base)
+      : path_(std::string(base ? base : "/tmp") + "/espalier-test-XXXXXX") {
     REQUIRE(mkdtemp(path_.data()) != nullptr);
   }
   ~TemporaryDirectory() { (void)MakeLocalFileSystem()->RemoveTree(path_); }
