@@ -41,10 +41,9 @@ constexpr const char* kMainExamples =
     "`espalier COMMAND --help` tells more about a command.";
 
 constexpr const char* kTrainExamples =
-    "Starts one coordinator and N workers on this machine (reached by you alone), trains, shows "
-    "the "
-    "result\n"
-    "and removes all of it. Ctrl-C stops the job cleanly; a second Ctrl-C stops at once.\n"
+    "Starts one coordinator and N workers on this machine (reached by you alone), trains, shows\n"
+    "the result and removes all of it. Ctrl-C stops the job cleanly; a second Ctrl-C stops at "
+    "once.\n"
     "The weights are the same bytes for any number of workers and threads.\n"
     "\n"
     "Examples:\n"
