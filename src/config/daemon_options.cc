@@ -61,9 +61,10 @@ Status CheckCoordinator(const std::string& where) {
 
 // A host alone, or host:port.
 Status CheckAdvertise(const std::string& advertise) {
-  if (advertise.empty() || ParseAddress(advertise).ok() || ParseAddress(advertise + ":0").ok()) {
-    return {};
-  }
+  if (advertise.empty()) return {};
+  Result<Address> address = ParseAddress(advertise);
+  if (!address.ok()) address = ParseAddress(advertise + ":1");
+  if (address.ok() && IsDialable(*address) && address->path.empty()) return {};
   return InvalidArgument("advertise: found '" + Printable(advertise) +
                          "', expected a host or host:port by which others can reach this one");
 }

@@ -3,6 +3,7 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include "src/base/text.h"
+#include "src/base/version.h"
 #include "src/config/address.h"
 #include "src/rpc/transport.h"
 
@@ -137,14 +138,15 @@ Status WorkerSession::CheckHello(const Hello& hello) const {
     authorizer_->Audit(caller_.Key(), "attach", why.message());
     return why;
   }
+  if (hello.version != kVersion) return {};  // which is the handler's to judge, before all else
   // Other workers will dial it: a path on their machine is for those of one machine to name.
   const Result<Address> address = ParseAddress(hello.address);
-  if (!address.ok()) return address.status().Wrap("the address of the worker");
-  if (!IsDialable(*address) || (!address->path.empty() && !caller_.IsThisUser())) {
-    return InvalidArgument("the address of the worker: found '" + Printable(hello.address) +
-                           "', expected host:port with a port above 0");
+  if (address.ok() && IsDialable(*address) && (address->path.empty() || caller_.IsThisUser())) {
+    return {};
   }
-  return {};
+  return FailedPrecondition("the address of the worker: found '" + Printable(hello.address) +
+                            "', expected host:port, for other workers to reach it by; see its "
+                            "--listen and --advertise");
 }
 
 bool WorkerSession::MayReadLocked() const {

@@ -87,7 +87,10 @@ TEST_CASE("wrong options name line, column, what was found and how to mend it") 
         "w.yaml:1:20: tls.server_name: found without tls.ca, expected both: without tls nobody "
         "shows a certificate");
   CHECK_THAT(CoordinatorError("tls: {server_name: mnist}\n"), Catch::Contains("server_name"));
-  CHECK_THAT(CoordinatorError("advertise: 'a b'\n"), Catch::Contains("found 'a b'"));
+  for (const char* wrong : {"a b", "node:0", "unix:/a.socket"}) {
+    CHECK_THAT(CoordinatorError("advertise: '" + std::string(wrong) + "'\n"),
+               Catch::Contains("found '" + std::string(wrong) + "'"));
+  }
   CHECK(WorkerError("advertise: 'a b'\n") ==
         "w.yaml:1:12: advertise: found 'a b', expected a host or host:port by which others "
         "can reach this one");

@@ -11,6 +11,7 @@
 
 #include "proto/espalier/v1/cluster.grpc.pb.h"
 #include "src/base/queue.h"
+#include "src/base/version.h"
 #include "src/rpc/api_client.h"
 #include "src/rpc/coordinator_client.h"
 #include "src/rpc/coordinator_server.h"
@@ -221,19 +222,19 @@ TEST_CASE("a worker tells an address that others can dial") {
   const auto why_not = [](const CoordinatorServer& server, const std::string& address) {
     FakeWorker w;
     const auto link = CoordinatorLink::Open(server.address(), &w);
-    link->Send(Hello{.version = "1", .arithmetic_id = "a", .address = address, .threads = 1});
+    link->Send(Hello{.version = kVersion, .arithmetic_id = "a", .address = address, .threads = 1});
     return w.Closed();
   };
   for (const char* address : {"", "node", "node:0", "unix:/var/run/other.socket", "dns:///a:1"}) {
     const Status why = why_not(*c.server, address);
-    CHECK(why.code() == StatusCode::kInvalidArgument);
+    CHECK(why.code() == StatusCode::kFailedPrecondition);
     CHECK_THAT(why.ToString(),
                Catch::Contains("the address of the worker") && Catch::Contains("expected"));
   }
-  CHECK(why_not(**local, "node:0").code() == StatusCode::kInvalidArgument);
+  CHECK(why_not(**local, "node:0").code() == StatusCode::kFailedPrecondition);
   FakeWorker w;
   const auto link = CoordinatorLink::Open((*local)->address(), &w);
-  link->Send(Hello{.version = "1", .arithmetic_id = "a", .address = "unix:/w", .threads = 1});
+  link->Send(Hello{.version = kVersion, .arithmetic_id = "a", .address = "unix:/w", .threads = 1});
   for (auto event = handler.Next(); event.what != "message"; event = handler.Next()) continue;
 }
 
