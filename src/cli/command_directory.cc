@@ -23,8 +23,9 @@ constexpr std::string_view kRandom = "XXXXXX";
 static_assert(1 + kPrefix.size() + kRandom.size() == CommandDirectory::kNameBytes);
 constexpr int64_t kOrphanAgeS = 60;  // a younger directory may be about to be locked
 
-// Removes directories of commands that were killed: nobody holds their lock any more.
-void RemoveOrphans(const std::string& parent) {
+}  // namespace
+
+void CommandDirectory::RemoveOrphans(const std::string& parent) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(parent, error)) {
     if (!entry.path().filename().string().starts_with(kPrefix)) continue;
@@ -35,7 +36,7 @@ void RemoveOrphans(const std::string& parent) {
     }
     const int fd = open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) continue;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {  // nobody holds it any more
       std::error_code ignored;  // What cannot be removed now is tried again by the next command.
       fs::remove_all(entry.path(), ignored);
     }
@@ -43,15 +44,12 @@ void RemoveOrphans(const std::string& parent) {
   }
 }
 
-}  // namespace
-
 CommandDirectory::~CommandDirectory() {
   Remove();
   if (lock_ >= 0) close(lock_);
 }
 
 Status CommandDirectory::Make(const std::string& parent) {
-  RemoveOrphans(parent);
   std::string path = parent + "/" + std::string(kPrefix) + std::string(kRandom);
   if (mkdtemp(path.data()) == nullptr) {
     return ResourceExhausted("cannot make a temporary directory " + path + ": " +
@@ -66,6 +64,7 @@ Status CommandDirectory::Make(const std::string& parent) {
 void CommandDirectory::Remove() {
   std::error_code ignored;
   if (made()) fs::remove_all(path_, ignored);
+  path_.clear();
 }
 
 }  // namespace espalier

@@ -16,9 +16,11 @@ class CommandDirectory {
   CommandDirectory() = default;
   ~CommandDirectory();  // as Remove
   CommandDirectory(const CommandDirectory&) = delete;
+  CommandDirectory& operator=(const CommandDirectory&) = delete;
 
-  // Removes what killed commands left in `parent` and makes a new one. kResourceExhausted when it
-  // cannot be made. REQUIRES: made at most once.
+  // Removes what killed commands left in `parent`.
+  static void RemoveOrphans(const std::string& parent);
+  // kResourceExhausted when it cannot be made. REQUIRES: made at most once.
   Status Make(const std::string& parent);
   bool made() const { return !path_.empty(); }
   const std::string& path() const { return path_; }

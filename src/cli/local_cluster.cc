@@ -23,7 +23,8 @@ constexpr int64_t kListenWaitMs = 20'000;
 constexpr int64_t kCoordinatorStopWaitMs = 2'000;
 constexpr int kPollMs = 50;
 constexpr int kLogTailLines = 12;
-// Sockets have short paths. Where TMPDIR's is too long for them (YARN's containers) they lie here.
+// Sockets have short, plain paths. Where TMPDIR's is not (too long: YARN's containers) they lie
+// here.
 constexpr const char* kShortParent = "/tmp";
 constexpr const char* kSocketSuffix = ".socket";
 constexpr size_t kSocketNameBytesMax = 24;  // "/coordinator.socket", "/local-10000.socket"
@@ -65,11 +66,17 @@ Status LocalCluster::Start(const std::function<bool()>& interrupted) {
 
 Status LocalCluster::MakeDirectories() {
   const std::string& parent = options_.temporary_directory;
-  const bool fits =
-      parent.size() + CommandDirectory::kNameBytes + kSocketNameBytesMax <= kSocketPathBytesMax;
+  const std::string longest(CommandDirectory::kNameBytes + kSocketNameBytesMax - 1, 'x');
+  const bool fits = ParseAddress("unix:" + parent + "/" + longest).ok();
+  CommandDirectory::RemoveOrphans(parent);
+  if (!fits) CommandDirectory::RemoveOrphans(kShortParent);
   std::lock_guard lock(mutex_);
   ESPALIER_RETURN_IF_ERROR(directory_.Make(parent));
-  return fits ? Status::Ok() : short_directory_.Make(kShortParent);
+  if (fits) return Status::Ok();
+  return short_directory_.Make(kShortParent)
+      .Wrap(
+          "sockets cannot lie in TMPDIR, whose path is too long or has characters that an address "
+          "cannot have");
 }
 
 std::string LocalCluster::Socket(const std::string& name) const {

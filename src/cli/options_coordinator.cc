@@ -7,8 +7,9 @@ namespace espalier {
 void AddCoordinator(CLI::App* command, const std::string& without, CliOptions* options,
                     std::string* timeout) {
   CliOptions& o = *options;
-  command->add_option("--coordinator", o.coordinator,
-                      "host:port, file:PATH, hdfs://... or yarn:NAME (default: " + without + ")");
+  command->add_option(
+      "--coordinator", o.coordinator,
+      "host:port, unix:/PATH, file:PATH, hdfs://... or yarn:NAME (default: " + without + ")");
   command->add_option("--tls-ca", o.tls.ca, "PEM file: the authorities that are believed");
   command->add_option("--tls-certificate", o.tls.certificate, "PEM file: the caller's certificate");
   command->add_option("--tls-key", o.tls.key, "PEM file: its key");

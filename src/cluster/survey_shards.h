@@ -21,7 +21,8 @@ namespace espalier {
 std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards, int members);
 
 // What a worker's host may be called where the data lies: the hosts of its name ("host:pid" unless
-// it was given one) and of its address ("host:port"), each whole and, unless it is a number,
+// it was given one) and of its address ("host:port", or
+// the path of a socket, which names none), each whole and, unless it is a number,
 // without its domain.
 std::vector<std::string> HostNames(const std::string& worker_name, const std::string& address);
 

@@ -22,9 +22,14 @@ bool IsIpv6(const std::string& host) {
   return inet_pton(AF_INET6, host.c_str(), &unused) == 1;
 }
 
+// What is no number that the system would take for an IPv4 address, as a container's name of twelve
+// digits.
 bool IsHostName(const std::string& host) {
-  const bool numeric = std::all_of(host.begin(), host.end(),
-                                   [](unsigned char c) { return std::isdigit(c) || c == '.'; });
+  constexpr size_t kNumberDigitsMax = 10;
+  const bool digits = std::all_of(host.begin(), host.end(),
+                                  [](unsigned char c) { return std::isdigit(c) || c == '.'; });
+  const bool numeric =
+      digits && (host.size() <= kNumberDigitsMax || host.find('.') != std::string::npos);
   return !host.empty() && host.size() <= 253 && !numeric && host[0] != '-' &&
          std::all_of(host.begin(), host.end(), [](unsigned char c) {
            return (c < 0x80 && std::isalnum(c)) || c == '-' || c == '.' || c == '_';
@@ -32,6 +37,16 @@ bool IsHostName(const std::string& host) {
 }
 
 constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kSocketPathMarks = "/._-+=@~";
+
+// gRPC takes an address for a URI, and a list where there are commas: what stands for itself there.
+bool IsSocketPath(std::string_view path) {
+  return path.size() > 1 && path.size() <= kSocketPathBytesMax && path[0] == '/' &&
+         path[1] != '/' && std::all_of(path.begin(), path.end(), [](unsigned char c) {
+           return (c < 0x80 && std::isalnum(c)) ||
+                  kSocketPathMarks.find(static_cast<char>(c)) != std::string_view::npos;
+         });
+}
 
 }  // namespace
 
@@ -41,10 +56,10 @@ Result<Address> ParseAddress(std::string_view text) {
   };
   if (text.starts_with(kUnix)) {
     std::string path(text.substr(kUnix.size()));
-    if (path.size() < 2 || path[0] != '/' || path.size() > kSocketPathBytesMax ||
-        path.find_first_of(std::string_view("%?#\0", 4)) != std::string::npos) {
-      return wrong("unix: and the absolute path of a socket, of at most " +
-                   std::to_string(kSocketPathBytesMax) + " bytes without %, ? and #");
+    if (!IsSocketPath(path)) {
+      return wrong("unix: and the absolute path of a socket, at most " +
+                   std::to_string(kSocketPathBytesMax) + " of a-z, A-Z, 0-9 and " +
+                   std::string(kSocketPathMarks));
     }
     return Address{.path = std::move(path)};
   }

@@ -20,8 +20,8 @@ struct Address {
 };
 
 // "localhost:7700", "10.0.0.5:7700", "[::1]:7700", or "unix:/absolute/path" of at most
-// kSocketPathBytesMax bytes. Port 0 to 65535; 0 means "any free one" to a listener. The message of
-// an error says what is wrong with `text`, not where it stood.
+// kSocketPathBytesMax plain characters. Port 0 to 65535; 0 means "any free one" to a listener. The
+// message of an error says what is wrong with `text`, not where it stood.
 Result<Address> ParseAddress(std::string_view text);
 std::string ToString(const Address& address);
 

@@ -104,6 +104,12 @@ sockaddr_un PathAddress(const std::string& path) {
   return out;
 }
 
+// 0: there is nothing.
+ino_t InodeOf(const std::string& path) {
+  struct stat info;
+  return lstat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+}
+
 // A socket that a program left which is no more.
 bool IsAbandoned(const sockaddr_un& at) {
   struct stat info;
@@ -177,6 +183,7 @@ int Acceptor::ListenOnPath(const std::string& path) {
     if (unlink(at.sun_path) != 0 || bind(fd, where, sizeof at) != 0) return errno;
   }
   path_ = path;
+  inode_ = InodeOf(path);
   return listen(fd, kBacklog) == 0 ? 0 : errno;
 }
 
@@ -186,7 +193,7 @@ Acceptor::~Acceptor() {
     while (write(wake_, &one, sizeof one) < 0 && errno == EINTR) continue;
     thread_.join();
   }
-  if (!path_.empty()) unlink(path_.c_str());
+  if (!path_.empty() && InodeOf(path_) == inode_) unlink(path_.c_str());
   for (const int socket : sockets_) close(socket);
   if (wake_ >= 0) close(wake_);
   if (spare_ >= 0) close(spare_);

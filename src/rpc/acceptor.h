@@ -4,6 +4,7 @@
 #pragma once
 
 #include <grpcpp/server_builder.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
@@ -26,7 +27,8 @@ class Acceptor {
   // the process's soft limit of open files to the hard one: a server needs one for each connection.
   // A connection whose other side does not acknowledge what it is sent for `silence_ms` breaks.
   // A Unix socket is made for this user alone and removed at the end; one that nobody listens on
-  // any more is replaced.
+  // any more is replaced (two that do so at once are not kept apart). `silence_ms` means nothing
+  // there: a stopped program of this machine may hold what is written to it.
   static Result<std::unique_ptr<Acceptor>> Listen(const Address& address, int64_t silence_ms);
   // Stops accepting and closes the sockets.
   ~Acceptor();
@@ -51,6 +53,7 @@ class Acceptor {
   std::vector<int> sockets_;
   int port_ = 0;              // of all of them
   std::string path_;          // of the Unix socket; empty: none
+  ino_t inode_ = 0;           // of path_ as we made it
   const int descriptor_max_;  // a connection with a higher number is closed at once
   int spare_ = -1;            // given up to turn somebody away when there is no other
   int64_t told_s_ = 0;        // when a refusal was last logged

@@ -2,6 +2,7 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
+#include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/base/version.h"
 #include "src/config/address.h"
@@ -144,9 +145,13 @@ Status WorkerSession::CheckHello(const Hello& hello) const {
   if (address.ok() && IsDialable(*address) && (address->path.empty() || caller_.IsThisUser())) {
     return {};
   }
-  return FailedPrecondition("the address of the worker: found '" + Printable(hello.address) +
-                            "', expected host:port, for other workers to reach it by; see its "
-                            "--listen and --advertise");
+  const Status why =
+      FailedPrecondition("the address of the worker: found '" + Printable(hello.address) +
+                         "', expected host:port, by which other workers reach it (or unix:/PATH, "
+                         "where the coordinator "
+                         "has such an address, too); see the worker's --listen and --advertise");
+  LogWarning("refused worker '" + Printable(hello.name) + "': " + why.message());
+  return why;
 }
 
 bool WorkerSession::MayReadLocked() const {

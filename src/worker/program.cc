@@ -109,9 +109,9 @@ int Fail(const Status& error, int code) {
 
 void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
   app.add_option("--config", flags.config, "YAML file of options; flags override it");
-  app.add_option(
-      "--coordinator", o.coordinator,
-      "host:port of the coordinator, or file:PATH or hdfs://... of a file that holds it");
+  app.add_option("--coordinator", o.coordinator,
+                 "host:port or unix:/PATH of the coordinator, or file:PATH or hdfs://... of a file "
+                 "that holds it");
   app.add_option("--listen", o.listen,
                  "host:port for other workers; port 0: any free one; or unix:/PATH");
   app.add_option("--advertise", o.advertise, "host or host:port told to other workers");

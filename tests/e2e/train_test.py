@@ -97,29 +97,46 @@ class TrainTest(EspalierTest):
             path = address[len("unix:"):]
             self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
             self.assertEqual(stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode), 0o700)
-        coordinator = [a for a in sockets if a.endswith("coordinator.socket")]
-        self.assertEqual(len(self.result("list", "--coordinator", *coordinator)["jobs"]), 1)
-        os.chmod(os.path.dirname(coordinator[0][len("unix:"):]), 0o755)
-        for path in (self.directory, self.temporary):
-            os.chmod(path, 0o755)
-        self.assertEqual(self.connect_as(os.geteuid(), coordinator[0]), 0)
-        if os.geteuid() == 0:  # the file's own mode is what refuses, too
-            self.assertEqual(self.connect_as(65534, coordinator[0]), errno.EACCES)
+        coordinator = [a for a in sockets if a.endswith("coordinator.socket")][0]
+        self.assertEqual(len(self.result("list", "--coordinator", coordinator)["jobs"]), 1)
+        path = coordinator[len("unix:"):]
+        self.assertEqual(self.connect_as(os.geteuid(), path), 0)
+        if os.geteuid() != 0:
+            return
+        self.assertEqual(self.connect_as(65534, path), errno.EACCES)
+        for folder in (self.directory, self.temporary, os.path.dirname(path)):
+            os.chmod(folder, 0o755)
+        open_to_all = os.path.join(os.path.dirname(path), "open.socket")
+        with socket.socket(socket.AF_UNIX) as control:
+            control.bind(open_to_all)
+            os.chmod(open_to_all, 0o666)
+            control.listen()
+            self.assertEqual(self.connect_as(65534, open_to_all), 0, "the way is open")
+        self.assertEqual(self.connect_as(65534, path), errno.EACCES, "the file's own mode")
 
-    def connect_as(self, user, address):
+    def connect_as(self, user, path):
         """What a program of that user meets there: 0, or an errno."""
         pid = os.fork()
         if pid == 0:
-            if user != os.geteuid():
-                os.setgroups([])
-                os.setgid(user)
-                os.setuid(user)
-            with socket.socket(socket.AF_UNIX) as one:
-                os._exit(one.connect_ex(address[len("unix:"):]))
+            code = 255
+            try:
+                if user != os.geteuid():
+                    os.setgroups([])
+                    os.setgid(user)
+                    os.setuid(user)
+                with socket.socket(socket.AF_UNIX) as one:
+                    code = one.connect_ex(path)
+            finally:
+                os._exit(code)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
-    def test_where_a_temporary_directory_is_too_long_for_sockets_they_lie_in_tmp(self):
-        self.temporary = self.path("long" * 30)
+    def test_where_sockets_cannot_lie_in_the_temporary_directory_they_lie_in_tmp(self):
+        for name in ("long" * 30, "a,b #1"):
+            with self.subTest(name):
+                self.see_sockets_in_tmp(name)
+
+    def see_sockets_in_tmp(self, name):
+        self.temporary = self.path(name)
         os.mkdir(self.temporary)
         self.environment["TMPDIR"] = self.temporary
         process, daemons = self.start_long(1)

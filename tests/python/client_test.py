@@ -164,7 +164,9 @@ class AddressTest(unittest.TestCase):
     def test_addresses_are_host_and_port_or_a_file_that_holds_them(self):
         self.assertEqual(_connection.parse_address("head:7700"), ("head", 7700))
         self.assertEqual(_connection.parse_address("[::1]:1"), ("::1", 1))
-        for bad in ("head", "head:", ":1", "head:0", "head:65536", "head:x", "::1:7", "a/b:1"):
+        self.assertEqual(_connection.parse_address("unix:/a/b.socket"), ("unix:/a/b.socket", 0))
+        for bad in ("head", "head:", ":1", "head:0", "head:65536", "head:x", "::1:7", "a/b:1",
+                    "unix:", "unix:a", "unix://a/b", "unix:/a,b", "unix:/a%20b"):
             with self.assertRaisesRegex(espalier.InvalidArgumentError, "no address"):
                 _connection.parse_address(bad)
         with tempfile.TemporaryDirectory() as folder:

@@ -308,7 +308,8 @@ class YarnTest(daemons.EspalierTest):
         request = api_pb2.SubmitRequest()
         request.tokens.add(file_system=b"hdfs://ns", text=b"secret")
         for host, private in (("127.0.0.1", True), ("127.8.0.1", True), ("localhost", True),
-                              ("::1", True), ("192.0.2.1", False), ("head", False),
+                              ("::1", True), ("unix:/a.socket", True),
+                              ("192.0.2.1", False), ("head", False),
                               ("127.0.0.1.example", False)):
             self.assertEqual(_connection.is_loopback(host), private, host)
         with _connection.Connection("192.0.2.1:7700", Security(), espalier.Limits()) as connection:

@@ -195,6 +195,15 @@ TEST_CASE("a Unix socket is its user's alone, and another one's is not taken") {
   server->reset();
   CHECK(stat(path.c_str(), &info) != 0);
 
+  // One that took the place of a server's own stays.
+  server = listen(&handler);
+  REQUIRE(unlink(path.c_str()) == 0);
+  auto second = listen(&handler);
+  REQUIRE(second.status().ToString() == "OK");
+  server->reset();
+  CHECK(list().status().ToString() == "OK");
+  second->reset();
+
   // What a program that was killed left, and what is no socket.
   {
     sockaddr_un left{};

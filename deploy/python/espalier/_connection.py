@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import threading
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, List, Optional, Tuple
@@ -70,21 +71,24 @@ class Limits:
 
 
 def parse_address(text: str) -> Tuple[str, int]:
-    """Host and port of "host:port" or "[::1]:port"."""
+    """Host and port of "host:port" or "[::1]:port"; of "unix:/PATH" itself and 0."""
+    if re.fullmatch(r"unix:/[\w.+=@~-][\w./+=@~-]*", text, re.ASCII):
+        return text, 0
     host, colon, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or \
             not 0 < int(port) < 65536 or ":" in host and not bracketed or "/" in host:
         raise InvalidArgumentError("'%s' is no address of a coordinator; expected host:port, "
-                                   "file:PATH or hdfs://PATH of a file that holds it, or yarn:NAME "
-                                   "of a cluster that `espalier yarn` started" % clean(text[:200]))
+                                   "unix:/PATH, file:PATH or hdfs://PATH of a file that holds it, "
+                                   "or yarn:NAME of a cluster that `espalier yarn` started" % clean(text[:200]))
     return (host[1:-1] if bracketed else host), int(port)
 
 
 def is_loopback(host: str) -> bool:
-    """127.0.0.0/8, ::1 or "localhost": reachable from this machine alone."""
+    """127.0.0.0/8, ::1, "localhost" or a Unix socket: reachable from this machine alone."""
     try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return host.startswith("unix:") or host == "localhost" or \
+            ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
@@ -174,6 +178,9 @@ class Connection:
         """A channel that fits; the former is left to the calls that use it. REQUIRES the lock."""
         address = self.find()
         host, port = parse_address(address)
+        if self.security.encrypted and not port:
+            raise InvalidArgumentError("the coordinator at %s is a Unix socket, which takes no "
+                                       "certificates and tokens" % address)
         if self.security.encrypted and not self._checked:
             why = explain(host, port, self.security, self.limits.connect)
             if why is not None:
@@ -248,7 +255,8 @@ class Connection:
             with self._lock:
                 self._stale = True
             host, port = parse_address(address)
-            why = explain(host, port, self.security, self.limits.connect) or UnavailableError(
+            found = explain(host, port, self.security, self.limits.connect) if port else None
+            why = found or UnavailableError(
                 "%s cannot be reached: %s" % (who, details),
                 hint="Is espalier-coordinator running there?")
             why.never_sent = any(words in details for words in _NO_CONNECTION)

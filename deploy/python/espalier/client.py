@@ -43,9 +43,10 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
     ``ESPALIER_TOKEN_FILE``, ``ESPALIER_TLS_SERVER_NAME``.
 
     Args:
-        address: ``"host:port"``; ``"file:PATH"`` or ``"hdfs://..."`` of a file that holds it; or
-            ``"yarn:NAME"`` of a cluster that `espalier yarn up NAME` started on this machine, with
-            the certificates kept here, unless others are given; by default ``127.0.0.1:7700``.
+        address: ``"host:port"``; ``"unix:/PATH"``; ``"file:PATH"`` or ``"hdfs://..."`` of a file
+            that holds it; or ``"yarn:NAME"`` of a cluster that `espalier yarn up NAME` started on
+            this machine, with the certificates kept here, unless others are given; by default
+            ``127.0.0.1:7700``.
         ca: PEM file of the authority of the cluster's certificates. With it everything is
             encrypted; without, plain text is spoken.
         cert, key: PEM files of your own certificate and its key (``chmod 600``).

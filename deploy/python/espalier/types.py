@@ -297,7 +297,7 @@ class WorkerInfo:
 
     Attributes:
         id: "worker-2".
-        address: host:port where other workers reach it.
+        address: host:port, or unix:/PATH, where other workers reach it.
         arithmetic_id: workers whose ids differ compute different bits, and do not share a job.
         job: what it works on, or None.
         last_heard_seconds: age of its newest message.
