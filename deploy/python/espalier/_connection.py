@@ -80,7 +80,8 @@ def parse_address(text: str) -> Tuple[str, int]:
             not 0 < int(port) < 65536 or ":" in host and not bracketed or "/" in host:
         raise InvalidArgumentError("'%s' is no address of a coordinator; expected host:port, "
                                    "unix:/PATH, file:PATH or hdfs://PATH of a file that holds it, "
-                                   "or yarn:NAME of a cluster that `espalier yarn` started" % clean(text[:200]))
+                                   "or yarn:NAME of a cluster that `espalier yarn` started" %
+                                   clean(text[:200]))
     return (host[1:-1] if bracketed else host), int(port)
 
 

@@ -5,6 +5,7 @@ matter; an array has the model's features in the model's order."""
 from __future__ import annotations
 
 import re
+import sys
 from typing import (AbstractSet, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence,
                     Tuple)
 
@@ -112,7 +113,7 @@ class Rows:
         """Raises InvalidArgumentError for what is no table, or lacks a feature."""
         names, texts = self._names, self._texts = wanted.names, wanted.texts
         module = type(data).__module__.split(".")[0]
-        if module == "pandas" and hasattr(data, "iloc") and getattr(data, "ndim", 0) == 2:
+        if _is_of_pandas(data, "DataFrame"):
             self._columns: Dict[str, Any] = {str(c): i for i, c in enumerate(data.columns)}
             self._column, self.count = _pandas_column, len(data)
         elif module == "pyarrow" and hasattr(data, "schema") and hasattr(data, "num_rows"):
@@ -121,6 +122,11 @@ class Rows:
         elif isinstance(data, Mapping):
             self._columns = {str(c): c for c in data}
             self._column, self.count = _mapping_column, _same_length(data)
+        elif hasattr(data, "columns") or hasattr(data, "__dataframe__"):
+            raise InvalidArgumentError(  # whose columns have names that an array would lose
+                "found a table of type %s.%s, expected a pandas or pyarrow table, a dict of "
+                "columns or an array; convert it, by its to_pandas() or to_arrow()" %
+                (type(data).__module__, type(data).__name__))
         else:
             self._array = _array(data, len(names), bool(texts))
             self._plan: Optional[List[_Run]] = None
@@ -225,7 +231,18 @@ def _array(data: Any, features: int, texts: bool) -> Any:
     return array
 
 
+def _is_of_pandas(data: Any, kind: str) -> bool:
+    """Whether it is such a thing of pandas, or of a class made from it; pandas is not loaded."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, getattr(pandas, kind))
+
+
 def _same_length(data: Mapping[Any, Any]) -> int:
+    for name, column in data.items():
+        if not hasattr(column, "__len__") or isinstance(column, (str, bytes)) or \
+                getattr(column, "ndim", 1) == 0:
+            raise InvalidArgumentError("column '%s' is one value, expected a list of them, "
+                                       "also for one row" % name)
     lengths = {len(column) for column in data.values()}
     if len(lengths) > 1:
         raise InvalidArgumentError("the columns have different lengths: %s" % sorted(lengths))
@@ -245,7 +262,7 @@ def _mapping_column(data: Any, at: Any, begin: int, end: int, as_it_is: bool = F
     if isinstance(column, Vectors):
         return column
     module = type(column).__module__.split(".")[0]
-    if module == "pandas" and hasattr(column, "iloc"):
+    if _is_of_pandas(column, "Series"):
         return _of_pandas(column, as_it_is)
     if module == "pyarrow" and hasattr(column, "to_pylist"):
         return _of_arrow(column, as_it_is)

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from ..errors import AlreadyExistsError, BadInputError, NotFoundError
 
+_PIECE_BYTES = 4 << 20  # Py4J holds several copies of what goes through it
+
 
 def _path(spark: SparkSession, where: str) -> Any:
     jvm: Any = spark.sparkContext._jvm
@@ -48,7 +50,11 @@ def read(spark: SparkSession, where: str, limit: int, hint: str = "") -> bytes:
     stream = fs.open(path)
     try:
         jvm: Any = spark.sparkContext._jvm
-        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+        data = bytearray()
+        while len(data) < size:
+            data += jvm.org.apache.commons.io.IOUtils.toByteArray(
+                stream, min(_PIECE_BYTES, size - len(data)))
+        return bytes(data)
     finally:
         stream.close()
 
@@ -60,7 +66,8 @@ def write(spark: SparkSession, where: str, data: bytes) -> None:
         raise AlreadyExistsError("%s is there already" % where)
     stream = fs.create(path, False)
     try:
-        stream.write(bytearray(data))
+        for begin in range(0, len(data), _PIECE_BYTES):
+            stream.write(bytearray(data[begin:begin + _PIECE_BYTES]))
     finally:
         stream.close()
 
