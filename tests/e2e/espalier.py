@@ -315,3 +315,10 @@ class Cluster:
             if process.poll() is None:
                 process.kill()
             process.wait()
+
+
+class SocketCluster(Cluster):
+    """One whose daemons listen on Unix sockets."""
+
+    def listen_on(self, name):
+        return "unix:" + os.path.join(self.directory, name + ".socket")

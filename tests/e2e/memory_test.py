@@ -12,6 +12,7 @@ import parquet_file  # in tools/lib, which `espalier` puts on the path
 MIB = 1 << 20
 COLUMNS, BLOCK_ROWS, BLOCKS = 40, 1000, 600
 ROWS_BYTES = COLUMNS * BLOCK_ROWS * BLOCKS * 8  # decoded
+HANDS = [(1, 2), (2, 1), (3, 2), (5, 1)]  # workers, threads
 BUDGET = 16 * MIB
 # Besides the budget: the program, its threads, windows, a batch. Far below the rows.
 ALLOWANCE = 112 * MIB
@@ -115,6 +116,18 @@ class MemoryTest(EspalierTest):
         plain = self.result("train", self.job("plain", spec), "--workers", 3)
         self.assertEqual(plain["weights_sha256"], result["weights_sha256"])
         self.assertEqual(plain["metrics"], result["metrics"])
+
+    def test_rows_in_windows_of_mapped_files_give_the_same_bytes_for_all_hands(self):
+        spec = self.classes_spec(self.classes_csv("h.csv", 4000), epochs=2)
+        spec["data"].update(shard_bytes=16384, shuffle={"window": 700})
+        first = self.trained_here("first", spec)
+        for workers, threads in HANDS:
+            name = "mapped-%dx%d" % (workers, threads)
+            cluster = Cluster(self, workers, threads, worker_flags=["--memory-bytes-max", "1"])
+            result = cluster.result("submit", self.job(name, spec))
+            cluster.stop()
+            for key in ("weights_sha256", "metrics"):
+                self.assertEqual(result[key], first[key], name)
 
     def assert_mapped(self, cluster):
         for name, worker in cluster.workers.items():

@@ -11,8 +11,8 @@ import time
 import unittest
 
 import espalier
-from daemons import (Authority, Cluster, EspalierTest, SecureCluster, children_of, is_alive,
-                     wait_for)
+from daemons import (Authority, Cluster, EspalierTest, SecureCluster, SocketCluster,
+                     children_of, is_alive, wait_for)
 from espalier import Limits
 
 TOKEN = "0123456789abcdef0123"
@@ -186,6 +186,24 @@ class ClusterTest(EspalierTest):
                 cluster.job(number)
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "'jobs' is no job"):
             cluster.cancel("jobs")
+
+    def test_unix_sockets_are_addresses_too(self):
+        daemons_ = SocketCluster(self, 2)
+        cluster = self.connect(daemons_)
+        self.assertTrue(daemons_.address.startswith("unix:/"), daemons_.address)
+        self.assertEqual({w.address for w in cluster.workers()},
+                         {daemons_.listen_on("node-1"), daemons_.listen_on("node-2")})
+        result = cluster.submit(self.spec(epochs=2)).result(timeout=60)
+        self.assertEqual(result.epochs, 2)
+        with self.assertRaisesRegex(espalier.InvalidArgumentError, "takes no certificates"):
+            espalier.connect(daemons_.address,
+                             ca=os.path.join(Authority(self).directory, "ca.crt"))
+        daemons_.kill_coordinator()
+        with self.assertRaisesRegex(espalier.UnavailableError, "at unix:/.* cannot be reached"):
+            cluster.jobs()
+        daemons_.restart_coordinator()
+        with espalier.connect("file:" + daemons_.address_file) as again:
+            self.assertEqual(again.jobs(), [])
 
     def test_a_coordinator_that_is_not_there_is_named_at_once(self):
         with socket.socket() as free:

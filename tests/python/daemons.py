@@ -28,5 +28,6 @@ finally:
         sys.modules["espalier"] = _package
 
 Cluster, EspalierTest, program = _e2e.Cluster, _e2e.EspalierTest, _e2e.program
+SocketCluster = _e2e.SocketCluster
 wait_for, is_alive, children_of = _e2e.wait_for, _e2e.is_alive, _e2e.children_of
 Authority, SecureCluster = _certificates.Authority, _certificates.SecureCluster

@@ -159,7 +159,19 @@ class ModelTest(unittest.TestCase):
         with self.assertRaisesRegex(espalier.BadInputError, "`nulls: drop`"):
             self.linear(nulls="drop").predict([[np.nan, 0]])
 
+    def test_a_class_made_from_pandas_own_is_read_by_name(self):
+        class Mine(pd.DataFrame):
+            pass
+        model, rows = self.linear(), {"b": [7.0], "a": [1.0]}
+        for table in (Mine(rows), {name: pd.Series(column) for name, column in rows.items()}):
+            np.testing.assert_array_equal(model.predict(table), model.predict(pd.DataFrame(rows)))
+
     def test_what_is_no_table_of_the_model_is_one_clear_error(self):
+        class Frame:  # of a library that is not known here
+            columns = ["b", "a"]
+
+            def __array__(self, *_, **__):
+                return np.array([[7.0, 1.0]])
         model = self.linear()
         for data, words in ((np.zeros((2, 3)), r"shape \[2, 3\], expected \[rows, 2\]"),
                             (np.zeros(2), r"shape \[2\]"),
@@ -168,7 +180,10 @@ class ModelTest(unittest.TestCase):
                             (pd.DataFrame({"a": ["1.5"], "b": [1]}),
                              "column 'a': row 0 .*found '1.5', expected a number"),
                             (pa.table({"a": ["x"], "b": [1]}), "column 'a': row 0"),
-                            ({"a": [1, 2], "b": [1]}, "different lengths")):
+                            ({"a": [1, 2], "b": [1]}, "different lengths"),
+                            ({"a": 1.0, "b": 2.0}, "column 'a' is one value, expected a list"),
+                            ({"a": [1], "b": np.float64(2)}, "column 'b' is one value"),
+                            (Frame(), "table of type .*Frame, .*convert it")):
             with self.assertRaisesRegex(espalier.InvalidArgumentError, words):
                 model.predict(data)
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "batch_rows"):

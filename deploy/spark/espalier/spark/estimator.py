@@ -17,7 +17,7 @@ from pyspark.sql.types import BooleanType
 from .._bundle import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
 from ..client import Client
 from ..errors import (DeadlineExceededError, EspalierError, FailedPreconditionError,
-                      InvalidArgumentError, JobError, NotFoundError)
+                      InvalidArgumentError, JobError, NotFoundError, PermissionDeniedError)
 from ..job import Job
 from ..types import JobResult, StateChanged
 from . import files, validators
@@ -28,6 +28,10 @@ from .rows import job_rows
 
 _SAME_DIRECTORY = ("Spark and the cluster's workers must see the same directory; workDirectory "
                    "says which.")
+_DAEMONS_WRITE = (
+    "Without Kerberos the cluster's daemons write as a user of their own (hadoop_user of their "
+    "configuration), and Spark made the directory: set output= to a place where that user may "
+    "write and you may read.")
 _LATE_SECONDS = (0.5, 1.0, 1.5)  # after which it is looked again what was written meanwhile
 
 
@@ -132,7 +136,12 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         """`begun` is called when there is a job."""
         with self._connect() as cluster:
             validators.check()
-            job = cluster.submit(spec)
+            try:
+                job = cluster.submit(spec)
+            except PermissionDeniedError as error:
+                if error.message.startswith("output:"):
+                    error.hint = _DAEMONS_WRITE
+                raise
             try:
                 begun()
                 with validators.watched(lambda: _end(job)):
