@@ -57,11 +57,12 @@ size_t LibsvmColumns(const DataSpec& data) {
 }
 
 LibsvmReader::LibsvmReader(const ReadableFile& file, const CsvRange& range, size_t columns,
-                           int64_t window_bytes, bool sparse)
+                           int64_t window_bytes, bool sparse, bool labels)
     : lines_(file, kLines, range, window_bytes),
       columns_(std::max<size_t>(columns, 1)),
       zeros_(Zeros(sparse ? 1 : columns_)),
-      sparse_(sparse) {
+      sparse_(sparse),
+      labels_(labels) {
   ends_.resize(sparse ? 1 : columns_);
 }
 
@@ -104,18 +105,27 @@ RecordReader::Outcome LibsvmReader::Next() {
   }
 }
 
+bool LibsvmReader::TakeLabel(std::string_view* rest, std::string_view* label) {
+  std::string_view after = *rest;
+  *label = NextToken(&after);
+  if (label->find(':') != std::string_view::npos) {
+    if (labels_) {
+      return Bad("the line starts with a pair; expected the label, then index:value pairs", *label);
+    }
+    *label = rest->substr(0, 0);
+    return true;
+  }
+  if (labels_ && label->find(',') != std::string_view::npos) {
+    return Bad("the row has several labels; expected one", *label);
+  }
+  *rest = after;
+  return true;
+}
+
 RecordReader::Outcome LibsvmReader::Take() {
-  std::string_view rest = line_;
-  std::string_view label = NextToken(&rest);
+  std::string_view rest = line_, label;
   entries_.clear();
-  if (label.find(':') != std::string_view::npos) {
-    Bad("the line starts with a pair; expected the label, then index:value pairs", label);
-    return Outcome::kBadRecord;
-  }
-  if (label.find(',') != std::string_view::npos) {
-    Bad("the row has several labels; expected one", label);
-    return Outcome::kBadRecord;
-  }
+  if (!TakeLabel(&rest, &label)) return Outcome::kBadRecord;
   for (std::string_view token = NextToken(&rest); !token.empty(); token = NextToken(&rest)) {
     Entry pair;
     if (!ParsePair(token, &pair)) return Outcome::kBadRecord;
@@ -123,7 +133,7 @@ RecordReader::Outcome LibsvmReader::Take() {
   }
   if (!Sort()) return Outcome::kBadRecord;
   double number = 0;
-  if (label.front() == '+' && ParseNumberSlowly(label, &number) == NumberKind::kNumber) {
+  if (label.starts_with('+') && ParseNumberSlowly(label, &number) == NumberKind::kNumber) {
     label.remove_prefix(1);
   }
   if (sparse_) {

@@ -8,6 +8,8 @@
 // text: the row decoder judges it. A + before a label that is a number is left out, so that `+1`
 // and `1` are one class. Bad records: a pair where the label should be, more than one label, no
 // number before the colon, nothing behind it, an index that is 0, too large or there twice, `qid`.
+// Where no label is wanted a line may do without: what has no colon at its begin is still a label,
+// whatever it says, and column 0 is empty where there is none.
 // Byte ranges own records as in csv_reader.h.
 //
 // Thread rule: one thread a reader.
@@ -30,9 +32,10 @@ size_t LibsvmColumns(const DataSpec& data);
 class LibsvmReader final : public RecordReader {
  public:
   // REQUIRES: as CsvReader; columns <= kColumnsMax.
-  // `sparse`: gives sparse records.
+  // `sparse`: gives sparse records. `labels`: they are wanted.
   LibsvmReader(const ReadableFile& file, const CsvRange& range, size_t columns,
-               int64_t window_bytes = CsvReader::kWindowBytes, bool sparse = false);
+               int64_t window_bytes = CsvReader::kWindowBytes, bool sparse = false,
+               bool labels = true);
 
   Outcome Next() override;
   std::string_view record() const override { return line_; }
@@ -43,6 +46,8 @@ class LibsvmReader final : public RecordReader {
 
  private:
   Outcome Take();
+  // Takes it off `rest`. False: error_ is set.
+  bool TakeLabel(std::string_view* rest, std::string_view* label);
   // Stores *pair. False: error_ is set.
   bool ParsePair(std::string_view token, Entry* pair);
   bool Bad(const std::string& why, std::string_view token);
@@ -54,7 +59,7 @@ class LibsvmReader final : public RecordReader {
   CsvReader lines_;
   const size_t columns_;
   const std::string zeros_;  // "0,0,0,..." for all columns
-  const bool sparse_;
+  const bool sparse_, labels_;
   std::string_view line_;
   std::string dense_;  // kReadable bytes, then the record
 };

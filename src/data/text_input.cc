@@ -45,7 +45,8 @@ std::unique_ptr<RecordReader> TextInput::Records(const DataSpec& data, CsvRange 
   const ReadableFile& file = compressed() ? *text_ : *raw_;
   if (compressed()) range = {0, DecompressedFile::kLengthUnknown, range.skip_header};
   if (FormatOf(data, raw_->info().path) == DataFormat::kLibsvm) {
-    return std::make_unique<LibsvmReader>(file, range, columns, window_bytes, sparse);
+    return std::make_unique<LibsvmReader>(file, range, columns, window_bytes, sparse,
+                                          !data.label.empty());
   }
   return std::make_unique<CsvReader>(file, data.csv, range, window_bytes);
 }

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "src/data/table_scan.h"
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
 
@@ -115,6 +116,95 @@ TEST_CASE("a bad row of LIBSVM text is named exactly") {
                         .offset = static_cast<int64_t>(start.size()) + row.offset,
                         .text = row.text});
   }
+}
+
+// What a model of 7 features reads of a file, to be scored: its rows, and why others are none.
+struct Scored {
+  std::vector<double> rows;
+  std::vector<std::string> kept;  // the column of the label
+  std::vector<Status> rejects;
+};
+
+Scored ScanOf(const LibsvmFixture& f, const std::string& path, bool labels) {
+  const Schema schema = {{"0", "1", "2", "3", "4", "5", "6", "7"}, {1, 2, 3, 4, 5, 6, 7}, {0}};
+  const ScanRequest request = {f.job, schema, {path}, labels, {"0"}, {}, 1 << 20};
+  const auto scan = PlanScan(*f.files, request);
+  INFO(scan.status().ToString());
+  REQUIRE(scan.ok());
+  Scored found;
+  const Status read = ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
+    const size_t begin = found.rows.size();
+    found.rows.resize(begin + 7 * static_cast<size_t>(piece.rows.rows));
+    Widen(piece.rows.type, piece.rows.features.data(), StorageType::kFloat64,
+          found.rows.data() + begin, 7 * piece.rows.rows);
+    for (int64_t r = 0; r < piece.rows.rows; ++r) {
+      std::string scratch;
+      found.kept.emplace_back(piece.kept.Text(r, 0, &scratch));
+    }
+    found.rejects.insert(found.rejects.end(), piece.rejects.begin(), piece.rejects.end());
+    return {};
+  });
+  INFO(read.ToString());
+  REQUIRE(read.ok());
+  return found;
+}
+
+TEST_CASE("LIBSVM text that is scored may do without labels, line by line") {
+  LibsvmFixture f;
+  const std::string path = f.Train(
+      "1:0.5 7:2\n"
+      "\n"
+      "+1 1:5 3:7\n"
+      "  3:1 2:4 # a comment\n"
+      "what? 6:9\n"
+      "1,2 4:1\n"
+      "-1\n"
+      "qid:3 1:1\n"
+      "0:1 2:3\n"
+      "5:1 x\n",
+      "a.libsvm");
+  const Scored scored = ScanOf(f, path, false);
+  CHECK(scored.rows == std::vector<double>{0.5, 0, 0, 0, 0, 0, 2,  //
+                                           5,   0, 7, 0, 0, 0, 0,  //
+                                           0,   4, 1, 0, 0, 0, 0,  //
+                                           0,   0, 0, 0, 0, 9, 0,  //
+                                           0,   0, 0, 1, 0, 0, 0,  //
+                                           0,   0, 0, 0, 0, 0, 0});
+  CHECK(scored.kept == std::vector<std::string>{"", "1", "", "what?", "1,2", "-1"});
+  REQUIRE(scored.rejects.size() == 3);
+  CHECK(scored.rejects[0].message().find("query id (qid)") != std::string::npos);
+  CHECK(scored.rejects[0].position()->row == 8);
+  CHECK(scored.rejects[1].message().find("the index is 0") != std::string::npos);
+  CHECK(scored.rejects[2].message().find("without a colon") != std::string::npos);
+  // Who evaluates needs them.
+  const Scored evaluated = ScanOf(f, f.Train("1:0.5 7:2\n\n+1 1:5 3:7\n", "b.libsvm"), true);
+  CHECK(evaluated.rows == std::vector<double>{5, 0, 7, 0, 0, 0, 0});
+  REQUIRE(evaluated.rejects.size() == 1);
+  CHECK(evaluated.rejects[0].position()->row == 1);
+  CHECK(evaluated.rejects[0].message().find("the line starts with a pair; expected the label") !=
+        std::string::npos);
+}
+
+TEST_CASE("sparse records of LIBSVM text without labels are those with them") {
+  LibsvmFixture f;
+  const std::string lines[] = {"1:0.5 7:2\n", "3:1\n"};
+  const auto records = [&](const std::string& label, bool labels) {
+    const std::string path = f.dir.Put("s.libsvm", label + lines[0] + label + lines[1]);
+    const auto file = f.files->Open(path);
+    REQUIRE(file.ok());
+    LibsvmReader reader(**file, {0, (*file)->info().length, false}, 8, CsvReader::kWindowBytes,
+                        true, labels);
+    std::string text;
+    while (reader.Next() == RecordReader::Outcome::kRecord) {
+      for (size_t i = 1; i < 8; ++i) text += std::string(reader.shown(i)) + " ";
+      text += "of '" + std::string(reader.shown(0)) + "'\n";
+    }
+    return text;
+  };
+  CHECK(records("", false) == "0.5 0 0 0 0 0 2 of ''\n0 0 1 0 0 0 0 of ''\n");
+  CHECK(records("+1 ", false) == "0.5 0 0 0 0 0 2 of '1'\n0 0 1 0 0 0 0 of '1'\n");
+  CHECK(records("+1 ", true) == records("+1 ", false));
+  CHECK(records("", true).empty());
 }
 
 TEST_CASE("a job on LIBSVM text names its indices and nothing that such text lacks") {

@@ -105,6 +105,16 @@ class SparseTest(EspalierTest):
             self.assertEqual(files_of(output), files_of(self.path("local")))
             there = cluster.result("evaluate", model, data)
             self.assertEqual(there["metrics"], evaluated["metrics"])
+        # Without labels, but for one line: the same answers.
+        bare = [line.split(" ", 1)[1] for line in lines]
+        bare[5] = lines[5]
+        unlabelled = self.write("bare.svm", "\n".join(bare) + "\n")
+        done = self.result("predict", model, unlabelled, "--output", self.path("bare"),
+                           "--keep", "7")
+        self.assertEqual((done["rows"], done["rejected"]), (2499, 1))
+        for one, other in zip(self.rows("bare"), self.rows("local"), strict=True):
+            self.assertEqual(one["7"], other["7"])
+            self.assertAlmostEqual(float(one["probability_1"]), float(other["probability_1"]), 5)
         # A bundle of before it told so is scored with all zeros: the same but for rounding.
         del document["sparse"]
         with open(os.path.join(model, "model.json"), "w", encoding="utf-8") as f:
@@ -118,14 +128,16 @@ class SparseTest(EspalierTest):
                 self.assertAlmostEqual(float(one[2][column]), float(other[2][column]), 4)
         self.assertNotEqual(sparse, dense)
 
-    def answers(self, output):
-        """Of each row of a prediction in CSV: what was kept of it, and all of it."""
+    def rows(self, output):
         found = []
         for name, content in sorted(files_of(self.path(output)).items()):
             if name.startswith("part-"):
-                for row in csv.DictReader(io.StringIO(content.decode())):
-                    found.append((row["0"], row["7"], row))
+                found += csv.DictReader(io.StringIO(content.decode()))
         return found
+
+    def answers(self, output):
+        """Of each row of a prediction in CSV: what was kept of it, and all of it."""
+        return [(row["0"], row["7"], row) for row in self.rows(output)]
 
     def test_a_worker_killed_and_one_that_joins_change_no_bit(self):
         spec = self.spec(self.write("d.svm", libsvm(3000, 4)), epochs=150)  # 2,850 steps
