@@ -49,6 +49,14 @@ std::vector<std::string> PathsOf(const std::vector<std::string>& uris, bool loca
   return paths;
 }
 
+// Whether an HDFS may find there what has another path: /.reserved/.inodes/ID/REST and
+// /.reserved/raw/PATH lead to any file, DIRECTORY/.snapshot/NAME/REST to what it was. (Neither name
+// can be that of a file.)
+bool IsByway(const std::string& path) {
+  return path == "/.reserved" || path.starts_with("/.reserved/") ||
+         (path + "/").find("/.snapshot/") != std::string::npos;
+}
+
 class AnyFileSystem : public FileSystem {
  public:
   explicit AnyFileSystem(StorageOptions options) : options_(std::move(options)) {}
@@ -114,6 +122,11 @@ class AnyFileSystem : public FileSystem {
     if (IsSecret(uri.path, whole)) {
       return FileProblem(StatusCode::kPermissionDenied, "use", path,
                          "it is a secret of this daemon, which no job may read or change");
+    }
+    if (!secrets_.empty() && IsByway(uri.path)) {
+      return FileProblem(StatusCode::kPermissionDenied, "use", path,
+                         "a path by /.reserved or .snapshot may lead to what is a secret of this "
+                         "daemon; name the file by its usual path");
     }
     std::lock_guard lock(mutex_);
     std::shared_ptr<const FileSystem>& known = remote_[uri.prefix];

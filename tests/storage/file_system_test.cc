@@ -87,6 +87,36 @@ TEST_CASE("secrets are neither read nor changed, by whatever name") {
   CHECK(files->RemoveTree(dir / "keys").ok());
 }
 
+TEST_CASE("paths of an HDFS that may be another way to a secret are refused where there is any") {
+  StorageOptions options;
+  const auto open = MakeFileSystem(options);
+  options.secrets = {"hdfs://nn/espalier/state"};
+  const auto files = MakeFileSystem(options);
+  const auto refuses = [](const Status& s) {
+    INFO(s.ToString());
+    CHECK(s.code() == StatusCode::kPermissionDenied);
+    CHECK(s.message().find("name the file by its usual path") != std::string::npos);
+  };
+  // It would have gone on to the file system.
+  const auto lets_through = [](const Status& s) {
+    INFO(s.ToString());
+    CHECK(s.message().find("fs.defaultFS is not set") != std::string::npos);
+  };
+  for (const char* path : {"/.reserved/.inodes/16390/state", "//.reserved/raw/x", "/.reserved",
+                           "/user/a/.snapshot/s1/x", "/user/a/.snapshot", "/.snapshot/s1"}) {
+    const std::string uri = std::string("hdfs://") + path;
+    refuses(files->Open(uri).status());
+    refuses(files->RemoveTree(uri));
+    refuses(files->Rename(uri, "hdfs:///a"));
+    lets_through(open->Open(uri).status());
+  }
+  for (const char* path : {"/user/.reserved/x", "/.reserved-x", "/user/x.snapshot/y"}) {
+    lets_through(files->Open(std::string("hdfs://") + path).status());
+  }
+  // On this machine's disks they are names as any other.
+  CHECK(files->Stat("/.reserved/raw").status().code() == StatusCode::kNotFound);
+}
+
 TEST_CASE("temporary files that a killed process of the same number left are in nobody's way") {
   const auto files = MakeLocalFileSystem();
   TemporaryDirectory dir;
