@@ -40,7 +40,12 @@ std::string HeaderText(const CheckpointHeader& header) {
             {"accepted", std::move(accepted)},
             {"written_by", std::string("espalier ") + kVersion}};
   if (!header.compared) json["compared"] = false;
-  return json.dump();
+  std::string text = json.dump();
+  const size_t more = header.preprocessing.size();
+  if (more == 0 || more > kCheckpointHeaderBytesMax) return text;
+  json["preprocessing"] = TextToJson(header.preprocessing);
+  std::string whole = json.dump();
+  return whole.size() <= kCheckpointHeaderBytesMax ? whole : text;
 }
 
 Result<CheckpointHeader> HeaderFromText(std::string_view text) {
@@ -55,6 +60,10 @@ Result<CheckpointHeader> HeaderFromText(std::string_view text) {
   if (known("compared")) {
     if (!json["compared"].is_boolean()) return DataLoss("\"compared\" in its header is no boolean");
     header.compared = json["compared"].get<bool>();
+  }
+  if (known("preprocessing")) {
+    ESPALIER_ASSIGN_OR_RETURN(header.preprocessing,
+                              TextFromJson(json["preprocessing"], "preprocessing"));
   }
   const std::pair<const char*, std::string*> texts[] = {
       {"job", &header.job},

@@ -6,13 +6,16 @@
 //   uint64    S, bytes of the state
 //   H bytes   header: a JSON object, {"step": 1200, "job": .., "data_fingerprint": ..,
 //             "arithmetic_id": .., "accepted": [..], "written_by": "espalier 0.1.0"},
-//             and "compared": false when the members had not compared the state
+//             "preprocessing": that of model.json as a text, where the header holds it, and
+//             "compared": false when the members had not compared the state
 //   uint32    CRC-32C of all before it: a header can be trusted without reading the state
 //   S bytes   state (training/state_codec.h)
 //   64 bytes  SHA-256 of all before it, in hexadecimal
 //
-// The survey's result is not stored: a resumed run surveys its data again, which costs one pass and
-// proves by the data's fingerprint that the rows are still those the state was computed from.
+// The survey's result is not stored, but for what was fitted, by which a job that begins with the
+// weights sees what they are for (initial_weights.h): a resumed run surveys its data again, which
+// costs one pass and proves by the data's fingerprint that the rows are still those the state was
+// computed from.
 //
 // Thread rule: values and pure functions.
 #pragma once
@@ -35,6 +38,9 @@ struct CheckpointHeader {
   // Whether all members held it; else it is one member's, who may hold another than the others
   // without anybody having noticed yet.
   bool compared = true;
+  // EncodePreprocessing: which columns, categories and classes the weights are for. Empty: not
+  // known, in checkpoints of before it was written down, or when it was too long for a header.
+  std::string preprocessing = {};
   bool operator==(const CheckpointHeader&) const = default;
 };
 

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "src/bundle/checkpoint_store.h"
 #include "src/bundle/model_json.h"
 #include "src/bundle/safetensors.h"
+#include "src/bundle/same_columns.h"
 
 namespace espalier {
 namespace {
@@ -134,80 +134,6 @@ Result<std::vector<InitialTensor>> ReadSpark(const FileSystem& files, const Init
   return tensors.ok() ? std::move(tensors) : tensors.status().Wrap(whose);
 }
 
-// Rows of tables stand for values by their place: those of both models must be the same.
-Status CheckCategories(const Preprocessing& model, const Preprocessing& fitted) {
-  const auto coded = [](const Preprocessing& p) {
-    std::vector<const FittedFeature*> features;
-    for (const FittedFeature& f : p.features) {
-      if (f.codes > 0) features.push_back(&f);
-    }
-    return features;
-  };
-  const auto earlier = coded(model), now = coded(fitted);
-  for (size_t i = 0; i < now.size(); ++i) {
-    const bool same = i < earlier.size() && earlier[i]->codes == now[i]->codes &&
-                      earlier[i]->hashed == now[i]->hashed &&
-                      earlier[i]->vocabulary == now[i]->vocabulary;
-    if (same) continue;
-    return FailedPrecondition(
-        "the column '" + Printable(now[i]->name) +
-        "' had other values in the training rows of that model, so its weights would be taken for "
-        "other values; name the layers that do not depend on them: {from: MODEL, layers: [1]}, or "
-        "hash the column (`hash`) in both");
-  }
-  return {};
-}
-
-// What stands where `now` has something else, in words; nothing: they are the same.
-std::optional<std::string> Difference(const std::vector<std::string>& earlier,
-                                      const std::vector<std::string>& now) {
-  const size_t least = std::min(earlier.size(), now.size());
-  for (size_t i = 0; i < least; ++i) {
-    if (earlier[i] == now[i]) continue;
-    return "'" + Printable(earlier[i]) + "' where this job has '" + Printable(now[i]) + "'";
-  }
-  if (earlier.size() == now.size()) return std::nullopt;
-  return std::to_string(earlier.size()) + " where this job has " + std::to_string(now.size());
-}
-
-template <typename Part>
-std::vector<std::string> NamesOf(const std::vector<Part>& parts) {
-  std::vector<std::string> names;
-  for (const Part& part : parts) names.push_back(part.name);
-  return names;
-}
-
-// And weights of the first and last layer for inputs and answers by theirs.
-Status CheckNames(const Preprocessing& model, const Preprocessing& fitted,
-                  const InitialSpec& initial, const TensorList& network) {
-  int64_t layers = 0;
-  for (const TensorInfo& t : network) {
-    if (t.name == "layers." + std::to_string(layers) + ".bias") ++layers;
-  }
-  const auto wanted = [&](int64_t layer) {
-    return Wanted("layers." + std::to_string(layer) + ".bias", initial.layers);
-  };
-  const std::string stands =
-      "; where they mean the same, name the file, which is taken as it stands: MODEL/" +
-      std::string(kWeightsFile);
-  if (const auto found = Difference(NamesOf(model.features), NamesOf(fitted.features));
-      found && wanted(0)) {
-    return FailedPrecondition(
-        "the inputs of that model are other columns, or in another order: " + *found +
-        "; list them in its order in data.features.columns" + stands);
-  }
-  const bool one = model.targets.size() == 1 && fitted.targets.size() == 1;
-  const auto found = model.classes.empty() && !one
-                         ? Difference(NamesOf(model.targets), NamesOf(fitted.targets))
-                         : Difference(model.classes, fitted.classes);
-  if (found && wanted(layers - 1)) {
-    return FailedPrecondition("that model answers with other classes or targets: " + *found +
-                              "; name the layers below the last one: {from: MODEL, layers: [0]}" +
-                              stands);
-  }
-  return {};
-}
-
 // The widths of the hidden layers.
 std::vector<int64_t> HiddenOf(const TensorList& network) {
   std::vector<int64_t> widths;
@@ -305,6 +231,33 @@ bool HasTables(const InitialSpec& initial, const TensorList& network) {
   });
 }
 
+Status CheckNamesOf(const Preprocessing& model, const Preprocessing& fitted,
+                    const InitialSpec& initial, const TensorList& network,
+                    const std::string& otherwise) {
+  const auto last = static_cast<int64_t>(HiddenOf(network).size());
+  const auto wanted = [&](int64_t layer) {
+    return Wanted("layers." + std::to_string(layer) + ".bias", initial.layers);
+  };
+  return CheckNames(model, fitted, {wanted(0), wanted(last)}, otherwise);
+}
+
+// What the places of its weights do not tell: whether they are for these columns and answers.
+Status CheckHeader(const CheckpointHeader& header, const InitialSpec& initial,
+                   const TensorList& network, const Preprocessing& fitted) {
+  const bool tables = HasTables(initial, network);
+  if (header.preprocessing.empty()) {
+    if (!tables) return {};
+    return FailedPrecondition(
+        "this checkpoint does not tell which values of a categorical column its weights are for; "
+        "take a model that is finished, or, where that run's columns had as many values, name "
+        "the layers that do not depend on them: {from: RUN, layers: [1]}");
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const auto model, DecodePreprocessing(header.preprocessing));
+  if (tables) ESPALIER_RETURN_IF_ERROR(CheckCategories(model, fitted));
+  ESPALIER_RETURN_IF_ERROR(CheckNamesOf(model, fitted, initial, network, ""));
+  return CheckPlaces(model, fitted);
+}
+
 std::string WithoutSlash(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -312,16 +265,10 @@ std::string WithoutSlash(std::string path) {
 
 Result<std::vector<InitialTensor>> ReadCheckpointed(const FileSystem& files,
                                                     const InitialSpec& initial,
-                                                    const TensorList& network) {
+                                                    const TensorList& network,
+                                                    const Preprocessing& fitted) {
   const std::string from = WithoutSlash(initial.from);
   const std::string whose = "train.initial: " + Printable(from, 4096);
-  if (HasTables(initial, network)) {
-    return FailedPrecondition(
-        whose +
-        ": a checkpoint does not tell which values of a categorical column its weights are "
-        "for; take a model that is finished, or, where that run's columns had as many values, name "
-        "the layers that do not depend on them: {from: RUN, layers: [1]}");
-  }
   Checkpoint checkpoint;
   if (from.ends_with(kCheckpointsSuffix)) {
     auto found = FindCheckpoint(files, from, {}, CheckpointPart::kAll);
@@ -334,6 +281,8 @@ Result<std::vector<InitialTensor>> ReadCheckpointed(const FileSystem& files,
     if (!decoded.ok()) return decoded.status().Wrap(whose);
     checkpoint = *std::move(decoded);
   }
+  const Status same = CheckHeader(checkpoint.header, initial, network, fitted);
+  if (!same.ok()) return Status(same.code(), whose + ": " + same.message());
   const auto view = ViewWeights(checkpoint, network);
   if (!view.ok()) return Status(view.status().code(), whose + ": " + view.status().message());
   return TakeAll(*view, initial, network, whose);
@@ -348,7 +297,7 @@ Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
   if (initial.spark) return ReadSpark(files, initial, network);
   if (const std::string from = WithoutSlash(initial.from);
       from.ends_with(".ckpt") || from.ends_with(kCheckpointsSuffix)) {
-    return ReadCheckpointed(files, initial, network);
+    return ReadCheckpointed(files, initial, network, fitted);
   }
   const bool file = initial.from.ends_with(".safetensors");
   const std::string slash = initial.from.ends_with('/') ? "" : "/";
@@ -376,7 +325,10 @@ Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
     if (Status s = CheckCategories(document->preprocessing, fitted); !s.ok()) return refuse(s);
   }
   ESPALIER_ASSIGN_OR_RETURN(auto tensors, TakeAll(*view, initial, network, whose));
-  const Status same = CheckNames(document->preprocessing, fitted, initial, network);
+  const Status same = CheckNamesOf(
+      document->preprocessing, fitted, initial, network,
+      "; where they mean the same, name the file, which is taken as it stands: MODEL/" +
+          std::string(kWeightsFile));
   return same.ok() ? Result(std::move(tensors)) : refuse(same);
 }
 

@@ -21,9 +21,10 @@ namespace espalier {
 //
 // Errors begin with "train.initial" (or "compat.spark-mlp.initialWeights"): kFailedPrecondition for
 // a tensor that the file lacks or has in another shape, with both, or for a table of a category
-// whose values in the model's directory are others than in `fitted`, or for inputs or answers that
-// are named otherwise there or stand in another order (a file of safetensors does not tell them:
-// there they are taken to be the same; nor does a checkpoint, which is refused for categories);
+// whose values in the model's directory or the checkpoint are others than in `fitted`, or for
+// inputs or answers that are named otherwise there or stand in another order (a file of safetensors
+// does not tell them: there they are taken to be the same; nor do checkpoints of before they were
+// written down, which are refused for categories);
 // FindCheckpoint's and DecodeCheckpoint's; kBadInput for values that are no finite numbers;
 // DecodeSafetensors', DecodeModelJson's and storage's own.
 Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,

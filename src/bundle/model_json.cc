@@ -144,6 +144,16 @@ Status CheckDocument(const ModelDocument& d) {
 
 }  // namespace
 
+std::string EncodePreprocessing(const Preprocessing& preprocessing) {
+  return JsonWriter()(preprocessing).dump();
+}
+
+Result<Preprocessing> DecodePreprocessing(std::string_view text) {
+  Preprocessing preprocessing;
+  ESPALIER_RETURN_IF_ERROR(JsonReader()(ParseJson(text), "preprocessing", preprocessing));
+  return preprocessing;
+}
+
 std::string EncodeModelJson(const ModelDocument& d) {
   const JsonWriter write;
   Json document = {

@@ -69,6 +69,10 @@ struct ModelDocument {
   std::vector<std::string> accepted;
 };
 
+// Its `preprocessing`, alone. kBadInput as below.
+std::string EncodePreprocessing(const Preprocessing& preprocessing);
+Result<Preprocessing> DecodePreprocessing(std::string_view text);
+
 std::string EncodeModelJson(const ModelDocument& document);
 
 // All but the metrics. kBadInput names the path of what is missing or wrong; kFailedPrecondition

@@ -47,7 +47,8 @@ class FeatureEncoder {
   // Rows [begin, begin + count) as they were decoded, with the texts of their categories: the same
   // bits as a row store gives in a job whose rows are of type `job`; rows with numbers that such a
   // store could not hold are computed as the wider numbers that they are. How many categories lie
-  // beside a row, and so how wide their codes are here, makes no difference.
+  // beside a row, and so how wide their codes are here, makes no difference. Only -0, which bytes
+  // cannot hold, may be 0 here or there.
   template <typename T>
   void EncodeRows(StorageType job, const DecodedRows& rows, const CodeMaps& maps, int64_t begin,
                   int64_t count, T* inputs, int32_t* codes) const;

@@ -4,6 +4,7 @@
 
 #include "src/base/log.h"
 #include "src/bundle/checkpoint_store.h"
+#include "src/bundle/model_json.h"
 #include "src/worker/clock.h"
 
 namespace espalier {
@@ -23,6 +24,7 @@ CheckpointHeader JobCheckpoints::HeaderOf(const StartTraining& order, int64_t st
   header.data_fingerprint = order.survey->data_fingerprint;
   header.arithmetic_id = arithmetic_id_;
   header.accepted = accepted;
+  header.preprocessing = EncodePreprocessing(order.survey->preprocessing);
   return header;
 }
 

@@ -59,6 +59,7 @@ TEST_CASE("a checkpoint's bytes give back its header and its state") {
   header.arithmetic_id = "caf\xe9";
   header.accepted = {"data_fingerprint x until step 3"};
   header.compared = false;
+  header.preprocessing = R"({"features": []})";
   for (const std::string& state : {std::string(), StateOf(12)}) {
     const auto decoded = DecodeCheckpoint(EncodeCheckpoint(header, state));
     INFO(decoded.status().ToString());
@@ -66,6 +67,23 @@ TEST_CASE("a checkpoint's bytes give back its header and its state") {
     CHECK(decoded->header == header);
     CHECK(decoded->state == state);
   }
+}
+
+TEST_CASE("what does not fit into a header beside the job is left out of it") {
+  CheckpointHeader header = Header(12);
+  const auto kept = [&] {
+    const auto decoded = DecodeCheckpoint(EncodeCheckpoint(header, StateOf(12)));
+    INFO(decoded.status().ToString());
+    REQUIRE(decoded.ok());
+    return decoded->header.preprocessing.size();
+  };
+  for (const size_t size : {kCheckpointHeaderBytesMax / 2, kCheckpointHeaderBytesMax - 10,
+                            kCheckpointHeaderBytesMax + 1}) {
+    header.preprocessing = std::string(size, 'x');
+    CHECK(kept() == (size < kCheckpointHeaderBytesMax - 10 ? size : 0));
+  }
+  header.preprocessing = std::string(kCheckpointHeaderBytesMax / 2, '"');  // twice as long, escaped
+  CHECK(kept() == 0);
 }
 
 TEST_CASE("a checkpoint that is cut off anywhere, grows, or has any byte flipped is refused") {

@@ -85,7 +85,7 @@ TEST_CASE("weights of float64 are taken as they are") {
 // A checkpoint of the network's weights `first`, `first` + 1, ..
 template <typename T>
 std::string CheckpointOf(int64_t step, double first, OptimizerKind kind = OptimizerKind::kAdam,
-                         std::vector<int64_t> hidden = {3}) {
+                         std::vector<int64_t> hidden = {3}, const std::string& preprocessing = "") {
   TrainingState<T> state;
   for (int i = 0; i < 13; ++i) state.parameters.push_back(static_cast<T>(first + i));
   if (kind == OptimizerKind::kLbfgs) {  // which has gone on to try others
@@ -95,7 +95,7 @@ std::string CheckpointOf(int64_t step, double first, OptimizerKind kind = Optimi
   JobSpec job;
   job.model.hidden = std::move(hidden);
   job.train.optimizer.kind = kind;
-  return EncodeCheckpoint({step, CanonicalText(job), "data", "arithmetic", {}, true},
+  return EncodeCheckpoint({step, CanonicalText(job), "data", "arithmetic", {}, true, preprocessing},
                           EncodeState(state));
 }
 
@@ -163,6 +163,50 @@ TEST_CASE("a checkpoint that is damaged, of another network or of categories is 
   CHECK_THAT(model.Error({empty, {}}), Catch::Contains("does not begin with parameters"));
   const auto missing = model.Read({model.directory / "none.checkpoints", {}});
   CHECK(missing.status().code() == StatusCode::kNotFound);
+}
+
+TEST_CASE("a checkpoint that tells its columns and classes is for these, and so are its tables") {
+  const Model model;
+  // A number and a category of 2 values.
+  const TensorList network = {{"layers.0.weight", {2, 1}, 0, 2},
+                              {"layers.0.bias", {2}, 2, 2},
+                              {"layers.0.one_hot.0.weight", {2, 2}, 4, 4},
+                              {"layers.1.weight", {1, 2}, 8, 2},
+                              {"layers.1.bias", {3}, 10, 3}};
+  FittedFeature city{.name = "city"};
+  city.codes = 2;
+  city.vocabulary = {"Oslo", "\xFF"};
+  const Preprocessing earlier{{{.name = "x"}, city}, {}, {"a", "b", "c"}};
+  const std::string path = model.directory.Put(
+      "c.ckpt",
+      CheckpointOf<float>(5, 50, OptimizerKind::kAdam, {2}, EncodePreprocessing(earlier)));
+  const auto read = [&](const Preprocessing& fitted, std::vector<int64_t> layers = {}) {
+    return model.Read({path, std::move(layers)}, network, fitted);
+  };
+  const auto same = read(earlier);
+  INFO(same.status().ToString());
+  REQUIRE(same.ok());
+  CHECK(same->at(2).values == std::vector<double>{54, 55, 56, 57});
+
+  Preprocessing other = earlier;
+  other.features[1].vocabulary[0] = "Lima";
+  CHECK(read(other).status().code() == StatusCode::kFailedPrecondition);
+  CHECK_THAT(read(other).status().message(),
+             Catch::StartsWith("train.initial: " + path + ": the column 'city' had other values"));
+  CHECK(read(other, {1}).ok());
+  other = earlier;
+  other.features[0].name = "z";
+  CHECK_THAT(read(other).status().message(),
+             Catch::Contains("in another order: 'x' where this job has 'z'"));
+  CHECK(read(other, {1}).ok());
+  other = earlier;
+  std::swap(other.classes[0], other.classes[2]);
+  CHECK_THAT(read(other).status().message(),
+             Catch::Contains("other classes or targets: 'a' where"));
+  CHECK(read(other, {0}).ok());
+  other = earlier;
+  other.features[0].null_indicator = true;
+  CHECK_THAT(read(other).status().message(), Catch::Contains("has other inputs or answers"));
 }
 
 TEST_CASE("weights of another network are refused by the first tensor that does not fit") {

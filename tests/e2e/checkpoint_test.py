@@ -116,7 +116,12 @@ class ResumeTest(CheckpointTest):
             begin, end = (8 + size + at for at in tensor["data_offsets"])
             # Frozen, the first layers are what they were when the checkpoint was written.
             self.assertEqual(found[0][begin:end] in state, not name.startswith("layers.2."), name)
-        spec["model"]["hidden"], spec["output"] = [64, 47], self.path("other")
+        spec["output"] = self.path("other")
+        data["features"] = {"columns": ["f%d" % i for i in reversed(range(12))]}
+        _, err = self.espalier("check", self.job("turned", spec), code=2)
+        self.assertIn("in another order: 'f0' where this job has 'f11'", err)
+        del data["features"]
+        spec["model"]["hidden"] = [64, 47]
         _, err = self.espalier("check", self.job("other", spec), code=2)
         self.assertIn("hidden layers of [64, 48]; the network has", err)
 

@@ -1,0 +1,355 @@
+// What is fitted to a table, written to model.json, read again and applied by whoever scores is
+// what the training saw and what the words of the spec promise, whatever the encoders: over random
+// tables under random rules.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "src/bundle/model_json.h"
+#include "src/data/feature_decoder.h"
+#include "src/data/feature_encoder.h"
+#include "src/data/table_scan.h"
+#include "src/data/vocabulary.h"
+#include "src/spec/names.h"
+#include "tests/data/fixture.h"
+#include "tests/data/naive_fit.h"
+#include "tests/data/random_table.h"
+#include "tests/testing/scale.h"
+
+namespace espalier {
+namespace {
+
+// ---- the ways of the house ----------------------------------------------------------------------
+
+// By row that is kept, in the order of the file.
+template <typename T>
+struct Encoded {
+  std::vector<T> inputs, targets, weights;
+  std::vector<int32_t> codes, labels;
+
+  // The same bits but for the sign of zeros, which rows stored as bytes do not have.
+  bool operator==(const Encoded&) const = default;
+};
+
+std::vector<size_t> KeptRows(const RandomTable& table) {
+  std::vector<size_t> kept;
+  for (size_t r = 0; r < table.rows(); ++r) {
+    if (!table.Dropped(r)) kept.push_back(r);
+  }
+  return kept;
+}
+
+// As the leaves get them.
+template <typename T>
+Encoded<T> Trained(DataFixture& f, const RandomTable& table, const SurveyResult& survey) {
+  const auto store = LoadRows(*f.files, f.plan, f.job, survey, f.All(survey), f.shards, {});
+  INFO(store.status().ToString());
+  REQUIRE(store.ok());
+  const RowStore& rows = **store;
+  REQUIRE_FALSE(rows.sparse());
+  Encoded<T> all;
+  int64_t next[2] = {0, 0};
+  for (const size_t r : KeptRows(table)) {
+    std::vector<T> inputs(rows.features()), targets(rows.targets()), weights(1);
+    std::vector<int32_t> codes(rows.coded()), labels(1, -1);
+    const int64_t row[] = {next[table.validation[r]]++};
+    rows.Gather<T>(table.validation[r] ? FileRole::kValidation : FileRole::kTrain, row,
+                   inputs.data(), codes.data(), labels.data(), targets.data(), weights.data());
+    const auto add = [](auto* to, const auto& from) {
+      to->insert(to->end(), from.begin(), from.end());
+    };
+    add(&all.inputs, inputs), add(&all.targets, targets), add(&all.weights, weights);
+    add(&all.codes, codes), add(&all.labels, labels);
+  }
+  CHECK(next[0] == survey.train_rows);
+  CHECK(next[1] == survey.validation_rows);
+  return all;
+}
+
+template <typename T>
+void AddScored(const ModelDocument& model, const ScanPiece& piece, Encoded<T>* all) {
+  const FeatureEncoder encoder(model.preprocessing);
+  const ClassIndex classes(model.preprocessing.classes);
+  const std::vector<FittedTarget>& targets = model.preprocessing.targets;
+  CodeMaps maps;
+  Vocabularies(model.preprocessing).Extend(piece.texts.categories, &maps);
+  const DecodedRows& rows = piece.rows;
+  std::vector<T> inputs(rows.rows * encoder.dense());
+  std::vector<int32_t> codes(rows.rows * encoder.coded());
+  encoder.EncodeRows<T>(*model.storage, rows, maps, 0, rows.rows, inputs.data(), codes.data());
+  all->inputs.insert(all->inputs.end(), inputs.begin(), inputs.end());
+  all->codes.insert(all->codes.end(), codes.begin(), codes.end());
+  for (size_t i = 0; i < rows.targets.size(); ++i) {
+    const FittedTarget& t = targets[i % targets.size()];
+    all->targets.push_back(static_cast<T>((rows.targets[i] - t.shift) * t.factor));
+  }
+  const bool labelled = model.job.model.task == Task::kClassification;
+  for (size_t r = 0; r < static_cast<size_t>(rows.rows); ++r) {
+    all->weights.push_back(rows.weights.size() > 0 ? static_cast<T>(rows.weights[r]) : T{1});
+    all->labels.push_back(labelled ? classes.Of(piece.texts.labels.texts()[rows.labels[r]]) : -1);
+  }
+}
+
+// As a scorer has them, which knows the model alone.
+template <typename T>
+Encoded<T> Scored(const DataFixture& f, const ModelDocument& model, int64_t shard_bytes) {
+  const auto scan =
+      PlanScan(*f.files, {model.job, model.schema, f.job.data.train, true, {}, {}, shard_bytes});
+  INFO(scan.status().ToString());
+  REQUIRE(scan.ok());
+  Encoded<T> all;
+  for (size_t shard = 0; shard < scan->input.shards.size(); ++shard) {
+    const Status read = ScanShard(*f.files, *scan, static_cast<int>(shard), nullptr,
+                                  [&](const ScanPiece& piece) -> Status {
+                                    AddScored(model, piece, &all);
+                                    return {};
+                                  });
+    INFO(read.ToString());
+    REQUIRE(read.ok());
+  }
+  return all;
+}
+
+ModelDocument SavedAndLoaded(const DataFixture& f, const SurveyResult& survey) {
+  ModelDocument document;
+  document.job = f.job;
+  document.schema = f.plan.schema;
+  document.preprocessing = survey.preprocessing;
+  document.storage = survey.storage;
+  document.train_rows = survey.train_rows;
+  document.data_fingerprint = survey.data_fingerprint;
+  const std::string text = EncodeModelJson(document);
+  const auto loaded = DecodeModelJson(text);
+  INFO(loaded.status().ToString());
+  REQUIRE(loaded.ok());
+  CHECK((loaded->preprocessing == survey.preprocessing));
+  CHECK((loaded->schema == f.plan.schema));
+  CHECK(loaded->storage == survey.storage);
+  CHECK(EncodeModelJson(*loaded) == text);
+  return *loaded;
+}
+
+// ---- one with another -----------------------------------------------------------------------
+
+template <typename T>
+class Comparison {
+ public:
+  Comparison(const RandomTable& table, const Schema& schema, const SurveyResult& survey,
+             const Encoded<T>& found)
+      : table_(table),
+        schema_(schema),
+        fitted_(survey.preprocessing),
+        found_(found),
+        rows_(KeptRows(table)),
+        rounding_(survey.storage == StorageType::kUint8 ? std::numeric_limits<T>::epsilon()
+                                                        : std::numeric_limits<double>::epsilon()) {
+    width_ = static_cast<size_t>(InputsOf(fitted_).dense);
+    coded_ = InputsOf(fitted_).coded.size();
+  }
+
+  void Run() {
+    REQUIRE(found_.inputs.size() == rows_.size() * width_);
+    REQUIRE(found_.codes.size() == rows_.size() * coded_);
+    for (size_t i = 0; i < schema_.features.size(); ++i) CompareFeature(i);
+    CompareAnswers();
+    CHECK(input_ == width_);
+    CHECK(code_ == coded_);
+  }
+
+ private:
+  const RandomColumn& ColumnOf(size_t feature) const {
+    const std::string& name = schema_.names[static_cast<size_t>(schema_.features[feature])];
+    return *std::ranges::find(table_.columns, name, &RandomColumn::name);
+  }
+
+  void Fail(size_t row, const std::string& what, double found, long double expected) const {
+    FAIL_CHECK("row " << row << " (" << table_.Line(row) << "), " << what << ": found " << found
+                      << ", expected " << static_cast<double>(expected));
+  }
+
+  // Only training rows count.
+  template <typename Value, typename Of>
+  std::vector<Value> OfTraining(const Of& of) const {
+    std::vector<Value> values;
+    for (const size_t r : rows_) {
+      if (!table_.validation[r]) values.push_back(of(r));
+    }
+    return values;
+  }
+
+  void CompareFeature(size_t i) {
+    const RandomColumn& column = ColumnOf(i);
+    const FittedFeature& fitted = fitted_.features[i];
+    if (column.options.type == FeatureType::kCategorical) return CompareCodes(column, fitted);
+    const DatePart part = schema_.rule(i).part;
+    const bool date = column.options.type == FeatureType::kDate;
+    CHECK(fitted.name == (date ? column.name + "." + NameOf(part) : column.name));
+    const auto number = [&](size_t r) {
+      return MeantNumber(column.options, part, column.cells[r]);
+    };
+    const NaiveScale scale = FitNaively(column.options, OfTraining<double>(number));
+    for (size_t k = 0; k < rows_.size(); ++k) {
+      const long double meant = number(rows_[k]);
+      const bool null = std::isnan(meant);
+      const long double x = null ? scale.null_value : meant;
+      const long double expected = (x - scale.shift) * scale.factor;
+      const T found = found_.inputs[k * width_ + input_];
+      const long double ulps =
+          4 * rounding_ * (std::fabs(x) + std::fabs(scale.shift)) * std::fabs(scale.factor);
+      const long double allowed = 1e-6L * std::max(1.0L, std::fabs(expected)) + ulps;
+      if (!(std::fabs(found - expected) <= allowed)) {
+        Fail(rows_[k], fitted.name, found, expected);
+      }
+      if (!column.options.null_indicator) continue;
+      const T indicator = found_.inputs[k * width_ + input_ + 1];
+      if (indicator != (null ? 1 : 0)) Fail(rows_[k], fitted.name + " null", indicator, null);
+    }
+    input_ += column.options.null_indicator ? 2 : 1;
+  }
+
+  void CompareCodes(const RandomColumn& column, const FittedFeature& fitted) {
+    const int64_t hash = column.options.hash;
+    const auto text = [&](size_t r) { return column.cells[r].text; };
+    const NaiveCodes codes = CodesNaively(column.options.min_count, OfTraining<std::string>(text));
+    CHECK(fitted.name == column.name);
+    CHECK(fitted.embedding == column.options.embedding);
+    CHECK(fitted.vocabulary == (hash > 0 ? std::vector<std::string>() : codes.vocabulary));
+    for (size_t k = 0; k < rows_.size(); ++k) {
+      const auto at = std::ranges::find(codes.vocabulary, text(rows_[k]));
+      const bool known = at != codes.vocabulary.end();
+      const int64_t expected = hash > 0 ? HashedCode(text(rows_[k]), hash)
+                               : known  ? at - codes.vocabulary.begin()
+                                        : codes.others;
+      const int32_t found = found_.codes[k * coded_ + code_];
+      if (found != expected) Fail(rows_[k], column.name, found, static_cast<double>(expected));
+    }
+    ++code_;
+  }
+
+  void CompareAnswers() const {
+    if (!table_.labels.empty()) {
+      const NaiveCodes classes =
+          CodesNaively(1, OfTraining<std::string>([&](size_t r) { return table_.labels[r]; }));
+      CHECK(fitted_.classes == classes.vocabulary);
+      for (size_t k = 0; k < rows_.size(); ++k) {
+        const std::string& label = table_.labels[rows_[k]];
+        const auto expected = std::ranges::find(classes.vocabulary, label);
+        if (found_.labels[k] == expected - classes.vocabulary.begin()) continue;
+        Fail(rows_[k], "label", found_.labels[k], 0);
+      }
+    }
+    for (size_t t = 0; !table_.targets.empty() && t < table_.targets[0].size(); ++t) {
+      FeatureOptions options{.nulls = NullPolicy{}};
+      const bool scaled = EffectiveTargetScale(table_.job.model) == TargetScale::kStandard;
+      options.scale = Scale{scaled ? ScaleKind::kStandard : ScaleKind::kNone};
+      const auto target = [&](size_t r) { return table_.targets[r][t]; };
+      const std::vector<double> column = OfTraining<double>(target);
+      NaiveScale scale = FitNaively(options, column);
+      if (scale.factor == 0) scale.factor = 1;
+      for (size_t k = 0; k < rows_.size(); ++k) {
+        const long double expected = (target(rows_[k]) - scale.shift) * scale.factor;
+        const T found = found_.targets[k * table_.targets[0].size() + t];
+        const bool near =
+            std::fabs(found - expected) <= 1e-6L * std::max(1.0L, std::fabs(expected));
+        if (!near) Fail(rows_[k], "target " + std::to_string(t), found, expected);
+      }
+    }
+    for (size_t k = 0; k < rows_.size(); ++k) {
+      const double expected = table_.weights.empty() ? 1 : table_.weights[rows_[k]];
+      if (found_.weights[k] != expected) Fail(rows_[k], "weight", found_.weights[k], expected);
+    }
+  }
+
+  const RandomTable& table_;
+  const Schema& schema_;
+  const Preprocessing& fitted_;
+  const Encoded<T>& found_;
+  const std::vector<size_t> rows_;
+  const long double rounding_;  // of what is shifted and scaled: bytes in T, others in double
+  size_t width_ = 0, coded_ = 0;
+  size_t input_ = 0, code_ = 0;  // of the feature that is being compared
+};
+
+bool Near(double a, double b, double factor) {
+  const double unit = std::fabs(b) + (factor != 0 ? 1 / std::fabs(factor) : 0);
+  return a == b || std::fabs(a - b) <= 1e-9 * unit;
+}
+
+// Sums over other shards differ in their last bits; all else is the same.
+void CompareCuts(const JobSpec& job, const Schema& schema, const Preprocessing& whole,
+                 Preprocessing cut) {
+  REQUIRE(cut.features.size() == whole.features.size());
+  for (size_t i = 0; i < whole.features.size(); ++i) {
+    const FeatureOptions options = OptionsOf(job.data.features, schema.rule(i));
+    const ScaleKind kind = options.scale->kind;
+    const FittedFeature& a = whole.features[i];
+    FittedFeature& b = cut.features[i];
+    if (kind == ScaleKind::kStandard || kind == ScaleKind::kRobust) {
+      CHECK(Near(b.shift, a.shift, a.factor));
+      CHECK(Near(b.factor, a.factor, 0));
+      b.shift = a.shift, b.factor = a.factor;
+    }
+    if (options.nulls->kind == NullKind::kMean) {
+      CHECK(Near(b.null_value, a.null_value, a.factor));
+      b.null_value = a.null_value;
+    }
+  }
+  REQUIRE(cut.targets.size() == whole.targets.size());
+  for (size_t i = 0; i < whole.targets.size(); ++i) {
+    CHECK(Near(cut.targets[i].shift, whole.targets[i].shift, whole.targets[i].factor));
+    CHECK(Near(cut.targets[i].factor, whole.targets[i].factor, 0));
+    cut.targets[i] = whole.targets[i];
+  }
+  CHECK((cut == whole));
+}
+
+template <typename T>
+void CheckTable(const RandomTable& table) {
+  DataFixture f;
+  f.job = table.job;
+  f.job.output.path = "out";
+  const std::string text = table.Text();
+  f.Train(text);
+  const Status valid = f.job.Validate();
+  INFO(valid.ToString());
+  REQUIRE(valid.ok());
+  const auto survey = f.Survey();
+  INFO(survey.status().ToString());
+  REQUIRE(survey.ok());
+  const ModelDocument model = SavedAndLoaded(f, *survey);
+  const Schema schema = f.plan.schema;
+  const Encoded<T> trained = Trained<T>(f, table, *survey);
+  Comparison<T>(table, schema, *survey, trained).Run();
+
+  const auto size = static_cast<int64_t>(text.size());
+  for (const int64_t parts : {1, 2, 5}) {
+    INFO(parts << " parts");
+    CHECK((Scored<T>(f, model, size / parts + 1) == trained));
+    f.job.data.shard_bytes = size / parts + 1;
+    const auto cut = f.Survey();
+    REQUIRE(cut.ok());
+    CHECK(cut->storage == survey->storage);
+    CompareCuts(f.job, schema, survey->preprocessing, cut->preprocessing);
+    std::vector<ShardSurvey> turned;  // as members may bring them
+    for (const SurveyedShard& shard : f.shards) turned.insert(turned.begin(), shard.survey);
+    const auto merged = MergeShardSurveys(f.plan, f.job, std::move(turned));
+    REQUIRE(merged.ok());
+    CHECK((merged->preprocessing == cut->preprocessing));
+  }
+}
+
+TEST_CASE("what is fitted, saved, loaded and applied agrees for every encoder") {
+  for (uint64_t seed = 0; seed < 300 * TestScale(); ++seed) {
+    const RandomTable table = DrawTable(seed);
+    INFO("seed " << seed << "\n" << CanonicalText(table.job) << table.Text());
+    if (table.job.model.precision == Precision::kFloat32) {
+      CheckTable<float>(table);
+    } else {
+      CheckTable<double>(table);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier
