@@ -18,6 +18,7 @@ constexpr int64_t kRowsMax = int64_t{1} << 40;
 // The totals of an evaluation begin with these (model/metrics.h).
 enum TotalsIndex : size_t { kRows = 0, kWeight = 1, kTotalsMin = 2 };
 constexpr size_t kColumnBytes = sizeof(ColumnStats);
+constexpr size_t kMapNode = 96;  // of a std::map from text to number
 
 bool InRange(int64_t count) { return count >= 0 && count <= kRowsMax; }
 
@@ -251,8 +252,20 @@ int64_t MemoryBytes(const RowSample& sample) {
   return static_cast<int64_t>(8 * (sample.keys.size() + sample.values.size()));
 }
 
+int64_t AddCategories(const CategoryCounts& more, CategoryCounts* into) {
+  if (into->empty()) into->resize(more.size());
+  size_t bytes = 0;
+  for (size_t column = 0; column < more.size(); ++column) {
+    for (const auto& [text, count] : more[column]) {
+      const auto [found, is_new] = (*into)[column].try_emplace(text, 0);
+      found->second += count;
+      if (is_new) bytes += kMapNode + text.size();
+    }
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 int64_t MemoryBytes(const ShardSurvey& survey) {
-  constexpr size_t kMapNode = 96;  // of a std::map from text to number
   size_t bytes = sizeof survey + (survey.features.size() + survey.targets.size()) * kColumnBytes;
   const auto add = [&bytes](const std::map<std::string, int64_t>& counts) {
     for (const auto& [text, count] : counts) bytes += kMapNode + text.size();

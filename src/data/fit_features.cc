@@ -106,6 +106,10 @@ Result<std::vector<FittedFeature>> FitFeatures(
       fitted.hashed = options.hash > 0;
       if (options.hash == 0) {
         FitVocabulary(std::move(categories[vocabulary++]), options.min_count, &fitted);
+        if (const size_t found = fitted.vocabulary.size(); found > kCategoriesMax) {
+          return TooManyFrequent(found, options.min_count, plan.files.front().path,
+                                 NameOfFeature(plan.schema, i));
+        }
       }
     } else {
       const bool by_quartiles = options.scale->kind == ScaleKind::kRobust;

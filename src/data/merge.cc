@@ -277,9 +277,11 @@ class Merger {
 
   Status CheckCategories() const {
     for (size_t i = 0, v = 0; i < plan_.schema.features.size(); ++i) {
-      if (!HasVocabulary(job_.data.features, plan_.schema.rule(i))) continue;
-      if (categories_[v++].size() <= kCategoriesMax) continue;
-      return TooManyCategories(plan_.files.front().path,
+      const FeatureRule rule = plan_.schema.rule(i);
+      if (!HasVocabulary(job_.data.features, rule)) continue;
+      const int64_t min_count = OptionsOf(job_.data.features, rule).min_count;
+      if (categories_[v++].size() <= CategoriesCountedMax(min_count)) continue;
+      return TooManyCategories(min_count, plan_.files.front().path,
                                plan_.schema.names[plan_.schema.features[i]]);
     }
     return {};
