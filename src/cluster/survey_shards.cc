@@ -222,6 +222,9 @@ Status MergeSample(const RowSample& more, RowSample* into) {
     return FailedPrecondition("its sample has " + std::to_string(width) + " values a row, others " +
                               std::to_string(into->values.size() / into->keys.size()));
   }
+  const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width)));
+  // Most shards have nothing to add, which should not cost a copy of it all.
+  if (into->keys.size() == most && more.keys.front() > into->keys.back()) return Status::Ok();
   struct Row {
     uint64_t key = 0;
     const double* values = nullptr;
@@ -237,7 +240,6 @@ Status MergeSample(const RowSample& more, RowSample* into) {
     return a.key != b.key ? a.key < b.key
                           : std::memcmp(a.values, b.values, width * sizeof(double)) < 0;
   });
-  const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width)));
   rows.resize(std::min(rows.size(), most));
   RowSample merged;
   for (const Row& row : rows) {

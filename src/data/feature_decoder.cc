@@ -285,7 +285,6 @@ Status TooManyCategories(int64_t min_count, const std::string& file, const std::
 
 Status TooManyFrequent(size_t found, int64_t min_count, const std::string& file,
                        const std::string& column) {
-  if (min_count <= 1) return TooManyCategories(min_count, file, column);
   return BadInput(HumanCount(static_cast<int64_t>(found)) + " values of the column have the " +
                   HumanCount(min_count) + " training rows of its min_count, more than the " +
                   HumanCount(kCategoriesMax) +
