@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "src/base/memory.h"
 #include "src/base/queue.h"
@@ -68,6 +69,10 @@ class LocalSurvey {
     if (context.console.live() && !context.options.json) context.console.Out("\r\x1b[K");
     if (interrupted) return Cancelled("interrupted");
     if (!error_.ok()) return error_;
+    if (!surveys_.empty()) {
+      surveys_.front().sample = std::move(sample_);
+      surveys_.front().categories = std::move(categories_);
+    }
     return std::move(surveys_);
   }
 
@@ -78,20 +83,25 @@ class LocalSurvey {
   void ReadOne(size_t i) {
     if (i < first_bad_) {
       Result<SurveyedShard> shard = SurveyShard(files_, plan_, spec_, static_cast<int>(i), &room_);
-      if (shard.ok()) {
-        surveys_[i] = std::move(shard->survey);
-        const int64_t bytes = shard->rows.MemoryBytes() + FetchedBytes(plan_.shards[i]);
-        std::lock_guard lock(mutex_);
-        reading_bytes_ = std::max(reading_bytes_, bytes);
-      } else {
-        std::lock_guard lock(mutex_);
-        if (i < first_bad_) {
-          first_bad_ = i;
-          error_ = shard.status();
-        }
+      std::lock_guard lock(mutex_);
+      const Status status = shard.ok() ? Take(i, *shard) : shard.status();
+      if (!status.ok() && i < first_bad_) {
+        first_bad_ = i;
+        error_ = status;
       }
     }
     done_.Push(i);
+  }
+
+  // What would be much for all shards together is added up as it comes, as a coordinator does.
+  Status Take(size_t i, SurveyedShard& shard) {
+    const int64_t bytes = shard.rows.MemoryBytes() + FetchedBytes(plan_.shards[i]);
+    reading_bytes_ = std::max(reading_bytes_, bytes);
+    surveys_[i] = std::move(shard.survey);
+    ESPALIER_RETURN_IF_ERROR(MergeSample(std::exchange(surveys_[i].sample, {}), &sample_));
+    AddCategories(surveys_[i].categories, &categories_);
+    for (auto& values : surveys_[i].categories) values.clear();
+    return Status::Ok();
   }
 
   // Parquet is decoded from memory, text as it comes.
@@ -118,6 +128,8 @@ class LocalSurvey {
   std::mutex mutex_;                  // guards all below
   Status error_;
   int64_t reading_bytes_ = 0;
+  RowSample sample_;
+  CategoryCounts categories_;
 };
 
 std::vector<ColumnSummary> MergeColumns(const std::vector<ShardSurvey>& surveys,

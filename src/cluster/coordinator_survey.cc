@@ -69,7 +69,9 @@ Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
   SurveyState& all = job.surveyed;
   auto& kept = all.shards[static_cast<size_t>(shard->shard)];
   if (kept != nullptr) return Status::Ok();  // told again
-  const auto added_up = [&all] { return all.totals.bytes() + MemoryBytes(all.sample); };
+  const auto added_up = [&all] {
+    return all.totals.bytes() + MemoryBytes(all.sample) + all.category_bytes;
+  };
   const int64_t before = added_up();
   ESPALIER_RETURN_IF_ERROR(AddUp(*shard, all));
   const bool counted = shard->score && !shard->score->totals.empty();
@@ -85,10 +87,12 @@ Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
                                 .reject_parts = score.reject_parts,
                                 .generation = score.generation};
     kept = std::move(shorter);
-  } else if (!shard->sample.keys.empty() || shard->skipped.size() > skipped_max) {
+  } else if (!shard->sample.keys.empty() || !shard->categories.empty() ||
+             shard->skipped.size() > skipped_max) {
     auto shorter = std::make_shared<ShardSurvey>(*shard);
     shorter->skipped.resize(std::min(shorter->skipped.size(), skipped_max));
     shorter->sample = {};
+    for (auto& values : shorter->categories) values.clear();
     kept = std::move(shorter);
   } else {
     kept = shard;
@@ -101,7 +105,13 @@ Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
 }
 
 Status CoordinatorCore::AddUp(const ShardSurvey& shard, SurveyState& all) {
+  const size_t columns = shard.categories.size();
+  if (!all.categories.empty() && columns != all.categories.size()) {
+    return FailedPrecondition("it counts the values of " + std::to_string(columns) +
+                              " columns, others of " + std::to_string(all.categories.size()));
+  }
   ESPALIER_RETURN_IF_ERROR(MergeSample(shard.sample, &all.sample));
+  all.category_bytes += AddCategories(shard.categories, &all.categories);
   if (!shard.score || shard.score->totals.empty()) return Status::Ok();
   const std::vector<double>& totals = shard.score->totals;
   if (all.totals.width() != 0 && totals.size() != all.totals.width()) {
@@ -118,9 +128,10 @@ void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
     if (shard == nullptr) return;
   }
   SurveyState& all = job.surveyed;
-  if (!all.sample.keys.empty()) {
+  if (!all.sample.keys.empty() || !all.categories.empty()) {
     auto first = std::make_shared<ShardSurvey>(*all.shards.front());
     first->sample = std::exchange(all.sample, {});
+    first->categories = std::exchange(all.categories, {});
     all.shards.front() = std::move(first);
   }
   const Submission& submission = job.submission;
@@ -158,6 +169,7 @@ void CoordinatorCore::LetMembersGo(JobRecord& job) {
 }
 
 Status CoordinatorCore::SurveyTooLarge(const JobRecord& job) const {
+  const bool counts = job.surveyed.category_bytes > job.surveyed.bytes / 2;
   int64_t came = 0;
   for (const auto& shard : job.surveyed.shards) came += shard != nullptr;
   const auto bytes = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
@@ -166,8 +178,9 @@ Status CoordinatorCore::SurveyTooLarge(const JobRecord& job) const {
       std::to_string(job.surveyed.shards.size()) + " shards take " + bytes(job.surveyed.bytes) +
       ", other jobs " + bytes(survey_bytes_ - job.surveyed.bytes) + ", together at most " +
       bytes(options_.survey_bytes_max) + " (survey_bytes_max of the coordinator) are allowed; " +
-      (job.snapshot.kind == JobKind::kTrain ? "use fewer, larger shards (data.shard_bytes)"
-                                            : "raise it, or score fewer files at a time") +
+      (job.snapshot.kind != JobKind::kTrain ? "raise it, or score fewer files at a time"
+       : counts ? "raise it, or hash categories of many values (data.features.groups, hash)"
+                : "use fewer, larger shards (data.shard_bytes)") +
       (survey_bytes_ > job.surveyed.bytes ? ", or submit again when the others have ended" : ""));
 }
 

@@ -18,6 +18,7 @@ constexpr int64_t kRowsMax = int64_t{1} << 40;
 // The totals of an evaluation begin with these (model/metrics.h).
 enum TotalsIndex : size_t { kRows = 0, kWeight = 1, kTotalsMin = 2 };
 constexpr size_t kColumnBytes = sizeof(ColumnStats);
+constexpr size_t kMapNode = 96;  // of a std::map from text to number
 
 bool InRange(int64_t count) { return count >= 0 && count <= kRowsMax; }
 
@@ -221,6 +222,9 @@ Status MergeSample(const RowSample& more, RowSample* into) {
     return FailedPrecondition("its sample has " + std::to_string(width) + " values a row, others " +
                               std::to_string(into->values.size() / into->keys.size()));
   }
+  const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width)));
+  // Most shards have nothing to add, which should not cost a copy of it all.
+  if (into->keys.size() == most && more.keys.front() > into->keys.back()) return Status::Ok();
   struct Row {
     uint64_t key = 0;
     const double* values = nullptr;
@@ -236,7 +240,6 @@ Status MergeSample(const RowSample& more, RowSample* into) {
     return a.key != b.key ? a.key < b.key
                           : std::memcmp(a.values, b.values, width * sizeof(double)) < 0;
   });
-  const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width)));
   rows.resize(std::min(rows.size(), most));
   RowSample merged;
   for (const Row& row : rows) {
@@ -251,8 +254,20 @@ int64_t MemoryBytes(const RowSample& sample) {
   return static_cast<int64_t>(8 * (sample.keys.size() + sample.values.size()));
 }
 
+int64_t AddCategories(const CategoryCounts& more, CategoryCounts* into) {
+  if (into->empty()) into->resize(more.size());
+  size_t bytes = 0;
+  for (size_t column = 0; column < more.size(); ++column) {
+    for (const auto& [text, count] : more[column]) {
+      const auto [found, is_new] = (*into)[column].try_emplace(text, 0);
+      found->second += count;
+      if (is_new) bytes += kMapNode + text.size();
+    }
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 int64_t MemoryBytes(const ShardSurvey& survey) {
-  constexpr size_t kMapNode = 96;  // of a std::map from text to number
   size_t bytes = sizeof survey + (survey.features.size() + survey.targets.size()) * kColumnBytes;
   const auto add = [&bytes](const std::map<std::string, int64_t>& counts) {
     for (const auto& [text, count] : counts) bytes += kMapNode + text.size();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,11 @@ Status CheckSurvey(const InputPlan& input, JobKind kind, const std::vector<int32
 // error: its rows have another width.
 Status MergeSample(const RowSample& more, RowSample* into);
 int64_t MemoryBytes(const RowSample& sample);
+
+// Adds a shard's counts of categories to those of other shards (empty: there were none). Returns
+// the memory that these take more. REQUIRES: they are of as many columns.
+using CategoryCounts = std::vector<std::map<std::string, int64_t>>;
+int64_t AddCategories(const CategoryCounts& more, CategoryCounts* into);
 
 // Memory that the survey of a shard takes.
 int64_t MemoryBytes(const ShardSurvey& survey);

@@ -268,11 +268,27 @@ std::optional<std::string> MomentText(int64_t units, int64_t units_a_second) {
   return text;
 }
 
-Status TooManyCategories(const std::string& file, const std::string& column) {
-  return BadInput("the column has more than " + HumanCount(kCategoriesMax) +
-                  " different values, too many for a vocabulary; hash them (a group of "
-                  "data.features.groups with `type: categorical, hash: 1000` and this column), or "
-                  "leave it out if it is an identifier")
+size_t CategoriesCountedMax(int64_t min_count) {
+  return min_count > 1 ? kCategoriesCountedMax : kCategoriesMax;
+}
+
+Status TooManyCategories(int64_t min_count, const std::string& file, const std::string& column) {
+  const bool counted = min_count > 1;
+  return BadInput("the column has more than " + HumanCount(CategoriesCountedMax(min_count)) +
+                  " different values, too many " + (counted ? "to count" : "for a vocabulary") +
+                  "; hash them (a group of data.features.groups with `type: categorical, hash: "
+                  "1000` and this column), " +
+                  (counted ? "" : "make rare ones one value (with `min_count: 5` there), ") +
+                  "or leave it out if it is an identifier")
+      .At({.file = file, .column = column});
+}
+
+Status TooManyFrequent(size_t found, int64_t min_count, const std::string& file,
+                       const std::string& column) {
+  return BadInput(HumanCount(static_cast<int64_t>(found)) + " values of the column have the " +
+                  HumanCount(min_count) + " training rows of its min_count, more than the " +
+                  HumanCount(kCategoriesMax) +
+                  " of a vocabulary; raise min_count, or hash them (`hash: 1000` in its place)")
       .At({.file = file, .column = column});
 }
 
@@ -354,9 +370,13 @@ Status FeatureDecoder::CheckTexts(const std::string& file) const {
     return CheckLabels(labels, file, schema_.names[static_cast<size_t>(schema_.label[0])]);
   }
   for (size_t i = 0; i < texts_.categories.size(); ++i) {
-    if (texts_.categories[i].texts().size() <= kCategoriesMax) continue;
-    const int32_t column = schema_.features[static_cast<size_t>(feature_of_[i])];
-    return TooManyCategories(file, schema_.names[static_cast<size_t>(column)]);
+    const size_t found = texts_.categories[i].texts().size();
+    if (found <= kCategoriesMax) continue;
+    const auto feature = static_cast<size_t>(feature_of_[i]);
+    const int64_t min_count = options_[feature].min_count;
+    if (found <= CategoriesCountedMax(min_count)) continue;
+    const auto column = static_cast<size_t>(schema_.features[feature]);
+    return TooManyCategories(min_count, file, schema_.names[column]);
   }
   return {};
 }

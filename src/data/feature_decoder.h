@@ -16,12 +16,19 @@
 
 namespace espalier {
 
-// Values of a categorical column beyond which it cannot have a vocabulary.
-inline constexpr size_t kCategoriesMax = 10'000;
+// Values of a vocabulary, and different values of a column, in a shard and in all, beyond which it
+// cannot have one: the others must be counted, too, to know that they have too few rows.
+inline constexpr size_t kCategoriesMax = 10'000, kCategoriesCountedMax = 1'000'000;
 inline constexpr size_t kCategoryBytesMax = 256;
 
-// kBadInput for a column with more.
-Status TooManyCategories(const std::string& file, const std::string& column);
+// Different values that a column may have if those that min_count rows have shall be a vocabulary.
+size_t CategoriesCountedMax(int64_t min_count);
+
+// kBadInput for a column with more of them.
+Status TooManyCategories(int64_t min_count, const std::string& file, const std::string& column);
+// The same for one of which `found` values have min_count rows.
+Status TooManyFrequent(size_t found, int64_t min_count, const std::string& file,
+                       const std::string& column);
 
 // MurmurHash3 (x86, 32 bits, seed 0) of a text's bytes, modulo `buckets`: of a category's ClassText
 // its bucket.
@@ -70,8 +77,8 @@ class FeatureDecoder {
   const ShardTexts& texts() const { return texts_; }
   // From now on categories are numbered anew.
   void ForgetCategories();
-  // kBadInput for a label with more than kClassesMax of them, or another column with more than
-  // kCategoriesMax.
+  // kBadInput for a label with more than kClassesMax of them, or another column with more than its
+  // CategoriesCountedMax.
   Status CheckTexts(const std::string& file) const;
 
  private:

@@ -61,6 +61,19 @@ FittedFeature FitNumber(const FeatureOptions& options, const ColumnStats& s,
   return f;
 }
 
+Status FitCategories(const InputPlan& plan, size_t feature, int64_t min_count,
+                     std::map<std::string, int64_t> counts, FittedFeature* fitted) {
+  const std::string& file = plan.files.front().path;
+  const std::string& column = plan.schema.names[static_cast<size_t>(plan.schema.features[feature])];
+  if (counts.size() > CategoriesCountedMax(min_count)) {
+    return TooManyCategories(min_count, file, column);
+  }
+  FitVocabulary(std::move(counts), min_count, fitted);
+  const size_t found = fitted->vocabulary.size();
+  if (found > kCategoriesMax) return TooManyFrequent(found, min_count, file, column);
+  return {};
+}
+
 // "signup", or of a date "signup.year".
 std::string NameOfFeature(const Schema& schema, size_t feature) {
   const std::string& column = schema.names[static_cast<size_t>(schema.features[feature])];
@@ -105,7 +118,8 @@ Result<std::vector<FittedFeature>> FitFeatures(
       fitted.codes = options.hash;
       fitted.hashed = options.hash > 0;
       if (options.hash == 0) {
-        FitVocabulary(std::move(categories[vocabulary++]), options.min_count, &fitted);
+        ESPALIER_RETURN_IF_ERROR(FitCategories(plan, i, options.min_count,
+                                               std::move(categories[vocabulary++]), &fitted));
       }
     } else {
       const bool by_quartiles = options.scale->kind == ScaleKind::kRobust;

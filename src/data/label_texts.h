@@ -14,6 +14,7 @@ class LabelTexts {
  public:
   int32_t IndexOf(std::string_view text);
   const std::vector<std::string>& texts() const { return texts_; }
+  int64_t MemoryBytes() const { return bytes_; }
 
  private:
   struct Hash : std::hash<std::string_view> {
@@ -21,6 +22,7 @@ class LabelTexts {
   };
   std::vector<std::string> texts_;
   std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> index_;
+  int64_t bytes_ = 0;
   std::vector<int32_t> of_byte_ = std::vector<int32_t>(256, -1);  // texts of one byte
 };
 

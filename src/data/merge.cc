@@ -9,7 +9,6 @@
 #include "src/data/class_text.h"
 #include "src/data/class_weights.h"
 #include "src/data/column_stats.h"
-#include "src/data/feature_decoder.h"
 #include "src/data/fit_features.h"
 #include "src/data/partitions.h"
 #include "src/data/sparse_choice.h"
@@ -31,7 +30,6 @@ class Merger {
     for (const ShardSurvey& s : surveys_) Add(s);
     ESPALIER_RETURN_IF_ERROR(CheckSkipped());
     ESPALIER_RETURN_IF_ERROR(CheckRows());
-    ESPALIER_RETURN_IF_ERROR(CheckCategories());
     ESPALIER_RETURN_IF_ERROR(FitNumbersAndCodes());
     if (job_.model.task == Task::kClassification) {
       ESPALIER_RETURN_IF_ERROR(FitClasses());
@@ -275,16 +273,6 @@ class Merger {
     }
   }
 
-  Status CheckCategories() const {
-    for (size_t i = 0, v = 0; i < plan_.schema.features.size(); ++i) {
-      if (!HasVocabulary(job_.data.features, plan_.schema.rule(i))) continue;
-      if (categories_[v++].size() <= kCategoriesMax) continue;
-      return TooManyCategories(plan_.files.front().path,
-                               plan_.schema.names[plan_.schema.features[i]]);
-    }
-    return {};
-  }
-
   InputPosition AtLabel() const {
     return {.file = plan_.files.front().path,
             .column = plan_.schema.names[plan_.schema.label.front()]};
@@ -356,6 +344,8 @@ class Merger {
     Sha256 hash;
     const auto add = [&hash](const std::string& text) { hash.Update(text.data(), text.size()); };
     add("espalier data\n");
+    // Earlier versions sampled fewer rows of wide tables: their checkpoints are of other scales.
+    if (robust_ > 64) add("sample " + std::to_string(SampledRowsMax(robust_)) + "\n");
     for (const ShardSurvey& s : result_.shards) {
       const Shard& shard = plan_.shards[s.shard];
       const int64_t numbers[] = {shard.file,   shard.begin,       shard.end,  s.checksum,

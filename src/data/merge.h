@@ -15,8 +15,7 @@ namespace espalier {
 //   standard  (x - mean) / population deviation     minmax  (x - min) / (max - min)
 //   divide    x / divisor                           none    x
 //   robust    (x - median) / (upper - lower quartile), of a sample of the rows (row_sample.h);
-//   where
-//             the quartiles are equal the population deviation takes their place
+//             where the quartiles are equal the population deviation takes their place
 // A constant column becomes 0 under standard, minmax and robust. Nulls become the mean of the
 // column's other values, or the constant, which counts in the scale as the values do. Regression
 // targets under target_scale standard become (y - mean) / population deviation; a constant target
@@ -25,10 +24,11 @@ namespace espalier {
 // bytewise. The result's shards keep counts and checksums only.
 //
 // Errors: more bad rows than the limit; no training rows; validation or test asked for and without
-// rows; one class only, more than kClassesMax, or other than two for binary cross-entropy; a label
-// in validation or test rows that no training row has (then metrics would mean nothing); weights
-// that are all 0; statistics that overflow. `files`, when given, is used to tell where such a label
-// is. REQUIRES: one survey a shard, in any order. Thread rule: re-entrant.
+// rows; more than kCategoriesMax values for a vocabulary; one class only, more than kClassesMax, or
+// other than two for binary cross-entropy; a label in validation or test rows that no training row
+// has (then metrics would mean nothing); weights that are all 0; statistics that overflow. `files`,
+// when given, is used to tell where such a label is. REQUIRES: one survey a shard, in any order.
+// Thread rule: re-entrant.
 Result<SurveyResult> MergeShardSurveys(const InputPlan& plan, const JobSpec& job,
                                        std::vector<ShardSurvey> surveys,
                                        const FileSystem* files = nullptr);

@@ -53,6 +53,27 @@ RowSample RowPicker::Take(const DecodedRows& train) const {
   return sample;
 }
 
+void SamplePruner::Prune(RowSample* sample) {
+  const size_t rows = sample->keys.size();
+  if (rows == 0) return;
+  const size_t width = sample->values.size() / rows;
+  const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width)));
+  size_t kept = 0;
+  for (; kept < rows; ++kept) {
+    const uint64_t key = sample->keys[kept];
+    if (smallest_.size() == most) {
+      if (key > smallest_.front()) break;  // and so are all that follow
+      std::pop_heap(smallest_.begin(), smallest_.end());
+      smallest_.pop_back();
+    }
+    smallest_.push_back(key);
+    std::push_heap(smallest_.begin(), smallest_.end());
+  }
+  sample->keys.resize(kept);
+  sample->values.resize(kept * width);
+  sample->values.shrink_to_fit();
+}
+
 std::vector<Quartiles> QuartilesOf(std::span<const ShardSurvey> shards,
                                    std::span<const double> nulls) {
   struct Row {

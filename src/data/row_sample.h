@@ -42,6 +42,17 @@ class RowPicker {
   std::vector<Picked> picked_;  // a heap, the largest key first
 };
 
+// Leaves out of the samples of shards what cannot be in that of all, as enough rows with smaller
+// keys were seen before: so that those of many shards together are little to tell, whatever the
+// width. What is left out depends on the order of the shards, the sample of all does not.
+class SamplePruner {
+ public:
+  void Prune(RowSample* sample);
+
+ private:
+  std::vector<uint64_t> smallest_;  // keys of rows seen so far; a heap, the largest first
+};
+
 // Of a feature's values in the sample, by linear interpolation between them (R's type 7, NumPy's
 // default).
 struct Quartiles {

@@ -9,7 +9,8 @@ bool ShardRows::spooled() const {
 }
 
 int64_t ShardRows::MemoryBytes() const {
-  int64_t bytes = 0;
+  int64_t bytes = texts.labels.MemoryBytes();
+  for (const LabelTexts& values : texts.categories) bytes += values.MemoryBytes();
   for (const DecodedRows& set : sets) bytes += set.MemoryBytes();
   return bytes;
 }

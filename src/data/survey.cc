@@ -173,7 +173,6 @@ ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, const JobSpec&
     survey.targets = StatsOf(StorageType::kFloat64, train.targets.data(), train.rows,
                              static_cast<int64_t>(schema.label.size()));
   }
-  survey.sample = rows.sample;
   survey.train_weight = static_cast<double>(train.rows);
   if (schema.weight >= 0) {
     survey.train_weight = 0;
@@ -199,6 +198,7 @@ Result<SurveyedShard> SurveyShard(const FileSystem& files, const InputPlan& plan
   SurveyedShard surveyed;
   ESPALIER_ASSIGN_OR_RETURN(surveyed.rows, ReadShard(files, plan, job, shard, room));
   surveyed.survey = SurveyOf(surveyed.rows, plan.schema, job, shard);
+  surveyed.survey.sample = std::exchange(surveyed.rows.sample, {});
   return surveyed;
 }
 

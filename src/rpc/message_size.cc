@@ -44,8 +44,9 @@ Result<int64_t> MeasureSurvey(const InputPlan& input, const ShardSurvey& survey)
              std::to_string(survey.features.size() + survey.targets.size()) + " columns, " +
              std::to_string(labels) + " labels and categories), at most " +
              Bytes(kMessagePartBytesMax) + " can be told to the coordinator; " +
-             (labels > survey.features.size() ? "use smaller shards (data.shard_bytes)"
-                                              : "use fewer columns (data.features.columns)"))
+             (labels > survey.features.size()
+                  ? "use smaller shards (data.shard_bytes), or hash categories of many values"
+                  : "use fewer columns (data.features.columns)"))
       .At({.file = input.files[static_cast<size_t>(shard.file)].path});
 }
 

@@ -76,8 +76,11 @@ bool IsRobust(const FeatureSpec& features, const FeatureRule& rule) {
 
 int64_t SampledRowsMax(int64_t robust_features) {
   constexpr int64_t kNumbers = 64 << 10;
+  constexpr int64_t kNumbersMost = 4
+                                   << 20;  // of a message, which has room for more than statistics
   if (robust_features == 0) return 0;
-  return std::clamp(kNumbers / robust_features, kSampledRowsMin, kSampledRowsMost);
+  const int64_t rows = std::clamp(kNumbers / robust_features, kSampledRowsGood, kSampledRowsMost);
+  return std::max(std::min(rows, kNumbersMost / robust_features), kSampledRowsMin);
 }
 
 bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule) {

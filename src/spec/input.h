@@ -79,8 +79,10 @@ Status CheckRules(const FeatureSpec& features, const Schema& schema);
 bool IsPlain(const FeatureSpec& features, const FeatureRule& rule);
 // Whether a feature is scaled by quartiles, for which the survey gathers a sample.
 bool IsRobust(const FeatureSpec& features, const FeatureRule& rule);
-// How many rows that sample has at most: so that a shard's part of it stays about half a MiB.
-inline constexpr int64_t kSampledRowsMin = 128, kSampledRowsMost = 4096;
+// How many rows that sample has at most: those of half a MiB, but at least kSampledRowsGood, whose
+// quartiles are off by the values of 1.5 % of all rows (the standard error), as far as 32 MiB have
+// room for them: for up to 4,096 such features.
+inline constexpr int64_t kSampledRowsMin = 128, kSampledRowsGood = 1024, kSampledRowsMost = 4096;
 int64_t SampledRowsMax(int64_t robust_features);
 // Whether a feature is coded by a vocabulary, which the survey gathers.
 bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/base/thread_pool.h"
+#include "src/data/row_sample.h"
 #include "src/rpc/message_size.h"
 #include "src/worker/watched_files.h"
 
@@ -59,6 +60,10 @@ class SurveyRun {
     Result<SurveyedShard> result = survey_one_(watched, shards_[i]);
     count(size);
     if (!result.ok()) return Take(i, result.status(), 0);
+    {
+      std::lock_guard lock(mutex_);
+      pruner_.Prune(&result->survey.sample);
+    }
     const Result<int64_t> message_bytes = MeasureSurvey(input_, result->survey);
     if (!message_bytes.ok()) return Take(i, message_bytes.status(), 0);
     Take(i, std::move(result), *message_bytes);
@@ -122,6 +127,7 @@ class SurveyRun {
   std::vector<std::optional<Result<SurveyedShard>>> results_;  // by place in shards_
   std::vector<int64_t> bytes_;                                 // of each one's survey in a message
   size_t told_ = 0;                                            // shards that are told or in part_
+  SamplePruner pruner_;
   ShardSurveys part_;
   int64_t part_us_ = 0;  // when the last part was told
   int64_t part_bytes_ = 0, kept_bytes_ = 0, bytes_read_ = 0, last_us_ = 0;

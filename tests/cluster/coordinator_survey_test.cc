@@ -1,6 +1,8 @@
 // What CoordinatorCore holds of shards until they are merged.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <functional>
+#include <map>
 
 #include "src/base/random.h"
 #include "src/cluster/coordinator_core.h"
@@ -26,21 +28,18 @@ RowSample SampleOf(int32_t shard) {
   return sample;
 }
 
-TEST_CASE("samples of shards become that of all, whoever comes first, and are held once") {
-  std::vector<RowSample> merged;
-  for (const bool backwards : {false, true}) {
-    CoordinatorCoreOptions options;
-    options.incarnation = {1};
-    options.survey_bytes_max = 1'200'000;  // two samples of 0.5 MiB, not six
-    CoordinatorCore core(options);
+// A coordinator with one worker, which surveys the shards of job 1.
+class Surveying {
+ public:
+  explicit Surveying(int64_t survey_bytes_max) : core_(Options(survey_bytes_max)) {
     Hello hello;
     hello.version = kVersion;
     hello.arithmetic_id = "a";
     hello.session = "s";
     hello.name = "w";
     hello.address = "w:1";
-    core.Step(SessionOpened{{1}, "w"}, 1);
-    core.Step(WorkerMessage{{1}, hello}, 1);
+    core_.Step(SessionOpened{{1}, "w"}, 1);
+    core_.Step(WorkerMessage{{1}, hello}, 1);
     auto input = std::make_shared<InputPlan>();
     for (int64_t i = 0; i < kShards; ++i) input->shards.push_back({0, i * 10, (i + 1) * 10});
     for (int32_t i = 0; i < kFeatures; ++i) input->schema.features.push_back(i);
@@ -48,21 +47,57 @@ TEST_CASE("samples of shards become that of all, whoever comes first, and are he
     submission.client_request_id = "r";
     submission.output = "/out";
     submission.input = input;
-    core.Step(Submit{{1}, submission}, 1);
-    CoordinatorActions actions;
-    for (int32_t i = 0; i < kShards; ++i) {
-      ShardSurvey s;
-      s.shard = backwards ? kShards - 1 - i : i;
-      s.train_rows = 10'000;
-      s.features.resize(kFeatures);
-      s.sample = SampleOf(s.shard);
-      actions = core.Step(
-          WorkerMessage{{1}, SurveyPart{{1}, {1}, {std::make_shared<const ShardSurvey>(s)}}}, 1);
-    }
-    INFO(core.Job({1})->error.ToString());
-    REQUIRE(actions.work.size() == 1);
-    const ShardSurveys& shards = actions.work[0].shards;
-    REQUIRE(shards.size() == kShards);
+    core_.Step(Submit{{1}, submission}, 1);
+  }
+
+  static ShardSurvey Shard(int32_t shard) {
+    ShardSurvey s;
+    s.shard = shard;
+    s.train_rows = 10'000;
+    s.features.resize(kFeatures);
+    return s;
+  }
+
+  CoordinatorActions Tell(const ShardSurvey& s) {
+    const auto shard = std::make_shared<const ShardSurvey>(s);
+    return core_.Step(WorkerMessage{{1}, SurveyPart{{1}, {1}, {shard}}}, 1);
+  }
+
+  Status error() const { return core_.Job({1})->error; }
+
+ private:
+  static CoordinatorCoreOptions Options(int64_t survey_bytes_max) {
+    CoordinatorCoreOptions options;
+    options.incarnation = {1};
+    options.survey_bytes_max = survey_bytes_max;
+    return options;
+  }
+
+  CoordinatorCore core_;
+};
+
+// What the merge gets of all shards, which come in order or the other way round.
+ShardSurveys Merged(Surveying* surveying, bool backwards,
+                    const std::function<ShardSurvey(int32_t shard)>& find) {
+  CoordinatorActions actions;
+  for (int32_t i = 0; i < kShards; ++i) {
+    actions = surveying->Tell(find(backwards ? kShards - 1 - i : i));
+  }
+  INFO(surveying->error().ToString());
+  REQUIRE(actions.work.size() == 1);
+  REQUIRE(actions.work[0].shards.size() == kShards);
+  return actions.work[0].shards;
+}
+
+TEST_CASE("samples of shards become that of all, whoever comes first, and are held once") {
+  std::vector<RowSample> merged;
+  for (const bool backwards : {false, true}) {
+    Surveying surveying(1'200'000);  // two samples of 0.5 MiB, not six
+    const ShardSurveys shards = Merged(&surveying, backwards, [](int32_t shard) {
+      ShardSurvey s = Surveying::Shard(shard);
+      s.sample = SampleOf(shard);
+      return s;
+    });
     merged.push_back(shards[0]->sample);
     for (int32_t i = 1; i < kShards; ++i)
       CHECK(shards[static_cast<size_t>(i)]->sample.keys.empty());
@@ -78,6 +113,54 @@ TEST_CASE("samples of shards become that of all, whoever comes first, and are he
     CHECK(sample.values == merged[0].values);
     CHECK(sample.values[kFeatures * 5 + 3] == static_cast<double>(keys[5] % 1000) + 3);
   }
+}
+
+// 1,000 values that all shards have, and one of its own; of the other column two.
+ShardSurvey Counted(int32_t shard) {
+  ShardSurvey s = Surveying::Shard(shard);
+  s.categories.resize(2);
+  for (int i = 0; i < 1000; ++i) s.categories[0]["value " + std::to_string(i)] = 1 + shard;
+  s.categories[0]["only in " + std::to_string(shard)] = 7;
+  s.categories[1] = {{"a", 5}, {"", shard}};
+  return s;
+}
+
+TEST_CASE("counts of categories are added up, whoever comes first, and are held once") {
+  for (const bool backwards : {false, true}) {
+    Surveying surveying(250'000);  // 1,000 values take 100 kB: two shards, not six
+    const ShardSurveys shards = Merged(&surveying, backwards, Counted);
+    const CategoryCounts& all = shards[0]->categories;
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].size() == 1000 + kShards);
+    CHECK(all[0].at("value 7") == 1 + 2 + 3 + 4 + 5 + 6);
+    CHECK(all[0].at("only in 3") == 7);
+    CHECK(all[1] == std::map<std::string, int64_t>{{"", 15}, {"a", 30}});
+    for (int32_t i = 1; i < kShards; ++i) {  // as many columns as the merge expects
+      CHECK(shards[static_cast<size_t>(i)]->categories == CategoryCounts(2));
+    }
+  }
+}
+
+TEST_CASE("a shard that is told again, or of other columns, is not added up") {
+  Surveying surveying(1 << 20);
+  surveying.Tell(Counted(0));
+  surveying.Tell(Counted(0));
+  ShardSurvey other = Counted(1);
+  other.categories.pop_back();
+  surveying.Tell(other);
+  CHECK_THAT(surveying.error().ToString(), Catch::Contains("survey of shard 1") &&
+                                               Catch::Contains("values of 1 columns, others of 2"));
+  Surveying again(1 << 20);
+  again.Tell(Counted(0));
+  const ShardSurveys shards = Merged(&again, false, Counted);
+  CHECK(shards[0]->categories[1].at("a") == 30);
+}
+
+TEST_CASE("values that are too many for the coordinator are to be hashed") {
+  Surveying surveying(50'000);
+  surveying.Tell(Counted(0));
+  CHECK_THAT(surveying.error().ToString(), Catch::Contains("survey_bytes_max") &&
+                                               Catch::Contains("raise it, or hash categories"));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Features that are not the numbers their columns hold: groups, categories, dates, logarithms.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <iterator>
+#include <optional>
 
 #include "src/data/feature_decoder.h"
 #include "src/data/vocabulary.h"
@@ -174,8 +176,9 @@ TEST_CASE("many categories make wider codes, and too many are refused") {
   f.Train(rows(10'001));
   const std::string many =
       "the column has more than 10,000 different values, too many for a vocabulary; hash them "
-      "(a group of data.features.groups with `type: categorical, hash: 1000` and this column), or "
-      "leave it out if it is an identifier";
+      "(a group of data.features.groups with `type: categorical, hash: 1000` and this column), "
+      "make rare ones one value (with `min_count: 5` there), or leave it out if it is an "
+      "identifier";
   CHECK(ErrorOf(f).find(many) != std::string::npos);
   f.job.data.shard_bytes = 1 << 20;
   CHECK(ErrorOf(f).find(many) != std::string::npos);
@@ -183,6 +186,72 @@ TEST_CASE("many categories make wider codes, and too many are refused") {
   const Gathered hashed = f.AllRows();
   CHECK(hashed.codes[7] == HashedCode("v7", 50));
   CHECK(*std::max_element(hashed.codes.begin(), hashed.codes.end()) == 49);
+}
+
+// Of column c: `frequent` values twice, and `rare` ones once, mixed.
+std::string Frequencies(int frequent, int rare) {
+  std::string first = "c,y\n", second;
+  for (int i = 0; i < std::max(frequent, rare); ++i) {
+    const std::string end = std::to_string(i) + "," + std::to_string(i % 2) + "\n";
+    if (i < frequent) first += "f" + end, second += "f" + end;
+    if (i < rare) second += "r" + end;
+  }
+  return first + second;
+}
+
+TEST_CASE("a vocabulary is of the values with min_count rows, however many there are besides") {
+  DataFixture f;
+  f.job.data.features.groups = {Categories({"c"})};
+  f.job.data.features.groups[0].min_count = 2;
+  const std::string text = Frequencies(300, 25'000);
+  f.Train(text);
+  Strings expected;
+  for (int i = 0; i < 300; ++i) expected.push_back("f" + std::to_string(i));
+  std::sort(expected.begin(), expected.end());
+  std::optional<Gathered> first;
+  for (const size_t shards : {1, 3, 7}) {
+    f.job.data.shard_bytes = static_cast<int64_t>(text.size() / shards + 1);
+    const auto survey = f.Survey();
+    REQUIRE(survey.ok());
+    REQUIRE(f.shards.size() == shards);
+    CHECK(survey->preprocessing.features[0].vocabulary == expected);
+    CHECK(survey->preprocessing.features[0].codes == 301);
+    for (const bool kept : {true, false}) {  // or read again
+      for (SurveyedShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
+      const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+      REQUIRE(store.ok());
+      const Gathered all = GatherAll(**store, FileRole::kTrain);
+      if (!first) first = all;
+      CHECK((all == *first));
+    }
+  }
+  f.Train(Frequencies(10'001, 5));
+  CHECK_THAT(ErrorOf(f), Catch::Contains("10,001 values of the column have the 2 training rows of "
+                                         "its min_count, more than the 10,000 of a vocabulary; "
+                                         "raise min_count, or hash them"));
+}
+
+TEST_CASE("values of a column that are to be counted are bounded, in a shard and in all") {
+  DataFixture f;
+  f.job.data.features.groups = {Categories({"c"})};
+  f.job.data.features.groups[0].min_count = 2;
+  f.Train("c,y\na,0\na,1\n");
+  REQUIRE(f.Survey().ok());
+  const std::string many = "more than 1,000,000 different values, too many to count; hash them";
+  FeatureDecoder decoder(f.job.data.features, f.plan.schema);
+  std::vector<ShardSurvey> surveys = {f.shards[0].survey};  // of "a"
+  auto& counts = surveys[0].categories[0];
+  double code = 0;
+  for (size_t i = 0; i < kCategoriesCountedMax; ++i) {
+    const std::string text = std::to_string(1'000'000 + i);
+    decoder.Decode(0, text, &code);
+    counts.emplace_hint(std::prev(counts.end()), text, 1);
+  }
+  CHECK(decoder.CheckTexts("file").ok());
+  decoder.Decode(0, "one more", &code);
+  CHECK_THAT(decoder.CheckTexts("file").message(), Catch::Contains(many));
+  CHECK_THAT(MergeShardSurveys(f.plan, f.job, std::move(surveys)).status().message(),
+             Catch::Contains(many));
 }
 
 TEST_CASE("whole numbers that are written as floats are hashed as whole numbers") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "tests/data/fixture.h"
@@ -86,12 +87,112 @@ TEST_CASE("of many rows a sample is taken, the same however shards are cut, and 
 TEST_CASE("a shard's part of the sample is bounded, whatever the number of columns") {
   CHECK(SampledRowsMax(0) == 0);
   CHECK(SampledRowsMax(1) == kSampledRowsMost);
-  CHECK(SampledRowsMax(100) == 655);
+  CHECK(SampledRowsMax(40) == (64 << 10) / 40);
+  for (const int64_t features : {64, 100, 1000, 4096}) {
+    CHECK(SampledRowsMax(features) == kSampledRowsGood);
+  }
+  CHECK(SampledRowsMax(8192) == 512);
   CHECK(SampledRowsMax(1 << 20) == kSampledRowsMin);
+  // In numbers; statistics and the rest of a message of 64 MiB have as much room again.
+  for (int64_t features = 1; features <= 32'768; ++features) {
+    if (SampledRowsMax(features) * features > 4 << 20) FAIL(features);
+  }
   DataFixture f;
   f.Train("a,y\n1,0\n2,1\n");
   REQUIRE(f.Survey().ok());
   CHECK(f.shards[0].survey.sample.keys.empty());  // nobody needs one
+}
+
+RowSample SampleOfKeys(std::vector<uint64_t> keys, size_t width) {
+  RowSample sample;
+  std::sort(keys.begin(), keys.end());
+  for (const uint64_t key : keys) {
+    for (size_t i = 0; i < width; ++i) sample.values.push_back(static_cast<double>(key + i));
+  }
+  sample.keys = std::move(keys);
+  return sample;
+}
+
+TEST_CASE("samples without the rows that others make needless have the quartiles of all") {
+  constexpr size_t kWidth = 100, kShards = 20;
+  const std::vector<double> nulls(kWidth, std::numeric_limits<double>::quiet_NaN());
+  std::mt19937_64 random(5);
+  std::vector<ShardSurvey> all(kShards);
+  for (ShardSurvey& shard : all) {
+    std::vector<uint64_t> keys(kSampledRowsGood / 2);
+    for (uint64_t& key : keys) key = random() >> 20;
+    shard.sample = SampleOfKeys(keys, kWidth);
+  }
+  const std::vector<Quartiles> expected = QuartilesOf(all, nulls);
+  for (const bool backwards : {false, true}) {
+    std::vector<ShardSurvey> pruned = all;
+    SamplePruner pruner;
+    size_t rows = 0;
+    for (size_t i = 0; i < kShards; ++i) {
+      RowSample& sample = pruned[backwards ? kShards - 1 - i : i].sample;
+      pruner.Prune(&sample);
+      rows += sample.keys.size();
+      CHECK(sample.values.size() == sample.keys.size() * kWidth);
+    }
+    CHECK(rows < kSampledRowsGood * 4);  // of ten times as many; 1 + ln(10) of them are expected
+    const std::vector<Quartiles> found = QuartilesOf(pruned, nulls);
+    for (size_t f = 0; f < kWidth; ++f) {
+      CHECK(found[f].values == expected[f].values);
+      CHECK(found[f].low == expected[f].low);
+      CHECK(found[f].median == expected[f].median);
+      CHECK(found[f].high == expected[f].high);
+    }
+  }
+}
+
+TEST_CASE("of rows with equal keys none is left out that may be in the sample") {
+  SamplePruner pruner;
+  for (int shard = 0; shard < 3; ++shard) {
+    RowSample sample = SampleOfKeys(std::vector<uint64_t>(kSampledRowsMost, 7), 1);
+    pruner.Prune(&sample);
+    CHECK(sample.keys.size() == static_cast<size_t>(kSampledRowsMost));
+  }
+  RowSample larger = SampleOfKeys({8, 9}, 1), none;
+  pruner.Prune(&larger);
+  CHECK(larger.keys.empty());
+  CHECK(larger.values.empty());
+  pruner.Prune(&none);
+  CHECK(none.keys.empty());
+}
+
+TEST_CASE("quartiles of wide tables are near the truth") {
+  constexpr int kColumns = 600, kRows = 3000;
+  DataFixture f;
+  Robust(&f);
+  std::mt19937 random(11);
+  std::string content = "y";
+  for (int c = 0; c < kColumns; ++c) content += ",c" + std::to_string(c);
+  for (int r = 0; r < kRows; ++r) {
+    content += "\n" + std::to_string(r % 2);
+    for (int c = 0; c < kColumns; ++c) content += "," + std::to_string(random() % 1000);
+  }
+  f.Train(content + "\n");
+  const auto survey = f.Survey();
+  REQUIRE(survey.ok());
+  double squares = 0;
+  for (const FittedFeature& feature : survey->preprocessing.features) {
+    const double off = feature.shift / 1000 - 0.5;
+    squares += off * off;
+  }
+  CHECK(std::sqrt(squares / kColumns) < 0.025);  // 0.016 is expected; of 128 rows it would be 0.044
+}
+
+TEST_CASE("checkpoints of scales by smaller samples are of other data") {
+  const auto fingerprint = [](int columns, bool robust) {
+    DataFixture f;
+    if (robust) Robust(&f);
+    std::string header = "y", row = "1";
+    for (int c = 0; c < columns; ++c) header += ",c" + std::to_string(c), row += ",2";
+    f.Train(header + "\n" + row + "\n0" + row.substr(1) + "\n");
+    return f.Survey()->data_fingerprint;
+  };
+  CHECK(fingerprint(64, true) == fingerprint(64, false));
+  CHECK(fingerprint(65, true) != fingerprint(65, false));
 }
 
 TEST_CASE("a survey whose sample does not fit the job is refused") {

@@ -213,6 +213,34 @@ class ColumnsTest(EspalierTest):
         for name, row in zip(("bad", "good"), confusion):
             self.assertLessEqual(abs(sum(row) - labels.count(name) / 4), 1)
 
+    def test_min_count_makes_a_vocabulary_of_a_column_of_any_number_of_values(self):
+        chance = random.Random(5)
+        users = [u for u in range(2000) for _ in range(5)] + list(range(2000, 32_000))
+        chance.shuffle(users)
+        with open(self.path("users.csv"), "w") as f:
+            f.write("user,x,y\n")
+            for user in users:
+                f.write("u%d,%.3f,%d\n" % (user, chance.uniform(-1, 1), user < 2000 and user % 2))
+        spec = self.spec(self.path("users.csv"), epochs=2, batch=500)
+        spec["data"].pop("weight")
+        group = {"columns": "user", "type": "categorical", "min_count": 4}
+        spec["data"]["features"] = {"columns": ["x"], "groups": [group]}
+        spec["data"]["shard_bytes"] = 64 << 10
+        self.same_bits(spec, ((3, 1),))
+        with open(self.path("first.bundle", "model.json")) as f:
+            user = json.load(f)["preprocessing"]["features"][1]
+        self.assertEqual(user["codes"], len(user["vocabulary"]) + 1)
+        for name in user["vocabulary"]:
+            self.assertLess(int(name[1:]), 2000)
+        # A fifth of the rows are for validation, so some values keep fewer than four.
+        self.assertGreater(len(user["vocabulary"]), 1200)
+        out, _ = self.espalier("check", self.job("shown", spec))
+        self.assertIn("{:,} values and others, one-hot".format(len(user["vocabulary"])), out)
+        group["min_count"] = 1
+        _, err = self.espalier("train", self.job("many", spec), "--workers", 1, code=None)
+        self.assertIn("more than 10,000 different values", err)
+        self.assertIn("min_count: 5", err)
+
     def test_unfit_columns_are_one_error_each(self):
         data = self.table("a.csv", rows_of(50, 1))
         cases = [

@@ -12,6 +12,7 @@
 
 #include "src/config/job_yaml.h"
 #include "src/data/listing.h"
+#include "src/data/merge.h"
 #include "src/worker/watched_files.h"
 
 namespace espalier {
@@ -90,6 +91,27 @@ TEST_CASE("every shard is told once, in order, in parts of bounded size") {
       if (part_bytes == 1000) CHECK(*std::max_element(told.parts.begin(), told.parts.end()) < 20);
     }
   }
+}
+
+TEST_CASE("samples are told without what others make needless, and the scales are the same") {
+  Input input(20'000, 4096);
+  input.spec.data.features.scale.kind = ScaleKind::kRobust;
+  Told told;
+  REQUIRE(RunSurvey(*input.files, input.plan, input.shards, input.Survey(), kNever, {.threads = 2},
+                    told.Hooks())
+              .ok());
+  std::vector<ShardSurvey> pruned, whole;
+  size_t rows = 0;
+  for (const auto& shard : told.shards) {
+    pruned.push_back(*shard);
+    rows += shard->sample.keys.size();
+    whole.push_back(SurveyShard(*input.files, input.plan, input.spec, shard->shard)->survey);
+  }
+  CHECK(rows < 15'000);  // 4,096 of 20,000, and those that were once among them
+  const auto expected = MergeShardSurveys(input.plan, input.spec, std::move(whole), nullptr);
+  const auto found = MergeShardSurveys(input.plan, input.spec, std::move(pruned), nullptr);
+  REQUIRE(found.ok());
+  CHECK(found->preprocessing.features == expected->preprocessing.features);
 }
 
 TEST_CASE("what is done is told after a while, however little it is") {
