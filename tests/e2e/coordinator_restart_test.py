@@ -53,6 +53,10 @@ class CoordinatorRestartTest(EspalierTest):
         cluster.restart_coordinator()
         wait_for("training seen again", lambda: self.step_of(cluster, "job-1") >
                  before["progress"]["step"])
+        # Each worker comes back at a moment of its own: the one that tells the steps may be first.
+        for name in cluster.workers:
+            wait_for(name + " attached again",
+                     lambda name=name: cluster.log(name).count("attached as") == 2)
         after = cluster.status("job-1")
         self.assertEqual(after["generation"], before["generation"])
         self.assertEqual(after["workers"], before["workers"])
