@@ -35,6 +35,10 @@ bool AreSparse(const DecodedSets& sets, int64_t width) {
     rows += set.rows;
     nonzeros += set.Nonzeros(width);
   }
+  return AreSparse(rows, nonzeros, width);
+}
+
+bool AreSparse(int64_t rows, int64_t nonzeros, int64_t width) {
   return nonzeros <= rows * width / kSparseShare;
 }
 

@@ -11,6 +11,7 @@ namespace espalier {
 
 // Whether few enough of the rows' numbers, `width` each, are not 0 (spec/sparse_rows.h).
 bool AreSparse(const DecodedSets& sets, int64_t width);
+bool AreSparse(int64_t rows, int64_t nonzeros, int64_t width);
 
 // The numbers of a row that are not 0, in their order.
 template <typename T>

@@ -77,7 +77,7 @@ ParquetColumn DescribeColumn(const arrow::Field& field) {
   column.type = Printable(field.type()->ToString(), kTypeShown);
   if (IsSparkVector(*field.type())) {
     column.family = ColumnFamily::kNumber;
-    column.vector = true;
+    column.vector = column.spark = true;
     column.width = 0;
     return column;
   }

@@ -29,6 +29,7 @@ struct ParquetColumn {
   std::string name;
   ColumnFamily family = ColumnFamily::kUnsupported;  // of a vector: that of its elements
   bool vector = false;      // a list of numbers or booleans, or one of Spark's vectors
+  bool spark = false;       // one of Spark's vectors
   int64_t width = 1;        // numbers a row; of a vector of any length 0, until it is known
   std::string type;         // as people write it
   std::vector<int> leaves;  // Parquet's own columns

@@ -11,8 +11,8 @@
 #include "src/data/number.h"
 #include "src/data/number_check.h"
 #include "src/data/parquet_features.h"
+#include "src/data/parquet_vectors.h"
 #include "src/data/row_words.h"
-#include "src/data/transpose.h"
 
 namespace espalier {
 namespace {
@@ -39,24 +39,6 @@ ParquetDecoder::ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_
   small_labels_.fill(-1);
 }
 
-void ParquetDecoder::Reserve(int64_t rows) {
-  double share[kSets] = {};
-  share[static_cast<int>(role_)] = 1;
-  if (role_ == FileRole::kTrain && job_.data.validation.by_hash()) {
-    share[kValidation] = job_.data.validation.share() * 1.03;
-    share[kTrain] = std::min(1.0, (1 - job_.data.validation.share()) * 1.03);
-  }
-  const int64_t targets = classification_ ? 0 : static_cast<int64_t>(schema_.label.size());
-  for (int i = 0; i < kSets; ++i) {
-    DecodedRows& set = rows_->sets[i];
-    const size_t n = static_cast<size_t>(static_cast<double>(rows) * share[i]);
-    set.features.Reserve(n * schema_.features.size() * ElementBytes(type_));
-    if (classification_) set.labels.Reserve(n);
-    set.targets.Reserve(n * targets);
-    if (schema_.weight >= 0) set.weights.Reserve(n);
-  }
-}
-
 void ParquetDecoder::Bad(int64_t row, std::string message, int32_t column, int32_t source,
                          int64_t element) {
   if (states_[row] == State::kBad) return;
@@ -79,7 +61,7 @@ Status ParquetDecoder::ReadNumbers() {
     if (!wanted[i]) continue;
     ESPALIER_ASSIGN_OR_RETURN(
         numbers_[i], NumbersOf(*batch_->column(static_cast<int>(i)), projection_.vectors[i],
-                               projection_.widths[i], words[i]));
+                               projection_.widths[i], words[i], !skips_zeros_));
   }
   of_run_.assign(projection_.features.size(), {});
   for (size_t i = 0; i < of_run_.size(); ++i) {
@@ -118,6 +100,15 @@ void ParquetDecoder::CheckFeature(const ParquetProjection::Run& run, int64_t row
   }
 }
 
+void ParquetDecoder::CheckVectors(const ParquetProjection::Run& run, const SparkVectors& vectors) {
+  for (int64_t r = 0; r < count_; ++r) {
+    if (states_[r] == State::kBad) continue;
+    vectors.ForEntries(r, run.element, run.element + run.count, [&](int64_t i, double value) {
+      if (!AllFinite(&value, 1, float32_)) CheckFeature(run, r, i - run.element, value);
+    });
+  }
+}
+
 template <typename T>
 void ParquetDecoder::CheckRun(const ParquetProjection::Run& run, const Numbers& numbers) {
   const T* values = numbers.as<T>();
@@ -150,6 +141,10 @@ void ParquetDecoder::CheckFeatures() {
     }
     for (const int64_t row : numbers.not_numbers) {
       Bad(row, FeatureFault(Fault::kNotNumber), schema_.features[run.slot], run.source);
+    }
+    if (numbers.vectors != nullptr) {
+      CheckVectors(run, *numbers.vectors);
+      continue;
     }
     WithNative(numbers.native, [&](auto t) { CheckRun<decltype(t)>(run, numbers); });
   }
@@ -305,103 +300,6 @@ Status ParquetDecoder::Add(const arrow::RecordBatch& batch, int64_t first_row) {
   }
   LookForWatched();
   if (Status appended = Append(); !appended.ok()) return appended.At({.file = path_});
-  return {};
-}
-
-void ParquetDecoder::OfferRows() {
-  if (!picker_.any()) return;
-  int64_t train = rows_->sets[kTrain].rows;
-  for (const int64_t r : good_) {
-    if (set_of_[r] == kTrain) picker_.Offer(file_, static_cast<uint64_t>(first_row_ + r), train++);
-  }
-}
-
-template <typename T>
-Status ParquetDecoder::AppendFeatures() {
-  const int64_t width = static_cast<int64_t>(schema_.features.size());
-  const bool all = static_cast<int64_t>(good_.size()) == count_;
-  scratch_.resize(count_ * width * sizeof(T));
-  T* room = reinterpret_cast<T*>(scratch_.data());
-  std::vector<Lane<T>> lanes;
-  for (size_t i = 0; i < of_run_.size(); ++i) {
-    const ParquetProjection::Run& run = projection_.features[i];
-    const Numbers& numbers = of_run_[i];
-    WithNative(numbers.native, [&](auto t) {
-      using From = decltype(t);
-      const From* values = numbers.as<From>() + run.element;
-      if constexpr (std::is_same_v<From, T>) {
-        lanes.push_back({values, numbers.width, run.slot, run.count});
-        return;
-      }
-      lanes.push_back({room, run.count, run.slot, run.count});
-      if (all && run.count == numbers.width) {
-        for (int64_t i = 0; i < count_ * run.count; ++i) room[i] = static_cast<T>(values[i]);
-      } else {
-        for (const int64_t r : good_) {
-          for (int64_t i = 0; i < run.count; ++i) {
-            room[r * run.count + i] = static_cast<T>(values[r * numbers.width + i]);
-          }
-        }
-      }
-      room += count_ * run.count;
-    });
-  }
-  int64_t more[kSets] = {};
-  for (const int64_t r : good_) ++more[set_of_[r]];
-  T* next[kSets];
-  for (int i = 0; i < kSets; ++i) {
-    DecodedRows& set = rows_->sets[i];
-    const size_t old = set.features.size();
-    ESPALIER_RETURN_IF_ERROR(set.features.Resize(old + more[i] * width * sizeof(T)));
-    next[i] = reinterpret_cast<T*>(set.features.data() + old);
-    set.rows += more[i];
-  }
-  std::vector<T*> targets(good_.size());
-  for (size_t i = 0; i < good_.size(); ++i) {
-    T*& target = next[set_of_[good_[i]]];
-    targets[i] = target;
-    target += width;
-  }
-  Transpose<T>(lanes, good_, targets.data());
-  return {};
-}
-
-Status ParquetDecoder::Append() {
-  const bool all = static_cast<int64_t>(good_.size()) == count_;
-  for (size_t i = 0; i < of_run_.size(); ++i) {
-    const ParquetProjection::Run& run = projection_.features[i];
-    const Numbers& numbers = of_run_[i];
-    WithNative(numbers.native, [&](auto t) {
-      const auto* values = numbers.as<decltype(t)>() + run.element;
-      if (all && run.count == numbers.width) {
-        type_ = TypeOf(values, count_ * run.count, type_);
-        return;
-      }
-      for (const int64_t r : good_) type_ = TypeOf(values + r * numbers.width, run.count, type_);
-    });
-  }
-  for (DecodedRows& set : rows_->sets) ESPALIER_RETURN_IF_ERROR(set.WidenTo(type_));
-  OfferRows();
-  if (type_ == StorageType::kUint8) {
-    ESPALIER_RETURN_IF_ERROR(AppendFeatures<uint8_t>());
-  } else if (type_ == StorageType::kFloat32) {
-    ESPALIER_RETURN_IF_ERROR(AppendFeatures<float>());
-  } else {
-    ESPALIER_RETURN_IF_ERROR(AppendFeatures<double>());
-  }
-  for (const int64_t r : good_) {
-    DecodedRows& set = rows_->sets[set_of_[r]];
-    if (classification_) {
-      ESPALIER_RETURN_IF_ERROR(set.labels.Add(label_of_[r]));
-    } else {
-      for (const int32_t source : projection_.label) {
-        ESPALIER_RETURN_IF_ERROR(set.targets.Add(numbers_[source].At(r)));
-      }
-    }
-    if (projection_.weight >= 0) {
-      ESPALIER_RETURN_IF_ERROR(set.weights.Add(numbers_[projection_.weight].At(r)));
-    }
-  }
   return {};
 }
 

@@ -33,7 +33,12 @@ class ParquetDecoder {
   ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_t file,
                  ParquetProjection projection, ShardRows* rows);
 
-  // Makes room for the whole shard, as far as there is memory.
+  // Rows are without their zeros, and Spark's vectors are not spelled out, unless the rows of the
+  // first batch that has any are not sparse (pack_sparse.h). REQUIRES: no row was added;
+  // MayBeSparse (sparse_choice.h).
+  void SkipZeros();
+  bool skips_zeros() const { return skips_zeros_; }
+  // Makes room for the whole shard, as far as there is memory. REQUIRES: zeros are kept.
   void Reserve(int64_t rows);
 
   // The batches until the next call are of the row group that begins with this row of the file.
@@ -71,6 +76,7 @@ class ParquetDecoder {
   Status ReadNumbers();
   void Bad(int64_t row, std::string message, int32_t column, int32_t source, int64_t element = -1);
   void CheckFeatures();
+  void CheckVectors(const ParquetProjection::Run& run, const SparkVectors& vectors);
   template <typename T>
   void CheckRun(const ParquetProjection::Run& run, const Numbers& numbers);
   void CheckFeature(const ParquetProjection::Run& run, int64_t row, int64_t element, double value);
@@ -83,8 +89,14 @@ class ParquetDecoder {
   void LookForWatched();
   Status Append();
   void OfferRows();
+  Status AppendDense();
   template <typename T>
   Status AppendFeatures();
+  // Replaces entry_slots_ and entries_ by the row's numbers that are not 0.
+  void FindEntries(int64_t row);
+  int64_t CountEntries();
+  Status KeepZeros();
+  Status AppendSparse();
 
   const Schema& schema_;
   const JobSpec& job_;
@@ -109,7 +121,10 @@ class ParquetDecoder {
   std::vector<uint8_t> set_of_;          // by row
   std::vector<int64_t> good_;            // rows to append
   std::vector<char> scratch_;            // converted columns
+  std::vector<int32_t> entry_slots_;     // of a row
+  std::vector<double> entries_;
 
+  bool skips_zeros_ = false, has_rows_ = false;
   StorageType type_ = StorageType::kUint8;  // of the rows so far
   FeatureDecoder features_;
   std::array<int32_t, 256> small_labels_;  // of whole numbers: in labels_, -1 before it is met

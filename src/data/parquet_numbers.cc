@@ -254,9 +254,10 @@ std::optional<std::string> TextOfMoment(const arrow::Array& array, int64_t row) 
 
 }  // namespace
 
-Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width, bool words) {
+Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width, bool words,
+                          bool spelled) {
   using arrow::Type;
-  if (vector) return VectorNumbers(array, width);
+  if (vector) return VectorNumbers(array, width, spelled);
   switch (array.type_id()) {
     case Type::UINT8:
       return Plain<uint8_t>(array);

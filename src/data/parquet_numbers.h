@@ -57,12 +57,15 @@ auto WithNative(Native native, F&& f) {
   return f(double{});
 }
 
+class SparkVectors;
+
 // Row-major [rows, width]. Nulls are NaN; only kFloat and kDouble have them.
 struct Numbers {
   Native native = Native::kDouble;
   const void* data = nullptr;  // in the array, or in `owned`
   int64_t width = 1;
   std::shared_ptr<void> owned;
+  std::shared_ptr<const SparkVectors> vectors;             // instead of `data`
   std::vector<int64_t> not_numbers;                        // rows of text that is no number
   std::vector<std::pair<int64_t, int64_t>> wrong_lengths;  // row, length of its vector
   std::vector<int64_t> faults;                             // rows of what is no vector
@@ -81,10 +84,10 @@ struct Numbers {
 // The numbers of a column of a supported family (parquet_columns.h); `vector`: of its
 // lists or Spark's vectors (parquet_vectors.h), which have `width` numbers. Whole numbers above
 // 2^53 in decimals and texts become the nearest double. `words`: in texts, BooleanWord's are 1 and
-// 0. The array must outlive the numbers. kInternal: the type is not supported, which planning has
-// refused.
-Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width,
-                          bool words = false);
+// 0. `spelled`: as VectorNumbers has it. The array must outlive the numbers. kInternal: the type is
+// not supported, which planning has refused.
+Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width, bool words = false,
+                          bool spelled = true);
 
 // The texts of a column, as labels are written: numbers in their shortest form (a whole one without
 // point and exponent), true and false, text as it is, dates and time stamps as DateText and

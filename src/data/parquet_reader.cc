@@ -22,6 +22,8 @@ namespace espalier {
 namespace {
 
 // Of a batch: enough to make the cost of a batch small, few enough to stay near the processor.
+// Where Spark's vectors are spelled out, which may take a thousand times their bytes in the file,
+// these 32 MiB of doubles are kept to even if that is one row.
 constexpr int64_t kBatchNumbers = 4 << 20;
 constexpr int64_t kBatchRowsMin = 64, kBatchRowsMax = 64 << 10;
 // A footer may say anything. More numbers than these in a shard are not begun with; room for more
@@ -36,6 +38,8 @@ struct OpenShard {
   ParquetProjection projection;
   std::vector<int> columns;                           // of the projection, those that the file has
   std::vector<std::optional<std::string>> constants;  // and of the others the value
+
+  bool vectors = false;  // Spark's are among the columns
 
   int64_t width() const { return std::max<int64_t>(projection.numbers_a_row, 1); }
 };
@@ -92,6 +96,7 @@ Result<OpenShard> Open(const ReadableFile& file, const JobSpec& job, const Input
   for (const int column : opened.projection.columns) {
     if (static_cast<size_t>(column) < own.size()) {
       opened.columns.push_back(column);
+      opened.vectors = opened.vectors || own[static_cast<size_t>(column)].spark;
     } else {
       opened.constants.push_back(values[static_cast<size_t>(column) - own.size()]);
     }
@@ -116,8 +121,6 @@ template <typename Stop>
 Status ReadGroups(const OpenShard& opened, ParquetDecoder& decoder, Stop&& stop,
                   const WatchBatch& watch = {}) {
   ParquetFile& file = *opened.parquet;
-  const int64_t batch_rows =
-      std::clamp(kBatchNumbers / opened.width(), kBatchRowsMin, kBatchRowsMax);
   bool stopped = false;
   const auto add = [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
     std::shared_ptr<arrow::RecordBatch> whole;
@@ -131,6 +134,8 @@ Status ReadGroups(const OpenShard& opened, ParquetDecoder& decoder, Stop&& stop,
   };
   for (size_t i = 0; i < opened.groups.size() && !stopped; ++i) {
     const size_t group = opened.groups[i];
+    const int64_t rows_min = opened.vectors && !decoder.skips_zeros() ? 1 : kBatchRowsMin;
+    const int64_t batch_rows = std::clamp(kBatchNumbers / opened.width(), rows_min, kBatchRowsMax);
     decoder.BeginGroup(file.groups()[group].first_row);
     ESPALIER_RETURN_IF_ERROR(
         file.ReadGroup(group, opened.columns, batch_rows,
@@ -143,22 +148,24 @@ Status ReadGroups(const OpenShard& opened, ParquetDecoder& decoder, Stop&& stop,
   return {};
 }
 
-// Keeps the rows of a shard without their zeros if its first batch has few other numbers.
+// Keeps the rows of a shard without their zeros if its first batch has few other numbers: packs
+// them, unless the decoder has left out the zeros.
 class Packer {
  public:
-  Packer(const JobSpec& job, const Schema& schema, RowRoom* room)
+  Packer(const JobSpec& job, const Schema& schema, RowRoom* room, const ParquetDecoder& decoder)
       : width_(static_cast<int64_t>(schema.features.size())),
         undecided_(MayBeSparse(job, schema)),
+        decoder_(decoder),
         packed_(room) {
     for (DecodedRows& set : packed_.sets) set.sparse = true;
   }
-  // Whether the rows stay where they are; not before all is decided.
-  bool keeps_zeros() const { return !undecided_ && !packs_; }
+  // Whether the rows keep their zeros; not before all is decided.
+  bool keeps_zeros() const { return !undecided_ && !sparse_; }
 
-  // Takes the rows of a batch, unless the first one decided to leave all where they are.
+  // Takes the rows of a batch, unless all stay where they are.
   Status Take(DecodedSets* sets) {
     if (undecided_) Decide(*sets);
-    for (size_t i = 0; packs_ && i < sets->size(); ++i) {
+    for (size_t i = 0; packs() && i < sets->size(); ++i) {
       ESPALIER_RETURN_IF_ERROR(PackSparse((*sets)[i], width_, &packed_.sets[i]));
       (*sets)[i].Clear();
     }
@@ -166,7 +173,7 @@ class Packer {
   }
   // All rows again.
   void Finish(DecodedSets* sets) {
-    if (packs_) *sets = std::move(packed_.sets);
+    if (packs()) *sets = std::move(packed_.sets);
   }
 
  private:
@@ -174,11 +181,13 @@ class Packer {
     const auto has_rows = [](const DecodedRows& set) { return set.rows > 0; };
     if (std::none_of(sets.begin(), sets.end(), has_rows)) return;
     undecided_ = false;
-    packs_ = AreSparse(sets, width_);
+    sparse_ = AreSparse(sets, width_);
   }
+  bool packs() const { return sparse_ && !decoder_.skips_zeros(); }
 
   const int64_t width_;
-  bool undecided_, packs_ = false;
+  bool undecided_, sparse_ = false;
+  const ParquetDecoder& decoder_;
   ShardRows packed_;
 };
 
@@ -192,7 +201,8 @@ Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& pl
   ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job, plan, s, room));
   ShardRows rows(room);
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
-  Packer packer(job, plan.schema, room);
+  if (opened.vectors && MayBeSparse(job, plan.schema)) decoder.SkipZeros();
+  Packer packer(job, plan.schema, room, decoder);
   // Rows that are kept with their zeros: makes room for all of them.
   bool reserved = take != nullptr;
   const auto reserve = [&]() -> Status {
@@ -230,6 +240,7 @@ Status ScanParquetShard(const ReadableFile& file, const ScanPlan& scan, int shar
   ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, scan.job, plan, s, room, scan.kept));
   ShardRows rows(room);
   ParquetDecoder decoder(plan, scan.job, s.file, opened.projection, &rows);
+  if (scan.sparse && opened.vectors && MayBeSparse(scan.job, plan.schema)) decoder.SkipZeros();
   const std::vector<std::string>& labels = decoder.texts().labels.texts();
   KeptColumns kept(scan.kept.size());
   std::vector<Status> rejects;
@@ -262,6 +273,7 @@ Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan
   ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job, plan, s, nullptr));
   ShardRows rows;
   ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
+  if (opened.vectors && MayBeSparse(job, plan.schema)) decoder.SkipZeros();
   decoder.Watch(label);
   const auto after_batch = [&]() -> Result<bool> {
     for (DecodedRows& set : rows.sets) set.Clear();

@@ -45,6 +45,10 @@ std::shared_ptr<arrow::Array> Elements(const arrow::Array& array) {
   return static_cast<const arrow::FixedSizeListArray&>(array).values();
 }
 
+std::shared_ptr<arrow::Array> FieldOf(const arrow::Array& array, const char* name) {
+  return static_cast<const arrow::StructArray&>(array).GetFieldByName(name);
+}
+
 // Room for `rows` vectors that `numbers` owns.
 double* OwnVectors(Numbers* numbers, int64_t rows, int64_t width) {
   const auto room = std::make_shared<std::vector<double>>(static_cast<size_t>(rows * width));
@@ -85,87 +89,101 @@ Result<Numbers> FromLists(const arrow::Array& array, int64_t width) {
   return numbers;
 }
 
-// A column of Spark's vectors.
-class SparkVectors {
- public:
-  static Result<std::unique_ptr<SparkVectors>> Make(const arrow::Array& array) {
-    std::unique_ptr<SparkVectors> made(new SparkVectors(array));
-    ESPALIER_ASSIGN_OR_RETURN(made->types_, NumbersOf(*made->type_, false, 1));
-    ESPALIER_ASSIGN_OR_RETURN(made->sizes_, NumbersOf(*made->size_, false, 1));
-    made->index_elements_ = Elements(*made->indices_);
-    made->value_elements_ = Elements(*made->values_);
-    ESPALIER_ASSIGN_OR_RETURN(made->index_, NumbersOf(*made->index_elements_, false, 1));
-    ESPALIER_ASSIGN_OR_RETURN(made->value_, NumbersOf(*made->value_elements_, false, 1));
-    return made;
-  }
-
-  bool IsNull(int64_t row) const { return array_.IsNull(row); }
-  // Its length; below 0: what stands there is no vector.
-  int64_t Length(int64_t row) const {
-    if (IsNull(row) || type_->IsNull(row) || values_->IsNull(row)) return -1;
-    const double type = types_.At(row);
-    if (type == kDense) return ListAt(*values_, row).length;
-    if (type != kSparse || size_->IsNull(row) || indices_->IsNull(row)) return -1;
-    const double size = sizes_.At(row);
-    return size >= 0 ? static_cast<int64_t>(size) : -1;
-  }
-  // Writes it to `out`, which is 0. False: it is no vector after all. REQUIRES: Length(row) >= 0.
-  bool Spell(int64_t row, int64_t length, double* out) const {
-    const List values = ListAt(*values_, row);
-    if (types_.At(row) == kDense) {
-      for (int64_t i = 0; i < length; ++i) out[i] = value_.At(values.begin + i);
-      return true;
-    }
-    const List indices = ListAt(*indices_, row);
-    if (indices.length != values.length) return false;
-    double last = -1;
-    for (int64_t i = 0; i < indices.length; ++i) {  // a null index is NaN, and fails too
-      const double index = index_.At(indices.begin + i);
-      if (!(index > last && index < static_cast<double>(length))) return false;
-      out[static_cast<int64_t>(index)] = value_.At(values.begin + i);
-      last = index;
-    }
-    return true;
-  }
-
- private:
-  explicit SparkVectors(const arrow::Array& array)
-      : array_(array),
-        type_(Field("type")),
-        size_(Field("size")),
-        indices_(Field("indices")),
-        values_(Field("values")) {}
-  std::shared_ptr<arrow::Array> Field(const char* name) const {
-    return static_cast<const arrow::StructArray&>(array_).GetFieldByName(name);
-  }
-
-  const arrow::Array& array_;
-  const std::shared_ptr<arrow::Array> type_, size_, indices_, values_;
-  std::shared_ptr<arrow::Array> index_elements_, value_elements_;
-  Numbers types_, sizes_, index_, value_;
-};
-
-Result<Numbers> FromSpark(const arrow::Array& array, int64_t width) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto vectors, SparkVectors::Make(array));
+// Sets what is wrong with its rows.
+Numbers CheckedVectors(const SparkVectors& vectors, int64_t rows, int64_t width) {
   Numbers numbers;
-  double* out = OwnVectors(&numbers, array.length(), width);
-  for (int64_t r = 0; r < array.length(); ++r, out += width) {
-    if (vectors->IsNull(r)) {
-      std::fill(out, out + width, kNan);
-      continue;
-    }
-    const int64_t length = vectors->Length(r);
+  numbers.width = width;
+  for (int64_t r = 0; r < rows; ++r) {
+    if (vectors.IsNull(r)) continue;
+    const int64_t length = vectors.Length(r);
     if (length >= 0 && length != width) {
       numbers.wrong_lengths.emplace_back(r, length);
-    } else if (length < 0 || !vectors->Spell(r, width, out)) {
+    } else if (length < 0 || !vectors.IsVector(r)) {
       numbers.faults.push_back(r);
-      std::fill(out, out + width, 0);
     }
   }
   return numbers;
 }
 
+Result<Numbers> FromSpark(const arrow::Array& array, int64_t width, bool spelled) {
+  const int64_t rows = array.length();
+  ESPALIER_ASSIGN_OR_RETURN(std::unique_ptr<SparkVectors> vectors, SparkVectors::Make(array));
+  Numbers numbers = CheckedVectors(*vectors, rows, width);
+  if (!spelled) {
+    numbers.vectors = std::move(vectors);
+    return numbers;
+  }
+  double* const out = OwnVectors(&numbers, rows, width);
+  std::vector<bool> bad(static_cast<size_t>(rows));
+  for (const auto& [row, length] : numbers.wrong_lengths) bad[row] = true;
+  for (const int64_t row : numbers.faults) bad[row] = true;
+  for (int64_t r = 0; r < rows; ++r) {
+    if (bad[r]) continue;
+    vectors->ForEntries(r, 0, width, [&](int64_t i, double value) { out[r * width + i] = value; });
+  }
+  return numbers;
+}
+
 }  // namespace
+
+SparkVectors::SparkVectors(const arrow::Array& array)
+    : array_(array),
+      type_(FieldOf(array, "type")),
+      size_(FieldOf(array, "size")),
+      indices_(FieldOf(array, "indices")),
+      values_(FieldOf(array, "values")) {}
+
+Result<std::unique_ptr<SparkVectors>> SparkVectors::Make(const arrow::Array& array) {
+  std::unique_ptr<SparkVectors> made(new SparkVectors(array));
+  ESPALIER_ASSIGN_OR_RETURN(made->types_, NumbersOf(*made->type_, false, 1));
+  ESPALIER_ASSIGN_OR_RETURN(made->sizes_, NumbersOf(*made->size_, false, 1));
+  made->index_elements_ = Elements(*made->indices_);
+  made->value_elements_ = Elements(*made->values_);
+  ESPALIER_ASSIGN_OR_RETURN(made->index_, NumbersOf(*made->index_elements_, false, 1));
+  ESPALIER_ASSIGN_OR_RETURN(made->value_, NumbersOf(*made->value_elements_, false, 1));
+  return made;
+}
+
+bool SparkVectors::IsNull(int64_t row) const { return array_.IsNull(row); }
+
+int64_t SparkVectors::Length(int64_t row) const {
+  if (IsNull(row) || type_->IsNull(row) || values_->IsNull(row)) return -1;
+  const double type = types_.At(row);
+  if (type == kDense) return ListAt(*values_, row).length;
+  if (type != kSparse || size_->IsNull(row) || indices_->IsNull(row)) return -1;
+  const double size = sizes_.At(row);
+  return size >= 0 ? static_cast<int64_t>(size) : -1;
+}
+
+SparkVectors::Entries SparkVectors::At(int64_t row) const {
+  const List values = ListAt(*values_, row);
+  if (types_.At(row) == kDense) return {true, 0, values.begin, values.length};
+  return {false, ListAt(*indices_, row).begin, values.begin, values.length};
+}
+
+bool SparkVectors::IsVector(int64_t row) const {
+  const Entries entries = At(row);
+  if (entries.dense) return true;
+  if (ListAt(*indices_, row).length != entries.count) return false;
+  const auto length = static_cast<double>(Length(row));
+  double last = -1;
+  for (int64_t e = 0; e < entries.count; ++e) {  // a null index is NaN, and fails too
+    const double index = index_.At(entries.indices + e);
+    if (!(index > last && index < length)) return false;
+    last = index;
+  }
+  return true;
+}
+
+int64_t SparkVectors::FirstAt(const Entries& entries, int64_t index) const {
+  int64_t begin = 0, end = entries.count;
+  while (begin < end) {
+    const int64_t middle = begin + (end - begin) / 2;
+    const bool below = index_.At(entries.indices + middle) < static_cast<double>(index);
+    (below ? begin : end) = below ? middle + 1 : middle;
+  }
+  return begin;
+}
 
 bool IsSparkVector(const arrow::DataType& type) {
   if (type.id() != arrow::Type::STRUCT || type.num_fields() != 4) return false;
@@ -188,8 +206,9 @@ int64_t VectorLength(const arrow::Array& array, int64_t row) {
   return vectors.ok() ? std::max<int64_t>(0, (*vectors)->Length(0)) : 0;
 }
 
-Result<Numbers> VectorNumbers(const arrow::Array& array, int64_t width) {
-  return array.type_id() == arrow::Type::STRUCT ? FromSpark(array, width) : FromLists(array, width);
+Result<Numbers> VectorNumbers(const arrow::Array& array, int64_t width, bool spelled) {
+  return array.type_id() == arrow::Type::STRUCT ? FromSpark(array, width, spelled)
+                                                : FromLists(array, width);
 }
 
 std::string ShownElement(const arrow::Array& array, int64_t row, int64_t element) {
@@ -202,7 +221,7 @@ std::string ShownElement(const arrow::Array& array, int64_t row, int64_t element
     return ShownValue(*Elements(array), ListAt(array, row).begin + element, -1);
   }
   const auto one = array.Slice(row, 1);
-  const auto numbers = FromSpark(*one, length);
+  const auto numbers = FromSpark(*one, length, true);
   return numbers.ok() ? ShortestDouble(numbers->At(element)) : "";
 }
 

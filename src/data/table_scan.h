@@ -35,7 +35,8 @@ struct ScanPlan {
   InputPlan input;            // all files have the role kTest
   JobSpec job;                // to decode rows by
   std::vector<int32_t> kept;  // positions in the schema
-  // Text is decoded sparse where it was for the training, if the model multiplies sparse.
+  // Text and Spark's vectors are decoded sparse where they were for the training, if the model
+  // multiplies sparse.
   bool sparse = false;
 };
 

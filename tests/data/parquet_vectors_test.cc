@@ -1,6 +1,12 @@
 // Spark's vectors, dense and sparse, as features.
 #include "src/data/parquet_vectors.h"
 
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "src/data/table_scan.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier {
@@ -170,6 +176,165 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
   REQUIRE(survey.ok());
   CHECK_FALSE(survey->sparse);
   CHECK_FALSE(f.shards[0].rows.sets[0].sparse);
+}
+
+// A table with wide vectors between two other columns, nearly all numbers 0, and some rows that are
+// odd; as Spark writes them or as lists of all their numbers.
+std::vector<ParquetField> WideTable(bool spark) {
+  constexpr int kWidth = 1200, kRows = 150;
+  std::string vectors, before, after;
+  for (int r = 0; r < kRows; ++r) {
+    const std::map<int, std::string> entries = {{r % 400, std::to_string(r) + ".25"},
+                                                {400 + r % 300, "0"},
+                                                {700 + r % 500, r == 40 ? "null" : "-3"}};
+    const int width = r == 50 ? kWidth - 1 : kWidth;
+    std::string indices, values, all;
+    for (const auto& [index, value] : entries) {
+      indices += (indices.empty() ? "" : ", ") + std::to_string(index);
+      values += (values.empty() ? "" : ", ") + value;
+    }
+    for (int i = 0; i < width; ++i) {
+      const auto entry = entries.find(i);
+      all += (i ? "," : "") + (entry == entries.end() ? std::string("0") : entry->second);
+    }
+    const std::string row = r == 60              ? "null"
+                            : !spark             ? "[" + all + "]"
+                            : r == 0 || r == 130 ? Dense(all)
+                                                 : Sparse(width, indices, values);
+    vectors += (r ? ", " : "") + row;
+    before += (r ? ", " : "") + std::to_string(r % 3);
+    after += (r ? ", " : "") + std::to_string(r % 2) + ".5";
+  }
+  const auto lists = arrow::list(arrow::float64());
+  return {Json("a", arrow::int32(), "[" + before + "]"),
+          Json("v", spark ? SparkType() : lists, "[" + vectors + "]"),
+          Json("b", arrow::float64(), "[" + after + "]"), Y(kRows)};
+}
+
+void CheckSame(const DecodedRows& a, const DecodedRows& b) {
+  CHECK(a.sparse == b.sparse);
+  CHECK(a.type == b.type);
+  CHECK(a.rows == b.rows);
+  CHECK(std::equal(a.columns.begin(), a.columns.end(), b.columns.begin(), b.columns.end()));
+  CHECK(std::equal(a.ends.begin(), a.ends.end(), b.ends.begin(), b.ends.end()));
+  CHECK(std::equal(a.targets.begin(), a.targets.end(), b.targets.begin(), b.targets.end()));
+  REQUIRE(a.features.size() == b.features.size());
+  CHECK(std::memcmp(a.features.data(), b.features.data(), a.features.size()) == 0);
+}
+
+TEST_CASE("wide vectors are the same rows whether they are spelled out in the file or not") {
+  for (const int64_t group_rows : {1000, 37}) {
+    for (const NullKind nulls : {NullKind::kMean, NullKind::kDrop, NullKind::kFail}) {
+      for (const bool some : {false, true}) {
+        INFO(group_rows << " " << static_cast<int>(nulls) << " " << some);
+        ParquetFixture spark, lists;
+        for (ParquetFixture* f : {&spark, &lists}) {
+          f->job.data.features.nulls.kind = nulls;
+          f->job.data.validation.fraction = 0.3;
+          f->job.data.bad_rows = {.skip = true, .limit = 5};
+          // All but the first and one in the middle, in another order.
+          if (some) {
+            f->job.data.features.columns = {std::string("b")};
+            for (int i = 1; i < 1200; ++i) {
+              if (i != 800) f->job.data.features.columns.push_back("v[" + std::to_string(i) + "]");
+            }
+          }
+          f->Write(WideTable(f == &spark), {.group_rows = group_rows, .arrow_schema = false},
+                   "t.parquet");
+          REQUIRE(f->Survey().ok());
+        }
+        REQUIRE(spark.shards.size() == lists.shards.size());
+        for (size_t s = 0; s < spark.shards.size(); ++s) {
+          const SurveyedShard &a = spark.shards[s], &b = lists.shards[s];
+          CHECK(a.rows.sets[0].sparse);
+          CHECK(a.survey.nonzeros == b.survey.nonzeros);
+          CHECK(a.survey.skipped_rows == b.survey.skipped_rows);
+          CHECK(a.survey.dropped_rows == b.survey.dropped_rows);
+          CHECK(a.survey.features == b.survey.features);
+          for (int set = 0; set < kSets; ++set) CheckSame(a.rows.sets[set], b.rows.sets[set]);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("they take the room of their entries, and are the rows of the same table in LIBSVM") {
+  constexpr int kWidth = 300'000, kRows = 200;
+  std::vector<std::string> rows;
+  std::string libsvm;
+  for (int r = 0; r < kRows; ++r) {
+    const std::string first = std::to_string(r * 37), second = std::to_string(kWidth - 1 - r);
+    const std::string value = std::to_string(r + 1);
+    rows.push_back(Sparse(kWidth, first + ", " + second, value + ", 0.5"));
+    libsvm += std::to_string(r) + " " + std::to_string(r * 37 + 1) + ":" + value + " " +
+              std::to_string(kWidth - r) + ":0.5\n";
+  }
+  ParquetFixture f, text;
+  f.Write({Vectors(rows), Y(kRows)}, {.arrow_schema = false});
+  text.Train(libsvm, "a.svm");
+  text.job.data.label = {int64_t{0}};
+  text.job.data.features.columns = {ColumnRange{1, kWidth}};
+  // A batch of them spelled out as floats, 64 rows, would take 73 MiB.
+  const auto survey = [](ParquetFixture* of) {
+    const auto plan = of->Plan();
+    REQUIRE(plan.ok());
+    REQUIRE(plan->shards.size() == 1);
+    RowRoom room(RowRoom::kReadingBytes, "", 0);
+    auto surveyed = SurveyShard(*of->files, *plan, of->job, 0, &room);
+    INFO(surveyed.status().ToString());
+    REQUIRE(surveyed.ok());
+    auto read = ReadShard(*of->files, *plan, of->job, 0, &room);
+    REQUIRE(read.ok());
+    CHECK(read->MemoryBytes() < 1 << 20);
+    CheckSame(read->sets[0], surveyed->rows.sets[0]);
+    // What the room counts must not outlive it.
+    return std::pair(
+        std::move(surveyed->survey),
+        std::vector<int32_t>(read->sets[0].columns.begin(), read->sets[0].columns.end()));
+  };
+  const auto [of_vectors, columns] = survey(&f);
+  const auto [of_text, text_columns] = survey(&text);
+  CHECK(columns == text_columns);
+  CHECK(of_vectors.nonzeros == 2 * kRows);
+  CHECK(of_vectors.nonzeros == of_text.nonzeros);
+  CHECK(of_vectors.storage == of_text.storage);
+  CHECK(of_vectors.features == of_text.features);
+}
+
+TEST_CASE("they are scored as sparse rows, or spelled out few at a time") {
+  constexpr int kWidth = 300'000, kRows = 40;
+  std::vector<std::string> rows;
+  for (int r = 0; r < kRows; ++r) {
+    rows.push_back(Sparse(kWidth, std::to_string(r * 37), std::to_string(r + 1)));
+  }
+  ParquetFixture f;
+  const std::string path = f.Write({Vectors(rows), Y(kRows)}, {.arrow_schema = false});
+  const auto plan = f.Plan();
+  REQUIRE(plan.ok());
+  for (const bool sparse : {true, false}) {
+    ScanRequest request = {f.job, plan->schema, {path}, false, {}, {}, 1 << 20};
+    request.sparse = sparse;
+    const auto scan = PlanScan(*f.files, request);
+    INFO(scan.status().ToString());
+    REQUIRE(scan.ok());
+    int64_t seen = 0;
+    const Status read =
+        ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
+          CHECK(piece.rows.sparse == sparse);
+          CHECK(piece.rows.type == StorageType::kUint8);
+          if (!sparse) CHECK(piece.rows.rows * kWidth <= 4 << 20);
+          for (int64_t r = 0; r < piece.rows.rows; ++r, ++seen) {
+            const uint8_t* values = piece.rows.features.data();
+            CHECK(values[sparse ? piece.rows.begin(r) : r * kWidth + seen * 37] == seen + 1);
+            if (sparse) CHECK(piece.rows.columns[piece.rows.begin(r)] == seen * 37);
+          }
+          CHECK(piece.rows.Nonzeros(kWidth) == piece.rows.rows);
+          return {};
+        });
+    INFO(read.ToString());
+    CHECK(read.ok());
+    CHECK(seen == kRows);
+  }
 }
 
 TEST_CASE(

@@ -20,7 +20,6 @@ from espalier._convert import clean, error_of
 from espalier._proto import types_pb2
 from espalier._security import Security
 from espalier.client import Client
-from espalier.types import METRIC_NAMES
 
 
 def evaluation(epoch, loss, val_loss=None):
@@ -476,14 +475,6 @@ class LocalTest(unittest.TestCase):
             result = self.trained(dict(outcome, **more))
             self.assertEqual((result.skipped_rows, result.stopped_because), told)
             self.assertEqual((result.train.rmse, result.validation, result.steps), (0.1, None, 4))
-
-    def test_history_has_the_columns_of_history_csv_and_no_empty_ones(self):
-        from espalier.history import history_columns
-        columns = history_columns([evaluation(1, 2.0, 3.0), evaluation(2, 1.0)])
-        self.assertEqual(list(columns), ["epoch", "step", "learning_rate", "loss", "accuracy",
-                                         "val_loss", "val_accuracy"])
-        self.assertEqual(columns["val_loss"], [3.0, None])
-        self.assertEqual(METRIC_NAMES[0], "loss")
 
 
 if __name__ == "__main__":

@@ -48,11 +48,15 @@ class ValidatorsTest(daemons.EspalierTest):
 
     def setUp(self):
         super().setUp()
-        self.cluster = daemons.Cluster(self, 1)
-        self.client = espalier.connect(self.cluster.address)
-        self.addCleanup(self.client.close)
         self.work = self.path("work")
         os.mkdir(self.work)
+        self.use_cluster(1)
+
+    def use_cluster(self, workers):
+        """A cluster for what follows, and a classifier that trains there and does not end."""
+        self.cluster = daemons.Cluster(self, workers)
+        self.client = espalier.connect(self.cluster.address)
+        self.addCleanup(self.client.close)
         self.classifier = EspalierClassifier(
             coordinator=self.cluster.address, workDirectory=self.work, inputCols=["x"],
             maxIter=ENDLESS, verbose=False)
@@ -75,10 +79,10 @@ class ValidatorsTest(daemons.EspalierTest):
     def states(self):
         return [j.state for j in self.client.jobs()]
 
-    def await_jobs(self, count):
-        """Until so many are there, of which at least one trains."""
+    def await_jobs(self, count, training=1):
+        """Until so many are there, of which at least so many train."""
         daemons.wait_for("%d jobs" % count, lambda: len(self.states()) == count and
-                         "TRAINING" in self.states(), sparks.LIMIT_S)
+                         self.states().count("TRAINING") >= training, sparks.LIMIT_S)
 
     def assert_gone(self, count):
         for what, is_so in (("their end", lambda: set(self.states()) == {"CANCELLED"}),
@@ -87,10 +91,14 @@ class ValidatorsTest(daemons.EspalierTest):
             daemons.wait_for(what, is_so, 60)
         self.assertEqual(self.states(), ["CANCELLED"] * count)
 
-    def interrupt(self, validator, jobs):
+    def interrupt(self, validator, jobs, training=1):
+        errors = []
+
         def at_once():
             try:
-                self.await_jobs(jobs)
+                self.await_jobs(jobs, training)
+            except BaseException as error:
+                errors.append(error)
             finally:
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         thread = threading.Thread(target=at_once)
@@ -98,11 +106,38 @@ class ValidatorsTest(daemons.EspalierTest):
         with self.assertRaises(KeyboardInterrupt):
             validator.fit(self.frame)
         thread.join()
+        self.assertEqual(errors, [])
 
     def test_an_interrupt_ends_all_fits_of_a_cross_validator_and_none_begins(self):
         grid = ParamGridBuilder().addGrid(self.classifier.seed, [1, 2, 3])
         self.interrupt(self.validator(CrossValidator, grid, numFolds=2, parallelism=2), 2)
         self.assert_gone(2)
+
+    def test_two_workers_train_two_fits_side_by_side(self):
+        # A job that may have both takes both; the next one waits until it has trained for a
+        # rebalance interval, or is over.
+        self.use_cluster(2)
+        self.classifier.setMaxWorkers(1)
+        grid = ParamGridBuilder().addGrid(self.classifier.seed, [1, 2, 3])
+        self.interrupt(self.validator(CrossValidator, grid, numFolds=2, parallelism=2), 2,
+                       training=2)
+        self.assert_gone(2)
+
+    def test_many_fits_at_a_time_on_two_workers_come_to_what_one_at_a_time_does(self):
+        self.use_cluster(2)
+        frame = self.spark.range(400).selectExpr("id % 7 x", "cast(id % 7 > 3 as double) label")
+        self.classifier.setMaxIter(5).setBatchSize(16)
+        grid = ParamGridBuilder().addGrid(self.classifier.stepSize, [1e-6, 0.05])
+        told = []
+        for parallelism, workers in ((1, 0), (2, 0), (2, 1)):  # 0: all that are free
+            self.classifier.setMaxWorkers(workers)
+            fitted = self.validator(CrossValidator, grid, numFolds=2, parallelism=parallelism,
+                                    seed=5).fit(frame)
+            told.append((fitted.avgMetrics, fitted.stdMetrics,
+                         fitted.bestModel.model().weights_sha256))
+        self.assertEqual(told, told[:1] * 3)
+        self.assertGreater(fitted.avgMetrics[1], fitted.avgMetrics[0])
+        self.assertEqual((self.states(), os.listdir(self.work)), (["SUCCEEDED"] * 15, []))
 
     def test_the_output_has_the_best_model_of_the_outermost_validator_alone(self):
         output = self.path("best")

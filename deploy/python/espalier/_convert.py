@@ -58,10 +58,11 @@ def _square(flat: Iterable[float], size: int) -> Tuple[Tuple[float, ...], ...]:
     return tuple(cells[i * size:(i + 1) * size] for i in range(size))
 
 
-def metrics_of(m: Any) -> Metrics:
+def metrics_of(m: Any, counted: bool = False) -> Metrics:
+    """`counted`: classes were, even if none is told, as in history."""
     if not m.classification:
         return Metrics(rows=m.rows, weight=m.weight, loss=m.loss, rmse=m.rmse, mae=m.mae, r2=m.r2)
-    counted = len(m.classes) > 0
+    counted = counted or len(m.classes) > 0
     return Metrics(
         rows=m.rows, weight=m.weight, loss=m.loss, accuracy=m.accuracy,
         precision=m.precision if counted else None, recall=m.recall if counted else None,
@@ -76,7 +77,7 @@ def evaluation_of(job: int, row: Any) -> Evaluation:
     return Evaluation(
         job=job_id(job), epoch=row.epoch, step=row.step, learning_rate=row.learning_rate,
         train=metrics_of(row.train),
-        validation=metrics_of(row.validation) if row.HasField("validation") else None)
+        validation=metrics_of(row.validation, counted=True) if row.HasField("validation") else None)
 
 
 def progress_of(s: Any) -> Progress:

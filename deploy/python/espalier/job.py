@@ -113,8 +113,7 @@ class Job:
     def history(self) -> pandas.DataFrame:
         """The evaluations so far as a pandas frame, one row each, with the columns of the
         bundle's history.csv: epoch, step, learning_rate, then metrics of the training rows
-        ("loss", "accuracy", ...) and of the validation rows ("val_loss", ...). Precision, recall
-        and F1 of evaluations before the last are in that file alone.
+        ("loss", "accuracy", ...) and of the validation rows ("val_loss", ...).
 
         Raises:
             ImportError: pandas is not installed; :meth:`evaluations` needs none.
