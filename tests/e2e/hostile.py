@@ -6,7 +6,7 @@ import ssl
 import struct
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, SETTINGS = 0, 1, 4
+DATA, HEADERS, SETTINGS, CONTINUATION = 0, 1, 4, 9
 END_STREAM, END_HEADERS = 1, 4
 
 
@@ -21,6 +21,17 @@ def headers(path):
               (b":authority", b"x"), (b"te", b"trailers"),
               (b"content-type", b"application/grpc"))
     return b"".join(b"\0" + bytes([len(n)]) + n + bytes([len(v)]) + v for n, v in fields)
+
+
+def too_many_headers(odd):
+    """Frames of one call whose fields, the odd one among them, are more than anybody takes."""
+    block = headers("/espalier.v1.Espalier/Submit") + b"".join(
+        b"\0" + bytes([len(name)]) + name + b"\x7f\x69" + b"v" * 232  # 127 + 105 bytes
+        for name in [odd] + [b"field-%d" % n for n in range(1500)])
+    pieces = [block[at:at + 16000] for at in range(0, len(block), 16000)]
+    return frame(HEADERS, 0, 1, pieces[0]) + b"".join(
+        frame(CONTINUATION, 0, 1, piece) for piece in pieces[1:-1]) + frame(
+            CONTINUATION, END_HEADERS, 1, pieces[-1])
 
 
 class Hostile:

@@ -8,7 +8,8 @@ import unittest
 
 from certificates import SecureCluster
 from espalier import Cluster, EspalierTest, die_with_parent, program, wait_for
-from hostile import DATA, HEADERS, PREFACE, SETTINGS, Hostile, frame, headers, is_closed, send
+from hostile import (DATA, HEADERS, PREFACE, SETTINGS, Hostile, frame, headers, is_closed, send,
+                     too_many_headers)
 
 HALF_OPEN, CALLS, STREAMS = 300, 400, 100
 MEMORY_KIB_MAX, THREADS_MAX = 800 * 1024, 120
@@ -104,6 +105,8 @@ class HostileTest(EspalierTest):
             one = attacker.connect()
             send(one, PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, 4, 1, b"\xff" * 10_000) +
                  frame(DATA, 0, 7, b"x") + frame(99, 0xFF, 0xFFFF, headers("/")))
+            for odd in (b"te", b":scheme", b"grpclb_client_stats"):  # CVE-2023-1428 was an abort
+                send(attacker.connect(), PREFACE + frame(SETTINGS, 0, 0) + too_many_headers(odd))
         self.attack(Cluster(self, 2), how)
 
     def test_who_takes_all_descriptors_does_not_shut_others_out_for_good(self):

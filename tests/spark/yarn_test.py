@@ -86,6 +86,16 @@ class YarnTest(daemons.EspalierTest):
         self.assertEqual(ours, sparks_own)
         self.assertEqual(list(self.hdfs.files.names("/shared/work")), [])
 
+    def test_cluster_mode_fits_in_a_driver_on_the_cluster(self):
+        cluster = daemons.Cluster(self, 2)
+        script = os.path.join(sparks.DEPLOY, "examples", "fit_on_parquet.py")
+        sparks.run(self, script, self.hdfs.uri + "/shared/far", self.hdfs.uri + "/shared/work",
+                   "--coordinator", cluster.address, "--rows", 2000, "--epochs", 2,
+                   conf=conf("cluster"), master="yarn", options=["--py-files", self.wheel()])
+        with espalier.connect(cluster.address) as client:
+            self.assertEqual([j.state for j in client.jobs()], ["SUCCEEDED"])
+        self.assertEqual(list(self.hdfs.files.names("/shared/work")), [])
+
     def test_cluster_mode_ends_as_the_job_does(self):
         cluster = daemons.Cluster(self, 1)
         self.hdfs.put("/shared/address", cluster.address.encode())
