@@ -147,17 +147,6 @@ class ValidatorsTest(daemons.EspalierTest):
         self.assertEqual((self.outputs().count(output), os.listdir(self.work)), (1, []))
         self.assertEqual(espalier.load(output).weights_sha256, best.model().weights_sha256)
 
-    def test_fits_side_by_side_on_two_workers_say_what_one_at_a_time_says(self):
-        self.cluster.start_worker("node-2")
-        self.cluster.wait_for_workers(2)
-        self.classifier.setMaxIter(3)
-        grid = ParamGridBuilder().addGrid(self.classifier.hiddenLayers, [[2], [16]])
-        validated = [self.validator(CrossValidator, grid, numFolds=2, seed=1,
-                                    parallelism=n).fit(self.frame) for n in (2, 1)]
-        self.assertEqual(self.states(), ["SUCCEEDED"] * 10)
-        self.assertEqual(*(v.avgMetrics for v in validated))
-        self.assertEqual(*(v.bestModel.model().weights_sha256 for v in validated))
-
     def test_an_interrupt_ends_the_fits_of_validators_in_validators(self):
         self.interrupt(self.nested(0.1, 0.01), 2)
         self.assert_gone(2)
