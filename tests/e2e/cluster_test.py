@@ -7,7 +7,7 @@ import threading
 import time
 import unittest
 
-from espalier import (Cluster, EspalierTest, await_step, die_with_parent, json_lines, program,
+from espalier import (DIE_WITH_PARENT, Cluster, EspalierTest, await_step, json_lines, program,
                       wait_for)
 
 import hosts  # in tools/lib, which `espalier` puts on the path
@@ -218,11 +218,11 @@ class ClusterTest(EspalierTest):
         address = self.path("address")
         script = 'mount --bind "$0" /etc/hosts && exec "$@"'
         process = subprocess.Popen(
-            ["unshare"] + hosts.own_user() + ["--mount", "--propagation", "private", "sh", "-c",
-                                              script, names, program("espalier-coordinator"),
-                                              "--listen", "many:0", "--insecure", "--address-file",
-                                              address],
-            env=self.environment, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
+            DIE_WITH_PARENT + ["unshare"] + hosts.own_user() +
+            ["--mount", "--propagation", "private", "sh", "-c", script, names,
+             program("espalier-coordinator"), "--listen", "many:0", "--insecure",
+             "--address-file", address],
+            env=self.environment, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         wait_for("the address", lambda: os.path.exists(address) and os.path.getsize(address))

@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-from espalier import ROOT, die_with_parent
+from espalier import DIE_WITH_PARENT, ROOT
 
 from hadoop import Hdfs
 
@@ -30,10 +30,9 @@ class Probe:
                              capture_output=True, text=True).stdout.strip()
         env = dict(os.environ, HADOOP_CONF_DIR=hdfs.conf_dir, HADOOP_USER_NAME="root")
         self.errors = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen([os.path.join(out, "tests/storage/hdfs_probe")],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.errors, text=True, env=env,
-                                        preexec_fn=die_with_parent)
+        self.process = subprocess.Popen(
+            DIE_WITH_PARENT + [os.path.join(out, "tests/storage/hdfs_probe")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=env)
 
     def send(self, line):
         self.process.stdin.write(line + "\n")

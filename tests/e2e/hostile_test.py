@@ -2,12 +2,11 @@
 bits, and the daemons stay small and answer."""
 
 import os
-import resource
 import subprocess
 import unittest
 
 from certificates import SecureCluster
-from espalier import Cluster, EspalierTest, die_with_parent, program, wait_for
+from espalier import DIE_WITH_PARENT, Cluster, EspalierTest, program, wait_for
 from hostile import (DATA, HEADERS, PREFACE, SETTINGS, Hostile, frame, headers, is_closed, send,
                      too_many_headers)
 
@@ -111,15 +110,13 @@ class HostileTest(EspalierTest):
 
     def test_who_takes_all_descriptors_does_not_shut_others_out_for_good(self):
         limit = 128
-
-        def preexec():
-            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-            die_with_parent()
         address = self.path("address")
         with open(self.path("log"), "w") as log:
             process = subprocess.Popen(
-                [program("espalier-coordinator"), "--listen", "127.0.0.1:0", "--address-file",
-                 address], env=self.environment, stderr=log, preexec_fn=preexec)
+                DIE_WITH_PARENT + ["prlimit", "--nofile=%d" % limit, "--",
+                                   program("espalier-coordinator"), "--listen", "127.0.0.1:0",
+                                   "--address-file", address],
+                env=self.environment, stderr=log)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         wait_for("the address", lambda: os.path.exists(address) and os.path.getsize(address))

@@ -405,10 +405,10 @@ class LocalTest(unittest.TestCase):
         os.chmod(f.name, 0o755)
         said = os.path.join(folder, "said")
         process = subprocess.Popen(
-            [sys.executable, "-c", "import espalier; espalier.train({'output': '/o'})"],
+            ["env", "--default-signal=INT", sys.executable, "-c",
+             "import espalier; espalier.train({'output': '/o'})"],
             env=dict(os.environ, ESPALIER_HOME=folder, SAID=said), stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            start_new_session=True)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
 

@@ -33,11 +33,6 @@ print("trained")
 """
 
 
-def hear_interrupts():
-    """Whoever runs the tests in the background has them ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def of(events, kind):
     return [e for e in events if isinstance(e, kind)]
 
@@ -427,10 +422,12 @@ class LocalTrainTest(EspalierTest):
         self.assertEqual((told.exception.code, told.exception.position.row), ("BAD_INPUT", 3))
 
     def run_script(self, script, spec):
-        """A process that trains, from its own `script`."""
-        process = subprocess.Popen([sys.executable, "-c", script, self.job("started", spec)],
-                                   env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   start_new_session=True, preexec_fn=hear_interrupts)
+        """A process that trains, from its own `script`. It hears interrupts, also when whoever
+        runs the tests in the background has them ignored."""
+        process = subprocess.Popen(["env", "--default-signal=INT", sys.executable, "-c", script,
+                                    self.job("started", spec)], env=os.environ,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   start_new_session=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         return process
