@@ -225,6 +225,9 @@ struct OptimizerSpec {
   int64_t max_line_search = 20;  // evaluations of one search, half of them to find an interval
   double tolerance = 1e-6;       // when it has converged (src/model/lbfgs.h); 0: almost never
   int64_t max_iterations = 100;
+  // gd: it has converged when an update but the first moves the parameters by less than this times
+  // their norm, or times 1 if that is more (Spark's rule); 0: never.
+  double step_tolerance = 0;
   bool operator==(const OptimizerSpec&) const = default;
 };
 // An optimizer as it is when a job names it and nothing else, and `train.batch` with it.

@@ -89,6 +89,7 @@ void CheckOptimizer(Findings& f, const OptimizerSpec& o) {
   f.Whole(path + "max_line_search", o.max_line_search, 2, 1000);
   f.NotNegative(path + "tolerance", o.tolerance);
   f.Whole(path + "max_iterations", o.max_iterations, 1, kCountMax);
+  f.NotNegative(path + "step_tolerance", o.step_tolerance);
 }
 
 // What L-BFGS cannot go with: it compares the objective at points, and chooses the steps itself.

@@ -58,7 +58,8 @@ struct FinishAction {
   double epochs = 0;
   Metrics train;
   std::optional<Metrics> validation, test;
-  // "epochs", "steps", "time", "early stopping"; lbfgs: "convergence", "iterations", "line search"
+  // "epochs", "steps", "time", "early stopping"; gd, lbfgs: "convergence"; lbfgs: "iterations",
+  // "line search"
   std::string stopped_because;
 };
 struct FailAction {

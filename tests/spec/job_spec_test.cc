@@ -234,6 +234,7 @@ TEST_CASE("a field that came later is in the canonical text of those alone who u
   JobSpec job = GoodJob();
   CHECK(CanonicalText(job).find("train.mode") == std::string::npos);
   CHECK(CanonicalText(job).find("train.staleness") == std::string::npos);
+  CHECK(CanonicalText(job).find("step_tolerance") == std::string::npos);
   job.train.mode = TrainMode::kAsync;
   job.train.staleness = 0;
   CHECK(CanonicalText(job).find("train.mode=async\ntrain.staleness=0\n") != std::string::npos);

@@ -186,6 +186,13 @@ TEST_CASE("the same bits with gradient descent, and with a plateau that lowers t
     train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
     train.averaging.kind = AveragingKind::kMean;
   }});
+  const Case converges{.epochs = 30, .change = [](ModelSpec&, TrainSpec& train) {
+                         train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
+                         train.optimizer.learning_rate = 0.1;
+                         train.optimizer.step_tolerance = 0.005;
+                       }};
+  CHECK_THAT(Train<float>(converges, 2, 1, 1), Catch::Contains(" convergence "));
+  CheckSameBits<float>(converges);
   CheckSameBits<float>({.epochs = 6, .change = [](ModelSpec& model, TrainSpec& train) {
                           model.task = Task::kRegression;
                           model.loss = Loss::kPoisson;
