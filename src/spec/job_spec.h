@@ -280,14 +280,17 @@ struct Averaging {
   bool operator==(const Averaging&) const = default;
 };
 
-// What the rows of a class weigh in training, beside their own weights; 1 where nothing is said.
+// What the rows of a class weigh in training, beside their own weights; multilabel: what a 1 of a
+// label weighs in its loss. 1 where nothing is said.
 struct ClassWeight {
   std::string label;
   double weight = 1;
   bool operator==(const ClassWeight&) const = default;
 };
 struct ClassWeights {
-  bool balanced = false;           // training rows / (classes * training rows of the class)
+  // Training rows / (classes * training rows of the class); multilabel: training rows with 0 /
+  // those with 1 (src/data/class_weights.h).
+  bool balanced = false;
   std::vector<ClassWeight> given;  // or these
   bool operator==(const ClassWeights&) const = default;
 };

@@ -201,7 +201,7 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
   const std::vector<ClassWeight>& given = job.train.class_weight.given;
   const std::string path = "train.class_weight";
   f.Expect((!job.train.class_weight.balanced && given.empty()) ||
-               job.model.task == Task::kClassification,
+               job.model.task == Task::kClassification || job.model.task == Task::kMultilabel,
            path, "weights of classes",
            std::string("none for task ") + Name(job.model.task) + " (data.weight is for rows)");
   f.Expect(given.size() <= kListMax, path, std::to_string(given.size()) + " classes",

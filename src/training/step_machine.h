@@ -86,7 +86,7 @@ struct TrainingPlan {
   NetworkShape shape;
   std::vector<FittedTarget> targets;
   int64_t train_rows = 0, validation_rows = 0, test_rows = 0;
-  std::vector<double> class_weights = {};  // Preprocessing's
+  std::vector<double> class_weights = {};  // Preprocessing's, of classes
   // What training begins with in place of the seed's parameters; null: nothing.
   std::shared_ptr<const std::vector<InitialTensor>> initial = nullptr;
 
