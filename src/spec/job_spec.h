@@ -98,8 +98,8 @@ struct ValidationSpec {
   bool stratify = false;            // the same share of each class (src/data/validation_draw.h)
   std::optional<ColumnRef> column;  // or: rows where this column is true/1
   std::vector<std::string> files;   // or: patterns of separate files
-  // Or, with both: part `fold`, counted from 0, of `of` parts about alike, by the same hash; each
-  // row is in one of them.
+  // Or, with both: part `fold`, counted from 0, of `of` parts about alike, by the same hash (or of
+  // each class, with stratify); each row is in one of them.
   std::optional<int64_t> fold, of;
   bool operator==(const ValidationSpec&) const = default;
   bool any() const { return by_hash() || column.has_value() || !files.empty(); }

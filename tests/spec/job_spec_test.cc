@@ -71,7 +71,8 @@ TEST_CASE("each field out of its range is named with what was found and what was
        "data.validation: found 2 ways to choose the rows, expected one of fraction, column, files "
        "and fold"},
       {[](JobSpec& j) { j.data.validation.stratify = true; },
-       "data.validation.stratify: found true, expected `fraction` with it: the share of each "
+       "data.validation.stratify: found true, expected `fraction` or `fold` with it: the share of "
+       "each "
        "class"},
       {[](JobSpec& j) {
          j.data.validation.fraction = 0.1;
