@@ -12,7 +12,7 @@
 //                     for null and 0 for others; with codes it is a category (spec/input.h). The
 //                     network's output y becomes y / factor + shift of its target, with loss
 //                     poisson exp(y); class_weights, if any, weighed the training rows of each
-//                     class
+//                     class, of multilabel the ones of each target
 //   storage          "uint8", "float32" or "float64": the type of all rows of the job as they were
 //                    read; bytes are scaled in the model's precision, wider numbers in float64
 //   sparse           true where the job multiplied rows without their zeros

@@ -126,6 +126,7 @@ void MapSparkMlp(const SparkMlp& spark, JobSpec& job) {
   if (spark.gd) {
     job.train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
     job.train.optimizer.learning_rate = spark.step_size;
+    job.train.optimizer.step_tolerance = spark.tol;
     job.train.epochs = static_cast<double>(spark.max_iter);
     return;
   }

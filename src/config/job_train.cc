@@ -81,7 +81,9 @@ Status ReadOptimizer(Reader& reader, const YamlNode& node, const std::string& pa
     };
     switch (kind) {
       case OptimizerKind::kSgd:
+        break;
       case OptimizerKind::kGd:
+        also("step_tolerance", out.step_tolerance);
         break;
       case OptimizerKind::kMomentum:
       case OptimizerKind::kNesterov:

@@ -187,6 +187,7 @@ class Maker {
       YamlNode validation{.kind = YamlNode::Kind::kMap};
       Entry(validation, "fold") = Scalar(std::to_string(fold));
       Entry(validation, "of") = Scalar(std::to_string(*plan_.folds));
+      if (plan_.stratify) Entry(validation, "stratify") = Scalar("true");
       ESPALIER_RETURN_IF_ERROR(SetKey(root, "data.validation", std::move(validation)));
     }
     ESPALIER_RETURN_IF_ERROR(SetKey(root, "output", Scalar(sweep_.output + "/" + run.name, true)));

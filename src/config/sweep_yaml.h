@@ -15,6 +15,7 @@
 //       train.optimizer.adam.learning_rate: {log_uniform: [1e-4, 1e-1]}
 //       train.leaves: {whole: [1, 8]}                                # both ends included
 //   folds: 5                     # each trial so often, in place of data.validation
+//   stratify: true               # folds with the same share of each class
 //   metric: val_loss             # what the best trial is best by, its mean over folds
 //   parallel: 4                  # jobs at a time; by default as many as the workers allow
 //

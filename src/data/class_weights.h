@@ -1,4 +1,5 @@
-// What training rows of each class weigh, from the job's class_weight and the survey's counts.
+// What training rows of each class, or the ones of each label, weigh, from the job's class_weight
+// and the survey's counts.
 // Thread rule: pure functions.
 #pragma once
 
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
 namespace espalier {
@@ -19,5 +21,14 @@ namespace espalier {
 Result<std::vector<double>> FitClassWeights(const ClassWeights& wanted,
                                             const std::vector<std::string>& classes,
                                             const std::map<std::string, int64_t>& rows);
+
+// Multilabel: one weight a label, in the order of `labels`, for its ones; none when all weigh 1.
+// `stats`: of each label's zeros and ones in the training rows. `balanced` is rows with 0 / rows
+// with 1, from 1 / kPositiveWeightMax to kPositiveWeightMax, but 1 for a label that has only one of
+// the two. kInvalidArgument: a weight for what is no label.
+inline constexpr double kPositiveWeightMax = 1000;
+Result<std::vector<double>> FitPositiveWeights(const ClassWeights& wanted,
+                                               const std::vector<FittedTarget>& labels,
+                                               const std::vector<ColumnStats>& stats);
 
 }  // namespace espalier

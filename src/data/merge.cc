@@ -262,6 +262,11 @@ class Merger {
       }
       result_.preprocessing.targets.push_back(std::move(fitted));
     }
+    if (job_.model.task != Task::kMultilabel) return {};
+    Preprocessing& p = result_.preprocessing;
+    auto weights = FitPositiveWeights(job_.train.class_weight, p.targets, targets_);
+    if (!weights.ok()) return weights.status().At(AtLabel());
+    p.class_weights = *std::move(weights);
     return {};
   }
 

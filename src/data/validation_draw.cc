@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "src/data/feature_decoder.h"
+#include "src/plan/rows.h"
 
 namespace espalier {
 namespace {
@@ -17,7 +18,7 @@ constexpr double kFar = 0x1p62;  // no file has so many rows
 ValidationDraw::ValidationDraw(const JobSpec& job, int32_t file)
     : validation_(job.data.validation),
       fraction_(job.data.validation.fraction),
-      stratified_(job.data.validation.stratify && fraction_ > 0),
+      stratified_(job.data.validation.stratify && job.data.validation.by_hash()),
       file_(static_cast<uint64_t>(file)),
       key_(MakeKey(job.train.seed, RandomUse::kValidation)) {}
 
@@ -29,6 +30,14 @@ bool ValidationDraw::Draws(uint64_t position) const {
 
 // With the next row. A run has a row at least, the fraction being below 1.
 void ValidationDraw::BeginRun(Stratum* s) const {
+  if (validation_.fold) {
+    const uint64_t seed = RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run));
+    const KeyedPermutation places(*validation_.of, seed, 0, 0);
+    ++s->run;
+    s->run_end = s->rows + *validation_.of;
+    s->drawn = s->rows + places.At(*validation_.fold);
+    return;
+  }
   const double place = UnitDouble(RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run)));
   ++s->run;
   const double end = std::floor(static_cast<double>(s->run) / fraction_ + s->phase);

@@ -3,16 +3,17 @@
 // Plain: each row by a keyed hash of its identity, by itself. Folds cut the hash's range into equal
 // parts, so that each row is in one of them.
 //
-// With `stratify`: of every class the same share. The rule must not depend on how shards are cut,
-// nor need a pass of its own, so it goes by parts of the file that no shard divides: kStratumBytes
-// of (decompressed) text, a row group of Parquet. In each of them the rows of each class are cut
-// into runs of 1/fraction, and of each run one row is drawn, any of them: after any number of rows
-// the share is that of the fraction up to less than one row. (Which one is random, or a table whose
-// rows take turns, as those of five sensors do, would lose one of them. Where 1/fraction is broken
-// runs differ by a row, at random.) So in a file of one part all classes have their share up to a
-// row; in longer ones the parts' rounding errors, which are independent, add up to far less than
-// rows drawn by themselves give, except for classes of less than a run a part, which are drawn like
-// these. Rows that are bad or dropped do not count.
+// With `stratify`: of every class the same share; folds are fractions of 1/of, and a run's rows are
+// dealt out to them, in an order drawn for it, so that each row is in one of them here too. The
+// rule must not depend on how shards are cut, nor need a pass of its own, so it goes by parts of
+// the file that no shard divides: kStratumBytes of (decompressed) text, a row group of Parquet. In
+// each of them the rows of each class are cut into runs of 1/fraction, and of each run one row is
+// drawn, any of them: after any number of rows the share is that of the fraction up to less than
+// one row. (Which one is random, or a table whose rows take turns, as those of five sensors do,
+// would lose one of them. Where 1/fraction is broken runs differ by a row, at random.) So in a file
+// of one part all classes have their share up to a row; in longer ones the parts' rounding errors,
+// which are independent, add up to far less than rows drawn by themselves give, except for classes
+// of less than a run a part, which are drawn like these. Rows that are bad or dropped do not count.
 //
 // Thread rule: one thread a draw.
 #pragma once
@@ -46,7 +47,8 @@ class ValidationDraw {
   struct Stratum {
     int64_t part = -1;
     PhiloxKey key;
-    double phase = 0;  // in [0, 1): run r ends before row r / fraction + phase, rounded down
+    double phase = 0;  // in [0, 1): run r ends before row r / fraction + phase, rounded down; of
+                       // folds, whose runs are whole numbers of rows, 0
     int64_t rows = 0;  // so far
     int64_t run = 0, run_end = 0, drawn = 0;
   };

@@ -143,6 +143,7 @@ void MultilabelLoss(const NetworkShape& shape, const OutputRows<T>& rows, Totals
                     T* deltas, double* totals) {
   const int64_t width = shape.outputs();
   const T smoothing = static_cast<T>(shape.label_smoothing), share = T{1} / static_cast<T>(width);
+  const bool weighs = kind == TotalsKind::kTraining && !shape.positive_weights.empty();
   Column<T> exps, logs;  // of so many outputs at a time
   for (int64_t r = 0; r < rows.rows; ++r) {
     const T* z = rows.outputs + r * rows.pitch;
@@ -160,11 +161,17 @@ void MultilabelLoss(const NetworkShape& shape, const OutputRows<T>& rows, Totals
       for (int64_t i = 0; i < std::min(padded, width - begin); ++i) {
         const int64_t k = begin + i;
         const T y = (T{1} - smoothing) * truth[k] + smoothing / 2;
-        loss += static_cast<double>((z[k] > 0 ? z[k] : T{0}) - z[k] * y + logs.v[i]);
+        T term = (z[k] > 0 ? z[k] : T{0}) - z[k] * y + logs.v[i], slope = delta[k] - y;
+        if (weighs) {  // the part of y once more, so often as its weight is above 1
+          const T more = static_cast<T>(shape.positive_weights[k] - 1) * y;
+          term += more * ((z[k] < 0 ? -z[k] : T{0}) + logs.v[i]);
+          slope += more * (delta[k] - T{1});
+        }
+        loss += static_cast<double>(term);
         const bool is = truth[k] > 0, predicted = z[k] > 0;
         right = right && is == predicted;
         AddLabel(kind, is, predicted, weight, totals + kTotalsFixed + 3 * k);
-        delta[k] = (delta[k] - y) * share * weight;
+        delta[k] = slope * share * weight;
       }
     }
     std::fill(delta + width, delta + rows.pitch, T{0});

@@ -5,7 +5,9 @@
 //                          and e of its mean over all labels
 //   binary_cross_entropy   of one output z: max(z, 0) - z y + log(1 + exp(-|z|)); with
 //                          label_smoothing e the label y is (1 - e) y + e / 2
-//                          Multilabel: the mean of that over outputs, y the target of each
+//                          Multilabel: the mean of that over outputs, y the target of each; with
+//                          positive_weights w in training w y log(1 + exp(-z)) + (1 - y) log(1 +
+//                          exp(z)), PyTorch's pos_weight
 //   mse, mae, huber        the mean over outputs of d^2, |d|, and d^2/2 where |d| < delta, else
 //                          delta (|d| - delta/2), with d = output - target
 //   poisson                the mean over outputs of exp(z) - target z: the negative log likelihood

@@ -57,6 +57,8 @@ struct NetworkShape {
   double huber_delta = 1;
   double quantile = 0.5;
   std::vector<double> thresholds;  // ModelSpec's: of softmax_cross_entropy, one a class, or none
+  // Multilabel: what a 1 of each output weighs in the loss of training; none: 1.
+  std::vector<double> positive_weights;
   Task task = Task::kClassification;
   // A row's numbers come without those that are 0 (spec/sparse_rows.h); the parameters are the
   // same. REQUIRES: no tables, not an autoencoder.

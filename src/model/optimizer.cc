@@ -232,6 +232,14 @@ double SquaredNorm(const Chunk& chunk, const T* gradient_sum, double inverse_wei
   return total * inverse_weight * inverse_weight;
 }
 
+template <typename T>
+double SquaredDistance(const Chunk& chunk, const T* before, const T* after) {
+  return TileSum(chunk.size, [=](int64_t i) {
+    const double d = static_cast<double>(after[i]) - static_cast<double>(before[i]);
+    return d * d;
+  });
+}
+
 double ClipScale(double norm_squared, double clip_norm) {
   if (clip_norm <= 0) return 1;
   const double scale = clip_norm / (std::sqrt(norm_squared) + 1e-6);
@@ -256,6 +264,7 @@ void Average(const Averaging& averaging, const Chunk& chunk, const T* parameters
   template void ApplyUpdate<T>(const TrainSpec&, const NetworkShape&, const Chunk&, T*, T* const*, \
                                const T*, double, double, double, int64_t);                         \
   template double SquaredNorm<T>(const Chunk&, const T*, double);                                  \
+  template double SquaredDistance<T>(const Chunk&, const T*, const T*);                            \
   template void Average<T>(const Averaging&, const Chunk&, const T*, int64_t, T*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

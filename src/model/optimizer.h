@@ -48,6 +48,10 @@ void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk&
 template <typename T>
 double SquaredNorm(const Chunk& chunk, const T* gradient_sum, double inverse_weight);
 
+// The sum of squares of after - before over a chunk, in double over fixed tiles.
+template <typename T>
+double SquaredDistance(const Chunk& chunk, const T* before, const T* after);
+
 // min(1, clip_norm / (norm + 1e-6)); 1 when clip_norm is 0 (no clipping).
 double ClipScale(double norm_squared, double clip_norm);
 

@@ -193,7 +193,8 @@ Result<Preprocessing> FromProto(const pb::Preprocessing& in) {
     out.classes.push_back(f.Text("classes", c, kTextBytesMax));
   }
   const int weights = in.class_weights_size();
-  if (weights != 0) f.In("class_weights", weights, in.classes_size(), in.classes_size());
+  const int weighed = in.classes_size() > 0 ? in.classes_size() : in.targets_size();
+  if (weights != 0) f.In("class_weights", weights, weighed, weighed);
   for (double weight : in.class_weights()) {
     out.class_weights.push_back(f.Finite("class_weights", weight));
   }

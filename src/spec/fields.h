@@ -136,6 +136,7 @@ void Fields(F&& f, Is<OptimizerSpec> auto& s) {
   f("max_line_search", s.max_line_search);
   f("tolerance", s.tolerance);
   f("max_iterations", s.max_iterations);
+  f(Later{"step_tolerance"}, s.step_tolerance);
 }
 template <typename F>
 void Fields(F&& f, Is<Span> auto& s) {

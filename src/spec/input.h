@@ -180,8 +180,8 @@ struct Preprocessing {
   std::vector<FittedTarget> targets;  // all but classification
   std::vector<std::string> classes;   // classification: text of class k, integers sorted
                                       // numerically, other text bytewise
-  // What training rows of class k weigh beside their own weights; empty: 1 each. Prediction does
-  // not need it.
+  // What training rows of class k weigh beside their own weights; multilabel: what a 1 of target k
+  // weighs in the loss of training. Empty: 1 each. Prediction does not need it.
   std::vector<double> class_weights = {};
   bool operator==(const Preprocessing&) const = default;
 };

@@ -98,8 +98,8 @@ struct ValidationSpec {
   bool stratify = false;            // the same share of each class (src/data/validation_draw.h)
   std::optional<ColumnRef> column;  // or: rows where this column is true/1
   std::vector<std::string> files;   // or: patterns of separate files
-  // Or, with both: part `fold`, counted from 0, of `of` parts about alike, by the same hash; each
-  // row is in one of them.
+  // Or, with both: part `fold`, counted from 0, of `of` parts about alike, by the same hash (or of
+  // each class, with stratify); each row is in one of them.
   std::optional<int64_t> fold, of;
   bool operator==(const ValidationSpec&) const = default;
   bool any() const { return by_hash() || column.has_value() || !files.empty(); }
@@ -225,6 +225,9 @@ struct OptimizerSpec {
   int64_t max_line_search = 20;  // evaluations of one search, half of them to find an interval
   double tolerance = 1e-6;       // when it has converged (src/model/lbfgs.h); 0: almost never
   int64_t max_iterations = 100;
+  // gd: it has converged when an update but the first moves the parameters by less than this times
+  // their norm, or times 1 if that is more (Spark's rule); 0: never.
+  double step_tolerance = 0;
   bool operator==(const OptimizerSpec&) const = default;
 };
 // An optimizer as it is when a job names it and nothing else, and `train.batch` with it.
@@ -277,14 +280,17 @@ struct Averaging {
   bool operator==(const Averaging&) const = default;
 };
 
-// What the rows of a class weigh in training, beside their own weights; 1 where nothing is said.
+// What the rows of a class weigh in training, beside their own weights; multilabel: what a 1 of a
+// label weighs in its loss. 1 where nothing is said.
 struct ClassWeight {
   std::string label;
   double weight = 1;
   bool operator==(const ClassWeight&) const = default;
 };
 struct ClassWeights {
-  bool balanced = false;           // training rows / (classes * training rows of the class)
+  // Training rows / (classes * training rows of the class); multilabel: training rows with 0 /
+  // those with 1 (src/data/class_weights.h).
+  bool balanced = false;
   std::vector<ClassWeight> given;  // or these
   bool operator==(const ClassWeights&) const = default;
 };

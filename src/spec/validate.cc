@@ -158,8 +158,8 @@ void CheckValidation(Findings& f, const DataSpec& data, Task task) {
            v.fold ? "fold without of" : "of without fold", "both, as in `{fold: 0, of: 5}`");
   if (v.of) f.Whole("data.validation.of", *v.of, 2, kFoldsMax);
   if (v.fold && v.of) f.Whole("data.validation.fold", *v.fold, 0, *v.of - 1);
-  f.Expect(!v.stratify || v.fraction > 0, "data.validation.stratify", "true",
-           "`fraction` with it: the share of each class");
+  f.Expect(!v.stratify || v.by_hash(), "data.validation.stratify", "true",
+           "`fraction` or `fold` with it: the share of each class");
   f.Expect(!v.stratify || task == Task::kClassification, "data.validation.stratify", "true",
            "`model.task: classification` with it, which has classes");
   if (v.column) {

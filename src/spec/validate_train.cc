@@ -89,6 +89,7 @@ void CheckOptimizer(Findings& f, const OptimizerSpec& o) {
   f.Whole(path + "max_line_search", o.max_line_search, 2, 1000);
   f.NotNegative(path + "tolerance", o.tolerance);
   f.Whole(path + "max_iterations", o.max_iterations, 1, kCountMax);
+  f.NotNegative(path + "step_tolerance", o.step_tolerance);
 }
 
 // What L-BFGS cannot go with: it compares the objective at points, and chooses the steps itself.
@@ -200,7 +201,7 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
   const std::vector<ClassWeight>& given = job.train.class_weight.given;
   const std::string path = "train.class_weight";
   f.Expect((!job.train.class_weight.balanced && given.empty()) ||
-               job.model.task == Task::kClassification,
+               job.model.task == Task::kClassification || job.model.task == Task::kMultilabel,
            path, "weights of classes",
            std::string("none for task ") + Name(job.model.task) + " (data.weight is for rows)");
   f.Expect(given.size() <= kListMax, path, std::to_string(given.size()) + " classes",

@@ -15,8 +15,9 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-constexpr uint32_t kLayout = 6;
-constexpr uint32_t kLayoutWithoutAsync = 5;  // the oldest that is read
+constexpr uint32_t kLayout = 7;  // the first with a DescentState
+constexpr uint32_t kLayoutWithAsync = 6;
+constexpr uint32_t kLayoutOldest = 5;  // that is read
 constexpr size_t kCrcBytes = sizeof(uint32_t);
 constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // of a HistoryRow
 
@@ -64,6 +65,12 @@ void VisitAsync(A& counts, Visitor& visit) {
   visit(largest_lag), visit(refused);
 }
 
+template <typename D, typename Visitor>
+void VisitDescent(D& descent, Visitor& visit) {
+  auto& [converged] = descent;
+  visit(converged);
+}
+
 template <typename V>
 inline constexpr bool kIsPlain =
     std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, ClassMetrics>;
@@ -82,6 +89,8 @@ class Writer {
       VisitLbfgs(value, *this);
     } else if constexpr (std::is_same_v<V, AsyncCounts>) {
       VisitAsync(value, *this);
+    } else if constexpr (std::is_same_v<V, DescentState>) {
+      VisitDescent(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       const auto wide = static_cast<int64_t>(value);
       Raw(&wide, sizeof wide);
@@ -132,7 +141,9 @@ class Reader {
     } else if constexpr (std::is_same_v<V, LbfgsState>) {
       VisitLbfgs(value, *this);
     } else if constexpr (std::is_same_v<V, AsyncCounts>) {
-      if (layout_ != kLayoutWithoutAsync) VisitAsync(value, *this);
+      if (layout_ >= kLayoutWithAsync) VisitAsync(value, *this);
+    } else if constexpr (std::is_same_v<V, DescentState>) {
+      if (layout_ >= kLayout) VisitDescent(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       int64_t wide = 0;
       Raw(&wide, sizeof wide);
@@ -202,7 +213,7 @@ Result<uint32_t> CheckEnvelope(std::string_view bytes, size_t element_bytes) {
   std::memcpy(&layout, bytes.data() + sizeof kMagic, sizeof layout);
   std::memcpy(&element, bytes.data() + sizeof kMagic + sizeof layout, sizeof element);
   std::memcpy(&crc, bytes.data() + bytes.size() - kCrcBytes, kCrcBytes);
-  if (layout != kLayout && layout != kLayoutWithoutAsync) {
+  if (layout < kLayoutOldest || layout > kLayout) {
     return Bad("its layout is " + std::to_string(layout) + ", this program's is " +
                std::to_string(kLayout));
   }
@@ -253,6 +264,9 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
     return Bad("its learning rate or the weight of its gradients cannot be");
   }
   if (s.async.largest_lag < 0 || s.async.refused < 0) return Bad("its counts cannot be");
+  if (s.descent.converged && plan.train.optimizer.step_tolerance == 0) {
+    return Bad("it has converged, which the job's optimizer never does");
+  }
   if (!CouldBe(plan, s.lbfgs)) return Bad("its line search or its pairs cannot be");
   if (s.phase > TrainingPhase::kFinished || (s.phase != TrainingPhase::kSteps && !s.train) ||
       s.epoch_totals.size() != static_cast<size_t>(TotalsSize(plan.shape, TotalsKind::kTraining))) {

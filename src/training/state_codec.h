@@ -3,8 +3,8 @@
 // Little-endian. "ESPS", layout version (uint32), bytes of an element (uint32), then the fields in
 // the order of TrainingState::VisitFields: integers as int64, arrays as their number of elements
 // (int64) and the elements, optional values as a byte 0 or 1 and the value, text as its length
-// (int64) and bytes; at the end the CRC-32C of all before it (uint32). States of before there was
-// asynchronous training (layout 5) are read too: they lack AsyncCounts.
+// (int64) and bytes; at the end the CRC-32C of all before it (uint32). States of before are read
+// too: those of layout 6 lack DescentState, those of layout 5 also AsyncCounts.
 //
 // Thread rule: pure functions.
 #pragma once

@@ -194,6 +194,7 @@ Action StepMachine<T>::OnUpdated() {
 template <typename T>
 std::optional<std::string> StepMachine<T>::EndNow() const {
   const int64_t total = plan_.StepsTotal();
+  if (state_.descent.converged) return "convergence";
   if (plan_.Searches()) {
     const LbfgsState& s = state_.lbfgs;
     if (s.verdict == LbfgsVerdict::kConverged) return "convergence";

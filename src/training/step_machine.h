@@ -58,7 +58,8 @@ struct FinishAction {
   double epochs = 0;
   Metrics train;
   std::optional<Metrics> validation, test;
-  // "epochs", "steps", "time", "early stopping"; lbfgs: "convergence", "iterations", "line search"
+  // "epochs", "steps", "time", "early stopping"; gd, lbfgs: "convergence"; lbfgs: "iterations",
+  // "line search"
   std::string stopped_because;
 };
 struct FailAction {
@@ -85,7 +86,7 @@ struct TrainingPlan {
   NetworkShape shape;
   std::vector<FittedTarget> targets;
   int64_t train_rows = 0, validation_rows = 0, test_rows = 0;
-  std::vector<double> class_weights = {};  // Preprocessing's
+  std::vector<double> class_weights = {};  // Preprocessing's, of classes
   // What training begins with in place of the seed's parameters; null: nothing.
   std::shared_ptr<const std::vector<InitialTensor>> initial = nullptr;
 

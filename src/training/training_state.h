@@ -26,6 +26,11 @@ enum class TrainingPhase : uint8_t {
   kFinished,         // none: the job is over
 };
 
+// Of gradient descent over all rows.
+struct DescentState {
+  bool converged = false;  // the newest update moved the parameters less than step_tolerance asks
+};
+
 // A member's state is always that of a moment between two rounds: all totals before `round` are
 // applied, none of `round` is.
 template <typename T>
@@ -65,6 +70,7 @@ struct TrainingState {
   double rate_left = 1;
   LbfgsState lbfgs;   // of that optimizer alone
   AsyncCounts async;  // of asynchronous training alone
+  DescentState descent;
   // The end.
   std::string stopped_because;
   std::optional<Metrics> final_validation, test;
@@ -76,7 +82,7 @@ struct TrainingState {
     auto& [parameters, slots, step, updates, round, phase, time_is_up, epoch_totals, train,
            validation, history, accepted, evaluations_without_gain, best_value, best_step,
            best_parameters, accumulated, accumulated_weight, averaged, averaged_updates,
-           plateau_best, plateau_evaluations, plateau_cooldown, rate_left, lbfgs, async,
+           plateau_best, plateau_evaluations, plateau_cooldown, rate_left, lbfgs, async, descent,
            stopped_because, final_validation, test] = state;
     visit(parameters), visit(slots), visit(step), visit(updates), visit(round), visit(phase);
     visit(time_is_up), visit(epoch_totals), visit(train), visit(validation);
@@ -84,7 +90,8 @@ struct TrainingState {
     visit(evaluations_without_gain), visit(best_value), visit(best_step), visit(best_parameters);
     visit(accumulated), visit(accumulated_weight), visit(averaged), visit(averaged_updates);
     visit(plateau_best), visit(plateau_evaluations), visit(plateau_cooldown), visit(rate_left);
-    visit(lbfgs), visit(async), visit(stopped_because), visit(final_validation), visit(test);
+    visit(lbfgs), visit(async), visit(descent), visit(stopped_because);
+    visit(final_validation), visit(test);
   }
 };
 

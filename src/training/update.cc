@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "src/base/check.h"
@@ -58,6 +60,30 @@ void Advance(const TrainingPlan& plan, const UpdateAction& update, std::span<con
   std::fill(state.accumulated.begin(), state.accumulated.end(), T{0});
 }
 
+// ApplyChunk for all of them. Where gradient descent ends by how little an update moves the
+// parameters, the state keeps whether this one did so; Spark has nothing to compare the first with.
+template <typename T>
+void Apply(const TrainingPlan& plan, const UpdateAction& update, std::span<const Chunk> chunks,
+           const std::function<const T*(int64_t chunk)>& total_of, double clip_scale,
+           const ForEach& each, TrainingState<T>& state) {
+  const auto count = static_cast<int64_t>(chunks.size());
+  const double tolerance = plan.train.optimizer.step_tolerance;
+  const bool judges = tolerance > 0 && update.update > 1;
+  std::vector<double> moved(chunks.size(), 0.0), norms(chunks.size(), 0.0);
+  each(count, [&](int64_t c) {
+    const T* now = state.parameters.data() + chunks[c].offset;
+    const std::vector<T> before(now, now + (judges ? chunks[c].size : 0));
+    ApplyChunk(plan, update, chunks[c], total_of(c), clip_scale, state);
+    if (!judges) return;
+    moved[c] = SquaredDistance(chunks[c], before.data(), now);
+    norms[c] = SquaredNorm(chunks[c], now, 1.0);
+  });
+  if (!judges) return;
+  const double norm = std::sqrt(std::accumulate(norms.begin(), norms.end(), 0.0));
+  state.descent.converged =
+      std::sqrt(std::accumulate(moved.begin(), moved.end(), 0.0)) < tolerance * std::max(norm, 1.0);
+}
+
 template <typename T>
 bool PerformUpdate(const TrainingPlan& plan, const UpdateAction& update,
                    std::span<const Chunk> chunks,
@@ -87,8 +113,7 @@ bool PerformUpdate(const TrainingPlan& plan, const UpdateAction& update,
   if (update.apply && plan.Searches()) {
     Advance<T>(plan, update, chunks, each, state);
   } else if (update.apply) {
-    each(count,
-         [&](int64_t c) { ApplyChunk(plan, update, chunks[c], total_of(c), clip_scale, state); });
+    Apply<T>(plan, update, chunks, total_of, clip_scale, each, state);
   }
   return true;
 }

@@ -24,17 +24,21 @@ Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
   // Where it cannot be, the row loader refuses the survey.
   if (!shape.ok()) return shape;
   shape->sparse = survey.sparse && CanBeSparse(spec, survey.preprocessing);
+  if (spec.model.task == Task::kMultilabel) {
+    shape->positive_weights = survey.preprocessing.class_weights;
+  }
   return shape;
 }
 
 TrainingPlan PlanOf(const JobSpec& spec, const NetworkShape& shape, const SurveyResult& survey) {
+  const bool classes = spec.model.task == Task::kClassification;
   return {spec.train,
           shape,
           survey.preprocessing.targets,
           survey.train_rows,
           survey.validation_rows,
           survey.test_rows,
-          survey.preprocessing.class_weights};
+          classes ? survey.preprocessing.class_weights : std::vector<double>()};
 }
 
 // Most rows of a step that a leaf has.

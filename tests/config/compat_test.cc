@@ -36,9 +36,12 @@ TEST_CASE("spark-mlp has Spark's defaults, and its other solver is gd without a 
   const JobSpec gd = Parsed(kSpark + ", solver: gd, maxIter: 20}}");
   CHECK(gd.train.optimizer.kind == OptimizerKind::kGd);
   CHECK(gd.train.optimizer.learning_rate == 0.03);
+  CHECK(gd.train.optimizer.step_tolerance == 1e-6);
+  CHECK(job.train.optimizer.step_tolerance == 0);
   CHECK(gd.train.epochs == 20.0);
   CHECK(gd.train.batch == 8192);
   CHECK(Parsed(kSpark + ", solver: gd, stepSize: 0.5}}").train.optimizer.learning_rate == 0.5);
+  CHECK(Parsed(kSpark + ", solver: gd, tol: 0}}").train.optimizer.step_tolerance == 0);
 }
 
 TEST_CASE("spark-mlp leaves to data and train what it does not say") {

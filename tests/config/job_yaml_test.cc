@@ -162,6 +162,7 @@ TEST_CASE("optimizer, schedule, scale, nulls, shuffle and loss are a word or a o
   CHECK(data("features: {scale: minmax, nulls: drop}").features.scale.kind == ScaleKind::kMinMax);
   CHECK(data("features: {scale: robust}").features.scale.kind == ScaleKind::kRobust);
   CHECK(data("validation: {fraction: 0.2, stratify: true}").validation.stratify);
+  CHECK(data("validation: {fold: 1, of: 5, stratify: true}").validation.stratify);
   CHECK(data("shuffle: none").shuffle.kind == ShuffleKind::kNone);
   CHECK(data("validation: {fraction: 0.2}").validation.fraction == 0.2);
   CHECK(data("validation: {files: [v1, v2]}").validation.files.size() == 2);

@@ -71,6 +71,14 @@ TEST_CASE("folds take the place of the job's validation rows") {
   }
 }
 
+TEST_CASE("folds may have the same share of each class") {
+  const Sweep sweep = Parsed("folds: 2\nstratify: true\n");
+  ValidationSpec expected;
+  expected.fold = 1, expected.of = 2, expected.stratify = true;
+  CHECK(sweep.runs.at(1).spec.data.validation == expected);
+  CHECK(Parsed("folds: 2\nstratify: false\n").runs[1].yaml == Parsed("folds: 2\n").runs[1].yaml);
+}
+
 TEST_CASE("random values lie where they should and follow from the seed") {
   const std::string keys =
       "keys: {train.batch: [32, 64], model.dropout: {uniform: [0.1, 0.5]}, train.leaves: {whole: "
@@ -145,6 +153,12 @@ TEST_CASE("what is no sweep is one clear error") {
        "expected two whole numbers"},
       {start + "folds: 1\n", "folds: found 1, expected a whole number from 2 to 10000"},
       {start + "folds: 2\nparallel: 0\n", "parallel: found 0"},
+      {start + "grid: {train.batch: [8]}\nstratify: true\n",
+       "stratify: found true without folds, expected both"},
+      {start + "folds: 2\nstratify: 2\n", "stratify: found '2', expected true or false"},
+      {"job: {data: {train: t.csv, label: y}, model: {task: regression}}\noutput: o\nfolds: 2\n"
+       "stratify: true\n",
+       "expected `model.task: classification` with it"},
       {start + "folds: 1000\ngrid: {train.seed: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}\n",
        "makes 11000 jobs with its folds; at most 10000 are possible"},
       {start + "folds: 2\nmetric: val_acuracy\n", "did you mean 'val_accuracy'?"},

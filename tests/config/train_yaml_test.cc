@@ -22,6 +22,7 @@ TEST_CASE(
   CHECK(Parsed(kHead + "model: {hidden: [4], dropout: 0.1}").model.dropout ==
         std::vector<double>{0.1});
   CHECK(Train("train: {optimizer: gd}").optimizer == DefaultOptimizer(OptimizerKind::kGd));
+  CHECK(Train("train: {optimizer: {gd: {step_tolerance: 1e-4}}}").optimizer.step_tolerance == 1e-4);
   CHECK(Train("train: {optimizer: lbfgs}").optimizer == DefaultOptimizer(OptimizerKind::kLbfgs));
   CHECK(Train("train: {optimizer: lbfgs}").batch == 8192);
   CHECK(Train("train: {batch: 64, optimizer: lbfgs}").batch == 64);

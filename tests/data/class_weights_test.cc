@@ -54,6 +54,44 @@ TEST_CASE("a weight for what is no class is told with the class that may be mean
         "train.class_weight: all classes weigh 0, so that no row would count");
 }
 
+TEST_CASE("balanced weights of labels are rows with 0 by rows with 1, within bounds") {
+  DataFixture f;
+  f.job.model.task = Task::kMultilabel;
+  f.job.data.label = {std::string("p"), std::string("q"), std::string("never"),
+                      std::string("always"), std::string("once")};
+  f.job.data.shard_bytes = 1024;
+  std::string text = "x,v,p,q,never,always,once\n";
+  for (int i = 0; i < 3003; ++i) {
+    text += std::to_string(i) + ",0," + (i % 3 == 0 ? "1" : "0") + (i % 7 == 0 ? ",0" : ",1") +
+            ",0,1," + (i == 5 ? "1" : "0") + "\n";
+  }
+  for (int i = 0; i < 50; ++i) text += "0,1,1,1,1,0,1\n";  // validation
+  f.Train(text);
+  f.job.data.validation.column = std::string("v");
+  CHECK(f.Survey()->preprocessing.class_weights.empty());
+  f.job.train.class_weight.balanced = true;
+  const auto survey = f.Survey();
+  INFO(survey.status().ToString());
+  REQUIRE(survey.ok());
+  CHECK(f.plan.shards.size() > 3);
+  CHECK(survey->preprocessing.class_weights == Weights{2, 429.0 / 2574, 1, 1, 1000});
+}
+
+TEST_CASE("given weights of labels go by the names of their columns") {
+  DataFixture f;
+  f.job.model.task = Task::kMultilabel;
+  f.job.data.label = {std::string("spam"), std::string("urgent"), std::string("1")};
+  f.Train("x,spam,urgent,1\n1,0,1,0\n2,1,0,1\n");
+  f.job.train.class_weight.given = {{"1", 0.5}, {"spam", 3}};
+  CHECK(f.Survey()->preprocessing.class_weights == Weights{3, 1, 0.5});
+  f.job.train.class_weight.given = {{"spamm", 3}};
+  const Status error = f.Survey().status();
+  CHECK(error.code() == StatusCode::kInvalidArgument);
+  CHECK(error.message() ==
+        "train.class_weight: names 'spamm', which is no column of data.label; did you mean "
+        "'spam'?");
+}
+
 TEST_CASE("counts below 0 are refused for Poisson, and its targets are not scaled") {
   DataFixture f;
   f.job.model.task = Task::kRegression;

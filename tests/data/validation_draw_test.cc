@@ -1,6 +1,7 @@
 // Validation rows by fraction, also of each class the same share.
 #include "src/data/validation_draw.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -56,6 +57,55 @@ TEST_CASE("each place in a part is drawn as often as the fraction says, and neig
   }
   for (const int count : drawn) {  // 5 standard errors
     CHECK(std::fabs(count / double{kParts} - fraction) < 5 * std::sqrt(0.1875 / kParts));
+  }
+}
+
+JobSpec FoldJob(int64_t fold, int64_t of, uint64_t seed = 1) {
+  JobSpec job = Job(0, seed);
+  job.data.validation.fold = fold;
+  job.data.validation.of = of;
+  return job;
+}
+
+TEST_CASE("each row of a class is in one fold, and of any number of rows all folds have alike") {
+  for (const int64_t of : {2, 3, 5, 7, 10, 100}) {
+    std::vector<JobSpec> jobs;
+    for (int64_t fold = 0; fold < of; ++fold) jobs.push_back(FoldJob(fold, of));
+    std::vector<ValidationDraw> folds;
+    for (const JobSpec& job : jobs) folds.emplace_back(job, 0);
+    for (int part = 0; part < 10; ++part) {
+      std::vector<int64_t> drawn(static_cast<size_t>(of));
+      for (int64_t row = 1; row <= 250; ++row) {
+        int64_t takers = 0;
+        for (size_t f = 0; f < folds.size(); ++f) {
+          const bool takes = folds[f].Draws(part, part % 3, std::to_string(part % 3));
+          takers += takes;
+          drawn[f] += takes;
+        }
+        CHECK(takers == 1);
+        const auto [least, most] = std::minmax_element(drawn.begin(), drawn.end());
+        CHECK(*most - *least <= 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("each place in a part is in a fold as often as in another") {
+  for (const int64_t of : {2, 3, 5, 10}) {
+    constexpr int kParts = 10'000, kRows = 25;
+    const double share = 1 / static_cast<double>(of);
+    for (const int64_t fold : {int64_t{0}, of - 1}) {
+      const JobSpec job = FoldJob(fold, of);
+      ValidationDraw draw(job, 7);
+      std::vector<int> drawn(kRows);
+      for (int part = 0; part < kParts; ++part) {
+        for (int& place : drawn) place += draw.Draws(part, 0, "a");
+      }
+      for (const int count : drawn) {  // 5 standard errors
+        CHECK(std::fabs(count / double{kParts} - share) <
+              5 * std::sqrt(share * (1 - share) / kParts));
+      }
+    }
   }
 }
 
@@ -123,6 +173,48 @@ TEST_CASE("how shards are cut does not matter, and they are cut between parts") 
     CHECK(Validated(*cut, f) == counts);
     CHECK(cut->train_rows == whole->train_rows);
   }
+}
+
+TEST_CASE("folds have the same share of each class, each row once, however shards are cut") {
+  DataFixture f;
+  std::string content = "a,y\n";
+  std::mt19937 random(5);
+  std::map<std::string, int64_t> rows;
+  int64_t all = 0;
+  while (static_cast<int64_t>(content.size()) < kStratumBytes + kStratumBytes / 2) {
+    const std::string label = random() % 1000 == 0 ? "rare" : random() % 4 == 0 ? "x" : "z";
+    ++rows[label];
+    content += std::to_string(all++) + "," + label + "\n";
+  }
+  f.Train(content);
+  constexpr int64_t kFolds = 4;
+  std::vector<int> taken(static_cast<size_t>(all));
+  std::map<std::string, int64_t> sums;
+  for (int64_t fold = 0; fold < kFolds; ++fold) {
+    f.job.data.validation = FoldJob(fold, kFolds).data.validation;
+    f.job.data.features.scale.kind = ScaleKind::kNone;
+    f.job.data.shard_bytes = 16 << 20;
+    const auto whole = f.Survey();
+    REQUIRE(whole.ok());
+    const auto counts = Validated(*whole, f);
+    for (const auto& [label, count] : rows) {  // two parts
+      CHECK(std::fabs(static_cast<double>(counts.at(label)) - static_cast<double>(count) / kFolds) <
+            2);
+      sums[label] += counts.at(label);
+    }
+    const auto store = LoadRows(*f.files, f.plan, f.job, *whole, f.All(*whole), f.shards, {});
+    REQUIRE(store.ok());
+    for (const double a : GatherAll(**store, FileRole::kValidation).inputs) {
+      ++taken.at(static_cast<size_t>(a));
+    }
+    f.job.data.shard_bytes = 1 << 10;
+    const auto cut = f.Survey();
+    REQUIRE(cut.ok());
+    CHECK(f.shards.size() > 1);
+    CHECK(Validated(*cut, f) == counts);
+  }
+  CHECK(sums == rows);
+  CHECK(std::count(taken.begin(), taken.end(), 1) == all);
 }
 
 TEST_CASE("dropped rows do not count") {

@@ -105,6 +105,13 @@ class LbfgsTest(EspalierTest):
                 self.assertAlmostEqual(test["accuracy"], golden["runs"][run]["test_accuracy"])
             self.assertEqual(self.end(result), "convergence" if run == "lbfgs" else "epochs")
 
+        # As Spark 3.5 does: it ends with its fourth update, and has told the losses before each.
+        spec["compat"]["spark-mlp"].update(solver="gd", tol=0.01)
+        early = self.trained_here("early", spec, 2)
+        self.assertEqual((self.end(early), early["epochs"]), ("convergence", 4))
+        self.assertEqual([row["loss"] for row in self.history(early)],
+                         [row["loss"] for row in self.history(result)[:4]])
+
     def test_spark_mlp_refuses_data_that_does_not_fit_its_layers(self):
         table = self.write("t.csv", "y,a,b\n" + "0,1,2\n1,2,1\n" * 20)
         spec = {"data": {"train": table, "label": "y"},

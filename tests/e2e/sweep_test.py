@@ -80,6 +80,23 @@ class SweepTest(EspalierTest):
         _, err = self.espalier("sweep", path, code=2)
         self.assertIn("is the bundle of another job", err)
 
+    def test_folds_by_class_have_their_share_of_each_on_any_number_of_workers(self):
+        path = self.sweep("shares", folds=4, stratify=True)
+        made = []
+        for workers in (1, 3):
+            out, _ = self.espalier("sweep", path, "--workers", workers, "--threads", 1, "--json")
+            made.append({place: sha for place, (sha, _) in self.bundles("shares").items()})
+            runs = json_lines(out)[-1]["trials"][0]["runs"]
+            folds = [[sum(row) for row in self.model_of(run)["metrics"]["validation"][
+                "confusion_matrix"]] for run in runs]
+            shutil.rmtree(self.path("shares.out"))
+        self.assertEqual(made[0], made[1])
+        with open(self.path("shares.csv")) as f:
+            labels = [line.split(",")[0] for line in f][1:]
+        for label, counts in enumerate(zip(*folds)):
+            self.assertEqual(sum(counts), labels.count(str(label)))
+            self.assertLessEqual(max(counts) - min(counts), 1)
+
     def model_of(self, run):
         with open(os.path.join(run["bundle"], "model.json")) as f:
             return json.load(f)

@@ -1,6 +1,7 @@
 """Several labels a row, and rows that are their own answers, through real daemons: the same bits
 whoever computes them, and what is reported follows from what is predicted."""
 import csv
+import json
 import math
 import os
 import random
@@ -90,6 +91,26 @@ class TargetsTest(EspalierTest):
         spec["model"]["task"] = "autoencoder"
         _, err = self.espalier("train", self.job("none", spec), "--workers", 1, code=None)
         self.assertIn("expected nothing for task autoencoder", err)
+
+    def test_ones_that_weigh_more_are_found_more_often_with_the_same_bits_for_any_workers(self):
+        table = self.labelled_csv("w.csv", 900)
+        plain = self.trained_here("plain", self.spec(table, "multilabel"))
+        spec = self.spec(table, "multilabel", class_weight="balanced")
+        found = self.same_bits(spec)
+        with open(os.path.join(found["bundle"], "model.json")) as f:
+            weights = json.load(f)["preprocessing"]["class_weights"]
+        self.assertTrue(0.8 < weights[0] < 1.25 and weights[2] > 8, weights)
+
+        def recall(result):
+            return {c["class"]: c["recall"]
+                    for c in result["metrics"]["validation"]["per_class"]}["rare"]
+        self.assertGreater(recall(found), recall(plain))
+        spec["train"]["class_weight"] = dict(zip(("hot", "wet", "rare"), weights))
+        given = self.trained_here("given", spec, 2)
+        self.assertEqual(given["weights_sha256"], found["weights_sha256"])
+        spec["train"]["class_weight"] = {"rar": 3}
+        _, err = self.espalier("train", self.job("none", spec), "--workers", 1, code=1)
+        self.assertIn("names 'rar', which is no column of data.label; did you mean 'rare'?", err)
 
     def test_an_autoencoder_has_the_same_bits_and_gives_rows_back(self):
         table = self.write("flat.csv", "a,b,c,d,e\n" + "".join(

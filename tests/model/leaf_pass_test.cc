@@ -87,6 +87,56 @@ TEST_CASE("the gradient agrees with finite differences for labels, few and many"
   }
 }
 
+TEST_CASE("the ones of labels weigh in training as PyTorch's pos_weight has them") {
+  ModelSpec model = Model(Activation::kTanh, Loss::kBinaryCrossEntropy);
+  model.task = Task::kMultilabel;
+  for (const int64_t labels : {2, 140}) {
+    for (const double smoothing : {0.0, 0.2}) {
+      INFO(labels << " labels, smoothing " << smoothing);
+      model.label_smoothing = smoothing;
+      const NetworkShape plain = MakeShape(model, 5, labels);
+      NetworkShape shape = plain;
+      for (int64_t k = 0; k < labels; ++k) {
+        shape.positive_weights.push_back(k % 5 == 4 ? 0 : 0.25 + static_cast<double>(k));
+      }
+      CheckFiniteDifferences(shape, {});
+      // The loss by its formula, of the probabilities that are predicted.
+      constexpr int64_t kRows = 9;
+      LeafPass<double> pass(shape, kRows), unweighted(plain, kRows);
+      FillBatch(pass, kRows, 3);
+      FillBatch(unweighted, kRows, 3);
+      const auto parameters = StartOf<double>(shape, 1);
+      std::vector<double> p(static_cast<size_t>(kRows * labels));
+      pass.Predict(parameters.data(), kRows, p.data());
+      double expected = 0, weight = 0;
+      for (int64_t r = 0; r < kRows; ++r) {
+        weight += pass.weights()[r];
+        for (int64_t k = 0; k < labels; ++k) {
+          const int64_t at = r * labels + k;
+          const double y = (1 - smoothing) * pass.targets()[at] + smoothing / 2;
+          expected -=
+              pass.weights()[r] / static_cast<double>(labels) *
+              (shape.positive_weights[k] * y * std::log(p[at]) + (1 - y) * std::log(1 - p[at]));
+        }
+      }
+      const auto totals = TrainingTotals(pass, parameters, kRows);
+      CHECK(totals[kTotalLoss] == Approx(expected).epsilon(1e-12));
+      CHECK(totals[kTotalWeight] == Approx(weight));  // of the rows, whatever their labels
+      // Evaluations do not weigh, and weights of 1 are none.
+      std::vector<double> with(TotalsSize(shape, TotalsKind::kEvaluation)), without = with;
+      pass.Evaluate(parameters.data(), kRows, with.data());
+      unweighted.Evaluate(parameters.data(), kRows, without.data());
+      CHECK(SameBits(with, without));
+      shape.positive_weights.assign(static_cast<size_t>(labels), 1.0);
+      LeafPass<double> ones(shape, kRows);
+      FillBatch(ones, kRows, 3);
+      CHECK(SameBits(TrainingTotals(ones, parameters, kRows),
+                     TrainingTotals(unweighted, parameters, kRows)));
+      CHECK(SameBits(WholeGradient(ones), WholeGradient(unweighted)));
+    }
+  }
+}
+
 TEST_CASE("the gradient of an autoencoder agrees with finite differences") {
   for (auto loss : {Loss::kMse, Loss::kMae, Loss::kHuber}) {
     INFO(Name(loss));

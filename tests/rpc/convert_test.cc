@@ -287,6 +287,16 @@ TEST_CASE("what is encoded for workers is the message, and its large part is sha
   }
 }
 
+TEST_CASE("weights of labels are as many as the targets, which have no classes") {
+  SurveyResult survey = SampleSurvey();
+  survey.preprocessing.classes.clear();
+  survey.preprocessing.targets = {{"spam", 0, 1}, {"urgent", 0, 1}};
+  RoundTrip<pb::SurveyResult>(survey);
+  survey.preprocessing.class_weights = {3};
+  CHECK_THAT(FromProto(Proto<pb::SurveyResult>(survey)).status().message(),
+             Catch::Contains("class_weights"));
+}
+
 TEST_CASE("what would not fit into a message is refused before, with what mends it") {
   InputPlan plan = SamplePlan();
   CHECK(CheckSendable(plan).ok());

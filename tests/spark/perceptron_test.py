@@ -116,6 +116,17 @@ class PerceptronTest(daemons.EspalierTest):
                                ours.summary().objectiveHistory[-1], places=12)
         self.assertEqual(os.listdir(self.work), [])
 
+    def test_gradient_descent_ends_where_sparks_own_does(self):
+        for tol in (0.5, 0.003):
+            options = dict(layers=LAYERS, initialWeights=Vectors.dense(WEIGHTS), blockSize=300,
+                           maxIter=60, solver="gd", stepSize=0.2, tol=tol)
+            ours = self.trainer(**options).fit(self.frame)
+            theirs = spark_ml.MultilayerPerceptronClassifier(**options).fit(self.frame)
+            self.assertLess(theirs.summary().totalIterations, 59, "it converges")
+            np.testing.assert_allclose(ours.weights.toArray(), theirs.weights.toArray(), rtol=1e-9)
+            np.testing.assert_allclose(ours.summary().objectiveHistory,
+                                       theirs.summary().objectiveHistory, rtol=1e-9)
+
     def test_a_model_is_read_as_it_was_saved(self):
         fitted = Pipeline(stages=[self.trainer()]).fit(self.frame)
         model, row = fitted.stages[0], self.frame.first().features

@@ -71,7 +71,8 @@ TEST_CASE("each field out of its range is named with what was found and what was
        "data.validation: found 2 ways to choose the rows, expected one of fraction, column, files "
        "and fold"},
       {[](JobSpec& j) { j.data.validation.stratify = true; },
-       "data.validation.stratify: found true, expected `fraction` with it: the share of each "
+       "data.validation.stratify: found true, expected `fraction` or `fold` with it: the share of "
+       "each "
        "class"},
       {[](JobSpec& j) {
          j.data.validation.fraction = 0.1;
@@ -234,6 +235,7 @@ TEST_CASE("a field that came later is in the canonical text of those alone who u
   JobSpec job = GoodJob();
   CHECK(CanonicalText(job).find("train.mode") == std::string::npos);
   CHECK(CanonicalText(job).find("train.staleness") == std::string::npos);
+  CHECK(CanonicalText(job).find("step_tolerance") == std::string::npos);
   job.train.mode = TrainMode::kAsync;
   job.train.staleness = 0;
   CHECK(CanonicalText(job).find("train.mode=async\ntrain.staleness=0\n") != std::string::npos);

@@ -57,6 +57,7 @@ TEST_CASE("several labels, no label and a fold are valid, and differ in their fi
   JobSpec labels = GoodJob();
   labels.model.task = Task::kMultilabel;
   labels.data.label.emplace_back(std::string("z"));
+  labels.train.class_weight.balanced = true;
   CHECK(labels.Validate().ToString() == "OK");
   CHECK(EffectiveLoss(labels.model) == Loss::kBinaryCrossEntropy);
   JobSpec itself = GoodJob();

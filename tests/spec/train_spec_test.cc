@@ -136,6 +136,11 @@ TEST_CASE("optimizers, schedules and updates that cannot be are named with what 
        },
        "train.optimizer.lbfgs.tolerance: found nan, expected a number of at least 0"},
       {[](JobSpec& j) {
+         j.train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
+         j.train.optimizer.step_tolerance = -1;
+       },
+       "train.optimizer.gd.step_tolerance: found -1, expected a number of at least 0"},
+      {[](JobSpec& j) {
          j.train.averaging = {AveragingKind::kEma, 1, {}};
        },
        "train.averaging.ema.decay: found 1, expected a number above 0 and below 1"},

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <functional>
+#include <tuple>
 
 #include "src/base/checksum.h"
 #include "src/base/random.h"
@@ -222,28 +223,41 @@ std::string WithCrc(std::string bytes) {
   return bytes;
 }
 
-TEST_CASE(
-    "a state of before there was asynchronous training is read, one of another layout is not") {
+TEST_CASE("states of the layouts before this one are read, those of others are not") {
   StepMachine<float> machine(SmallPlan());
   (void)machine.Begin();
   machine.state().async = {0x0101010101010101, 0x0101010101010101};
-  std::string with = EncodeState(machine.state());
+  const std::string with = EncodeState(machine.state());
   machine.state().async = {};
   const std::string without = EncodeState(machine.state());
-  const size_t at = static_cast<size_t>(
+  const auto at = static_cast<size_t>(
       std::mismatch(with.begin(), with.end(), without.begin()).first - with.begin());
-  with.erase(at, sizeof(AsyncCounts));
-  const auto decoded = [&](char layout) {
-    with[4] = layout;
-    return DecodeState<float>(WithCrc(with), SmallPlan());
+  const auto decoded = [](std::string bytes, char layout) {
+    bytes[4] = layout;
+    return DecodeState<float>(WithCrc(std::move(bytes)), SmallPlan());
   };
-  const auto old = decoded(5);
-  INFO(old.status().ToString());
-  REQUIRE(old.ok());
-  CHECK(EncodeState(*old) == without);
-  CHECK(decoded(4).status().message().find("its layout is 4, this program's is 6") !=
-        std::string::npos);
-  CHECK(decoded(6).status().message().find("do not fill its bytes") != std::string::npos);
+  std::string six = with, five = without;  // as they were: AsyncCounts, DescentState lie in a row
+  six.erase(at + sizeof(AsyncCounts), sizeof(int64_t));
+  five.erase(at, sizeof(AsyncCounts) + sizeof(int64_t));
+  for (const auto& [bytes, layout, now] :
+       {std::tuple{five, 5, without}, std::tuple{six, 6, with}, std::tuple{with, 7, with}}) {
+    const auto old = decoded(bytes, static_cast<char>(layout));
+    INFO(old.status().ToString());
+    REQUIRE(old.ok());
+    CHECK(EncodeState(*old) == now);
+    if (layout == 7) continue;
+    CHECK(decoded(bytes, static_cast<char>(layout + 1))
+              .status()
+              .message()
+              .find("do not fill its bytes") != std::string::npos);
+  }
+  for (const char layout : {4, 8}) {
+    CHECK(decoded(with, layout)
+              .status()
+              .message()
+              .find("its layout is " + std::to_string(layout) + ", this program's is 7") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("hostile bytes with a true checksum are an error or a state of the plan") {

@@ -15,10 +15,15 @@ namespace espalier {
 template <typename T>
 class MadeUpRows : public RowSource<T> {
  public:
-  // `heavy`: rows 10 to 19 weigh so much that the sum of their gradients is infinite.
+  // `targets`: 1, which is the class, or more, which are labels. `heavy`: rows 10 to 19 weigh so
+  // much that the sum of their gradients is infinite.
   MadeUpRows(int64_t inputs, int32_t classes, bool heavy = false,
-             std::vector<CodedInput> coded = {}, bool sparse = false)
-      : inputs_(inputs), classes_(classes), heavy_(heavy), coded_(std::move(coded)) {
+             std::vector<CodedInput> coded = {}, bool sparse = false, int32_t targets = 1)
+      : inputs_(inputs),
+        classes_(classes),
+        targets_(targets),
+        heavy_(heavy),
+        coded_(std::move(coded)) {
     if (sparse) base_ = std::vector<T>(static_cast<size_t>(inputs_), T{-0.25});
   }
   void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
@@ -47,7 +52,9 @@ class MadeUpRows : public RowSource<T> {
       }
       if (!base_.empty()) sparse->ends.push_back(static_cast<int64_t>(sparse->columns.size()));
       if (labels != nullptr) labels[i] = label;
-      if (targets != nullptr) targets[i] = static_cast<T>(label);
+      for (int32_t k = 0; targets != nullptr && k < targets_; ++k) {
+        targets[i * targets_ + k] = static_cast<T>(targets_ == 1 ? label : label >= k);
+      }
       weights[i] = static_cast<T>(row % 5 == 0 ? 0.5 : 1.0);
       if (!heavy_ || row < 10 || row >= 20) continue;
       weights[i] = static_cast<T>(3e38);
@@ -57,7 +64,7 @@ class MadeUpRows : public RowSource<T> {
 
  private:
   int64_t inputs_;
-  int32_t classes_;
+  int32_t classes_, targets_;
   bool heavy_;
   std::vector<CodedInput> coded_;
   std::vector<T> base_;  // of sparse rows

@@ -57,6 +57,7 @@ TrainingPlan MakePlan(const Case& c) {
   plan.shape = *MakeNetworkShape(JobSpec{.model = model, .train = plan.train}, inputs,
                                  model.task == Task::kRegression ? 1 : 3);
   plan.shape.sparse = c.sparse;
+  if (model.task == Task::kMultilabel) std::swap(plan.shape.positive_weights, plan.class_weights);
   plan.train_rows = c.rows;
   plan.validation_rows = c.validation_rows;
   plan.test_rows = 50;
@@ -68,11 +69,13 @@ template <typename T>
 std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self, int threads,
                         const std::shared_ptr<MemoryNetwork>& network) {
   const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
-  const MadeUpRows<T> rows(12, 3, c.heavy, c.coded, c.sparse);
+  const TrainingPlan plan = MakePlan<T>(c);
+  const bool labels = plan.shape.task == Task::kMultilabel;
+  const MadeUpRows<T> rows(12, 3, c.heavy, c.coded, c.sparse, labels ? 3 : 1);
   ComputePool pool(threads, PrepareComputeThread);
-  Reducer reducer(
-      {{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "a member"),
-      RoundBytesMax(MakePlan<T>(c).shape, sizeof(T), static_cast<int32_t>(places.size())));
+  Reducer reducer({{1}, {1}, {1}}, places[self],
+                  std::vector<std::string>(places.size(), "a member"),
+                  RoundBytesMax(plan.shape, sizeof(T), static_cast<int32_t>(places.size())));
   if (places.size() > 1) {
     reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
   }
@@ -90,7 +93,7 @@ std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self,
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
   };
-  StepMachine<T> machine(MakePlan<T>(c));
+  StepMachine<T> machine(plan);
   machine.Begin();
   StepTimes times;
   Trainer<T> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times, hooks);
@@ -181,11 +184,27 @@ TEST_CASE("the same bits with accumulated gradients, averaged weights and class 
                              },
                          .class_weights = {0.5, 1, 3}});
 }
+TEST_CASE("the same bits where the ones of labels have weights") {
+  const auto labels = [](ModelSpec& model, TrainSpec& train) {
+    model.task = Task::kMultilabel;
+    train.accumulate_steps = 2;
+  };
+  const Case weighted{.change = labels, .class_weights = {0.5, 1, 3}};
+  CheckSameBits<float>(weighted);
+  CHECK(Train<float>(weighted, 2, 1, 1) != Train<float>({.change = labels}, 2, 1, 1));
+}
 TEST_CASE("the same bits with gradient descent, and with a plateau that lowers the rate") {
   CheckSameBits<float>({.change = [](ModelSpec&, TrainSpec& train) {
     train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
     train.averaging.kind = AveragingKind::kMean;
   }});
+  const Case converges{.epochs = 30, .change = [](ModelSpec&, TrainSpec& train) {
+                         train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
+                         train.optimizer.learning_rate = 0.1;
+                         train.optimizer.step_tolerance = 0.005;
+                       }};
+  CHECK_THAT(Train<float>(converges, 2, 1, 1), Catch::Contains(" convergence "));
+  CheckSameBits<float>(converges);
   CheckSameBits<float>({.epochs = 6, .change = [](ModelSpec& model, TrainSpec& train) {
                           model.task = Task::kRegression;
                           model.loss = Loss::kPoisson;

@@ -219,8 +219,8 @@ class JobResult:
         validation, test: of the saved weights; None when the job has no such set.
         classes: labels in the order of the model's classes; empty for regression, and when a local
             run does not say.
-        stopped_because: "epochs", "steps", "time" or "early stopping", of lbfgs also "convergence",
-            "iterations" or "line search"; "" when not told.
+        stopped_because: "epochs", "steps", "time" or "early stopping", of gd and lbfgs also
+            "convergence", of lbfgs "iterations" or "line search"; "" when not told.
         scoring: of a job that predicts or evaluates; None: it has trained. Of all above it has
             ``bundle``, the directory of its predictions or the file of its report ("": none),
             ``test``, the metrics of an evaluation, and ``classes``.

@@ -31,8 +31,8 @@ class PerceptronParams(HasLabelCol, HasMaxIter, HasStepSize, HasSeed):
         "are", TypeConverters.toListInt)
     solver: Param[str] = param("solver", "l-bfgs, or gd: gradient descent of all rows",
                                TypeConverters.toString)
-    tol: Param[float] = param("tol", "of l-bfgs: how little better the loss becomes at the end",
-                              TypeConverters.toFloat)
+    tol: Param[float] = param("tol", "of l-bfgs: how little better the loss becomes at the end; of "
+                              "gd: how little the weights move", TypeConverters.toFloat)
     blockSize: Param[int] = param("blockSize", "as in Spark's; it changes nothing here",
                                   TypeConverters.toInt)
     # A list, as which it is written; Spark's own writes its vectors by Scala.

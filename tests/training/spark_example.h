@@ -1,0 +1,61 @@
+// Spark's example of a perceptron, as its own trainer went about it (lbfgs_golden.json): 87 of 150
+// rows, the 4-5-4-3 network and the weights that it begins with.
+#pragma once
+
+#include <algorithm>
+#include <fstream>
+
+#include "src/model/metrics.h"
+#include "tests/model/golden.h"
+
+namespace espalier::golden {
+
+inline const Json& LbfgsGolden() {
+  static const Json golden = Json::parse(std::ifstream("tests/model/lbfgs_golden.json"));
+  return golden;
+}
+
+// The sums over the rows of a step.
+struct Sums {
+  double weight = 0, loss = 0, correct = 0;
+  Numbers gradient;
+};
+// Spark's example: 87 of 150 rows, the 4-5-4-3 network from its start.
+inline NetworkShape SparkShape() {
+  ModelSpec model;
+  model.hidden = {5, 4};
+  model.activation = {Activation::kSigmoid};
+  return MakeShape(model, 4, 3);
+}
+
+inline Numbers FromSpark(const NetworkShape& shape, const Numbers& weights) {
+  Numbers flat(weights.size());
+  int64_t at = 0;
+  for (const LayerShape& layer : shape.layers) {
+    for (int64_t i = 0; i < layer.in; ++i) {
+      for (int64_t o = 0; o < layer.out; ++o) {
+        flat[at + o * layer.in + i] = weights[at + i * layer.out + o];
+      }
+    }
+    const int64_t bias = at + layer.in * layer.out;
+    std::copy_n(weights.begin() + bias, layer.out, flat.begin() + bias);
+    at = bias + layer.out;
+  }
+  return flat;
+}
+
+// Totals and gradient over some of the example's rows.
+inline Sums SparkSums(const NetworkShape& shape, const Numbers& at, const Json& which) {
+  const Json& rows = LbfgsGolden()["mllib"]["rows"];
+  LeafPass<double> pass(shape, static_cast<int64_t>(which.size()));
+  for (size_t r = 0; r < which.size(); ++r) {
+    const Json& row = rows[which[r].get<size_t>()];
+    pass.labels()[r] = row[0];
+    for (size_t i = 0; i < 4; ++i) pass.inputs()[4 * r + i] = row[1 + i];
+    pass.weights()[r] = 1;
+  }
+  const auto totals = TrainingTotals(pass, at, static_cast<int64_t>(which.size()));
+  return {totals[kTotalWeight], totals[kTotalLoss], totals[kTotalCorrect], WholeGradient(pass)};
+}
+
+}  // namespace espalier::golden
