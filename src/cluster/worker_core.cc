@@ -45,7 +45,7 @@ void WorkerCore::On(const LinkDown& event) {
                        event.why.code() == StatusCode::kFailedPrecondition;
   if (refused && !id_) {
     link_ = LinkState::kDown;
-    End(event.why);
+    End(event.why, true);
     return;
   }
   // One line for a series of failures, and, now and then, one for another reason than was told.
@@ -186,9 +186,9 @@ void WorkerCore::On(const Terminate& event) {
   }
 }
 
-void WorkerCore::End(Status why) {
+void WorkerCore::End(Status why, bool not_believed) {
   ended_ = true;
-  out_.push_back(Exit{std::move(why)});
+  out_.push_back(Exit{std::move(why), not_believed});
 }
 
 // ---- orders ----------------------------------------------------------------------------------

@@ -135,6 +135,8 @@ struct AbortJob {
 // End the process; an error is its last words.
 struct Exit {
   Status why;
+  // Coordinator and worker do not believe each other: to start again mends nothing.
+  bool not_believed = false;
 };
 struct WorkerLog {
   LogLevel level = LogLevel::kInfo;
@@ -194,7 +196,7 @@ class WorkerCore {
   // A report, and what the coordinator must know of those before it.
   void Tell(FromWorker message);
   void Send(FromWorker message) { out_.push_back(SendToCoordinator{std::move(message)}); }
-  void End(Status why);
+  void End(Status why, bool not_believed = false);
   void Log(LogLevel level, std::string text) { out_.push_back(WorkerLog{level, std::move(text)}); }
 
   const WorkerCoreOptions options_;

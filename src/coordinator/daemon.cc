@@ -56,6 +56,7 @@ CoordinatorServerLimits ServerLimits(const CoordinatorOptions& options) {
   CoordinatorServerLimits limits;
   limits.calls_a_caller_max = options.calls_a_caller_max;
   limits.memory_bytes_max = options.receive_bytes_max;
+  limits.unread_bytes_max = options.receive_bytes_max / 8;
   limits.session_queue_bytes_max = options.worker_queue_bytes_max;
   return limits;
 }

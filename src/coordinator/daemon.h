@@ -12,6 +12,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -90,6 +91,9 @@ class CoordinatorDaemon : private CoordinatorHandler {
   // Until no work is left, or for so long; somewhat longer for what jobs have left.
   void AwaitWork(int64_t limit_ms);
   void StartTokenWork(TokenWork work);
+  // From any thread: gives an answer that may be long, each in a turn of the loop of its own.
+  void Tell(std::function<void()> answer);
+  void TellNext();
   Status CheckTokens(const SubmitRequest& request) const;
   void OnPool(JobPool& pool, std::function<void()> work);
   void TickLater();
@@ -111,6 +115,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   Watchers watchers_{&core_, options_.watchers_max};
   std::map<RequestId, std::vector<Done<JobId>>> replies_;
   std::map<RequestId, Done<WorkerId>> drains_;
+  std::deque<std::function<void()>> answers_;  // to give; the first one is posted
   // Of merges of jobs that score, underway: whether the job still wants it.
   std::map<JobId, std::shared_ptr<std::atomic<bool>>> wanted_;
   uint64_t next_request_ = 1;

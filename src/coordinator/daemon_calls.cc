@@ -76,12 +76,29 @@ void CoordinatorDaemon::OnDrain(WorkerId worker, Done<WorkerId> done) {
   });
 }
 
+// What workers have said meanwhile is heard between any two of these: a flood of them must not make
+// a living worker look like a lost one.
+void CoordinatorDaemon::Tell(std::function<void()> answer) {
+  boost::asio::post(loop_, [this, answer = std::move(answer)]() mutable {
+    answers_.push_back(std::move(answer));
+    if (answers_.size() == 1) TellNext();
+  });
+}
+
+void CoordinatorDaemon::TellNext() {
+  boost::asio::post(loop_, [this] {
+    answers_.front()();
+    answers_.pop_front();
+    if (!answers_.empty()) TellNext();
+  });
+}
+
 void CoordinatorDaemon::OnList(Done<std::vector<JobSnapshot>> done) {
-  boost::asio::post(loop_, [this, done = std::move(done)] { done(core_.Jobs()); });
+  Tell([this, done = std::move(done)] { done(core_.Jobs()); });
 }
 
 void CoordinatorDaemon::OnGet(JobId job, Done<JobUpdate> done) {
-  boost::asio::post(loop_, [this, job, done = std::move(done)] {
+  Tell([this, job, done = std::move(done)] {
     const auto snapshot = core_.Job(job);
     if (!snapshot) {
       done(NotFound("there is no " + ToString(job) + "; `espalier list` shows the jobs"));
@@ -92,11 +109,11 @@ void CoordinatorDaemon::OnGet(JobId job, Done<JobUpdate> done) {
 }
 
 void CoordinatorDaemon::OnWorkers(Done<std::vector<WorkerSnapshot>> done) {
-  boost::asio::post(loop_, [this, done = std::move(done)] { done(core_.Workers()); });
+  Tell([this, done = std::move(done)] { done(core_.Workers()); });
 }
 
 void CoordinatorDaemon::OnWatch(JobId job, std::shared_ptr<WatchSink> sink) {
-  boost::asio::post(loop_, [this, job, sink = std::move(sink)]() mutable {
+  Tell([this, job, sink = std::move(sink)]() mutable {
     watchers_.Add(job, std::move(sink));
     const auto snapshot = core_.Job(job);
     if (!snapshot || !IsFinal(snapshot->state)) return;

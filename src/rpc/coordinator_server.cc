@@ -33,7 +33,7 @@ class Server final
       : handler_(handler),
         limits_(limits),
         authorizer_(rpc::MakeAuthorizer(security)),
-        calls_(limits.calls_a_caller_max),
+        calls_({limits.calls_a_caller_max, limits.unread_bytes_max, limits.read_timeout_ms}),
         api_(handler, &calls_, authorizer_, limits) {}
   ~Server() override { Shutdown(0); }
 

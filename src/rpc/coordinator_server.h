@@ -101,6 +101,11 @@ struct CoordinatorServerLimits {
   int64_t watch_rows_max = 20'000;
   // Calls of one caller (an identity, or without TLS an address) open at a time, watching included.
   int64_t calls_a_caller_max = 1000;
+  // Of answers that callers have not read; a quarter of it for one caller. Beyond it calls, and
+  // watchers that are told something, are refused with kResourceExhausted.
+  int64_t unread_bytes_max = int64_t{256} << 20;
+  // How long an answer may take to be read; then the call is dropped. (A watcher may take longer.)
+  int64_t read_timeout_ms = 60'000;
   // For what all connections read.
   int64_t memory_bytes_max = int64_t{2} << 30;
   // How often is looked whether files of certificates, revocations or tokens were replaced, after

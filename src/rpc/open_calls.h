@@ -1,4 +1,5 @@
-// The calls a server has open, so that a shutdown can end them all. Private to rpc/.
+// The calls a server has open, so that a shutdown can end them all, and what their callers have not
+// read yet. Private to rpc/.
 #pragma once
 
 #include <functional>
@@ -20,11 +21,17 @@ class OpenCall {
   virtual void End(const Status& why) = 0;
 };
 
+struct OpenCallLimits {
+  int64_t caller_max = 0;        // calls that one caller may have open
+  int64_t unread_bytes_max = 0;  // of answers under way to all callers; one has a quarter of it
+  int64_t read_timeout_ms = 0;   // how long an answer may be under way
+};
+
 // Keeps each call alive from Add to Remove (its OnDone). Thread rule: any thread.
 class OpenCalls {
  public:
-  // `caller_max`: calls that one caller may have open.
-  explicit OpenCalls(int64_t caller_max) : caller_max_(caller_max) {}
+  explicit OpenCalls(const OpenCallLimits& limits) : limits_(limits) {}
+  const OpenCallLimits& limits() const { return limits_; }
 
   // An error, with which it is ended at once, when its caller has too many, or everything ends.
   // `caller`: by whom it is counted; empty: by nobody. `may`: whether it may stay open, for
@@ -34,7 +41,7 @@ class OpenCalls {
     Status why;
     {
       std::lock_guard lock(mutex_);
-      if (!caller.empty() && ++callers_[caller] > caller_max_) why = TooMany();
+      if (!caller.empty() && ++callers_[caller].calls > limits_.caller_max) why = TooMany();
       if (over_) why = ShuttingDown();
       calls_[call.get()] = {call, caller, std::move(may)};
     }
@@ -46,10 +53,28 @@ class OpenCalls {
     std::lock_guard lock(mutex_);
     const auto it = calls_.find(call);
     if (it == calls_.end()) return;
+    HoldLocked(it->second, 0);
     const auto counted = callers_.find(it->second.caller);
-    if (counted != callers_.end() && --counted->second == 0) callers_.erase(counted);
+    if (counted != callers_.end() && --counted->second.calls == 0) callers_.erase(counted);
     last = std::move(it->second.call);
     calls_.erase(it);
+  }
+  // So many bytes are under way to the caller of `call`, in place of those that were; 0: all are
+  // read. An error, and nothing is counted, when too much is under way already: a caller that does
+  // not read would else fill the memory. However large one answer is, it may go when nothing waits;
+  // small ones always may.
+  Status Hold(OpenCall* call, int64_t bytes) {
+    std::lock_guard lock(mutex_);
+    const auto it = calls_.find(call);
+    if (it == calls_.end()) return Status::Ok();  // it has ended
+    HoldLocked(it->second, 0);
+    if (bytes <= kSmallBytes) return Status::Ok();
+    const auto caller = callers_.find(it->second.caller);
+    const int64_t of_caller = caller == callers_.end() ? 0 : caller->second.unread_bytes;
+    if (of_caller >= limits_.unread_bytes_max / 4) return Unread("this caller has", of_caller);
+    if (unread_bytes_ >= limits_.unread_bytes_max) return Unread("callers have", unread_bytes_);
+    HoldLocked(it->second, bytes);
+    return Status::Ok();
   }
   // Ends all, and all that are added later.
   void EndAll() {
@@ -81,16 +106,34 @@ class OpenCalls {
     std::shared_ptr<OpenCall> call;
     std::string caller;
     std::function<Status()> may;
+    int64_t unread_bytes = 0;
   };
+  static constexpr int64_t kSmallBytes = 4096;
+
+  struct OfCaller {
+    int64_t calls = 0;
+    int64_t unread_bytes = 0;
+  };
+  void HoldLocked(Open& open, int64_t bytes) {
+    const int64_t more = bytes - std::exchange(open.unread_bytes, bytes);
+    unread_bytes_ += more;
+    const auto caller = callers_.find(open.caller);
+    if (caller != callers_.end()) caller->second.unread_bytes += more;
+  }
+  static Status Unread(const std::string& who, int64_t bytes) {
+    return ResourceExhausted(who + " not read " + std::to_string(bytes) +
+                             " bytes of earlier answers; read them, then ask again");
+  }
   Status TooMany() const {
-    return ResourceExhausted("this caller has " + std::to_string(caller_max_) +
+    return ResourceExhausted("this caller has " + std::to_string(limits_.caller_max) +
                              " calls open, the limit; end some of them first");
   }
 
-  const int64_t caller_max_;
+  const OpenCallLimits limits_;
   std::mutex mutex_;  // guards what follows
   std::map<OpenCall*, Open> calls_;
-  std::map<std::string, int64_t> callers_;
+  std::map<std::string, OfCaller> callers_;
+  int64_t unread_bytes_ = 0;
   bool over_ = false;
 };
 

@@ -2,6 +2,7 @@
 // loss of the Done that should have answered it. Private to rpc/.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <functional>
@@ -13,9 +14,12 @@
 
 namespace espalier::rpc {
 
+// An answer that is not read in time is dropped, and the call with it.
 // Thread rule: any thread.
 template <typename Response>
-class UnaryCall final : public grpc::ServerUnaryReactor, public OpenCall {
+class UnaryCall final : public grpc::ServerUnaryReactor,
+                        public OpenCall,
+                        public std::enable_shared_from_this<UnaryCall<Response>> {
  public:
   UnaryCall(grpc::CallbackServerContext* context, Response* response, OpenCalls* calls)
       : context_(context), response_(response), calls_(calls) {}
@@ -25,8 +29,20 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public OpenCall {
     std::lock_guard lock(mutex_);
     if (answered_) return;
     answered_ = true;
-    if (status.ok() && fill) fill(response_);
-    Finish(ToGrpc(status, context_));
+    Status told = status;
+    if (told.ok() && fill) {
+      fill(response_);
+      told = calls_->Hold(this, static_cast<int64_t>(response_->ByteSizeLong()));
+      if (!told.ok()) response_->Clear();
+    }
+    Finish(ToGrpc(told, context_));
+    alarm_.Set(Deadline(calls_->limits().read_timeout_ms),
+               [weak = this->weak_from_this()](bool expired) {
+                 const auto self = weak.lock();
+                 if (!expired || self == nullptr) return;
+                 std::lock_guard done_lock(self->mutex_);
+                 if (!self->done_) self->context_->TryCancel();
+               });
   }
   // False when it was answered, or its caller has gone away.
   bool open() {
@@ -35,14 +51,23 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public OpenCall {
   }
   void End(const Status& why) override { Answer(why); }
   void OnCancel() override { Answer(Cancelled("the caller went away")); }
-  void OnDone() override { calls_->Remove(this); }
+  void OnDone() override {
+    {
+      std::lock_guard lock(mutex_);
+      done_ = true;
+      alarm_.Cancel();
+    }
+    calls_->Remove(this);  // may destroy this
+  }
 
  private:
   grpc::CallbackServerContext* const context_;
   Response* const response_;
   OpenCalls* const calls_;
-  std::mutex mutex_;  // guards answered_
+  std::mutex mutex_;  // guards what follows
   bool answered_ = false;
+  bool done_ = false;
+  grpc::Alarm alarm_;
 };
 
 // A std::function that answers `call` with what `fill` makes of a T, or with kUnavailable when the

@@ -35,6 +35,11 @@ void WatchCall::Send(JobUpdate update) {
 void WatchCall::StartLocked(const JobUpdate& update) {
   current_.Clear();
   ToProto(update, &current_);
+  const Status may = calls_->Hold(this, static_cast<int64_t>(current_.ByteSizeLong()));
+  if (!may.ok()) {
+    current_.Clear();
+    return CloseLocked(may);
+  }
   writing_ = true;
   StartWrite(&current_);
 }
@@ -76,6 +81,7 @@ void WatchCall::FinishLocked() {
 void WatchCall::OnWriteDone(bool ok) {
   std::lock_guard lock(mutex_);
   writing_ = false;
+  (void)calls_->Hold(this, 0);  // which is never refused
   if (!ok) {
     ending_ = cancelled_ = true;
     waiting_.reset();

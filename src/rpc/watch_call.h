@@ -15,7 +15,8 @@
 namespace espalier::rpc {
 
 // One write at a time; what comes meanwhile is merged into one waiting update. A watcher
-// for whom more than `rows_max` history rows wait does not read, and is dropped.
+// for whom more than `rows_max` history rows wait does not read, and is dropped; so is one that is
+// told more than OpenCalls lets be under way.
 // Thread rule: any thread.
 class WatchCall final : public grpc::ServerWriteReactor<pb::JobUpdate>,
                         public OpenCall,

@@ -86,7 +86,7 @@ class Daemon {
     }).detach();
     runner_.reset();
     link_.reset();
-    return {end_, end_.code() == StatusCode::kPermissionDenied};
+    return {end_, not_believed_};
   }
 
  private:
@@ -279,6 +279,7 @@ class Daemon {
   }
   void Perform(Exit& exit) {
     end_ = exit.why;
+    not_believed_ = exit.not_believed;
     ended_ = true;
     loop_.stop();
   }
@@ -335,6 +336,7 @@ class Daemon {
   std::unique_ptr<JobRunner> runner_;
   bool ended_ = false;
   Status end_;
+  bool not_believed_ = false;
   uint64_t newest_attempt_ = 0;
   JobPool teardown_{1};  // of jobs, which may hang in a file system
   JobPool pool_{2};      // last: its jobs refer to what stands above

@@ -24,8 +24,10 @@ struct WorkerSurroundings {
 };
 
 struct WorkerEnd {
-  Status why;            // OK: as asked
-  bool refused = false;  // by the coordinator: its certificate, token or role
+  Status why;  // OK: as asked
+  // The coordinator refused its certificate, token or role, or it does not believe the
+  // coordinator's.
+  bool not_believed = false;
 };
 
 // Runs until SIGTERM or SIGINT, a Dismiss or a final refusal. SIGHUP reads the options again: the

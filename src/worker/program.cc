@@ -29,7 +29,7 @@ namespace espalier {
 namespace {
 
 // EX_NOPERM of sysexits.h: starting again would not help (RestartPreventExitStatus of the service).
-constexpr int kRefused = 77;
+constexpr int kNotBelieved = 77;
 
 struct Flags {
   std::string config, log_level;
@@ -241,12 +241,13 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the call
   OpenLog(o.name.empty() ? "worker" : o.name, o.log_level, Variable("JOURNAL_STREAM"));
   TuneMalloc();
-  const auto [end, refused] = RunWorkerDaemon(o, {.arithmetic_id = *arithmetic,
-                                                  .service = ReadServiceEnvironment(Variable),
-                                                  .reread = [=] { return ReadAgain(argc, argv); },
-                                                  .probe = probe});
+  const auto [end, not_believed] =
+      RunWorkerDaemon(o, {.arithmetic_id = *arithmetic,
+                          .service = ReadServiceEnvironment(Variable),
+                          .reread = [=] { return ReadAgain(argc, argv); },
+                          .probe = probe});
   if (end.ok()) return 0;
-  if (refused) return Fail(end, kRefused);
+  if (not_believed) return Fail(end, kNotBelieved);
   const bool usage =
       end.code() == StatusCode::kInvalidArgument || end.code() == StatusCode::kPermissionDenied ||
       end.code() == StatusCode::kFailedPrecondition || end.code() == StatusCode::kNotFound;

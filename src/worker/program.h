@@ -7,8 +7,9 @@
 
 namespace espalier {
 
-// The exit code: 0 ended as asked; 1 failed; 2 wrong flags or configuration, or a coordinator
-// that is not believed; 77 the coordinator refused this worker's certificate, token or role.
+// The exit code: 0 ended as asked; 1 failed; 2 wrong flags or configuration; 77 the coordinator
+// refused this worker's certificate, token or role, or is itself not believed: to start again mends
+// nothing.
 // `probe`, if any, must outlive the call.
 int WorkerMain(int argc, char** argv, StepProbe* probe = nullptr);
 

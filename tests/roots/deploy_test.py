@@ -111,13 +111,21 @@ class DeployTest(EspalierTest):
         # What the worker's host has is from before the list.
         self.sh("espalier certs issue reader bob\n" + CONFIGURE +
                 " worker espalier-ca/reader-bob head:7700")
+        self.assert_not_started_again("the role worker is needed")
+        # One whose authority is another does not believe the coordinator.
+        self.sh("espalier certs init --directory other-ca\n"
+                "espalier certs issue worker node-1 --directory other-ca\n"
+                "rm /etc/espalier/worker/*\n" + CONFIGURE +
+                " worker other-ca/worker-node-1 head:7700")
+        self.assert_not_started_again("the coordinator's certificate")
 
+    def assert_not_started_again(self, why):
         def state(what):
             return self.machine.run("systemctl", "show", "--value", "-p", what,
                                     "espalier-worker").strip()
         wait_for("the refusal", lambda: state("ActiveState") == "failed", 60)
         self.assertEqual((state("NRestarts"), state("ExecMainStatus")), ("0", "77"))
-        self.assertIn("the role worker is needed", self.machine.run(
+        self.assertIn(why, self.machine.run(
             "journalctl", "--no-pager", "-u", "espalier-worker"))
 
     def test_wrong_words_are_refused_before_anything_is_changed(self):

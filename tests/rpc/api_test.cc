@@ -159,6 +159,81 @@ TEST_CASE("a watcher that does not read is dropped when too many rows wait for i
   CHECK(sink->cancelled());
 }
 
+// Repeats `done` until it is true; fails after kPatience.
+template <typename Condition>
+void Await(const Condition& done) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!done()) {
+    REQUIRE(std::chrono::steady_clock::now() < end);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+// A call of GetJob whose answer, one of a megabyte, is never read.
+struct Unread {
+  explicit Unread(const Coordinator& c)
+      : stub(v1::Espalier::NewStub(
+            rpc::MakeChannel(c.server->address(), {1 << 26, 10'000, 5'000}).channel)) {
+    v1::GetJobRequest request;
+    request.set_job(7);
+    call = stub->AsyncGetJob(&context, request, &queue);
+    call->ReadInitialMetadata(nullptr);  // which sends the request
+  }
+  ~Unread() {
+    context.TryCancel();
+    call->Finish(&answer, &status, nullptr);
+    queue.Shutdown();
+    void* tag;
+    for (bool ok; queue.Next(&tag, &ok);) {
+    }
+  }
+  std::unique_ptr<v1::Espalier::Stub> stub;
+  grpc::CompletionQueue queue;
+  grpc::ClientContext context;
+  v1::JobUpdate answer;
+  grpc::Status status;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::JobUpdate>> call;
+};
+
+TEST_CASE("a caller that reads no answers gets no further ones, but for small ones") {
+  CoordinatorServerLimits limits;
+  limits.unread_bytes_max = 1 << 20;
+  Coordinator c(limits);
+  c.handler.history_rows = 10'000;
+  const auto client = c.Client();
+  REQUIRE(client->Get({7}).ok());  // however large one is
+  const auto refused = [&] {
+    return client->Get({7}).status().code() == StatusCode::kResourceExhausted;
+  };
+  {
+    const Unread unread(c);
+    Await(refused);
+    CHECK_THAT(client->Get({7}).status().message(), Catch::Contains("not read"));
+    CHECK(client->Cancel({7}).ok());
+    std::thread watcher([&] {
+      const Status end = client->Watch({7}, [](JobUpdate) {});
+      CHECK(end.code() == StatusCode::kResourceExhausted);
+    });
+    const auto sink = c.handler.NextSink();
+    sink->Send(LongUpdate(10'000));
+    watcher.join();
+    CHECK(sink->cancelled());
+  }
+  Await([&] { return client->Get({7}).ok(); });  // it has gone
+}
+
+TEST_CASE("an answer that nobody reads is dropped in the end") {
+  CoordinatorServerLimits limits;
+  limits.unread_bytes_max = 1 << 20;
+  limits.read_timeout_ms = 200;
+  Coordinator c(limits);
+  c.handler.history_rows = 10'000;
+  const auto client = c.Client();
+  const Unread unread(c);
+  Await([&] { return !client->Get({7}).ok(); });
+  Await([&] { return client->Get({7}).ok(); });
+}
+
 TEST_CASE("a watch ends when it is stopped, and its sink learns of it") {
   Coordinator c;
   const auto client = c.Client();

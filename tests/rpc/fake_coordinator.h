@@ -69,11 +69,13 @@ class FakeHandler : public CoordinatorHandler {
   void OnList(Done<std::vector<JobSnapshot>> done) override {
     done(std::vector<JobSnapshot>{SampleSnapshot()});
   }
-  void OnGet(JobId, Done<JobUpdate> done) override { done(SampleUpdate()); }
+  void OnGet(JobId, Done<JobUpdate> done) override { done(LongUpdate(history_rows)); }
   void OnWorkers(Done<std::vector<WorkerSnapshot>> done) override {
     std::thread([done] { done(std::vector<WorkerSnapshot>{SampleWorker()}); }).detach();
   }
   void OnWatch(JobId, std::shared_ptr<WatchSink> sink) override { sinks.Push(std::move(sink)); }
+
+  std::atomic<int64_t> history_rows = 2;  // of the job that OnGet tells
 
   Event Next() {
     auto event = events.PopFor(kPatience);

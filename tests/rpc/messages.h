@@ -162,6 +162,12 @@ inline JobSnapshot SampleSnapshot() {
 
 inline JobUpdate SampleUpdate() { return {SampleSnapshot(), {SampleRow(), SampleRow(41)}}; }
 
+inline JobUpdate LongUpdate(int64_t rows) {
+  JobUpdate update{SampleSnapshot(), {}};
+  for (int64_t row = 0; row < rows; ++row) update.history.push_back(SampleRow(40 + row));
+  return update;
+}
+
 inline WorkerSnapshot SampleWorker() {
   return {{5}, "a", "host:1", "0.1.0", "arithmetic", 4, 1 << 30, {7}, 1, 2};
 }
