@@ -226,6 +226,8 @@ class CoordinatorCore : CoordinatorRecords {
   bool PlanGeneration(JobRecord& job, const std::vector<Worker*>& workers,
                       const Ownership& ownership, std::string why);
   void AbandonPlan(JobRecord& job, const std::string& why);
+  // While the job's members are still those of before the plan.
+  void PlanEnded(JobRecord& job, const Plan& plan);
   bool ReadyForPlan(Worker& worker, const MemberReady& message);
   void SendSwitch(const JobRecord& job, const Worker& worker);
   void CompletePlan(JobRecord& job, uint64_t round);

@@ -82,11 +82,18 @@ bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>&
   return true;
 }
 
+void CoordinatorCore::PlanEnded(JobRecord& job, const Plan& plan) {
+  job.planned_ms = now_ms_;
+  // Leaves that move between the same workers, as they may every few seconds where these are
+  // unsteady, keep nobody out.
+  if (plan.workers.size() != job.members.size()) job.shared_ms = now_ms_;
+}
+
 // Those who were to join are free again. What members loaded they drop with the next change.
 void CoordinatorCore::AbandonPlan(JobRecord& job, const std::string& why) {
   if (!job.plan) return;
   const Plan plan = *std::exchange(job.plan, std::nullopt);
-  job.planned_ms = now_ms_;
+  PlanEnded(job, plan);
   for (WorkerId id : plan.workers) {
     Worker* worker = FindWorker(id);
     if (worker == nullptr || worker->at != JobPoint{job.snapshot.job, plan.generation}) continue;
@@ -170,7 +177,7 @@ void CoordinatorCore::CompletePlan(JobRecord& job, uint64_t round) {
   std::set<WorkerId> before;
   for (const MemberState& m : job.members) before.insert(m.member.worker);
   job.leaves = plan.leaves;
-  job.planned_ms = now_ms_;
+  PlanEnded(job, plan);
   BeginGeneration(job, workers, plan.generation);
   Met(job);
   for (MemberState& m : job.members) m.joined = !before.contains(m.member.worker);

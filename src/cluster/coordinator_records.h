@@ -122,6 +122,7 @@ struct CoordinatorRecords {
     std::optional<Plan> plan;
     std::optional<Keeping> keeping;
     int64_t planned_ms = 0;        // when the newest plan ended, one way or the other
+    int64_t shared_ms = 0;         // likewise, of those that were to change how many workers it has
     std::set<WorkerId> departing;  // members of the generation before, until all are in this one
     std::deque<HistoryRow> history;
     int64_t history_begin = 0;          // number of the first row kept

@@ -163,7 +163,7 @@ void CoordinatorCore::QueueAgain(JobRecord& job) {
   ForgetSurvey(job);
   job.keeping.reset();
   job.recovery = {};
-  job.planned_ms = 0;
+  job.planned_ms = job.shared_ms = 0;
   queue_.insert(std::lower_bound(queue_.begin(), queue_.end(), s.job), s.job);
 }
 

@@ -23,7 +23,7 @@ void CoordinatorCore::ChangeJobs() {
   for (auto& [id, job] : jobs_) {
     if (!MayChange(job) || ReleaseLeavers(job)) continue;
     const bool rested =
-        now_ms_ - job.planned_ms >= options_.rebalance_interval_ms || job.planned_ms == 0;
+        now_ms_ - job.shared_ms >= options_.rebalance_interval_ms || job.shared_ms == 0;
     const bool may_grow = static_cast<int64_t>(job.members.size()) < MostWorkers(job);
     if (may_grow && rested && LeftMs(job).value_or(kWorthMs) >= kWorthMs) growing.push_back(&job);
   }
@@ -63,7 +63,7 @@ std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Settled() {
   std::vector<JobRecord*> settled;
   for (auto& [id, job] : jobs_) {
     if (job.plan || !job.departing.empty()) return {};
-    const bool rested = now_ms_ - std::max(job.planned_ms, job.snapshot.training_ms) >=
+    const bool rested = now_ms_ - std::max(job.shared_ms, job.snapshot.training_ms) >=
                         options_.rebalance_interval_ms;
     if (MayChange(job) && rested) settled.push_back(&job);
   }

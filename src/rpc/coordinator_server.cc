@@ -1,18 +1,16 @@
 #include "src/rpc/coordinator_server.h"
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <future>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "proto/espalier/v1/cluster.grpc.pb.h"
 #include "src/base/thread_pool.h"
 #include "src/rpc/acceptor.h"
 #include "src/rpc/api_service.h"
+#include "src/rpc/rechecker.h"
 #include "src/rpc/transport.h"
 #include "src/rpc/worker_encoder.h"
 #include "src/rpc/worker_session.h"
@@ -43,9 +41,16 @@ class Server final
     settings.keepalive_interval_ms = limits_.keepalive_interval_ms;
     settings.keepalive_timeout_ms = limits_.keepalive_timeout_ms;
     settings.memory_bytes_max = limits_.memory_bytes_max;
+    settings.idle_timeout_ms = limits_.idle_timeout_ms;
     ESPALIER_ASSIGN_OR_RETURN(running_,
-                              rpc::StartServer(listen, {this, &api_}, settings, authorizer_));
-    if (authorizer_ != nullptr) rechecking_ = std::thread([this] { Recheck(); });
+                              rpc::StartServer(listen,
+                                               {{pb::Coordinator::service_full_name(), this},
+                                                {pb::Espalier::service_full_name(), &api_}},
+                                               settings, &calls_, authorizer_));
+    if (authorizer_ != nullptr) {
+      rechecker_ =
+          std::make_unique<rpc::Rechecker>(authorizer_, &calls_, limits_.recheck_interval_ms);
+    }
     return Status::Ok();
   }
 
@@ -84,16 +89,11 @@ class Server final
 
   void Shutdown(int64_t deadline_ms) override {
     if (running_.server == nullptr) return;
-    {
-      std::lock_guard lock(recheck_mutex_);
-      over_ = true;
-    }
-    recheck_over_.notify_all();
-    if (rechecking_.joinable()) rechecking_.join();
+    rechecker_.reset();
     std::promise<void> sent;  // what was given to Send and Close before
     encoding_.Submit([&sent] { sent.set_value(); });
     sent.get_future().wait();
-    calls_.EndAll();
+    calls_.EndAll(rpc::OpenCalls::ShuttingDown());
     rpc::StopServer(&running_, deadline_ms);
   }
 
@@ -102,20 +102,6 @@ class Server final
     std::lock_guard lock(mutex_);
     const auto it = sessions_.find(id);
     return it == sessions_.end() ? nullptr : it->second;
-  }
-  // The thread of its own.
-  void Recheck() {
-    auto files = authorizer_->CurrentFiles();
-    const auto interval = std::chrono::milliseconds(limits_.recheck_interval_ms);
-    for (std::unique_lock lock(recheck_mutex_);;) {
-      if (recheck_over_.wait_for(lock, interval, [this] { return over_; })) return;
-      lock.unlock();
-      authorizer_->TellRest();
-      auto now = authorizer_->CurrentFiles();
-      if (now != files) calls_.Recheck();
-      files = std::move(now);
-      lock.lock();
-    }
   }
   void Forget(WorkerSession* session) {
     std::shared_ptr<WorkerSession> last;
@@ -134,13 +120,10 @@ class Server final
   std::mutex mutex_;  // guards the next two
   std::map<SessionId, std::shared_ptr<WorkerSession>> sessions_;
   uint64_t last_session_ = 0;
-  std::mutex recheck_mutex_;  // guards over_
-  std::condition_variable recheck_over_;
-  bool over_ = false;
-  std::thread rechecking_;
   rpc::RunningServer running_;
-  rpc::WorkerEncoder encoder_;  // of encoding_
-  JobPool encoding_{1};         // last: its jobs refer to what stands above
+  std::unique_ptr<rpc::Rechecker> rechecker_;  // null on a plain server
+  rpc::WorkerEncoder encoder_;                 // of encoding_
+  JobPool encoding_{1};                        // last: its jobs refer to what stands above
 };
 
 }  // namespace

@@ -99,7 +99,8 @@ struct CoordinatorServerLimits {
   int64_t session_unhandled_messages_max = 256;
   // History rows that may wait for one watcher; one that is slower is closed.
   int64_t watch_rows_max = 20'000;
-  // Calls of one caller (an identity, or without TLS an address) open at a time, watching included.
+  // Calls of one caller (an identity, or without TLS an address) open at a time: watching, also of
+  // the health, and streams of reflection included.
   int64_t calls_a_caller_max = 1000;
   // Of answers that callers have not read; a quarter of it for one caller. Beyond it calls, and
   // watchers that are told something, are refused with kResourceExhausted.
@@ -114,6 +115,8 @@ struct CoordinatorServerLimits {
   // Idle connections are pinged this often; no answer for the timeout breaks them.
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;
+  // A connection without calls is closed after this.
+  int64_t idle_timeout_ms = 60'000;
 };
 
 // Thread rule: all methods are safe from any thread, but not from within the handler's destructor.

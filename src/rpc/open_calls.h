@@ -42,7 +42,7 @@ class OpenCalls {
     {
       std::lock_guard lock(mutex_);
       if (!caller.empty() && ++callers_[caller].calls > limits_.caller_max) why = TooMany();
-      if (over_) why = ShuttingDown();
+      if (!over_.ok()) why = over_;
       calls_[call.get()] = {call, caller, std::move(may)};
     }
     if (!why.ok()) call->End(why);
@@ -76,15 +76,15 @@ class OpenCalls {
     HoldLocked(it->second, bytes);
     return Status::Ok();
   }
-  // Ends all, and all that are added later.
-  void EndAll() {
+  // Ends all, and all that are added later. REQUIRES: `why` is an error.
+  void EndAll(const Status& why) {
     std::vector<std::shared_ptr<OpenCall>> calls;
     {
       std::lock_guard lock(mutex_);
-      over_ = true;
+      over_ = why;
       for (const auto& [key, open] : calls_) calls.push_back(open.call);
     }
-    for (const auto& call : calls) call->End(ShuttingDown());
+    for (const auto& call : calls) call->End(why);
   }
   // Ends those that may not stay open.
   void Recheck() {
@@ -134,7 +134,7 @@ class OpenCalls {
   std::map<OpenCall*, Open> calls_;
   std::map<std::string, OfCaller> callers_;
   int64_t unread_bytes_ = 0;
-  bool over_ = false;
+  Status over_;  // OK: not yet
 };
 
 }  // namespace espalier::rpc

@@ -8,7 +8,9 @@
 
 #include "proto/espalier/v1/peer.grpc.pb.h"
 #include "src/rpc/frame_stream.h"
+#include "src/rpc/open_calls.h"
 #include "src/rpc/peer_edge.h"
+#include "src/rpc/rechecker.h"
 #include "src/rpc/state_transfer.h"
 #include "src/rpc/transport.h"
 
@@ -183,8 +185,11 @@ class Network final : public PeerNetwork,
       : options_(options),
         authorizer_(rpc::MakeAuthorizer(options.security)),
         registry_(options.held_streams_max, options.held_streams_caller_max),
+        calls_({.caller_max = options.probes_caller_max}),
         states_(authorizer_) {}
   ~Network() override {
+    rechecker_.reset();
+    calls_.EndAll(Unavailable("the worker is shutting down"));
     rpc::StopServer(&running_, 0);
     dialled_.Wait();
   }
@@ -197,7 +202,14 @@ class Network final : public PeerNetwork,
     settings.keepalive_timeout_ms = options_.keepalive_timeout_ms;
     settings.memory_bytes_max = options_.receive_bytes_max;
     ESPALIER_ASSIGN_OR_RETURN(running_,
-                              rpc::StartServer(listen, {this, &states_}, settings, authorizer_));
+                              rpc::StartServer(listen,
+                                               {{pb::Peer::service_full_name(), this},
+                                                {pb::StateTransfer::service_full_name(), &states_}},
+                                               settings, &calls_, authorizer_));
+    if (authorizer_ != nullptr) {
+      rechecker_ =
+          std::make_unique<rpc::Rechecker>(authorizer_, &calls_, options_.recheck_interval_ms);
+    }
     return Status::Ok();
   }
 
@@ -259,8 +271,10 @@ class Network final : public PeerNetwork,
   const std::shared_ptr<rpc::Authorizer> authorizer_;
   Registry registry_;
   Countdown dialled_;
+  rpc::OpenCalls calls_;
   rpc::StateOffers states_;
   rpc::RunningServer running_;
+  std::unique_ptr<rpc::Rechecker> rechecker_;  // null on a plain server
 };
 
 }  // namespace

@@ -72,6 +72,10 @@ struct PeerOptions {
   int64_t held_streams_max = 1024;
   // Of one name in certificates, which all workers of a cluster in YARN's containers share.
   int64_t held_streams_caller_max = 512;
+  // Of one caller: watches of the health and streams of reflection.
+  int64_t probes_caller_max = 100;
+  // As in CoordinatorServerLimits, of these.
+  int64_t recheck_interval_ms = 1'000;
   int64_t keepalive_interval_ms = 10'000;
   int64_t keepalive_timeout_ms = 5'000;
   ServerSecurity security;  // of the listener

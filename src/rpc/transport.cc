@@ -3,9 +3,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <grpcpp/create_channel.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 
@@ -13,12 +11,15 @@
 #include <functional>
 #include <future>
 #include <mutex>
+#include <set>
 
 #include "src/base/log.h"
 #include "src/base/version.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/credentials.h"
 #include "src/rpc/fields.h"
+#include "src/rpc/health.h"
+#include "src/rpc/reflection.h"
 
 namespace espalier::rpc {
 
@@ -29,10 +30,8 @@ constexpr int kMetadataBytesMax = 256 << 10;
 constexpr size_t kErrorBytesMax = 96 << 10;
 constexpr size_t kGrpcMessageBytesMax = 2 << 10;
 constexpr int64_t kProbeTimeoutMs = 1'000;
-// A connection that does not finish its handshake, and one without calls, is closed after these.
-constexpr int kHandshakeTimeoutMs = 10'000, kIdleTimeoutMs = 60'000;
-// Of the one service here whose calls hold a thread: reflection.
-constexpr int kThreadsMax = 16;
+// A connection that does not finish its handshake is closed after this.
+constexpr int kHandshakeTimeoutMs = 10'000;
 
 // gRPC's own log lines are for developers: what matters comes to us as errors; all but its last
 // words.
@@ -72,8 +71,6 @@ void PrepareOnce() {
   std::call_once(once, [] {
     gpr_set_log_function(&LogFromGrpc);
     google::protobuf::SetLogHandler(&LogFromProtobuf);
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     KeepReactionThreads();
   });
 }
@@ -226,8 +223,8 @@ void Introduce(grpc::ClientContext* context, const ClientSecurity& security) {
 }
 
 Result<RunningServer> StartServer(const std::string& listen,
-                                  const std::vector<grpc::Service*>& services,
-                                  const TransportSettings& settings,
+                                  const std::vector<NamedService>& services,
+                                  const TransportSettings& settings, OpenCalls* calls,
                                   const std::shared_ptr<Authorizer>& authorizer) {
   PrepareOnce();
   RunningServer out;
@@ -239,18 +236,25 @@ Result<RunningServer> StartServer(const std::string& listen,
   SetArguments(settings,
                [&](const char* key, int value) { builder.AddChannelArgument(key, value); });
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             static_cast<int>(settings.idle_timeout_ms));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, settings.streams_max);
   grpc::ResourceQuota quota("espalier");
-  quota.SetMaxThreads(kThreadsMax);
   if (settings.memory_bytes_max > 0) quota.Resize(static_cast<size_t>(settings.memory_bytes_max));
   builder.SetResourceQuota(quota);
-  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
   auto connections = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
       MakeServerCredentials(authorizer));
-  for (grpc::Service* service : services) builder.RegisterService(service);
+  std::set<std::string> names = {grpc::health::v1::Health::service_full_name(),
+                                 grpc::reflection::v1alpha::ServerReflection::service_full_name()};
+  for (const NamedService& service : services) {
+    names.insert(service.name);
+    builder.RegisterService(service.service);
+  }
+  out.probes.push_back(std::make_unique<HealthService>(names, calls, authorizer));
+  out.probes.push_back(std::make_unique<ReflectionService>(names, calls, authorizer));
+  for (const auto& probe : out.probes) builder.RegisterService(probe.get());
   out.server = builder.BuildAndStart();
   if (out.server == nullptr) {
     return Unavailable("gRPC could not start a server on " + ToString(out.address));

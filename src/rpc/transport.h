@@ -20,6 +20,7 @@
 #include "src/rpc/acceptor.h"
 #include "src/rpc/authorizer.h"
 #include "src/rpc/credentials.h"
+#include "src/rpc/open_calls.h"
 #include "src/rpc/security.h"
 
 namespace espalier::rpc {
@@ -34,8 +35,10 @@ struct TransportSettings {
   // Channels: a connection attempt, and the pause between attempts.
   int64_t connect_timeout_ms = 5'000;
   int64_t retry_ms = 100;
-  // Servers: open calls of one connection; memory for what all of them read (0: no limit).
+  // Servers: open calls of one connection; how long one without calls stays; memory for what all
+  // of them read (0: no limit).
   int streams_max = 100;
+  int64_t idle_timeout_ms = 60'000;
   int64_t memory_bytes_max = 0;
 };
 
@@ -67,17 +70,24 @@ Status OnlyThereTls();
 // What each call of a client says: its version and, if it has one, its token.
 void Introduce(grpc::ClientContext* context, const ClientSecurity& security);
 
+// A service of a server, with its full name: "espalier.v1.Espalier".
+struct NamedService {
+  std::string name;
+  grpc::Service* service = nullptr;
+};
+
 struct RunningServer {
-  Address address;  // with the port in use
+  Address address;                                     // with the port in use
+  std::vector<std::unique_ptr<grpc::Service>> probes;  // health and reflection
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<Acceptor> acceptor;
 };
 
-// Starts a server with health and reflection. "localhost" listens on 127.0.0.1. `services` must
-// outlive the server. `authorizer`: null for a plain one.
+// Starts a server with health and reflection, whose streams are among `calls`. "localhost" listens
+// on 127.0.0.1. `services` and `calls` must outlive the server. `authorizer`: null for a plain one.
 Result<RunningServer> StartServer(const std::string& listen,
-                                  const std::vector<grpc::Service*>& services,
-                                  const TransportSettings& settings,
+                                  const std::vector<NamedService>& services,
+                                  const TransportSettings& settings, OpenCalls* calls,
                                   const std::shared_ptr<Authorizer>& authorizer);
 
 // Takes no more connections and calls, lets open calls end until the deadline, breaks the others

@@ -1,12 +1,13 @@
 """A real YARN with the tarball as people have it: what the tests of deploy/yarn share."""
 import os
+import re
 import signal
 import subprocess
 import tarfile
 import tempfile
 import unittest
 
-from espalier import COMMAND_LIMIT_S, ROOT, command_line_of, json_lines, wait_for
+from espalier import COMMAND_LIMIT_S, ROOT, json_lines, wait_for
 from hdfs_jobs import HOSTS, MIB, HdfsTest
 
 import hadoop_yarn  # in tools/lib, which `espalier` puts on the path
@@ -46,6 +47,14 @@ def start_yarn(nodes, kerberos=False, settings=None):
     with tarfile.open(tarball) as tar:
         tar.extractall(folder.name)
     YarnTest.tarball, YarnTest.tree = tarball, tarball[:-len(".tar.gz")]
+
+
+def page_blocks(section):
+    """The blocks of commands in a section of deploy/README.md, in order."""
+    with open(os.path.join(ROOT, "deploy", "README.md")) as f:
+        _, _, page = f.read().partition("\n## %s\n" % section)
+    page, *_ = page.partition("\n## ")
+    return re.findall(r"```sh\n(.*?)```", page, re.S)
 
 
 class YarnTest(HdfsTest):
@@ -143,9 +152,7 @@ class YarnTest(HdfsTest):
                  lambda: self.service(name)["workers_attached"] == count, STEADY_LIMIT_S)
 
     def processes(self, program):
-        """{process id: container} of what runs in containers."""
-        return {pid: container for pid, container in hadoop_yarn.containers(self.hdfs).items()
-                if any(os.path.basename(word) == program for word in command_line_of(pid)[:8])}
+        return hadoop_yarn.processes(self.hdfs, program)
 
     def kill_container_of(self, program):
         """The container whose program was killed."""

@@ -144,18 +144,54 @@ class SystemdTest(EspalierTest):
             self.assertIn("Failed with result 'watchdog'", self.journal(unit))
         self.wait_for_workers(1)
 
-    def test_stopping_a_worker_hands_its_share_to_the_others_first(self):
+    def start_second_worker(self):
+        """Beside the service's."""
         self.machine.run("systemd-run", "--quiet", "--unit=second", "--uid=espalier",
                          "--property=CacheDirectory=second", "espalier-worker", "--threads", "1",
                          "--spool-directory", "/var/cache/second")
         self.addCleanup(self.machine.run, "systemctl", "stop", "second")
         self.wait_for_workers(2)
+
+    def test_stopping_a_worker_hands_its_share_to_the_others_first(self):
+        self.start_second_worker()
         process, job = self.start_job()
         self.machine.run("systemctl", "stop", "espalier-worker")
         self.assertEqual(self.show("espalier-worker", "Result"), "success")
         self.assertEqual(self.show("espalier-worker", "ExecMainStatus"), "0")
         self.assertIn("SIGTERM: leaving job-", self.journal("espalier-worker"))
         self.assertNotIn(" was lost: ", self.journal("espalier-coordinator"))
+        self.assert_right(process, job)
+
+    def limit_stopping(self, seconds):
+        """TimeoutStopSec of the worker's service, until the end of the test."""
+        folder = os.path.join(self.root, "etc/systemd/system/espalier-worker.service.d")
+        os.makedirs(folder)
+        self.addCleanup(self.machine.run, "systemctl", "daemon-reload")
+        self.addCleanup(shutil.rmtree, folder)
+        self.put(os.path.join(folder, "stop.conf"), "[Service]\nTimeoutStopSec=%ds\n" % seconds)
+        self.machine.run("systemctl", "daemon-reload")
+        self.assertEqual(self.show("espalier-worker", "TimeoutStopUSec"), "%ds" % seconds)
+
+    def test_a_worker_that_takes_longer_to_leave_than_its_unit_allows_is_not_killed(self):
+        self.limit_stopping(2)
+        self.configure("worker.yaml", "leave_timeout_ms: 30 s", "leave_timeout_ms: 8 s")
+        self.configure("worker.yaml", "peer_timeout_ms: 5s", "peer_timeout_ms: 60s")
+        self.configure("coordinator.yaml", "liveness_limit_ms: 5000", "liveness_limit_ms: 60000")
+        self.machine.run("systemctl", "restart", "espalier-coordinator", "espalier-worker")
+        self.wait_for_workers(1)
+        self.start_second_worker()
+        process, job = self.start_job()
+        # Who is to take its share over does not get to it.
+        self.machine.run("systemctl", "kill", "--signal=STOP", "second")
+        began = time.monotonic()
+        self.machine.run("systemctl", "stop", "espalier-worker")
+        self.assertGreater(time.monotonic() - began, 7)
+        self.assertEqual(self.show("espalier-worker", "Result"), "success")
+        self.assertEqual(self.show("espalier-worker", "ExecMainStatus"), "0")
+        said = self.journal("espalier-worker")
+        self.assertIn("leaving all the same", said)
+        self.assertNotIn("timed out", said)
+        self.machine.run("systemctl", "kill", "--signal=CONT", "second")
         self.assert_right(process, job)
 
     def test_a_drained_worker_is_not_started_again(self):

@@ -1,6 +1,7 @@
 """Clusters in the containers of a YARN with Kerberos: a service that logs in by the keytab it was
-given, trains from a secured HDFS and leaves nothing; and what is said of each thing that is missing
-or wrong before there is one. Run by `tools/test yarn` and `tools/test --all`.
+given, trains from a secured HDFS and leaves nothing; the commands of deploy/README.md, as written;
+and what is said of each thing that is missing or wrong before there is one. Run by `tools/test
+yarn` and `tools/test --all`.
 
 What a NodeManager shows of logs cannot be seen here: with Kerberos that takes Hadoop's native
 library, which is in none of its jars, and containers that run as their users.
@@ -8,6 +9,7 @@ library, which is in none of its jars, and containers that run as their users.
 import glob
 import os
 import re
+import subprocess
 import sys
 import time
 import unittest
@@ -15,13 +17,14 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from espalier import wait_for  # noqa: E402
 from hdfs_jobs import BUNDLE, csv_text, table  # noqa: E402
-from yarn_jobs import SIZES, STEADY_LIMIT_S, YarnTest, start_yarn  # noqa: E402
+from yarn_jobs import SIZES, STEADY_LIMIT_S, YarnTest, page_blocks, start_yarn  # noqa: E402
 
 import hadoop_conf  # noqa: E402
 import hadoop_kdc  # noqa: E402
 
 PRINCIPAL = "alice/espalier"  # of the services that alice starts
 EPOCHS = 250
+PAGE_LIMIT_S = 600
 
 
 def setUpModule():
@@ -134,6 +137,49 @@ class ServiceTest(Kerberos):
         self.assertEqual(sorted(self.hdfs.files.names(self.home + "/model")), BUNDLE)
         self.await_empty()
         self.environment.update(self.ticket("alice"))
+
+
+class PageTest(YarnTest):
+    """What people are told to type, in one shell, as ann, who has a password and no keytab."""
+
+    def setUp(self):
+        super().setUp()
+        hadoop_kdc.kadmin(self.hdfs.state, "addprinc -pw secret ann")
+        self.addCleanup(hadoop_kdc.kadmin, self.hdfs.state, "delprinc -force ann")
+        self.addCleanup(hadoop_kdc.kadmin, self.hdfs.state, "delprinc -force ann/yarn")
+        self.environment.update(hadoop_kdc.client_env(self.hdfs.state), HADOOP_USER_NAME="nobody",
+                                KRB5CCNAME="FILE:" + self.path("ann.cache"))
+        self.home = "/user/ann" + self.home
+        self.hdfs.files.mkdirs(self.home)
+        for path in ("/user/ann", self.home):
+            self.hdfs.files.call("PUT", "SETOWNER", path, owner="ann")
+
+    def test_from_a_new_principal_to_a_model(self):
+        rows = csv_text(table(400))
+        local = self.result("train", self.job("local", self.spec(self.write("t.csv", rows))),
+                            "--workers", 1)
+        self.job("job", self.spec(self.put("t.csv", rows), output=self.uri("model")))
+        script, = page_blocks("YARN with Kerberos")
+        # All but what a small cluster has no room for, the realm's name, and that its KDC, here on
+        # this machine, has no server of its own for kadmin.
+        for words, here in (("--workers 4", " ".join(["--workers 4"] + SIZES)),
+                            ("EXAMPLE.COM", hadoop_kdc.REALM),
+                            ("kadmin -q", hadoop_kdc.find("kadmin.local") + " -q")):
+            self.assertIn(words, script)
+            script = script.replace(words, here)
+        path = os.path.join(self.tree, "bin") + ":" + self.environment["PATH"]
+        profile = hadoop_kdc.kdc_env(self.hdfs.state)["KRB5_KDC_PROFILE"]
+        self.services.append("mnist")
+        done = subprocess.run(["sh", "-e", "-c", script], cwd=self.directory, text=True,
+                              env=dict(self.environment, PATH=path, KRB5_KDC_PROFILE=profile),
+                              timeout=PAGE_LIMIT_S, input="secret\n", capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(local["weights_sha256"], done.stdout)
+        self.assertIn("mnist has ended; its name is free", done.stdout)
+        self.assertEqual(sorted(self.hdfs.files.names(self.home + "/model")), BUNDLE)
+        self.assertEqual(self.hdfs.files.status(self.home + "/model")["owner"], "ann")
+        self.assertNotIn("mnist", self.hdfs.files.names("/user/ann/.espalier/yarn"))
+        self.await_empty()
 
 
 class RefusalsTest(Kerberos):

@@ -4,7 +4,6 @@ with a cluster before there is one; and the commands of deploy/README.md, as wri
 """
 import os
 import pty
-import re
 import select
 import shutil
 import signal
@@ -17,13 +16,14 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from espalier import ROOT, json_lines, wait_for  # noqa: E402
 from hdfs_jobs import BUNDLE, csv_text, table  # noqa: E402
-from yarn_jobs import SIZES, STEADY_LIMIT_S, YarnTest, start_yarn  # noqa: E402
+from yarn_jobs import SIZES, STEADY_LIMIT_S, YarnTest, page_blocks, start_yarn  # noqa: E402
 
 import hadoop_yarn  # noqa: E402
 import mnist  # noqa: E402
 
 MNIST_EPOCHS = 20  # some minutes, in which all of it happens
 PAGE_LIMIT_S = 600
+SECTION = "On YARN: from the tarball to a trained model"
 
 
 def setUpModule():
@@ -181,12 +181,6 @@ class LeavingTest(YarnTest):
 class PageTest(YarnTest):
     """What people are told to type, in one shell, as they would."""
 
-    def blocks(self):
-        with open(os.path.join(ROOT, "deploy", "README.md")) as f:
-            _, _, page = f.read().partition("\n## On YARN")
-        page, *_ = page.partition("\n## ")
-        return re.findall(r"```sh\n(.*?)```", page, re.S)
-
     def test_from_the_tarball_to_a_model_and_with_a_cluster_that_stays(self):
         csv = self.put("t.csv", csv_text(table(400)))
         local = self.trained("local", csv)
@@ -194,7 +188,7 @@ class PageTest(YarnTest):
                                                      "overwrite": True}))
         shutil.copy(self.tarball, self.directory)
         self.services += ["job", "mnist"]
-        one_job, stays = self.blocks()
+        one_job, stays = page_blocks(SECTION)
         script = one_job + "espalier yarn status job && exit 7\n" + stays
         # All but what a small cluster has no room for, and where its configuration lies.
         for words, here in (("8GiB", "512MiB"),

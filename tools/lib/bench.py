@@ -12,7 +12,9 @@
   (h) tls     the step of 2 x 1 with certificates beside the one in plain text
   (i) quality  accuracy and r2 on real tables beside scikit-learn's perceptrons, asynchronous MNIST
               beside synchronous; the ratio is the difference
-  (j) spark   MNIST by EspalierClassifier beside Spark's own perceptron: time to 96 % of the test
+  (j) yarn    containers of workers are killed while MNIST trains from HDFS: how soon the others go
+              on, and how soon YARN has another (needs Java)
+  (k) spark   MNIST by EspalierClassifier beside Spark's own perceptron: time to 96 % of the test
               rows, rows/s of transform (some 10 minutes; needs Java)
 
 `data` stands for (c), (d) and (e).
@@ -41,6 +43,7 @@ import bench_quality
 import bench_recovery
 import bench_spark
 import bench_tls
+import bench_yarn
 import mnist
 from hadoop import Hdfs
 
@@ -49,7 +52,7 @@ BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 ESPALIER = os.path.join(ROOT, "build", "bin", "espalier")
 TELLTALE = os.path.join(ROOT, "build", "testing", "telltale-worker")
 PARTS = ["leaf", "step", "csv", "parquet", "hdfs", "job", "recovery", "tls", "quality",
-         "spark"]
+         "yarn", "spark"]
 GROUPS = {"data": ["csv", "parquet", "hdfs"]}
 TORCH = {  # measured elsewhere: one machine of 2 cores, PyTorch on CPU
     "step_1x1_ms": 4.8, "step_ddp_2x1_ms": 7.4, "job_wall_s": 15.0, "job_memory_mb": 2900,
@@ -416,6 +419,8 @@ def main():
                            write_job(folder, "tls", epochs=2, leaves=4), args.rounds)
     if "quality" in parts:
         bench_quality.fill(table, say, ESPALIER, ROOT)
+    if "yarn" in parts:
+        bench_yarn.fill(table, say, ROOT, MNIST)
     if "spark" in parts:
         bench_spark.fill(table, say, ESPALIER, ROOT, args.rounds, args.sparktorch)
     table.print()

@@ -44,15 +44,45 @@ def repetitions():
             yield turn
 
 
-class Cluster:
+class CoordinatorLog:
+    """The file that a coordinator's lines go to."""
+
+    limit_s = LIMIT_S
+
+    def __init__(self, path):
+        self.log_path, self.read_to = path, 0
+
+    def wait(self, pattern, times=1):
+        """The time of the `times`-th line from here on that matches."""
+        deadline = time.monotonic() + self.limit_s
+        while time.monotonic() < deadline:
+            with open(self.log_path) as f:
+                f.seek(self.read_to)
+                text = f.read()
+            at = 0
+            for line in text.splitlines(keepends=True):
+                at += len(line)
+                found = LINE.match(line) if line.endswith("\n") else None
+                if not found or not re.search(pattern, found.group(2)):
+                    continue
+                times -= 1
+                if times == 0:
+                    self.read_to += at
+                    return datetime.datetime.fromisoformat(found.group(1)).timestamp()
+            self.read_to += len(text) - len(text.rsplit("\n", 1)[-1])
+            time.sleep(0.005)
+        raise RuntimeError("'%s' did not come into %s" % (pattern, self.log_path))
+
+
+class Cluster(CoordinatorLog):
     """A coordinator, workers w1, w2, ... (of `binary`) and job-1, which trains on them."""
 
     def __init__(self, espalier, job, workers, binary=None):
         self.programs = os.path.dirname(espalier)
         self.worker = binary or os.path.join(self.programs, "espalier-worker")
         self.folder = tempfile.mkdtemp(prefix="espalier-bench-")
-        self.log_path = os.path.join(self.folder, "coordinator.log")
-        self.workers, self.started, self.read_to = {}, 0, 0
+        super().__init__(os.path.join(self.folder, "coordinator.log"))
+        self.workers, self.started = {}, 0
         self.coordinator = None
         try:
             self.start_coordinator(self.address_of("coordinator"))
@@ -104,27 +134,6 @@ class Cluster:
             "--listen", self.address_of(name), "--name", name, "--threads", "1",
             "--spool-directory", os.path.join(self.folder, "spool-" + name))
         return name
-
-    def wait(self, pattern, times=1):
-        """The time of the `times`-th line from here on that matches."""
-        deadline = time.monotonic() + LIMIT_S
-        while time.monotonic() < deadline:
-            with open(self.log_path) as f:
-                f.seek(self.read_to)
-                text = f.read()
-            at = 0
-            for line in text.splitlines(keepends=True):
-                at += len(line)
-                found = LINE.match(line) if line.endswith("\n") else None
-                if not found or not re.search(pattern, found.group(2)):
-                    continue
-                times -= 1
-                if times == 0:
-                    self.read_to += at
-                    return datetime.datetime.fromisoformat(found.group(1)).timestamp()
-            self.read_to += len(text) - len(text.rsplit("\n", 1)[-1])
-            time.sleep(0.005)
-        raise RuntimeError("'%s' did not come into %s" % (pattern, self.log_path))
 
     def __enter__(self):
         return self

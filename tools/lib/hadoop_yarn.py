@@ -231,6 +231,17 @@ def containers(cluster, node=None):
     return found
 
 
+def processes(cluster, program):
+    """{process id: container id} of a program that runs in containers."""
+    def runs(pid):
+        try:
+            with open("/proc/%d/cmdline" % pid) as f:  # the tarball's own loader comes first
+                return program in map(os.path.basename, f.read().split("\0")[:8])
+        except OSError:
+            return False
+    return {pid: container for pid, container in containers(cluster).items() if runs(pid)}
+
+
 def end_containers(cluster, node=None):
     """Kills what runs in containers: when its host is lost, and when no NodeManager is left."""
     for pid in containers(cluster, node):

@@ -1,0 +1,37 @@
+// What services and messages there are here, for tools that know nothing of them: gRPC's
+// reflection. gRPC's own implementation holds a thread for each stream. Private to rpc/.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "proto/grpc/reflection/v1alpha/reflection.grpc.pb.h"
+#include "src/rpc/authorizer.h"
+#include "src/rpc/open_calls.h"
+
+namespace espalier::rpc {
+
+// A stream is a call of its caller, as any other; questions are answered one after the other.
+// Thread rule: any thread.
+class ReflectionService final
+    : public grpc::reflection::v1alpha::ServerReflection::CallbackService {
+ public:
+  // `names`: of the services here. `calls` outlives the service; `authorizer` is null on a plain
+  // server.
+  ReflectionService(std::set<std::string> names, OpenCalls* calls,
+                    std::shared_ptr<const Authorizer> authorizer)
+      : names_(std::move(names)), calls_(calls), authorizer_(std::move(authorizer)) {}
+
+  grpc::ServerBidiReactor<grpc::reflection::v1alpha::ServerReflectionRequest,
+                          grpc::reflection::v1alpha::ServerReflectionResponse>*
+  ServerReflectionInfo(grpc::CallbackServerContext* context) override;
+
+ private:
+  const std::set<std::string> names_;
+  OpenCalls* const calls_;
+  const std::shared_ptr<const Authorizer> authorizer_;
+};
+
+}  // namespace espalier::rpc
