@@ -152,7 +152,7 @@ class SecretTest(unittest.TestCase):
             for mode in (0o600, 0o640, 0o400, 0o440, 0o620, 0o660, 0o604, 0o602, 0o601):
                 os.chmod(key, mode)
                 done = subprocess.run([daemons.program("espalier"), "workers", "--coordinator",
-                                       "127.0.0.1:1", "--tls-ca", key, "--token-file", key],
+                                       "127.0.0.1:1", "--token-file", key],
                                       capture_output=True, text=True)
                 theirs = re.search(r"is a secret that .*`chmod 600 .*`", done.stderr)
                 with self.assertRaises(espalier.EspalierError) as ours:
