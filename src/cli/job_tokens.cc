@@ -44,8 +44,16 @@ Result<JobTokens> FetchJobTokens(const std::vector<std::string>& paths,
   JobTokens job;
   std::optional<std::string> principal;
   for (const std::string& file_system : FileSystemsOf(paths)) {
-    ESPALIER_ASSIGN_OR_RETURN(const bool secured, IsSecured(storage, file_system));
-    if (!secured) continue;
+    const Result<bool> secured = IsSecured(storage, file_system);
+    if (secured.status().code() == StatusCode::kCancelled) return secured.status();
+    if (!secured.ok()) {
+      job.notes.push_back("no delegation token of " + file_system +
+                          " goes with the job, as it cannot be told whether it is secured by "
+                          "Kerberos: " +
+                          secured.status().ToString());
+      continue;
+    }
+    if (!*secured) continue;
     if (!principal) {
       const auto own =
           OwnPrincipal({storage.webhdfs.http.reply_ms, storage.webhdfs.http.cancelled});

@@ -28,8 +28,9 @@ struct JobTokens {
 };
 
 // `renewer` asks the coordinator for its principal; it is asked only when there is a ticket.
-// Without a ticket, or a coordinator's principal, that is a note: the daemons may have identities
-// of their own. An error: the file system, or Kerberos, fails otherwise.
+// Without a ticket, a coordinator's principal, or a way to that file system, that is a note: the
+// daemons may have identities, and ways, of their own. An error: the file system, or Kerberos,
+// fails otherwise.
 Result<JobTokens> FetchJobTokens(const std::vector<std::string>& paths,
                                  const StorageOptions& storage,
                                  const std::function<Result<std::string>()>& renewer);

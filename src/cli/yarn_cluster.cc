@@ -145,14 +145,14 @@ Status YarnCluster::CheckNodes(const YarnRequest& request) {
 
 // Without it YARN takes a service and never starts its containers, nor says why.
 Status YarnCluster::CheckZooKeeper() const {
-  ESPALIER_ASSIGN_OR_RETURN(const auto quorum, config_.GetList("hadoop.registry.zk.quorum"));
+  ESPALIER_ASSIGN_OR_RETURN(const auto quorum, FindZooKeepers(config_));
   if (quorum.empty()) return {};
   for (const std::string& member : quorum) {
     if (!rm_->IsClosed(member)) return {};
   }
   if (context_.interrupts.any()) return Cancelled("interrupted");
   std::string all;
-  for (const std::string& member : quorum) all += (all.empty() ? "" : ", ") + Printable(member);
+  for (const std::string& member : quorum) all += (all.empty() ? "" : ", ") + member;
   return Unavailable("ZooKeeper does not run at " + all +
                      " (hadoop.registry.zk.quorum): connections are refused. YARN's services need "
                      "it; without it they wait for ever");

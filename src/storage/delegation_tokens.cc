@@ -43,21 +43,18 @@ Result<std::string> Ask(const WebHdfsClient& client, HttpMethod method, const ch
 
 }  // namespace
 
-// A file system that cannot be found from here may still be found by others: that is no error. Only
-// who has a Kerberos identity asks the NameNode, once.
+// Only who has a Kerberos identity asks the NameNode, once.
 Result<bool> IsSecured(const StorageOptions& options, const std::string& prefix) {
   StorageOptions once = options;
   once.webhdfs.retry.attempts_max = 1;
   once.webhdfs.http.connect_ms = std::min(once.webhdfs.http.connect_ms, kLookMs);
   once.webhdfs.http.reply_ms = std::min(once.webhdfs.http.reply_ms, kLookMs);
-  const auto client = ClientOf(once, prefix);
-  if (!client.ok()) return false;
-  const HttpOptions& http = (*client)->options().http;
+  ESPALIER_ASSIGN_OR_RETURN(const auto client, ClientOf(once, prefix));
+  const HttpOptions& http = client->options().http;
   const bool may_ask =
-      (*client)->options().kerberos || OwnPrincipal({http.reply_ms, http.cancelled}).ok();
+      client->options().kerberos || OwnPrincipal({http.reply_ms, http.cancelled}).ok();
   if (!may_ask) return false;
-  const Result<bool> asks = (*client)->AsksForKerberos();
-  return asks.ok() && *asks;
+  return client->AsksForKerberos();
 }
 
 Result<std::string> FetchToken(const StorageOptions& options, const std::string& prefix,

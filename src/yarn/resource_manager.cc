@@ -10,7 +10,8 @@
 namespace espalier {
 namespace {
 
-constexpr int kDefaultPort = 8088, kDefaultHttpsPort = 8090;
+constexpr int kDefaultPort = 8088, kDefaultHttpsPort = 8090, kZooKeeperPort = 2181;
+constexpr const char* kQuorum = "hadoop.registry.zk.quorum";
 constexpr int64_t kDestroyMs = 150'000;  // without ZooKeeper it takes YARN more than a minute
 constexpr int64_t kIdBytesMax = 200;
 constexpr const char* kServices = "/app/v1/services";
@@ -97,6 +98,23 @@ Result<std::vector<RmAddress>> FindResourceManagers(const HadoopConfig& config) 
   for (const std::string& suffix : suffixes) {
     ESPALIER_ASSIGN_OR_RETURN(RmAddress address, AddressOf(config, suffix, https));
     out.push_back(std::move(address));
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> FindZooKeepers(const HadoopConfig& config) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto members, config.GetList(kQuorum));
+  std::vector<std::string> out;
+  for (const std::string& member : members) {
+    const size_t end = std::min(member.find('/'), member.size());
+    if (end > 0) {
+      ESPALIER_ASSIGN_OR_RETURN(
+          HostPort address,
+          ParseHostPort(member.substr(0, end), std::string(kQuorum) + " in " + config.origin()));
+      if (address.port == 0) address.port = kZooKeeperPort;
+      out.push_back(ToString(address));
+    }
+    if (end < member.size()) break;  // a path may have commas
   }
   return out;
 }

@@ -36,6 +36,11 @@ struct RmAddress {
 // configuration names none.
 Result<std::vector<RmAddress>> FindResourceManagers(const HadoopConfig& config);
 
+// "host:port" of each member of hadoop.registry.zk.quorum, by the rules of ZooKeeper's clients: its
+// port is 2181 unless it is given, and what follows the first '/' is a path. None: it is not set.
+// kInvalidArgument: a member is no address.
+Result<std::vector<std::string>> FindZooKeepers(const HadoopConfig& config);
+
 // Who asks.
 struct YarnCaller {
   std::string user;       // as is told where the cluster has no Kerberos

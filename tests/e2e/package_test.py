@@ -19,6 +19,7 @@ UNKNOWN_UID = 54321
 PACKAGE_LIMIT_S = 600
 BYTES_MAX = 80_000_000
 EXPOSURE_MAX = 2.0
+ONLY_IN_THE_SOURCES = ["src/README.md"]  # as README.md says: how to work on it
 UNITS = ["espalier-coordinator.service", "espalier-worker.service"]
 
 
@@ -31,6 +32,23 @@ def only(folder, ending):
     names = [name for name in os.listdir(folder) if name.endswith(ending)]
     assert len(names) == 1, names
     return os.path.join(folder, names[0])
+
+
+def readmes(tree):
+    """The paths of all, in the tree."""
+    return sorted(os.path.relpath(os.path.join(folder, name), tree)
+                  for folder, _, names in os.walk(tree) for name in names if name == "README.md")
+
+
+def named_paths(tree, readme):
+    """What a README leads to in the tree: by its links, and by paths that it writes out."""
+    with open(os.path.join(tree, readme), encoding="utf-8") as f:
+        text = f.read()
+    beside = os.path.dirname(readme)
+    found = {os.path.normpath(os.path.join(beside, link.split("#")[0]))
+             for link in re.findall(r"\]\(([^)\s]+)\)", text)
+             if not re.match(r"[a-z]+:|#", link)}
+    return found | set(re.findall(r"(?<![\w./-])(?:config|deploy|proto)/[\w./-]*\w", text))
 
 
 def digest(path):
@@ -154,6 +172,22 @@ class PackageTest(EspalierTest):
         for path in (self.tarball, self.deb):
             self.assertLess(os.path.getsize(path), BYTES_MAX)
 
+    def test_what_the_readmes_lead_to_is_there(self):
+        tree = self.empty + self.top
+        found = readmes(tree)
+        self.assertEqual(found, ["README.md", "deploy/README.md", "deploy/python/README.md",
+                                 "deploy/spark/README.md"])
+        named = set().union(*(named_paths(tree, readme) for readme in found))
+        self.assertLess({"deploy/spark/submit.py", "proto/espalier/v1/api.proto",
+                         "deploy/spark/examples/launch.py"}, named)
+        self.assertEqual(sorted(name for name in named
+                                if not os.path.exists(os.path.join(tree, name))),
+                         ONLY_IN_THE_SOURCES)
+
+    def test_the_public_protos_are_whole(self):
+        subprocess.run(["protoc", "--proto_path=.", "--descriptor_set_out=" + self.path("set"),
+                        "proto/espalier/v1/api.proto"], cwd=self.empty + self.top, check=True)
+
     def test_every_library_has_its_licence(self):
         with open(self.empty + self.top + "/LICENSES") as f:
             text = f.read()
@@ -172,7 +206,10 @@ class PackageTest(EspalierTest):
                      ["./usr/bin/espalier", "./usr/lib/sysusers.d/espalier.conf",
                       "./usr/share/bash-completion/completions/espalier",
                       "./usr/share/zsh/vendor-completions/_espalier",
-                      "./usr/share/doc/espalier/copyright"]):
+                      "./usr/share/doc/espalier/copyright"] +
+                     ["./usr/lib/espalier/" + os.path.relpath(os.path.join(folder, name),
+                                                              self.empty + self.top)
+                      for folder, _, files in os.walk(self.empty + self.top) for name in files]):
             self.assertIn(name, names)
         for row in rows:
             self.assertNotRegex(row[0], r"^[^l].....w..|^[^l]........[w]|^...[sS]", row)

@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import sys
+import tempfile
 import unittest
 
 import grpc
@@ -19,7 +20,6 @@ import espalier
 sys.path.insert(0, os.path.join(daemons.ROOT, "tools", "lib"))
 import api_snapshot  # noqa: E402
 
-RELEASED = os.path.join(daemons.ROOT, "tests", "python", "api.txt")
 
 
 class SnapshotTest(unittest.TestCase):
@@ -27,7 +27,7 @@ class SnapshotTest(unittest.TestCase):
         self.files = api_snapshot.file_set()
 
     def test_nothing_that_the_last_release_had_is_gone_or_another(self):
-        with open(RELEASED) as f:
+        with open(api_snapshot.SNAPSHOT) as f:
             released = f.read().splitlines()
         self.assertGreater(len(released), 100)
         self.assertEqual(
@@ -36,10 +36,10 @@ class SnapshotTest(unittest.TestCase):
             "ones beside them")
 
     def test_all_that_there_is_will_be_looked_after(self):
-        with open(RELEASED) as f:
+        with open(api_snapshot.SNAPSHOT) as f:
             known = set(f.read().splitlines())
         self.assertEqual([line for line in api_snapshot.snapshot(self.files) if line not in known],
-                         [], "new: write tests/python/api.txt anew (tools/lib/api_snapshot.py)")
+                         [], "new: tools/lib/api_snapshot.py adds it to tests/python/api.txt")
 
     def test_each_kind_of_break_is_found_and_an_addition_is_none(self):
         before = api_snapshot.snapshot(self.files)
@@ -73,6 +73,30 @@ class SnapshotTest(unittest.TestCase):
             self.assertTrue(found[0].startswith(gone), found)
         self.assertEqual(after(lambda p: p["GetJobRequest"].field.add(
             name="more", number=7, type=3, label=1)), [])
+
+    def test_the_snapshot_is_written_anew_only_when_nothing_breaks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "api.txt")
+            self.assertEqual(api_snapshot.write(path, self.files), [])  # the first one
+            with open(path) as f:
+                whole = f.read()
+            with open(api_snapshot.SNAPSHOT) as f:
+                self.assertEqual(f.read(), whole)
+            lines = whole.splitlines(keepends=True)
+            with open(path, "w") as f:
+                f.write("".join(lines[1:]))
+            api_snapshot.main(path)  # as after an addition
+            with open(path) as f:
+                self.assertEqual(f.read(), whole)
+            released = "field espalier.v1.GetJobRequest.gone 9 string\n" + whole
+            with open(path, "w") as f:
+                f.write(released)
+            with self.assertRaisesRegex(SystemExit, "api.txt stays as it is: clients of the last "
+                                        "release would miss\n  field espalier.v1.GetJobRequest."
+                                        "gone 9 string\nKeep numbers.*proto/espalier/v2"):
+                api_snapshot.main(path)
+            with open(path) as f:
+                self.assertEqual(f.read(), released)
 
     def test_each_method_field_and_enumerator_has_a_comment(self):
         self.assertEqual(api_snapshot.undocumented(self.files), [])

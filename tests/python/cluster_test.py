@@ -313,6 +313,17 @@ class ClusterTest(EspalierTest):
                     daemons.kill_coordinator()
                     daemons.restart_coordinator()
 
+    def test_connecting_asks_for_no_list(self):
+        from unittest import mock
+        from espalier import _connection
+        daemons = Cluster(self, 1)
+        self.connect(daemons).submit(self.endless()).cancel()
+        with mock.patch.object(_connection.Connection, "call", autospec=True,
+                               side_effect=_connection.Connection.call) as call:
+            self.connect(daemons)
+        asked, = call.call_args_list
+        self.assertEqual(asked.args[1], "GetJob")
+
     def test_a_client_of_another_version_is_told_both(self):
         cluster = Cluster(self, 1)
         from unittest import mock

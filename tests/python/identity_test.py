@@ -8,6 +8,7 @@ import random
 import re
 import socketserver
 import struct
+import subprocess
 import tempfile
 import threading
 import time
@@ -19,7 +20,7 @@ import espalier
 from espalier import (_connection, _hadoop_conf, _hadoop_token, _job_tokens, _jobtext, _kerberos,
                       _webhdfs, _yarn)
 from espalier._proto import api_pb2
-from espalier._security import Security
+from espalier._security import Security, make_security
 
 # As a NameNode of Hadoop 3.4.2 answered GETDELEGATIONTOKEN&renewer=espalier to alice.
 TOKEN = ("IQAFYWxpY2UIZXNwYWxpZXIAigGiAWj3p4oBogFpRccCAhSMoFZ5VbMwj66JufmUPh0tTVLUchJXRUJIREZTIGRl"
@@ -140,6 +141,25 @@ resume: hdfs://other
         self.assertRegex(notes[0], "^no delegation token of hdfs://ns goes with the job, so that "
                          "the daemons must have a keytab of their own: Kerberos' library is missing"
                          ": .* apt-get install libgssapi-krb5-2")
+
+
+class SecretTest(unittest.TestCase):
+    def test_a_secret_may_have_the_modes_that_the_programs_take(self):
+        with tempfile.TemporaryDirectory() as folder:
+            key = os.path.join(folder, "key")
+            with open(key, "w") as f:
+                f.write("-----BEGIN PRIVATE KEY-----\n")
+            for mode in (0o600, 0o640, 0o400, 0o440, 0o620, 0o660, 0o604, 0o602, 0o601):
+                os.chmod(key, mode)
+                done = subprocess.run([daemons.program("espalier"), "workers", "--coordinator",
+                                       "127.0.0.1:1", "--token-file", key],
+                                      capture_output=True, text=True)
+                theirs = re.search(r"is a secret that .*`chmod 600 .*`", done.stderr)
+                with self.assertRaises(espalier.EspalierError) as ours:
+                    make_security(key, key, key, "", "", "")
+                found = re.search(r"is a secret that .*`chmod 600 .*`", str(ours.exception))
+                self.assertEqual(theirs and theirs[0], found and found[0], oct(mode))
+                self.assertEqual(bool(found), mode & 0o027 != 0, oct(mode))
 
 
 class KerberosTest(unittest.TestCase):

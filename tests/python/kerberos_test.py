@@ -88,6 +88,7 @@ class LoadTest(Secured):
         expected = espalier.load(self.folder).predict_proba(x)
         conf_of_nobody = self.path("conf")
         os.makedirs(conf_of_nobody)
+        self.write("conf/core-site.xml", "<configuration/>")
         token = dict(self.nobody(), HADOOP_TOKEN_FILE_LOCATION=self.token_file())
         for what, where, environment in (
                 ("keytab", "hdfs:///user/alice", {}),

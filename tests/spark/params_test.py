@@ -10,7 +10,8 @@ import pyarrow.parquet
 from sparks import daemons
 
 import espalier
-from espalier.spark import EspalierClassifier, MultilayerPerceptronClassifier
+from espalier.spark import (EspalierClassifier, EspalierRegressor,
+                            MultilayerPerceptronClassifier)
 
 CATEGORIES = {"type": "categorical", "encode": "one_hot"}
 
@@ -70,6 +71,24 @@ class ParamsTest(daemons.EspalierTest):
                     espalier.InvalidArgumentError, "^job: a group names column '%s', which is no "
                     "feature; add it to inputCols or categoricalCols$" % re.escape(name)):
                 groups(**group("v[0]", name))
+
+    def test_a_key_of_the_job_that_the_estimator_goes_by_itself_is_refused_at_once(self):
+        for job, words in (
+                ("output: /elsewhere", "'output', which cannot be said there: the Param output"),
+                ("output: {path: /elsewhere}", "'output', "),
+                ("data: {train: other.csv}", "'data.train', .*: the rows are those that are given"),
+                ("data: {label: other}", "'data.label', .*: the Param labelCol names"),
+                ("data: {format: csv}", "'data.format', .*: the rows are Parquet"),
+                ("model: {task: regression}", "'model.task', .*EspalierRegressor")):
+            for kind in (EspalierClassifier, EspalierRegressor, MultilayerPerceptronClassifier):
+                with self.assertRaisesRegex(espalier.InvalidArgumentError, "^job: found " + words):
+                    kind(job=job).coded_columns()  # which is asked for before rows are written
+        for job, section in (("data: null", "data"), ("model: 5", "model")):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError,
+                                        "^job: expected a map in '%s'$" % section):
+                spec(inputCols=["a"], job=job)
+        made = spec(inputCols=["a"], job="{data: {test: t.parquet}, model: {init: he}}")
+        self.assertEqual((made["data"]["test"], made["model"]["init"]), ("t.parquet", "he"))
 
     def test_optimizers_over_all_rows_have_the_jobs_defaults(self):
         def training(**params):

@@ -179,6 +179,26 @@ TEST_CASE("a port where nobody listens is closed, one that answers whatever is n
   CHECK_FALSE(rm.IsClosed(server.address()));
 }
 
+TEST_CASE("members of ZooKeeper's quorum have its port where none is given, and no path") {
+  const auto found = [](const std::string& quorum) {
+    return FindZooKeepers(Config({{"hadoop.registry.zk.quorum", quorum}}));
+  };
+  using Members = std::vector<std::string>;
+  CHECK(FindZooKeepers(HadoopConfig()).value().empty());
+  CHECK(found("zk1,zk2,zk3").value() == Members{"zk1:2181", "zk2:2181", "zk3:2181"});
+  CHECK(found("zk1:2182 , zk2").value() == Members{"zk1:2182", "zk2:2181"});
+  CHECK(found("zk1:2182,zk2/yarn/a,b").value() == Members{"zk1:2182", "zk2:2181"});
+  CHECK(found("zk1/").value() == Members{"zk1:2181"});
+  CHECK(found("[::1],[::2]:7/registry").value() == Members{"[::1]:2181", "[::2]:7"});
+  CHECK(found("/registry").value().empty());
+  for (const char* wrong : {"zk1:x", "zk1:0", "zk1,z k2", "http://zk1"}) {
+    INFO(wrong);
+    const Status status = found(wrong).status();
+    CHECK(status.code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(status.message(), Catch::StartsWith("hadoop.registry.zk.quorum in "));
+  }
+}
+
 TEST_CASE("the end of a log comes from the container's node") {
   std::string target;
   const ScriptedServer node([&](const ServedRequest& request) {

@@ -7,7 +7,11 @@ tests/python/api.txt keeps.
   field espalier.v1.JobUpdate.history 2 repeated espalier.v1.HistoryRow
   enum espalier.v1.JobState.JOB_STATE_QUEUED 1
 
-usage, in a Python with protobuf: api_snapshot.py > tests/python/api.txt
+usage, in a Python with protobuf: api_snapshot.py
+which writes tests/python/api.txt anew, with what was added since. It does not, and says why, while
+something that was there is gone or another: within `v1` nothing breaks. A release that is meant to
+break is another package beside this one (proto/espalier/v2, a snapshot of its own); this one stays
+as long as it is served. Lines of what was never released may be taken out of api.txt by hand.
 """
 import os
 import subprocess
@@ -18,6 +22,7 @@ from google.protobuf import descriptor_pb2
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FILES = ["proto/espalier/v1/api.proto", "proto/espalier/v1/types.proto"]  # of the public service
+SNAPSHOT = os.path.join(ROOT, "tests", "python", "api.txt")
 TYPES = descriptor_pb2.FieldDescriptorProto
 
 
@@ -99,5 +104,29 @@ def breaks(before, now):
     return sorted(set(before) - set(now))
 
 
+def write(path, files):
+    """The snapshot of `files` in place of the former one at `path`. Returns what that would break,
+    and then leaves it as it is."""
+    now = snapshot(files)
+    try:
+        with open(path) as f:
+            broken = breaks(f.read().splitlines(), now)
+    except FileNotFoundError:
+        broken = []
+    if not broken:
+        with open(path + ".new", "w") as f:
+            f.write("\n".join(now) + "\n")
+        os.replace(path + ".new", path)
+    return broken
+
+
+def main(path=SNAPSHOT):
+    broken = write(path, file_set())
+    if broken:
+        sys.exit("api_snapshot: %s stays as it is: clients of the last release would miss\n  %s\n"
+                 "Keep numbers, names and types, and add new ones beside them; an interface that "
+                 "breaks is proto/espalier/v2 beside v1." % (path, "\n  ".join(broken)))
+
+
 if __name__ == "__main__":
-    sys.stdout.write("\n".join(snapshot(file_set())) + "\n")
+    main()

@@ -3,7 +3,7 @@
 bin/      a launcher for each program (src/launcher)
 libexec/  the programs
 lib/      all they load, the C library and its loader included: nothing of the machine is mixed in
-config/, deploy/, completions/, README.md, LICENSES
+config/, deploy/, proto/, completions/, README.md, LICENSES: what the READMEs lead to
 """
 import gzip
 import os
@@ -20,6 +20,11 @@ LOADER = "ld-linux-x86-64.so.2"
 # Libraries of which only headers, or archives, are in the programs.
 COMPILED_IN = ["libabsl-dev", "libboost1.74-dev", "libcli11-dev", "libeigen3-dev",
                "libfast-float-dev", "libspdlog-dev", "nlohmann-json3-dev"]
+# What a person reads, runs by Spark, or makes clients from, as it is in the source tree.
+DOCUMENTS = ["README.md", "deploy/README.md", "deploy/python/README.md", "deploy/spark/README.md",
+             "deploy/spark/submit.py", "proto/espalier/v1/api.proto",
+             "proto/espalier/v1/types.proto"]
+EXAMPLES = "deploy/spark/examples"
 COMMON_LICENSES = "/usr/share/common-licenses"
 
 
@@ -149,7 +154,9 @@ def put_texts(tree):
                 copy(os.path.join(ROOT, top, name), os.path.join(tree, top, name))
     for script in ("systemd/configure", "systemd/install", "yarn/container", "yarn/espalier-yarn"):
         copy(os.path.join(ROOT, "deploy", script), os.path.join(tree, "deploy", script), 0o755)
-    for name in ("README.md", os.path.join("deploy", "README.md")):
+    examples = [name for name in sorted(os.listdir(os.path.join(ROOT, EXAMPLES)))
+                if name.endswith(".py")]
+    for name in DOCUMENTS + [os.path.join(EXAMPLES, name) for name in examples]:
         copy(os.path.join(ROOT, name), os.path.join(tree, name))
     put_text(tree, "deploy/systemd/coordinator.yaml", service_config("coordinator", [
         ('state_directory: ""', "state_directory: /var/lib/espalier/coordinator")]))

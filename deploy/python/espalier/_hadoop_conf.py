@@ -1,21 +1,21 @@
-"""Where an HDFS is: its NameNodes, by core-site.xml and hdfs-site.xml in HADOOP_CONF_DIR (or
-etc/hadoop of HADOOP_HOME). The rules are those of src/storage/name_nodes.cc."""
+"""Where an HDFS is: its NameNodes, by Hadoop's configuration in HADOOP_CONF_DIR (or etc/hadoop of
+HADOOP_HOME). The rules are those of src/storage/name_nodes.cc."""
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 import socket
-import xml.etree.ElementTree
-from typing import Dict, List, NamedTuple, Tuple
+from typing import List, NamedTuple, Tuple
 
+from ._hadoop_xml import Configuration
 from .errors import FailedPreconditionError, InvalidArgumentError
 
-_CONF_BYTES_MAX = 16 << 20
+_NAME_NODES_MAX = 16
 _RPC_PORT, _RPC = 8020, "dfs.namenode.rpc-address"
 _URI = re.compile(r"(?P<prefix>(?P<scheme>hdfs|s?webhdfs):(?://(?P<name>[^/]*))?)(?P<path>/.*)",
                   re.DOTALL)
-Conf = Dict[str, str]
 Address = Tuple[str, int]  # port 0: none is given
 
 
@@ -71,7 +71,7 @@ def find(uri: str) -> Place:
         raise InvalidArgumentError("%s names no host, and HADOOP_CONF_DIR no fs.defaultFS that is "
                                    "an HDFS" % uri)
     return Place(uri, found["path"], speech.scheme, _name_nodes(conf, speech, scheme, name),
-                 conf.get("hadoop.security.authentication", "") == "kerberos",
+                 conf.get("hadoop.security.authentication") == "kerberos",
                  "" if _host_port(name)[1] else name)
 
 
@@ -88,8 +88,8 @@ def shown(address: Address) -> str:
     return "%s:%d" % address
 
 
-def _speech(uri: str, scheme: str, conf: Conf) -> _Speech:
-    only_https = conf.get("dfs.http.policy", "") == "HTTPS_ONLY"
+def _speech(uri: str, scheme: str, conf: Configuration) -> _Speech:
+    only_https = conf.get("dfs.http.policy") == "HTTPS_ONLY"
     if scheme == "swebhdfs" or (scheme == "hdfs" and only_https):
         return _SECURE
     if only_https:
@@ -99,13 +99,17 @@ def _speech(uri: str, scheme: str, conf: Conf) -> _Speech:
     return _PLAIN
 
 
-def _name_nodes(conf: Conf, speech: _Speech, scheme: str, name: str) -> List[NameNode]:
+def _name_nodes(conf: Configuration, speech: _Speech, scheme: str, name: str) -> List[NameNode]:
     """What is configured is used for the name service, or the NameNode with the rpc-address, that
     is named, and for no other."""
     host, port = _host_port(name)
-    if not port and (name in _list(conf, "dfs.nameservices") or
-                     _list(conf, "dfs.ha.namenodes." + name)):
-        ids = _list(conf, "dfs.ha.namenodes." + name)
+    ids = conf.get_list("dfs.ha.namenodes." + name)
+    if not port and (ids or name in conf.get_list("dfs.nameservices") or
+                     conf.get("dfs.client.failover.proxy.provider." + name)):
+        if len(ids) > _NAME_NODES_MAX:
+            raise FailedPreconditionError("dfs.ha.namenodes.%s in %s lists %d NameNodes; at most "
+                                          "%d are used" % (name, conf.origin, len(ids),
+                                                           _NAME_NODES_MAX))
         suffixes = ["." + name + "." + i for i in ids] or ["." + name]
         return [_of_service(conf, speech, suffix) for suffix in suffixes]
     if scheme != "hdfs":
@@ -113,7 +117,7 @@ def _name_nodes(conf: Conf, speech: _Speech, scheme: str, name: str) -> List[Nam
         return [NameNode(http, _rpc_behind(conf, speech, http))]
     rpc = host, port or _RPC_PORT
     for suffix in _suffixes(conf):
-        told = conf.get(_RPC + suffix, "" if suffix else _default_rpc(conf))
+        told = conf.get(_RPC + suffix) or ("" if suffix else _default_rpc(conf))
         if told and _with_port(told, _RPC_PORT) == rpc and conf.get(speech.key + suffix):
             return [NameNode(_http_of(conf, speech, suffix, host), rpc)]
     return [NameNode((host, speech.port), rpc)]
@@ -134,44 +138,41 @@ def _with_port(text: str, default: int) -> Address:
     return host, port or default
 
 
-def _list(conf: Conf, key: str) -> List[str]:
-    return [word.strip() for word in conf.get(key, "").split(",") if word.strip()]
-
-
-def _suffixes(conf: Conf) -> List[str]:
+def _suffixes(conf: Configuration) -> List[str]:
     """What follows the keys of each NameNode's addresses."""
     found = [""]
-    for service in _list(conf, "dfs.nameservices"):
+    for service in conf.get_list("dfs.nameservices"):
         found.append("." + service)
-        found += ["." + service + "." + i for i in _list(conf, "dfs.ha.namenodes." + service)]
+        found += ["." + service + "." + i for i in conf.get_list("dfs.ha.namenodes." + service)]
     return found
 
 
-def _default(conf: Conf) -> Tuple[str, str]:
+def _default(conf: Configuration) -> Tuple[str, str]:
     """Scheme and host of the default file system; "": it is no HDFS."""
-    found = _URI.match(conf.get("fs.defaultFS", "") + "/")
+    told = conf.get("fs.defaultFS") or conf.get("fs.default.name")  # its name in Hadoop 1
+    found = _URI.match(told + "/")
     return (found["scheme"], found["name"] or "") if found else ("", "")
 
 
-def _default_rpc(conf: Conf) -> str:
+def _default_rpc(conf: Configuration) -> str:
     """Without an rpc-address the default file system names it."""
     scheme, name = _default(conf)
     return name if scheme == "hdfs" else ""
 
 
-def _http_of(conf: Conf, speech: _Speech, suffix: str, host: str) -> Address:
+def _http_of(conf: Configuration, speech: _Speech, suffix: str, host: str) -> Address:
     """The http-address; `host` stands in for one that is every address of a machine."""
     key = speech.key + suffix
-    told, port = _with_port(conf[key], speech.port)
+    told, port = _with_port(conf.get(key), speech.port)
     named = host if told in ("", "0.0.0.0", "[::]") else told
     if not named:
         raise FailedPreconditionError("%s in HADOOP_CONF_DIR is '%s', which names no host" %
-                                      (key, conf[key][:80]))
+                                      (key, conf.get(key)[:80]))
     return named, port
 
 
-def _of_service(conf: Conf, speech: _Speech, suffix: str) -> NameNode:
-    rpc = _with_port(conf.get(_RPC + suffix, ""), _RPC_PORT)
+def _of_service(conf: Configuration, speech: _Speech, suffix: str) -> NameNode:
+    rpc = _with_port(conf.get(_RPC + suffix), _RPC_PORT)
     if conf.get(speech.key + suffix):
         return NameNode(_http_of(conf, speech, suffix, rpc[0]), rpc)
     if not rpc[0]:
@@ -180,10 +181,10 @@ def _of_service(conf: Conf, speech: _Speech, suffix: str) -> NameNode:
     return NameNode((rpc[0], speech.port), rpc)
 
 
-def _rpc_behind(conf: Conf, speech: _Speech, http: Address) -> Address:
+def _rpc_behind(conf: Configuration, speech: _Speech, http: Address) -> Address:
     """The rpc-address of the NameNode that the configuration knows by this HTTP address."""
     for suffix in _suffixes(conf):
-        rpc = _with_port(conf.get(_RPC + suffix, ""), _RPC_PORT)
+        rpc = _with_port(conf.get(_RPC + suffix), _RPC_PORT)
         if rpc[0] and conf.get(speech.key + suffix) and \
                 _http_of(conf, speech, suffix, rpc[0]) == http:
             return rpc
@@ -211,22 +212,15 @@ def _folder() -> str:
     return named or (home if os.path.isabs(home) and os.path.isdir(home) else "")
 
 
-def _configuration() -> Conf:
+def _configuration() -> Configuration:
     folder = _folder()
-    conf: Conf = {}
-    for name in ("core-site.xml", "hdfs-site.xml") if folder else ():
-        path = os.path.join(folder, name)
-        if not os.path.exists(path):
-            continue
-        try:
-            with open(path, "rb") as f:
-                raw = f.read(_CONF_BYTES_MAX + 1)
-            if b"<!ENTITY" in raw or len(raw) > _CONF_BYTES_MAX:
-                raise ValueError("it declares entities, or is too long")
-            for entry in xml.etree.ElementTree.fromstring(raw).iter("property"):
-                key, value = entry.findtext("name"), entry.findtext("value")
-                if key and value:
-                    conf[key.strip()] = value.strip()
-        except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
-            raise FailedPreconditionError("%s cannot be read: %s" % (path, error)) from error
-    return conf
+    return Configuration.read(folder, own_name()) if folder else Configuration()
+
+
+def own_name() -> str:
+    """As whom an HDFS without Kerberos is asked: "": this process has no name."""
+    try:
+        return (os.environ.get("HADOOP_USER_NAME") or os.environ.get("USER") or
+                getpass.getuser())
+    except (KeyError, OSError):
+        return ""

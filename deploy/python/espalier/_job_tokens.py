@@ -8,7 +8,7 @@ from typing import Callable, Iterable, List, NamedTuple, Tuple
 from ._hadoop_conf import prefix_of
 from ._kerberos import own_principal
 from ._webhdfs import fetch_token, is_secured
-from .errors import FailedPreconditionError, PermissionDeniedError
+from .errors import EspalierError, FailedPreconditionError, PermissionDeniedError
 
 
 class JobTokens(NamedTuple):
@@ -18,12 +18,19 @@ class JobTokens(NamedTuple):
 
 def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str]) -> JobTokens:
     """`renewer` asks the coordinator for its principal; it is asked only when there is a ticket.
-    Without a ticket, Kerberos' library, or a coordinator's principal, that is a note: the daemons
-    may have identities of their own. Raises: the file system, or Kerberos, fails otherwise."""
+    Without a ticket, Kerberos' library, a coordinator's principal, or a way to that file system,
+    that is a note: the daemons may have identities, and ways, of their own. Raises: the file
+    system, or Kerberos, fails otherwise."""
     job = JobTokens([], [])
     principal = ""
     for file_system in sorted({prefix_of(path) for path in paths} - {""}):
-        if not is_secured(file_system):
+        try:
+            if not is_secured(file_system):
+                continue
+        except EspalierError as error:
+            job.notes.append("no delegation token of %s goes with the job, as it cannot be told "
+                             "whether it is secured by Kerberos: %s" %
+                             (file_system, _line(error)))
             continue
         if not principal:
             try:
@@ -31,7 +38,7 @@ def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str]) -> JobTok
             except (PermissionDeniedError, FailedPreconditionError) as error:
                 job.notes.append("no delegation token of %s goes with the job, so that the daemons "
                                  "must have a keytab of their own: %s" %
-                                 (file_system, " ".join(str(error).split("\n"))))
+                                 (file_system, _line(error)))
                 return job
             try:
                 principal = renewer()
@@ -41,3 +48,7 @@ def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str]) -> JobTok
                 principal = own
         job.tokens.append((file_system, fetch_token(file_system, principal)))
     return job
+
+
+def _line(error: EspalierError) -> str:
+    return " ".join(str(error).split("\n"))

@@ -20,6 +20,7 @@ from .errors import (EspalierError, FailedPreconditionError, InvalidArgumentErro
 
 _FILE_BYTES_MAX = 1 << 20
 _TOKEN_BYTES_MAX = 4096
+_MODE_REFUSED = 0o027  # of secrets; as in src/security/secret_file.cc, a group may read them
 _ROLE = "espalier://"
 
 
@@ -50,9 +51,11 @@ def _read(path: str, what: str, secret: bool = False) -> bytes:
     try:
         with open(path, "rb") as f:
             mode = os.fstat(f.fileno()).st_mode
-            if secret and mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise PermissionDeniedError("%s=: others may read %s" % (what, path),
-                                            hint="Run: chmod 600 " + path)
+            if secret and mode & _MODE_REFUSED:
+                raise PermissionDeniedError(
+                    "%s=: '%s' is a secret that %s; mend it with `chmod 600 %s`" %
+                    (what, path, "everybody on this machine may read or write"
+                     if mode & stat.S_IRWXO else "its group may write", path))
             data = f.read(_FILE_BYTES_MAX + 1)
     except OSError as error:
         raise NotFoundError("%s=: cannot read %s: %s" % (what, path, error.strerror)) from error

@@ -11,7 +11,6 @@ tokens, and are not shown.
 
 from __future__ import annotations
 
-import getpass
 import http.client
 import json
 import os
@@ -21,7 +20,7 @@ import urllib.parse
 import urllib.request
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from ._hadoop_conf import NameNode, Place, find, shown, token_services
+from ._hadoop_conf import NameNode, Place, find, own_name, shown, token_services
 from ._hadoop_token import token_in_file
 from ._kerberos import negotiate_header, own_principal, printable, problem
 from .errors import (BadInputError, EspalierError, FailedPreconditionError, NotFoundError,
@@ -62,16 +61,18 @@ def read_file(uri: str, limit: int) -> bytes:
 
 def is_secured(prefix: str) -> bool:
     """Whether that HDFS is a secured one: Hadoop's configuration says so, or its NameNode asks for
-    Kerberos. One that cannot be found from here may still be found by others: that is no error.
-    Only who has a Kerberos identity asks the NameNode, once."""
+    Kerberos. Only who has a Kerberos identity asks the NameNode, once. Raises an EspalierError: it
+    cannot be told, since Hadoop's configuration does not say where it is, or no NameNode answers;
+    others may still find it."""
+    place = find(prefix + "/")
+    if place.kerberos:
+        return True
     try:
-        place = find(prefix + "/")
-        if place.kerberos:
-            return True
         own_principal(_LOOK_SECONDS)
-        opener = _opener(place)
     except EspalierError:
         return False
+    opener = _opener(place)
+    tried: List[str] = []
     for node in place.name_nodes:
         request = _request(place, node, {"op": "GETFILESTATUS", **_user()})
         try:
@@ -80,9 +81,12 @@ def is_secured(prefix: str) -> bool:
         except urllib.error.HTTPError as error:
             with error:
                 return _asks_negotiate(error)
-        except (OSError, ValueError, http.client.HTTPException, EspalierError):
-            continue
-    return False
+        except OSError as error:
+            tried.append("%s: %s" % (shown(node.http), getattr(error, "reason", error)))
+        except (ValueError, http.client.HTTPException) as error:
+            tried.append("%s: it does not speak HTTP (%s)" %
+                         (shown(node.http), type(error).__name__))
+    raise UnavailableError("no NameNode of it answers", causes=tried)
 
 
 def fetch_token(prefix: str, renewer: str) -> str:
@@ -102,11 +106,9 @@ def fetch_token(prefix: str, renewer: str) -> str:
 
 
 def _user() -> Dict[str, str]:
-    """As what we ask where there is no Kerberos: nobody, where this process has no name."""
-    try:
-        return {"user.name": os.environ.get("HADOOP_USER_NAME") or getpass.getuser()}
-    except (KeyError, OSError):
-        return {}
+    """As what we ask where there is no Kerberos."""
+    name = own_name()
+    return {"user.name": name} if name else {}
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):

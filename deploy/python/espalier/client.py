@@ -25,6 +25,7 @@ from .types import JobInfo, WorkerInfo
 __all__ = ["Client", "connect"]
 
 DEFAULT_COORDINATOR = "127.0.0.1:7700"
+_NO_JOB = (1 << 64) - 1
 _ASK_AGAIN_SECONDS = 30.0
 _ASK_AGAIN_PAUSE_SECONDS = 0.25
 
@@ -49,9 +50,9 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
             ``127.0.0.1:7700``.
         ca: PEM file of the authority of the cluster's certificates. With it everything is
             encrypted; without, plain text is spoken.
-        cert, key: PEM files of your own certificate and its key (``chmod 600``).
+        cert, key: PEM files of your own certificate and its key (``chmod 600``, or 640).
         token: a token in place of a certificate; needs `ca`.
-        token_file: a file that holds it (``chmod 600``).
+        token_file: a file that holds it (``chmod 600``, or 640).
         server_name: the host that the coordinator's certificate names, when it is not that of
             `address`.
         timeout: seconds for which a coordinator that is not reached is tried again, now and when
@@ -99,12 +100,17 @@ def _security_of_yarn(where: str, token: Optional[str],
 
 
 def _reach(client: Client, seconds: float) -> None:
-    """Until the coordinator has answered, for so long at most."""
+    """Until the coordinator has answered, for so long at most. It is asked for a job that there is
+    not: that takes version and role as any other call, and the answer is short."""
     began = time.monotonic()
     while True:
         try:
-            client.jobs()
+            client._connection.call("GetJob", api_pb2.GetJobRequest(job=_NO_JOB))
             return
+        except NotFoundError as error:
+            if error.answered:
+                return
+            raise
         except UnavailableError as error:
             tried = time.monotonic() - began
             if error.answered or tried >= seconds:

@@ -14,6 +14,14 @@ from ..errors import InvalidArgumentError
 
 _RANGE = re.compile(r"-?[0-9]+\.\.-?[0-9]+")
 _ELEMENT = re.compile(r"(.+)\[[0-9]+\]")  # of a vector
+# Keys of the job file that an estimator itself goes by, and what says them.
+_OWN_KEYS = {
+    "output": "the Param output says where the bundle stays",
+    "data.train": "the rows are those that are given to fit, or to fit_on_parquet",
+    "data.label": "the Param labelCol names the label",
+    "data.format": "the rows are Parquet",
+    "model.task": "EspalierClassifier and EspalierRegressor have a task each",
+}
 
 
 def with_setters(cls: Any) -> Any:
@@ -151,7 +159,8 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
                                   _flag)
     job: Param[str] = param(
         "job", "more of the job file, as YAML, laid over what the other Params say: "
-        "'{train: {schedule: cosine}}'", TypeConverters.toString)
+        "'{train: {schedule: cosine}}'; not output, data.train, data.label, data.format and "
+        "model.task", TypeConverters.toString)
 
     def set_job_defaults(self) -> None:
         self._setDefault(coordinator="", workDirectory="", output="", hiddenLayers=[],
@@ -162,8 +171,8 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
 
     def job_spec(self, task: str, train: str, columns: List[str], output: str) -> Dict[str, Any]:
         """The job file as a dict. `columns`: features by name. `output`: what is there is replaced.
-        Raises InvalidArgumentError for a name that job files have no way to write, and for one of
-        a group in `job` that is no feature."""
+        Raises InvalidArgumentError for a name that job files have no way to write, for one of a
+        group in `job` that is no feature, and for a key in `job` that other Params say."""
         for name in columns:
             if _RANGE.fullmatch(name):
                 raise InvalidArgumentError("inputCols: found '%s', which a job takes for a range "
@@ -258,6 +267,14 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
             raise InvalidArgumentError("job: it is no YAML: %s" % error) from error
         if not isinstance(more, dict):
             raise InvalidArgumentError("job: expected a map, such as '{train: {batch: 64}}'")
+        for key, instead in _OWN_KEYS.items():
+            section, _, inner = key.rpartition(".")
+            within = more.get(section, {}) if section else more
+            if not isinstance(within, dict):
+                raise InvalidArgumentError("job: expected a map in '%s'" % section)
+            if inner in within:
+                raise InvalidArgumentError("job: found '%s', which cannot be said there: %s" %
+                                           (key, instead))
         return more
 
 

@@ -1,0 +1,31 @@
+#include "src/cli/job_tokens.h"
+
+#include <catch2/catch.hpp>
+
+namespace espalier {
+namespace {
+
+TEST_CASE("a file system that cannot be found from here is a note, and the job goes on without") {
+  StorageOptions storage;
+  storage.hadoop_conf_dir = "/none";
+  const auto renewer = [] { return Result<std::string>(Unavailable("it is not asked")); };
+  const auto job = FetchJobTokens({"hdfs://ns/a", "/local", "hdfs://ns/b"}, storage, renewer);
+  REQUIRE(job.ok());
+  CHECK(job->tokens.empty());
+  REQUIRE(job->notes.size() == 1);
+  CHECK(job->notes[0] ==
+        "no delegation token of hdfs://ns goes with the job, as it cannot be told whether it is "
+        "secured by Kerberos: '/none' (HADOOP_CONF_DIR) holds neither core-site.xml nor "
+        "hdfs-site.xml");
+}
+
+TEST_CASE("a job that names local files alone takes no token and no note along") {
+  StorageOptions storage;
+  storage.hadoop_conf_dir = "/none";
+  const auto job = FetchJobTokens({"/a", "file:///b"}, storage, nullptr);
+  REQUIRE(job.ok());
+  CHECK((job->tokens.empty() && job->notes.empty()));
+}
+
+}  // namespace
+}  // namespace espalier
