@@ -59,7 +59,7 @@ struct NetworkShape {
   std::vector<double> thresholds;  // ModelSpec's: of softmax_cross_entropy, one a class, or none
   Task task = Task::kClassification;
   // A row's numbers come without those that are 0 (spec/sparse_rows.h); the parameters are the
-  // same. REQUIRES: no tables, not an autoencoder.
+  // same. REQUIRES: not an autoencoder.
   bool sparse = false;
 
   // Numbers a row, which come before embeddings in the input of the first layer.
