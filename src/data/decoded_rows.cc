@@ -92,12 +92,16 @@ void DecodedRows::Expand(int64_t row, int64_t width, void* out) const {
   });
 }
 
-int64_t DecodedRows::Nonzeros(int64_t width) const {
+int64_t DecodedRows::Nonzeros(int64_t width, std::span<const int32_t> coded) const {
   if (sparse) return static_cast<int64_t>(columns.size());
   return WithStorage(type, [&](auto number) {
     using T = decltype(number);
     const T* values = reinterpret_cast<const T*>(features.data());
-    return rows * width - std::count(values, values + rows * width, T{0});
+    int64_t zeros = std::count(values, values + rows * width, T{0});
+    for (const int32_t feature : coded) {
+      for (int64_t r = 0; r < rows; ++r) zeros -= values[r * width + feature] == 0;
+    }
+    return rows * width - zeros;
   });
 }
 

@@ -42,7 +42,7 @@ struct DecodedRows {
   explicit DecodedRows(RowRoom* room)
       : features(room), columns(room), ends(room), labels(room), targets(room), weights(room) {}
 
-  bool sparse = false;  // only numbers that are not 0 are there
+  bool sparse = false;  // only numbers that are not 0, and all codes of categories, are there
   StorageType type = StorageType::kUint8;
   int64_t rows = 0;
   RowBytes features;          // [rows, features] elements of `type`; sparse: [entries]
@@ -63,8 +63,8 @@ struct DecodedRows {
   void Expand(int64_t row, int64_t width, void* out) const;
   // Where the entries of a row begin. REQUIRES: sparse.
   int64_t begin(int64_t row) const { return row == 0 ? 0 : ends[static_cast<size_t>(row) - 1]; }
-  // Numbers that are not 0, of `width` a row.
-  int64_t Nonzeros(int64_t width) const;
+  // Numbers that are not 0, of `width` a row, and all of the features `coded`, which are codes.
+  int64_t Nonzeros(int64_t width, std::span<const int32_t> coded) const;
   // All that is there of the rows' features.
   size_t FeatureBytes() const {
     return features.size() + columns.bytes().size() + ends.bytes().size();

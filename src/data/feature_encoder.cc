@@ -38,6 +38,7 @@ FeatureEncoder::FeatureEncoder(const Preprocessing& preprocessing)
     plain_ = plain_ && f.codes == 0 && !f.null_indicator;
     if (f.codes > 0) {
       coded_.push_back({i, static_cast<int32_t>(f.codes), f.hashed ? -1 : vocabularies++});
+      coded_features_.push_back(static_cast<int32_t>(i));
       continue;
     }
     numbers_.push_back({i, dense_, f.null_indicator});
@@ -64,15 +65,21 @@ const std::vector<double>& FeatureEncoder::base<double>() const {
 }
 
 void FeatureEncoder::PrepareSparse() {
-  ESPALIER_CHECK(plain_, "sparse rows of features that are not numbers");
   bool zeros = true;
-  for (int64_t i = 0; i < features_; ++i) {
-    const double shift = double_scaling_.shift[i], factor = double_scaling_.factor[i];
+  double_base_.assign(static_cast<size_t>(dense_), 0);
+  place_.resize(static_cast<size_t>(features_));
+  has_indicator_.resize(static_cast<size_t>(features_));
+  for (const Number& n : numbers_) {
+    const double shift = double_scaling_.shift[n.feature];
+    const double factor = double_scaling_.factor[n.feature];
     const bool far = IsFarFromZero(shift, factor);
-    if (far) far_.push_back(static_cast<int32_t>(i));
-    double_base_.push_back(far ? 0 : 0 - shift * factor);
-    zeros = zeros && double_base_.back() == 0;
+    if (far) far_.push_back(static_cast<int32_t>(n.feature));
+    double_base_[n.input] = far ? 0 : 0 - shift * factor;
+    zeros = zeros && double_base_[n.input] == 0;
+    place_[n.feature] = static_cast<int32_t>(n.input);
+    has_indicator_[n.feature] = n.indicator;
   }
+  for (size_t k = 0; k < coded_.size(); ++k) place_[coded_[k].feature] = ~static_cast<int32_t>(k);
   if (zeros) double_base_.clear();
   float_base_.assign(double_base_.begin(), double_base_.end());
 }
@@ -84,30 +91,42 @@ void FeatureEncoder::BeginSparse(SparseRows<T>* rows) const {
 }
 
 template <typename T>
-void FeatureEncoder::EncodeSparse(StorageType type, const SparseRecord& row,
-                                  SparseRows<T>* rows) const {
+void FeatureEncoder::EncodeSparse(StorageType type, const SparseRecord& row, const CodeMaps* maps,
+                                  SparseRows<T>* rows, int32_t* codes) const {
   const double *shift = double_scaling_.shift.data(), *factor = double_scaling_.factor.data();
-  const auto add = [rows](int32_t feature, double input) {
-    rows->columns.push_back(feature);
+  const auto add = [rows](int32_t column, double input) {
+    rows->columns.push_back(column);
     rows->values.push_back(static_cast<T>(input));
   };
   auto far = far_.begin();
   const auto add_far_zeros = [&](int64_t to) {  // that come before feature `to`
-    for (; far != far_.end() && *far < to; ++far) add(*far, (0 - shift[*far]) * factor[*far]);
+    for (; far != far_.end() && *far < to; ++far) {
+      add(place_[*far], (0 - shift[*far]) * factor[*far]);
+    }
   };
+  size_t codes_seen = 0;
   WithStorage(type, [&](auto number) {
     using From = decltype(number);
     const From* value = reinterpret_cast<const From*>(row.values);
     for (const int32_t feature : row.features) {
+      const double raw = static_cast<double>(*value++);
+      const int32_t place = place_[feature];
+      if (place < 0) {
+        codes[~place] = CodeOf(static_cast<size_t>(~place), static_cast<int32_t>(raw), maps);
+        ++codes_seen;
+        continue;
+      }
       add_far_zeros(feature);
       const bool is_far = far != far_.end() && *far == feature;
       if (is_far) ++far;
-      const double raw = static_cast<double>(*value++);
-      const double x = raw == raw ? raw : null_values_[feature];
-      add(feature, (is_far ? x - shift[feature] : x) * factor[feature]);
+      const bool null = raw != raw;
+      const double x = null ? null_values_[feature] : raw;
+      add(place, (is_far ? x - shift[feature] : x) * factor[feature]);
+      if (null && has_indicator_[feature]) add(place + 1, 1);
     }
   });
   add_far_zeros(features_);
+  ESPALIER_CHECK(codes_seen == coded_.size(), "a sparse row without all its codes");
   rows->ends.push_back(static_cast<int64_t>(rows->columns.size()));
 }
 
@@ -150,16 +169,19 @@ void FeatureEncoder::EncodeNumbers(StorageType type, const void* row, T* inputs)
   }
 }
 
+int32_t FeatureEncoder::CodeOf(size_t k, int32_t code, const CodeMaps* maps) const {
+  if (maps != nullptr && coded_[k].vocabulary >= 0) {
+    code = (*maps)[static_cast<size_t>(coded_[k].vocabulary)][static_cast<size_t>(code)];
+  }
+  return code < coded_[k].codes ? code : -1;
+}
+
 void FeatureEncoder::EncodeCodes(StorageType type, const void* row, const CodeMaps* maps,
                                  int32_t* codes) const {
   WithStorage(type, [&](auto number) {
     const auto* in = static_cast<const decltype(number)*>(row);
     for (size_t k = 0; k < coded_.size(); ++k) {
-      auto code = static_cast<int32_t>(in[coded_[k].feature]);
-      if (maps != nullptr && coded_[k].vocabulary >= 0) {
-        code = (*maps)[static_cast<size_t>(coded_[k].vocabulary)][static_cast<size_t>(code)];
-      }
-      codes[k] = code < coded_[k].codes ? code : -1;
+      codes[k] = CodeOf(k, static_cast<int32_t>(in[coded_[k].feature]), maps);
     }
   });
 }
@@ -187,11 +209,11 @@ void FeatureEncoder::EncodeRows(StorageType job, const DecodedRows& rows, const 
 }
 
 template <typename T>
-void FeatureEncoder::EncodeSparseRows(const DecodedRows& rows, int64_t begin, int64_t count,
-                                      SparseRows<T>* out) const {
+void FeatureEncoder::EncodeSparseRows(const DecodedRows& rows, const CodeMaps& maps, int64_t begin,
+                                      int64_t count, SparseRows<T>* out, int32_t* codes) const {
   if (rows.sparse) {
-    for (int64_t r = begin; r < begin + count; ++r) {
-      EncodeSparse(rows.type, SparseRowOf(rows, r), out);
+    for (int64_t r = begin; r < begin + count; ++r, codes += coded()) {
+      EncodeSparse(rows.type, SparseRowOf(rows, r), &maps, out, codes);
     }
     return;
   }
@@ -199,10 +221,10 @@ void FeatureEncoder::EncodeSparseRows(const DecodedRows& rows, int64_t begin, in
     using From = decltype(number);
     const auto* row = reinterpret_cast<const From*>(rows.features.data()) + begin * features_;
     Nonzeros<From> found;
-    for (int64_t r = 0; r < count; ++r, row += features_) {
-      found.Find(row, features_);
+    for (int64_t r = 0; r < count; ++r, row += features_, codes += coded()) {
+      found.Find(row, features_, coded_features_);
       const auto* values = reinterpret_cast<const uint8_t*>(found.values.data());
-      EncodeSparse(rows.type, {found.columns, values}, out);
+      EncodeSparse(rows.type, {found.columns, values}, &maps, out, codes);
     }
   });
 }
@@ -229,15 +251,15 @@ bool FeatureEncoder::Narrow(StorageType from, const void* row, StorageType to, v
   });
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                   \
-  template void FeatureEncoder::BeginSparse<T>(SparseRows<T>*) const;                             \
-  template void FeatureEncoder::EncodeSparse<T>(StorageType, const SparseRecord&, SparseRows<T>*) \
-      const;                                                                                      \
-  template void FeatureEncoder::Encode<T>(StorageType, const void*, T*, int32_t*) const;          \
-  template void FeatureEncoder::EncodeRows<T>(StorageType, const DecodedRows&, const CodeMaps&,   \
-                                              int64_t, int64_t, T*, int32_t*) const;              \
-  template void FeatureEncoder::EncodeSparseRows<T>(const DecodedRows&, int64_t, int64_t,         \
-                                                    SparseRows<T>*) const;
+#define ESPALIER_INSTANTIATE(T)                                                                    \
+  template void FeatureEncoder::BeginSparse<T>(SparseRows<T>*) const;                              \
+  template void FeatureEncoder::EncodeSparse<T>(StorageType, const SparseRecord&, const CodeMaps*, \
+                                                SparseRows<T>*, int32_t*) const;                   \
+  template void FeatureEncoder::Encode<T>(StorageType, const void*, T*, int32_t*) const;           \
+  template void FeatureEncoder::EncodeRows<T>(StorageType, const DecodedRows&, const CodeMaps&,    \
+                                              int64_t, int64_t, T*, int32_t*) const;               \
+  template void FeatureEncoder::EncodeSparseRows<T>(const DecodedRows&, const CodeMaps&, int64_t,  \
+                                                    int64_t, SparseRows<T>*, int32_t*) const;
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE

@@ -24,6 +24,8 @@ class FeatureEncoder {
   int64_t features() const { return features_; }  // numbers a stored row
   int64_t dense() const { return dense_; }        // numbers that are given
   int64_t coded() const { return static_cast<int64_t>(coded_.size()); }
+  // The features that are codes, ascending.
+  const std::vector<int32_t>& coded_features() const { return coded_features_; }
 
   // Writes a row's numbers to `inputs` [dense]: (x - shift) * factor, nulls replaced first, and
   // after it 1 for null and 0 for others where the feature has an indicator; bytes are computed in
@@ -35,13 +37,15 @@ class FeatureEncoder {
 
   // Adds a sparse row, as of a sparse store, whose values are of `type`, to `rows`: the same inputs
   // but for rounding, as what they differ by from those of a row of zeros; of columns far from 0
-  // (sparse_rows.h) the inputs themselves, in every row. REQUIRES: PrepareSparse.
+  // (sparse_rows.h) the inputs themselves, in every row. Its codes go to `codes`; `maps`: as they
+  // were decoded, null: as stored. REQUIRES: PrepareSparse; the row has all its codes.
   template <typename T>
-  void EncodeSparse(StorageType type, const SparseRecord& row, SparseRows<T>* rows) const;
+  void EncodeSparse(StorageType type, const SparseRecord& row, const CodeMaps* maps,
+                    SparseRows<T>* rows, int32_t* codes) const;
   // Clears `rows`, which point to this from then on.
   template <typename T>
   void BeginSparse(SparseRows<T>* rows) const;
-  // REQUIRES: each feature is one number (StoresSparse).
+  // Call once.
   void PrepareSparse();
 
   // Rows [begin, begin + count) as they were decoded, with the texts of their categories: the same
@@ -56,8 +60,8 @@ class FeatureEncoder {
   // The same of a job that multiplies its rows sparse: adds them to `out`, whether they were
   // decoded sparse or not and whatever their type. REQUIRES: PrepareSparse.
   template <typename T>
-  void EncodeSparseRows(const DecodedRows& rows, int64_t begin, int64_t count,
-                        SparseRows<T>* out) const;
+  void EncodeSparseRows(const DecodedRows& rows, const CodeMaps& maps, int64_t begin, int64_t count,
+                        SparseRows<T>* out, int32_t* codes) const;
 
  private:
   template <typename T>
@@ -83,6 +87,8 @@ class FeatureEncoder {
   void EncodeMixed(const From* row, T* inputs) const;
   template <typename T>
   void EncodeNumbers(StorageType type, const void* row, T* inputs) const;
+  // Of coded feature `k`, whose number in the row is `code`.
+  int32_t CodeOf(size_t k, int32_t code, const CodeMaps* maps) const;
   void EncodeCodes(StorageType type, const void* row, const CodeMaps* maps, int32_t* codes) const;
 
   int64_t features_ = 0, dense_ = 0;
@@ -91,10 +97,13 @@ class FeatureEncoder {
   AlignedVector<double> null_values_;
   std::vector<float> float_base_;  // sparse: a row of zeros, empty if it is encoded as zeros
   std::vector<double> double_base_;
-  std::vector<int32_t> far_;  // sparse: the features far from 0, ascending; 0 in the base
-  bool plain_ = true;         // each feature is one input, in order
+  std::vector<int32_t> far_;         // sparse: the features far from 0, ascending; 0 in the base
+  std::vector<int32_t> place_;       // sparse, by feature: its input, or of coded feature k: ~k
+  std::vector<bool> has_indicator_;  // sparse, by feature
+  bool plain_ = true;                // each feature is one input, in order
   std::vector<Number> numbers_;
   std::vector<Coded> coded_;
+  std::vector<int32_t> coded_features_;
 };
 
 }  // namespace espalier

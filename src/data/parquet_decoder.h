@@ -92,7 +92,7 @@ class ParquetDecoder {
   Status AppendDense();
   template <typename T>
   Status AppendFeatures();
-  // Replaces entry_slots_ and entries_ by the row's numbers that are not 0.
+  // Replaces entry_slots_ and entries_ by the row's numbers that are not 0, and its codes.
   void FindEntries(int64_t row);
   int64_t CountEntries();
   Status KeepZeros();

@@ -154,6 +154,7 @@ class Packer {
  public:
   Packer(const JobSpec& job, const Schema& schema, RowRoom* room, const ParquetDecoder& decoder)
       : width_(static_cast<int64_t>(schema.features.size())),
+        coded_(CodedFeatures(schema)),
         undecided_(MayBeSparse(job, schema)),
         decoder_(decoder),
         packed_(room) {
@@ -166,7 +167,7 @@ class Packer {
   Status Take(DecodedSets* sets) {
     if (undecided_) Decide(*sets);
     for (size_t i = 0; packs() && i < sets->size(); ++i) {
-      ESPALIER_RETURN_IF_ERROR(PackSparse((*sets)[i], width_, &packed_.sets[i]));
+      ESPALIER_RETURN_IF_ERROR(PackSparse((*sets)[i], width_, coded_, &packed_.sets[i]));
       (*sets)[i].Clear();
     }
     return {};
@@ -181,11 +182,12 @@ class Packer {
     const auto has_rows = [](const DecodedRows& set) { return set.rows > 0; };
     if (std::none_of(sets.begin(), sets.end(), has_rows)) return;
     undecided_ = false;
-    sparse_ = AreSparse(sets, width_);
+    sparse_ = AreSparse(sets, width_, coded_);
   }
   bool packs() const { return sparse_ && !decoder_.skips_zeros(); }
 
   const int64_t width_;
+  const std::vector<int32_t> coded_;
   bool undecided_, sparse_ = false;
   const ParquetDecoder& decoder_;
   ShardRows packed_;

@@ -125,8 +125,9 @@ void ParquetDecoder::FindEntries(int64_t row) {
   for (size_t i = 0; i < of_run_.size(); ++i) {
     const ParquetProjection::Run& run = projection_.features[i];
     const Numbers& numbers = of_run_[i];
+    const bool code = !run.plain && features_.is_category(static_cast<size_t>(run.slot));
     const auto add = [&](int64_t element, double value) {
-      if (value == 0) return;
+      if (value == 0 && !code) return;
       entry_slots_.push_back(static_cast<int32_t>(run.slot + element - run.element));
       entries_.push_back(value);
     };

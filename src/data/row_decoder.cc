@@ -140,13 +140,15 @@ bool RowDecoder::TakeNull(int32_t slot) {
   return true;
 }
 
+bool RowDecoder::DecodeOther(std::string_view text, int32_t slot) {
+  auto problem = features_.Decode(static_cast<size_t>(slot), text, &values_[slot]);
+  if (problem) return Bad(*std::move(problem), schema_.features[slot]);
+  return !std::isnan(values_[slot]) || TakeNull(slot);
+}
+
 bool RowDecoder::DecodeOthers(const RecordReader& reader) {
   for (const int32_t slot : features_.decoded()) {
-    const int32_t column = schema_.features[slot];
-    auto problem =
-        features_.Decode(static_cast<size_t>(slot), reader.field(column), &values_[slot]);
-    if (problem) return Bad(*std::move(problem), column);
-    if (std::isnan(values_[slot]) && !TakeNull(slot)) return false;
+    if (!DecodeOther(reader.field(schema_.features[slot]), slot)) return false;
   }
   return true;
 }
@@ -174,15 +176,34 @@ bool RowDecoder::DecodeEntries(const RecordReader& reader) {
   drops_ = false;
   entry_slots_.clear();
   entries_.clear();
+  auto code = features_.decoded().begin();  // categories: they are there in all rows
+  const auto no_code = features_.decoded().end();
+  const auto decode_code = [&](std::string_view text) {
+    if (!DecodeOther(text, *code)) return false;
+    entry_slots_.push_back(*code);
+    entries_.push_back(values_[static_cast<size_t>(*code)]);
+    ++code;
+    return true;
+  };
   for (const RecordReader::Entry& entry : reader.entries()) {
     const int32_t slot = slots_[entry.column];
     if (slot < 0) continue;
+    while (code != no_code && *code < slot) {
+      if (!decode_code("0")) return false;
+    }
+    if (code != no_code && *code == slot) {
+      if (!decode_code(entry.text)) return false;
+      continue;
+    }
     const char *begin = entry.text.data(), *end = begin + entry.text.size();
     double& value = values_[static_cast<size_t>(slot)];
     if (!ParseDecimal(begin, end, &value) && !DecodeFeature(begin, end, slot)) return false;
     if (value == 0) continue;
     entry_slots_.push_back(slot);
     entries_.push_back(value);
+  }
+  while (code != no_code) {
+    if (!decode_code("0")) return false;
   }
   return true;
 }

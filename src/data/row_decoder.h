@@ -72,6 +72,7 @@ class RowDecoder {
   bool DecodeFeatures(const RecordReader& reader);
   bool DecodeEntries(const RecordReader& reader);
   bool DecodeFeature(const char* begin, const char* end, int32_t slot);
+  bool DecodeOther(std::string_view text, int32_t slot);
   bool DecodeOthers(const RecordReader& reader);
   bool TakeNull(int32_t slot);
   bool DecodeLabel(const RecordReader& reader);
@@ -96,7 +97,7 @@ class RowDecoder {
   std::vector<uint8_t> bytes_;              // the row, when all features are small whole numbers
   std::vector<double> values_;              // the row otherwise
   std::vector<int32_t> slots_;              // sparse: by column, the feature, or -1
-  std::vector<int32_t> entry_slots_;        // sparse: the features of the row that are not 0 ...
+  std::vector<int32_t> entry_slots_;        // sparse: features of the row: not 0, or codes ...
   std::vector<double> entries_;             // ... and their numbers
   bool drops_ = false;                      // a null says so
   int32_t label_ = 0;

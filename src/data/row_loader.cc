@@ -185,18 +185,40 @@ void RowLoader::LearnTexts(const ShardTexts& texts, Read* read) const {
   vocabularies_.Extend(texts.categories, &read->codes);
 }
 
+// Replaces a shard's code by that of the job, unless the shard has none such.
+template <typename T>
+bool ReplaceCode(const std::vector<int32_t>& codes, T* code) {
+  if (!(*code >= 0 && static_cast<size_t>(*code) < codes.size())) return false;
+  *code = static_cast<T>(codes[static_cast<size_t>(*code)]);
+  return true;
+}
+
 template <typename T>
 bool RowLoader::Recode(const Read& read, int64_t rows, T* features) const {
   const int64_t width = store_->encoder_.features();
   for (size_t v = 0; v < vocabularies_.features().size(); ++v) {
     const std::vector<int32_t>& codes = read.codes[v];
     for (int64_t i = 0; i < rows; ++i) {
-      T& code = features[i * width + vocabularies_.features()[v]];
-      if (!(code >= 0 && static_cast<size_t>(code) < codes.size())) return false;
-      code = static_cast<T>(codes[static_cast<size_t>(code)]);
+      if (!ReplaceCode(codes, features + i * width + vocabularies_.features()[v])) return false;
     }
   }
   return true;
+}
+
+bool RowLoader::RecodeRecord(const Read& read, uint8_t* record) const {
+  const SparseRecord row = ReadSparse(record);
+  uint8_t* const values = record + (row.values - record);
+  return WithStorage(store_->storage_, [&](auto number) {
+    auto* const numbers = reinterpret_cast<decltype(number)*>(values);
+    auto at = row.features.begin();
+    for (size_t v = 0; v < vocabularies_.features().size(); ++v) {
+      const int64_t feature = vocabularies_.features()[v];
+      at = std::lower_bound(at, row.features.end(), feature);
+      if (at == row.features.end() || *at != feature) return false;
+      if (!ReplaceCode(read.codes[v], numbers + (at - row.features.begin()))) return false;
+    }
+    return true;
+  });
 }
 
 bool RowLoader::CopyDense(const Read& read, size_t set, const DecodedRows& rows, int64_t source,
@@ -264,8 +286,8 @@ Status RowLoader::CopySparse(int32_t shard, size_t set, const DecodedRows& rows,
     const int64_t n = std::min(kRecordRows, count - done);
     if (!rows.sparse) {
       packed.Clear();
-      ESPALIER_RETURN_IF_ERROR(
-          PackNumbers(rows, source + done, n, store_->encoder_.features(), &packed));
+      ESPALIER_RETURN_IF_ERROR(PackNumbers(rows, source + done, n, store_->encoder_.features(),
+                                           store_->encoder_.coded_features(), &packed));
     }
     const DecodedRows& from = rows.sparse ? rows : packed;
     const int64_t first = rows.sparse ? source + done : 0;
@@ -278,7 +300,9 @@ Status RowLoader::CopySparse(int32_t shard, size_t set, const DecodedRows& rows,
     ESPALIER_ASSIGN_OR_RETURN(uint8_t * record, TakeRecords(bytes));
     for (int64_t i = 0; i < n; ++i) {
       store_->sets_[set].records[target + done + i] = record;
-      record = WriteSparse(from, first + i, type, record);
+      uint8_t* const end = WriteSparse(from, first + i, type, record);
+      if (!RecodeRecord(*read, record)) return Changed(shard);
+      record = end;
     }
   }
   return {};

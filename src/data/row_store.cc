@@ -33,7 +33,8 @@ void RowStore::Gather(FileRole set, std::span<const int64_t> rows, T* inputs, in
         const uint8_t* soon = s.records[rows[i + 2] - s.range.begin];
         Prefetch(reinterpret_cast<const char*>(soon), kPrefetchedBytes);
       }
-      encoder_.EncodeSparse(storage_, ReadSparse(s.records[at]), sparse);
+      encoder_.EncodeSparse(storage_, ReadSparse(s.records[at]), nullptr, sparse,
+                            codes + static_cast<int64_t>(i) * encoder_.coded());
     } else {
       if (i + 2 < rows.size())
         Prefetch(s.features + (rows[i + 2] - s.range.begin) * row_bytes, row_bytes);

@@ -59,7 +59,7 @@ class RowStore {
   // Fills n = rows.size() rows, by global number:
   //   inputs   [n, features] row-major, and
   //   codes    [n, coded features]: what FeatureEncoder makes of the row; of a sparse store it is
-  //            `sparse` that gets them, which then points into this
+  //            `sparse` that gets the inputs, which then points into this
   //   labels   [n] class numbers (classification); may be null when not wanted
   //   targets  [n, targets] (y - shift) * factor in double, rounded (not classification); may be
   //   null weights  [n]; 1 without a weight column; may be null
@@ -151,6 +151,7 @@ class RowLoader {
   // Replaces the shard's own codes of categories by those of the job.
   template <typename T>
   bool Recode(const Read& read, int64_t rows, T* features) const;
+  bool RecodeRecord(const Read& read, uint8_t* record) const;
   int64_t FeatureBytesOf(Range range) const;
   int64_t BytesOf(Range range) const;
 

@@ -8,13 +8,26 @@
 
 namespace espalier {
 
-bool MayBeSparse(const JobSpec& job, const Schema& schema) {
-  if (static_cast<int64_t>(schema.features.size()) < kSparseFeaturesMin) return false;
+std::vector<int32_t> CodedFeatures(const Schema& schema) {
+  std::vector<int32_t> coded;
   for (size_t i = 0; i < schema.features.size(); ++i) {
     const FeatureRule rule = schema.rule(i);
-    if (!IsPlain(job.data.features, rule) || IsRobust(job.data.features, rule)) return false;
+    if (rule.type == FeatureType::kCategorical) coded.push_back(static_cast<int32_t>(i));
   }
-  return true;
+  return coded;
+}
+
+bool MayBeSparse(const JobSpec& job, const Schema& schema) {
+  if (static_cast<int64_t>(schema.features.size()) < kSparseFeaturesMin) return false;
+  int64_t numbers = 0;
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    const FeatureRule rule = schema.rule(i);
+    if (IsRobust(job.data.features, rule)) return false;
+    if (rule.type == FeatureType::kCategorical) continue;
+    if (!IsPlain(job.data.features, rule)) return false;
+    ++numbers;
+  }
+  return numbers >= kSparseFeaturesMin;
 }
 
 bool DecodesSparse(const JobSpec& job, const Schema& schema, const std::string& path) {
@@ -30,10 +43,9 @@ bool DecodesSparse(const JobSpec& job, const Schema& schema, const std::string& 
 }
 
 bool CanBeSparse(const JobSpec& job, const Preprocessing& fitted) {
-  return static_cast<int64_t>(fitted.features.size()) >= kSparseFeaturesMin &&
-         job.model.task != Task::kAutoencoder &&
-         std::all_of(fitted.features.begin(), fitted.features.end(),
-                     [](const FittedFeature& f) { return f.codes == 0 && !f.null_indicator; });
+  return job.model.task != Task::kAutoencoder &&
+         std::count_if(fitted.features.begin(), fitted.features.end(),
+                       [](const FittedFeature& f) { return f.codes == 0; }) >= kSparseFeaturesMin;
 }
 
 bool StoresSparse(const JobSpec& job, const Preprocessing& fitted, int64_t rows, int64_t nonzeros) {

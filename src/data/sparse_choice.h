@@ -6,27 +6,33 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
 namespace espalier {
 
-// Whether a shard's rows may be kept sparse before all are counted: they have many features, all of
-// them plain numbers, of which no sample is taken.
+// The features that are codes of categories, ascending. What such a feature holds is never left
+// out, 0 or not: it is the code of a value, and another one in each shard.
+std::vector<int32_t> CodedFeatures(const Schema& schema);
+
+// Whether a shard's rows may be kept sparse before all are counted: they have many plain numbers,
+// of which no sample is taken, and beside them nothing but categories.
 bool MayBeSparse(const JobSpec& job, const Schema& schema);
 
 // Whether rows of a file of text are decoded sparse unless the first ones are not: of LIBSVM text,
 // if they may be sparse and have nothing beside their features but a label.
 bool DecodesSparse(const JobSpec& job, const Schema& schema, const std::string& path);
 
-// Whether rows may be multiplied sparse, whatever they hold: there are many features, all of them
-// one number each. An autoencoder needs the zeros, as its targets.
+// Whether rows may be multiplied sparse, whatever they hold: many features are numbers. An
+// autoencoder needs the zeros, as its targets.
 bool CanBeSparse(const JobSpec& job, const Preprocessing& fitted);
 
 // Whether a job's rows are stored and multiplied sparse: they can be, and few numbers are not 0,
-// those of columns far from 0 (sparse_rows.h) counted in all rows. `rows`: of all sets;
-// `nonzeros`: of theirs. The model remembers the answer, for rows that are scored later.
+// those of columns far from 0 (sparse_rows.h) and codes counted in all rows. `rows`: of all sets;
+// `nonzeros`: of theirs, with all codes. The model remembers the answer, for rows that are scored
+// later.
 bool StoresSparse(const JobSpec& job, const Preprocessing& fitted, int64_t rows, int64_t nonzeros);
 
 }  // namespace espalier

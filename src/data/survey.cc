@@ -58,6 +58,7 @@ Result<std::optional<ShardRows>> ReadTextAs(bool sparse, const FileSystem& files
   const std::string& path = plan.files[range.file].path;
   TextScan scan(std::move(input), plan, job, shard, room, sparse);
   const auto width = static_cast<int64_t>(plan.schema.features.size());
+  const std::vector<int32_t> coded = CodedFeatures(plan.schema);
   const ShardTexts& texts = scan.decoder().texts();
   ShardRows rows;
   for (int64_t taken = 0;;) {
@@ -69,7 +70,7 @@ Result<std::optional<ShardRows>> ReadTextAs(bool sparse, const FileSystem& files
     if (outcome == TextScan::Outcome::kRow) {
       ++taken;
       if (sparse && !take && taken == kRowsBeforeReserve &&
-          !AreSparse(scan.decoder().sets(), width)) {
+          !AreSparse(scan.decoder().sets(), width, coded)) {
         return std::nullopt;
       }
       if (!take) ReserveEarly(range, taken, &scan);
@@ -127,6 +128,24 @@ void CountLabels(const ShardRows& rows, ShardSurvey* survey) {
   }
 }
 
+// How many rows have each code of a feature, of which there are `codes`.
+std::vector<int64_t> CountCodes(const DecodedRows& rows, int64_t width, int64_t feature,
+                                size_t codes) {
+  std::vector<int64_t> counts(codes);
+  WithStorage(rows.type, [&](auto type) {
+    const auto* values = reinterpret_cast<const decltype(type)*>(rows.features.data());
+    for (int64_t r = 0; r < rows.rows; ++r) {
+      int64_t at = r * width + feature;
+      if (rows.sparse) {  // where all codes are
+        const int32_t* const columns = rows.columns.data();
+        at = std::lower_bound(columns + rows.begin(r), columns + rows.ends[r], feature) - columns;
+      }
+      ++counts[static_cast<size_t>(values[at])];
+    }
+  });
+  return counts;
+}
+
 // How many training rows have each value of the categorical features.
 void CountCategories(const ShardRows& rows, const FeatureSpec& features, const Schema& schema,
                      ShardSurvey* survey) {
@@ -136,11 +155,8 @@ void CountCategories(const ShardRows& rows, const FeatureSpec& features, const S
     if (!HasVocabulary(features, schema.rule(i))) continue;
     const std::vector<std::string>& texts =
         rows.texts.categories[survey->categories.size()].texts();
-    std::vector<int64_t> counts(texts.size());
-    WithStorage(train.type, [&](auto type) {
-      const auto* codes = reinterpret_cast<const decltype(type)*>(train.features.data()) + i;
-      for (int64_t r = 0; r < train.rows; ++r) ++counts[static_cast<size_t>(codes[r * width])];
-    });
+    const std::vector<int64_t> counts =
+        CountCodes(train, width, static_cast<int64_t>(i), texts.size());
     auto& of_feature = survey->categories.emplace_back();
     for (size_t k = 0; k < texts.size(); ++k) {
       if (counts[k] > 0) of_feature[texts[k]] = counts[k];
@@ -163,8 +179,9 @@ ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, const JobSpec&
   const auto width = static_cast<int64_t>(schema.features.size());
   survey.features = train.sparse ? StatsOfSparse(train, width)
                                  : StatsOf(train.type, train.features.data(), train.rows, width);
+  const std::vector<int32_t> coded = CodedFeatures(schema);
   for (const DecodedRows& set : rows.sets) {
-    if (width >= kSparseFeaturesMin) survey.nonzeros += set.Nonzeros(width);
+    if (width >= kSparseFeaturesMin) survey.nonzeros += set.Nonzeros(width, coded);
   }
   CountCategories(rows, job.data.features, schema, &survey);
   if (job.model.task == Task::kClassification) {

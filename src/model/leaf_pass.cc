@@ -52,19 +52,19 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       rows_max_(rows_max),
       blas_accumulates_(true),
       layers_(shape.layers.size()),
+      inputs_a_row_(shape.sparse ? 0 : shape.inputs()),
       embedded_(shape.layers.front().in - shape.inputs()),
-      inputs_(shape.sparse ? 0 : rows_max * shape.inputs()),
+      inputs_(rows_max * inputs_a_row_),
       targets_(shape.task == Task::kRegression || shape.task == Task::kMultilabel
                    ? rows_max * shape.outputs()
                    : 0),
       weights_(rows_max),
       labels_(shape.task == Task::kClassification ? rows_max : 0),
       codes_(rows_max * static_cast<int64_t>(shape.tables.size())),
-      first_inputs_(embedded_ > 0 ? rows_max * shape.layers.front().in : 0),
+      first_inputs_(embedded_ > 0 ? rows_max * (inputs_a_row_ + embedded_) : 0),
       embedding_deltas_(rows_max * embedded_) {
   ESPALIER_CHECK(rows_max >= 0 && rows_max < kLeafRowsMax, std::to_string(rows_max));
-  ESPALIER_CHECK(!shape.sparse || (shape.tables.empty() && shape.task != Task::kAutoencoder),
-                 "sparse inputs beside others");
+  ESPALIER_CHECK(!shape.sparse || shape.task != Task::kAutoencoder, "sparse inputs as targets");
   const auto trained = [](const LayerShape& layer) { return !layer.frozen; };
   lowest_ =
       std::find_if(shape_.layers.begin(), shape_.layers.end(), trained) - shape_.layers.begin();
@@ -117,7 +117,7 @@ void LeafPass<T>::LoadBiases(const T* parameters) {
 template <typename T>
 Matrix<T> LeafPass<T>::Input(int64_t index, int64_t begin) const {
   if (index == 0) {
-    const int64_t width = shape_.layers.front().in;
+    const int64_t width = inputs_a_row_ + embedded_;
     return {(embedded_ > 0 ? first_inputs_ : inputs_).data() + begin * width, width};
   }
   const Layer& below = layers_[index - 1];
@@ -162,19 +162,18 @@ void LeafPass<T>::Activate(int64_t index, int64_t begin, int64_t rows, const Dro
 
 template <typename T>
 void LeafPass<T>::Embed(const T* parameters, int64_t begin, int64_t rows) {
-  const int64_t in = shape_.layers.front().in, numbers = shape_.inputs();
   for (int64_t row = begin; row < begin + rows; ++row) {
-    T* to = first_inputs_.data() + row * in;
-    std::copy_n(inputs_.data() + row * numbers, numbers, to);
+    T* to = first_inputs_.data() + row * (inputs_a_row_ + embedded_);
+    to = std::copy_n(inputs_.data() + row * inputs_a_row_, inputs_a_row_, to);
     const int32_t* codes = codes_.data() + row * static_cast<int64_t>(tables_.size());
     for (const Table& table : tables_) {
       const TableShape& shape = shape_.tables[table.code];
       if (shape.one_hot) continue;
       if (codes[table.code] < 0) {
-        std::fill_n(to + shape.input, shape.width, T{0});
+        to = std::fill_n(to, shape.width, T{0});
       } else {
         const T* from = parameters + table.offset + codes[table.code] * shape.width;
-        std::copy_n(from, shape.width, to + shape.input);
+        to = std::copy_n(from, shape.width, to);
       }
     }
   }
@@ -214,7 +213,11 @@ void LeafPass<T>::Forward(const T* parameters, int64_t begin, int64_t rows, cons
     Layer& layer = layers_[i];
     T* sums = layer.activations.data() + begin * layer.pitch;
     if (i == 0 && shape_.sparse) {
-      // MultiplyFirst has been there.
+      // MultiplyFirst has been there; embeddings are dense.
+      if (embedded_ > 0) {
+        Multiply(rows, dims.out, embedded_, Input(0, begin),
+                 Matrix<T>{parameters + shape_.inputs(), dims.in, true}, true, sums, layer.pitch);
+      }
     } else if (dims.in == 0) {
       std::fill_n(sums, rows * layer.pitch, T{0});
     } else {
@@ -328,12 +331,15 @@ void LeafPass<T>::WeightGradient(const Chunk& chunk, T* out, bool accumulate) co
   const Layer& layer = layers_[chunk.layer];
   const int64_t height = chunk.out_end - chunk.out_begin;
   const T* deltas = layer.deltas.data() + chunk.out_begin;
-  if (shape_.sparse && chunk.layer == 0) {
-    SparseGradient(sparse_, rows_, deltas, layer.pitch, height, dims.in, out);
-  } else if (height > 0) {
+  const bool sparse = shape_.sparse && chunk.layer == 0;
+  if (sparse) SparseGradient(sparse_, rows_, deltas, layer.pitch, height, dims.in, out);
+  // Of the inputs that come with their zeros, which are the last ones.
+  const int64_t columns = sparse ? embedded_ : dims.in;
+  if (height > 0 && (!sparse || columns > 0)) {
     ForMicroBatches(rows_, [&](int64_t begin, int64_t rows) {
-      Multiply(height, dims.in, rows, Matrix<T>{deltas + begin * layer.pitch, layer.pitch, true},
-               Input(chunk.layer, begin), accumulate || begin > 0, out, dims.in);
+      Multiply(height, columns, rows, Matrix<T>{deltas + begin * layer.pitch, layer.pitch, true},
+               Input(chunk.layer, begin), accumulate || begin > 0, out + dims.in - columns,
+               dims.in);
     });
   }
   if (!chunk.bias) return;

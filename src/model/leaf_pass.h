@@ -94,7 +94,7 @@ class LeafPass {
   };
 
   void CheckRows(int64_t rows) const;
-  // Appends the rows' embeddings to their numbers.
+  // Appends the rows' embeddings to their numbers; of sparse inputs they stand alone.
   void Embed(const T* parameters, int64_t begin, int64_t rows);
   // Of sparse inputs: the first layer's products of all rows.
   void MultiplyFirst(const T* parameters, int64_t rows);
@@ -109,6 +109,7 @@ class LeafPass {
   // Turns the deltas of a row of layer `index`, by its output, into those by its sums.
   void BackThrough(int64_t index, int64_t row);
   OutputRows<T> Outputs(int64_t begin, int64_t rows) const;
+  // Of sparse inputs the first layer's are the embeddings.
   Matrix<T> Input(int64_t index, int64_t begin) const;
 
   NetworkShape shape_;
@@ -118,12 +119,13 @@ class LeafPass {
   int64_t lowest_ = 0;  // the lowest layer that is not frozen: deltas are needed down to it
   std::vector<Layer> layers_;
   std::vector<Table> tables_;
-  int64_t embedded_;  // inputs of the first layer that are embeddings: the last ones
+  int64_t inputs_a_row_;  // numbers that come with their zeros
+  int64_t embedded_;      // inputs of the first layer that are embeddings: the last ones
   AlignedVector<T> inputs_, targets_, weights_;
   AlignedVector<int32_t> labels_, codes_;
   SparseRows<T> sparse_;
-  // With embeddings: the first layer's inputs [rows_max, in], and the deltas by its embeddings
-  // [rows_max, embedded_].
+  // With embeddings: the first layer's inputs [rows_max, in], of sparse inputs the embeddings alone
+  // [rows_max, embedded_], and the deltas by its embeddings [rows_max, embedded_].
   AlignedVector<T> first_inputs_, embedding_deltas_;
 };
 

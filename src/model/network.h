@@ -61,7 +61,7 @@ struct NetworkShape {
   std::vector<double> positive_weights;
   Task task = Task::kClassification;
   // A row's numbers come without those that are 0 (spec/sparse_rows.h); the parameters are the
-  // same. REQUIRES: no tables, not an autoencoder.
+  // same. REQUIRES: not an autoencoder.
   bool sparse = false;
 
   // Numbers a row, which come before embeddings in the input of the first layer.

@@ -59,13 +59,13 @@ template <typename T>
 void SparseGradient(const SparseRows<T>& rows, int64_t count, const T* deltas, int64_t pitch,
                     int64_t height, int64_t in, T* gradient) {
   for (int64_t o = 0; o < height; ++o, gradient += in) {
-    if (rows.base.empty()) {
-      std::fill_n(gradient, in, T{0});
-    } else {
+    const auto based = static_cast<int64_t>(rows.base.size());
+    if (based > 0) {
       T sum = 0;
       for (int64_t r = 0; r < count; ++r) sum += deltas[r * pitch + o];
-      for (int64_t i = 0; i < in; ++i) gradient[i] = rows.base[i] * sum;
+      for (int64_t i = 0; i < based; ++i) gradient[i] = rows.base[i] * sum;
     }
+    std::fill(gradient + based, gradient + in, T{0});
     for (int64_t r = 0, e = 0; r < count; ++r) {
       const T delta = deltas[r * pitch + o];
       if (delta == 0) {  // as of every second unit of ReLU

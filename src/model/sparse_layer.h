@@ -13,7 +13,8 @@
 
 namespace espalier {
 
-// sums[r, o] = the product of row r with row o of the weight, for the first `count` rows.
+// sums[r, o] = the product of row r with row o of the weight, for the first `count` rows. Columns
+// of the weight beyond those of the rows are not theirs, and have a gradient of 0.
 // `sums` has rows of `pitch` elements.
 template <typename T>
 void MultiplySparse(const SparseRows<T>& rows, int64_t count, const T* weight, int64_t in,

@@ -50,9 +50,9 @@ Result<ModelOutline> LoadModelOutline(const FileSystem& files, const std::string
   model.shape.sparse = model.document.sparse;
   if (model.document.sparse && !CanBeSparse(model.document.job, fitted)) {
     return BadInput(QuotedPath(directory + "/" + kModelFile) +
-                    ": sparse: found true; expected it only where rows have at least " +
+                    ": sparse: found true; expected it only where at least " +
                     std::to_string(kSparseFeaturesMin) +
-                    " features, each one number, that are not the targets: copy the bundle again");
+                    " features are numbers, and not the targets: copy the bundle again");
   }
   return model;
 }

@@ -70,7 +70,8 @@ class TypedScorer final : public Scorer {
       return;
     }
     if (filled == 0) encoder_.BeginSparse(&pass_.sparse());
-    encoder_.EncodeSparseRows(rows, begin, count, &pass_.sparse());
+    encoder_.EncodeSparseRows(rows, maps, begin, count, &pass_.sparse(),
+                              pass_.codes() + filled * encoder_.coded());
   }
 
   void FillAnswer(const DecodedRows& rows, std::span<const int32_t> classes, int64_t r,

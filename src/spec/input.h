@@ -140,7 +140,7 @@ struct ShardSurvey {
   // By feature with a vocabulary, in their order: text -> training rows.
   std::vector<std::map<std::string, int64_t>> categories;
   double train_weight = 0;
-  int64_t nonzeros = 0;  // of wide rows: numbers, over all sets, that are not 0
+  int64_t nonzeros = 0;  // of wide rows, over all sets: numbers that are not 0, all codes
   RowSample sample;      // of the shard's training rows
   // Of a job that scores, in place of all above but `shard`.
   std::optional<ShardScore> score = {};

@@ -1,5 +1,5 @@
 // Wide rows of which most numbers are 0: when they are kept as the others alone, and a batch of
-// such rows as the first layer takes it.
+// such rows as the first layer takes it. Codes of categories lie beside them, as beside other rows.
 //
 // Thread rule: values.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace espalier {
 
-// From so many features on rows may be sparse ...
+// From so many features on that are numbers, rows may be sparse ...
 inline constexpr int64_t kSparseFeaturesMin = 1024;
 // ... if at most one number in so many is not 0. Measured (tools/benchmarks/sparse_step.cc): with
 // 1,024 features the sparse first layer is then a tenth faster than BLAS over all numbers and at
@@ -31,7 +31,8 @@ struct SparseRows {
   std::vector<int64_t> ends;     // [rows]: where a row's entries end; the next one's begin there
   std::vector<int32_t> columns;  // [entries], ascending within a row
   std::vector<T> values;         // [entries]: by how much the input differs from the base
-  // [columns]: the inputs of a row without entries; owned by who filled the rows. Empty: all 0.
+  // [columns of numbers]: the inputs of a row without entries; owned by who filled the rows. Empty:
+  // all 0.
   std::span<const T> base;
 
   void Clear() {

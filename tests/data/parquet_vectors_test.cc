@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -225,11 +226,34 @@ void CheckSame(const DecodedRows& a, const DecodedRows& b) {
   CHECK(bytes(a) == bytes(b));
 }
 
+FeatureGroup Category(const std::string& column, int64_t hash) {
+  FeatureGroup group;
+  group.columns = {column};
+  group.type = FeatureType::kCategorical;
+  group.hash = hash;
+  return group;
+}
+
+TEST_CASE("beside categories, wide vectors that are not sparse after all keep their zeros") {
+  std::string ones = "1";
+  for (int i = 1; i < 1200; ++i) ones += ", 1";
+  ParquetFixture f;
+  f.job.data.features.groups = {Category("a", 0)};
+  f.Write({Json("a", arrow::utf8(), R"(["x", "y", "x"])"),
+           Vectors({Dense(ones), Sparse(1200, "7", "2"), Dense(ones)}), Y(3)},
+          {.arrow_schema = false});
+  const Gathered rows = f.AllRows();
+  CHECK_FALSE(f.shards[0].rows.sets[0].sparse);
+  CHECK(rows.codes == std::vector<int32_t>{0, 1, 0});
+  CHECK(rows.inputs.size() == 3 * 1200);
+  CHECK(std::accumulate(rows.inputs.begin(), rows.inputs.end(), 0.0) == 2402);
+}
+
 TEST_CASE("wide vectors are the same rows whether they are spelled out in the file or not") {
   for (const int64_t group_rows : {1000, 37}) {
     for (const NullKind nulls : {NullKind::kMean, NullKind::kDrop, NullKind::kFail}) {
-      for (const bool some : {false, true}) {
-        INFO(group_rows << " " << static_cast<int>(nulls) << " " << some);
+      for (const auto& [some, coded] : {std::pair(false, false), {true, false}, {true, true}}) {
+        INFO(group_rows << " " << static_cast<int>(nulls) << " " << some << " " << coded);
         ParquetFixture spark, lists;
         for (ParquetFixture* f : {&spark, &lists}) {
           f->job.data.features.nulls.kind = nulls;
@@ -241,6 +265,12 @@ TEST_CASE("wide vectors are the same rows whether they are spelled out in the fi
             for (int i = 1; i < 1200; ++i) {
               if (i != 800) f->job.data.features.columns.push_back("v[" + std::to_string(i) + "]");
             }
+          }
+          if (coded) {
+            f->job.data.features.groups = {Category("a", 0), Category("b", 9)};
+            FeatureGroup& nulled = f->job.data.features.groups.emplace_back();
+            nulled.columns = {std::string("v[900]")};
+            nulled.null_indicator = true;
           }
           f->Write(WideTable(f == &spark), {.group_rows = group_rows, .arrow_schema = false},
                    "t.parquet");
@@ -254,6 +284,8 @@ TEST_CASE("wide vectors are the same rows whether they are spelled out in the fi
           CHECK(a.survey.skipped_rows == b.survey.skipped_rows);
           CHECK(a.survey.dropped_rows == b.survey.dropped_rows);
           CHECK(a.survey.features == b.survey.features);
+          CHECK(a.survey.categories == b.survey.categories);
+          CHECK(a.survey.categories.size() == (coded ? 1 : 0));
           for (int set = 0; set < kSets; ++set) CheckSame(a.rows.sets[set], b.rows.sets[set]);
         }
       }
@@ -331,7 +363,7 @@ TEST_CASE("they are scored as sparse rows, or spelled out few at a time") {
             CHECK(values[sparse ? piece.rows.begin(r) : r * kWidth + seen * 37] == seen + 1);
             if (sparse) CHECK(piece.rows.columns[piece.rows.begin(r)] == seen * 37);
           }
-          CHECK(piece.rows.Nonzeros(kWidth) == piece.rows.rows);
+          CHECK(piece.rows.Nonzeros(kWidth, {}) == piece.rows.rows);
           return {};
         });
     INFO(read.ToString());

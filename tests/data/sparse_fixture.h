@@ -98,8 +98,9 @@ class SparseFixture : public DataFixture {
     std::vector<double> inputs(rows.size() * width);
     SparseRows<double> sparse;
     labels.assign(rows.size(), -1);
-    store.Gather<double>(FileRole::kTrain, rows, inputs.data(), nullptr, labels.data(), nullptr,
-                         nullptr, &sparse);
+    codes.assign(rows.size() * static_cast<size_t>(store.coded()), -2);
+    store.Gather<double>(FileRole::kTrain, rows, inputs.data(), codes.data(), labels.data(),
+                         nullptr, nullptr, &sparse);
     if (!store.sparse()) return inputs;
     REQUIRE(sparse.ends.size() == rows.size());
     for (size_t r = 0; r < rows.size(); ++r) {
@@ -143,7 +144,7 @@ class SparseFixture : public DataFixture {
   const std::vector<std::string>& classes() const { return result.preprocessing.classes; }
 
   SurveyResult result;
-  std::vector<int32_t> labels;
+  std::vector<int32_t> labels, codes;
   int64_t memory_bytes = 0, spool_bytes = 0;
 };
 

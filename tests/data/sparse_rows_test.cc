@@ -95,7 +95,7 @@ TEST_CASE("sparse rows that are read to be scored are the network's inputs bit b
       const Status read =
           ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
             decoded_sparse = piece.rows.sparse;
-            encoder.EncodeSparseRows(piece.rows, 0, piece.rows.rows, &scored);
+            encoder.EncodeSparseRows(piece.rows, {}, 0, piece.rows.rows, &scored, nullptr);
             return {};
           });
       INFO(read.ToString());
@@ -218,14 +218,16 @@ TEST_CASE("what a job must be for sparse rows") {
   fitted.features[7].factor = 0.9;
   CHECK(StoresSparse(job, fitted, 16, 2000));
   fitted.features[7].null_indicator = true;
-  CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
-  fitted.features[7] = {};
   fitted.features[8].codes = 3;
-  CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
-  fitted.features[8] = {};
+  CHECK(StoresSparse(job, fitted, 16, 2000));
+  CHECK_FALSE(StoresSparse(job, fitted, 16, 2001));
   job.model.task = Task::kAutoencoder;
   CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
   job = {};
+  fitted.features.resize(kSparseFeaturesMin + 1);  // numbers but for one
+  CHECK(StoresSparse(job, fitted, 16, 1));
+  fitted.features[9].codes = 3;
+  CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
   fitted.features.resize(kSparseFeaturesMin - 1);
   CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
 }

@@ -78,13 +78,67 @@ class SparseTest(EspalierTest):
         self.assertEqual(scored["accuracy"], result["metrics"]["test"]["accuracy"])
         self.assertAlmostEqual(scored["loss"], result["metrics"]["test"]["loss"], 5)
 
+    def with_categories(self, name, rows, seed):
+        """Behind the numbers a category of 30 values and one of 3, by which alone it is easy to
+        tell the classes; among them nulls."""
+        chance = random.Random(seed)
+        lines = []
+        for line in libsvm(rows, seed).splitlines():
+            label, *pairs = line.split(" ")
+            entries = {int(pair.split(":")[0]): pair.split(":")[1] for pair in pairs}
+            entries.update((60 + chance.randint(0, 9), "nan") for _ in range(chance.randint(0, 1)))
+            entries[WIDTH + 1] = chance.randint(0, 29)
+            entries[WIDTH + 2] = 2 if chance.random() < 0.1 else int(label == "+1")
+            lines.append(" ".join([label] + ["%d:%s" % pair for pair in sorted(entries.items())
+                                             if pair[1] != 0]))
+        return self.write(name, "\n".join(lines) + "\n")
+
+    def test_categories_and_indicators_of_nulls_leave_the_numbers_sparse(self):
+        spec = self.spec(self.with_categories("c.svm", 1537, 5))
+        spec["data"]["test"] = self.with_categories("t.svm", 500, 6)
+        spec["model"]["dropout"] = 0.1
+        spec["data"]["features"]["nulls"] = "mean"
+        spec["data"]["features"]["groups"] = [
+            {"columns": WIDTH + 1, "type": "categorical", "hash": 16, "encode": {"embedding": 3}},
+            {"columns": WIDTH + 2, "type": "categorical"},
+            {"columns": "60..69", "null_indicator": True}]
+        check = self.check(spec)
+        self.assertIs(check["sparse"], True)
+        # At least float32 numbers, of which they have some 30 a row.
+        self.assertLess(check["rows_bytes"], 2037 * WIDTH * 4 / 30)
+        trained = self.assert_same_bits("c", spec)["metrics"]["test"]
+        self.assertGreater(trained["accuracy"], 0.8)
+        result = self.result("train", self.job("once", spec), "--workers", 2)
+        model = result["bundle"]
+        scored = self.result("evaluate", model, spec["data"]["test"])["metrics"]
+        self.assertEqual(scored["accuracy"], trained["accuracy"])
+        self.assertAlmostEqual(scored["loss"], trained["loss"], 5)
+        keep = ["--keep", "0", "--keep", "7"]
+        for output, threads in (("local", 2), ("one", 1)):
+            self.result("predict", model, spec["data"]["test"], "--output", self.path(output),
+                        "--threads", threads, *keep)
+        self.assertEqual(files_of(self.path("one")), files_of(self.path("local")))
+        self.check_as_told_by_a_bundle_of_before(model, spec["data"]["test"], keep)
+
+    def check_as_told_by_a_bundle_of_before(self, model, data, keep):
+        """It is scored with all zeros: the same as in `local` but for rounding."""
+        with open(os.path.join(model, "model.json"), encoding="utf-8") as f:
+            document = json.load(f)
+        self.assertIs(document.pop("sparse"), True)
+        with open(os.path.join(model, "model.json"), "w", encoding="utf-8") as f:
+            json.dump(document, f)
+        self.result("predict", model, data, "--output", self.path("dense"), *keep)
+        sparse, dense = self.answers("local"), self.answers("dense")
+        for one, other in zip(sparse, dense, strict=True):
+            self.assertEqual(one[:2], other[:2])
+            for column in ("probability_-1", "probability_1"):
+                self.assertAlmostEqual(float(one[2][column]), float(other[2][column]), 4)
+        self.assertNotEqual(sparse, dense)
+
     def test_predictions_and_evaluations_are_the_same_bytes_here_and_in_any_cluster(self):
         spec = self.spec(self.write("e.svm", libsvm(1500, 6)))
         self.trained_here("scored", spec)
         model = self.path("scored.bundle")
-        with open(os.path.join(model, "model.json"), encoding="utf-8") as f:
-            document = json.load(f)
-        self.assertIs(document["sparse"], True)
         lines = libsvm(2500, 8).splitlines()
         lines[70] = "+1 7:many"
         data = self.write("new.svm", "\n".join(lines) + "\n")
@@ -115,18 +169,8 @@ class SparseTest(EspalierTest):
         for one, other in zip(self.rows("bare"), self.rows("local"), strict=True):
             self.assertEqual(one["7"], other["7"])
             self.assertAlmostEqual(float(one["probability_1"]), float(other["probability_1"]), 5)
-        # A bundle of before it told so is scored with all zeros: the same but for rounding.
-        del document["sparse"]
-        with open(os.path.join(model, "model.json"), "w", encoding="utf-8") as f:
-            json.dump(document, f)
-        self.result("predict", model, data, "--output", self.path("dense"), *keep)
-        sparse, dense = self.answers("local"), self.answers("dense")
-        self.assertEqual(len(sparse), 2499)
-        for one, other in zip(sparse, dense, strict=True):
-            self.assertEqual(one[:2], other[:2])
-            for column in ("probability_-1", "probability_1"):
-                self.assertAlmostEqual(float(one[2][column]), float(other[2][column]), 4)
-        self.assertNotEqual(sparse, dense)
+        self.assertEqual(len(self.answers("local")), 2499)
+        self.check_as_told_by_a_bundle_of_before(model, data, keep)
 
     def rows(self, output):
         found = []

@@ -10,12 +10,15 @@ namespace {
 
 constexpr int64_t kInputs = 37;  // no multiple of anything that sums go by
 
-NetworkShape Shape(bool sparse, std::vector<int64_t> hidden, bool norm = false) {
+NetworkShape Shape(bool sparse, std::vector<int64_t> hidden, bool norm = false,
+                   std::vector<CodedInput> coded = {}) {
   ModelSpec model;
   model.hidden = std::move(hidden);
   model.activation = {Activation::kTanh};
   model.layer_norm = norm;
-  NetworkShape shape = MakeShape(model, kInputs, 3);
+  InputShape inputs(kInputs);
+  inputs.coded = std::move(coded);
+  NetworkShape shape = MakeShape(model, inputs, 3);
   shape.sparse = sparse;
   return shape;
 }
@@ -39,6 +42,13 @@ void FillSparse(LeafPass<T>& sparse, LeafPass<T>& dense, const std::vector<T>& b
       input += to.values.back();
     }
     to.ends.push_back(static_cast<int64_t>(to.columns.size()));
+    const auto& tables = sparse.shape().tables;
+    for (size_t k = 0; k < tables.size(); ++k) {  // -1 among them
+      const auto at = static_cast<size_t>(r) * tables.size() + k;
+      const auto codes = static_cast<uint64_t>(tables[k].codes);
+      sparse.codes()[at] = static_cast<int32_t>(Mix64(seed * 131 + at) % (codes + 1)) - 1;
+      if (!dense.shape().tables.empty()) dense.codes()[at] = sparse.codes()[at];
+    }
     sparse.weights()[r] = dense.weights()[r] = static_cast<T>(0.5 + 0.01 * static_cast<double>(r));
     sparse.labels()[r] = dense.labels()[r] = static_cast<int32_t>(Mix64(seed ^ (77 + r)) % 3);
   }
@@ -68,12 +78,30 @@ TEST_CASE("the gradient of a sparse first layer agrees with finite differences")
   }
 }
 
+// One-hot inputs and embeddings, between which it makes a difference who comes first.
+const std::vector<std::vector<CodedInput>> kCoded = {
+    {}, {{5, 0}}, {{4, 3}}, {{6, 2}, {5, 0}, {3, 4}}};
+
+TEST_CASE("the gradients beside sparse numbers agree with finite differences") {
+  constexpr int64_t kRows = 45;
+  for (const auto& coded : kCoded) {
+    for (const auto& hidden : std::vector<std::vector<int64_t>>{{6, 4}, {5}, {}}) {
+      const NetworkShape shape = Shape(true, hidden, hidden.size() == 1, coded);
+      const std::vector<double> base = Base<double>(coded.size() != 1);
+      LeafPass<double> pass(shape, kRows), spelled(Shape(false, hidden), kRows);
+      FillSparse(pass, spelled, base, kRows, 3);
+      CheckFiniteDifferences(pass, kRows, 1e-6);
+    }
+  }
+}
+
 template <typename T>
-void CheckAgainstDense(double tolerance) {
+void CheckAgainstDense(double tolerance, const std::vector<CodedInput>& coded) {
   constexpr int64_t kRows = 300;
   for (const bool any_base : {false, true}) {
     const std::vector<T> base = Base<T>(any_base);
-    LeafPass<T> sparse(Shape(true, {13, 4}), kRows), dense(Shape(false, {13, 4}), kRows);
+    LeafPass<T> sparse(Shape(true, {13, 4}, false, coded), kRows);
+    LeafPass<T> dense(Shape(false, {13, 4}, false, coded), kRows);
     FillSparse(sparse, dense, base, kRows, 8);
     const auto parameters = StartOf<T>(sparse.shape(), 2);
     std::vector<T> a(kRows * 3), b(kRows * 3);
@@ -88,14 +116,16 @@ void CheckAgainstDense(double tolerance) {
 }
 
 TEST_CASE("a sparse first layer computes what the dense one does") {
-  CheckAgainstDense<double>(1e-13);
-  CheckAgainstDense<float>(3e-6);
+  for (const auto& coded : kCoded) {
+    CheckAgainstDense<double>(1e-13, coded);
+    CheckAgainstDense<float>(3e-6, coded);
+  }
 }
 
 TEST_CASE("sums over sparse rows do not depend on chunks, room, or rows beside them") {
   constexpr int64_t kRows = 150;
   const std::vector<float> base = Base<float>(true);
-  const NetworkShape shape = Shape(true, {13, 4});
+  const NetworkShape shape = Shape(true, {13, 4}, false, {{5, 0}});
   LeafPass<float> pass(shape, kRows), roomy(shape, 2 * kRows), dense(Shape(false, {13, 4}), 300);
   FillSparse(pass, dense, base, kRows, 8);
   FillSparse(roomy, dense, base, 2 * kRows, 8);
@@ -128,6 +158,22 @@ TEST_CASE("a frozen sparse layer has no gradient, the others have theirs") {
   CHECK(
       std::all_of(gradient.begin(), gradient.begin() + of_first, [](double g) { return g == 0; }));
   CHECK(std::equal(gradient.begin() + of_first, gradient.end(), whole.begin() + of_first));
+}
+
+TEST_CASE("a frozen layer over sparse numbers freezes what lies beside them") {
+  constexpr int64_t kRows = 150;
+  NetworkShape frozen = Shape(true, {13, 4}, false, {{6, 2}, {5, 0}});
+  frozen.layers[0].frozen = true;
+  LeafPass<double> pass(frozen, kRows), dense(Shape(false, {13, 4}), kRows);
+  const std::vector<double> base = Base<double>(true);
+  FillSparse(pass, dense, base, kRows, 8);
+  TrainingTotals(pass, StartOf<double>(frozen, 2), kRows);
+  const auto gradient = WholeGradient(pass);
+  for (const Chunk& chunk : ChunksOf<double>(frozen)) {
+    const auto begin = gradient.begin() + chunk.offset;
+    const bool none = std::all_of(begin, begin + chunk.size, [](double g) { return g == 0; });
+    CHECK(none == IsFrozen(frozen, chunk));
+  }
 }
 
 TEST_CASE("a batch without rows needs none, whatever was there before") {

@@ -48,8 +48,8 @@ inline ModelDocument NumbersDocument() {
 inline Bundle BundleOf(const ModelDocument& d, uint64_t seed = 5) {
   const size_t outputs = d.job.model.task == Task::kClassification ? d.preprocessing.classes.size()
                                                                    : d.preprocessing.targets.size();
-  const auto shape = MakeNetworkShape(d.job, static_cast<int64_t>(d.preprocessing.features.size()),
-                                      static_cast<int64_t>(outputs));
+  const auto shape =
+      MakeNetworkShape(d.job, InputsOf(d.preprocessing), static_cast<int64_t>(outputs));
   INFO(shape.status().ToString());
   REQUIRE(shape.ok());
   const auto count = static_cast<size_t>(ParameterCount(*shape));

@@ -130,6 +130,67 @@ TEST_CASE("a sparse model says what the dense one says but for rounding") {
   }
 }
 
+// Makes a column of a wide document a category.
+void MakeCategory(ModelDocument* d, int column, int64_t embedding, int64_t hash) {
+  const auto index = static_cast<size_t>(column) - 1;
+  d->schema.rules.resize(d->schema.features.size());
+  d->schema.rules[index].group = static_cast<int32_t>(d->job.data.features.groups.size());
+  d->schema.rules[index].type = FeatureType::kCategorical;
+  FeatureGroup& group = d->job.data.features.groups.emplace_back();
+  group.columns = {int64_t{column}};
+  group.type = FeatureType::kCategorical;
+  group.embedding = embedding;
+  group.hash = hash;
+  FittedFeature& fitted = d->preprocessing.features[index];
+  fitted = {std::to_string(column)};
+  fitted.embedding = embedding;
+  fitted.codes = hash > 0 ? hash : 4;
+  fitted.hashed = hash > 0;
+  if (hash == 0) fitted.vocabulary = {"0", "1", "5"};  // and all others
+}
+
+// One-hot, embedded and hashed categories and indicators of nulls beside the numbers.
+ModelDocument CodedDocument(bool sparse, Precision precision) {
+  ModelDocument d = WideDocument(sparse, precision);
+  MakeCategory(&d, 3, 0, 0);
+  MakeCategory(&d, 700, 4, 0);
+  MakeCategory(&d, 1499, 0, 9);
+  const auto group = static_cast<int32_t>(d.job.data.features.groups.size());
+  FeatureGroup& nulls = d.job.data.features.groups.emplace_back();
+  nulls.columns = {ColumnRange{100, 200}};
+  nulls.null_indicator = true;
+  for (size_t i = 99; i < 200; ++i) {
+    d.preprocessing.features[i].null_indicator = true;
+    d.schema.rules[i].group = group;
+  }
+  return d;
+}
+
+TEST_CASE("a sparse model with categories and indicators says what the dense one says") {
+  const ScoringFixture f;
+  Table table = MakeTable(1200);
+  for (size_t r = 0; r < table.size(); ++r) {
+    for (const int column : {3, 700, 1499}) {
+      table[r].erase(column);
+      if (r % 4 != 0) table[r][column] = std::to_string(r * static_cast<size_t>(column) % 7);
+    }
+    if (r % 5 == 0) table[r][100 + static_cast<int>(r % 100)] = "nan";
+  }
+  const std::string svm = f.dir.Put("t.svm", Libsvm(table)), csv = f.dir.Put("t.csv", Csv(table));
+  for (const auto& [precision, tolerance] :
+       {std::pair(Precision::kFloat32, 2e-5), std::pair(Precision::kFloat64, 1e-12)}) {
+    const Said dense = Ask(f, f.Model(CodedDocument(false, precision)), svm, 20'000);
+    const TrainedModel model = f.Model(CodedDocument(true, precision));
+    const Said sparse = Ask(f, model, svm, 20'000), of_csv = Ask(f, model, csv, 300'000);
+    CHECK(dense.values.size() == 2400);
+    CHECK(dense.sparse_pieces == 0);
+    CHECK(sparse.sparse_pieces == sparse.pieces);
+    CHECK(of_csv.sparse_pieces == 0);
+    CHECK(Farthest(dense.values, sparse.values) < tolerance);
+    CHECK(Farthest(of_csv.values, sparse.values) < tolerance);
+  }
+}
+
 // The first layer's sums are those of the row alone (tests/model/sparse_test.cc); beyond it BLAS
 // may round a row otherwise at the end of a batch, as it may for any model, and shards end batches.
 TEST_CASE("a sparse model says the same of a row but for rounding, whatever its format and shard") {
@@ -252,11 +313,13 @@ TEST_CASE("model.json tells who scores that rows were multiplied sparse, and mus
     CHECK(loaded.status().message().find("sparse: found true") != std::string::npos);
     CHECK(loaded.status().message().find(f.dir / "model/model.json") != std::string::npos);
   };
-  ModelDocument narrow = ClassesDocument(), nulls = WideDocument(true);
+  ModelDocument narrow = ClassesDocument(), few = WideDocument(true);
   narrow.sparse = true;
   refused(narrow);
-  nulls.preprocessing.features[9].null_indicator = true;
-  refused(nulls);
+  few.preprocessing.features.resize(1030);
+  few.schema.features.resize(1030);
+  for (int column = 1; column <= 7; ++column) MakeCategory(&few, column, 0, 9);
+  refused(few);
 }
 
 }  // namespace

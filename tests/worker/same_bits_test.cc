@@ -230,6 +230,8 @@ TEST_CASE("the same bits with sparse rows and what else a job may ask for") {
   const std::vector<double> weights = {0.5, 1, 3};
   CheckSameBits<double>({.change = accumulate, .class_weights = weights, .sparse = true});
   CheckSameBits<float>({.change = freeze, .sparse = true});
+  CheckSameBits<float>({.coded = {{7, 0}, {5, 3}}, .sparse = true});
+  CheckSameBits<double>({.rows = 4000, .batch = 3000, .coded = {{5, 3}}, .sparse = true});
   CheckSameBits<double>({.dropout = 0, .epochs = 12, .change = TakeLbfgs, .sparse = true});
 }
 
