@@ -51,6 +51,9 @@ def parse(arguments):
                         help="with --workers: the tarball of tools/package, a path or a URI; by "
                              "default the executors find the programs themselves")
     parser.add_argument("--memory", default="512MiB", help="with --workers: of each, for rows")
+    parser.add_argument("--coordinator-memory", default="1GiB",
+                        help="with --workers: of the coordinator, which in cluster mode counts as "
+                             "spark.driver.memoryOverhead")
     parser.add_argument("--start-timeout", type=float, default=120.0, metavar="SECONDS",
                         help="with --workers: until all are there")
     parser.add_argument("--detach", action="store_true",
@@ -146,6 +149,7 @@ def run(spark, args):
     text = read_job(spark, args.job)
     if args.workers:
         with launch_on_spark(spark, args.workers, memory=args.memory, package=args.package,
+                             coordinator_memory=args.coordinator_memory,
                              start_timeout=args.start_timeout) as cluster:
             follow(cluster.submit(text))
         return
