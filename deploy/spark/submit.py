@@ -26,6 +26,7 @@ import espalier
 from espalier._jobtext import JOB_BYTES_MAX, job_text
 from espalier.progress import headline
 from espalier.spark import coordinators, files, launch_on_spark
+from espalier.spark.sessions import check_has_driver
 from pyspark import SparkConf, SparkFiles
 from pyspark.sql import SparkSession
 
@@ -146,6 +147,7 @@ def follow(job):
 
 
 def run(spark, args):
+    check_has_driver(spark)
     text = read_job(spark, args.job)
     if args.workers:
         with launch_on_spark(spark, args.workers, memory=args.memory, package=args.package,

@@ -3,12 +3,19 @@ the Kerberos identity of the person who submits it. The rules are those of src/c
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, List, NamedTuple, Tuple
+from typing import Callable, Iterable, List, NamedTuple, Optional, Tuple
 
 from ._hadoop_conf import prefix_of
 from ._kerberos import own_principal
 from ._webhdfs import fetch_token, is_secured
-from .errors import FailedPreconditionError, PermissionDeniedError
+from .errors import EspalierError, FailedPreconditionError, PermissionDeniedError
+
+# Given one's own principal: who shall renew a token.
+Renewer = Callable[[str], str]
+# Of an identity beside this process's own, which counts first: its token of a file system
+# ("hdfs://ns"). None: it knows of no Kerberos there. Raises PermissionDeniedError when it has none
+# to give, so that this process's own counts.
+Delegate = Callable[[str, Renewer], Optional[str]]
 
 
 class JobTokens(NamedTuple):
@@ -16,28 +23,43 @@ class JobTokens(NamedTuple):
     notes: List[str]  # for the person: what was not done, and what follows
 
 
-def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str]) -> JobTokens:
+def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
+                     delegate: Optional[Delegate] = None) -> JobTokens:
     """`renewer` asks the coordinator for its principal; it is asked only when there is a ticket.
     Without a ticket, Kerberos' library, or a coordinator's principal, that is a note: the daemons
     may have identities of their own. Raises: the file system, or Kerberos, fails otherwise."""
     job = JobTokens([], [])
-    principal = ""
-    for file_system in sorted({prefix_of(path) for path in paths} - {""}):
-        if not is_secured(file_system):
-            continue
-        if not principal:
+    asked: List[str] = []
+
+    def renewed_by(own: str) -> str:
+        if not asked:
             try:
-                own = own_principal()
-            except (PermissionDeniedError, FailedPreconditionError) as error:
-                job.notes.append("no delegation token of %s goes with the job, so that the daemons "
-                                 "must have a keytab of their own: %s" %
-                                 (file_system, " ".join(str(error).split("\n"))))
-                return job
-            try:
-                principal = renewer()
+                asked.append(renewer())
             except FailedPreconditionError as error:
                 job.notes.append("the job's delegation tokens cannot be renewed, and end after a "
                                  "day unless HDFS is configured otherwise: " + error.message)
-                principal = own
-        job.tokens.append((file_system, fetch_token(file_system, principal)))
+                asked.append(own)
+        return asked[0]
+
+    own = ""
+    for file_system in sorted({prefix_of(path) for path in paths} - {""}):
+        text: Optional[str] = None
+        refused: Optional[EspalierError] = None
+        try:
+            text = delegate(file_system, renewed_by) if delegate else None
+        except PermissionDeniedError as error:
+            refused = error
+        secured = text is None and is_secured(file_system)
+        if secured or refused:
+            try:
+                own = own or own_principal()
+            except (PermissionDeniedError, FailedPreconditionError) as error:
+                job.notes.append("no delegation token of %s goes with the job, so that the daemons "
+                                 "must have a keytab of their own: %s" %
+                                 (file_system, " ".join(str(refused or error).split("\n"))))
+                return job
+        if secured:
+            text = fetch_token(file_system, renewed_by(own))
+        if text is not None:
+            job.tokens.append((file_system, text))
     return job

@@ -38,6 +38,7 @@ from .coordinators import connect
 from .keeper import Order, keep
 from .own_coordinator import PEM, OwnCoordinator, memory_limits
 from .roll import Roll
+from .sessions import check_has_driver
 
 __all__ = ["SparkCluster", "launch_on_spark"]
 
@@ -89,12 +90,14 @@ def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
         FailedPreconditionError: a worker, or the coordinator, ended at its start, and why.
         NotFoundError: the programs are not there.
         InvalidArgumentError: an argument.
+        UnimplementedError: a session of Spark Connect.
     """
     if workers < 1 or start_timeout <= 0 or threads < 0:
         raise InvalidArgumentError("workers and start_timeout are above 0, threads is not below")
     if coordinator is None and (tls is not None or insecure):
         raise InvalidArgumentError("tls and insecure belong to a `coordinator` that is named")
     limits = memory_limits(coordinator_memory)
+    check_has_driver(spark)
     cluster = SparkCluster(spark, workers, name)
     try:
         cluster._start(threads, memory, package, coordinator, limits, tls, insecure,
