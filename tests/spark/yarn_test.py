@@ -107,6 +107,36 @@ class YarnTest(daemons.EspalierTest):
         said = self.run_in(self.cluster_mode(job, *where), code=1)
         self.assertIn("status 2", said)
 
+    def sent_along(self, word):
+        """--files and --conf of the README's block that has that word."""
+        with open(os.path.join(sparks.DEPLOY, "README.md")) as f:
+            block, = [b for b in re.findall(r"(?s)```sh\n(.*?)```", f.read()) if word in b]
+        return (re.search(r"--files (\S+)", block)[1],
+                dict(re.findall(r"--conf (\S+?)=(\S+)", block)))
+
+    def test_what_the_readme_sends_along_opens_a_secured_cluster(self):
+        words = "ann-knows-this-word"
+        tokens = self.path("tokens")
+        for path, text in ((tokens, "operator ann %s\n" % words),
+                           (self.path("ann.token"), words + "\n")):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+                f.write(text)
+        cluster = daemons.SecureCluster(self, 1, coordinator_flags=["--tokens", tokens])
+        for name, variable in (("ca.crt", "CA"), ("tls.crt", "CERTIFICATE"), ("tls.key", "KEY")):
+            shutil.copy2(self.environment.pop("ESPALIER_TLS_" + variable), self.path(name))
+        self.hdfs.put("/shared/secured", cluster.address.encode())
+        for name, word in (("certificate", "ESPALIER_TLS_KEY"), ("token", "ESPALIER_TOKEN_FILE=")):
+            files, settings = self.sent_along(word)
+            os.rename(self.job(name, self.spec(name)), self.path("job.yaml"))
+            mode = self.cluster_mode("job.yaml", "--coordinator",
+                                     self.hdfs.uri + "/shared/secured")
+            mode["options"][-1] = files
+            mode["conf"].update(settings)
+            self.run_in(mode)
+        with espalier.connect(cluster.address, ca=self.path("ca.crt"), cert=self.path("tls.crt"),
+                              key=self.path("tls.key")) as client:
+            self.assertEqual([j.state for j in client.jobs()], ["SUCCEEDED", "SUCCEEDED"])
+
     def test_a_killed_application_cancels_its_job(self):
         cluster = daemons.Cluster(self, 1)
         mode = self.cluster_mode(self.job("long", self.spec("long", epochs=10 ** 7)),
