@@ -74,6 +74,8 @@ class DelegationTest(unittest.TestCase):
         self.there = mock.Mock()
         self.there.getDelegationToken.return_value.encodeToUrlString.return_value = "token"
         for name, value in (("_users", lambda _: self.users), ("SparkSession", mock.Mock()),
+                            ("_file_system_of", lambda _, user, __: self.there),
+                            ("_without_tokens", lambda _, user: user),
                             ("Py4JJavaError", Java)):
             patch = mock.patch.object(identity, name, value)
             patch.start()

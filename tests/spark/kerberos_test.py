@@ -1,12 +1,14 @@
 """Spark as a submitter with a secured HDFS: whose a job is when Spark's JVM alone has a keytab,
 when there is a ticket, and where delegation tokens are all, as in a container of YARN's."""
 import os
+import shutil
 import unittest
 
 import sparks
 from sparks import daemons
 
 import hadoop_kdc  # in tools/lib, which `daemons` puts on the path
+import hadoop_yarn
 from hadoop import Hdfs
 
 FIT = """
@@ -32,8 +34,11 @@ class SparkKerberosTest(daemons.EspalierTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.hdfs = Hdfs.start(kerberos=True, datanodes=1, block_size=1 << 20)
+        cls.hdfs = Hdfs.start(kerberos=True, datanodes=1, block_size=1 << 20, yarn={
+            "nodes": 1, "services": False, "settings": {
+                "yarn.am.liveness-monitor.expiry-interval-ms": 1000 * sparks.LIMIT_S}})
         cls.addClassCleanup(cls.hdfs.stop)
+        hadoop_yarn.wait_ready(cls.hdfs)
         files = cls.hdfs.files
         files.mkdirs("/user/alice/shared")
         files.call("PUT", "SETOWNER", "/user/alice/shared", owner="alice")
@@ -71,6 +76,34 @@ class SparkKerberosTest(daemons.EspalierTest):
         self.assertIn("scored 300 rows", said)
         self.assertNotIn("no delegation token", said)
         self.assert_owner("keytab", "alice")
+
+    def test_in_cluster_mode_too_a_keytab_makes_the_job_its_owners(self):
+        rows = self.classes_csv("rows.csv", 300)
+        with open(rows, "rb") as f:
+            self.hdfs.put("/user/alice/shared/rows.csv", f.read())
+        job = self.job("job", dict(self.classes_spec(self.root + "/rows.csv", epochs=1),
+                                   output=self.root + "/far"))
+        java, = hadoop_kdc.java_flags(self.hdfs.state)
+        self.environment.update(sparks.HOST, SPARK_SUBMIT_OPTS=java)
+        conf = dict(sparks.yarn_conf("cluster"), **{
+            "spark.driver.extraJavaOptions": java,
+            **{"spark.yarn.appMasterEnv." + name: value for name, value in dict(
+                hadoop_kdc.client_env(self.hdfs.state),
+                **hadoop_kdc.nobody_env(self.directory)).items()}})
+        address = self.cluster.address.encode()
+        self.hdfs.put("/user/alice/shared/address", address)
+        files = ["job.yaml"] + [shutil.copy2(self.environment.pop("ESPALIER_TLS_" + variable),
+                                             self.path(name))
+                                for name, variable in (("ca.crt", "CA"), ("tls.key", "KEY"),
+                                                       ("tls.crt", "CERTIFICATE"))]
+        for path, variable in zip(files[1:], ("CA", "KEY", "CERTIFICATE")):
+            conf["spark.yarn.appMasterEnv.ESPALIER_TLS_" + variable] = os.path.basename(path)
+        sparks.run(self, os.path.join(sparks.DEPLOY, "submit.py"), os.path.basename(job),
+                   "--coordinator", self.root + "/address", conf=conf, master="yarn",
+                   options=["--py-files", sparks.wheel(self), "--files", ",".join(files),
+                            "--principal", "alice@" + hadoop_kdc.REALM,
+                            "--keytab", hadoop_kdc.keytab(self.hdfs.state, "alice")])
+        self.assert_owner("far", "alice")
 
     def test_a_job_is_of_who_has_the_ticket(self):
         self.environment.update(self.ticket())
