@@ -26,6 +26,7 @@ import espalier
 from espalier._jobtext import JOB_BYTES_MAX, job_text
 from espalier.progress import headline
 from espalier.spark import coordinators, files, launch_on_spark
+from espalier.spark.sessions import check_has_driver
 from pyspark import SparkConf, SparkFiles
 from pyspark.sql import SparkSession
 
@@ -51,6 +52,9 @@ def parse(arguments):
                         help="with --workers: the tarball of tools/package, a path or a URI; by "
                              "default the executors find the programs themselves")
     parser.add_argument("--memory", default="512MiB", help="with --workers: of each, for rows")
+    parser.add_argument("--coordinator-memory", default="1GiB",
+                        help="with --workers: of the coordinator, which in cluster mode counts as "
+                             "spark.driver.memoryOverhead")
     parser.add_argument("--start-timeout", type=float, default=120.0, metavar="SECONDS",
                         help="with --workers: until all are there")
     parser.add_argument("--detach", action="store_true",
@@ -143,9 +147,11 @@ def follow(job):
 
 
 def run(spark, args):
+    check_has_driver(spark)
     text = read_job(spark, args.job)
     if args.workers:
         with launch_on_spark(spark, args.workers, memory=args.memory, package=args.package,
+                             coordinator_memory=args.coordinator_memory,
                              start_timeout=args.start_timeout) as cluster:
             follow(cluster.submit(text))
         return

@@ -131,6 +131,47 @@ resume: hdfs://other
                          ["hdfs://", "hdfs://ns", "swebhdfs://h:2", "webhdfs://h:1"])
 
 
+    def fetch(self, delegate, own=None, secured=False, renewer=lambda: "espalier/host"):
+        """What a job takes along whose submitter is `own` by this process's ticket."""
+        nobody = espalier.PermissionDeniedError("no ticket")
+        with mock.patch.object(_job_tokens, "is_secured", return_value=secured), \
+                mock.patch.object(_job_tokens, "own_principal", side_effect=[own or nobody]), \
+                mock.patch.object(_job_tokens, "fetch_token",
+                                  side_effect=lambda where, by: "own of %s by %s" % (where, by)):
+            return _job_tokens.fetch_job_tokens(["hdfs://b/x", "hdfs://a/x"], renewer, delegate)
+
+    def test_another_identity_counts_before_the_own_one(self):
+        def delegate(where, renewer):
+            return "%s of %s" % (where, renewer("ann@R"))
+
+        def both_by(who):
+            return [(where, "%s of %s" % (where, who)) for where in ("hdfs://a", "hdfs://b")]
+        for own in (None, "bob@R"):
+            self.assertEqual(self.fetch(delegate, own, secured=True),
+                             (both_by("espalier/host"), []))
+        tokens, notes = self.fetch(delegate, renewer=mock.Mock(
+            side_effect=espalier.FailedPreconditionError("nobody renews")))
+        self.assertEqual(tokens, both_by("ann@R"))
+        self.assertEqual(len(notes), 1)
+        self.assertIn("nobody renews", notes[0])
+
+    def test_where_another_identity_has_none_the_own_one_counts_and_else_it_is_told_once(self):
+        def refuses(*_):
+            raise espalier.PermissionDeniedError("tokens alone")
+        own = [("hdfs://%s" % n, "own of hdfs://%s by espalier/host" % n) for n in "ab"]
+        for delegate in (refuses, lambda *_: None, None):
+            self.assertEqual(self.fetch(delegate, "bob@R", secured=True), (own, []))
+            self.assertEqual(self.fetch(delegate, "bob@R", secured=False), ([], []))
+        for secured in (False, True):
+            tokens, notes = self.fetch(refuses, secured=secured)
+            self.assertEqual(tokens, [])
+            self.assertEqual(notes, ["no delegation token of hdfs://a goes with the job, so that "
+                                     "the daemons must have a keytab of their own: tokens alone"])
+        self.assertEqual(self.fetch(lambda *_: None, secured=False), ([], []))
+        away = mock.Mock(side_effect=espalier.UnavailableError("away"))
+        with self.assertRaisesRegex(espalier.UnavailableError, "away"):
+            self.fetch(away, "bob@R", secured=True)
+
     def test_without_kerberos_library_a_job_goes_without_a_token_and_is_told_what_to_install(self):
         self.addCleanup(_kerberos._load.cache_clear)
         _kerberos._load.cache_clear()

@@ -2,7 +2,6 @@
 by threads, whose tasks can be lost at will."""
 import os
 import signal
-import socket
 import threading
 import time
 import unittest
@@ -12,9 +11,10 @@ import sparks
 from sparks import daemons
 
 import espalier
-from espalier.spark import keeper, launch, launch_on_spark, roll
+from espalier.spark import launch, launch_on_spark, own_coordinator
 
 LIMIT_S = 240
+BOUND_S = 30  # well below what is waited for workers that leave
 
 
 class Conf(dict):
@@ -27,7 +27,9 @@ class Context:
 
     def __init__(self, slots):
         self.free = threading.Semaphore(slots)
-        self.cancelled = threading.Event()
+        self.group = threading.local()
+        self.cancelled = set()  # groups; Spark knows only jobs that it has got
+        self.waiting = set()
         self.lose = set()  # seats whose next task Spark gives up at once
 
     def getConf(self):
@@ -37,10 +39,10 @@ class Context:
         return "ann"
 
     def setJobGroup(self, group, description, interrupt):
-        pass
+        self.group.name = group
 
     def cancelJobGroup(self, group):
-        self.cancelled.set()
+        self.cancelled |= self.waiting & {group}
 
     def parallelize(self, seats, _):
         return Job(self, seats)
@@ -55,9 +57,12 @@ class Job:
         return self
 
     def collect(self):
+        group = self.context.group.name
+        self.context.waiting.add(group)
         while not self.context.free.acquire(timeout=0.05):
-            if self.context.cancelled.is_set():
+            if group in self.context.cancelled:
                 raise RuntimeError("cancelled")
+        self.context.waiting.discard(group)
         try:
             if self.seats[0] in self.context.lose:
                 self.context.lose.discard(self.seats[0])
@@ -139,6 +144,45 @@ class SeatsTest(daemons.EspalierTest):
         with espalier.connect(there.address) as client:
             self.assertEqual(client.workers(), [])
 
+    def test_tasks_that_wait_for_a_slot_hold_up_neither_the_error_nor_the_end(self):
+        there = daemons.Cluster(self, 0)
+        began = time.monotonic()
+        with self.assertRaisesRegex(espalier.DeadlineExceededError, "^0 of 2 workers had a place "
+                                    r"within 1 s \(none\)\n"):
+            self.launch(0, 2, coordinator=there.address, start_timeout=1)
+        self.assertLess(time.monotonic() - began, BOUND_S)
+        session = Session(2)
+        cluster = launch_on_spark(session, 2, name=self.name, coordinator=there.address,
+                                  start_timeout=LIMIT_S)
+        self.addCleanup(cluster.stop)
+        # Another job takes the slot that a lost worker leaves.
+        taken = threading.Thread(target=session.sparkContext.free.acquire)
+        taken.start()
+        os.kill(self.workers()[0], signal.SIGKILL)
+        daemons.wait_for("a task that waits", lambda: session.sparkContext.waiting, LIMIT_S)
+        began = time.monotonic()
+        cluster.stop()
+        self.assertLess(time.monotonic() - began, BOUND_S)
+        self.assertFalse([t for t in cluster._threads if t.is_alive()])
+        self.assert_gone()
+        session.sparkContext.free.release()
+        taken.join(LIMIT_S)
+
+    def test_a_coordinator_has_the_memory_that_it_is_given(self):
+        for memory, share in (("1GiB", "256MiB"), ("513MiB", "128MiB"),
+                              ("999999GiB", "1048576MiB")):
+            self.assertEqual(own_coordinator.memory_limits(memory), [
+                "--receive-bytes-max", share, "--worker-queue-bytes-max", share,
+                "--survey-bytes-max", share])
+        for wrong in ("511MiB", "1", "1 GiB", "-1GiB", "1TiB", "\u0661GiB", "", "1GiB\n"):
+            with self.assertRaisesRegex(espalier.InvalidArgumentError, "at least 512MiB"):
+                self.launch(1, 1, coordinator_memory=wrong)
+        with self.launch(1, 1, coordinator_memory="600MiB"):
+            pid, = sparks.processes("espalier-spark-")
+            with open("/proc/%d/cmdline" % pid) as f:
+                self.assertIn("\0--survey-bytes-max\000150MiB\0", f.read())
+        self.assert_gone()
+
     def test_a_worker_that_cannot_start_is_told_with_its_own_words(self):
         with self.assertRaisesRegex(espalier.FailedPreconditionError,
                                     "could not start <- .*exit code 2: .*memory.bytes.max"):
@@ -203,57 +247,6 @@ class SeatsTest(daemons.EspalierTest):
         cluster.stop()
         self.assert_gone()
         self.assertFalse(os.path.exists(self.path("far")))
-
-
-class RollTest(unittest.TestCase):
-    def setUp(self):
-        self.roll = roll.Roll("127.0.0.1", 2)
-        self.addCleanup(self.roll.end)
-
-    def call(self, hello):
-        line = socket.create_connection(("127.0.0.1", self.roll.port), timeout=30)
-        self.addCleanup(line.close)
-        line.sendall(hello)
-        return line
-
-    def test_only_who_shows_the_token_has_a_place(self):
-        token = self.roll.token.encode()
-        for hello in (b"", b"\n", b"{}\n", b"[1]\n", b'{"token": "guess", "seat": 0}\n',
-                      b'{"token": "%s", "seat": 2}\n' % token, b"\xff\n", b"x" * 20000,
-                      b'{"token": "\\u00e9\\ud800", "seat": 0}\n', b"[" * 15000 + b"\n",
-                      b'{"token": "%s", "seat": -1}\n' % token, b'{"token": "%s"}\n' % token):
-            line = self.call(hello)
-            try:
-                self.assertEqual(line.recv(10) if hello else b"", b"", hello)  # hung up
-            except ConnectionResetError:
-                pass  # the same, with more unread
-        self.assertEqual(self.roll.hosts(), {})
-        self.assertFalse(self.roll.wait(time.monotonic() + 0.1))
-        daemons.wait_for("their threads' ends", lambda: self.roll._open == 0)
-
-    def test_all_begin_together_and_late_ones_at_once(self):
-        hello = b'{"token": "%s", "seat": %%d}\n' % self.roll.token.encode()
-        lines = [self.call(hello % seat) for seat in (0, 1)]
-        self.assertTrue(self.roll.wait(time.monotonic() + 30))
-        self.roll.begin()
-        self.assertEqual([roll.read_line(line) for line in lines], [{"number": 1}, {"number": 2}])
-        lines[0].close()
-        daemons.wait_for("its end", lambda: self.roll.hosts() == {1: "127.0.0.1"})
-        again = self.call(hello % 0)
-        self.assertEqual(roll.read_line(again), {"number": 3})
-        self.roll.note("lost")
-        self.assertFalse(self.roll.wait(time.monotonic() + 30))
-        self.roll.end()
-        self.assertIsNone(roll.read_line(again))
-
-    def test_a_task_whose_driver_is_away_says_so(self):
-        port = self.roll.port
-        self.roll.end()
-        order = keeper.Order(("127.0.0.1", port), "", "", "", (), {}, "", False)
-        os.environ["ESPALIER_HOME"] = os.path.join(daemons.ROOT, "build")
-        self.addCleanup(os.environ.pop, "ESPALIER_HOME")
-        self.assertRegex(keeper.keep(order, 0), "the driver at 127.0.0.1:%d cannot be reached" %
-                         port)
 
 
 if __name__ == "__main__":

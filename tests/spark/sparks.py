@@ -1,5 +1,6 @@
 """PySpark for the tests: sessions on loopback, and scripts by spark-submit."""
 import os
+import shutil
 import subprocess
 import sys
 
@@ -10,6 +11,8 @@ from pyspark.sql import SparkSession
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
 import daemons  # noqa: E402
 
+import package_python  # noqa: E402  in tools/lib, which `daemons` puts on the path
+
 SUBMIT = os.path.join(os.path.dirname(pyspark.__file__), "bin", "spark-submit")
 DEPLOY = os.path.join(daemons.ROOT, "deploy", "spark")
 LIMIT_S = 600  # a JVM that starts on a busy machine takes its time
@@ -19,6 +22,8 @@ CONF = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR", "spark.driver.memory": "512m",
         "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2"}
+JARS = os.path.join(os.path.dirname(pyspark.__file__), "jars")
+HOST = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
 
 
 def session(test, master="local[2]", **conf):
@@ -30,6 +35,30 @@ def session(test, master="local[2]", **conf):
     spark = builder.getOrCreate()
     test.addClassCleanup(spark.stop)
     return spark
+
+
+def yarn_conf(mode):
+    """For applications on a YARN of this machine."""
+    out = {"spark.yarn.jars": "local:%s/*" % JARS, "spark.executor.memory": "512m",
+           "spark.driver.memory": "512m", "spark.yarn.am.memory": "512m",
+           "spark.ui.enabled": "false", "spark.log.level": "WARN",
+           "spark.submit.deployMode": mode, "spark.yarn.maxAppAttempts": "1",
+           "spark.yarn.am.waitTime": "600s", "spark.yarn.submit.file.replication": "1",
+           "spark.yarn.report.interval": "500ms"}
+    for name, value in HOST.items():
+        out["spark.yarn.appMasterEnv." + name] = out["spark.executorEnv." + name] = value
+    home = os.path.join(daemons.ROOT, "build")
+    out["spark.yarn.appMasterEnv.ESPALIER_HOME"] = out["spark.executorEnv.ESPALIER_HOME"] = home
+    if mode == "client":
+        out.update({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"})
+    return out
+
+
+def wheel(test):
+    """The client as --py-files takes it."""
+    made = package_python.build(test.path("wheel"), 1_700_000_000)
+    shutil.copyfile(made, test.path("espalier.zip"))
+    return test.path("espalier.zip")
 
 
 def start(test, script, *arguments, master="local[2]", options=(), conf=CONF):

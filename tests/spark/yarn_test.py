@@ -2,39 +2,18 @@
 import os
 import re
 import shutil
-import sys
 import unittest
 import urllib.request
 
-import pyspark
 import sparks
 from sparks import daemons
 
 import espalier
 
 import hadoop_yarn  # in tools/lib, which `daemons` puts on the path
-import package_python
 from hadoop import Hdfs
 
 SUBMIT = os.path.join(sparks.DEPLOY, "submit.py")
-JARS = os.path.join(os.path.dirname(pyspark.__file__), "jars")
-HOST = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-
-
-def conf(mode):
-    out = {"spark.yarn.jars": "local:%s/*" % JARS, "spark.executor.memory": "512m",
-           "spark.driver.memory": "512m", "spark.yarn.am.memory": "512m",
-           "spark.ui.enabled": "false", "spark.log.level": "WARN",
-           "spark.submit.deployMode": mode, "spark.yarn.maxAppAttempts": "1",
-           "spark.yarn.am.waitTime": "600s", "spark.yarn.submit.file.replication": "1",
-           "spark.yarn.report.interval": "500ms"}
-    for name, value in HOST.items():
-        out["spark.yarn.appMasterEnv." + name] = out["spark.executorEnv." + name] = value
-    home = os.path.join(daemons.ROOT, "build")
-    out["spark.yarn.appMasterEnv.ESPALIER_HOME"] = out["spark.executorEnv.ESPALIER_HOME"] = home
-    if mode == "client":
-        out.update({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"})
-    return out
 
 
 class YarnTest(daemons.EspalierTest):
@@ -51,7 +30,7 @@ class YarnTest(daemons.EspalierTest):
     def setUp(self):
         super().setUp()
         self.environment.update(self.hdfs.env())
-        self.environment.update(HOST)
+        self.environment.update(sparks.HOST)
         self.rows = self.classes_csv("rows.csv", 500)
         with open(self.rows, "rb") as f:
             self.hdfs.put("/shared/%s.csv" % self.id(), f.read())
@@ -60,16 +39,10 @@ class YarnTest(daemons.EspalierTest):
         return dict(self.classes_spec("%s/shared/%s.csv" % (self.hdfs.uri, self.id()), **train),
                     name=name, output="%s/shared/%s-%s" % (self.hdfs.uri, self.id(), name))
 
-    def wheel(self):
-        """The client as --py-files takes it."""
-        made = package_python.build(self.path("wheel"), 1_700_000_000)
-        shutil.copyfile(made, self.path("espalier.zip"))
-        return self.path("espalier.zip")
-
     def cluster_mode(self, job, *arguments):
         return dict(script=SUBMIT, arguments=(os.path.basename(job),) + arguments,
-                    conf=conf("cluster"), master="yarn",
-                    options=["--py-files", self.wheel(), "--files", job])
+                    conf=sparks.yarn_conf("cluster"), master="yarn",
+                    options=["--py-files", sparks.wheel(self), "--files", job])
 
     def run_in(self, mode, code=0):
         return sparks.run(self, mode["script"], *mode["arguments"], code=code, conf=mode["conf"],
@@ -81,7 +54,8 @@ class YarnTest(daemons.EspalierTest):
             self, os.path.join(sparks.DEPLOY, "examples", "fit_on_parquet.py"),
             self.hdfs.uri + "/shared/sales", self.hdfs.uri + "/shared/work",
             "--coordinator", cluster.address, "--rows", 4000, "--epochs", 3,
-            conf=dict(conf("client"), **{"spark.executor.instances": "1"}), master="yarn")
+            conf=dict(sparks.yarn_conf("client"), **{"spark.executor.instances": "1"}),
+            master="yarn")
         ours, sparks_own = re.findall(r"rmse.* = (\d\.\d+)", said)
         self.assertEqual(ours, sparks_own)
         self.assertEqual(list(self.hdfs.files.names("/shared/work")), [])
@@ -91,7 +65,8 @@ class YarnTest(daemons.EspalierTest):
         script = os.path.join(sparks.DEPLOY, "examples", "fit_on_parquet.py")
         sparks.run(self, script, self.hdfs.uri + "/shared/far", self.hdfs.uri + "/shared/work",
                    "--coordinator", cluster.address, "--rows", 2000, "--epochs", 2,
-                   conf=conf("cluster"), master="yarn", options=["--py-files", self.wheel()])
+                   conf=sparks.yarn_conf("cluster"), master="yarn",
+                   options=["--py-files", sparks.wheel(self)])
         with espalier.connect(cluster.address) as client:
             self.assertEqual([j.state for j in client.jobs()], ["SUCCEEDED"])
         self.assertEqual(list(self.hdfs.files.names("/shared/work")), [])
@@ -106,6 +81,36 @@ class YarnTest(daemons.EspalierTest):
         job = self.job("bad", dict(self.spec("bad"), model={"task": "guessing"}))
         said = self.run_in(self.cluster_mode(job, *where), code=1)
         self.assertIn("status 2", said)
+
+    def sent_along(self, word):
+        """--files and --conf of the README's block that has that word."""
+        with open(os.path.join(sparks.DEPLOY, "README.md")) as f:
+            block, = [b for b in re.findall(r"(?s)```sh\n(.*?)```", f.read()) if word in b]
+        return (re.search(r"--files (\S+)", block)[1],
+                dict(re.findall(r"--conf (\S+?)=(\S+)", block)))
+
+    def test_what_the_readme_sends_along_opens_a_secured_cluster(self):
+        words = "ann-knows-this-word"
+        tokens = self.path("tokens")
+        for path, text in ((tokens, "operator ann %s\n" % words),
+                           (self.path("ann.token"), words + "\n")):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+                f.write(text)
+        cluster = daemons.SecureCluster(self, 1, coordinator_flags=["--tokens", tokens])
+        for name, variable in (("ca.crt", "CA"), ("tls.crt", "CERTIFICATE"), ("tls.key", "KEY")):
+            shutil.copy2(self.environment.pop("ESPALIER_TLS_" + variable), self.path(name))
+        self.hdfs.put("/shared/secured", cluster.address.encode())
+        for name, word in (("certificate", "ESPALIER_TLS_KEY"), ("token", "ESPALIER_TOKEN_FILE=")):
+            files, settings = self.sent_along(word)
+            os.rename(self.job(name, self.spec(name)), self.path("job.yaml"))
+            mode = self.cluster_mode("job.yaml", "--coordinator",
+                                     self.hdfs.uri + "/shared/secured")
+            mode["options"][-1] = files
+            mode["conf"].update(settings)
+            self.run_in(mode)
+        with espalier.connect(cluster.address, ca=self.path("ca.crt"), cert=self.path("tls.crt"),
+                              key=self.path("tls.key")) as client:
+            self.assertEqual([j.state for j in client.jobs()], ["SUCCEEDED", "SUCCEEDED"])
 
     def test_a_killed_application_cancels_its_job(self):
         cluster = daemons.Cluster(self, 1)

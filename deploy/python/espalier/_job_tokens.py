@@ -3,12 +3,19 @@ the Kerberos identity of the person who submits it. The rules are those of src/c
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, List, NamedTuple, Tuple
+from typing import Callable, Iterable, List, NamedTuple, Optional, Tuple
 
 from ._hadoop_conf import prefix_of
 from ._kerberos import own_principal
 from ._webhdfs import fetch_token, is_secured
 from .errors import EspalierError, FailedPreconditionError, PermissionDeniedError
+
+# Given one's own principal: who shall renew a token.
+Renewer = Callable[[str], str]
+# Of an identity beside this process's own, which counts first: its token of a file system
+# ("hdfs://ns"). None: it knows of no Kerberos there. Raises PermissionDeniedError when it has none
+# to give, so that this process's own counts.
+Delegate = Callable[[str, Renewer], Optional[str]]
 
 
 class JobTokens(NamedTuple):
@@ -16,37 +23,52 @@ class JobTokens(NamedTuple):
     notes: List[str]  # for the person: what was not done, and what follows
 
 
-def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str]) -> JobTokens:
+def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
+                     delegate: Optional[Delegate] = None) -> JobTokens:
     """`renewer` asks the coordinator for its principal; it is asked only when there is a ticket.
     Without a ticket, Kerberos' library, a coordinator's principal, or a way to that file system,
     that is a note: the daemons may have identities, and ways, of their own. Raises: the file
     system, or Kerberos, fails otherwise."""
     job = JobTokens([], [])
-    principal = ""
+    asked: List[str] = []
+
+    def renewed_by(own: str) -> str:
+        if not asked:
+            try:
+                asked.append(renewer())
+            except FailedPreconditionError as error:
+                job.notes.append("the job's delegation tokens cannot be renewed, and end after a "
+                                 "day unless HDFS is configured otherwise: " + error.message)
+                asked.append(own)
+        return asked[0]
+
+    own = ""
     for file_system in sorted({prefix_of(path) for path in paths} - {""}):
+        text: Optional[str] = None
+        refused: Optional[EspalierError] = None
         try:
-            if not is_secured(file_system):
-                continue
+            text = delegate(file_system, renewed_by) if delegate else None
+        except PermissionDeniedError as error:
+            refused = error
+        try:
+            secured = text is None and is_secured(file_system)
         except EspalierError as error:
             job.notes.append("no delegation token of %s goes with the job, as it cannot be told "
                              "whether it is secured by Kerberos: %s" %
                              (file_system, _line(error)))
             continue
-        if not principal:
+        if secured or refused:
             try:
-                own = own_principal()
+                own = own or own_principal()
             except (PermissionDeniedError, FailedPreconditionError) as error:
                 job.notes.append("no delegation token of %s goes with the job, so that the daemons "
                                  "must have a keytab of their own: %s" %
-                                 (file_system, _line(error)))
+                                 (file_system, _line(refused or error)))
                 return job
-            try:
-                principal = renewer()
-            except FailedPreconditionError as error:
-                job.notes.append("the job's delegation tokens cannot be renewed, and end after a "
-                                 "day unless HDFS is configured otherwise: " + error.message)
-                principal = own
-        job.tokens.append((file_system, fetch_token(file_system, principal)))
+        if secured:
+            text = fetch_token(file_system, renewed_by(own))
+        if text is not None:
+            job.tokens.append((file_system, text))
     return job
 
 

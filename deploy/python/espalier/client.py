@@ -10,7 +10,7 @@ from typing import Any, List, Optional, Union
 
 from ._connection import Connection, Limits, ReadFile
 from ._convert import job_of, worker_of
-from ._job_tokens import fetch_job_tokens
+from ._job_tokens import Delegate, fetch_job_tokens
 from ._jobtext import JobSource, job_text, paths_of
 from ._proto import api_pb2
 from ._security import Security, make_security
@@ -36,7 +36,8 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
             cert: Optional[PathLike] = None, key: Optional[PathLike] = None,
             token: Optional[str] = None, token_file: Optional[PathLike] = None,
             server_name: Optional[str] = None, timeout: Optional[float] = None,
-            limits: Limits = Limits(), read: Optional[ReadFile] = None) -> Client:
+            limits: Limits = Limits(), read: Optional[ReadFile] = None,
+            delegate: Optional[Delegate] = None) -> Client:
     """A client of the coordinator at `address`, which has been asked and has answered.
 
     What is None is taken from the environment, as by the command line: ``ESPALIER_COORDINATOR``,
@@ -61,6 +62,11 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
         limits: how long is waited for what, in seconds.
         read: reads the file on HDFS that `address` names, given its URI and how many bytes it may
             have; by default WebHDFS is asked.
+        delegate: gets the delegation tokens of jobs by an identity that is not this process's own,
+            such as that of Spark's JVM: it is given a file system ("hdfs://ns") and a function
+            from that identity's principal to the one that renews the token, and returns the
+            token's text; None where it knows of no Kerberos; PermissionDeniedError where it has
+            no token to give, so that your own ticket or keytab counts.
 
     Raises:
         UnavailableError: nobody answers there.
@@ -82,7 +88,7 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
             given(key, "ESPALIER_TLS_KEY"), given(server_name, "ESPALIER_TLS_SERVER_NAME"),
             own_token, "" if token is not None else given(token_file, "ESPALIER_TOKEN_FILE"))
     client = Client(Connection(where, security,
-                               limits if timeout is None else Limits.of(timeout), read))
+                               limits if timeout is None else Limits.of(timeout), read), delegate)
     try:
         _reach(client, client._connection.limits.reach)
     except BaseException:
@@ -124,8 +130,8 @@ class Client:
     """A connection to a coordinator, made by :func:`connect`. Safe from any thread; a context
     manager that closes it. Each method raises an :class:`EspalierError` that says what to do."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, delegate: Optional[Delegate] = None) -> None:
+        self._connection, self._delegate = connection, delegate
 
     def close(self) -> None:
         """Ends the connection; jobs go on."""
@@ -184,7 +190,7 @@ class Client:
         request = api_pb2.SubmitRequest(
             version=__version__, client_request_id=secrets.token_hex(16),
             job_yaml=text.encode("utf-8", "surrogateescape"))
-        job_tokens = fetch_job_tokens(paths_of(text), self._renewer)
+        job_tokens = fetch_job_tokens(paths_of(text), self._renewer, self._delegate)
         for note in job_tokens.notes:
             print("note: " + note, file=sys.stderr)
         for file_system, token in job_tokens.tokens:

@@ -9,14 +9,14 @@ from pyspark.sql import SparkSession
 
 from .. import client
 from ..errors import UnavailableError
-from . import files
+from . import files, identity
 
 
 def connect(address: Optional[str] = None, **security: Any) -> client.Client:
     """As `espalier.connect`; a file on HDFS that holds the address is read as Spark reads files,
     with what it knows of that HDFS and whatever secures it: in an application's container
-    HADOOP_CONF_DIR need not say so."""
-    return client.connect(address, read=_read, **security)
+    HADOOP_CONF_DIR need not say so. Jobs are of the person whom Spark is by Kerberos."""
+    return client.connect(address, read=_read, delegate=identity.delegation_token, **security)
 
 
 def _read(where: str, limit: int) -> bytes:

@@ -20,18 +20,15 @@ from ..errors import (DeadlineExceededError, EspalierError, FailedPreconditionEr
                       InvalidArgumentError, JobError, NotFoundError, PermissionDeniedError)
 from ..job import Job
 from ..types import JobResult, StateChanged
-from . import files, validators
+from . import files, identity, validators
 from .coordinators import connect
 from .model import EspalierModel
 from .params import JobParams, with_setters
 from .rows import job_rows
+from .sessions import check_has_driver
 
 _SAME_DIRECTORY = ("Spark and the cluster's workers must see the same directory; workDirectory "
                    "says which.")
-_DAEMONS_WRITE = (
-    "Without Kerberos the cluster's daemons write as a user of their own (hadoop_user of their "
-    "configuration), and Spark made the directory: set output= to a place where that user may "
-    "write and you may read.")
 _LATE_SECONDS = (0.5, 1.0, 1.5)  # after which it is looked again what was written meanwhile
 
 
@@ -58,8 +55,9 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         it ends early, by a KeyboardInterrupt too, the job is cancelled, and what was written is
         removed, checkpoints too, unless `job` says train.checkpoint or resume; so are those of a
         validator's fits that its end leaves behind (validators.py)."""
-        rows = job_rows(dataset, self, self._task == "classification")
         spark = dataset.sparkSession
+        check_has_driver(spark)
+        rows = job_rows(dataset, self, self._task == "classification")
         work = self._work_directory(spark)
         left: List[str] = []
         with validators.task():
@@ -81,6 +79,7 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
             path: a file, a directory or a pattern that Spark and the workers see.
         """
         spark = SparkSession.builder.getOrCreate()
+        check_has_driver(spark)
         frame = spark.read.parquet(path)
         job_rows(frame, self, self._task == "classification")  # for what it says of the columns
         label = self.getLabelCol()
@@ -140,7 +139,7 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                 job = cluster.submit(spec)
             except PermissionDeniedError as error:
                 if error.message.startswith("output:"):
-                    error.hint = _DAEMONS_WRITE
+                    error.hint = identity.who_writes(SparkSession.builder.getOrCreate())
                 raise
             try:
                 begun()

@@ -9,14 +9,21 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from ..errors import AlreadyExistsError, BadInputError, NotFoundError
+from .sessions import check_has_driver
 
 _PIECE_BYTES = 4 << 20  # Py4J holds several copies of what goes through it
 
 
 def _path(spark: SparkSession, where: str) -> Any:
+    check_has_driver(spark)
     jvm: Any = spark.sparkContext._jvm
     path = jvm.org.apache.hadoop.fs.Path(where)
     return path, path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+
+
+def file_system(spark: SparkSession, where: str) -> Any:
+    """Java's, of that path. Raises Py4JJavaError when Spark does not find it."""
+    return _path(spark, where)[1]
 
 
 def qualified(spark: SparkSession, where: str) -> str:

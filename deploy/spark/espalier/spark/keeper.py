@@ -19,11 +19,11 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
-from typing import Deque, Dict, List, Tuple
+from typing import Deque, Dict, List, Optional, Tuple
 
 from ..errors import EspalierError, NotFoundError
 from ..local import find_program
-from .roll import keep_alive, read_line, send_line
+from .roll import keep_alive, proof_of, read_line, send_line
 
 _CALL_SECONDS = 30.0
 _LOOK_SECONDS = 0.2
@@ -37,7 +37,7 @@ class Order:
 
     Attributes:
         roll: the driver's (host, port), see roll.py.
-        token: what is shown there.
+        key: what proves there that a task is ours.
         coordinator: where the worker finds it.
         name: of the workers; numbers are added.
         flags: more of the worker's arguments.
@@ -47,7 +47,7 @@ class Order:
     """
 
     roll: Tuple[str, int]
-    token: str
+    key: bytes
     coordinator: str
     name: str
     flags: Tuple[str, ...]
@@ -68,14 +68,24 @@ def keep(order: Order, seat: int) -> str:
     except OSError as error:
         return "%s: the driver at %s:%d cannot be reached: %s" % ((here,) + order.roll + (error,))
     with line:
-        keep_alive(line)
-        try:
-            send_line(line, {"token": order.token, "seat": seat})
-        except OSError:
-            return ""
-        told = read_line(line)
-        reason = _serve(order, program, line, int(told["number"])) if told else ""
+        number = _begin(order, line, seat)
+        reason = _serve(order, program, line, number) if number is not None else ""
         return "%s: %s" % (here, reason) if reason else ""
+
+
+def _begin(order: Order, line: socket.socket, seat: int) -> Optional[int]:
+    """Takes the place, and waits until all may begin: the worker's number; None: it is over."""
+    asked = read_line(line, time.monotonic() + _CALL_SECONDS) or {}
+    challenge = asked.get("challenge")
+    if not isinstance(challenge, str):
+        return None
+    keep_alive(line)
+    try:
+        send_line(line, {"seat": seat, "proof": proof_of(order.key, challenge, seat)})
+    except OSError:
+        return None
+    number = (read_line(line) or {}).get("number")
+    return number if type(number) is int else None
 
 
 def find_worker(package: str) -> str:

@@ -15,6 +15,7 @@ wait, and only when all have one do workers start (roll.py).
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import shutil
@@ -35,14 +36,16 @@ from ..job import Job
 from . import hadoop
 from .coordinators import connect
 from .keeper import Order, keep
-from .own_coordinator import PEM, OwnCoordinator
+from .own_coordinator import PEM, OwnCoordinator, memory_limits
 from .roll import Roll
+from .sessions import check_has_driver
 
 __all__ = ["SparkCluster", "launch_on_spark"]
 
 _PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 1.0, 30.0  # before a place is asked for again
 _LONG_LIFE_SECONDS = 60.0
-_STOP_SECONDS = 60.0
+_STOP_SECONDS = 60.0  # for workers that leave
+_CANCEL_SECONDS, _CANCEL_AGAIN_SECONDS = 10.0, 1.0
 _LOOK_SECONDS = 0.1
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -50,7 +53,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
                     memory: str = "512MiB", package: Optional[str] = None,
-                    coordinator: Optional[str] = None,
+                    coordinator: Optional[str] = None, coordinator_memory: str = "1GiB",
                     tls: Optional[Tuple[PathLike, PathLike, PathLike]] = None,
                     insecure: bool = False, name: str = "spark",
                     start_timeout: float = 120.0) -> SparkCluster:
@@ -72,6 +75,10 @@ def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
             certificates for this cluster alone. While it runs, the environment of this process
             names it (``ESPALIER_COORDINATOR`` and ``ESPALIER_TLS_*``), so that `connect()` and
             Estimators without `coordinator` find it.
+        coordinator_memory: of the one that is started here, at least 512MiB: a quarter each is for
+            what comes in, for what waits for a slow worker, and for surveys of the rows. In
+            cluster mode it lives in the driver's container, whose
+            ``spark.driver.memoryOverhead`` has to hold it beside Spark's own 384 MiB.
         tls: with `coordinator`: PEM files of the authority, and of a worker's certificate and key,
             whose name is `name`.
         insecure: with `coordinator` and without `tls`: consent to plain text between hosts.
@@ -83,14 +90,17 @@ def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
         FailedPreconditionError: a worker, or the coordinator, ended at its start, and why.
         NotFoundError: the programs are not there.
         InvalidArgumentError: an argument.
+        UnimplementedError: a session of Spark Connect.
     """
     if workers < 1 or start_timeout <= 0 or threads < 0:
         raise InvalidArgumentError("workers and start_timeout are above 0, threads is not below")
     if coordinator is None and (tls is not None or insecure):
         raise InvalidArgumentError("tls and insecure belong to a `coordinator` that is named")
+    limits = memory_limits(coordinator_memory)
+    check_has_driver(spark)
     cluster = SparkCluster(spark, workers, name)
     try:
-        cluster._start(threads, memory, package, coordinator, tls, insecure,
+        cluster._start(threads, memory, package, coordinator, limits, tls, insecure,
                        time.monotonic() + start_timeout, start_timeout)
     except BaseException:
         cluster.stop()
@@ -117,7 +127,6 @@ class SparkCluster:
         self._client: Optional[Client] = None
         self._environment: Dict[str, Optional[str]] = {}
         self._security: Dict[str, str] = {}
-        self._group = "espalier-" + os.path.basename(self._folder)
         atexit.register(self.stop)
 
     def __enter__(self) -> SparkCluster:
@@ -156,21 +165,39 @@ class SparkCluster:
         if self._client is not None:
             self._client.close()
         if self._roll is not None:
-            self._roll.end()
-        end = time.monotonic() + _STOP_SECONDS
-        while any(t.is_alive() for t in self._threads) and time.monotonic() < end:
-            time.sleep(_LOOK_SECONDS / 4)
-        if any(t.is_alive() for t in self._threads):
-            self._context.cancelJobGroup(self._group)  # tasks that wait for a slot, or hang
+            self._end_tasks(self._roll.end())
         if self._own is not None:
             self._own.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def _end_tasks(self, leaving: Set[int]) -> None:
+        """Waits for the tasks of those places, whose workers hand their shares over. What else we
+        asked of Spark has nothing to hand over, and where it waits for a slot does not end by
+        itself: it is cancelled, and again, since Spark may not have heard of it before."""
+        now = time.monotonic()
+        patience = now + (_STOP_SECONDS if leaving else 0)
+        end, again = patience + _CANCEL_SECONDS, now
+        while now < end:
+            alive = {seat for seat, thread in enumerate(self._threads) if thread.is_alive()}
+            if not alive:
+                return
+            if now >= again:
+                again = now + _CANCEL_AGAIN_SECONDS
+                for seat in alive - leaving if now < patience else alive:
+                    with contextlib.suppress(Exception):  # there may be no JVM any more
+                        self._context.cancelJobGroup(self._group_of(seat))
+            time.sleep(_LOOK_SECONDS / 4)
+            now = time.monotonic()
+
+    def _group_of(self, seat: int) -> str:
+        """Of Spark's jobs for that place: what may be cancelled without the others."""
+        return "espalier-%s-%d" % (os.path.basename(self._folder), seat + 1)
+
     # ---- Starting
 
     def _start(self, threads: int, memory: str, package: Optional[str], coordinator: Optional[str],
-               tls: Optional[Tuple[PathLike, PathLike, PathLike]], insecure: bool, until: float,
-               start_timeout: float) -> None:
+               limits: List[str], tls: Optional[Tuple[PathLike, PathLike, PathLike]],
+               insecure: bool, until: float, start_timeout: float) -> None:
         conf = self._context.getConf()
         host = conf.get("spark.driver.host")
         bind = conf.get("spark.driver.bindAddress") or host
@@ -182,7 +209,7 @@ class SparkCluster:
             self._context.addArchive(package)
         if coordinator is None:
             self._own = OwnCoordinator(self._folder, host, bind, site, self._context.sparkUser(),
-                                     package, self._name)
+                                     package, self._name, limits)
             self.address = self._own.start(until)
             self._security = self._own.security()
             self._announce()
@@ -194,7 +221,7 @@ class SparkCluster:
         self.connect().close()  # raises when it is not there, before anybody looks for it
         self._roll = Roll(bind, self._workers)
         order = Order(
-            roll=(host, self._roll.port), token=self._roll.token, coordinator=self.address,
+            roll=(host, self._roll.port), key=self._roll.key, coordinator=self.address,
             name=self._name, files=files, insecure=insecure,
             package=os.path.basename(package.rstrip("/")) if package else "",
             flags=("--threads", str(threads or int(conf.get("spark.task.cpus", "1"))),
@@ -272,7 +299,8 @@ class SparkCluster:
         while not self._stopping.is_set():
             began = time.monotonic()
             try:
-                self._context.setJobGroup(self._group, "Espalier's worker %d" % (seat + 1), True)
+                self._context.setJobGroup(self._group_of(seat),
+                                          "Espalier's worker %d" % (seat + 1), True)
                 reason, = self._context.parallelize([seat], 1).map(
                     functools.partial(keep, order)).collect()
             except Exception as error:  # whatever Spark says of a task that was lost

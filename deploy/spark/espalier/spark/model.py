@@ -26,6 +26,7 @@ from ..types import JobResult
 from . import files
 from .params import ColumnParams, with_setters
 from .rows import features
+from .sessions import check_has_driver
 
 _SLOTS_MAX = 10_000  # of a vector of probabilities whose positions are the labels
 # Classes whose numbers come back in columns of their own, each 100 bytes of code in one method, of
@@ -244,6 +245,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
     def _transform(self, dataset: DataFrame) -> DataFrame:
         """Raises InvalidArgumentError for a column that is not there, or of a wrong type. A row
         that the model has no answer to, such as a null, fails the query and is named."""
+        check_has_driver(dataset.sparkSession)
         model = self.model()
         texts = model._preprocessing.texts
         # pandas makes a float of a whole number that lies beside a null: as text it stays itself.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import threading
 import time
 from typing import Dict, List, Optional, Tuple
 
-from ..errors import (DeadlineExceededError, FailedPreconditionError, NotFoundError,
-                      UnavailableError)
+from ..errors import (DeadlineExceededError, FailedPreconditionError, InvalidArgumentError,
+                      NotFoundError, UnavailableError)
 from ..local import find_program
 from .keeper import find_worker
 
@@ -17,15 +18,16 @@ PEM = ("ca.crt", "tls.crt", "tls.key")
 _TOOL_SECONDS = 60.0
 _LEAVE_SECONDS = 15.0
 _LOOK_SECONDS = 0.025
+_MEMORY_MIN_MIB, _MEMORY_SHARES, _SHARE_MAX_MIB = 512, 4, 1 << 20
 
 
 class OwnCoordinator:
     """It has an authority of its own, whose key is thrown away when all certificates are made."""
 
     def __init__(self, folder: str, host: str, bind: str, site: bytes, user: str,
-                 package: Optional[str], name: str) -> None:
+                 package: Optional[str], name: str, limits: List[str]) -> None:
         self._folder, self._host, self._bind, self._user = folder, host, bind, user
-        self._site, self._name = site, name
+        self._site, self._name, self._limits = site, name, limits
         self._programs = _programs(package)
         self._process: Optional[subprocess.Popen[bytes]] = None
 
@@ -52,6 +54,7 @@ class OwnCoordinator:
                    ("[%s]:0" if ":" in bind else "%s:0") % bind, "--advertise", self._host,
                    "--tls-ca", ca, "--tls-certificate", cert, "--tls-key", key,
                    "--address-file", address, "--hadoop-user", self._user, "--exit-with-parent"]
+        command += self._limits
         if self._site:
             with open(self._path("core-site.xml"), "wb") as f:
                 f.write(self._site)
@@ -118,6 +121,19 @@ class OwnCoordinator:
             time.sleep(_LOOK_SECONDS)
         if process.poll() is None:
             process.kill()
+
+
+def memory_limits(memory: str) -> List[str]:
+    """The coordinator's flags for so much memory ("1GiB"), by the shares of a coordinator in a
+    container of YARN's (CoordinatorShareBytes of src/yarn). Raises InvalidArgumentError."""
+    found = re.fullmatch(r"(\d{1,9})([MG])iB", memory, re.ASCII)
+    megabytes = int(found[1]) * {"M": 1, "G": 1024}[found[2]] if found else 0
+    if megabytes < _MEMORY_MIN_MIB:
+        raise InvalidArgumentError("coordinator_memory: found %r, expected at least %dMiB, such as "
+                                   "1GiB or 1536MiB" % (memory, _MEMORY_MIN_MIB))
+    share = "%dMiB" % min(megabytes // _MEMORY_SHARES, _SHARE_MAX_MIB)
+    return [word for flag in ("--receive-bytes-max", "--worker-queue-bytes-max",
+                              "--survey-bytes-max") for word in (flag, share)]
 
 
 def _programs(package: Optional[str]) -> str:

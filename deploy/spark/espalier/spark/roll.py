@@ -3,25 +3,34 @@ when all may begin, and when all must end.
 
 Each task holds one connection to it for as long as it lives, which carries lines of JSON:
 
-    task -> roll   {"token": "...", "seat": 3}    once, at first; whose place it is
+    roll -> task   {"challenge": "..."}           at once; another one for each connection
+    task -> roll   {"seat": 3, "proof": "..."}    whose place it is, and HMAC-SHA256 of challenge
+                                                  and seat by the key that Spark gave to the task
     roll -> task   {"number": 17}                 begin; numbers are never used twice
 
 The end of the connection, by whichever side, is the end of the task's part: a driver that is gone
-needs not say so.
+needs not say so. A second connection for a place is of a task that Spark began in place of one it
+lost sight of: the first one ends.
+
+The key does not travel by this connection, and nothing else here is secret. Nobody takes a place
+without it, neither with what was heard of another connection; but lines are not encrypted, so that
+who can change packets on their way can end a worker, or let one begin early.
 """
 
 from __future__ import annotations
 
+import collections
 import hmac
 import json
 import secrets
 import socket
 import threading
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 LINE_BYTES_MAX = 16 << 10
 _HELLO_SECONDS = 10.0
+_UNPROVED_MORE = 16  # beside four of each place
 _REASONS_MAX = 100
 
 
@@ -48,22 +57,30 @@ def send_line(line: socket.socket, message: Dict[str, Any]) -> None:
     line.sendall(json.dumps(message).encode() + b"\n")
 
 
+def proof_of(key: bytes, challenge: str, seat: int) -> str:
+    """What shows that a task has the key."""
+    # Any text may come, a half of a surrogate pair too.
+    said = ("espalier seat %d %s" % (seat, challenge)).encode(errors="replace")
+    return hmac.new(key, said, "sha256").hexdigest()
+
+
 class Roll:
     """Safe from any thread.
 
     Attributes:
-        token: what tasks show.
+        key: by which tasks prove that they are ours.
         port: where it listens.
     """
 
     def __init__(self, bind: str, seats: int) -> None:
         """Raises OSError."""
-        self.token = secrets.token_hex(16)
+        self.key = secrets.token_bytes(32)
         self._seats = seats
         self._changed = threading.Condition()  # guards what follows
         self._present: Dict[int, Tuple[socket.socket, str]] = {}
         self._reasons: List[str] = []
-        self._begun, self._ended, self._numbers, self._open = False, False, 0, 0
+        self._unproved: Dict[socket.socket, str] = {}  # the host of each, the oldest first
+        self._begun, self._ended, self._numbers = False, False, 0
         family = socket.AF_INET6 if ":" in bind else socket.AF_INET
         self._listener = socket.create_server((bind, 0), family=family, backlog=128)
         self.port = int(self._listener.getsockname()[1])
@@ -101,14 +118,16 @@ class Roll:
             for seat in sorted(self._present):
                 self._send_off(self._present[seat][0])
 
-    def end(self) -> None:
-        """All end, and nobody comes any more."""
+    def end(self) -> Set[int]:
+        """All end, and nobody comes any more. Returns the places of those who had begun."""
         with self._changed:
             self._ended = True
-            lines = [line for line, _ in self._present.values()]
+            begun = set(self._present) if self._begun else set()
+            lines = [line for line, _ in self._present.values()] + list(self._unproved)
         for line in [self._listener] + lines:
             _hang_up(line)  # also wakes who waits in accept()
         self._listener.close()
+        return begun
 
     def _send_off(self, line: socket.socket) -> None:
         """REQUIRES the lock."""
@@ -128,39 +147,62 @@ class Roll:
                         return
                 time.sleep(0.1)  # no descriptor is left, for the moment
                 continue
-            with self._changed:
-                too_many = self._open >= 4 * self._seats + 16
-                self._open += not too_many
-            if too_many:
-                line.close()
-            else:
-                threading.Thread(target=self._serve, args=(line, str(address[0])), daemon=True,
-                                 name="espalier seat").start()
+            self._let_in(line, str(address[0]))
+            threading.Thread(target=self._serve, args=(line, str(address[0])), daemon=True,
+                             name="espalier seat").start()
+
+    def _let_in(self, line: socket.socket, host: str) -> None:
+        """Of those who have not proved themselves only so many may wait. Whoever comes then still
+        gets in: the oldest of the host that has most of them goes, so that one who does nothing
+        but connect takes no place from others."""
+        goes: Optional[socket.socket] = None
+        with self._changed:
+            if len(self._unproved) >= 4 * self._seats + _UNPROVED_MORE:
+                most = collections.Counter(self._unproved.values()).most_common(1)[0][0]
+                goes = next(l for l, h in self._unproved.items() if h == most)
+                del self._unproved[goes]
+            self._unproved[line] = host
+        if goes is not None:
+            _hang_up(goes)
 
     def _serve(self, line: socket.socket, host: str) -> None:
-        try:
-            with line:
-                hello = read_line(line, time.monotonic() + _HELLO_SECONDS)
-                if hello and self._knows(hello) and hello.get("seat") in range(self._seats):
-                    self._attend(line, host, hello["seat"])
-        finally:
-            with self._changed:
-                self._open -= 1
+        with line:
+            try:
+                seat = self._seat_of(line)
+            finally:
+                with self._changed:
+                    self._unproved.pop(line, None)
+            if seat is not None:
+                self._attend(line, host, seat)
 
-    def _knows(self, hello: Dict[str, Any]) -> bool:
-        # Any text may come, a half of a surrogate pair too.
-        shown = str(hello.get("token")).encode(errors="replace")
-        return hmac.compare_digest(shown, self.token.encode())
+    def _seat_of(self, line: socket.socket) -> Optional[int]:
+        """Which place one has proved to be of, within the time that is given for that."""
+        until, challenge = time.monotonic() + _HELLO_SECONDS, secrets.token_hex(16)
+        try:
+            line.settimeout(_HELLO_SECONDS)
+            send_line(line, {"challenge": challenge})
+        except OSError:
+            return None
+        hello = read_line(line, until) or {}
+        seat = hello.get("seat")
+        if type(seat) is not int or seat not in range(self._seats):
+            return None
+        shown = str(hello.get("proof")).encode(errors="replace")
+        expected = proof_of(self.key, challenge, seat).encode()
+        return seat if hmac.compare_digest(shown, expected) else None
 
     def _attend(self, line: socket.socket, host: str, seat: int) -> None:
         keep_alive(line)
         with self._changed:
             if self._ended:
                 return
+            former = self._present.get(seat)
             self._present[seat] = (line, host)
             self._changed.notify_all()
             if self._begun:
                 self._send_off(line)
+        if former is not None:
+            _hang_up(former[0])
         read_line(line)  # nothing is said after that
         with self._changed:
             if self._present.get(seat, (None, ""))[0] is line:

@@ -1,0 +1,104 @@
+"""Who Spark is by Kerberos. That may be somebody whom this Python knows nothing of: `spark-submit
+--keytab` logs in the JVM alone, and with `--proxy-user` the ticket here is another person's."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+from urllib.parse import urlsplit
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from .._job_tokens import Renewer
+from ..errors import PermissionDeniedError, UnavailableError
+from . import files
+
+_NO_IDENTITY = ("Spark's JVM has no ticket, at most delegation tokens, and a token makes no token; "
+                "give Spark a keytab (spark-submit --principal NAME --keytab FILE), in client mode "
+                "a ticket (kinit) will do. The tokens that it has are not handed on: they are "
+                "YARN's to renew, and would be cancelled with the job")
+_WHO_WRITES = {
+    False: "Without Kerberos the cluster's daemons write as a user of their own (hadoop_user of "
+           "their configuration), and Spark made the directory: set output= to a place where that "
+           "user may write and you may read.",
+    True: "With Kerberos the job writes as Spark's own principal; where no delegation token went "
+          "with it, which a note above says, as the principal of the daemons' keytab: set output= "
+          "to a place where that one may write and you may read.",
+}
+
+
+def delegation_token(file_system: str, renewer: Renewer) -> Optional[str]:
+    """A new token of that file system by the identity of Spark's JVM; see Delegate of
+    espalier._job_tokens."""
+    spark = SparkSession.builder.getOrCreate()
+    if not is_secured(spark):
+        return None
+    user: Any = _users(spark).getCurrentUser()
+    proxied = user.getRealUser()
+    if not (proxied or user).hasKerberosCredentials():
+        raise PermissionDeniedError(_NO_IDENTITY)
+    try:
+        files.file_system(spark, file_system + "/")
+    except Py4JJavaError:
+        return None  # others may find one that Spark does not know
+    principal = renewer(str(user.getUserName()))
+    try:
+        there = _file_system_of(spark, _without_tokens(spark, user), file_system)
+        try:
+            token = there.getDelegationToken(principal)
+        finally:
+            there.close()
+    except Py4JJavaError as error:
+        why = "Spark gets no delegation token of %s: %s" % (file_system, files.said(error))
+        if proxied:  # the ticket here is of whom it must not be
+            raise UnavailableError(why) from error
+        raise PermissionDeniedError(why) from error
+    return str(token.encodeToUrlString()) if token else None
+
+
+def is_secured(spark: SparkSession) -> bool:
+    """Whether Hadoop's configuration, as Spark has it, says Kerberos."""
+    return bool(_users(spark).isSecurityEnabled())
+
+
+def who_writes(spark: SparkSession) -> str:
+    """The hint for a place where a job may not write."""
+    return _WHO_WRITES[is_secured(spark)]
+
+
+def _without_tokens(spark: SparkSession, user: Any) -> Any:
+    """The same one with a ticket alone: where Spark has fetched tokens for itself HDFS would be
+    shown those, by which it makes no token. Who has a ticket by kinit stays as it is: there this
+    Python has it, too."""
+    if user.getRealUser():
+        return _users(spark).createProxyUser(user.getUserName(), user.getRealUser())
+    conf: Any = spark.sparkContext.getConf()
+    principal, keytab = conf.get("spark.kerberos.principal"), conf.get("spark.kerberos.keytab")
+    if not principal or not keytab:
+        return user
+    return _users(spark).loginUserFromKeytabAndReturnUGI(principal, urlsplit(keytab).path)
+
+
+def _file_system_of(spark: SparkSession, user: Any, file_system: str) -> Any:
+    """One that calls as `user`. Who calls is who makes it, by an object of Java's; a method handle
+    makes one without a class of ours in the JVM, and without a call back to Python."""
+    context: Any = spark.sparkContext
+    jvm = context._jvm
+    types, new = jvm.java.lang.Class, context._gateway.new_array
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    kind, uris, confs = (types.forName(name, True, loader) for name in (
+        "org.apache.hadoop.fs.FileSystem", "java.net.URI", "org.apache.hadoop.conf.Configuration"))
+    taken, given = new(types, 2), new(jvm.java.lang.Object, 2)
+    taken[0], taken[1] = uris, confs
+    given[0] = jvm.java.net.URI(file_system + "/")
+    given[1] = context._jsc.hadoopConfiguration()
+    handles = jvm.java.lang.invoke.MethodHandles
+    make = handles.insertArguments(handles.publicLookup().findStatic(
+        kind, "newInstance", jvm.java.lang.invoke.MethodType.methodType(kind, taken)), 0, given)
+    return user.doAs(jvm.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(
+        types.forName("java.security.PrivilegedExceptionAction"), make))
+
+
+def _users(spark: SparkSession) -> Any:
+    jvm: Any = spark.sparkContext._jvm
+    return jvm.org.apache.hadoop.security.UserGroupInformation

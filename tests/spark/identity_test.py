@@ -1,0 +1,121 @@
+"""Which sessions of Spark's are taken, and who Spark is by Kerberos: with neither of them."""
+import contextlib
+import importlib.util
+import io
+import os
+import unittest
+from unittest import mock
+
+import sparks  # makes `daemons` and what it needs importable
+
+import espalier
+from espalier.spark import EspalierClassifier, EspalierModel, files, identity, launch_on_spark
+from espalier.spark import estimator as estimators
+
+
+class ConnectSession:
+    """As much of one as says what it is: all else is refused by Spark Connect's, too."""
+
+    def __getattr__(self, name):
+        raise AttributeError("[JVM_ATTRIBUTE_NOT_SUPPORTED] Attribute `%s`" % name)
+
+
+ConnectSession.__module__ = "pyspark.sql.connect.session"
+
+
+class OfOthers(ConnectSession):
+    """As of those who build on it."""
+
+
+class ConnectTest(unittest.TestCase):
+    def refused(self):
+        return self.assertRaisesRegex(espalier.UnimplementedError,
+                                      r"(?s)Spark Connect, .* by spark-submit.*SPARK_REMOTE")
+
+    def test_sessions_without_a_driver_here_are_refused_with_what_to_do(self):
+        for session in (ConnectSession(), OfOthers()):
+            frame = mock.Mock(sparkSession=session, spec=["sparkSession"])
+            with self.refused():
+                EspalierClassifier(hiddenLayers=[4]).fit(frame)
+            with self.refused():
+                EspalierModel().transform(frame)
+            with self.refused():
+                launch_on_spark(session, 2)
+            with self.refused():
+                files.read(session, "hdfs:///bundle/model.json", 1)
+            with mock.patch.object(estimators, "SparkSession") as made, self.refused():
+                made.builder.getOrCreate.return_value = session
+                EspalierClassifier(hiddenLayers=[4]).fit_on_parquet("hdfs:///rows")
+
+    def test_submit_refuses_one_as_wrong_usage(self):
+        spec = importlib.util.spec_from_file_location(
+            "submit", os.path.join(sparks.DEPLOY, "submit.py"))
+        submit = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(submit)
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.assertEqual(submit.outcome(ConnectSession(), submit.parse(["job.yaml"])), 2)
+        self.assertIn("Spark Connect", said.getvalue())
+
+
+class Java(Exception):
+    """What Py4J says of an exception of Java's."""
+
+
+class DelegationTest(unittest.TestCase):
+    """Of Spark's JVM, played by mocks; kerberos_test.py has the real one."""
+
+    def setUp(self):
+        self.user = mock.Mock(**{"getUserName.return_value": "ann@R",
+                                 "getRealUser.return_value": None,
+                                 "hasKerberosCredentials.return_value": True})
+        self.users = mock.Mock(**{"getCurrentUser.return_value": self.user,
+                                  "isSecurityEnabled.return_value": True})
+        self.there = mock.Mock()
+        self.there.getDelegationToken.return_value.encodeToUrlString.return_value = "token"
+        for name, value in (("_users", lambda _: self.users), ("SparkSession", mock.Mock()),
+                            ("_file_system_of", lambda _, user, __: self.there),
+                            ("_without_tokens", lambda _, user: user),
+                            ("Py4JJavaError", Java)):
+            patch = mock.patch.object(identity, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        patch = mock.patch.object(files, "file_system", return_value=self.there)
+        self.found = patch.start()
+        self.addCleanup(patch.stop)
+
+    def token(self):
+        return identity.delegation_token("hdfs://ns", lambda own: "renewer of " + own)
+
+    def test_a_token_is_of_sparks_user_and_the_coordinator_renews_it(self):
+        self.assertEqual(self.token(), "token")
+        self.there.getDelegationToken.assert_called_once_with("renewer of ann@R")
+        self.found.assert_called_once_with(mock.ANY, "hdfs://ns/")
+
+    def test_nothing_is_said_of_what_is_not_secured_or_not_known_to_spark(self):
+        self.there.getDelegationToken.return_value = None
+        self.assertIsNone(self.token())
+        self.found.side_effect = Java
+        self.assertIsNone(self.token())
+        self.users.isSecurityEnabled.return_value = False
+        self.assertIsNone(self.token())
+        self.assertIn("Without Kerberos", identity.who_writes(None))
+
+    def test_a_user_for_whom_another_one_has_the_ticket_is_not_replaced_by_that_one(self):
+        self.user.hasKerberosCredentials.return_value = False
+        with self.assertRaisesRegex(espalier.PermissionDeniedError, "makes no token"):
+            self.token()
+        self.user.getRealUser.return_value = mock.Mock(
+            **{"hasKerberosCredentials.return_value": True})
+        self.assertEqual(self.token(), "token")
+        self.there.getDelegationToken.side_effect = Java("why")
+        with self.assertRaisesRegex(espalier.UnavailableError, "token of hdfs://ns: why"):
+            self.token()
+        self.user.getRealUser.return_value = None
+        self.user.hasKerberosCredentials.return_value = True
+        with self.assertRaisesRegex(espalier.PermissionDeniedError, "token of hdfs://ns: why"):
+            self.token()
+
+
+if __name__ == "__main__":
+    unittest.main()
