@@ -139,16 +139,18 @@ UpdateAction StepMachine<T>::MakeUpdate(bool add) const {
   return update;
 }
 
+FailAction Weightless() {
+  return {Status(StatusCode::kBadInput,
+                 "the training rows have no weight above 0; see data.weight and "
+                 "train.class_weight")};
+}
+
 template <typename T>
 Action StepMachine<T>::LeftOut() {
   step_weight_ = 0;
   const bool due = state_.accumulated_weight > 0 || state_.lbfgs.nonfinite;
   if (due && EndsGroup()) return MakeUpdate(false);
-  if (plan_.Searches() && EndsGroup()) {
-    return FailAction{Status(StatusCode::kBadInput,
-                             "the training rows have no weight above 0; see data.weight and "
-                             "train.class_weight")};
-  }
+  if (plan_.Searches() && EndsGroup()) return Weightless();
   ++state_.step;
   return AfterStep();
 }
@@ -231,6 +233,10 @@ Action StepMachine<T>::AfterStep() {
 template <typename T>
 Action StepMachine<T>::EvaluateEpoch() {
   state_.train = EpochMetrics();
+  if (state_.updates == 0 && state_.epoch_totals[kTotalRows] > 0 &&
+      state_.epoch_totals[kTotalWeight] == 0) {
+    return Weightless();
+  }
   if (plan_.validation_rows > 0) {
     state_.phase = TrainingPhase::kEpochEvaluation;
     return Begin();
