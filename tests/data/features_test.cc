@@ -144,6 +144,9 @@ TEST_CASE("whole numbers are categories in their order, written as floats too") 
   FittedFeature mixed;
   FitVocabulary({{"10", 1}, {"9", 1}, {"x", 1}}, 1, &mixed);
   CHECK(mixed.vocabulary == Strings{"10", "9", "x"});
+  FittedFeature spelled;
+  FitVocabulary({{"1", 1}, {"1.0", 2}, {"1.", 1}, {"2.5", 4}, {"x", 4}, {"x.0", 3}}, 4, &spelled);
+  CHECK(spelled.vocabulary == Strings{"1", "2.5", "x"});
 }
 
 TEST_CASE("Parquet's booleans are the categories that CSV files write as True and FALSE") {
@@ -306,9 +309,6 @@ TEST_CASE("booleans, dates and logarithms are numbers with the scale and nulls o
   CHECK(all.codes.empty());
 }
 
-TEST_CASE("a value that does not fit its column's type is a bad row that says why") {
-  const auto error = [](FeatureGroup group, const std::string& value) {
-    DataFixture f;
 TEST_CASE("a number such as 20240229 is that day, any other seconds since 1970") {
   const auto seconds = [](const std::string& value) {
     DataFixture f;
@@ -334,6 +334,9 @@ TEST_CASE("a number such as 20240229 is that day, any other seconds since 1970")
   }
 }
 
+TEST_CASE("a value that does not fit its column's type is a bad row that says why") {
+  const auto error = [](FeatureGroup group, const std::string& value) {
+    DataFixture f;
     f.job.data.features.groups = {std::move(group)};
     f.Train("c,y\n" + value + ",0\n" + value + ",1\n");
     return ErrorOf(f);
