@@ -230,13 +230,14 @@ Action StepMachine<T>::AfterStep() {
   return EvaluateEpoch();
 }
 
+// Where no row had a weight nothing was learned, and the first weights would pass for a model.
 template <typename T>
 Action StepMachine<T>::EvaluateEpoch() {
-  state_.train = EpochMetrics();
   if (state_.updates == 0 && state_.epoch_totals[kTotalRows] > 0 &&
       state_.epoch_totals[kTotalWeight] == 0) {
     return Weightless();
   }
+  state_.train = EpochMetrics();
   if (plan_.validation_rows > 0) {
     state_.phase = TrainingPhase::kEpochEvaluation;
     return Begin();
@@ -291,8 +292,10 @@ void StepMachine<T>::Record() {
                                    plan_.StepsPerEpoch(), plan_.StepsTotal(), state_.rate_left);
   row.train = *state_.train;
   row.validation = state_.validation;
-  row.train.confusion.clear();
-  if (row.validation) row.validation->confusion.clear();
+  if (row.validation) {  // what grows with the classes is of the last evaluation alone
+    row.validation->classes = {};
+    row.validation->confusion = {};
+  }
   state_.history.push_back(std::move(row));
 }
 
