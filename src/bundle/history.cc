@@ -15,9 +15,14 @@ struct Column {
   bool validation = false;
 };
 
+// History is kept without the figures of single classes. Those of all were counted, where any row
+// of the validation set was.
 std::optional<double> ValueOf(const HistoryRow& row, const Column& column) {
   if (!column.validation) return MetricValue(row.train, column.metric);
-  return row.validation ? MetricValue(*row.validation, column.metric) : std::nullopt;
+  if (!row.validation) return std::nullopt;
+  Metrics validation = *row.validation;
+  if (validation.weight > 0) validation.classes.resize(1);
+  return MetricValue(validation, column.metric);
 }
 
 std::vector<Column> Columns(std::span<const HistoryRow> history, Task task) {

@@ -146,7 +146,7 @@ std::string HowToUse() {
          "`espalier export .` writes `model.onnx`, preprocessing included, for ONNX Runtime and "
          "others. It takes\nthe columns as they stand; which ones, in which order, is told by its "
          "metadata, one name a line (`dates`:\nwhich of them are dates, as seconds since 1970 in "
-         "UTC; `booleans`: which are 1 or 0):\n\n"
+         "UTC, also where tables write\n20240229; `booleans`: which are 1 or 0):\n\n"
          "```python\n"
          "import numpy as np, onnxruntime\n"
          "session = onnxruntime.InferenceSession(\"model.onnx\")\n"

@@ -183,6 +183,23 @@ struct SparkTorch {
   bool hogwild = false;
 };
 
+// gd and lbfgs say themselves what rows an update is of.
+Status RefuseWholeEpochs(Reader& reader, YamlNode& root, bool hogwild) {
+  YamlNode* train = root.Find("train");
+  YamlNode* optimizer = train ? train->Find("optimizer") : nullptr;
+  if (!optimizer) return {};
+  for (const std::string word : {"gd", "lbfgs"}) {
+    if (!(optimizer->is_scalar() && optimizer->text == word) && !optimizer->Find(word)) continue;
+    return reader.ErrorAt(
+        optimizer->mark,
+        "train.optimizer: found " + word + " together with compat.sparktorch, expected another " +
+            (hogwild ? "one, such as sgd or adam: hogwild's updates are each of miniBatch rows"
+                     : "one: without miniBatch each update is of all rows, with sgd just as with "
+                       "gd"));
+  }
+  return {};
+}
+
 void MapSparkTorch(const SparkTorch& torch, JobSpec& job, std::optional<int64_t>& batch) {
   const int64_t iterations = torch.iters * torch.shuffles;
   if (torch.hogwild) {  // each partition makes all iterations, and each of them is an update
@@ -203,6 +220,7 @@ void MapSparkTorch(const SparkTorch& torch, JobSpec& job, std::optional<int64_t>
     job.train.early_stopping.emplace();
     job.train.early_stopping->patience = torch.patience;
     job.train.early_stopping->restore_best = false;
+    if (torch.validation == 0) job.train.early_stopping->metric = "loss";
   }
 }
 
@@ -235,17 +253,17 @@ Status ReadSparkTorch(Reader& reader, const YamlNode& body, const std::string& p
   if (torch.hogwild && torch.mini_batch < 0) {
     return reader.Locate(InvalidArgument(path +
                                          ".mode: found hogwild without miniBatch, expected both: "
-                                         "an update is the gradient of so many rows"));
+                                         "an update is the gradient of so many rows; for all rows "
+                                         "of a partition write those of the table divided by "
+                                         "partitions"));
   }
   if (torch.mini_batch > 0 && torch.partitions < 0) {
     return reader.Locate(InvalidArgument(path +
                                          ".miniBatch: found it without partitions, expected both: "
                                          "miniBatch rows of each partition are one global batch"));
   }
-  if (torch.patience > 0 && torch.validation == 0) {
-    return reader.Locate(InvalidArgument(path +
-                                         ".earlyStopPatience: found it without validationPct, "
-                                         "expected rows to judge by"));
+  if (torch.hogwild || torch.mini_batch < 0) {
+    ESPALIER_RETURN_IF_ERROR(RefuseWholeEpochs(reader, root, torch.hogwild));
   }
   const std::string whose = "compat.sparktorch";
   std::vector<std::string> keys = {"epochs", "steps", "batch", "accumulate_steps", "mode"};

@@ -48,6 +48,14 @@ Civil CivilOf(int64_t days) {
   return {year_of_era + era * 400 + (month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1};
 }
 
+// Absent for what no calendar has, such as 30 February.
+std::optional<int64_t> DayOf(const Civil& date) {
+  if (date.month < 1 || date.month > 12) return std::nullopt;
+  const int64_t days = DaysOf(date.year, date.month, date.day);
+  const Civil same = CivilOf(days);
+  return same.month == date.month && same.day == date.day ? std::optional(days) : std::nullopt;
+}
+
 // Reads a text from left to right.
 class Scanner {
  public:
@@ -142,8 +150,19 @@ std::optional<std::string> DecodeLog(std::string_view text, double* value) {
 }
 
 constexpr const char* kNoDate =
-    "the value is not a date; expected one like 2024-02-29 or 2024-02-29T23:59:58Z, of the years 1 "
-    "to 9999, or seconds since 1970";
+    "the value is not a date; expected one like 2024-02-29, 20240229 or 2024-02-29T23:59:58Z, of "
+    "the years 1 to 9999, or seconds since 1970";
+
+// 20240229 is a day, of the years 1900 to 2199, as much as its text is; any other number is seconds
+// since 1970. Days' seconds are multiples of 100, so that none of them looks like such a day.
+double SecondsOfNumber(double number) {
+  if (!(number >= 19'000'101 && number <= 21'991'231) || number != std::floor(number)) {
+    return number;
+  }
+  const auto digits = static_cast<int64_t>(number);
+  const auto days = DayOf({digits / 10'000, digits / 100 % 100, digits % 100});
+  return days ? static_cast<double>(*days * kDaySeconds) : number;
+}
 
 }  // namespace
 
@@ -200,9 +219,9 @@ std::optional<double> ParseDate(std::string_view text) {
       !scan.Skip('-') || !scan.Digits(2, 1, 31, &day)) {
     return std::nullopt;
   }
-  const int64_t days = DaysOf(year, month, day);
-  if (CivilOf(days).day != day) return std::nullopt;  // 30 February
-  double seconds = static_cast<double>(days * kDaySeconds);
+  const std::optional<int64_t> days = DayOf({year, month, day});
+  if (!days) return std::nullopt;
+  double seconds = static_cast<double>(*days * kDaySeconds);
   if (scan.done()) return seconds;
   if (!scan.Skip('T') && !scan.Skip(' ')) return std::nullopt;
   if (!ParseTime(scan, &seconds) || !scan.done()) return std::nullopt;
@@ -347,6 +366,7 @@ std::optional<std::string> FeatureDecoder::Decode(size_t feature,
     const NumberKind kind = ParseNumberSlowly(text.value_or(""), &seconds);
     if (kind == NumberKind::kNull) seconds = kNull;
     if (kind == NumberKind::kNotNumber || kind == NumberKind::kInfinite) return kNoDate;
+    seconds = SecondsOfNumber(seconds);
   }
   return DecodeSeconds(feature, seconds, value);
 }

@@ -66,7 +66,9 @@ class FeatureDecoder {
   }
 
   // The number of what a column says, NaN for null. An error says what is wrong with the value.
-  // `text` absent: null. A category's code counts from 0 in order of appearance, or is its bucket.
+  // `text` absent: null. A date's number is a day such as 20240229, of the years 1900 to 2199, or
+  // else seconds since 1970. A category's code counts from 0 in order of appearance, or is its
+  // bucket.
   std::optional<std::string> Decode(size_t feature, std::optional<std::string_view> text,
                                     double* value);
   // The same for a date that the column holds as seconds since 1970; NaN is null.

@@ -62,13 +62,13 @@ FittedFeature FitNumber(const FeatureOptions& options, const ColumnStats& s,
 }
 
 Status FitCategories(const InputPlan& plan, size_t feature, int64_t min_count,
-                     std::map<std::string, int64_t> counts, FittedFeature* fitted) {
+                     const std::map<std::string, int64_t>& counts, FittedFeature* fitted) {
   const std::string& file = plan.files.front().path;
   const std::string& column = plan.schema.names[static_cast<size_t>(plan.schema.features[feature])];
   if (counts.size() > CategoriesCountedMax(min_count)) {
     return TooManyCategories(min_count, file, column);
   }
-  FitVocabulary(std::move(counts), min_count, fitted);
+  FitVocabulary(counts, min_count, fitted);
   const size_t found = fitted->vocabulary.size();
   if (found > kCategoriesMax) return TooManyFrequent(found, min_count, file, column);
   return {};

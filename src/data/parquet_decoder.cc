@@ -150,8 +150,7 @@ void ParquetDecoder::CheckFeatures() {
   }
 }
 
-void ParquetDecoder::CheckNumber(int32_t source, int32_t column, const char* what,
-                                 bool not_negative) {
+void ParquetDecoder::CheckNumber(int32_t source, int32_t column, const char* what, bool is_weight) {
   const Numbers& numbers = numbers_[source];
   for (const int64_t row : numbers.not_numbers) {
     Bad(row, NumberFault(what, Fault::kNotNumber), column, source);
@@ -164,8 +163,10 @@ void ParquetDecoder::CheckNumber(int32_t source, int32_t column, const char* wha
       Bad(r, NumberFault(what, Fault::kInfinite), column, source);
     } else if (float32_ && std::isinf(static_cast<float>(value))) {
       Bad(r, NumberFault(what, Fault::kTooLarge), column, source);
-    } else if (not_negative && value < 0) {
+    } else if (is_weight && value < 0) {
       Bad(r, NumberFault(what, Fault::kNegative), column, source);
+    } else if (is_weight && float32_ && VanishesInFloat(value)) {
+      Bad(r, NumberFault(what, Fault::kTooSmall), column, source);
     }
   }
 }

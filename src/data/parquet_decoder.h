@@ -80,7 +80,7 @@ class ParquetDecoder {
   template <typename T>
   void CheckRun(const ParquetProjection::Run& run, const Numbers& numbers);
   void CheckFeature(const ParquetProjection::Run& run, int64_t row, int64_t element, double value);
-  void CheckNumber(int32_t source, int32_t column, const char* what, bool not_negative);
+  void CheckNumber(int32_t source, int32_t column, const char* what, bool is_weight);
   Status ReadLabels();
   Status ChooseSets();
   Status TakeBadRows();

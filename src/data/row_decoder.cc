@@ -9,6 +9,7 @@
 #include "src/base/text.h"
 #include "src/data/feature_decoder.h"
 #include "src/data/number.h"
+#include "src/data/number_check.h"
 #include "src/data/row_words.h"
 #include "src/data/shard_rows.h"
 
@@ -257,6 +258,9 @@ bool RowDecoder::DecodeWeight(const RecordReader& reader) {
   if (schema_.weight < 0) return true;
   if (!Number(reader, schema_.weight, "weight", &weight_)) return false;
   if (weight_ < 0) return Bad(NumberFault("weight", Fault::kNegative), schema_.weight);
+  if (float32_ && VanishesInFloat(weight_)) {
+    return Bad(NumberFault("weight", Fault::kTooSmall), schema_.weight);
+  }
   return true;
 }
 

@@ -33,6 +33,10 @@ std::string NumberFault(const std::string& what, Fault fault) {
       return the + " is not a number; expected one, like 2.5 or 1e-3";
     case Fault::kTooLarge:
       return the + kFit;
+    case Fault::kTooSmall:
+      return the +
+             " would count 0 in float32, whose smallest number above it is 1.2e-38; set "
+             "model.precision: float64 or scale the data";
     case Fault::kNegative:
       return the + " is negative; expected a number of at least 0";
     case Fault::kNotBinary:

@@ -9,7 +9,15 @@ namespace espalier {
 
 inline constexpr size_t kLabelBytesMax = 256;  // of the name of a class
 
-enum class Fault : uint8_t { kMissing, kInfinite, kNotNumber, kTooLarge, kNegative, kNotBinary };
+enum class Fault : uint8_t {
+  kMissing,
+  kInfinite,
+  kNotNumber,
+  kTooLarge,
+  kTooSmall,
+  kNegative,
+  kNotBinary
+};
 
 // Of the value of a feature. REQUIRES: neither kNegative nor kNotBinary.
 std::string FeatureFault(Fault fault);

@@ -6,12 +6,13 @@
 
 namespace espalier {
 
-void FitVocabulary(std::map<std::string, int64_t> counts, int64_t min_count,
+void FitVocabulary(const std::map<std::string, int64_t>& texts_seen, int64_t min_count,
                    FittedFeature* feature) {
+  std::map<std::string, int64_t> counts;
+  for (const auto& [text, count] : texts_seen) counts[ClassText(text)] += count;
   const auto null = counts.find("");
   const int64_t nulls = null == counts.end() ? 0 : null->second;
   counts.erase("");
-  JoinWholeNumbers(&counts);
   std::vector<std::string>& texts = feature->vocabulary;
   bool numeric = true, others = nulls > 0 && nulls < min_count;
   for (const auto& [text, count] : counts) {

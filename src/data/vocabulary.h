@@ -13,10 +13,10 @@
 
 namespace espalier {
 
-// The vocabulary of a column whose training rows hold `counts`: values that at least min_count rows
-// have, as whole numbers when all are such (then "3.0" is "3"), else bytewise; null, the empty
-// text, is a value like others. `feature` gets its codes and texts.
-void FitVocabulary(std::map<std::string, int64_t> counts, int64_t min_count,
+// The vocabulary of a column whose training rows hold these texts: values, of which those with the
+// same ClassText are one, that at least min_count rows have, as whole numbers when all are such,
+// else bytewise; null, the empty text, is a value like others. `feature` gets its codes and texts.
+void FitVocabulary(const std::map<std::string, int64_t>& texts_seen, int64_t min_count,
                    FittedFeature* feature);
 
 // By feature with a vocabulary, then by place in a shard's texts: the value's code. A value without

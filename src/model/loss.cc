@@ -273,12 +273,14 @@ void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratc
     }
     return;
   }
-  Column<T> z, sums, maxima;
+  Column<T> z, sums, maxima, ones, zeros;
   if (shape.loss == Loss::kSoftmaxCrossEntropy) {
     ExpRows(rows, width, scratch, sums.v, maxima.v);
   } else if (shape.loss == Loss::kBinaryCrossEntropy) {
     for (int64_t r = 0; r < rows.rows; ++r) z.v[r] = rows.outputs[r * rows.pitch];
-    Sigmoid(z.v, sums.v, kMicroBatchRows);
+    Sigmoid(z.v, ones.v, kMicroBatchRows);
+    for (int64_t r = 0; r < rows.rows; ++r) z.v[r] = -z.v[r];  // 1 - p has no digits for p near 1
+    Sigmoid(z.v, zeros.v, kMicroBatchRows);
   }
   for (int64_t r = 0; r < rows.rows; ++r) {
     const T* output = rows.outputs + r * rows.pitch;
@@ -289,8 +291,8 @@ void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratc
     if (shape.loss == Loss::kSoftmaxCrossEntropy) {
       for (int64_t k = 0; k < width; ++k) *predictions++ = scratch[r * rows.pitch + k] / sums.v[r];
     } else if (shape.loss == Loss::kBinaryCrossEntropy) {
-      *predictions++ = T{1} - sums.v[r];
-      *predictions++ = sums.v[r];
+      *predictions++ = zeros.v[r];
+      *predictions++ = ones.v[r];
     } else {
       predictions = std::copy(output, output + width, predictions);
     }

@@ -1,6 +1,7 @@
 #include "src/model/metrics.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -75,6 +76,20 @@ void AddLabels(int64_t labels, const double* t, Metrics& metrics) {
   metrics.f1_macro = sum / static_cast<double>(labels);
 }
 
+// The bits of doubles, but for the sign, ascend as their sizes do: those of the exponent, then
+// those of the fraction. What is no number counts as the lowest score.
+int64_t ScoreBin(double score) {
+  constexpr int kFractionBits = std::numeric_limits<double>::digits - 1;
+  constexpr int kBinBits = std::countr_zero(static_cast<uint64_t>(kScoreBinsPerOctave));
+  constexpr int64_t kLeastExponent = std::numeric_limits<double>::max_exponent - 1 -  // the bias
+                                     kScoreOctaves / 2;
+  if (std::isnan(score)) return 0;
+  const auto bits = std::bit_cast<uint64_t>(std::fabs(score)) >> (kFractionBits - kBinBits);
+  const int64_t place = std::clamp(static_cast<int64_t>(bits) - (kLeastExponent << kBinBits),
+                                   int64_t{0}, kScoreBins / 2 - 1);
+  return score < 0 ? kScoreBins / 2 - 1 - place : kScoreBins / 2 + place;
+}
+
 // The share of pairs (one row of each class) in which class 1 has the higher score; ties half.
 std::optional<double> Auc(const double* bins) {
   double zeros = 0, ones = 0, pairs = 0;
@@ -143,10 +158,7 @@ void AddTotals(double* into, const double* from, int64_t size) {
 }
 
 int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label) {
-  const double place = (score + 16) * 128;
-  const int64_t bin =
-      place > 0 ? static_cast<int64_t>(std::min<double>(place, kScoreBins - 1)) : int64_t{0};
-  return kTotalsFixed + ClassTotals(shape.classes()) + 2 * bin + label;
+  return kTotalsFixed + ClassTotals(shape.classes()) + 2 * ScoreBin(score) + label;
 }
 
 Metrics MetricsFromTotals(const NetworkShape& shape, const std::vector<FittedTarget>& targets,

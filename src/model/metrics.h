@@ -41,9 +41,12 @@ enum TotalsIndex : int64_t {
 };
 
 inline constexpr int64_t kConfusionClassesMax = 1000;
-// Scores (the log-odds of class 1) fall into bins of 1/128 between -16 and 16; what lies beyond
-// goes to the outermost bins. Scores within one bin count as equal.
-inline constexpr int64_t kScoreBins = 4096;
+// Scores (the log-odds of class 1) fall into bins by sign and the first bits of a floating-point
+// number, so that models of any confidence are told apart alike: 128 bins in each of the octaves
+// from 2^-16 to 2^16, ascending. What is smaller or larger goes to the last bin of its side. Scores
+// within one bin count as equal.
+inline constexpr int64_t kScoreOctaves = 32, kScoreBinsPerOctave = 128;
+inline constexpr int64_t kScoreBins = 2 * kScoreOctaves * kScoreBinsPerOctave;
 
 int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind);
 // What an evaluation takes in memory where `leaves` leaves count, each its own totals.

@@ -306,8 +306,7 @@ class Exporter {
     const auto classes = static_cast<int64_t>(fitted_.classes.size());
     std::string shares;
     if (model_.shape.loss == Loss::kBinaryCrossEntropy) {
-      const std::string one = Op("Sigmoid", {z});
-      shares = Concat({Op("Sub", {FloatNumber(1), one}), one});
+      shares = Concat({Op("Sigmoid", {Op("Neg", {z})}), Op("Sigmoid", {z})});
     } else {
       shares = Op("Softmax", {z}, {{"axis", int64_t{1}}});
     }

@@ -139,16 +139,18 @@ UpdateAction StepMachine<T>::MakeUpdate(bool add) const {
   return update;
 }
 
+FailAction Weightless() {
+  return {Status(StatusCode::kBadInput,
+                 "the training rows have no weight above 0; see data.weight and "
+                 "train.class_weight")};
+}
+
 template <typename T>
 Action StepMachine<T>::LeftOut() {
   step_weight_ = 0;
   const bool due = state_.accumulated_weight > 0 || state_.lbfgs.nonfinite;
   if (due && EndsGroup()) return MakeUpdate(false);
-  if (plan_.Searches() && EndsGroup()) {
-    return FailAction{Status(StatusCode::kBadInput,
-                             "the training rows have no weight above 0; see data.weight and "
-                             "train.class_weight")};
-  }
+  if (plan_.Searches() && EndsGroup()) return Weightless();
   ++state_.step;
   return AfterStep();
 }
@@ -229,8 +231,13 @@ Action StepMachine<T>::AfterStep() {
   return EvaluateEpoch();
 }
 
+// Where no row had a weight nothing was learned, and the first weights would pass for a model.
 template <typename T>
 Action StepMachine<T>::EvaluateEpoch() {
+  if (state_.updates == 0 && state_.epoch_totals[kTotalRows] > 0 &&
+      state_.epoch_totals[kTotalWeight] == 0) {
+    return Weightless();
+  }
   state_.train = EpochMetrics();
   if (plan_.validation_rows > 0) {
     state_.phase = TrainingPhase::kEpochEvaluation;
@@ -286,8 +293,10 @@ void StepMachine<T>::Record() {
                                    plan_.StepsPerEpoch(), plan_.StepsTotal(), state_.rate_left);
   row.train = *state_.train;
   row.validation = state_.validation;
-  row.train.confusion.clear();
-  if (row.validation) row.validation->confusion.clear();
+  if (row.validation) {  // what grows with the classes is of the last evaluation alone
+    row.validation->classes = {};
+    row.validation->confusion = {};
+  }
   state_.history.push_back(std::move(row));
 }
 

@@ -144,6 +144,15 @@ TEST_CASE("sparktorch without miniBatch updates once from all rows in each itera
   CHECK_FALSE(job.train.early_stopping);
 }
 
+TEST_CASE("sparktorch's patience is for the loss of the rows trained on, where no others are") {
+  const JobSpec job = Parsed(kTorch + "iters: 25, earlyStopPatience: 3}}");
+  CHECK(job.train.early_stopping->metric == "loss");
+  CHECK(job.train.early_stopping->patience == 3);
+  CHECK(
+      Parsed(kTorch + "validationPct: 0.1, earlyStopPatience: 3}}").train.early_stopping->metric ==
+      "val_loss");
+}
+
 TEST_CASE("sparktorch's hogwild is asynchronous: each partition makes all iterations") {
   const JobSpec job = Parsed(kTorch + "iters: 50, miniBatch: 64, partitions: 4, mode: hogwild}}");
   CHECK(job.train.mode == TrainMode::kAsync);
@@ -156,7 +165,8 @@ TEST_CASE("sparktorch's hogwild is asynchronous: each partition makes all iterat
 TEST_CASE("what sparktorch cannot be is told in words") {
   CHECK(Error(kTorch + "mode: hogwild}}") ==
         "job.yaml:4:29: compat.sparktorch.mode: found hogwild without miniBatch, expected both: an "
-        "update is the gradient of so many rows");
+        "update is the gradient of so many rows; for all rows of a partition write those of the "
+        "table divided by partitions");
   CHECK(
       Error(kTorch + "iters: 5}}\ntrain: {mode: async}").find("together with compat.sparktorch") !=
       std::string::npos);
@@ -164,9 +174,14 @@ TEST_CASE("what sparktorch cannot be is told in words") {
         "job.yaml:4:34: compat.sparktorch.miniBatch: found it without partitions, expected both: "
         "miniBatch rows of each "
         "partition are one global batch");
-  CHECK(Error(kTorch + "earlyStopPatience: 3}}") ==
-        "job.yaml:4:42: compat.sparktorch.earlyStopPatience: found it without validationPct, "
-        "expected rows to judge by");
+  for (const char* optimizer : {"lbfgs", "{lbfgs: {history: 5}}"}) {
+    CHECK(Error(kTorch + "iters: 5}}\ntrain: {optimizer: " + optimizer + "}") ==
+          "job.yaml:5:20: train.optimizer: found lbfgs together with compat.sparktorch, expected "
+          "another one: without miniBatch each update is of all rows, with sgd just as with gd");
+  }
+  CHECK(Error(kTorch + "mode: hogwild, miniBatch: 8, partitions: 2}}\ntrain: {optimizer: gd}") ==
+        "job.yaml:5:20: train.optimizer: found gd together with compat.sparktorch, expected "
+        "another one, such as sgd or adam: hogwild's updates are each of miniBatch rows");
   CHECK(Error(kTorch + "miniBatch: 0}}") ==
         "job.yaml:4:34: compat.sparktorch.miniBatch: found '0', expected -1 or a whole number "
         "from 1 to 1048576");

@@ -159,6 +159,10 @@ std::vector<BadCase> WeightsAndMarkers() {
              "the weight is missing; expected a number", 3, "null"),
       Weight("an infinite weight", arrow::float32(), "[1, Inf, 1]",
              "the weight is infinite; expected a finite number", 2, "inf"),
+      Weight("a weight that is none in a float", arrow::float64(), "[1, 1e-40, 1]",
+             "the weight would count 0 in float32, whose smallest number above it is 1.2e-38; set "
+             "model.precision: float64 or scale the data",
+             2, "1e-40"),
       Weight("a weight that is text", arrow::utf8(), R"(["1", "much", "1"])",
              "the weight is not a number; expected one, like 2.5 or 1e-3", 2, "much"),
       Marker("a marker of 2", arrow::int32(), "[0, 1, 2]",

@@ -191,6 +191,10 @@ std::vector<BadCase> Regression() {
        "the weight is not a number; expected one, like 2.5 or 1e-3", At(2, "w", 8, "much")},
       {"an infinite weight", Priced("a,w,y\n1,inf,2\n"), StatusCode::kBadInput,
        "the weight is infinite; expected a finite number", At(2, "w", 8, "inf")},
+      {"a weight that is none in a float", Priced("a,w,y\n1,1e-40,2\n"), StatusCode::kBadInput,
+       "the weight would count 0 in float32, whose smallest number above it is 1.2e-38; set "
+       "model.precision: float64 or scale the data",
+       At(2, "w", 8, "1e-40")},
       {"weights that add up to nothing", Priced("a,w,y\n1,0,2\n2,0,3\n"), StatusCode::kBadInput,
        "data.weight: the weights of all training rows add up to 0; expected a number above 0",
        InColumn("w")},

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 
+#include "src/base/text.h"
 #include "src/data/feature_decoder.h"
 #include "src/data/vocabulary.h"
 #include "tests/data/fixture.h"
@@ -143,6 +144,9 @@ TEST_CASE("whole numbers are categories in their order, written as floats too") 
   FittedFeature mixed;
   FitVocabulary({{"10", 1}, {"9", 1}, {"x", 1}}, 1, &mixed);
   CHECK(mixed.vocabulary == Strings{"10", "9", "x"});
+  FittedFeature spelled;
+  FitVocabulary({{"1", 1}, {"1.0", 2}, {"1.", 1}, {"2.5", 4}, {"x", 4}, {"x.0", 3}}, 4, &spelled);
+  CHECK(spelled.vocabulary == Strings{"1", "2.5", "x"});
 }
 
 TEST_CASE("Parquet's booleans are the categories that CSV files write as True and FALSE") {
@@ -303,6 +307,31 @@ TEST_CASE("booleans, dates and logarithms are numbers with the scale and nulls o
   REQUIRE(all.inputs.size() == expected.size());
   for (size_t i = 0; i < expected.size(); ++i) CHECK(all.inputs[i] == Approx(expected[i]));
   CHECK(all.codes.empty());
+}
+
+TEST_CASE("a number such as 20240229 is that day, any other seconds since 1970") {
+  const auto seconds = [](const std::string& value) {
+    DataFixture f;
+    f.job.model.precision = Precision::kFloat64;
+    f.job.data.label = {std::string("y")};
+    FeatureGroup dates = Group({"d"}, FeatureType::kDate);
+    dates.parts = {DatePart::kEpoch};
+    dates.scale = Scale{ScaleKind::kNone};
+    f.job.data.features.groups = {dates};
+    f.Train("d,y\n" + value + ",0\n0,1\n");
+    return f.AllRows().inputs.front();
+  };
+  for (const auto& [number, day] :
+       std::vector<std::pair<std::string, std::string>>{{"20240229", "2024-02-29"},
+                                                        {" 19000101 ", "1900-01-01"},
+                                                        {"21991231.0", "2199-12-31"},
+                                                        {"19700101", "1970-01-01"}}) {
+    CHECK(seconds(number) == *ParseDate(day));
+  }
+  for (const double number : {20230229.0, 20241301.0, 20240400.0, 20240431.0, 18991231.0,
+                              22000101.0, 20240229.5, 2024022.0, -20240229.0}) {
+    CHECK(seconds(ShortestDouble(number)) == number);
+  }
 }
 
 TEST_CASE("a value that does not fit its column's type is a bad row that says why") {

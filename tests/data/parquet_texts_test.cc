@@ -20,6 +20,25 @@ TEST_CASE("several labels are 0 and 1, booleans, or words for them") {
   CHECK(f.Error().position()->row == 3);
 }
 
+TEST_CASE("a date is the same day as a number, however its column holds it, as text and as date") {
+  const auto day = arrow::date32();
+  for (const auto& column :
+       {Json("d", arrow::int32(), "[20240229, 0]"), Json("d", arrow::int64(), "[20240229, 0]"),
+        Json("d", arrow::float64(), "[20240229, 0]"),
+        Json("d", arrow::utf8(), R"(["20240229", "0"])"),
+        Json("d", arrow::utf8(), R"(["2024-02-29", "1970-01-01"])"),
+        Json("d", day, "[19782, 0]")}) {
+    ParquetFixture f;
+    f.job.data.features.scale.kind = ScaleKind::kNone;
+    FeatureGroup& group = f.job.data.features.groups.emplace_back();
+    group.columns = {std::string("d")};
+    group.type = FeatureType::kDate;
+    group.parts = {DatePart::kEpoch, DatePart::kYear, DatePart::kMonth, DatePart::kDay};
+    f.Write({column, Y(2)});
+    CHECK(f.AllRows().inputs == Doubles{19782.0 * 86'400, 2024, 2, 29, 0, 1970, 1, 1});
+  }
+}
+
 TEST_CASE("a whole number is hashed alike, however its column holds it") {
   const auto seventeen = static_cast<int32_t>(HashedCode("17", 1'000'000));
   for (const auto& column :

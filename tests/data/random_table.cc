@@ -24,7 +24,6 @@ struct Source {
   int exponent_max = 0;  // of 2, kWild
   Strings words;         // categories: of training rows, and ..
   Strings others;        // .. of validation rows, too
-  bool whole = false;    // words are whole numbers, which may be written as floats
 };
 
 std::string Digits(double x, std::chars_format format) {
@@ -129,7 +128,7 @@ Cell DrawCell(Draw& draw, FeatureType type, const Source& source, bool log1p, bo
       cell.text = validation && draw.OneIn(4) ? draw.Of(source.others) : draw.Of(source.words);
       cell.written = cell.text;
       const bool digits = cell.text.find_first_not_of("-0123456789") == std::string::npos;
-      if (source.whole && digits && draw.OneIn(3)) cell.written += draw.OneIn(2) ? ".0" : ".";
+      if (digits && draw.OneIn(3)) cell.written += draw.OneIn(2) ? ".0" : ".";
       if (draw.OneIn(8)) cell.written = " " + cell.written + " ";
       break;
     }
@@ -201,10 +200,11 @@ Source DrawSource(Draw& draw, Precision precision) {
   const Strings words = {"red",  "gr\xC3\xBCn", "say \"hi\"", "a,b",  "x;y", "NA",
                          "null", "\xFF\xFE",    "two words",  "0x1F", "12",  "#"};
   const Strings numbers = {"0", "3", "-7", "10", "9", "100", "25", "2024"};
-  source.whole = draw.OneIn(3);
+  const bool whole = draw.OneIn(3);  // all are numbers
   const size_t count = 2 + draw.Below(6);
-  for (size_t i = 0; i < count; ++i)
-    source.words.push_back(draw.Of(source.whole ? numbers : words));
+  for (size_t i = 0; i < count; ++i) {
+    source.words.push_back(draw.Of(whole || draw.OneIn(3) ? numbers : words));
+  }
   source.others = {"unseen", "77", draw.Of(numbers), draw.Of(words)};
   return source;
 }

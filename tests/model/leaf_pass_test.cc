@@ -406,6 +406,20 @@ TEST_CASE("values that are not finite are counted, whichever activation hides th
   }
 }
 
+TEST_CASE("both probabilities of a certain answer keep their digits") {
+  ModelSpec model;
+  model.loss = Loss::kBinaryCrossEntropy;
+  LeafPass<float> pass(MakeShape(model, 1, 2), 2);
+  pass.inputs()[0] = 20, pass.inputs()[1] = -20;
+  float p[4] = {};
+  pass.Predict(std::vector<float>{1, 0}.data(), 2, p);
+  const double rare = std::exp(-20.0) / (1 + std::exp(-20.0));
+  CHECK(p[0] == Approx(rare).epsilon(1e-5));
+  CHECK(p[1] == Approx(1));
+  CHECK(p[2] == Approx(1));
+  CHECK(p[3] == Approx(rare).epsilon(1e-5));
+}
+
 TEST_CASE("probabilities are positive and add up to 1") {
   for (auto loss : {Loss::kSoftmaxCrossEntropy, Loss::kBinaryCrossEntropy}) {
     const NetworkShape shape = Shape(Activation::kTanh, loss);

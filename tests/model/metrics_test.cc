@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "src/base/random.h"
 #include "src/model/loss.h"
 #include "tests/model/support.h"
 
@@ -110,6 +111,47 @@ TEST_CASE("equal scores count half in the AUC, and one class alone has none") {
     const int64_t index = ScoreBinIndex(shape, score, 1);
     CHECK((index >= kTotalsFixed && index < static_cast<int64_t>(totals.size())));
   }
+}
+
+// The AUC by its definition: over all pairs of a row of either class.
+double ExactAuc(const std::vector<double>& zeros, const std::vector<double>& ones) {
+  double pairs = 0;
+  for (const double one : ones) {
+    for (const double zero : zeros) pairs += one > zero ? 1 : one == zero ? 0.5 : 0;
+  }
+  return pairs / static_cast<double>(zeros.size() * ones.size());
+}
+
+TEST_CASE("the AUC is right whatever the size of the scores") {
+  const NetworkShape shape = Linear(Task::kClassification, 2);
+  const auto [scale, offset] = GENERATE(table<double, double>(
+      {{1e-3, 0}, {0.01, 0}, {1, 0}, {1, -8}, {100, 0}, {100, 300}, {1e4, 0}}));
+  CAPTURE(scale, offset);
+  std::vector<double> scores[2], totals(TotalsSize(shape, TotalsKind::kEvaluation));
+  for (uint64_t i = 0; i < 4000; ++i) {
+    double sum = i % 2 == 0 ? -0.5 : 0.5;  // a bell of deviation 1 about either
+    for (uint64_t k = 0; k < 12; ++k) {
+      sum += UnitDouble(RandomBits(MakeKey(7, RandomUse::kSample), i, k)) - 0.5;
+    }
+    const double score = offset + scale * sum;
+    scores[i % 2].push_back(score);
+    totals[kTotalWeight] += 1;
+    totals[ScoreBinIndex(shape, score, static_cast<int32_t>(i % 2))] += 1;
+  }
+  const Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
+  CHECK(*m.auc == Approx(ExactAuc(scores[0], scores[1])).margin(1e-3).epsilon(0));
+}
+
+TEST_CASE("the bins of scores ascend with them, through zero") {
+  const NetworkShape shape = Linear(Task::kClassification, 2);
+  const double sizes[] = {0, 1.6e-5, 0.01, 0.0101, 1, 1.01, 16, 17, 65000};
+  for (size_t i = 1; i < std::size(sizes); ++i) {
+    CHECK(ScoreBinIndex(shape, sizes[i], 1) > ScoreBinIndex(shape, sizes[i - 1], 1));
+    CHECK(ScoreBinIndex(shape, -sizes[i], 1) < ScoreBinIndex(shape, -sizes[i - 1], 1));
+  }
+  CHECK(ScoreBinIndex(shape, 1.0, 1) - ScoreBinIndex(shape, 1.0, 0) == 1);
+  CHECK(ScoreBinIndex(shape, 2.0, 0) - ScoreBinIndex(shape, 1.0, 0) == 2 * kScoreBinsPerOctave);
+  CHECK(ScoreBinIndex(shape, -0.0, 0) == ScoreBinIndex(shape, 0.0, 0));
 }
 
 // Expected: scikit-learn 1.5.2, accuracy_score, precision_recall_fscore_support and log_loss of

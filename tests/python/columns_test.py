@@ -33,6 +33,14 @@ class ColumnsTest(unittest.TestCase):
                             (pd.Timedelta(seconds=61), "61")):
             self.assertEqual(_columns.category_text(value), text)
 
+    def test_a_number_that_looks_like_a_day_is_that_day(self):
+        epoch = _columns.date_part("epoch")
+        day = epoch("2024-02-29")
+        for value in (20240229, 20240229.0, np.int32(20240229), "20240229", " 20240229.0 "):
+            self.assertEqual(epoch(value), day, value)
+        for value in (20230229, 20241301, 20240400, 18991231, 22000101, 20240229.5, 2024022):
+            self.assertEqual(epoch(value), value)
+
     def test_a_boolean_is_found_as_a_csv_file_writes_it(self):
         categories = _columns.Categories(["False", "TRUE", "yes"], 3)
         for value, code in ((True, 1), (np.False_, 0), ("true", 1), ("TRUE", 1), ("True", -1)):

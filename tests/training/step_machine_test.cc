@@ -260,6 +260,35 @@ TEST_CASE("a step of weight 0 counts and updates nothing") {
   CHECK(s.letters == "GGUGUGUV");
 }
 
+TEST_CASE("a job none of whose rows has a weight fails rather than save its first weights") {
+  for (const double epochs : {2.0, 0.5}) {
+    TrainingPlan plan = SmallPlan();
+    plan.train.epochs = epochs;
+    StepMachine<float> machine(plan);
+    const Script s = Drive(machine, One, [](int64_t, std::vector<double>& stats) {
+      stats[kTotalWeight] = stats[kTotalLoss] = 0;
+    });
+    CHECK(s.letters == (epochs < 1 ? "GG" : "GGGG"));
+    CHECK(s.error.message() ==
+          "the training rows have no weight above 0; see data.weight and train.class_weight");
+  }
+}
+
+TEST_CASE("figures of single classes are kept of the last evaluation alone") {
+  StepMachine<float> machine(SmallPlan());
+  const Script s = Drive(machine, One);
+  REQUIRE(s.finish.validation);
+  CHECK(s.finish.validation->classes.size() == 2);
+  CHECK(s.finish.validation->confusion.size() == 4);
+  REQUIRE(machine.state().history.size() == 3);
+  for (const HistoryRow& row : machine.state().history) {
+    REQUIRE(row.validation);
+    CHECK(row.validation->weight == 8);
+    CHECK(row.validation->classes.empty());
+    CHECK(row.validation->confusion.empty());
+  }
+}
+
 TEST_CASE("training begins with the weights it is given, and the seed's for the others") {
   TrainingPlan plan = SmallPlan();
   const StepMachine<float> seeded(plan);

@@ -205,8 +205,20 @@ def logarithm(value: Any) -> float:
     return math.log1p(number)
 
 
+def _seconds_of_number(number: float) -> float:
+    """20240229 is a day, of the years 1900 to 2199; any other number is seconds already."""
+    if not 19_000_101 <= number <= 21_991_231 or number != int(number):
+        return number
+    digits = int(number)
+    try:
+        day = datetime.date(digits // 10_000, digits // 100 % 100, digits % 100)
+    except ValueError:
+        return number
+    return float((day.toordinal() - _EPOCH) * _DAY)
+
+
 def seconds(value: Any) -> float:
-    """Since 1970, in UTC; a number is that already."""
+    """Since 1970, in UTC; a number is that already, or a day such as 20240229."""
     if is_null(value):
         return math.nan
     if isinstance(value, datetime.datetime):
@@ -219,9 +231,10 @@ def seconds(value: Any) -> float:
     found = _DATE.fullmatch(value.strip(" \t\r")) if isinstance(value, str) else None
     if found is None:
         try:
-            return _number(value)
+            return _seconds_of_number(_number(value))
         except ValueError:
-            raise ValueError("expected a date like 2024-02-29 or seconds since 1970") from None
+            raise ValueError("expected a date like 2024-02-29 or 20240229, or seconds since "
+                             "1970") from None
     year, month, day = (int(g) for g in found.groups()[:3])
     clock = [int(g or 0) for g in found.groups()[3:6]]
     if clock[0] > 23 or clock[1] > 59 or clock[2] > 60:

@@ -177,8 +177,7 @@ def probabilities(task: str, loss: str, z: Any) -> Any:
     if task == "multilabel":
         return sigmoid(z)
     if loss == "binary_cross_entropy":
-        one = sigmoid(z[:, 0])
-        return np.stack([1 - one, one], axis=1)
+        return np.stack([sigmoid(-z[:, 0]), sigmoid(z[:, 0])], axis=1)
     e = np.exp(z - z.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
 
