@@ -71,11 +71,11 @@ std::string BundleOf(const Sweep& sweep, const SweepRun& run) {
   return sweep.output + "/" + run.name;
 }
 
-Result<std::optional<double>> ReadFinished(const FileSystem& files, const Sweep& sweep,
-                                           const SweepRun& run) {
+Result<std::optional<FinishedRun>> ReadFinished(const FileSystem& files, const Sweep& sweep,
+                                                const SweepRun& run) {
   const std::string bundle = BundleOf(sweep, run);
   const auto text = files.ReadAll(bundle + "/" + kModelFile, kModelJsonBytesMax);
-  if (text.status().code() == StatusCode::kNotFound) return std::optional<double>();
+  if (text.status().code() == StatusCode::kNotFound) return std::optional<FinishedRun>();
   if (!text.ok()) return text.status();
   const Json json = ParseJson(*text);
   const bool fits = json.is_object() && json.contains("job_fingerprint") &&
@@ -86,10 +86,14 @@ Result<std::optional<double>> ReadFinished(const FileSystem& files, const Sweep&
         " is the bundle of another job: the sweep, or its job, has changed; remove it, or name "
         "another output");
   }
+  FinishedRun finished{.value = kNan};
   const auto at =
       nlohmann::ordered_json::json_pointer("/metrics/validation/" + sweep.metric.substr(4));
-  return std::optional<double>(json.contains(at) && json[at].is_number() ? json[at].get<double>()
-                                                                         : kNan);
+  if (json.contains(at) && json[at].is_number()) finished.value = json[at].get<double>();
+  if (json.contains("data_fingerprint") && json["data_fingerprint"].is_string()) {
+    finished.data_fingerprint = json["data_fingerprint"].get<std::string>();
+  }
+  return std::optional<FinishedRun>(std::move(finished));
 }
 
 std::vector<TrialResult> TrialResults(const Sweep& sweep,
@@ -162,7 +166,7 @@ std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outco
   return text;
 }
 
-Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes) {
+Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes, bool running) {
   const std::vector<TrialResult> results = TrialResults(sweep, outcomes);
   const auto any = [&](SweepState state) {
     return std::any_of(outcomes.begin(), outcomes.end(),
@@ -193,7 +197,8 @@ Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes) {
             {"value", NumberJson(results[*t].mean)},
             {"bundles", std::move(bundles)}};
   }
-  return {{"status", left     ? "CANCELLED"
+  return {{"status", running  ? "RUNNING"
+                     : left   ? "CANCELLED"
                      : failed ? "FAILED"
                               : "SUCCEEDED"},
           {"sweep", sweep.name},

@@ -80,6 +80,62 @@ class SweepTest(EspalierTest):
         _, err = self.espalier("sweep", path, code=2)
         self.assertIn("is the bundle of another job", err)
 
+    def test_a_table_that_has_changed_since_is_refused_until_the_runs_of_before_are_gone(self):
+        csv = self.classes_csv("changed.csv", 400)
+        spec = dict(self.classes_spec(csv), name="changed")
+        keys = {"job": spec, "grid": {"train.batch": [32, 64]}, "folds": 2}
+        path = self.sweep("changed", **keys)
+        before = self.result("sweep", path, "--workers", 1)
+        self.assertEqual([(i["files"], i["bytes"]) for i in before["inputs"]],
+                         [(1, os.path.getsize(csv))])
+        made = self.bundles("changed")
+        with open(csv) as f:
+            text = f.read()
+        with open(csv, "a") as f:
+            f.write(text.splitlines(True)[-1])
+        shutil.rmtree(self.path("changed.out", "trial-002", "fold-1"))
+        for _ in range(2):  # also when nothing is left to do
+            _, err = self.espalier("sweep", path, "--workers", 1, code=2)
+            self.assertIn("the table of trial-001/fold-0 has changed since the sweep began", err)
+            self.assertIn("name another output, or remove the bundles of before", err)
+        self.assertEqual(len(self.bundles("changed")), 3)
+        # The same rows under a new time: who says so by removing sweep.json is believed, but what
+        # the runs have read is compared.
+        with open(csv, "w") as f:
+            f.write(text)
+        _, err = self.espalier("sweep", path, "--workers", 1, code=2)
+        self.assertIn("remove only sweep.json", err)
+        os.remove(self.path("changed.out", "sweep.json"))
+        after = self.result("sweep", path, "--workers", 1)
+        self.assertEqual(after["status"], "SUCCEEDED")
+        self.assertEqual({k: v[0] for k, v in self.bundles("changed").items()},
+                         {k: v[0] for k, v in made.items()})
+        # Other rows, without sweep.json: the run that is made anew has not read what its like has.
+        with open(csv, "w") as f:
+            f.writelines(text.splitlines(True)[:-1])
+        os.remove(self.path("changed.out", "sweep.json"))
+        shutil.rmtree(self.path("changed.out", "trial-002", "fold-1"))
+        _, err = self.espalier("sweep", path, "--workers", 1, code=2)
+        self.assertIn("trial-001/fold-1 and trial-002/fold-1 have read different rows", err)
+        _, err = self.espalier("sweep", path, "--workers", 1, code=2)
+        self.assertIn("trial-001/fold-1 and trial-002/fold-1 have read different rows", err)
+        # Without the runs of before it is a sweep like any other.
+        shutil.rmtree(self.path("changed.out"))
+        self.assertEqual(self.result("sweep", path, "--workers", 1)["status"], "SUCCEEDED")
+
+    def test_a_table_that_changes_under_a_sweep_ends_it(self):
+        csv = self.classes_csv("under.csv", 400)
+        spec = dict(self.classes_spec(csv), name="under")
+        # The second run takes long enough to see the table change.
+        path = self.sweep("under", job=spec, grid={"train.epochs": [2, 300]}, parallel=1)
+        process = self.start("sweep", path, "--workers", 1, "--json")
+        self.assertEqual(json.loads(process.stdout.readline())["trial"], 1)
+        with open(csv, "a") as f:
+            f.write("\n")
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 2, (out, err))
+        self.assertIn("the table of trial-002 has changed since the sweep began", err)
+
     def model_of(self, run):
         with open(os.path.join(run["bundle"], "model.json")) as f:
             return json.load(f)
@@ -148,7 +204,8 @@ class SweepTest(EspalierTest):
         path = self.sweep("died", job=spec, grid={"train.seed": [1, 2]}, parallel=2)
         process = self.start("sweep", path, "--workers", 2, "--json")
         wait_for("a worker", lambda: len(workers_of(process.pid)) == 2)
-        wait_for("a trial", lambda: os.path.isdir(self.path("died.out")))
+        wait_for("a trial", lambda: os.path.isdir(self.path("died.out")) and
+                 any("trial" in name for name in os.listdir(self.path("died.out"))))
         os.kill(workers_of(process.pid)[0], signal.SIGKILL)
         _, err = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0)
