@@ -2,6 +2,7 @@
 again, whatever ended the call before."""
 import json
 import os
+import re
 import shutil
 import signal
 import unittest
@@ -79,6 +80,66 @@ class SweepTest(EspalierTest):
         self.sweep("grid", job=dict(self.classes_spec(self.path("grid.csv"), seed=8)), **keys)
         _, err = self.espalier("sweep", path, code=2)
         self.assertIn("is the bundle of another job", err)
+
+    def parsed(self, cluster, worker):
+        """Of each of its jobs: (job, shards that it parsed, and that it took over)."""
+        return [(job, int(own), int(taken)) for job, own, taken in re.findall(
+            r"(job-\d+) has parsed (\d+) of its shards itself and taken over (\d+) that",
+            cluster.log(worker))]
+
+    def test_the_table_is_parsed_once_a_fold_and_the_models_are_those_of_jobs_alone(self):
+        csv = self.classes_csv("once.csv", 2000)
+        spec = dict(self.classes_spec(csv), name="once")
+        spec["data"] = dict(spec["data"], shard_bytes=4096)
+        keys = {"job": spec, "folds": 2, "parallel": 1,
+                "grid": {"model.hidden": [[4], [8], [16]], "train.batch": [32]}}
+        cluster = Cluster(self, 2)
+        table = cluster.result("sweep", self.sweep("once", **keys))
+        self.assertEqual(table["status"], "SUCCEEDED")
+        taken = 0
+        for worker in cluster.workers:
+            jobs = self.parsed(cluster, worker)
+            self.assertEqual([job for job, _, _ in jobs], ["job-%d" % n for n in range(1, 7)])
+            for _, own, _ in jobs[:2]:  # the two folds
+                self.assertGreater(own, 0)
+            for _, own, _ in jobs[2:]:
+                self.assertEqual(own, 0, jobs)
+            taken += jobs[-1][2]
+        self.assertGreater(taken, 5)
+        made = self.bundles("once")
+        last = json.loads(json.dumps(spec))
+        last["data"]["validation"] = {"fold": 1, "of": 2}
+        last["model"]["hidden"] = [16]
+        last["train"]["batch"] = 32
+        alone = cluster.result("submit", self.job("alone-once", last))
+        self.assertEqual(alone["weights_sha256"], made["trial-003/fold-1"][0])
+        # That job does not keep anything, and has had the memory: the next sweep begins anew.
+        again = dict(keys, output=self.path("again.out"))
+        cluster.result("sweep", self.sweep("again", **again))
+        self.assertEqual({k: v[0] for k, v in self.bundles("again").items()},
+                         {k: v[0] for k, v in made.items()})
+        for worker in cluster.workers:
+            self.assertGreater(self.parsed(cluster, worker)[6][1], 0)
+        # Nor is a table that has changed taken for what it was.
+        with open(csv, "r+") as f:
+            f.write(f.read().splitlines(True)[-1])
+        cluster.result("sweep", self.sweep("changed", **dict(keys, output=self.path("other.out"))))
+        for worker in cluster.workers:
+            self.assertGreater(self.parsed(cluster, worker)[12][1], 0)
+
+    def test_rows_that_leave_no_room_for_what_is_kept_are_trained_on_all_the_same(self):
+        csv = self.classes_csv("tight.csv", 60_000)
+        spec = dict(self.classes_spec(csv, epochs=1), name="tight")
+        keys = {"job": spec, "folds": 3, "parallel": 1, "grid": {"train.batch": [256, 512]}}
+        made = {}
+        for name, budget in [("ample", 1 << 30), ("tight", 1 << 20)]:
+            cluster = Cluster(self, 1, worker_flags=["--memory-bytes-max", str(budget)])
+            table = cluster.result("sweep", self.sweep(name, **keys))
+            self.assertEqual(table["status"], "SUCCEEDED", table)
+            made[name] = {k: v[0] for k, v in self.bundles(name).items()}
+            for _, own, _ in self.parsed(cluster, "node-1")[3:]:
+                self.assertEqual(own > 0, name == "tight")
+        self.assertEqual(made["ample"], made["tight"])
 
     def test_a_table_that_has_changed_since_is_refused_until_the_runs_of_before_are_gone(self):
         csv = self.classes_csv("changed.csv", 400)
