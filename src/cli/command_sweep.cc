@@ -1,9 +1,9 @@
 // `espalier sweep`: a sweep's jobs on a cluster, or on one of its own on this machine.
 //
 // The order: read the sweep, make each trial's job and see that it is valid; look which of them are
-// done, and that their table is what it was; start or find the cluster; run the others; show and
-// keep the table. The first Ctrl-C cancels the jobs in flight and awaits their ends; what is done
-// is not done again.
+// done, and that their table is what it was; start or find the cluster; run the others, and by the
+// values of the best, where asked for, one more on all rows; show and keep the table. The first
+// Ctrl-C cancels the jobs in flight and awaits their ends; what is done is not done again.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -39,29 +39,24 @@ class SweepCommand {
   const Sweep& sweep() const { return sweep_; }
 
   Status LookForFinished() {
-    const InputListings before = KeptListings();
+    before_ = KeptListings();
     for (size_t i = 0; i < sweep_.runs.size(); ++i) {
-      const SweepRun& run = sweep_.runs[i];
-      const InputListing* now = ListOnce(run, before);
-      ESPALIER_ASSIGN_OR_RETURN(const auto finished, ReadFinished(context_.files, sweep_, run));
-      if (!finished) continue;
-      const auto then = before.find(InputKey(run.spec));
-      if (now != nullptr && then != before.end()) {
-        ESPALIER_RETURN_IF_ERROR(CheckListing(run.name, then->second, *now));
-      }
-      ESPALIER_RETURN_IF_ERROR(read_.Take(run.name, run.spec, finished->data_fingerprint));
-      outcomes_[i].state = SweepState::kDone;
-      outcomes_[i].value = finished->value;
-      outcomes_[i].earlier = true;
-      ++finished_;
+      ESPALIER_RETURN_IF_ERROR(LookFor(sweep_.runs[i], &outcomes_[i]));
     }
+    for (const SweepRun& run : sweep_.refits) ListOnce(run);
+    ESPALIER_RETURN_IF_ERROR(LookForRefit());
     if (finished_ > 0 && !context_.options.json) {
       context_.console.Out(std::to_string(finished_) + " of " + Count() +
                            (finished_ == 1 ? " is" : " are") + " done already\n");
     }
     return {};
   }
-  bool all_finished() const { return finished_ == outcomes_.size(); }
+  bool all_finished() const {
+    const bool refit = refit_ && refit_->outcome.state != SweepState::kDone;
+    return !refit && std::all_of(outcomes_.begin(), outcomes_.end(), [](const SweepOutcome& o) {
+      return o.state == SweepState::kDone;
+    });
+  }
 
   Status RunOnThisMachine(int workers) {
     ESPALIER_ASSIGN_OR_RETURN(const LocalClusterOptions chosen, LocalOptions(context_, workers));
@@ -90,7 +85,7 @@ class SweepCommand {
     };
     options.tick = [] { return Status(); };
     options.away_limit_ms = context_.options.timeout_ms.value_or(options.away_limit_ms);
-    return RunSweepJobs(sweep_, context_.files, options, &outcomes_);
+    return RunJobs(options);
   }
 
   // Keeps the table as it is before any other run begins: from now on it is known which files the
@@ -101,7 +96,7 @@ class SweepCommand {
   int Finish(const Status& status) {
     const Json table = Table(false);
     if (!context_.options.json) {
-      context_.console.Out(SweepText(sweep_, outcomes_, context_.console.out_color()));
+      context_.console.Out(SweepText(sweep_, outcomes_, refit_, context_.console.out_color()));
     }
     const Status kept = Keep(table);
     if (!status.ok()) {
@@ -118,7 +113,7 @@ class SweepCommand {
 
  private:
   Json Table(bool running) const {
-    Json table = SweepJson(sweep_, outcomes_, running);
+    Json table = SweepJson(sweep_, outcomes_, refit_, running);
     table["inputs"] = ListingsJson(inputs_);
     return table;
   }
@@ -140,15 +135,30 @@ class SweepCommand {
                                                          : InputListings();
   }
 
+  // Whether the run is done, and of a table that is still what it was.
+  Status LookFor(const SweepRun& run, SweepOutcome* outcome) {
+    const InputListing* now = ListOnce(run);
+    ESPALIER_ASSIGN_OR_RETURN(const auto finished, ReadFinished(context_.files, sweep_, run));
+    if (!finished) return {};
+    const auto then = before_.find(InputKey(run.spec));
+    if (now != nullptr && then != before_.end()) {
+      ESPALIER_RETURN_IF_ERROR(CheckListing(run.name, then->second, *now));
+    }
+    ESPALIER_RETURN_IF_ERROR(read_.Take(run.name, run.spec, finished->data_fingerprint));
+    *outcome = {.state = SweepState::kDone, .value = finished->value, .earlier = true};
+    ++finished_;
+    return {};
+  }
+
   // The run's files, which are listed at its first of them; those of before where they cannot be.
   // Null: not known.
-  const InputListing* ListOnce(const SweepRun& run, const InputListings& before) {
+  const InputListing* ListOnce(const SweepRun& run) {
     const std::string key = InputKey(run.spec);
     if (listed_.insert(key).second) {
-      const auto then = before.find(key);
+      const auto then = before_.find(key);
       if (const auto now = ListInput(context_.files, run.spec)) {
         inputs_[key] = *now;
-      } else if (then != before.end()) {
+      } else if (then != before_.end()) {
         inputs_[key] = then->second;
       }
     }
@@ -164,16 +174,35 @@ class SweepCommand {
     return read_.Take(run.name, run.spec, finished.data_fingerprint);
   }
 
+  // Which job is the one on all rows, once that is known, and whether it is done.
+  Status LookForRefit() {
+    refit_ = RefitOfBest(sweep_, outcomes_);
+    return refit_ ? LookFor(refit_->run, &refit_->outcome) : Status();
+  }
+
+  Status RunJobs(const SweepRunOptions& options) {
+    ESPALIER_RETURN_IF_ERROR(RunSweepJobs(sweep_, context_.files, options, &outcomes_));
+    if (!refit_) ESPALIER_RETURN_IF_ERROR(LookForRefit());
+    if (!refit_ || refit_->outcome.state == SweepState::kDone || Stopping()) return {};
+    Sweep last = sweep_;
+    last.runs = {refit_->run};
+    std::vector<SweepOutcome> outcomes(1);
+    const Status status = RunSweepJobs(last, context_.files, options, &outcomes);
+    refit_->outcome = outcomes[0];
+    return status;
+  }
+
   std::string Count() const {
-    return HumanCount(static_cast<int64_t>(outcomes_.size())) +
-           (outcomes_.size() == 1 ? " job" : " jobs");
+    const size_t jobs = outcomes_.size() + (sweep_.refits.empty() ? 0 : 1);
+    return HumanCount(static_cast<int64_t>(jobs)) + (jobs == 1 ? " job" : " jobs");
   }
   bool Stopping() const { return context_.interrupts.any() || context_.console.out_closed(); }
 
   // As it is submitted: it goes on from the checkpoints of an earlier call that was cut short.
   Result<JobFile> JobOf(const SweepRun& run, int64_t workers, int64_t parallel) const {
     const JobFile file = {run.spec, run.yaml};
-    JobOverrides overrides = {.workers = ShareOf(run.spec.workers, workers, parallel)};
+    JobOverrides overrides = {.workers =
+                                  ShareOf(run.spec.workers, workers, run.refit ? 1 : parallel)};
     if (context_.options.coordinator.empty()) {  // no others will come
       overrides.workers = std::min(*overrides.workers, static_cast<int>(workers));
     }
@@ -235,7 +264,7 @@ class SweepCommand {
     };
     options.tick = still;
     options.away_limit_ms = 5'000;  // on one machine a coordinator that is away is dead
-    return RunSweepJobs(sweep_, context_.files, options, &outcomes_);
+    return RunJobs(options);
   }
 
   void Tell(const SweepRun& run, const SweepOutcome& outcome) {
@@ -251,13 +280,17 @@ class SweepCommand {
     if (!values.empty()) line += ")";
     const bool done = outcome.state == SweepState::kDone;
     context_.console.Out(line + ", " +
-                         (done ? sweep_.metric + " " + ShortestDouble(outcome.value) : "failed") +
+                         (!done       ? "failed"
+                          : run.refit ? "trained on all rows"
+                                      : sweep_.metric + " " + ShortestDouble(outcome.value)) +
                          "\n");
   }
 
   const CommandContext& context_;
   const Sweep sweep_;
   std::vector<SweepOutcome> outcomes_;  // by run
+  std::optional<Refit> refit_;          // once it is known which
+  InputListings before_;                // what an earlier call has kept of inputs
   InputListings inputs_;                // as they are read from now on
   std::set<std::string> listed_;        // their keys, and those of what cannot be listed
   ReadData read_;                       // of the runs that are done

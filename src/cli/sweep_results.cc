@@ -65,6 +65,26 @@ std::string NoteOf(const TrialResult& r, bool best) {
   return r.done == r.runs ? "" : std::to_string(r.runs - r.done) + " left";
 }
 
+// Below the best trial.
+std::string RefitText(const Sweep& sweep, const std::optional<Refit>& refit, bool color) {
+  if (sweep.refits.empty()) {
+    return sweep.runs.front().fold
+               ? "each of them lacks the rows of its fold; `refit: true` in the "
+                 "sweep trains one more on all rows\n"
+               : "";
+  }
+  if (!refit) return "";
+  switch (refit->outcome.state) {
+    case SweepState::kDone:
+      return "and on all rows\n  " + Printable(BundleOf(sweep, refit->run), 400) + "\n";
+    case SweepState::kFailed:
+      return "\non all rows: " + refit->run.name + " failed\n" +
+             ErrorText(refit->outcome.error, color);
+    default:
+      return "not trained on all rows yet\n";
+  }
+}
+
 }  // namespace
 
 std::string BundleOf(const Sweep& sweep, const SweepRun& run) {
@@ -132,7 +152,18 @@ std::optional<size_t> BestTrial(const Sweep& sweep, const std::vector<TrialResul
   return best;
 }
 
-std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes, bool color) {
+std::optional<Refit> RefitOfBest(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes) {
+  const bool ended = std::all_of(outcomes.begin(), outcomes.end(), [](const SweepOutcome& o) {
+    return o.state == SweepState::kDone || o.state == SweepState::kFailed;
+  });
+  if (!ended || sweep.refits.empty()) return std::nullopt;
+  const auto best = BestTrial(sweep, TrialResults(sweep, outcomes));
+  if (!best) return std::nullopt;
+  return Refit{.run = sweep.refits[*best]};
+}
+
+std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
+                      const std::optional<Refit>& refit, bool color) {
   const std::vector<TrialResult> results = TrialResults(sweep, outcomes);
   const auto best = BestTrial(sweep, results);
   std::vector<std::vector<std::string>> rows = {{"trial"}};
@@ -162,14 +193,17 @@ std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outco
       if (run.trial != static_cast<int64_t>(*best)) continue;
       text += "  " + Printable(BundleOf(sweep, run), 400) + "\n";
     }
+    text += RefitText(sweep, refit, color);
   }
   return text;
 }
 
-Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes, bool running) {
+Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
+               const std::optional<Refit>& refit, bool running) {
   const std::vector<TrialResult> results = TrialResults(sweep, outcomes);
   const auto any = [&](SweepState state) {
-    return std::any_of(outcomes.begin(), outcomes.end(),
+    return (refit && refit->outcome.state == state) ||
+           std::any_of(outcomes.begin(), outcomes.end(),
                        [&](const SweepOutcome& o) { return o.state == state; });
   };
   const bool left = any(SweepState::kWaiting) || any(SweepState::kRunning);
@@ -205,11 +239,12 @@ Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes, bo
           {"output", sweep.output},
           {"metric", sweep.metric},
           {"trials", std::move(trials)},
-          {"best", std::move(best)}};
+          {"best", std::move(best)},
+          {"refit", refit ? RunJson(sweep, refit->run, refit->outcome) : Json()}};
 }
 
 Json SweepEventJson(const Sweep& sweep, const SweepRun& run, const SweepOutcome& outcome) {
-  Json event = {{"event", "trial"},
+  Json event = {{"event", run.refit ? "refit" : "trial"},
                 {"trial", run.trial + 1},
                 {"values", ValuesJson(sweep, static_cast<size_t>(run.trial))}};
   event.update(RunJson(sweep, run, outcome));

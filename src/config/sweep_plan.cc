@@ -32,6 +32,7 @@ class SweepReader {
          {"random",
           [&](const auto& node, const auto& path) { return ReadRandom(node, path, plan); }},
          reader_.Value("folds", plan.folds),
+         reader_.Value("refit", plan.refit),
          reader_.Value("metric", plan.metric),
          reader_.Value("parallel", plan.parallel)}));
     ESPALIER_RETURN_IF_ERROR(Check(root, plan));
@@ -165,6 +166,11 @@ class SweepReader {
     }
     if (plan.grid.empty() && plan.random.empty() && !plan.folds) {
       return wrong("grid", "found nothing to vary, expected grid, random or folds");
+    }
+    if (plan.refit && !plan.folds) {
+      return wrong("refit",
+                   "found true without folds, where each trial's bundle is trained on all rows "
+                   "already; expected folds beside it");
     }
     for (const auto* axes : {&plan.grid, &plan.random}) {
       for (const SweepAxis& axis : *axes) {

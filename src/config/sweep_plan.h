@@ -31,6 +31,7 @@ struct SweepPlan {
   std::optional<int64_t> trials;        // of random
   uint64_t seed = 1;
   std::optional<int64_t> folds, parallel;
+  bool refit = false;
   std::optional<std::string> metric;
 };
 

@@ -141,6 +141,36 @@ class SweepTest(EspalierTest):
                 self.assertEqual(own > 0, name == "tight")
         self.assertEqual(made["ample"], made["tight"])
 
+    def test_refit_trains_the_best_values_on_all_rows_once(self):
+        csv = self.classes_csv("refit.csv", 400)
+        spec = dict(self.classes_spec(csv), name="refit")
+        spec["data"].pop("validation", None)
+        keys = {"job": spec, "folds": 2, "refit": True, "metric": "val_accuracy",
+                "grid": {"train.optimizer.adam.learning_rate": [1e-5, 0.01]}}
+        path = self.sweep("refit", **keys)
+        out, _ = self.espalier("sweep", path, "--workers", 2, "--threads", 1, "--json")
+        lines = json_lines(out)
+        self.assertEqual([line.get("event") for line in lines], ["trial"] * 4 + ["refit", None])
+        table = lines[-1]
+        self.assertEqual((table["status"], table["best"]["trial"]), ("SUCCEEDED", 2))
+        self.assertEqual(table["refit"]["bundle"], self.path("refit.out", "best"))
+        model = self.model_of(table["refit"])
+        self.assertEqual((model["rows"]["train"], model["rows"]["validation"]), (400, 0))
+        best = json.loads(json.dumps(spec))
+        best["train"]["optimizer"] = {"adam": {"learning_rate": 0.01}}
+        alone = self.result("train", self.job("refit-alone", best), "--workers", 1)
+        self.assertEqual(alone["weights_sha256"], model["weights_sha256"])
+        made = self.bundles("refit")
+        again, _ = self.espalier("sweep", path)
+        self.assertIn("5 of 5 jobs are done already", again)
+        self.assertIn("and on all rows\n  " + self.path("refit.out", "best"), again)
+        shutil.rmtree(self.path("refit.out", "best"))
+        out, _ = self.espalier("sweep", path, "--workers", 1)
+        self.assertIn("4 of 5 jobs are done already", out)
+        self.assertIn("best (train.optimizer.adam.learning_rate: 0.01), trained on all rows", out)
+        self.assertEqual({k: v[0] for k, v in self.bundles("refit").items()},
+                         {k: v[0] for k, v in made.items()})
+
     def test_a_table_that_has_changed_since_is_refused_until_the_runs_of_before_are_gone(self):
         csv = self.classes_csv("changed.csv", 400)
         spec = dict(self.classes_spec(csv), name="changed")
