@@ -217,10 +217,13 @@ class SweepTest(EspalierTest):
     def test_a_table_that_changes_under_a_sweep_ends_it(self):
         csv = self.classes_csv("under.csv", 400)
         spec = dict(self.classes_spec(csv), name="under")
-        # The second run takes long enough to see the table change.
-        path = self.sweep("under", job=spec, grid={"train.epochs": [2, 300]}, parallel=1)
-        process = self.start("sweep", path, "--workers", 1, "--json")
+        # The second run takes long enough to see the table change, once it has read it.
+        path = self.sweep("under", job=spec, grid={"train.epochs": [2, 3000]}, parallel=1)
+        cluster = Cluster(self, 1)
+        process = cluster.start("sweep", path, "--json")
         self.assertEqual(json.loads(process.stdout.readline())["trial"], 1)
+        wait_for("the second run's steps", lambda: [
+            job["state"] for job in cluster.result("list")["jobs"]][1:] == ["TRAINING"])
         with open(csv, "a") as f:
             f.write("\n")
         out, err = process.communicate(timeout=60)
