@@ -1,13 +1,16 @@
 // `espalier sweep`: a sweep's jobs on a cluster, or on one of its own on this machine.
 //
 // The order: read the sweep, make each trial's job and see that it is valid; look which of them are
-// done; start or find the cluster; run the others; show and keep the table. The first Ctrl-C
-// cancels the jobs in flight and awaits their ends; what is done is not done again.
+// done, and that their table is what it was; start or find the cluster; run the others, and by the
+// values of the best, where asked for, one more on all rows; show and keep the table. The first
+// Ctrl-C cancels the jobs in flight and awaits their ends; what is done is not done again.
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "src/base/text.h"
 #include "src/bundle/checkpoint_store.h"
+#include "src/bundle/json.h"
 #include "src/cli/commands.h"
 #include "src/cli/coordinator_address.h"
 #include "src/cli/exit_code.h"
@@ -16,6 +19,7 @@
 #include "src/cli/json_view.h"
 #include "src/cli/local_start.h"
 #include "src/cli/request_id.h"
+#include "src/cli/sweep_input.h"
 #include "src/cli/sweep_results.h"
 #include "src/cli/sweep_run.h"
 
@@ -24,6 +28,7 @@ namespace {
 
 // The table, for people and machines, below the sweep's output.
 constexpr const char* kResultsFile = "sweep.json";
+constexpr int64_t kResultsBytesMax = int64_t{256} << 20;
 
 // One call of the command. Its parts are called in order by RunSweep.
 class SweepCommand {
@@ -34,22 +39,24 @@ class SweepCommand {
   const Sweep& sweep() const { return sweep_; }
 
   Status LookForFinished() {
+    before_ = KeptListings();
     for (size_t i = 0; i < sweep_.runs.size(); ++i) {
-      ESPALIER_ASSIGN_OR_RETURN(const auto value,
-                                ReadFinished(context_.files, sweep_, sweep_.runs[i]));
-      if (!value) continue;
-      outcomes_[i].state = SweepState::kDone;
-      outcomes_[i].value = *value;
-      outcomes_[i].earlier = true;
-      ++finished_;
+      ESPALIER_RETURN_IF_ERROR(LookFor(sweep_.runs[i], &outcomes_[i]));
     }
+    for (const SweepRun& run : sweep_.refits) ListOnce(run);
+    ESPALIER_RETURN_IF_ERROR(LookForRefit());
     if (finished_ > 0 && !context_.options.json) {
       context_.console.Out(std::to_string(finished_) + " of " + Count() +
                            (finished_ == 1 ? " is" : " are") + " done already\n");
     }
     return {};
   }
-  bool all_finished() const { return finished_ == outcomes_.size(); }
+  bool all_finished() const {
+    const bool refit = refit_ && refit_->outcome.state != SweepState::kDone;
+    return !refit && std::all_of(outcomes_.begin(), outcomes_.end(), [](const SweepOutcome& o) {
+      return o.state == SweepState::kDone;
+    });
+  }
 
   Status RunOnThisMachine(int workers) {
     ESPALIER_ASSIGN_OR_RETURN(const LocalClusterOptions chosen, LocalOptions(context_, workers));
@@ -78,23 +85,24 @@ class SweepCommand {
     };
     options.tick = [] { return Status(); };
     options.away_limit_ms = context_.options.timeout_ms.value_or(options.away_limit_ms);
-    return RunSweepJobs(sweep_, context_.files, options, &outcomes_);
+    return RunJobs(options);
   }
+
+  // Keeps the table as it is before any other run begins: from now on it is known which files the
+  // runs read.
+  Status Begin() { return Keep(Table(true)); }
 
   // Shows and keeps the table; the exit code.
   int Finish(const Status& status) {
-    const Json table = SweepJson(sweep_, outcomes_);
+    const Json table = Table(false);
     if (!context_.options.json) {
-      context_.console.Out(SweepText(sweep_, outcomes_, context_.console.out_color()));
+      context_.console.Out(SweepText(sweep_, outcomes_, refit_, context_.console.out_color()));
     }
-    Status kept = context_.files.MakeDirectory(sweep_.output);
-    if (kept.ok()) {
-      kept = context_.files.WriteAtomically(sweep_.output + "/" + kResultsFile, JsonLine(table));
-    }
+    const Status kept = Keep(table);
     if (!status.ok()) {
       return ShowError(context_, status, Stopping() ? kExitInterrupted : ExitCodeOf(status));
     }
-    if (!kept.ok()) return ShowError(context_, kept.Wrap("the table"), kExitJobFailed);
+    if (!kept.ok()) return ShowError(context_, kept, kExitJobFailed);
     if (context_.options.json) context_.console.Out(JsonLine(table));
     if (table["status"] == "CANCELLED") {
       context_.console.Err("stopped; the same command goes on with what is left\n");
@@ -104,16 +112,97 @@ class SweepCommand {
   }
 
  private:
+  Json Table(bool running) const {
+    Json table = SweepJson(sweep_, outcomes_, refit_, running);
+    table["inputs"] = ListingsJson(inputs_);
+    return table;
+  }
+
+  Status Keep(const Json& table) const {
+    Status kept = context_.files.MakeDirectory(sweep_.output);
+    if (kept.ok()) {
+      kept = context_.files.WriteAtomically(sweep_.output + "/" + kResultsFile, JsonLine(table));
+    }
+    return kept.Wrap("the table");
+  }
+
+  // Those of an earlier call; none where nothing, or nothing of use, is kept.
+  InputListings KeptListings() const {
+    const auto text = context_.files.ReadAll(sweep_.output + "/" + kResultsFile, kResultsBytesMax);
+    if (!text.ok()) return {};
+    const Json table = ParseJson(*text);
+    return table.is_object() && table.contains("inputs") ? ReadListings(table["inputs"])
+                                                         : InputListings();
+  }
+
+  // Whether the run is done, and of a table that is still what it was.
+  Status LookFor(const SweepRun& run, SweepOutcome* outcome) {
+    const InputListing* now = ListOnce(run);
+    ESPALIER_ASSIGN_OR_RETURN(const auto finished, ReadFinished(context_.files, sweep_, run));
+    if (!finished) return {};
+    const auto then = before_.find(InputKey(run.spec));
+    if (now != nullptr && then != before_.end()) {
+      ESPALIER_RETURN_IF_ERROR(CheckListing(run.name, then->second, *now));
+    }
+    ESPALIER_RETURN_IF_ERROR(read_.Take(run.name, run.spec, finished->data_fingerprint));
+    *outcome = {.state = SweepState::kDone, .value = finished->value, .earlier = true};
+    ++finished_;
+    return {};
+  }
+
+  // The run's files, which are listed at its first of them; those of before where they cannot be.
+  // Null: not known.
+  const InputListing* ListOnce(const SweepRun& run) {
+    const std::string key = InputKey(run.spec);
+    if (listed_.insert(key).second) {
+      const auto then = before_.find(key);
+      if (const auto now = ListInput(context_.files, run.spec)) {
+        inputs_[key] = *now;
+      } else if (then != before_.end()) {
+        inputs_[key] = then->second;
+      }
+    }
+    const auto at = inputs_.find(key);
+    return at == inputs_.end() ? nullptr : &at->second;
+  }
+
+  // What a run that has just ended has read is what the others have.
+  Status Check(const SweepRun& run, const FinishedRun& finished) {
+    const auto then = inputs_.find(InputKey(run.spec));
+    const auto now = then == inputs_.end() ? std::nullopt : ListInput(context_.files, run.spec);
+    if (now) ESPALIER_RETURN_IF_ERROR(CheckListing(run.name, then->second, *now));
+    return read_.Take(run.name, run.spec, finished.data_fingerprint);
+  }
+
+  // Which job is the one on all rows, once that is known, and whether it is done.
+  Status LookForRefit() {
+    refit_ = RefitOfBest(sweep_, outcomes_);
+    return refit_ ? LookFor(refit_->run, &refit_->outcome) : Status();
+  }
+
+  Status RunJobs(const SweepRunOptions& options) {
+    ESPALIER_RETURN_IF_ERROR(RunSweepJobs(sweep_, context_.files, options, &outcomes_));
+    if (!refit_) ESPALIER_RETURN_IF_ERROR(LookForRefit());
+    if (!refit_ || refit_->outcome.state == SweepState::kDone || Stopping()) return {};
+    Sweep last = sweep_;
+    last.runs = {refit_->run};
+    std::vector<SweepOutcome> outcomes(1);
+    const Status status = RunSweepJobs(last, context_.files, options, &outcomes);
+    refit_->outcome = outcomes[0];
+    return status;
+  }
+
   std::string Count() const {
-    return HumanCount(static_cast<int64_t>(outcomes_.size())) +
-           (outcomes_.size() == 1 ? " job" : " jobs");
+    const size_t jobs = outcomes_.size() + (sweep_.refits.empty() ? 0 : 1);
+    return HumanCount(static_cast<int64_t>(jobs)) + (jobs == 1 ? " job" : " jobs");
   }
   bool Stopping() const { return context_.interrupts.any() || context_.console.out_closed(); }
 
   // As it is submitted: it goes on from the checkpoints of an earlier call that was cut short.
   Result<JobFile> JobOf(const SweepRun& run, int64_t workers, int64_t parallel) const {
     const JobFile file = {run.spec, run.yaml};
-    JobOverrides overrides = {.workers = ShareOf(run.spec.workers, workers, parallel)};
+    JobOverrides overrides = {.workers =
+                                  ShareOf(run.spec.workers, workers, run.refit ? 1 : parallel)};
     if (context_.options.coordinator.empty()) {  // no others will come
       overrides.workers = std::min(*overrides.workers, static_cast<int>(workers));
     }
@@ -136,6 +225,9 @@ class SweepCommand {
     options.parallel = sweep_.parallel.value_or(std::max<int64_t>(1, workers / each));
     options.stopping = [this] { return Stopping(); };
     options.ending = [this] { context_.interrupts.BeginEnding(); };
+    options.check = [this](const SweepRun& run, const FinishedRun& finished) {
+      return Check(run, finished);
+    };
     options.tell = [this](const SweepRun& run, const SweepOutcome& outcome) { Tell(run, outcome); };
     return options;
   }
@@ -172,7 +264,7 @@ class SweepCommand {
     };
     options.tick = still;
     options.away_limit_ms = 5'000;  // on one machine a coordinator that is away is dead
-    return RunSweepJobs(sweep_, context_.files, options, &outcomes_);
+    return RunJobs(options);
   }
 
   void Tell(const SweepRun& run, const SweepOutcome& outcome) {
@@ -188,13 +280,20 @@ class SweepCommand {
     if (!values.empty()) line += ")";
     const bool done = outcome.state == SweepState::kDone;
     context_.console.Out(line + ", " +
-                         (done ? sweep_.metric + " " + ShortestDouble(outcome.value) : "failed") +
+                         (!done       ? "failed"
+                          : run.refit ? "trained on all rows"
+                                      : sweep_.metric + " " + ShortestDouble(outcome.value)) +
                          "\n");
   }
 
   const CommandContext& context_;
   const Sweep sweep_;
   std::vector<SweepOutcome> outcomes_;  // by run
+  std::optional<Refit> refit_;          // once it is known which
+  InputListings before_;                // what an earlier call has kept of inputs
+  InputListings inputs_;                // as they are read from now on
+  std::set<std::string> listed_;        // their keys, and those of what cannot be listed
+  ReadData read_;                       // of the runs that are done
   size_t finished_ = 0;
   int lost_ = 0;        // workers
   int64_t needed_ = 0;  // by a job that was submitted, on this machine
@@ -218,6 +317,9 @@ int RunSweep(const CommandContext& context) {
     return ShowError(context, found, PlanExitCode(found));
   }
   if (command.all_finished()) return command.Finish({});
+  if (const Status begun = command.Begin(); !begun.ok()) {
+    return ShowError(context, begun, PlanExitCode(begun));
+  }
   if (!context.options.coordinator.empty()) return command.Finish(command.RunOnCluster());
   const auto workers = LocalWorkers(context.options, command.sweep().runs[0].spec.workers);
   if (!workers.ok()) return ShowError(context, workers.status(), kExitUsage);

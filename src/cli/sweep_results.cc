@@ -65,17 +65,37 @@ std::string NoteOf(const TrialResult& r, bool best) {
   return r.done == r.runs ? "" : std::to_string(r.runs - r.done) + " left";
 }
 
+// Below the best trial.
+std::string RefitText(const Sweep& sweep, const std::optional<Refit>& refit, bool color) {
+  if (sweep.refits.empty()) {
+    return sweep.runs.front().fold
+               ? "each of them lacks the rows of its fold; `refit: true` in the "
+                 "sweep trains one more on all rows\n"
+               : "";
+  }
+  if (!refit) return "";
+  switch (refit->outcome.state) {
+    case SweepState::kDone:
+      return "and on all rows\n  " + Printable(BundleOf(sweep, refit->run), 400) + "\n";
+    case SweepState::kFailed:
+      return "\non all rows: " + refit->run.name + " failed\n" +
+             ErrorText(refit->outcome.error, color);
+    default:
+      return "not trained on all rows yet\n";
+  }
+}
+
 }  // namespace
 
 std::string BundleOf(const Sweep& sweep, const SweepRun& run) {
   return sweep.output + "/" + run.name;
 }
 
-Result<std::optional<double>> ReadFinished(const FileSystem& files, const Sweep& sweep,
-                                           const SweepRun& run) {
+Result<std::optional<FinishedRun>> ReadFinished(const FileSystem& files, const Sweep& sweep,
+                                                const SweepRun& run) {
   const std::string bundle = BundleOf(sweep, run);
   const auto text = files.ReadAll(bundle + "/" + kModelFile, kModelJsonBytesMax);
-  if (text.status().code() == StatusCode::kNotFound) return std::optional<double>();
+  if (text.status().code() == StatusCode::kNotFound) return std::optional<FinishedRun>();
   if (!text.ok()) return text.status();
   const Json json = ParseJson(*text);
   const bool fits = json.is_object() && json.contains("job_fingerprint") &&
@@ -86,10 +106,14 @@ Result<std::optional<double>> ReadFinished(const FileSystem& files, const Sweep&
         " is the bundle of another job: the sweep, or its job, has changed; remove it, or name "
         "another output");
   }
+  FinishedRun finished{.value = kNan};
   const auto at =
       nlohmann::ordered_json::json_pointer("/metrics/validation/" + sweep.metric.substr(4));
-  return std::optional<double>(json.contains(at) && json[at].is_number() ? json[at].get<double>()
-                                                                         : kNan);
+  if (json.contains(at) && json[at].is_number()) finished.value = json[at].get<double>();
+  if (json.contains("data_fingerprint") && json["data_fingerprint"].is_string()) {
+    finished.data_fingerprint = json["data_fingerprint"].get<std::string>();
+  }
+  return std::optional<FinishedRun>(std::move(finished));
 }
 
 std::vector<TrialResult> TrialResults(const Sweep& sweep,
@@ -128,7 +152,18 @@ std::optional<size_t> BestTrial(const Sweep& sweep, const std::vector<TrialResul
   return best;
 }
 
-std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes, bool color) {
+std::optional<Refit> RefitOfBest(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes) {
+  const bool ended = std::all_of(outcomes.begin(), outcomes.end(), [](const SweepOutcome& o) {
+    return o.state == SweepState::kDone || o.state == SweepState::kFailed;
+  });
+  if (!ended || sweep.refits.empty()) return std::nullopt;
+  const auto best = BestTrial(sweep, TrialResults(sweep, outcomes));
+  if (!best) return std::nullopt;
+  return Refit{.run = sweep.refits[*best]};
+}
+
+std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
+                      const std::optional<Refit>& refit, bool color) {
   const std::vector<TrialResult> results = TrialResults(sweep, outcomes);
   const auto best = BestTrial(sweep, results);
   std::vector<std::vector<std::string>> rows = {{"trial"}};
@@ -158,14 +193,17 @@ std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outco
       if (run.trial != static_cast<int64_t>(*best)) continue;
       text += "  " + Printable(BundleOf(sweep, run), 400) + "\n";
     }
+    text += RefitText(sweep, refit, color);
   }
   return text;
 }
 
-Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes) {
+Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
+               const std::optional<Refit>& refit, bool running) {
   const std::vector<TrialResult> results = TrialResults(sweep, outcomes);
   const auto any = [&](SweepState state) {
-    return std::any_of(outcomes.begin(), outcomes.end(),
+    return (refit && refit->outcome.state == state) ||
+           std::any_of(outcomes.begin(), outcomes.end(),
                        [&](const SweepOutcome& o) { return o.state == state; });
   };
   const bool left = any(SweepState::kWaiting) || any(SweepState::kRunning);
@@ -193,18 +231,20 @@ Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes) {
             {"value", NumberJson(results[*t].mean)},
             {"bundles", std::move(bundles)}};
   }
-  return {{"status", left     ? "CANCELLED"
+  return {{"status", running  ? "RUNNING"
+                     : left   ? "CANCELLED"
                      : failed ? "FAILED"
                               : "SUCCEEDED"},
           {"sweep", sweep.name},
           {"output", sweep.output},
           {"metric", sweep.metric},
           {"trials", std::move(trials)},
-          {"best", std::move(best)}};
+          {"best", std::move(best)},
+          {"refit", refit ? RunJson(sweep, refit->run, refit->outcome) : Json()}};
 }
 
 Json SweepEventJson(const Sweep& sweep, const SweepRun& run, const SweepOutcome& outcome) {
-  Json event = {{"event", "trial"},
+  Json event = {{"event", run.refit ? "refit" : "trial"},
                 {"trial", run.trial + 1},
                 {"values", ValuesJson(sweep, static_cast<size_t>(run.trial))}};
   event.update(RunJson(sweep, run, outcome));

@@ -1,5 +1,6 @@
 // What became of a sweep's runs, and how it is shown. A run is done when its bundle is there and is
-// that of its job: nothing else is remembered, so a sweep that is run again goes on where it was.
+// that of its job, so a sweep that is run again goes on where it was (as long as its table has not
+// changed: sweep_input.h).
 //
 // Thread rule: values and pure functions, but for ReadFinished.
 #pragma once
@@ -28,10 +29,21 @@ struct SweepOutcome {
 // The place of a run's bundle.
 std::string BundleOf(const Sweep& sweep, const SweepRun& run);
 
-// The metric of a run whose bundle is there; none when it is not. kFailedPrecondition: what is
-// there is another job's.
-Result<std::optional<double>> ReadFinished(const FileSystem& files, const Sweep& sweep,
-                                           const SweepRun& run);
+struct FinishedRun {
+  double value = 0;              // of the sweep's metric; NaN where it is not known
+  std::string data_fingerprint;  // empty: not known
+};
+
+// Of a run whose bundle is there; none when it is not. kFailedPrecondition: what is there is
+// another job's.
+Result<std::optional<FinishedRun>> ReadFinished(const FileSystem& files, const Sweep& sweep,
+                                                const SweepRun& run);
+
+// The job that is trained on all rows by the best trial's values, of a sweep that has one.
+struct Refit {
+  SweepRun run;
+  SweepOutcome outcome;
+};
 
 struct TrialResult {
   int64_t trial = 0;
@@ -46,14 +58,23 @@ std::vector<TrialResult> TrialResults(const Sweep& sweep,
 // The place of the best trial among those whose runs are all done; the first of equal ones.
 std::optional<size_t> BestTrial(const Sweep& sweep, const std::vector<TrialResult>& results);
 
-// The table of all trials, the best one marked, and where its bundles are. Ends with '\n'.
-std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes, bool color);
+// The one of the best trial; none without `refit`, and as long as any run has not ended.
+std::optional<Refit> RefitOfBest(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes);
+
+// The table of all trials, the best one marked, and where its bundles are, and that of `refit`
+// (none: as RefitOfBest says). Ends with '\n'.
+std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
+                      const std::optional<Refit>& refit, bool color);
 // {"status":"SUCCEEDED","sweep":..,"output":..,"metric":..,"trials":[{"trial":1,"values":{KEY:..},
 // "mean":..,"deviation":..,"runs":[{"name":..,"fold":..,"status":..,"value":..,"bundle":..,
-// "error":..}]}],"best":{"trial":1,"value":..,"bundles":[..]}}. status is that of the sweep:
-// SUCCEEDED, FAILED (of any run) or CANCELLED (some are left).
-Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes);
-// One line of what has happened to a run: {"event":"trial",..} with its members as above.
+// "error":..}]}],"best":{"trial":1,"value":..,"bundles":[..]},"refit":{"name":"best",..as runs}}.
+// status is that of the sweep: SUCCEEDED, FAILED (of any run) or CANCELLED (some are left; RUNNING
+// with `running`). best and refit are null where there is none. sweep.json has "inputs" besides, of
+// sweep_input.h.
+Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
+               const std::optional<Refit>& refit, bool running = false);
+// One line of what has happened to a run: {"event":"trial",..}, or "refit", with its members as
+// above.
 Json SweepEventJson(const Sweep& sweep, const SweepRun& run, const SweepOutcome& outcome);
 
 }  // namespace espalier

@@ -103,17 +103,19 @@ class Runner {
       return jobs.status();
     }
     away_since_ms_ = 0;
+    Status checked;
     for (auto at = in_flight_.begin(); at != in_flight_.end();) {
       const auto found = jobs->find(at->second);
       if (found != jobs->end() && !IsFinal(found->second.state)) {
         ++at;
         continue;
       }
-      End(at->first, found == jobs->end() ? nullptr : &found->second);
+      const Status run = End(at->first, found == jobs->end() ? nullptr : &found->second);
+      if (!run.ok()) checked = run;
       at = in_flight_.erase(at);
       full_until_ms_ = 0;
     }
-    return {};
+    return cancelling_ ? Status() : checked;
   }
 
   Result<std::map<JobId, JobSnapshot>> Jobs() {
@@ -124,34 +126,45 @@ class Runner {
     return jobs;
   }
 
-  void End(size_t index, const JobSnapshot* job) {
+  // An error is that of `check`.
+  Status End(size_t index, const JobSnapshot* job) {
     const SweepRun& run = sweep_.runs[index];
     SweepOutcome& outcome = outcomes_[index];
     const bool cancelled = cancelling_ && (job == nullptr || job->state == JobState::kCancelled);
     if (cancelled) {
       outcome = {};
-      return;
+      return {};
     }
     outcome.state = SweepState::kFailed;
+    Status checked;
     if (job != nullptr && job->state != JobState::kSucceeded) {
       outcome.error = job->error.ok() ? Internal("its coordinator does not say why") : job->error;
-      return options_.tell(run, outcome);
-    }
-    const auto value = ReadFinished(files_, sweep_, run);  // also of one that was forgotten since
-    if (!value.ok()) {
-      outcome.error = value.status();
-    } else if (*value) {
-      outcome.state = SweepState::kDone;
-      outcome.value = **value;
-    } else if (job == nullptr) {
-      outcome.error = Aborted(outcome.job +
-                              " was lost: the coordinator was restarted and keeps no "
-                              "jobs");
     } else {
-      outcome.error = NotFound("its bundle is not to be found from here at " +
-                               QuotedPath(BundleOf(sweep_, run)));
+      checked = TakeBundle(run, job == nullptr, &outcome);
     }
     options_.tell(run, outcome);
+    return checked;
+  }
+
+  // Also of a job that was forgotten since.
+  Status TakeBundle(const SweepRun& run, bool forgotten, SweepOutcome* outcome) {
+    const auto finished = ReadFinished(files_, sweep_, run);
+    if (!finished.ok()) {
+      outcome->error = finished.status();
+    } else if (*finished) {
+      outcome->error = options_.check(run, **finished);
+      if (!outcome->error.ok()) return outcome->error;
+      outcome->state = SweepState::kDone;
+      outcome->value = (*finished)->value;
+    } else if (forgotten) {
+      outcome->error = Aborted(outcome->job +
+                               " was lost: the coordinator was restarted and keeps no "
+                               "jobs");
+    } else {
+      outcome->error = NotFound("its bundle is not to be found from here at " +
+                                QuotedPath(BundleOf(sweep_, run)));
+    }
+    return {};
   }
 
   // What is in flight; waits for its end, but not for ever.

@@ -33,6 +33,7 @@ class SweepReader {
           [&](const auto& node, const auto& path) { return ReadRandom(node, path, plan); }},
          reader_.Value("folds", plan.folds),
          reader_.Value("stratify", plan.stratify),
+         reader_.Value("refit", plan.refit),
          reader_.Value("metric", plan.metric),
          reader_.Value("parallel", plan.parallel)}));
     ESPALIER_RETURN_IF_ERROR(Check(root, plan));
@@ -171,6 +172,11 @@ class SweepReader {
       return wrong("stratify",
                    "found true without folds, expected both: of each class each fold "
                    "has the same share (of one split: data.validation.stratify)");
+    }
+    if (plan.refit && !plan.folds) {
+      return wrong("refit",
+                   "found true without folds, where each trial's bundle is trained on all rows "
+                   "already; expected folds beside it");
     }
     for (const auto* axes : {&plan.grid, &plan.random}) {
       for (const SweepAxis& axis : *axes) {

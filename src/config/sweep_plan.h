@@ -32,6 +32,7 @@ struct SweepPlan {
   uint64_t seed = 1;
   std::optional<int64_t> folds, parallel;
   bool stratify = false;  // each fold has the same share of each class
+  bool refit = false;
   std::optional<std::string> metric;
 };
 

@@ -165,15 +165,23 @@ class Maker {
       auto& values = sweep_.values.emplace_back();
       for (const YamlNode& value : trials[t]) values.push_back(Flow(value));
       for (int64_t fold = 0; fold < plan_.folds.value_or(1); ++fold) {
-        ESPALIER_RETURN_IF_ERROR(AddRun(static_cast<int64_t>(t), fold, trials[t]));
+        SweepRun run{.trial = static_cast<int64_t>(t),
+                     .name = Numbered("trial", static_cast<int64_t>(t) + 1, 3)};
+        if (plan_.folds) {
+          run.fold = fold;
+          run.name += "/" + Numbered("fold", fold, 1);
+        }
+        ESPALIER_RETURN_IF_ERROR(AddRun(std::move(run), trials[t], &sweep_.runs));
       }
+      if (!plan_.refit) continue;
+      SweepRun refit{.trial = static_cast<int64_t>(t), .refit = true, .name = "best"};
+      ESPALIER_RETURN_IF_ERROR(AddRun(std::move(refit), trials[t], &sweep_.refits));
     }
     return std::move(sweep_);
   }
 
  private:
-  Status AddRun(int64_t trial, int64_t fold, const std::vector<YamlNode>& values) {
-    SweepRun run{.trial = trial, .name = Numbered("trial", trial + 1, 3)};
+  Status AddRun(SweepRun run, const std::vector<YamlNode>& values, std::vector<SweepRun>* runs) {
     YamlNode root = job_;
     std::string told;
     for (size_t k = 0; k < values.size(); ++k) {
@@ -181,11 +189,9 @@ class Maker {
       if (!set.ok()) return InvalidArgument(std::string(name_) + ": " + set.message());
       told += (k == 0 ? "" : ", ") + sweep_.keys[k] + ": " + sweep_.values.back()[k];
     }
-    if (plan_.folds) {
-      run.fold = fold;
-      run.name += "/" + Numbered("fold", fold, 1);
+    if (run.fold) {
       YamlNode validation{.kind = YamlNode::Kind::kMap};
-      Entry(validation, "fold") = Scalar(std::to_string(fold));
+      Entry(validation, "fold") = Scalar(std::to_string(*run.fold));
       Entry(validation, "of") = Scalar(std::to_string(*plan_.folds));
       if (plan_.stratify) Entry(validation, "stratify") = Scalar("true");
       ESPALIER_RETURN_IF_ERROR(SetKey(root, "data.validation", std::move(validation)));
@@ -197,7 +203,9 @@ class Maker {
     if (silent) ESPALIER_RETURN_IF_ERROR(SetKey(root, "workers.cache_input", Scalar("true")));
     const auto parsed = Finish(root, &run);
     if (!parsed.ok()) {
-      return parsed.Wrap(std::string(name_) + ": trial " + std::to_string(trial + 1) +
+      return parsed.Wrap(std::string(name_) + ": " +
+                         (run.refit ? "refit, so without folds, of trial " : "trial ") +
+                         std::to_string(run.trial + 1) +
                          (told.empty() ? "" : " (" + Printable(told, 200) + ")"));
     }
     if (sweep_.runs.empty()) {
@@ -205,7 +213,7 @@ class Maker {
       const Status metric = CheckMetric(sweep_.metric, run.spec);
       if (!metric.ok()) return InvalidArgument(std::string(name_) + ": " + metric.message());
     }
-    sweep_.runs.push_back(std::move(run));
+    runs->push_back(std::move(run));
     return {};
   }
 

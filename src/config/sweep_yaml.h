@@ -16,6 +16,8 @@
 //       train.leaves: {whole: [1, 8]}                                # both ends included
 //   folds: 5                     # each trial so often, in place of data.validation
 //   stratify: true               # folds with the same share of each class
+//   refit: true                  # with folds: at the end the best trial's values once more, on all
+//                                # rows (but those that the job's own data.validation takes)
 //   metric: val_loss             # what the best trial is best by, its mean over folds
 //   parallel: 4                  # jobs at a time; by default as many as the workers allow
 //
@@ -39,8 +41,9 @@ namespace espalier {
 struct SweepRun {
   int64_t trial = 0;            // its place among the sweep's trials
   std::optional<int64_t> fold;  // none without folds
-  std::string name;             // "trial-003", "trial-003/fold-1": its place below the output
-  std::string yaml;             // paths absolute
+  bool refit = false;           // of the best trial, without folds
+  std::string name;  // "trial-003", "trial-003/fold-1", "best": its place below the output
+  std::string yaml;  // paths absolute
   JobSpec spec;
 };
 
@@ -52,6 +55,8 @@ struct Sweep {
   std::vector<std::vector<std::string>> values;  // [trial][key], as YAML on one line
   std::optional<int64_t> parallel;
   std::vector<SweepRun> runs;  // by trial, then fold
+  // With `refit` one a trial: that of the best one is run, after all others.
+  std::vector<SweepRun> refits;
 
   int64_t trials() const { return static_cast<int64_t>(values.size()); }
 };

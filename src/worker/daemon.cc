@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio.hpp>
 #include <chrono>
 #include <csignal>
@@ -34,6 +35,7 @@ constexpr auto kTick = std::chrono::milliseconds(50);
 constexpr auto kEndLimit = std::chrono::seconds(5);
 constexpr int64_t kStatusIntervalMs = 2000;
 constexpr int64_t kExpiryIntervalMs = 10'000;
+constexpr int64_t kKeptShare = 2;  // of the memory, what shards that are kept may take
 
 std::string HostName() {
   char name[256] = "localhost";
@@ -154,7 +156,10 @@ class Daemon {
     if (NowMs() < next_expiry_ms_) return;
     next_expiry_ms_ = NowMs() + kExpiryIntervalMs;
     if (security_.keychain != nullptr) security_.keychain->TellExpiry(std::time(nullptr));
-    pool_.Submit([cache = cache_] { cache->Expire(); });
+    pool_.Submit([cache = cache_, shards = shards_] {
+      cache->Expire();
+      shards->Expire();
+    });
   }
 
   // Whoever answered as the coordinator was believed by the files of then; an authority may have
@@ -247,7 +252,7 @@ class Daemon {
     if (runner_) return runner_->Survey(std::move(run.order));
     runner_ = std::make_unique<JobRunner>(
         RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spool_directory,
-                      options_.spool_bytes_max, options_.sum_timeout_ms, Storage(), cache_,
+                      options_.spool_bytes_max, options_.sum_timeout_ms, Storage(), cache_, shards_,
                       surroundings_.probe},
         *peers_, std::move(run.order),
         [this](FromWorker message) { Post(Report{std::move(message)}); });
@@ -322,6 +327,9 @@ class Daemon {
   const std::unique_ptr<FileSystem> address_files_;
   const std::shared_ptr<ReadCache> cache_ = std::make_shared<ReadCache>(
       ReadCacheOptions{options_.spool_directory, options_.cache_bytes_max}, NowUs);
+  const std::shared_ptr<ShardCache> shards_ = std::make_shared<ShardCache>(
+      ShardCacheOptions{std::min(options_.memory_bytes_max / kKeptShare, options_.cache_bytes_max)},
+      NowUs);
   asio::io_context loop_{1};
   WorkerCore core_;
   ServiceManager service_;

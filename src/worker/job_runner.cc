@@ -47,7 +47,6 @@ JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey orde
                          waiting_because_ = why;
                        })),
       peers_(peers),
-      survey_room_(options_.memory_bytes_max, options_.spool_directory, options_.spool_bytes_max),
       next_(std::move(order)) {
   TakeTokens(std::get<StartSurvey>(*next_).tokens);
   thread_ = std::thread([this] { Run(); });
@@ -140,6 +139,15 @@ Status JobRunner::ReadJob() {
   } else {
     ESPALIER_ASSIGN_OR_RETURN(scoring_spec_, ParseScoring(job_yaml_, "job"));
   }
+  const bool keeps = spec_.workers.cache_input && options_.shards;
+  if (options_.shards && !keeps) options_.shards->Clear();  // the memory is this job's
+  survey_room_ =
+      std::make_shared<RowRoom>(options_.memory_bytes_max - (keeps ? options_.shards->bytes() : 0),
+                                options_.spool_directory, options_.spool_bytes_max);
+  if (kind == JobKind::kTrain) {
+    shards_ = std::make_unique<JobShards>(keeps ? options_.shards.get() : nullptr, spec_, input_,
+                                          survey_room_);
+  }
   return Status::Ok();
 }
 
@@ -156,9 +164,8 @@ void JobRunner::Run() {
 
 Result<SurveyOne> JobRunner::WorkOf(const StartSurvey& order) {
   if (!scoring_spec_) {
-    return SurveyOne([this, input = order.input](const FileSystem& files, int32_t shard) {
-      return SurveyShard(files, *input, spec_, shard, &survey_room_);
-    });
+    return SurveyOne(
+        [this](const FileSystem& files, int32_t shard) { return shards_->Survey(files, shard); });
   }
   if (!scoring_) {
     ESPALIER_ASSIGN_OR_RETURN(scoring_, ScoringWork::Make(*files_, *scoring_spec_, *order.input,
@@ -168,7 +175,7 @@ Result<SurveyOne> JobRunner::WorkOf(const StartSurvey& order) {
   ESPALIER_RETURN_IF_ERROR(scoring_->Begin(*files_, order.generation));
   return SurveyOne([this](const FileSystem& files, int32_t shard) {
     auto scored =
-        scoring_->Score(files, shard, &survey_room_, [this] { return interrupted_.load(); });
+        scoring_->Score(files, shard, survey_room_.get(), [this] { return interrupted_.load(); });
     if (options_.probe != nullptr) options_.probe->OnShardScored(shard);
     return scored;
   });
@@ -196,28 +203,40 @@ Status JobRunner::Perform(const StartSurvey& order) {
   return Status::Ok();
 }
 
-std::pair<std::vector<int32_t>, std::vector<SurveyedShard*>> JobRunner::KeptFirst(
-    const RowLoader& loader) {
+std::vector<JobRunner::Source> JobRunner::KeptFirst(const RowLoader& loader) {
   const std::vector<int32_t>& wanted = loader.shards();  // ascending
-  std::vector<int32_t> shards;
-  std::vector<SurveyedShard*> kept;
+  std::vector<Source> sources;
   std::set<int32_t> taken;
   for (SurveyedShard& s : surveyed_) {
     const int32_t shard = s.survey.shard;
     if (!s.has_rows) continue;
     if (std::binary_search(wanted.begin(), wanted.end(), shard) && taken.insert(shard).second) {
-      shards.push_back(shard);
-      kept.push_back(&s);
+      sources.push_back({.shard = shard, .surveyed = &s});
     } else {
       s.rows = {};
       s.has_rows = false;
     }
   }
   for (const int32_t shard : wanted) {
-    if (!taken.contains(shard)) shards.push_back(shard);
+    if (taken.contains(shard)) continue;
+    sources.push_back({.shard = shard, .kept = shards_->Kept(shard)});
   }
-  kept.resize(shards.size());
-  return {std::move(shards), std::move(kept)};
+  return sources;
+}
+
+Status JobRunner::Load(RowLoader& loader, const FileSystem& files, Source& source) {
+  if (source.surveyed != nullptr) {
+    const Status loaded = loader.Load(source.shard, &source.surveyed->rows);
+    source.surveyed->rows = {};
+    return loaded;
+  }
+  if (source.kept) {
+    ESPALIER_RETURN_IF_ERROR(shards_->TakeOver(files, source.shard));
+  } else {
+    ESPALIER_ASSIGN_OR_RETURN(source.kept, shards_->Take(files, source.shard));
+  }
+  const auto kept = std::exchange(source.kept, nullptr);
+  return loader.Load(source.shard, kept ? &kept->rows : nullptr);
 }
 
 Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey,
@@ -233,18 +252,20 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
   const WatchedFiles files(
       input_files(), [&] { return interrupted_ || rows.cancelled() ? OrderCame() : Status::Ok(); },
       after_read);
-  const RowStoreOptions store{std::max<int64_t>(0, options_.memory_bytes_max - rows.memory_bytes),
+  const int64_t memory_bytes = std::max<int64_t>(0, options_.memory_bytes_max - rows.memory_bytes);
+  const bool beside = shards_->FitsBeside(survey, rows.ranges, memory_bytes);
+  const RowStoreOptions store{beside ? memory_bytes - shards_->kept_bytes() : memory_bytes,
                               options_.spool_directory,
                               std::max<int64_t>(0, options_.spool_bytes_max - rows.spool_bytes)};
   ESPALIER_ASSIGN_OR_RETURN(const auto loader,
                             RowLoader::Make(files, *input_, spec_, survey, rows.ranges, store));
-  const auto [shards, kept] = KeptFirst(*loader);
-  std::vector<Status> results(shards.size());
+  std::vector<Source> sources = KeptFirst(*loader);
+  if (!beside) shards_->GiveUp();
+  std::vector<Status> results(sources.size());
   ComputePool pool(options_.threads);
   pool.ParallelFor(static_cast<int64_t>(results.size()), [&](int64_t i) {
     if (interrupted_ || rows.cancelled()) return;
-    results[i] = loader->Load(shards[i], kept[i] ? &kept[i]->rows : nullptr);
-    if (kept[i]) kept[i]->rows = {};
+    results[i] = Load(*loader, files, sources[i]);
   });
   surveyed_.clear();
   if (interrupted_ || rows.cancelled()) return OrderCame();
@@ -253,6 +274,11 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
     LogInfo(ToString(job_) + " has read " + HumanBytes(cached_files_->bytes_fetched()) +
             " of its input from where it lies and " + HumanBytes(cached_files_->bytes_cached()) +
             " from the cache");
+  }
+  if (shards_->keeps()) {
+    LogInfo(ToString(job_) + " has parsed " + HumanCount(shards_->parsed()) +
+            " of its shards itself and taken over " + HumanCount(shards_->taken()) +
+            " that a job before had parsed");
   }
   return loader->Finish();
 }

@@ -29,6 +29,7 @@
 #include "src/storage/file_systems.h"
 #include "src/worker/job_checkpoints.h"
 #include "src/worker/job_member.h"
+#include "src/worker/job_shards.h"
 #include "src/worker/read_cache.h"
 #include "src/worker/scoring_work.h"
 #include "src/worker/survey_run.h"
@@ -43,6 +44,7 @@ struct RunnerOptions {
   int64_t sum_timeout_ms = 600'000;
   StorageOptions storage;
   std::shared_ptr<ReadCache> cache;
+  std::shared_ptr<ShardCache> shards;
   StepProbe* probe = nullptr;  // of a test
 };
 
@@ -104,10 +106,17 @@ class JobRunner {
   Status Train(const TrainingOrder& order);
   Result<std::unique_ptr<RowStore>> LoadRows(const SurveyResult& survey,
                                              const OwnRows::Request& rows);
-  // The loader's shards in the order to load them in, and what the survey kept of each or null.
-  // Drops what it kept of others. Those that were kept come first, so that their rows make room
-  // for the store's.
-  std::pair<std::vector<int32_t>, std::vector<SurveyedShard*>> KeptFirst(const RowLoader& loader);
+  // Where the rows of one of the loader's shards come from: the survey of this job, or what is kept
+  // beyond it; neither: they are read.
+  struct Source {
+    int32_t shard = 0;
+    SurveyedShard* surveyed = nullptr;
+    std::shared_ptr<const KeptShard> kept;
+  };
+  // The loader's shards in the order to load them in. Drops what the survey kept of others. Those
+  // that it kept come first, so that their rows make room for the store's.
+  std::vector<Source> KeptFirst(const RowLoader& loader);
+  Status Load(RowLoader& loader, const FileSystem& files, Source& source);
   // What a member has before a generation that all begin together.
   template <typename T>
   Status FindState(const StartTraining& order);
@@ -142,7 +151,8 @@ class JobRunner {
   std::unique_ptr<CachedFiles> cached_files_;  // of a job that is to use the cache
   std::optional<ScoringSpec> scoring_spec_;    // of a job that scores, in place of the one above
   std::unique_ptr<ScoringWork> scoring_;       // of it, once its model is read
-  RowRoom survey_room_;                        // of surveyed_ and of the survey underway
+  std::shared_ptr<RowRoom> survey_room_;       // of surveyed_ and of the survey underway
+  std::unique_ptr<JobShards> shards_;          // of a job that trains
   std::vector<SurveyedShard> surveyed_;
   std::unique_ptr<JobCheckpoints> checkpoints_;  // as long as there is a member
   TrainingOrder newest_;                         // of the orders to train

@@ -44,13 +44,13 @@ TEST_CASE("the best trial has the best mean over its folds, by the metric's dire
   CHECK(results[1].mean == Approx(0.5));
   CHECK(BestTrial(loss, results) == 1);
   CHECK(BestTrial(accuracy, results) == 0);
-  const Json json = SweepJson(loss, outcomes);
+  const Json json = SweepJson(loss, outcomes, {});
   CHECK(json["status"] == "SUCCEEDED");
   CHECK(json["best"]["trial"] == 2);
   CHECK(json["best"]["values"]["train.batch"] == "64");
   CHECK(json["best"]["bundles"][1] == "/out/trial-002/fold-1");
   CHECK(json["trials"][0]["runs"][1]["value"] == 0.7);
-  const std::string text = SweepText(loss, outcomes, false);
+  const std::string text = SweepText(loss, outcomes, {}, false);
   CHECK_THAT(text, Catch::Contains("best: trial 2, val_loss 0.5"));
   CHECK_THAT(text, Catch::Contains("/out/trial-002/fold-0"));
 }
@@ -61,16 +61,52 @@ TEST_CASE("a trial with a failed, missing or unknown run is not the best") {
   outcomes[3].state = SweepState::kFailed;
   outcomes[3].error = BadInput("row 7 is bad");
   CHECK(BestTrial(sweep, TrialResults(sweep, outcomes)) == 0);
-  CHECK(SweepJson(sweep, outcomes)["status"] == "FAILED");
-  CHECK(SweepJson(sweep, outcomes)["trials"][1]["runs"][1]["error"]["message"] == "row 7 is bad");
-  CHECK_THAT(SweepText(sweep, outcomes, false), Catch::Contains("row 7 is bad"));
+  CHECK(SweepJson(sweep, outcomes, {})["status"] == "FAILED");
+  CHECK(SweepJson(sweep, outcomes, {})["trials"][1]["runs"][1]["error"]["message"] ==
+        "row 7 is bad");
+  CHECK_THAT(SweepText(sweep, outcomes, {}, false), Catch::Contains("row 7 is bad"));
   outcomes[3] = {};
   CHECK(BestTrial(sweep, TrialResults(sweep, outcomes)) == 0);
-  CHECK(SweepJson(sweep, outcomes)["status"] == "CANCELLED");
+  CHECK(SweepJson(sweep, outcomes, {})["status"] == "CANCELLED");
   outcomes = Done({0.5, std::nan(""), std::nan(""), 0.1});
   CHECK_FALSE(BestTrial(sweep, TrialResults(sweep, outcomes)));
-  CHECK(SweepJson(sweep, outcomes)["best"].is_null());
-  CHECK(SweepJson(sweep, outcomes)["trials"][0]["mean"].is_null());
+  CHECK(SweepJson(sweep, outcomes, {})["best"].is_null());
+  CHECK(SweepJson(sweep, outcomes, {})["trials"][0]["mean"].is_null());
+}
+
+TEST_CASE("the best trial's job on all rows is known once all runs have ended, and is shown") {
+  Sweep sweep = Made("val_loss");
+  auto outcomes = Done({0.5, 0.7, 0.1, 0.2});
+  CHECK_FALSE(RefitOfBest(sweep, outcomes));
+  CHECK_THAT(SweepText(sweep, outcomes, {}, false), Catch::Contains("`refit: true`"));
+  CHECK(SweepJson(sweep, outcomes, {})["refit"].is_null());
+  for (int64_t trial = 0; trial < 2; ++trial) {
+    sweep.refits.push_back({.trial = trial, .refit = true, .name = "best"});
+  }
+  outcomes[1] = {};
+  CHECK_FALSE(RefitOfBest(sweep, outcomes));
+  outcomes[1].state = SweepState::kFailed;  // it will never be: the others decide
+  auto refit = RefitOfBest(sweep, outcomes);
+  REQUIRE(refit);
+  CHECK(refit->run.trial == 1);
+  outcomes = Done({0.5, 0.7, 0.1, 0.2});
+  CHECK(SweepJson(sweep, outcomes, refit)["status"] == "CANCELLED");
+  CHECK(SweepJson(sweep, outcomes, refit, true)["status"] == "RUNNING");
+  CHECK_THAT(SweepText(sweep, outcomes, refit, false), Catch::Contains("not trained on all rows"));
+  refit->outcome = {.state = SweepState::kDone, .value = std::nan("")};
+  const Json json = SweepJson(sweep, outcomes, refit);
+  CHECK(json["status"] == "SUCCEEDED");
+  CHECK(json["refit"]["bundle"] == "/out/best");
+  CHECK(json["refit"]["value"].is_null());
+  CHECK_THAT(SweepText(sweep, outcomes, refit, false),
+             Catch::Contains("and on all rows\n  /out/best\n"));
+  CHECK(SweepEventJson(sweep, refit->run, refit->outcome)["event"] == "refit");
+  refit->outcome = {.state = SweepState::kFailed, .error = BadInput("row 7 is bad")};
+  CHECK(SweepJson(sweep, outcomes, refit)["status"] == "FAILED");
+  CHECK_THAT(SweepText(sweep, outcomes, refit, false),
+             Catch::Contains("best failed") && Catch::Contains("row 7 is bad"));
+  for (auto& outcome : outcomes) outcome.state = SweepState::kFailed;
+  CHECK_FALSE(RefitOfBest(sweep, outcomes));
 }
 
 TEST_CASE("sweep takes a file, a cluster or what one of its own needs") {

@@ -79,6 +79,26 @@ TEST_CASE("folds may have the same share of each class") {
   CHECK(Parsed("folds: 2\nstratify: false\n").runs[1].yaml == Parsed("folds: 2\n").runs[1].yaml);
 }
 
+TEST_CASE("refit is one more job a trial, of its values and the rows that the job itself says") {
+  const std::string text = "folds: 2\ngrid: {train.batch: [32, 64]}\n";
+  CHECK(Parsed(text).refits.empty());
+  CHECK(Parsed(text + "refit: false\n").refits.empty());
+  const Sweep sweep = Parsed(text + "refit: true\n");
+  CHECK(sweep.runs.size() == 4);
+  REQUIRE(sweep.refits.size() == 2);
+  for (int64_t trial = 0; trial < 2; ++trial) {
+    const SweepRun& refit = sweep.refits[static_cast<size_t>(trial)];
+    CHECK(refit.refit);
+    CHECK(refit.trial == trial);
+    CHECK_FALSE(refit.fold);
+    CHECK(refit.name == "best");
+    CHECK(refit.spec.output.path == "/data/ann/out/best");
+    CHECK(refit.spec.train.batch == (trial == 0 ? 32 : 64));
+    CHECK(refit.spec.data.validation.fraction == 0.2);
+    CHECK_FALSE(sweep.runs[static_cast<size_t>(trial)].refit);
+  }
+}
+
 TEST_CASE("random values lie where they should and follow from the seed") {
   const std::string keys =
       "keys: {train.batch: [32, 64], model.dropout: {uniform: [0.1, 0.5]}, train.leaves: {whole: "
@@ -159,6 +179,10 @@ TEST_CASE("what is no sweep is one clear error") {
       {"job: {data: {train: t.csv, label: y}, model: {task: regression}}\noutput: o\nfolds: 2\n"
        "stratify: true\n",
        "expected `model.task: classification` with it"},
+      {start + "refit: true\ngrid: {train.batch: [1]}\n", "refit: found true without folds"},
+      {"job: {data: {train: t.csv, label: y}, train: {early_stopping: {patience: 2}}}\n"
+       "output: o\nfolds: 2\nrefit: true\n",
+       "refit, so without folds, of trial 1"},
       {start + "folds: 1000\ngrid: {train.seed: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}\n",
        "makes 11000 jobs with its folds; at most 10000 are possible"},
       {start + "folds: 2\nmetric: val_acuracy\n", "did you mean 'val_accuracy'?"},

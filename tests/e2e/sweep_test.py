@@ -2,6 +2,7 @@
 again, whatever ended the call before."""
 import json
 import os
+import re
 import shutil
 import signal
 import unittest
@@ -97,6 +98,155 @@ class SweepTest(EspalierTest):
             self.assertEqual(sum(counts), labels.count(str(label)))
             self.assertLessEqual(max(counts) - min(counts), 1)
 
+    def parsed(self, cluster, worker):
+        """Of each of its jobs: (job, shards that it parsed, and that it took over)."""
+        return [(job, int(own), int(taken)) for job, own, taken in re.findall(
+            r"(job-\d+) has parsed (\d+) of its shards itself and taken over (\d+) that",
+            cluster.log(worker))]
+
+    def test_the_table_is_parsed_once_a_fold_and_the_models_are_those_of_jobs_alone(self):
+        csv = self.classes_csv("once.csv", 2000)
+        spec = dict(self.classes_spec(csv), name="once")
+        spec["data"] = dict(spec["data"], shard_bytes=4096)
+        keys = {"job": spec, "folds": 2, "parallel": 1,
+                "grid": {"model.hidden": [[4], [8], [16]], "train.batch": [32]}}
+        cluster = Cluster(self, 2)
+        table = cluster.result("sweep", self.sweep("once", **keys))
+        self.assertEqual(table["status"], "SUCCEEDED")
+        taken = 0
+        for worker in cluster.workers:
+            jobs = self.parsed(cluster, worker)
+            self.assertEqual([job for job, _, _ in jobs], ["job-%d" % n for n in range(1, 7)])
+            for _, own, _ in jobs[:2]:  # the two folds
+                self.assertGreater(own, 0)
+            for _, own, _ in jobs[2:]:
+                self.assertEqual(own, 0, jobs)
+            taken += jobs[-1][2]
+        self.assertGreater(taken, 5)
+        made = self.bundles("once")
+        last = json.loads(json.dumps(spec))
+        last["data"]["validation"] = {"fold": 1, "of": 2}
+        last["model"]["hidden"] = [16]
+        last["train"]["batch"] = 32
+        alone = cluster.result("submit", self.job("alone-once", last))
+        self.assertEqual(alone["weights_sha256"], made["trial-003/fold-1"][0])
+        # That job does not keep anything, and has had the memory: the next sweep begins anew.
+        again = dict(keys, output=self.path("again.out"))
+        cluster.result("sweep", self.sweep("again", **again))
+        self.assertEqual({k: v[0] for k, v in self.bundles("again").items()},
+                         {k: v[0] for k, v in made.items()})
+        for worker in cluster.workers:
+            self.assertGreater(self.parsed(cluster, worker)[6][1], 0)
+        # Nor is a table that has changed taken for what it was.
+        with open(csv, "r+") as f:
+            f.write(f.read().splitlines(True)[-1])
+        cluster.result("sweep", self.sweep("changed", **dict(keys, output=self.path("other.out"))))
+        for worker in cluster.workers:
+            self.assertGreater(self.parsed(cluster, worker)[12][1], 0)
+
+    def test_rows_that_leave_no_room_for_what_is_kept_are_trained_on_all_the_same(self):
+        csv = self.classes_csv("tight.csv", 60_000)
+        spec = dict(self.classes_spec(csv, epochs=1), name="tight")
+        keys = {"job": spec, "folds": 3, "parallel": 1, "grid": {"train.batch": [256, 512]}}
+        made = {}
+        for name, budget in [("ample", 1 << 30), ("tight", 1 << 20)]:
+            cluster = Cluster(self, 1, worker_flags=["--memory-bytes-max", str(budget)])
+            table = cluster.result("sweep", self.sweep(name, **keys))
+            self.assertEqual(table["status"], "SUCCEEDED", table)
+            made[name] = {k: v[0] for k, v in self.bundles(name).items()}
+            for _, own, _ in self.parsed(cluster, "node-1")[3:]:
+                self.assertEqual(own > 0, name == "tight")
+        self.assertEqual(made["ample"], made["tight"])
+
+    def test_refit_trains_the_best_values_on_all_rows_once(self):
+        csv = self.classes_csv("refit.csv", 400)
+        spec = dict(self.classes_spec(csv), name="refit")
+        spec["data"].pop("validation", None)
+        keys = {"job": spec, "folds": 2, "refit": True, "metric": "val_accuracy",
+                "grid": {"train.optimizer.adam.learning_rate": [1e-5, 0.01]}}
+        path = self.sweep("refit", **keys)
+        out, _ = self.espalier("sweep", path, "--workers", 2, "--threads", 1, "--json")
+        lines = json_lines(out)
+        self.assertEqual([line.get("event") for line in lines], ["trial"] * 4 + ["refit", None])
+        table = lines[-1]
+        self.assertEqual((table["status"], table["best"]["trial"]), ("SUCCEEDED", 2))
+        self.assertEqual(table["refit"]["bundle"], self.path("refit.out", "best"))
+        model = self.model_of(table["refit"])
+        self.assertEqual((model["rows"]["train"], model["rows"]["validation"]), (400, 0))
+        best = json.loads(json.dumps(spec))
+        best["train"]["optimizer"] = {"adam": {"learning_rate": 0.01}}
+        alone = self.result("train", self.job("refit-alone", best), "--workers", 1)
+        self.assertEqual(alone["weights_sha256"], model["weights_sha256"])
+        made = self.bundles("refit")
+        again, _ = self.espalier("sweep", path)
+        self.assertIn("5 of 5 jobs are done already", again)
+        self.assertIn("and on all rows\n  " + self.path("refit.out", "best"), again)
+        shutil.rmtree(self.path("refit.out", "best"))
+        out, _ = self.espalier("sweep", path, "--workers", 1)
+        self.assertIn("4 of 5 jobs are done already", out)
+        self.assertIn("best (train.optimizer.adam.learning_rate: 0.01), trained on all rows", out)
+        self.assertEqual({k: v[0] for k, v in self.bundles("refit").items()},
+                         {k: v[0] for k, v in made.items()})
+
+    def test_a_table_that_has_changed_since_is_refused_until_the_runs_of_before_are_gone(self):
+        csv = self.classes_csv("changed.csv", 400)
+        spec = dict(self.classes_spec(csv), name="changed")
+        keys = {"job": spec, "grid": {"train.batch": [32, 64]}, "folds": 2}
+        path = self.sweep("changed", **keys)
+        before = self.result("sweep", path, "--workers", 1)
+        self.assertEqual([(i["files"], i["bytes"]) for i in before["inputs"]],
+                         [(1, os.path.getsize(csv))])
+        made = self.bundles("changed")
+        with open(csv) as f:
+            text = f.read()
+        with open(csv, "a") as f:
+            f.write(text.splitlines(True)[-1])
+        shutil.rmtree(self.path("changed.out", "trial-002", "fold-1"))
+        for _ in range(2):  # also when nothing is left to do
+            _, err = self.espalier("sweep", path, "--workers", 1, code=2)
+            self.assertIn("the table of trial-001/fold-0 has changed since the sweep began", err)
+            self.assertIn("name another output, or remove the bundles of before", err)
+        self.assertEqual(len(self.bundles("changed")), 3)
+        # The same rows under a new time: who says so by removing sweep.json is believed, but what
+        # the runs have read is compared.
+        with open(csv, "w") as f:
+            f.write(text)
+        _, err = self.espalier("sweep", path, "--workers", 1, code=2)
+        self.assertIn("remove only sweep.json", err)
+        os.remove(self.path("changed.out", "sweep.json"))
+        after = self.result("sweep", path, "--workers", 1)
+        self.assertEqual(after["status"], "SUCCEEDED")
+        self.assertEqual({k: v[0] for k, v in self.bundles("changed").items()},
+                         {k: v[0] for k, v in made.items()})
+        # Other rows, without sweep.json: the run that is made anew has not read what its like has.
+        with open(csv, "w") as f:
+            f.writelines(text.splitlines(True)[:-1])
+        os.remove(self.path("changed.out", "sweep.json"))
+        shutil.rmtree(self.path("changed.out", "trial-002", "fold-1"))
+        _, err = self.espalier("sweep", path, "--workers", 1, code=2)
+        self.assertIn("trial-001/fold-1 and trial-002/fold-1 have read different rows", err)
+        _, err = self.espalier("sweep", path, "--workers", 1, code=2)
+        self.assertIn("trial-001/fold-1 and trial-002/fold-1 have read different rows", err)
+        # Without the runs of before it is a sweep like any other.
+        shutil.rmtree(self.path("changed.out"))
+        self.assertEqual(self.result("sweep", path, "--workers", 1)["status"], "SUCCEEDED")
+
+    def test_a_table_that_changes_under_a_sweep_ends_it(self):
+        csv = self.classes_csv("under.csv", 400)
+        spec = dict(self.classes_spec(csv), name="under")
+        # The second run takes long enough to see the table change, once it has read it.
+        path = self.sweep("under", job=spec, grid={"train.epochs": [2, 3000]}, parallel=1)
+        cluster = Cluster(self, 1)
+        process = cluster.start("sweep", path, "--json")
+        self.assertEqual(json.loads(process.stdout.readline())["trial"], 1)
+        wait_for("the second run's steps", lambda: [
+            job["state"] for job in cluster.result("list")["jobs"]][1:] == ["TRAINING"])
+        with open(csv, "a") as f:
+            f.write("\n")
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 2, (out, err))
+        self.assertIn("the table of trial-002 has changed since the sweep began", err)
+
     def model_of(self, run):
         with open(os.path.join(run["bundle"], "model.json")) as f:
             return json.load(f)
@@ -165,7 +315,8 @@ class SweepTest(EspalierTest):
         path = self.sweep("died", job=spec, grid={"train.seed": [1, 2]}, parallel=2)
         process = self.start("sweep", path, "--workers", 2, "--json")
         wait_for("a worker", lambda: len(workers_of(process.pid)) == 2)
-        wait_for("a trial", lambda: os.path.isdir(self.path("died.out")))
+        wait_for("a trial", lambda: os.path.isdir(self.path("died.out")) and
+                 any("trial" in name for name in os.listdir(self.path("died.out"))))
         os.kill(workers_of(process.pid)[0], signal.SIGKILL)
         _, err = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0)

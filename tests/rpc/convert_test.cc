@@ -294,7 +294,7 @@ TEST_CASE("weights of labels are as many as the targets, which have no classes")
   RoundTrip<pb::SurveyResult>(survey);
   survey.preprocessing.class_weights = {3};
   CHECK_THAT(FromProto(Proto<pb::SurveyResult>(survey)).status().message(),
-             Catch::Contains("class_weights"));
+             Catch::Contains("preprocessing"));
 }
 
 TEST_CASE("what would not fit into a message is refused before, with what mends it") {

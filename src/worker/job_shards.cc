@@ -1,0 +1,128 @@
+#include "src/worker/job_shards.h"
+
+#include <utility>
+
+#include "src/data/listing.h"
+#include "src/data/sparse_record.h"
+
+namespace espalier {
+namespace {
+
+// A shard's rows take hardly more bytes than so many times those in its file.
+constexpr int64_t kGrowth = 8;
+constexpr int64_t kStoreSlackBytes = 4 << 20;
+
+// Not less than a store of these rows takes.
+int64_t StoreBytes(const InputPlan& input, const SurveyResult& survey, const RowRanges& ranges) {
+  const int64_t element = ElementBytes(survey.storage);
+  const auto features = static_cast<int64_t>(input.schema.features.size());
+  const int64_t beside =
+      8 * static_cast<int64_t>(input.schema.label.size()) + 8 + 4;  // targets, weight, class
+  int64_t rows = 0;
+  for (const Range& range : ranges) rows += range.size();
+  if (!survey.sparse) return rows * (features * element + beside) + kStoreSlackBytes;
+  int64_t nonzeros = 0;
+  for (const ShardSurvey& shard : survey.shards) nonzeros += shard.nonzeros;
+  const int64_t records = nonzeros * (static_cast<int64_t>(sizeof(int32_t)) + element) +
+                          rows * SparseRecordBytes(1, survey.storage);
+  return rows * (static_cast<int64_t>(sizeof(uint8_t*)) + beside) + records + records / 8 +
+         kStoreSlackBytes;
+}
+
+}  // namespace
+
+JobShards::JobShards(ShardCache* cache, const JobSpec& job, std::shared_ptr<const InputPlan> input,
+                     std::shared_ptr<RowRoom> room)
+    : cache_(cache),
+      job_(job),
+      input_(std::move(input)),
+      room_(std::move(room)),
+      table_(cache == nullptr ? nullptr : cache->Use(job, input_)) {}
+
+void JobShards::NoteParsed(int32_t shard) {
+  std::lock_guard lock(mutex_);
+  ++parsed_;
+  own_.insert(shard);
+}
+
+Status JobShards::TakeOver(const FileSystem& files, int32_t shard) {
+  const int32_t file = FileOf(shard);
+  {
+    std::lock_guard lock(mutex_);
+    if (own_.contains(shard)) return {};
+    taken_.insert(shard);
+    if (checked_.contains(file)) return {};
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const auto open,
+                            OpenUnchanged(files, input_->files[static_cast<size_t>(file)]));
+  ESPALIER_RETURN_IF_ERROR(open->CheckReadable());
+  std::lock_guard lock(mutex_);
+  checked_.insert(file);
+  return {};
+}
+
+Result<KeptShard> JobShards::Read(const FileSystem& files, int32_t shard) {
+  ESPALIER_ASSIGN_OR_RETURN(SurveyedShard read,
+                            SurveyShard(files, *input_, job_, shard, room_.get()));
+  NoteParsed(shard);
+  return KeptShard{room_, std::move(read.survey), std::move(read.rows)};
+}
+
+Result<SurveyedShard> JobShards::Survey(const FileSystem& files, int32_t shard) {
+  SurveyedShard surveyed;
+  surveyed.has_rows = false;
+  if (const auto kept = Kept(shard)) {
+    ESPALIER_RETURN_IF_ERROR(TakeOver(files, shard));
+    surveyed.survey = kept->survey;
+    return surveyed;
+  }
+  ESPALIER_ASSIGN_OR_RETURN(KeptShard read, Read(files, shard));
+  if (table_ && !read.rows.spooled()) {
+    if (const auto kept = cache_->Keep(*table_, read)) {
+      surveyed.survey = kept->survey;
+      return surveyed;
+    }
+  }
+  return SurveyedShard{std::move(read.survey), true, std::move(read.rows)};
+}
+
+std::shared_ptr<const KeptShard> JobShards::Kept(int32_t shard) const {
+  return table_ ? cache_->Find(*table_, shard) : nullptr;
+}
+
+Result<std::shared_ptr<const KeptShard>> JobShards::Take(const FileSystem& files, int32_t shard) {
+  std::shared_ptr<const KeptShard> kept;
+  const Shard& range = input_->shards[static_cast<size_t>(shard)];
+  if (!table_ || !grows_ || cache_->room() / kGrowth < range.end - range.begin) {
+    NoteParsed(shard);
+    return kept;
+  }
+  ESPALIER_ASSIGN_OR_RETURN(KeptShard read, Read(files, shard));
+  if (!read.rows.spooled()) kept = cache_->Keep(*table_, read);
+  if (!kept) kept = std::make_shared<const KeptShard>(std::move(read));
+  return kept;
+}
+
+bool JobShards::FitsBeside(const SurveyResult& survey, const RowRanges& ranges,
+                           int64_t memory_bytes) {
+  if (!table_) return true;
+  const int64_t left = memory_bytes - StoreBytes(*input_, survey, ranges);
+  grows_ = left >= cache_->bytes() + cache_->room();
+  return left >= cache_->bytes();
+}
+
+int64_t JobShards::parsed() const {
+  std::lock_guard lock(mutex_);
+  return parsed_;
+}
+
+int64_t JobShards::taken() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<int64_t>(taken_.size());
+}
+
+void JobShards::GiveUp() {
+  if (cache_ != nullptr) cache_->Clear();
+}
+
+}  // namespace espalier

@@ -1,0 +1,318 @@
+// What a worker keeps of a job's shards for the next one: who gets it, who does not, and when it is
+// given up.
+#include "src/worker/shard_cache.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "src/config/job_yaml.h"
+#include "src/data/listing.h"
+#include "src/data/merge.h"
+#include "src/storage/file_systems.h"
+#include "src/storage/passing_files.h"
+#include "src/worker/job_shards.h"
+
+namespace espalier {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kRows = 3000;
+constexpr int64_t kMany = int64_t{1} << 30;
+
+// A CSV of some shards.
+struct Input {
+  explicit Input(const std::string& name = "kept.csv", int64_t first = 0)
+      : path(fs::path(std::getenv("TEST_TMPDIR")) / name) {
+    std::ofstream out(path);
+    out << "y,a,b\n";
+    for (int64_t i = first; i < first + kRows; ++i) {
+      out << i % 3 << "," << i << "," << 0.5 * static_cast<double>(i) << "\n";
+    }
+    out.close();
+    spec = *ParseJob("name: x\ndata: {train: " + path.string() +
+                         ", label: y, validation: {fold: 0, of: 3}}\noutput: /out\n",
+                     "x");
+    plan = Listed();
+  }
+  std::shared_ptr<const InputPlan> Listed() const {
+    return std::make_shared<const InputPlan>(*PlanInput(*files, spec.data, 4096));
+  }
+
+  fs::path path;
+  std::unique_ptr<FileSystem> files = MakeFileSystem();
+  JobSpec spec;
+  std::shared_ptr<const InputPlan> plan;
+};
+
+std::shared_ptr<RowRoom> Room() { return std::make_shared<RowRoom>(kMany, "", 0); }
+
+// Surveys all shards and loads all rows, as a job does.
+struct Job {
+  Job(ShardCache& cache, const Input& input, const JobSpec& job,
+      std::shared_ptr<const InputPlan> plan)
+      : input(input), spec(job), plan(std::move(plan)), shards(&cache, spec, this->plan, Room()) {}
+  Job(ShardCache& cache, const Input& input) : Job(cache, input, input.spec, input.plan) {}
+
+  Status Survey() {
+    for (size_t i = 0; i < plan->shards.size(); ++i) {
+      ESPALIER_ASSIGN_OR_RETURN(surveyed.emplace_back(),
+                                shards.Survey(*input.files, static_cast<int32_t>(i)));
+    }
+    return {};
+  }
+
+  const Input& input;
+  const JobSpec spec;
+  const std::shared_ptr<const InputPlan> plan;
+  JobShards shards;
+  std::vector<SurveyedShard> surveyed;
+};
+
+int64_t now_us = 0;
+ShardCache Cache(int64_t bytes_max = kMany) {
+  now_us = 0;
+  return ShardCache({.bytes_max = bytes_max, .idle_us_max = 100}, [] { return now_us; });
+}
+
+std::string BytesOf(const RowStore& store, int64_t rows) {
+  std::string bytes;
+  for (int64_t row = 0; row < rows; ++row) {
+    double inputs[2];
+    int32_t label = 0;
+    const int64_t at[] = {row};
+    store.Gather<double>(FileRole::kTrain, at, inputs, nullptr, &label, nullptr, nullptr);
+    bytes.append(reinterpret_cast<const char*>(inputs), sizeof inputs);
+    bytes.append(reinterpret_cast<const char*>(&label), sizeof label);
+  }
+  return bytes;
+}
+
+TEST_CASE(
+    "a job that only trains otherwise takes over all shards, and finds what it would itself") {
+  const Input input;
+  ShardCache cache = Cache();
+  Job first(cache, input);
+  REQUIRE(first.Survey().ok());
+  const auto shards = static_cast<int64_t>(input.plan->shards.size());
+  REQUIRE(shards > 5);
+  CHECK(first.shards.parsed() == shards);
+  JobSpec other = input.spec;
+  other.name = "y";
+  other.model.hidden = {8};
+  other.train.batch = 77;
+  other.output.path = "/else";
+  Job second(cache, input, other, input.Listed());
+  REQUIRE(second.Survey().ok());
+  CHECK(second.shards.parsed() == 0);
+  CHECK(second.shards.taken() == shards);
+  std::vector<ShardSurvey> kept, own;
+  std::vector<SurveyedShard> own_rows;
+  for (int32_t i = 0; i < shards; ++i) {
+    CHECK_FALSE(second.surveyed[static_cast<size_t>(i)].has_rows);
+    kept.push_back(second.surveyed[static_cast<size_t>(i)].survey);
+    own_rows.push_back(*SurveyShard(*input.files, *input.plan, other, i));
+    own.push_back(own_rows.back().survey);
+  }
+  const SurveyResult merged = *MergeShardSurveys(*input.plan, other, kept);
+  const SurveyResult expected = *MergeShardSurveys(*input.plan, other, own);
+  CHECK(merged.data_fingerprint == expected.data_fingerprint);
+  CHECK(merged.preprocessing == expected.preprocessing);
+  const RowRanges ranges = {Range{0, merged.train_rows}, Range{}, Range{}};
+  const auto loader = *RowLoader::Make(*input.files, *second.plan, other, merged, ranges, {});
+  for (const int32_t shard : loader->shards()) {
+    REQUIRE(second.shards.TakeOver(*input.files, shard).ok());
+    REQUIRE(loader->Load(shard, &second.shards.Kept(shard)->rows).ok());
+  }
+  const auto store = *LoadRows(*input.files, *input.plan, other, expected, ranges, own_rows, {});
+  CHECK(BytesOf(*loader->Finish(), merged.train_rows) == BytesOf(*store, merged.train_rows));
+}
+
+TEST_CASE("whatever rows, sets or statistics depend on is not taken over") {
+  const Input input;
+  ShardCache cache = Cache();
+  Job first(cache, input);
+  REQUIRE(first.Survey().ok());
+  const auto taken = [&](const JobSpec& spec, std::shared_ptr<const InputPlan> plan) {
+    Job job(cache, input, spec, std::move(plan));
+    REQUIRE(job.Survey().ok());
+    return job.shards.taken();
+  };
+  for (int what = 0; what < 7; ++what) {
+    JobSpec spec = input.spec;
+    InputPlan plan = *input.plan;
+    if (what == 0) spec.data.validation.fold = 1;
+    if (what == 1) spec.train.seed = 2;
+    if (what == 2) spec.model.precision = Precision::kFloat64;
+    if (what == 3) spec.data.bad_rows.skip = true;
+    if (what == 4) spec.data.features.scale.kind = ScaleKind::kRobust;
+    if (what == 5) plan.schema.features = {2};
+    if (what == 6) plan.shards.pop_back();
+    INFO(what);
+    CHECK(taken(spec, std::make_shared<const InputPlan>(plan)) == 0);
+    CHECK(taken(input.spec, input.Listed()) > 0);  // beside the others'
+  }
+}
+
+TEST_CASE("a file that has changed is read anew, and one that changes under a job fails it") {
+  const Input input;
+  ShardCache cache = Cache();
+  {
+    Job first(cache, input);
+    REQUIRE(first.Survey().ok());
+  }
+  const auto now = fs::last_write_time(input.path);
+  fs::last_write_time(input.path, now + std::chrono::seconds(5));
+  {
+    Job stale(cache, input);  // listed before
+    CHECK(stale.Survey().code() == StatusCode::kDataLoss);
+    CHECK(stale.shards.Kept(0));
+    CHECK(stale.shards.TakeOver(*input.files, 0).code() == StatusCode::kDataLoss);
+  }
+  Job second(cache, input, input.spec, input.Listed());
+  REQUIRE(second.Survey().ok());
+  CHECK(second.shards.taken() == 0);
+}
+
+// Files that a job's user may open, but not read.
+class Unreadable final : public PassingFiles {
+ public:
+  using PassingFiles::PassingFiles;
+  Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const override {
+    ESPALIER_ASSIGN_OR_RETURN(auto file, PassingFiles::Open(path));
+    return std::unique_ptr<ReadableFile>(std::make_unique<File>(std::move(file)));
+  }
+
+ private:
+  class File final : public ReadableFile {
+   public:
+    explicit File(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
+    const FileInfo& info() const override { return file_->info(); }
+    Result<size_t> ReadAt(int64_t, std::span<char>) const override {
+      return PermissionDenied("it is not yours");
+    }
+
+   private:
+    const std::unique_ptr<ReadableFile> file_;
+  };
+};
+
+TEST_CASE("rows are taken over only by a job that may read the file") {
+  const Input input;
+  ShardCache cache = Cache();
+  Job first(cache, input);
+  REQUIRE(first.Survey().ok());
+  const Unreadable files(*input.files);
+  Job second(cache, input);
+  CHECK(second.shards.Survey(files, 0).status().code() == StatusCode::kPermissionDenied);
+  CHECK(second.shards.TakeOver(files, 1).code() == StatusCode::kPermissionDenied);
+  CHECK(second.shards.Survey(*input.files, 0).ok());
+}
+
+TEST_CASE("what no job uses goes after a while, and at once for other files or who needs it all") {
+  const Input input, other("other.csv", 7);
+  ShardCache cache = Cache();
+  {
+    Job first(cache, input);
+    REQUIRE(first.Survey().ok());
+    now_us = 1000;
+    cache.Expire();
+    CHECK(cache.bytes() > 0);  // the job still has it
+    now_us = 1050;
+  }
+  cache.Expire();
+  CHECK(cache.bytes() > 0);
+  now_us = 1200;
+  cache.Expire();
+  CHECK(cache.bytes() == 0);
+  {
+    Job again(cache, input);
+    REQUIRE(again.Survey().ok());
+    CHECK(again.shards.taken() == 0);
+    const int64_t of_input = cache.bytes();
+    Job beside(cache, other);
+    REQUIRE(beside.Survey().ok());
+    CHECK(cache.bytes() > of_input);  // somebody has both
+  }
+  Job third(cache, other);
+  REQUIRE(third.Survey().ok());
+  CHECK(third.shards.taken() > 0);
+  const auto held = third.shards.Kept(0);
+  REQUIRE(held);
+  cache.Clear();
+  CHECK(cache.bytes() == 0);
+  CHECK_FALSE(third.shards.Kept(0));
+  CHECK(held->rows.sets[0].rows > 0);
+  Job fourth(cache, other);
+  REQUIRE(fourth.Survey().ok());
+  CHECK(fourth.shards.taken() == 0);
+}
+
+TEST_CASE("what does not fit is not kept, and is this job's own") {
+  const Input input;
+  ShardCache all = Cache();
+  Job whole(all, input);
+  REQUIRE(whole.Survey().ok());
+  ShardCache half = Cache(all.bytes() / 2);
+  Job first(half, input);
+  REQUIRE(first.Survey().ok());
+  CHECK(half.bytes() <= all.bytes() / 2);
+  int64_t own = 0, rows = 0;
+  for (const SurveyedShard& shard : first.surveyed) {
+    own += shard.has_rows;
+    for (const DecodedRows& set : shard.rows.sets) rows += set.rows;
+    CHECK(shard.has_rows != (first.shards.Kept(shard.survey.shard) != nullptr));
+  }
+  CHECK(own > 0);
+  CHECK(rows > 0);
+  Job second(half, input);
+  REQUIRE(second.Survey().ok());
+  CHECK(second.shards.taken() == static_cast<int64_t>(input.plan->shards.size()) - own);
+}
+
+TEST_CASE("a shard that others surveyed is read once, where there is room for it beside the rows") {
+  const Input input;
+  ShardCache cache = Cache();
+  Job first(cache, input);
+  REQUIRE(first.Survey().ok());
+  std::vector<ShardSurvey> surveys;
+  for (const SurveyedShard& shard : first.surveyed) surveys.push_back(shard.survey);
+  const SurveyResult survey = *MergeShardSurveys(*input.plan, input.spec, surveys);
+  const RowRanges ranges = {Range{0, survey.train_rows}, Range{}, Range{}};
+  CHECK(first.shards.FitsBeside(survey, ranges, 2 * kMany));
+  CHECK_FALSE(first.shards.FitsBeside(survey, ranges, 1 << 20));
+  JobSpec fold = input.spec;
+  fold.data.validation.fold = 1;
+  Job loads(cache, input, fold, input.plan);
+  CHECK(loads.shards.FitsBeside(survey, ranges, 2 * kMany));
+  const auto taken = loads.shards.Take(*input.files, 2);
+  REQUIRE(taken.ok());
+  REQUIRE(*taken);
+  CHECK((*taken)->rows.checksum == surveys[2].checksum);
+  CHECK(loads.shards.Kept(2) == *taken);
+  Job next(cache, input, fold, input.plan);
+  REQUIRE(next.Survey().ok());
+  CHECK(next.shards.taken() == 1);
+  CHECK_FALSE(next.shards.FitsBeside(survey, ranges, 1 << 20));
+  CHECK_FALSE(*next.shards.Take(*input.files, 1));
+  next.shards.GiveUp();
+  CHECK(cache.bytes() == 0);
+}
+
+TEST_CASE("a job that does not say so neither takes nor leaves anything") {
+  const Input input;
+  JobShards shards(nullptr, input.spec, input.plan, Room());
+  const auto surveyed = shards.Survey(*input.files, 0);
+  REQUIRE(surveyed.ok());
+  CHECK(surveyed->has_rows);
+  CHECK_FALSE(shards.keeps());
+  CHECK_FALSE(shards.Kept(0));
+  CHECK_FALSE(*shards.Take(*input.files, 0));
+  CHECK(shards.FitsBeside({}, {}, 0));
+  CHECK(shards.kept_bytes() == 0);
+}
+
+}  // namespace
+}  // namespace espalier
