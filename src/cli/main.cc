@@ -7,6 +7,7 @@
 
 #include "src/base/log.h"
 #include "src/base/program_path.h"
+#include "src/base/standard_streams.h"
 #include "src/cli/blas_kernel.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
@@ -140,6 +141,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
 }  // namespace espalier
 
 int main(int argc, char** argv) {
+  if (!espalier::OpenMissingStreams()) return 1;
   espalier::ShowProgramName(argv[0]);
   return espalier::Main(argv, std::vector<std::string>(argv + 1, argv + argc));
 }

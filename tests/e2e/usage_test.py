@@ -39,6 +39,20 @@ class UsageTest(EspalierTest):
             self.assertIn(command, out)
             self.assertIn("--json", self.espalier(command, "--help")[0])
 
+    def test_programs_do_without_standard_streams(self):
+        bundle = self.path("streams.bundle")
+        job = self.job("streams", self.spec(output={"path": bundle, "overwrite": True}))
+        commands = [[name, "--version"] for name in
+                    ("espalier", "espalier-coordinator", "espalier-worker")]
+        commands += [["espalier", "check", job], ["espalier", "train", job, "--workers", "1"],
+                     ["espalier", "evaluate", bundle, self.path("ok.csv")]]
+        for name, *arguments in commands:
+            for closed in (">&-", "<&- >&- 2>&-"):
+                done = subprocess.run(
+                    ["sh", "-c", 'exec "$@" ' + closed, "sh", program(name)] + arguments,
+                    stderr=subprocess.PIPE, text=True, timeout=60, env=self.environment)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), [name] + arguments)
+
     def test_wrong_usage_ends_with_2_and_names_the_nearest_word(self):
         _, err = self.espalier("trian", "job.yaml", code=2)
         self.assertIn("train", err)
