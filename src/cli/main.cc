@@ -85,6 +85,13 @@ int RunCommand(const CommandContext& context) {
   return kExitUsage;
 }
 
+// What a command has done is no success when its result could not be written; and nobody has
+// interrupted what ended for that reason.
+int CodeOf(int code, const Console& console, bool interrupted) {
+  const bool for_that = code == kExitSuccess || (code == kExitInterrupted && !interrupted);
+  return console.out_lost() && for_that ? kExitJobFailed : code;
+}
+
 int Main(char** argv, const std::vector<std::string>& arguments) {
   const std::string program = argv[0];
   const Environment env = {
@@ -107,7 +114,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
   }
   if (!parsed.options) {
     console.Out(parsed.help);
-    return kExitSuccess;
+    return CodeOf(kExitSuccess, console, false);
   }
   if (IsScoring(parsed.options->command)) {
     const Status kernel = EnsureBlasKernel(std::getenv("OPENBLAS_CORETYPE"),
@@ -133,8 +140,9 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
                                                     }}}};
   const auto files = MakeFileSystem(storage);
   const auto address_files = MakeFileSystem(ImpatientStorage(storage));
-  return RunCommand(
+  const int code = RunCommand(
       {program, *parsed.options, env, console, **interrupts, *files, *address_files, storage});
+  return CodeOf(code, console, (*interrupts)->any());
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ import os
 import subprocess
 import unittest
 
-from espalier import EspalierTest, json_lines, program
+from espalier import Cluster, EspalierTest, json_lines, program
 
 
 class UsageTest(EspalierTest):
@@ -52,6 +52,28 @@ class UsageTest(EspalierTest):
                     ["sh", "-c", 'exec "$@" ' + closed, "sh", program(name)] + arguments,
                     stderr=subprocess.PIPE, text=True, timeout=60, env=self.environment)
                 self.assertEqual((done.returncode, done.stderr), (0, ""), [name] + arguments)
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        """Each command once: what it has to say is lost, and nobody has interrupted it."""
+        bundle = self.path("full.bundle")
+        job = self.job("full", self.spec(output={"path": bundle, "overwrite": True}))
+        self.espalier("train", job, "--workers", 1)
+        table, scored = self.path("ok.csv"), self.path("scored")
+        cluster = Cluster(self, 0)
+        commands = [["--version"], ["--help"], ["check", job], ["evaluate", bundle, table],
+                    ["predict", bundle, table, "--output", scored, "--overwrite"],
+                    ["train", job, "--workers", "1"],
+                    ["list", "--coordinator", cluster.address]]
+        for command in commands + [c + ["--json"] for c in commands[2:]]:
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([program("espalier")] + command, stdout=full,
+                                      stderr=subprocess.PIPE, text=True, timeout=60,
+                                      env=self.environment)
+            lines = done.stderr.splitlines()
+            self.assertEqual(lines[:1], ["error: cannot write to standard output: "
+                                         "No space left on device"], command)
+            self.assertIn(lines[1:], ([], ["stopping the job"]), command)
+            self.assertEqual(done.returncode, 1, command)
 
     def test_wrong_usage_ends_with_2_and_names_the_nearest_word(self):
         _, err = self.espalier("trian", "job.yaml", code=2)
