@@ -1,10 +1,18 @@
 """What the command line says and its exit codes, which are a contract."""
 import json
 import os
+import signal
 import subprocess
 import unittest
 
-from espalier import Cluster, EspalierTest, json_lines, program
+from espalier import Cluster, EspalierTest, json_lines, program, wait_for
+
+
+def catches(pid, number):
+    """Whether the process has a handler for that signal."""
+    with open("/proc/%d/status" % pid) as f:
+        caught = next(line for line in f if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (number - 1) & 1
 
 
 class UsageTest(EspalierTest):
@@ -188,6 +196,18 @@ class UsageTest(EspalierTest):
         out, _ = self.espalier("check", job, "--json")
         self.assertTrue(json.loads(out.strip().splitlines()[-1]))
         self.assertFalse(os.path.exists(self.path("checked.bundle")))
+
+    def test_ctrl_c_while_a_coordinator_is_waited_for_ends_with_130(self):
+        job = self.job("waits", self.spec())
+        where = ["--coordinator", "127.0.0.1:1", "--timeout", "1h"]
+        for command in (["submit", job], ["list"], ["workers"], ["status", "job-1"],
+                        ["cancel", "job-1"], ["drain", "node-1"], ["watch", "job-1"]):
+            process = self.start(*command, *where)
+            wait_for("the signal's handler", lambda: catches(process.pid, signal.SIGINT))
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130, (command, out, err))
+            self.assertRegex(err, r"^error: interrupted; no coordinator was reached", command)
 
 
 if __name__ == "__main__":
