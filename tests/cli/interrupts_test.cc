@@ -15,7 +15,7 @@ namespace espalier {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(20);
-constexpr int kSignals = 300, kLibraryThreads = 2;
+constexpr int kSignals = 5000, kLibraryThreads = 2;
 
 // What Interrupts::Make changes in this process is put back: other tests follow.
 class SignalsAsBefore {
@@ -35,18 +35,18 @@ class SignalsAsBefore {
   std::array<struct sigaction, kTaken.size()> actions_;
 };
 
-// Threads that began before and do not block signals, as a library's.
+// Threads that began before, wait and do not block signals, as a library's. A signal wakes one of
+// them and the thread that watches, and either may be the first to take it.
 class LibraryThreads {
  public:
   LibraryThreads() {
     for (int i = 0; i < kLibraryThreads; ++i) {
-      threads_.emplace_back([this] {
-        while (!stop_) std::this_thread::yield();
-      });
+      threads_.emplace_back([this] { stop_.wait(false); });
     }
   }
   ~LibraryThreads() {
     stop_ = true;
+    stop_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
 
