@@ -72,9 +72,10 @@ class TrainRun {
     if (Stopping() && cancelled_ms_ == 0) {
       cancelled_ms_ = NowMs();
       view_->Pause();
-      context_.console.Err(context_.interrupts.any()
-                               ? "stopping the job; Ctrl-C again kills it at once\n"
-                               : "nobody reads the output; stopping the job\n");
+      context_.console.Err(
+          context_.interrupts.any()     ? "stopping the job; Ctrl-C again kills it at once\n"
+          : context_.console.out_lost() ? "stopping the job\n"
+                                        : "nobody reads the output; stopping the job\n");
       // kFailedPrecondition: the job has just ended. Its end or the time limit ends the run.
       const Status status = client_->Cancel(*job_);
       if (!status.ok() && status.code() != StatusCode::kFailedPrecondition) {

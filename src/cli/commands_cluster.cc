@@ -30,7 +30,8 @@ int64_t WallClockMs() {
 }
 
 int ShowError(const CommandContext& context, const Status& error) {
-  return espalier::ShowError(context, error, ExitCodeOf(error));
+  const bool interrupted = error.code() == StatusCode::kCancelled && context.interrupts.any();
+  return espalier::ShowError(context, error, interrupted ? kExitInterrupted : ExitCodeOf(error));
 }
 
 // What to type to see the job again, with the coordinator when it is not the one found by default.
@@ -66,6 +67,11 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   if (end.status.ok()) return ShowOutcome(context, *end.last, 0);
   if (!context.interrupts.any() && !context.console.out_closed()) {
     return espalier::ShowError(context, end.status, ExitCodeOf(end.status), job);
+  }
+  if (!end.last && !submitted_here) {
+    return espalier::ShowError(
+        context, Cancelled("interrupted; no coordinator was reached that knows " + ToString(job)),
+        kExitInterrupted, job);
   }
   TellDetached(context, job);
   if (end.away_ms > 0) {
@@ -166,7 +172,9 @@ int SubmitAndFollow(const CommandContext& context, const std::string& yaml,
                     const std::vector<std::string>& paths) {
   const Result<StorageTokens> tokens = TokensFor(context, paths);
   if (!tokens.ok()) {
-    return espalier::ShowError(context, tokens.status(), SubmitExitCode(tokens.status()));
+    const bool interrupted = context.interrupts.any();
+    return espalier::ShowError(context, tokens.status(),
+                               interrupted ? kExitInterrupted : SubmitExitCode(tokens.status()));
   }
   const Result<JobId> job = SubmitOnce(context, yaml, *tokens);
   if (!job.ok()) {

@@ -26,6 +26,8 @@ int ShowOutcome(const CommandContext& context, const JobSnapshot& job, int64_t c
   Console& console = context.console;
   if (job.state != JobState::kSucceeded) {
     const bool cancelled = job.state == JobState::kCancelled;
+    const bool lost = console.out_lost() && !context.interrupts.any();
+    if (cancelled && lost) return ExitCodeOf(job);  // which is why, and was said
     const Status error = job.error.ok() ? Internal("its coordinator does not say why") : job.error;
     console.Err(ToString(job.job) +
                 (cancelled ? " was cancelled: " + MessageWithCauses(error) + "\n" : " failed\n"));
@@ -55,6 +57,8 @@ void NoteSurprises(const CommandContext& context, int64_t workers, const JobSpec
 
 int ShowError(const CommandContext& context, const Status& error, int code,
               std::optional<JobId> job) {
+  const bool lost = context.console.out_lost() && !context.interrupts.any();
+  if (lost && error.code() == StatusCode::kCancelled) return code;  // which is why, and was said
   context.console.Err(ErrorText(error, context.console.err_color()));
   if (context.options.json) context.console.Out(JsonLine(ErrorJson(job, error)));
   return code;

@@ -7,6 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstring>
+#include <string>
+
+#include "src/cli/result_view.h"
 
 namespace espalier {
 namespace {
@@ -22,20 +26,28 @@ Console::Console(const Environment& env) : out_{STDOUT_FILENO}, err_{STDERR_FILE
   err_color_ = draws && !env.no_color && isatty(STDERR_FILENO) != 0;
 }
 
-void Console::Out(std::string_view text) { Write(out_, text); }
+void Console::Out(std::string_view text) {
+  const bool lost_before = out_lost();
+  Write(out_, text);
+  if (!out_lost() || lost_before) return;
+  const std::string why = std::strerror(out_.error);
+  Err(ErrorText(ResourceExhausted("cannot write to standard output: " + why), err_color_));
+}
+
+bool Console::out_lost() const { return out_.error != 0 && out_.error != EPIPE; }
 
 // There is nobody left to tell when standard error fails.
 void Console::Err(std::string_view text) { Write(err_, text); }
 
 void Console::Write(Stream& stream, std::string_view text) const {
-  if (stream.closed || (stream.unread && interrupted_())) return;
-  while (!text.empty() && !stream.closed) {
+  if (stream.error != 0 || (stream.unread && interrupted_())) return;
+  while (!text.empty() && stream.error == 0) {
     stream.unread = !AwaitReader(stream.fd);
     if (stream.unread) return;
     // A pipe that poll(2) calls writable takes as much without waiting; a terminal may make us wait
     // for its reader after all.
     const ssize_t n = write(stream.fd, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
-    stream.closed = n < 0 && errno != EINTR && errno != EAGAIN;
+    if (n < 0 && errno != EINTR && errno != EAGAIN) stream.error = errno;
     text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(n, 0)));
   }
 }

@@ -19,11 +19,14 @@ class Console {
   // once `interrupted` is true.
   void SetInterrupted(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
 
-  // Each writes all of it. When nobody can read it any more (a closed pipe), out_closed() becomes
-  // true and further text goes nowhere; so does what is not read in time while `interrupted`.
+  // Each writes all of it. When it cannot be written any more, out_closed() becomes true and
+  // further text goes nowhere; so does what is not read in time while `interrupted`. Either nobody
+  // reads (a closed pipe), which may be as it should, or it is lost (a full disk): then standard
+  // error says why, and out_lost() is true as well.
   void Out(std::string_view text);
   void Err(std::string_view text);
-  bool out_closed() const { return out_.closed; }
+  bool out_closed() const { return out_.error != 0; }
+  bool out_lost() const;
   TextSink OutSink() {
     return [this](std::string_view text) { Out(text); };
   }
@@ -38,7 +41,7 @@ class Console {
  private:
   struct Stream {
     const int fd;
-    bool closed = false;
+    int error = 0;        // of the write that failed
     bool unread = false;  // the last text was not, in time
   };
   void Write(Stream& stream, std::string_view text) const;

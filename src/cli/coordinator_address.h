@@ -24,7 +24,7 @@ class AskingAgain {
   explicit AskingAgain(const CommandContext& context, std::optional<int64_t> limit_ms = {});
   // After an error: pauses and returns true, or it is time to give up.
   bool Wait(const Status& error) const;
-  // The error, with the time that was spent when it was tried more than once.
+  // The error, with the time that was spent when it was tried more than once. kCancelled: Ctrl-C.
   Status Explain(const Status& error) const;
 
  private:
@@ -42,8 +42,8 @@ class AskingAgain {
 Result<std::unique_ptr<ApiClient>> ConnectTo(const CommandContext& context);
 
 // What `call` says of such a client. While the coordinator is not reached it is asked again with a
-// new one, until `--timeout` is over, when the error tells for how long, or Ctrl-C; so it must do
-// no harm twice.
+// new one, until `--timeout` is over, when the error tells for how long, or Ctrl-C (kCancelled); so
+// it must do no harm twice.
 template <typename T>
 Result<T> Ask(const CommandContext& context, const std::function<Result<T>(ApiClient&)>& call) {
   for (AskingAgain again(context);;) {

@@ -41,9 +41,9 @@ Result<std::unique_ptr<Interrupts>> Interrupts::Make(bool with_parent) {
   if (pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) return Internal("cannot block signals");
   // A reader that goes away (`espalier watch | head`) is noticed by the write, not by a signal.
   std::signal(SIGPIPE, SIG_IGN);
-  const int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+  const int signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   const int stop_fd = eventfd(0, EFD_CLOEXEC);
-  taken_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+  taken_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
   if (signal_fd < 0 || stop_fd < 0 || taken_fd < 0) {
     return Internal(std::string("cannot watch for signals: ") + std::strerror(errno));
   }
@@ -80,12 +80,14 @@ void Interrupts::Run() {
       if (++count_ >= 2) DieAtOnce();
     }
     if (ready <= 0) continue;  // EINTR, or nothing yet
+    // Neither waits: a thread that does not block the signal may have taken it since poll(2) saw
+    // it.
     signalfd_siginfo info;
     eventfd_t one = 0;
-    const bool signalled =
-        fds[0].revents ? read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)
-                       : eventfd_read(taken_fd, &one) == 0;
-    if (signalled && ++count_ >= 2) DieAtOnce();
+    const bool read_here = read(signal_fd_, &info, sizeof info) == ssize_t{sizeof info};
+    const bool taken = eventfd_read(taken_fd, &one) == 0;
+    count_ += read_here + taken;
+    if ((read_here || taken) && count_ >= 2) DieAtOnce();
   }
 }
 

@@ -27,9 +27,12 @@ int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurre
 
 Result<int> LocalWorkers(const CliOptions& options, const WorkerRange& range) {
   if (options.workers) return *options.workers;
-  if (range.max > kLocalWorkersMax) {
-    return InvalidArgument("workers.max: found " + std::to_string(range.max) +
-                           ", but on one machine at most " + std::to_string(kLocalWorkersMax) +
+  const bool few_do = range.min <= kLocalWorkersMax;
+  if (range.max > kLocalWorkersMax || !few_do) {
+    const int64_t found = few_do ? range.max : range.min;
+    return InvalidArgument((few_do ? "workers.max: found " : "workers.min: found ") +
+                           std::to_string(found) + ", but on one machine at most " +
+                           std::to_string(kLocalWorkersMax) +
                            " workers are started: say how many with --workers");
   }
   if (range.max > 0) return static_cast<int>(range.max);

@@ -7,6 +7,7 @@
 
 #include "src/base/log.h"
 #include "src/base/program_path.h"
+#include "src/base/standard_streams.h"
 #include "src/cli/blas_kernel.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
@@ -84,6 +85,13 @@ int RunCommand(const CommandContext& context) {
   return kExitUsage;
 }
 
+// What a command has done is no success when its result could not be written; and nobody has
+// interrupted what ended for that reason.
+int CodeOf(int code, const Console& console, bool interrupted) {
+  const bool for_that = code == kExitSuccess || (code == kExitInterrupted && !interrupted);
+  return console.out_lost() && for_that ? kExitJobFailed : code;
+}
+
 int Main(char** argv, const std::vector<std::string>& arguments) {
   const std::string program = argv[0];
   const Environment env = {
@@ -106,7 +114,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
   }
   if (!parsed.options) {
     console.Out(parsed.help);
-    return kExitSuccess;
+    return CodeOf(kExitSuccess, console, false);
   }
   if (IsScoring(parsed.options->command)) {
     const Status kernel = EnsureBlasKernel(std::getenv("OPENBLAS_CORETYPE"),
@@ -132,14 +140,16 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
                                                     }}}};
   const auto files = MakeFileSystem(storage);
   const auto address_files = MakeFileSystem(ImpatientStorage(storage));
-  return RunCommand(
+  const int code = RunCommand(
       {program, *parsed.options, env, console, **interrupts, *files, *address_files, storage});
+  return CodeOf(code, console, (*interrupts)->any());
 }
 
 }  // namespace
 }  // namespace espalier
 
 int main(int argc, char** argv) {
+  if (!espalier::OpenMissingStreams()) return 1;
   espalier::ShowProgramName(argv[0]);
   return espalier::Main(argv, std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -267,8 +267,9 @@ Status UnknownCommand(const std::string& word) {
   for (const char* name : {"evaluate", "predict", "export", "certs"}) names.push_back(name);
   names.push_back("yarn");
   std::string message = "there is no command '" + Printable(word, 40) + "'";
-  if (const auto near = Nearest(word, names)) message += "; did you mean '" + *near + "'?";
-  return InvalidArgument(message + " `espalier --help` lists the commands");
+  const auto near = Nearest(word, names);
+  message += near ? "; did you mean '" + *near + "'? " : "; ";
+  return InvalidArgument(message + "`espalier --help` lists the commands");
 }
 
 bool IsCommand(const std::string& word) {

@@ -1,4 +1,8 @@
 // espalier-coordinator.
+#include "src/base/standard_streams.h"
 #include "src/coordinator/program.h"
 
-int main(int argc, char** argv) { return espalier::CoordinatorMain(argc, argv); }
+int main(int argc, char** argv) {
+  if (!espalier::OpenMissingStreams()) return 1;
+  return espalier::CoordinatorMain(argc, argv);
+}

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "src/base/checksum.h"
 #include "src/base/text.h"
@@ -20,6 +21,7 @@
 #include "src/scoring/scoring_job.h"
 #include "src/scoring/staging.h"
 #include "src/storage/delegation_tokens.h"
+#include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
@@ -46,8 +48,39 @@ Status ProbeParts(const ScoringSpec& job, const SubmitRequest& request, StorageO
                       StagingDirectory(output, request.client_request_id), who);
 }
 
+// A relative path would be taken from wherever this daemon happened to be started.
+Status CheckAbsolute(const char* key, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const Result<Uri> uri = ParseUri(path);
+    if (path.empty() || !uri.ok() || uri->kind != Uri::Kind::kLocal || uri->path.starts_with('/')) {
+      continue;  // none, or told by who reads it
+    }
+    return InvalidArgument(std::string(key) + ": found the relative path " + QuotedPath(path) +
+                           ", expected an absolute one: whoever submits a job makes its paths "
+                           "absolute, as `espalier submit` does");
+  }
+  return Status::Ok();
+}
+
+Status CheckPaths(const JobSpec& job) {
+  ESPALIER_RETURN_IF_ERROR(CheckAbsolute("data.train", job.data.train));
+  ESPALIER_RETURN_IF_ERROR(CheckAbsolute("data.test", job.data.test));
+  ESPALIER_RETURN_IF_ERROR(CheckAbsolute("data.validation.files", job.data.validation.files));
+  ESPALIER_RETURN_IF_ERROR(CheckAbsolute("output", {job.output.path}));
+  if (job.resume) ESPALIER_RETURN_IF_ERROR(CheckAbsolute("resume", {job.resume->from}));
+  if (!job.train.initial) return Status::Ok();
+  return CheckAbsolute("train.initial", {job.train.initial->from});
+}
+
+Status CheckPaths(const ScoringSpec& job) {
+  ESPALIER_RETURN_IF_ERROR(CheckAbsolute("model", {job.model}));
+  ESPALIER_RETURN_IF_ERROR(CheckAbsolute("data", job.data));
+  return CheckAbsolute("output", {job.output.path});
+}
+
 Result<Submission> PrepareTraining(const SubmitRequest& request, const StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const JobSpec job, ParseJob(request.job_yaml, "job"));
+  ESPALIER_RETURN_IF_ERROR(CheckPaths(job));
   const auto files = MakeFileSystem(storage);
   ESPALIER_RETURN_IF_ERROR(CheckOutput(*files, job.output));
   ESPALIER_RETURN_IF_ERROR(Probe(job.output, request, storage));
@@ -71,6 +104,7 @@ Result<Submission> PrepareTraining(const SubmitRequest& request, const StorageOp
 
 Result<Submission> PrepareScoring(const SubmitRequest& request, const StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const ScoringSpec job, ParseScoring(request.job_yaml, "job"));
+  ESPALIER_RETURN_IF_ERROR(CheckPaths(job));
   const auto files = MakeFileSystem(storage);
   ESPALIER_ASSIGN_OR_RETURN(ScoringPlan plan, PlanScoring(*files, job));
   InputPlan& input = plan.input;

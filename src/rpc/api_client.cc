@@ -164,7 +164,9 @@ class Client final : public ApiClient {
     const Status done = stopped.ok() || call.status().ok()
                             ? Explain(call.status(), call.context(), options_.submit_timeout_ms)
                             : stopped;
-    if (known != nullptr) *known = call.answered() || (!connected && stopped.ok());
+    if (known != nullptr) {
+      *known = call.answered() || Refused(done) || (!connected && stopped.ok());
+    }
     ESPALIER_RETURN_IF_ERROR(done);
     return JobId{call.job()};
   }
@@ -239,6 +241,14 @@ class Client final : public ApiClient {
         return false;
     }
     return false;
+  }
+
+  // Whether a call was turned away before anybody acted on it: for who makes it, for TLS on one
+  // side alone, or because such calls are not known there.
+  static bool Refused(const Status& error) {
+    return error.code() == StatusCode::kPermissionDenied ||
+           error.code() == StatusCode::kFailedPrecondition ||
+           error.code() == StatusCode::kUnimplemented;
   }
 
   template <typename Method, typename Request, typename Response>

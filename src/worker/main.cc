@@ -1,4 +1,8 @@
 // espalier-worker; see program.h.
+#include "src/base/standard_streams.h"
 #include "src/worker/program.h"
 
-int main(int argc, char** argv) { return espalier::WorkerMain(argc, argv); }
+int main(int argc, char** argv) {
+  if (!espalier::OpenMissingStreams()) return 1;
+  return espalier::WorkerMain(argc, argv);
+}

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "src/cli/local_start.h"
+
 namespace espalier {
 namespace {
 
@@ -82,6 +84,18 @@ std::vector<DaemonDeath> AwaitDeath(LocalCluster& cluster) {
     usleep(10'000);
   }
   return {};
+}
+
+TEST_CASE("a job has no more workers on one machine than are started by hand") {
+  CliOptions options;
+  CHECK(*LocalWorkers(options, {.min = 64}) == 64);
+  CHECK(*LocalWorkers(options, {.min = 1, .max = 64}) == 64);
+  CHECK_THAT(LocalWorkers(options, {.min = 65}).status().message(),
+             Catch::StartsWith("workers.min: found 65, but on one machine at most 64"));
+  CHECK_THAT(LocalWorkers(options, {.min = 1, .max = 65}).status().message(),
+             Catch::StartsWith("workers.max: found 65, but on one machine at most 64"));
+  options.workers = 2;
+  CHECK(*LocalWorkers(options, {.min = 65, .max = 70}) == 2);
 }
 
 TEST_CASE("a local cluster starts its daemons, tells the address and leaves nothing behind") {

@@ -41,6 +41,29 @@ TEST_CASE("a submission is parsed and listed, and its output directory made read
   CHECK(fs::is_empty(output.parent_path()));  // the probe is gone
 }
 
+TEST_CASE("paths that only the submitter's directory explains are refused by name") {
+  const std::string inputs = "data: {train: /in.csv, label: y}\noutput: /out\n";
+  const auto refused = [](const std::string& yaml) {
+    const auto submission = PrepareSubmission(
+        {.version = "1", .client_request_id = "a", .job_yaml = yaml}, StorageOptions{});
+    CHECK(submission.status().code() == StatusCode::kInvalidArgument);
+    return submission.status().message();
+  };
+  using Catch::StartsWith;
+  CHECK_THAT(refused("data: {train: [/a.csv, in.csv], label: y}\noutput: /out\n"),
+             StartsWith("data.train: found the relative path 'in.csv', expected an absolute one"));
+  CHECK_THAT(refused("data: {train: /a.csv, test: t/*.csv, label: y}\noutput: /out\n"),
+             StartsWith("data.test: found the relative path 't/*.csv'"));
+  CHECK_THAT(refused("data: {train: /a.csv, label: y}\noutput: ./out\n"),
+             StartsWith("output: found the relative path "));
+  CHECK_THAT(refused(inputs + "resume: out\n"),
+             StartsWith("resume: found the relative path 'out'"));
+  CHECK_THAT(refused(inputs + "train: {initial: old}\n"),
+             StartsWith("train.initial: found the relative path 'old'"));
+  CHECK_THAT(refused("predict: {model: m, data: /no/data}\noutput: /no/out\n"),
+             StartsWith("model: found the relative path 'm'"));
+}
+
 TEST_CASE("members of asynchronous training all exchange messages with one") {
   const auto submission = Prepare((Temporary() / "new" / "star").string(), "{mode: async}");
   REQUIRE(submission.ok());

@@ -2,6 +2,7 @@
 is one clear error."""
 
 import os
+import shutil
 import ssl
 import subprocess
 import time
@@ -122,6 +123,24 @@ class SecurityTest(EspalierTest):
         self.assertRegex(log, r" notice \S+ audit: operator 'ann' at .*: submit .*: done, job-1")
         self.assertRegex(log, r" notice \S+ audit: refused /espalier.v1.Espalier/Cancel: "
                               r"reader 'bob' may not call")
+
+    def test_a_submission_that_is_refused_ends_at_once_with_2(self):
+        job = self.job("refused", self.spec(epochs=1))
+        self.trained_here("model", self.spec(epochs=1))
+        authority = Authority(self)
+        cluster = SecureCluster(self, 1, authority)
+        stranger = Authority(self, "elsewhere").issue("operator", "ann")
+        shutil.copy(os.path.join(authority.directory, "ca.crt"), stranger)
+        for made in (authority.issue("reader", "bob"), stranger):
+            self.environment.update(tls_environment(made))
+            for command in (["submit", job],
+                            ["evaluate", self.path("model.bundle"), self.path("rows.csv")],
+                            ["predict", self.path("model.bundle"), self.path("rows.csv"),
+                             "--output", self.path("scored")]):
+                _, err = cluster.espalier(*command, code=2)
+                self.assertRegex(err, r"the call was refused: (reader 'bob' may not call|"
+                                      r"the caller's certificate)")
+                self.assertNotIn("asking again", err)
 
     def test_a_token_stands_for_a_certificate_and_may_be_taken_back(self):
         tokens = self.path("tokens")

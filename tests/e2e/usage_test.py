@@ -1,10 +1,18 @@
 """What the command line says and its exit codes, which are a contract."""
 import json
 import os
+import signal
 import subprocess
 import unittest
 
-from espalier import EspalierTest, json_lines, program
+from espalier import Cluster, EspalierTest, json_lines, program, wait_for
+
+
+def catches(pid, number):
+    """Whether the process has a handler for that signal."""
+    with open("/proc/%d/status" % pid) as f:
+        caught = next(line for line in f if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (number - 1) & 1
 
 
 class UsageTest(EspalierTest):
@@ -38,6 +46,42 @@ class UsageTest(EspalierTest):
                         "check"):
             self.assertIn(command, out)
             self.assertIn("--json", self.espalier(command, "--help")[0])
+
+    def test_programs_do_without_standard_streams(self):
+        bundle = self.path("streams.bundle")
+        job = self.job("streams", self.spec(output={"path": bundle, "overwrite": True}))
+        commands = [[name, "--version"] for name in
+                    ("espalier", "espalier-coordinator", "espalier-worker")]
+        commands += [["espalier", "check", job], ["espalier", "train", job, "--workers", "1"],
+                     ["espalier", "evaluate", bundle, self.path("ok.csv")]]
+        for name, *arguments in commands:
+            for closed in (">&-", "<&- >&- 2>&-"):
+                done = subprocess.run(
+                    ["sh", "-c", 'exec "$@" ' + closed, "sh", program(name)] + arguments,
+                    stderr=subprocess.PIPE, text=True, timeout=60, env=self.environment)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), [name] + arguments)
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        """Each command once: what it has to say is lost, and nobody has interrupted it."""
+        bundle = self.path("full.bundle")
+        job = self.job("full", self.spec(output={"path": bundle, "overwrite": True}))
+        self.espalier("train", job, "--workers", 1)
+        table, scored = self.path("ok.csv"), self.path("scored")
+        cluster = Cluster(self, 0)
+        commands = [["--version"], ["--help"], ["check", job], ["evaluate", bundle, table],
+                    ["predict", bundle, table, "--output", scored, "--overwrite"],
+                    ["train", job, "--workers", "1"],
+                    ["list", "--coordinator", cluster.address]]
+        for command in commands + [c + ["--json"] for c in commands[2:]]:
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([program("espalier")] + command, stdout=full,
+                                      stderr=subprocess.PIPE, text=True, timeout=60,
+                                      env=self.environment)
+            lines = done.stderr.splitlines()
+            self.assertEqual(lines[:1], ["error: cannot write to standard output: "
+                                         "No space left on device"], command)
+            self.assertIn(lines[1:], ([], ["stopping the job"]), command)
+            self.assertEqual(done.returncode, 1, command)
 
     def test_wrong_usage_ends_with_2_and_names_the_nearest_word(self):
         _, err = self.espalier("trian", "job.yaml", code=2)
@@ -152,6 +196,18 @@ class UsageTest(EspalierTest):
         out, _ = self.espalier("check", job, "--json")
         self.assertTrue(json.loads(out.strip().splitlines()[-1]))
         self.assertFalse(os.path.exists(self.path("checked.bundle")))
+
+    def test_ctrl_c_while_a_coordinator_is_waited_for_ends_with_130(self):
+        job = self.job("waits", self.spec())
+        where = ["--coordinator", "127.0.0.1:1", "--timeout", "1h"]
+        for command in (["submit", job], ["list"], ["workers"], ["status", "job-1"],
+                        ["cancel", "job-1"], ["drain", "node-1"], ["watch", "job-1"]):
+            process = self.start(*command, *where)
+            wait_for("the signal's handler", lambda: catches(process.pid, signal.SIGINT))
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130, (command, out, err))
+            self.assertRegex(err, r"^error: interrupted; no coordinator was reached", command)
 
 
 if __name__ == "__main__":

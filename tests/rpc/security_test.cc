@@ -35,6 +35,25 @@ TEST_CASE("what a client is told names the side, the reason and the way out") {
   told(head.Client(head.mine.Issue({Role::kReader, "bob"}))->Cancel({7}), "the role operator");
 }
 
+TEST_CASE("a submission that is refused is known to have come to nothing") {
+  Secured head;
+  const auto refused = [](ApiClient& client, StatusCode expected) {
+    bool known = false;
+    const auto job = client.Submit({"", "request", "name: x"}, &known);
+    CHECK(job.status().code() == expected);
+    CHECK(known);
+  };
+  TlsFiles stranger = head.foreign.Issue({Role::kOperator, "ann"});
+  stranger.ca = head.mine.ca();
+  for (const TlsFiles& files :
+       {head.mine.Issue({Role::kReader, "bob"}), stranger, TlsFiles{head.mine.ca(), "", ""}}) {
+    refused(*head.Client(files), StatusCode::kPermissionDenied);
+  }
+  const auto believed = head.foreign.Issue({Role::kOperator, "ann"});  // the coordinator is not
+  refused(*head.Client(believed), StatusCode::kPermissionDenied);
+  refused(**ApiClient::Make(head.server->address()), StatusCode::kFailedPrecondition);
+}
+
 TEST_CASE("a key that does not fit its certificate changes nothing, one that does is shown soon") {
   Secured head;
   const auto ann = head.mine.Issue({Role::kOperator, "ann"});

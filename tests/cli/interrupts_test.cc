@@ -1,0 +1,76 @@
+#include "src/cli/interrupts.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace espalier {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(20);
+constexpr int kSignals = 5000, kLibraryThreads = 2;
+
+// What Interrupts::Make changes in this process is put back: other tests follow.
+class SignalsAsBefore {
+ public:
+  SignalsAsBefore() {
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask_);
+    for (size_t i = 0; i < kTaken.size(); ++i) sigaction(kTaken[i], nullptr, &actions_[i]);
+  }
+  ~SignalsAsBefore() {
+    for (size_t i = 0; i < kTaken.size(); ++i) sigaction(kTaken[i], &actions_[i], nullptr);
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+
+ private:
+  static constexpr std::array kTaken = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+  sigset_t mask_;
+  std::array<struct sigaction, kTaken.size()> actions_;
+};
+
+// Threads that began before, wait and do not block signals, as a library's. A signal wakes one of
+// them and the thread that watches, and either may be the first to take it.
+class LibraryThreads {
+ public:
+  LibraryThreads() {
+    for (int i = 0; i < kLibraryThreads; ++i) {
+      threads_.emplace_back([this] { stop_.wait(false); });
+    }
+  }
+  ~LibraryThreads() {
+    stop_ = true;
+    stop_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+TEST_CASE("no signal is lost to whichever thread takes it, and the watching ends") {
+  const SignalsAsBefore before;
+  const LibraryThreads library;
+  auto interrupts = Interrupts::Make(false);
+  REQUIRE(interrupts.ok());
+  for (int i = 0; i < kSignals; ++i) {
+    REQUIRE(kill(getpid(), SIGINT) == 0);
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!(*interrupts)->any() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    INFO("signal " << i);
+    REQUIRE((*interrupts)->count() == 1);
+    (*interrupts)->Forget();
+  }
+}
+
+}  // namespace
+}  // namespace espalier
