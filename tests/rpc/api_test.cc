@@ -225,7 +225,7 @@ TEST_CASE("a caller that reads no answers gets no further ones, but for small on
 TEST_CASE("an answer that nobody reads is dropped in the end") {
   CoordinatorServerLimits limits;
   limits.unread_bytes_max = 1 << 20;
-  limits.read_timeout_ms = 200;
+  limits.read_timeout_ms = 5'000;
   Coordinator c(limits);
   c.handler.history_rows = 10'000;
   const auto client = c.Client();
