@@ -1,4 +1,6 @@
 // The API client against the coordinator's server, over loopback.
+#include <grpcpp/grpcpp.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
@@ -171,13 +173,21 @@ void Await(const Condition& done) {
 
 // A call of GetJob whose answer, one of a megabyte, is never read.
 struct Unread {
-  explicit Unread(const Coordinator& c)
-      : stub(v1::Espalier::NewStub(
-            rpc::MakeChannel(c.server->address(), {1 << 26, 10'000, 5'000}).channel)) {
+  explicit Unread(const Coordinator& c) {
+    // A connection of its own, whose window stays small: what others read would widen it.
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    stub = v1::Espalier::NewStub(grpc::CreateCustomChannel(
+        c.server->address(), grpc::InsecureChannelCredentials(), arguments));
     v1::GetJobRequest request;
     request.set_job(7);
     call = stub->AsyncGetJob(&context, request, &queue);
-    call->ReadInitialMetadata(nullptr);  // which sends the request
+    call->ReadInitialMetadata(&context);  // which sends the request
+    void* tag;
+    bool ok = false;
+    REQUIRE(queue.Next(&tag, &ok));  // the answer has begun
+    REQUIRE(ok);
   }
   ~Unread() {
     context.TryCancel();
