@@ -312,11 +312,12 @@ class SweepTest(EspalierTest):
     def test_workers_that_die_leave_no_trial_waiting_for_ever(self):
         spec = dict(self.classes_spec(self.classes_csv("d.csv", 400), epochs=1_000_000),
                     workers={"min": 2}, name="d")
+        spec["train"]["checkpoint"] = {"every_steps": 50}  # which shows that a trial has begun
         path = self.sweep("died", job=spec, grid={"train.seed": [1, 2]}, parallel=2)
         process = self.start("sweep", path, "--workers", 2, "--json")
         wait_for("a worker", lambda: len(workers_of(process.pid)) == 2)
-        wait_for("a trial", lambda: os.path.isdir(self.path("died.out")) and
-                 any("trial" in name for name in os.listdir(self.path("died.out"))))
+        wait_for("a trial", lambda: os.path.isdir(
+            self.path("died.out", "trial-001.checkpoints")))
         os.kill(workers_of(process.pid)[0], signal.SIGKILL)
         _, err = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0)
