@@ -254,6 +254,20 @@ Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
                                (state_.phase == TrainingPhase::kFinalTest ? "test" : "validation") +
                                " rows have no finite sum; look for extreme ones in the data")};
   }
+  // The loss of a row may overflow. That it is no number comes of weights that have diverged, which
+  // nothing else may tell after the last step: its accuracies would pass for a result.
+  if (metrics.weight > 0 && std::isnan(metrics.loss) && !plan_.train.skip_nonfinite) {
+    return FailAction{
+        Status(StatusCode::kBadInput,
+               std::string("the loss of the ") +
+                   (state_.phase == TrainingPhase::kFinalTest ? "test" : "validation") +
+                   " rows after step " + std::to_string(state_.step) +
+                   " is not a number: the training has diverged, or a value in these rows is "
+                   "extreme; lower "
+                   "train.optimizer's learning_rate, set train.clip_norm, look at the data "
+                   "(espalier check), "
+                   "or choose train.on_nonfinite: skip")};
+  }
   switch (state_.phase) {
     case TrainingPhase::kEpochEvaluation:
       state_.validation = std::move(metrics);

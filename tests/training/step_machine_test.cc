@@ -176,6 +176,7 @@ TEST_CASE("restore_best: false keeps the last weights") {
 
 TEST_CASE("a loss that is not a number never counts as a gain") {
   TrainingPlan plan = SmallPlan();
+  plan.train.skip_nonfinite = true;
   plan.train.epochs = 100;
   plan.train.early_stopping = EarlyStopping{.patience = 3};
   StepMachine<float> machine(plan);
@@ -201,6 +202,30 @@ TEST_CASE("a metric that the data does not have fails the job by name") {
   StepMachine<float> plateau(plan);
   CHECK_THAT(Drive(plateau, One).error.message(),
              Catch::StartsWith("train.schedule.plateau.metric: val_auc has no value"));
+}
+
+TEST_CASE("an evaluation whose loss is no number fails the job, unless that is to be skipped") {
+  for (const bool skip : {false, true}) {
+    TrainingPlan plan = SmallPlan();
+    plan.validation_rows = 0;
+    plan.test_rows = 8;
+    plan.train.skip_nonfinite = skip;
+    StepMachine<float> machine(plan);
+    Action action = machine.Begin();
+    while (!std::holds_alternative<EvaluateAction>(action)) {
+      action = std::holds_alternative<GradientAction>(action)
+                   ? machine.OnGradient(StepStats(plan, 1.0))
+                   : machine.OnUpdated();
+    }
+    auto totals = EvaluationTotals(plan, 1.0);
+    totals[kTotalLoss] = std::numeric_limits<double>::quiet_NaN();
+    const Action after = machine.OnEvaluation(totals);
+    REQUIRE(std::holds_alternative<FailAction>(after) == !skip);
+    if (skip) continue;
+    CHECK_THAT(std::get<FailAction>(after).error.message(),
+               Catch::StartsWith("the loss of the test rows after step") &&
+                   Catch::Contains("the training has diverged"));
+  }
 }
 
 TEST_CASE("weights of an evaluation without a finite sum fail the job by name") {
