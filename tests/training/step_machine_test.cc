@@ -204,44 +204,39 @@ TEST_CASE("a metric that the data does not have fails the job by name") {
              Catch::StartsWith("train.schedule.plateau.metric: val_auc has no value"));
 }
 
-TEST_CASE("an evaluation whose loss is no number fails the job, unless that is to be skipped") {
-  for (const bool skip : {false, true}) {
-    TrainingPlan plan = SmallPlan();
-    plan.validation_rows = 0;
-    plan.test_rows = 8;
-    plan.train.skip_nonfinite = skip;
-    StepMachine<float> machine(plan);
-    Action action = machine.Begin();
-    while (!std::holds_alternative<EvaluateAction>(action)) {
-      action = std::holds_alternative<GradientAction>(action)
-                   ? machine.OnGradient(StepStats(plan, 1.0))
-                   : machine.OnUpdated();
-    }
-    auto totals = EvaluationTotals(plan, 1.0);
-    totals[kTotalLoss] = std::numeric_limits<double>::quiet_NaN();
-    const Action after = machine.OnEvaluation(totals);
-    REQUIRE(std::holds_alternative<FailAction>(after) == !skip);
-    if (skip) continue;
-    CHECK_THAT(std::get<FailAction>(after).error.message(),
-               Catch::StartsWith("the loss of the test rows after step") &&
-                   Catch::Contains("the training has diverged"));
-  }
-}
-
-TEST_CASE("weights of an evaluation without a finite sum fail the job by name") {
-  TrainingPlan plan = SmallPlan();
+// What a job of one epoch does when the evaluation of its test rows ends with these totals.
+Action AfterTest(TrainingPlan plan, const std::function<void(std::vector<double>&)>& change) {
   plan.validation_rows = 0;
   plan.test_rows = 8;
   StepMachine<float> machine(plan);
   Action action = machine.Begin();
   while (!std::holds_alternative<EvaluateAction>(action)) {
-    action = std::holds_alternative<GradientAction>(action)
-                 ? machine.OnGradient(StepStats(plan, 1.0))
-                 : machine.OnUpdated();
+    const bool gradient = std::holds_alternative<GradientAction>(action);
+    action = gradient ? machine.OnGradient(StepStats(plan, 1.0)) : machine.OnUpdated();
   }
   auto totals = EvaluationTotals(plan, 1.0);
-  totals[kTotalWeight] = std::numeric_limits<double>::infinity();
-  const Action failed = machine.OnEvaluation(totals);
+  change(totals);
+  return machine.OnEvaluation(totals);
+}
+
+TEST_CASE("an evaluation whose loss is no number fails the job, unless that is to be skipped") {
+  const auto no_number = [](auto& totals) {
+    totals[kTotalLoss] = std::numeric_limits<double>::quiet_NaN();
+  };
+  TrainingPlan plan = SmallPlan();
+  const Action failed = AfterTest(plan, no_number);
+  REQUIRE(std::holds_alternative<FailAction>(failed));
+  CHECK_THAT(std::get<FailAction>(failed).error.message(),
+             Catch::StartsWith("the loss of the test rows after step") &&
+                 Catch::Contains("the training has diverged"));
+  plan.train.skip_nonfinite = true;
+  CHECK_FALSE(std::holds_alternative<FailAction>(AfterTest(plan, no_number)));
+}
+
+TEST_CASE("weights of an evaluation without a finite sum fail the job by name") {
+  const Action failed = AfterTest(SmallPlan(), [](auto& totals) {
+    totals[kTotalWeight] = std::numeric_limits<double>::infinity();
+  });
   REQUIRE(std::holds_alternative<FailAction>(failed));
   CHECK(std::get<FailAction>(failed).error.ToString() ==
         "data.weight: the weights of all test rows have no finite sum; look for extreme ones in "
