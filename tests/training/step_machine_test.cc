@@ -206,8 +206,7 @@ TEST_CASE("a metric that the data does not have fails the job by name") {
 
 // What a job of one epoch does when the evaluation of its test rows ends with these totals.
 Action AfterTest(TrainingPlan plan, const std::function<void(std::vector<double>&)>& change) {
-  plan.validation_rows = 0;
-  plan.test_rows = 8;
+  plan.validation_rows = 0, plan.test_rows = 8;
   StepMachine<float> machine(plan);
   Action action = machine.Begin();
   while (!std::holds_alternative<EvaluateAction>(action)) {
