@@ -117,9 +117,9 @@ class PerceptronTest(daemons.EspalierTest):
         self.assertEqual(os.listdir(self.work), [])
 
     def test_gradient_descent_ends_where_sparks_own_does(self):
-        for tol in (0.5, 0.003):
+        for step_size, tol in ((0.5, 0.02), (0.5, 0.01), (0.2, 0.02)):
             options = dict(layers=LAYERS, initialWeights=Vectors.dense(WEIGHTS), blockSize=300,
-                           maxIter=60, solver="gd", stepSize=0.2, tol=tol)
+                           maxIter=60, solver="gd", stepSize=step_size, tol=tol)
             ours = self.trainer(**options).fit(self.frame)
             theirs = spark_ml.MultilayerPerceptronClassifier(**options).fit(self.frame)
             self.assertLess(theirs.summary().totalIterations, 59, "it converges")
