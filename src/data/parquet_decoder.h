@@ -63,6 +63,10 @@ class ParquetDecoder {
   }
   // Those of the last batch that became rows.
   const std::vector<int64_t>& good() const { return good_; }
+  // Where one of these stands.
+  InputPosition PlaceOf(int64_t good) const {
+    return {.file = path_, .row = first_row_ + good_[static_cast<size_t>(good)] + 1};
+  }
 
  private:
   struct Problem {

@@ -252,14 +252,17 @@ Status ScanParquetShard(const ReadableFile& file, const ScanPlan& scan, int shar
     arrays.clear();
     for (const int32_t source : opened.projection.kept) arrays.push_back(batch.column(source));
   };
+  const std::function<InputPosition(int64_t)> place = [&](int64_t row) {
+    return decoder.PlaceOf(row);
+  };
   const auto after_batch = [&]() -> Result<bool> {
     if (!plan.schema.label.empty()) {
       ESPALIER_RETURN_IF_ERROR(
           CheckLabels(labels.size(), path, plan.schema.names[plan.schema.label[0]]));
     }
     ESPALIER_RETURN_IF_ERROR(kept.SetArrays(std::move(arrays), decoder.good()));
-    ESPALIER_RETURN_IF_ERROR(
-        take({rows.sets[static_cast<size_t>(FileRole::kTest)], decoder.texts(), kept, rejects}));
+    ESPALIER_RETURN_IF_ERROR(take(
+        {rows.sets[static_cast<size_t>(FileRole::kTest)], decoder.texts(), kept, rejects, place}));
     decoder.ForgetCategories();
     kept.Clear();
     rejects.clear();

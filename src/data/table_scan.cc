@@ -320,13 +320,19 @@ Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoo
   const std::vector<size_t> fields = KeptFields(scan, text.schema());
   KeptColumns kept(fields.size());
   std::vector<Status> rejects;
+  std::vector<int64_t> offsets;  // of the rows
+  const std::function<InputPosition(int64_t)> place = [&](int64_t row) {
+    const int64_t offset = offsets[static_cast<size_t>(row)];
+    return text.PlaceOf(offset, offset <= kLinesCounted);
+  };
   const auto hand_on = [&]() -> Status {
     if (rows.rows == 0 && rejects.empty()) return {};
-    ESPALIER_RETURN_IF_ERROR(take({rows, texts, kept, rejects}));
+    ESPALIER_RETURN_IF_ERROR(take({rows, texts, kept, rejects, place}));
     for (DecodedRows& set : text.decoder().sets()) set.Clear();
     text.decoder().ForgetCategories();
     kept.Clear();
     rejects.clear();
+    offsets.clear();
     return {};
   };
   for (;;) {
@@ -344,6 +350,7 @@ Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoo
         rejects.push_back(text.DroppedRow(count_lines));
         break;
       case TextScan::Outcome::kRow:
+        offsets.push_back(text.reader().record_offset());
         for (const size_t field : fields) kept.AddField(text.reader().shown(field));
         break;
     }

@@ -63,6 +63,8 @@ struct ScanPiece {
   // Of the rows among and since the last piece's that cannot be scored: why and where. The line of
   // a text is only told within kLinesCounted bytes from its file's begin: counting reads it again.
   const std::vector<Status>& rejects;
+  // Where a row of the piece stands, as rejects tell it. Text is read again up to there.
+  const std::function<InputPosition(int64_t row)>& place;
 };
 using TakePiece = std::function<Status(const ScanPiece& piece)>;
 inline constexpr int64_t kLinesCounted = int64_t{64} << 20;

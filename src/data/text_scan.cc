@@ -15,6 +15,7 @@ TextScan::TextScan(std::unique_ptr<TextInput> input, const InputPlan& plan, cons
       input_(std::move(input)),
       schema_(InFileOrder(plan.schema, plan.files[plan.shards[shard].file].columns)),
       lines_(input_->lines()),
+      places_(input_->lines()),
       reader_(MakeReader(job.data, plan, plan.shards[shard], sparse)),
       decoder_(schema_, job, plan.files[plan.shards[shard].file].role, plan.shards[shard].file,
                room, sparse) {}
@@ -75,6 +76,13 @@ Status TextScan::Located(const RowProblem& problem) const {
     at.text = Printable(reader_->record());
   }
   return BadInput(problem.message).At(std::move(at));
+}
+
+InputPosition TextScan::PlaceOf(int64_t record_offset, bool count_lines) {
+  InputPosition at = {.file = plan_.files[FileIndex()].path, .offset = record_offset};
+  if (!count_lines) return at;
+  if (const Result<int64_t> row = places_.LineOf(record_offset); row.ok()) at.row = *row;
+  return at;
 }
 
 Status TextScan::WithRow(const Status& error, bool count_lines) {

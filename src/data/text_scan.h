@@ -29,6 +29,9 @@ class TextScan {
   Status BadRow(bool count_lines = true);
   // The same of the last dropped row.
   Status DroppedRow(bool count_lines);
+  // Of a record that began there: its file, offset and, with `count_lines`, its line. Reads the
+  // file a second time; once from its begin when called in the order of the file.
+  InputPosition PlaceOf(int64_t record_offset, bool count_lines);
   const Status& error() const { return error_; }
   const RecordReader& reader() const { return *reader_; }
   const Schema& schema() const { return schema_; }  // in the order of the file's columns
@@ -46,7 +49,8 @@ class TextScan {
   const InputPlan& plan_;
   const std::unique_ptr<TextInput> input_;
   const Schema schema_;
-  LineCounter lines_;
+  LineCounter lines_;   // of records as they are read
+  LineCounter places_;  // of former ones
   const std::unique_ptr<RecordReader> reader_;
   RowDecoder decoder_;
   bool in_reader_ = false;  // the last bad row was no record

@@ -21,20 +21,17 @@ class ShardEvaluation {
     if (residuals_ != nullptr) residuals_->resize(ResidualTargets(run.model));
   }
 
-  Status Take(const ScanPiece& piece) {
-    for (const Status& reject : piece.rejects) Reject(reject);
-    if (piece.rows.rows == 0) return {};
-    if (run_.model.classification()) {
-      FindClasses(piece);
-      scorer_.Evaluate(piece.rows, piece.texts, classes_, &score_.totals, nullptr);
-      score_.rows += piece.rows.rows - std::count(classes_.begin(), classes_.end(), -1);
-      return {};
-    }
+  Result<int64_t> Take(const ScanPiece& piece) {
+    if (run_.model.classification()) FindClasses(piece);
+    const int64_t unknown = std::count(classes_.begin(), classes_.end(), -1);
+    TakeRejects(piece, unknown);
+    if (piece.rows.rows == 0) return 0;
     const bool residuals = residuals_ != nullptr && !residuals_->empty();
-    scorer_.Evaluate(piece.rows, piece.texts, {}, &score_.totals, residuals ? &values_ : nullptr);
+    scorer_.Evaluate(piece.rows, piece.texts, classes_, &score_.totals,
+                     residuals ? &values_ : nullptr);
     if (residuals) AddResiduals(piece.rows);
-    score_.rows += piece.rows.rows;
-    return {};
+    score_.rows += piece.rows.rows - unknown;
+    return unknown;
   }
 
   // Who is told such a sum could only blame the teller.
@@ -49,9 +46,24 @@ class ShardEvaluation {
   ShardScore TakeScore() { return std::move(score_); }
 
  private:
-  void Reject(Status why) {
-    ++score_.rejected;
-    if (score_.first_rejects.size() < kRejectsKept) score_.first_rejects.push_back(std::move(why));
+  // `unknown`: how many of the rows have a label that is no class.
+  void TakeRejects(const ScanPiece& piece, int64_t unknown) {
+    score_.rejected += static_cast<int64_t>(piece.rejects.size()) + unknown;
+    std::vector<int64_t> rows;  // of the first ones, as others are not told
+    for (size_t r = 0; r < classes_.size() && rows.size() < kRejectsKept; ++r) {
+      if (classes_[r] < 0) rows.push_back(static_cast<int64_t>(r));
+    }
+    if (score_.first_rejects.size() == kRejectsKept) return;
+    const Schema& schema = run_.scan.input.schema;
+    const auto why = [&](int64_t row) {
+      const int32_t label = piece.rows.labels[static_cast<size_t>(row)];
+      return BadInput("the label is no class of the model")
+          .At({.column = schema.names[schema.label[0]],
+               .text = Printable(piece.texts.labels.texts()[label])});
+    };
+    MergeRejects(piece, rows, why, [&](const Status& reject) {
+      if (score_.first_rejects.size() < kRejectsKept) score_.first_rejects.push_back(reject);
+    });
   }
 
   void FindClasses(const ScanPiece& piece) {
@@ -61,13 +73,6 @@ class ShardEvaluation {
     classes_.clear();
     for (const int32_t label : piece.rows.labels) {
       classes_.push_back(class_of_[static_cast<size_t>(label)]);
-      if (classes_.back() >= 0) continue;
-      const Schema& schema = run_.scan.input.schema;
-      const Shard& shard = run_.scan.input.shards[static_cast<size_t>(shard_)];
-      Reject(BadInput("the label is no class of the model")
-                 .At({.file = run_.scan.input.files[shard.file].path,
-                      .column = schema.names[schema.label[0]],
-                      .text = Printable(piece.texts.labels.texts()[label])}));
     }
   }
 

@@ -1,6 +1,7 @@
 #include "src/scoring/predict.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -15,6 +16,12 @@ namespace {
 // piece of narrow rows would be gigabytes.
 constexpr int64_t kAnswersAtOnce = 64 << 10;
 
+Status Overflowed() {
+  return BadInput(
+      "the model's answer is no finite number; expected a row nearer to those of the "
+      "training");
+}
+
 class ShardPrediction {
  public:
   ShardPrediction(const ScoringRun& run, const PredictSpec& spec, const PartColumns& columns,
@@ -27,14 +34,17 @@ class ShardPrediction {
         rejects_(run.files, spec.output + "/" + kRejectsDirectory, shard, run.shards(),
                  PartFormat::kCsv, reject_columns, spec.part_bytes) {}
 
-  Status Take(const ScanPiece& piece) {
+  Result<int64_t> Take(const ScanPiece& piece) {
+    overflowed_.clear();
     const int64_t batches = kAnswersAtOnce / (kScoringBatch * run_.model.width());
     const int64_t some = std::max<int64_t>(1, batches) * kScoringBatch;
     for (int64_t first = 0; first < piece.rows.rows; first += some) {
       ESPALIER_RETURN_IF_ERROR(TakeRows(piece, first, std::min(some, piece.rows.rows - first)));
     }
-    score_.rows += piece.rows.rows;
-    return TakeRejects(piece.rejects);
+    const auto more = static_cast<int64_t>(overflowed_.size());
+    score_.rows += piece.rows.rows - more;
+    ESPALIER_RETURN_IF_ERROR(TakeRejects(piece));
+    return more;
   }
 
   Result<ShardScore> Finish() {
@@ -48,39 +58,66 @@ class ShardPrediction {
  private:
   Status TakeRows(const ScanPiece& piece, int64_t first, int64_t count) {
     scorer_.PredictSome(piece.rows, piece.texts, first, count, &values_);
-    classes_.clear();
+    // From an overflowed row to the next one.
+    for (int64_t begin = 0; begin < count; ++begin) {
+      const int64_t end = EndOfFinite(begin, count);
+      ESPALIER_RETURN_IF_ERROR(WriteRows(piece, first, begin, end));
+      begin = end;
+      if (end < count) overflowed_.push_back(first + end);
+    }
+    return {};
+  }
+
+  // The first row from `begin` on whose values are not all finite, or `count`.
+  int64_t EndOfFinite(int64_t begin, int64_t count) const {
+    const auto from = values_.begin() + begin * run_.model.width();
+    const auto odd = std::find_if(from, values_.end(), [](double v) { return !std::isfinite(v); });
+    return odd == values_.end() ? count : (odd - values_.begin()) / run_.model.width();
+  }
+
+  // Rows [begin, end) of values_, which are those from `first` on of the piece.
+  Status WriteRows(const ScanPiece& piece, int64_t first, int64_t begin, int64_t end) {
     const auto width = static_cast<size_t>(run_.model.width());
-    for (size_t r = 0; run_.model.classification() && r * width < values_.size(); ++r) {
+    const auto values = std::span<const double>(values_).subspan(
+        static_cast<size_t>(begin) * width, static_cast<size_t>(end - begin) * width);
+    classes_.clear();
+    for (size_t r = 0; run_.model.classification() && r * width < values.size(); ++r) {
       classes_.push_back(
-          static_cast<int32_t>(PredictedClass(run_.model.shape, values_.data() + r * width)));
+          static_cast<int32_t>(PredictedClass(run_.model.shape, values.data() + r * width)));
     }
-    if (run_.model.multilabel()) Decide(width);
-    if (columns_.numbers.empty()) values_.clear();
-    return parts_.Add(piece.kept, count, classes_, values_, first);
+    std::span<const double> written;
+    if (!columns_.numbers.empty()) written = run_.model.multilabel() ? Decide(values) : values;
+    return parts_.Add(piece.kept, end - begin, classes_, written, first + begin);
   }
 
-  // Of each row's probabilities makes what is written of it: the labels they decide, themselves.
-  void Decide(size_t width) {
-    std::vector<double> written;
-    for (size_t begin = 0; begin < values_.size(); begin += width) {
-      const auto row = std::span(values_).subspan(begin, width);
-      for (size_t k = 0; spec_.prediction && k < width; ++k) written.push_back(row[k] > 0.5);
-      if (spec_.probabilities) written.insert(written.end(), row.begin(), row.end());
+  // What is written of each row's probabilities: the labels they decide, themselves.
+  std::span<const double> Decide(std::span<const double> values) {
+    const auto width = static_cast<size_t>(run_.model.width());
+    decided_.clear();
+    for (size_t begin = 0; begin < values.size(); begin += width) {
+      const auto row = values.subspan(begin, width);
+      for (size_t k = 0; spec_.prediction && k < width; ++k) decided_.push_back(row[k] > 0.5);
+      if (spec_.probabilities) decided_.insert(decided_.end(), row.begin(), row.end());
     }
-    values_ = std::move(written);
+    return decided_;
   }
 
-  Status TakeRejects(const std::vector<Status>& rejects) {
-    if (rejects.empty()) return {};
+  Status TakeRejects(const ScanPiece& piece) {
+    if (piece.rejects.empty() && overflowed_.empty()) return {};
     if (score_.rejected == 0) {
       ESPALIER_RETURN_IF_ERROR(run_.files.MakeDirectory(spec_.output + "/" + kRejectsDirectory));
     }
     KeptColumns rows(6);
-    for (const Status& reject : rejects) {
-      AddReject(reject, &rows);
-      if (score_.first_rejects.size() < kRejectsKept) score_.first_rejects.push_back(reject);
-    }
-    const auto count = static_cast<int64_t>(rejects.size());
+    int64_t count = 0;
+    MergeRejects(
+        piece, overflowed_, [](int64_t) { return Overflowed(); },
+        [&](const Status& reject) {
+          AddReject(reject, &rows);
+          ++count;
+          if (score_.first_rejects.size() < kRejectsKept) {
+            score_.first_rejects.push_back(reject);
+          }
+        });
     score_.rejected += count;
     return rejects_.Add(rows, count, {}, {});
   }
@@ -91,8 +128,9 @@ class ShardPrediction {
   Scorer& scorer_;
   PartWriter parts_, rejects_;
   ShardScore score_;
-  std::vector<double> values_;
+  std::vector<double> values_, decided_;
   std::vector<int32_t> classes_;
+  std::vector<int64_t> overflowed_;  // rows of the piece
 };
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace espalier {
 
 // Scores the table and writes the output, the same bytes for any number of threads. A class is that
-// of the highest probability, the first of equal ones; a number that overflowed stands as nan or
-// inf. Memory is that of one part and one piece of the input for each thread, whatever the table's
+// of the highest probability, the first of equal ones. A row whose answer overflowed is a reject.
+// Memory is that of one part and one piece of the input for each thread, whatever the table's
 // size.
 //
 // Errors: the first shard's that has one, kBadInput for too many rejects or nothing else,

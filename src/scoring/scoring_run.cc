@@ -24,13 +24,13 @@ void ScorerPool::Give(std::unique_ptr<Scorer> scorer) {
   free_.push_back(std::move(scorer));
 }
 
-Status ScoreShard(const ScoringRun& run, int64_t shard, const TakePiece& take) {
+Status ScoreShard(const ScoringRun& run, int64_t shard, const ScorePiece& score) {
   const auto counted = [&](const ScanPiece& piece) -> Status {
     if (run.cancelled && run.cancelled()) return Cancelled("interrupted");
-    ESPALIER_RETURN_IF_ERROR(take(piece));
+    ESPALIER_ASSIGN_OR_RETURN(const int64_t more, score(piece));
     if (run.progress != nullptr) {
-      run.progress->rows += piece.rows.rows;
-      run.progress->rejected += static_cast<int64_t>(piece.rejects.size());
+      run.progress->rows += piece.rows.rows - more;
+      run.progress->rejected += static_cast<int64_t>(piece.rejects.size()) + more;
     }
     return {};
   };
@@ -38,6 +38,24 @@ Status ScoreShard(const ScoringRun& run, int64_t shard, const TakePiece& take) {
       ScanShard(run.files, run.scan, static_cast<int>(shard), run.room, counted));
   if (run.progress != nullptr) ++run.progress->shards;
   return {};
+}
+
+void MergeRejects(const ScanPiece& piece, const std::vector<int64_t>& rows,
+                  const std::function<Status(int64_t row)>& why,
+                  const std::function<void(const Status& reject)>& take) {
+  const auto order = [](const InputPosition& at) {
+    return at.offset ? *at.offset : at.row.value_or(0);
+  };
+  size_t next = 0;
+  for (const int64_t row : rows) {
+    const InputPosition at = piece.place(row);
+    while (next < piece.rejects.size() &&
+           order(piece.rejects[next].position().value_or(InputPosition{})) < order(at)) {
+      take(piece.rejects[next++]);
+    }
+    take(why(row).At(at));
+  }
+  while (next < piece.rejects.size()) take(piece.rejects[next++]);
 }
 
 }  // namespace espalier

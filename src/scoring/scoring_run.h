@@ -50,7 +50,15 @@ class ScorerPool {
   std::vector<std::unique_ptr<Scorer>> free_;
 };
 
+// Scores a piece; answers how many of its rows turned out to be rejects.
+using ScorePiece = std::function<Result<int64_t>(const ScanPiece& piece)>;
 // Reads a shard, counting its rows and rejects in the progress. kCancelled when that is asked for.
-Status ScoreShard(const ScoringRun& run, int64_t shard, const TakePiece& take);
+Status ScoreShard(const ScoringRun& run, int64_t shard, const ScorePiece& score);
+
+// Gives `take` the rejects of a piece and, for each of these of its rows, what `why` says, with its
+// place; all in the order of the input.
+void MergeRejects(const ScanPiece& piece, const std::vector<int64_t>& rows,
+                  const std::function<Status(int64_t row)>& why,
+                  const std::function<void(const Status& reject)>& take);
 
 }  // namespace espalier

@@ -147,11 +147,11 @@ TEST_CASE("labels that are no class of the model, and rows without one, are reje
   REQUIRE(evaluation.ok());
   CHECK(evaluation->rows == 2);
   CHECK(evaluation->rejected == 2);
-  bool maybe = false;
-  for (const Status& reject : evaluation->first_rejects) {
-    maybe |= reject.position()->text == "maybe" && reject.position()->column == "answer";
-  }
-  CHECK(maybe);
+  REQUIRE(evaluation->first_rejects.size() == 2);
+  const InputPosition maybe = *evaluation->first_rejects[0].position();
+  CHECK((maybe.file == f.dir / "t.csv" && maybe.row == 3 && maybe.offset == 18));
+  CHECK((maybe.column == "answer" && maybe.text == "maybe"));
+  CHECK(evaluation->first_rejects[1].position()->row == 4);
 
   const auto none = f.Scan(model, {f.dir.Put("n.csv", "a,b,answer\n1,2,maybe\n")}, true);
   REQUIRE(none.ok());

@@ -156,6 +156,49 @@ TEST_CASE("rows that cannot be scored go to the rejects with place and reason") 
   }
 }
 
+TEST_CASE("a row whose answer overflows is a reject, in its order among the others") {
+  const ScoringFixture f;
+  const bool classes = GENERATE(true, false);
+  const TrainedModel model = f.Model(classes ? ClassesDocument() : NumbersDocument());
+  std::string text = "id,a,b\n";
+  std::vector<std::string> scored, rejected;
+  for (int i = 0; i < 1300; ++i) {  // several batches
+    const std::string id = std::to_string(i);
+    const bool bad = i % 400 == 7, overflows = i % 400 == 0 || i % 400 == 8 || i == 1299;
+    const std::string a = bad ? "x" : overflows ? "3e38" : std::to_string(i % 9);
+    if (overflows) REQUIRE_FALSE(std::isfinite(Direct(model, 3e38, 1)[0]));
+    (bad || overflows ? rejected : scored).push_back(bad || overflows ? std::to_string(i + 2) : id);
+    text += id + "," + a + ",1\n";
+  }
+  const std::string csv = f.dir.Put("far.csv", text);
+  const auto in_csv = f.Scan(model, {csv}, false, {"id"});
+  REQUIRE(in_csv.ok());
+  ScoringProgress progress;
+  ScoringRun run = f.Run(model, *in_csv);
+  run.progress = &progress;
+  const PredictSpec spec{.output = f.dir / "out", .keep = {"id"}};
+  REQUIRE(BeginPredictions(*f.files, spec.output).ok());
+  const auto result = Predict(run, spec);
+  INFO(result.status().ToString());
+  REQUIRE(result.ok());
+  CHECK(result->rows == static_cast<int64_t>(scored.size()));
+  CHECK(result->rejected == static_cast<int64_t>(rejected.size()));
+  CHECK(progress.rows == result->rows);
+  CHECK(progress.rejected == result->rejected);
+  REQUIRE(result->first_rejects.size() == 10);
+  CHECK(result->first_rejects[0].message().find("no finite number") != std::string::npos);
+  CHECK(result->first_rejects[0].position()->row == 2);
+  const auto column = [](const std::string& part, size_t at) {
+    std::vector<std::string> cells;
+    for (const auto& row : Cells(part)) cells.push_back(row[at]);
+    cells.erase(cells.begin());  // the header
+    return cells;
+  };
+  CHECK(column(f.Parts(spec.output)[0].second, 0) == scored);
+  CHECK(column(Content(f.dir / "out/_rejects/part-00000.csv"), 1) == rejected);
+  CHECK(f.Parts(spec.output)[0].second.find("nan") == std::string::npos);
+}
+
 TEST_CASE("nulls are what the model's rule says: replaced, or no answer") {
   const ScoringFixture f;
   const std::string csv = f.dir.Put("n.csv", "a,b\n1,\n1,7\n,3\n");
