@@ -54,6 +54,12 @@ Character FirstCharacter(std::string_view text) {
   return {code, bytes};
 }
 
+}  // namespace
+
+size_t CharacterBytes(std::string_view text) { return FirstCharacter(text).bytes; }
+
+namespace {
+
 struct CodeRange {
   uint32_t first, last;
 };

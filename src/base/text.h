@@ -14,6 +14,9 @@ namespace espalier {
 // and not in all of them (edit distance).
 std::optional<std::string> Nearest(std::string_view word, std::span<const std::string> candidates);
 
+// Of the character of UTF-8 that `text`, which is not empty, begins with; 0: it begins with none.
+size_t CharacterBytes(std::string_view text);
+
 // `text` as it may be shown: cut to at most `bytes_max` bytes, not within a character, with "...";
 // UTF-8 passes, and what is not UTF-8 or not seen for what it is (control characters, marks that
 // turn the direction of writing, characters of no width, line separators, characters for private

@@ -15,14 +15,10 @@ struct Column {
   bool validation = false;
 };
 
-// History is kept without the figures of single classes. Those of all were counted, where any row
-// of the validation set was.
 std::optional<double> ValueOf(const HistoryRow& row, const Column& column) {
   if (!column.validation) return MetricValue(row.train, column.metric);
-  if (!row.validation) return std::nullopt;
-  Metrics validation = *row.validation;
-  if (validation.weight > 0) validation.classes.resize(1);
-  return MetricValue(validation, column.metric);
+  const auto validation = CountedValidation(row);
+  return validation ? MetricValue(*validation, column.metric) : std::nullopt;
 }
 
 std::vector<Column> Columns(std::span<const HistoryRow> history, Task task) {
@@ -41,6 +37,12 @@ std::vector<Column> Columns(std::span<const HistoryRow> history, Task task) {
 }
 
 }  // namespace
+
+std::optional<Metrics> CountedValidation(const HistoryRow& row) {
+  auto validation = row.validation;
+  if (validation && validation->weight > 0) validation->classes.resize(1);
+  return validation;
+}
 
 std::string HistoryCsv(std::span<const HistoryRow> history, Task task) {
   const std::vector<Column> columns = Columns(history, task);

@@ -9,6 +9,11 @@
 
 namespace espalier {
 
+// The figures of validation rows, with precision, recall and F1 (MetricValue), although a history
+// is kept without those of single classes, from which these were counted. One empty class stands
+// for them.
+std::optional<Metrics> CountedValidation(const HistoryRow& row);
+
 // Columns: epoch, step, learning_rate, then the task's metrics (MetricNames) of the training rows,
 // then the same of the validation rows with "val_" before the name, if any row has them. "auc" only
 // where some row has one. Numbers are the shortest that read back exactly; a field is empty where

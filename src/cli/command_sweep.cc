@@ -89,8 +89,13 @@ class SweepCommand {
   }
 
   // Keeps the table as it is before any other run begins: from now on it is known which files the
-  // runs read.
-  Status Begin() { return Keep(Table(true)); }
+  // runs read. On a cluster it is the daemons that make the directory, as it is they who write
+  // there: the table of a new sweep comes when it is there.
+  Status Begin() {
+    if (context_.options.coordinator.empty()) return Keep(Table(true));
+    KeepOnCluster();
+    return {};
+  }
 
   // Shows and keeps the table; the exit code.
   int Finish(const Status& status) {
@@ -124,6 +129,16 @@ class SweepCommand {
       kept = context_.files.WriteAtomically(sweep_.output + "/" + kResultsFile, JsonLine(table));
     }
     return kept.Wrap("the table");
+  }
+
+  // Where this person may not write, only what the runs have read tells whether it is the same.
+  void KeepOnCluster() {
+    const auto directory = context_.files.Stat(sweep_.output);
+    if (kept_ || !directory.ok()) return;
+    kept_ = true;
+    if (const Status kept = Keep(Table(true)); !kept.ok()) {
+      context_.console.Note(kept.ToString() + "; the sweep goes on without");
+    }
   }
 
   // Those of an earlier call; none where nothing, or nothing of use, is kept.
@@ -269,6 +284,7 @@ class SweepCommand {
 
   void Tell(const SweepRun& run, const SweepOutcome& outcome) {
     ++finished_;
+    if (!context_.options.coordinator.empty()) KeepOnCluster();
     if (context_.options.json) {
       return context_.console.Out(JsonLine(SweepEventJson(sweep_, run, outcome)));
     }
@@ -295,6 +311,7 @@ class SweepCommand {
   std::set<std::string> listed_;        // their keys, and those of what cannot be listed
   ReadData read_;                       // of the runs that are done
   size_t finished_ = 0;
+  bool kept_ = false;   // the table, on a cluster, or it cannot be
   int lost_ = 0;        // workers
   int64_t needed_ = 0;  // by a job that was submitted, on this machine
 };
@@ -317,13 +334,14 @@ int RunSweep(const CommandContext& context) {
     return ShowError(context, found, PlanExitCode(found));
   }
   if (command.all_finished()) return command.Finish({});
+  const bool local = context.options.coordinator.empty();
+  Result<int> workers = 0;
+  if (local) workers = LocalWorkers(context.options, command.sweep().runs[0].spec.workers);
+  if (!workers.ok()) return ShowError(context, workers.status(), kExitUsage);
   if (const Status begun = command.Begin(); !begun.ok()) {
     return ShowError(context, begun, PlanExitCode(begun));
   }
-  if (!context.options.coordinator.empty()) return command.Finish(command.RunOnCluster());
-  const auto workers = LocalWorkers(context.options, command.sweep().runs[0].spec.workers);
-  if (!workers.ok()) return ShowError(context, workers.status(), kExitUsage);
-  return command.Finish(command.RunOnThisMachine(*workers));
+  return command.Finish(local ? command.RunOnThisMachine(*workers) : command.RunOnCluster());
 }
 
 }  // namespace espalier

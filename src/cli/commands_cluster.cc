@@ -142,7 +142,7 @@ Result<StorageTokens> TokensFor(const CommandContext& context,
       JobTokens job, FetchJobTokens(paths, context.storage, [&]() -> Result<std::string> {
         return Ask<std::string>(context, [](ApiClient& client) { return client.Renewer(); });
       }));
-  for (const std::string& note : job.notes) context.console.Err("note: " + note + "\n");
+  for (const std::string& note : job.notes) context.console.Note(note);
   if (job.tokens.empty()) return job.tokens;
   ESPALIER_ASSIGN_OR_RETURN(const bool safe, IsPrivate(context));
   if (safe) return job.tokens;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -25,6 +27,10 @@ class Console {
   // error says why, and out_lost() is true as well.
   void Out(std::string_view text);
   void Err(std::string_view text);
+  // To standard error, each text once.
+  void Note(const std::string& text) {
+    if (noted_.insert(text).second) Err("note: " + text + "\n");
+  }
   bool out_closed() const { return out_.error != 0; }
   bool out_lost() const;
   TextSink OutSink() {
@@ -49,6 +55,7 @@ class Console {
 
   bool live_, out_color_, err_color_;
   Stream out_, err_;
+  std::set<std::string> noted_;
   std::function<bool()> interrupted_ = [] { return false; };
 };
 

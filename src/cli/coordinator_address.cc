@@ -72,10 +72,11 @@ bool AskingAgain::Wait(const Status& error) const {
 }
 
 Status AskingAgain::Explain(const Status& error) const {
-  const bool away =
-      error.code() == StatusCode::kUnavailable || error.code() == StatusCode::kDeadlineExceeded;
-  if (away && context_.interrupts.any()) {
+  if (error.code() == StatusCode::kUnavailable && context_.interrupts.any()) {
     return Cancelled("interrupted; no coordinator was reached in " + HumanDuration(PassedMs()));
+  }
+  if (error.code() == StatusCode::kDeadlineExceeded && context_.interrupts.any()) {
+    return Cancelled("interrupted; " + error.message());
   }
   if (!waited_ || error.code() != StatusCode::kUnavailable) return error;
   return error.Wrap("no coordinator was reached in " + HumanDuration(PassedMs()));

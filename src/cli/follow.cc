@@ -55,8 +55,7 @@ class Watcher {
             Aborted(ToString(job_) + " was lost: the coordinator was restarted and keeps no jobs"));
         return;
       }
-      const bool away = status.code() == StatusCode::kUnavailable ||
-                        status.code() == StatusCode::kDeadlineExceeded;
+      const bool away = MayComeBack(status);
       if (away && reached_ && away_since_ms_ == 0) away_since_ms_ = NowMs();
       const int64_t tried_ms = NowMs() - begin_ms;
       if (!away || (reached_ ? AwayMs(NowMs()) > options_.away_limit_ms
@@ -110,6 +109,12 @@ class Watcher {
 };
 
 }  // namespace
+
+bool MayComeBack(const Status& error) {
+  return error.code() == StatusCode::kUnavailable ||
+         error.code() == StatusCode::kDeadlineExceeded ||
+         error.code() == StatusCode::kResourceExhausted;
+}
 
 FollowEnd Follow(JobId job, ProgressView& view, const FollowOptions& options) {
   FollowEnd end;

@@ -11,6 +11,9 @@
 
 namespace espalier {
 
+// Whether the coordinator may soon answer otherwise: it is away, or too many ask.
+bool MayComeBack(const Status& error);
+
 struct FollowOptions {
   // A new client for each attempt: the address may have moved.
   std::function<Result<std::unique_ptr<ApiClient>>()> connect;

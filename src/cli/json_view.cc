@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "src/bundle/history.h"
 #include "src/bundle/metrics_json.h"
 #include "src/cli/scoring_view.h"
 #include "src/spec/names.h"
@@ -58,13 +59,15 @@ Json ProgressJson(const JobSnapshot& job) {
 }
 
 Json EvaluationJson(const JobSnapshot& job, const HistoryRow& row) {
+  Json validation = SetJson(CountedValidation(row), {});
+  if (validation.is_object()) validation.erase("per_class");
   return {{"event", "evaluation"},
           {"job", ToString(job.job)},
           {"epoch", row.epoch},
           {"step", row.step},
           {"learning_rate", row.learning_rate},
           {"train", SetJson(row.train, {})},
-          {"validation", SetJson(row.validation, {})}};
+          {"validation", std::move(validation)}};
 }
 
 Json SuccessJson(const JobSnapshot& job, int64_t client_start_ms) {

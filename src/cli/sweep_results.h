@@ -67,10 +67,10 @@ std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outco
                       const std::optional<Refit>& refit, bool color);
 // {"status":"SUCCEEDED","sweep":..,"output":..,"metric":..,"trials":[{"trial":1,"values":{KEY:..},
 // "mean":..,"deviation":..,"runs":[{"name":..,"fold":..,"status":..,"value":..,"bundle":..,
-// "error":..}]}],"best":{"trial":1,"value":..,"bundles":[..]},"refit":{"name":"best",..as runs}}.
-// status is that of the sweep: SUCCEEDED, FAILED (of any run) or CANCELLED (some are left; RUNNING
-// with `running`). best and refit are null where there is none. sweep.json has "inputs" besides, of
-// sweep_input.h.
+// "error":..}]}],"best":{"trial":1,"value":..,"bundles":[..]},"refit":{"name":"best-001",..as
+// runs}}. status is that of the sweep: SUCCEEDED, FAILED (of any run) or CANCELLED (some are left;
+// RUNNING with `running`). best and refit are null where there is none. sweep.json has "inputs"
+// besides, of sweep_input.h.
 Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
                const std::optional<Refit>& refit, bool running = false);
 // One line of what has happened to a run: {"event":"trial",..}, or "refit", with its members as

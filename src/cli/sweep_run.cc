@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "src/base/text.h"
+#include "src/cli/follow.h"
 
 namespace espalier {
 namespace {
@@ -96,8 +97,7 @@ class Runner {
     if (in_flight_.empty()) return {};
     const auto jobs = Jobs();
     if (!jobs.ok()) {
-      const bool away = jobs.status().code() == StatusCode::kUnavailable ||
-                        jobs.status().code() == StatusCode::kDeadlineExceeded;
+      const bool away = MayComeBack(jobs.status());
       if (away_since_ms_ == 0) away_since_ms_ = NowMs();
       if (away && NowMs() - away_since_ms_ < options_.away_limit_ms) return {};
       return jobs.status();

@@ -41,11 +41,12 @@ void WorkerCore::On(const LinkUp& event) {
 void WorkerCore::On(const LinkDown& event) {
   if (event.attempt != attempt_ || link_ == LinkState::kDown) return;
   // Nobody's next attempt will mend that; one who was welcome once may be again.
-  const bool refused = event.why.code() == StatusCode::kPermissionDenied ||
-                       event.why.code() == StatusCode::kFailedPrecondition;
-  if (refused && !id_) {
+  const bool not_believed = event.why.code() == StatusCode::kPermissionDenied ||
+                            event.why.code() == StatusCode::kFailedPrecondition;
+  const bool misconfigured = event.why.code() == StatusCode::kInvalidArgument;
+  if ((not_believed || misconfigured) && !id_) {
     link_ = LinkState::kDown;
-    End(event.why, true);
+    End(event.why, not_believed);
     return;
   }
   // One line for a series of failures, and, now and then, one for another reason than was told.

@@ -174,7 +174,9 @@ class Maker {
         ESPALIER_RETURN_IF_ERROR(AddRun(std::move(run), trials[t], &sweep_.runs));
       }
       if (!plan_.refit) continue;
-      SweepRun refit{.trial = static_cast<int64_t>(t), .refit = true, .name = "best"};
+      SweepRun refit{.trial = static_cast<int64_t>(t),
+                     .refit = true,
+                     .name = Numbered("best", static_cast<int64_t>(t) + 1, 3)};
       ESPALIER_RETURN_IF_ERROR(AddRun(std::move(refit), trials[t], &sweep_.refits));
     }
     return std::move(sweep_);

@@ -42,7 +42,7 @@ struct SweepRun {
   int64_t trial = 0;            // its place among the sweep's trials
   std::optional<int64_t> fold;  // none without folds
   bool refit = false;           // of the best trial, without folds
-  std::string name;  // "trial-003", "trial-003/fold-1", "best": its place below the output
+  std::string name;  // "trial-003", "trial-003/fold-1", "best-003": its place below the output
   std::string yaml;  // paths absolute
   JobSpec spec;
 };

@@ -123,6 +123,22 @@ class TreeBuilder : public YAML::EventHandler {
   YamlNode root_;
 };
 
+// The parser passes any bytes on; what becomes of them is shown and sent as UTF-8.
+Status CheckUtf8(std::string_view text, std::string_view name) {
+  YamlMark mark{1, 1};
+  for (size_t i = 0; i < text.size();) {
+    const size_t bytes = CharacterBytes(text.substr(i));
+    if (bytes == 0) {
+      return InvalidArgument(Place(name, mark) + ": found the byte " +
+                             Printable(text.substr(i, 1)) +
+                             ", which is not UTF-8; save the file as UTF-8");
+    }
+    mark = text[i] == '\n' ? YamlMark{mark.line + 1, 1} : YamlMark{mark.line, mark.column + 1};
+    i += bytes;
+  }
+  return {};
+}
+
 // The parser works by recursion: refuses text that would take it deep, before it sees it. Brackets
 // are counted wherever they stand (in quotes they balance or are few), block levels by the
 // indicators at the start of a line.
@@ -256,6 +272,7 @@ Result<YamlNode> ParseYaml(std::string_view text, std::string_view name) {
     return InvalidArgument(std::string(name) + ": found more than " + HumanBytes(kYamlBytesMax) +
                            " of YAML, expected at most that");
   }
+  ESPALIER_RETURN_IF_ERROR(CheckUtf8(text, name));
   ESPALIER_RETURN_IF_ERROR(CheckDepth(text, name));
   TreeBuilder builder(name);
   try {

@@ -74,9 +74,9 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void OnWithdraw(std::string client_request_id, Done<JobId> done) override;
   void OnCancel(JobId job, Done<JobId> done) override;
   void OnDrain(WorkerId worker, Done<WorkerId> done) override;
-  void OnList(Done<std::vector<JobSnapshot>> done) override;
-  void OnGet(JobId job, Done<JobUpdate> done) override;
-  void OnWorkers(Done<std::vector<WorkerSnapshot>> done) override;
+  void OnList(CallerGone gone, Done<std::vector<JobSnapshot>> done) override;
+  void OnGet(JobId job, CallerGone gone, Done<JobUpdate> done) override;
+  void OnWorkers(CallerGone gone, Done<std::vector<WorkerSnapshot>> done) override;
   void OnWatch(JobId job, std::shared_ptr<WatchSink> sink) override;
 
   // All below: on the control loop.
@@ -91,8 +91,9 @@ class CoordinatorDaemon : private CoordinatorHandler {
   // Until no work is left, or for so long; somewhat longer for what jobs have left.
   void AwaitWork(int64_t limit_ms);
   void StartTokenWork(TokenWork work);
-  // From any thread: gives an answer that may be long, each in a turn of the loop of its own.
-  void Tell(std::function<void()> answer);
+  // From any thread: gives an answer that may be long, each in a turn of the loop of its own, to
+  // who has not gone away.
+  void Tell(CallerGone gone, std::function<void()> answer);
   void TellNext();
   Status CheckTokens(const SubmitRequest& request) const;
   void OnPool(JobPool& pool, std::function<void()> work);
@@ -115,7 +116,11 @@ class CoordinatorDaemon : private CoordinatorHandler {
   Watchers watchers_{&core_, options_.watchers_max};
   std::map<RequestId, std::vector<Done<JobId>>> replies_;
   std::map<RequestId, Done<WorkerId>> drains_;
-  std::deque<std::function<void()>> answers_;  // to give; the first one is posted
+  struct Answer {
+    CallerGone gone;
+    std::function<void()> tell;
+  };
+  std::deque<Answer> answers_;  // to give; the first one is posted
   // Of merges of jobs that score, underway: whether the job still wants it.
   std::map<JobId, std::shared_ptr<std::atomic<bool>>> wanted_;
   uint64_t next_request_ = 1;

@@ -78,27 +78,31 @@ void CoordinatorDaemon::OnDrain(WorkerId worker, Done<WorkerId> done) {
 
 // What workers have said meanwhile is heard between any two of these: a flood of them must not make
 // a living worker look like a lost one.
-void CoordinatorDaemon::Tell(std::function<void()> answer) {
-  boost::asio::post(loop_, [this, answer = std::move(answer)]() mutable {
-    answers_.push_back(std::move(answer));
+void CoordinatorDaemon::Tell(CallerGone gone, std::function<void()> answer) {
+  boost::asio::post(loop_, [this, gone = std::move(gone), answer = std::move(answer)]() mutable {
+    answers_.push_back({std::move(gone), std::move(answer)});
     if (answers_.size() == 1) TellNext();
   });
 }
 
+// Who has gone away since has no turn: those who ask and go, again and again, cannot make the queue
+// longer than it takes to look at them.
 void CoordinatorDaemon::TellNext() {
   boost::asio::post(loop_, [this] {
-    answers_.front()();
+    while (!answers_.empty() && answers_.front().gone()) answers_.pop_front();
+    if (answers_.empty()) return;
+    answers_.front().tell();
     answers_.pop_front();
     if (!answers_.empty()) TellNext();
   });
 }
 
-void CoordinatorDaemon::OnList(Done<std::vector<JobSnapshot>> done) {
-  Tell([this, done = std::move(done)] { done(core_.Jobs()); });
+void CoordinatorDaemon::OnList(CallerGone gone, Done<std::vector<JobSnapshot>> done) {
+  Tell(std::move(gone), [this, done = std::move(done)] { done(core_.Jobs()); });
 }
 
-void CoordinatorDaemon::OnGet(JobId job, Done<JobUpdate> done) {
-  Tell([this, job, done = std::move(done)] {
+void CoordinatorDaemon::OnGet(JobId job, CallerGone gone, Done<JobUpdate> done) {
+  Tell(std::move(gone), [this, job, done = std::move(done)] {
     const auto snapshot = core_.Job(job);
     if (!snapshot) {
       done(NotFound("there is no " + ToString(job) + "; `espalier list` shows the jobs"));
@@ -108,19 +112,20 @@ void CoordinatorDaemon::OnGet(JobId job, Done<JobUpdate> done) {
   });
 }
 
-void CoordinatorDaemon::OnWorkers(Done<std::vector<WorkerSnapshot>> done) {
-  Tell([this, done = std::move(done)] { done(core_.Workers()); });
+void CoordinatorDaemon::OnWorkers(CallerGone gone, Done<std::vector<WorkerSnapshot>> done) {
+  Tell(std::move(gone), [this, done = std::move(done)] { done(core_.Workers()); });
 }
 
 void CoordinatorDaemon::OnWatch(JobId job, std::shared_ptr<WatchSink> sink) {
-  Tell([this, job, sink = std::move(sink)]() mutable {
-    watchers_.Add(job, std::move(sink));
-    const auto snapshot = core_.Job(job);
-    if (!snapshot || !IsFinal(snapshot->state)) return;
-    CoordinatorActions end;
-    end.notify.push_back({.job = job, .over = true});
-    outbox_.Push(std::move(end));
-  });
+  Tell([sink] { return sink->cancelled(); },
+       [this, job, sink]() mutable {
+         watchers_.Add(job, std::move(sink));
+         const auto snapshot = core_.Job(job);
+         if (!snapshot || !IsFinal(snapshot->state)) return;
+         CoordinatorActions end;
+         end.notify.push_back({.job = job, .over = true});
+         outbox_.Push(std::move(end));
+       });
 }
 
 }  // namespace espalier

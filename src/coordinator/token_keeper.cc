@@ -9,7 +9,7 @@ namespace espalier {
 namespace {
 
 // "alice" of "alice@REALM", "espalier" of "espalier/host@REALM": what HDFS calls us unless its
-// rules say otherwise.
+// rules say otherwise. A token that was fetched by Hadoop's own protocol has the whole of it.
 std::string ShortName(const std::string& principal) {
   return principal.substr(0, principal.find_first_of("/@"));
 }
@@ -19,8 +19,9 @@ Result<KeptToken> Replace(const StorageToken& token, const StorageOptions& stora
   const KerberosLimits limits{storage.webhdfs.http.reply_ms, storage.webhdfs.http.cancelled};
   ESPALIER_ASSIGN_OR_RETURN(const std::string own, OwnPrincipal(limits));
   KeptToken fresh;
-  ESPALIER_ASSIGN_OR_RETURN(fresh.text, FetchToken(storage, token.file_system, own,
-                                                   ShortName(own) == owner ? "" : owner));
+  const bool ours = own == owner || ShortName(own) == owner;
+  ESPALIER_ASSIGN_OR_RETURN(fresh.text,
+                            FetchToken(storage, token.file_system, own, ours ? "" : owner));
   ESPALIER_ASSIGN_OR_RETURN(fresh.ends_ms, RenewToken(storage, token.file_system, fresh.text));
   return fresh;
 }

@@ -231,6 +231,11 @@ class Merger {
   }
 
   Status FitNumbersAndCodes() {
+    for (const auto& counts : categories_) {
+      respelt_ = respelt_ || std::any_of(counts.begin(), counts.end(), [](const auto& count) {
+                   return ClassText(count.first) != count.first;
+                 });
+    }
     ESPALIER_ASSIGN_OR_RETURN(
         result_.preprocessing.features,
         FitFeatures(plan_, job_, features_, surveys_, std::move(categories_)));
@@ -351,6 +356,18 @@ class Merger {
     add("espalier data\n");
     // Earlier versions sampled fewer rows of wide tables: their checkpoints are of other scales.
     if (robust_ > 64) add("sample " + std::to_string(SampledRowsMax(robust_)) + "\n");
+    // Nor did they read whole numbers such as 20240229 as days, ...
+    const std::vector<FeatureRule>& rules = plan_.schema.rules;
+    const auto of = [](FeatureType type) {
+      return [type](const FeatureRule& rule) { return rule.type == type; };
+    };
+    if (std::any_of(rules.begin(), rules.end(), of(FeatureType::kDate))) add("days\n");
+    // ... nor know that 1.0 is 1 among words, ...
+    if (respelt_) add("words\n");
+    // ... nor multiply rows sparse that have more than numbers.
+    const auto more = [](const FittedFeature& f) { return f.codes > 0 || f.null_indicator; };
+    const std::vector<FittedFeature>& fitted = result_.preprocessing.features;
+    if (result_.sparse && std::any_of(fitted.begin(), fitted.end(), more)) add("sparse\n");
     for (const ShardSurvey& s : result_.shards) {
       const Shard& shard = plan_.shards[s.shard];
       const int64_t numbers[] = {shard.file,   shard.begin,       shard.end,  s.checksum,
@@ -376,6 +393,7 @@ class Merger {
   std::map<std::string, int64_t> labels_;
   std::vector<std::map<std::string, int64_t>> categories_;
   bool numbers_ = false;  // all labels are
+  bool respelt_ = false;  // some category is not as its ClassText
   int64_t robust_ = 0;    // features that are scaled by quartiles
   StorageType storage_ = StorageType::kUint8;
   double weight_ = 0;

@@ -28,11 +28,6 @@ bool AllFinite(const T* values, int64_t count, bool float32) {
   return !odd;
 }
 
-// Whether a weight above 0 is none in float, where what is no normal number counts as 0.
-inline bool VanishesInFloat(double weight) {
-  return weight > 0 && weight < static_cast<double>(std::numeric_limits<float>::min());
-}
-
 template <typename T>
 bool IsByte(T value) {
   if constexpr (std::is_integral_v<T>) {

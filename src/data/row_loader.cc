@@ -34,6 +34,20 @@ Range Common(Range range, int64_t first, int64_t count) {
 
 }  // namespace
 
+std::vector<int32_t> ShardsOf(const SurveyResult& survey, const RowRanges& ranges) {
+  std::vector<int32_t> shards;
+  std::array<int64_t, kSets> next{};
+  for (const ShardSurvey& s : survey.shards) {
+    bool has = false;
+    for (size_t set = 0; set < kSets; ++set) {
+      has = has || Common(ranges[set], next[set], RowsOf(s, set)).size() > 0;
+      next[set] += RowsOf(s, set);
+    }
+    if (has) shards.push_back(s.shard);
+  }
+  return shards;
+}
+
 // Of sparse rows: of what says where they are.
 int64_t RowLoader::FeatureBytesOf(Range range) const {
   return range.size() * (store_->sparse_
@@ -64,13 +78,9 @@ void RowLoader::SetUp(const RowRanges& ranges) {
   std::array<int64_t, kSets> next{};
   for (const ShardSurvey& s : survey_.shards) {
     first_rows_.push_back(next);
-    bool wanted = false;
-    for (size_t set = 0; set < kSets; ++set) {
-      wanted = wanted || Common(ranges[set], next[set], RowsOf(s, set)).size() > 0;
-      next[set] += RowsOf(s, set);
-    }
-    if (wanted) shards_.push_back(s.shard);
+    for (size_t set = 0; set < kSets; ++set) next[set] += RowsOf(s, set);
   }
+  shards_ = ShardsOf(survey_, ranges);
   for (size_t set = 0; set < kSets; ++set) store_->sets_[set].range = ranges[set];
 }
 

@@ -44,6 +44,9 @@ struct RowStoreOptions {
 // Global row numbers to hold, by FileRole.
 using RowRanges = std::array<Range, kSets>;
 
+// The shards that have one of these rows, ascending.
+std::vector<int32_t> ShardsOf(const SurveyResult& survey, const RowRanges& ranges);
+
 // Thread rule: const and safe from any number of threads once loaded.
 class RowStore {
  public:

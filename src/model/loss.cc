@@ -36,7 +36,7 @@ double LossOrNan(double loss, const T* outputs, int64_t pitch) {
 void AddRow(double weight, double loss, double* totals) {
   totals[kTotalRows] += 1;
   totals[kTotalWeight] += weight;
-  totals[kTotalLoss] += weight * loss;
+  if (weight > 0) totals[kTotalLoss] += weight * loss;  // the loss may be no number
   if (!std::isfinite(loss)) totals[kTotalNonfinite] += 1;
 }
 

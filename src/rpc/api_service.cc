@@ -23,6 +23,11 @@ Status CheckJob(uint64_t job) {
                   : InvalidArgument("the call names no job; expected the number in job-17, say");
 }
 
+template <typename Response>
+CallerGone GoneOf(const std::shared_ptr<UnaryCall<Response>>& call) {
+  return [call] { return !call->open(); };
+}
+
 // Who gave which order, and what came of it, for the audit.
 class Order {
  public:
@@ -117,7 +122,7 @@ grpc::ServerUnaryReactor* ApiService::Submit(grpc::CallbackServerContext* contex
   return Serve(
       context, response, calls_, caller.Key(), argument,
       [&](auto call) {
-        CallerGone gone = [call] { return !call->open(); };
+        CallerGone gone = GoneOf(call);
         handler_->OnSubmit(
             std::move(parsed).value(), std::move(gone),
             order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::SubmitResponse>)));
@@ -176,7 +181,9 @@ grpc::ServerUnaryReactor* ApiService::ListJobs(grpc::CallbackServerContext* cont
                                                pb::ListJobsResponse* response) {
   return Serve(context, response, calls_, Who(*context).Key(), CheckVersionOf(*context),
                [&](auto call) {
-                 handler_->OnList(AnswerTo<std::vector<JobSnapshot>>(std::move(call), &FillJobs));
+                 CallerGone gone = GoneOf(call);
+                 handler_->OnList(std::move(gone),
+                                  AnswerTo<std::vector<JobSnapshot>>(std::move(call), &FillJobs));
                });
 }
 
@@ -186,7 +193,9 @@ grpc::ServerUnaryReactor* ApiService::GetJob(grpc::CallbackServerContext* contex
   Status argument = CheckVersionOf(*context);
   if (argument.ok()) argument = CheckJob(request->job());
   return Serve(context, response, calls_, Who(*context).Key(), argument, [&](auto call) {
-    handler_->OnGet({request->job()}, AnswerTo<JobUpdate>(std::move(call), &FillUpdate));
+    CallerGone gone = GoneOf(call);
+    handler_->OnGet({request->job()}, std::move(gone),
+                    AnswerTo<JobUpdate>(std::move(call), &FillUpdate));
   });
 }
 
@@ -229,7 +238,9 @@ grpc::ServerUnaryReactor* ApiService::ListWorkers(grpc::CallbackServerContext* c
                                                   pb::ListWorkersResponse* response) {
   return Serve(
       context, response, calls_, Who(*context).Key(), CheckVersionOf(*context), [&](auto call) {
-        handler_->OnWorkers(AnswerTo<std::vector<WorkerSnapshot>>(std::move(call), &FillWorkers));
+        CallerGone gone = GoneOf(call);
+        handler_->OnWorkers(std::move(gone),
+                            AnswerTo<std::vector<WorkerSnapshot>>(std::move(call), &FillWorkers));
       });
 }
 

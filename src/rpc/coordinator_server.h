@@ -78,11 +78,11 @@ class CoordinatorHandler {
   virtual void OnCancel(JobId job, Done<JobId> done) = 0;
   // Answers with the worker's id when it goes.
   virtual void OnDrain(WorkerId worker, Done<WorkerId> done) = 0;
-  // All jobs, newest last, with progress but without history.
-  virtual void OnList(Done<std::vector<JobSnapshot>> done) = 0;
+  // All jobs, newest last, with progress but without history. Who has `gone` needs no answer.
+  virtual void OnList(CallerGone gone, Done<std::vector<JobSnapshot>> done) = 0;
   // One job with all its history.
-  virtual void OnGet(JobId job, Done<JobUpdate> done) = 0;
-  virtual void OnWorkers(Done<std::vector<WorkerSnapshot>> done) = 0;
+  virtual void OnGet(JobId job, CallerGone gone, Done<JobUpdate> done) = 0;
+  virtual void OnWorkers(CallerGone gone, Done<std::vector<WorkerSnapshot>> done) = 0;
   // Sends the present state with all history at once, then what is new, then closes with OK when
   // the job is final; an unknown job closes with kNotFound.
   virtual void OnWatch(JobId job, std::shared_ptr<WatchSink> sink) = 0;

@@ -55,35 +55,11 @@ bool Fields::Present(std::string_view field, bool present) {
   return present;
 }
 
-namespace {
-
-// Length of the valid UTF-8 sequence at the start of `s`; 0 when there is none.
-size_t SequenceLength(std::string_view s) {
-  const auto byte = [&s](size_t i) { return static_cast<unsigned char>(s[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t n = first >= 0xc2 && first < 0xe0   ? 2
-                   : first >= 0xe0 && first < 0xf0 ? 3
-                   : first >= 0xf0 && first < 0xf5 ? 4
-                                                   : 0;
-  if (n == 0 || s.size() < n) return 0;
-  for (size_t i = 1; i < n; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool surrogate = first == 0xed && second >= 0xa0;
-  const bool beyond = first == 0xf4 && second >= 0x90;
-  return overlong || surrogate || beyond ? 0 : n;
-}
-
-}  // namespace
-
 std::string Utf8(std::string_view text, size_t bytes_max) {
   std::string out;
   out.reserve(std::min(text.size(), bytes_max));
   while (!text.empty()) {
-    const size_t n = SequenceLength(text);
+    const size_t n = CharacterBytes(text);
     if (out.size() + (n == 0 ? 3 : n) > bytes_max) break;
     if (n == 0) {
       out += "\xef\xbf\xbd";

@@ -38,7 +38,9 @@ void WatchCall::StartLocked(const JobUpdate& update) {
   const Status may = calls_->Hold(this, static_cast<int64_t>(current_.ByteSizeLong()));
   if (!may.ok()) {
     current_.Clear();
-    return CloseLocked(may);
+    why_ = may;  // also of one that was to end well: without this update it does not
+    ending_ = cancelled_ = true;
+    return FinishLocked();
   }
   writing_ = true;
   StartWrite(&current_);

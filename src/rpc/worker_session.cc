@@ -146,10 +146,10 @@ Status WorkerSession::CheckHello(const Hello& hello) const {
     return {};
   }
   const Status why =
-      FailedPrecondition("the address of the worker: found '" + Printable(hello.address) +
-                         "', expected host:port, by which other workers reach it (or unix:/PATH, "
-                         "where the coordinator "
-                         "has such an address, too); see the worker's --listen and --advertise");
+      InvalidArgument("the address of the worker: found '" + Printable(hello.address) +
+                      "', expected host:port, by which other workers reach it (or unix:/PATH, "
+                      "where the coordinator "
+                      "has such an address, too); see the worker's --listen and --advertise");
   LogWarning("refused worker '" + Printable(hello.name) + "': " + why.message());
   return why;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -279,6 +280,11 @@ struct Averaging {
   Span start;            // the first update that counts is the first after so much training
   bool operator==(const Averaging&) const = default;
 };
+
+// Whether a weight above 0 is none in float32, where what is no normal number counts as 0.
+inline bool VanishesInFloat(double weight) {
+  return weight > 0 && weight < static_cast<double>(std::numeric_limits<float>::min());
+}
 
 // What the rows of a class weigh in training, beside their own weights; multilabel: what a 1 of a
 // label weighs in its loss. 1 where nothing is said.

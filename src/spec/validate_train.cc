@@ -209,6 +209,9 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
   double sum = 0;
   for (const ClassWeight& c : given) {
     f.NotNegative(path + "." + c.label, c.weight);
+    f.Expect(job.model.precision == Precision::kFloat64 || !VanishesInFloat(c.weight),
+             path + "." + c.label, ShortestDouble(c.weight),
+             "0, or a number that float32 does not count as 0 (or model.precision: float64)");
     sum += c.weight;
   }
   f.Expect(given.empty() || sum > 0, path, "no weight above 0", "one class that counts at least");

@@ -17,6 +17,11 @@ namespace {
 
 constexpr int kFirstMark = 512;  // exponent of leaf 0's mark
 
+FailAction Weightless() {
+  return {
+      BadInput("the training rows have no weight above 0; see data.weight and train.class_weight")};
+}
+
 }  // namespace
 
 double NonfiniteMark(int32_t leaf) { return std::ldexp(1.0, kFirstMark - leaf); }
@@ -139,12 +144,6 @@ UpdateAction StepMachine<T>::MakeUpdate(bool add) const {
   return update;
 }
 
-FailAction Weightless() {
-  return {Status(StatusCode::kBadInput,
-                 "the training rows have no weight above 0; see data.weight and "
-                 "train.class_weight")};
-}
-
 template <typename T>
 Action StepMachine<T>::LeftOut() {
   step_weight_ = 0;
@@ -234,8 +233,10 @@ Action StepMachine<T>::AfterStep() {
 // Where no row had a weight nothing was learned, and the first weights would pass for a model.
 template <typename T>
 Action StepMachine<T>::EvaluateEpoch() {
-  if (state_.updates == 0 && state_.epoch_totals[kTotalRows] > 0 &&
-      state_.epoch_totals[kTotalWeight] == 0) {
+  const auto rows = static_cast<int64_t>(state_.epoch_totals[kTotalRows]);
+  const bool all = plan_.train.mode == TrainMode::kSync && rows >= plan_.train_rows;
+  const bool last = rows > 0 && EndNow().has_value();
+  if (state_.updates == 0 && (all || last) && state_.epoch_totals[kTotalWeight] == 0) {
     return Weightless();
   }
   state_.train = EpochMetrics();
@@ -247,6 +248,18 @@ Action StepMachine<T>::EvaluateEpoch() {
 }
 
 template <typename T>
+Status StepMachine<T>::Diverged() const {
+  return BadInput(
+      std::string("the loss of the ") +
+      (state_.phase == TrainingPhase::kFinalTest ? "test" : "validation") + " rows after step " +
+      std::to_string(state_.step) +
+      " is not a number: the training has diverged, or a value in these rows is extreme; " +
+      (plan_.Searches() ? "look at the data (espalier check), or at train.initial"
+                        : "lower train.optimizer's learning_rate, set train.clip_norm, look at the "
+                          "data (espalier check), or choose train.on_nonfinite: skip"));
+}
+
+template <typename T>
 Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
   Metrics metrics = MetricsFromTotals(plan_.shape, plan_.targets, TotalsKind::kEvaluation, totals);
   if (!std::isfinite(metrics.weight)) {  // those of training rows were added up by the survey
@@ -254,19 +267,12 @@ Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
                                (state_.phase == TrainingPhase::kFinalTest ? "test" : "validation") +
                                " rows have no finite sum; look for extreme ones in the data")};
   }
-  // The loss of a row may overflow. That it is no number comes of weights that have diverged, which
-  // nothing else may tell after the last step: its accuracies would pass for a result.
-  if (metrics.weight > 0 && std::isnan(metrics.loss) && !plan_.train.skip_nonfinite) {
-    return FailAction{
-        Status(StatusCode::kBadInput,
-               std::string("the loss of the ") +
-                   (state_.phase == TrainingPhase::kFinalTest ? "test" : "validation") +
-                   " rows after step " + std::to_string(state_.step) +
-                   " is not a number: the training has diverged, or a value in these rows is "
-                   "extreme; lower "
-                   "train.optimizer's learning_rate, set train.clip_norm, look at the data "
-                   "(espalier check), "
-                   "or choose train.on_nonfinite: skip")};
+  // That the loss is no number comes of weights that have diverged, which nothing else may tell
+  // after the last step: its accuracies would pass for a result. Where validation rows have one, it
+  // comes of the test rows.
+  const bool sound = state_.phase == TrainingPhase::kFinalTest && plan_.validation_rows > 0;
+  if (metrics.weight > 0 && std::isnan(metrics.loss) && !plan_.train.skip_nonfinite && !sound) {
+    return FailAction{Diverged()};
   }
   switch (state_.phase) {
     case TrainingPhase::kEpochEvaluation:

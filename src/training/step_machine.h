@@ -135,6 +135,7 @@ class StepMachine {
 
  private:
   Action NonfiniteStep(const std::string& where);
+  Status Diverged() const;
   // The step in flight adds nothing; an update of the steps before it may be due.
   Action LeftOut();
   UpdateAction MakeUpdate(bool add) const;

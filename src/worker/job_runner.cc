@@ -141,12 +141,14 @@ Status JobRunner::ReadJob() {
   }
   const bool keeps = spec_.workers.cache_input && options_.shards;
   if (options_.shards && !keeps) options_.shards->Clear();  // the memory is this job's
+  // First of all, as it gives up what is kept of other files.
+  auto table = keeps ? options_.shards->Use(spec_, input_) : nullptr;
   survey_room_ =
       std::make_shared<RowRoom>(options_.memory_bytes_max - (keeps ? options_.shards->bytes() : 0),
                                 options_.spool_directory, options_.spool_bytes_max);
   if (kind == JobKind::kTrain) {
-    shards_ = std::make_unique<JobShards>(keeps ? options_.shards.get() : nullptr, spec_, input_,
-                                          survey_room_);
+    shards_ = std::make_unique<JobShards>(keeps ? options_.shards.get() : nullptr, std::move(table),
+                                          spec_, input_, survey_room_);
   }
   return Status::Ok();
 }
@@ -187,7 +189,9 @@ Status JobRunner::Perform(const StartSurvey& order) {
   ESPALIER_ASSIGN_OR_RETURN(const SurveyOne survey_one, WorkOf(order));
   SurveyRunOptions run;
   run.threads = options_.threads;
+  // The other half is for shards that are being read.
   run.rows_bytes_max = options_.memory_bytes_max / 2;
+  if (shards_) run.rows_bytes_max -= shards_->kept_bytes_max();
   for (const SurveyedShard& kept : surveyed_) {
     if (kept.has_rows) run.rows_bytes_max -= kept.rows.MemoryBytes();
   }

@@ -21,8 +21,10 @@ int64_t StoreBytes(const InputPlan& input, const SurveyResult& survey, const Row
   int64_t rows = 0;
   for (const Range& range : ranges) rows += range.size();
   if (!survey.sparse) return rows * (features * element + beside) + kStoreSlackBytes;
-  int64_t nonzeros = 0;
-  for (const ShardSurvey& shard : survey.shards) nonzeros += shard.nonzeros;
+  int64_t nonzeros = 0;  // of all rows of these shards
+  for (const int32_t shard : ShardsOf(survey, ranges)) {
+    nonzeros += survey.shards[static_cast<size_t>(shard)].nonzeros;
+  }
   const int64_t records = nonzeros * (static_cast<int64_t>(sizeof(int32_t)) + element) +
                           rows * SparseRecordBytes(1, survey.storage);
   return rows * (static_cast<int64_t>(sizeof(uint8_t*)) + beside) + records + records / 8 +
@@ -31,13 +33,14 @@ int64_t StoreBytes(const InputPlan& input, const SurveyResult& survey, const Row
 
 }  // namespace
 
-JobShards::JobShards(ShardCache* cache, const JobSpec& job, std::shared_ptr<const InputPlan> input,
+JobShards::JobShards(ShardCache* cache, std::shared_ptr<ShardCache::Table> table,
+                     const JobSpec& job, std::shared_ptr<const InputPlan> input,
                      std::shared_ptr<RowRoom> room)
     : cache_(cache),
       job_(job),
       input_(std::move(input)),
       room_(std::move(room)),
-      table_(cache == nullptr ? nullptr : cache->Use(job, input_)) {}
+      table_(std::move(table)) {}
 
 void JobShards::NoteParsed(int32_t shard) {
   std::lock_guard lock(mutex_);
@@ -107,7 +110,7 @@ bool JobShards::FitsBeside(const SurveyResult& survey, const RowRanges& ranges,
                            int64_t memory_bytes) {
   if (!table_) return true;
   const int64_t left = memory_bytes - StoreBytes(*input_, survey, ranges);
-  grows_ = left >= cache_->bytes() + cache_->room();
+  grows_ = left >= kept_bytes_max();
   return left >= cache_->bytes();
 }
 

@@ -19,9 +19,9 @@ namespace espalier {
 class JobShards {
  public:
   // All must outlive this but `input` and `room`, which rows draw on. `cache`: null for a job that
-  // neither takes nor leaves anything.
-  JobShards(ShardCache* cache, const JobSpec& job, std::shared_ptr<const InputPlan> input,
-            std::shared_ptr<RowRoom> room);
+  // neither takes nor leaves anything; else `table` is what it has of this job's (ShardCache::Use).
+  JobShards(ShardCache* cache, std::shared_ptr<ShardCache::Table> table, const JobSpec& job,
+            std::shared_ptr<const InputPlan> input, std::shared_ptr<RowRoom> room);
 
   // As SurveyShard. Without rows when they are kept: Kept has them then.
   Result<SurveyedShard> Survey(const FileSystem& files, int32_t shard);
@@ -40,6 +40,8 @@ class JobShards {
   bool FitsBeside(const SurveyResult& survey, const RowRanges& ranges, int64_t memory_bytes);
   void GiveUp();
   int64_t kept_bytes() const { return table_ ? cache_->bytes() : 0; }
+  // What all that is kept may come to.
+  int64_t kept_bytes_max() const { return table_ ? cache_->bytes() + cache_->room() : 0; }
 
   bool keeps() const { return table_ != nullptr; }
   // So far: how often this job has parsed a shard, and how many it has taken over.

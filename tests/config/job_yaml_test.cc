@@ -296,6 +296,8 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "job.yaml: data.train: found nothing, expected the training files; add `train: PATTERN` to "
        "data"},
       {"- a\n", "job.yaml:1:1: found no keys, expected lines such as `key: value`"},
+      {"name: a\nnotes: caf\xe9\n",
+       "job.yaml:2:11: found the byte \\xe9, which is not UTF-8; save the file as UTF-8"},
       {"a: [1\n", "job.yaml:2:1: not valid YAML: end of sequence flow not found"},
       {"a: &x 1\nb: *x\n",
        "job.yaml:1:4: anchors (&name) are not supported here; write the value out"},

@@ -91,8 +91,8 @@ TEST_CASE("refit is one more job a trial, of its values and the rows that the jo
     CHECK(refit.refit);
     CHECK(refit.trial == trial);
     CHECK_FALSE(refit.fold);
-    CHECK(refit.name == "best");
-    CHECK(refit.spec.output.path == "/data/ann/out/best");
+    CHECK(refit.name == (trial == 0 ? "best-001" : "best-002"));
+    CHECK(refit.spec.output.path == "/data/ann/out/" + refit.name);
     CHECK(refit.spec.train.batch == (trial == 0 ? 32 : 64));
     CHECK(refit.spec.data.validation.fraction == 0.2);
     CHECK_FALSE(sweep.runs[static_cast<size_t>(trial)].refit);

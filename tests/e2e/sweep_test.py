@@ -170,7 +170,7 @@ class SweepTest(EspalierTest):
         self.assertEqual([line.get("event") for line in lines], ["trial"] * 4 + ["refit", None])
         table = lines[-1]
         self.assertEqual((table["status"], table["best"]["trial"]), ("SUCCEEDED", 2))
-        self.assertEqual(table["refit"]["bundle"], self.path("refit.out", "best"))
+        self.assertEqual(table["refit"]["bundle"], self.path("refit.out", "best-002"))
         model = self.model_of(table["refit"])
         self.assertEqual((model["rows"]["train"], model["rows"]["validation"]), (400, 0))
         best = json.loads(json.dumps(spec))
@@ -180,11 +180,11 @@ class SweepTest(EspalierTest):
         made = self.bundles("refit")
         again, _ = self.espalier("sweep", path)
         self.assertIn("5 of 5 jobs are done already", again)
-        self.assertIn("and on all rows\n  " + self.path("refit.out", "best"), again)
-        shutil.rmtree(self.path("refit.out", "best"))
+        self.assertIn("and on all rows\n  " + self.path("refit.out", "best-002"), again)
+        shutil.rmtree(self.path("refit.out", "best-002"))
         out, _ = self.espalier("sweep", path, "--workers", 1)
         self.assertIn("4 of 5 jobs are done already", out)
-        self.assertIn("best (train.optimizer.adam.learning_rate: 0.01), trained on all rows", out)
+        self.assertIn("best-002 (train.optimizer.adam.learning_rate: 0.01), trained on all rows", out)
         self.assertEqual({k: v[0] for k, v in self.bundles("refit").items()},
                          {k: v[0] for k, v in made.items()})
 

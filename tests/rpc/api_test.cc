@@ -225,7 +225,9 @@ TEST_CASE("a caller that reads no answers gets no further ones, but for small on
       CHECK(end.code() == StatusCode::kResourceExhausted);
     });
     const auto sink = c.handler.NextSink();
+    sink->Send(SampleUpdate());
     sink->Send(LongUpdate(10'000));
+    sink->Close(Status::Ok());  // which is not how it ends, even if the refusal comes later
     watcher.join();
     CHECK(sink->cancelled());
   }

@@ -66,11 +66,11 @@ class FakeHandler : public CoordinatorHandler {
     }
     done(job);
   }
-  void OnList(Done<std::vector<JobSnapshot>> done) override {
+  void OnList(CallerGone, Done<std::vector<JobSnapshot>> done) override {
     done(std::vector<JobSnapshot>{SampleSnapshot()});
   }
-  void OnGet(JobId, Done<JobUpdate> done) override { done(LongUpdate(history_rows)); }
-  void OnWorkers(Done<std::vector<WorkerSnapshot>> done) override {
+  void OnGet(JobId, CallerGone, Done<JobUpdate> done) override { done(LongUpdate(history_rows)); }
+  void OnWorkers(CallerGone, Done<std::vector<WorkerSnapshot>> done) override {
     std::thread([done] { done(std::vector<WorkerSnapshot>{SampleWorker()}); }).detach();
   }
   void OnWatch(JobId, std::shared_ptr<WatchSink> sink) override { sinks.Push(std::move(sink)); }

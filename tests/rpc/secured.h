@@ -28,9 +28,11 @@ class Handler : public CoordinatorHandler {
   void OnRenewer(Done<std::string> done) override { done(std::string("espalier@R")); }
   void OnCancel(JobId, Done<JobId> done) override { done(JobId{7}); }
   void OnDrain(WorkerId, Done<WorkerId> done) override { done(WorkerId{7}); }
-  void OnList(Done<std::vector<JobSnapshot>> done) override { done(std::vector<JobSnapshot>()); }
-  void OnGet(JobId, Done<JobUpdate> done) override { done(NotFound("none")); }
-  void OnWorkers(Done<std::vector<WorkerSnapshot>> done) override {
+  void OnList(CallerGone, Done<std::vector<JobSnapshot>> done) override {
+    done(std::vector<JobSnapshot>());
+  }
+  void OnGet(JobId, CallerGone, Done<JobUpdate> done) override { done(NotFound("none")); }
+  void OnWorkers(CallerGone, Done<std::vector<WorkerSnapshot>> done) override {
     done(std::vector<WorkerSnapshot>());
   }
   void OnWatch(JobId, std::shared_ptr<WatchSink> sink) override {

@@ -236,11 +236,11 @@ TEST_CASE("a worker tells an address that others can dial") {
   };
   for (const char* address : {"", "node", "node:0", "unix:/var/run/other.socket", "dns:///a:1"}) {
     const Status why = why_not(*c.server, address);
-    CHECK(why.code() == StatusCode::kFailedPrecondition);
+    CHECK(why.code() == StatusCode::kInvalidArgument);
     CHECK_THAT(why.ToString(),
                Catch::Contains("the address of the worker") && Catch::Contains("expected"));
   }
-  CHECK(why_not(**local, "node:0").code() == StatusCode::kFailedPrecondition);
+  CHECK(why_not(**local, "node:0").code() == StatusCode::kInvalidArgument);
   FakeWorker w;
   const auto link = CoordinatorLink::Open((*local)->address(), &w);
   link->Send(Hello{.version = kVersion, .arithmetic_id = "a", .address = "unix:/w", .threads = 1});

@@ -8,75 +8,10 @@
 
 #include "src/model/metrics.h"
 #include "tests/model/golden.h"
+#include "tests/training/driven_machine.h"
 
 namespace espalier {
 namespace {
-
-// A job of 2 inputs and 2 classes, its totals made up by the test.
-TrainingPlan SmallPlan() {
-  TrainingPlan plan;
-  plan.shape = *MakeNetworkShape(ModelSpec{}, 2, 2);
-  plan.train.batch = 10;
-  plan.train.epochs = 3;
-  plan.train_rows = 40;
-  plan.validation_rows = 8;
-  return plan;
-}
-
-std::vector<double> StepStats(const TrainingPlan& plan, double loss) {
-  std::vector<double> stats(TotalsSize(plan.shape, TotalsKind::kTraining) + kStepExtras, 0.0);
-  stats[kTotalRows] = stats[kTotalWeight] = 10;
-  stats[kTotalLoss] = loss * 10;
-  return stats;
-}
-
-std::vector<double> EvaluationTotals(const TrainingPlan& plan, double loss) {
-  std::vector<double> totals(TotalsSize(plan.shape, TotalsKind::kEvaluation), 0.0);
-  totals[kTotalRows] = totals[kTotalWeight] = 8;
-  totals[kTotalLoss] = loss * 8;
-  return totals;
-}
-
-// Runs the machine to its end; `validation_loss(k)` is the loss of the k-th evaluation. Returns the
-// sequence of actions as letters: G gradient, U update, V validation, T test.
-struct Script {
-  std::string letters;
-  FinishAction finish;
-  Status error;
-};
-Script Drive(StepMachine<float>& machine, const std::function<double(int)>& validation_loss,
-             const std::function<void(int64_t, std::vector<double>&)>& change_stats = {}) {
-  Script script;
-  int evaluations = 0;
-  Action action = machine.Begin();
-  while (script.letters.size() < 10'000) {
-    if (auto* g = std::get_if<GradientAction>(&action)) {
-      script.letters += 'G';
-      auto stats = StepStats(machine.plan(), 1.0);
-      if (change_stats) change_stats(g->step, stats);
-      action = machine.OnGradient(stats);
-    } else if (std::get_if<UpdateAction>(&action)) {
-      script.letters += 'U';
-      machine.state().parameters[0] = static_cast<float>(machine.state().step + 1);
-      action = machine.OnUpdated();
-    } else if (auto* e = std::get_if<EvaluateAction>(&action)) {
-      const bool validation = e->set == FileRole::kValidation;
-      script.letters += validation ? 'V' : 'T';
-      action = machine.OnEvaluation(
-          EvaluationTotals(machine.plan(), validation ? validation_loss(evaluations++) : 5.0));
-    } else if (auto* f = std::get_if<FinishAction>(&action)) {
-      script.finish = *f;
-      return script;
-    } else {
-      script.error = std::get<FailAction>(action).error;
-      return script;
-    }
-  }
-  FAIL("the machine does not end");
-  return script;
-}
-
-double One(int) { return 1.0; }
 
 TEST_CASE("a job is steps, an evaluation after each epoch, and the test at the end") {
   TrainingPlan plan = SmallPlan();
@@ -204,44 +139,6 @@ TEST_CASE("a metric that the data does not have fails the job by name") {
              Catch::StartsWith("train.schedule.plateau.metric: val_auc has no value"));
 }
 
-// What a job of one epoch does when the evaluation of its test rows ends with these totals.
-Action AfterTest(TrainingPlan plan, const std::function<void(std::vector<double>&)>& change) {
-  plan.validation_rows = 0, plan.test_rows = 8;
-  StepMachine<float> machine(plan);
-  Action action = machine.Begin();
-  while (!std::holds_alternative<EvaluateAction>(action)) {
-    const bool gradient = std::holds_alternative<GradientAction>(action);
-    action = gradient ? machine.OnGradient(StepStats(plan, 1.0)) : machine.OnUpdated();
-  }
-  auto totals = EvaluationTotals(plan, 1.0);
-  change(totals);
-  return machine.OnEvaluation(totals);
-}
-
-TEST_CASE("an evaluation whose loss is no number fails the job, unless that is to be skipped") {
-  const auto no_number = [](auto& totals) {
-    totals[kTotalLoss] = std::numeric_limits<double>::quiet_NaN();
-  };
-  TrainingPlan plan = SmallPlan();
-  const Action failed = AfterTest(plan, no_number);
-  REQUIRE(std::holds_alternative<FailAction>(failed));
-  CHECK_THAT(std::get<FailAction>(failed).error.message(),
-             Catch::StartsWith("the loss of the test rows after step") &&
-                 Catch::Contains("the training has diverged"));
-  plan.train.skip_nonfinite = true;
-  CHECK_FALSE(std::holds_alternative<FailAction>(AfterTest(plan, no_number)));
-}
-
-TEST_CASE("weights of an evaluation without a finite sum fail the job by name") {
-  const Action failed = AfterTest(SmallPlan(), [](auto& totals) {
-    totals[kTotalWeight] = std::numeric_limits<double>::infinity();
-  });
-  REQUIRE(std::holds_alternative<FailAction>(failed));
-  CHECK(std::get<FailAction>(failed).error.ToString() ==
-        "data.weight: the weights of all test rows have no finite sum; look for extreme ones in "
-        "the data");
-}
-
 TEST_CASE("a non-finite gradient fails the job and names step and leaf") {
   StepMachine<float> machine(SmallPlan());
   const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
@@ -267,45 +164,6 @@ TEST_CASE("on_nonfinite: skip counts the step and updates nothing") {
   CHECK(s.finish.steps == 4);
   CHECK(machine.state().updates == 3);
   CHECK(s.finish.train.rows == 30);
-}
-
-TEST_CASE("a step of weight 0 counts and updates nothing") {
-  TrainingPlan plan = SmallPlan();
-  plan.train.epochs = 1;
-  StepMachine<float> machine(plan);
-  const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
-    if (step == 0) stats[kTotalWeight] = stats[kTotalLoss] = 0;
-  });
-  CHECK(s.letters == "GGUGUGUV");
-}
-
-TEST_CASE("a job none of whose rows has a weight fails rather than save its first weights") {
-  for (const double epochs : {2.0, 0.5}) {
-    TrainingPlan plan = SmallPlan();
-    plan.train.epochs = epochs;
-    StepMachine<float> machine(plan);
-    const Script s = Drive(machine, One, [](int64_t, std::vector<double>& stats) {
-      stats[kTotalWeight] = stats[kTotalLoss] = 0;
-    });
-    CHECK(s.letters == (epochs < 1 ? "GG" : "GGGG"));
-    CHECK(s.error.message() ==
-          "the training rows have no weight above 0; see data.weight and train.class_weight");
-  }
-}
-
-TEST_CASE("figures of single classes are kept of the last evaluation alone") {
-  StepMachine<float> machine(SmallPlan());
-  const Script s = Drive(machine, One);
-  REQUIRE(s.finish.validation);
-  CHECK(s.finish.validation->classes.size() == 2);
-  CHECK(s.finish.validation->confusion.size() == 4);
-  REQUIRE(machine.state().history.size() == 3);
-  for (const HistoryRow& row : machine.state().history) {
-    REQUIRE(row.validation);
-    CHECK(row.validation->weight == 8);
-    CHECK(row.validation->classes.empty());
-    CHECK(row.validation->confusion.empty());
-  }
 }
 
 TEST_CASE("training begins with the weights it is given, and the seed's for the others") {

@@ -53,7 +53,10 @@ std::shared_ptr<RowRoom> Room() { return std::make_shared<RowRoom>(kMany, "", 0)
 struct Job {
   Job(ShardCache& cache, const Input& input, const JobSpec& job,
       std::shared_ptr<const InputPlan> plan)
-      : input(input), spec(job), plan(std::move(plan)), shards(&cache, spec, this->plan, Room()) {}
+      : input(input),
+        spec(job),
+        plan(std::move(plan)),
+        shards(&cache, cache.Use(spec, this->plan), spec, this->plan, Room()) {}
   Job(ShardCache& cache, const Input& input) : Job(cache, input, input.spec, input.plan) {}
 
   Status Survey() {
@@ -283,6 +286,15 @@ TEST_CASE("a shard that others surveyed is read once, where there is room for it
   const RowRanges ranges = {Range{0, survey.train_rows}, Range{}, Range{}};
   CHECK(first.shards.FitsBeside(survey, ranges, 2 * kMany));
   CHECK_FALSE(first.shards.FitsBeside(survey, ranges, 1 << 20));
+  CHECK(first.shards.kept_bytes_max() == kMany);
+  // Of sparse rows it is those of the member's own shards that count.
+  SurveyResult sparse = survey;
+  sparse.sparse = true;
+  for (ShardSurvey& shard : sparse.shards) shard.nonzeros = 1 << 26;
+  const RowRanges few = {Range{0, 1}, Range{}, Range{}};
+  CHECK(ShardsOf(sparse, few) == std::vector<int32_t>{0});
+  CHECK(first.shards.FitsBeside(sparse, few, kMany));
+  CHECK_FALSE(first.shards.FitsBeside(sparse, ranges, kMany));
   JobSpec fold = input.spec;
   fold.data.validation.fold = 1;
   Job loads(cache, input, fold, input.plan);
@@ -303,7 +315,7 @@ TEST_CASE("a shard that others surveyed is read once, where there is room for it
 
 TEST_CASE("a job that does not say so neither takes nor leaves anything") {
   const Input input;
-  JobShards shards(nullptr, input.spec, input.plan, Room());
+  JobShards shards(nullptr, nullptr, input.spec, input.plan, Room());
   const auto surveyed = shards.Survey(*input.files, 0);
   REQUIRE(surveyed.ok());
   CHECK(surveyed->has_rows);
@@ -312,6 +324,7 @@ TEST_CASE("a job that does not say so neither takes nor leaves anything") {
   CHECK_FALSE(*shards.Take(*input.files, 0));
   CHECK(shards.FitsBeside({}, {}, 0));
   CHECK(shards.kept_bytes() == 0);
+  CHECK(shards.kept_bytes_max() == 0);
 }
 
 }  // namespace

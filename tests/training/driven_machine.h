@@ -1,0 +1,81 @@
+// A machine that is driven by the test: what workers would find is made up.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/model/metrics.h"
+#include "src/training/step_machine.h"
+
+namespace espalier {
+
+// A job of 2 inputs and 2 classes, its totals made up by the test.
+inline TrainingPlan SmallPlan() {
+  TrainingPlan plan;
+  plan.shape = *MakeNetworkShape(ModelSpec{}, 2, 2);
+  plan.train.batch = 10;
+  plan.train.epochs = 3;
+  plan.train_rows = 40;
+  plan.validation_rows = 8;
+  return plan;
+}
+
+inline std::vector<double> StepStats(const TrainingPlan& plan, double loss) {
+  std::vector<double> stats(TotalsSize(plan.shape, TotalsKind::kTraining) + kStepExtras, 0.0);
+  stats[kTotalRows] = stats[kTotalWeight] = 10;
+  stats[kTotalLoss] = loss * 10;
+  return stats;
+}
+
+inline std::vector<double> EvaluationTotals(const TrainingPlan& plan, double loss) {
+  std::vector<double> totals(TotalsSize(plan.shape, TotalsKind::kEvaluation), 0.0);
+  totals[kTotalRows] = totals[kTotalWeight] = 8;
+  totals[kTotalLoss] = loss * 8;
+  return totals;
+}
+
+// Runs the machine to its end; `validation_loss(k)` is the loss of the k-th evaluation. Returns the
+// sequence of actions as letters: G gradient, U update, V validation, T test.
+struct Script {
+  std::string letters;
+  FinishAction finish;
+  Status error;
+};
+inline Script Drive(StepMachine<float>& machine, const std::function<double(int)>& validation_loss,
+                    const std::function<void(int64_t, std::vector<double>&)>& change_stats = {}) {
+  Script script;
+  int evaluations = 0;
+  Action action = machine.Begin();
+  while (script.letters.size() < 10'000) {
+    if (auto* g = std::get_if<GradientAction>(&action)) {
+      script.letters += 'G';
+      auto stats = StepStats(machine.plan(), 1.0);
+      if (change_stats) change_stats(g->step, stats);
+      action = machine.OnGradient(stats);
+    } else if (std::get_if<UpdateAction>(&action)) {
+      script.letters += 'U';
+      machine.state().parameters[0] = static_cast<float>(machine.state().step + 1);
+      action = machine.OnUpdated();
+    } else if (auto* e = std::get_if<EvaluateAction>(&action)) {
+      const bool validation = e->set == FileRole::kValidation;
+      script.letters += validation ? 'V' : 'T';
+      action = machine.OnEvaluation(
+          EvaluationTotals(machine.plan(), validation ? validation_loss(evaluations++) : 5.0));
+    } else if (auto* f = std::get_if<FinishAction>(&action)) {
+      script.finish = *f;
+      return script;
+    } else {
+      script.error = std::get<FailAction>(action).error;
+      return script;
+    }
+  }
+  FAIL("the machine does not end");
+  return script;
+}
+
+inline double One(int) { return 1.0; }
+
+}  // namespace espalier

@@ -1,0 +1,119 @@
+// What the machine makes of evaluations, and of rows that have no weight.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/training/driven_machine.h"
+
+namespace espalier {
+namespace {
+
+// What a job of one epoch does when the evaluation of its test rows ends with these totals.
+Action AfterTest(TrainingPlan plan, const std::function<void(std::vector<double>&)>& change) {
+  plan.train.epochs = 1;
+  plan.test_rows = 8;
+  StepMachine<float> machine(plan);
+  Action action = machine.Begin();
+  for (;;) {
+    const auto* evaluation = std::get_if<EvaluateAction>(&action);
+    if (evaluation != nullptr && evaluation->set == FileRole::kTest) break;
+    action = evaluation != nullptr ? machine.OnEvaluation(EvaluationTotals(plan, 1.0))
+             : std::holds_alternative<GradientAction>(action)
+                 ? machine.OnGradient(StepStats(plan, 1.0))
+                 : machine.OnUpdated();
+  }
+  auto totals = EvaluationTotals(plan, 1.0);
+  change(totals);
+  return machine.OnEvaluation(totals);
+}
+
+void NoNumber(std::vector<double>& totals) { totals[kTotalLoss] = std::nan(""); }
+
+TEST_CASE("an evaluation whose loss is no number fails the job, unless that is to be skipped") {
+  TrainingPlan plan = SmallPlan();
+  plan.validation_rows = 0;
+  const Action failed = AfterTest(plan, NoNumber);
+  REQUIRE(std::holds_alternative<FailAction>(failed));
+  CHECK_THAT(std::get<FailAction>(failed).error.message(),
+             Catch::StartsWith("the loss of the test rows after step") &&
+                 Catch::Contains("the training has diverged") && Catch::Contains("on_nonfinite"));
+  plan.train.skip_nonfinite = true;
+  CHECK_FALSE(std::holds_alternative<FailAction>(AfterTest(plan, NoNumber)));
+  // L-BFGS has neither a rate nor that choice.
+  plan.train.skip_nonfinite = false;
+  plan.train.optimizer.kind = OptimizerKind::kLbfgs;
+  StepMachine<float> searching(plan);
+  searching.state().phase = TrainingPhase::kFinalTest;
+  auto totals = EvaluationTotals(plan, 1.0);
+  NoNumber(totals);
+  CHECK_THAT(std::get<FailAction>(searching.OnEvaluation(totals)).error.message(),
+             Catch::Contains("diverged") && !Catch::Contains("on_nonfinite"));
+}
+
+TEST_CASE("test rows of no number fail no job whose validation rows have one") {
+  const Action ended = AfterTest(SmallPlan(), NoNumber);
+  REQUIRE(std::holds_alternative<FinishAction>(ended));
+  CHECK(std::isnan(std::get<FinishAction>(ended).test->loss));
+}
+
+TEST_CASE("weights of an evaluation without a finite sum fail the job by name") {
+  const Action failed = AfterTest(SmallPlan(), [](auto& totals) {
+    totals[kTotalWeight] = std::numeric_limits<double>::infinity();
+  });
+  REQUIRE(std::holds_alternative<FailAction>(failed));
+  CHECK(std::get<FailAction>(failed).error.ToString() ==
+        "data.weight: the weights of all test rows have no finite sum; look for extreme ones in "
+        "the data");
+}
+
+TEST_CASE("a step of weight 0 counts and updates nothing") {
+  TrainingPlan plan = SmallPlan();
+  plan.train.epochs = 1;
+  StepMachine<float> machine(plan);
+  const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
+    if (step == 0) stats[kTotalWeight] = stats[kTotalLoss] = 0;
+  });
+  CHECK(s.letters == "GGUGUGUV");
+}
+
+TEST_CASE("a job none of whose rows has a weight fails rather than save its first weights") {
+  for (const double epochs : {2.0, 0.5}) {
+    TrainingPlan plan = SmallPlan();
+    plan.train.epochs = epochs;
+    StepMachine<float> machine(plan);
+    const Script s = Drive(machine, One, [](int64_t, std::vector<double>& stats) {
+      stats[kTotalWeight] = stats[kTotalLoss] = 0;
+    });
+    CHECK(s.letters == (epochs < 1 ? "GG" : "GGGG"));
+    CHECK(s.error.message() ==
+          "the training rows have no weight above 0; see data.weight and train.class_weight");
+  }
+}
+
+TEST_CASE("figures of single classes are kept of the last evaluation alone") {
+  StepMachine<float> machine(SmallPlan());
+  const Script s = Drive(machine, One);
+  REQUIRE(s.finish.validation);
+  CHECK(s.finish.validation->classes.size() == 2);
+  CHECK(s.finish.validation->confusion.size() == 4);
+  REQUIRE(machine.state().history.size() == 3);
+  for (const HistoryRow& row : machine.state().history) {
+    REQUIRE(row.validation);
+    CHECK(row.validation->weight == 8);
+    CHECK(row.validation->classes.empty());
+    CHECK(row.validation->confusion.empty());
+  }
+}
+
+TEST_CASE("that no row has a weight is judged of all of them, where steps go by who is quick") {
+  TrainingPlan plan = SmallPlan();
+  plan.train.mode = TrainMode::kAsync;
+  StepMachine<float> machine(plan);
+  const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
+    if (step < 4) stats[kTotalWeight] = stats[kTotalLoss] = 0;  // an epoch of pushes
+  });
+  CHECK(s.error.ok());
+  CHECK(machine.state().updates == 8);
+}
+
+}  // namespace
+}  // namespace espalier
