@@ -1,7 +1,9 @@
 """Who the client says it is, without a cluster: Hadoop's tokens, Kerberos' words, what a NameNode
 may answer, what is kept of a cluster on YARN, and that no token travels in the clear."""
 import base64
+import contextlib
 import ctypes
+import io
 import json
 import os
 import random
@@ -37,6 +39,12 @@ def varint(n):
 
 def field(number, value):
     return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def without(names, why):
+    """The notes for these."""
+    return ["no delegation token of hdfs://%s goes with the job, so that the daemons must have a "
+            "keytab of their own: %s" % (name, why) for name in names]
 
 
 class TokenTest(unittest.TestCase):
@@ -130,11 +138,10 @@ resume: hdfs://other
         self.assertEqual([call.args[0] for call in asked.call_args_list],
                          ["hdfs://", "hdfs://ns", "swebhdfs://h:2", "webhdfs://h:1"])
 
-
     def fetch(self, delegate, own=None, secured=False, renewer=lambda: "espalier/host"):
         """What a job takes along whose submitter is `own` by this process's ticket."""
         nobody = espalier.PermissionDeniedError("no ticket")
-        with mock.patch.object(_job_tokens, "is_secured", return_value=secured), \
+        with mock.patch.object(_job_tokens, "is_secured", side_effect=2 * [secured]), \
                 mock.patch.object(_job_tokens, "own_principal", side_effect=[own or nobody]), \
                 mock.patch.object(_job_tokens, "fetch_token",
                                   side_effect=lambda where, by: "own of %s by %s" % (where, by)):
@@ -155,7 +162,7 @@ resume: hdfs://other
         self.assertEqual(len(notes), 1)
         self.assertIn("nobody renews", notes[0])
 
-    def test_where_another_identity_has_none_the_own_one_counts_and_else_it_is_told_once(self):
+    def test_where_another_identity_has_none_the_own_one_counts_and_else_each_is_told(self):
         def refuses(*_):
             raise espalier.PermissionDeniedError("tokens alone")
         own = [("hdfs://%s" % n, "own of hdfs://%s by espalier/host" % n) for n in "ab"]
@@ -165,12 +172,35 @@ resume: hdfs://other
         for secured in (False, True):
             tokens, notes = self.fetch(refuses, secured=secured)
             self.assertEqual(tokens, [])
-            self.assertEqual(notes, ["no delegation token of hdfs://a goes with the job, so that "
-                                     "the daemons must have a keytab of their own: tokens alone"])
+            self.assertEqual(notes, without("ab", "tokens alone"))
         self.assertEqual(self.fetch(lambda *_: None, secured=False), ([], []))
+        self.assertEqual(self.fetch(lambda *_: None, secured=True),
+                         ([], without("ab", "no ticket")))
+        self.assertEqual(self.fetch(None, secured=True), ([], without("a", "no ticket")))
+        unknown = espalier.UnavailableError("no NameNode of it answers")
+        self.assertEqual(self.fetch(refuses, "bob@R", secured=unknown),
+                         ([], without("ab", "tokens alone")))
         away = mock.Mock(side_effect=espalier.UnavailableError("away"))
         with self.assertRaisesRegex(espalier.UnavailableError, "away"):
             self.fetch(away, "bob@R", secured=True)
+
+    def test_another_identitys_token_goes_along_though_a_file_system_before_has_none(self):
+        for refused, kind in (("tokens alone", espalier.PermissionDeniedError),
+                              ("no ticket", None)):
+            def delegate(where, _, refused=refused, kind=kind):
+                if where == "hdfs://a" and kind:
+                    raise kind(refused)
+                return "ann's" if where == "hdfs://b" else None
+            self.assertEqual(self.fetch(delegate, secured=True), (
+                [("hdfs://b", "ann's")], without("a", refused)))
+
+    def test_where_another_identity_forbids_it_the_own_one_does_not_count(self):
+        def forbids(where, _):
+            if where == "hdfs://a":
+                raise espalier.FailedPreconditionError("as ann", hint="or not.")
+            return None
+        self.assertEqual(self.fetch(forbids, "bob@R", secured=True), (
+            [("hdfs://b", "own of hdfs://b by espalier/host")], without("a", "as ann or not.")))
 
     def test_without_kerberos_library_a_job_goes_without_a_token_and_is_told_what_to_install(self):
         self.addCleanup(_kerberos._load.cache_clear)
@@ -380,6 +410,28 @@ class YarnTest(daemons.EspalierTest):
                                         "192.0.2.1:7700") as caught:
                 client._submit_once(request)
             self.assertNotIn("secret", str(caught.exception))
+
+    def test_another_identity_is_asked_for_no_token_that_would_travel_in_the_clear(self):
+        made = []
+
+        def delegate(where, renewer):
+            renewer("ann@R")
+            made.append(where)
+            return "token"
+        for address, private in (("127.0.0.1:7700", True), ("192.0.2.1:7700", False)):
+            with _connection.Connection(address, Security(), espalier.Limits()) as connection:
+                client = espalier.Client(connection, delegate)
+                said = io.StringIO()
+                with mock.patch.object(client, "_renewer", return_value="espalier/host") as asked, \
+                        mock.patch.object(client, "_submit_once", return_value=1) as submitted, \
+                        contextlib.redirect_stderr(said):
+                    client.submit({"data": {"train": "hdfs://ns/x"}})
+            tokens = [t.text for t in submitted.call_args.args[0].tokens]
+            self.assertEqual((tokens, asked.call_count, made),
+                             ([b"token"] if private else [], private, ["hdfs://ns"]))
+            self.assertEqual(said.getvalue(), "" if private else "note: " + without(
+                ["ns"], "it would travel in the clear to the coordinator at 192.0.2.1:7700; over "
+                "TLS it goes along")[0] + "\n")
 
 
 if __name__ == "__main__":
