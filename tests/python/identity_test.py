@@ -1,5 +1,5 @@
 """Who the client says it is, without a cluster: Hadoop's tokens, Kerberos' words, what a NameNode
-may answer, what is kept of a cluster on YARN, and that no token travels in the clear."""
+may answer, and what is kept of a cluster on YARN."""
 import base64
 import ctypes
 import json
@@ -17,10 +17,8 @@ from unittest import mock
 
 import daemons
 import espalier
-from espalier import (_connection, _hadoop_conf, _hadoop_token, _job_tokens, _jobtext, _kerberos,
-                      _webhdfs, _yarn)
-from espalier._proto import api_pb2
-from espalier._security import Security, make_security
+from espalier import _connection, _hadoop_conf, _hadoop_token, _kerberos, _webhdfs, _yarn
+from espalier._security import make_security
 
 # As a NameNode of Hadoop 3.4.2 answered GETDELEGATIONTOKEN&renewer=espalier to alice.
 TOKEN = ("IQAFYWxpY2UIZXNwYWxpZXIAigGiAWj3p4oBogFpRccCAhSMoFZ5VbMwj66JufmUPh0tTVLUchJXRUJIREZTIGRl"
@@ -116,72 +114,6 @@ class TokenTest(unittest.TestCase):
                 self.assertTrue(place.kerberos)
                 self.assertEqual(found[0], first)
                 self.assertLessEqual({"127.0.0.1:8020", "127.0.0.1:9870"}, set(found), uri)
-
-    def test_the_file_systems_of_a_job_are_those_of_its_paths_each_once(self):
-        text = """
-data: {train: [hdfs://ns/a, /local], test: hdfs:///b, validation: {files: "webhdfs://h:1/c?d"}}
-train: {initial: {from: swebhdfs://h:2/e}}
-output: hdfs://ns/f
-resume: hdfs://other
-"""
-        with mock.patch.object(_job_tokens, "is_secured", return_value=False) as asked:
-            self.assertEqual(_job_tokens.fetch_job_tokens(_jobtext.paths_of(text), None),
-                             ([], []))
-        self.assertEqual([call.args[0] for call in asked.call_args_list],
-                         ["hdfs://", "hdfs://ns", "swebhdfs://h:2", "webhdfs://h:1"])
-
-
-    def fetch(self, delegate, own=None, secured=False, renewer=lambda: "espalier/host"):
-        """What a job takes along whose submitter is `own` by this process's ticket."""
-        nobody = espalier.PermissionDeniedError("no ticket")
-        with mock.patch.object(_job_tokens, "is_secured", return_value=secured), \
-                mock.patch.object(_job_tokens, "own_principal", side_effect=[own or nobody]), \
-                mock.patch.object(_job_tokens, "fetch_token",
-                                  side_effect=lambda where, by: "own of %s by %s" % (where, by)):
-            return _job_tokens.fetch_job_tokens(["hdfs://b/x", "hdfs://a/x"], renewer, delegate)
-
-    def test_another_identity_counts_before_the_own_one(self):
-        def delegate(where, renewer):
-            return "%s of %s" % (where, renewer("ann@R"))
-
-        def both_by(who):
-            return [(where, "%s of %s" % (where, who)) for where in ("hdfs://a", "hdfs://b")]
-        for own in (None, "bob@R"):
-            self.assertEqual(self.fetch(delegate, own, secured=True),
-                             (both_by("espalier/host"), []))
-        tokens, notes = self.fetch(delegate, renewer=mock.Mock(
-            side_effect=espalier.FailedPreconditionError("nobody renews")))
-        self.assertEqual(tokens, both_by("ann@R"))
-        self.assertEqual(len(notes), 1)
-        self.assertIn("nobody renews", notes[0])
-
-    def test_where_another_identity_has_none_the_own_one_counts_and_else_it_is_told_once(self):
-        def refuses(*_):
-            raise espalier.PermissionDeniedError("tokens alone")
-        own = [("hdfs://%s" % n, "own of hdfs://%s by espalier/host" % n) for n in "ab"]
-        for delegate in (refuses, lambda *_: None, None):
-            self.assertEqual(self.fetch(delegate, "bob@R", secured=True), (own, []))
-            self.assertEqual(self.fetch(delegate, "bob@R", secured=False), ([], []))
-        for secured in (False, True):
-            tokens, notes = self.fetch(refuses, secured=secured)
-            self.assertEqual(tokens, [])
-            self.assertEqual(notes, ["no delegation token of hdfs://a goes with the job, so that "
-                                     "the daemons must have a keytab of their own: tokens alone"])
-        self.assertEqual(self.fetch(lambda *_: None, secured=False), ([], []))
-        away = mock.Mock(side_effect=espalier.UnavailableError("away"))
-        with self.assertRaisesRegex(espalier.UnavailableError, "away"):
-            self.fetch(away, "bob@R", secured=True)
-
-    def test_without_kerberos_library_a_job_goes_without_a_token_and_is_told_what_to_install(self):
-        self.addCleanup(_kerberos._load.cache_clear)
-        _kerberos._load.cache_clear()
-        with mock.patch.object(_job_tokens, "is_secured", return_value=True), \
-                mock.patch.object(_kerberos, "_LIBRARY", "libgssapi_none.so.2"):
-            tokens, notes = _job_tokens.fetch_job_tokens(["hdfs://ns/a", "hdfs://other/b"], None)
-        self.assertEqual((tokens, len(notes)), ([], 1))
-        self.assertRegex(notes[0], "^no delegation token of hdfs://ns goes with the job, so that "
-                         "the daemons must have a keytab of their own: Kerberos' library is missing"
-                         ": .* apt-get install libgssapi-krb5-2")
 
 
 class SecretTest(unittest.TestCase):
@@ -364,22 +296,6 @@ class YarnTest(daemons.EspalierTest):
             self.assertEqual(_connection.find_coordinator("yarn:mnist"), "yarn:mnist")
             with self.assertRaisesRegex(espalier.NotFoundError, "ca=: cannot read .*mnist/ca.crt"):
                 espalier.connect("yarn:mnist")
-
-    def test_no_token_is_sent_in_the_clear_to_another_machine(self):
-        request = api_pb2.SubmitRequest()
-        request.tokens.add(file_system=b"hdfs://ns", text=b"secret")
-        for host, private in (("127.0.0.1", True), ("127.8.0.1", True), ("localhost", True),
-                              ("::1", True), ("unix:/a.socket", True),
-                              ("192.0.2.1", False), ("head", False),
-                              ("127.0.0.1.example", False)):
-            self.assertEqual(_connection.is_loopback(host), private, host)
-        with _connection.Connection("192.0.2.1:7700", Security(), espalier.Limits()) as connection:
-            client = espalier.Client(connection)
-            with self.assertRaisesRegex(espalier.FailedPreconditionError, "a delegation token of "
-                                        "hdfs://ns would travel in the clear to the coordinator at "
-                                        "192.0.2.1:7700") as caught:
-                client._submit_once(request)
-            self.assertNotIn("secret", str(caught.exception))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,18 @@
 import contextlib
 import importlib.util
 import io
+import logging
 import os
+import threading
 import unittest
 from unittest import mock
+
+from py4j import clientserver, java_gateway
 
 import sparks  # makes `daemons` and what it needs importable
 
 import espalier
+from espalier import _job_tokens
 from espalier.spark import EspalierClassifier, EspalierModel, files, identity, launch_on_spark
 from espalier.spark import estimator as estimators
 
@@ -84,6 +89,12 @@ class DelegationTest(unittest.TestCase):
         self.found = patch.start()
         self.addCleanup(patch.stop)
 
+    def proxied_by(self, ticket):
+        """Spark's user is one by whom another one stands, with or without a ticket."""
+        self.user.hasKerberosCredentials.return_value = False
+        self.user.getRealUser.return_value = mock.Mock(**{
+            "getUserName.return_value": "svc@R", "hasKerberosCredentials.return_value": ticket})
+
     def token(self):
         return identity.delegation_token("hdfs://ns", lambda own: "renewer of " + own)
 
@@ -105,8 +116,7 @@ class DelegationTest(unittest.TestCase):
         self.user.hasKerberosCredentials.return_value = False
         with self.assertRaisesRegex(espalier.PermissionDeniedError, "makes no token"):
             self.token()
-        self.user.getRealUser.return_value = mock.Mock(
-            **{"hasKerberosCredentials.return_value": True})
+        self.proxied_by(True)
         self.assertEqual(self.token(), "token")
         self.there.getDelegationToken.side_effect = Java("why")
         with self.assertRaisesRegex(espalier.UnavailableError, "token of hdfs://ns: why"):
@@ -115,6 +125,59 @@ class DelegationTest(unittest.TestCase):
         self.user.hasKerberosCredentials.return_value = True
         with self.assertRaisesRegex(espalier.PermissionDeniedError, "token of hdfs://ns: why"):
             self.token()
+
+    def test_a_proxied_users_job_never_goes_as_the_real_one(self):
+        def assert_goes_without(why):
+            with mock.patch.object(_job_tokens, "is_secured", return_value=True), \
+                    mock.patch.object(_job_tokens, "own_principal", return_value="svc@R"), \
+                    mock.patch.object(_job_tokens, "fetch_token", return_value="of svc"):
+                self.assertEqual(_job_tokens.fetch_job_tokens(
+                    ["hdfs://ns/x"], lambda: "espalier/host", identity.delegation_token), ([], [
+                        "no delegation token of hdfs://ns goes with the job, so that the daemons "
+                        "must have a keytab of their own: %s (a job of ann@R does not go as "
+                        "svc@R)" % why]))
+        self.proxied_by(ticket=False)
+        assert_goes_without("Spark's JVM has no ticket of the real user, without which nobody "
+                            "makes a token; get one (kinit)")
+        self.proxied_by(ticket=True)
+        self.found.side_effect = Java("no such host")
+        assert_goes_without("Spark does not know it: no such host")
+        self.found.side_effect = None
+        self.there.getDelegationToken.return_value = None
+        assert_goes_without("Spark asked for one, and there are none")
+
+    def test_a_token_comes_into_no_log_of_py4js(self):
+        handler = logging.StreamHandler()
+        log = logging.getLogger("py4j")
+        self.addCleanup(log.setLevel, log.level)
+        self.addCleanup(log.removeHandler, handler)
+        log.setLevel(logging.DEBUG)
+        log.addHandler(handler)
+        old = java_gateway.GatewayConnection(java_gateway.GatewayParameters())
+        old.socket.close()
+        new = clientserver.ClientServerConnection(*[mock.Mock()] * 5)
+        for line in (old, new):
+            said = io.StringIO()
+            handler.setStream(said)
+
+            def answer(words, line=line):
+                line.socket, line.stream = mock.Mock(), io.BytesIO(words.encode() + b"\n")
+                return line.send_command("c\n")
+
+            def encode():
+                other = threading.Thread(target=answer, args=("!ysof another thread",))
+                other.start()  # says what it says
+                other.join()
+                return answer("!ysSECRET")
+            self.there.getDelegationToken.return_value.encodeToUrlString.side_effect = encode
+            self.assertIn("SECRET", self.token())
+            self.assertNotIn("SECRET", said.getvalue())
+            self.assertIn("of another thread", said.getvalue())
+            self.there.getDelegationToken.return_value.encodeToUrlString.side_effect = Java("why")
+            with self.assertRaises(espalier.PermissionDeniedError):
+                self.token()
+            answer("!ysafter it")
+            self.assertIn("after it", said.getvalue())
 
 
 if __name__ == "__main__":

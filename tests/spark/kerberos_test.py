@@ -11,13 +11,18 @@ import hadoop_kdc  # in tools/lib, which `daemons` puts on the path
 import hadoop_yarn
 from hadoop import Hdfs
 
+from espalier import _hadoop_token
+
+# At DEBUG, where Py4J says what Java answers.
 FIT = """
+import logging
 import sys
 from pyspark.ml.feature import VectorAssembler
 from pyspark.sql import SparkSession
 from espalier.spark import EspalierClassifier
 spark = SparkSession.builder.getOrCreate()
 address, work, output = sys.argv[1:]
+logging.basicConfig(level=logging.DEBUG)
 frame = VectorAssembler(inputCols=["a", "b"], outputCol="features").transform(
     spark.range(300).selectExpr("cast(id % 7 as double) a", "cast(id % 3 as double) b",
                                 "cast(id % 7 > 3 as double) label"))
@@ -25,7 +30,7 @@ model = EspalierClassifier(coordinator=address, workDirectory=work, output=outpu
                            hiddenLayers=[4], verbose=False).fit(frame)
 print("scored %d rows" % model.transform(frame).count())
 """
-TOKEN_MARK = "AFYWxpY2U"  # Base64 of "alice" as it stands in each token of hers
+TOKEN_MARK = "YWxpY2V"  # Base64 of "alice@" as it stands in each token of hers that was got by RPC
 
 
 class SparkKerberosTest(daemons.EspalierTest):
@@ -116,6 +121,9 @@ class SparkKerberosTest(daemons.EspalierTest):
         tokens = self.path("alice.token")
         self.hdfs.run("fetchdt", "--renewer", "espalier", tokens,
                       env={"KRB5CCNAME": self.ticket()["KRB5CCNAME"]})
+        with open(tokens, "rb") as f:
+            token, = _hadoop_token.parse(f.read())
+        self.assertIn(TOKEN_MARK, token.text())
         self.environment.update(HADOOP_TOKEN_FILE_LOCATION=tokens)
         said = self.fit("theirs")
         self.assertIn("note: no delegation token of %s goes with the job, so that the daemons must "

@@ -15,6 +15,10 @@ from espalier.spark import keeper, roll
 
 class RollTest(unittest.TestCase):
     def setUp(self):
+        # Whoever is hung up within a test's patience has done something to be.
+        patch = mock.patch.object(roll, "_HELLO_SECONDS", 120)
+        patch.start()
+        self.addCleanup(patch.stop)
         self.roll = roll.Roll("127.0.0.1", 2)
         self.addCleanup(self.roll.end)
 

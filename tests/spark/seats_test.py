@@ -28,7 +28,8 @@ class Context:
     def __init__(self, slots):
         self.free = threading.Semaphore(slots)
         self.group = threading.local()
-        self.cancelled = set()  # groups; Spark knows only jobs that it has got
+        self.asked = set()  # groups that are to be cancelled
+        self.cancelled = set()  # those of them that wait: Spark knows only jobs that it has got
         self.waiting = set()
         self.lose = set()  # seats whose next task Spark gives up at once
 
@@ -42,6 +43,7 @@ class Context:
         self.group.name = group
 
     def cancelJobGroup(self, group):
+        self.asked.add(group)
         self.cancelled |= self.waiting & {group}
 
     def parallelize(self, seats, _):
@@ -160,9 +162,12 @@ class SeatsTest(daemons.EspalierTest):
         taken.start()
         os.kill(self.workers()[0], signal.SIGKILL)
         daemons.wait_for("a task that waits", lambda: session.sparkContext.waiting, LIMIT_S)
+        waiting = set(session.sparkContext.waiting)
         began = time.monotonic()
         cluster.stop()
         self.assertLess(time.monotonic() - began, BOUND_S)
+        # A worker that leaves hands its share over, which its task's end would cut off.
+        self.assertEqual(session.sparkContext.asked, waiting)
         self.assertFalse([t for t in cluster._threads if t.is_alive()])
         self.assert_gone()
         session.sparkContext.free.release()

@@ -201,6 +201,16 @@ class Connection:
         credentials = grpc.ssl_channel_credentials(ca, key, cert)
         return grpc.secure_channel(address, credentials, options)
 
+    def _is_clear(self, address: str) -> bool:
+        """Whether others may read on the way what is sent there."""
+        return not self.security.encrypted and not is_loopback(parse_address(address)[0])
+
+    def clear_address(self) -> str:
+        """The coordinator's, where others may read on the way what is sent to it; else "". Raises
+        as `find`."""
+        _, address = self._stub()
+        return address if self._is_clear(address) else ""
+
     def _metadata(self) -> List[Tuple[str, str]]:
         out = [("espalier-version", __version__)]
         if self.security.token:
@@ -219,7 +229,7 @@ class Connection:
         """
         timeout = self.limits.call if timeout is None else timeout
         stub, address = self._stub()
-        if secret and not self.security.encrypted and not is_loopback(parse_address(address)[0]):
+        if secret and self._is_clear(address):
             raise FailedPreconditionError(
                 "%s would travel in the clear to the coordinator at %s" % (secret, address),
                 hint="Use TLS (ca=, cert=, key=), or submit without a Kerberos ticket when the "

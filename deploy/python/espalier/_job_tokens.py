@@ -14,7 +14,8 @@ from .errors import EspalierError, FailedPreconditionError, PermissionDeniedErro
 Renewer = Callable[[str], str]
 # Of an identity beside this process's own, which counts first: its token of a file system
 # ("hdfs://ns"). None: it knows of no Kerberos there. Raises PermissionDeniedError when it has none
-# to give, so that this process's own counts.
+# to give, so that this process's own counts; FailedPreconditionError when none may go, neither this
+# process's own.
 Delegate = Callable[[str, Renewer], Optional[str]]
 
 
@@ -43,6 +44,7 @@ def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
         return asked[0]
 
     own = ""
+    nobody: Optional[EspalierError] = None  # why there is no `own`; it is looked for once
     for file_system in sorted({prefix_of(path) for path in paths} - {""}):
         text: Optional[str] = None
         refused: Optional[EspalierError] = None
@@ -50,26 +52,36 @@ def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
             text = delegate(file_system, renewed_by) if delegate else None
         except PermissionDeniedError as error:
             refused = error
+        except FailedPreconditionError as error:
+            job.notes.append(_without(file_system, error))
+            continue
         try:
             secured = text is None and is_secured(file_system)
         except EspalierError as error:
-            job.notes.append("no delegation token of %s goes with the job, as it cannot be told "
-                             "whether it is secured by Kerberos: %s" %
-                             (file_system, _line(error)))
+            job.notes.append(_without(file_system, refused) if refused else
+                             "no delegation token of %s goes with the job, as it cannot be told "
+                             "whether it is secured by Kerberos: %s" % (file_system, _line(error)))
             continue
-        if secured or refused:
+        if (secured or refused) and not own:
             try:
-                own = own or own_principal()
+                own = "" if nobody else own_principal()
             except (PermissionDeniedError, FailedPreconditionError) as error:
-                job.notes.append("no delegation token of %s goes with the job, so that the daemons "
-                                 "must have a keytab of their own: %s" %
-                                 (file_system, _line(refused or error)))
-                return job
+                nobody = error
+            if nobody:
+                job.notes.append(_without(file_system, refused or nobody))
+                if delegate is None:
+                    break  # nor is there one for the others
+                continue
         if secured:
             text = fetch_token(file_system, renewed_by(own))
         if text is not None:
             job.tokens.append((file_system, text))
     return job
+
+
+def _without(file_system: str, why: EspalierError) -> str:
+    return ("no delegation token of %s goes with the job, so that the daemons must have a keytab "
+            "of their own: %s" % (file_system, _line(why)))
 
 
 def _line(error: EspalierError) -> str:

@@ -10,7 +10,7 @@ from typing import Any, List, Optional, Union
 
 from ._connection import Connection, Limits, ReadFile
 from ._convert import job_of, worker_of
-from ._job_tokens import Delegate, fetch_job_tokens
+from ._job_tokens import Delegate, Renewer, fetch_job_tokens
 from ._jobtext import JobSource, job_text, paths_of
 from ._proto import api_pb2
 from ._security import Security, make_security
@@ -66,7 +66,8 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
             such as that of Spark's JVM: it is given a file system ("hdfs://ns") and a function
             from that identity's principal to the one that renews the token, and returns the
             token's text; None where it knows of no Kerberos; PermissionDeniedError where it has
-            no token to give, so that your own ticket or keytab counts.
+            no token to give, so that your own ticket or keytab counts; FailedPreconditionError
+            where the job must go without a token, of yours too.
 
     Raises:
         UnavailableError: nobody answers there.
@@ -190,7 +191,8 @@ class Client:
         request = api_pb2.SubmitRequest(
             version=__version__, client_request_id=secrets.token_hex(16),
             job_yaml=text.encode("utf-8", "surrogateescape"))
-        job_tokens = fetch_job_tokens(paths_of(text), self._renewer, self._delegate)
+        job_tokens = fetch_job_tokens(paths_of(text), self._renewer,
+                                      self._delegated if self._delegate else None)
         for note in job_tokens.notes:
             print("note: " + note, file=sys.stderr)
         for file_system, token in job_tokens.tokens:
@@ -245,6 +247,20 @@ class Client:
         """The coordinator's own principal, which renews a job's tokens."""
         return str(self._connection.call("Renewer", api_pb2.RenewerRequest(),
                                          self._connection.limits.submit).principal)
+
+    def _delegated(self, file_system: str, renewer: Renewer) -> Optional[str]:
+        """By the delegate, which is not asked for a token that may not be sent: people who have no
+        ticket here cannot do without that identity."""
+        assert self._delegate is not None
+
+        def if_private(own: str) -> str:
+            address = self._connection.clear_address()
+            if address:
+                raise FailedPreconditionError(
+                    "it would travel in the clear to the coordinator at %s; over TLS it goes along"
+                    % address)
+            return renewer(own)
+        return self._delegate(file_system, if_private)
 
     def _submit_once(self, request: Any) -> int:
         """The job's number. A submission whose answer was not heard is repeated with the same id,

@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+import contextlib
+import logging
+import threading
+from typing import Any, Iterator, Optional
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from .._job_tokens import Renewer
-from ..errors import PermissionDeniedError, UnavailableError
+from ..errors import FailedPreconditionError, PermissionDeniedError, UnavailableError
 from . import files
 
 _NO_IDENTITY = ("Spark's JVM has no ticket, at most delegation tokens, and a token makes no token; "
                 "give Spark a keytab (spark-submit --principal NAME --keytab FILE), in client mode "
                 "a ticket (kinit) will do. The tokens that it has are not handed on: they are "
                 "YARN's to renew, and would be cancelled with the job")
+_TALKERS = ("py4j.clientserver", "py4j.java_gateway")  # loggers of all that Java answers, at DEBUG
 _WHO_WRITES = {
     False: "Without Kerberos the cluster's daemons write as a user of their own (hadoop_user of "
            "their configuration), and Spark made the directory: set output= to a place where that "
@@ -36,16 +40,19 @@ def delegation_token(file_system: str, renewer: Renewer) -> Optional[str]:
     user: Any = _users(spark).getCurrentUser()
     proxied = user.getRealUser()
     if not (proxied or user).hasKerberosCredentials():
+        _check_replaceable(user, "Spark's JVM has no ticket of the real user, without which nobody "
+                           "makes a token; get one (kinit)")
         raise PermissionDeniedError(_NO_IDENTITY)
     try:
         files.file_system(spark, file_system + "/")
-    except Py4JJavaError:
+    except Py4JJavaError as error:
+        _check_replaceable(user, "Spark does not know it: " + files.said(error))
         return None  # others may find one that Spark does not know
     principal = renewer(str(user.getUserName()))
     try:
         there = _file_system_of(spark, _without_tokens(spark, user), file_system)
         try:
-            token = there.getDelegationToken(principal)
+            text = _text_of(there.getDelegationToken(principal))
         finally:
             there.close()
     except Py4JJavaError as error:
@@ -53,7 +60,40 @@ def delegation_token(file_system: str, renewer: Renewer) -> Optional[str]:
         if proxied:  # the ticket here is of whom it must not be
             raise UnavailableError(why) from error
         raise PermissionDeniedError(why) from error
-    return str(token.encodeToUrlString()) if token else None
+    if text is None:
+        _check_replaceable(user, "Spark asked for one, and there are none")
+    return text
+
+
+def _check_replaceable(user: Any, why: str) -> None:
+    """Before this process's own ticket counts in place of a token that Spark has not got. Raises
+    FailedPreconditionError for a proxied user: the ticket is the real one's."""
+    real = user.getRealUser()
+    if real:
+        raise FailedPreconditionError("%s (a job of %s does not go as %s)" %
+                                      (why, user.getUserName(), real.getUserName()))
+
+
+def _text_of(token: Any) -> Optional[str]:
+    """SECRET."""
+    with _unlogged():
+        return str(token.encodeToUrlString()) if token else None
+
+
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    """Nothing that Java answers to this thread comes into a log."""
+    here = threading.get_ident()
+
+    def is_of_others(_: logging.LogRecord) -> bool:
+        return threading.get_ident() != here
+    for name in _TALKERS:
+        logging.getLogger(name).addFilter(is_of_others)
+    try:
+        yield
+    finally:
+        for name in _TALKERS:
+            logging.getLogger(name).removeFilter(is_of_others)
 
 
 def is_secured(spark: SparkSession) -> bool:
