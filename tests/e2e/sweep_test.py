@@ -184,7 +184,8 @@ class SweepTest(EspalierTest):
         shutil.rmtree(self.path("refit.out", "best-002"))
         out, _ = self.espalier("sweep", path, "--workers", 1)
         self.assertIn("4 of 5 jobs are done already", out)
-        self.assertIn("best-002 (train.optimizer.adam.learning_rate: 0.01), trained on all rows", out)
+        self.assertIn("best-002 (train.optimizer.adam.learning_rate: 0.01), trained on all rows",
+                      out)
         self.assertEqual({k: v[0] for k, v in self.bundles("refit").items()},
                          {k: v[0] for k, v in made.items()})
 
