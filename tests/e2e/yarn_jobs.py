@@ -39,6 +39,11 @@ def start_yarn(nodes, kerberos=False, settings=None):
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": 5})
     unittest.addModuleCleanup(hdfs.stop)
     HdfsTest.hdfs = hdfs
+    # Masters of services leave files below hadoop.tmp.dir, on HDFS, in a directory that is the
+    # first one's who comes; elsewhere it has the name of who the master's process is.
+    shared = hdfs.state["dir"] + "/data/tmp/.yarn/services"
+    hdfs.files.mkdirs(shared)
+    hdfs.files.call("PUT", "SETPERMISSION", shared, permission="1777")
     folder = tempfile.TemporaryDirectory(prefix="espalier-yarn-")
     unittest.addModuleCleanup(folder.cleanup)
     subprocess.run([os.path.join(ROOT, "tools", "package"), "--only", "tarball", "--output",
