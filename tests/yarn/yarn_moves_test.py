@@ -94,6 +94,10 @@ class CoordinatorHostTest(YarnTest):
         self.up("moved", 2)
         job = self.submit("moved", self.long_job("far", csv, "far", epochs))
         self.await_steps("moved", job, 20)
+        # In the moment in which YARN's master finds a container ready it asks the node for more,
+        # and does nothing else for 3 minutes when that node is lost just then.
+        wait_for("all to be ready", lambda: self.service("moved")["state"] == "STABLE",
+                 STEADY_LIMIT_S)
         first = self.service("moved")["coordinator"]
         container, = set(self.processes("espalier-coordinator").values())
         node = self.node_of(container)
