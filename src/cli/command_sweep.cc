@@ -81,7 +81,9 @@ class SweepCommand {
                       parallel = options.parallel](const SweepRun& run) -> Result<JobId> {
       ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, count, parallel));
       ESPALIER_ASSIGN_OR_RETURN(const StorageTokens tokens, TokensFor(context_, PathsOf(job.spec)));
-      return SubmitOnce(context_, job.yaml, tokens);
+      const Result<JobId> submitted = SubmitOnce(context_, job.yaml, tokens);
+      if (!kept_) ESPALIER_RETURN_IF_ERROR(Keep(Table(true)));
+      return submitted;
     };
     options.tick = [] { return Status(); };
     options.away_limit_ms = context_.options.timeout_ms.value_or(options.away_limit_ms);
@@ -89,13 +91,8 @@ class SweepCommand {
   }
 
   // Keeps the table as it is before any other run begins: from now on it is known which files the
-  // runs read. On a cluster it is the daemons that make the directory, as it is they who write
-  // there: the table of a new sweep comes when it is there.
-  Status Begin() {
-    if (context_.options.coordinator.empty()) return Keep(Table(true));
-    KeepOnCluster();
-    return {};
-  }
+  // runs read.
+  Status Begin() { return Keep(Table(true)); }
 
   // Shows and keeps the table; the exit code.
   int Finish(const Status& status) {
@@ -123,22 +120,23 @@ class SweepCommand {
     return table;
   }
 
-  Status Keep(const Json& table) const {
-    Status kept = context_.files.MakeDirectory(sweep_.output);
+  // On a cluster it is the daemons that make the directory, as it is they who write there, and the
+  // table is kept once it is there, as far as this person may.
+  Status Keep(const Json& table) {
+    const bool local = context_.options.coordinator.empty();
+    Status kept;
+    if (local) {
+      kept = context_.files.MakeDirectory(sweep_.output);
+    } else if (!context_.files.Stat(sweep_.output).ok()) {
+      return {};
+    }
     if (kept.ok()) {
       kept = context_.files.WriteAtomically(sweep_.output + "/" + kResultsFile, JsonLine(table));
     }
-    return kept.Wrap("the table");
-  }
-
-  // Where this person may not write, only what the runs have read tells whether it is the same.
-  void KeepOnCluster() {
-    const auto directory = context_.files.Stat(sweep_.output);
-    if (kept_ || !directory.ok()) return;
     kept_ = true;
-    if (const Status kept = Keep(Table(true)); !kept.ok()) {
-      context_.console.Note(kept.ToString() + "; the sweep goes on without");
-    }
+    if (local || kept.ok()) return kept.Wrap("the table");
+    context_.console.Note("the table is not kept: " + kept.ToString());
+    return {};
   }
 
   // Those of an earlier call; none where nothing, or nothing of use, is kept.
@@ -284,7 +282,7 @@ class SweepCommand {
 
   void Tell(const SweepRun& run, const SweepOutcome& outcome) {
     ++finished_;
-    if (!context_.options.coordinator.empty()) KeepOnCluster();
+    if (!kept_) (void)Keep(Table(true));  // which fails on this machine only
     if (context_.options.json) {
       return context_.console.Out(JsonLine(SweepEventJson(sweep_, run, outcome)));
     }
@@ -311,7 +309,7 @@ class SweepCommand {
   std::set<std::string> listed_;        // their keys, and those of what cannot be listed
   ReadData read_;                       // of the runs that are done
   size_t finished_ = 0;
-  bool kept_ = false;   // the table, on a cluster, or it cannot be
+  bool kept_ = false;   // the table, or it cannot be
   int lost_ = 0;        // workers
   int64_t needed_ = 0;  // by a job that was submitted, on this machine
 };

@@ -119,10 +119,12 @@ Status ReadData::Take(const std::string& name, const JobSpec& job,
   rows.train.seed = job.train.seed;
   const auto [at, added] = runs_.emplace(Fingerprint(rows), Run{name, data_fingerprint});
   if (added || at->second.data_fingerprint == data_fingerprint) return {};
-  return FailedPrecondition(at->second.name + " and " + name +
-                            " have read different rows (data_fingerprint " +
-                            at->second.data_fingerprint + " and " + data_fingerprint +
-                            "), as the table has changed between them; " + kHowToMend);
+  return FailedPrecondition(
+      at->second.name + " and " + name + " have read different rows (data_fingerprint " +
+      at->second.data_fingerprint + " and " + data_fingerprint +
+      "), as the table has changed between them, or versions that read it differently "
+      "trained them; " +
+      kHowToMend);
 }
 
 }  // namespace espalier

@@ -29,6 +29,7 @@ Status TextInput::LookForCompression() {
   if (compression == Compression::kNone) return {};
   text_ = std::make_unique<DecompressedFile>(*raw_, compression);
   lines_ = std::make_unique<DecompressedFile>(*raw_, compression);
+  places_ = std::make_unique<DecompressedFile>(*raw_, compression);
   return {};
 }
 

@@ -29,8 +29,10 @@ class TextInput {
 
   bool compressed() const { return text_ != nullptr; }
 
-  // A second view of the text, for counting lines while a reader is in the middle of it.
+  // Further views of the text, for counting lines while a reader is in the middle of it: of its
+  // records, and of former ones.
   const ReadableFile& lines() const { return compressed() ? *lines_ : *raw_; }
+  const ReadableFile& places() const { return compressed() ? *places_ : *raw_; }
 
   // Reads the records of the range, all when the file is compressed, in the job's format. `columns`
   // and `sparse` are of LIBSVM text. The input must outlive the reader.
@@ -43,7 +45,7 @@ class TextInput {
   Status LookForCompression();
 
   std::unique_ptr<ReadableFile> raw_;
-  std::unique_ptr<DecompressedFile> text_, lines_;  // null when the file is plain
+  std::unique_ptr<DecompressedFile> text_, lines_, places_;  // null when the file is plain
 };
 
 }  // namespace espalier

@@ -15,7 +15,7 @@ TextScan::TextScan(std::unique_ptr<TextInput> input, const InputPlan& plan, cons
       input_(std::move(input)),
       schema_(InFileOrder(plan.schema, plan.files[plan.shards[shard].file].columns)),
       lines_(input_->lines()),
-      places_(input_->lines()),
+      places_(input_->places()),
       reader_(MakeReader(job.data, plan, plan.shards[shard], sparse)),
       decoder_(schema_, job, plan.files[plan.shards[shard].file].role, plan.shards[shard].file,
                room, sparse) {}

@@ -300,8 +300,9 @@ Action StepMachine<T>::AfterEvaluation() {
   JudgePlateau();
   const bool patience_is_over = JudgeEarlyStopping();
   if (auto why = EndNow()) return End(*std::move(why));
-  if (patience_is_over) return End("early stopping");
-  return Begin();
+  if (!patience_is_over) return Begin();
+  const bool counted = state_.updates > 0 || state_.train->weight > 0;
+  return counted ? End("early stopping") : Weightless();
 }
 
 template <typename T>

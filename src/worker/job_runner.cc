@@ -189,9 +189,9 @@ Status JobRunner::Perform(const StartSurvey& order) {
   ESPALIER_ASSIGN_OR_RETURN(const SurveyOne survey_one, WorkOf(order));
   SurveyRunOptions run;
   run.threads = options_.threads;
-  // The other half is for shards that are being read.
-  run.rows_bytes_max = options_.memory_bytes_max / 2;
-  if (shards_) run.rows_bytes_max -= shards_->kept_bytes_max();
+  // Half of what no others may take; the other half is for shards that are being read.
+  const int64_t others_bytes_max = shards_ ? shards_->kept_bytes_max() : 0;
+  run.rows_bytes_max = (options_.memory_bytes_max - others_bytes_max) / 2;
   for (const SurveyedShard& kept : surveyed_) {
     if (kept.has_rows) run.rows_bytes_max -= kept.rows.MemoryBytes();
   }

@@ -21,13 +21,13 @@ def read_of(log):
 
 
 class HdfsSweepTest(HdfsTest):
-    def sweep(self, **workers):
+    def sweep(self, output=None, **workers):
         spec = self.spec(self.put("t.csv", csv_text(table(ROWS))), name="houses")
         del spec["data"]["validation"]
         if workers:
             spec["workers"] = workers
         return self.write("sweep.yaml", json.dumps({
-            "job": spec, "output": self.path("out"), "folds": 2, "parallel": 1,
+            "job": spec, "output": output or self.path("out"), "folds": 2, "parallel": 1,
             "grid": {"model.hidden": [[4], [16, 8]]}}))
 
     def runs(self, cluster, sweep):
@@ -77,6 +77,18 @@ class HdfsSweepTest(HdfsTest):
         self.assertEqual(cached["weights_sha256"], alone["weights_sha256"])
         _, fetched, _ = read_of(cluster.log("node-1"))[-1]
         self.assertIn("KiB", fetched)
+
+    def test_who_may_not_write_where_the_daemons_do_is_shown_the_table_and_keeps_none(self):
+        cluster = Cluster(self, workers=1)
+        sweep = self.sweep(self.uri("out"))
+        self.environment["HADOOP_USER_NAME"] = "bob"
+        for waiting in (4, 0):
+            out, err = cluster.espalier("sweep", sweep, "--json")
+            table = json_lines(out)[-1]
+            self.assertEqual((table["status"], len(table["inputs"])), ("SUCCEEDED", 1))
+            self.assertEqual(len(json_lines(out)), waiting + 1)
+            self.assertEqual(err.count("the table is not kept"), 1, err)
+            self.assertEqual(self.hdfs.files.names(self.home + "/out"), ["trial-001", "trial-002"])
 
     def test_a_sweep_that_shall_not_keep_anything_reads_again(self):
         cluster = Cluster(self, workers=1)

@@ -113,6 +113,14 @@ TEST_CASE("that no row has a weight is judged of all of them, where steps go by 
   });
   CHECK(s.error.ok());
   CHECK(machine.state().updates == 8);
+  plan.train.epochs = 20;
+  plan.train.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 2};
+  StepMachine<float> weightless(plan);
+  const auto none = [](int64_t, std::vector<double>& stats) {
+    stats[kTotalWeight] = stats[kTotalLoss] = 0;
+  };
+  CHECK(Drive(weightless, One, none).error.message().find("no weight above 0") !=
+        std::string::npos);
 }
 
 }  // namespace

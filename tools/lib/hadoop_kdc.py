@@ -15,11 +15,11 @@ import urllib.parse
 
 import hadoop_daemons as daemons
 import hadoop_jars
-import hadoop_yarn
 from hadoop_jars import HadoopError
 
 REALM = "TEST.LOCAL"
 SERVICES = ["hdfs/localhost", "HTTP/localhost"]  # in hdfs.keytab
+YARN = "yarn/localhost"  # of ResourceManager and NodeManagers, there, too
 # A superuser is whoever runs the NameNode: hdfs. `espalier` may act for others (proxy user).
 PEOPLE = {"alice": "alice", "bob": "bob", "espalier": "espalier/localhost"}
 PROGRAM_LIMIT_S = 60
@@ -84,7 +84,9 @@ def check(ha, hosts, say):
 
 def services(state):
     """The principals of all daemons; one keytab holds them."""
-    return SERVICES + hadoop_yarn.principals(state)
+    nodes = [d for d in state["daemons"].values() if d["kind"] == "nodemanager"]
+    # The web pages of each node are of its own host.
+    return SERVICES + ([YARN] + ["HTTP/" + node["host"] for node in nodes] if nodes else [])
 
 
 def make_keytab(state, name, *principals):

@@ -27,7 +27,6 @@ HEAPS = {"zookeeper": "64m", "resourcemanager": "224m", "nodemanager": "160m"}
 NODE_MEMORY_MB, NODE_CORES = 3072, 8
 REST_LIMIT_S = 5
 QUEUES = "default"
-SERVICE = "yarn/localhost"  # of ResourceManager and NodeManagers, by Kerberos
 
 
 def new_daemons(new_daemon, options):
@@ -93,12 +92,6 @@ def yarn_site(state):
     return settings
 
 
-def principals(state):
-    """Those of a YARN with Kerberos. The web pages of each node are of its own host."""
-    nodes = [d for d in state["daemons"].values() if d["kind"] == "nodemanager"]
-    return [SERVICE] + ["HTTP/" + node["host"] for node in nodes] if nodes else []
-
-
 def secured_site(state, settings):
     """What Kerberos adds: who the daemons are, and that who asks must prove who that is."""
     found = {
@@ -110,7 +103,7 @@ def secured_site(state, settings):
                                               hadoop_kdc.java_flags(state)),
     }
     for daemon in ("resourcemanager", "nodemanager"):
-        found["yarn.%s.principal" % daemon] = "%s@%s" % (SERVICE, hadoop_kdc.REALM)
+        found["yarn.%s.principal" % daemon] = "%s@%s" % (hadoop_kdc.YARN, hadoop_kdc.REALM)
         found["yarn.%s.keytab" % daemon] = hadoop_kdc.keytab(state, "hdfs")
     return found
 
@@ -133,7 +126,7 @@ def core_site(state):
     """What YARN adds to core-site.xml."""
     if not state["options"].get("yarn"):
         return {}
-    user, found = SERVICE.partition("/")[0], {}
+    user, found = hadoop_kdc.YARN.partition("/")[0], {}
     if state["options"].get("kerberos"):  # YARN's services act for who asks for one
         found = {"hadoop.proxyuser.%s.%s" % (user, what): "*" for what in ("hosts", "users")}
     return {"hadoop.registry.zk.quorum": state["daemons"]["zk"]["rpc"],
