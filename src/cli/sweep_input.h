@@ -3,8 +3,8 @@
 //
 // Two things tell it. sweep.json keeps which files there were when the first run began, as a job
 // keeps them from its submit on: paths, lengths and times of change. And model.json tells what a
-// run has read (data_fingerprint), which is the same for all jobs of one version that split the same
-// rows alike.
+// run has read (data_fingerprint), which is the same for all jobs of one version that split the
+// same rows alike.
 //
 // Thread rule: values; ListInput reads directories.
 #pragma once
