@@ -81,8 +81,8 @@ class SweepCommand {
                       parallel = options.parallel](const SweepRun& run) -> Result<JobId> {
       ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, count, parallel));
       ESPALIER_ASSIGN_OR_RETURN(const StorageTokens tokens, TokensFor(context_, PathsOf(job.spec)));
-      const Result<JobId> submitted = SubmitOnce(context_, job.yaml, tokens);
-      if (!kept_) ESPALIER_RETURN_IF_ERROR(Keep(Table(true)));
+      Result<JobId> submitted = SubmitOnce(context_, job.yaml, tokens);
+      if (!kept_) (void)Keep(Table(true));
       return submitted;
     };
     options.tick = [] { return Status(); };
@@ -121,7 +121,8 @@ class SweepCommand {
   }
 
   // On a cluster it is the daemons that make the directory, as it is they who write there, and the
-  // table is kept once it is there, as far as this person may.
+  // table is kept once it is there, as far as this person may: only on this machine is it an error
+  // that it is not.
   Status Keep(const Json& table) {
     const bool local = context_.options.coordinator.empty();
     Status kept;
@@ -282,7 +283,7 @@ class SweepCommand {
 
   void Tell(const SweepRun& run, const SweepOutcome& outcome) {
     ++finished_;
-    if (!kept_) (void)Keep(Table(true));  // which fails on this machine only
+    if (!kept_) (void)Keep(Table(true));
     if (context_.options.json) {
       return context_.console.Out(JsonLine(SweepEventJson(sweep_, run, outcome)));
     }

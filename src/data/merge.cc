@@ -4,13 +4,12 @@
 #include <cmath>
 #include <optional>
 
-#include "src/base/checksum.h"
 #include "src/base/text.h"
 #include "src/data/class_text.h"
 #include "src/data/class_weights.h"
 #include "src/data/column_stats.h"
+#include "src/data/data_fingerprint.h"
 #include "src/data/fit_features.h"
-#include "src/data/partitions.h"
 #include "src/data/sparse_choice.h"
 #include "src/data/survey.h"
 
@@ -38,7 +37,7 @@ class Merger {
       ESPALIER_RETURN_IF_ERROR(FitTargets());
       if (job_.model.task == Task::kAutoencoder) TakeFeaturesAsTargets();
     }
-    Fingerprint();
+    result_.data_fingerprint = DataFingerprint(plan_, result_, robust_, respelt_);
     return std::move(result_);
   }
 
@@ -348,40 +347,6 @@ class Merger {
       }
     }
     return {};
-  }
-
-  void Fingerprint() {
-    Sha256 hash;
-    const auto add = [&hash](const std::string& text) { hash.Update(text.data(), text.size()); };
-    add("espalier data\n");
-    // Earlier versions sampled fewer rows of wide tables: their checkpoints are of other scales.
-    if (robust_ > 64) add("sample " + std::to_string(SampledRowsMax(robust_)) + "\n");
-    // Nor did they read whole numbers such as 20240229 as days, ...
-    const std::vector<FeatureRule>& rules = plan_.schema.rules;
-    const auto of = [](FeatureType type) {
-      return [type](const FeatureRule& rule) { return rule.type == type; };
-    };
-    if (std::any_of(rules.begin(), rules.end(), of(FeatureType::kDate))) add("days\n");
-    // ... nor know that 1.0 is 1 among words, ...
-    if (respelt_) add("words\n");
-    // ... nor multiply rows sparse that have more than numbers.
-    const auto more = [](const FittedFeature& f) { return f.codes > 0 || f.null_indicator; };
-    const std::vector<FittedFeature>& fitted = result_.preprocessing.features;
-    if (result_.sparse && std::any_of(fitted.begin(), fitted.end(), more)) add("sparse\n");
-    for (const ShardSurvey& s : result_.shards) {
-      const Shard& shard = plan_.shards[s.shard];
-      const int64_t numbers[] = {shard.file,   shard.begin,       shard.end,  s.checksum,
-                                 s.train_rows, s.validation_rows, s.test_rows};
-      for (const int64_t n : numbers) add(std::to_string(n) + " ");
-      // Columns that stand in names of directories are no bytes of the file.
-      if (plan_.schema.partitions > 0) {
-        for (const auto& value : PartitionValues(plan_.schema, plan_.files[shard.file].path)) {
-          add(value ? std::to_string(value->size()) + ":" + *value : "null");
-        }
-      }
-      add("\n");
-    }
-    result_.data_fingerprint = hash.FinishHex();
   }
 
   const InputPlan& plan_;

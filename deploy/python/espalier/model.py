@@ -63,7 +63,8 @@ class Model:
 
     They are preprocessed as the training rows were. Methods raise InvalidArgumentError for what is
     no such table, and BadInputError, naming row and column, for a null that the model has no answer
-    to or a number beyond its precision.
+    to or a number beyond its precision. A row whose answer overflows, which `espalier predict`
+    rejects, has NaN or infinity in predict_proba, in predict_raw and where predict gives numbers.
     """
 
     def __init__(self, document: Document, weights: bytes) -> None:

@@ -1,0 +1,19 @@
+// What names the rows of a job, and what is made of them: a job only goes on from checkpoints that
+// have the same. Thread rule: a pure function.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/spec/input.h"
+
+namespace espalier {
+
+// SHA-256, in hexadecimal, over the bounds, checksums and row counts of all shards, and over what
+// earlier versions made otherwise of the same bytes, where the job has any of that. `survey`: all
+// but its fingerprint; `robust`: how many features are scaled by quartiles; `respelt`: whether any
+// category is not as its ClassText.
+std::string DataFingerprint(const InputPlan& plan, const SurveyResult& survey, int64_t robust,
+                            bool respelt);
+
+}  // namespace espalier
