@@ -135,6 +135,8 @@ std::string Printable(std::string_view text, size_t bytes_max) {
   return out;
 }
 
+std::string Quoted(std::string_view text) { return "'" + Printable(text) + "'"; }
+
 std::string QuotedPath(std::string_view path) { return "'" + Printable(path, 1024) + "'"; }
 
 size_t DisplayColumns(std::string_view text) {

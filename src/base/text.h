@@ -25,6 +25,8 @@ std::string Printable(std::string_view text, size_t bytes_max = 80);
 
 // A path or a pattern as it stands in messages: printable, in quotes, at most 1024 bytes of it.
 std::string QuotedPath(std::string_view path);
+// Printable text in single quotes, of at most 80 bytes, for error messages.
+std::string Quoted(std::string_view text);
 
 // For text that went through Printable. How many columns of a terminal it takes: East Asian
 // characters and pictures take two, combining accents none.

@@ -13,7 +13,7 @@ namespace espalier {
 namespace {
 
 constexpr std::string_view kMagic = "ESPALCKP";
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kCheckpointFormat = 1;
 constexpr size_t kCrcBytes = sizeof(uint32_t);
 constexpr size_t kShaBytes = 64;
 constexpr size_t kAcceptedMax = 1000;
@@ -117,7 +117,7 @@ std::string EncodeCheckpoint(const CheckpointHeader& header, std::string_view st
   std::string out;
   out.reserve(kCheckpointPrefixBytes + text.size() + kCrcBytes + state.size() + kShaBytes);
   out += kMagic;
-  AppendRaw(&out, kFormat);
+  AppendRaw(&out, kCheckpointFormat);
   AppendRaw(&out, static_cast<uint32_t>(text.size()));
   AppendRaw(&out, static_cast<uint64_t>(state.size()));
   out += text;
@@ -131,9 +131,9 @@ Result<CheckpointParts> ParseCheckpointPrefix(std::string_view prefix, uint64_t 
   if (prefix.size() < kCheckpointPrefixBytes) return DataLoss("it is cut off after " + length);
   if (!prefix.starts_with(kMagic)) return DataLoss("it does not start with " + std::string(kMagic));
   const auto format = RawAt<uint32_t>(prefix, kMagic.size());
-  if (format != kFormat) {
+  if (format != kCheckpointFormat) {
     return DataLoss("its format is " + std::to_string(format) + ", this version of Espalier (" +
-                    kVersion + ") reads " + std::to_string(kFormat));
+                    kVersion + ") reads " + std::to_string(kCheckpointFormat));
   }
   CheckpointParts parts;
   parts.header_bytes = RawAt<uint32_t>(prefix, 12);

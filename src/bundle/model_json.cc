@@ -8,7 +8,7 @@
 namespace espalier {
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kModelFormat = 1;
 
 Json TrainingToJson(const ModelDocument& d) {
   Json training = {{"steps", d.steps},
@@ -157,7 +157,7 @@ Result<Preprocessing> DecodePreprocessing(std::string_view text) {
 std::string EncodeModelJson(const ModelDocument& d) {
   const JsonWriter write;
   Json document = {
-      {"format", kFormat},
+      {"format", kModelFormat},
       {"written_by", std::string("espalier ") + kVersion},
       {"spec",
        {{"name", write(d.job.name)},
@@ -199,10 +199,10 @@ Result<ModelDocument> DecodeModelJson(std::string_view text) {
   const Json json = ParseJson(text);
   if (!json.is_object()) return BadInput("model.json: found no JSON object");
   const Json& format = Member(json, "format");
-  if (format != kFormat) {
+  if (format != kModelFormat) {
     return FailedPrecondition("model.json: found format " + Printable(format.dump(), 20) +
                               ", this version of Espalier (" + kVersion + ") reads format " +
-                              std::to_string(kFormat));
+                              std::to_string(kModelFormat));
   }
   ModelDocument document;
   for (const Status& status : {ReadDocument(json, document), CheckDocument(document)}) {

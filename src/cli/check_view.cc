@@ -9,7 +9,7 @@
 namespace espalier {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+using Cells = std::vector<std::vector<std::string>>;
 
 uint64_t Bytes(int64_t bytes) { return static_cast<uint64_t>(std::max<int64_t>(0, bytes)); }
 
@@ -47,7 +47,7 @@ std::string WorkerLines(const CheckReport& report) {
   if (report.hosts.empty()) {
     return "  near the workers: not known; this file system does not tell which hosts hold it\n";
   }
-  Rows rows = {{"worker", "name", "address", "shards near it", "bytes near it"}};
+  Cells rows = {{"worker", "name", "address", "shards near it", "bytes near it"}};
   for (size_t i = 0; i < std::min(report.workers->size(), kShown); ++i) {
     const NearWorker& w = (*report.workers)[i];
     rows.push_back({w.worker, Printable(w.name, 40), Printable(w.address, 60),
@@ -63,7 +63,7 @@ std::string WorkerLines(const CheckReport& report) {
 }
 
 std::string SetTable(const CheckReport& report) {
-  Rows rows = {{"set", "files", "bytes", "rows"}};
+  Cells rows = {{"set", "files", "bytes", "rows"}};
   for (const SetSummary& s : report.sets) {
     const bool of_training = s.files == 0;
     rows.push_back({s.name, of_training ? "-" : HumanCount(s.files),
@@ -107,7 +107,7 @@ std::string SchemaLine(const SchemaSummary& schema) {
 
 std::string EntryTable(const std::vector<ColumnEntry>& columns) {
   if (columns.empty()) return "";
-  Rows rows = {{"column", "type", "role"}};
+  Cells rows = {{"column", "type", "role"}};
   for (size_t i = 0; i < std::min(columns.size(), kColumnsShownMax); ++i) {
     const ColumnEntry& c = columns[i];
     rows.push_back({Printable(c.name, 32), Printable(c.type, 40), c.role});
@@ -121,7 +121,7 @@ std::string EntryTable(const std::vector<ColumnEntry>& columns) {
 }
 
 std::string ColumnTable(const std::vector<ColumnSummary>& columns) {
-  Rows rows = {{"column", "nulls", "min", "max", "mean", "deviation"}};
+  Cells rows = {{"column", "nulls", "min", "max", "mean", "deviation"}};
   std::string encodings;
   for (size_t i = 0; i < std::min(columns.size(), kColumnsShownMax); ++i) {
     if (!columns[i].encoding.empty()) {
@@ -158,7 +158,7 @@ std::string FeatureSums(const std::vector<ColumnSummary>& features) {
 std::string LabelTable(const std::vector<LabelSummary>& labels) {
   int64_t total = 0;
   for (const LabelSummary& l : labels) total += l.train_rows;
-  Rows rows = {{"class", "training rows", "share", "validation and test rows"}};
+  Cells rows = {{"class", "training rows", "share", "validation and test rows"}};
   for (size_t i = 0; i < std::min(labels.size(), kColumnsShownMax); ++i) {
     const LabelSummary& l = labels[i];
     rows.push_back(
@@ -207,7 +207,7 @@ std::string CheckText(const CheckReport& report, bool color) {
                      "\n" + FeatureSums(report.features) + "\n" + ColumnTable(report.features);
   if (!report.targets.empty()) text += "\ntargets\n" + ColumnTable(report.targets);
   if (!report.labels.empty()) text += "\nlabels\n" + LabelTable(report.labels);
-  const Rows rows = {
+  const Cells rows = {
       {"model", LayerText(report.layers) + ", " + HumanCount(report.parameters) + " parameters"},
       {"steps", HumanCount(report.steps_per_epoch) + " an epoch of " + HumanCount(report.batch) +
                     " rows each, over " + HumanCount(report.leaves) +

@@ -139,14 +139,11 @@ std::string NextSteps(const CertificateRequest& request, const std::string& at) 
   }
 }
 
-int ShowError(const CommandContext& context, const Status& error) {
-  return espalier::ShowError(context, error, ExitCodeOf(error));
-}
-
 }  // namespace
 
 int RunCertsInit(const CommandContext& context) {
-  if (const Status made = InitFiles(context.options); !made.ok()) return ShowError(context, made);
+  if (const Status made = InitFiles(context.options); !made.ok())
+    return ShowError(context, made, ExitCodeOf(made));
   const std::string directory = DirectoryOf(context.options);
   if (context.options.json) {
     context.console.Out(JsonLine({{"authority", directory}}));
@@ -162,7 +159,7 @@ int RunCertsInit(const CommandContext& context) {
 
 int RunCertsIssue(const CommandContext& context) {
   const Result<std::string> made = IssueFiles(context.options);
-  if (!made.ok()) return ShowError(context, made.status());
+  if (!made.ok()) return ShowError(context, made.status(), ExitCodeOf(made.status()));
   const CertificateRequest& request = context.options.certificate;
   if (context.options.json) {
     context.console.Out(JsonLine({{"certificate", *made},
@@ -180,7 +177,7 @@ int RunCertsIssue(const CommandContext& context) {
 
 int RunCertsRevoke(const CommandContext& context) {
   const Result<std::string> written = RevokeIn(context.options);
-  if (!written.ok()) return ShowError(context, written.status());
+  if (!written.ok()) return ShowError(context, written.status(), ExitCodeOf(written.status()));
   if (context.options.json) {
     context.console.Out(JsonLine({{"trust", *written}}));
     return kExitSuccess;
@@ -194,7 +191,8 @@ int RunCertsRevoke(const CommandContext& context) {
 }
 
 int RunCertsCompare(const CommandContext& context) {
-  if (const Status may = CompareFiles(context.options); !may.ok()) return ShowError(context, may);
+  if (const Status may = CompareFiles(context.options); !may.ok())
+    return ShowError(context, may, ExitCodeOf(may));
   if (context.options.json) {
     context.console.Out(JsonLine({{"replaces", true}}));
     return kExitSuccess;

@@ -20,6 +20,7 @@
 #include "src/cli/format.h"
 #include "src/cli/job_file.h"
 #include "src/cluster/survey_shards.h"
+#include "src/config/daemon_options.h"
 #include "src/data/class_text.h"
 #include "src/data/column_stats.h"
 #include "src/data/column_types.h"
@@ -38,7 +39,6 @@ namespace espalier {
 namespace {
 
 constexpr int kReaderThreadsMax = 16;
-constexpr int64_t kSpoolBytesMax = int64_t{64} << 30;  // as a worker's by default
 
 // Surveys all shards on as many threads as there are cores, keeping statistics and not rows. Of
 // several errors the first shard's is told, whichever thread was faster.
@@ -49,7 +49,7 @@ class LocalSurvey {
       : files_(files),
         plan_(plan),
         spec_(spec),
-        room_(PhysicalMemoryBytes() / 2, temporary_directory, kSpoolBytesMax),
+        room_(PhysicalMemoryBytes() / 2, temporary_directory, WorkerOptions{}.spool_bytes_max),
         first_bad_(plan.shards.size()) {}
 
   Result<std::vector<ShardSurvey>> Run(const CommandContext& context) {

@@ -16,6 +16,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/job_tokens.h"
 #include "src/cli/scoring_view.h"
+#include "src/config/daemon_options.h"
 #include "src/config/scoring_yaml.h"
 #include "src/scoring/evaluate.h"
 #include "src/scoring/onnx.h"
@@ -29,7 +30,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kSpoolBytesMax = int64_t{64} << 30;  // as a worker's by default
 constexpr int64_t kJsonEveryMs = 1000;
 
 int64_t MsSince(Clock::time_point start) {
@@ -127,7 +127,8 @@ class Teller {
 template <typename T>
 Result<T> WithProgress(const CommandContext& context, const Prepared& prepared,
                        const std::function<Result<T>(const ScoringRun&)>& work) {
-  RowRoom room(PhysicalMemoryBytes() / 2, context.env.temporary_directory, kSpoolBytesMax);
+  RowRoom room(PhysicalMemoryBytes() / 2, context.env.temporary_directory,
+               WorkerOptions{}.spool_bytes_max);
   ScoringProgress progress;
   const ScoringRun run{
       .files = context.files,

@@ -3,9 +3,9 @@
 // The order: look at the job, its files and its output before any process starts; start the
 // daemons; submit; follow; show the outcome; remove everything. The first Ctrl-C cancels the job
 // and waits for its end, the second kills (Interrupts).
-#include <chrono>
 
 #include "src/base/text.h"
+#include "src/cli/clock.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/follow.h"
@@ -16,14 +16,6 @@
 
 namespace espalier {
 namespace {
-
-constexpr int64_t kCancelWaitMs = 10'000;  // for the job's clean end
-
-int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // One run. Its parts are called in order by RunTrain.
 class TrainRun {

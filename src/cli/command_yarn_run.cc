@@ -6,9 +6,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <chrono>
-
 #include "src/base/text.h"
+#include "src/cli/clock.h"
 #include "src/cli/commands.h"
 #include "src/cli/coordinator_address.h"
 #include "src/cli/exit_code.h"
@@ -25,13 +24,6 @@ namespace {
 
 // A node that is lost with the coordinator on it is noticed by YARN after ten minutes.
 constexpr int64_t kAwayLimitMs = 15 * 60'000;
-constexpr int64_t kCancelWaitMs = 10'000;
-
-int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 enum class Wish { kStop, kDetach, kContinue };
 

@@ -29,9 +29,9 @@ int64_t WallClockMs() {
       .count();
 }
 
-int ShowError(const CommandContext& context, const Status& error) {
+int ShowEnd(const CommandContext& context, const Status& error) {
   const bool interrupted = error.code() == StatusCode::kCancelled && context.interrupts.any();
-  return espalier::ShowError(context, error, interrupted ? kExitInterrupted : ExitCodeOf(error));
+  return ShowError(context, error, interrupted ? kExitInterrupted : ExitCodeOf(error));
 }
 
 // What to type to see the job again, with the coordinator when it is not the one found by default.
@@ -66,10 +66,10 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   const FollowEnd end = Follow(job, *view, options);
   if (end.status.ok()) return ShowOutcome(context, *end.last, 0);
   if (!context.interrupts.any() && !context.console.out_closed()) {
-    return espalier::ShowError(context, end.status, ExitCodeOf(end.status), job);
+    return ShowError(context, end.status, ExitCodeOf(end.status), job);
   }
   if (!end.last && !submitted_here) {
-    return espalier::ShowError(
+    return ShowError(
         context, Cancelled("interrupted; no coordinator was reached that knows " + ToString(job)),
         kExitInterrupted, job);
   }
@@ -156,14 +156,14 @@ Result<StorageTokens> TokensFor(const CommandContext& context,
 int RunSubmit(const CommandContext& context) {
   const std::string& path = context.options.job_file;
   const Result<JobKind> kind = KindOfJobFile(path);
-  if (!kind.ok()) return espalier::ShowError(context, kind.status(), kExitUsage);
+  if (!kind.ok()) return ShowError(context, kind.status(), kExitUsage);
   if (*kind != JobKind::kTrain) {
     const Result<ScoringFile> file = LoadScoringFile(path, OverridesOf(context.options));
-    if (!file.ok()) return espalier::ShowError(context, file.status(), kExitUsage);
+    if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
     return SubmitAndFollow(context, file->yaml, PathsOf(file->spec));
   }
   Result<JobFile> file = LoadJobFile(path, OverridesOf(context.options));
-  if (!file.ok()) return espalier::ShowError(context, file.status(), kExitUsage);
+  if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
   NoteSurprises(context, file->spec.workers.max, file->spec);
   return SubmitAndFollow(context, file->yaml, PathsOf(file->spec));
 }
@@ -173,14 +173,14 @@ int SubmitAndFollow(const CommandContext& context, const std::string& yaml,
   const Result<StorageTokens> tokens = TokensFor(context, paths);
   if (!tokens.ok()) {
     const bool interrupted = context.interrupts.any();
-    return espalier::ShowError(context, tokens.status(),
-                               interrupted ? kExitInterrupted : SubmitExitCode(tokens.status()));
+    return ShowError(context, tokens.status(),
+                     interrupted ? kExitInterrupted : SubmitExitCode(tokens.status()));
   }
   const Result<JobId> job = SubmitOnce(context, yaml, *tokens);
   if (!job.ok()) {
     const bool interrupted = context.interrupts.any();
-    return espalier::ShowError(context, job.status(),
-                               interrupted ? kExitInterrupted : SubmitExitCode(job.status()));
+    return ShowError(context, job.status(),
+                     interrupted ? kExitInterrupted : SubmitExitCode(job.status()));
   }
   if (context.options.json) {
     context.console.Out(JsonLine({{"event", "submitted"}, {"job", ToString(*job)}}));
@@ -201,7 +201,7 @@ int RunWatch(const CommandContext& context) {
 int RunList(const CommandContext& context) {
   const auto jobs =
       Ask<std::vector<JobSnapshot>>(context, [](ApiClient& client) { return client.List(); });
-  if (!jobs.ok()) return ShowError(context, jobs.status());
+  if (!jobs.ok()) return ShowEnd(context, jobs.status());
   if (context.options.json) {
     Json list = Json::array();
     for (const JobSnapshot& job : *jobs) list.push_back(JobJson(job));
@@ -215,7 +215,7 @@ int RunList(const CommandContext& context) {
 int RunStatus(const CommandContext& context) {
   const Result<JobUpdate> job = Ask<JobUpdate>(
       context, [&context](ApiClient& client) { return client.Get(context.options.job); });
-  if (!job.ok()) return ShowError(context, job.status());
+  if (!job.ok()) return ShowEnd(context, job.status());
   if (context.options.json) {
     context.console.Out(JsonLine(JobJson(job->snapshot)));
   } else {
@@ -231,7 +231,7 @@ int RunCancel(const CommandContext& context) {
     const Status status = client.Cancel(context.options.job);
     return status.ok() ? Result<JobId>(context.options.job) : Result<JobId>(status);
   });
-  if (!cancelled.ok()) return ShowError(context, cancelled.status());
+  if (!cancelled.ok()) return ShowEnd(context, cancelled.status());
   const std::string job = ToString(context.options.job);
   if (context.options.json) {
     context.console.Out(JsonLine({{"job", job}, {"cancelled", true}}));
@@ -243,21 +243,21 @@ int RunCancel(const CommandContext& context) {
 
 int RunDrain(const CommandContext& context) {
   const auto workers = Workers(context);
-  if (!workers.ok()) return ShowError(context, workers.status());
+  if (!workers.ok()) return ShowEnd(context, workers.status());
   const std::string& wanted = context.options.worker;
   const auto found = std::find_if(workers->begin(), workers->end(), [&](const auto& w) {
     return w.name == wanted || ToString(w.worker) == wanted;
   });
   if (found == workers->end()) {
-    return ShowError(context, NotFound("no worker '" + Printable(wanted) +
-                                       "' is attached now; `espalier workers` shows the names and "
-                                       "ids of those that are"));
+    return ShowEnd(context, NotFound("no worker '" + Printable(wanted) +
+                                     "' is attached now; `espalier workers` shows the names and "
+                                     "ids of those that are"));
   }
   const auto drained = Ask<WorkerId>(context, [found](ApiClient& client) {
     const Status status = client.Drain(found->worker);
     return status.ok() ? Result<WorkerId>(found->worker) : Result<WorkerId>(status);
   });
-  if (!drained.ok()) return ShowError(context, drained.status());
+  if (!drained.ok()) return ShowEnd(context, drained.status());
   const std::string worker = ToString(found->worker);
   if (context.options.json) {
     context.console.Out(JsonLine({{"worker", worker}, {"drained", true}}));
@@ -272,7 +272,7 @@ int RunDrain(const CommandContext& context) {
 
 int RunWorkers(const CommandContext& context) {
   const auto workers = Workers(context);
-  if (!workers.ok()) return ShowError(context, workers.status());
+  if (!workers.ok()) return ShowEnd(context, workers.status());
   if (context.options.json) {
     Json list = Json::array();
     for (const WorkerSnapshot& worker : *workers) list.push_back(WorkerJson(worker));

@@ -8,6 +8,7 @@
 
 #include "src/base/queue.h"
 #include "src/base/text.h"
+#include "src/cli/clock.h"
 
 namespace espalier {
 namespace {
@@ -17,12 +18,6 @@ using std::chrono::milliseconds;
 constexpr int64_t kTickMs = 100;
 constexpr int64_t kReconnectPauseMs = 500;
 constexpr int64_t kAwayToldMs = 1000;  // a shorter outage is not worth a line
-
-int64_t NowMs() {
-  return std::chrono::duration_cast<milliseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // What the watching thread tells: an update, or why it has ended.
 using WatchEvent = std::variant<JobUpdate, Status>;

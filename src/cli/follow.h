@@ -11,6 +11,9 @@
 
 namespace espalier {
 
+// Milliseconds that a cancelled job has for its clean end.
+inline constexpr int64_t kCancelWaitMs = 10'000;
+
 // Whether the coordinator may soon answer otherwise: it is away, or too many ask.
 bool MayComeBack(const Status& error);
 

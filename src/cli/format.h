@@ -1,6 +1,7 @@
 // Small texts that several views share. Thread rule: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@ std::string FormatValue(double value);
 std::string FormatMean(double value, double weight);
 // A share in [0, 1] as "97.25 %"; NaN, a share of nothing, as "-".
 std::string FormatShare(double share);
+// Milliseconds as seconds.
+inline double Seconds(int64_t ms) { return static_cast<double>(ms) / 1000; }
 // A whole number without a point, any other number shortest: "3", "2.5".
 std::string FormatEpochs(double epochs);
 // "context <- cause <- cause", without the position.

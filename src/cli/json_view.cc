@@ -4,6 +4,7 @@
 
 #include "src/bundle/history.h"
 #include "src/bundle/metrics_json.h"
+#include "src/cli/format.h"
 #include "src/cli/scoring_view.h"
 #include "src/spec/names.h"
 
@@ -11,8 +12,6 @@ namespace espalier {
 namespace {
 
 constexpr int64_t kProgressEveryMs = 1000;
-
-double Seconds(int64_t ms) { return static_cast<double>(ms) / 1000; }
 
 // Empty text is "unknown", hence null.
 Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }

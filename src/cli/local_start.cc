@@ -6,6 +6,7 @@
 
 #include "src/base/memory.h"
 #include "src/base/text.h"
+#include "src/cli/clock.h"
 
 namespace espalier {
 namespace {
@@ -14,12 +15,6 @@ constexpr int kDefaultWorkersMax = 4;
 constexpr int64_t kRegisterWaitMs = 60'000;  // for all workers
 constexpr int64_t kReachWaitMs = 10'000;     // for the coordinator, whose process is there
 constexpr auto kRegisterPoll = std::chrono::milliseconds(10);
-
-int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 

@@ -48,8 +48,6 @@ Evaluation EvaluationOf(const JobResult& result) {
   return evaluation;
 }
 
-double Seconds(int64_t ms) { return static_cast<double>(ms) / 1000; }
-
 }  // namespace
 
 std::string ScoringLine(int64_t shards, int64_t shards_total, int64_t rows, int64_t elapsed_ms) {

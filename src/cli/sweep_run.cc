@@ -4,18 +4,13 @@
 #include <thread>
 
 #include "src/base/text.h"
+#include "src/cli/clock.h"
 #include "src/cli/follow.h"
 
 namespace espalier {
 namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(100);
-
-int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 class Runner {
  public:

@@ -5,6 +5,7 @@
 
 #include "src/base/text.h"
 #include "src/base/version.h"
+#include "src/cli/clock.h"
 #include "src/cli/coordinator_address.h"
 #include "src/cli/options_yarn.h"
 #include "src/cli/yarn_view.h"
@@ -17,14 +18,8 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kPollMs = 500, kLookEveryMs = 3'000, kReplyMs = 30'000;
+constexpr int64_t kYarnPollMs = 500, kYarnLookMs = 3'000, kReplyMs = 30'000;
 constexpr int64_t kTemplateBytesMax = 1 << 20, kAddressBytesMax = 1 << 16;
-
-int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 int64_t SecondsSince1970() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -262,7 +257,7 @@ Status YarnCluster::CheckAlive(const std::string& name) {
 
 Status YarnCluster::AwaitCoordinator(const CommandContext& context, const std::string& name) {
   const int64_t begin_ms = NowMs(), limit_ms = *ParseMilliseconds(context.options.yarn.wait);
-  int64_t look_ms = begin_ms + kLookEveryMs;
+  int64_t look_ms = begin_ms + kYarnLookMs;
   for (;;) {
     const auto client = ConnectTo(context);
     const auto workers = client.ok() ? (*client)->Workers() : client.status();
@@ -276,7 +271,7 @@ Status YarnCluster::AwaitCoordinator(const CommandContext& context, const std::s
       return workers.status();
     }
     if (NowMs() >= look_ms) {
-      look_ms = NowMs() + kLookEveryMs;
+      look_ms = NowMs() + kYarnLookMs;
       ESPALIER_RETURN_IF_ERROR(CheckAlive(name));
     }
     if (NowMs() - begin_ms > limit_ms) {
@@ -286,7 +281,7 @@ Status YarnCluster::AwaitCoordinator(const CommandContext& context, const std::s
           "`espalier yarn logs " + name + "` what it said. Often the queue has no room, or " +
           "ZooKeeper is away from the nodes. Last: " + workers.status().message());
     }
-    if (!rm_->Wait(kPollMs)) return Cancelled("interrupted");
+    if (!rm_->Wait(kYarnPollMs)) return Cancelled("interrupted");
   }
 }
 
@@ -303,7 +298,7 @@ Result<bool> YarnCluster::AwaitWorkers(const CommandContext& context, int64_t co
              (count == 1 ? " worker has come" : " workers have come"));
     }
     if (NowMs() - begin_ms > limit_ms) return false;
-    if (!rm_->Wait(kPollMs)) return Cancelled("interrupted");
+    if (!rm_->Wait(kYarnPollMs)) return Cancelled("interrupted");
   }
 }
 

@@ -53,19 +53,15 @@ Status ReadScoring(Reader& reader, const YamlNode& node, const std::string& path
 
 // ---- as text -----------------------------------------------------------------------------------
 
-YamlNode Scalar(std::string text, bool quoted) {
-  return {.kind = YamlNode::Kind::kScalar, .text = std::move(text), .quoted = quoted};
-}
-
 void Add(YamlNode* map, const char* key, YamlNode value) {
   map->kind = YamlNode::Kind::kMap;
-  map->entries.emplace_back(Scalar(key, false), std::move(value));
+  map->entries.emplace_back(ScalarNode(key, false), std::move(value));
 }
 
 void AddTexts(YamlNode* map, const char* key, const std::vector<std::string>& texts, bool quoted) {
   if (texts.empty()) return;
   YamlNode list = {.kind = YamlNode::Kind::kSequence};
-  for (const std::string& text : texts) list.items.push_back(Scalar(text, quoted));
+  for (const std::string& text : texts) list.items.push_back(ScalarNode(text, quoted));
   Add(map, key, std::move(list));
 }
 
@@ -108,27 +104,27 @@ Result<ScoringSpec> ParseScoring(std::string_view yaml_text, std::string_view na
 
 std::string ScoringYaml(const ScoringSpec& spec) {
   YamlNode section;
-  Add(&section, "model", Scalar(spec.model, true));
+  Add(&section, "model", ScalarNode(spec.model, true));
   AddTexts(&section, "data", spec.data, true);
-  if (spec.data_format) Add(&section, "data_format", Scalar(NameOf(*spec.data_format), false));
-  if (spec.format) Add(&section, "format", Scalar(NameOf(*spec.format), false));
+  if (spec.data_format) Add(&section, "data_format", ScalarNode(NameOf(*spec.data_format), false));
+  if (spec.format) Add(&section, "format", ScalarNode(NameOf(*spec.format), false));
   AddTexts(&section, "keep", spec.keep, true);
   std::vector<std::string> columns;
   for (const AnswerColumn column : spec.columns) columns.emplace_back(NameOf(column));
   AddTexts(&section, "columns", columns, false);
   if (spec.rejects_limit) {
-    Add(&section, "rejects_limit", Scalar(std::to_string(*spec.rejects_limit), false));
+    Add(&section, "rejects_limit", ScalarNode(std::to_string(*spec.rejects_limit), false));
   }
   YamlNode root, workers;
-  Add(&root, "name", Scalar(spec.name, true));
+  Add(&root, "name", ScalarNode(spec.name, true));
   Add(&root, NameOf(spec.kind), std::move(section));
-  Add(&workers, "min", Scalar(std::to_string(spec.workers.min), false));
-  Add(&workers, "max", Scalar(std::to_string(spec.workers.max), false));
+  Add(&workers, "min", ScalarNode(std::to_string(spec.workers.min), false));
+  Add(&workers, "max", ScalarNode(std::to_string(spec.workers.max), false));
   Add(&root, "workers", std::move(workers));
   if (!spec.output.path.empty()) {
     YamlNode output;
-    Add(&output, "path", Scalar(spec.output.path, true));
-    if (spec.output.overwrite) Add(&output, "overwrite", Scalar("true", false));
+    Add(&output, "path", ScalarNode(spec.output.path, true));
+    if (spec.output.overwrite) Add(&output, "overwrite", ScalarNode("true", false));
     Add(&root, "output", std::move(output));
   }
   return EmitYaml(root);

@@ -17,10 +17,6 @@
 namespace espalier {
 namespace {
 
-YamlNode Scalar(std::string text, bool quoted = false) {
-  return {.kind = YamlNode::Kind::kScalar, .text = std::move(text), .quoted = quoted};
-}
-
 // A value on one line, as a person would write it.
 std::string Flow(const YamlNode& node) {
   std::string text;
@@ -43,7 +39,7 @@ std::string Flow(const YamlNode& node) {
 
 YamlNode& Entry(YamlNode& map, const std::string& key) {
   if (YamlNode* found = map.Find(key)) return *found;
-  map.entries.emplace_back(Scalar(key), YamlNode());
+  map.entries.emplace_back(ScalarNode(key), YamlNode());
   return map.entries.back().second;
 }
 
@@ -85,15 +81,15 @@ YamlNode Drawn(const SweepAxis& axis, uint64_t bits) {
     case SweepAxis::Kind::kChoices:
       return axis.choices[static_cast<size_t>(place * static_cast<double>(axis.choices.size()))];
     case SweepAxis::Kind::kUniform:
-      return Scalar(Rounded(axis.from + place * (axis.to - axis.from)));
+      return ScalarNode(Rounded(axis.from + place * (axis.to - axis.from)));
     case SweepAxis::Kind::kLogUniform:
-      return Scalar(Rounded(
+      return ScalarNode(Rounded(
           std::exp(std::log(axis.from) + place * (std::log(axis.to) - std::log(axis.from)))));
     case SweepAxis::Kind::kWhole:
       break;
   }
   const double whole = axis.from + std::floor(place * (axis.to - axis.from + 1));
-  return Scalar(std::to_string(static_cast<int64_t>(std::min(whole, axis.to))));
+  return ScalarNode(std::to_string(static_cast<int64_t>(std::min(whole, axis.to))));
 }
 
 // [trial][key].
@@ -193,16 +189,17 @@ class Maker {
     }
     if (run.fold) {
       YamlNode validation{.kind = YamlNode::Kind::kMap};
-      Entry(validation, "fold") = Scalar(std::to_string(*run.fold));
-      Entry(validation, "of") = Scalar(std::to_string(*plan_.folds));
-      if (plan_.stratify) Entry(validation, "stratify") = Scalar("true");
+      Entry(validation, "fold") = ScalarNode(std::to_string(*run.fold));
+      Entry(validation, "of") = ScalarNode(std::to_string(*plan_.folds));
+      if (plan_.stratify) Entry(validation, "stratify") = ScalarNode("true");
       ESPALIER_RETURN_IF_ERROR(SetKey(root, "data.validation", std::move(validation)));
     }
-    ESPALIER_RETURN_IF_ERROR(SetKey(root, "output", Scalar(sweep_.output + "/" + run.name, true)));
+    ESPALIER_RETURN_IF_ERROR(
+        SetKey(root, "output", ScalarNode(sweep_.output + "/" + run.name, true)));
     YamlNode* const workers = root.Find("workers");
     const bool silent = workers == nullptr || workers->kind == YamlNode::Kind::kNull ||
                         (workers->kind == YamlNode::Kind::kMap && !workers->Find("cache_input"));
-    if (silent) ESPALIER_RETURN_IF_ERROR(SetKey(root, "workers.cache_input", Scalar("true")));
+    if (silent) ESPALIER_RETURN_IF_ERROR(SetKey(root, "workers.cache_input", ScalarNode("true")));
     const auto parsed = Finish(root, &run);
     if (!parsed.ok()) {
       return parsed.Wrap(std::string(name_) + ": " +

@@ -38,6 +38,11 @@ struct YamlNode {
   YamlNode* Find(std::string_view key);
 };
 
+// A scalar that no file holds: without a mark.
+inline YamlNode ScalarNode(std::string text, bool quoted = false) {
+  return {.kind = YamlNode::Kind::kScalar, .text = std::move(text), .quoted = quoted};
+}
+
 // Parses `text`. `name` is the file's, for messages: "job.yaml:3:5: ...". The root is a map,
 // empty when the text holds nothing but comments.
 Result<YamlNode> ParseYaml(std::string_view text, std::string_view name);

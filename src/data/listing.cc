@@ -18,7 +18,6 @@
 namespace espalier {
 namespace {
 
-constexpr size_t kShardsMax = 10'000'000;
 // Beginnings of files that are read, and places of blocks that are asked for, at a time: each is
 // mostly waiting for a file system far away.
 constexpr int kFilesAtOnce = 16;
@@ -245,10 +244,7 @@ class Planner {
       plan_.shards.push_back({file, begin, end});
       begin = end;
     }
-    if (plan_.shards.size() <= kShardsMax) return {};
-    return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
-                           " bytes give more than " + std::to_string(kShardsMax) +
-                           " shards; choose larger ones");
+    return CheckShardCount(plan_.shards.size(), shard_bytes);
   }
 
   const FileSystem& files_;
@@ -276,6 +272,14 @@ std::vector<std::string> HoldersOf(const Shard& shard, const std::vector<BlockLo
 }
 
 }  // namespace
+
+Status CheckShardCount(size_t shards, int64_t shard_bytes) {
+  constexpr size_t kShardsMax = 10'000'000;
+  if (shards <= kShardsMax) return {};
+  return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
+                         " bytes give more than " + std::to_string(kShardsMax) +
+                         " shards; choose larger ones");
+}
 
 Result<InputPlan> PlanTable(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
   if (shard_bytes <= 0) {

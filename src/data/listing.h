@@ -34,4 +34,7 @@ void FindHosts(const FileSystem& files, InputPlan* plan);
 // time of change differ.
 Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files, const InputFile& file);
 
+// An error that names data.shard_bytes when a plan has more than 10,000,000 shards.
+Status CheckShardCount(size_t shards, int64_t shard_bytes);
+
 }  // namespace espalier

@@ -16,8 +16,6 @@
 namespace espalier {
 namespace {
 
-std::string Quoted(const std::string& text) { return "'" + Printable(text) + "'"; }
-
 class Merger {
  public:
   Merger(const InputPlan& plan, const JobSpec& job, std::vector<ShardSurvey> surveys,

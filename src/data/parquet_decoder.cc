@@ -15,12 +15,7 @@
 #include "src/data/row_words.h"
 
 namespace espalier {
-namespace {
-
-constexpr int kTrain = static_cast<int>(FileRole::kTrain);
-constexpr int kValidation = static_cast<int>(FileRole::kValidation);
-
-}  // namespace
+namespace {}  // namespace
 
 ParquetDecoder::ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_t file,
                                ParquetProjection projection, ShardRows* rows)
@@ -220,7 +215,7 @@ Status ParquetDecoder::ChooseSets() {
       const bool drawn = draw_.stratified()
                              ? draw_.Draws(group_, label_of_[r], labels[label_of_[r]])
                              : draw_.Draws(static_cast<uint64_t>(first_row_ + r));
-      set_of_[r] = drawn ? kValidation : kTrain;
+      set_of_[r] = drawn ? kValidationSet : kTrainSet;
     }
     return {};
   }
@@ -236,7 +231,7 @@ Status ParquetDecoder::ChooseSets() {
     const auto found = texts->At(r, &scratch);
     const std::string_view text = found ? Trimmed(*found) : std::string_view();
     if (is_one_of(text, {"1", "true", "True", "TRUE"})) {
-      set_of_[r] = kValidation;
+      set_of_[r] = kValidationSet;
     } else if (!is_one_of(text, {"0", "false", "False", "FALSE"})) {
       Bad(r, MarkFault(), schema_.validation, source);
     }
@@ -275,7 +270,7 @@ void ParquetDecoder::DescribeRejects() {
 void ParquetDecoder::LookForWatched() {
   if (!watched_ || watched_at_) return;
   for (const int64_t r : good_) {
-    if (set_of_[r] == kTrain || texts().labels.texts()[label_of_[r]] != *watched_) continue;
+    if (set_of_[r] == kTrainSet || texts().labels.texts()[label_of_[r]] != *watched_) continue;
     watched_at_ = PlaceOf(r, schema_.label[0], projection_.label[0], -1);
     return;
   }

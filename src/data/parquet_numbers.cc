@@ -20,7 +20,6 @@ namespace espalier {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kDayMs = 86'400'000;
 
 template <typename T>
@@ -134,7 +133,7 @@ double DecimalNumber(const Decimal& value, int32_t scale) {
     case NumberKind::kNumber:
       return number;
     case NumberKind::kInfinite:
-      return kInfinity;
+      return std::numeric_limits<double>::infinity();
     default:
       return kNan;
   }
@@ -184,7 +183,7 @@ Numbers ParsedTexts(const Array& texts, bool words) {
       case NumberKind::kNumber:
         return value;
       case NumberKind::kInfinite:
-        return kInfinity;
+        return std::numeric_limits<double>::infinity();
       case NumberKind::kNotNumber:
         not_numbers.push_back(r);
         return 0.0;

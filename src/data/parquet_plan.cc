@@ -18,10 +18,7 @@
 namespace espalier {
 namespace {
 
-constexpr size_t kShardsMax = 10'000'000;
 constexpr int kFootersAtOnce = 16;  // each is mostly waiting for a file system far away
-
-std::string Quoted(const std::string& text) { return "'" + Printable(text) + "'"; }
 
 // What people call a column's values: "numbers", "lists of 3 numbers".
 std::string Kind(const ParquetColumn& column) {
@@ -244,10 +241,7 @@ class ParquetPlanner {
       plan_.shards.push_back({file, begin, end});
       begin = end;
     }
-    if (plan_.shards.size() <= kShardsMax) return {};
-    return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes_) +
-                           " bytes give more than " + std::to_string(kShardsMax) +
-                           " shards; choose larger ones");
+    return CheckShardCount(plan_.shards.size(), shard_bytes_);
   }
 
   // Vectors in use become their elements, and the spec is resolved against the result.

@@ -10,12 +10,7 @@
 #include "src/data/transpose.h"
 
 namespace espalier {
-namespace {
-
-constexpr int kTrain = static_cast<int>(FileRole::kTrain);
-constexpr int kValidation = static_cast<int>(FileRole::kValidation);
-
-}  // namespace
+namespace {}  // namespace
 
 void ParquetDecoder::SkipZeros() {
   skips_zeros_ = true;
@@ -26,8 +21,8 @@ void ParquetDecoder::Reserve(int64_t rows) {
   double share[kSets] = {};
   share[static_cast<int>(role_)] = 1;
   if (role_ == FileRole::kTrain && job_.data.validation.by_hash()) {
-    share[kValidation] = job_.data.validation.share() * 1.03;
-    share[kTrain] = std::min(1.0, (1 - job_.data.validation.share()) * 1.03);
+    share[kValidationSet] = job_.data.validation.share() * 1.03;
+    share[kTrainSet] = std::min(1.0, (1 - job_.data.validation.share()) * 1.03);
   }
   const int64_t targets = classification_ ? 0 : static_cast<int64_t>(schema_.label.size());
   for (int i = 0; i < kSets; ++i) {
@@ -42,9 +37,10 @@ void ParquetDecoder::Reserve(int64_t rows) {
 
 void ParquetDecoder::OfferRows() {
   if (!picker_.any()) return;
-  int64_t train = rows_->sets[kTrain].rows;
+  int64_t train = rows_->sets[kTrainSet].rows;
   for (const int64_t r : good_) {
-    if (set_of_[r] == kTrain) picker_.Offer(file_, static_cast<uint64_t>(first_row_ + r), train++);
+    if (set_of_[r] == kTrainSet)
+      picker_.Offer(file_, static_cast<uint64_t>(first_row_ + r), train++);
   }
 }
 

@@ -14,7 +14,6 @@
 namespace espalier {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kSparse = 0, kDense = 1;  // Spark's types
 
 // Where the list of a row lies among the elements.
@@ -83,7 +82,9 @@ Result<Numbers> FromLists(const arrow::Array& array, int64_t width) {
     const List list = null ? List{0, width} : ListAt(array, r);
     if (list.length != width) numbers.wrong_lengths.emplace_back(r, list.length);
     for (int64_t i = 0; i < width; ++i) {
-      out[i] = null ? kNan : list.length != width ? 0 : values.At(list.begin + i);
+      out[i] = null                   ? std::numeric_limits<double>::quiet_NaN()
+               : list.length != width ? 0
+                                      : values.At(list.begin + i);
     }
   }
   return numbers;

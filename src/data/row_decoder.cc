@@ -265,23 +265,21 @@ bool RowDecoder::DecodeWeight(const RecordReader& reader) {
 }
 
 int RowDecoder::SetOf(const RecordReader& reader) {
-  constexpr int kTrain = static_cast<int>(FileRole::kTrain);
-  constexpr int kValidation = static_cast<int>(FileRole::kValidation);
   if (role_ != FileRole::kTrain) return static_cast<int>(role_);
   if (draw_.active()) {
     const int64_t at = reader.record_offset();
     const bool drawn = draw_.stratified()
                            ? draw_.Draws(at / kStratumBytes, label_, texts().labels.texts()[label_])
                            : draw_.Draws(static_cast<uint64_t>(at));
-    return drawn ? kValidation : kTrain;
+    return drawn ? kValidationSet : kTrainSet;
   }
-  if (schema_.validation < 0) return kTrain;
+  if (schema_.validation < 0) return kTrainSet;
   const std::string_view text = Trimmed(reader.field(schema_.validation));
   for (const std::string_view yes : {"1", "true", "True", "TRUE"}) {
-    if (text == yes) return kValidation;
+    if (text == yes) return kValidationSet;
   }
   for (const std::string_view no : {"0", "false", "False", "FALSE"}) {
-    if (text == no) return kTrain;
+    if (text == no) return kTrainSet;
   }
   Bad(MarkFault(), schema_.validation);
   return -1;

@@ -9,8 +9,6 @@
 namespace espalier {
 namespace {
 
-std::string Quoted(const std::string& text) { return "'" + Printable(text) + "'"; }
-
 constexpr size_t kColumnsListed = 10;
 
 // "the files have 3 columns: 'a', 'b', 'c'".

@@ -18,7 +18,6 @@
 namespace espalier {
 namespace {
 
-constexpr int kTrain = static_cast<int>(FileRole::kTrain);
 // Enough to tell how many rows a shard will have, and whether they are sparse.
 constexpr int64_t kRowsBeforeReserve = 256;
 // Of rows that are handed on while the shard is read: they stay in the cache.
@@ -120,7 +119,7 @@ void CountLabels(const ShardRows& rows, ShardSurvey* survey) {
   const std::vector<std::string>& texts = rows.texts.labels.texts();
   std::vector<int64_t> train(texts.size()), other(texts.size());
   for (int set = 0; set < kSets; ++set) {
-    for (const int32_t label : rows.sets[set].labels) ++(set == kTrain ? train : other)[label];
+    for (const int32_t label : rows.sets[set].labels) ++(set == kTrainSet ? train : other)[label];
   }
   for (size_t i = 0; i < texts.size(); ++i) {
     if (train[i] > 0) survey->labels[texts[i]] = train[i];
@@ -149,7 +148,7 @@ std::vector<int64_t> CountCodes(const DecodedRows& rows, int64_t width, int64_t 
 // How many training rows have each value of the categorical features.
 void CountCategories(const ShardRows& rows, const FeatureSpec& features, const Schema& schema,
                      ShardSurvey* survey) {
-  const DecodedRows& train = rows.sets[kTrain];
+  const DecodedRows& train = rows.sets[kTrainSet];
   const auto width = static_cast<int64_t>(schema.features.size());
   for (size_t i = 0; i < schema.features.size(); ++i) {
     if (!HasVocabulary(features, schema.rule(i))) continue;
@@ -175,7 +174,7 @@ ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, const JobSpec&
   survey.skipped_rows = rows.skipped;
   survey.skipped = rows.skipped_first;
   survey.storage = rows.sets[0].type;
-  const DecodedRows& train = rows.sets[kTrain];
+  const DecodedRows& train = rows.sets[kTrainSet];
   const auto width = static_cast<int64_t>(schema.features.size());
   survey.features = train.sparse ? StatsOfSparse(train, width)
                                  : StatsOf(train.type, train.features.data(), train.rows, width);
@@ -235,7 +234,7 @@ Result<InputPosition> FindEvaluationLabel(const FileSystem& files, const InputPl
     if (outcome == TextScan::Outcome::kFailed) return scan.error();
     if (outcome == TextScan::Outcome::kEnd) return InputPosition{};
     if (outcome != TextScan::Outcome::kRow) continue;
-    if (scan.decoder().sets()[kTrain].rows > 0) continue;
+    if (scan.decoder().sets()[kTrainSet].rows > 0) continue;
     if (Trimmed(scan.reader().field(column)) != label) continue;
     ESPALIER_ASSIGN_OR_RETURN(const int64_t row, scan.Row());
     return InputPosition{.file = listed.path,

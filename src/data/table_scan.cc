@@ -17,7 +17,7 @@
 namespace espalier {
 namespace {
 
-constexpr size_t kPieceBytes = 512 << 10;  // of numbers, or of kept text
+constexpr size_t kScanPieceBytes = 512 << 10;  // of numbers, or of kept text
 constexpr size_t kPieceRejects = 1024;
 
 // Planning speaks of a job's fields; here there is none.
@@ -358,7 +358,7 @@ Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoo
       return CheckLabels(texts.labels.texts().size(), file.path,
                          scan.input.schema.names[scan.input.schema.label[0]]);
     }
-    const bool full = rows.FeatureBytes() >= kPieceBytes || kept.bytes() >= kPieceBytes ||
+    const bool full = rows.FeatureBytes() >= kScanPieceBytes || kept.bytes() >= kScanPieceBytes ||
                       rejects.size() >= kPieceRejects;
     if (full) ESPALIER_RETURN_IF_ERROR(hand_on());
   }

@@ -18,25 +18,25 @@ using View = Eigen::Map<Values<T>, Eigen::Aligned64>;
 
 // One piece of a buffer: temporaries of this fixed size live on the stack, in packets.
 template <typename T>
-using Piece = Eigen::Array<T, kPadding, 1>;
+using Packet = Eigen::Array<T, kPadding, 1>;
 template <typename T>
-using PieceIn = Eigen::Map<const Piece<T>, Eigen::Aligned64>;
+using PacketIn = Eigen::Map<const Packet<T>, Eigen::Aligned64>;
 template <typename T>
-using PieceOut = Eigen::Map<Piece<T>, Eigen::Aligned64>;
+using PacketOut = Eigen::Map<Packet<T>, Eigen::Aligned64>;
 
 // Runs `f` (an expression of a piece) over a padded buffer, piece by piece.
 template <typename T, typename F>
-void ForPieces(const T* in, T* out, int64_t size, F f) {
+void ForPackets(const T* in, T* out, int64_t size, F f) {
   for (int64_t i = 0; i < size; i += kPadding) {
-    const Piece<T> x = PieceIn<T>(in + i);
-    PieceOut<T>(out + i) = f(x);
+    const Packet<T> x = PacketIn<T>(in + i);
+    PacketOut<T>(out + i) = f(x);
   }
 }
 
 // Horner's scheme, highest power first.
 template <typename T, size_t n>
-Piece<T> Polynomial(const Piece<T>& x, const double (&c)[n]) {
-  Piece<T> y = Piece<T>::Constant(static_cast<T>(c[0]));
+Packet<T> Polynomial(const Packet<T>& x, const double (&c)[n]) {
+  Packet<T> y = Packet<T>::Constant(static_cast<T>(c[0]));
   for (size_t i = 1; i < n; ++i) y = y * x + static_cast<T>(c[i]);
   return y;
 }
@@ -100,22 +100,22 @@ void Tanh<float>(const float* in, float* out, int64_t size) {
 
 template <>
 void Tanh<double>(const double* in, double* out, int64_t size) {
-  ForPieces<double>(in, out, size, [](const Piece<double>& x) -> Piece<double> {
-    const Piece<double> a = x.abs(), s = x * x;
-    const Piece<double> small = x + x * s * (Polynomial(s, kTanhP) / Polynomial(s, kTanhQ));
-    const Piece<double> e = (a + a).exp();
-    const Piece<double> large = 1.0 - 2.0 / (e + 1.0);
+  ForPackets<double>(in, out, size, [](const Packet<double>& x) -> Packet<double> {
+    const Packet<double> a = x.abs(), s = x * x;
+    const Packet<double> small = x + x * s * (Polynomial(s, kTanhP) / Polynomial(s, kTanhQ));
+    const Packet<double> e = (a + a).exp();
+    const Packet<double> large = 1.0 - 2.0 / (e + 1.0);
     return (a < 0.625).select(small, (x < 0).select(-large, large));
   });
 }
 
 template <typename T>
 void Erf(const T* in, T* out, int64_t size) {
-  ForPieces<T>(in, out, size, [](const Piece<T>& x) -> Piece<T> {
-    const Piece<T> a = (x.abs() < T(kErfIsOne)).select(x.abs(), T(kErfIsOne)), s = a * a;
-    const Piece<T> small = x * (Polynomial(s, kErfT) / Polynomial(s, kErfU));
-    const Piece<T> e = (-s).exp();
-    const Piece<T> large = T{1} - e * (Polynomial(a, kErfcP) / Polynomial(a, kErfcQ));
+  ForPackets<T>(in, out, size, [](const Packet<T>& x) -> Packet<T> {
+    const Packet<T> a = (x.abs() < T(kErfIsOne)).select(x.abs(), T(kErfIsOne)), s = a * a;
+    const Packet<T> small = x * (Polynomial(s, kErfT) / Polynomial(s, kErfU));
+    const Packet<T> e = (-s).exp();
+    const Packet<T> large = T{1} - e * (Polynomial(a, kErfcP) / Polynomial(a, kErfcQ));
     return (a < T{1}).select(small, (x < T{0}).select(-large, large));
   });
 }

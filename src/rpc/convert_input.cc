@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kSkippedMax = 10'000;
 constexpr int64_t kTotalsMax = 10'000'000;  // a confusion matrix of 1,000 classes has a tenth
 
-void ToProto(const Schema& schema, pb::Schema* out) {
+void SchemaToProto(const Schema& schema, pb::Schema* out) {
   out->mutable_names()->Add(schema.names.begin(), schema.names.end());
   out->mutable_features()->Add(schema.features.begin(), schema.features.end());
   out->mutable_label()->Add(schema.label.begin(), schema.label.end());
@@ -36,7 +36,7 @@ FeatureRule RuleFromProto(const pb::FeatureRule& in, Fields& f) {
   return out;
 }
 
-Result<Schema> FromProto(const pb::Schema& in) {
+Result<Schema> SchemaFromProto(const pb::Schema& in) {
   Fields f("Schema");
   Schema out;
   const int64_t columns = in.names_size();
@@ -58,7 +58,7 @@ Result<Schema> FromProto(const pb::Schema& in) {
   return out;
 }
 
-void ToProto(const ColumnStats& stats, pb::ColumnStats* out) {
+void StatsToProto(const ColumnStats& stats, pb::ColumnStats* out) {
   out->set_count(stats.count);
   out->set_nulls(stats.nulls);
   out->set_mean(stats.mean);
@@ -91,7 +91,7 @@ std::vector<ColumnStats> StatsFromProto(const char* field, const StatsList& in, 
 
 using Labels = google::protobuf::RepeatedPtrField<pb::LabelCount>;
 
-void ToProto(const std::map<std::string, int64_t>& labels, Labels* out) {
+void LabelsToProto(const std::map<std::string, int64_t>& labels, Labels* out) {
   for (const auto& [label, rows] : labels) {
     pb::LabelCount* p = out->Add();
     p->set_label(label);
@@ -133,7 +133,7 @@ pb::StorageType StorageToProto(StorageType type) {
   return static_cast<pb::StorageType>(static_cast<int>(type) + 1);
 }
 
-void ToProto(const Preprocessing& in, pb::Preprocessing* out) {
+void PreprocessingToProto(const Preprocessing& in, pb::Preprocessing* out) {
   for (const FittedFeature& feature : in.features) {
     pb::FittedFeature* p = out->add_features();
     p->set_name(feature.name);
@@ -173,7 +173,7 @@ FittedFeature FeatureFromProto(const pb::FittedFeature& in, Fields& f) {
   return out;
 }
 
-Result<Preprocessing> FromProto(const pb::Preprocessing& in) {
+Result<Preprocessing> PreprocessingFromProto(const pb::Preprocessing& in) {
   Fields f("Preprocessing");
   Preprocessing out;
   if (!f.Few("features", in.features_size(), kListMax) ||
@@ -255,7 +255,7 @@ void ToProto(const InputPlan& plan, pb::InputPlan* out) {
     p->set_begin(shard.begin);
     p->set_end(shard.end);
   }
-  ToProto(plan.schema, out->mutable_schema());
+  SchemaToProto(plan.schema, out->mutable_schema());
 }
 
 Result<InputPlan> FromProto(const pb::InputPlan& in) {
@@ -268,7 +268,7 @@ Result<InputPlan> FromProto(const pb::InputPlan& in) {
   for (const pb::InputFile& file : in.files()) out.files.push_back(FileFromProto(file, f));
   out.shards.reserve(in.shards_size());
   for (const pb::Shard& s : in.shards()) out.shards.push_back(ShardFromProto(s, out.files, f));
-  out.schema = Part(f, "schema", FromProto(in.schema()));
+  out.schema = Part(f, "schema", SchemaFromProto(in.schema()));
   for (const InputFile& file : out.files) CheckColumns(file, out.schema.names.size(), f);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return out;
@@ -276,17 +276,17 @@ Result<InputPlan> FromProto(const pb::InputPlan& in) {
 
 namespace {
 
-void ToProto(const ShardScore& score, pb::ShardScore* out) {
+void ScoreToProto(const ShardScore& score, pb::ShardScore* out) {
   out->set_rows(score.rows);
   out->set_rejected(score.rejected);
-  for (const Status& why : score.first_rejects) rpc::ToProto(why, out->add_first_rejects());
+  for (const Status& why : score.first_rejects) ToProto(why, out->add_first_rejects());
   out->set_parts(score.parts);
   out->set_reject_parts(score.reject_parts);
   out->set_generation(score.generation);
   out->mutable_totals()->Add(score.totals.begin(), score.totals.end());
 }
 
-Result<ShardScore> FromProto(const pb::ShardScore& in) {
+Result<ShardScore> ScoreFromProto(const pb::ShardScore& in) {
   Fields f("ShardScore");
   ShardScore out;
   out.rows = f.NotNegative("rows", in.rows());
@@ -313,21 +313,21 @@ void ToProto(const ShardSurvey& survey, pb::ShardSurvey* out) {
   out->set_skipped_rows(survey.skipped_rows);
   for (const Status& why : survey.skipped) ToProto(why, out->add_skipped());
   out->set_storage(StorageToProto(survey.storage));
-  for (const ColumnStats& stats : survey.features) ToProto(stats, out->add_features());
-  for (const ColumnStats& stats : survey.targets) ToProto(stats, out->add_targets());
-  ToProto(survey.labels, out->mutable_labels());
-  ToProto(survey.evaluation_labels, out->mutable_evaluation_labels());
+  for (const ColumnStats& stats : survey.features) StatsToProto(stats, out->add_features());
+  for (const ColumnStats& stats : survey.targets) StatsToProto(stats, out->add_targets());
+  LabelsToProto(survey.labels, out->mutable_labels());
+  LabelsToProto(survey.evaluation_labels, out->mutable_evaluation_labels());
   out->set_train_weight(survey.train_weight);
   out->set_nonzeros(survey.nonzeros);
   for (const auto& values : survey.categories) {
-    ToProto(values, out->add_categories()->mutable_values());
+    LabelsToProto(values, out->add_categories()->mutable_values());
   }
   const RowSample& sample = survey.sample;
   if (!sample.keys.empty()) {
     out->mutable_sample()->mutable_keys()->Add(sample.keys.begin(), sample.keys.end());
     out->mutable_sample()->mutable_values()->Add(sample.values.begin(), sample.values.end());
   }
-  if (survey.score) ToProto(*survey.score, out->mutable_score());
+  if (survey.score) ScoreToProto(*survey.score, out->mutable_score());
 }
 
 Result<ShardSurvey> FromProto(const pb::ShardSurvey& in) {
@@ -358,14 +358,14 @@ Result<ShardSurvey> FromProto(const pb::ShardSurvey& in) {
     out.categories.push_back(LabelsFromProto("categories", counts.values(), f));
   }
   out.sample = SampleFromProto(in.sample(), f);
-  if (in.has_score()) out.score = Part(f, "score", FromProto(in.score()));
+  if (in.has_score()) out.score = Part(f, "score", ScoreFromProto(in.score()));
   ESPALIER_RETURN_IF_ERROR(f.status());
   return out;
 }
 
 void ToProto(const SurveyResult& result, pb::SurveyResult* out) {
   for (const ShardSurvey& shard : result.shards) ToProto(shard, out->add_shards());
-  ToProto(result.preprocessing, out->mutable_preprocessing());
+  PreprocessingToProto(result.preprocessing, out->mutable_preprocessing());
   out->set_storage(StorageToProto(result.storage));
   out->set_sparse(result.sparse);
   out->set_train_rows(result.train_rows);
@@ -384,7 +384,7 @@ Result<SurveyResult> FromProto(const pb::SurveyResult& in) {
     out.shards.push_back(Part(f, "shards", FromProto(in.shards(i))));
     f.In("shards.shard", out.shards.back().shard, i, i);
   }
-  out.preprocessing = Part(f, "preprocessing", FromProto(in.preprocessing()));
+  out.preprocessing = Part(f, "preprocessing", PreprocessingFromProto(in.preprocessing()));
   out.storage = StorageFromProto(in.storage(), f);
   out.sparse = in.sparse();
   out.train_rows = f.NotNegative("train_rows", in.train_rows());

@@ -8,9 +8,9 @@ namespace espalier::rpc {
 namespace {
 
 constexpr int kCausesMax = 64;
-constexpr size_t kMessageBytesMax = 16 << 10;
+constexpr size_t kStatusMessageBytesMax = 16 << 10;
 
-void ToProto(const InputPosition& position, pb::InputPosition* out) {
+void PositionToProto(const InputPosition& position, pb::InputPosition* out) {
   out->set_file(position.file.substr(0, kTextBytesMax));
   if (position.row) out->set_row(*position.row);
   out->set_column(position.column.substr(0, kTextBytesMax));
@@ -33,9 +33,9 @@ InputPosition PositionFromProto(const pb::InputPosition& in, Fields& f) {
 void ToProto(const Status& status, pb::ErrorDetail* out) {
   out->set_code(static_cast<pb::ErrorCode>(status.code()));
   for (const Status* s = &status; !s->ok() && out->messages_size() < kCausesMax; s = &s->cause()) {
-    out->add_messages(Utf8(s->message(), kMessageBytesMax));
+    out->add_messages(Utf8(s->message(), kStatusMessageBytesMax));
   }
-  if (status.position()) ToProto(*status.position(), out->mutable_position());
+  if (status.position()) PositionToProto(*status.position(), out->mutable_position());
 }
 
 Status ErrorFromProto(const pb::ErrorDetail& in, Status* out) {
@@ -50,7 +50,7 @@ Status ErrorFromProto(const pb::ErrorDetail& in, Status* out) {
   if (in.messages_size() == 0) f.Fail("messages", "are missing");
   Status status;
   for (int i = in.messages_size() - 1; i >= 0; --i) {
-    std::string message = f.Text("messages", in.messages(i), kMessageBytesMax);
+    std::string message = f.Text("messages", in.messages(i), kStatusMessageBytesMax);
     status = status.ok() ? Status(static_cast<StatusCode>(code), std::move(message))
                          : status.Wrap(std::move(message));
   }
@@ -172,15 +172,15 @@ Result<Progress> FromProto(const pb::Progress& in) {
 
 namespace {
 
-void ToProto(const ScoringResult& r, pb::ScoringResult* out) {
+void ScoringToProto(const ScoringResult& r, pb::ScoringResult* out) {
   out->set_rows(r.rows);
   out->set_rejected(r.rejected);
-  for (const Status& why : r.first_rejects) rpc::ToProto(why, out->add_first_rejects());
+  for (const Status& why : r.first_rejects) ToProto(why, out->add_first_rejects());
   out->set_parts(r.parts);
   out->set_format(r.format);
 }
 
-Result<ScoringResult> FromProto(const pb::ScoringResult& in) {
+Result<ScoringResult> ScoringFromProto(const pb::ScoringResult& in) {
   Fields f("ScoringResult");
   ScoringResult r;
   r.rows = f.NotNegative("rows", in.rows());
@@ -221,7 +221,7 @@ void ToProto(const JobResult& r, pb::JobResult* out) {
   out->set_step_ms_p50(r.step_ms_p50);
   out->set_step_ms_p99(r.step_ms_p99);
   out->set_skipped_rows(r.skipped_rows);
-  if (r.scoring) ToProto(*r.scoring, out->mutable_scoring());
+  if (r.scoring) ScoringToProto(*r.scoring, out->mutable_scoring());
   if (!r.async) return;
   out->mutable_async_counts()->set_largest_lag(r.async->largest_lag);
   out->mutable_async_counts()->set_refused(r.async->refused);
@@ -245,7 +245,7 @@ Result<JobResult> FromProto(const pb::JobResult& in) {
   r.step_ms_p50 = f.Finite("step_ms_p50", in.step_ms_p50());
   r.step_ms_p99 = f.Finite("step_ms_p99", in.step_ms_p99());
   r.skipped_rows = f.NotNegative("skipped_rows", in.skipped_rows());
-  if (in.has_scoring()) r.scoring = Part(f, "scoring", FromProto(in.scoring()));
+  if (in.has_scoring()) r.scoring = Part(f, "scoring", ScoringFromProto(in.scoring()));
   if (in.has_async_counts()) {
     r.async =
         AsyncCounts{f.NotNegative("async_counts.largest_lag", in.async_counts().largest_lag()),

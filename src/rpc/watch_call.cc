@@ -9,7 +9,7 @@ namespace espalier::rpc {
 namespace {
 
 // How long one that must end may take to send what waits.
-constexpr int64_t kFlushTimeoutMs = 5'000;
+constexpr int64_t kWatchFlushTimeoutMs = 5'000;
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void WatchCall::End(const Status& why) {
   std::lock_guard lock(mutex_);
   CloseLocked(why);
   if (finished_ || std::exchange(alarm_set_, true)) return;
-  alarm_.Set(Deadline(kFlushTimeoutMs), [weak = weak_from_this()](bool expired) {
+  alarm_.Set(Deadline(kWatchFlushTimeoutMs), [weak = weak_from_this()](bool expired) {
     const auto self = weak.lock();
     if (!expired || self == nullptr) return;
     std::lock_guard lock(self->mutex_);

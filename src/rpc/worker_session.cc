@@ -13,7 +13,7 @@ namespace espalier::rpc {
 namespace {
 
 // How long a stream that ends may take to send what is queued.
-constexpr int64_t kFlushTimeoutMs = 5'000;
+constexpr int64_t kSessionFlushTimeoutMs = 5'000;
 
 Result<FromWorker> Parse(grpc::ByteBuffer* buffer) {
   pb::FromWorker proto;
@@ -89,7 +89,7 @@ void WorkerSession::FinishLocked() {
 void WorkerSession::BreakOffSoonLocked() {
   if (alarm_set_) return;
   alarm_set_ = true;
-  alarm_.Set(Deadline(kFlushTimeoutMs), [weak = weak_from_this()](bool expired) {
+  alarm_.Set(Deadline(kSessionFlushTimeoutMs), [weak = weak_from_this()](bool expired) {
     const auto self = weak.lock();
     if (!expired || self == nullptr) return;
     std::lock_guard lock(self->mutex_);

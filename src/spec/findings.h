@@ -19,8 +19,6 @@ inline constexpr int64_t kCountMax = 1'000'000'000'000;  // steps, rows
 inline constexpr size_t kListMax = 10'000;               // patterns, feature entries
 inline constexpr size_t kTextMax = 4096;                 // bytes of a path or a name
 
-inline std::string Quoted(std::string_view text) { return "'" + Printable(text) + "'"; }
-
 // Keeps the first finding.
 class Findings {
  public:

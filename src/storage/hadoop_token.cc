@@ -14,9 +14,9 @@ constexpr std::string_view kMagic = "HDTS";
 constexpr int kVarintBytesMax = 10;
 
 // Reads from the front; the first thing that does not fit makes all further reads fail.
-class Bytes {
+class TokenBytes {
  public:
-  explicit Bytes(std::string_view bytes) : left_(bytes) {}
+  explicit TokenBytes(std::string_view bytes) : left_(bytes) {}
   bool ok() const { return ok_; }
   bool empty() const { return left_.empty(); }
 
@@ -85,7 +85,7 @@ void PutText(std::string_view text, std::string* out) {
   *out += text;
 }
 
-HadoopToken ReadToken(Bytes* in) {
+HadoopToken ReadToken(TokenBytes* in) {
   HadoopToken token;
   token.identifier = in->Text();
   token.password = in->Text();
@@ -101,7 +101,7 @@ Status Damaged(const std::string& what) {
 // The fields of a protobuf message that are bytes; others are skipped. False: it is no message.
 template <typename Field>
 bool ForEachField(std::string_view message, const Field& field) {
-  Bytes in(message);
+  TokenBytes in(message);
   while (in.ok() && !in.empty()) {
     const uint64_t key = in.Varint();
     switch (key & 7) {
@@ -136,7 +136,7 @@ bool ReadTokenProto(std::string_view message, HadoopToken* token) {
   });
 }
 
-std::optional<std::vector<HadoopToken>> ReadCredentialsProto(Bytes in) {
+std::optional<std::vector<HadoopToken>> ReadCredentialsProto(TokenBytes in) {
   std::vector<HadoopToken> tokens;
   const std::string_view message = in.Delimited();
   const bool good =
@@ -151,7 +151,7 @@ std::optional<std::vector<HadoopToken>> ReadCredentialsProto(Bytes in) {
   return tokens;
 }
 
-std::optional<std::vector<HadoopToken>> ReadCredentials(Bytes in) {
+std::optional<std::vector<HadoopToken>> ReadCredentials(TokenBytes in) {
   std::vector<HadoopToken> tokens;
   const int64_t count = in.Number();
   if (!in.ok() || count < 0 || count > kTokensMax) return std::nullopt;
@@ -183,14 +183,14 @@ Result<HadoopToken> ParseTokenText(std::string_view text) {
   if (text.size() > kTokenTextBytesMax) return Damaged("a delegation token");
   const auto bytes = FromBase64(text);
   if (!bytes) return Damaged("a delegation token");
-  Bytes in(*bytes);
+  TokenBytes in(*bytes);
   HadoopToken token = ReadToken(&in);
   if (!in.ok() || !in.empty()) return Damaged("a delegation token");
   return token;
 }
 
 Result<TokenIdentity> ParseTokenIdentity(const HadoopToken& token) {
-  Bytes in(token.identifier);
+  TokenBytes in(token.identifier);
   const std::string_view version = in.Take(1);
   TokenIdentity identity;
   identity.owner = in.Text();
@@ -205,7 +205,7 @@ Result<TokenIdentity> ParseTokenIdentity(const HadoopToken& token) {
 }
 
 Result<std::vector<HadoopToken>> ParseTokenFile(std::string_view bytes) {
-  Bytes in(bytes);
+  TokenBytes in(bytes);
   const std::string_view magic = in.Take(4), version = in.Take(1);
   std::optional<std::vector<HadoopToken>> tokens;
   if (in.ok() && magic == kMagic && bytes.size() <= kTokenFileBytesMax) {

@@ -26,7 +26,7 @@ constexpr int kWordsMax = 8;        // messages of one failure
 
 // ---- what a failure means ------------------------------------------------------------------
 
-struct Meaning {
+struct KerberosMeaning {
   std::string_view text;  // that the words hold
   StatusCode code;
   const char* why;
@@ -42,55 +42,63 @@ constexpr const char* kWrongKeys =
     "the keys of the keytab are not, or no longer, those of its principal";
 
 // The first match holds.
-constexpr std::array kMeanings = {
-    Meaning{"Clock skew too great", kPermissionDenied,
-            "the clocks of this host, of the KDC and of the server differ by more than Kerberos "
-            "allows (5 minutes unless configured otherwise)",
-            "set them by NTP"},
-    Meaning{"not yet valid", kPermissionDenied,
-            "the ticket begins in the future: the clocks of this host and of the KDC differ",
-            "set them by NTP"},
-    Meaning{"Cannot contact any KDC", kUnavailable, "no KDC answers",
-            "is it up, and does krb5.conf (KRB5_CONFIG) name its address?"},
-    Meaning{"Cannot find KDC", kPermissionDenied, "the realm's KDC is not known",
-            "name it in krb5.conf (KRB5_CONFIG) under [realms]"},
-    Meaning{"Cannot resolve", kUnavailable, "the KDC's host name is not known",
-            "see krb5.conf (KRB5_CONFIG)"},
-    Meaning{"default realm", kPermissionDenied, "no Kerberos realm is configured",
-            "name the cluster's krb5.conf by KRB5_CONFIG, or set default_realm in /etc/krb5.conf"},
-    Meaning{"Server not found in Kerberos database", kPermissionDenied,
-            "the KDC knows no service of that host name",
-            "name the server by the host name that stands in its principal HTTP/HOST, not by "
-            "an address or another name"},
-    Meaning{"Client not found in Kerberos database", kPermissionDenied,
-            "the KDC does not know the principal of the keytab or ticket",
-            "is the keytab of this realm, and the principal still there?"},
-    Meaning{"Preauthentication failed", kPermissionDenied, kWrongKeys, "export the keytab again"},
-    Meaning{"Decrypt integrity check failed", kPermissionDenied, kWrongKeys,
-            "export the keytab again"},
-    Meaning{"Password incorrect", kPermissionDenied, kWrongKeys, "export the keytab again"},
-    Meaning{"Key table file", kPermissionDenied, "the keytab cannot be read",
-            "KRB5_CLIENT_KTNAME must name a keytab that this user may read"},
-    Meaning{"Permission denied", kPermissionDenied, "the keytab or ticket cache cannot be read",
-            "KRB5_CLIENT_KTNAME and KRB5CCNAME must name files that this user may read"},
-    Meaning{"Unsupported key table format", kPermissionDenied, "the keytab is no keytab",
-            "KRB5_CLIENT_KTNAME must name one that ktutil or kadmin wrote"},
-    Meaning{"Bad format in credentials cache", kPermissionDenied, "the ticket cache is damaged",
-            "remove it and get a ticket with kinit"},
-    Meaning{"encryption type", kPermissionDenied,
-            "client, KDC and service have no encryption type in common",
-            "see permitted_enctypes in krb5.conf, and the keys of both principals"},
-    Meaning{"xpired", kPermissionDenied, "the Kerberos ticket has expired",
-            "get a new one with kinit, or name a keytab by KRB5_CLIENT_KTNAME, which needs no "
-            "renewing by hand"},
-    Meaning{"No Kerberos credentials available", kPermissionDenied,
-            "there is no Kerberos ticket and no keytab", kGetTicket},
-    Meaning{"No credentials were supplied", kPermissionDenied,
-            "there is no Kerberos ticket and no keytab", kGetTicket},
-    Meaning{"not found in Kerberos database", kPermissionDenied,
-            "the KDC does not know one of the principals",
-            "see that the server is named by the host in its principal HTTP/HOST, and that the "
-            "keytab is of this realm"},
+constexpr std::array kKerberosMeanings = {
+    KerberosMeaning{
+        "Clock skew too great", kPermissionDenied,
+        "the clocks of this host, of the KDC and of the server differ by more than Kerberos "
+        "allows (5 minutes unless configured otherwise)",
+        "set them by NTP"},
+    KerberosMeaning{
+        "not yet valid", kPermissionDenied,
+        "the ticket begins in the future: the clocks of this host and of the KDC differ",
+        "set them by NTP"},
+    KerberosMeaning{"Cannot contact any KDC", kUnavailable, "no KDC answers",
+                    "is it up, and does krb5.conf (KRB5_CONFIG) name its address?"},
+    KerberosMeaning{"Cannot find KDC", kPermissionDenied, "the realm's KDC is not known",
+                    "name it in krb5.conf (KRB5_CONFIG) under [realms]"},
+    KerberosMeaning{"Cannot resolve", kUnavailable, "the KDC's host name is not known",
+                    "see krb5.conf (KRB5_CONFIG)"},
+    KerberosMeaning{
+        "default realm", kPermissionDenied, "no Kerberos realm is configured",
+        "name the cluster's krb5.conf by KRB5_CONFIG, or set default_realm in /etc/krb5.conf"},
+    KerberosMeaning{
+        "Server not found in Kerberos database", kPermissionDenied,
+        "the KDC knows no service of that host name",
+        "name the server by the host name that stands in its principal HTTP/HOST, not by "
+        "an address or another name"},
+    KerberosMeaning{"Client not found in Kerberos database", kPermissionDenied,
+                    "the KDC does not know the principal of the keytab or ticket",
+                    "is the keytab of this realm, and the principal still there?"},
+    KerberosMeaning{"Preauthentication failed", kPermissionDenied, kWrongKeys,
+                    "export the keytab again"},
+    KerberosMeaning{"Decrypt integrity check failed", kPermissionDenied, kWrongKeys,
+                    "export the keytab again"},
+    KerberosMeaning{"Password incorrect", kPermissionDenied, kWrongKeys, "export the keytab again"},
+    KerberosMeaning{"Key table file", kPermissionDenied, "the keytab cannot be read",
+                    "KRB5_CLIENT_KTNAME must name a keytab that this user may read"},
+    KerberosMeaning{"Permission denied", kPermissionDenied,
+                    "the keytab or ticket cache cannot be read",
+                    "KRB5_CLIENT_KTNAME and KRB5CCNAME must name files that this user may read"},
+    KerberosMeaning{"Unsupported key table format", kPermissionDenied, "the keytab is no keytab",
+                    "KRB5_CLIENT_KTNAME must name one that ktutil or kadmin wrote"},
+    KerberosMeaning{"Bad format in credentials cache", kPermissionDenied,
+                    "the ticket cache is damaged", "remove it and get a ticket with kinit"},
+    KerberosMeaning{"encryption type", kPermissionDenied,
+                    "client, KDC and service have no encryption type in common",
+                    "see permitted_enctypes in krb5.conf, and the keys of both principals"},
+    KerberosMeaning{
+        "xpired", kPermissionDenied, "the Kerberos ticket has expired",
+        "get a new one with kinit, or name a keytab by KRB5_CLIENT_KTNAME, which needs no "
+        "renewing by hand"},
+    KerberosMeaning{"No Kerberos credentials available", kPermissionDenied,
+                    "there is no Kerberos ticket and no keytab", kGetTicket},
+    KerberosMeaning{"No credentials were supplied", kPermissionDenied,
+                    "there is no Kerberos ticket and no keytab", kGetTicket},
+    KerberosMeaning{
+        "not found in Kerberos database", kPermissionDenied,
+        "the KDC does not know one of the principals",
+        "see that the server is named by the host in its principal HTTP/HOST, and that the "
+        "keytab is of this realm"},
 };
 
 bool IsServer(std::string_view words) {
@@ -104,7 +112,7 @@ bool IsClient(std::string_view words) {
 }
 
 // "Server HTTP/x@R not found in ..." has the name in the middle.
-bool Matches(const Meaning& meaning, std::string_view words) {
+bool Matches(const KerberosMeaning& meaning, std::string_view words) {
   if (meaning.text.starts_with("Server not")) return IsServer(words);
   if (meaning.text.starts_with("Client not")) return IsClient(words);
   return words.find(meaning.text) != words.npos;
@@ -288,7 +296,7 @@ Result<std::string> Limited(const std::string& doing, const KerberosLimits& limi
 }  // namespace
 
 Status KerberosProblem(const std::string& doing, const std::string& words) {
-  for (const Meaning& meaning : kMeanings) {
+  for (const KerberosMeaning& meaning : kKerberosMeanings) {
     if (!Matches(meaning, words)) continue;
     return {meaning.code, "cannot " + doing + ": " + meaning.why + "; " + meaning.mend +
                               " (Kerberos says: " + words + ")"};

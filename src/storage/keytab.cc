@@ -10,9 +10,9 @@ constexpr std::string_view kHead = "\x05\x02";
 constexpr char kOldVersion = 1;
 
 // Reads from the front; the first thing that does not fit makes all further reads fail.
-class Bytes {
+class KeytabBytes {
  public:
-  explicit Bytes(std::string_view bytes) : left_(bytes) {}
+  explicit KeytabBytes(std::string_view bytes) : left_(bytes) {}
   bool ok() const { return ok_; }
   bool empty() const { return left_.empty(); }
 
@@ -45,7 +45,7 @@ void AppendPart(std::string_view part, std::string* out) {
 
 // Empty when the entry is none.
 std::string PrincipalOf(std::string_view entry) {
-  Bytes bytes(entry);
+  KeytabBytes bytes(entry);
   const uint32_t components = bytes.Number(2);
   const std::string_view realm = bytes.Text();
   std::string out;
@@ -71,7 +71,7 @@ Result<std::vector<std::string>> KeytabPrincipals(std::string_view bytes,
   if (bytes.front() != kHead.front()) return unfit("a file that does not begin as a keytab does");
   if (bytes.size() > 1 && bytes[1] == kOldVersion) return unfit("a keytab of the old version 1");
   if (!bytes.starts_with(kHead)) return unfit("a keytab of an unknown version");
-  Bytes left(bytes.substr(kHead.size()));
+  KeytabBytes left(bytes.substr(kHead.size()));
   std::vector<std::string> principals;
   while (!left.empty()) {
     const auto length = static_cast<int32_t>(left.Number(4));

@@ -10,7 +10,7 @@
 namespace espalier {
 namespace {
 
-struct Meaning {
+struct WebHdfsMeaning {
   std::string_view exception;
   std::string_view text;  // that the message must hold
   CallFate fate;
@@ -30,61 +30,71 @@ constexpr const char* kTokenUnknown =
 constexpr const char* kTokenRefused = "its delegation token is refused";
 
 // The first match holds; a name that is empty matches every exception.
-constexpr std::array kMeanings = {
-    Meaning{"StandbyException", "", kOtherNameNode, kUnavailable, "the NameNode is in standby"},
-    Meaning{"ObserverRetryOnActiveException", "", kOtherNameNode, kUnavailable,
-            "the NameNode is an observer"},
-    Meaning{"SafeModeException", "", kAgain, kUnavailable, "the NameNode is in safe mode", true},
-    Meaning{"", "Name node is in safe mode", kAgain, kUnavailable, "the NameNode is in safe mode"},
-    Meaning{"RetriableException", "", kAgain, kUnavailable, "the NameNode is not ready", true},
-    Meaning{"", "Failed to find datanode", kAgain, kUnavailable,
-            "the NameNode knows no live DataNode for it", true},
-    Meaning{"", "No active nodes contain this block", kAgain, kUnavailable,
-            "the NameNode knows no live DataNode for it", true},
-    Meaning{"", "could only be written to 0", kAgain, kUnavailable,
-            "no DataNode takes the block (are they full, or down?)", true},
-    Meaning{"", "is not a file", kFail, kFailedPrecondition, "it is a directory"},
-    Meaning{"FileNotFoundException", "Parent directory", kFail, kNotFound,
-            "the directory it would be in does not exist"},
-    Meaning{"FileNotFoundException", "", kFail, kNotFound, "it does not exist"},
-    Meaning{"ParentNotDirectoryException", "", kFail, kFailedPrecondition,
-            "a part of it is a file, not a directory"},
-    Meaning{"FileAlreadyExistsException", "", kFail, kAlreadyExists, "it exists"},
-    Meaning{"AlreadyBeingCreatedException", "", kFail, kAlreadyExists, "it is being written"},
-    Meaning{"RecoveryInProgressException", "", kFail, kAlreadyExists, "it is being written"},
-    Meaning{"PathIsNotEmptyDirectoryException", "", kFail, kFailedPrecondition,
-            "it is a directory that is not empty"},
-    Meaning{"AccessControlException", "is not a directory", kFail, kFailedPrecondition,
-            "a part of it is a file, not a directory"},
-    Meaning{"", "InvalidToken: Token  has expired", kAgain, kPermissionDenied, kTokenExpired},
-    Meaning{"", "can't be found in cache", kAgain, kPermissionDenied, kTokenUnknown},
-    Meaning{"InvalidToken", "expired", kAgain, kPermissionDenied, kTokenExpired},
-    Meaning{"SecretManager$InvalidToken", "", kAgain, kPermissionDenied, kTokenExpired},
-    Meaning{"InvalidToken", "", kAgain, kPermissionDenied, kTokenRefused, true},
-    Meaning{"", "InvalidToken", kAgain, kPermissionDenied, kTokenRefused, true},
-    Meaning{"SecurityException", "user group information: java.io.EOFException", kAgain,
-            kPermissionDenied, kTokenRefused, true},
-    Meaning{"SecurityException", "user group information: java.io.IOException: Security enabled",
-            kFail, kPermissionDenied,
-            "HDFS asks for Kerberos, but its web server does not: hadoop.http.authentication.type "
-            "must be kerberos there"},
-    Meaning{"", "is not allowed to impersonate", kFail, kPermissionDenied,
-            "the NameNode does not let us act for another; its hadoop.proxyuser.OURS.hosts and "
-            ".users (or .groups) must allow it",
-            true},
-    Meaning{"NSQuotaExceededException", "", kFail, kResourceExhausted,
-            "the quota of names is used up", true},
-    Meaning{"DSQuotaExceededException", "", kFail, kResourceExhausted,
-            "the quota of space is used up", true},
-    Meaning{"QuotaExceededException", "", kFail, kResourceExhausted, "the quota is used up", true},
-    Meaning{"PathComponentTooLongException", "", kFail, kInvalidArgument, "its name is too long"},
-    Meaning{"MaxDirectoryItemsExceededException", "", kFail, kResourceExhausted,
-            "its directory is full"},
-    Meaning{"", "out of the range [", kFail, kDataLoss,
-            "it became shorter while it was being read"},
-    Meaning{"IllegalArgumentException", "", kFail, kInvalidArgument, nullptr},
-    Meaning{"InvalidPathException", "", kFail, kInvalidArgument, nullptr},
-    Meaning{"UnsupportedOperationException", "", kFail, kInvalidArgument, nullptr},
+constexpr std::array kWebHdfsMeanings = {
+    WebHdfsMeaning{"StandbyException", "", kOtherNameNode, kUnavailable,
+                   "the NameNode is in standby"},
+    WebHdfsMeaning{"ObserverRetryOnActiveException", "", kOtherNameNode, kUnavailable,
+                   "the NameNode is an observer"},
+    WebHdfsMeaning{"SafeModeException", "", kAgain, kUnavailable, "the NameNode is in safe mode",
+                   true},
+    WebHdfsMeaning{"", "Name node is in safe mode", kAgain, kUnavailable,
+                   "the NameNode is in safe mode"},
+    WebHdfsMeaning{"RetriableException", "", kAgain, kUnavailable, "the NameNode is not ready",
+                   true},
+    WebHdfsMeaning{"", "Failed to find datanode", kAgain, kUnavailable,
+                   "the NameNode knows no live DataNode for it", true},
+    WebHdfsMeaning{"", "No active nodes contain this block", kAgain, kUnavailable,
+                   "the NameNode knows no live DataNode for it", true},
+    WebHdfsMeaning{"", "could only be written to 0", kAgain, kUnavailable,
+                   "no DataNode takes the block (are they full, or down?)", true},
+    WebHdfsMeaning{"", "is not a file", kFail, kFailedPrecondition, "it is a directory"},
+    WebHdfsMeaning{"FileNotFoundException", "Parent directory", kFail, kNotFound,
+                   "the directory it would be in does not exist"},
+    WebHdfsMeaning{"FileNotFoundException", "", kFail, kNotFound, "it does not exist"},
+    WebHdfsMeaning{"ParentNotDirectoryException", "", kFail, kFailedPrecondition,
+                   "a part of it is a file, not a directory"},
+    WebHdfsMeaning{"FileAlreadyExistsException", "", kFail, kAlreadyExists, "it exists"},
+    WebHdfsMeaning{"AlreadyBeingCreatedException", "", kFail, kAlreadyExists,
+                   "it is being written"},
+    WebHdfsMeaning{"RecoveryInProgressException", "", kFail, kAlreadyExists, "it is being written"},
+    WebHdfsMeaning{"PathIsNotEmptyDirectoryException", "", kFail, kFailedPrecondition,
+                   "it is a directory that is not empty"},
+    WebHdfsMeaning{"AccessControlException", "is not a directory", kFail, kFailedPrecondition,
+                   "a part of it is a file, not a directory"},
+    WebHdfsMeaning{"", "InvalidToken: Token  has expired", kAgain, kPermissionDenied,
+                   kTokenExpired},
+    WebHdfsMeaning{"", "can't be found in cache", kAgain, kPermissionDenied, kTokenUnknown},
+    WebHdfsMeaning{"InvalidToken", "expired", kAgain, kPermissionDenied, kTokenExpired},
+    WebHdfsMeaning{"SecretManager$InvalidToken", "", kAgain, kPermissionDenied, kTokenExpired},
+    WebHdfsMeaning{"InvalidToken", "", kAgain, kPermissionDenied, kTokenRefused, true},
+    WebHdfsMeaning{"", "InvalidToken", kAgain, kPermissionDenied, kTokenRefused, true},
+    WebHdfsMeaning{"SecurityException", "user group information: java.io.EOFException", kAgain,
+                   kPermissionDenied, kTokenRefused, true},
+    WebHdfsMeaning{
+        "SecurityException", "user group information: java.io.IOException: Security enabled", kFail,
+        kPermissionDenied,
+        "HDFS asks for Kerberos, but its web server does not: hadoop.http.authentication.type "
+        "must be kerberos there"},
+    WebHdfsMeaning{
+        "", "is not allowed to impersonate", kFail, kPermissionDenied,
+        "the NameNode does not let us act for another; its hadoop.proxyuser.OURS.hosts and "
+        ".users (or .groups) must allow it",
+        true},
+    WebHdfsMeaning{"NSQuotaExceededException", "", kFail, kResourceExhausted,
+                   "the quota of names is used up", true},
+    WebHdfsMeaning{"DSQuotaExceededException", "", kFail, kResourceExhausted,
+                   "the quota of space is used up", true},
+    WebHdfsMeaning{"QuotaExceededException", "", kFail, kResourceExhausted, "the quota is used up",
+                   true},
+    WebHdfsMeaning{"PathComponentTooLongException", "", kFail, kInvalidArgument,
+                   "its name is too long"},
+    WebHdfsMeaning{"MaxDirectoryItemsExceededException", "", kFail, kResourceExhausted,
+                   "its directory is full"},
+    WebHdfsMeaning{"", "out of the range [", kFail, kDataLoss,
+                   "it became shorter while it was being read"},
+    WebHdfsMeaning{"IllegalArgumentException", "", kFail, kInvalidArgument, nullptr},
+    WebHdfsMeaning{"InvalidPathException", "", kFail, kInvalidArgument, nullptr},
+    WebHdfsMeaning{"UnsupportedOperationException", "", kFail, kInvalidArgument, nullptr},
 };
 
 // Exceptions that say that the data node could not reach the rest of HDFS.
@@ -152,7 +162,7 @@ Verdict JudgeException(const RemoteException& remote, const HttpReply& reply, co
                      " answers as a DataNode (by default at port 9864), which does not know the "
                      "names of files");
   }
-  for (const Meaning& m : kMeanings) {
+  for (const WebHdfsMeaning& m : kWebHdfsMeanings) {
     if (!m.exception.empty() && m.exception != remote.name) continue;
     if (remote.message.find(m.text) == std::string::npos) continue;
     std::string why = m.why == nullptr ? words : m.why;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kHousekeepPauseUs = 10'000;  // steps wait for it
 
-int64_t OwnRows(const TrainingPlan& plan, const TrainerOptions& options) {
+int64_t CountOwnRows(const TrainingPlan& plan, const TrainerOptions& options) {
   return LeafRows(plan.train_rows, options.leaves, options.own.end - 1).end -
          LeafRows(plan.train_rows, options.leaves, options.own.begin).begin;
 }
@@ -29,7 +29,7 @@ AsyncTrainer<T>::AsyncTrainer(StepMachine<T>& machine, TrainerOptions options,
       options_(options),
       exchange_(exchange),
       hooks_(std::move(hooks)),
-      own_rows_(OwnRows(machine.plan(), options)),
+      own_rows_(CountOwnRows(machine.plan(), options)),
       own_steps_(std::max<int64_t>(1, StepsPerEpoch(own_rows_, machine.plan().train.batch))),
       work_(machine.plan(),
             {options.shuffle, options.leaves, options.own, own_steps_, true, /*own_numbers=*/0},

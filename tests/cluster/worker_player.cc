@@ -6,7 +6,7 @@
 namespace espalier::script {
 namespace {
 
-WorkerCoreOptions Options() {
+WorkerCoreOptions WorkerOptions() {
   WorkerCoreOptions o;
   o.hello.version = "1.0";
   o.hello.session = "session";
@@ -18,7 +18,7 @@ WorkerCoreOptions Options() {
   return o;
 }
 
-std::string Point(JobId job, Generation generation) {
+std::string PointText(JobId job, Generation generation) {
   return job ? ToString(job) + "/" + std::to_string(generation.value) : "no job";
 }
 
@@ -29,7 +29,7 @@ JobPoint PointOf(const Command& c) {
 
 }  // namespace
 
-WorkerPlayer::WorkerPlayer() : core_(Options()) {}
+WorkerPlayer::WorkerPlayer() : core_(WorkerOptions()) {}
 
 std::vector<std::string> WorkerPlayer::Play(const Command& c) {
   lines_.clear();
@@ -161,43 +161,44 @@ void WorkerPlayer::Feed(const WorkerEvent& event) {
 std::string WorkerPlayer::Tell(const FromWorker& message) {
   if (const auto* m = std::get_if<Hello>(&message)) {
     return "Hello worker " + std::to_string(m->worker.value) + " incarnation " +
-           std::to_string(m->incarnation.value) + " in " + Point(m->job, m->generation);
+           std::to_string(m->incarnation.value) + " in " + PointText(m->job, m->generation);
   }
   if (const auto* m = std::get_if<Heartbeat>(&message)) {
-    return "Heartbeat " + Point(m->job, m->generation) + " step " + std::to_string(m->step);
+    return "Heartbeat " + PointText(m->job, m->generation) + " step " + std::to_string(m->step);
   }
   if (const auto* m = std::get_if<SurveyProgress>(&message)) {
-    return "SurveyProgress " + Point(m->job, m->generation);
+    return "SurveyProgress " + PointText(m->job, m->generation);
   }
   if (const auto* m = std::get_if<SurveyPart>(&message)) {
-    return "SurveyPart " + Point(m->job, m->generation) + " of " +
+    return "SurveyPart " + PointText(m->job, m->generation) + " of " +
            std::to_string(m->shards.size()) + " shards";
   }
   if (const auto* m = std::get_if<MemberReady>(&message)) {
-    return "MemberReady " + Point(m->job, m->generation);
+    return "MemberReady " + PointText(m->job, m->generation);
   }
   if (const auto* m = std::get_if<Switched>(&message)) {
-    return "Switched " + Point(m->job, m->generation) + " round " + std::to_string(m->round);
+    return "Switched " + PointText(m->job, m->generation) + " round " + std::to_string(m->round);
   }
   if (const auto* m = std::get_if<Leaving>(&message)) return "Leaving " + m->reason;
   if (const auto* m = std::get_if<LinkBroken>(&message)) {
-    return "LinkBroken " + Point(m->job, m->generation) + " to " + ToString(m->other);
+    return "LinkBroken " + PointText(m->job, m->generation) + " to " + ToString(m->other);
   }
   if (const auto* m = std::get_if<Progress>(&message)) {
-    return "Progress " + Point(m->job, m->generation) + " step " + std::to_string(m->step);
+    return "Progress " + PointText(m->job, m->generation) + " step " + std::to_string(m->step);
   }
   if (const auto* m = std::get_if<HistoryEntry>(&message)) {
-    return "HistoryEntry " + Point(m->job, m->generation) + " row " + std::to_string(m->number) +
-           " of " + std::to_string(m->first) + " on, step " + std::to_string(m->row.step);
+    return "HistoryEntry " + PointText(m->job, m->generation) + " row " +
+           std::to_string(m->number) + " of " + std::to_string(m->first) + " on, step " +
+           std::to_string(m->row.step);
   }
   if (const auto* m = std::get_if<JobDone>(&message)) {
-    return "JobDone " + Point(m->job, m->generation);
+    return "JobDone " + PointText(m->job, m->generation);
   }
   if (const auto* m = std::get_if<JobFailed>(&message)) {
-    return "JobFailed " + Point(m->job, m->generation) + " " + m->error.ToString();
+    return "JobFailed " + PointText(m->job, m->generation) + " " + m->error.ToString();
   }
   if (const auto* m = std::get_if<StateKept>(&message)) {
-    return "StateKept " + Point(m->job, m->generation) + " step " + std::to_string(m->step);
+    return "StateKept " + PointText(m->job, m->generation) + " step " + std::to_string(m->step);
   }
   return "Goodbye " + std::get<Goodbye>(message).reason;
 }
@@ -212,17 +213,17 @@ std::string WorkerPlayer::Tell(const WorkerAction& action) {
   }
   if (const auto* a = std::get_if<SendToCoordinator>(&action)) return "-> " + Tell(a->message);
   if (const auto* a = std::get_if<RunSurvey>(&action)) {
-    return "run survey of " + Point(a->order.job, a->order.generation);
+    return "run survey of " + PointText(a->order.job, a->order.generation);
   }
   if (const auto* a = std::get_if<RunTraining>(&action)) {
-    return "run training of " + Point(a->order.job, a->order.generation);
+    return "run training of " + PointText(a->order.job, a->order.generation);
   }
   if (const auto* a = std::get_if<RunPreparation>(&action)) {
-    return "prepare " + Point(a->order.job, a->order.generation);
+    return "prepare " + PointText(a->order.job, a->order.generation);
   }
   if (const auto* a = std::get_if<RunKeep>(&action)) {
     return (a->reverts ? "keep the newest agreed state of " : "keep the state of ") +
-           Point(a->at.job, a->at.generation);
+           PointText(a->at.job, a->at.generation);
   }
   if (const auto* a = std::get_if<RunTokens>(&action)) {
     return "take " + std::to_string(a->tokens.size()) + " tokens";
@@ -231,10 +232,10 @@ std::string WorkerPlayer::Tell(const WorkerAction& action) {
     return "switch to generation " + std::to_string(a->next.value);
   }
   if (const auto* a = std::get_if<RunProceed>(&action)) {
-    return "proceed " + Point(a->order.job, a->order.generation);
+    return "proceed " + PointText(a->order.job, a->order.generation);
   }
   if (const auto* a = std::get_if<AbortJob>(&action)) {
-    return "abort " + Point(a->at.job, a->at.generation) + ": " + a->reason;
+    return "abort " + PointText(a->at.job, a->at.generation) + ": " + a->reason;
   }
   if (const auto* a = std::get_if<Exit>(&action)) {
     return a->why.ok() ? "exit" : "exit with error " + a->why.ToString();

@@ -31,7 +31,7 @@ Given More(std::string content) {
   };
 }
 
-std::function<void(JobSpec&)> Features(decltype(FeatureSpec::columns) columns) {
+std::function<void(JobSpec&)> FeatureList(decltype(FeatureSpec::columns) columns) {
   return [=](JobSpec& job) { job.data.features.columns = columns; };
 }
 
@@ -100,7 +100,7 @@ std::vector<BadCase> Headers() {
             }),
        StatusCode::kInvalidArgument, "data.label: column 'y' is named twice; name it once",
        At(1, "y", 4, "y")},
-      {"no such feature", With(Csv("width,y\n1,0\n"), Features({std::string("widht")})),
+      {"no such feature", With(Csv("width,y\n1,0\n"), FeatureList({std::string("widht")})),
        StatusCode::kInvalidArgument,
        "data.features.columns: there is no column 'widht'; the files have 2 columns: 'width', 'y'; "
        "did you mean 'width'?",
@@ -110,18 +110,18 @@ std::vector<BadCase> Headers() {
 
 std::vector<BadCase> MoreHeaders() {
   return {
-      {"a range beyond the columns", With(Csv(kStart), Features({ColumnRange{0, 9}})),
+      {"a range beyond the columns", With(Csv(kStart), FeatureList({ColumnRange{0, 9}})),
        StatusCode::kInvalidArgument,
        "data.features.columns: there is no column 9; the files have 3 columns, counted from 0",
        At(1, "9", 0, "a,b,y")},
-      {"a feature twice", With(Csv(kStart), Features({std::string("a"), int64_t{0}})),
+      {"a feature twice", With(Csv(kStart), FeatureList({std::string("a"), int64_t{0}})),
        StatusCode::kInvalidArgument,
        "data.features.columns: column 'a' is named twice; name it once", At(1, "a", 0, "a")},
-      {"the label among the features", With(Csv(kStart), Features({ColumnRange{0, 2}})),
+      {"the label among the features", With(Csv(kStart), FeatureList({ColumnRange{0, 2}})),
        StatusCode::kInvalidArgument, "data.features.columns: column 'y' is the label; leave it out",
        At(1, "y", 4, "y")},
       {"the validation column among the features",
-       With(Validated("a,v,y\n1,0,0\n"), Features({ColumnRange{0, 1}})),
+       With(Validated("a,v,y\n1,0,0\n"), FeatureList({ColumnRange{0, 1}})),
        StatusCode::kInvalidArgument,
        "data.features.columns: column 'v' marks the validation rows (data.validation.column); "
        "leave it out",
@@ -163,7 +163,7 @@ std::vector<BadCase> MoreHeaders() {
 }
 
 // Files that are well formed and no model can be trained on.
-std::vector<BadCase> Sets() {
+std::vector<BadCase> SetCases() {
   return {
       {"an empty file", Csv(""), StatusCode::kBadInput,
        "data.train: 'DIR/train.csv' has no record; expected a header and rows", InFile()},
@@ -184,13 +184,13 @@ std::vector<BadCase> Sets() {
        "or leave columns with many nulls out",
        InFile()},
       {"every row skipped",
-       With(With(Csv("a,y\nx,1\nx,2\n"), Skip(9)), Features({std::string("a")})),
+       With(With(Csv("a,y\nx,1\nx,2\n"), Skip(9)), FeatureList({std::string("a")})),
        StatusCode::kBadInput,
        "data.bad_rows: no training rows: all 2 rows were bad and skipped; with policy: fail the "
        "first one is told",
        InFile()},
       {"more bad rows than the limit",
-       With(With(Csv("a,y\nx,1\n1,2\nz,2\n"), Skip(1)), Features({std::string("a")})),
+       With(With(Csv("a,y\nx,1\n1,2\nz,2\n"), Skip(1)), FeatureList({std::string("a")})),
        StatusCode::kBadInput,
        "more than 1 bad rows, the limit of data.bad_rows; the last one: the value is not a number; "
        "features are numbers (choose the columns in data.features.columns, or encode text as "
@@ -274,7 +274,7 @@ std::vector<BadCase> BadTables() {
   std::vector<BadCase> all;
   Append(&all, Headers());
   Append(&all, MoreHeaders());
-  Append(&all, Sets());
+  Append(&all, SetCases());
   Append(&all, MoreSets());
   return all;
 }

@@ -3,6 +3,7 @@
 Daemons and commands run with a parent-death signal and are ended by their own process id; they
 listen on port 0; everything lies in a temporary directory of the test that uses it.
 """
+import glob
 import json
 import os
 import random
@@ -18,6 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BIN = os.path.join(ROOT, "build", "bin")
 TESTING = os.path.join(ROOT, "build", "testing")
 COMMAND_LIMIT_S = 120
+LOG_LINES = 40  # of each log of a failed test that are printed
 # Before a command. Not a preexec_fn: with one Python forks by fork(), where gRPC's own handlers may
 # wait for a thread that waits for Python's lock; without it by vfork(), which calls none.
 DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL", "--"]
@@ -93,12 +95,21 @@ class EspalierTest(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix="espalier-e2e-")
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.addCleanup(self.show_logs_of_failure)
         self.temporary = os.path.join(self.directory, "tmp")
         os.mkdir(self.temporary)
         self.environment = {k: v for k, v in os.environ.items()
                             if k != "OPENBLAS_CORETYPE" and not k.startswith("ESPALIER_")}
         self.environment["TMPDIR"] = self.temporary
         self.command_prefix = []  # before each `espalier`
+
+    def show_logs_of_failure(self):
+        """Prints the end of each daemon's log when the test has failed."""
+        if getattr(self._outcome, "success", True):
+            return
+        for path in sorted(glob.glob(self.path("**", "*.log"), recursive=True)):
+            with open(path, errors="replace") as f:
+                print("---- the end of %s:\n%s" % (path, "".join(f.readlines()[-LOG_LINES:])))
 
     def path(self, *names):
         return os.path.join(self.directory, *names)

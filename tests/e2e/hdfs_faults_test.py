@@ -1,37 +1,28 @@
 """Our storage on a real HDFS whose daemons are killed, restarted and failed over while it reads."""
 import hashlib
 import os
-import shlex
 import subprocess
 import tempfile
 import time
 import unittest
 
-from espalier import DIE_WITH_PARENT, ROOT
+from espalier import DIE_WITH_PARENT, TESTING
 
 from hadoop import Hdfs
 
 MIB = 1 << 20
-BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 DATA = os.urandom(1 << 16) * (96 * MIB >> 16)
 SHA = hashlib.sha256(DATA).hexdigest()
-
-
-def setUpModule():
-    subprocess.run(BAZEL + ["build", "--noshow_progress", "//tests/storage:hdfs_probe"], cwd=ROOT,
-                   check=True)
 
 
 class Probe:
     """tests/storage/hdfs_probe.cc: a line in, a line out."""
 
     def __init__(self, hdfs):
-        out = subprocess.run(BAZEL + ["info", "bazel-bin"], cwd=ROOT, check=True,
-                             capture_output=True, text=True).stdout.strip()
         env = dict(os.environ, HADOOP_CONF_DIR=hdfs.conf_dir, HADOOP_USER_NAME="root")
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            DIE_WITH_PARENT + [os.path.join(out, "tests/storage/hdfs_probe")],
+            DIE_WITH_PARENT + [os.path.join(TESTING, "hdfs_probe")],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=env)
 
     def send(self, line):

@@ -15,13 +15,13 @@ namespace {
 constexpr int64_t kFetchRetryUs = 10'000, kFetchLimitUs = 60'000'000;
 constexpr int64_t kJoinRetryUs = 40'000;  // nobody knows when the change comes
 
-Status Interrupted() { return Cancelled("a newer order came"); }
+Status StateInterrupted() { return Cancelled("a newer order came"); }
 
 }  // namespace
 
 // Brings the state to the round that all begin, or lets others fetch it.
 void SimMember::Level(const espalier::Proceed& proceed) {
-  if (interrupted_) return Finish(Interrupted());
+  if (interrupted_) return Finish(StateInterrupted());
   const uint64_t round = machine_.state().round;
   const bool lax = world_.bugs(Bug::kFetchFromBehind);
   if (!lax && (round > proceed.round || (proceed.holder == self_ && round != proceed.round))) {
@@ -58,13 +58,13 @@ void SimMember::FetchState(uint32_t holder, int64_t since_us) {
 }
 
 void SimMember::Fetched(uint32_t holder, int64_t since_us, const Result<std::string>& bytes) {
-  if (interrupted_) return Finish(Interrupted());
+  if (interrupted_) return Finish(StateInterrupted());
   if (bytes.ok()) return TakeState(*bytes);
   const bool early = bytes.status().code() == StatusCode::kNotFound &&
                      (joining_ || world_.queue.now_us() - since_us < kFetchLimitUs);
   if (early) {
     return After(joining_ ? kJoinRetryUs : kFetchRetryUs, [this, holder, since_us] {
-      if (interrupted_) return Finish(Interrupted());
+      if (interrupted_) return Finish(StateInterrupted());
       FetchState(holder, since_us);
     });
   }

@@ -10,7 +10,7 @@
 namespace espalier::sim {
 namespace {
 
-constexpr int64_t kConnectUs = 10'000'000, kRetryUs = 50'000, kHoldUs = 10'000'000;
+constexpr int64_t kConnectUs = 10'000'000, kPeerRetryUs = 50'000, kHoldUs = 10'000'000;
 constexpr int64_t kFetchUs = 60'000'000;
 
 }  // namespace
@@ -72,7 +72,7 @@ void Peers::Arrive(const ConnRef& conn) {
   if (conn->state != State::kDialling || conn->side[0].closed) return;
   if (!hi.worker->alive()) {
     if (world_.queue.now_us() >= conn->dial_until_us) return Broken(conn, 0, "nobody listens");
-    world_.queue.After(kRetryUs, [this, conn] { Dial(conn); });
+    world_.queue.After(kPeerRetryUs, [this, conn] { Dial(conn); });
     return;
   }
   if (hi.opened) return Establish(conn);

@@ -10,7 +10,7 @@
 namespace espalier::sim {
 namespace {
 
-constexpr int64_t kTickUs = 200'000;
+constexpr int64_t kWorkerTickUs = 200'000;
 constexpr size_t kRemembered = 24;
 
 WorkerCoreOptions OptionsOf(int id, int host, uint64_t seed) {
@@ -43,7 +43,7 @@ SimWorker::SimWorker(World& world, int id, int host)
       host_(host),
       born_us_(world.queue.now_us()),
       core_(OptionsOf(id, host, world.options.seed)) {
-  world_.queue.After(world_.dice.Below(kTickUs), [this] { Tick(); });
+  world_.queue.After(world_.dice.Below(kWorkerTickUs), [this] { Tick(); });
 }
 
 bool SimWorker::disturbed() const { return world_.queue.now_us() - disturbed_us_ < 30'000'000; }
@@ -85,7 +85,7 @@ void SimWorker::Tick() {
   if (!paused_) {
     Handle(WorkerTick{runner_ ? runner_->step() : 0, runner_ && runner_->over()});
   }
-  world_.queue.After(kTickUs, [this] { Tick(); });
+  world_.queue.After(kWorkerTickUs, [this] { Tick(); });
 }
 
 void SimWorker::Handle(const WorkerEvent& event) {

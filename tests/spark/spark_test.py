@@ -9,6 +9,7 @@ from unittest import mock
 import numpy as np
 import pyarrow
 import pyarrow.parquet
+import pytest
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.evaluation import (BinaryClassificationEvaluator,
                                    MulticlassClassificationEvaluator, RegressionEvaluator)
@@ -55,6 +56,7 @@ class SparkTest(daemons.EspalierTest):
     def assert_clean(self):
         self.assertEqual(os.listdir(self.work) if os.path.exists(self.work) else [], [])
 
+    @pytest.mark.smoke
     def test_a_pipeline_with_sparks_own_stages_is_trained_scored_saved_and_read(self):
         index = StringIndexer(inputCol="kind", outputCol="label")
         scaler = StandardScaler(inputCol="assembled", outputCol="features", withMean=True)

@@ -1,10 +1,23 @@
-// The main of every test program: Catch2, plus a listener that writes each test case to the file
-// that Bazel names in XML_OUTPUT_FILE, so that tools/test can count cases and not programs.
+// The main of every test program: Catch2, with a listener that writes each test case to the file
+// that Bazel names in XML_OUTPUT_FILE, so that tools/test counts cases and not programs, and with a
+// limit for each case. A case that hangs is reported as failed, with the stacks of all threads, and
+// ends the program.
 #define CATCH_CONFIG_RUNNER
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
 #include <string>
+#include <thread>
+
+#include "tests/testing/scale.h"
 
 namespace {
 
@@ -31,12 +44,98 @@ std::string Escaped(const std::string& text) {
   return out;
 }
 
-std::string cases;  // Filled by the listener, written at the end of main.
+using Clock = std::chrono::steady_clock;
+
+// Seconds that one test case may take; property tests with more seeds get more.
+constexpr uint64_t kCaseLimitS = 240, kScaledLimitS = 3000;
+
+// The report, filled while the tests run. Guarded by `mutex`: the watchdog may write it.
+std::mutex mutex;
+std::string cases;
 int case_count = 0, failure_count = 0;
+
+void WriteReport() {
+  if (const char* path = std::getenv("XML_OUTPUT_FILE")) {
+    std::ofstream(path) << "<testsuites><testsuite name=\"catch\" tests=\"" << case_count
+                        << "\" failures=\"" << failure_count << "\">\n"
+                        << cases << "</testsuite></testsuites>\n";
+  }
+}
+
+void AddCase(const std::string& name, double seconds, const std::string* failures) {
+  ++case_count;
+  char time[32];
+  std::snprintf(time, sizeof(time), "%.3f", seconds);
+  cases += "<testcase name=\"" + Escaped(name) + "\" time=\"" + time + "\">";
+  if (failures != nullptr) {
+    ++failure_count;
+    cases += "<failure message=\"failed\">" + Escaped(*failures) + "</failure>";
+  }
+  cases += "</testcase>\n";
+}
+
+// Ends the program when a test case takes too long. Owns a thread.
+class Watchdog {
+ public:
+  Watchdog() : thread_([this] { Run(); }) {}
+  ~Watchdog() {
+    {
+      std::lock_guard lock(mutex);
+      stopping_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+  // An empty name: no case runs.
+  void Watch(const std::string& name) {
+    std::lock_guard lock(mutex);
+    name_ = name;
+    began_ = Clock::now();
+    changed_.notify_one();
+  }
+
+ private:
+  void Run() {
+    const std::chrono::seconds limit(espalier::TestScale() > 1 ? kScaledLimitS : kCaseLimitS);
+    std::unique_lock lock(mutex);
+    while (!stopping_) {
+      if (name_.empty()) {
+        changed_.wait(lock);
+      } else if (changed_.wait_until(lock, began_ + limit) == std::cv_status::timeout &&
+                 !name_.empty() && Clock::now() >= began_ + limit) {
+        End(limit.count());
+      }
+    }
+  }
+
+  [[noreturn]] void End(int64_t limit_s) {
+    const std::string why = "no end within " + std::to_string(limit_s) + " s";
+    std::fprintf(stderr, "%s: %s; the stacks of its threads:\n", name_.c_str(), why.c_str());
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    const std::string command = "eu-stack -p " + std::to_string(getpid()) + " >&2";
+    if (std::system(command.c_str()) != 0) std::fprintf(stderr, "(eu-stack did not show them)\n");
+    AddCase(name_, static_cast<double>(limit_s), &why);
+    WriteReport();
+    std::_Exit(1);
+  }
+
+  std::condition_variable changed_;
+  std::string name_;
+  Clock::time_point began_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+Watchdog* watchdog = nullptr;  // of main
 
 class XmlListener : public Catch::TestEventListenerBase {
  public:
   using TestEventListenerBase::TestEventListenerBase;
+  void testCaseStarting(Catch::TestCaseInfo const& info) override {
+    began_ = Clock::now();
+    watchdog->Watch(info.name);
+  }
   bool assertionEnded(Catch::AssertionStats const& stats) override {
     if (!stats.assertionResult.isOk()) {
       const auto line = stats.assertionResult.getSourceInfo();
@@ -46,17 +145,16 @@ class XmlListener : public Catch::TestEventListenerBase {
     return false;
   }
   void testCaseEnded(Catch::TestCaseStats const& stats) override {
-    ++case_count;
-    cases += "<testcase name=\"" + Escaped(stats.testInfo.name) + "\">";
-    if (stats.totals.testCases.failed > 0) {
-      ++failure_count;
-      cases += "<failure message=\"failed\">" + Escaped(failures_) + "</failure>";
-    }
-    cases += "</testcase>\n";
+    watchdog->Watch("");
+    const std::chrono::duration<double> taken = Clock::now() - began_;
+    std::lock_guard lock(mutex);
+    AddCase(stats.testInfo.name, taken.count(),
+            stats.totals.testCases.failed > 0 ? &failures_ : nullptr);
     failures_.clear();
   }
 
  private:
+  Clock::time_point began_;
   std::string failures_;
 };
 CATCH_REGISTER_LISTENER(XmlListener)
@@ -64,11 +162,10 @@ CATCH_REGISTER_LISTENER(XmlListener)
 }  // namespace
 
 int main(int argc, char* argv[]) {
+  Watchdog dog;
+  watchdog = &dog;
   const int code = Catch::Session().run(argc, argv);
-  if (const char* path = std::getenv("XML_OUTPUT_FILE")) {
-    std::ofstream(path) << "<testsuites><testsuite name=\"catch\" tests=\"" << case_count
-                        << "\" failures=\"" << failure_count << "\">\n"
-                        << cases << "</testsuite></testsuites>\n";
-  }
+  std::lock_guard lock(mutex);
+  WriteReport();
   return code;
 }

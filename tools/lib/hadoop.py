@@ -297,7 +297,7 @@ class Hdfs(Cluster):
         fresh = not self.state["formatted"]
         if fresh:
             shutil.rmtree(os.path.join(self.dir, "data"), ignore_errors=True)
-        for folder in ("data", "log"):
+        for folder in ("data", "log", "tmp"):
             os.makedirs(os.path.join(self.dir, folder), exist_ok=True)
         if self.secured:
             self._start_kdc(fresh)

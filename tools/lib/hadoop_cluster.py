@@ -136,7 +136,8 @@ class Cluster:
         return found
 
     def java(self, main_class, heap, args):
-        flags = self.state["jvm_flags"] + JVM
+        # Jetty unpacks its pages there, and leaves them behind when it is killed.
+        flags = self.state["jvm_flags"] + JVM + ["-Djava.io.tmpdir=" + os.path.join(self.dir, "tmp")]
         flags += [] if self.state["options"]["throughput"] else QUICK_START
         if self.state["options"].get("kerberos"):
             flags += hadoop_kdc.java_flags(self.state)

@@ -23,7 +23,7 @@ import hadoop_yarn
 from hadoop_jars import HadoopError
 
 HOST = "127.0.0.1"
-OURS = ["conf", "data", "kdc", "log", "lock", "state.json", "state.json.new"]
+OURS = ["conf", "data", "kdc", "log", "lock", "state.json", "state.json.new", "tmp"]
 DISK_FREE_MIN = 1 << 29  # below some 100 MB a NameNode stays in safe mode, without an error
 
 

@@ -7,6 +7,7 @@ import tempfile
 
 import package_python
 import private_python
+from test_python import PYTEST
 
 PACKAGES = ["grpcio==1.76.0", "grpcio-reflection==1.76.0", "ipython==8.18.1", "mypy==1.11.2",
             "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0", "pyarrow==23.0.1",
@@ -26,8 +27,8 @@ SECONDS = 1_000_000_000  # what the wheel's files are said to be of
 def ensure(name="python"):
     """The path of the Python of "python" or of one of SPARKS. Raises RuntimeError, or
     package_python.WheelError."""
-    python = (private_python.ensure(name, *SPARKS[name]) if name in SPARKS else
-              private_python.ensure("client", PACKAGES))
+    wheels, sources = SPARKS.get(name, (PACKAGES, ()))
+    python = private_python.ensure(name if name in SPARKS else "client", wheels + PYTEST, sources)
     with tempfile.TemporaryDirectory(prefix="espalier-client-") as folder:
         wheel = package_python.build(folder, SECONDS)
         with open(wheel, "rb") as f:

@@ -1,0 +1,16 @@
+// The monotonic clock of the command line. Thread rule: pure functions of the machine's clock.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace espalier {
+
+// Milliseconds of a clock that never goes back, since an unspecified moment.
+inline int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace espalier

@@ -1,0 +1,33 @@
+"""What pytest does for all tests in Python: time limits.
+
+A test that takes longer than its limit fails with the stacks of its threads, and the rest goes on.
+One that cannot be interrupted, because it hangs outside of Python, ends its process; pytest-xdist
+then starts another one for the tests that are left.
+"""
+import faulthandler
+import sys
+
+import pytest
+
+TEST_LIMIT_S = 240  # of one test with its setup; @pytest.mark.timeout(s) sets another
+HARD_LIMIT_S = 60   # more, until the process ends
+
+
+def limit_of(item):
+    marker = item.get_closest_marker("timeout")
+    return marker.args[0] if marker else TEST_LIMIT_S
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(TEST_LIMIT_S, method="signal"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    faulthandler.dump_traceback_later(limit_of(item) + HARD_LIMIT_S, exit=True, file=sys.__stderr__)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()

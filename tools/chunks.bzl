@@ -1,0 +1,64 @@
+"""espalier_library and espalier_test: cc_library and a Catch2 test program that compile their files
+in chunks.
+
+Half of the time of a compilation goes into reading headers and instantiating templates that the
+next file of the room needs again. So `per_chunk` neighbouring .cc files are joined to one
+generated file, with a #line directive before each: messages, assertions and debuggers name the
+real files. A chunk is also what one change recompiles, so it stays below some ten seconds.
+
+What follows for the files of a room:
+- A name in an unnamed namespace is unique in its room. A name that two files want belongs into a
+  header. Test files (*_test.cc) are free of this rule: each gets a namespace of its own.
+- A file includes what it uses, although its chunk may hide that it does not.
+  `tools/test standalone` compiles each file alone.
+"""
+
+# For rooms whose work is a matter of jobs, messages and files, not of rows and weights: it takes a
+# fifth less to compile than -O2.
+CONTROL = ["-O1"]
+
+# The code of the tests themselves. Under a sanitizer it is not optimised, which would take thrice as
+# long, and lacks those checks of undefined behaviour that the address sanitizer repeats.
+_TEST_COPTS = select({
+    "//tools:sanitized": ["-O0", "-fno-sanitize=null,alignment,vptr,object-size"],
+    "//conditions:default": ["-O1"],
+})
+
+# The namespace of each test file: "namespace espalier {" becomes "namespace espalier::in_FILE {".
+_OWN_NAMESPACE = "sed -E 's/^namespace (espalier[a-z_:]*) [{]$$/namespace \\1::in_'$$(basename $$f .cc)' {/' $$f"
+
+def _chunks(name, srcs, per_chunk, **kwargs):
+    """Generates the chunks; returns the labels to compile, with what is not a .cc file as it is."""
+    files = [f for f in srcs if f.endswith(".cc")]
+    rest = [f for f in srcs if not f.endswith(".cc")]
+    chunks = []
+    for first in range(0, len(files), per_chunk):
+        chunk = "%s_chunk_%d" % (name, first // per_chunk)
+        native.genrule(
+            name = chunk,
+            srcs = files[first:first + per_chunk],
+            outs = [chunk + ".cc"],
+            cmd = "for f in $(SRCS); do echo \"#line 1 \\\"$$f\\\"\"; case $$f in *_test.cc) " +
+                  _OWN_NAMESPACE + ";; *) cat $$f;; esac; done >$@",
+            **kwargs
+        )
+        chunks.append(chunk + ".cc")
+    return chunks + rest
+
+def espalier_library(name, srcs, per_chunk = 4, testonly = False, **kwargs):
+    native.cc_library(
+        name = name,
+        srcs = _chunks(name, srcs, per_chunk, testonly = testonly),
+        testonly = testonly,
+        **kwargs
+    )
+
+def espalier_test(name, srcs, deps = [], per_chunk = 4, **kwargs):
+    """A Catch2 test program whose cases tools/test counts one by one."""
+    native.cc_test(
+        name = name,
+        srcs = _chunks(name, srcs, per_chunk, testonly = True),
+        copts = _TEST_COPTS,
+        deps = deps + ["//tests/testing:main", "@sys//:catch2"],
+        **kwargs
+    )

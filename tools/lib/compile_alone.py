@@ -1,0 +1,41 @@
+"""Checks that each C++ file compiles by itself: one that is compiled in a chunk (tools/chunks.bzl)
+may lack an include that a neighbour has. Called by tools/test. Prints what does not compile."""
+import concurrent.futures
+import os
+import subprocess
+import sys
+
+import compile_commands
+
+LINES = 8  # of the compiler's words about a file
+
+
+def check(entry):
+    """(file, what the compiler says; "" when it compiles)"""
+    words, arguments = [], iter(entry["arguments"])
+    for word in arguments:
+        if word in ("-o", "-MF"):
+            next(arguments)
+        elif word not in ("-c", "-MD"):
+            words.append(word)
+    done = subprocess.run(words + ["-fsyntax-only"], cwd=entry["directory"], text=True,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return entry["file"], done.stderr if done.returncode else ""
+
+
+def main():
+    try:
+        database = compile_commands.entries()
+    except RuntimeError as error:
+        sys.exit("alone: %s" % error)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        bad = [(path, said) for path, said in pool.map(check, database) if said]
+    for path, said in bad:
+        print("%s does not compile by itself:\n%s" % (
+            os.path.relpath(path, compile_commands.ROOT), "\n".join(said.splitlines()[:LINES])))
+    print("alone: %d of %d files compile by themselves" % (len(database) - len(bad), len(database)))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

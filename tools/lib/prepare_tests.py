@@ -1,0 +1,25 @@
+"""Fetches and makes what the tests need besides packages of the system: the jars of Hadoop with their
+archive of classes, and private Python environments. Called by tools/setup --tests; without it the
+tests do the same when they need it. Nothing is done twice."""
+import sys
+
+import hadoop_cds
+import package_python
+import python_client
+import test_python
+from hadoop import Hdfs
+from hadoop_jars import HadoopError
+
+
+def main():
+    try:
+        test_python.ensure()
+        python_client.ensure("python")
+        python_client.ensure("spark")
+        hadoop_cds.prepare(print, Hdfs)
+    except (HadoopError, RuntimeError, package_python.WheelError) as error:
+        sys.exit("prepare_tests: %s" % error)
+
+
+if __name__ == "__main__":
+    main()

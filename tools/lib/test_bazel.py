@@ -1,0 +1,132 @@
+"""Bazel's tests for tools/test: runs them, counts their cases, notes what was compiled."""
+import gzip
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import urllib.parse
+import xml.etree.ElementTree
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
+RECORDS = os.path.join(ROOT, "build", "test")
+
+
+def local_path(uri):
+    return urllib.parse.unquote(urllib.parse.urlparse(uri).path)
+
+
+def count_result(event, label, tally):
+    """Counts one attempt of one test program."""
+    result = event["testResult"]
+    name = "%s: %s" % (label, event["id"]["testResult"]["label"])
+    if not result.get("cachedLocally"):
+        tally.part.tests_s[name] = float(result.get("testAttemptDurationMillis", 0)) / 1000
+    xml_path = next((local_path(o["uri"]) for o in result.get("testActionOutput", [])
+                     if o["name"] == "test.xml" and "uri" in o), None)
+    failed = 0
+    if xml_path and os.path.exists(xml_path):
+        try:
+            failed = tally.count_xml(xml_path, name)
+        except xml.etree.ElementTree.ParseError:
+            tally.fail(name + ": wrote an unreadable test.xml")
+            failed = 1
+    elif result["status"] == "PASSED":
+        tally.fail(name + ": passed but left no test.xml to count")
+    if result["status"] != "PASSED" and not failed:
+        tally.fail("%s: the program ended with %s" % (name, result["status"]))
+
+
+def count_events(path, label, tally):
+    """Reads Bazel's build events: results of tests, targets that do not build."""
+    broken = set()
+    if not os.path.exists(path):
+        return
+    with open(path) as f:
+        for line in f:
+            event = json.loads(line)
+            kind = event.get("id", {})
+            if "testResult" in event:
+                count_result(event, label, tally)
+            elif "targetCompleted" in kind and "aborted" not in event:
+                if not event.get("completed", {}).get("success"):
+                    broken.add(kind["targetCompleted"]["label"])
+            elif "aborted" in event and event["aborted"].get("reason") not in ("SKIPPED", None):
+                where = (kind.get("targetCompleted") or kind.get("configuredLabel") or
+                         kind.get("unconfiguredLabel") or {})
+                names = [where["label"]] if "label" in where else []
+                broken.update(names + kind.get("pattern", {}).get("pattern", []))
+            elif "buildMetrics" in event:
+                actions = event["buildMetrics"].get("actionSummary", {})
+                tally.part.cold = (2 * int(actions.get("actionsExecuted", 0)) >
+                                   int(actions.get("actionsCreated", 0)))
+    for target in sorted(broken):
+        tally.fail("%s: %s: does not build" % (label, target))
+
+
+def note_compilations(path, tally):
+    """Adds up Bazel's profile: seconds of compilation by room, and of all links."""
+    try:
+        with gzip.open(path, "rt") as f:
+            events = json.load(f)["traceEvents"]
+    except (OSError, ValueError, KeyError, EOFError):
+        return  # Bazel was killed
+    for event in events:
+        if event.get("cat") != "action processing":
+            continue
+        found = re.match(r"(Compiling|Linking) (.*)", event["name"])
+        if found:
+            room = os.path.dirname(found[2]) if found[1] == "Compiling" else "(links)"
+            tally.part.compiled_s[room] = (tally.part.compiled_s.get(room, 0) +
+                                           event["dur"] / 1e6)
+
+
+def build(tally, limit_s):
+    """tools/build, with its time noted as that of the part."""
+    os.makedirs(RECORDS, exist_ok=True)
+    events, profile = (os.path.join(RECORDS, "build" + kind) for kind in (".json", ".profile.gz"))
+    flags = "--build_event_json_file=%s --profile=%s" % (events, profile)
+    if not sys.stdout.isatty():
+        flags += " --noshow_progress --color=no"
+    try:
+        code = subprocess.run(["tools/build", "--testing"], cwd=ROOT, timeout=limit_s,
+                              env=dict(os.environ, BAZEL_BUILD_FLAGS=flags)).returncode
+    except subprocess.TimeoutExpired:
+        code = "a time-out"
+    count_events(events, "build", tally)
+    note_compilations(profile, tally)
+    if code:
+        tally.fail("build: tools/build ended with %s" % code)
+
+
+def run(label, command, targets, tally, limit_s, flags=()):
+    """bazel build or bazel test of `targets`. Returns Bazel's exit code, None after the limit."""
+    os.makedirs(RECORDS, exist_ok=True)
+    events, profile = (os.path.join(RECORDS, label.replace(" ", "-") + kind)
+                       for kind in (".json", ".profile.gz"))
+    for path in (events, profile):
+        if os.path.exists(path):
+            os.remove(path)
+    print("bazel %s %s" % (command, " ".join(targets)), flush=True)
+    words = BAZEL + [command, "--keep_going", "--build_event_json_file=" + events,
+                     "--profile=" + profile]
+    if command == "test":
+        words.append("--test_summary=terse")
+    if not sys.stdout.isatty():
+        words[len(BAZEL) + 1:len(BAZEL) + 1] = ["--noshow_progress", "--color=no"]
+    before = tally.failed
+    try:
+        code = subprocess.run(words + list(flags) + ["--"] + list(targets), cwd=ROOT,
+                              timeout=limit_s).returncode
+    except subprocess.TimeoutExpired:
+        code = None
+    count_events(events, label, tally)
+    note_compilations(profile, tally)
+    # 4 is "no tests were found", which a target without tests may say.
+    if code not in (0, 4) and tally.failed == before:
+        tally.fail("%s: bazel %s %s" % (label, command, "did not end within %.0f min" %
+                                        (limit_s / 60) if code is None else
+                                        "ended with %d" % code))
+    return code

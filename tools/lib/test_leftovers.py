@@ -1,0 +1,64 @@
+"""What tests leave behind: files in the temporary directory and processes. Both fail the run."""
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+
+RUN = "ESPALIER_TEST_RUN"  # names the run in the environment of all that it starts
+END_WAIT_S = 5             # for processes that are ending anyway
+NAMES_MAX = 5
+
+
+def temporary_directory(root):
+    """The path of the directory for all tests of this checkout. The same in each run, so that
+    Bazel's kept results stay valid; short, because sockets lie in it."""
+    mark = hashlib.sha256(root.encode()).hexdigest()[:8]
+    return os.path.join(tempfile.gettempdir(), "espalier-test-" + mark)
+
+
+def processes_of(run):
+    """{process id: command line} of all that were started by a run, but for this process."""
+    wanted, found = ("%s=%s" % (RUN, run)).encode(), {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            with open("/proc/%s/environ" % entry, "rb") as f:
+                if wanted not in f.read().split(b"\0"):
+                    continue
+            with open("/proc/%s/stat" % entry) as f:
+                if f.read().rpartition(")")[2].split()[0] == "Z":
+                    continue
+            with open("/proc/%s/cmdline" % entry, "rb") as f:
+                found[int(entry)] = f.read().replace(b"\0", b" ").decode(errors="replace").strip()
+    return found
+
+
+@contextlib.contextmanager
+def watched(root, label, tally):
+    """The environment for the tests of one part. What they leave is removed, and fails the part."""
+    folder = temporary_directory(root)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    run = "%d-%s" % (os.getpid(), label)
+    try:
+        yield dict(os.environ, **{"TMPDIR": folder, RUN: run})
+    finally:
+        end = time.monotonic() + END_WAIT_S
+        left = processes_of(run)
+        while left and time.monotonic() < end:
+            time.sleep(0.05)
+            left = processes_of(run)
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if left:
+            tally.fail("%s: left processes behind" % label, "\n".join(
+                "%d %s" % (pid, line[:200]) for pid, line in sorted(left.items())[:NAMES_MAX]))
+        names = sorted(os.listdir(folder))
+        shutil.rmtree(folder, ignore_errors=True)
+        if names:
+            tally.fail("%s: left files in the temporary directory" % label,
+                       ", ".join(names[:NAMES_MAX]))

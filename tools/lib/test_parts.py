@@ -1,0 +1,72 @@
+"""The parts of tools/test: what each one runs, what it may take, and what it depends on."""
+import dataclasses
+import hashlib
+import os
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# Rooms whose tests run under the address sanitizer (with undefined behaviour) in every run. They
+# link no gRPC, which is not built for sanitizers.
+PURE = ["base", "bundle", "cluster", "collective", "config", "data", "fuzz", "model", "plan",
+        "scoring", "security", "sim", "spec", "storage", "training", "yarn"]
+# Rooms whose tests run as shipped in every run: those with gRPC, and those that compute.
+SHIPPED = ["cli", "coordinator", "model", "rpc", "sim", "training", "worker"]
+# Rooms with threads.
+THREADED = ["base", "cli", "collective", "coordinator", "data", "rpc", "scoring", "security",
+            "storage", "worker"]
+
+CPP = ("src/", "proto/", "config/", "tests/", "tools/", "WORKSPACE", "BUILD", ".bazelrc")
+PACKAGES = "tools/system_packages.stamp"  # not tracked; written by tools/setup
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    name: str
+    what: str         # for --help
+    budget_s: int     # wall time on a quiet machine with two cores; more is a warning
+    usual: bool       # whether it runs without --all
+    inputs: tuple = ()  # prefixes of the files that its result depends on; (): all
+
+
+PARTS = [
+    Part("tidy", "the house rules", 30, True),
+    Part("build", "the programs, as shipped", 360, True),
+    Part("shipped", "Catch2 tests as shipped: rooms that compute or have gRPC", 240, True, CPP),
+    Part("asan", "Catch2 tests under the address and undefined-behaviour sanitizers: rooms without "
+         "gRPC", 330, True, CPP),
+    Part("hdfs", "the C++ storage room on HDFS: plain, with two NameNodes, with Kerberos", 60, True),
+    Part("e2e", "end-to-end tests of the real programs", 330, True),
+    Part("python", "the Python client with its wheel", 120, True),
+    Part("spark-smoke", "one Spark application that submits", 60, True),
+    Part("pure", "Catch2 tests as shipped: the other rooms", 600, False, CPP),
+    Part("asan-grpc", "Catch2 tests under the address sanitizer: rooms with gRPC", 900, False, CPP),
+    Part("tsan", "Catch2 tests under the thread sanitizer: rooms with threads", 1200, False, CPP),
+    Part("alone", "each C++ file compiled by itself", 600, False, CPP),
+    Part("e2e-long", "end-to-end tests marked long", 900, False),
+    Part("spark", "Spark as a submitter: PySpark 3.5", 1200, False),
+    Part("spark4", "Spark as a submitter: PySpark 4", 1200, False),
+    Part("yarn", "clusters in YARN's containers that lose nodes, grow and shrink", 1500, False),
+    Part("roots", "the packages on other Debian systems, with and without systemd; as root", 900,
+         False),
+    Part("fuzz", "hostile input at length under the address sanitizer", 1200, False, CPP),
+    Part("long", "property tests and the simulation with many more seeds", 1800, False, CPP),
+]
+
+
+def named(name):
+    """The part of that name; one without a budget when there is none, as for single files."""
+    return next((part for part in PARTS if part.name == name), Part(name, "", 0, True))
+
+
+def digest(part):
+    """A checksum of all files that the result of a part depends on, tracked or not."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                            cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    sum_ = hashlib.sha256(part.name.encode())
+    for path in sorted(set(listed.split("\0")) | {PACKAGES}):
+        full = os.path.join(ROOT, path)
+        if path and path.startswith(part.inputs or "") and os.path.isfile(full):
+            with open(full, "rb") as f:
+                sum_.update(("\n%s %s" % (path, hashlib.sha256(f.read()).hexdigest())).encode())
+    return sum_.hexdigest()

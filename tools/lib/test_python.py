@@ -1,0 +1,45 @@
+"""Tests in Python for tools/test: runs pytest, several files at a time, and counts the cases."""
+import os
+import subprocess
+import xml.etree.ElementTree
+
+import private_python
+import test_leftovers
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RECORDS = os.path.join(ROOT, "build", "test")
+PYTEST = ["execnet==2.1.2", "iniconfig==2.3.0", "packaging==25.0", "pluggy==1.6.0",
+          "Pygments==2.19.2", "pytest==8.4.2", "pytest-timeout==2.4.0", "pytest-xdist==3.8.0"]
+
+
+def ensure():
+    """The path of a Python that has pytest and nothing else. Raises RuntimeError."""
+    return private_python.ensure("tests", PYTEST)
+
+
+def run(label, python, folder, tally, limit_s, at_once=1, marks="not long"):
+    """The tests below `folder` whose marks fit the expression `marks`. The tests of one file run
+    one after the other, `at_once` files at a time."""
+    path = os.path.join(RECORDS, label + ".xml")
+    os.makedirs(RECORDS, exist_ok=True)
+    if os.path.exists(path):
+        os.remove(path)
+    command = [python, "-B", "-m", "pytest", "-c", "tests/pytest.ini", folder, "--junitxml=" + path,
+               "-m", marks, "-q", "-p", "no:cacheprovider"]
+    if at_once > 1:
+        command += ["-n", str(at_once), "--dist", "loadfile"]
+    with test_leftovers.watched(ROOT, label, tally) as environment:
+        try:
+            code = subprocess.run(command, cwd=ROOT, env=environment, timeout=limit_s).returncode
+        except subprocess.TimeoutExpired:
+            code = None
+    failed = 0
+    if os.path.exists(path):
+        try:
+            failed = tally.count_xml(path, label)
+        except xml.etree.ElementTree.ParseError:
+            tally.fail(label + ": wrote an unreadable report")
+            failed = 1
+    if code != 0 and not failed:
+        tally.fail("%s: pytest %s" % (label, "ended with %d" % code if code is not None else
+                                      "did not end within %.0f min" % (limit_s / 60)))

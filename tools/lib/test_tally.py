@@ -1,0 +1,71 @@
+"""What a run of the tests counts: cases, failures, and the time of each part and program."""
+import dataclasses
+import time
+import xml.etree.ElementTree
+
+WHY_LINES = 12  # of the output of a failed case that are repeated at the end
+
+
+@dataclasses.dataclass
+class Part:
+    """One part of a run, as it is reported and recorded."""
+    name: str
+    wall_s: float = 0
+    cpu_s: float = 0      # busy time of all cores, that of other processes included
+    cases: int = 0
+    cold: bool = False    # most of its files were compiled
+    compiled_s: dict = dataclasses.field(default_factory=dict)  # room -> seconds of compilation
+    tests_s: dict = dataclasses.field(default_factory=dict)     # test -> seconds
+
+
+def busy_s():
+    """Seconds that all cores of this machine have worked since it was started."""
+    with open("/proc/stat") as f:
+        user, nice, system, _idle, _wait, irq, softirq = map(int, f.readline().split()[1:8])
+    return (user + nice + system + irq + softirq) / 100
+
+
+class Tally:
+    def __init__(self):
+        self.passed, self.failed, self.skipped = 0, 0, 0
+        self.failures = []  # "part: target: case"
+        self.parts = []
+        self.part = None    # the running one
+
+    def begin(self, name):
+        self.part = Part(name)
+        self.parts.append(self.part)
+        self.began = time.monotonic(), busy_s(), self.passed + self.failed + self.skipped
+        print("\n== %s" % name, flush=True)
+
+    def end(self):
+        wall, busy, cases = self.began
+        self.part.wall_s, self.part.cpu_s = time.monotonic() - wall, busy_s() - busy
+        self.part.cases = self.passed + self.failed + self.skipped - cases
+        print("== %s: %d cases in %.0f s" % (self.part.name, self.part.cases, self.part.wall_s),
+              flush=True)
+
+    def fail(self, name, why=""):
+        """Counts a failed case. The last lines of `why`, its output, are repeated at the end."""
+        self.failed += 1
+        lines = [line for line in why.splitlines() if line.strip()]
+        self.failures.append("\n    ".join([name] + lines[-WHY_LINES:]))
+
+    def count_xml(self, path, label):
+        """Adds the cases of a file in JUnit's format; returns how many of them failed."""
+        failed = 0
+        for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+            group = case.get("classname")
+            name = "%s: %s" % (label, (group + "." if group else "") + case.get("name"))
+            if case.get("time"):
+                self.part.tests_s[name] = float(case.get("time"))
+            bad = [e for e in case if e.tag in ("failure", "error")]
+            if bad:
+                failed += 1
+                self.fail(name, "\n".join((e.get("message") or "") + "\n" + (e.text or "")
+                                          for e in bad))
+            elif case.find("skipped") is not None:
+                self.skipped += 1
+            else:
+                self.passed += 1
+        return failed

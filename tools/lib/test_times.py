@@ -1,0 +1,93 @@
+"""Where the time of test runs goes: records in build/test, the table of tools/test --times."""
+import json
+import os
+
+import test_parts
+
+ROOT = test_parts.ROOT
+RECORDS = os.path.join(ROOT, "build", "test", "times.json")
+# The digests of parts that passed. Of the machine, not of the checkout.
+PASSED = os.path.join(os.path.expanduser("~"), ".cache", "espalier-test", "passed.json")
+DETAILS = 12     # rows below a part
+DETAIL_S = 1.0   # shorter ones are left out
+COLD, WARM = "cold", "warm"
+
+
+def read(path):
+    try:
+        with open(path) as f:
+            return json.load(f)
+    except (OSError, ValueError):
+        return {}
+
+
+def write(path, value):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".new", "w") as f:
+        json.dump(value, f, indent=1, sort_keys=True)
+    os.replace(path + ".new", path)
+
+
+def passed_digest(name):
+    return read(PASSED).get(name)
+
+
+def note_passed(name, digest):
+    write(PASSED, dict(read(PASSED), **{name: digest}))
+
+
+def record(parts):
+    """Keeps the newest cold and the newest warm run of each part."""
+    kept = read(RECORDS)
+    for part in parts:
+        kept.setdefault(part.name, {})[COLD if part.cold else WARM] = {
+            "wall_s": part.wall_s, "cpu_s": part.cpu_s, "cases": part.cases,
+            "compiled_s": part.compiled_s, "tests_s": part.tests_s}
+    write(RECORDS, kept)
+
+
+def summary(parts):
+    """The parts of this run against their budgets, a warning for each that took longer."""
+    rows = [("part", "cases", "wall s", "cpu s", "budget s")]
+    for part in parts:
+        budget = test_parts.named(part.name).budget_s
+        rows.append((part.name, part.cases, "%.0f" % part.wall_s, "%.0f" % part.cpu_s,
+                     budget or "-"))
+    rows.append(("in all", sum(p.cases for p in parts), "%.0f" % sum(p.wall_s for p in parts),
+                 "%.0f" % sum(p.cpu_s for p in parts), "-"))
+    lines = [aligned(rows)]
+    for part in parts:
+        budget = test_parts.named(part.name).budget_s
+        if budget and part.wall_s > budget:
+            lines.append("WARNING: %s took %.0f s, its budget is %d s (cpu s are those of the whole "
+                         "machine)" % (part.name, part.wall_s, budget))
+    return "\n".join(lines)
+
+
+def table():
+    """Each part cold and warm, its slowest rooms to compile and its slowest tests."""
+    kept = read(RECORDS)
+    if not kept:
+        return "no run is recorded yet; run tools/test"
+    rows = [("part", "cold wall s", "cold cpu s", "warm wall s", "warm cpu s")]
+    names = [part.name for part in test_parts.PARTS if part.name in kept]
+    for name in names + sorted(set(kept) - set(names)):
+        runs = [kept[name].get(COLD, {}), kept[name].get(WARM, {})]
+        rows.append((name,) + tuple("%.0f" % run[kind] if run else "-"
+                                    for run in runs for kind in ("wall_s", "cpu_s")))
+        for kind, word in (("compiled_s", "compile "), ("tests_s", "")):
+            both = [run.get(kind, {}) for run in runs]
+            keys = sorted(set(both[0]) | set(both[1]),
+                          key=lambda key: -max(run.get(key, 0) for run in both))
+            for key in keys[:DETAILS]:
+                if max(run.get(key, 0) for run in both) >= DETAIL_S:
+                    cells = ["%.1f" % run[key] if key in run else "-" for run in both]
+                    rows.append(("  " + word + key[-90:], cells[0], "", cells[1], ""))
+    return aligned(rows)
+
+
+def aligned(rows):
+    rows = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join("  ".join([row[0].ljust(widths[0])] + [
+        cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]).rstrip() for row in rows)
