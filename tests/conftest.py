@@ -6,11 +6,19 @@ then starts another one for the tests that are left.
 """
 import faulthandler
 import sys
+import unittest
 
 import pytest
 
 TEST_LIMIT_S = 240  # of one test with its setup; @pytest.mark.timeout(s) sets another
 HARD_LIMIT_S = 60   # more, until the process ends
+
+
+@pytest.fixture(scope="module", autouse=True)
+def module_cleanups():
+    """Runs what unittest.addModuleCleanup was given, which pytest does not."""
+    yield
+    unittest.doModuleCleanups()
 
 
 def limit_of(item):

@@ -7,6 +7,8 @@ import signal
 import statistics
 import unittest
 
+import pytest
+
 from espalier import ROOT, Cluster, EspalierTest, await_step, children_of, is_alive, wait_for
 
 import tables  # in tools/lib, which `espalier` puts on the path
@@ -79,6 +81,7 @@ class AsyncTest(EspalierTest):
                 "train": {"optimizer": {"adam": {"learning_rate": 2e-3}}, "batch": 64, "leaves": 4,
                           "schedule": {"cosine": {"warmup": "1 epoch"}}, "epochs": 40}}
 
+    @pytest.mark.long
     def test_handwritten_digits_are_told_as_well_as_by_synchronous_training(self):
         # Over 20 seeds accuracies were 97.5 % (standard deviation 0.3) and, asynchronous with three
         # workers, 97.1 % (0.4). Synchronous ones are always the same, so the mean of five is 0.2
@@ -147,6 +150,7 @@ class AsyncTest(EspalierTest):
             self.assertEqual(after[key], before[key], key)
         self.assert_trained(cluster, job, "restarted")
 
+    @pytest.mark.long
     def test_the_holder_is_killed_while_there_is_no_coordinator(self):
         cluster = Cluster(self, workers=3, state=self.path("state"))
         job = self.start_job(cluster, "orphaned", checkpoint={"every_steps": 100, "keep": 2})
@@ -181,6 +185,7 @@ class AsyncTest(EspalierTest):
         self.assertEqual(len(cluster.lost()), 1)
         victim.send_signal(signal.SIGCONT)
 
+    @pytest.mark.long
     def test_workers_join_and_leave_and_the_state_goes_with_the_job(self):
         cluster = Cluster(self, workers=1, coordinator_flags=["--rebalance-interval-ms", "100"])
         job = self.start_job(cluster, "changing", epochs=1500, checkpoint="none")

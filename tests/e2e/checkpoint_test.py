@@ -5,6 +5,8 @@ import os
 import signal
 import unittest
 
+import pytest
+
 from espalier import Cluster, EspalierTest, children_of, wait_for
 
 from hadoop import Hdfs  # in tools/lib, which `espalier` puts on the path
@@ -67,6 +69,7 @@ class CheckpointTest(EspalierTest):
 
 
 class ResumeTest(CheckpointTest):
+    @pytest.mark.long
     def test_a_run_killed_whole_twice_ends_with_the_bits_of_the_undisturbed_one(self):
         expected = self.undisturbed()
         job = self.job("cut", self.spec())
@@ -185,6 +188,7 @@ class EveryMemberLostTest(CheckpointTest):
 
 
 class HdfsTest(CheckpointTest):
+    @pytest.mark.long
     def test_a_run_on_hdfs_killed_whole_goes_on_to_the_same_bits(self):
         hdfs = Hdfs.start(block_size=1 << 20, settings={
             "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": 5})

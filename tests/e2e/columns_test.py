@@ -9,6 +9,8 @@ import signal
 import subprocess
 import unittest
 
+import pytest
+
 from espalier import (Cluster, EspalierTest, await_step, children_of, command_line_of, json_lines,
                       wait_for)
 
@@ -153,6 +155,7 @@ class ColumnsTest(EspalierTest):
         self.assertEqual(process.returncode, 0, err)
         self.assertEqual(json_lines(out)[-1]["weights_sha256"], quiet["weights_sha256"])
 
+    @pytest.mark.long
     def test_a_worker_killed_and_one_that_comes_for_it_change_no_bit(self):
         spec = self.spec(self.table("a.csv", rows_of(1500, 1)), epochs=3000)
         spec["model"]["dropout"] = 0.2

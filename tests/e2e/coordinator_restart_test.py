@@ -6,6 +6,8 @@ import subprocess
 import time
 import unittest
 
+import pytest
+
 from espalier import TESTING, Cluster, EspalierTest, await_step, is_alive, json_lines, wait_for
 
 from hadoop import Hdfs  # in tools/lib, which `espalier` puts on the path
@@ -69,6 +71,7 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertEqual(watcher.returncode, 0, err)
         self.assert_like_quiet(cluster, "job-1", json_lines(out)[-1])
 
+    @pytest.mark.long
     def test_killed_again_and_again(self):
         cluster = Cluster(self, workers=2, state=self.path("state"))
         watcher = cluster.start("submit", self.job("often", dict(self.spec, workers={"min": 2})),
@@ -135,6 +138,7 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertIn("node-2", cluster.log("coordinator"))
         self.assert_like_quiet(cluster, "job-1", json_lines(out)[-1])
 
+    @pytest.mark.long
     def test_killed_around_each_kind_of_journal_entry(self):
         self.spec["train"]["epochs"] = 3
         quiet = self.quiet_run()
@@ -177,6 +181,7 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertIn("went away before it answered; asking again", err)
         self.assertEqual(cluster.espalier("list")[0].count("once"), 1)
 
+    @pytest.mark.long
     def test_of_two_coordinators_the_older_ends_and_the_workers_follow_the_newer(self):
         shared = "file://" + self.path("shared")
         cluster = Cluster(self, workers=2, state=shared)
@@ -196,6 +201,7 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertIn("a newer coordinator (incarnation", cluster.log("coordinator"))
         self.assert_like_quiet(cluster, submitted, result)
 
+    @pytest.mark.long
     def test_a_state_directory_on_hdfs(self):
         with Hdfs.start(block_size=1 << 20) as hdfs:
             cluster = Cluster(self, workers=2, state=hdfs.uri + "/espalier/state",
@@ -229,6 +235,7 @@ class CoordinatorRestartTest(EspalierTest):
         submitted = cluster.submit(self.job("after", self.spec))
         self.assert_like_quiet(cluster, submitted, cluster.result("watch", submitted))
 
+    @pytest.mark.long
     def test_a_full_disk_refuses_new_jobs_and_harms_no_running_one(self):
         self.spec["train"]["batch"] = 16  # of twice as many steps
         cluster = Cluster(self, workers=1, state=self.path("state"))

@@ -32,15 +32,19 @@ def program(name):
 
 
 def wait_for(what, condition, limit_s=20):
-    """The first true value of `condition`, asked again and again; else an error names it."""
+    """Returns the first true value of `condition`, which is asked again and again. An error names
+    `what` did not happen. A condition that is costly, such as a command, is asked less often: many
+    tests run at a time."""
     end = time.monotonic() + limit_s
     while True:
+        asked = time.monotonic()
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > end:
             raise AssertionError("%s did not happen within %s s" % (what, limit_s))
-        time.sleep(0.05)
+        time.sleep(min(0.5, max(0.05, 2 * (now - asked))))
 
 
 def json_lines(text):
@@ -233,7 +237,8 @@ class Cluster:
         self.start_coordinator()
         for number in range(1, workers + 1):
             self.start_worker("node-%d" % number, threads)
-        self.wait_for_workers(workers)
+        wait_for("%d workers attached" % workers, lambda: all(
+            " attached as worker-" in self.log(name) for name in self.workers), 60)
 
     def start_daemon(self, name, arguments):
         log = open(os.path.join(self.directory, name + ".log"), "a")

@@ -12,6 +12,8 @@ import unittest
 import xml.etree.ElementTree
 from unittest import mock
 
+import pytest
+
 from espalier import ROOT, is_alive, wait_for
 
 import hadoop_daemons
@@ -136,6 +138,7 @@ class PlainHdfsTest(unittest.TestCase):
 
 
 class HighAvailabilityTest(unittest.TestCase):
+    @pytest.mark.long
     def test_the_other_namenode_takes_over_from_a_living_and_from_a_dead_one(self):
         with Hdfs.start(ha=True, block_size=MIB) as hdfs:
             hdfs.put("/tmp/a", DATA)
@@ -168,6 +171,7 @@ class ToolTest(unittest.TestCase):
     def stop_at_the_end(self):
         self.addCleanup(lambda: os.path.exists(self.dir) and tool("stop", "--dir", self.dir))
 
+    @pytest.mark.long
     def test_it_survives_its_shell_is_shown_started_again_with_its_data_and_removed(self):
         self.stop_at_the_end()
         out, _ = tool("start", "--dir", self.dir, "--datanodes", "1", "--block-size", "1m")
@@ -240,6 +244,7 @@ class ToolTest(unittest.TestCase):
                          re.escape(cache))
         self.assertIn("offline", error)
 
+    @pytest.mark.long
     def test_a_daemon_that_cannot_have_its_port_says_so_and_the_others_are_ended(self):
         self.stop_at_the_end()
         hdfs = Hdfs.start(dir=self.dir, datanodes=1)
@@ -253,6 +258,7 @@ class ToolTest(unittest.TestCase):
                 Hdfs.start(dir=self.dir, datanodes=1)
         self.assertFalse([d["name"] for d in Hdfs.attach(self.dir).daemons() if d["pid"]])
 
+    @pytest.mark.long
     def test_stop_ends_no_process_that_was_given_the_id_of_a_daemon(self):
         stranger = subprocess.Popen(["sleep", "60"])
         self.addCleanup(stranger.wait)

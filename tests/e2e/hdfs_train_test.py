@@ -4,6 +4,8 @@ import signal
 import time
 import unittest
 
+import pytest
+
 from espalier import Cluster, wait_for
 from hdfs_jobs import HOSTS, HdfsTest, csv_text, start_hdfs, table
 
@@ -128,6 +130,7 @@ class NamesTest(HdfsTest):
             result = self.trained(name, self.uri(pattern))
             self.assertEqual(result["weights_sha256"], expected["weights_sha256"], pattern)
 
+    @pytest.mark.long
     def test_five_hundred_part_files_are_one_table(self):
         os.mkdir(self.path("parts"))
         for i in range(500):
@@ -279,6 +282,7 @@ class RefusalTest(HdfsTest):
             _, err = stopped.communicate(timeout=1)
             self.assertEqual(stopped.returncode, 130, err)
 
+    @pytest.mark.long
     def test_submissions_in_safe_mode_end_with_it_as_the_reason_and_nothing_starts_later(self):
         csv = self.put("t.csv", csv_text(table(100)))
         local = self.spec(self.write("t.csv", csv_text(table(100))))

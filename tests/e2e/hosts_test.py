@@ -3,6 +3,8 @@
 import re
 import unittest
 
+import pytest
+
 from espalier import Cluster, EspalierTest, wait_for
 
 import hosts  # in tools/lib, which `espalier` puts on the path
@@ -138,6 +140,7 @@ class HostsTest(EspalierTest):
     def step_of(self, cluster, job):
         return cluster.status(job)["progress"]["step"]
 
+    @pytest.mark.long
     def test_training_goes_on_while_the_coordinators_host_is_unplugged(self):
         # It must outlast the silence (2 s) that the workers bear, on a fast machine, too.
         cluster, job, weights = self.start_job(2, self.spec(epochs=1200))

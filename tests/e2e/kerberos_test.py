@@ -13,6 +13,8 @@ import stat
 import time
 import unittest
 
+import pytest
+
 from certificates import SecureCluster
 from espalier import Cluster, EspalierTest, wait_for
 from hdfs_jobs import BUNDLE, csv_text, table
@@ -262,6 +264,7 @@ class TokensTest(Kerberos):
                     return text[:end]
         raise AssertionError("no token in %d bytes" % len(text))
 
+    @pytest.mark.long
     def test_tokens_that_end_are_replaced_in_the_middle_of_a_job(self):
         train = {"epochs": 4000, "checkpoint": {"every_steps": 200}}
         weights = self.local_weights(**train)
@@ -287,6 +290,7 @@ class TokensTest(Kerberos):
         self.assert_bundle("model", "alice")
         self.assert_secret(cluster, status, str(done))
 
+    @pytest.mark.long
     def test_a_worker_that_joins_reads_with_the_jobs_tokens(self):
         train = {"epochs": 8000}
         weights = self.local_weights(**train)

@@ -11,6 +11,8 @@ import tarfile
 import tempfile
 import unittest
 
+import pytest
+
 from espalier import ROOT, EspalierTest, await_step, children_of, command_line_of, json_lines
 
 import debian_root  # in tools/lib, which `espalier` puts on the path
@@ -162,6 +164,7 @@ class PackageTest(EspalierTest):
         self.assertEqual(shown, {"espalier-coordinator": "espalier-coordi",
                                  "espalier-worker": "espalier-worker"})
 
+    @pytest.mark.long
     def test_the_same_commit_gives_the_same_bytes(self):
         again = self.path("again")
         package(again)

@@ -8,6 +8,8 @@ import threading
 import time
 import unittest
 
+import pytest
+
 from accounts import TELLTALE, share
 from espalier import Cluster, EspalierTest, json_lines, wait_for
 
@@ -77,6 +79,7 @@ class RecoveryTest(EspalierTest):
         cluster.start_worker("node-3")
         self.assert_right(cluster, job, weights)
 
+    @pytest.mark.long
     def test_killed_at_each_point_of_a_step(self):
         self.epochs = 40
         weights = self.quiet_weights()
@@ -183,6 +186,7 @@ class RecoveryTest(EspalierTest):
         self.addCleanup(end)
         return end
 
+    @pytest.mark.long
     def test_a_slowed_worker_loses_leaves_and_gets_them_back(self):
         self.epochs = 900
         weights = self.quiet_weights()

@@ -8,6 +8,9 @@ import signal
 import time
 import unittest
 
+import pytest
+
+from accounts import slow_cluster
 from espalier import Cluster, EspalierTest, json_lines, wait_for
 from scoring_jobs import files_of, outcome, slow_scoring_cluster, wait_for_scoring
 
@@ -287,9 +290,11 @@ class ScoringJobsTest(EspalierTest):
         self.assertTrue(os.path.islink(output))
         self.assert_output(output, self.path("local"))
 
+    @pytest.mark.long
     def test_what_a_cancelled_job_left_is_removed_by_the_next_coordinator(self):
         model, data, _ = self.many_shards()
-        cluster = slow_scoring_cluster(self, workers=2, state=self.path("state"))
+        # A second for each shard: writing the files below takes a while, too.
+        cluster = slow_cluster(self, 2, 1000, state=self.path("state"))
         output = self.path("scored")
         cluster.espalier("predict", model, data, "--output", output, "--keep", "age", "--detach")
         wait_for_scoring(cluster, "job-1")

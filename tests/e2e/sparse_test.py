@@ -6,6 +6,8 @@ import os
 import random
 import unittest
 
+import pytest
+
 from accounts import trained_through_a_kill_and_a_join
 from espalier import Cluster, EspalierTest
 from scoring_jobs import files_of
@@ -184,6 +186,7 @@ class SparseTest(EspalierTest):
         """Of each row of a prediction in CSV: what was kept of it, and all of it."""
         return [(row["0"], row["7"], row) for row in self.rows(output)]
 
+    @pytest.mark.long
     def test_a_worker_killed_and_one_that_joins_change_no_bit(self):
         spec = self.spec(self.write("d.svm", libsvm(3000, 4)), epochs=150)  # 2,850 steps
         spec["model"]["dropout"] = 0.2

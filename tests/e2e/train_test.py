@@ -11,6 +11,8 @@ import termios
 import time
 import unittest
 
+import pytest
+
 from espalier import (EspalierTest, await_step, children_of, command_line_of, is_alive, json_lines,
                       wait_for)
 
@@ -148,6 +150,7 @@ class TrainTest(EspalierTest):
         self.assert_all_gone(sum(daemons.values(), []))
         self.assertFalse(os.path.exists(os.path.dirname(path)))
 
+    @pytest.mark.long
     def test_a_killed_worker_is_not_restarted_and_the_job_goes_on_without_it(self):
         spec = self.classes_spec(self.classes_csv("some.csv", 2000), epochs=2500)
         quiet = self.result("train", self.job("quiet", spec), "--workers", 2)

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import unittest
 
+import pytest
+
 from espalier import EspalierTest, await_step, children_of, command_line_of, json_lines
 
 import private_python  # in tools/lib, which `espalier` puts on the path
@@ -105,6 +107,7 @@ class TrainingTest(EspalierTest):
         for words in ("norm.weight", "adds that one's output", "moving average"):
             self.assertIn(words, readme)
 
+    @pytest.mark.long
     def test_accumulated_and_averaged_state_survives_a_kill(self):
         csv = self.classes_csv("k.csv", 2000)
         spec = self.rich_spec(csv, epochs=1500)

@@ -137,7 +137,8 @@ class Cluster:
 
     def java(self, main_class, heap, args):
         # Jetty unpacks its pages there, and leaves them behind when it is killed.
-        flags = self.state["jvm_flags"] + JVM + ["-Djava.io.tmpdir=" + os.path.join(self.dir, "tmp")]
+        flags = self.state["jvm_flags"] + JVM + [
+            "-Djava.io.tmpdir=" + os.path.join(self.dir, "tmp")]
         flags += [] if self.state["options"]["throughput"] else QUICK_START
         if self.state["options"].get("kerberos"):
             flags += hadoop_kdc.java_flags(self.state)

@@ -1,5 +1,5 @@
-"""Fetches and makes what the tests need besides packages of the system: the jars of Hadoop with their
-archive of classes, and private Python environments. Called by tools/setup --tests; without it the
+"""Prepares what the tests need besides packages of the system: the jars of Hadoop, an archive of
+their classes, private Python environments. Called by tools/setup --tests; without it the
 tests do the same when they need it. Nothing is done twice."""
 import sys
 

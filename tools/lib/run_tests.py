@@ -1,12 +1,14 @@
 """Runs the tests and counts their cases. Called by tools/test.
 
   tools/test                    the usual parts, which CI runs before each landing
-  tools/test --all              all parts; those whose files have not changed since they last passed
-                                on this machine are skipped, so a run that was ended goes on
+  tools/test --all              all parts
   tools/test [--all] PART ...   these parts
-  tools/test //tests/data/...   Bazel targets, as shipped; with `asan` or `tsan` under that sanitizer
+  tools/test //tests/data/...   Bazel targets, as shipped; with `asan` or `tsan` sanitized
   tools/test tests/e2e/train_test.py[::CLASS[::TEST]]   Python tests
   tools/test --times            where the time of earlier runs went
+
+Without names of parts, those whose files have not changed since they last passed on this machine
+are skipped, so that a run that was ended goes on where it was. CI (CI=true) skips none.
 
 The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test. A
 program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that
@@ -89,8 +91,8 @@ class Run:
             self.bazel(name, all_targets())
         elif name == "asan":
             self.bazel(name, rooms(test_parts.PURE), ["--config=asan"])
-        elif name == "asan-grpc":
-            self.bazel(name, ["//tests/..."], ["--config=asan"])
+        elif name == "thorough":
+            self.bazel(name, ["//tests/..."], ["--config=thorough"])
         elif name == "tsan":
             self.bazel(name, rooms(test_parts.THREADED), ["--config=tsan"])
         elif name == "fuzz":
@@ -107,7 +109,7 @@ class Run:
             self.python(name)
 
     def bazel(self, name, targets, flags=()):
-        return test_bazel.run(name, "test", self.labels or targets, self.tally, self.limit_s(), flags)
+        test_bazel.run(name, "test", self.labels or targets, self.tally, self.limit_s(), flags)
 
     def command(self, name, words):
         """A check that is one case."""
@@ -244,8 +246,8 @@ def main():
                      (", ".join(sorted(unknown)), parts_text()))
     tally = Tally()
     run = Run(tally, args.all, labels)
-    skipped = run_parts(chosen_parts(words, labels, files, args.all), run,
-                        args.all and not labels)
+    skip_unchanged = not labels and (args.all or not args.targets) and not os.environ.get("CI")
+    skipped = run_parts(chosen_parts(words, labels, files, args.all), run, skip_unchanged)
     named_files(files, run)
     return report(tally, skipped, args.all)
 

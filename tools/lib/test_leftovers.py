@@ -41,7 +41,8 @@ def processes_of(run):
 def watched(root, label, tally):
     """The environment for the tests of one part. What they leave is removed, and fails the part."""
     folder = temporary_directory(root)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    os.makedirs(folder, exist_ok=True)
+    os.chmod(folder, 0o1777)  # some tests run commands as other users
     run = "%d-%s" % (os.getpid(), label)
     try:
         yield dict(os.environ, **{"TMPDIR": folder, RUN: run})

@@ -16,7 +16,15 @@ SHIPPED = ["cli", "coordinator", "model", "rpc", "sim", "training", "worker"]
 THREADED = ["base", "cli", "collective", "coordinator", "data", "rpc", "scoring", "security",
             "storage", "worker"]
 
-CPP = ("src/", "proto/", "config/", "tests/", "tools/", "WORKSPACE", "BUILD", ".bazelrc")
+# Prefixes of the files that results depend on. README.md: tests follow what it says.
+CPP = ("src/", "proto/", "config/", "deploy/yarn/", "tests/", "tools/", "WORKSPACE", "BUILD",
+       ".bazelrc")
+PROGRAMS = ("src/", "proto/", "config/", "deploy/", "tools/", "WORKSPACE", "BUILD", ".bazelrc",
+            "README.md", "tests/e2e/", "tests/conftest.py", "tests/pytest.ini",
+            "tests/coordinator/mortal_main.cc", "tests/storage/hdfs_probe.cc",
+            "tests/worker/telltale_main.cc")
+CLIENT = PROGRAMS + ("tests/python/",)
+SPARK = CLIENT + ("tests/spark/",)
 PACKAGES = "tools/system_packages.stamp"  # not tracked; written by tools/setup
 
 
@@ -35,20 +43,23 @@ PARTS = [
     Part("shipped", "Catch2 tests as shipped: rooms that compute or have gRPC", 240, True, CPP),
     Part("asan", "Catch2 tests under the address and undefined-behaviour sanitizers: rooms without "
          "gRPC", 330, True, CPP),
-    Part("hdfs", "the C++ storage room on HDFS: plain, with two NameNodes, with Kerberos", 60, True),
-    Part("e2e", "end-to-end tests of the real programs", 330, True),
-    Part("python", "the Python client with its wheel", 120, True),
-    Part("spark-smoke", "one Spark application that submits", 60, True),
+    Part("hdfs", "the C++ storage room on HDFS: plain, with two NameNodes, secured", 60, True,
+         PROGRAMS + ("tests/storage/", "tests/testing/")),
+    Part("e2e", "end-to-end tests of the real programs", 330, True, PROGRAMS),
+    Part("python", "the Python client with its wheel", 120, True, CLIENT),
+    Part("spark-smoke", "one Spark application that submits", 60, True, SPARK),
     Part("pure", "Catch2 tests as shipped: the other rooms", 600, False, CPP),
-    Part("asan-grpc", "Catch2 tests under the address sanitizer: rooms with gRPC", 900, False, CPP),
+    Part("thorough", "Catch2 tests under both sanitizers with all checks: all rooms", 1800, False,
+         CPP),
     Part("tsan", "Catch2 tests under the thread sanitizer: rooms with threads", 1200, False, CPP),
     Part("alone", "each C++ file compiled by itself", 600, False, CPP),
-    Part("e2e-long", "end-to-end tests marked long", 900, False),
-    Part("spark", "Spark as a submitter: PySpark 3.5", 1200, False),
-    Part("spark4", "Spark as a submitter: PySpark 4", 1200, False),
-    Part("yarn", "clusters in YARN's containers that lose nodes, grow and shrink", 1500, False),
+    Part("e2e-long", "end-to-end tests marked long", 900, False, PROGRAMS),
+    Part("spark", "Spark as a submitter: PySpark 3.5", 1200, False, SPARK),
+    Part("spark4", "Spark as a submitter: PySpark 4", 1200, False, SPARK),
+    Part("yarn", "clusters in YARN's containers that lose nodes, grow and shrink", 1500, False,
+         CLIENT + ("tests/yarn/",)),
     Part("roots", "the packages on other Debian systems, with and without systemd; as root", 900,
-         False),
+         False, PROGRAMS + ("tests/roots/",)),
     Part("fuzz", "hostile input at length under the address sanitizer", 1200, False, CPP),
     Part("long", "property tests and the simulation with many more seeds", 1800, False, CPP),
 ]

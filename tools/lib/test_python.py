@@ -25,7 +25,8 @@ def run(label, python, folder, tally, limit_s, at_once=1, marks="not long"):
     if os.path.exists(path):
         os.remove(path)
     command = [python, "-B", "-m", "pytest", "-c", "tests/pytest.ini", folder, "--junitxml=" + path,
-               "-m", marks, "-q", "-p", "no:cacheprovider"]
+               "-m", marks, "-q", "-p", "no:cacheprovider", "--durations=10",
+               "--basetemp=" + os.path.join(RECORDS, "pytest")]
     if at_once > 1:
         command += ["-n", str(at_once), "--dist", "loadfile"]
     with test_leftovers.watched(ROOT, label, tally) as environment:

@@ -59,8 +59,8 @@ def summary(parts):
     for part in parts:
         budget = test_parts.named(part.name).budget_s
         if budget and part.wall_s > budget:
-            lines.append("WARNING: %s took %.0f s, its budget is %d s (cpu s are those of the whole "
-                         "machine)" % (part.name, part.wall_s, budget))
+            lines.append("WARNING: %s took %.0f s; its budget is %d s (cpu s: of the whole machine)"
+                         % (part.name, part.wall_s, budget))
     return "\n".join(lines)
 
 
