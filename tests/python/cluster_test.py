@@ -436,7 +436,8 @@ class LocalTrainTest(EspalierTest):
         """A process that trains, from its own `script`. It hears interrupts, also when whoever
         runs the tests in the background has them ignored."""
         process = subprocess.Popen(["env", "--default-signal=INT", sys.executable, "-c", script,
-                                    self.job("started", spec)], env=os.environ,
+                                    self.job("started", spec)],
+                                   env=dict(os.environ, TMPDIR=self.temporary),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    start_new_session=True)
         self.addCleanup(process.communicate)
