@@ -12,8 +12,8 @@ METHOD = HEADER + "class A {\n public:\n  int Long() const {\n%s  }\n};\n" % (" 
 
 
 def run_tidy(root):
-    done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "tidy"), "--all", "--root", root],
-                          capture_output=True, text=True)
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "tidy"), "--all", "--root",
+                           root], capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 
