@@ -67,7 +67,7 @@ Outcome FollowStreams(std::deque<Stream> streams,
 
 TEST_CASE("following ends with the job's final state") {
   const Outcome o = FollowStreams(
-      {{{{TrainingJob(), {Evaluation(1, 188)}}, {SucceededJob(), {}}}, Status::Ok()}});
+      {{{{TrainingJob(), {EvaluationRow(1, 188)}}, {SucceededJob(), {}}}, Status::Ok()}});
   CHECK(o.end.status.ok());
   REQUIRE(o.end.last);
   CHECK(o.end.last->state == JobState::kSucceeded);
@@ -76,8 +76,8 @@ TEST_CASE("following ends with the job's final state") {
 
 TEST_CASE("a coordinator that comes back is followed on and no evaluation is told twice") {
   const Outcome o = FollowStreams(
-      {{{{TrainingJob(), {Evaluation(1, 188)}}}, Unavailable("stream broke")},
-       {{{TrainingJob(), {Evaluation(1, 188), Evaluation(2, 376)}}, {SucceededJob(), {}}},
+      {{{{TrainingJob(), {EvaluationRow(1, 188)}}}, Unavailable("stream broke")},
+       {{{TrainingJob(), {EvaluationRow(1, 188), EvaluationRow(2, 376)}}, {SucceededJob(), {}}},
         Status::Ok()}});
   CHECK(o.end.status.ok());
   CHECK(o.text.find("epoch 1/20") == o.text.rfind("epoch 1/20"));
@@ -86,9 +86,9 @@ TEST_CASE("a coordinator that comes back is followed on and no evaluation is tol
 
 TEST_CASE("a new stream may begin with the newest evaluations alone") {
   const Outcome o = FollowStreams(
-      {{{{TrainingJob(), {Evaluation(1, 188), Evaluation(2, 376), Evaluation(3, 564)}}},
+      {{{{TrainingJob(), {EvaluationRow(1, 188), EvaluationRow(2, 376), EvaluationRow(3, 564)}}},
         Unavailable("stream broke")},
-       {{{TrainingJob(), {Evaluation(3, 564), Evaluation(4, 752)}}, {SucceededJob(), {}}},
+       {{{TrainingJob(), {EvaluationRow(3, 564), EvaluationRow(4, 752)}}, {SucceededJob(), {}}},
         Status::Ok()}});
   CHECK(o.text.find("epoch 3/20") == o.text.rfind("epoch 3/20"));
   CHECK_THAT(o.text, Catch::Contains("epoch 4/20"));
@@ -114,7 +114,7 @@ TEST_CASE("a coordinator that comes back without the job has lost it") {
   JobSnapshot another = TrainingJob();
   another.submitted_ms += 5;
   for (const Stream& second : {Stream{{}, NotFound("there is no job-17")},
-                               Stream{{{another, {Evaluation(1, 188)}}}, std::nullopt}}) {
+                               Stream{{{another, {EvaluationRow(1, 188)}}}, std::nullopt}}) {
     const Outcome o = FollowStreams({{{{TrainingJob(), {}}}, Unavailable("broke")}, second});
     CHECK(o.end.status.code() == StatusCode::kAborted);
     CHECK(o.end.status.message() ==

@@ -48,7 +48,7 @@ inline Metrics TwoClassMetrics(double accuracy) {
   return m;
 }
 
-inline HistoryRow Evaluation(double epoch, int64_t step) {
+inline HistoryRow EvaluationRow(double epoch, int64_t step) {
   HistoryRow row;
   row.epoch = epoch;
   row.step = step;

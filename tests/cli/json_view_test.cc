@@ -103,7 +103,7 @@ TEST_CASE("JSON lines tell states, progress at most once a second, and evaluatio
   JsonView view([&out](std::string_view text) { out += text; });
   view.OnUpdate({QueuedJob(), {}}, 0);
   view.OnUpdate({training, {}}, 10);
-  view.OnUpdate({training, {Evaluation(1, 188)}}, 500);
+  view.OnUpdate({training, {EvaluationRow(1, 188)}}, 500);
   view.OnUpdate({training, {}}, 1010);
   view.OnUpdate({SucceededJob(), {}}, 1100);
   std::istringstream lines(out);

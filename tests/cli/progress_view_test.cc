@@ -9,7 +9,7 @@ namespace espalier {
 namespace {
 
 TEST_CASE("the live line shows epoch, bar, step, loss, accuracy, validation, pace and time left") {
-  const std::string line = LiveLine(TrainingJob(), Evaluation(1, 188), 38'000, 200);
+  const std::string line = LiveLine(TrainingJob(), EvaluationRow(1, 188), 38'000, 200);
   CHECK(line ==
         "epoch 2/20  [=>                    ]   7 %  step 300/3,760  loss 0.2101  accuracy 93.80 %"
         "  val 94.20 %  52,345 rows/s  38 s left");
@@ -17,7 +17,7 @@ TEST_CASE("the live line shows epoch, bar, step, loss, accuracy, validation, pac
 
 TEST_CASE("the live line never fills a terminal's last column and keeps what matters") {
   for (int width = 1; width <= 200; ++width) {
-    const std::string line = LiveLine(TrainingJob(), Evaluation(1, 188), 38'000, width);
+    const std::string line = LiveLine(TrainingJob(), EvaluationRow(1, 188), 38'000, width);
     INFO(width);
     CHECK(static_cast<int>(line.size()) <= std::max(1, width - 1));
     CHECK_FALSE(line.empty());
@@ -25,10 +25,10 @@ TEST_CASE("the live line never fills a terminal's last column and keeps what mat
       CHECK_THAT(line, Catch::Contains("epoch 2/20") && Catch::Contains("loss 0.2101"));
   }
   CHECK(LiveLine(TrainingJob(), std::nullopt, std::nullopt, 26) == "epoch 2/20  loss 0.2101");
-  CHECK(LiveLine(TrainingJob(), Evaluation(1, 188), 83'000, 100) ==
+  CHECK(LiveLine(TrainingJob(), EvaluationRow(1, 188), 83'000, 100) ==
         "epoch 2/20  [>          ]   7 %  step 300/3,760  loss 0.2101  val 94.20 %  52,345 rows/s"
         "  1:23 left");
-  CHECK(LiveLine(TrainingJob(), Evaluation(1, 188), 83'000, 80) ==
+  CHECK(LiveLine(TrainingJob(), EvaluationRow(1, 188), 83'000, 80) ==
         "epoch 2/20  [>     ]   7 %  step 300/3,760  loss 0.2101  val 94.20 %  1:23 left");
   CHECK_THAT(LiveLine(TrainingJob(), {}, 3'723'000, 80), Catch::EndsWith("1:02:03 left"));
 }
@@ -94,7 +94,7 @@ TEST_CASE("a bar is full at one and survives nonsense") {
 
 TEST_CASE("an evaluation's line holds epoch, step, loss, val_loss and val_accuracy") {
   CHECK(
-      EvaluationLine(Evaluation(1, 188), 20) ==
+      EvaluationLine(EvaluationRow(1, 188), 20) ==
       "epoch 1/20  step 188  loss 0.2500  accuracy 87.90 %  val_loss 0.2500  val_accuracy 94.20 %");
   HistoryRow row;
   row.epoch = 2.5;
@@ -147,7 +147,7 @@ TEST_CASE("off a terminal there are plain lines, one a state and one an evaluati
   view.OnUpdate({TrainingJob(), {}}, 2);
   JobSnapshot later = TrainingJob();
   later.progress.step = 376;
-  view.OnUpdate({later, {Evaluation(1, 188), Evaluation(2, 376)}}, 3);
+  view.OnUpdate({later, {EvaluationRow(1, 188), EvaluationRow(2, 376)}}, 3);
   view.OnUpdate({SucceededJob(), {}}, 4);
   view.OnTick(5);
   CHECK(
@@ -186,7 +186,7 @@ TEST_CASE("on a terminal one line is drawn again and evaluations stay above it")
   view.OnUpdate({TrainingJob(), {}}, 0);
   view.OnTick(100);
   CHECK_THAT(take(), Catch::StartsWith("\repoch 2/20") && Catch::EndsWith("\x1b[K"));
-  view.OnUpdate({TrainingJob(), {Evaluation(1, 188)}}, 200);
+  view.OnUpdate({TrainingJob(), {EvaluationRow(1, 188)}}, 200);
   CHECK_THAT(take(), Catch::StartsWith("\r\x1b[Kepoch 1/20  step 188") && Catch::EndsWith("\n"));
   view.OnTick(300);
   take();
