@@ -7,10 +7,11 @@ generated file, with a #line directive before each: messages, assertions and deb
 real files. A chunk is also what one change recompiles, so it stays below some ten seconds.
 
 What follows for the files of a room:
-- A name in an unnamed namespace is unique in its room. A name that two files want belongs into a
-  header. Test files (*_test.cc) are free of this rule: each gets a namespace of its own.
-- A file includes what it uses, although its chunk may hide that it does not.
-  `tools/test standalone` compiles each file alone.
+- A name in an unnamed namespace is unique in its room. A name that two files want belongs in a
+  header. Test files (*_test.cc) are free of this rule: each one in a chunk gets its own namespace, so
+  what a header declares is not defined in them.
+- A file includes what it uses, although its chunk may hide that it does not. `tools/test alone`
+  compiles each file by itself.
 """
 
 # For rooms whose work is a matter of jobs, messages and files, not of rows and weights: it takes a
@@ -33,10 +34,14 @@ def _chunks(name, srcs, per_chunk, **kwargs):
     rest = [f for f in srcs if not f.endswith(".cc")]
     chunks = []
     for first in range(0, len(files), per_chunk):
+        joined = files[first:first + per_chunk]
+        if len(joined) == 1:
+            chunks.append(joined[0])
+            continue
         chunk = "%s_chunk_%d" % (name, first // per_chunk)
         native.genrule(
             name = chunk,
-            srcs = files[first:first + per_chunk],
+            srcs = joined,
             outs = [chunk + ".cc"],
             cmd = "for f in $(SRCS); do echo \"#line 1 \\\"$$f\\\"\"; case $$f in *_test.cc) " +
                   _OWN_NAMESPACE + ";; *) cat $$f;; esac; done >$@",

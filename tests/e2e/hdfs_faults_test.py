@@ -6,6 +6,8 @@ import tempfile
 import time
 import unittest
 
+import pytest
+
 from espalier import DIE_WITH_PARENT, TESTING
 
 from hadoop import Hdfs
@@ -87,6 +89,7 @@ class PlainFaultsTest(Faults, unittest.TestCase):
         # One of the two was the one that it read from.
         self.assertIn("failed while it was read from; others are asked for", self.probe.log())
 
+    @pytest.mark.long
     def test_a_name_node_that_restarts_only_delays_reading_and_writing(self):
         self.assertLess(self.read_with(lambda: self.hdfs.restart_namenode(wait=False)), 60)
         self.hdfs.stop_namenode()
@@ -106,6 +109,7 @@ class PlainFaultsTest(Faults, unittest.TestCase):
 class TwoNameNodesTest(Faults, unittest.TestCase):
     ha = True
 
+    @pytest.mark.long
     def test_reading_and_writing_go_on_over_a_fail_over_and_the_loss_of_the_active_name_node(self):
         self.assertLess(self.read_with(self.hdfs.failover), 60)
         uri = self.hdfs.uri + "/tmp/"

@@ -6,6 +6,8 @@ import threading
 import time
 import unittest
 
+import pytest
+
 from espalier import Cluster, json_lines, wait_for
 from hdfs_jobs import BUNDLE, MIB, HdfsTest, csv_text, start_hdfs, table
 
@@ -35,6 +37,7 @@ class SurveyTest(HdfsTest):
         self.assertEqual(result["weights_sha256"], expected["weights_sha256"])
         self.assertEqual(self.names("/m"), BUNDLE)
 
+    @pytest.mark.long
     def test_a_data_node_killed_in_the_middle_of_the_survey_only_delays(self):
         spec, local = self.big_spec(800)
         self.addCleanup(self.hdfs.start_datanode, 1)
@@ -50,6 +53,7 @@ class SurveyTest(HdfsTest):
         self.assertLess(time.monotonic() - started, 30)
         self.assert_as_from(local, spec, json_lines(out)[-1])
 
+    @pytest.mark.long
     def test_a_name_node_that_is_away_and_then_in_safe_mode_during_the_survey_only_delays(self):
         spec, local = self.big_spec(800)
         cluster = Cluster(self, 2)

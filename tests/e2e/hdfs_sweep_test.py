@@ -4,6 +4,8 @@ import json
 import re
 import unittest
 
+import pytest
+
 from espalier import Cluster, json_lines
 from hdfs_jobs import HdfsTest, csv_text, start_hdfs, table
 
@@ -90,6 +92,7 @@ class HdfsSweepTest(HdfsTest):
             self.assertEqual(err.count("the table is not kept"), 1, err)
             self.assertEqual(self.hdfs.files.names(self.home + "/out"), ["trial-001", "trial-002"])
 
+    @pytest.mark.long
     def test_a_sweep_that_shall_not_keep_anything_reads_again(self):
         cluster = Cluster(self, workers=1)
         self.runs(cluster, self.sweep(cache_input=False))

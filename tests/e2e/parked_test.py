@@ -3,6 +3,8 @@ import os
 import signal
 import unittest
 
+import pytest
+
 from espalier import Cluster, EspalierTest, json_lines, wait_for
 
 
@@ -60,6 +62,7 @@ class ParkedTest(EspalierTest):
         result = cluster.result("watch", job)
         self.assertEqual(result["weights_sha256"], quiet["weights_sha256"])
 
+    @pytest.mark.long
     def test_a_bundle_whose_writers_all_died_before_they_told_is_taken_for_what_it_is(self):
         cluster = Cluster(self, 2, state=self.path("state"))
         job = self.train_to_the_middle(cluster, self.job("untold", self.spec("m")))
@@ -83,6 +86,7 @@ class ParkedTest(EspalierTest):
         with open(self.path("m", "model.json"), "rb") as f:
             self.assertEqual(f.read(), model, "the bundle in place is not touched")
 
+    @pytest.mark.long
     def test_below_its_minimum_a_job_keeps_its_state_and_says_how_to_go_on(self):
         cluster = Cluster(self, 2, coordinator_flags=["--below-min-timeout-ms", "1000"])
         job = self.job("few", self.spec("m", workers={"min": 2}))

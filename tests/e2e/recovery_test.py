@@ -100,6 +100,7 @@ class RecoveryTest(EspalierTest):
                 self.assertEqual(cluster.lost(), ["node-%d" % place])
                 cluster.stop()
 
+    @pytest.mark.long
     def test_killed_at_random_moments(self):
         self.epochs = 1000
         weights = self.quiet_weights()
@@ -149,6 +150,7 @@ class RecoveryTest(EspalierTest):
     def wait_for_line(self, cluster, text):
         wait_for("'%s' in the coordinator's log" % text, lambda: text in cluster.log("coordinator"))
 
+    @pytest.mark.long
     def test_workers_join_and_leave_while_the_job_trains(self):
         self.epochs = 1500  # near its end a job does not change any more
         weights = self.quiet_weights()

@@ -4,6 +4,8 @@ import os
 import re
 import unittest
 
+import pytest
+
 from accounts import TELLTALE, Accounts, slow_cluster
 from espalier import Cluster, EspalierTest, wait_for
 
@@ -46,6 +48,7 @@ class RowsTest(EspalierTest):
                     status["generation"] > after and status["generation"])
         return wait_for("%d members after generation %d" % (count, after), found, 30)
 
+    @pytest.mark.long
     def test_every_row_counts_once_an_epoch_through_kills_and_joins(self):
         epochs = 150  # of 32 steps
         weights = self.quiet_weights(epochs)

@@ -4,6 +4,8 @@ import os
 import shutil
 import unittest
 
+import pytest
+
 from espalier import Cluster, EspalierTest, await_step, json_lines, program, wait_for
 
 DAEMONS = ("espalier-coordinator", "espalier-worker")
@@ -34,6 +36,7 @@ class UpgradeTest(EspalierTest):
         status = cluster.status("job-1")
         return sorted(status["workers"]) if status["state"] == "TRAINING" else []
 
+    @pytest.mark.long
     def test_coordinator_then_workers_one_by_one_while_a_job_trains(self):
         spec = self.classes_spec(self.classes_csv("rows.csv", 1500), epochs=1500, batch=32)
         spec["model"]["hidden"] = [64, 64]

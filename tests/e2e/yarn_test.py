@@ -6,6 +6,8 @@ they should be) is in tests/yarn.
 import os
 import unittest
 
+import pytest
+
 from espalier import json_lines, wait_for
 from hdfs_jobs import csv_text, table
 from yarn_jobs import SIZES, STEADY_LIMIT_S, YarnTest, start_yarn
@@ -18,6 +20,7 @@ def setUpModule():
 
 
 class ContainersTest(YarnTest):
+    @pytest.mark.long
     def test_a_cluster_goes_up_loses_a_worker_and_has_the_bits_of_the_local_run(self):
         csv = self.put("t.csv", csv_text(table(2000)))
         local = self.result("train", self.long_job("local", csv, "local", EPOCHS), "--workers", 1)
