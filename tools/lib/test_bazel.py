@@ -12,6 +12,7 @@ import xml.etree.ElementTree
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
 RECORDS = os.path.join(ROOT, "build", "test")
+COLD_S = 60  # of compilation: a part that compiles for longer is recorded as cold
 
 
 def local_path(uri):
@@ -58,10 +59,6 @@ def count_events(path, label, tally):
                          kind.get("unconfiguredLabel") or {})
                 names = [where["label"]] if "label" in where else []
                 broken.update(names + kind.get("pattern", {}).get("pattern", []))
-            elif "buildMetrics" in event:
-                actions = event["buildMetrics"].get("actionSummary", {})
-                tally.part.cold = (2 * int(actions.get("actionsExecuted", 0)) >
-                                   int(actions.get("actionsCreated", 0)))
     for target in sorted(broken):
         tally.fail("%s: %s: does not build" % (label, target))
 
@@ -81,6 +78,7 @@ def note_compilations(path, tally):
             room = os.path.dirname(found[2]) if found[1] == "Compiling" else "(links)"
             tally.part.compiled_s[room] = (tally.part.compiled_s.get(room, 0) +
                                            event["dur"] / 1e6)
+    tally.part.cold = sum(tally.part.compiled_s.values()) > COLD_S
 
 
 def build(tally, limit_s):

@@ -13,7 +13,7 @@ class Part:
     wall_s: float = 0
     cpu_s: float = 0      # busy time of all cores, that of other processes included
     cases: int = 0
-    cold: bool = False    # most of its files were compiled
+    cold: bool = False    # it compiled for a while (test_bazel.COLD_S)
     compiled_s: dict = dataclasses.field(default_factory=dict)  # room -> seconds of compilation
     tests_s: dict = dataclasses.field(default_factory=dict)     # test -> seconds
 
