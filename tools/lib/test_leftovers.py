@@ -33,7 +33,9 @@ def processes_of(run):
                 if f.read().rpartition(")")[2].split()[0] == "Z":
                     continue
             with open("/proc/%s/cmdline" % entry, "rb") as f:
-                found[int(entry)] = f.read().replace(b"\0", b" ").decode(errors="replace").strip()
+                line = f.read().replace(b"\0", b" ").decode(errors="replace").strip()
+            if not line.startswith("bazel("):  # its server, which a test may have started
+                found[int(entry)] = line
     return found
 
 
