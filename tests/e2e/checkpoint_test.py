@@ -208,7 +208,7 @@ class HdfsTest(CheckpointTest):
         self.assertEqual(len(hdfs.files.names("/runs/m.checkpoints")), KEEP)
 
     def spec(self, output="m", **changes):
-        spec = super().spec(epochs=1000, **changes)  # time enough to be killed
+        spec = super().spec(epochs=600, **changes)  # time enough to be killed
         return dict(spec, output=output if output.startswith("hdfs:") else self.path(output))
 
     def checkpoints(self, output="m"):
