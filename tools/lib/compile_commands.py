@@ -40,17 +40,19 @@ def chunks():
 def entries():
     """The entries of the database, sorted by file."""
     chunk_files = chunks()
-    directory = bazel("info", "execution_root").strip()
+    # Not Bazel's own directory of execution, whose links follow the targets of its last command.
+    external = os.path.join(bazel("info", "output_base").strip(), "external")
     graph = json.loads(bazel("aquery", "mnemonic('CppCompile', %s)" % TARGETS,
                              "--output=jsonproto"))
     found = {}
     for action in graph["actions"]:
-        arguments = action["arguments"]
+        arguments = [external + a[len("external"):] if a.startswith("external/") else a
+                     for a in action["arguments"]]
         source = arguments[arguments.index("-c") + 1]
         made = source.split("/bin/", 1)[-1]
         for path in chunk_files.get(made, [source]):
             if os.path.exists(os.path.join(ROOT, path)):
-                found[path] = {"directory": directory, "file": os.path.join(ROOT, path),
+                found[path] = {"directory": ROOT, "file": os.path.join(ROOT, path),
                                "arguments": [path if a == source else a for a in arguments]}
     return [found[path] for path in sorted(found)]
 
