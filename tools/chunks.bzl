@@ -18,8 +18,9 @@ What follows for the files of a room:
 # fifth less to compile than -O2.
 CONTROL = ["-O1"]
 
-# The code of the tests themselves. Under a sanitizer it is not optimised, which would take thrice as
-# long, and lacks those checks of undefined behaviour that the address sanitizer repeats.
+# Flags for the test code itself. Sanitizer builds do not optimize it, because optimizing takes
+# three times as long. They also omit the undefined-behavior checks that the address sanitizer
+# mostly covers; `tools/test thorough` has them.
 _TEST_COPTS = select({
     "//tools:sanitized": ["-O0", "-fno-sanitize=null,alignment,vptr,object-size"],
     "//conditions:default": ["-O1"],

@@ -79,7 +79,7 @@ constexpr std::array kKerberosMeanings = {
     KerberosMeaning{"Permission denied", kPermissionDenied,
                     "the keytab or ticket cache cannot be read",
                     "KRB5_CLIENT_KTNAME and KRB5CCNAME must name files that this user may read"},
-    KerberosMeaning{"Unsupported key table format", kPermissionDenied, "the keytab is no keytab",
+    KerberosMeaning{"Unsupported key table format", kPermissionDenied, "the file is not a keytab",
                     "KRB5_CLIENT_KTNAME must name one that ktutil or kadmin wrote"},
     KerberosMeaning{"Bad format in credentials cache", kPermissionDenied,
                     "the ticket cache is damaged", "remove it and get a ticket with kinit"},

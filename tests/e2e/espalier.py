@@ -44,6 +44,8 @@ def wait_for(what, condition, limit_s=20):
         now = time.monotonic()
         if now > end:
             raise AssertionError("%s did not happen within %s s" % (what, limit_s))
+        # A pause, not a wait: the loop above has the deadline. It is twice as long as the condition
+        # took, so that polling uses at most a third of a core.
         time.sleep(min(0.5, max(0.05, 2 * (now - asked))))
 
 

@@ -13,6 +13,7 @@ import test_parts
 import test_times
 from test_tally import Tally
 
+# The sleep stands for a test that hangs; its limit of 1 s ends it.
 TESTS = '''
 import time, unittest, pytest
 

@@ -7,8 +7,8 @@
   tools/test tests/e2e/train_test.py[::CLASS[::TEST]]   Python tests
   tools/test --times            where the time of earlier runs went
 
-Without names of parts, those whose files have not changed since they last passed on this machine
-are skipped, so that a run that was ended goes on where it was. CI (CI=true) skips none.
+With --all, or without arguments, a part is skipped if its files have not changed since it last
+passed on this machine. A run that was interrupted therefore resumes. CI (CI=true) skips nothing.
 
 The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test. A
 program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that

@@ -20,7 +20,7 @@ def temporary_directory(root):
 
 
 def processes_of(run):
-    """{process id: command line} of all that were started by a run, but for this process."""
+    """Returns {process id: command line} of all processes that a run started, except this one."""
     wanted, found = ("%s=%s" % (RUN, run)).encode(), {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) == os.getpid():
