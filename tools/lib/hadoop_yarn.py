@@ -85,6 +85,8 @@ def yarn_site(state):
         "yarn.am.liveness-monitor.expiry-interval-ms": 10000,
         "yarn.nm.liveness-monitor.expiry-interval-ms": 10000,
         "yarn.nodemanager.container-retry-minimum-interval-ms": 100,
+        # The default is a folder in /tmp that stays behind.
+        "yarn.node-attribute.fs-store.root-dir": "file://%s/data/node-attribute" % state["dir"],
     }
     if state["options"].get("kerberos"):
         settings.update(secured_site(state, settings))
