@@ -72,7 +72,7 @@ _MEANINGS: Tuple[Tuple[str, Type[EspalierError], str, str], ...] = (
      "KRB5_CLIENT_KTNAME must name a keytab that this user may read"),
     ("Permission denied", _DENIED, "the keytab or ticket cache cannot be read",
      "KRB5_CLIENT_KTNAME and KRB5CCNAME must name files that this user may read"),
-    ("Unsupported key table format", _DENIED, "the keytab is no keytab",
+    ("Unsupported key table format", _DENIED, "the file is not a keytab",
      "KRB5_CLIENT_KTNAME must name one that ktutil or kadmin wrote"),
     ("Bad format in credentials cache", _DENIED, "the ticket cache is damaged",
      "remove it and get a ticket with kinit"),
