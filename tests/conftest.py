@@ -1,15 +1,17 @@
-"""What pytest does for all tests in Python: time limits.
+"""What pytest does for all tests in Python: time limits, and which tests a change needs.
 
 A test that takes longer than its limit fails with the stacks of its threads, and the rest goes on.
 One that cannot be interrupted, because it hangs outside of Python, ends its process; pytest-xdist
 then starts another one for the tests that are left.
 """
 import faulthandler
+import os
 import sys
 import unittest
 
 import pytest
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TEST_LIMIT_S = 240  # of one test with its setup; @pytest.mark.timeout(s) sets another
 HARD_LIMIT_S = 60   # more, until the process ends
 
@@ -26,7 +28,19 @@ def limit_of(item):
     return marker.args[0] if marker else TEST_LIMIT_S
 
 
-def pytest_collection_modifyitems(items):
+def is_needed(item, changed):
+    """Whether a test covers one of the changed places (tools/lib/test_changes.py). A test that does
+    not say what it covers covers everything."""
+    covers = item.get_closest_marker("covers")
+    own = os.path.relpath(item.path, ROOT)
+    return not covers or own in changed or any("src/" + room in changed for room in covers.args)
+
+
+def pytest_collection_modifyitems(config, items):
+    changed = os.environ.get("ESPALIER_TEST_CHANGED", "").split()
+    if changed:
+        config.hook.pytest_deselected(items=[i for i in items if not is_needed(i, changed)])
+        items[:] = [i for i in items if is_needed(i, changed)]
     for item in items:
         if not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(TEST_LIMIT_S, method="signal"))

@@ -13,6 +13,8 @@ from espalier import ROOT, Cluster, EspalierTest, await_step, children_of, is_al
 
 import tables  # in tools/lib, which `espalier` puts on the path
 
+pytestmark = pytest.mark.covers("training", "worker")
+
 
 class AsyncTest(EspalierTest):
     def spec(self, epochs=400, **train):

@@ -7,9 +7,13 @@ import socket
 import subprocess
 import unittest
 
+import pytest
+
 from espalier import EspalierTest
 
 import private_python  # in tools/lib, which `espalier` puts on the path
+
+pytestmark = pytest.mark.covers("bundle")
 
 PACKAGES = ["numpy==1.26.4", "safetensors==0.4.5"]
 

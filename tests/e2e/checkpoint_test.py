@@ -11,6 +11,8 @@ from espalier import Cluster, EspalierTest, children_of, wait_for
 
 from hadoop import Hdfs  # in tools/lib, which `espalier` puts on the path
 
+pytestmark = pytest.mark.covers("bundle", "worker")
+
 KEEP = 3
 
 

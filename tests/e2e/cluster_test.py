@@ -7,10 +7,14 @@ import threading
 import time
 import unittest
 
+import pytest
+
 from espalier import (DIE_WITH_PARENT, Cluster, EspalierTest, await_step, json_lines, program,
                       wait_for)
 
 import hosts  # in tools/lib, which `espalier` puts on the path
+
+pytestmark = pytest.mark.covers("cluster", "coordinator")
 
 DEATH_LIMIT_S = 8
 

@@ -17,6 +17,8 @@ from espalier import (Cluster, EspalierTest, await_step, children_of, command_li
 import parquet_file  # in tools/lib, which `espalier` puts on the path
 import private_python
 
+pytestmark = pytest.mark.covers("data")
+
 PACKAGES = ["numpy==1.26.4", "safetensors==0.4.5"]
 NAMES = ["city", "user", "since", "income", "member", "score", "w", "y"]
 

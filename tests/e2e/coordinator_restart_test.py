@@ -12,6 +12,8 @@ from espalier import TESTING, Cluster, EspalierTest, await_step, is_alive, json_
 
 from hadoop import Hdfs  # in tools/lib, which `espalier` puts on the path
 
+pytestmark = pytest.mark.covers("coordinator", "cluster")
+
 EPOCHS = 400
 
 

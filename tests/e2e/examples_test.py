@@ -5,9 +5,13 @@ import subprocess
 import sys
 import unittest
 
+import pytest
+
 from espalier import EspalierTest
 
 import tables  # in tools/lib, which `espalier` puts on the path
+
+pytestmark = pytest.mark.covers("data", "model")
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

@@ -23,6 +23,8 @@ from hadoop import Hdfs
 from hadoop_jars import HadoopError
 from hadoop_webhdfs import WebHdfs, WebHdfsError
 
+pytestmark = pytest.mark.covers("storage")
+
 TOOL = os.path.join(ROOT, "tools", "hadoop")
 MIB = 1 << 20
 DATA = bytes(range(256)) * (10 * MIB // 1024)  # 2.5 MiB: three blocks

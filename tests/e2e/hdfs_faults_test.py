@@ -12,6 +12,8 @@ from espalier import DIE_WITH_PARENT, TESTING
 
 from hadoop import Hdfs
 
+pytestmark = pytest.mark.covers("storage")
+
 MIB = 1 << 20
 DATA = os.urandom(1 << 16) * (96 * MIB >> 16)
 SHA = hashlib.sha256(DATA).hexdigest()

@@ -3,9 +3,13 @@ middle: the bytes of a local run."""
 import os
 import unittest
 
+import pytest
+
 from espalier import json_lines
 from hdfs_jobs import HdfsTest, csv_text, start_hdfs, table
 from scoring_jobs import files_of, outcome, slow_scoring_cluster, wait_for_scoring
+
+pytestmark = pytest.mark.covers("scoring", "storage")
 
 ROWS = 40_000  # some 60 shards
 REJECTED = 5

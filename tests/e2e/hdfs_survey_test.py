@@ -11,6 +11,8 @@ import pytest
 from espalier import Cluster, json_lines, wait_for
 from hdfs_jobs import BUNDLE, MIB, HdfsTest, csv_text, start_hdfs, table
 
+pytestmark = pytest.mark.covers("data", "storage")
+
 DATA_NODES = ["dn1", "dn2"]
 
 

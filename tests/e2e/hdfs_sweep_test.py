@@ -9,6 +9,8 @@ import pytest
 from espalier import Cluster, json_lines
 from hdfs_jobs import HdfsTest, csv_text, start_hdfs, table
 
+pytestmark = pytest.mark.covers("storage")
+
 ROWS = 3000
 
 

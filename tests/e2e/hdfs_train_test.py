@@ -11,6 +11,8 @@ from hdfs_jobs import HOSTS, HdfsTest, csv_text, start_hdfs, table
 
 import parquet_file  # in tools/lib, which `espalier` puts on the path
 
+pytestmark = pytest.mark.covers("storage")
+
 FIRST_CONTACT_S = 10  # until an HDFS that never answered is given up
 LATE_S = 10           # on a machine that is busy
 

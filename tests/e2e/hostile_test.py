@@ -5,10 +5,14 @@ import os
 import subprocess
 import unittest
 
+import pytest
+
 from certificates import SecureCluster
 from espalier import DIE_WITH_PARENT, Cluster, EspalierTest, program, wait_for
 from hostile import (DATA, HEADERS, PREFACE, SETTINGS, Hostile, frame, headers, is_closed, send,
                      too_many_headers)
+
+pytestmark = pytest.mark.covers("coordinator", "rpc")
 
 HALF_OPEN, CALLS, STREAMS = 300, 400, 100
 MEMORY_KIB_MAX, THREADS_MAX = 800 * 1024, 120

@@ -9,6 +9,8 @@ from espalier import Cluster, EspalierTest, wait_for
 
 import hosts  # in tools/lib, which `espalier` puts on the path
 
+pytestmark = pytest.mark.covers("cluster", "rpc")
+
 
 class HostCluster(Cluster):
     """Each daemon on its own host; commands run on the coordinator's."""

@@ -23,6 +23,8 @@ import hadoop_conf  # in tools/lib, which `espalier` puts on the path
 import hadoop_kdc
 from hadoop import Hdfs
 
+pytestmark = pytest.mark.covers("storage")
+
 MIB = 1 << 20
 RENEW_MS, LIFE_MS = 4000, 9000
 # Base64 of "alice" as it stands in each token of hers.

@@ -6,7 +6,11 @@ import os
 import signal
 import unittest
 
+import pytest
+
 from espalier import Cluster, EspalierTest, children_of
+
+pytestmark = pytest.mark.covers("model", "training")
 
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "model",
                       "lbfgs_golden.json")

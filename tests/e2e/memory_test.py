@@ -4,10 +4,14 @@ import random
 import subprocess
 import unittest
 
+import pytest
+
 from accounts import trained_through_a_kill_and_a_join
 from espalier import Cluster, EspalierTest
 
 import parquet_file  # in tools/lib, which `espalier` puts on the path
+
+pytestmark = pytest.mark.covers("data", "worker")
 
 MIB = 1 << 20
 COLUMNS, BLOCK_ROWS, BLOCKS = 40, 1000, 600

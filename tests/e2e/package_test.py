@@ -17,6 +17,8 @@ from espalier import ROOT, EspalierTest, await_step, children_of, command_line_o
 
 import debian_root  # in tools/lib, which `espalier` puts on the path
 
+pytestmark = pytest.mark.covers("launcher")
+
 UNKNOWN_UID = 54321
 PACKAGE_LIMIT_S = 600
 BYTES_MAX = 80_000_000

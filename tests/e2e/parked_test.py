@@ -7,6 +7,8 @@ import pytest
 
 from espalier import Cluster, EspalierTest, json_lines, wait_for
 
+pytestmark = pytest.mark.covers("cluster", "worker")
+
 
 class ParkedTest(EspalierTest):
     def setUp(self):

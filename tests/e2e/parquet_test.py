@@ -5,9 +5,13 @@ import re
 import subprocess
 import unittest
 
+import pytest
+
 from espalier import EspalierTest, program
 
 import parquet_file  # in tools/lib, which `espalier` puts on the path
+
+pytestmark = pytest.mark.covers("data")
 
 # Of what gRPC loads; none of it may use a symbol of Arrow's or Parquet's libraries, which hold a
 # libcrypto of their own.

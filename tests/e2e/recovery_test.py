@@ -13,6 +13,8 @@ import pytest
 from accounts import TELLTALE, share
 from espalier import Cluster, EspalierTest, json_lines, wait_for
 
+pytestmark = pytest.mark.covers("cluster", "collective", "worker")
+
 
 class RecoveryTest(EspalierTest):
     epochs = 250

@@ -7,9 +7,13 @@ import re
 import threading
 import unittest
 
+import pytest
+
 from espalier import EspalierTest
 
 import browser  # in tools/lib, which `espalier` puts on the path
+
+pytestmark = pytest.mark.covers("scoring")
 
 # Beside the page in a frame, which tells how it came out.
 LOOK = """<!DOCTYPE html><html><body style="margin:0">

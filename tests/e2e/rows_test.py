@@ -9,6 +9,8 @@ import pytest
 from accounts import TELLTALE, Accounts, slow_cluster
 from espalier import Cluster, EspalierTest, wait_for
 
+pytestmark = pytest.mark.covers("plan", "worker")
+
 class RowsTest(EspalierTest):
     def setUp(self):
         super().setUp()

@@ -14,6 +14,8 @@ from accounts import slow_cluster
 from espalier import Cluster, EspalierTest, json_lines, wait_for
 from scoring_jobs import files_of, outcome, slow_scoring_cluster, wait_for_scoring
 
+pytestmark = pytest.mark.covers("scoring")
+
 ROWS_LONG = 60_000  # some 100 shards
 SHARD_BYTES = 16 << 10
 

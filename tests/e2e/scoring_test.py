@@ -7,10 +7,14 @@ import signal
 import time
 import unittest
 
+import pytest
+
 from espalier import EspalierTest, wait_for
 from scoring_jobs import files_of
 
 import parquet_file  # in tools/lib, which `espalier` puts on the path
+
+pytestmark = pytest.mark.covers("scoring")
 
 METRICS_LIMIT = 1e-6  # the job adds losses by leaf, evaluate by shard
 

@@ -8,12 +8,16 @@ import subprocess
 import time
 import unittest
 
+import pytest
+
 from certificates import (Authority, CompanyAuthority, SecureCluster, Secured, tls_environment,
                           tls_flags)
 from espalier import Cluster, EspalierTest, await_step, program, wait_for
 from hosts_test import HostCluster
 
 import hosts  # in tools/lib, which `espalier` puts on the path
+
+pytestmark = pytest.mark.covers("rpc", "security")
 
 TOKEN = "0123456789abcdef0123"
 

@@ -13,6 +13,8 @@ from espalier import Cluster, EspalierTest
 from scoring_jobs import files_of
 import same_bits_test
 
+pytestmark = pytest.mark.covers("data", "model")
+
 WIDTH, ENTRIES = 5000, 25
 MIB = 1 << 20
 

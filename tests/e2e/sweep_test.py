@@ -7,7 +7,11 @@ import shutil
 import signal
 import unittest
 
+import pytest
+
 from espalier import Cluster, EspalierTest, children_of, command_line_of, json_lines, wait_for
+
+pytestmark = pytest.mark.covers("cli")
 
 
 def workers_of(pid):

@@ -7,7 +7,11 @@ import os
 import random
 import unittest
 
+import pytest
+
 from espalier import EspalierTest
+
+pytestmark = pytest.mark.covers("data", "model")
 
 
 class TargetsTest(EspalierTest):

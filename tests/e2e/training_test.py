@@ -14,6 +14,8 @@ from espalier import EspalierTest, await_step, children_of, command_line_of, jso
 
 import private_python  # in tools/lib, which `espalier` puts on the path
 
+pytestmark = pytest.mark.covers("model", "spec", "training")
+
 PACKAGES = ["numpy==1.26.4", "safetensors==0.4.5"]
 
 # Computes a table's loss as the bundle's README tells: layer norms, residual links, exp for counts.

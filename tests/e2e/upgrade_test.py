@@ -8,6 +8,8 @@ import pytest
 
 from espalier import Cluster, EspalierTest, await_step, json_lines, program, wait_for
 
+pytestmark = pytest.mark.covers("launcher")
+
 DAEMONS = ("espalier-coordinator", "espalier-worker")
 
 

@@ -5,7 +5,11 @@ import signal
 import subprocess
 import unittest
 
+import pytest
+
 from espalier import Cluster, EspalierTest, json_lines, program, wait_for
+
+pytestmark = pytest.mark.covers("cli", "config")
 
 
 def catches(pid, number):

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import grpc
+import pytest
 from google.protobuf import descriptor_pool, json_format
 from google.protobuf.message_factory import GetMessageClass
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import \
@@ -20,6 +21,7 @@ import espalier
 sys.path.insert(0, os.path.join(daemons.ROOT, "tools", "lib"))
 import api_snapshot  # noqa: E402
 
+pytestmark = pytest.mark.covers("rpc")
 
 
 class SnapshotTest(unittest.TestCase):

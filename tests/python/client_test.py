@@ -11,6 +11,7 @@ import unittest
 from unittest import mock
 
 import numpy as np
+import pytest
 import yaml
 
 import espalier
@@ -20,6 +21,8 @@ from espalier._convert import clean, error_of
 from espalier._proto import types_pb2
 from espalier._security import Security
 from espalier.client import Client
+
+pytestmark = pytest.mark.covers("config", "rpc")
 
 
 def evaluation(epoch, loss, val_loss=None):

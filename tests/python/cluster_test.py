@@ -10,10 +10,14 @@ import threading
 import time
 import unittest
 
+import pytest
+
 import espalier
 from daemons import (Authority, Cluster, EspalierTest, SecureCluster, SocketCluster,
                      children_of, is_alive, wait_for)
 from espalier import Limits
+
+pytestmark = pytest.mark.covers("coordinator", "rpc")
 
 TOKEN = "0123456789abcdef0123"
 

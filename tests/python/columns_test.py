@@ -4,8 +4,11 @@ import unittest
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from espalier import _columns
+
+pytestmark = pytest.mark.covers("data")
 
 
 class ColumnsTest(unittest.TestCase):

@@ -12,9 +12,13 @@ import threading
 import unittest
 from unittest import mock
 
+import pytest
+
 import daemons
 import espalier
 from espalier import _hadoop_conf, _hadoop_xml, _job_tokens, _webhdfs
+
+pytestmark = pytest.mark.covers("storage")
 
 NO_KERBEROS = {"KRB5_CONFIG": "/dev/null", "KRB5CCNAME": "FILE:/none",
                "KRB5_CLIENT_KTNAME": "/none", "HADOOP_HOME": "", "HADOOP_TOKEN_FILE_LOCATION": "",

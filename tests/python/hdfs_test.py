@@ -11,12 +11,15 @@ import urllib.parse
 from unittest import mock
 
 import numpy as np
+import pytest
 
 import bundles
 import espalier
 from daemons import Authority, Cluster, EspalierTest, SecureCluster
 
 from hadoop import Hdfs  # in tools/lib, which `daemons` puts on the path
+
+pytestmark = pytest.mark.covers("storage")
 
 
 class ServiceCluster(SecureCluster):

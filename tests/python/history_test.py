@@ -1,11 +1,15 @@
 """Evaluations as a table: what a coordinator tells of them, and the columns of history.csv."""
 import unittest
 
+import pytest
+
 import espalier
 from espalier._convert import evaluation_of
 from espalier._proto import types_pb2
 from espalier.history import history_columns
 from espalier.types import METRIC_NAMES
+
+pytestmark = pytest.mark.covers("bundle", "scoring")
 
 
 def evaluation(epoch, loss, val_loss=None):

@@ -15,10 +15,14 @@ import time
 import unittest
 from unittest import mock
 
+import pytest
+
 import daemons
 import espalier
 from espalier import _connection, _hadoop_conf, _hadoop_token, _kerberos, _webhdfs, _yarn
 from espalier._security import make_security
+
+pytestmark = pytest.mark.covers("security", "storage", "yarn")
 
 # As a NameNode of Hadoop 3.4.2 answered GETDELEGATIONTOKEN&renewer=espalier to alice.
 TOKEN = ("IQAFYWxpY2UIZXNwYWxpZXIAigGiAWj3p4oBogFpRccCAhSMoFZ5VbMwj66JufmUPh0tTVLUchJXRUJIREZTIGRl"

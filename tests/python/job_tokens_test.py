@@ -4,10 +4,14 @@ import io
 import unittest
 from unittest import mock
 
+import pytest
+
 import espalier
 from espalier import _connection, _job_tokens, _jobtext, _kerberos
 from espalier._proto import api_pb2
 from espalier._security import Security
+
+pytestmark = pytest.mark.covers("rpc", "storage")
 
 
 def without(names, why):

@@ -11,6 +11,7 @@ import unittest
 from unittest import mock
 
 import numpy as np
+import pytest
 
 import bundles
 import espalier
@@ -19,6 +20,8 @@ from espalier import _kerberos
 
 import hadoop_kdc  # in tools/lib, which `daemons` puts on the path
 from hadoop import Hdfs
+
+pytestmark = pytest.mark.covers("storage")
 
 TOKEN_MARK = "AFYWxpY2U"  # Base64 of "alice" as it stands in each token of hers
 LOAD = "import espalier, sys\nespalier.load(sys.argv[1])\n"

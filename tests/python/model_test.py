@@ -11,11 +11,14 @@ import unittest
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pytest
 
 import bundles
 import espalier
 from daemons import ROOT
 from espalier import _columns
+
+pytestmark = pytest.mark.covers("bundle", "model")
 
 with open(os.path.join(ROOT, "tests", "model", "torch_golden.json")) as golden_file:
     GOLDEN = json.load(golden_file)

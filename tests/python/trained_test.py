@@ -6,9 +6,12 @@ import unittest
 import numpy as np
 import pandas as pd
 import pyarrow.csv
+import pytest
 
 import espalier
 from daemons import ROOT, EspalierTest
+
+pytestmark = pytest.mark.covers("bundle", "data", "model")
 
 
 class TrainedTest(EspalierTest):

@@ -5,12 +5,15 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import bundles
 import espalier
 from espalier._network import WIDE, Entries
 from espalier._tables import Columns
 from espalier._vectors import Vectors
+
+pytestmark = pytest.mark.covers("data")
 
 DENSE = {"type": 1, "size": None, "indices": None, "values": [2.0, 6.0]}
 SPARSE = {"type": 0, "size": 2, "indices": [1], "values": [5.0]}

@@ -10,11 +10,15 @@ import tempfile
 import unittest
 import zipfile
 
+import pytest
+
 import daemons
 
 sys.path.insert(0, os.path.join(daemons.ROOT, "tools", "lib"))
 import package_python  # noqa: E402
 import private_python  # noqa: E402
+
+pytestmark = pytest.mark.covers("launcher")
 
 SPARK = os.path.join(daemons.ROOT, "deploy", "spark", "espalier", "spark")
 SOURCES = os.path.join(daemons.ROOT, "deploy", "python")

@@ -27,6 +27,8 @@ import espalier
 from espalier import _connection
 from espalier.spark import EspalierClassifier, EspalierModel, EspalierRegressor
 
+pytestmark = pytest.mark.covers("rpc")
+
 
 class SparkTest(daemons.EspalierTest):
     @classmethod

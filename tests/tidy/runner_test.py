@@ -1,5 +1,6 @@
 """tools/test itself: what it counts, what it finds left behind, what a hanging test does."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -8,6 +9,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools", "lib"))
 
+import test_changes
 import test_leftovers
 import test_parts
 import test_times
@@ -76,10 +78,40 @@ class RunnerTest(unittest.TestCase):
         tally.part.wall_s = test_parts.named("tidy").budget_s + 1
         self.assertIn("WARNING: tidy took", test_times.summary(tally.parts))
 
-    def test_the_digest_of_a_part_is_of_its_own_files(self):
-        one, other = test_parts.named("tsan"), test_parts.named("spark")
-        self.assertEqual(test_parts.digest(one), test_parts.digest(one))
-        self.assertNotEqual(test_parts.digest(one), test_parts.digest(other))
+    def test_a_change_is_found_by_its_place_if_the_part_depends_on_it(self):
+        one, other = (test_changes.places(test_parts.named(name).inputs)
+                      for name in ("tsan", "spark"))
+        self.assertEqual(one, test_changes.places(test_parts.named("tsan").inputs))
+        self.assertIn("src/data", one)
+        self.assertNotIn("README.md", one)
+        self.assertIn("README.md", other)
+        after = dict(one, **{"src/data": "of other files", "src/new": "of new files"})
+        self.assertEqual(test_changes.changed(one, after), {"src/data", "src/new"})
+
+    def test_tests_that_cover_no_changed_room_are_left_out(self):
+        for name, mark in (("a", 'covers("data")'), ("b", 'covers("rpc")'), ("c", "smoke")):
+            with open(os.path.join(self.folder, name + "_test.py"), "w") as f:
+                f.write("import pytest\npytestmark = pytest.mark.%s\ndef test_%s(): pass\n" %
+                        (mark, name))
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-v", "-c", os.path.join(ROOT, "tests", "pytest.ini"),
+             "-p", "conftest", "-p", "no:cacheprovider", self.folder], text=True,
+            capture_output=True, timeout=60, env=dict(
+                os.environ, PYTHONPATH=os.path.join(ROOT, "tests"),
+                **{test_changes.CHANGED: "src/data"}))
+        self.assertIn("2 passed, 1 deselected", done.stdout)
+        self.assertNotIn("b_test.py", done.stdout)
+
+    def test_each_room_that_a_test_covers_exists(self):
+        for folder in ("e2e", "python", "spark"):
+            where = os.path.join(ROOT, "tests", folder)
+            for name in os.listdir(where):
+                if name.endswith("_test.py"):
+                    with open(os.path.join(where, name)) as f:
+                        for marks in re.findall(r"mark\.covers\((.*?)\)", f.read()):
+                            for room in re.findall(r'"(.*?)"', marks):
+                                self.assertTrue(os.path.isdir(os.path.join(ROOT, "src", room)),
+                                                "%s/%s: %s" % (folder, name, room))
 
     def test_each_word_that_is_no_part_is_refused(self):
         done = subprocess.run([sys.executable, os.path.join(ROOT, "tools/lib/run_tests.py"),

@@ -8,7 +8,9 @@
   tools/test --times            where the time of earlier runs went
 
 With --all, or without arguments, a part is skipped if its files have not changed since it last
-passed on this machine. A run that was interrupted therefore resumes. CI (CI=true) skips nothing.
+passed on this machine. A run that was interrupted therefore resumes. Without arguments, after a
+change in rooms of src/ alone, only those Python tests run that cover these rooms. CI (CI=true) runs
+everything.
 
 The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test. A
 program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that
@@ -25,6 +27,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 import package_python
 import python_client
 import test_bazel
+import test_changes
 import test_parts
 import test_python
 import test_times
@@ -38,6 +41,8 @@ LONG_SCALE = 50             # how many times more seeds the property tests try i
 FUZZ_SCALE = 20             # the same of `fuzz`, under a sanitizer
 FUZZ_TARGETS = ["//tests/fuzz/...", "//tests/config/...", "//tests/data:parquet_test"]
 PROGRAMS = {"e2e", "e2e-long", "python", "spark-smoke", "spark", "spark4", "yarn", "roots"}
+BY_FILE = {"e2e", "python", "spark-smoke"}  # of which a change in a room needs some files only
+CHOSEN = " chosen"  # stands behind the name of a part in the record of those that passed
 SPARK_SMOKE = "tests/spark/spark_test.py"
 
 
@@ -57,6 +62,7 @@ class Run:
         self.tally, self.everything, self.labels = tally, everything, list(labels)
         self.end = time.monotonic() + RUN_LIMIT_S
         self.programs = None  # whether tools/build succeeded; None: it did not run
+        self.changed = None   # where Python tests must cover a change; None: all of them run
 
     def limit_s(self):
         """What the part that begins now may take."""
@@ -153,7 +159,8 @@ class Run:
         except (RuntimeError, package_python.WheelError) as error:
             self.tally.fail(name + ": no environment to run in", str(error))
             return
-        test_python.run(name, python, where, self.tally, self.limit_s(), at_once, marks)
+        test_python.run(name, python, where, self.tally, self.limit_s(), at_once, marks,
+                        self.changed)
 
 
 def named_files(paths, run):
@@ -180,20 +187,25 @@ def chosen_parts(words, labels, files, everything):
     return [part.name for part in test_parts.PARTS if everything or part.usual]
 
 
-def run_parts(names, run, skip_unchanged):
-    """Runs parts in order. Returns those that were skipped."""
+def run_parts(names, run, resume):
+    """Runs parts in order; `resume`: only what has changed. Returns the parts that were skipped."""
     skipped = []
     for name in names:
-        part = test_parts.named(name)
-        digest = test_parts.digest(part) if skip_unchanged else None
-        if skip_unchanged and test_times.passed_digest(name) == digest:
+        now = test_changes.places(test_parts.named(name).inputs)
+        passed = test_changes.passed()
+        before = passed.get(name if run.everything else name + CHOSEN) if resume else None
+        changed = None if before is None else test_changes.changed(before, now)
+        if changed == set():
             skipped.append(name)
             print("\n== %s: skipped, unchanged since it passed on this machine" % name, flush=True)
             continue
-        before = run.tally.failed
+        choose = not run.everything and changed and all(map(test_changes.can_be_chosen, changed))
+        run.changed = changed if choose and name in BY_FILE else None
+        failed = run.tally.failed
         run.part(name)
-        if skip_unchanged and run.tally.failed == before:
-            test_times.note_passed(name, digest)
+        if run.tally.failed == failed and not run.labels:
+            test_changes.note_passed([name + CHOSEN] if run.changed else [name, name + CHOSEN], now)
+    run.changed = None
     return skipped
 
 
@@ -246,8 +258,8 @@ def main():
                      (", ".join(sorted(unknown)), parts_text()))
     tally = Tally()
     run = Run(tally, args.all, labels)
-    skip_unchanged = not labels and (args.all or not args.targets) and not os.environ.get("CI")
-    skipped = run_parts(chosen_parts(words, labels, files, args.all), run, skip_unchanged)
+    resume = not labels and (args.all or not args.targets) and not os.environ.get("CI")
+    skipped = run_parts(chosen_parts(words, labels, files, args.all), run, resume)
     named_files(files, run)
     return report(tally, skipped, args.all)
 

@@ -1,10 +1,5 @@
 """The parts of tools/test: what each one runs, what it may take, and what it depends on."""
 import dataclasses
-import hashlib
-import os
-import subprocess
-
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # Rooms whose tests run under the address sanitizer (with undefined behaviour) in every run. They
 # link no gRPC, which is not built for sanitizers.
@@ -25,7 +20,8 @@ PROGRAMS = ("src/", "proto/", "config/", "deploy/", "tools/", "WORKSPACE", "BUIL
             "tests/worker/telltale_main.cc")
 CLIENT = PROGRAMS + ("tests/python/",)
 SPARK = CLIENT + ("tests/spark/",)
-PACKAGES = "tools/system_packages.stamp"  # not tracked; written by tools/setup
+STORAGE = ("src/base/", "src/storage/", "tools/", "tests/storage/", "tests/testing/", "WORKSPACE",
+           "BUILD", ".bazelrc")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +40,7 @@ PARTS = [
     Part("asan", "Catch2 tests under the address and undefined-behaviour sanitizers: rooms without "
          "gRPC", 330, True, CPP),
     Part("hdfs", "the C++ storage room on HDFS: plain, with two NameNodes, secured", 60, True,
-         PROGRAMS + ("tests/storage/", "tests/testing/")),
+         STORAGE),
     Part("e2e", "end-to-end tests of the real programs", 330, True, PROGRAMS),
     Part("python", "the Python client with its wheel", 120, True, CLIENT),
     Part("spark-smoke", "one Spark application that submits", 60, True, SPARK),
@@ -68,16 +64,3 @@ PARTS = [
 def named(name):
     """The part of that name; one without a budget when there is none, as for single files."""
     return next((part for part in PARTS if part.name == name), Part(name, "", 0, True))
-
-
-def digest(part):
-    """A checksum of all files that the result of a part depends on, tracked or not."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                            cwd=ROOT, capture_output=True, check=True).stdout.decode()
-    sum_ = hashlib.sha256(part.name.encode())
-    for path in sorted(set(listed.split("\0")) | {PACKAGES}):
-        full = os.path.join(ROOT, path)
-        if path and path.startswith(part.inputs or "") and os.path.isfile(full):
-            with open(full, "rb") as f:
-                sum_.update(("\n%s %s" % (path, hashlib.sha256(f.read()).hexdigest())).encode())
-    return sum_.hexdigest()

@@ -4,10 +4,8 @@ import os
 
 import test_parts
 
-ROOT = test_parts.ROOT
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RECORDS = os.path.join(ROOT, "build", "test", "times.json")
-# The digests of parts that passed. Of the machine, not of the checkout.
-PASSED = os.path.join(os.path.expanduser("~"), ".cache", "espalier-test", "passed.json")
 DETAILS = 12     # rows below a part
 DETAIL_S = 1.0   # shorter ones are left out
 COLD, WARM = "cold", "warm"
@@ -26,14 +24,6 @@ def write(path, value):
     with open(path + ".new", "w") as f:
         json.dump(value, f, indent=1, sort_keys=True)
     os.replace(path + ".new", path)
-
-
-def passed_digest(name):
-    return read(PASSED).get(name)
-
-
-def note_passed(name, digest):
-    write(PASSED, dict(read(PASSED), **{name: digest}))
 
 
 def record(parts):

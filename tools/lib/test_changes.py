@@ -1,0 +1,65 @@
+"""What has changed since the tests last passed on this machine.
+
+A place is a room of src/ ("src/data"), a Python test file, or another file or folder at the top. A
+part whose places are all as they were when it passed need not run again. Between commits, Python
+tests also run file by file: those that cover a room that has changed (see tests/conftest.py).
+"""
+import hashlib
+import json
+import os
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Of the machine, not of the checkout: other checkouts profit, too.
+PASSED = os.path.join(os.path.expanduser("~"), ".cache", "espalier-test", "passed.json")
+CHANGED = "ESPALIER_TEST_CHANGED"  # the environment variable that tests/conftest.py reads
+PACKAGES = "tools/system_packages.stamp"  # not tracked; written by tools/setup
+
+
+def place_of(path):
+    names = path.split("/")
+    if names[0] == "src" and len(names) > 2:
+        return "/".join(names[:2])
+    return path if path.endswith("_test.py") else names[0]
+
+
+def places(inputs):
+    """{place: checksum} of all files below these prefixes, tracked or not. (): of all files."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                            cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    sums = {}
+    for path in sorted(set(listed.split("\0")) | {PACKAGES}):
+        full = os.path.join(ROOT, path)
+        if path and path.startswith(inputs or "") and os.path.isfile(full):
+            with open(full, "rb") as f:
+                content = hashlib.sha256(f.read()).hexdigest()
+            sums.setdefault(place_of(path), hashlib.sha256()).update(
+                ("%s %s\n" % (path, content)).encode())
+    return {place: checksum.hexdigest()[:16] for place, checksum in sums.items()}
+
+
+def changed(before, now):
+    return {place for place in set(before) | set(now) if before.get(place) != now.get(place)}
+
+
+def can_be_chosen(place):
+    """Whether a change there concerns only some test files, which say so."""
+    return place.startswith("src/") or place.endswith("_test.py")
+
+
+def passed():
+    """{part: the places with which it last passed}."""
+    try:
+        with open(PASSED) as f:
+            kept = json.load(f)
+    except (OSError, ValueError):
+        return {}
+    return {name: value for name, value in kept.items() if isinstance(value, dict)}
+
+
+def note_passed(names, now):
+    os.makedirs(os.path.dirname(PASSED), exist_ok=True)
+    new = "%s.%d" % (PASSED, os.getpid())
+    with open(new, "w") as f:
+        json.dump(dict(passed(), **{name: now for name in names}), f, indent=1, sort_keys=True)
+    os.replace(new, PASSED)
