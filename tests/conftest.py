@@ -6,7 +6,6 @@ then starts another one for the tests that are left.
 """
 import faulthandler
 import os
-import sys
 import unittest
 
 import pytest
@@ -25,7 +24,7 @@ def module_cleanups():
 
 def limit_of(item):
     marker = item.get_closest_marker("timeout")
-    return marker.args[0] if marker else TEST_LIMIT_S
+    return marker.args[0] if marker.args else marker.kwargs["timeout"]
 
 
 def is_needed(item, changed):
@@ -37,6 +36,10 @@ def is_needed(item, changed):
 
 
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if item.get_closest_marker("long") and "e2e" not in item.path.parts:
+            raise pytest.UsageError("%s: only tests of tests/e2e are marked long: nothing runs the "
+                                    "others" % item.nodeid)
     changed = os.environ.get("ESPALIER_TEST_CHANGED", "").split()
     if changed:
         config.hook.pytest_deselected(items=[i for i in items if not is_needed(i, changed)])
@@ -48,8 +51,11 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    faulthandler.dump_traceback_later(limit_of(item) + HARD_LIMIT_S, exit=True, file=sys.__stderr__)
-    try:
-        return (yield)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    # In a file: pytest catches what is written to stderr, and would lose it with the process.
+    path = os.environ.get("STACKS_OF_ESPALIER_TESTS", os.devnull)
+    with open(path, "a") as stacks:
+        faulthandler.dump_traceback_later(limit_of(item) + HARD_LIMIT_S, exit=True, file=stacks)
+        try:
+            return (yield)
+        finally:
+            faulthandler.cancel_dump_traceback_later()

@@ -1,4 +1,4 @@
-// The monotonic clock of the command line. Thread rule: pure functions of the machine's clock.
+// The monotonic clock of the command line. Thread rule: any thread.
 #pragma once
 
 #include <chrono>

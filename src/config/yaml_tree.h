@@ -38,7 +38,7 @@ struct YamlNode {
   YamlNode* Find(std::string_view key);
 };
 
-// A scalar that no file holds: without a mark.
+// Returns a scalar without a source position.
 inline YamlNode ScalarNode(std::string text, bool quoted = false) {
   return {.kind = YamlNode::Kind::kScalar, .text = std::move(text), .quoted = quoted};
 }

@@ -15,7 +15,6 @@
 #include "src/data/row_words.h"
 
 namespace espalier {
-namespace {}  // namespace
 
 ParquetDecoder::ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_t file,
                                ParquetProjection projection, ShardRows* rows)

@@ -10,7 +10,6 @@
 #include "src/data/transpose.h"
 
 namespace espalier {
-namespace {}  // namespace
 
 void ParquetDecoder::SkipZeros() {
   skips_zeros_ = true;

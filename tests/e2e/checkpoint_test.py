@@ -73,8 +73,10 @@ class CheckpointTest(EspalierTest):
 class ResumeTest(CheckpointTest):
     @pytest.mark.long
     def test_a_run_killed_whole_twice_ends_with_the_bits_of_the_undisturbed_one(self):
-        expected = self.undisturbed()
-        job = self.job("cut", self.spec())
+        more = {"epochs": 600}  # a slow disk writes few checkpoints in the time of 120
+        expected = self.result("train", self.job("quiet", self.spec("quiet", **more)),
+                               "--workers", 2)
+        job = self.job("cut", self.spec(**more))
         first = self.kill_in_the_middle(job, "--workers", 3)
         _, err = self.espalier("train", job, code=2)
         self.assertIn("--resume " + self.path("m"), err)

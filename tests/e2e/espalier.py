@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -32,8 +33,8 @@ def program(name):
 
 
 def wait_for(what, condition, limit_s=20):
-    """Returns the first true value of `condition`, which is asked again and again. An error names
-    `what` did not happen. A condition that is costly, such as a command, is asked less often: many
+    """Returns the first true value of `condition`, which is asked again and again. Raises an error
+    that names `what`. A condition that is costly, such as a command, is asked less often: many
     tests run at a time."""
     end = time.monotonic() + limit_s
     while True:
@@ -47,6 +48,34 @@ def wait_for(what, condition, limit_s=20):
         # A pause, not a wait: the loop above has the deadline. It is twice as long as the condition
         # took, so that polling uses at most a third of a core.
         time.sleep(min(0.5, max(0.05, 2 * (now - asked))))
+
+
+class Command(subprocess.Popen):
+    """A command whose output a test may read by lines first and by communicate afterwards. Python's
+    own communicate loses what readline took from the pipe beyond its line."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+        self.readers, self.said = [], {}
+
+    def communicate(self, timeout=None):
+        end = None if timeout is None else time.monotonic() + timeout
+        if not self.readers:
+            if self.stdin:
+                self.stdin.close()
+            for name in ("stdout", "stderr"):
+                self.readers.append(threading.Thread(target=self.read, args=(name,), daemon=True))
+                self.readers[-1].start()
+        for reader in self.readers:
+            reader.join(None if end is None else max(0, end - time.monotonic()))
+            if reader.is_alive():
+                raise subprocess.TimeoutExpired(self.args, timeout)
+        self.wait(None if end is None else max(0.1, end - time.monotonic()))
+        return self.said["stdout"], self.said["stderr"]
+
+    def read(self, name):
+        with getattr(self, name) as pipe:
+            self.said[name] = pipe.read()
 
 
 def json_lines(text):
@@ -128,9 +157,8 @@ class EspalierTest(unittest.TestCase):
     def start(self, *arguments, **options):
         """A running `espalier`; killed at the end of the test when it still runs."""
         command = self.command_prefix + [program("espalier")] + [str(a) for a in arguments]
-        process = subprocess.Popen(DIE_WITH_PARENT + command, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, cwd=self.directory,
-                                   env=self.environment, **options)
+        process = Command(DIE_WITH_PARENT + command, cwd=self.directory, env=self.environment,
+                          **options)
 
         def end():
             if process.poll() is None:
@@ -241,6 +269,8 @@ class Cluster:
             self.start_worker("node-%d" % number, threads)
         wait_for("%d workers attached" % workers, lambda: all(
             " attached as worker-" in self.log(name) for name in self.workers), 60)
+        for name, process in self.workers.items():
+            test.assertIsNone(process.poll(), name + " has ended")
 
     def start_daemon(self, name, arguments):
         log = open(os.path.join(self.directory, name + ".log"), "a")

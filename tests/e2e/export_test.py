@@ -13,7 +13,7 @@ from espalier import EspalierTest
 
 import private_python  # in tools/lib, which `espalier` puts on the path
 
-pytestmark = pytest.mark.covers("bundle", "model")
+pytestmark = pytest.mark.covers("bundle", "cli", "model")
 
 PACKAGES = ["numpy==1.26.4", "onnxruntime==1.17.3", "safetensors==0.4.5"]
 

@@ -13,7 +13,7 @@ from espalier import EspalierTest
 
 import browser  # in tools/lib, which `espalier` puts on the path
 
-pytestmark = pytest.mark.covers("scoring")
+pytestmark = pytest.mark.covers("cli", "scoring")
 
 # Beside the page in a frame, which tells how it came out.
 LOOK = """<!DOCTYPE html><html><body style="margin:0">

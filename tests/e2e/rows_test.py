@@ -9,7 +9,7 @@ import pytest
 from accounts import TELLTALE, Accounts, slow_cluster
 from espalier import Cluster, EspalierTest, wait_for
 
-pytestmark = pytest.mark.covers("plan", "worker")
+pytestmark = pytest.mark.covers("worker")
 
 class RowsTest(EspalierTest):
     def setUp(self):

@@ -14,7 +14,7 @@ from scoring_jobs import files_of
 
 import parquet_file  # in tools/lib, which `espalier` puts on the path
 
-pytestmark = pytest.mark.covers("scoring")
+pytestmark = pytest.mark.covers("cli", "scoring")
 
 METRICS_LIMIT = 1e-6  # the job adds losses by leaf, evaluate by shard
 

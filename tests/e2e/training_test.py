@@ -14,7 +14,7 @@ from espalier import EspalierTest, await_step, children_of, command_line_of, jso
 
 import private_python  # in tools/lib, which `espalier` puts on the path
 
-pytestmark = pytest.mark.covers("model", "spec", "training")
+pytestmark = pytest.mark.covers("model", "training")
 
 PACKAGES = ["numpy==1.26.4", "safetensors==0.4.5"]
 

@@ -12,7 +12,7 @@ from espalier import json_lines, wait_for
 from hdfs_jobs import csv_text, table
 from yarn_jobs import SIZES, STEADY_LIMIT_S, YarnTest, start_yarn
 
-pytestmark = pytest.mark.covers("yarn")
+pytestmark = pytest.mark.covers("cli", "yarn")
 
 EPOCHS = 250
 

@@ -4,6 +4,7 @@ import decimal
 import json
 import math
 import os
+import pathlib
 import tempfile
 import time
 import unittest
@@ -19,9 +20,7 @@ from daemons import ROOT
 from espalier import _columns
 
 pytestmark = pytest.mark.covers("bundle", "model")
-
-with open(os.path.join(ROOT, "tests", "model", "torch_golden.json")) as golden_file:
-    GOLDEN = json.load(golden_file)
+GOLDEN = json.loads(pathlib.Path(ROOT, "tests", "model", "torch_golden.json").read_text())
 FIXTURE = GOLDEN["fixture"]
 
 
@@ -418,7 +417,6 @@ class ModelTest(unittest.TestCase):
     def test_what_this_client_does_not_know_is_refused_and_not_skipped(self):
         good = bundles.document(1, {"hidden": []}, classes=["0", "1"])
         tensors = {"layers.0.weight": np.zeros((2, 1)), "layers.0.bias": np.zeros(2)}
-
         def refused(change, error, words):
             doc = json.loads(json.dumps(good))
             change(doc)

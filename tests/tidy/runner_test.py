@@ -5,10 +5,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools", "lib"))
 
+import run_tests
 import test_changes
 import test_leftovers
 import test_parts
@@ -102,22 +104,105 @@ class RunnerTest(unittest.TestCase):
         self.assertIn("2 passed, 1 deselected", done.stdout)
         self.assertNotIn("b_test.py", done.stdout)
 
-    def test_each_room_that_a_test_covers_exists(self):
+    def test_each_room_has_tests_that_cover_it(self):
+        covered = set()
         for folder in ("e2e", "python", "spark"):
             where = os.path.join(ROOT, "tests", folder)
             for name in os.listdir(where):
                 if name.endswith("_test.py"):
                     with open(os.path.join(where, name)) as f:
                         for marks in re.findall(r"mark\.covers\((.*?)\)", f.read()):
-                            for room in re.findall(r'"(.*?)"', marks):
-                                self.assertTrue(os.path.isdir(os.path.join(ROOT, "src", room)),
-                                                "%s/%s: %s" % (folder, name, room))
+                            covered.update("src/" + room for room in re.findall(r'"(.*?)"', marks))
+        rooms = {place for place in test_changes.places(("src/",)) if place.startswith("src/")}
+        self.assertEqual(covered, rooms - test_changes.FOUNDATION)
 
     def test_each_word_that_is_no_part_is_refused(self):
         done = subprocess.run([sys.executable, os.path.join(ROOT, "tools/lib/run_tests.py"),
                                "e2ee"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("e2ee is not a part", done.stderr)
+
+
+class PerformedRun(run_tests.Run):
+    """A run whose parts do what `outcomes` says instead of testing."""
+
+    def __init__(self, outcomes, everything=False):
+        super().__init__(Tally(), everything)
+        self.outcomes, self.done = outcomes, []
+
+    def perform(self, name):
+        self.done.append((name, self.changed))
+        self.outcomes.get(name, passes)(self.tally)
+        if name == "build":
+            self.programs = not self.tally.failed
+
+
+def passes(tally):
+    tally.passed += 1
+
+
+def fails(tally):
+    tally.fail("a case")
+
+
+def skips(tally):
+    tally.passed, tally.skipped = tally.passed + 1, tally.skipped + 1
+
+
+def raises(_tally):
+    raise FileNotFoundError("bazel")
+
+
+class RecordTest(unittest.TestCase):
+    """Which parts run, and which count as passed afterwards."""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.places = {"src/data": "1", "src/rpc": "1"}
+        for name, value in (("PASSED", os.path.join(holder.name, "passed.json")),
+                            ("places", lambda _inputs: dict(self.places))):
+            replaced = unittest.mock.patch.object(test_changes, name, value)
+            replaced.start()
+            self.addCleanup(replaced.stop)
+
+    def run_parts(self, names, outcomes=None, everything=False):
+        run = PerformedRun(outcomes or {}, everything)
+        run_tests.run_parts(names, run, True)
+        return run
+
+    def test_what_passed_is_skipped_until_it_changes(self):
+        self.assertEqual(len(self.run_parts(["asan", "tidy"]).done), 2)
+        self.assertEqual(self.run_parts(["asan", "tidy"]).done, [])
+        self.places["src/data"] = "2"
+        self.assertEqual(len(self.run_parts(["asan", "tidy"]).done), 2)
+
+    def test_what_did_not_pass_runs_again(self):
+        for outcome in (fails, skips, raises, lambda tally: None):
+            run = self.run_parts(["asan", "tidy"], {"asan": outcome})
+            self.assertIn("asan", [name for name, _ in run.done])
+            self.assertEqual(run.tally.failed, 1)
+        self.assertEqual([name for name, _ in self.run_parts(["asan", "tidy"]).done], ["asan"])
+
+    def test_parts_without_programs_fail_and_run_again(self):
+        run = self.run_parts(["build", "e2e"], {"build": fails})
+        self.assertEqual([name for name, _ in run.done], ["build"])
+        self.assertEqual(run.tally.failed, 2)
+        self.assertIn("e2e", [name for name, _ in self.run_parts(["build", "e2e"]).done])
+
+    def test_files_that_change_during_a_part_are_not_recorded_as_tested(self):
+        def edits(tally):
+            passes(tally)
+            self.places["src/data"] = "2"
+        self.run_parts(["asan"], {"asan": edits})
+        self.assertEqual(len(self.run_parts(["asan"]).done), 1)
+
+    def test_a_choice_of_tests_does_not_count_as_all_of_them(self):
+        self.run_parts(["e2e"])
+        self.places["src/data"] = "2"
+        self.assertIn(("e2e", {"src/data"}), self.run_parts(["e2e"]).done)
+        self.assertNotIn("e2e", [name for name, _ in self.run_parts(["e2e"]).done])
+        self.assertIn(("e2e", None), self.run_parts(["e2e"], everything=True).done)
 
 
 if __name__ == "__main__":

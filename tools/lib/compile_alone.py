@@ -7,7 +7,7 @@ import sys
 
 import compile_commands
 
-LINES = 8  # of the compiler's words about a file
+LINES = 8  # of the compiler's output that are shown for a file
 
 
 def check(entry):
@@ -28,6 +28,11 @@ def main():
         database = compile_commands.entries()
     except RuntimeError as error:
         sys.exit("alone: %s" % error)
+    tracked = subprocess.run(["git", "ls-files", "*.cc"], cwd=compile_commands.ROOT, text=True,
+                             capture_output=True, check=True).stdout.split()
+    missing = set(tracked) - {os.path.relpath(e["file"], compile_commands.ROOT) for e in database}
+    if missing:
+        sys.exit("alone: no target compiles %s" % ", ".join(sorted(missing)))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         bad = [(path, said) for path, said in pool.map(check, database) if said]
     for path, said in bad:

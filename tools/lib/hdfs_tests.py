@@ -20,7 +20,7 @@ def runs():
 
 
 def secured_environment(hdfs):
-    """The environment of //tests/storage:secured_test, which is alice there, by her keytab."""
+    """The environment of //tests/storage:secured_test, with the user alice and her keytab."""
     token, cache = (os.path.join(hdfs.dir, "kdc", "alice." + kind) for kind in ("token", "cache"))
     hadoop_kdc.kinit(hdfs.state, "alice", "FILE:" + cache)
     hdfs.run("fetchdt", "--renewer", "espalier", token, env={"KRB5CCNAME": "FILE:" + cache})

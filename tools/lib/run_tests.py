@@ -5,22 +5,26 @@
   tools/test [--all] PART ...   these parts
   tools/test //tests/data/...   Bazel targets, as shipped; with `asan` or `tsan` sanitized
   tools/test tests/e2e/train_test.py[::CLASS[::TEST]]   Python tests
-  tools/test --times            where the time of earlier runs went
+  tools/test --times            shows where earlier runs spent their time
 
 With --all, or without arguments, a part is skipped if its files have not changed since it last
 passed on this machine. A run that was interrupted therefore resumes. Without arguments, after a
-change in rooms of src/ alone, only those Python tests run that cover these rooms. CI (CI=true) runs
-everything.
+change in rooms of src/ alone, only those Python tests run that cover these rooms. To run a part
+whatever has changed, name it. CI=true in the environment runs everything.
 
 The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test. A
 program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that
-does not build) counts as one failed case. So do files and processes that tests leave behind.
+does not build) counts as one failed case. So do a part without a case, and files and processes that
+Python tests leave behind.
 """
 import argparse
+import contextlib
+import fcntl
 import os
-import subprocess
+import signal
 import sys
 import time
+import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -29,6 +33,7 @@ import python_client
 import test_bazel
 import test_changes
 import test_parts
+import test_process
 import test_python
 import test_times
 from test_tally import Tally
@@ -38,11 +43,13 @@ RUN_LIMIT_S = 80 * 60       # of a run without --all; CI ends it after 90 minute
 PART_LIMIT_S = 60 * 60      # of one part with --all
 AT_ONCE = 3                 # files of Python tests that run at a time
 LONG_SCALE = 50             # how many times more seeds the property tests try in `long`
-FUZZ_SCALE = 20             # the same of `fuzz`, under a sanitizer
+FUZZ_SCALE = 20             # same, for `fuzz`
+PROGRAM_LIMIT = "--test_timeout=3000"  # of one program there; less than PART_LIMIT_S
 FUZZ_TARGETS = ["//tests/fuzz/...", "//tests/config/...", "//tests/data:parquet_test"]
-PROGRAMS = {"e2e", "e2e-long", "python", "spark-smoke", "spark", "spark4", "yarn", "roots"}
+BUILT = {"e2e", "e2e-long", "python", "spark-smoke", "spark", "spark4", "yarn", "roots", "alone"}
+BAZEL = {"shipped", "asan", "pure", "thorough", "tsan", "fuzz", "long"}  # take labels
 BY_FILE = {"e2e", "python", "spark-smoke"}  # of which a change in a room needs some files only
-CHOSEN = " chosen"  # stands behind the name of a part in the record of those that passed
+CHOSEN = " chosen"  # suffix of a part's key in the record, if a choice of its tests may have run
 SPARK_SMOKE = "tests/spark/spark_test.py"
 
 
@@ -69,22 +76,34 @@ class Run:
         return PART_LIMIT_S if self.everything else max(1, self.end - time.monotonic())
 
     def part(self, name):
-        """Runs one part; what it needs is built first."""
-        if name in PROGRAMS and self.programs is None:
+        """Runs one part; what it needs is built first. Returns whether it ran and passed."""
+        if name in BUILT and self.programs is None:
             self.part("build")
-        if name in PROGRAMS and not self.programs:
-            return
-        if not self.everything and time.monotonic() > self.end:
-            self.tally.begin(name)
-            self.tally.fail("%s: did not begin: the run has taken its %d min; see above which part "
-                            "took longer than its budget" % (name, RUN_LIMIT_S // 60))
-            self.tally.end()
-            return
-        self.tally.begin(name)
+        tally, failed = self.tally, self.tally.failed
+        tally.begin(name)
+        tally.part.whole = not self.labels and self.changed is None
         try:
-            self.perform(name)
+            if name in BUILT and not self.programs:
+                tally.fail(name + ": not started: the programs do not build")
+                tally.part.whole = False
+            elif not self.everything and time.monotonic() > self.end:
+                tally.fail("%s: not started: the run reached its limit of %d min. The table shows "
+                           "the parts that exceeded their budgets" %
+                           (name, RUN_LIMIT_S // 60))
+                tally.part.whole = False
+            else:
+                self.perform(name)
+        except Exception as error:  # the other parts run
+            traceback.print_exc()
+            tally.fail("%s: %s: %s" % (name, type(error).__name__, error))
         finally:
-            self.tally.end()
+            tally.end()
+        if name != "build" and not tally.part.cases and self.changed is None:
+            tally.fail(name + ": no case ran")
+        if tally.part.skipped != SKIPS_EXPECTED:
+            tally.fail("%s: %d cases were skipped, %d expected" %
+                       (name, tally.part.skipped, SKIPS_EXPECTED))
+        return tally.failed == failed
 
     def perform(self, name):
         if name == "tidy":
@@ -102,10 +121,10 @@ class Run:
         elif name == "tsan":
             self.bazel(name, rooms(test_parts.THREADED), ["--config=tsan"])
         elif name == "fuzz":
-            self.bazel(name, FUZZ_TARGETS, ["--config=asan", "--test_timeout=3600",
+            self.bazel(name, FUZZ_TARGETS, ["--config=asan", PROGRAM_LIMIT,
                                             "--test_env=ESPALIER_TEST_SCALE=%d" % FUZZ_SCALE])
         elif name == "long":
-            self.bazel(name, ["//tests/..."], ["--test_timeout=3600", "--test_env="
+            self.bazel(name, ["//tests/..."], [PROGRAM_LIMIT, "--test_env="
                                                "ESPALIER_TEST_SCALE=%d" % LONG_SCALE])
         elif name == "alone":
             self.command(name, ["python3", "tools/lib/compile_alone.py"])
@@ -119,14 +138,13 @@ class Run:
 
     def command(self, name, words):
         """A check that is one case."""
-        try:
-            code = subprocess.run(words, cwd=ROOT, timeout=self.limit_s()).returncode
-        except subprocess.TimeoutExpired:
-            code = "a time-out"
-        if code:
-            self.tally.fail("%s: %s ended with %s" % (name, " ".join(words), code))
-        else:
+        limit_s = self.limit_s()
+        code = test_process.run(words, limit_s, ROOT)
+        if code == 0:
             self.tally.passed += 1
+        else:
+            self.tally.fail("%s: %s %s" % (name, " ".join(words),
+                                           test_bazel.how_it_ended(code, limit_s)))
 
     def tidy(self):
         self.python_tests("tidy", test_python.ensure, "tests/tidy")
@@ -138,8 +156,9 @@ class Run:
 
     def hdfs(self):
         import hdfs_tests
-        for label, flags, target in hdfs_tests.runs():
-            test_bazel.run(label, "test", [target], self.tally, self.limit_s(), flags)
+        with contextlib.closing(hdfs_tests.runs()) as runs:
+            for label, flags, target in runs:
+                test_bazel.run(label, "test", [target], self.tally, self.limit_s(), flags)
 
     def python(self, name):
         if name in ("e2e", "e2e-long", "yarn", "roots"):
@@ -157,7 +176,7 @@ class Run:
         try:
             python = ensure()
         except (RuntimeError, package_python.WheelError) as error:
-            self.tally.fail(name + ": no environment to run in", str(error))
+            self.tally.fail("%s: there is no Python environment to run in: %s" % (name, error))
             return
         test_python.run(name, python, where, self.tally, self.limit_s(), at_once, marks,
                         self.changed)
@@ -171,6 +190,8 @@ def named_files(paths, run):
                   "spark": lambda: python_client.ensure("spark")}.get(folder, test_python.ensure)
         if folder != "tidy" and run.programs is None:
             run.part("build")
+        if folder != "tidy" and not run.programs:
+            return
         run.tally.begin(path)
         run.python_tests(folder, ensure, path, 1, "long or not long")
         run.tally.end()
@@ -188,24 +209,26 @@ def chosen_parts(words, labels, files, everything):
 
 
 def run_parts(names, run, resume):
-    """Runs parts in order; `resume`: only what has changed. Returns the parts that were skipped."""
-    skipped = []
+    """Runs parts in order; `resume`: only what has changed. Returns the parts that were skipped.
+    What passed is recorded unless its files changed meanwhile."""
+    skipped, passed = [], test_changes.passed()
+    inputs = {name: test_parts.named(name).inputs for name in names}
+    begun = {name: test_changes.places(inputs[name]) for name in names}
     for name in names:
-        now = test_changes.places(test_parts.named(name).inputs)
-        passed = test_changes.passed()
+        now = begun[name]
         before = passed.get(name if run.everything else name + CHOSEN) if resume else None
-        changed = None if before is None else test_changes.changed(before, now)
+        changed = None if None in (before, now) else test_changes.changed(before, now)
         if changed == set():
             skipped.append(name)
             print("\n== %s: skipped, unchanged since it passed on this machine" % name, flush=True)
             continue
         choose = not run.everything and changed and all(map(test_changes.can_be_chosen, changed))
         run.changed = changed if choose and name in BY_FILE else None
-        failed = run.tally.failed
-        run.part(name)
-        if run.tally.failed == failed and not run.labels:
-            test_changes.note_passed([name + CHOSEN] if run.changed else [name, name + CHOSEN], now)
-    run.changed = None
+        keys = [name + CHOSEN] if run.changed else [name, name + CHOSEN]
+        good = run.part(name)
+        run.changed = None
+        if good and not run.labels and now is not None and now == test_changes.places(inputs[name]):
+            test_changes.note_passed(keys, now)
     return skipped
 
 
@@ -217,8 +240,6 @@ def report(tally, skipped, everything):
         print("In addition to the usual parts: %s" % (", ".join(extra) or "none"))
         print("Skipped, unchanged since they passed on this machine: %s" %
               (", ".join(skipped) or "none"))
-    if tally.skipped != SKIPS_EXPECTED:
-        tally.fail("%d cases were skipped, %d expected" % (tally.skipped, SKIPS_EXPECTED))
     if tally.passed + tally.failed == 0 and not skipped:
         tally.fail("no test ran")
     for failure in tally.failures:
@@ -256,12 +277,38 @@ def main():
     if unknown:
         parser.error("%s is not a part, a label or a file of tests\n%s" %
                      (", ".join(sorted(unknown)), parts_text()))
+    if labels and not (set(words) or {"shipped"}) <= BAZEL:
+        parser.error("labels go with %s, not with %s" %
+                     (", ".join(sorted(BAZEL)), ", ".join(sorted(set(words) - BAZEL))))
     tally = Tally()
     run = Run(tally, args.all, labels)
     resume = not labels and (args.all or not args.targets) and not os.environ.get("CI")
-    skipped = run_parts(chosen_parts(words, labels, files, args.all), run, resume)
-    named_files(files, run)
-    return report(tally, skipped, args.all)
+    skipped = []
+    with alone_in_this_checkout(parser):
+        try:
+            skipped = run_parts(chosen_parts(words, labels, files, args.all), run, resume)
+            named_files(files, run)
+        except KeyboardInterrupt:
+            tally.fail("interrupted")
+        return report(tally, skipped, args.all)
+
+
+@contextlib.contextmanager
+def alone_in_this_checkout(parser):
+    """Two runs in one checkout would remove each other's files. SIGTERM and SIGHUP end a run as
+    Ctrl-C does."""
+    def interrupt(*_):
+        raise KeyboardInterrupt
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
+    path = os.path.join(test_bazel.RECORDS, "lock")
+    os.makedirs(test_bazel.RECORDS, exist_ok=True)
+    with open(path, "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            parser.error("another tools/test runs in this checkout; wait until it ends")
+        yield
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import urllib.parse
 import xml.etree.ElementTree
+
+import test_process
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BAZEL = shlex.split(os.environ.get("BAZEL", "bazel"))
@@ -27,7 +28,7 @@ def count_result(event, label, tally):
         tally.part.tests_s[name] = float(result.get("testAttemptDurationMillis", 0)) / 1000
     xml_path = next((local_path(o["uri"]) for o in result.get("testActionOutput", [])
                      if o["name"] == "test.xml" and "uri" in o), None)
-    failed = 0
+    failed, before = 0, tally.cases()
     if xml_path and os.path.exists(xml_path):
         try:
             failed = tally.count_xml(xml_path, name)
@@ -36,6 +37,8 @@ def count_result(event, label, tally):
             failed = 1
     elif result["status"] == "PASSED":
         tally.fail(name + ": passed but left no test.xml to count")
+    if result["status"] == "PASSED" and tally.cases() == before:
+        tally.fail(name + ": passed without a case")
     if result["status"] != "PASSED" and not failed:
         tally.fail("%s: the program ended with %s" % (name, result["status"]))
 
@@ -81,32 +84,38 @@ def note_compilations(path, tally):
     tally.part.cold = sum(tally.part.compiled_s.values()) > COLD_S
 
 
+def fresh_records(label):
+    """Paths for Bazel's build events and its profile. Those of an earlier run are removed."""
+    os.makedirs(RECORDS, exist_ok=True)
+    paths = [os.path.join(RECORDS, label.replace(" ", "-") + kind)
+             for kind in (".json", ".profile.gz")]
+    for path in paths:
+        if os.path.exists(path):
+            os.remove(path)
+    return paths
+
+
 def build(tally, limit_s):
     """tools/build, with its time noted as that of the part."""
-    os.makedirs(RECORDS, exist_ok=True)
-    events, profile = (os.path.join(RECORDS, "build" + kind) for kind in (".json", ".profile.gz"))
+    events, profile = fresh_records("build")
     flags = "--build_event_json_file=%s --profile=%s" % (events, profile)
     if not sys.stdout.isatty():
         flags += " --noshow_progress --color=no"
-    try:
-        code = subprocess.run(["tools/build", "--testing"], cwd=ROOT, timeout=limit_s,
-                              env=dict(os.environ, BAZEL_BUILD_FLAGS=flags)).returncode
-    except subprocess.TimeoutExpired:
-        code = "a time-out"
+    code = test_process.run(["tools/build", "--testing"], limit_s, ROOT,
+                            dict(os.environ, BAZEL_BUILD_FLAGS=flags))
     count_events(events, "build", tally)
     note_compilations(profile, tally)
-    if code:
-        tally.fail("build: tools/build ended with %s" % code)
+    if code != 0:
+        tally.fail("build: tools/build " + how_it_ended(code, limit_s))
+
+
+def how_it_ended(code, limit_s):
+    return "timed out after %.0f min" % (limit_s / 60) if code is None else "ended with %d" % code
 
 
 def run(label, command, targets, tally, limit_s, flags=()):
     """bazel build or bazel test of `targets`. Returns Bazel's exit code, None after the limit."""
-    os.makedirs(RECORDS, exist_ok=True)
-    events, profile = (os.path.join(RECORDS, label.replace(" ", "-") + kind)
-                       for kind in (".json", ".profile.gz"))
-    for path in (events, profile):
-        if os.path.exists(path):
-            os.remove(path)
+    events, profile = fresh_records(label)
     print("bazel %s %s" % (command, " ".join(targets)), flush=True)
     words = BAZEL + [command, "--keep_going", "--build_event_json_file=" + events,
                      "--profile=" + profile]
@@ -115,16 +124,10 @@ def run(label, command, targets, tally, limit_s, flags=()):
     if not sys.stdout.isatty():
         words[len(BAZEL) + 1:len(BAZEL) + 1] = ["--noshow_progress", "--color=no"]
     before = tally.failed
-    try:
-        code = subprocess.run(words + list(flags) + ["--"] + list(targets), cwd=ROOT,
-                              timeout=limit_s).returncode
-    except subprocess.TimeoutExpired:
-        code = None
+    code = test_process.run(words + list(flags) + ["--"] + list(targets), limit_s, ROOT)
     count_events(events, label, tally)
     note_compilations(profile, tally)
     # 4 is "no tests were found", which a target without tests may say.
     if code not in (0, 4) and tally.failed == before:
-        tally.fail("%s: bazel %s %s" % (label, command, "did not end within %.0f min" %
-                                        (limit_s / 60) if code is None else
-                                        "ended with %d" % code))
+        tally.fail("%s: bazel %s %s" % (label, command, how_it_ended(code, limit_s)))
     return code

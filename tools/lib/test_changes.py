@@ -10,10 +10,13 @@ import os
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Of the machine, not of the checkout: other checkouts profit, too.
+# Shared by all checkouts on this machine.
 PASSED = os.path.join(os.path.expanduser("~"), ".cache", "espalier-test", "passed.json")
 CHANGED = "ESPALIER_TEST_CHANGED"  # the environment variable that tests/conftest.py reads
-PACKAGES = "tools/system_packages.stamp"  # not tracked; written by tools/setup
+# What a build depends on beside the tracked files.
+UNTRACKED = {"tools/system_packages.stamp", ".bazelrc.local"}
+# Rooms that everything rests on: a change there concerns all tests.
+FOUNDATION = {"src/base", "src/plan", "src/spec"}
 
 
 def place_of(path):
@@ -24,17 +27,20 @@ def place_of(path):
 
 
 def places(inputs):
-    """{place: checksum} of all files below these prefixes, tracked or not. (): of all files."""
+    """{place: checksum} of all files below these prefixes, tracked or not. (): of all files. None:
+    this is not a Git checkout."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                            cwd=ROOT, capture_output=True, check=True).stdout.decode()
+                            cwd=ROOT, capture_output=True)
+    if listed.returncode:
+        return None
     sums = {}
-    for path in sorted(set(listed.split("\0")) | {PACKAGES}):
+    for path in sorted(set(listed.stdout.decode().split("\0")) | UNTRACKED):
         full = os.path.join(ROOT, path)
         if path and path.startswith(inputs or "") and os.path.isfile(full):
             with open(full, "rb") as f:
                 content = hashlib.sha256(f.read()).hexdigest()
             sums.setdefault(place_of(path), hashlib.sha256()).update(
-                ("%s %s\n" % (path, content)).encode())
+                ("%s %s %s\n" % (path, os.access(full, os.X_OK), content)).encode())
     return {place: checksum.hexdigest()[:16] for place, checksum in sums.items()}
 
 
@@ -44,7 +50,7 @@ def changed(before, now):
 
 def can_be_chosen(place):
     """Whether a change there concerns only some test files, which say so."""
-    return place.startswith("src/") or place.endswith("_test.py")
+    return place.endswith("_test.py") or place.startswith("src/") and place not in FOUNDATION
 
 
 def passed():

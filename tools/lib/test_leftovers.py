@@ -7,7 +7,9 @@ import signal
 import tempfile
 import time
 
-RUN = "ESPALIER_TEST_RUN"  # names the run in the environment of all that it starts
+# Names the run in the environment of all that it starts. Not ESPALIER_...: tests remove those from
+# the environment of the programs that they start.
+RUN = "RUN_OF_ESPALIER_TESTS"
 END_WAIT_S = 5             # for processes that are ending anyway
 NAMES_MAX = 5
 
@@ -43,6 +45,7 @@ def processes_of(run):
 def watched(root, label, tally):
     """The environment for the tests of one part. What they leave is removed, and fails the part."""
     folder = temporary_directory(root)
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, 0o1777)  # some tests run commands as other users
     run = "%d-%s" % (os.getpid(), label)

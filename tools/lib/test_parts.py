@@ -8,20 +8,20 @@ PURE = ["base", "bundle", "cluster", "collective", "config", "data", "fuzz", "mo
 # Rooms whose tests run as shipped in every run: those with gRPC, and those that compute.
 SHIPPED = ["cli", "coordinator", "model", "rpc", "sim", "training", "worker"]
 # Rooms with threads.
-THREADED = ["base", "cli", "collective", "coordinator", "data", "rpc", "scoring", "security",
-            "storage", "worker"]
+THREADED = ["base", "cli", "collective", "coordinator", "data", "model", "rpc", "scoring",
+            "security", "sim", "storage", "training", "worker"]
 
 # Prefixes of the files that results depend on. README.md: tests follow what it says.
-CPP = ("src/", "proto/", "config/", "deploy/yarn/", "tests/", "tools/", "WORKSPACE", "BUILD",
-       ".bazelrc")
-PROGRAMS = ("src/", "proto/", "config/", "deploy/", "tools/", "WORKSPACE", "BUILD", ".bazelrc",
-            "README.md", "tests/e2e/", "tests/conftest.py", "tests/pytest.ini",
-            "tests/coordinator/mortal_main.cc", "tests/storage/hdfs_probe.cc",
-            "tests/worker/telltale_main.cc")
-CLIENT = PROGRAMS + ("tests/python/",)
+BUILD = ("tools/", "WORKSPACE", "BUILD", ".bazel")
+CPP = BUILD + ("src/", "proto/", "config/", "deploy/BUILD", "deploy/yarn/", "tests/")
+PROGRAMS = BUILD + ("src/", "proto/", "config/", "deploy/", "README.md", "tests/e2e/",
+                    "tests/conftest.py", "tests/pytest.ini", "tests/coordinator/BUILD",
+                    "tests/coordinator/mortal_main.cc", "tests/storage/BUILD",
+                    "tests/storage/hdfs_probe.cc", "tests/worker/BUILD",
+                    "tests/worker/telltale_main.cc")
+CLIENT = PROGRAMS + ("tests/python/", "tests/model/torch_golden.json")
 SPARK = CLIENT + ("tests/spark/",)
-STORAGE = ("src/base/", "src/storage/", "tools/", "tests/storage/", "tests/testing/", "WORKSPACE",
-           "BUILD", ".bazelrc")
+STORAGE = BUILD + ("src/base/", "src/storage/", "tests/storage/", "tests/testing/")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Part:
 
 
 PARTS = [
-    Part("tidy", "the house rules", 30, True),
+    Part("tidy", "style and layering rules", 30, True),
     Part("build", "the programs, as shipped", 360, True),
     Part("shipped", "Catch2 tests as shipped: rooms that compute or have gRPC", 240, True, CPP),
     Part("asan", "Catch2 tests under the address and undefined-behaviour sanitizers: rooms without "
@@ -44,7 +44,7 @@ PARTS = [
     Part("e2e", "end-to-end tests of the real programs", 330, True, PROGRAMS),
     Part("python", "the Python client with its wheel", 120, True, CLIENT),
     Part("spark-smoke", "one Spark application that submits", 60, True, SPARK),
-    Part("pure", "Catch2 tests as shipped: the other rooms", 600, False, CPP),
+    Part("pure", "Catch2 tests as shipped: all rooms; builds all targets", 600, False, CPP),
     Part("thorough", "Catch2 tests under both sanitizers with all checks: all rooms", 1800, False,
          CPP),
     Part("tsan", "Catch2 tests under the thread sanitizer: rooms with threads", 1200, False, CPP),

@@ -1,15 +1,16 @@
 """Tests in Python for tools/test: runs pytest, several files at a time, and counts the cases."""
 import os
-import subprocess
 import xml.etree.ElementTree
 
 import private_python
 import test_changes
 import test_leftovers
+import test_process
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RECORDS = os.path.join(ROOT, "build", "test")
 NO_TESTS = 5  # pytest's exit code
+STACKS = "STACKS_OF_ESPALIER_TESTS"  # a file; see tests/conftest.py
 PYTEST = ["execnet==2.1.2", "iniconfig==2.3.0", "packaging==25.0", "pluggy==1.6.0",
           "Pygments==2.19.2", "pytest==8.4.2", "pytest-timeout==2.4.0", "pytest-xdist==3.8.0"]
 
@@ -29,19 +30,20 @@ def run(label, python, folder, tally, limit_s, at_once=1, marks="not long", chan
         os.remove(path)
     command = [python, "-B", "-m", "pytest", "-c", "tests/pytest.ini", folder, "--junitxml=" + path,
                "-m", marks, "-q", "-p", "no:cacheprovider", "--durations=10",
-               "--basetemp=" + os.path.join(RECORDS, "pytest")]
-    if at_once > 1:
-        command += ["-n", str(at_once), "--dist", "loadfile"]
+               "--continue-on-collection-errors", "--basetemp=" + os.path.join(RECORDS, "pytest"),
+               "-n", str(at_once), "--dist", "loadfile"]
+    stacks = os.path.join(RECORDS, label + ".stacks")
+    open(stacks, "w").close()
     if changed:
-        print("only the tests that cover %s; all: tools/test %s" % (", ".join(sorted(changed)), label),
-              flush=True)
+        print("only the tests that cover %s; to run all: tools/test %s" %
+              (", ".join(sorted(changed)), label), flush=True)
     with test_leftovers.watched(ROOT, label, tally) as environment:
+        environment[STACKS] = stacks
         if changed:
             environment[test_changes.CHANGED] = " ".join(changed)
-        try:
-            code = subprocess.run(command, cwd=ROOT, env=environment, timeout=limit_s).returncode
-        except subprocess.TimeoutExpired:
-            code = None
+        code = test_process.run(command, limit_s, ROOT, environment)
+    with open(stacks) as f:
+        print(f.read(), end="", flush=True)  # of tests that nothing could interrupt
     failed = 0
     if os.path.exists(path):
         try:

@@ -13,6 +13,8 @@ class Part:
     wall_s: float = 0
     cpu_s: float = 0      # busy time of all cores, that of other processes included
     cases: int = 0
+    skipped: int = 0
+    whole: bool = True    # False: a choice of its tests ran, or none
     cold: bool = False    # it compiled for a while (test_bazel.COLD_S)
     compiled_s: dict = dataclasses.field(default_factory=dict)  # room -> seconds of compilation
     tests_s: dict = dataclasses.field(default_factory=dict)     # test -> seconds
@@ -32,16 +34,20 @@ class Tally:
         self.parts = []
         self.part = None    # the running one
 
+    def cases(self):
+        return self.passed + self.failed + self.skipped
+
     def begin(self, name):
         self.part = Part(name)
         self.parts.append(self.part)
-        self.began = time.monotonic(), busy_s(), self.passed + self.failed + self.skipped
+        self.began = time.monotonic(), busy_s(), self.cases(), self.skipped
         print("\n== %s" % name, flush=True)
 
     def end(self):
-        wall, busy, cases = self.began
+        wall, busy, cases, skipped = self.began
         self.part.wall_s, self.part.cpu_s = time.monotonic() - wall, busy_s() - busy
-        self.part.cases = self.passed + self.failed + self.skipped - cases
+        self.part.cases = self.cases() - cases
+        self.part.skipped = self.skipped - skipped
         print("== %s: %d cases in %.0f s" % (self.part.name, self.part.cases, self.part.wall_s),
               flush=True)
 

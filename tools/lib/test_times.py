@@ -29,7 +29,7 @@ def write(path, value):
 def record(parts):
     """Keeps the newest cold and the newest warm run of each part."""
     kept = read(RECORDS)
-    for part in parts:
+    for part in (p for p in parts if p.whole):
         kept.setdefault(part.name, {})[COLD if part.cold else WARM] = {
             "wall_s": part.wall_s, "cpu_s": part.cpu_s, "cases": part.cases,
             "compiled_s": part.compiled_s, "tests_s": part.tests_s}
