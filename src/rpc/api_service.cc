@@ -23,8 +23,11 @@ Status CheckJob(uint64_t job) {
                   : InvalidArgument("the call names no job; expected the number in job-17, say");
 }
 
-template <typename Response>
-CallerGone GoneOf(const std::shared_ptr<UnaryCall<Response>>& call) {
+template <typename Request, typename Response>
+using CallOf = std::shared_ptr<UnaryCall<Request, Response>>;
+
+template <typename Call>
+CallerGone GoneOf(const std::shared_ptr<Call>& call) {
   return [call] { return !call->open(); };
 }
 
@@ -63,28 +66,6 @@ class Order {
   std::string text_;
 };
 
-// Makes the call and answers it at once when its caller or its argument is wrong, else starts it.
-// What becomes of an order is told to the audit.
-template <typename Response, typename Start>
-grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, Response* response,
-                                OpenCalls* calls, const std::string& caller, const Status& argument,
-                                const Start& start, const Order* order = nullptr) {
-  auto call = std::make_shared<UnaryCall<Response>>(context, response, calls);
-  grpc::ServerUnaryReactor* reactor = call.get();
-  // Refused, it has answered, and keeps the call until it is done.
-  if (const Status added = calls->Add(call, caller); !added.ok()) {
-    if (order != nullptr) order->Refused(added);
-    return reactor;
-  }
-  if (!argument.ok()) {
-    if (order != nullptr) order->Refused(argument);
-    call->Answer(argument);
-  } else {
-    start(std::move(call));
-  }
-  return reactor;
-}
-
 template <typename Response>
 void FillJob(const JobId& job, Response* out) {
   out->set_job(job.value);
@@ -106,142 +87,153 @@ void FillWorkers(const std::vector<WorkerSnapshot>& workers, pb::ListWorkersResp
   for (const WorkerSnapshot& worker : workers) ToProto(worker, out->add_workers());
 }
 
+// The version that the caller says, and after it the request.
+template <typename Request>
+Status CheckCall(const Status& version, const Result<Request>& request) {
+  return version.ok() ? request.status() : version;
+}
+
 }  // namespace
 
-grpc::ServerUnaryReactor* ApiService::Submit(grpc::CallbackServerContext* context,
-                                             const pb::SubmitRequest* request,
-                                             pb::SubmitResponse* response) {
-  Result<SubmitRequest> parsed = FromProto(*request);
-  Status argument = CheckVersionOf(*context);
-  if (argument.ok()) {
-    argument = parsed.ok() ? CheckVersion(parsed->version, "client") : parsed.status();
-  }
-  const Caller caller = Who(*context);
-  const Order order(caller,
-                    parsed.ok() ? "submit " + Printable(parsed->client_request_id) : "submit");
-  return Serve(
-      context, response, calls_, caller.Key(), argument,
-      [&](auto call) {
+// `ask` gets the request of a caller that has this version, and answers the call, now or later.
+template <typename Request, typename Response, typename Ask>
+MethodHandler ApiService::Question(Ask ask) {
+  return [this, ask](grpc::CallbackServerContext* context, const Caller& caller) {
+    return StartUnary<Request, Response>(
+        context, calls_, caller.Key(),
+        [ask, version = CheckVersionOf(*context)](CallOf<Request, Response> call,
+                                                  Result<Request> request) {
+          const Status wrong = CheckCall(version, request);
+          if (!wrong.ok()) return call->Answer(wrong);
+          ask(std::move(call), *request);
+        });
+  };
+}
+
+// Likewise, and the audit hears who gives the order, what `name_of` calls it, and what comes of it:
+// all that is wrong with the request, which `check` says, too, or what the handler makes of it.
+template <typename Request, typename Response, typename Name, typename Check, typename Give>
+MethodHandler ApiService::Command(const char* verb, Name name_of, Check check, Give give) {
+  return [this, verb, name_of, check, give](grpc::CallbackServerContext* context,
+                                            const Caller& caller) {
+    return StartUnary<Request, Response>(
+        context, calls_, caller.Key(),
+        [=, version = CheckVersionOf(*context)](CallOf<Request, Response> call,
+                                                Result<Request> request) {
+          const std::string name = request.ok() ? " " + name_of(*request) : "";
+          const Order order(caller, verb + name);
+          Status wrong = CheckCall(version, request);
+          if (wrong.ok()) wrong = check(*request);
+          if (wrong.ok()) return give(std::move(call), *request, order);
+          order.Refused(wrong);
+          call->Answer(wrong);
+        },
+        [=](const Status& why) { Order(caller, verb).Refused(why); });
+  };
+}
+
+MethodHandler ApiService::Watch() {
+  return [this](grpc::CallbackServerContext* context, const Caller& caller) {
+    const auto may = [this, caller](const std::string& what) {
+      return MayStay(authorizer_, caller, Access::kReader, what);
+    };
+    auto start = [this, may, version = CheckVersionOf(*context)](std::shared_ptr<WatchCall> call,
+                                                                 Result<pb::WatchRequest> request) {
+      Status wrong = CheckCall(version, request);
+      if (wrong.ok()) wrong = CheckJob(request->job());
+      if (!wrong.ok()) return call->End(wrong);
+      const JobId job{request->job()};
+      calls_->SetMay(call.get(), may("watch " + ToString(job)));
+      handler_->OnWatch(job, MakeWatchSink(std::move(call)));
+    };
+    auto call = std::make_shared<WatchCall>(context, calls_, watch_rows_max_, std::move(start));
+    if (calls_->Add(call, caller.Key(), may("watch")).ok()) call->Read();
+    return call.get();
+  };
+}
+
+Methods ApiService::methods() {
+  Methods out = Questions();
+  out.merge(Orders());
+  return out;
+}
+
+Methods ApiService::Orders() {
+  const auto any = [](const auto&) { return Status::Ok(); };
+  const auto submission = [](const auto& request) {
+    return Printable(request.client_request_id());
+  };
+  Methods out;
+  out["/espalier.v1.Espalier/Submit"] = Command<pb::SubmitRequest, pb::SubmitResponse>(
+      "submit", submission, any, [this](auto call, const auto& request, const Order& order) {
+        Result<SubmitRequest> parsed = FromProto(request);
+        Status wrong = parsed.ok() ? CheckVersion(parsed->version, "client") : parsed.status();
+        if (!wrong.ok()) {
+          order.Refused(wrong);
+          return call->Answer(wrong);
+        }
         CallerGone gone = GoneOf(call);
         handler_->OnSubmit(
             std::move(parsed).value(), std::move(gone),
             order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::SubmitResponse>)));
+      });
+  out["/espalier.v1.Espalier/Withdraw"] = Command<pb::WithdrawRequest, pb::WithdrawResponse>(
+      "withdraw", submission,
+      [](const auto& request) {
+        return request.client_request_id().empty() ? InvalidArgument("the call names no submission")
+                                                   : Status::Ok();
       },
-      &order);
-}
-
-grpc::ServerUnaryReactor* ApiService::Renewer(grpc::CallbackServerContext* context,
-                                              const pb::RenewerRequest*,
-                                              pb::RenewerResponse* response) {
-  return Serve(context, response, calls_, Who(*context).Key(), CheckVersionOf(*context),
-               [&](auto call) {
-                 handler_->OnRenewer(AnswerTo<std::string>(std::move(call), &FillRenewer));
-               });
-}
-
-grpc::ServerUnaryReactor* ApiService::Withdraw(grpc::CallbackServerContext* context,
-                                               const pb::WithdrawRequest* request,
-                                               pb::WithdrawResponse* response) {
-  Status argument = CheckVersionOf(*context);
-  if (argument.ok() && request->client_request_id().empty()) {
-    argument = InvalidArgument("the call names no submission");
-  }
-  const Caller caller = Who(*context);
-  const Order order(caller, "withdraw " + Printable(request->client_request_id()));
-  return Serve(
-      context, response, calls_, caller.Key(), argument,
-      [&](auto call) {
+      [this](auto call, const auto& request, const Order& order) {
         handler_->OnWithdraw(
-            request->client_request_id(),
+            request.client_request_id(),
             order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::WithdrawResponse>)));
+      });
+  out["/espalier.v1.Espalier/Cancel"] = Command<pb::CancelRequest, pb::CancelResponse>(
+      "cancel", [](const auto& request) { return ToString(JobId{request.job()}); },
+      [](const auto& request) { return CheckJob(request.job()); },
+      [this](auto call, const auto& request, const Order& order) {
+        handler_->OnCancel({request.job()}, order.Tell<JobId>(AnswerTo<JobId>(
+                                                std::move(call), &FillJob<pb::CancelResponse>)));
+      });
+  out["/espalier.v1.Espalier/Drain"] = Command<pb::DrainRequest, pb::DrainResponse>(
+      "drain", [](const auto& request) { return ToString(WorkerId{request.worker()}); },
+      [](const auto& request) {
+        return request.worker() == 0 ? InvalidArgument("the call names no worker") : Status::Ok();
       },
-      &order);
-}
-
-grpc::ServerWriteReactor<pb::JobUpdate>* ApiService::Watch(grpc::CallbackServerContext* context,
-                                                           const pb::WatchRequest* request) {
-  auto call = std::make_shared<WatchCall>(context, calls_, watch_rows_max_);
-  grpc::ServerWriteReactor<pb::JobUpdate>* reactor = call.get();
-  const Caller caller = Who(*context);
-  auto may =
-      MayStay(authorizer_, caller, Access::kReader, "watch " + ToString(JobId{request->job()}));
-  if (!calls_->Add(call, caller.Key(), std::move(may)).ok()) return reactor;
-  Status wrong = CheckVersionOf(*context);
-  if (wrong.ok()) wrong = CheckJob(request->job());
-  if (wrong.ok()) {
-    handler_->OnWatch({request->job()}, MakeWatchSink(std::move(call)));
-  } else {
-    call->End(wrong);
-  }
-  return reactor;
-}
-
-grpc::ServerUnaryReactor* ApiService::ListJobs(grpc::CallbackServerContext* context,
-                                               const pb::ListJobsRequest*,
-                                               pb::ListJobsResponse* response) {
-  return Serve(context, response, calls_, Who(*context).Key(), CheckVersionOf(*context),
-               [&](auto call) {
-                 CallerGone gone = GoneOf(call);
-                 handler_->OnList(std::move(gone),
-                                  AnswerTo<std::vector<JobSnapshot>>(std::move(call), &FillJobs));
-               });
-}
-
-grpc::ServerUnaryReactor* ApiService::GetJob(grpc::CallbackServerContext* context,
-                                             const pb::GetJobRequest* request,
-                                             pb::JobUpdate* response) {
-  Status argument = CheckVersionOf(*context);
-  if (argument.ok()) argument = CheckJob(request->job());
-  return Serve(context, response, calls_, Who(*context).Key(), argument, [&](auto call) {
-    CallerGone gone = GoneOf(call);
-    handler_->OnGet({request->job()}, std::move(gone),
-                    AnswerTo<JobUpdate>(std::move(call), &FillUpdate));
-  });
-}
-
-grpc::ServerUnaryReactor* ApiService::Cancel(grpc::CallbackServerContext* context,
-                                             const pb::CancelRequest* request,
-                                             pb::CancelResponse* response) {
-  Status argument = CheckVersionOf(*context);
-  if (argument.ok()) argument = CheckJob(request->job());
-  const Caller caller = Who(*context);
-  const Order order(caller, "cancel " + ToString(JobId{request->job()}));
-  return Serve(
-      context, response, calls_, caller.Key(), argument,
-      [&](auto call) {
-        handler_->OnCancel({request->job()}, order.Tell<JobId>(AnswerTo<JobId>(
-                                                 std::move(call), &FillJob<pb::CancelResponse>)));
-      },
-      &order);
-}
-
-grpc::ServerUnaryReactor* ApiService::Drain(grpc::CallbackServerContext* context,
-                                            const pb::DrainRequest* request,
-                                            pb::DrainResponse* response) {
-  Status argument = CheckVersionOf(*context);
-  if (argument.ok() && request->worker() == 0) {
-    argument = InvalidArgument("the call names no worker");
-  }
-  const Caller caller = Who(*context);
-  const Order order(caller, "drain " + ToString(WorkerId{request->worker()}));
-  return Serve(
-      context, response, calls_, caller.Key(), argument,
-      [&](auto call) {
-        handler_->OnDrain({request->worker()},
+      [this](auto call, const auto& request, const Order& order) {
+        handler_->OnDrain({request.worker()},
                           order.Tell<WorkerId>(AnswerTo<WorkerId>(std::move(call), &FillWorker)));
-      },
-      &order);
+      });
+  return out;
 }
 
-grpc::ServerUnaryReactor* ApiService::ListWorkers(grpc::CallbackServerContext* context,
-                                                  const pb::ListWorkersRequest*,
-                                                  pb::ListWorkersResponse* response) {
-  return Serve(
-      context, response, calls_, Who(*context).Key(), CheckVersionOf(*context), [&](auto call) {
+Methods ApiService::Questions() {
+  Methods out;
+  out["/espalier.v1.Espalier/Renewer"] =
+      Question<pb::RenewerRequest, pb::RenewerResponse>([this](auto call, const auto&) {
+        handler_->OnRenewer(AnswerTo<std::string>(std::move(call), &FillRenewer));
+      });
+  out["/espalier.v1.Espalier/ListJobs"] =
+      Question<pb::ListJobsRequest, pb::ListJobsResponse>([this](auto call, const auto&) {
+        CallerGone gone = GoneOf(call);
+        handler_->OnList(std::move(gone),
+                         AnswerTo<std::vector<JobSnapshot>>(std::move(call), &FillJobs));
+      });
+  out["/espalier.v1.Espalier/GetJob"] =
+      Question<pb::GetJobRequest, pb::JobUpdate>([this](auto call, const auto& request) {
+        if (Status wrong = CheckJob(request.job()); !wrong.ok()) return call->Answer(wrong);
+        CallerGone gone = GoneOf(call);
+        handler_->OnGet({request.job()}, std::move(gone),
+                        AnswerTo<JobUpdate>(std::move(call), &FillUpdate));
+      });
+  out["/espalier.v1.Espalier/ListWorkers"] =
+      Question<pb::ListWorkersRequest, pb::ListWorkersResponse>([this](auto call, const auto&) {
         CallerGone gone = GoneOf(call);
         handler_->OnWorkers(std::move(gone),
                             AnswerTo<std::vector<WorkerSnapshot>>(std::move(call), &FillWorkers));
       });
+  out["/espalier.v1.Espalier/Watch"] = Watch();
+  return out;
 }
 
 }  // namespace espalier::rpc

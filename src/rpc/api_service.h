@@ -4,15 +4,15 @@
 #include <memory>
 #include <utility>
 
-#include "proto/espalier/v1/api.grpc.pb.h"
 #include "src/rpc/authorizer.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/coordinator_server.h"
+#include "src/rpc/gate.h"
 #include "src/rpc/open_calls.h"
 
 namespace espalier::rpc {
 
-class ApiService final : public pb::Espalier::CallbackService {
+class ApiService {
  public:
   // `handler` and `calls` outlive the service; `authorizer` is null on a plain server.
   ApiService(CoordinatorHandler* handler, OpenCalls* calls,
@@ -22,37 +22,17 @@ class ApiService final : public pb::Espalier::CallbackService {
         authorizer_(std::move(authorizer)),
         watch_rows_max_(limits.watch_rows_max) {}
 
-  grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,
-                                   const pb::SubmitRequest* request,
-                                   pb::SubmitResponse* response) override;
-  grpc::ServerUnaryReactor* Renewer(grpc::CallbackServerContext* context,
-                                    const pb::RenewerRequest* request,
-                                    pb::RenewerResponse* response) override;
-  grpc::ServerUnaryReactor* Withdraw(grpc::CallbackServerContext* context,
-                                     const pb::WithdrawRequest* request,
-                                     pb::WithdrawResponse* response) override;
-  grpc::ServerWriteReactor<pb::JobUpdate>* Watch(grpc::CallbackServerContext* context,
-                                                 const pb::WatchRequest* request) override;
-  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
-                                     const pb::ListJobsRequest* request,
-                                     pb::ListJobsResponse* response) override;
-  grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
-                                   const pb::GetJobRequest* request,
-                                   pb::JobUpdate* response) override;
-  grpc::ServerUnaryReactor* Cancel(grpc::CallbackServerContext* context,
-                                   const pb::CancelRequest* request,
-                                   pb::CancelResponse* response) override;
-  grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* context,
-                                  const pb::DrainRequest* request,
-                                  pb::DrainResponse* response) override;
-  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
-                                        const pb::ListWorkersRequest* request,
-                                        pb::ListWorkersResponse* response) override;
+  // Those of espalier.v1.Espalier. The service outlives them.
+  Methods methods();
 
  private:
-  Caller Who(const grpc::CallbackServerContext& context) const {
-    return CallerOf(context, authorizer_.get());
-  }
+  template <typename Request, typename Response, typename Ask>
+  MethodHandler Question(Ask ask);
+  template <typename Request, typename Response, typename Name, typename Check, typename Give>
+  MethodHandler Command(const char* verb, Name name_of, Check check, Give give);
+  Methods Questions();
+  Methods Orders();
+  MethodHandler Watch();
 
   CoordinatorHandler* const handler_;
   OpenCalls* const calls_;

@@ -69,9 +69,16 @@ std::string Property(const grpc::AuthContext& context, const char* name) {
   return values.empty() ? "" : std::string(values[0].data(), values[0].size());
 }
 
-std::string Value(const grpc::AuthMetadataProcessor::InputMetadata& metadata, const char* key) {
-  const auto it = metadata.find(key);
-  return it == metadata.end() ? "" : std::string(it->second.data(), it->second.size());
+// What a call shows.
+Shown ShownBy(const grpc::ServerContextBase& context) {
+  const grpc::AuthContext& peer = *context.auth_context();
+  // A server is told the rest of the chain apart.
+  const std::string own = Property(peer, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  const std::string rest =
+      own.empty() ? "" : Property(peer, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME);
+  const auto token = context.client_metadata().find(kTokenKey);
+  if (token == context.client_metadata().end()) return {"", own + rest};
+  return {std::string(token->second.data(), token->second.size()), own + rest};
 }
 
 int64_t NowS() { return gpr_now(GPR_CLOCK_REALTIME).tv_sec; }
@@ -123,14 +130,6 @@ Result<Identity> Authorizer::ByToken(std::string_view header) const {
       "mistyped, or was taken back");
 }
 
-Shown Authorizer::ShownBy(const InputMetadata& metadata, const grpc::AuthContext& context) {
-  // A server is told the rest of the chain apart.
-  const std::string own = Property(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  const std::string rest =
-      own.empty() ? "" : Property(context, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME);
-  return {Value(metadata, kTokenKey), own + rest};
-}
-
 Status Authorizer::StillMay(const Shown& shown, Access access) const {
   const Result<Caller> caller = Identify(shown);
   if (!caller.ok()) return caller.status();
@@ -167,24 +166,25 @@ Result<Caller> Authorizer::Identify(const Shown& shown) const {
   return out;
 }
 
-grpc::Status Authorizer::Process(const InputMetadata& metadata, grpc::AuthContext* context,
-                                 OutputMetadata*, OutputMetadata*) {
-  const std::string method = Value(metadata, ":path");
-  const Result<Caller> caller = Identify(ShownBy(metadata, *context));
-  if (!caller.ok()) {
-    Audit("", method, caller.status().message());
-    return {grpc::StatusCode::UNAUTHENTICATED, caller.status().message()};
+grpc::Status Authorizer::Admit(const std::string& path, const grpc::ServerContextBase& context,
+                               Caller* caller) {
+  Result<Caller> found = Identify(ShownBy(context));
+  if (!found.ok()) {
+    Audit("", path, found.status().message());
+    return {grpc::StatusCode::UNAUTHENTICATED, found.status().message()};
   }
-  const std::optional<Access> needed = AccessOf(method);
+  *caller = *std::move(found);
+  caller->address = context.peer();
+  const std::optional<Access> needed = AccessOf(path);
   // Clients ask for the newer reflection first, and for the one that is here when told this.
-  if (method.starts_with(kOtherReflection)) {
+  if (path.starts_with(kOtherReflection)) {
     return {grpc::StatusCode::UNIMPLEMENTED, "grpc.reflection.v1alpha is what this server has"};
   }
   if (needed && May(caller->identity, *needed)) return grpc::Status::OK;
   const std::string why =
-      caller->identity.ToString() + " may not call " + Printable(method) + ", " +
+      caller->identity.ToString() + " may not call " + Printable(path) + ", " +
       (needed ? std::string("for which ") + NameOf(*needed) + " is needed" : "which nobody may");
-  Audit(caller->Key(), method, why);
+  Audit(caller->Key(), path, why);
   return {grpc::StatusCode::PERMISSION_DENIED, why};
 }
 
@@ -215,20 +215,6 @@ std::function<Status()> MayStay(std::shared_ptr<const Authorizer> authorizer, co
     LogAudit("audit: ended " + what + " of " + who + ": " + may.message());
     return PermissionDenied("this was ended: " + may.message());
   };
-}
-
-Caller CallerOf(const grpc::ServerContextBase& context, const Authorizer* authorizer) {
-  Caller out;
-  if (authorizer != nullptr) {
-    // It was identified when it came; what has expired since is told by the next call.
-    Shown shown = Authorizer::ShownBy(context.client_metadata(), *context.auth_context());
-    Result<Caller> caller = authorizer->Identify(shown);
-    if (caller.ok()) out = *std::move(caller);
-    out.known = true;
-    out.shown = std::move(shown);
-  }
-  out.address = context.peer();
-  return out;
 }
 
 }  // namespace espalier::rpc

@@ -2,8 +2,6 @@
 // the call reaches it. A method without an entry in the table is nobody's. Private to rpc/.
 #pragma once
 
-#include <grpcpp/security/auth_context.h>
-#include <grpcpp/security/auth_metadata_processor.h>
 #include <grpcpp/server_context.h>
 
 #include <functional>
@@ -54,22 +52,22 @@ struct Caller {
   bool IsWorker(const std::string& worker_name) const;
 };
 
+// gRPC's own place for such a check (AuthMetadataProcessor) is not used: gRPC 1.51 renders all
+// headers as text for it, and aborts the process at some of those that it knows itself, which
+// anybody may send.
 // Thread rule: any thread.
-class Authorizer final : public grpc::AuthMetadataProcessor {
+class Authorizer final {
  public:
   // REQUIRES: the security has a keychain.
   explicit Authorizer(const ServerSecurity& security) : security_(security) {}
 
   const ServerSecurity& security() const { return security_; }
 
-  // gRPC's question before each call.
-  bool IsBlocking() const override { return false; }
-  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
-                       OutputMetadata* consumed, OutputMetadata* response) override;
-
-  // What a call shows.
-  static Shown ShownBy(const InputMetadata& metadata, const grpc::AuthContext& context);
-  // Who shows it, or in words why nobody is believed to.
+  // Who makes a call of that method, if they may; else in words why not, which the audit is told,
+  // too.
+  grpc::Status Admit(const std::string& path, const grpc::ServerContextBase& context,
+                     Caller* caller);
+  // Who shows this, or in words why nobody is believed to.
   Result<Caller> Identify(const Shown& shown) const;
   // Whether who showed this may still have such a call open, by the files as they are now.
   Status StillMay(const Shown& shown, Access access) const;
@@ -97,8 +95,5 @@ std::shared_ptr<Authorizer> MakeAuthorizer(const ServerSecurity& security);
 // for a plain server.
 std::function<Status()> MayStay(std::shared_ptr<const Authorizer> authorizer, const Caller& caller,
                                 Access access, std::string what);
-
-// Who makes a call that got through; `authorizer` is null on a plain server.
-Caller CallerOf(const grpc::ServerContextBase& context, const Authorizer* authorizer);
 
 }  // namespace espalier::rpc

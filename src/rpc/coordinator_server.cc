@@ -6,7 +6,6 @@
 #include <mutex>
 #include <utility>
 
-#include "proto/espalier/v1/cluster.grpc.pb.h"
 #include "src/base/thread_pool.h"
 #include "src/rpc/acceptor.h"
 #include "src/rpc/api_service.h"
@@ -20,11 +19,8 @@ namespace espalier {
 namespace {
 
 using rpc::WorkerSession;
-namespace pb = ::espalier::v1;
 
-class Server final
-    : public CoordinatorServer,
-      public pb::Coordinator::WithRawCallbackMethod_Attach<pb::Coordinator::Service> {
+class Server final : public CoordinatorServer {
  public:
   Server(CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
          const ServerSecurity& security)
@@ -42,11 +38,13 @@ class Server final
     settings.keepalive_timeout_ms = limits_.keepalive_timeout_ms;
     settings.memory_bytes_max = limits_.memory_bytes_max;
     settings.idle_timeout_ms = limits_.idle_timeout_ms;
-    ESPALIER_ASSIGN_OR_RETURN(running_,
-                              rpc::StartServer(listen,
-                                               {{pb::Coordinator::service_full_name(), this},
-                                                {pb::Espalier::service_full_name(), &api_}},
-                                               settings, &calls_, authorizer_));
+    rpc::Methods methods = api_.methods();
+    methods["/espalier.v1.Coordinator/Attach"] = [this](grpc::CallbackServerContext* context,
+                                                        const rpc::Caller& caller) {
+      return Attach(context, caller);
+    };
+    ESPALIER_ASSIGN_OR_RETURN(
+        running_, rpc::StartServer(listen, std::move(methods), settings, &calls_, authorizer_));
     if (authorizer_ != nullptr) {
       rechecker_ =
           std::make_unique<rpc::Rechecker>(authorizer_, &calls_, limits_.recheck_interval_ms);
@@ -54,17 +52,15 @@ class Server final
     return Status::Ok();
   }
 
-  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(
-      grpc::CallbackServerContext* context) override {
-    rpc::Caller caller = rpc::CallerOf(*context, authorizer_.get());  // takes a while
+  grpc::ServerGenericBidiReactor* Attach(grpc::CallbackServerContext* context,
+                                         const rpc::Caller& caller) {
     auto may = rpc::MayStay(authorizer_, caller, rpc::Access::kWorker, "the stream");
     std::shared_ptr<WorkerSession> session;
     {
       std::lock_guard lock(mutex_);
       const SessionId id{++last_session_};
-      session =
-          std::make_shared<WorkerSession>(id, context, std::move(caller), handler_, limits_,
-                                          authorizer_, [this](WorkerSession* s) { Forget(s); });
+      session = std::make_shared<WorkerSession>(id, context, caller, handler_, limits_, authorizer_,
+                                                [this](WorkerSession* s) { Forget(s); });
       sessions_[id] = session;
     }
     handler_->OnWorkerOpened(session->id(), context->peer());

@@ -109,19 +109,15 @@ std::shared_ptr<grpc::ChannelCredentials> Judged(
 
 }  // namespace
 
-std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
-    std::shared_ptr<Authorizer> authorizer) {
-  if (authorizer == nullptr) return grpc::InsecureServerCredentials();
+std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const Keychain* keychain) {
+  if (keychain == nullptr) return grpc::InsecureServerCredentials();
   // Not the files themselves: gRPC would show what is put there before it is judged, and, when it
   // is no key with its certificate, nothing at all.
-  const Keychain& keychain = *authorizer->security().keychain;
   tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
-      keychain.shown_key(), keychain.shown_certificate(), kReadAgainS));
+      keychain->shown_key(), keychain->shown_certificate(), kReadAgainS));
   options.watch_identity_key_cert_pairs();
   options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
-  auto out = tls::TlsServerCredentials(options);
-  out->SetAuthMetadataProcessor(std::move(authorizer));
-  return out;
+  return tls::TlsServerCredentials(options);
 }
 
 std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const ClientSecurity& security,

@@ -1,7 +1,7 @@
 // The one place that decides how connections are secured: TLS by gRPC, the peer's certificate
 // judged here (security/certificate.h), so that every refusal has words.
 //
-// A server takes every TLS connection and judges each call (authorizer.h): a caller whose
+// A server takes every TLS connection and judges each call (gate.h): a caller whose
 // certificate is wrong is then told why, which the end of a handshake cannot say. A client judges
 // the server in the handshake: nothing is sent to one that it does not believe. Replaced files are
 // used for new connections, by a server within two seconds. Private to rpc/.
@@ -14,7 +14,6 @@
 #include <mutex>
 #include <string>
 
-#include "src/rpc/authorizer.h"
 #include "src/rpc/security.h"
 
 namespace espalier::rpc {
@@ -42,9 +41,8 @@ struct Expected {
   std::string worker;  // or the worker of this name, wherever it is; "": a coordinator
 };
 
-// `authorizer` is null for a plain server.
-std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
-    std::shared_ptr<Authorizer> authorizer);
+// `keychain` is null for a plain server.
+std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const Keychain* keychain);
 
 std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const ClientSecurity& security,
                                                                  const Expected& expected,

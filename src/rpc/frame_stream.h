@@ -2,7 +2,7 @@
 #pragma once
 
 #include <grpcpp/alarm.h>
-#include <grpcpp/support/server_callback.h>
+#include <grpcpp/generic/async_generic_service.h>
 
 #include <functional>
 #include <memory>
@@ -53,7 +53,7 @@ std::shared_ptr<FrameStream> Dial(const std::string& address, const std::string&
 // A stream that a peer opened. It reads the hello, tells `on_hello`, and reads on once it is
 // accepted; without that it closes after the hello timeout or the open timeout. Until then its
 // owner may Break it.
-class AcceptedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+class AcceptedStream final : public grpc::ServerGenericBidiReactor,
                              public FrameStream,
                              public std::enable_shared_from_this<AcceptedStream> {
  public:

@@ -1,52 +1,75 @@
 #include "src/rpc/health.h"
 
+#include <functional>
+
+#include "proto/grpc/health/v1/health.pb.h"
 #include "src/rpc/probe_call.h"
+#include "src/rpc/unary_call.h"
 
 namespace espalier::rpc {
 namespace {
 
 namespace health = ::grpc::health::v1;
 
-class HealthWatch final : public ProbeCall<grpc::ServerWriteReactor<health::HealthCheckResponse>> {
- public:
-  using ProbeCall::ProbeCall;
+using health::HealthCheckRequest;
+using health::HealthCheckResponse;
 
-  void Start(health::HealthCheckResponse::ServingStatus status) {
+class HealthWatch final : public ProbeCall {
+ public:
+  HealthWatch(grpc::CallbackServerContext* context, OpenCalls* calls,
+              std::function<bool(const std::string&)> has)
+      : ProbeCall(context, calls), has_(std::move(has)) {}
+
+  void Start() {
+    std::lock_guard lock(mutex_);
+    ReadLocked();
+  }
+  void OnReadDone(bool ok) override {
     std::lock_guard lock(mutex_);
     if (ended_) return;
-    response_.set_status(status);
-    WriteLocked(&response_);
+    if (!ok) return EndLocked(InvalidArgument("the call ended before its request"));
+    const auto request = ReadMessage<HealthCheckRequest>(&incoming_);
+    if (!request.ok()) return EndLocked(request.status());
+    HealthCheckResponse response;
+    response.set_status(has_(request->service()) ? HealthCheckResponse::SERVING
+                                                 : HealthCheckResponse::SERVICE_UNKNOWN);
+    WriteLocked(response);
   }
 
  private:
   void WrittenLocked() override {}  // it changes no more
 
-  health::HealthCheckResponse response_;
+  const std::function<bool(const std::string&)> has_;
 };
 
 }  // namespace
 
-grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* context,
-                                               const health::HealthCheckRequest* request,
-                                               health::HealthCheckResponse* response) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  response->set_status(health::HealthCheckResponse::SERVING);
-  reactor->Finish(Has(request->service())
-                      ? grpc::Status::OK
-                      : grpc::Status(grpc::StatusCode::NOT_FOUND, "no such service is here"));
-  return reactor;
-}
-
-grpc::ServerWriteReactor<health::HealthCheckResponse>* HealthService::Watch(
-    grpc::CallbackServerContext* context, const health::HealthCheckRequest* request) {
-  const Caller caller = CallerOf(*context, authorizer_.get());
-  auto call = std::make_shared<HealthWatch>(context, calls_);
-  auto may = MayStay(authorizer_, caller, Access::kAnyRole, "a watch of the health");
-  if (calls_->Add(call, caller.Key(), std::move(may)).ok()) {
-    call->Start(Has(request->service()) ? health::HealthCheckResponse::SERVING
-                                        : health::HealthCheckResponse::SERVICE_UNKNOWN);
-  }
-  return call.get();
+Methods HealthService::methods() {
+  const auto has = [this](const std::string& name) {
+    return name.empty() || names_.contains(name);
+  };
+  Methods out;
+  out["/grpc.health.v1.Health/Check"] = [this, has](grpc::CallbackServerContext* context,
+                                                    const Caller&) {
+    using Call = UnaryCall<HealthCheckRequest, HealthCheckResponse>;
+    return StartUnary<HealthCheckRequest, HealthCheckResponse>(
+        context, calls_, "",
+        [has](const std::shared_ptr<Call>& call, const Result<HealthCheckRequest>& request) {
+          if (!request.ok()) return call->Answer(request.status());
+          if (!has(request->service())) return call->Answer(NotFound("no such service is here"));
+          call->Answer(Status::Ok(), [](HealthCheckResponse* response) {
+            response->set_status(HealthCheckResponse::SERVING);
+          });
+        });
+  };
+  out["/grpc.health.v1.Health/Watch"] = [this, has](grpc::CallbackServerContext* context,
+                                                    const Caller& caller) {
+    auto call = std::make_shared<HealthWatch>(context, calls_, has);
+    auto may = MayStay(authorizer_, caller, Access::kAnyRole, "a watch of the health");
+    if (calls_->Add(call, caller.Key(), std::move(may)).ok()) call->Start();
+    return call.get();
+  };
+  return out;
 }
 
 }  // namespace espalier::rpc

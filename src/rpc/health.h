@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "proto/grpc/health/v1/health.grpc.pb.h"
 #include "src/rpc/authorizer.h"
+#include "src/rpc/gate.h"
 #include "src/rpc/open_calls.h"
 
 namespace espalier::rpc {
@@ -16,7 +16,7 @@ namespace espalier::rpc {
 // It is well while it answers. A Check is answered at once and counts for nobody; a Watch is a call
 // of its caller that stays open until the server ends or the caller may not have it any more.
 // Thread rule: any thread.
-class HealthService final : public grpc::health::v1::Health::CallbackService {
+class HealthService {
  public:
   // `names`: of the services here. `calls` outlives the service; `authorizer` is null on a plain
   // server.
@@ -24,16 +24,10 @@ class HealthService final : public grpc::health::v1::Health::CallbackService {
                 std::shared_ptr<const Authorizer> authorizer)
       : names_(std::move(names)), calls_(calls), authorizer_(std::move(authorizer)) {}
 
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
-                                  const grpc::health::v1::HealthCheckRequest* request,
-                                  grpc::health::v1::HealthCheckResponse* response) override;
-  grpc::ServerWriteReactor<grpc::health::v1::HealthCheckResponse>* Watch(
-      grpc::CallbackServerContext* context,
-      const grpc::health::v1::HealthCheckRequest* request) override;
+  // Those of grpc.health.v1.Health. The service outlives them.
+  Methods methods();
 
  private:
-  bool Has(const std::string& name) const { return name.empty() || names_.contains(name); }
-
   const std::set<std::string> names_;
   OpenCalls* const calls_;
   const std::shared_ptr<const Authorizer> authorizer_;

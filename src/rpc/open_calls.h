@@ -48,6 +48,12 @@ class OpenCalls {
     if (!why.ok()) call->End(why);
     return why;
   }
+  // Another answer to whether the call may stay open, once more is known of it.
+  void SetMay(OpenCall* call, std::function<Status()> may) {
+    std::lock_guard lock(mutex_);
+    const auto it = calls_.find(call);
+    if (it != calls_.end()) it->second.may = std::move(may);
+  }
   void Remove(OpenCall* call) {
     std::shared_ptr<OpenCall> last;  // destroyed after the lock is released
     std::lock_guard lock(mutex_);

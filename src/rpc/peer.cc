@@ -6,7 +6,6 @@
 #include <tuple>
 #include <utility>
 
-#include "proto/espalier/v1/peer.grpc.pb.h"
 #include "src/rpc/frame_stream.h"
 #include "src/rpc/open_calls.h"
 #include "src/rpc/peer_edge.h"
@@ -20,7 +19,6 @@ namespace {
 
 using rpc::AcceptedStream;
 using rpc::PeerEdge;
-namespace pb = ::espalier::v1;
 
 // As streams address it; job numbers may come again in another life of the coordinator.
 using Place = MemberKey;
@@ -178,15 +176,13 @@ class MemberLinks final : public Links {
   Registry* const registry_;
 };
 
-class Network final : public PeerNetwork,
-                      public pb::Peer::WithRawCallbackMethod_Link<pb::Peer::Service> {
+class Network final : public PeerNetwork {
  public:
   explicit Network(const PeerOptions& options)
       : options_(options),
         authorizer_(rpc::MakeAuthorizer(options.security)),
         registry_(options.held_streams_max, options.held_streams_caller_max),
-        calls_({.caller_max = options.probes_caller_max}),
-        states_(authorizer_) {}
+        calls_({.caller_max = options.probes_caller_max}) {}
   ~Network() override {
     rechecker_.reset();
     calls_.EndAll(Unavailable("the worker is shutting down"));
@@ -201,11 +197,13 @@ class Network final : public PeerNetwork,
     settings.keepalive_interval_ms = options_.keepalive_interval_ms;
     settings.keepalive_timeout_ms = options_.keepalive_timeout_ms;
     settings.memory_bytes_max = options_.receive_bytes_max;
-    ESPALIER_ASSIGN_OR_RETURN(running_,
-                              rpc::StartServer(listen,
-                                               {{pb::Peer::service_full_name(), this},
-                                                {pb::StateTransfer::service_full_name(), &states_}},
-                                               settings, &calls_, authorizer_));
+    rpc::Methods methods = states_.methods();
+    methods["/espalier.v1.Peer/Link"] = [this](grpc::CallbackServerContext* context,
+                                               const rpc::Caller& caller) {
+      return Link(context, caller);
+    };
+    ESPALIER_ASSIGN_OR_RETURN(
+        running_, rpc::StartServer(listen, std::move(methods), settings, &calls_, authorizer_));
     if (authorizer_ != nullptr) {
       rechecker_ =
           std::make_unique<rpc::Rechecker>(authorizer_, &calls_, options_.recheck_interval_ms);
@@ -216,10 +214,10 @@ class Network final : public PeerNetwork,
   int port() const override { return running_.address.port; }
   std::string address() const override { return ToString(running_.address); }
 
-  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Link(
-      grpc::CallbackServerContext* context) override {
+  grpc::ServerGenericBidiReactor* Link(grpc::CallbackServerContext* context,
+                                       const rpc::Caller& caller) {
     auto stream = std::make_shared<AcceptedStream>(
-        context, rpc::CallerOf(*context, authorizer_.get()), options_,
+        context, caller, options_,
         AcceptedStream::Callbacks{
             [this](const auto& s, const ReduceMessage& hello) { Arrived(s, hello); },
             [this](AcceptedStream* s) { registry_.Forget(s); }});

@@ -1,20 +1,20 @@
 // A stream of the services that general tools ask (health, reflection). Private to rpc/.
 #pragma once
 
-#include <grpcpp/support/server_callback.h>
+#include <grpcpp/generic/async_generic_service.h>
 
 #include <mutex>
 
 #include "src/rpc/open_calls.h"
 #include "src/rpc/transport.h"
+#include "src/rpc/wire.h"
 
 namespace espalier::rpc {
 
 // One write at a time. It ends at once when it is told to: what is being written then is a few
 // kilobytes, and who does not even read those is broken off without a word.
 // Thread rule: any thread.
-template <typename Reactor>
-class ProbeCall : public Reactor, public OpenCall {
+class ProbeCall : public grpc::ServerGenericBidiReactor, public OpenCall {
  public:
   ProbeCall(grpc::CallbackServerContext* context, OpenCalls* calls)
       : context_(context), calls_(calls) {}
@@ -37,10 +37,14 @@ class ProbeCall : public Reactor, public OpenCall {
   // What comes after a write.
   virtual void WrittenLocked() = 0;
 
+  void ReadLocked() {
+    if (!ended_) StartRead(&incoming_);
+  }
   template <typename Message>
-  void WriteLocked(const Message* message) {
+  void WriteLocked(const Message& message) {
     writing_ = true;
-    Reactor::StartWrite(message);
+    outgoing_ = WriteMessage(message);
+    StartWrite(&outgoing_);
   }
   // The first one counts.
   void EndLocked(const Status& why) {
@@ -53,13 +57,15 @@ class ProbeCall : public Reactor, public OpenCall {
 
   std::mutex mutex_;  // guards all that is not const, and is held in what ends with Locked
   bool ended_ = false;
+  grpc::ByteBuffer incoming_;
 
  private:
-  void FinishLocked() { Reactor::Finish(ToGrpc(why_, context_)); }
+  void FinishLocked() { Finish(ToGrpc(why_, context_)); }
 
   grpc::CallbackServerContext* const context_;
   OpenCalls* const calls_;
   bool writing_ = false;
+  grpc::ByteBuffer outgoing_;
   Status why_;
 };
 

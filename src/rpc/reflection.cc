@@ -3,6 +3,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 
+#include "proto/grpc/reflection/v1alpha/reflection.pb.h"
 #include "src/rpc/probe_call.h"
 
 namespace espalier::rpc {
@@ -86,8 +87,7 @@ ServerReflectionResponse Answer(const ServerReflectionRequest& request,
   return out;
 }
 
-class ReflectionCall final
-    : public ProbeCall<grpc::ServerBidiReactor<ServerReflectionRequest, ServerReflectionResponse>> {
+class ReflectionCall final : public ProbeCall {
  public:
   ReflectionCall(grpc::CallbackServerContext* context, OpenCalls* calls,
                  const std::set<std::string>& names)
@@ -95,38 +95,40 @@ class ReflectionCall final
 
   void Start() {
     std::lock_guard lock(mutex_);
-    if (!ended_) StartRead(&request_);
+    ReadLocked();
   }
   void OnReadDone(bool ok) override {
     std::lock_guard lock(mutex_);
     if (ended_) return;
     if (!ok) return EndLocked(Status::Ok());
-    if (request_.ByteSizeLong() > kRequestBytesMax) {
-      return EndLocked(InvalidArgument("a question of " + std::to_string(request_.ByteSizeLong()) +
+    if (incoming_.Length() > kRequestBytesMax) {
+      return EndLocked(InvalidArgument("a question of " + std::to_string(incoming_.Length()) +
                                        " bytes, expected at most " +
                                        std::to_string(kRequestBytesMax)));
     }
-    response_ = Answer(request_, names_);
-    WriteLocked(&response_);
+    const auto request = ReadMessage<ServerReflectionRequest>(&incoming_);
+    if (!request.ok()) return EndLocked(request.status());
+    WriteLocked(Answer(*request, names_));
   }
 
  private:
-  void WrittenLocked() override { StartRead(&request_); }
+  void WrittenLocked() override { ReadLocked(); }
 
   const std::set<std::string>& names_;
-  ServerReflectionRequest request_;
-  ServerReflectionResponse response_;
 };
 
 }  // namespace
 
-grpc::ServerBidiReactor<ServerReflectionRequest, ServerReflectionResponse>*
-ReflectionService::ServerReflectionInfo(grpc::CallbackServerContext* context) {
-  const Caller caller = CallerOf(*context, authorizer_.get());
-  auto call = std::make_shared<ReflectionCall>(context, calls_, names_);
-  auto may = MayStay(authorizer_, caller, Access::kReader, "a stream of reflection");
-  if (calls_->Add(call, caller.Key(), std::move(may)).ok()) call->Start();
-  return call.get();
+Methods ReflectionService::methods() {
+  Methods out;
+  out["/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"] =
+      [this](grpc::CallbackServerContext* context, const Caller& caller) {
+        auto call = std::make_shared<ReflectionCall>(context, calls_, names_);
+        auto may = MayStay(authorizer_, caller, Access::kReader, "a stream of reflection");
+        if (calls_->Add(call, caller.Key(), std::move(may)).ok()) call->Start();
+        return call.get();
+      };
+  return out;
 }
 
 }  // namespace espalier::rpc

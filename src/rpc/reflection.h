@@ -7,16 +7,15 @@
 #include <string>
 #include <utility>
 
-#include "proto/grpc/reflection/v1alpha/reflection.grpc.pb.h"
 #include "src/rpc/authorizer.h"
+#include "src/rpc/gate.h"
 #include "src/rpc/open_calls.h"
 
 namespace espalier::rpc {
 
 // A stream is a call of its caller, as any other; questions are answered one after the other.
 // Thread rule: any thread.
-class ReflectionService final
-    : public grpc::reflection::v1alpha::ServerReflection::CallbackService {
+class ReflectionService {
  public:
   // `names`: of the services here. `calls` outlives the service; `authorizer` is null on a plain
   // server.
@@ -24,9 +23,8 @@ class ReflectionService final
                     std::shared_ptr<const Authorizer> authorizer)
       : names_(std::move(names)), calls_(calls), authorizer_(std::move(authorizer)) {}
 
-  grpc::ServerBidiReactor<grpc::reflection::v1alpha::ServerReflectionRequest,
-                          grpc::reflection::v1alpha::ServerReflectionResponse>*
-  ServerReflectionInfo(grpc::CallbackServerContext* context) override;
+  // Those of grpc.reflection.v1alpha.ServerReflection. The service outlives them.
+  Methods methods();
 
  private:
   const std::set<std::string> names_;

@@ -7,8 +7,10 @@
 #include <mutex>
 #include <utility>
 
+#include "proto/espalier/v1/peer.grpc.pb.h"
 #include "src/base/text.h"
 #include "src/rpc/transport.h"
+#include "src/rpc/wire.h"
 
 namespace espalier::rpc {
 namespace {
@@ -69,16 +71,28 @@ class SilenceLimit {
   std::unique_ptr<grpc::Alarm> alarm_;
 };
 
-// Sends the parts one after the other, each within so long; keeps itself alive until its end.
-class Sending final : public grpc::ServerWriteReactor<pb::StatePart>,
+// Reads which state is wanted and sends its parts one after the other, each within so long; keeps
+// itself alive until its end.
+class Sending final : public grpc::ServerGenericBidiReactor,
                       public std::enable_shared_from_this<Sending> {
  public:
-  Sending(grpc::CallbackServerContext* context, Result<std::shared_ptr<const std::string>> state)
-      : context_(context), state_(std::move(state)) {}
+  Sending(grpc::CallbackServerContext* context, Caller caller, StateOffers* offers)
+      : context_(context), caller_(std::move(caller)), offers_(offers) {}
 
   void Start() {
     self_ = shared_from_this();
-    if (!state_.ok()) return Finish(ToGrpc(state_.status(), context_));
+    Limit();
+    StartRead(&incoming_);
+  }
+  void OnReadDone(bool ok) override {
+    const auto request = ok ? ReadMessage<pb::FetchStateRequest>(&incoming_)
+                            : InvalidArgument("the call ended before its request");
+    if (!request.ok()) return Finish(ToGrpc(request.status(), context_));
+    auto state = offers_->Encode(
+        {{request->incarnation()}, {request->job()}, {request->generation()}, request->member()},
+        caller_);
+    if (!state.ok()) return Finish(ToGrpc(state.status(), context_));
+    state_ = *std::move(state);
     Next();
   }
   void OnWriteDone(bool ok) override {
@@ -96,37 +110,41 @@ class Sending final : public grpc::ServerWriteReactor<pb::StatePart>,
 
  private:
   void Next() {
-    const std::string& bytes = *state_.value();
+    const std::string& bytes = *state_;
     if (at_ == bytes.size()) return Finish(grpc::Status::OK);
     const size_t size = std::min(kStatePartBytes, bytes.size() - at_);
-    LimitPart();
-    part_.set_total_bytes(bytes.size());
-    part_.set_data(bytes.data() + at_, size);
+    Limit();
+    pb::StatePart part;
+    part.set_total_bytes(bytes.size());
+    part.set_data(bytes.data() + at_, size);
     at_ += size;
-    StartWrite(&part_);
+    outgoing_ = WriteMessage(part);
+    StartWrite(&outgoing_);
   }
 
-  // From now on the caller has kSendTimeoutMs to take the next part.
-  void LimitPart() {
+  // From now on the caller has kSendTimeoutMs to say what it wants, or to take the next part.
+  void Limit() {
     std::lock_guard lock(mutex_);
     alarm_ = std::make_unique<grpc::Alarm>();
-    alarm_->Set(Deadline(kSendTimeoutMs), [weak = weak_from_this(), at = at_](bool expired) {
+    ++limited_;
+    alarm_->Set(Deadline(kSendTimeoutMs), [weak = weak_from_this(), part = limited_](bool expired) {
       const auto self = weak.lock();
       if (!expired || self == nullptr) return;
       std::lock_guard lock(self->mutex_);
-      if (!self->done_ && self->limited_at_ == at) self->context_->TryCancel();
+      if (!self->done_ && self->limited_ == part) self->context_->TryCancel();
     });
-    limited_at_ = at_;
   }
 
   grpc::CallbackServerContext* const context_;  // valid until done_
-  const Result<std::shared_ptr<const std::string>> state_;
+  const Caller caller_;
+  StateOffers* const offers_;
+  grpc::ByteBuffer incoming_, outgoing_;
+  StateOffers::Bytes state_;
   size_t at_ = 0;
-  pb::StatePart part_;
   std::shared_ptr<Sending> self_;
   std::mutex mutex_;  // guards what follows
   bool done_ = false;
-  size_t limited_at_ = 0;  // where the part begins that the alarm is for
+  uint64_t limited_ = 0;  // what the alarm is for: the request, or the part of that number
   std::unique_ptr<grpc::Alarm> alarm_;
 };
 
@@ -174,14 +192,15 @@ Result<StateOffers::Bytes> StateOffers::Encode(const MemberKey& key, const Calle
   return bytes;
 }
 
-grpc::ServerWriteReactor<pb::StatePart>* StateOffers::Fetch(grpc::CallbackServerContext* context,
-                                                            const pb::FetchStateRequest* request) {
-  const MemberKey key{
-      {request->incarnation()}, {request->job()}, {request->generation()}, request->member()};
-  const auto sending =
-      std::make_shared<Sending>(context, Encode(key, CallerOf(*context, authorizer_.get())));
-  sending->Start();
-  return sending.get();
+Methods StateOffers::methods() {
+  Methods out;
+  out["/espalier.v1.StateTransfer/Fetch"] = [this](grpc::CallbackServerContext* context,
+                                                   const Caller& caller) {
+    const auto sending = std::make_shared<Sending>(context, caller, this);
+    sending->Start();
+    return sending.get();
+  };
+  return out;
 }
 
 Result<std::string> FetchState(const std::string& address, const MemberKey& key,

@@ -10,8 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "proto/espalier/v1/peer.grpc.pb.h"
-#include "src/rpc/authorizer.h"
+#include "src/rpc/gate.h"
 #include "src/rpc/peer.h"
 
 namespace espalier::rpc {
@@ -20,28 +19,23 @@ namespace espalier::rpc {
 inline constexpr size_t kStatePartBytes = size_t{1} << 20;
 
 // Thread rule: any thread.
-class StateOffers final : public espalier::v1::StateTransfer::CallbackService {
+class StateOffers {
  public:
-  // `authorizer`: null on a plain server.
-  explicit StateOffers(std::shared_ptr<const Authorizer> authorizer)
-      : authorizer_(std::move(authorizer)) {}
   void Offer(const MemberKey& key, StateOffer offer);
   void Withdraw(const MemberKey& key);
 
-  grpc::ServerWriteReactor<espalier::v1::StatePart>* Fetch(
-      grpc::CallbackServerContext* context,
-      const espalier::v1::FetchStateRequest* request) override;
+  // Those of espalier.v1.StateTransfer. The offers outlive them.
+  Methods methods();
+
+  using Bytes = std::shared_ptr<const std::string>;
+  // The state's bytes, or why there are none for the caller.
+  Result<Bytes> Encode(const MemberKey& key, const Caller& caller);
 
  private:
   struct Entry {
     StateOffer offer;
     int encoding = 0;  // calls of `encode` underway
   };
-  using Bytes = std::shared_ptr<const std::string>;
-  // The state's bytes, or why there are none for the caller.
-  Result<Bytes> Encode(const MemberKey& key, const Caller& caller);
-
-  const std::shared_ptr<const Authorizer> authorizer_;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable idle_;

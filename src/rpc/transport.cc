@@ -18,8 +18,6 @@
 #include "src/rpc/convert.h"
 #include "src/rpc/credentials.h"
 #include "src/rpc/fields.h"
-#include "src/rpc/health.h"
-#include "src/rpc/reflection.h"
 
 namespace espalier::rpc {
 
@@ -83,6 +81,10 @@ void SetArguments(const TransportSettings& settings,
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(settings.keepalive_timeout_ms));
   set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Nothing of ours is compressed. A compressed message is refused as it is: gRPC would inflate it
+  // before it looks at its size, to a thousand times as much.
+  set(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+  set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
 }
 
 grpc::StatusCode CodeToGrpc(StatusCode code) {
@@ -137,6 +139,7 @@ Connection MakeChannel(const std::string& address, const TransportSettings& sett
   PrepareOnce();
   grpc::ChannelArguments args;
   SetArguments(settings, [&args](const char* key, int value) { args.SetInt(key, value); });
+  args.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
   args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   args.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
@@ -222,8 +225,7 @@ void Introduce(grpc::ClientContext* context, const ClientSecurity& security) {
   }
 }
 
-Result<RunningServer> StartServer(const std::string& listen,
-                                  const std::vector<NamedService>& services,
+Result<RunningServer> StartServer(const std::string& listen, Methods methods,
                                   const TransportSettings& settings, OpenCalls* calls,
                                   const std::shared_ptr<Authorizer>& authorizer) {
   PrepareOnce();
@@ -243,18 +245,21 @@ Result<RunningServer> StartServer(const std::string& listen,
   if (settings.memory_bytes_max > 0) quota.Resize(static_cast<size_t>(settings.memory_bytes_max));
   builder.SetResourceQuota(quota);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   auto connections = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      MakeServerCredentials(authorizer));
-  std::set<std::string> names = {grpc::health::v1::Health::service_full_name(),
-                                 grpc::reflection::v1alpha::ServerReflection::service_full_name()};
-  for (const NamedService& service : services) {
-    names.insert(service.name);
-    builder.RegisterService(service.service);
-  }
-  out.probes.push_back(std::make_unique<HealthService>(names, calls, authorizer));
-  out.probes.push_back(std::make_unique<ReflectionService>(names, calls, authorizer));
-  for (const auto& probe : out.probes) builder.RegisterService(probe.get());
+      MakeServerCredentials(authorizer == nullptr ? nullptr
+                                                  : authorizer->security().keychain.get()));
+  std::set<std::string> names = ServicesOf(methods);
+  names.insert({"grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"});
+  out.health = std::make_unique<HealthService>(names, calls, authorizer);
+  out.reflection = std::make_unique<ReflectionService>(names, calls, authorizer);
+  methods.merge(out.health->methods());
+  methods.merge(out.reflection->methods());
+  out.gate = std::make_unique<Gate>(authorizer, std::move(methods));
+  builder.RegisterCallbackGenericService(out.gate.get());
   out.server = builder.BuildAndStart();
   if (out.server == nullptr) {
     return Unavailable("gRPC could not start a server on " + ToString(out.address));

@@ -20,7 +20,10 @@
 #include "src/rpc/acceptor.h"
 #include "src/rpc/authorizer.h"
 #include "src/rpc/credentials.h"
+#include "src/rpc/gate.h"
+#include "src/rpc/health.h"
 #include "src/rpc/open_calls.h"
+#include "src/rpc/reflection.h"
 #include "src/rpc/security.h"
 
 namespace espalier::rpc {
@@ -70,23 +73,19 @@ Status OnlyThereTls();
 // What each call of a client says: its version and, if it has one, its token.
 void Introduce(grpc::ClientContext* context, const ClientSecurity& security);
 
-// A service of a server, with its full name: "espalier.v1.Espalier".
-struct NamedService {
-  std::string name;
-  grpc::Service* service = nullptr;
-};
-
 struct RunningServer {
-  Address address;                                     // with the port in use
-  std::vector<std::unique_ptr<grpc::Service>> probes;  // health and reflection
+  Address address;  // with the port in use
+  std::unique_ptr<HealthService> health;
+  std::unique_ptr<ReflectionService> reflection;
+  std::unique_ptr<Gate> gate;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<Acceptor> acceptor;
 };
 
 // Starts a server with health and reflection, whose streams are among `calls`. "localhost" listens
-// on 127.0.0.1. `services` and `calls` must outlive the server. `authorizer`: null for a plain one.
-Result<RunningServer> StartServer(const std::string& listen,
-                                  const std::vector<NamedService>& services,
+// on 127.0.0.1. What `methods` refer to and `calls` must outlive the server. `authorizer`: null for
+// a plain one.
+Result<RunningServer> StartServer(const std::string& listen, Methods methods,
                                   const TransportSettings& settings, OpenCalls* calls,
                                   const std::shared_ptr<Authorizer>& authorizer);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/rpc/transport.h"
+#include "src/rpc/wire.h"
 
 namespace espalier::rpc {
 
@@ -33,17 +34,17 @@ void WatchCall::Send(JobUpdate update) {
 }
 
 void WatchCall::StartLocked(const JobUpdate& update) {
-  current_.Clear();
-  ToProto(update, &current_);
-  const Status may = calls_->Hold(this, static_cast<int64_t>(current_.ByteSizeLong()));
+  pb::JobUpdate message;
+  ToProto(update, &message);
+  const Status may = calls_->Hold(this, static_cast<int64_t>(message.ByteSizeLong()));
   if (!may.ok()) {
-    current_.Clear();
     why_ = may;  // also of one that was to end well: without this update it does not
     ending_ = cancelled_ = true;
     return FinishLocked();
   }
   writing_ = true;
-  StartWrite(&current_);
+  outgoing_ = WriteMessage(message);
+  StartWrite(&outgoing_);
 }
 
 void WatchCall::CloseLocked(const Status& why) {
@@ -78,6 +79,15 @@ void WatchCall::FinishLocked() {
   if (std::exchange(finished_, true)) return;
   alarm_.Cancel();
   Finish(ToGrpc(why_, context_));
+}
+
+void WatchCall::OnReadDone(bool ok) {
+  {
+    std::lock_guard lock(mutex_);
+    if (ending_) return;
+  }
+  start_(shared_from_this(), ok ? ReadMessage<pb::WatchRequest>(&incoming_)
+                                : InvalidArgument("the call ended before its request"));
 }
 
 void WatchCall::OnWriteDone(bool ok) {

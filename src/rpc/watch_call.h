@@ -2,11 +2,13 @@
 #pragma once
 
 #include <grpcpp/alarm.h>
-#include <grpcpp/support/server_callback.h>
+#include <grpcpp/generic/async_generic_service.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "src/rpc/convert.h"
 #include "src/rpc/coordinator_server.h"
@@ -18,13 +20,18 @@ namespace espalier::rpc {
 // for whom more than `rows_max` history rows wait does not read, and is dropped; so is one that is
 // told more than OpenCalls lets be under way.
 // Thread rule: any thread.
-class WatchCall final : public grpc::ServerWriteReactor<pb::JobUpdate>,
+class WatchCall final : public grpc::ServerGenericBidiReactor,
                         public OpenCall,
                         public std::enable_shared_from_this<WatchCall> {
  public:
-  WatchCall(grpc::CallbackServerContext* context, OpenCalls* calls, int64_t rows_max)
-      : context_(context), calls_(calls), rows_max_(rows_max) {}
+  // What becomes of the request, or of bytes that are none.
+  using Start = std::function<void(std::shared_ptr<WatchCall>, Result<pb::WatchRequest>)>;
 
+  WatchCall(grpc::CallbackServerContext* context, OpenCalls* calls, int64_t rows_max, Start start)
+      : context_(context), calls_(calls), rows_max_(rows_max), start_(std::move(start)) {}
+
+  // Call once, when it is among the open calls: reads the request.
+  void Read() { StartRead(&incoming_); }
   void Send(JobUpdate update);
   // Ends after what waits has been sent, however long its reader takes for that.
   void Close(const Status& why);
@@ -32,6 +39,7 @@ class WatchCall final : public grpc::ServerWriteReactor<pb::JobUpdate>,
   void End(const Status& why) override;
   bool cancelled();
 
+  void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
@@ -44,8 +52,10 @@ class WatchCall final : public grpc::ServerWriteReactor<pb::JobUpdate>,
   grpc::CallbackServerContext* const context_;
   OpenCalls* const calls_;
   const int64_t rows_max_;
+  const Start start_;
+  grpc::ByteBuffer incoming_;
   std::mutex mutex_;  // guards what follows
-  pb::JobUpdate current_;
+  grpc::ByteBuffer outgoing_;
   std::optional<JobUpdate> waiting_;  // only while writing_
   Status why_;
   bool writing_ = false;

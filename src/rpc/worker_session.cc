@@ -1,12 +1,11 @@
 #include "src/rpc/worker_session.h"
 
-#include <grpcpp/impl/codegen/proto_utils.h>
-
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/base/version.h"
 #include "src/config/address.h"
 #include "src/rpc/transport.h"
+#include "src/rpc/wire.h"
 
 namespace espalier::rpc {
 
@@ -16,10 +15,7 @@ namespace {
 constexpr int64_t kSessionFlushTimeoutMs = 5'000;
 
 Result<FromWorker> Parse(grpc::ByteBuffer* buffer) {
-  pb::FromWorker proto;
-  const bool read = grpc::SerializationTraits<pb::FromWorker>::Deserialize(buffer, &proto).ok();
-  buffer->Clear();
-  if (!read) return InvalidArgument("malformed FromWorker: it is no protocol buffer of that kind");
+  ESPALIER_ASSIGN_OR_RETURN(const pb::FromWorker proto, ReadMessage<pb::FromWorker>(buffer));
   return FromProto(proto);
 }
 

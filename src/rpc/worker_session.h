@@ -2,8 +2,8 @@
 #pragma once
 
 #include <grpcpp/alarm.h>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
 
 #include <functional>
 #include <memory>
@@ -23,7 +23,7 @@ namespace espalier::rpc {
 // away or sends something malformed, when its queue overflows, or when it is told to; then it
 // finishes the call, and OnDone, the last reaction, tells the handler.
 // Thread rule: Send and End from any thread; reactions from gRPC's.
-class WorkerSession final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+class WorkerSession final : public grpc::ServerGenericBidiReactor,
                             public OpenCall,
                             public std::enable_shared_from_this<WorkerSession> {
  public:

@@ -6,7 +6,7 @@ import ssl
 import struct
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, SETTINGS, CONTINUATION = 0, 1, 4, 9
+DATA, HEADERS, RESET, SETTINGS, GO_AWAY, CONTINUATION = 0, 1, 3, 4, 7, 9
 END_STREAM, END_HEADERS = 1, 4
 
 
@@ -15,11 +15,20 @@ def frame(kind, flags, stream, payload=b""):
         ">I", stream) + payload
 
 
-def headers(path):
+# Those that gRPC 1.51 knows by name (its metadata_batch.h): it has code of its own for each.
+KNOWN_HEADERS = (
+    b":status", b"content-type", b"endpoint-load-metrics-bin", b"grpc-accept-encoding",
+    b"grpc-encoding", b"grpc-internal-encoding-request", b"grpc-message",
+    b"grpc-previous-rpc-attempts", b"grpc-retry-pushback-ms", b"grpc-server-stats-bin",
+    b"grpc-status", b"grpc-tags-bin", b"grpc-timeout", b"grpc-trace-bin", b"grpclb_client_stats",
+    b"host", b"lb-cost-bin", b"lb-token", b"te", b"user-agent")
+
+
+def headers(path, more=()):
     """Literal fields without indexing; each shorter than 127 bytes."""
     fields = ((b":method", b"POST"), (b":scheme", b"http"), (b":path", path.encode()),
               (b":authority", b"x"), (b"te", b"trailers"),
-              (b"content-type", b"application/grpc"))
+              (b"content-type", b"application/grpc")) + tuple(more)
     return b"".join(b"\0" + bytes([len(n)]) + n + bytes([len(v)]) + v for n, v in fields)
 
 
@@ -54,12 +63,12 @@ class Hostile:
         self.sockets[-1] = one
         return one
 
-    def call(self, path, body=b"", stream=1, on=None):
+    def call(self, path, body=b"", stream=1, on=None, more=()):
         """Begins a call that it never ends; returns the connection."""
         if on is None:
             on = self.connect()
             send(on, PREFACE + frame(SETTINGS, 0, 0))
-        send(on, frame(HEADERS, END_HEADERS, stream, headers(path)))
+        send(on, frame(HEADERS, END_HEADERS, stream, headers(path, more)))
         for at in range(0, len(body), 16384):
             send(on, frame(DATA, 0, stream, body[at:at + 16384]))
         return on
@@ -76,6 +85,27 @@ def send(one, data):
         one.sendall(data)
     except OSError:
         pass
+
+
+def ended(one, limit_s=20):
+    """Whether the other side ends the only call of a connection, or the connection, in time."""
+    one.settimeout(limit_s)
+    data = b""
+    try:
+        while True:
+            while len(data) >= 9 and len(data) >= 9 + int.from_bytes(data[:3], "big"):
+                kind, flags = data[3], data[4]
+                if kind in (RESET, GO_AWAY) or kind in (DATA, HEADERS) and flags & END_STREAM:
+                    return True
+                data = data[9 + int.from_bytes(data[:3], "big"):]
+            more = one.recv(65536)
+            if not more:
+                return True
+            data += more
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
 
 
 def is_closed(one):

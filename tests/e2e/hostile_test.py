@@ -2,15 +2,17 @@
 bits, and the daemons stay small and answer."""
 
 import os
+import struct
 import subprocess
 import unittest
+import zlib
 
 import pytest
 
 from certificates import SecureCluster
 from espalier import DIE_WITH_PARENT, Cluster, EspalierTest, program, wait_for
-from hostile import (DATA, HEADERS, PREFACE, SETTINGS, Hostile, frame, headers, is_closed, send,
-                     too_many_headers)
+from hostile import (DATA, HEADERS, KNOWN_HEADERS, PREFACE, SETTINGS, Hostile, ended, frame,
+                     headers, is_closed, send, too_many_headers)
 
 pytestmark = pytest.mark.covers("coordinator", "rpc")
 
@@ -111,6 +113,49 @@ class HostileTest(EspalierTest):
             for odd in (b"te", b":scheme", b"grpclb_client_stats"):  # CVE-2023-1428 was an abort
                 send(attacker.connect(), PREFACE + frame(SETTINGS, 0, 0) + too_many_headers(odd))
         self.attack(Cluster(self, 2), how)
+
+    def test_no_header_ends_a_daemon(self):
+        for kind, encrypted in ((Cluster, False), (SecureCluster, True)):
+            cluster = kind(self, 1)
+            daemons = [cluster.coordinator] + list(cluster.workers.values())
+            addresses = [cluster.address, cluster.result("workers")["workers"][0]["address"]]
+            for daemon, address in zip(daemons, addresses):
+                attacker = Hostile(address)
+                self.addCleanup(attacker.close)
+                for name in KNOWN_HEADERS:
+                    one = attacker.encrypted() if encrypted else attacker.connect()
+                    send(one, PREFACE + frame(SETTINGS, 0, 0))
+                    paths = ("/espalier.v1.Espalier/ListJobs", "/espalier.v1.Peer/Link", "/none")
+                    values = (b"x", b"", b"\xff\x00", b"1")
+                    for stream, (path, value) in enumerate((p, v) for p in paths for v in values):
+                        attacker.call(path, b"\0\0\0\0\0", 2 * stream + 1, on=one,
+                                      more=[(name, value)])
+                    one.settimeout(10)
+                    one.recv(1)  # its answer to the settings: it has read them
+                cluster.espalier("workers")
+                self.assertIsNone(daemon.poll(), "%s: %s" % (encrypted, daemon.args))
+
+    def test_compressed_messages_are_refused_unread(self):
+        cluster = Cluster(self, 1)
+        addresses = [cluster.address, cluster.result("workers")["workers"][0]["address"]]
+        daemons = [cluster.coordinator] + list(cluster.workers.values())
+        squeeze = zlib.compressobj(9, zlib.DEFLATED, 31)
+        # 60 MiB, as many as fit into what a stream may send at first.
+        small = b"".join([squeeze.compress(bytes(1 << 20)) for _ in range(60)] + [squeeze.flush()])
+        message = b"\1" + struct.pack(">I", len(small)) + small
+        paths = [("/espalier.v1.Espalier/ListJobs", "/espalier.v1.Coordinator/Attach"),
+                 ("/espalier.v1.Peer/Link", "/espalier.v1.StateTransfer/Fetch")]
+        for daemon, address, of_daemon in zip(daemons, addresses, paths):
+            before = int(status_of(daemon)["VmHWM"].split()[0])
+            attacker = Hostile(address)
+            self.addCleanup(attacker.close)
+            for path in of_daemon:
+                for more in ([(b"grpc-encoding", b"gzip")], [(b"grpc-encoding", b"deflate")], []):
+                    one = attacker.call(path, message, more=more)
+                    self.assertTrue(ended(one), (path, more))
+            grown = int(status_of(daemon)["VmHWM"].split()[0]) - before
+            self.assertLess(grown, 30 * 1024, "%s KiB for %d bytes" % (grown, len(message)))
+            self.assertIsNone(daemon.poll())
 
     def test_who_takes_all_descriptors_does_not_shut_others_out_for_good(self):
         limit = 128
