@@ -9,6 +9,7 @@ import os
 import random
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -55,7 +56,8 @@ class Command(subprocess.Popen):
     own communicate loses what readline took from the pipe beyond its line."""
 
     def __init__(self, *args, **options):
-        super().__init__(*args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+        super().__init__(*args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                         **options)
         self.readers, self.said = [], {}
 
     def communicate(self, timeout=None):
@@ -263,6 +265,7 @@ class Cluster:
         self.directory = tempfile.mkdtemp(prefix="cluster-", dir=test.directory)
         self.address_file = os.path.join(self.directory, "address")
         self.workers = {}  # name -> process
+        self.held = socket.socket()  # of hold_port
         test.addCleanup(self.stop)
         self.start_coordinator()
         for number in range(1, workers + 1):
@@ -283,6 +286,7 @@ class Cluster:
         return "127.0.0.1:0"
 
     def start_coordinator(self, listen=None, binary=None):
+        self.held.close()
         listen = listen or self.listen_on("coordinator")
         if os.path.exists(self.address_file):
             os.remove(self.address_file)
@@ -297,6 +301,19 @@ class Cluster:
     def kill_coordinator(self):
         self.coordinator.kill()
         self.coordinator.wait()
+        self.hold_port()
+
+    def hold_port(self):
+        """Keeps the coordinator's port from others until it starts again; who dials it is refused.
+        Without effect on other hosts, and for Unix sockets."""
+        host, _, port = self.address.rpartition(":")
+        self.held = socket.socket()
+        try:
+            self.held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.held.bind((host, int(port)))
+            self.held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # taken from now on
+        except (OSError, ValueError):
+            self.held.close()
 
     def restart_coordinator(self):
         """On the port it had: workers and clients need not look for it."""
@@ -354,6 +371,7 @@ class Cluster:
         wait_for("%d workers attached" % count, enough, 30)
 
     def stop(self):
+        self.held.close()
         for process in list(self.workers.values()) + [self.coordinator]:
             if process.poll() is None:
                 process.kill()
