@@ -6,11 +6,15 @@ then starts another one for the tests that are left.
 """
 import faulthandler
 import os
+import sys
 import unittest
 
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "tools", "lib"))
+import test_changes  # noqa: E402
+
 TEST_LIMIT_S = 240  # of one test with its setup; @pytest.mark.timeout(s) sets another
 HARD_LIMIT_S = 60   # more, until the process ends
 
@@ -38,9 +42,9 @@ def is_needed(item, changed):
 def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("long") and "e2e" not in item.path.parts:
-            raise pytest.UsageError("%s: only tests of tests/e2e are marked long: nothing runs the "
-                                    "others" % item.nodeid)
-    changed = os.environ.get("ESPALIER_TEST_CHANGED", "").split()
+            raise pytest.UsageError("%s is marked long, but no part runs long tests outside "
+                                    "tests/e2e. Remove the mark." % item.nodeid)
+    changed = os.environ.get(test_changes.CHANGED, "").split()
     if changed:
         config.hook.pytest_deselected(items=[i for i in items if not is_needed(i, changed)])
         items[:] = [i for i in items if is_needed(i, changed)]
@@ -51,8 +55,8 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    # In a file: pytest catches what is written to stderr, and would lose it with the process.
-    path = os.environ.get("STACKS_OF_ESPALIER_TESTS", os.devnull)
+    # The stacks go to a file. pytest captures stderr, and loses it when the process exits.
+    path = os.environ.get(test_changes.STACKS, os.devnull)
     with open(path, "a") as stacks:
         faulthandler.dump_traceback_later(limit_of(item) + HARD_LIMIT_S, exit=True, file=stacks)
         try:

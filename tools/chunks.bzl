@@ -14,12 +14,12 @@ What follows for the files of a room:
   each file by itself.
 """
 
-# For rooms that handle jobs, messages and files, not rows and weights. -O1 compiles 20 % faster than
+# Flags for rooms that handle jobs, messages and files, not rows and weights. -O1 compiles 20 % faster than
 # -O2.
 CONTROL = ["-O1"]
 
-# For rooms that compute: -O3 vectorises the plain loops over rows and weights. Without effect under a
-# sanitizer, where compiling takes longer than running.
+# Flags for rooms that compute: -O3 vectorises the plain loops over rows and weights. Sanitizer builds
+# omit it, because there compiling takes longer than running.
 COMPUTING = select({
     "//tools:sanitized": [],
     "//tools:thorough": [],

@@ -87,7 +87,7 @@ void FillWorkers(const std::vector<WorkerSnapshot>& workers, pb::ListWorkersResp
   for (const WorkerSnapshot& worker : workers) ToProto(worker, out->add_workers());
 }
 
-// The version that the caller says, and after it the request.
+// Checks the caller's version first, then the request.
 template <typename Request>
 Status CheckCall(const Status& version, const Result<Request>& request) {
   return version.ok() ? request.status() : version;
@@ -95,36 +95,35 @@ Status CheckCall(const Status& version, const Result<Request>& request) {
 
 }  // namespace
 
-// `ask` gets the request of a caller that has this version, and answers the call, now or later.
+// Makes the handler of a method that only reads. `ask` gets the request of a caller with the right
+// version. It returns an error, which answers the call, or answers the call later.
 template <typename Request, typename Response, typename Ask>
 MethodHandler ApiService::Question(Ask ask) {
   return [this, ask](grpc::CallbackServerContext* context, const Caller& caller) {
     return StartUnary<Request, Response>(
         context, calls_, caller.Key(),
-        [ask, version = CheckVersionOf(*context)](CallOf<Request, Response> call,
-                                                  Result<Request> request) {
-          const Status wrong = CheckCall(version, request);
-          if (!wrong.ok()) return call->Answer(wrong);
-          ask(std::move(call), *request);
+        [ask, version = CheckVersionOf(*context)](const CallOf<Request, Response>& call,
+                                                  const Result<Request>& request) {
+          Status wrong = CheckCall(version, request);
+          if (wrong.ok()) wrong = ask(call, *request);
+          if (!wrong.ok()) call->Answer(wrong);
         });
   };
 }
 
-// Likewise, and the audit hears who gives the order, what `name_of` calls it, and what comes of it:
-// all that is wrong with the request, which `check` says, too, or what the handler makes of it.
-template <typename Request, typename Response, typename Name, typename Check, typename Give>
-MethodHandler ApiService::Command(const char* verb, Name name_of, Check check, Give give) {
-  return [this, verb, name_of, check, give](grpc::CallbackServerContext* context,
-                                            const Caller& caller) {
+// Makes the handler of a method that changes something. `give` is like `ask` of Question. The audit
+// log gets the caller, the order ("submit ID", where `name_of` returns the ID), and the result.
+template <typename Request, typename Response, typename Name, typename Give>
+MethodHandler ApiService::Command(const char* verb, Name name_of, Give give) {
+  return [this, verb, name_of, give](grpc::CallbackServerContext* context, const Caller& caller) {
     return StartUnary<Request, Response>(
         context, calls_, caller.Key(),
-        [=, version = CheckVersionOf(*context)](CallOf<Request, Response> call,
-                                                Result<Request> request) {
-          const std::string name = request.ok() ? " " + name_of(*request) : "";
-          const Order order(caller, verb + name);
+        [=, version = CheckVersionOf(*context)](const CallOf<Request, Response>& call,
+                                                const Result<Request>& request) {
+          const Order order(caller, verb + (request.ok() ? " " + name_of(*request) : ""));
           Status wrong = CheckCall(version, request);
-          if (wrong.ok()) wrong = check(*request);
-          if (wrong.ok()) return give(std::move(call), *request, order);
+          if (wrong.ok()) wrong = give(call, *request, order);
+          if (wrong.ok()) return;
           order.Refused(wrong);
           call->Answer(wrong);
         },
@@ -152,86 +151,79 @@ MethodHandler ApiService::Watch() {
   };
 }
 
-Methods ApiService::methods() {
+Methods ApiService::MakeMethods() {
   Methods out = Questions();
   out.merge(Orders());
   return out;
 }
 
 Methods ApiService::Orders() {
-  const auto any = [](const auto&) { return Status::Ok(); };
   const auto submission = [](const auto& request) {
     return Printable(request.client_request_id());
   };
   Methods out;
   out["/espalier.v1.Espalier/Submit"] = Command<pb::SubmitRequest, pb::SubmitResponse>(
-      "submit", submission, any, [this](auto call, const auto& request, const Order& order) {
-        Result<SubmitRequest> parsed = FromProto(request);
-        Status wrong = parsed.ok() ? CheckVersion(parsed->version, "client") : parsed.status();
-        if (!wrong.ok()) {
-          order.Refused(wrong);
-          return call->Answer(wrong);
-        }
-        CallerGone gone = GoneOf(call);
-        handler_->OnSubmit(
-            std::move(parsed).value(), std::move(gone),
-            order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::SubmitResponse>)));
+      "submit", submission,
+      [this](const auto& call, const auto& request, const Order& order) -> Status {
+        ESPALIER_ASSIGN_OR_RETURN(SubmitRequest parsed, FromProto(request));
+        ESPALIER_RETURN_IF_ERROR(CheckVersion(parsed.version, "client"));
+        handler_->OnSubmit(std::move(parsed), GoneOf(call),
+                           order.Tell<JobId>(AnswerTo<JobId>(call, &FillJob<pb::SubmitResponse>)));
+        return {};
       });
   out["/espalier.v1.Espalier/Withdraw"] = Command<pb::WithdrawRequest, pb::WithdrawResponse>(
       "withdraw", submission,
-      [](const auto& request) {
-        return request.client_request_id().empty() ? InvalidArgument("the call names no submission")
-                                                   : Status::Ok();
-      },
-      [this](auto call, const auto& request, const Order& order) {
+      [this](const auto& call, const auto& request, const Order& order) -> Status {
+        const std::string& id = request.client_request_id();
+        if (id.empty()) return InvalidArgument("the call names no submission");
         handler_->OnWithdraw(
-            request.client_request_id(),
-            order.Tell<JobId>(AnswerTo<JobId>(std::move(call), &FillJob<pb::WithdrawResponse>)));
+            id, order.Tell<JobId>(AnswerTo<JobId>(call, &FillJob<pb::WithdrawResponse>)));
+        return {};
       });
   out["/espalier.v1.Espalier/Cancel"] = Command<pb::CancelRequest, pb::CancelResponse>(
       "cancel", [](const auto& request) { return ToString(JobId{request.job()}); },
-      [](const auto& request) { return CheckJob(request.job()); },
-      [this](auto call, const auto& request, const Order& order) {
-        handler_->OnCancel({request.job()}, order.Tell<JobId>(AnswerTo<JobId>(
-                                                std::move(call), &FillJob<pb::CancelResponse>)));
+      [this](const auto& call, const auto& request, const Order& order) -> Status {
+        ESPALIER_RETURN_IF_ERROR(CheckJob(request.job()));
+        handler_->OnCancel({request.job()},
+                           order.Tell<JobId>(AnswerTo<JobId>(call, &FillJob<pb::CancelResponse>)));
+        return {};
       });
   out["/espalier.v1.Espalier/Drain"] = Command<pb::DrainRequest, pb::DrainResponse>(
       "drain", [](const auto& request) { return ToString(WorkerId{request.worker()}); },
-      [](const auto& request) {
-        return request.worker() == 0 ? InvalidArgument("the call names no worker") : Status::Ok();
-      },
-      [this](auto call, const auto& request, const Order& order) {
+      [this](const auto& call, const auto& request, const Order& order) -> Status {
+        if (request.worker() == 0) return InvalidArgument("the call names no worker");
         handler_->OnDrain({request.worker()},
-                          order.Tell<WorkerId>(AnswerTo<WorkerId>(std::move(call), &FillWorker)));
+                          order.Tell<WorkerId>(AnswerTo<WorkerId>(call, &FillWorker)));
+        return {};
       });
   return out;
 }
 
 Methods ApiService::Questions() {
   Methods out;
-  out["/espalier.v1.Espalier/Renewer"] =
-      Question<pb::RenewerRequest, pb::RenewerResponse>([this](auto call, const auto&) {
-        handler_->OnRenewer(AnswerTo<std::string>(std::move(call), &FillRenewer));
+  out["/espalier.v1.Espalier/Renewer"] = Question<pb::RenewerRequest, pb::RenewerResponse>(
+      [this](const auto& call, const auto&) -> Status {
+        handler_->OnRenewer(AnswerTo<std::string>(call, &FillRenewer));
+        return {};
       });
-  out["/espalier.v1.Espalier/ListJobs"] =
-      Question<pb::ListJobsRequest, pb::ListJobsResponse>([this](auto call, const auto&) {
-        CallerGone gone = GoneOf(call);
-        handler_->OnList(std::move(gone),
-                         AnswerTo<std::vector<JobSnapshot>>(std::move(call), &FillJobs));
+  out["/espalier.v1.Espalier/ListJobs"] = Question<pb::ListJobsRequest, pb::ListJobsResponse>(
+      [this](const auto& call, const auto&) -> Status {
+        handler_->OnList(GoneOf(call), AnswerTo<std::vector<JobSnapshot>>(call, &FillJobs));
+        return {};
       });
-  out["/espalier.v1.Espalier/GetJob"] =
-      Question<pb::GetJobRequest, pb::JobUpdate>([this](auto call, const auto& request) {
-        if (Status wrong = CheckJob(request.job()); !wrong.ok()) return call->Answer(wrong);
-        CallerGone gone = GoneOf(call);
-        handler_->OnGet({request.job()}, std::move(gone),
-                        AnswerTo<JobUpdate>(std::move(call), &FillUpdate));
+  out["/espalier.v1.Espalier/GetJob"] = Question<pb::GetJobRequest, pb::JobUpdate>(
+      [this](const auto& call, const auto& request) -> Status {
+        ESPALIER_RETURN_IF_ERROR(CheckJob(request.job()));
+        handler_->OnGet({request.job()}, GoneOf(call), AnswerTo<JobUpdate>(call, &FillUpdate));
+        return {};
       });
   out["/espalier.v1.Espalier/ListWorkers"] =
-      Question<pb::ListWorkersRequest, pb::ListWorkersResponse>([this](auto call, const auto&) {
-        CallerGone gone = GoneOf(call);
-        handler_->OnWorkers(std::move(gone),
-                            AnswerTo<std::vector<WorkerSnapshot>>(std::move(call), &FillWorkers));
-      });
+      Question<pb::ListWorkersRequest, pb::ListWorkersResponse>(
+          [this](const auto& call, const auto&) -> Status {
+            handler_->OnWorkers(GoneOf(call),
+                                AnswerTo<std::vector<WorkerSnapshot>>(call, &FillWorkers));
+            return {};
+          });
   out["/espalier.v1.Espalier/Watch"] = Watch();
   return out;
 }

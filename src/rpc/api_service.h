@@ -22,14 +22,14 @@ class ApiService {
         authorizer_(std::move(authorizer)),
         watch_rows_max_(limits.watch_rows_max) {}
 
-  // Those of espalier.v1.Espalier. The service outlives them.
-  Methods methods();
+  // Returns the methods of espalier.v1.Espalier. The service must outlive them.
+  Methods MakeMethods();
 
  private:
   template <typename Request, typename Response, typename Ask>
   MethodHandler Question(Ask ask);
-  template <typename Request, typename Response, typename Name, typename Check, typename Give>
-  MethodHandler Command(const char* verb, Name name_of, Check check, Give give);
+  template <typename Request, typename Response, typename Name, typename Give>
+  MethodHandler Command(const char* verb, Name name_of, Give give);
   Methods Questions();
   Methods Orders();
   MethodHandler Watch();

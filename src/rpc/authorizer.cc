@@ -69,10 +69,10 @@ std::string Property(const grpc::AuthContext& context, const char* name) {
   return values.empty() ? "" : std::string(values[0].data(), values[0].size());
 }
 
-// What a call shows.
+// Returns the credentials that came with a call.
 Shown ShownBy(const grpc::ServerContextBase& context) {
   const grpc::AuthContext& peer = *context.auth_context();
-  // A server is told the rest of the chain apart.
+  // gRPC gives a server the peer's certificate and the rest of the chain separately.
   const std::string own = Property(peer, GRPC_X509_PEM_CERT_PROPERTY_NAME);
   const std::string rest =
       own.empty() ? "" : Property(peer, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME);

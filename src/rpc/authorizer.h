@@ -52,9 +52,9 @@ struct Caller {
   bool IsWorker(const std::string& worker_name) const;
 };
 
-// gRPC's own place for such a check (AuthMetadataProcessor) is not used: gRPC 1.51 renders all
-// headers as text for it, and aborts the process at some of those that it knows itself, which
-// anybody may send.
+// Identifies callers and decides whether they may make a call. It is not a gRPC
+// AuthMetadataProcessor: for a processor gRPC 1.51 renders all headers as text, and some of them,
+// which any client can send, abort the process.
 // Thread rule: any thread.
 class Authorizer final {
  public:
@@ -63,11 +63,11 @@ class Authorizer final {
 
   const ServerSecurity& security() const { return security_; }
 
-  // Who makes a call of that method, if they may; else in words why not, which the audit is told,
-  // too.
+  // Sets `caller` and returns OK if the caller may call the method at `path`. Otherwise returns the
+  // reason, and writes it to the audit log.
   grpc::Status Admit(const std::string& path, const grpc::ServerContextBase& context,
                      Caller* caller);
-  // Who shows this, or in words why nobody is believed to.
+  // Returns the caller with these credentials, or the reason why they are not accepted.
   Result<Caller> Identify(const Shown& shown) const;
   // Whether who showed this may still have such a call open, by the files as they are now.
   Status StillMay(const Shown& shown, Access access) const;

@@ -38,7 +38,7 @@ class Server final : public CoordinatorServer {
     settings.keepalive_timeout_ms = limits_.keepalive_timeout_ms;
     settings.memory_bytes_max = limits_.memory_bytes_max;
     settings.idle_timeout_ms = limits_.idle_timeout_ms;
-    rpc::Methods methods = api_.methods();
+    rpc::Methods methods = api_.MakeMethods();
     methods["/espalier.v1.Coordinator/Attach"] = [this](grpc::CallbackServerContext* context,
                                                         const rpc::Caller& caller) {
       return Attach(context, caller);

@@ -41,7 +41,7 @@ struct Expected {
   std::string worker;  // or the worker of this name, wherever it is; "": a coordinator
 };
 
-// `keychain` is null for a plain server.
+// `keychain` is null for a server without TLS.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const Keychain* keychain);
 
 std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const ClientSecurity& security,

@@ -1,7 +1,6 @@
-// The one way into a server. Every call comes here, whatever its method and before any message of
-// it is read: its caller is identified, and the table of methods (authorizer.h) says whether they
-// may make it. A method that is not in the table, or that no service here has, is nobody's. Private
-// to rpc/.
+// The entry point of all calls to a server. Before the server reads any message of a call, the gate
+// identifies the caller and looks up the method in the table of methods (authorizer.h). It refuses
+// methods that are not in the table or that the server does not have. Private to rpc/.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -16,19 +15,20 @@
 
 namespace espalier::rpc {
 
-// What takes a call over whose caller may make it.
+// Handles a call that the gate has admitted.
 using MethodHandler =
     std::function<grpc::ServerGenericBidiReactor*(grpc::CallbackServerContext*, const Caller&)>;
-using Methods = std::map<std::string, MethodHandler>;  // by path, "/espalier.v1.Espalier/Submit"
+// Handlers by the path of their method, such as "/espalier.v1.Espalier/Submit".
+using Methods = std::map<std::string, MethodHandler>;
 
-// The full names of the services that have these methods.
+// Returns the full names of the services that these methods belong to.
 std::set<std::string> ServicesOf(const Methods& methods);
 
 // Thread rule: any thread.
 class Gate final : public grpc::CallbackGenericService {
  public:
-  // `authorizer`: null for a plain server, where everybody may call everything. REQUIRES: all
-  // methods are in the table.
+  // `authorizer` is null for a server without TLS, which admits all callers to all methods.
+  // REQUIRES: all methods are in the table of methods.
   Gate(std::shared_ptr<Authorizer> authorizer, Methods methods);
 
   grpc::ServerGenericBidiReactor* CreateReactor(

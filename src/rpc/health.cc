@@ -1,6 +1,9 @@
 #include "src/rpc/health.h"
 
+#include <grpcpp/alarm.h>
+
 #include <functional>
+#include <memory>
 
 #include "proto/grpc/health/v1/health.pb.h"
 #include "src/rpc/probe_call.h"
@@ -14,20 +17,30 @@ namespace health = ::grpc::health::v1;
 using health::HealthCheckRequest;
 using health::HealthCheckResponse;
 
-class HealthWatch final : public ProbeCall {
+class HealthWatch final : public ProbeCall, public std::enable_shared_from_this<HealthWatch> {
  public:
   HealthWatch(grpc::CallbackServerContext* context, OpenCalls* calls,
               std::function<bool(const std::string&)> has)
-      : ProbeCall(context, calls), has_(std::move(has)) {}
+      : ProbeCall(context, calls),
+        timeout_ms_(calls->limits().read_timeout_ms),
+        has_(std::move(has)) {}
 
   void Start() {
     std::lock_guard lock(mutex_);
+    request_alarm_.Set(Deadline(timeout_ms_), [weak = weak_from_this()](bool expired) {
+      const auto self = weak.lock();
+      if (!expired || self == nullptr) return;
+      std::lock_guard lock(self->mutex_);
+      if (!self->requested_) self->EndLocked(DeadlineExceeded("no request arrived in time"));
+    });
     ReadLocked();
   }
   void OnReadDone(bool ok) override {
     std::lock_guard lock(mutex_);
+    requested_ = true;
+    request_alarm_.Cancel();
     if (ended_) return;
-    if (!ok) return EndLocked(InvalidArgument("the call ended before its request"));
+    if (!ok) return EndLocked(InvalidArgument("the call ended without a request"));
     const auto request = ReadMessage<HealthCheckRequest>(&incoming_);
     if (!request.ok()) return EndLocked(request.status());
     HealthCheckResponse response;
@@ -37,14 +50,17 @@ class HealthWatch final : public ProbeCall {
   }
 
  private:
-  void WrittenLocked() override {}  // it changes no more
+  void WrittenLocked() override {}  // the status does not change
 
+  const int64_t timeout_ms_;
+  grpc::Alarm request_alarm_;
+  bool requested_ = false;  // the request has arrived
   const std::function<bool(const std::string&)> has_;
 };
 
 }  // namespace
 
-Methods HealthService::methods() {
+Methods HealthService::MakeMethods() {
   const auto has = [this](const std::string& name) {
     return name.empty() || names_.contains(name);
   };

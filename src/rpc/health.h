@@ -24,8 +24,8 @@ class HealthService {
                 std::shared_ptr<const Authorizer> authorizer)
       : names_(std::move(names)), calls_(calls), authorizer_(std::move(authorizer)) {}
 
-  // Those of grpc.health.v1.Health. The service outlives them.
-  Methods methods();
+  // Returns the methods of grpc.health.v1.Health. The service must outlive them.
+  Methods MakeMethods();
 
  private:
   const std::set<std::string> names_;

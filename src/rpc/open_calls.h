@@ -24,7 +24,8 @@ class OpenCall {
 struct OpenCallLimits {
   int64_t caller_max = 0;        // calls that one caller may have open
   int64_t unread_bytes_max = 0;  // of answers under way to all callers; one has a quarter of it
-  int64_t read_timeout_ms = 0;   // how long an answer may be under way
+  // Time to receive a request, and time for the caller to read an answer.
+  int64_t read_timeout_ms = 60'000;
 };
 
 // Keeps each call alive from Add to Remove (its OnDone). Thread rule: any thread.
@@ -48,7 +49,7 @@ class OpenCalls {
     if (!why.ok()) call->End(why);
     return why;
   }
-  // Another answer to whether the call may stay open, once more is known of it.
+  // Replaces the check that Recheck makes for the call.
   void SetMay(OpenCall* call, std::function<Status()> may) {
     std::lock_guard lock(mutex_);
     const auto it = calls_.find(call);

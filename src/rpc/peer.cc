@@ -197,7 +197,7 @@ class Network final : public PeerNetwork {
     settings.keepalive_interval_ms = options_.keepalive_interval_ms;
     settings.keepalive_timeout_ms = options_.keepalive_timeout_ms;
     settings.memory_bytes_max = options_.receive_bytes_max;
-    rpc::Methods methods = states_.methods();
+    rpc::Methods methods = states_.MakeMethods();
     methods["/espalier.v1.Peer/Link"] = [this](grpc::CallbackServerContext* context,
                                                const rpc::Caller& caller) {
       return Link(context, caller);

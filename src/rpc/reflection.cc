@@ -119,7 +119,7 @@ class ReflectionCall final : public ProbeCall {
 
 }  // namespace
 
-Methods ReflectionService::methods() {
+Methods ReflectionService::MakeMethods() {
   Methods out;
   out["/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"] =
       [this](grpc::CallbackServerContext* context, const Caller& caller) {

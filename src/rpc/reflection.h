@@ -23,8 +23,8 @@ class ReflectionService {
                     std::shared_ptr<const Authorizer> authorizer)
       : names_(std::move(names)), calls_(calls), authorizer_(std::move(authorizer)) {}
 
-  // Those of grpc.reflection.v1alpha.ServerReflection. The service outlives them.
-  Methods methods();
+  // Returns the methods of grpc.reflection.v1alpha.ServerReflection. The service must outlive them.
+  Methods MakeMethods();
 
  private:
   const std::set<std::string> names_;

@@ -71,8 +71,8 @@ class SilenceLimit {
   std::unique_ptr<grpc::Alarm> alarm_;
 };
 
-// Reads which state is wanted and sends its parts one after the other, each within so long; keeps
-// itself alive until its end.
+// Reads the request and sends the state in parts, each within kSendTimeoutMs. Keeps itself alive
+// until the call is done.
 class Sending final : public grpc::ServerGenericBidiReactor,
                       public std::enable_shared_from_this<Sending> {
  public:
@@ -86,7 +86,7 @@ class Sending final : public grpc::ServerGenericBidiReactor,
   }
   void OnReadDone(bool ok) override {
     const auto request = ok ? ReadMessage<pb::FetchStateRequest>(&incoming_)
-                            : InvalidArgument("the call ended before its request");
+                            : InvalidArgument("the call ended without a request");
     if (!request.ok()) return Finish(ToGrpc(request.status(), context_));
     auto state = offers_->Encode(
         {{request->incarnation()}, {request->job()}, {request->generation()}, request->member()},
@@ -122,7 +122,7 @@ class Sending final : public grpc::ServerGenericBidiReactor,
     StartWrite(&outgoing_);
   }
 
-  // From now on the caller has kSendTimeoutMs to say what it wants, or to take the next part.
+  // Gives the caller kSendTimeoutMs from now to send its request or to read the next part.
   void Limit() {
     std::lock_guard lock(mutex_);
     alarm_ = std::make_unique<grpc::Alarm>();
@@ -144,7 +144,7 @@ class Sending final : public grpc::ServerGenericBidiReactor,
   std::shared_ptr<Sending> self_;
   std::mutex mutex_;  // guards what follows
   bool done_ = false;
-  uint64_t limited_ = 0;  // what the alarm is for: the request, or the part of that number
+  uint64_t limited_ = 0;  // number of calls of Limit; older alarms have no effect
   std::unique_ptr<grpc::Alarm> alarm_;
 };
 
@@ -192,7 +192,7 @@ Result<StateOffers::Bytes> StateOffers::Encode(const MemberKey& key, const Calle
   return bytes;
 }
 
-Methods StateOffers::methods() {
+Methods StateOffers::MakeMethods() {
   Methods out;
   out["/espalier.v1.StateTransfer/Fetch"] = [this](grpc::CallbackServerContext* context,
                                                    const Caller& caller) {

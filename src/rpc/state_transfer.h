@@ -24,11 +24,11 @@ class StateOffers {
   void Offer(const MemberKey& key, StateOffer offer);
   void Withdraw(const MemberKey& key);
 
-  // Those of espalier.v1.StateTransfer. The offers outlive them.
-  Methods methods();
+  // Returns the methods of espalier.v1.StateTransfer. The offers must outlive them.
+  Methods MakeMethods();
 
   using Bytes = std::shared_ptr<const std::string>;
-  // The state's bytes, or why there are none for the caller.
+  // Returns the bytes of the state, or the reason why the caller cannot get them.
   Result<Bytes> Encode(const MemberKey& key, const Caller& caller);
 
  private:

@@ -81,8 +81,8 @@ void SetArguments(const TransportSettings& settings,
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(settings.keepalive_timeout_ms));
   set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // Nothing of ours is compressed. A compressed message is refused as it is: gRPC would inflate it
-  // before it looks at its size, to a thousand times as much.
+  // gRPC inflates a message before it checks the size limit, so a small message could take a
+  // thousand times its size. Espalier does not compress messages and refuses compressed ones.
   set(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
   set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
 }
@@ -256,8 +256,8 @@ Result<RunningServer> StartServer(const std::string& listen, Methods methods,
   names.insert({"grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"});
   out.health = std::make_unique<HealthService>(names, calls, authorizer);
   out.reflection = std::make_unique<ReflectionService>(names, calls, authorizer);
-  methods.merge(out.health->methods());
-  methods.merge(out.reflection->methods());
+  methods.merge(out.health->MakeMethods());
+  methods.merge(out.reflection->MakeMethods());
   out.gate = std::make_unique<Gate>(authorizer, std::move(methods));
   builder.RegisterCallbackGenericService(out.gate.get());
   out.server = builder.BuildAndStart();

@@ -83,8 +83,8 @@ struct RunningServer {
 };
 
 // Starts a server with health and reflection, whose streams are among `calls`. "localhost" listens
-// on 127.0.0.1. What `methods` refer to and `calls` must outlive the server. `authorizer`: null for
-// a plain one.
+// on 127.0.0.1. `calls` and the services that own `methods` must outlive the server. `authorizer`
+// is null for a server without TLS.
 Result<RunningServer> StartServer(const std::string& listen, Methods methods,
                                   const TransportSettings& settings, OpenCalls* calls,
                                   const std::shared_ptr<Authorizer>& authorizer);

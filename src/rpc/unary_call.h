@@ -1,5 +1,4 @@
-// A unary call: one request, and one answer, by the handler, by its cancellation, by a shutdown, or
-// by the loss of the Done that should have answered it. Private to rpc/.
+// A unary call of the callback API, and what starts and answers one. Private to rpc/.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -17,46 +16,37 @@
 
 namespace espalier::rpc {
 
-// A request that does not come in time, or an answer that is not read in time, ends the call.
+// Reads one request and sends one answer. The answer comes from the handler, a cancellation, a
+// shutdown, or the loss of the Done callback that should have answered. The call ends if the
+// request does not arrive, or the caller does not read the answer, within
+// OpenCallLimits::read_timeout_ms.
 // Thread rule: any thread.
 template <typename Request, typename Response>
 class UnaryCall final : public grpc::ServerGenericBidiReactor,
                         public OpenCall,
                         public std::enable_shared_from_this<UnaryCall<Request, Response>> {
  public:
-  // What becomes of the request, or of bytes that are none.
+  // Handles the request, or the error of one that did not arrive or is malformed.
   using Start = std::function<void(std::shared_ptr<UnaryCall>, Result<Request>)>;
 
   UnaryCall(grpc::CallbackServerContext* context, OpenCalls* calls, Start start)
       : context_(context), calls_(calls), start_(std::move(start)) {}
 
-  // Call once, when it is among the open calls.
+  // Starts to read the request. Call once, after OpenCalls::Add.
   void Read() {
     std::lock_guard lock(mutex_);
     if (answered_) return;
-    LimitLocked();
+    LimitLocked([](UnaryCall* call) {
+      if (!call->requested_) call->AnswerLocked(DeadlineExceeded("no request arrived in time"), {});
+    });
     StartRead(&incoming_);
   }
-  // Only the first answer counts. `fill` is called for an OK status.
+  // Sends the answer; later calls have no effect. `fill` makes the response if the status is OK.
   void Answer(const Status& status, const std::function<void(Response*)>& fill = {}) {
     std::lock_guard lock(mutex_);
-    if (answered_) return;
-    answered_ = true;
-    Status told = status;
-    if (told.ok()) {
-      Response response;
-      if (fill) fill(&response);
-      told = calls_->Hold(this, static_cast<int64_t>(response.ByteSizeLong()));
-      if (told.ok()) outgoing_ = WriteMessage(response);
-    }
-    if (told.ok()) {
-      StartWriteAndFinish(&outgoing_, {}, grpc::Status::OK);
-    } else {
-      Finish(ToGrpc(told, context_));
-    }
-    LimitLocked();
+    AnswerLocked(status, fill);
   }
-  // False when it was answered, or its caller has gone away.
+  // Returns false once the call is answered or cancelled.
   bool open() {
     std::lock_guard lock(mutex_);
     return !answered_;
@@ -66,10 +56,11 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
     {
       std::lock_guard lock(mutex_);
       if (answered_) return;
+      requested_ = true;
       alarm_.reset();
     }
     start_(this->shared_from_this(), ok ? ReadMessage<Request>(&incoming_)
-                                        : InvalidArgument("the call ended before its request"));
+                                        : InvalidArgument("the call ended without a request"));
   }
   void OnCancel() override { Answer(Cancelled("the caller went away")); }
   void OnDone() override {
@@ -82,15 +73,31 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
   }
 
  private:
-  // What is under way may take so long from now.
-  void LimitLocked() {
+  void AnswerLocked(Status status, const std::function<void(Response*)>& fill) {
+    if (answered_) return;
+    answered_ = true;
+    if (status.ok()) {
+      Response response;
+      if (fill) fill(&response);
+      status = calls_->Hold(this, static_cast<int64_t>(response.ByteSizeLong()));
+      if (status.ok()) outgoing_ = WriteMessage(response);
+    }
+    if (status.ok()) {
+      StartWriteAndFinish(&outgoing_, {}, grpc::Status::OK);
+    } else {
+      Finish(ToGrpc(status, context_));
+    }
+    LimitLocked([](UnaryCall* call) { call->context_->TryCancel(); });
+  }
+  // Calls `expired`, with the mutex held, after the timeout; replaces an earlier limit.
+  void LimitLocked(void (*expired)(UnaryCall*)) {
     alarm_ = std::make_unique<grpc::Alarm>();
     alarm_->Set(Deadline(calls_->limits().read_timeout_ms),
-                [weak = this->weak_from_this()](bool expired) {
+                [weak = this->weak_from_this(), expired](bool rang) {
                   const auto self = weak.lock();
-                  if (!expired || self == nullptr) return;
+                  if (!rang || self == nullptr) return;
                   std::lock_guard lock(self->mutex_);
-                  if (!self->done_) self->context_->TryCancel();
+                  if (!self->done_) expired(self.get());
                 });
   }
 
@@ -98,21 +105,23 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
   OpenCalls* const calls_;
   const Start start_;
   grpc::ByteBuffer incoming_, outgoing_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;        // guards what follows
+  bool requested_ = false;  // the request has arrived
   bool answered_ = false;
   bool done_ = false;
   std::unique_ptr<grpc::Alarm> alarm_;
 };
 
-// Makes the call, which is counted by `caller` (empty: by nobody), and reads its request. `refused`
-// hears why the call is ended at once instead, as when that caller has too many.
+// Adds a call to `calls`, counted for `caller` ("" is not counted), and reads its request. If the
+// call is not added, for example because the caller has too many, it ends with that error and
+// `refused` receives it.
 template <typename Request, typename Response>
 grpc::ServerGenericBidiReactor* StartUnary(grpc::CallbackServerContext* context, OpenCalls* calls,
                                            const std::string& caller,
                                            typename UnaryCall<Request, Response>::Start start,
                                            const std::function<void(const Status&)>& refused = {}) {
   auto call = std::make_shared<UnaryCall<Request, Response>>(context, calls, std::move(start));
-  // Refused, it has answered, and keeps itself until it is done.
+  // A call that is not added is answered; OpenCalls keeps it until it is done.
   if (const Status added = calls->Add(call, caller); added.ok()) {
     call->Read();
   } else if (refused) {

@@ -81,13 +81,29 @@ void WatchCall::FinishLocked() {
   Finish(ToGrpc(why_, context_));
 }
 
+void WatchCall::Read() {
+  std::lock_guard lock(mutex_);
+  if (ending_) return;
+  request_alarm_.Set(Deadline(calls_->limits().read_timeout_ms),
+                     [weak = weak_from_this()](bool expired) {
+                       const auto self = weak.lock();
+                       if (!expired || self == nullptr) return;
+                       std::lock_guard lock(self->mutex_);
+                       if (self->requested_ || self->done_) return;
+                       self->CloseLocked(DeadlineExceeded("no request arrived in time"));
+                     });
+  StartRead(&incoming_);
+}
+
 void WatchCall::OnReadDone(bool ok) {
   {
     std::lock_guard lock(mutex_);
+    requested_ = true;
+    request_alarm_.Cancel();
     if (ending_) return;
   }
   start_(shared_from_this(), ok ? ReadMessage<pb::WatchRequest>(&incoming_)
-                                : InvalidArgument("the call ended before its request"));
+                                : InvalidArgument("the call ended without a request"));
 }
 
 void WatchCall::OnWriteDone(bool ok) {
@@ -118,6 +134,7 @@ void WatchCall::OnDone() {
     std::lock_guard lock(mutex_);
     done_ = true;
     alarm_.Cancel();
+    request_alarm_.Cancel();
   }
   calls_->Remove(this);  // may destroy this
 }

@@ -24,14 +24,14 @@ class WatchCall final : public grpc::ServerGenericBidiReactor,
                         public OpenCall,
                         public std::enable_shared_from_this<WatchCall> {
  public:
-  // What becomes of the request, or of bytes that are none.
+  // Handles the request, or the error of one that did not arrive or is malformed.
   using Start = std::function<void(std::shared_ptr<WatchCall>, Result<pb::WatchRequest>)>;
 
   WatchCall(grpc::CallbackServerContext* context, OpenCalls* calls, int64_t rows_max, Start start)
       : context_(context), calls_(calls), rows_max_(rows_max), start_(std::move(start)) {}
 
-  // Call once, when it is among the open calls: reads the request.
-  void Read() { StartRead(&incoming_); }
+  // Starts to read the request. Call once, after OpenCalls::Add.
+  void Read();
   void Send(JobUpdate update);
   // Ends after what waits has been sent, however long its reader takes for that.
   void Close(const Status& why);
@@ -58,13 +58,15 @@ class WatchCall final : public grpc::ServerGenericBidiReactor,
   grpc::ByteBuffer outgoing_;
   std::optional<JobUpdate> waiting_;  // only while writing_
   Status why_;
+  bool requested_ = false;  // the request has arrived
   bool writing_ = false;
   bool ending_ = false;
   bool cancelled_ = false;
   bool finished_ = false;
   bool done_ = false;
   bool alarm_set_ = false;
-  grpc::Alarm alarm_;
+  grpc::Alarm alarm_;          // of End
+  grpc::Alarm request_alarm_;  // of Read
 };
 
 // What the handler holds of a WatchCall.

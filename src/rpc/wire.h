@@ -1,4 +1,4 @@
-// Messages as the bytes of a call, which the gate's calls read and write. Private to rpc/.
+// Conversion between protocol buffers and the byte buffers of a call. Private to rpc/.
 #pragma once
 
 #include <grpcpp/impl/codegen/proto_utils.h>
@@ -10,7 +10,7 @@
 
 namespace espalier::rpc {
 
-// Reads a message and clears its bytes. kInvalidArgument: they are none.
+// Parses a message and clears `bytes`. Returns kInvalidArgument if they are malformed.
 template <typename Message>
 Result<Message> ReadMessage(grpc::ByteBuffer* bytes) {
   Message out;
@@ -23,6 +23,7 @@ Result<Message> ReadMessage(grpc::ByteBuffer* bytes) {
   return out;
 }
 
+// Serializes a message. REQUIRES: it is smaller than 2 GiB.
 template <typename Message>
 grpc::ByteBuffer WriteMessage(const Message& message) {
   grpc::ByteBuffer out;

@@ -73,7 +73,7 @@ class CheckpointTest(EspalierTest):
 class ResumeTest(CheckpointTest):
     @pytest.mark.long
     def test_a_run_killed_whole_twice_ends_with_the_bits_of_the_undisturbed_one(self):
-        more = {"epochs": 600}  # a slow disk writes few checkpoints in the time of 120
+        more = {"epochs": 600}  # time for several checkpoints even on a slow disk
         expected = self.result("train", self.job("quiet", self.spec("quiet", **more)),
                                "--workers", 2)
         job = self.job("cut", self.spec(**more))

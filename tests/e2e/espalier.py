@@ -52,8 +52,8 @@ def wait_for(what, condition, limit_s=20):
 
 
 class Command(subprocess.Popen):
-    """A command whose output a test may read by lines first and by communicate afterwards. Python's
-    own communicate loses what readline took from the pipe beyond its line."""
+    """A command whose output can be read with readline before communicate. The communicate of Popen
+    loses output that readline has buffered."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -265,7 +265,7 @@ class Cluster:
         self.directory = tempfile.mkdtemp(prefix="cluster-", dir=test.directory)
         self.address_file = os.path.join(self.directory, "address")
         self.workers = {}  # name -> process
-        self.held = socket.socket()  # of hold_port
+        self.held = socket.socket()  # socket of hold_port
         test.addCleanup(self.stop)
         self.start_coordinator()
         for number in range(1, workers + 1):
@@ -304,14 +304,14 @@ class Cluster:
         self.hold_port()
 
     def hold_port(self):
-        """Keeps the coordinator's port from others until it starts again; who dials it is refused.
-        Without effect on other hosts, and for Unix sockets."""
+        """Reserves the coordinator's port until its next start. Connections to it are refused.
+        Does nothing for other hosts and for Unix sockets."""
         host, _, port = self.address.rpartition(":")
         self.held = socket.socket()
         try:
             self.held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.held.bind((host, int(port)))
-            self.held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # taken from now on
+            self.held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # excludes others
         except (OSError, ValueError):
             self.held.close()
 

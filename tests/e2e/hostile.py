@@ -15,7 +15,7 @@ def frame(kind, flags, stream, payload=b""):
         ">I", stream) + payload
 
 
-# Those that gRPC 1.51 knows by name (its metadata_batch.h): it has code of its own for each.
+# Headers that gRPC 1.51 parses and renders by separate code (its metadata_batch.h).
 KNOWN_HEADERS = (
     b":status", b"content-type", b"endpoint-load-metrics-bin", b"grpc-accept-encoding",
     b"grpc-encoding", b"grpc-internal-encoding-request", b"grpc-message",
@@ -87,15 +87,17 @@ def send(one, data):
         pass
 
 
-def ended(one, limit_s=20):
-    """Whether the other side ends the only call of a connection, or the connection, in time."""
+def ended(one, calls=1, limit_s=20):
+    """Returns whether the server ends this many calls, or the connection, in time."""
     one.settimeout(limit_s)
-    data = b""
+    data, over = b"", set()
     try:
         while True:
             while len(data) >= 9 and len(data) >= 9 + int.from_bytes(data[:3], "big"):
                 kind, flags = data[3], data[4]
-                if kind in (RESET, GO_AWAY) or kind in (DATA, HEADERS) and flags & END_STREAM:
+                if kind == RESET or kind in (DATA, HEADERS) and flags & END_STREAM:
+                    over.add(data[5:9])
+                if kind == GO_AWAY or len(over) == calls:
                     return True
                 data = data[9 + int.from_bytes(data[:3], "big"):]
             more = one.recv(65536)

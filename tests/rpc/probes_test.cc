@@ -251,6 +251,61 @@ TEST_CASE("health is that of the server and of each service, and of no other") {
   CHECK(other.said() == health::HealthCheckResponse::SERVICE_UNKNOWN);
 }
 
+// A call that sends its request late, or not at all.
+class LateRequest final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  LateRequest(const std::shared_ptr<grpc::Channel>& channel, const std::string& method)
+      : stub_(channel) {
+    context_.set_deadline(rpc::Deadline(kLimitMs));
+    stub_.PrepareBidiStreamingCall(&context_, method, {}, this);
+    AddHold();
+    StartCall();
+  }
+  void Send() {
+    StartWriteLast(&request_, {});
+    StartRead(&response_);  // the status comes after it
+  }
+  grpc::Status End() {
+    RemoveHold();
+    return end_.get_future().get();
+  }
+  void OnDone(const grpc::Status& status) override { end_.set_value(status); }
+
+ private:
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::Slice empty_;
+  grpc::ByteBuffer request_{&empty_, 1}, response_;
+  std::promise<grpc::Status> end_;
+};
+
+TEST_CASE("a worker waits for the request of a health check") {
+  const auto network = PeerNetwork::Make("127.0.0.1:0", {});
+  REQUIRE(network.ok());
+  const auto channel = Connect((*network)->address());
+  REQUIRE(Check(channel) == grpc::StatusCode::OK);
+  LateRequest late(channel, "/grpc.health.v1.Health/Check");
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // a slow client
+  late.Send();
+  CHECK(late.End().error_code() == grpc::StatusCode::OK);
+}
+
+TEST_CASE("a call whose request does not arrive ends with an error") {
+  Handler handler;
+  CoordinatorServerLimits limits;
+  limits.read_timeout_ms = 200;
+  const auto server = CoordinatorServer::Make("127.0.0.1:0", &handler, limits);
+  REQUIRE(server.ok());
+  const auto channel = Connect((*server)->address());
+  for (const char* method : {"/espalier.v1.Espalier/ListJobs", "/espalier.v1.Espalier/Watch",
+                             "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"}) {
+    INFO(method);
+    const grpc::Status end = LateRequest(channel, method).End();
+    CHECK(end.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED);
+    CHECK_THAT(end.error_message(), Contains("no request arrived in time"));
+  }
+}
+
 TEST_CASE("what reflection does not know is an answer, and what is no question an end") {
   Handler handler;
   const auto server = CoordinatorServer::Make("127.0.0.1:0", &handler);

@@ -81,9 +81,9 @@ class RunnerTest(unittest.TestCase):
         self.assertIn("WARNING: tidy took", test_times.summary(tally.parts))
 
     def test_a_change_is_found_by_its_place_if_the_part_depends_on_it(self):
-        one, other = (test_changes.places(test_parts.named(name).inputs)
+        files = test_changes.snapshot()
+        one, other = (test_changes.places(files, test_parts.named(name).inputs)
                       for name in ("tsan", "spark"))
-        self.assertEqual(one, test_changes.places(test_parts.named("tsan").inputs))
         self.assertIn("src/data", one)
         self.assertNotIn("README.md", one)
         self.assertIn("README.md", other)
@@ -113,7 +113,8 @@ class RunnerTest(unittest.TestCase):
                     with open(os.path.join(where, name)) as f:
                         for marks in re.findall(r"mark\.covers\((.*?)\)", f.read()):
                             covered.update("src/" + room for room in re.findall(r'"(.*?)"', marks))
-        rooms = {place for place in test_changes.places(("src/",)) if place.startswith("src/")}
+        rooms = {place for place in test_changes.places(
+            test_changes.snapshot(), ("src/",)) if place.startswith("src/")}
         self.assertEqual(covered, rooms - test_changes.FOUNDATION)
 
     def test_each_word_that_is_no_part_is_refused(self):
@@ -124,7 +125,7 @@ class RunnerTest(unittest.TestCase):
 
 
 class PerformedRun(run_tests.Run):
-    """A run whose parts do what `outcomes` says instead of testing."""
+    """A run whose parts call a function of `outcomes` instead of running tests."""
 
     def __init__(self, outcomes, everything=False):
         super().__init__(Tally(), everything)
@@ -154,14 +155,14 @@ def raises(_tally):
 
 
 class RecordTest(unittest.TestCase):
-    """Which parts run, and which count as passed afterwards."""
+    """Tests which parts run and which are recorded as passed."""
 
     def setUp(self):
         holder = tempfile.TemporaryDirectory()
         self.addCleanup(holder.cleanup)
         self.places = {"src/data": "1", "src/rpc": "1"}
         for name, value in (("PASSED", os.path.join(holder.name, "passed.json")),
-                            ("places", lambda _inputs: dict(self.places))):
+                            ("places", lambda _files, _inputs: dict(self.places))):
             replaced = unittest.mock.patch.object(test_changes, name, value)
             replaced.start()
             self.addCleanup(replaced.stop)

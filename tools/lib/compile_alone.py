@@ -7,7 +7,7 @@ import sys
 
 import compile_commands
 
-LINES = 8  # of the compiler's output that are shown for a file
+LINES = 8  # maximum number of compiler output lines printed for a file
 
 
 def check(entry):

@@ -9,8 +9,8 @@
 
 With --all, or without arguments, a part is skipped if its files have not changed since it last
 passed on this machine. A run that was interrupted therefore resumes. Without arguments, after a
-change in rooms of src/ alone, only those Python tests run that cover these rooms. To run a part
-whatever has changed, name it. CI=true in the environment runs everything.
+change in rooms of src/ alone, only the Python tests that cover these rooms run. A part that is
+named always runs. With CI=true in the environment, all usual parts run.
 
 The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test. A
 program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that
@@ -42,14 +42,14 @@ SKIPS_EXPECTED = 0
 RUN_LIMIT_S = 80 * 60       # of a run without --all; CI ends it after 90 minutes
 PART_LIMIT_S = 60 * 60      # of one part with --all
 AT_ONCE = 3                 # files of Python tests that run at a time
-LONG_SCALE = 50             # how many times more seeds the property tests try in `long`
-FUZZ_SCALE = 20             # same, for `fuzz`
-PROGRAM_LIMIT = "--test_timeout=3000"  # of one program there; less than PART_LIMIT_S
+LONG_SCALE = 50             # factor of the number of seeds of property tests in `long`
+FUZZ_SCALE = 20             # the same factor in `fuzz`
+PROGRAM_LIMIT = "--test_timeout=3000"  # seconds for one program of them; below PART_LIMIT_S
 FUZZ_TARGETS = ["//tests/fuzz/...", "//tests/config/...", "//tests/data:parquet_test"]
 BUILT = {"e2e", "e2e-long", "python", "spark-smoke", "spark", "spark4", "yarn", "roots", "alone"}
-BAZEL = {"shipped", "asan", "pure", "thorough", "tsan", "fuzz", "long"}  # take labels
-BY_FILE = {"e2e", "python", "spark-smoke"}  # of which a change in a room needs some files only
-CHOSEN = " chosen"  # suffix of a part's key in the record, if a choice of its tests may have run
+BAZEL = {"shipped", "asan", "pure", "thorough", "tsan", "fuzz", "long"}  # parts that take labels
+BY_FILE = {"e2e", "python", "spark-smoke"}  # parts that run only the tests that cover a change
+CHOSEN = " chosen"  # suffix of the record's key for a part that may have run in part
 SPARK_SMOKE = "tests/spark/spark_test.py"
 
 
@@ -69,14 +69,14 @@ class Run:
         self.tally, self.everything, self.labels = tally, everything, list(labels)
         self.end = time.monotonic() + RUN_LIMIT_S
         self.programs = None  # whether tools/build succeeded; None: it did not run
-        self.changed = None   # where Python tests must cover a change; None: all of them run
+        self.changed = None   # changed places that the Python tests must cover; None runs all tests
 
     def limit_s(self):
         """What the part that begins now may take."""
         return PART_LIMIT_S if self.everything else max(1, self.end - time.monotonic())
 
     def part(self, name):
-        """Runs one part; what it needs is built first. Returns whether it ran and passed."""
+        """Builds what a part needs and runs it. Returns whether it ran and passed."""
         if name in BUILT and self.programs is None:
             self.part("build")
         tally, failed = self.tally, self.tally.failed
@@ -93,7 +93,7 @@ class Run:
                 tally.part.whole = False
             else:
                 self.perform(name)
-        except Exception as error:  # the other parts run
+        except Exception as error:  # must not stop the other parts
             traceback.print_exc()
             tally.fail("%s: %s: %s" % (name, type(error).__name__, error))
         finally:
@@ -209,13 +209,13 @@ def chosen_parts(words, labels, files, everything):
 
 
 def run_parts(names, run, resume):
-    """Runs parts in order; `resume`: only what has changed. Returns the parts that were skipped.
-    What passed is recorded unless its files changed meanwhile."""
+    """Runs parts in order. With `resume` it skips those that are unchanged since they passed.
+    Returns the skipped ones. Records a part that passed, unless its files changed meanwhile."""
     skipped, passed = [], test_changes.passed()
-    inputs = {name: test_parts.named(name).inputs for name in names}
-    begun = {name: test_changes.places(inputs[name]) for name in names}
+    at_start = test_changes.snapshot()
     for name in names:
-        now = begun[name]
+        inputs = test_parts.named(name).inputs
+        now = test_changes.places(at_start, inputs)
         before = passed.get(name if run.everything else name + CHOSEN) if resume else None
         changed = None if None in (before, now) else test_changes.changed(before, now)
         if changed == set():
@@ -227,7 +227,8 @@ def run_parts(names, run, resume):
         keys = [name + CHOSEN] if run.changed else [name, name + CHOSEN]
         good = run.part(name)
         run.changed = None
-        if good and not run.labels and now is not None and now == test_changes.places(inputs[name]):
+        after = test_changes.places(test_changes.snapshot(), inputs)
+        if good and not run.labels and now is not None and now == after:
             test_changes.note_passed(keys, now)
     return skipped
 
@@ -295,8 +296,8 @@ def main():
 
 @contextlib.contextmanager
 def alone_in_this_checkout(parser):
-    """Two runs in one checkout would remove each other's files. SIGTERM and SIGHUP end a run as
-    Ctrl-C does."""
+    """Holds a lock, because two runs in one checkout would remove each other's files. Makes SIGTERM
+    and SIGHUP end the run like Ctrl-C."""
     def interrupt(*_):
         raise KeyboardInterrupt
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -12,10 +12,13 @@ import subprocess
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Shared by all checkouts on this machine.
 PASSED = os.path.join(os.path.expanduser("~"), ".cache", "espalier-test", "passed.json")
-CHANGED = "ESPALIER_TEST_CHANGED"  # the environment variable that tests/conftest.py reads
-# What a build depends on beside the tracked files.
+# Environment variables that tests/conftest.py reads: the changed places that tests must cover, and
+# the file for the stacks of tests that time out.
+CHANGED = "ESPALIER_TEST_CHANGED"
+STACKS = "ESPALIER_TEST_STACKS"
+# Inputs of a build that Git does not track.
 UNTRACKED = {"tools/system_packages.stamp", ".bazelrc.local"}
-# Rooms that everything rests on: a change there concerns all tests.
+# Rooms that all others use. A change in them needs all tests.
 FOUNDATION = {"src/base", "src/plan", "src/spec"}
 
 
@@ -26,21 +29,31 @@ def place_of(path):
     return path if path.endswith("_test.py") else names[0]
 
 
-def places(inputs):
-    """{place: checksum} of all files below these prefixes, tracked or not. (): of all files. None:
-    this is not a Git checkout."""
+def snapshot():
+    """Returns {path: checksum} of all files that Git does not ignore; None without Git."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                             cwd=ROOT, capture_output=True)
     if listed.returncode:
         return None
     sums = {}
-    for path in sorted(set(listed.stdout.decode().split("\0")) | UNTRACKED):
+    for path in set(listed.stdout.decode().split("\0")) | UNTRACKED:
         full = os.path.join(ROOT, path)
-        if path and path.startswith(inputs or "") and os.path.isfile(full):
+        if path and os.path.isfile(full):
             with open(full, "rb") as f:
-                content = hashlib.sha256(f.read()).hexdigest()
+                sums[path] = "%s %s" % (os.access(full, os.X_OK),
+                                        hashlib.sha256(f.read()).hexdigest())
+    return sums
+
+
+def places(files, inputs):
+    """Returns {place: checksum} of the files of a snapshot below these prefixes; () selects all."""
+    if files is None:
+        return None
+    sums = {}
+    for path in sorted(files):
+        if path.startswith(inputs or ""):
             sums.setdefault(place_of(path), hashlib.sha256()).update(
-                ("%s %s %s\n" % (path, os.access(full, os.X_OK), content)).encode())
+                ("%s %s\n" % (path, files[path])).encode())
     return {place: checksum.hexdigest()[:16] for place, checksum in sums.items()}
 
 
@@ -49,7 +62,7 @@ def changed(before, now):
 
 
 def can_be_chosen(place):
-    """Whether a change there concerns only some test files, which say so."""
+    """Returns whether a change in this place needs only the tests that cover it."""
     return place.endswith("_test.py") or place.startswith("src/") and place not in FOUNDATION
 
 

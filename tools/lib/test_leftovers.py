@@ -7,8 +7,8 @@ import signal
 import tempfile
 import time
 
-# Names the run in the environment of all that it starts. Not ESPALIER_...: tests remove those from
-# the environment of the programs that they start.
+# Environment variable that marks all processes of a run. Its name does not begin with ESPALIER_,
+# because tests remove such variables from the environment of the programs.
 RUN = "RUN_OF_ESPALIER_TESTS"
 END_WAIT_S = 5             # for processes that are ending anyway
 NAMES_MAX = 5
@@ -45,7 +45,7 @@ def processes_of(run):
 def watched(root, label, tally):
     """The environment for the tests of one part. What they leave is removed, and fails the part."""
     folder = temporary_directory(root)
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+    shutil.rmtree(folder, ignore_errors=True)  # left by a run that was killed
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, 0o1777)  # some tests run commands as other users
     run = "%d-%s" % (os.getpid(), label)

@@ -1,36 +1,31 @@
-"""Runs a command of tools/test within a time limit. None of its children survives the limit."""
+"""Runs a command of tools/test within a time limit, in a process group of its own."""
+import contextlib
 import os
 import signal
 import subprocess
 
-STOP_WAIT_S = 30  # for Bazel or pytest to clean up after a SIGINT
+STOP_WAIT_S = 30  # seconds for Bazel or pytest to clean up after SIGINT
 
 
 def stop(process):
-    """Ends a process and its group: politely, then by force."""
-    for number, wait_s in ((signal.SIGINT, STOP_WAIT_S), (signal.SIGKILL, None)):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            pass
-        try:
-            process.wait(wait_s)
-        except subprocess.TimeoutExpired:
-            continue
-    try:
-        os.killpg(process.pid, signal.SIGKILL)  # children that outlived it
-    except ProcessLookupError:
-        pass
+    """Interrupts the process group, and kills what is left of it after STOP_WAIT_S."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(STOP_WAIT_S)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def run(words, limit_s, cwd, env=None):
-    """The exit code; None after the limit."""
+    """Returns the exit code, or None if the limit ended the command and its children."""
     process = subprocess.Popen(words, cwd=cwd, env=env, start_new_session=True)
     try:
         return process.wait(limit_s)
     except subprocess.TimeoutExpired:
         stop(process)
         return None
-    except BaseException:  # Ctrl-C, or a SIGTERM
+    except BaseException:  # Ctrl-C or SIGTERM
         stop(process)
         raise

@@ -10,7 +10,6 @@ import test_process
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RECORDS = os.path.join(ROOT, "build", "test")
 NO_TESTS = 5  # pytest's exit code
-STACKS = "STACKS_OF_ESPALIER_TESTS"  # a file; see tests/conftest.py
 PYTEST = ["execnet==2.1.2", "iniconfig==2.3.0", "packaging==25.0", "pluggy==1.6.0",
           "Pygments==2.19.2", "pytest==8.4.2", "pytest-timeout==2.4.0", "pytest-xdist==3.8.0"]
 
@@ -38,12 +37,12 @@ def run(label, python, folder, tally, limit_s, at_once=1, marks="not long", chan
         print("only the tests that cover %s; to run all: tools/test %s" %
               (", ".join(sorted(changed)), label), flush=True)
     with test_leftovers.watched(ROOT, label, tally) as environment:
-        environment[STACKS] = stacks
+        environment[test_changes.STACKS] = stacks
         if changed:
             environment[test_changes.CHANGED] = " ".join(changed)
         code = test_process.run(command, limit_s, ROOT, environment)
     with open(stacks) as f:
-        print(f.read(), end="", flush=True)  # of tests that nothing could interrupt
+        print(f.read(), end="", flush=True)  # stacks of tests that pytest could not interrupt
     failed = 0
     if os.path.exists(path):
         try:

@@ -14,7 +14,7 @@ class Part:
     cpu_s: float = 0      # busy time of all cores, that of other processes included
     cases: int = 0
     skipped: int = 0
-    whole: bool = True    # False: a choice of its tests ran, or none
+    whole: bool = True    # False if only some of its tests ran, or none
     cold: bool = False    # it compiled for a while (test_bazel.COLD_S)
     compiled_s: dict = dataclasses.field(default_factory=dict)  # room -> seconds of compilation
     tests_s: dict = dataclasses.field(default_factory=dict)     # test -> seconds
