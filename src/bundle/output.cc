@@ -6,13 +6,18 @@
 
 #include "src/base/log.h"
 #include "src/base/text.h"
+#include "src/bundle/json.h"
 #include "src/bundle/model_json.h"
+#include "src/bundle/output_commit.h"
 #include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
 
-constexpr std::string_view kWriting = ".writing-", kReplaced = ".replaced-";
+constexpr std::string_view kWriting = ".writing-", kDraft = ".draft-", kFenced = ".fenced-";
+constexpr const char* kNew = "/new";
+constexpr const char* kOld = "/old";
+constexpr int64_t kWriterBytesMax = 4096;
 
 std::string WithoutSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -28,64 +33,164 @@ std::string PlainText(std::string text) {
   return text;
 }
 
-// Removes what superseded writers left beside the output; `of_this_job`: no other job's. That it
-// cannot be removed costs nobody a trained model.
-void RemoveLeftovers(const FileSystem& files, const std::string& output, std::string_view marker,
-                     bool of_this_job, const WriterName& writer) {
-  const size_t slash = output.rfind('/');
-  const std::string parent = slash == std::string::npos ? "." : output.substr(0, slash + 1);
-  const std::string beginning =
-      output.substr(slash == std::string::npos ? 0 : slash + 1) + std::string(marker);
-  auto names = files.Names(parent);
-  if (!names.ok()) {
-    if (names.status().code() != StatusCode::kNotFound) LogWarning(names.status().ToString());
-    return;
-  }
-  for (const std::string& name : *names) {
-    if (!name.starts_with(beginning)) continue;
-    const auto its = FindWriter(name, marker);
-    if (!its || !writer.Supersedes(*its) || (of_this_job && its->job != writer.job)) continue;
-    const Status removed = files.RemoveTree(output + name.substr(beginning.size() - marker.size()));
-    if (!removed.ok()) LogWarning(removed.ToString());
-  }
+std::string SlotOf(const std::string& output, const WriterName& writer) {
+  return output + std::string(kWriting) + writer.Text();
+}
+std::string DraftOf(const std::string& output, const WriterName& writer) {
+  return output + std::string(kDraft) + writer.Text();
+}
+std::string FencedOf(const std::string& output, const WriterName& writer) {
+  return output + std::string(kFenced) + writer.Text();
 }
 
-// Whether the bundle stands there already: the same weights where nothing could have stood, the
-// same model where something else could.
-bool IsInPlace(const FileSystem& files, const Bundle& bundle, const OutputSpec& output) {
-  const auto model = files.ReadAll(output.path + "/" + kModelFile, kModelJsonBytesMax);
+// Lists what all writers have left beside an output.
+Result<std::vector<OutputLeftover>> Leftovers(const FileSystem& files, const std::string& output) {
+  const size_t slash = output.rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : output.substr(0, slash + 1);
+  const std::string base = output.substr(slash == std::string::npos ? 0 : slash + 1);
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(parent));
+  std::vector<OutputLeftover> found;
+  using Kind = OutputLeftover::Kind;
+  for (const std::string& name : names) {
+    for (const auto& [marker, kind] :
+         {std::pair(kWriting, Kind::kSlot), {kDraft, Kind::kDraft}, {kFenced, Kind::kFenced}}) {
+      if (!name.starts_with(base + std::string(marker))) continue;
+      const auto writer = FindWriter(name, marker);
+      if (writer && name == base + std::string(marker) + writer->Text()) {
+        found.push_back({kind, *writer});
+      }
+    }
+  }
+  return found;
+}
+
+std::string EncodeWriter(const OutputWriter& writer) {
+  Json json;
+  json["job"] = writer.name.job.value;
+  json["generation"] = writer.name.generation.value;
+  json["incarnation"] = writer.incarnation.value;
+  json["submission"] = TextToJson(writer.submission);
+  return json.dump() + "\n";
+}
+
+bool HasWeights(const FileSystem& files, const Bundle& bundle, const std::string& output) {
+  const auto model = files.ReadAll(output + "/" + kModelFile, kModelJsonBytesMax);
   if (!model.ok()) return false;
-  const auto weights = files.Stat(output.path + "/" + kWeightsFile);
-  const auto wanted = static_cast<int64_t>(bundle.files.at(kWeightsFile).size());
-  if (!weights.ok() || weights->length != wanted) return false;
-  if (output.overwrite) return *model == bundle.files.at(kModelFile);
+  const auto weights = files.Stat(output + "/" + kWeightsFile);
+  const auto expected = static_cast<int64_t>(bundle.files.at(kWeightsFile).size());
+  if (!weights.ok() || weights->length != expected) return false;
   const auto document = DecodeModelJson(*model);
   return document.ok() && document->weights_sha256 == bundle.weights_sha256;
 }
 
-Status WriteFiles(const FileSystem& files, const std::string& directory, const Bundle& bundle) {
-  ESPALIER_RETURN_IF_ERROR(files.RemoveTree(directory));
-  ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(directory));
-  for (const auto& [name, bytes] : bundle.files) {
-    ESPALIER_RETURN_IF_ERROR(files.WriteAtomically(directory + "/" + name, bytes));
-  }
-  return {};
-}
+// Performs the actions of a commit or a sweep on a file system.
+class OutputShell {
+ public:
+  OutputShell(const FileSystem& files, std::string output) : files_(files), output_(output) {}
 
-// Moves `temporary` to the output; a bundle that it replaces goes to `aside` and comes back when
-// that fails.
-Status PutInPlace(const FileSystem& files, const std::string& temporary, const std::string& aside,
-                  const OutputSpec& output) {
-  ESPALIER_RETURN_IF_ERROR(CheckOutput(files, output));
-  if (!files.Stat(output.path).ok()) return files.Rename(temporary, output.path);
-  ESPALIER_RETURN_IF_ERROR(files.RemoveTree(aside));
-  ESPALIER_RETURN_IF_ERROR(files.Rename(output.path, aside));
-  if (Status s = files.Rename(temporary, output.path); !s.ok()) {
-    const Status back = files.Rename(aside, output.path);
-    return back.ok() ? s : s.Wrap("the old output is now at " + aside);
+  OutputResult List() const {
+    auto found = Leftovers(files_, output_);
+    if (!found.ok()) return {found.status(), {}, {}};
+    return {Status::Ok(), *std::move(found), {}};
   }
-  return {};
-}
+
+  OutputResult Sweep(const OutputAction& action) const {
+    const std::string fenced = FencedOf(output_, action.writer);
+    switch (action.op) {
+      case OutputOp::kList:
+        return List();
+      case OutputOp::kFence:
+        return {files_.Rename(SlotOf(output_, action.writer), fenced), {}, {}};
+      case OutputOp::kRestore:
+        return {files_.Rename(fenced + kOld, output_), {}, {}};
+      case OutputOp::kRemoveFenced:
+        return {Removed(fenced), {}, {}};
+      case OutputOp::kRemoveDraft:
+        return {Removed(DraftOf(output_, action.writer)), {}, {}};
+      default:
+        return {Internal("a sweep has no " + std::string(OutputOpName(action.op))), {}, {}};
+    }
+  }
+
+ protected:
+  Status Removed(const std::string& path) const {
+    Status removed = files_.RemoveTree(path);
+    if (!removed.ok()) LogWarning(removed.ToString());
+    return removed;
+  }
+
+  const FileSystem& files_;
+  const std::string output_;
+};
+
+class CommitShell : private OutputShell {
+ public:
+  CommitShell(const FileSystem& files, const OutputSpec& output, const Bundle& bundle,
+              const OutputWriter& writer, const std::function<bool()>& stopped)
+      : OutputShell(files, output.path),
+        overwrite_(output.overwrite),
+        bundle_(bundle),
+        writer_(writer),
+        stopped_(stopped) {}
+
+  OutputResult Perform(const OutputAction& action) const {
+    if (!IsCleaning(action.op) && stopped_ && stopped_()) return {Stopped(), {}, {}};
+    const std::string slot = SlotOf(output_, writer_.name), draft = DraftOf(output_, writer_.name);
+    switch (action.op) {
+      case OutputOp::kInspect:
+        return Inspect();
+      case OutputOp::kWriteDraft:
+        return {WriteDraft(draft), {}, {}};
+      case OutputOp::kFill:
+        return {files_.Rename(draft, slot + kNew), {}, {}};
+      case OutputOp::kPut:
+        return {files_.Rename(slot + kNew, output_), {}, {}};
+      case OutputOp::kExchange:
+        return {files_.Exchange(slot + kNew, output_), {}, {}};
+      case OutputOp::kSetAside:
+        return {files_.Rename(output_, slot + kOld), {}, {}};
+      case OutputOp::kPutBack:
+        return {files_.Rename(slot + kOld, output_), {}, {}};
+      case OutputOp::kRemoveSlot:
+        return {Removed(slot), {}, {}};
+      default:
+        return Sweep(action);
+    }
+  }
+
+ private:
+  static Status Stopped() { return Cancelled("the job was told to stop"); }
+
+  OutputResult Inspect() const {
+    const auto content = [](OutputContent c) { return OutputResult{Status::Ok(), {}, c}; };
+    const auto there = files_.Stat(output_);
+    if (there.status().code() == StatusCode::kNotFound) return content(OutputContent::kNothing);
+    const auto writer = WrittenBy(files_, output_, writer_.submission);
+    if (!writer.ok()) return {writer.status(), {}, {}};
+    if (*writer) {
+      if (HasWeights(files_, bundle_, output_)) return content(OutputContent::kDone);
+      const bool newer = **writer > writer_.name.generation;
+      return content(newer ? OutputContent::kNewer : OutputContent::kOwn);
+    }
+    Status replaceable = CheckOutput(files_, {output_, overwrite_});
+    return {std::move(replaceable), {}, OutputContent::kReplaceable};
+  }
+
+  Status WriteDraft(const std::string& draft) const {
+    ESPALIER_RETURN_IF_ERROR(files_.RemoveTree(draft));
+    ESPALIER_RETURN_IF_ERROR(files_.MakeDirectory(draft));
+    for (const auto& [name, bytes] : bundle_.files) {
+      if (stopped_ && stopped_()) return Stopped();
+      ESPALIER_RETURN_IF_ERROR(files_.WriteAtomically(draft + "/" + name, bytes));
+    }
+    return files_.WriteAtomically(draft + "/" + kWriterFile, EncodeWriter(writer_));
+  }
+
+  const bool overwrite_;
+  const Bundle& bundle_;
+  const OutputWriter& writer_;
+  const std::function<bool()>& stopped_;
+};
 
 }  // namespace
 
@@ -105,7 +210,7 @@ Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(output.path));
   for (const std::string& name : names) {
     const bool ours = name == kWeightsFile || name == kModelFile || name == kHistoryFile ||
-                      name == kReadmeFile || name == kOnnxFile;
+                      name == kReadmeFile || name == kOnnxFile || name == kWriterFile;
     if (!ours) {
       return InvalidArgument("output: " + output.path + " holds '" + Printable(name) +
                              "', which is no part of a bundle" + mend);
@@ -144,26 +249,52 @@ Status ProbeOutput(const FileSystem& files, const OutputSpec& output, const std:
                    " bytes more, and they cannot be made: choose another name for it");
 }
 
+Status ReserveOutput(const FileSystem& files, const std::string& output, const WriterName& writer) {
+  return files.MakeDirectory(SlotOf(WithoutSlashes(output), writer)).Wrap("output");
+}
+
 Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec& spec,
-                 const WriterName& writer) {
+                 const OutputWriter& writer, const std::function<bool()>& stopped) {
   const OutputSpec output = {WithoutSlashes(spec.path), spec.overwrite};
-  const std::string temporary = output.path + std::string(kWriting) + writer.Text();
-  const std::string aside = output.path + std::string(kReplaced) + writer.Text();
-  RemoveLeftovers(files, output.path, kWriting, false, writer);
-  Status done;
-  if (!IsInPlace(files, bundle, output)) {
-    done = WriteFiles(files, temporary, bundle);
-    if (done.ok()) done = PutInPlace(files, temporary, aside, output);
-    // Another writer of this job may have been faster: its bundle is this one.
-    if (!done.ok() && IsInPlace(files, bundle, output)) done = files.RemoveTree(temporary);
+  const CommitShell shell(files, output, bundle, writer, stopped);
+  OutputCommit commit(writer.name);
+  OutputResult last;
+  while (const auto action = commit.Next(last)) last = shell.Perform(*action);
+  if (commit.status().ok()) return {};
+  std::string where;
+  if (commit.old_is_aside()) {
+    where = "; the bundle that was there before is in " + SlotOf(output.path, writer.name) + kOld;
   }
-  if (done.ok()) {
-    RemoveLeftovers(files, output.path, kReplaced, true, writer);
-    return {};
+  return commit.status().Wrap("the model is trained, but its bundle could not be written to " +
+                              output.path + where);
+}
+
+Status FenceOutput(const FileSystem& files, const std::string& output,
+                   const std::function<bool(const WriterName&)>& stale) {
+  const OutputShell shell(files, WithoutSlashes(output));
+  OutputSweep sweep(stale);
+  OutputResult last;
+  while (const auto action = sweep.Next(last)) last = shell.Sweep(*action);
+  return sweep.status();
+}
+
+Result<std::optional<Generation>> WrittenBy(const FileSystem& files, const std::string& output,
+                                            const std::string& submission) {
+  const std::optional<Generation> none;
+  const auto text = files.ReadAll(WithoutSlashes(output) + "/" + kWriterFile, kWriterBytesMax);
+  if (!text.ok()) {
+    const StatusCode code = text.status().code();
+    const bool away = code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded;
+    if (away) return text.status();
+    return none;  // a bundle of version 0.1.0, or none at all
   }
-  const Status cleaned = files.RemoveTree(temporary);
-  return done.Wrap("the model is trained, but its bundle could not be written to " + output.path +
-                   (cleaned.ok() ? "" : "; what was written lies in " + temporary));
+  const Json json = ParseJson(*text);
+  if (!json.is_object() || !json.contains("submission") || !json.contains("generation")) {
+    return none;
+  }
+  const auto of = TextFromJson(json["submission"], "submission");
+  if (!of.ok() || *of != submission || !json["generation"].is_number_unsigned()) return none;
+  return std::optional(Generation{json["generation"].get<uint64_t>()});
 }
 
 }  // namespace espalier

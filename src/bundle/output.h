@@ -4,6 +4,11 @@
 // Thread rule: safe from any thread.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "src/base/ids.h"
 #include "src/base/status.h"
 #include "src/bundle/bundle.h"
 #include "src/bundle/writer_name.h"
@@ -24,16 +29,42 @@ Status CheckOutput(const FileSystem& files, const OutputSpec& output);
 // kInvalidArgument when its file system takes no such name.
 Status ProbeOutput(const FileSystem& files, const OutputSpec& output, const std::string& who);
 
-inline constexpr size_t kNameBytesAdded = 48;
+inline constexpr size_t kNameBytesAdded = 64;
 
-// Puts a finished job's bundle in place: all files under OUTPUT.writing-WRITER, then one rename, so
-// that the output is never half a bundle. A bundle that it replaces stands aside as
-// OUTPUT.replaced-WRITER until then.
-//   - Again for a bundle that is in place already (a root may die before it can tell) is success.
-//   - What writers of older generations have begun is removed first: their renames then fail.
-// Errors: the output exists and may not be replaced, or storage's own; nothing temporary is left,
-// or the message says where.
+// Name of the file in a bundle that records its writer. It is hidden and no part of the model: two
+// runs of a job differ in it.
+inline constexpr const char* kWriterFile = ".writer.json";
+
+// Writer of a bundle, as its file records it.
+struct OutputWriter {
+  WriterName name;
+  Incarnation incarnation = {};  // of the coordinator that gave the order
+  std::string submission = {};   // client request id: tells the job from those of other coordinators
+};
+
+// Gives a writer the right to commit (output_commit.h). Call it before the member that would write
+// the output reports that it is ready.
+Status ReserveOutput(const FileSystem& files, const std::string& output, const WriterName& writer);
+
+// Puts a finished job's bundle in place, by the steps of output_commit.h: the output is never half
+// a bundle, and this writer never replaces the bundle of a later one.
+//   - Another call for a bundle that is in place already succeeds (a root may die before it reports
+//     that it is done).
+//   - `stopped`, if set, ends the call before its next step.
+// REQUIRES: ReserveOutput(files, output.path, writer.name) succeeded before.
+// Errors: kAborted if the writer was fenced; kAlreadyExists or kInvalidArgument (CheckOutput) if
+// the output exists and may not be replaced; kCancelled if stopped; or storage's own. Nothing
+// temporary is left, or the message says where.
 Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec& output,
-                 const WriterName& writer);
+                 const OutputWriter& writer, const std::function<bool()>& stopped = {});
+
+// Fences the writers that `stale` selects: none of them changes the output from now on. Removes what
+// they left, and moves an old bundle that one had set aside back.
+Status FenceOutput(const FileSystem& files, const std::string& output,
+                   const std::function<bool(const WriterName&)>& stale);
+
+// Returns the generation that wrote the bundle at `output`, if it is of this submission.
+Result<std::optional<Generation>> WrittenBy(const FileSystem& files, const std::string& output,
+                                            const std::string& submission);
 
 }  // namespace espalier

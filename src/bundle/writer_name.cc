@@ -1,6 +1,7 @@
 #include "src/bundle/writer_name.h"
 
 #include <charconv>
+#include <utility>
 
 namespace espalier {
 namespace {
@@ -19,12 +20,14 @@ std::optional<uint64_t> TakeNumber(std::string_view& text, std::string_view pref
 }  // namespace
 
 std::string WriterName::Text() const {
-  return "g" + std::to_string(generation.value) + "-m" + std::to_string(member) + "-" +
-         ToString(job);
+  return "g" + std::to_string(generation.value) + "-m" + std::to_string(member) + "-t" +
+         std::to_string(submitted_ms) + "-" + ToString(job);
 }
 
 bool WriterName::Supersedes(const WriterName& other) const {
-  if (other.job != job) return true;
+  if (!IsOf(other.job, other.submitted_ms)) {
+    return std::pair(other.submitted_ms, other.job) < std::pair(submitted_ms, job);
+  }
   if (other.generation != generation) return other.generation < generation;
   return other.member == member;
 }
@@ -35,11 +38,15 @@ std::optional<WriterName> FindWriter(std::string_view text, std::string_view mar
   std::string_view rest = text.substr(at + marker.size());
   const auto generation = TakeNumber(rest, "g");
   const auto member = generation ? TakeNumber(rest, "-m") : std::nullopt;
+  const auto submitted_ms = member ? TakeNumber(rest, "-t") : std::nullopt;
   const auto job = member ? TakeNumber(rest, "-job-") : std::nullopt;
-  if (!job || *member > INT32_MAX) return std::nullopt;
+  if (!job || *member > INT32_MAX || submitted_ms.value_or(0) > INT64_MAX) return std::nullopt;
   TakeNumber(rest, "-");
   if (!rest.empty()) return std::nullopt;
-  return WriterName{{*job}, {*generation}, static_cast<int32_t>(*member)};
+  return WriterName{{*job},
+                    {*generation},
+                    static_cast<int32_t>(*member),
+                    static_cast<int64_t>(submitted_ms.value_or(0))};
 }
 
 }  // namespace espalier

@@ -101,6 +101,13 @@ struct TokenKept {
   Result<KeptToken> result;
 };
 
+// What came of a FenceWork: from now on no worker of the job changes its output. `written`: the
+// generation that had put the model in place before, if one had.
+struct OutputFenced {
+  JobId job;
+  Result<std::optional<Generation>> written;
+};
+
 // What a job had left is removed, or stays for good: its tokens are worthless by now.
 struct JobCleared {
   JobId job;
@@ -125,7 +132,7 @@ struct Shutdown {
 
 using CoordinatorEvent =
     std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit, CancelJob, DrainWorker,
-                 SurveyMerged, JobScored, JobCleared, TokenKept, JobRefused, Tick, Shutdown>;
+                 SurveyMerged, JobScored, OutputFenced, JobCleared, TokenKept, JobRefused, Tick, Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------
 
@@ -227,12 +234,23 @@ struct MergeWork {
   std::vector<double> totals = {};                 // of an evaluation: of all shards together
 };
 
-// A job that scores has ended: what it has written beside its output is to be removed, after any
-// MergeWork of it; and a prediction's output too, should that have put it in place, unless it
+// A job that trains is to be cancelled: its writers are to be fenced (bundle/output.h), off the
+// control loop. OutputFenced brings the answer.
+struct FenceWork {
+  JobId job;
+  int64_t submitted_ms = 0;  // since 1970
+  std::string output, request_id;
+  StorageTokens tokens = {};
+};
+
+// A job has ended: what it has written beside its output is to be removed, after any MergeWork of
+// it; of one that scores, a prediction's output too, should that have put it in place, unless it
 // `succeeded`. Then the tokens are made worthless, and JobCleared says so: until then a later life
 // would need them.
 struct ClearWork {
   JobId job;
+  JobKind kind = JobKind::kTrain;
+  int64_t submitted_ms = 0;  // since 1970
   std::string output, request_id;
   StorageTokens tokens = {};
   bool succeeded = false;
@@ -263,6 +281,7 @@ struct CoordinatorActions {
   std::vector<DrainReply> drained;
   std::vector<JobChanged> notify;
   std::vector<MergeWork> work;
+  std::vector<FenceWork> fence;
   std::vector<ClearWork> clear;
   std::vector<TokenWork> tokens;
   std::vector<LogLine> log;

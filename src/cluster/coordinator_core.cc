@@ -58,6 +58,7 @@ void CoordinatorCore::ForgiveOwnPause() {
     if (job.recovery.since_ms != 0) shift(job.recovery.since_ms);
     if (job.plan) shift(job.plan->since_ms);
     if (job.keeping) shift(job.keeping->since_ms);
+    if (job.cancelling) shift(job.cancelling->since_ms);
     if (job.planned_ms != 0) shift(job.planned_ms);
     if (job.shared_ms != 0) shift(job.shared_ms);
   }
@@ -115,6 +116,7 @@ void CoordinatorCore::CheckJob(JobRecord& job) {
     return found != nullptr && !IsFinal(found->snapshot.state);
   };
   CheckComplaints(job);
+  if (runs()) CheckCancelling(job);
   if (runs()) CheckRecovery(job);
   if (runs()) CheckPlan(job);
   if (runs()) CheckStall(job);

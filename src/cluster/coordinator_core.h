@@ -83,6 +83,7 @@ struct CoordinatorCoreOptions {
       30 * 60'000;  // training: without a step or any progress of an evaluation
   int64_t below_min_timeout_ms = 5 * 60'000;  // wait for workers, when too few are left
   int64_t keep_timeout_ms = 120'000;          // for writing a state, of GB perhaps, as a checkpoint
+  int64_t cancel_timeout_ms = 10'000;         // for fencing the output of a job to be cancelled
   int64_t join_timeout_ms = 60'000;           // for one that joins, to fetch such a state
   int64_t rebalance_interval_ms = 60'000;     // a job's surplus workers change at most so often
   int64_t workers_max = 1000;                 // attached at a time; open streams: twice as many
@@ -155,6 +156,9 @@ class CoordinatorCore : CoordinatorRecords {
   // coordinator_jobs.cc: submit, cancel, the queue, start and end.
   void On(const Submit& event);
   void On(const CancelJob& event);
+  void On(const OutputFenced& event);
+  void CheckCancelling(JobRecord& job);
+  void AnswerCancelling(JobRecord& job);
   Status CheckSubmission(const Submission& submission) const;
   void StartJobs();
   void StartJob(JobRecord& job, const std::vector<Worker*>& workers);

@@ -8,6 +8,13 @@
 #include "src/cluster/survey_shards.h"
 
 namespace espalier {
+namespace {
+
+Status HasEnded(const JobSnapshot& s) {
+  return FailedPrecondition(ToString(s.job) + " has already ended (" + JobStateName(s.state) + ")");
+}
+
+}  // namespace
 
 void CoordinatorCore::On(const Submit& event) {
   const Submission& submission = event.submission;
@@ -80,13 +87,61 @@ void CoordinatorCore::On(const CancelJob& event) {
     return;
   }
   if (IsFinal(job->snapshot.state)) {
-    out_.reply.push_back(
-        {event.request, FailedPrecondition(ToString(event.job) + " has already ended (" +
-                                           JobStateName(job->snapshot.state) + ")")});
+    out_.reply.push_back({event.request, HasEnded(job->snapshot)});
     return;
   }
-  out_.reply.push_back({event.request, event.job});
-  EndJob(*job, JobState::kCancelled, Cancelled(Printable(event.reason, 200)), std::nullopt);
+  if (job->snapshot.kind != JobKind::kTrain || job->leaves.empty()) {
+    out_.reply.push_back({event.request, event.job});
+    EndJob(*job, JobState::kCancelled, Cancelled(Printable(event.reason, 200)), std::nullopt);
+    return;
+  }
+  // Its root may be putting the model in place. Only the storage knows whether it has.
+  if (!job->cancelling) {
+    job->cancelling = Cancelling{{}, Printable(event.reason, 200), now_ms_};
+    out_.fence.push_back({event.job, job->snapshot.submitted_ms, job->submission.output,
+                          job->submission.client_request_id, job->submission.tokens});
+  }
+  job->cancelling->requests.push_back(event.request);
+}
+
+void CoordinatorCore::On(const OutputFenced& event) {
+  JobRecord* job = FindJob(event.job);
+  if (job == nullptr || !job->cancelling) return;  // it has ended meanwhile
+  const std::string at = Printable(job->snapshot.output, 1024);
+  std::string reason = job->cancelling->reason;
+  if (!event.written.ok()) {
+    reason += "; a worker may still write to " + at + ": " + event.written.status().ToString();
+  } else if (*event.written == job->snapshot.generation) {
+    const Status late = FailedPrecondition(
+        ToString(event.job) + " cannot be cancelled any more: its model is in " + at);
+    for (const RequestId request : job->cancelling->requests) {
+      out_.reply.push_back({request, late});
+    }
+    job->cancelling.reset();  // its root reports the end
+    return;
+  } else if (*event.written) {
+    reason += "; its model was in " + at + " already";
+  }
+  EndJob(*job, JobState::kCancelled, Cancelled(std::move(reason)), std::nullopt);
+}
+
+void CoordinatorCore::CheckCancelling(JobRecord& job) {
+  if (!job.cancelling || now_ms_ - job.cancelling->since_ms < options_.cancel_timeout_ms) return;
+  On(OutputFenced{job.snapshot.job,
+                  DeadlineExceeded("the storage did not answer for " +
+                                   HumanDuration(now_ms_ - job.cancelling->since_ms))});
+}
+
+// Answers the clients that wanted to cancel a job, which has ended.
+void CoordinatorCore::AnswerCancelling(JobRecord& job) {
+  if (!job.cancelling) return;
+  const JobSnapshot& s = job.snapshot;
+  for (const RequestId request : job.cancelling->requests) {
+    Result<JobId> answer = s.job;
+    if (s.state != JobState::kCancelled) answer = HasEnded(s);
+    out_.reply.push_back({request, std::move(answer)});
+  }
+  job.cancelling.reset();
 }
 
 std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeWorkers() {
@@ -209,7 +264,8 @@ void CoordinatorCore::SendTraining(const JobRecord& job, size_t member) {
                       .members = {},
                       .survey = job.survey,
                       .leaves = job.leaves,
-                      .reverts = job.reverts};
+                      .reverts = job.reverts,
+                      .submitted_ms = job.snapshot.submitted_ms};
   for (const MemberState& m : job.members) order.members.push_back(m.member);
   Send(FindWorker(job.members[member].member.worker)->session, std::move(order));
 }
@@ -281,6 +337,7 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
   s.error = error;
   s.result = std::move(result);
   out_.persist.push_back(JobEnded{Snapshot(job)});
+  AnswerCancelling(job);
   SetConfusionAside(job);
   AbandonPlan(job, "the job ends");
   for (WorkerId id : std::exchange(job.departing, {})) {
@@ -314,7 +371,7 @@ void CoordinatorCore::ReleaseMembers(const JobRecord& job, const std::string& wo
 // Whether it may have written something beside its output.
 bool CoordinatorCore::Leaves(const JobRecord& job) {
   const JobSnapshot& s = job.snapshot;
-  return s.kind != JobKind::kTrain && !s.output.empty() && s.generation.value != 0;
+  return !s.output.empty() && s.generation.value != 0;
 }
 
 // What it has written may need its tokens to be removed, and be removed by a later life.
@@ -322,6 +379,8 @@ void CoordinatorCore::ClearAway(JobRecord& job) {
   const JobSnapshot& s = job.snapshot;
   job.tokens.clear();
   out_.clear.push_back({.job = s.job,
+                        .kind = s.kind,
+                        .submitted_ms = s.submitted_ms,
                         .output = s.output,
                         .request_id = job.submission.client_request_id,
                         .tokens = job.submission.tokens,

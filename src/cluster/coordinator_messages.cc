@@ -240,6 +240,12 @@ void CoordinatorCore::Obey(Worker& worker, const JobFailed& message) {
     Blame(*at.job, worker, FailedPrecondition("JobFailed came without an error"));
     return;
   }
+  // Its root was fenced. Unless this job is being cancelled, an earlier life of the coordinator did
+  // that and forgot, or another coordinator did: the next generation tries again.
+  if (message.error.code() == StatusCode::kAborted) {
+    if (!at.job->cancelling) MemberLost(*at.job, message.error.Wrap(Label(worker)).ToString());
+    return;
+  }
   if (!at.job->proceed.empty() && !at.member->ready) {  // a planned change that it could not follow
     JobRecord& job = *at.job;
     const std::string why = Label(worker) + " could not begin: " + message.error.ToString();

@@ -59,7 +59,8 @@ bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>&
                       .members = {},
                       .survey = job.survey,
                       .leaves = plan.leaves,
-                      .planned = true};
+                      .planned = true,
+                      .submitted_ms = job.snapshot.submitted_ms};
   bool has_holder = false;
   for (WorkerId id : plan.workers) {
     Worker& worker = *FindWorker(id);

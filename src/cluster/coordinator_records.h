@@ -92,6 +92,12 @@ struct CoordinatorRecords {
     bool over = false;
     std::string path;  // of the checkpoint's directory; empty: there is none
   };
+  // A job that a client cancels while a worker may be writing its model.
+  struct Cancelling {
+    std::vector<RequestId> requests;  // to be answered
+    std::string reason;
+    int64_t since_ms = 0;
+  };
   // Of a token of a job: when it is to be kept again. Not remembered: a coordinator that begins
   // renews at once, and thereby learns when each one ends.
   struct TokenState {
@@ -121,6 +127,7 @@ struct CoordinatorRecords {
     uint64_t generations = 0;  // numbers used
     std::optional<Plan> plan;
     std::optional<Keeping> keeping;
+    std::optional<Cancelling> cancelling;
     int64_t planned_ms = 0;        // when the newest plan ended, one way or the other
     int64_t shared_ms = 0;         // likewise, of those that were to change how many workers it has
     std::set<WorkerId> departing;  // members of the generation before, until all are in this one

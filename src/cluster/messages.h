@@ -307,6 +307,9 @@ struct StartTraining {
   // The members' states were found to differ: each first goes back to the newest that all agreed
   // on.
   bool reverts = false;
+  // When the job was submitted, in ms since 1970: of two jobs with the same output the later one
+  // counts (bundle/writer_name.h).
+  int64_t submitted_ms = 0;
 };
 
 // To the members of a generation when all of the next one are ready: the root stamps it.

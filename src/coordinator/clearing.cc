@@ -25,8 +25,11 @@ bool IsAway(const Status& done) {
 bool IsTaken(const Status& done) { return done.code() == StatusCode::kResourceExhausted; }
 
 std::string Words(const ClearWork& work, const std::string& what, const Status& why) {
-  return ToString(work.job) + ": what it wrote stays in " +
-         QuotedPath(StagingDirectory(work.output, work.request_id)) + what + ": " + why.ToString();
+  const std::string where =
+      work.kind == JobKind::kTrain
+          ? "beside " + QuotedPath(work.output)
+          : "in " + QuotedPath(StagingDirectory(work.output, work.request_id));
+  return ToString(work.job) + ": what it wrote stays " + where + what + ": " + why.ToString();
 }
 
 }  // namespace

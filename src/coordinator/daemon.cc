@@ -312,6 +312,7 @@ void CoordinatorDaemon::Act(CoordinatorActions actions) {
   }
   watchers_.Notify(actions.notify);
   for (MergeWork& work : actions.work) StartMerge(std::move(work));
+  for (FenceWork& work : actions.fence) StartFence(std::move(work));
   for (ClearWork& work : actions.clear) clearing_.Add(std::move(work));
   for (TokenWork& work : actions.tokens) StartTokenWork(std::move(work));
 }

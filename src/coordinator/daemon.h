@@ -87,6 +87,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void StartSubmission(SubmitRequest request, CallerGone gone, Done<JobId> done);
   void EndSubmission(Submission submission, std::vector<Done<JobId>> callers);
   void StartMerge(MergeWork work);
+  void StartFence(FenceWork work);
   Clearing::Hooks ClearingHooks();
   // Until no work is left, or for so long; somewhat longer for what jobs have left.
   void AwaitWork(int64_t limit_ms);

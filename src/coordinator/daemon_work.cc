@@ -47,6 +47,14 @@ void CoordinatorDaemon::StartMerge(MergeWork work) {
   });
 }
 
+void CoordinatorDaemon::StartFence(FenceWork work) {
+  OnPool(*keeping_tokens_, [this, work = std::move(work)] {
+    OutputFenced fenced{work.job,
+                        FenceJob(work, WithTokens(PatienceOfIntake(storage_), work.tokens))};
+    boost::asio::post(loop_, [this, fenced = std::move(fenced)] { Feed(fenced); });
+  });
+}
+
 Clearing::Hooks CoordinatorDaemon::ClearingHooks() {
   Clearing::Hooks hooks;
   hooks.now_ms = [this] { return NowMs(); };
@@ -54,7 +62,7 @@ Clearing::Hooks CoordinatorDaemon::ClearingHooks() {
   hooks.clear = [this](const ClearWork& work) {
     StorageOptions storage = WithTokens(PatienceOfIntake(storage_), work.tokens);
     storage.webhdfs.http.cancelled = [this] { return clearing_.closed(); };
-    return ClearScored(work, storage);
+    return ClearJob(work, storage);
   };
   hooks.over = [this](const ClearWork& work) {
     if (clearing_.closed()) return;  // nobody hears of it: the next life clears with the tokens

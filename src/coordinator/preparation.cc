@@ -217,7 +217,20 @@ Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage,
   return result;
 }
 
-Status ClearScored(const ClearWork& work, const StorageOptions& storage) {
+Result<std::optional<Generation>> FenceJob(const FenceWork& work, const StorageOptions& storage) {
+  const auto files = MakeFileSystem(storage);
+  ESPALIER_RETURN_IF_ERROR(FenceOutput(*files, work.output, [&](const WriterName& writer) {
+    return writer.IsOf(work.job, work.submitted_ms);
+  }));
+  return WrittenBy(*files, work.output, work.request_id);
+}
+
+Status ClearJob(const ClearWork& work, const StorageOptions& storage) {
+  if (work.kind == JobKind::kTrain) {
+    return FenceOutput(*MakeFileSystem(storage), work.output, [&](const WriterName& writer) {
+      return writer.IsOf(work.job, work.submitted_ms);
+    });
+  }
   return RemoveStaging(*MakeFileSystem(storage), work.output,
                        StagingDirectory(work.output, work.request_id), work.succeeded);
 }

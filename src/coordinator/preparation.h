@@ -32,7 +32,11 @@ Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work,
 Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage,
                               const std::function<bool()>& wanted);
 
-// Removes what a job that scores has left beside its output (scoring/staging.h).
-Status ClearScored(const ClearWork& work, const StorageOptions& storage);
+// Ends the right of a job's workers to write its output. Returns the generation that has put the
+// model in place before, if one has.
+Result<std::optional<Generation>> FenceJob(const FenceWork& work, const StorageOptions& storage);
+
+// Removes what a job has left beside its output (bundle/output_commit.h, scoring/staging.h).
+Status ClearJob(const ClearWork& work, const StorageOptions& storage);
 
 }  // namespace espalier

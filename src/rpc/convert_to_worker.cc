@@ -98,6 +98,7 @@ void Set(const StartTraining& m, pb::ToWorker* out) {
   p->set_planned(m.planned);
   p->set_holder(m.holder);
   p->set_reverts(m.reverts);
+  p->set_submitted_ms(m.submitted_ms);
   if (m.survey) ToProto(*m.survey, p->mutable_survey());
   for (const Member& member : m.members) {
     pb::Member* q = p->add_members();
@@ -134,6 +135,8 @@ Result<ToWorker> Get(const pb::StartTraining& in) {
   m.planned = in.planned();
   m.reverts = in.reverts();
   m.holder = f.In("holder", in.holder(), 0, std::max(0, in.members_size() - 1));
+  m.submitted_ms = f.In("submitted_ms", in.submitted_ms(), int64_t{0},
+                        std::numeric_limits<int64_t>::max());
   if (!f.status().ok()) return f.status();
   for (const pb::Member& member : in.members()) {
     m.members.push_back({{f.Id("members.worker", member.worker())},

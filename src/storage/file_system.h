@@ -102,6 +102,9 @@ class FileSystem {
 
   // Renames a file or a directory; `to` must not exist.
   virtual Status Rename(const std::string& from, const std::string& to) const = 0;
+  // Swaps two directories or files in one atomic step. kNotFound if either does not exist,
+  // kUnimplemented if the file system has no such call (HDFS, NFS).
+  virtual Status Exchange(const std::string& one, const std::string& other) const = 0;
   // Deletes a file.
   virtual Status Delete(const std::string& path) const = 0;
   // Makes a directory and those above it; one that exists is fine.

@@ -98,6 +98,13 @@ class AnyFileSystem : public FileSystem {
     return InvalidArgument("cannot rename '" + Printable(from) + "' to '" + Printable(to) +
                            "': they are on different file systems");
   }
+  Status Exchange(const std::string& one, const std::string& other) const override {
+    ESPALIER_ASSIGN_OR_RETURN(const auto files, For(one, true));
+    ESPALIER_ASSIGN_OR_RETURN(const auto target, For(other));
+    if (files == target) return files->Exchange(one, other);
+    return InvalidArgument("cannot swap '" + Printable(one) + "' and '" + Printable(other) +
+                           "': they are on different file systems");
+  }
   Status Delete(const std::string& path) const override {
     ESPALIER_ASSIGN_OR_RETURN(const auto files, For(path));
     return files->Delete(path);

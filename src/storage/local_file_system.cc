@@ -159,6 +159,7 @@ class LocalFileSystem : public FileSystem, private DirectoryReader {
   Status WriteAtomically(const std::string& uri, std::string_view content,
                          const std::string& writer) const override;
   Status Rename(const std::string& from, const std::string& to) const override;
+  Status Exchange(const std::string& one, const std::string& other) const override;
   Status Delete(const std::string& uri) const override;
   Status MakeDirectory(const std::string& uri) const override;
   Status Restrict(const std::string& uri) const override;
@@ -323,6 +324,22 @@ Status LocalFileSystem::Rename(const std::string& from, const std::string& to) c
     }
   }
   return SyncParent(target);
+}
+
+Status LocalFileSystem::Exchange(const std::string& one, const std::string& other) const {
+  ESPALIER_ASSIGN_OR_RETURN(const std::string first, Allowed(one, true));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string second, Allowed(other, true));
+  if (renameat2(AT_FDCWD, first.c_str(), AT_FDCWD, second.c_str(), RENAME_EXCHANGE) != 0) {
+    const int error = errno;
+    const std::string doing = "swap '" + Printable(first, 1024) + "' and";
+    // What the kernel answers for a file system without this flag.
+    if (error == EINVAL || error == ENOSYS) {
+      return FileProblem(StatusCode::kUnimplemented, doing, second, std::strerror(error));
+    }
+    return FileError(error, doing, second);
+  }
+  ESPALIER_RETURN_IF_ERROR(SyncParent(first));
+  return SyncParent(second);
 }
 
 Status LocalFileSystem::Delete(const std::string& uri) const {

@@ -39,6 +39,9 @@ class PassingFiles : public FileSystem {
   Status Rename(const std::string& from, const std::string& to) const override {
     return files_.Rename(from, to);
   }
+  Status Exchange(const std::string& one, const std::string& other) const override {
+    return files_.Exchange(one, other);
+  }
   Status Delete(const std::string& p) const override { return files_.Delete(p); }
   Status MakeDirectory(const std::string& p) const override { return files_.MakeDirectory(p); }
   Status Restrict(const std::string& p) const override { return files_.Restrict(p); }

@@ -40,6 +40,9 @@ class WebHdfsFileSystem : public FileSystem, private DirectoryReader {
   Status WriteAtomically(const std::string& path, std::string_view content,
                          const std::string& writer) const override;
   Status Rename(const std::string& from, const std::string& to) const override;
+  Status Exchange(const std::string& one, const std::string&) const override {
+    return FileProblem(StatusCode::kUnimplemented, "swap", one, "HDFS has no call for it");
+  }
   Status Delete(const std::string& path) const override;
   Status MakeDirectory(const std::string& path) const override;
   Status Restrict(const std::string& path) const override;

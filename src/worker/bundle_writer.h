@@ -2,23 +2,25 @@
 // (bundle/output.h).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "src/base/aligned.h"
 #include "src/base/status.h"
 #include "src/bundle/bundle.h"
-#include "src/bundle/writer_name.h"
+#include "src/bundle/output.h"
 #include "src/model/network.h"
 #include "src/storage/file_system.h"
 
 namespace espalier {
 
 // Makes the bundle of `document` (but for its weights' hash) and writes it to document.job.output.
-// Returns the weights' SHA-256. Errors: PutBundle's.
+// Returns the weights' SHA-256. Errors and `stopped`: as PutBundle's.
 template <typename T>
 Result<std::string> WriteBundle(const FileSystem& files, ModelDocument document,
                                 const NetworkShape& shape, const AlignedVector<T>& parameters,
-                                const std::vector<HistoryRow>& history, const WriterName& writer);
+                                const std::vector<HistoryRow>& history, const OutputWriter& writer,
+                                const std::function<bool()>& stopped);
 
 }  // namespace espalier

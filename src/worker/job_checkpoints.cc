@@ -37,7 +37,7 @@ bool JobCheckpoints::Due(const RootState& state) {
   if (of_ != order.generation) {
     of_ = order.generation;
     checkpointer_->Begin(HeaderOf(order, state.step, state.accepted),
-                         {order.job, order.generation, state.self});
+                         WriterOf(order, state.self));
   }
   return checkpointer_->Due(state.step);
 }
@@ -71,7 +71,7 @@ Result<std::string> JobCheckpoints::Keep(const TrainingOrder& order, const HeldS
   const int64_t keep = (spec_.checkpoint ? *spec_.checkpoint : CheckpointSpec{}).keep;
   ESPALIER_ASSIGN_OR_RETURN(const std::string path,
                             WriteCheckpoint(files_, directory_, header, held.bytes, keep,
-                                            {order.order.job, order.order.generation, order.self}));
+                                            WriterOf(order.order, order.self)));
   LogInfo("the job stands still; checkpoint " + path);
   return directory_;
 }

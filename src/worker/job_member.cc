@@ -252,9 +252,15 @@ Status TypedJobMember<T>::Begin(const Place& place) {
   if (order.order.reverts && begun_us_ != 0) Revert();  // a new member has been nowhere
   differs_ = false;
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own), place.order.order.generation));
+  ESPALIER_RETURN_IF_ERROR(Reserve(place));
   hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_ASSIGN_OR_RETURN(const espalier::Proceed proceed, WaitForProceed(order));
   return Level(order, proceed);
+}
+
+template <typename T>
+Status TypedJobMember<T>::Reserve(const Place& place) const {
+  return place.root ? hooks_.reserve_output(place.order.order, place.order.self) : Status::Ok();
 }
 
 template <typename T>

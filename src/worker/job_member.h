@@ -62,6 +62,9 @@ struct MemberHooks {
   // a state may take longer than others wait for a link. Calls BeginWith, GoOnFrom, CouldNotRead,
   // or none of them.
   std::function<Status(const StartTraining& order)> find_state;
+  // At a member that is to be the root, before it reports that it is ready; any thread. Reserves the
+  // output for the generation (bundle/output.h).
+  std::function<Status(const StartTraining& order, int32_t self)> reserve_output;
   // At the root, on the job's thread; steps wait for them. Whether the state should be kept soon;
   // and: all members hold this one.
   std::function<bool(const RootState&)> checkpoint_due;
@@ -167,6 +170,7 @@ class TypedJobMember final : public JobMember {
   };
   Result<Place> PlaceIn(const TrainingOrder& order) const;
   RowRanges RangesOf(LeafSpan own) const;
+  Status Reserve(const Place& place) const;
   void Connect(const Place& place);
   // Asynchronous training: its links lead from everybody to the root.
   bool async() const { return spec_.train.mode == TrainMode::kAsync; }

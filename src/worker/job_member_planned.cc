@@ -11,6 +11,7 @@ Status TypedJobMember<T>::Join(const Place& place) {
   const TrainingOrder& order = place.order;
   Disconnect();
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own), order.order.generation));
+  ESPALIER_RETURN_IF_ERROR(Reserve(place));
   hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_RETURN_IF_ERROR(FetchState(order, order.order.holder, std::nullopt));
   // Told first: a link that breaks at once must not be heard of before.
@@ -49,6 +50,7 @@ void TypedJobMember<T>::Prepare(const TrainingOrder& order) {
     Status staged = place.status();
     const StartTraining& start = order.order;
     if (place.ok()) staged = rows_.Stage(RangesOf(place->own), start.generation, stopped);
+    if (staged.ok() && !stopped()) staged = Reserve(*place);
     if (stopped()) return;
     if (!staged.ok()) {
       hooks_.tell(JobFailed{start.job, start.generation, staged});

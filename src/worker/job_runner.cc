@@ -36,6 +36,7 @@ JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey orde
     : options_(std::move(options)),
       job_(order.job),
       job_yaml_(order.job_yaml),
+      request_id_(order.request_id),
       input_(order.input),
       report_(std::move(report)),
       tokens_(std::make_shared<TokenStore>([this](const std::string& file_system) {

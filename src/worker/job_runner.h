@@ -137,7 +137,7 @@ class JobRunner {
 
   const RunnerOptions options_;
   const JobId job_;
-  const std::string job_yaml_;
+  const std::string job_yaml_, request_id_;
   const std::shared_ptr<const InputPlan> input_;
   std::atomic<bool> interrupted_{false};  // the order underway is not to be gone on with
   mutable std::mutex waiting_mutex_;      // guards the next; apart, as storage calls under locks

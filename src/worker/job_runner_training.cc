@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/bundle/initial_weights.h"
+#include "src/bundle/output.h"
 #include "src/model/arithmetic.h"
 #include "src/worker/bundle_writer.h"
 #include "src/worker/job_runner.h"
@@ -23,6 +24,9 @@ Status JobRunner::Train(const TrainingOrder& order) {
     hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
     hooks.on_step = [this](int64_t step) { step_ = step; };
     hooks.find_state = [this](const StartTraining& start) { return FindState<T>(start); };
+    hooks.reserve_output = [this](const StartTraining& start, int32_t self) {
+      return ReserveOutput(*files_, spec_.output.path, WriterOf(start, self));
+    };
     hooks.checkpoint_due = [this](const RootState& state) { return checkpoints_->Due(state); };
     hooks.on_agreed = [this](const RootState& state) { checkpoints_->WriteIfDue(state); };
     hooks.probe = options_.probe;
@@ -173,12 +177,13 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   document.arithmetic_id = arithmetic_id_;
   document.accepted = member.accepted();
   document.async = r.async;
-  const WriterName writer{order.job, order.generation, self};
-  ESPALIER_ASSIGN_OR_RETURN(r.weights_sha256,
-                            WriteBundle<T>(*files_, std::move(document), member.shape(),
-                                           member.parameters(), trained.history, writer));
+  const OutputWriter writer{WriterOf(order, self), order.incarnation, request_id_};
+  ESPALIER_ASSIGN_OR_RETURN(
+      r.weights_sha256, WriteBundle<T>(*files_, std::move(document), member.shape(),
+                                       member.parameters(), trained.history, writer,
+                                       [this] { return interrupted_.load(); }));
   r.bundle = spec_.output.path;
-  checkpoints_->End(writer);
+  checkpoints_->End(writer.name);
   Tell(std::move(done));
   return Status::Ok();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/bundle/writer_name.h"
 #include "src/cluster/messages.h"
 #include "src/plan/ownership.h"
 #include "src/rpc/peer.h"
@@ -28,6 +29,11 @@ Result<Ownership> OwnershipOf(const StartTraining& order, int64_t leaves);
 // its root and all others. `round_bytes`: of the messages of a round at most.
 LinksRequest LinksOf(const TrainingOrder& order, const std::vector<TreePlace>& places, bool star,
                      int64_t round_bytes);
+
+// A member as the writer of files of the job.
+inline WriterName WriterOf(const StartTraining& order, int32_t self) {
+  return {order.job, order.generation, self, order.submitted_ms};
+}
 
 // The members as people shall see them, in their order.
 std::vector<std::string> NamesOf(const StartTraining& order);

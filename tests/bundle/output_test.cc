@@ -55,16 +55,38 @@ Bundle BundleOf(float weight, const std::string& name = "demo") {
   return MakeBundle(d, tensors, &weight, ElementType::kFloat32, {});
 }
 
-const std::vector<std::string> kBundleFiles = {"README.md", "history.csv", "model.json",
-                                               "weights.safetensors"};
+const std::vector<std::string> kBundleFiles = {kWriterFile, "README.md", "history.csv",
+                                               "model.json", "weights.safetensors"};
+
+OutputWriter WriterOf(uint64_t job, uint64_t generation = 1, int32_t member = 0) {
+  return {{{job}, {generation}, member, static_cast<int64_t>(1000 * job)},
+          {1},
+          "submission " + std::to_string(job)};
+}
+
+// What a member does that becomes the root, and then writes its bundle.
+Status Commit(const FileSystem& files, const Bundle& bundle, const OutputSpec& output,
+              const OutputWriter& writer) {
+  const Status reserved = ReserveOutput(files, output.path, writer.name);
+  return reserved.ok() ? PutBundle(files, bundle, output, writer) : reserved;
+}
+
+Status FenceAll(const Place& place) {
+  return FenceOutput(*place.files, place.root + "/m", [](const WriterName&) { return true; });
+}
+
+bool Holds(const Place& place, const Bundle& bundle) {
+  return place.files->Stat(place.root + "/m").ok() &&
+         place.Get("m/model.json") == bundle.files.at("model.json");
+}
 
 // What lies at "m", if anything, must be this or that bundle, whole.
 void CheckWhole(const Place& place, const Bundle& one, const Bundle& other) {
   if (!place.files->Stat(place.root + "/m").ok()) return;
   CHECK(place.Names("m") == kBundleFiles);
-  const std::string model = place.Get("m/model.json");
-  const Bundle& there = model == one.files.at("model.json") ? one : other;
-  for (const auto& [name, bytes] : there.files) CHECK(place.Get("m/" + name) == bytes);
+  for (const auto& [name, bytes] : (Holds(place, one) ? one : other).files) {
+    CHECK(place.Get("m/" + name) == bytes);
+  }
 }
 
 TEST_CASE("a bundle is put in place, and putting it there again is success and changes nothing") {
@@ -72,17 +94,20 @@ TEST_CASE("a bundle is put in place, and putting it there again is success and c
     INFO(place.name);
     const Bundle bundle = BundleOf(1);
     const OutputSpec output = {place.root + "/m/", GENERATE(false, true)};
-    for (const uint64_t generation : {1, 2, 1}) {
-      const Status put = PutBundle(*place.files, bundle, output, {{7}, {generation}, 0});
+    for (const uint64_t generation : {1, 2, 3}) {
+      const Status put = Commit(*place.files, bundle, output, WriterOf(7, generation));
       INFO(put.ToString());
       CHECK(put.ok());
     }
     CHECK(place.Names() == std::vector<std::string>{"m"});
     CheckWhole(place, bundle, bundle);
-    const Status other = PutBundle(*place.files, BundleOf(2), output, {{8}, {1}, 0});
+    CHECK(WrittenBy(*place.files, output.path, "submission 7").value() == Generation{1});
+    const Status other = Commit(*place.files, BundleOf(2), output, WriterOf(8));
     CHECK(other.ok() == output.overwrite);
     CHECK(place.Names() == std::vector<std::string>{"m"});
     CheckWhole(place, output.overwrite ? BundleOf(2) : bundle, bundle);
+    CHECK(WrittenBy(*place.files, output.path, "submission 7").value().has_value() !=
+          output.overwrite);
   }
 }
 
@@ -95,13 +120,14 @@ TEST_CASE(
     for (bool died = true; died; ++changes) {
       INFO(place.name << (overwrite ? ", overwriting" : "") << ", dies after " << changes);
       const OutputSpec output = {place.root + "/m", overwrite};
-      if (overwrite) REQUIRE(PutBundle(*place.files, old, output, {{6}, {5}, 0}).ok());
+      if (overwrite) REQUIRE(Commit(*place.files, old, output, WriterOf(6, 5)).ok());
       const MortalFiles mortal(*place.files, changes);
-      const Status first = PutBundle(mortal, bundle, output, {{7}, {1}, 2});
+      const Status first = Commit(mortal, bundle, output, WriterOf(7, 1, 2));
       died = mortal.died();
       CHECK((first.ok() || died));
       CheckWhole(place, bundle, old);
-      const Status second = PutBundle(*place.files, bundle, output, {{7}, {2}, 0});
+      if (place.name == "local" && overwrite) CHECK(place.files->Stat(output.path).ok());
+      const Status second = Commit(*place.files, bundle, output, WriterOf(7, 2));
       INFO(second.ToString());
       CHECK(second.ok());
       CHECK(place.Names() == std::vector<std::string>{"m"});
@@ -112,18 +138,120 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a newer writer removes what an older one has begun, never the reverse") {
+TEST_CASE("the old bundle comes back when its writer dies between two renames") {
+  const Bundle old = BundleOf(3, "old"), bundle = BundleOf(1);
+  for (const Place& place : MakePlaces()) {
+    const OutputSpec output = {place.root + "/m", true};
+    for (int changes = 0, died = 1; died != 0; ++changes) {
+      INFO(place.name << ", dies after " << changes);
+      REQUIRE(Commit(*place.files, old, output, WriterOf(6)).ok());
+      const MortalFiles mortal(*place.files, changes);
+      (void)Commit(mortal, bundle, output, WriterOf(7));
+      died = mortal.died();
+      REQUIRE(FenceAll(place).ok());
+      CHECK(place.Names() == std::vector<std::string>{"m"});
+      CHECK((Holds(place, old) || Holds(place, bundle)));
+      REQUIRE(place.files->RemoveTree(place.root + "/m").ok());
+    }
+  }
+}
+
+// Job 7 is paused in generation 1, generation 2 ends it, and job 8 replaces its model.
+TEST_CASE("a writer that was paused at any moment never replaces a newer model") {
+  const bool overwrite = GENERATE(false, true), repeated = GENERATE(false, true);
+  const Bundle old = BundleOf(3, "old"), bundle = BundleOf(1), newer = BundleOf(2, "newer");
+  for (const Place& place : MakePlaces()) {
+    const OutputSpec output = {place.root + "/m", overwrite};
+    const auto meanwhile = [&] {
+      if (repeated) REQUIRE(Commit(*place.files, bundle, output, WriterOf(7, 2)).ok());
+      REQUIRE(Commit(*place.files, newer, {output.path, true}, WriterOf(8)).ok());
+    };
+    int calls = 0;
+    for (bool paused = true; paused; ++calls) {
+      INFO(place.name << (overwrite ? ", overwriting" : "") << ", paused before " << calls);
+      if (overwrite) REQUIRE(Commit(*place.files, old, output, WriterOf(6)).ok());
+      const PausedFiles files(*place.files, calls, meanwhile);
+      REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7).name).ok());
+      const Status first = PutBundle(files, bundle, output, WriterOf(7));
+      paused = files.paused();
+      INFO(first.ToString());
+      CHECK(place.Names() == std::vector<std::string>{"m"});
+      CHECK(Holds(place, paused ? newer : bundle));
+      CheckWhole(place, newer, bundle);
+      REQUIRE(place.files->RemoveTree(place.root + "/m").ok());
+    }
+    CHECK(calls > 12);
+  }
+}
+
+TEST_CASE("a job that is cancelled at any moment of its commit writes all of its output or none") {
+  const bool overwrite = GENERATE(false, true);
+  const Bundle old = BundleOf(3, "old"), bundle = BundleOf(1);
+  for (const Place& place : MakePlaces()) {
+    const OutputSpec output = {place.root + "/m", overwrite};
+    std::optional<Generation> written;
+    const auto meanwhile = [&] {
+      REQUIRE(FenceOutput(*place.files, output.path, [](const WriterName& w) {
+                return w.job == JobId{7};
+              }).ok());
+      written = WrittenBy(*place.files, output.path, "submission 7").value();
+    };
+    int none = 0, all = 0;
+    for (bool paused = true; paused;) {
+      INFO(place.name << (overwrite ? ", overwriting" : "") << ", paused before " << none + all);
+      if (overwrite) REQUIRE(Commit(*place.files, old, output, WriterOf(6)).ok());
+      const PausedFiles files(*place.files, none + all, meanwhile);
+      REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7).name).ok());
+      const Status put = PutBundle(files, bundle, output, WriterOf(7));
+      INFO(put.ToString());
+      paused = files.paused();
+      if (!paused) break;
+      ++(written ? all : none);
+      CHECK(put.ok() == written.has_value());
+      CHECK(Holds(place, bundle) == written.has_value());
+      CHECK(Holds(place, old) == (overwrite && !written));
+      CHECK(place.Names().size() == (overwrite || written ? 1 : 0));
+      if (!place.Names().empty()) REQUIRE(place.files->RemoveTree(output.path).ok());
+    }
+    CHECK(none > 6);
+    CHECK(all > 1);
+    REQUIRE(place.files->RemoveTree(output.path).ok());
+  }
+}
+
+TEST_CASE("a commit that is stopped leaves nothing, at whichever of its steps") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const OutputSpec output = {place.root + "/m", false};
+    for (int steps = 0;; ++steps) {
+      int left = steps;
+      REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7).name).ok());
+      const Status put = PutBundle(*place.files, BundleOf(1), output, WriterOf(7),
+                                   [&] { return left-- <= 0; });
+      if (put.ok()) break;
+      CHECK((put.code() == StatusCode::kCancelled || Holds(place, BundleOf(1))));
+      if (Holds(place, BundleOf(1))) REQUIRE(place.files->RemoveTree(output.path).ok());
+      CHECK(place.Names().empty());
+    }
+  }
+}
+
+TEST_CASE("a writer removes what those before it have begun, and nothing else") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
     for (const char* begun :
-         {"m.writing-g1-m4-job-7", "m.writing-g3-m0-job-7", "m.writing-g8-m0-job-6",
-          "m.replaced-g1-m4-job-7", "m.replaced-g1-m0-job-6", "mm.writing-g1-m4-job-7"}) {
-      place.Put(std::string(begun) + "/model.json", "{}");
+         {"m.writing-g1-m4-t7000-job-7", "m.draft-g1-m4-t7000-job-7", "m.fenced-g1-m5-t7000-job-7",
+          "m.writing-g3-m0-t7000-job-7", "m.writing-g8-m0-t6000-job-6",
+          "m.writing-g1-m0-t6500-job-9", "m.writing-g1-m0-t8000-job-2",
+          "mm.writing-g1-m4-t7000-job-7"}) {
+      place.Put(std::string(begun) + "/new/model.json", "{}");
     }
-    REQUIRE(PutBundle(*place.files, BundleOf(1), {place.root + "/m", false}, {{7}, {2}, 0}).ok());
-    CHECK(place.Names() == std::vector<std::string>{"m", "m.replaced-g1-m0-job-6",
-                                                    "m.writing-g3-m0-job-7",
-                                                    "mm.writing-g1-m4-job-7"});
+    REQUIRE(Commit(*place.files, BundleOf(1), {place.root + "/m", false}, WriterOf(7, 2)).ok());
+    CHECK(place.Names() == std::vector<std::string>{"m", "m.writing-g1-m0-t8000-job-2",
+                                                    "m.writing-g3-m0-t7000-job-7",
+                                                    "mm.writing-g1-m4-t7000-job-7"});
+    REQUIRE(FenceAll(place).ok());
+    CHECK(place.Names() == std::vector<std::string>{"m", "mm.writing-g1-m4-t7000-job-7"});
   }
 }
 

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "src/storage/passing_files.h"
 #include "tests/storage/fake_hdfs.h"
 #include "tests/storage/temporary_directory.h"
 
@@ -83,6 +85,9 @@ class FakeHdfsTree {
   ServedReply Rename(const std::string& from, const std::string& to, const std::string& option) {
     const auto names = Tree(from);
     if (names.empty()) return Exception(404, "FileNotFoundException", "rename source not found");
+    if (!IsDirectory(to.substr(0, to.rfind('/')))) {
+      return Exception(404, "FileNotFoundException", "rename destination parent not found");
+    }
     if (option != "OVERWRITE" && !Tree(to).empty()) {
       return Exception(403, "FileAlreadyExistsException", "rename destination exists");
     }
@@ -140,6 +145,48 @@ inline std::vector<Place> MakePlaces() {
   return places;
 }
 
+// Passes all calls on. Before call number `calls` (from 0) its process is paused, and `meanwhile`
+// happens.
+class PausedFiles : public PassingFiles {
+ public:
+  PausedFiles(const FileSystem& files, int calls, std::function<void()> meanwhile)
+      : PassingFiles(files), left_(calls), meanwhile_(std::move(meanwhile)) {}
+  bool paused() const { return left_ < 0; }
+
+  Result<std::vector<std::string>> Names(const std::string& p) const override {
+    return Call(), PassingFiles::Names(p);
+  }
+  Result<FileInfo> Stat(const std::string& p) const override {
+    return Call(), PassingFiles::Stat(p);
+  }
+  Result<std::unique_ptr<ReadableFile>> Open(const std::string& p) const override {
+    return Call(), PassingFiles::Open(p);
+  }
+  Status WriteAtomically(const std::string& p, std::string_view content,
+                         const std::string& writer) const override {
+    return Call(), PassingFiles::WriteAtomically(p, content, writer);
+  }
+  Status Rename(const std::string& from, const std::string& to) const override {
+    return Call(), PassingFiles::Rename(from, to);
+  }
+  Status Exchange(const std::string& one, const std::string& other) const override {
+    return Call(), PassingFiles::Exchange(one, other);
+  }
+  Status MakeDirectory(const std::string& p) const override {
+    return Call(), PassingFiles::MakeDirectory(p);
+  }
+  Status RemoveTree(const std::string& p) const override {
+    return Call(), PassingFiles::RemoveTree(p);
+  }
+
+ private:
+  void Call() const {
+    if (left_ >= 0 && left_-- == 0) meanwhile_();
+  }
+  mutable int left_;
+  const std::function<void()> meanwhile_;
+};
+
 // Passes calls on until `changes` of them have changed something; the next one is cut short in the
 // middle, and from then on nothing works: its process is dead.
 class MortalFiles : public FileSystem {
@@ -180,6 +227,9 @@ class MortalFiles : public FileSystem {
   }
   Status Rename(const std::string& from, const std::string& to) const override {
     return Lives() ? files_.Rename(from, to) : Dead();
+  }
+  Status Exchange(const std::string& one, const std::string& other) const override {
+    return Lives() ? files_.Exchange(one, other) : Dead();
   }
   Status Delete(const std::string& p) const override { return Lives() ? files_.Delete(p) : Dead(); }
   Status MakeDirectory(const std::string& p) const override {

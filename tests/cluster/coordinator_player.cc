@@ -76,6 +76,10 @@ bool CoordinatorPlayer::General(const Command& c) {
     Feed(DrainWorker{{1}, Named(c.Word(1)), "drained by a client"});
   } else if (verb == "merged") {
     Merged(c);
+  } else if (verb == "fenced") {
+    Fenced(c);
+  } else if (verb == "cleared") {
+    Feed(JobCleared{{IdOf(c.Word(1))}});
   } else if (verb == "pass") {
     Pass(std::stoll(c.Word(1)));
   } else if (verb == "pause") {  // the coordinator itself stands still
@@ -213,6 +217,7 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
 JobFailed CoordinatorPlayer::Failure(const Command& c, JobPoint at) {
   JobFailed failed{at.job, at.generation, Unavailable(c.Text("why", "out of luck"))};
   if (c.Text("code") == "ok") failed.error = Status::Ok();
+  if (c.Text("code") == "aborted") failed.error = Aborted(c.Text("why"));
   if (c.options.contains("file")) {
     failed.error = BadInput(c.Text("why")).At({.file = c.Text("file"), .row = c.Number("row", 1)});
   }
@@ -292,6 +297,15 @@ void CoordinatorPlayer::Merged(const Command& c) {
   auto survey = std::make_shared<SurveyResult>();
   survey->train_rows = 1000;
   Feed(SurveyMerged{job, generation, std::shared_ptr<const SurveyResult>(std::move(survey))});
+}
+
+void CoordinatorPlayer::Fenced(const Command& c) {
+  OutputFenced fenced{{IdOf(c.Word(1))}, std::optional<Generation>()};
+  if (c.options.contains("written")) {
+    fenced.written = Generation{static_cast<uint64_t>(c.Number("written", 1))};
+  }
+  if (c.options.contains("error")) fenced.written = Unavailable(c.Text("error"));
+  Feed(fenced);
 }
 
 // Time passes in half seconds; who is not silent sends heartbeats.
@@ -394,6 +408,9 @@ void CoordinatorPlayer::Feed(const CoordinatorEvent& event) {
       totals += (i == 0 ? ", totals " : " ") + ShortestDouble(work.totals[i]);
     }
     Say("merge " + Point(work.job, work.generation) + " shards" + Numbers(shards) + totals);
+  }
+  for (const FenceWork& work : actions.fence) {
+    Say("fence " + ToString(work.job) + " at " + work.output);
   }
   for (const ClearWork& work : actions.clear) {
     Say("clear " + ToString(work.job) + " beside " + work.output +

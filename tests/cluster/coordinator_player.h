@@ -31,6 +31,7 @@ class CoordinatorPlayer : public Player {
   void Speak(const Command& c);
   void DoSubmit(const Command& c);
   void Merged(const Command& c);
+  void Fenced(const Command& c);
   void Restart(const Command& c);
   void Pass(int64_t ms);
   void Show(const std::string& what);

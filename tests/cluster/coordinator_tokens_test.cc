@@ -46,13 +46,14 @@ class TokensOfAJob {
     return work;
   }
   CoordinatorActions Submit(JobKind kind = JobKind::kTrain,
-                            StorageTokens tokens = {{kFiles, "first"}}) {
+                            StorageTokens tokens = {{kFiles, "first"}},
+                            int64_t workers_min = 1) {
     Submission s;
     s.kind = kind;
     s.client_request_id = "id-" + std::to_string(journal_.size());
     s.job_yaml = "yaml";
     s.output = "out";
-    s.workers_max = 1;
+    s.workers_min = s.workers_max = workers_min;
     auto input = std::make_shared<InputPlan>();
     input->files.push_back({"f", 10, 1, FileRole::kTrain, {}});
     input->shards.push_back({0, 0, 10});
@@ -125,15 +126,15 @@ TEST_CASE("a job that is to be cleared away is not forgotten for others that hav
   TokensOfAJob t(options);
   t.Submit(JobKind::kPredict);
   REQUIRE(t.Feed(CancelJob{{2}, {1}}).clear.size() == 1);
-  for (uint64_t job = 2; job <= 4; ++job) {
-    t.Submit();
+  for (uint64_t job = 2; job <= 4; ++job) {  // these never begin
+    t.Submit(JobKind::kTrain, {}, 2);
     t.Feed(CancelJob{{2}, {job}});
     CHECK(t.core_.Job({1}).has_value());
     CHECK(t.core_.Job({job}).has_value());
     CHECK(t.core_.Job({job - 1}).has_value() == (job == 2));
   }
   t.Feed(JobCleared{{1}});
-  t.Submit();
+  t.Submit(JobKind::kTrain, {}, 2);
   t.Feed(CancelJob{{2}, {5}});
   CHECK_FALSE(t.core_.Job({1}).has_value());
 }
@@ -224,9 +225,9 @@ TEST_CASE("failures are tried again before the end, and told once each") {
   CHECK(t.core_.Job({1})->trouble.empty());
 }
 
-TEST_CASE("when the job ends its tokens are cancelled and forgotten, also one that comes late") {
+TEST_CASE("when a job ends that never began its tokens are cancelled, also one that comes late") {
   TokensOfAJob t;
-  t.Submit();
+  t.Submit(JobKind::kTrain, {{kFiles, "first"}}, 2);
   t.Pass(250);
   const CoordinatorActions actions = t.Feed(CancelJob{{2}, {1}, "enough"});
   REQUIRE(actions.tokens.size() == 1);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "src/bundle/output.h"
 #include "tests/storage/fake_hdfs.h"
 
 namespace espalier {
@@ -92,7 +93,7 @@ TEST_CASE("what an unfinished run has left is told, and what is to be resumed mu
 }
 
 TEST_CASE("an output whose name is too long for what a job makes beside it is refused at once") {
-  const fs::path longest = Temporary() / "long" / std::string(255 - 48, 'x');
+  const fs::path longest = Temporary() / "long" / std::string(255 - kNameBytesAdded, 'x');
   CHECK(Prepare(longest.string()).ok());
   CHECK(fs::is_empty(longest.parent_path()));
   const auto refused = Prepare(longest.string() + "x");

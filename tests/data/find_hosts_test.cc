@@ -24,6 +24,7 @@ class OnlyBlocks : public FileSystem {
     return No();
   }
   Status Rename(const std::string&, const std::string&) const override { return No(); }
+  Status Exchange(const std::string&, const std::string&) const override { return No(); }
   Status Delete(const std::string&) const override { return No(); }
   Status MakeDirectory(const std::string&) const override { return No(); }
   Status Restrict(const std::string&) const override { return No(); }

@@ -44,6 +44,9 @@ enum class Bug {
   kDoNotGoBack,            // who was interrupted before it saw that states differ keeps its own
   kIgnoreDivergence,       // states that differ are taken for agreed
   kTellOnlyNewHistory,     // a new generation does not tell the evaluations before it
+  kDoNotFence,             // older writers keep their slots
+  kFillAnySlot,            // a slot is made again when a bundle is moved into it
+  kReserveLate,            // a slot is made at the commit, not before the member is ready
   kCount,
 };
 
@@ -86,6 +89,9 @@ inline constexpr std::array<const char*, kBugs> kBugNames = {
     "do not go back",
     "ignore that states differ",
     "tell only new history",
+    "do not fence",
+    "fill any slot",
+    "reserve late",
 };
 
 }  // namespace espalier::sim

@@ -158,8 +158,24 @@ void Checks::MemberFails(const SimWorker& worker, const SimMember::End& end) {
   Fail(Name(worker) + " fails its job: " + end.status.ToString());
 }
 
-void Checks::Written(const ToyJob& toy, const std::string& output, const std::string& hash) {
-  if (hash != toy.weights_hash()) Fail("other weights were put in place at " + output);
+void Checks::Written(const std::string& output, const SimBundle& bundle) {
+  const auto of = accepted_.find(bundle.job);
+  if (of == accepted_.end()) return Fail("nobody submitted " + ToString(bundle.job));
+  if (bundle.hash != World::ToyOf(of->second.job_yaml).weights_hash()) {
+    Fail("other weights were put in place at " + output);
+  }
+  if (cancelled_.contains(bundle.job)) Fail(ToString(bundle.job) + " writes, but is cancelled");
+  for (const JobId later : trained_) {
+    if (later <= bundle.job || accepted_.at(later).output != output) continue;
+    Fail(ToString(bundle.job) + " writes " + output + ", for which " + ToString(later) +
+         " has trained");
+  }
+}
+
+void Checks::CancelledFor(JobId job, const std::string& output) {
+  cancelled_.insert(job);
+  const SimBundle* there = world_.outputs.Find(output);
+  if (there != nullptr && there->job == job) Fail(ToString(job) + " is cancelled and was written");
 }
 
 // ---- the coordinator -------------------------------------------------------------------------
@@ -168,6 +184,11 @@ void Checks::Persisted(const SimCoordinator& coordinator, const JournalEntry& en
   if (const auto* started = std::get_if<GenerationStarted>(&entry)) {
     PersistedGeneration(coordinator, *started);
   }
+  if (const auto* accepted = std::get_if<JobAccepted>(&entry)) {
+    accepted_[accepted->job] = accepted->submission;
+  }
+  const auto* begun = std::get_if<GenerationStarted>(&entry);
+  if (begun != nullptr && !begun->leaves.empty()) trained_.insert(begun->job);
   if (const auto* ended = std::get_if<JobEnded>(&entry)) {
     members_.erase(ended->snapshot.job);
   }

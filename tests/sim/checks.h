@@ -12,6 +12,7 @@
 
 #include "src/cluster/coordinator_actions.h"
 #include "tests/sim/member.h"
+#include "tests/sim/outputs.h"
 #include "tests/sim/peers.h"
 #include "tests/sim/toy_job.h"
 
@@ -59,8 +60,10 @@ class Checks {
                 const TrainingState<Real>& state);
   // Nothing here makes a member fail its job, but one that is to join may not be able to.
   void MemberFails(const SimWorker& worker, const SimMember::End& end);
-  // A bundle is put in place.
-  void Written(const ToyJob& toy, const std::string& output, const std::string& hash);
+  // A bundle is put in place: the right one, and not after a later job with this output trained.
+  void Written(const std::string& output, const SimBundle& bundle);
+  // A client was told that the job is cancelled and has no output.
+  void CancelledFor(JobId job, const std::string& output);
 
   // No worker is a member of two jobs.
   void Stepped(const SimCoordinator& coordinator, const CoordinatorActions& actions);
@@ -92,6 +95,8 @@ class Checks {
   std::map<GenerationKey, std::set<std::string>> rosters_;  // addresses
   std::map<GenerationKey, Generation> switched_;
   std::set<GenerationKey> planned_, corrupted_;
+  std::map<JobId, Submission> accepted_;
+  std::set<JobId> trained_, cancelled_;
 };
 
 }  // namespace espalier::sim

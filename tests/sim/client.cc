@@ -37,8 +37,11 @@ void Client::Submit(int kind, int64_t workers_min, int64_t workers_max) {
   job.kind = kind;
   const std::string number = std::to_string(jobs_.size() + 1);
   job.submission.client_request_id = "request " + number;
-  job.submission.job_yaml = "toy " + std::to_string(kind) + " " + number;
   job.submission.output = "/out/" + number;
+  // Some jobs replace the model of the one before.
+  if (!jobs_.empty() && world_.dice.Once(3)) job.submission.output = jobs_.back().submission.output;
+  job.submission.job_yaml =
+      "toy " + std::to_string(kind) + " " + number + " " + job.submission.output;
   job.submission.workers_min = workers_min;
   job.submission.workers_max = workers_max;
   job.submission.leaves = toy.leaves();
@@ -49,7 +52,42 @@ void Client::Submit(int kind, int64_t workers_min, int64_t workers_max) {
 
 // A full disk refuses new jobs: it is asked again later.
 void Client::Replied(const Reply& reply) {
-  if (reply.result.ok()) jobs_[requests_.at(reply.request)].acknowledged = true;
+  const Request& request = requests_.at(reply.request);
+  Job& job = jobs_[request.job];
+  if (request.cancels) return CancelReplied(job, reply);
+  if (reply.result.ok()) job.acknowledged = true;
+}
+
+void Client::CancelOne() {
+  SimCoordinator* coordinator = world_.coordinator();
+  if (!coordinator->alive() || coordinator->paused()) return;
+  for (size_t i = 0; i < jobs_.size(); ++i) {
+    Job& job = jobs_[i];
+    if (job.ended || !job.id || job.cancel_asked) continue;
+    job.cancel_asked = true;
+    world_.fired(Fault::kJobCancelled);
+    const RequestId request{requests_.size() + 1};
+    requests_[request] = {i, true};
+    return coordinator->Feed(CancelJob{request, job.id, "cancelled by a client"});
+  }
+}
+
+void Client::CancelReplied(Job& job, const Reply& reply) {
+  const auto snapshot = world_.coordinator()->core().Job(job.id);
+  if (!reply.result.ok() || !snapshot) {
+    world_.fired(Fault::kCancelledLate);
+    return;
+  }
+  // Otherwise the coordinator says that it cannot know.
+  if (snapshot->error.message() == "cancelled by a client") {
+    world_.checks.CancelledFor(job.id, job.submission.output);
+  }
+}
+
+bool Client::HasEnded(const std::string& job_yaml) const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+    return job.ended && job.submission.job_yaml == job_yaml;
+  });
 }
 
 void Client::Poll() {
@@ -64,7 +102,7 @@ void Client::Poll() {
       world_.checks.Fail("an acknowledged job was forgotten: " + job.submission.job_yaml);
     } else if (!id) {
       const RequestId request{requests_.size() + 1};
-      requests_[request] = i;
+      requests_[request] = {i, false};
       coordinator->Feed(espalier::Submit{request, job.submission});
     }
   }
@@ -81,13 +119,14 @@ void Client::Learn(Job& job, const CoordinatorCore& core, JobId id) {
   if (!job.ended) return;
   if (snapshot.state == JobState::kSucceeded) {
     const ToyJob& toy = ToyJob::Of(job.kind);
-    const std::string* written = world_.outputs.Find(job.submission.job_yaml);
+    const SimBundle* written = world_.outputs.Find(job.submission.output);
     job.wrong = CompareHistory(core.History(id, 0), toy.history());
     if (snapshot.result->weights_sha256 != toy.weights_hash() || written == nullptr) {
       job.wrong = "succeeded with other weights, or without a bundle";
     }
     return;
   }
+  if (snapshot.state == JobState::kCancelled && job.cancel_asked) return;
   const std::string why = snapshot.error.ToString();
   job.by_a_limit = std::any_of(std::begin(kLimits), std::end(kLimits), [&](const char* limit) {
     return why.find(limit) != std::string::npos;
@@ -116,6 +155,18 @@ std::string Client::Verdict() const {
              job.waiting;
     }
     if (!job.wrong.empty()) return name + ": " + job.wrong;
+  }
+  std::map<std::string, const Job*> newest;  // the last job that succeeded, by output
+  for (const Job& job : jobs_) {
+    if (job.state != JobState::kSucceeded) continue;
+    const Job*& last = newest[job.submission.output];
+    if (last == nullptr || last->id < job.id) last = &job;
+  }
+  for (const auto& [output, job] : newest) {
+    const SimBundle* there = world_.outputs.Find(output);
+    if (there == nullptr || there->job < job->id) {
+      return output + " does not hold the model of " + ToString(job->id);
+    }
   }
   return {};
 }

@@ -23,6 +23,9 @@ class Client {
 
   void Submit(int kind, int64_t workers_min, int64_t workers_max);
   void Replied(const Reply& reply);
+  // Asks for the end of a job that is open.
+  void CancelOne();
+  bool HasEnded(const std::string& job_yaml) const;
   // Asks for what is open, and submits again what was not acknowledged, or was forgotten.
   void Poll();
   // Not ended yet.
@@ -40,6 +43,7 @@ class Client {
     Submission submission;
     int kind = 0;
     bool acknowledged = false, ended = false, by_a_limit = false;
+    bool cancel_asked = false;
     std::string wrong;
     JobState state = JobState::kQueued;
     JobId id;
@@ -50,7 +54,13 @@ class Client {
 
   World& world_;
   std::vector<Job> jobs_;
-  std::map<RequestId, size_t> requests_;  // to jobs
+  void CancelReplied(Job& job, const Reply& reply);
+
+  struct Request {
+    size_t job = 0;
+    bool cancels = false;
+  };
+  std::map<RequestId, Request> requests_;
 };
 
 }  // namespace espalier::sim

@@ -282,6 +282,17 @@ void SimCoordinator::Perform(CoordinatorActions actions) {
   }
   for (const Reply& reply : actions.reply) world_.client.Replied(reply);
   for (const MergeWork& work : actions.work) Merge(work);
+  for (const FenceWork& work : actions.fence) {
+    Fence(work.job, work.submitted_ms, work.output, [this, job = work.job, at = work.output] {
+      const SimBundle* there = world_.outputs.Find(at);
+      const bool own = there != nullptr && there->job == job;
+      Feed(OutputFenced{job, own ? std::optional(there->generation) : std::nullopt});
+    });
+  }
+  for (const ClearWork& work : actions.clear) {
+    Fence(work.job, work.submitted_ms, work.output,
+          [this, job = work.job] { Feed(JobCleared{job}); });
+  }
 }
 
 bool SimCoordinator::SendAll(std::vector<SendToWorker>& sends) {
@@ -298,6 +309,23 @@ bool SimCoordinator::SendAll(std::vector<SendToWorker>& sends) {
     world_.streams.Down(it->second, std::move(send.message));
   }
   return true;
+}
+
+void SimCoordinator::Fence(JobId job, int64_t submitted_ms, const std::string& output,
+                           std::function<void()> over) {
+  FenceStep(std::make_shared<OutputSweep>([job, submitted_ms](const WriterName& writer) {
+              return writer.IsOf(job, submitted_ms);
+            }),
+            output, {}, std::move(over));
+}
+
+void SimCoordinator::FenceStep(std::shared_ptr<OutputSweep> sweep, const std::string& output,
+                               OutputResult last, std::function<void()> over) {
+  const auto action = sweep->Next(last);
+  if (!action) return over();
+  world_.queue.After(100 + world_.dice.Below(20'000), [=, this] {
+    Do([=, this] { FenceStep(sweep, output, world_.outputs.Perform(output, *action), over); });
+  });
 }
 
 void SimCoordinator::Merge(const MergeWork& work) {

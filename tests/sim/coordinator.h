@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/bundle/output_commit.h"
 #include "src/cluster/coordinator_core.h"
 #include "tests/sim/streams.h"
 
@@ -77,6 +78,11 @@ class SimCoordinator {
   // False: the process ended.
   bool SendAll(std::vector<SendToWorker>& sends);
   void Merge(const MergeWork& work);
+  // Fences a job's writers, one action an event; then `over`.
+  void Fence(JobId job, int64_t submitted_ms, const std::string& output,
+             std::function<void()> over);
+  void FenceStep(std::shared_ptr<OutputSweep> sweep, const std::string& output, OutputResult last,
+                 std::function<void()> over);
 
   World& world_;
   Incarnation incarnation_;

@@ -43,6 +43,7 @@ constexpr Fault kStruck[] = {
     Fault::kCheckpointDamaged,
     Fault::kBitFlipped,
     Fault::kChunkCorrupted,
+    Fault::kJobCancelled,
 };
 
 constexpr int64_t kMs = 1000, kSecond = 1'000'000;
@@ -93,6 +94,7 @@ void World::MaybeStrike() {
 }
 
 void World::Strike(Fault fault) {
+  if (fault == Fault::kJobCancelled) return client.CancelOne();
   if (fault >= Fault::kCheckpointUsed) return StrikeStates(fault);
   if (fault >= Fault::kNewWorker) return StrikePlans(fault);
   if (fault <= Fault::kSlowMember || fault == Fault::kWorkerJump ||
@@ -125,6 +127,11 @@ void World::PauseFor(SimWorker& worker, int64_t us) {
   queue.After(us, [&worker] { worker.Resume(); });
 }
 
+void World::PauseLong(SimWorker& worker) {
+  PauseFor(worker, 6 * kSecond + dice.Below(25 * kSecond));
+  if (dice.Once(2)) ReplaceLater(worker.host());
+}
+
 void World::StrikeWorkers(Fault fault) {
   SimWorker* worker = AnyWorker();
   if (worker == nullptr) return;
@@ -138,9 +145,7 @@ void World::StrikeWorkers(Fault fault) {
     case Fault::kPause:
       return PauseFor(*worker, 10 * kMs + dice.Below(4 * kSecond));
     case Fault::kZombie:
-      PauseFor(*worker, 6 * kSecond + dice.Below(25 * kSecond));
-      if (dice.Once(2)) ReplaceLater(worker->host());
-      return;
+      return PauseLong(*worker);
     case Fault::kSlowMember:
       worker->SlowDown(100);
       queue.After(dice.Below(5 * kSecond), [worker] { worker->SlowDown(1); });

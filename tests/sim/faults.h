@@ -67,6 +67,12 @@ enum class Fault {
   kChunkCorrupted,     // a total on its way down the tree
   kDivergence,         // members found that their states differ
   kYielded,            // a job gave all its workers to an older one
+  // Commits.
+  kPausedCommit,    // beyond the liveness limit, before one of its actions
+  kFencedCommit,    // an action of it failed because its writer was fenced
+  kJobCancelled,    // by a client
+  kCancelledLate,   // ... when the model was in place
+  kOutputReplaced,  // by that of a later job
   kCount,
 };
 
@@ -130,6 +136,11 @@ inline constexpr std::array<const char*, kFaults> kFaultNames = {
     "chunk corrupted",
     "states differ",
     "yielded",
+    "pause within a commit",
+    "fenced commit",
+    "job cancelled",
+    "job cancelled too late",
+    "output replaced",
 };
 
 // How often each fired.

@@ -47,7 +47,8 @@ void SimMember::Finish(Status status, bool left) {
   StopPreparing();
   state_ = State::kIdle;
   const bool broken = broken_ || std::exchange(diverged_, false);
-  hooks_.on_end({std::move(status), broken, left, joining_, root_, order_.generation});
+  hooks_.on_end({std::move(status), broken, left, joining_, root_, order_.generation,
+                 MemberOrder{order_, self_}});
 }
 
 // ---- a generation begins ---------------------------------------------------------------------
@@ -71,18 +72,23 @@ void SimMember::Place(const MemberOrder& order) {
   }
   order_ = order.order;
   self_ = order.self;
-  std::vector<LeafSpan> intervals;
-  for (const LeafInterval& i : order_.leaves) intervals.push_back({i.begin, i.end});
-  own_ = intervals[static_cast<size_t>(self_)];
-  root_ = TreeOf(intervals, toy_.leaves())[static_cast<size_t>(self_)].is_root();
-  alone_ = intervals.size() == 1;
+  const LeafInterval& own = order_.leaves[static_cast<size_t>(self_)];
+  own_ = {own.begin, own.end};
+  root_ = IsRoot(order);
+  alone_ = order_.leaves.size() == 1;
   broken_ = false;
   failure_ = {};
   next_ = {};
   stamped_ = false;
-  pace_sum_.assign(intervals.size(), 0);
+  pace_sum_.assign(order_.leaves.size(), 0);
   pace_steps_ = 0;
   point_ = {order_.incarnation, order_.job, order_.generation, static_cast<uint32_t>(self_)};
+}
+
+bool SimMember::IsRoot(const MemberOrder& order) const {
+  std::vector<LeafSpan> intervals;
+  for (const LeafInterval& i : order.order.leaves) intervals.push_back({i.begin, i.end});
+  return TreeOf(intervals, toy_.leaves())[static_cast<size_t>(order.self)].is_root();
 }
 
 void SimMember::Connect() {
@@ -114,6 +120,7 @@ void SimMember::Loaded() {
     return Finish(Unavailable("its rows cannot be read"));
   }
   rows_.Cover(own_);
+  if (root_) hooks_.reserve_output({order_, self_});
   hooks_.tell(MemberReady{order_.job, order_.generation, machine_.state().round});
   if (order_.planned && !joining_) return Train();  // a bug
   if (joining_) {

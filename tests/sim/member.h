@@ -44,10 +44,13 @@ class SimMember final : public LinkListener {
     bool joining = false;  // it had not begun yet
     bool root = false;
     Generation generation;  // in which it ended
+    MemberOrder order;      // of that
   };
   struct Hooks {
     std::function<void(FromWorker)> tell;
     std::function<void(int64_t step)> on_step;
+    // At a member that is to be the root, before it is ready.
+    std::function<void(const MemberOrder&)> reserve_output;
     // At the root: the state that all members had before a step.
     std::function<void(int64_t step, const std::string& bytes)> on_agreed;
     std::function<void(const End&)> on_end;
@@ -94,6 +97,7 @@ class SimMember final : public LinkListener {
 
   // member.cc: a generation begins and ends.
   void Place(const MemberOrder& order);
+  bool IsRoot(const MemberOrder& order) const;
   void Connect();
   void Disconnect();
   void Load();

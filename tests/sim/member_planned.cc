@@ -38,6 +38,7 @@ void SimMember::Prepare(const MemberOrder& order) {
 void SimMember::Prepared(const MemberOrder& order) {
   const LeafInterval& own = order.order.leaves[static_cast<size_t>(order.self)];
   if (!world_.bugs(Bug::kSwitchWithoutRows)) rows_.Stage({own.begin, own.end});
+  if (IsRoot(order)) hooks_.reserve_output(order);
   prepared_ = order;
 }
 

@@ -18,7 +18,8 @@ SimRunner::SimRunner(World& world, SimWorker& worker, StartSurvey order)
     : world_(world),
       worker_(worker),
       job_(order.job),
-      output_(order.job_yaml),
+      job_text_(order.job_yaml),
+      output_(World::OutputOf(order.job_yaml)),
       toy_(World::ToyOf(order.job_yaml)) {
   GiveOrder(std::move(order));
 }
@@ -58,7 +59,8 @@ void SimRunner::Abort() {
   aborted_ = interrupted_ = true;
   if (member_) member_->Interrupt();
   if (world_.bugs(Bug::kAbortedRootWrites) && member_ && step_ > 0) {
-    world_.outputs.Put(world_, toy_, output_, WeightsHash(member_->machine().state().parameters));
+    world_.outputs.Overwrite(
+        output_, {WeightsHash(member_->machine().state().parameters), job_, Generation{1}});
   }
   // Its threads end soon, but not at once.
   After(100 + world_.dice.Below(50'000), [this] { Destroy(); });
@@ -109,6 +111,9 @@ void SimRunner::MakeMember(const StartTraining& order) {
   SimMember::Hooks hooks;
   hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
   hooks.on_step = [this](int64_t step) { step_ = step; };
+  hooks.reserve_output = [this](const MemberOrder& order) {
+    if (!world_.bugs(Bug::kReserveLate)) world_.outputs.Reserve(output_, WriterOf(order));
+  };
   hooks.on_agreed = [this](int64_t step, const std::string& bytes) { Agreed(step, bytes); };
   hooks.on_end = [this](const SimMember::End& end) { After(0, [this, end] { OnEnd(end); }); };
   member_ = std::make_unique<SimMember>(world_, worker_, toy_, std::move(hooks));
@@ -119,7 +124,7 @@ void SimRunner::MakeMember(const StartTraining& order) {
 void SimRunner::RunTraining() {
   const MemberOrder& training = std::get<MemberOrder>(*present_);
   if (!member_) MakeMember(training.order);
-  if (training.order.reverts && training.self == 0) world_.outputs.DropUncompared(output_);
+  if (training.order.reverts && training.self == 0) world_.outputs.DropUncompared(job_text_);
   over_ = false;
   member_->Run(training);
 }
@@ -127,7 +132,7 @@ void SimRunner::RunTraining() {
 // The newest that is whole, and compared when some differ; the others are left out
 // (worker/resume.cc).
 void SimRunner::LoadCheckpoint(bool reverts) {
-  const auto& kept = world_.outputs.Checkpoints(output_);
+  const auto& kept = world_.outputs.Checkpoints(job_text_);
   for (auto c = kept.rbegin(); c != kept.rend(); ++c) {
     if (reverts && !c->compared) continue;
     auto state = DecodeState<Real>(c->bytes, toy_.plan());
@@ -154,7 +159,7 @@ void SimRunner::Agreed(int64_t step, std::string bytes) {
   if (half) bytes.resize(bytes.size() / 2);
   After(500 + world_.dice.Below(20'000), [this, bytes, half] {
     writing_ = false;
-    world_.outputs.Keep(output_, {bytes});
+    world_.outputs.Keep(job_text_, {bytes});
     if (half) worker_.Crash(true);
   });
 }
@@ -170,9 +175,9 @@ void SimRunner::Keep(JobPoint at, bool reverts) {
   if (!bytes.empty()) kept.step = DecodeState<Real>(bytes, toy_.plan())->step;
   if (kept.step > 0) kept.path = output_;
   After(500 + world_.dice.Below(20'000), [this, kept, bytes, reverts] {
-    if (reverts) world_.outputs.DropUncompared(output_);
+    if (reverts) world_.outputs.DropUncompared(job_text_);
     if (kept.step > 0) {
-      world_.outputs.Keep(output_, {bytes, reverts});
+      world_.outputs.Keep(job_text_, {bytes, reverts});
       world_.fired(Fault::kStateKept);
     }
     Tell(kept);
@@ -187,31 +192,53 @@ void SimRunner::OnEnd(const SimMember::End& end) {
     Tell(JobFailed{job_, end.generation, end.status});
     return Idle();
   }
-  if (end.root) return WriteTemporary();
+  if (end.root) return Commit();
   over_ = true;
   Idle();
 }
 
-// Under a name of its own, then in place.
-void SimRunner::WriteTemporary() {
-  After(500 + world_.dice.Below(30'000), [this] {
+WriterName SimRunner::WriterOf(const MemberOrder& order) const {
+  return {job_, order.order.generation, order.self, order.order.submitted_ms};
+}
+
+void SimRunner::Commit() {
+  const WriterName writer = WriterOf(end_.order);
+  if (world_.bugs(Bug::kReserveLate)) world_.outputs.Reserve(output_, writer);
+  bundle_ = {WeightsHash(member_->machine().state().parameters), job_, writer.generation};
+  commit_.emplace(writer);
+  committed_ = {};
+  CommitStep();
+}
+
+// As PutBundle of bundle/output.cc, one action an event.
+void SimRunner::CommitStep() {
+  const auto action = commit_->Next(committed_);
+  if (!action) return Committed();
+  After(100 + world_.dice.Below(10'000), [this, action = *action] {
     if (worker_.Boundary()) return;
-    if (interrupted_) return Idle();
-    After(200 + world_.dice.Below(10'000), [this] { PutInPlace(); });
+    if (world_.Strikes(Fault::kPausedCommit)) world_.PauseLong(worker_);
+    After(1, [this, action] {
+      const bool stopped = interrupted_ && !IsCleaning(action.op);
+      committed_ = stopped ? OutputResult{Cancelled("it was interrupted"), {}, {}}
+                           : world_.outputs.Perform(output_, action, bundle_);
+      CommitStep();
+    });
   });
 }
 
-void SimRunner::PutInPlace() {
-  const std::string hash = WeightsHash(member_->machine().state().parameters);
-  // A rename that is underway is not taken back by an interruption.
-  world_.outputs.Put(world_, toy_, output_, hash);
+void SimRunner::Committed() {
   if (worker_.Boundary()) return;
   if (interrupted_) return Idle();
+  if (!commit_->status().ok()) {
+    if (commit_->status().code() == StatusCode::kAborted) world_.fired(Fault::kFencedCommit);
+    Tell(JobFailed{job_, end_.generation, commit_->status()});
+    return Idle();
+  }
   JobDone done{job_, end_.generation, {}};
   done.result.steps = member_->finish().steps;
   done.result.epochs = member_->finish().epochs;
   done.result.rows_per_epoch = toy_.plan().train_rows;
-  done.result.weights_sha256 = hash;
+  done.result.weights_sha256 = bundle_.hash;
   Tell(std::move(done));
   over_ = true;
   Idle();

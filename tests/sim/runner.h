@@ -11,9 +11,11 @@
 #include <string>
 #include <variant>
 
+#include "src/bundle/output_commit.h"
 #include "src/cluster/fate.h"
 #include "src/cluster/messages.h"
 #include "tests/sim/member.h"
+#include "tests/sim/outputs.h"
 
 namespace espalier::sim {
 
@@ -50,8 +52,10 @@ class SimRunner {
   void LoadCheckpoint(bool reverts);
   void Agreed(int64_t step, std::string bytes);
   void OnEnd(const SimMember::End& end);
-  void WriteTemporary();
-  void PutInPlace();
+  WriterName WriterOf(const MemberOrder& order) const;
+  void Commit();
+  void CommitStep();
+  void Committed();
   void Idle();
   void Tell(FromWorker message);
   void After(int64_t us, std::function<void()> f);
@@ -59,7 +63,7 @@ class SimRunner {
   World& world_;
   SimWorker& worker_;
   const JobId job_;
-  const std::string output_;
+  const std::string job_text_, output_;
   ToyJob& toy_;
   std::optional<Order> next_;
   std::optional<Order> present_;
@@ -70,6 +74,9 @@ class SimRunner {
   Generation checkpoints_of_;
   int64_t checkpoint_step_ = 0;
   bool writing_ = false;  // a checkpoint
+  std::optional<OutputCommit> commit_;
+  OutputResult committed_;  // of its last action
+  SimBundle bundle_;        // that it puts in place
   std::unique_ptr<SimMember> member_;
 };
 

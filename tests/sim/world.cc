@@ -21,38 +21,6 @@ std::string Replay(const WorldOptions& options) {
          std::to_string(options.events) + " --trace";
 }
 
-void Outputs::Put(World& world, const ToyJob& toy, const std::string& output,
-                  const std::string& hash) {
-  world.checks.Written(toy, output, hash);
-  hashes_[output] = hash;
-}
-
-void Outputs::Keep(const std::string& output, Checkpoint checkpoint) {
-  auto& kept = checkpoints_[output];
-  kept.push_back(std::move(checkpoint));
-  if (kept.size() > 2) kept.pop_front();
-}
-
-void Outputs::DropUncompared(const std::string& output) {
-  std::erase_if(checkpoints_[output], [](const Checkpoint& c) { return !c.compared; });
-}
-
-bool Outputs::Damage(Dice& dice) {
-  for (auto& [output, kept] : checkpoints_) {
-    if (kept.empty() || kept.back().bytes.empty() || hashes_.contains(output)) continue;
-    std::string& bytes = kept.back().bytes;
-    const auto at = static_cast<size_t>(dice.Below(static_cast<int64_t>(bytes.size())));
-    dice.Once(2) ? bytes.resize(at) : void(bytes[at] ^= 1);
-    return true;
-  }
-  return false;
-}
-
-const std::string* Outputs::Find(const std::string& output) const {
-  const auto it = hashes_.find(output);
-  return it == hashes_.end() ? nullptr : &it->second;
-}
-
 World::World(const WorldOptions& o) : options(o), dice(o.seed) {
   ChooseFaults();
   StartCoordinator();
@@ -68,6 +36,10 @@ World::~World() {
 
 ToyJob& World::ToyOf(const std::string& job_yaml) {
   return ToyJob::Of(std::atoi(job_yaml.c_str() + 4));
+}
+
+std::string World::OutputOf(const std::string& job_yaml) {
+  return job_yaml.substr(job_yaml.rfind(' ') + 1);
 }
 
 SimWorker& World::AtAddress(const std::string& address) {

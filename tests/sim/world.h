@@ -26,6 +26,7 @@
 #include "tests/sim/dice.h"
 #include "tests/sim/faults.h"
 #include "tests/sim/net.h"
+#include "tests/sim/outputs.h"
 #include "tests/sim/peers.h"
 #include "tests/sim/queue.h"
 #include "tests/sim/streams.h"
@@ -53,29 +54,6 @@ struct Outcome {
   int64_t jobs = 0, ended_by_a_limit = 0;
 };
 
-// Where bundles and checkpoints come to lie.
-class Outputs {
- public:
-  void Put(World& world, const ToyJob& toy, const std::string& output, const std::string& hash);
-  const std::string* Find(const std::string& output) const;
-  // Checkpoints: the two newest are kept.
-  struct Checkpoint {
-    std::string bytes;
-    bool compared = true;  // all members held it
-  };
-  void Keep(const std::string& output, Checkpoint checkpoint);
-  const std::deque<Checkpoint>& Checkpoints(const std::string& output) {
-    return checkpoints_[output];
-  }
-  void DropUncompared(const std::string& output);
-  // Flips a bit of, or cuts, the newest one of a job; false: there is none.
-  bool Damage(Dice& dice);
-
- private:
-  std::map<std::string, std::string> hashes_;
-  std::map<std::string, std::deque<Checkpoint>> checkpoints_;
-};
-
 class World {
  public:
   explicit World(const WorldOptions& options);
@@ -94,8 +72,9 @@ class World {
   bool RunFor(int64_t us);
   SimWorker& worker(size_t i) { return *workers_[i]; }
 
-  // "toy KIND NAME"
+  // "toy KIND NAME OUTPUT"
   static ToyJob& ToyOf(const std::string& job_yaml);
+  static std::string OutputOf(const std::string& job_yaml);
   SimWorker& AtAddress(const std::string& address);
   bool bugs(Bug bug) const { return options.bugs.test(static_cast<size_t>(bug)); }
   template <typename Words>
@@ -114,6 +93,8 @@ class World {
   int64_t ComputeUs() { return pace_ * (even_ ? 850 : 100 + dice.Below(1'500)); }
   int64_t rebalance_ms() const { return rebalance_ms_; }
   bool keeps_checkpoints() const { return checkpoints_; }
+  // Stops a worker beyond the liveness limit and lets it go on.
+  void PauseLong(SimWorker& worker);
 
   const WorldOptions options;
   Queue queue;
@@ -124,7 +105,7 @@ class World {
   Peers peers{*this};
   Streams streams{*this};
   JournalStore journal;
-  Outputs outputs;
+  Outputs outputs{*this};
   Client client{*this};
   // Planned changes of how many workers a job has, and when they were ordered.
   std::vector<std::pair<JobId, int64_t>> planned;

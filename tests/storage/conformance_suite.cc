@@ -238,6 +238,24 @@ TEST_CASE("a rename never overwrites") {
     CHECK(s.files->Names(s / "d").value() == Strings{"inner"});
     CHECK(s.files->Rename(s / "d", s / "f").ok());
     CHECK(s.files->Stat(s / "f/inner")->is_directory);
+    CHECK(s.files->Rename(s / "f", s / "no/where").code() == StatusCode::kNotFound);
+  }
+}
+
+TEST_CASE("an exchange swaps two directories or is not known") {
+  for (const Subject& s : MakeSubjects()) {
+    INFO(s.name);
+    REQUIRE(s.files->MakeDirectory(s / "a").ok());
+    REQUIRE(s.files->MakeDirectory(s / "b").ok());
+    s.Put("a/x", "1");
+    s.Put("b/y", "2");
+    const Status swapped = s.files->Exchange(s / "a", s / "b");
+    if (swapped.code() == StatusCode::kUnimplemented) continue;
+    CHECK(swapped.ok());
+    CHECK(s.files->Names(s / "a").value() == Strings{"y"});
+    CHECK(s.Content(s / "b/x") == "1");
+    CHECK(s.files->Exchange(s / "a", s / "c").code() == StatusCode::kNotFound);
+    CHECK(s.files->Exchange(s / "c", s / "a").code() == StatusCode::kNotFound);
   }
 }
 

@@ -1,0 +1,137 @@
+// The commit of a job's output as state machines without I/O: results in, actions out. The worker
+// (bundle/output.h), the coordinator and the simulator perform the actions, one at a time.
+//
+// Names beside an output OUT, of the writer W (WriterName::Text):
+//   OUT.writing-W         slot: the permission of W to commit. Made before W reports that it is
+//                         ready, so before any later generation begins
+//   OUT.writing-W/new     the complete bundle of W, once it is filled
+//   OUT.writing-W/old     the bundle that W replaces, where that takes two renames
+//   OUT.draft-W           files that W is writing
+//   OUT.fenced-W          a slot that a later writer or the coordinator has taken away
+//
+// Fencing renames a slot, in one atomic step. All that W does to OUT begins or ends in its slot, so
+// each such step of a fenced W fails, however long W was paused. Nothing of W becomes visible after
+// the fence, on any storage with atomic renames.
+//   - A worker fences the writers that it supersedes (writer_name.h) before it commits.
+//   - The coordinator fences those of a job that is to be cancelled or has ended.
+// Replacing a bundle is one step where the storage can swap two directories (RENAME_EXCHANGE).
+// Elsewhere (HDFS) it takes two renames, and OUT does not exist between them. If W dies there, the
+// next fence moves the old bundle back.
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/bundle/writer_name.h"
+
+namespace espalier {
+
+enum class OutputOp : uint8_t {
+  kList,          // lists slots, drafts and fenced slots of all writers
+  kFence,         // renames the slot to the fenced slot
+  kRestore,       // renames old of the fenced slot to the output
+  kRemoveFenced,  // removes the fenced slot
+  kRemoveDraft,   // removes the draft
+  kInspect,       // reads what the output holds
+  kWriteDraft,    // writes all files of the bundle to the draft
+  kFill,          // renames the draft to new
+  kPut,           // renames new to the output
+  kExchange,      // swaps new and the output; kUnimplemented where the storage cannot
+  kSetAside,      // renames the output to old
+  kPutBack,       // renames old to the output
+  kRemoveSlot,    // removes the slot
+};
+const char* OutputOpName(OutputOp op);
+// Whether the action is still wanted of a writer that was told to stop.
+bool IsCleaning(OutputOp op);
+
+struct OutputAction {
+  OutputOp op = OutputOp::kList;
+  WriterName writer;  // owner of the slot or draft
+};
+
+struct OutputLeftover {
+  enum class Kind : uint8_t { kFenced, kSlot, kDraft };  // in the order in which they are swept
+  Kind kind = Kind::kSlot;
+  WriterName writer;
+};
+
+enum class OutputContent : uint8_t {
+  kNothing,      // the output does not exist
+  kReplaceable,  // a bundle or an empty directory, and the job may overwrite it
+  kOwn,          // a bundle of this job with other weights
+  kDone,         // the bundle of this job with these weights
+  kNewer,        // a bundle of a newer generation of this job with other weights
+};
+
+// What came of an action. No rename replaces anything: kAlreadyExists if the target exists,
+// kNotFound if the source or the directory of the target does not.
+struct OutputResult {
+  Status status;
+  std::vector<OutputLeftover> leftovers;               // of kList
+  OutputContent content = OutputContent::kNothing;     // of kInspect
+};
+
+// Fences writers and removes what they left: of the old bundle nothing is lost.
+class OutputSweep {
+ public:
+  // `stale` selects the writers.
+  explicit OutputSweep(std::function<bool(const WriterName&)> stale) : stale_(std::move(stale)) {}
+
+  // Returns the next action; `last` is the result of the one before, or empty at first. None: it is
+  // over, and `status` says how.
+  std::optional<OutputAction> Next(const OutputResult& last);
+  const Status& status() const { return status_; }
+
+ private:
+  void Plan(std::vector<OutputLeftover> leftovers);
+
+  const std::function<bool(const WriterName&)> stale_;
+  std::optional<OutputAction> last_;
+  std::deque<OutputAction> todo_;
+  Status status_;
+};
+
+// Puts the bundle of one writer, whose slot was made, in place.
+class OutputCommit {
+ public:
+  explicit OutputCommit(WriterName self);
+
+  // As OutputSweep::Next. The final status is kAborted if the writer was fenced or is superseded.
+  std::optional<OutputAction> Next(const OutputResult& last);
+  const Status& status() const { return status_; }
+  // The storage refused to move the old bundle back: it is still in the slot.
+  bool old_is_aside() const { return aside_; }
+
+ private:
+  enum class Stage : uint8_t { kSweeping, kCommitting, kCleaning };
+
+  std::optional<OutputAction> Do(OutputOp op);
+  std::optional<OutputAction> Inspected(const OutputResult& last);
+  std::optional<OutputAction> Place();
+  std::optional<OutputAction> Check(const Status& attempt);
+  std::optional<OutputAction> End(Status status);
+
+  const WriterName self_;
+  OutputSweep sweep_;
+  Stage stage_ = Stage::kSweeping;
+  OutputOp last_ = OutputOp::kList;
+  OutputContent content_ = OutputContent::kNothing;
+  bool drafted_ = false;      // a draft may exist
+  bool filled_ = false;       // new exists
+  bool aside_ = false;        // old may exist
+  bool put_ = false;          // the last attempt to replace the output succeeded
+  bool swaps_ = true;         // the storage may know kExchange
+  bool remove_slot_ = false;  // while cleaning
+  int inspections_ = 0;
+  Status problem_;  // why the last attempt failed
+  Status status_;
+};
+
+}  // namespace espalier
