@@ -14,12 +14,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <variant>
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/bundle/writer_name.h"
 #include "src/cluster/fate.h"
 #include "src/cluster/messages.h"
 #include "src/data/row_store.h"
@@ -104,6 +106,9 @@ class JobRunner {
   Status Perform(const KeepOrder& order);
   template <typename T>
   Status Train(const TrainingOrder& order);
+  // The right to write the output in a generation (bundle/output.h); any thread.
+  Status Reserve(const WriterName& writer);
+  void ReleaseReserved();
   Result<std::unique_ptr<RowStore>> LoadRows(const SurveyResult& survey,
                                              const OwnRows::Request& rows);
   // Where the rows of one of the loader's shards come from: the survey of this job, or what is kept
@@ -166,6 +171,7 @@ class JobRunner {
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::optional<Order> next_;
+  std::set<WriterName> reserved_;
   std::optional<espalier::Proceed> proceed_;
   std::unique_ptr<JobMember> member_;  // set once, by the job's thread
 

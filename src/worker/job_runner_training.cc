@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/log.h"
 #include "src/bundle/initial_weights.h"
 #include "src/bundle/output.h"
 #include "src/model/arithmetic.h"
@@ -25,7 +26,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
     hooks.on_step = [this](int64_t step) { step_ = step; };
     hooks.find_state = [this](const StartTraining& start) { return FindState<T>(start); };
     hooks.reserve_output = [this](const StartTraining& start, int32_t self) {
-      return ReserveOutput(*files_, spec_.output.path, WriterOf(start, self));
+      return Reserve(WriterOf(start, self));
     };
     hooks.checkpoint_due = [this](const RootState& state) { return checkpoints_->Due(state); };
     hooks.on_agreed = [this](const RootState& state) { checkpoints_->WriteIfDue(state); };
@@ -55,13 +56,37 @@ Status JobRunner::Train(const TrainingOrder& order) {
   }
   // The links stay up until the next order or the release: dropping them would take away what
   // slower members have not read yet, and look like another death.
-  if (interrupted_ || end.broken || end.left) return Status::Ok();
+  const bool goes_on = interrupted_ || end.broken || end.left;
+  if (goes_on || !end.status.ok() || !end.root) ReleaseReserved();
+  if (goes_on) return Status::Ok();
   ESPALIER_RETURN_IF_ERROR(std::move(end.status));
   if (end.root) {
     ESPALIER_RETURN_IF_ERROR(Finish(end.order.order, end.order.self, member, *end.trained));
   }
   over_ = true;
   return Status::Ok();
+}
+
+Status JobRunner::Reserve(const WriterName& writer) {
+  {
+    std::lock_guard lock(mutex_);
+    reserved_.insert(writer);
+  }
+  return ReserveOutput(*files_, spec_.output.path, writer);
+}
+
+// Another member, or this one in a later generation, is to write the output.
+void JobRunner::ReleaseReserved() {
+  std::set<WriterName> reserved;
+  {
+    std::lock_guard lock(mutex_);
+    reserved.swap(reserved_);
+  }
+  if (reserved.empty()) return;
+  const Status released =
+      FenceOutput(*files_, spec_.output.path,
+                  [&](const WriterName& writer) { return reserved.contains(writer); });
+  if (!released.ok()) LogDebug(released.ToString());  // the coordinator clears, at the job's end
 }
 
 template <typename T>

@@ -31,15 +31,14 @@ std::string CompareHistory(const std::vector<HistoryRow>& told,
 
 }  // namespace
 
-void Client::Submit(int kind, int64_t workers_min, int64_t workers_max) {
+void Client::Submit(int kind, int64_t workers_min, int64_t workers_max, bool replaces) {
   ToyJob& toy = ToyJob::Of(kind);
   Job job;
   job.kind = kind;
   const std::string number = std::to_string(jobs_.size() + 1);
   job.submission.client_request_id = "request " + number;
   job.submission.output = "/out/" + number;
-  // Some jobs replace the model of the one before.
-  if (!jobs_.empty() && world_.dice.Once(3)) job.submission.output = jobs_.back().submission.output;
+  if (replaces && !jobs_.empty()) job.submission.output = jobs_.back().submission.output;
   job.submission.job_yaml =
       "toy " + std::to_string(kind) + " " + number + " " + job.submission.output;
   job.submission.workers_min = workers_min;

@@ -21,7 +21,8 @@ class Client {
  public:
   explicit Client(World& world) : world_(world) {}
 
-  void Submit(int kind, int64_t workers_min, int64_t workers_max);
+  // `replaces`: the output is that of the job before.
+  void Submit(int kind, int64_t workers_min, int64_t workers_max, bool replaces = false);
   void Replied(const Reply& reply);
   // Asks for the end of a job that is open.
   void CancelOne();
