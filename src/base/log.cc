@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
+
 #include "src/base/audit.h"
 
 namespace espalier {
@@ -69,12 +72,21 @@ bool LeadsToJournal(const std::string& journal_stream) {
          journal_stream == std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
 }
 
+bool IsControl(char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 0x7f; }
+
+// One line, which cannot change what a terminal shows.
 void Write(spdlog::level::level_enum level, const std::string& message) {
-  if (message.find('\n') == std::string::npos) return spdlog::log(level, "{}", message);
+  if (std::none_of(message.begin(), message.end(), IsControl)) {
+    return spdlog::log(level, "{}", message);
+  }
   std::string line;
   for (const char c : message) {
     if (c == '\n') {
       line += "\\n";
+    } else if (IsControl(c)) {
+      char escape[5];
+      std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned char>(c));
+      line += escape;
     } else {
       line += c;
     }

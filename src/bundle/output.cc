@@ -7,7 +7,6 @@
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/bundle/json.h"
-#include "src/bundle/model_json.h"
 #include "src/bundle/output_commit.h"
 #include "src/storage/uri.h"
 
@@ -64,23 +63,44 @@ Result<std::vector<OutputLeftover>> Leftovers(const FileSystem& files, const std
   return found;
 }
 
-std::string EncodeWriter(const OutputWriter& writer) {
+std::string EncodeWriter(const OutputWriter& writer, const std::string& weights_sha256) {
   Json json;
   json["job"] = writer.name.job.value;
   json["generation"] = writer.name.generation.value;
   json["incarnation"] = writer.incarnation.value;
   json["submission"] = TextToJson(writer.submission);
+  json["weights_sha256"] = weights_sha256;
   return json.dump() + "\n";
 }
 
-bool HasWeights(const FileSystem& files, const Bundle& bundle, const std::string& output) {
-  const auto model = files.ReadAll(output + "/" + kModelFile, kModelJsonBytesMax);
-  if (!model.ok()) return false;
-  const auto weights = files.Stat(output + "/" + kWeightsFile);
-  const auto expected = static_cast<int64_t>(bundle.files.at(kWeightsFile).size());
-  if (!weights.ok() || weights->length != expected) return false;
-  const auto document = DecodeModelJson(*model);
-  return document.ok() && document->weights_sha256 == bundle.weights_sha256;
+struct WriterRecord {
+  Generation generation;
+  std::string weights_sha256;
+};
+
+// Returns what the bundle at `output` records, if it is of this submission.
+Result<std::optional<WriterRecord>> ReadWriter(const FileSystem& files, const std::string& output,
+                                               const std::string& submission) {
+  const std::optional<WriterRecord> none;
+  const auto text = files.ReadAll(output + "/" + kWriterFile, kWriterBytesMax);
+  if (!text.ok()) {
+    const StatusCode code = text.status().code();
+    const bool away = code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded;
+    if (away) return text.status();
+    return none;  // a bundle of version 0.1.0, or none at all
+  }
+  const Json json = ParseJson(*text);
+  if (!json.is_object() || !json.contains("submission") || !json.contains("generation") ||
+      !json.contains("weights_sha256")) {
+    return none;
+  }
+  const auto of = TextFromJson(json["submission"], "submission");
+  if (!of.ok() || *of != submission || !json["generation"].is_number_unsigned() ||
+      !json["weights_sha256"].is_string()) {
+    return none;
+  }
+  return std::optional(WriterRecord{{json["generation"].get<uint64_t>()},
+                                    json["weights_sha256"].get<std::string>()});
 }
 
 // Performs the actions of a commit or a sweep on a file system.
@@ -165,11 +185,11 @@ class CommitShell : private OutputShell {
     const auto content = [](OutputContent c) { return OutputResult{Status::Ok(), {}, c}; };
     const auto there = files_.Stat(output_);
     if (there.status().code() == StatusCode::kNotFound) return content(OutputContent::kNothing);
-    const auto writer = WrittenBy(files_, output_, writer_.submission);
-    if (!writer.ok()) return {writer.status(), {}, {}};
-    if (*writer) {
-      if (HasWeights(files_, bundle_, output_)) return content(OutputContent::kDone);
-      const bool newer = **writer > writer_.name.generation;
+    const auto record = ReadWriter(files_, output_, writer_.submission);
+    if (!record.ok()) return {record.status(), {}, {}};
+    if (const auto& of = *record) {
+      if (of->weights_sha256 == bundle_.weights_sha256) return content(OutputContent::kDone);
+      const bool newer = of->generation > writer_.name.generation;
       return content(newer ? OutputContent::kNewer : OutputContent::kOwn);
     }
     Status replaceable = CheckOutput(files_, {output_, overwrite_});
@@ -183,7 +203,8 @@ class CommitShell : private OutputShell {
       if (stopped_ && stopped_()) return Stopped();
       ESPALIER_RETURN_IF_ERROR(files_.WriteAtomically(draft + "/" + name, bytes));
     }
-    return files_.WriteAtomically(draft + "/" + kWriterFile, EncodeWriter(writer_));
+    return files_.WriteAtomically(draft + "/" + kWriterFile,
+                                  EncodeWriter(writer_, bundle_.weights_sha256));
   }
 
   const bool overwrite_;
@@ -280,21 +301,9 @@ Status FenceOutput(const FileSystem& files, const std::string& output,
 
 Result<std::optional<Generation>> WrittenBy(const FileSystem& files, const std::string& output,
                                             const std::string& submission) {
-  const std::optional<Generation> none;
-  const auto text = files.ReadAll(WithoutSlashes(output) + "/" + kWriterFile, kWriterBytesMax);
-  if (!text.ok()) {
-    const StatusCode code = text.status().code();
-    const bool away = code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded;
-    if (away) return text.status();
-    return none;  // a bundle of version 0.1.0, or none at all
-  }
-  const Json json = ParseJson(*text);
-  if (!json.is_object() || !json.contains("submission") || !json.contains("generation")) {
-    return none;
-  }
-  const auto of = TextFromJson(json["submission"], "submission");
-  if (!of.ok() || *of != submission || !json["generation"].is_number_unsigned()) return none;
-  return std::optional(Generation{json["generation"].get<uint64_t>()});
+  ESPALIER_ASSIGN_OR_RETURN(const auto record,
+                            ReadWriter(files, WithoutSlashes(output), submission));
+  return record ? std::optional(record->generation) : std::nullopt;
 }
 
 }  // namespace espalier

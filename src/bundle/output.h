@@ -39,7 +39,7 @@ inline constexpr const char* kWriterFile = ".writer.json";
 struct OutputWriter {
   WriterName name;
   Incarnation incarnation = {};  // of the coordinator that gave the order
-  std::string submission = {};   // client request id: tells the job from those of other coordinators
+  std::string submission = {};  // client request id: tells the job from those of other coordinators
 };
 
 // Gives a writer the right to commit (output_commit.h). Call it before the member that would write

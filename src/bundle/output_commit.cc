@@ -113,9 +113,9 @@ std::optional<OutputAction> OutputSweep::Next(const OutputResult& last) {
 
 // ---- commit ----------------------------------------------------------------------------------
 
-OutputCommit::OutputCommit(WriterName self) : self_(self), sweep_([self](const WriterName& other) {
-    return self.Supersedes(other) && other != self;
-  }) {}
+OutputCommit::OutputCommit(WriterName self)
+    : self_(self),
+      sweep_([self](const WriterName& other) { return self.Supersedes(other) && other != self; }) {}
 
 std::optional<OutputAction> OutputCommit::Do(OutputOp op) {
   last_ = op;

@@ -74,8 +74,8 @@ enum class OutputContent : uint8_t {
 // kNotFound if the source or the directory of the target does not.
 struct OutputResult {
   Status status;
-  std::vector<OutputLeftover> leftovers;               // of kList
-  OutputContent content = OutputContent::kNothing;     // of kInspect
+  std::vector<OutputLeftover> leftovers;            // of kList
+  OutputContent content = OutputContent::kNothing;  // of kInspect
 };
 
 // Fences writers and removes what they left: of the old bundle nothing is lost.

@@ -55,6 +55,10 @@ struct Submission {
   std::string model_sha256 = {};
   // Members exchange messages with the root alone (asynchronous training), not along the tree.
   bool star = false;
+  // Canonical form of `output` (storage/uri.h): two names of one place have the same. Empty: that of
+  // `output` itself.
+  std::string output_place = {};
+  const std::string& OutputPlace() const { return output_place.empty() ? output : output_place; }
 };
 
 struct Submit {
@@ -130,9 +134,9 @@ struct Shutdown {
   bool jobs_go_on = false;
 };
 
-using CoordinatorEvent =
-    std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit, CancelJob, DrainWorker,
-                 SurveyMerged, JobScored, OutputFenced, JobCleared, TokenKept, JobRefused, Tick, Shutdown>;
+using CoordinatorEvent = std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit,
+                                      CancelJob, DrainWorker, SurveyMerged, JobScored, OutputFenced,
+                                      JobCleared, TokenKept, JobRefused, Tick, Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------
 
@@ -188,9 +192,14 @@ struct TokensReplaced {
   JobId job;
   StorageTokens tokens;
 };
+// The merge of what members found is to begin, for the n-th time in a row without an end.
+struct MergeTried {
+  JobId job;
+  int64_t times = 0;
+};
 using JournalEntry = std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, SurveyRecorded,
                                   HistoryRecorded, TrainingStarted, JobEnded, JobForgotten,
-                                  IncarnationTaken, GenerationReserved, TokensReplaced>;
+                                  IncarnationTaken, GenerationReserved, TokensReplaced, MergeTried>;
 
 struct SendToWorker {
   SessionId session;

@@ -171,6 +171,8 @@ void CoordinatorCore::On(const Shutdown& event) {
   std::vector<JobId> open;
   for (const auto& [id, job] : jobs_) {
     if (!event.jobs_go_on && !IsFinal(job.snapshot.state)) open.push_back(id);
+    // This life ends by itself, and not by its merge.
+    if (job.surveyed.merging) out_.persist.push_back(MergeTried{id, job.merges_tried - 1});
   }
   for (JobId id : open) {
     EndJob(*FindJob(id), JobState::kCancelled,

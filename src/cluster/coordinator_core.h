@@ -83,6 +83,7 @@ struct CoordinatorCoreOptions {
       30 * 60'000;  // training: without a step or any progress of an evaluation
   int64_t below_min_timeout_ms = 5 * 60'000;  // wait for workers, when too few are left
   int64_t keep_timeout_ms = 120'000;          // for writing a state, of GB perhaps, as a checkpoint
+  int64_t merges_tried_max = 2;               // lives that may end during the merge of one job
   int64_t cancel_timeout_ms = 10'000;         // for fencing the output of a job to be cancelled
   int64_t join_timeout_ms = 60'000;           // for one that joins, to fetch such a state
   int64_t rebalance_interval_ms = 60'000;     // a job's surplus workers change at most so often
@@ -320,6 +321,7 @@ class CoordinatorCore : CoordinatorRecords {
   void Recall(const HistoryRecorded& e);
   void Recall(const TrainingStarted& e);
   void Recall(const GenerationReserved& e);
+  void Recall(const MergeTried& e);
   void Recall(const JobEnded& e);
   void Recall(const JobForgotten& e);
   void Recall(const IncarnationTaken& e);

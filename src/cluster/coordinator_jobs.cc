@@ -70,7 +70,7 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
   }
   if (submission.output.empty()) return Status::Ok();  // an evaluation without a report
   for (const auto& [id, job] : jobs_) {
-    if (!IsFinal(job.snapshot.state) && job.snapshot.output == submission.output) {
+    if (!IsFinal(job.snapshot.state) && job.submission.OutputPlace() == submission.OutputPlace()) {
       return AlreadyExists("output: " + submission.output + " is reserved by " + ToString(id) +
                            ", which is " + JobStateName(job.snapshot.state) +
                            "; choose another output or cancel that job");
@@ -112,8 +112,8 @@ void CoordinatorCore::On(const OutputFenced& event) {
   if (!event.written.ok()) {
     reason += "; a worker may still write to " + at + ": " + event.written.status().ToString();
   } else if (*event.written == job->snapshot.generation) {
-    const Status late = FailedPrecondition(
-        ToString(event.job) + " cannot be cancelled any more: its model is in " + at);
+    const Status late = FailedPrecondition(ToString(event.job) +
+                                           " cannot be cancelled any more: its model is in " + at);
     for (const RequestId request : job->cancelling->requests) {
       out_.reply.push_back({request, late});
     }

@@ -142,6 +142,7 @@ struct CoordinatorRecords {
     // Of the result, for Snapshot: they are the bulk of it, and not in `snapshot`.
     std::vector<double> validation_confusion, test_confusion;
     std::map<std::string, TokenState> tokens;  // by file system
+    int64_t merges_tried = 0;                  // in a row, in all lives, without an end
     bool cleared = false;   // of a job that has ended: nothing is left of it beside its output
     bool reverts = false;   // states differed, and not all members have gone back yet
     bool met = false;       // all members of this generation were ready, so all had their orders

@@ -82,6 +82,7 @@ void CoordinatorCore::Recall(const SurveyRecorded& e) {
   JobRecord* job = FindJob(e.job);
   if (job == nullptr) return;
   job->survey = e.survey;
+  job->merges_tried = 0;
   job->surveyed.bytes_done = job->snapshot.input_bytes;
 }
 
@@ -120,6 +121,10 @@ void CoordinatorCore::Recall(const JobForgotten& e) {
 }
 
 void CoordinatorCore::Recall(const IncarnationTaken&) {}  // the journal's own affair
+
+void CoordinatorCore::Recall(const MergeTried& e) {
+  if (JobRecord* job = FindJob(e.job)) job->merges_tried = e.times;
+}
 
 // What the entries say, all together, of each job that has not ended: its members are awaited where
 // it trains; where it was surveyed, that begins anew.
@@ -196,12 +201,16 @@ void CoordinatorCore::BeginLife() {
   }
   queue_moved_ = true;
   ClearAwayAgain();
-  std::vector<JobId> lost;
-  for (JobId id : queue_) {
-    if (FindJob(id)->submission.input == nullptr) lost.push_back(id);
-  }
-  for (JobId id : lost) {
-    Fail(*FindJob(id), DataLoss("the journal does not hold the job's input; submit it again"));
+  for (const JobId id : std::deque<JobId>(queue_)) {
+    JobRecord& job = *FindJob(id);
+    if (job.submission.input == nullptr) {
+      Fail(job, DataLoss("the journal does not hold the job's input; submit it again"));
+    } else if (job.merges_tried >= options_.merges_tried_max) {
+      // It may be what ends the coordinator, which would never come to the other jobs.
+      Fail(job, Internal("the coordinator ended " + std::to_string(job.merges_tried) +
+                         " times while it merged what workers found in the job's input; look for "
+                         "the reason in its log, then submit the job again"));
+    }
   }
   if (jobs_.empty()) return;
   Log(LogLevel::kInfo, "the journal tells of " + std::to_string(jobs_.size()) +
@@ -343,6 +352,9 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
       if (s.training_ms != 0) out.push_back(trains);
       out.push_back(StartOf(job));  // these may not have met yet
       if (job.met && !job.outdated && !job.reverts) out.push_back(trains);
+    }
+    if (!IsFinal(s.state) && job.merges_tried != 0) {
+      out.push_back(MergeTried{id, job.merges_tried});
     }
     int64_t number = job.history_begin;
     for (const HistoryRow& row : job.history) out.push_back(HistoryRecorded{id, row, number++});

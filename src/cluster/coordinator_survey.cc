@@ -146,6 +146,7 @@ void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
                  .request_id = submission.client_request_id,
                  .model_sha256 = submission.model_sha256};
   if (submission.kind == JobKind::kEvaluate) work.totals = all.totals.Take();
+  out_.persist.push_back(MergeTried{job.snapshot.job, ++job.merges_tried});
   out_.work.push_back(std::move(work));
   all.merging = true;
   if (submission.kind != JobKind::kTrain) LetMembersGo(job);
@@ -197,6 +198,7 @@ void CoordinatorCore::On(const SurveyMerged& event) {
     return;
   }
   job->survey = *event.result;
+  job->merges_tried = 0;
   ForgetSurvey(*job);
   out_.persist.push_back(SurveyRecorded{event.job, job->survey});
   Log(LogLevel::kInfo,

@@ -20,6 +20,10 @@ Status CheckText(const char* what, const std::string& text, size_t bytes_max) {
                            std::to_string(text.size()) + " bytes, at most " +
                            std::to_string(bytes_max) + " are allowed");
   }
+  if (Printable(text, bytes_max) != text) {
+    return InvalidArgument(std::string("the worker's ") + what + " is " + Quoted(text) +
+                           "; expected text without control characters");
+  }
   return Status::Ok();
 }
 

@@ -43,7 +43,8 @@ JobId JobOf(const JournalEntry& entry) {
 // Whether nothing of a step waits for its turn; what it logs does not.
 bool IsNothing(const CoordinatorActions& a) {
   return a.send.empty() && a.close.empty() && a.reply.empty() && a.drained.empty() &&
-         a.notify.empty() && a.work.empty() && a.fence.empty() && a.clear.empty() && a.tokens.empty();
+         a.notify.empty() && a.work.empty() && a.fence.empty() && a.clear.empty() &&
+         a.tokens.empty();
 }
 
 bool IsPulse(const SendToWorker& send) { return std::holds_alternative<Pulse>(send.message); }

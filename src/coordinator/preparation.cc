@@ -93,6 +93,7 @@ Result<Submission> PrepareTraining(const SubmitRequest& request, const StorageOp
   submission.job_yaml = request.job_yaml;
   submission.name = job.name;
   submission.output = job.output.path;
+  submission.output_place = CanonicalPath(submission.output);
   submission.workers_min = job.workers.min;
   submission.workers_max = job.workers.max;
   submission.leaves = LeafCount(job.train);
@@ -123,6 +124,7 @@ Result<Submission> PrepareScoring(const SubmitRequest& request, const StorageOpt
   submission.model_sha256 = std::move(plan.model_sha256);
   submission.name = job.name;
   submission.output = PredictSpecOf(job).output;
+  if (!submission.output.empty()) submission.output_place = CanonicalPath(submission.output);
   submission.workers_min = job.workers.min;
   submission.workers_max = job.workers.max;
   // No more workers than shards have anything to do.

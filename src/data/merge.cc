@@ -16,6 +16,12 @@
 namespace espalier {
 namespace {
 
+int64_t Sum(const std::map<std::string, int64_t>& counts) {
+  int64_t sum = 0;
+  for (const auto& [text, count] : counts) sum += count;
+  return sum;
+}
+
 class Merger {
  public:
   Merger(const InputPlan& plan, const JobSpec& job, std::vector<ShardSurvey> surveys,
@@ -59,7 +65,8 @@ class Merger {
       const ShardSurvey& s = surveys_[i];
       if (s.shard != static_cast<int32_t>(i) || s.features.size() != plan_.schema.features.size() ||
           s.targets.size() != (classes ? 0 : plan_.schema.label.size()) ||
-          s.categories.size() != vocabularies ||
+          s.categories.size() != vocabularies || Sum(s.labels) != (classes ? s.train_rows : 0) ||
+          Sum(s.evaluation_labels) != (classes ? s.validation_rows + s.test_rows : 0) ||
           s.sample.values.size() != s.sample.keys.size() * static_cast<size_t>(robust_)) {
         return Internal("the survey of shard " + std::to_string(i) + " does not fit the schema");
       }

@@ -2,19 +2,25 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 
+#include "src/base/file_descriptor.h"
 #include "src/base/text.h"
-#include "src/storage/glob.h"
 #include "src/storage/local_file_system.h"
 
 namespace espalier {
 namespace {
 
 constexpr char kPrefix[] = "espalier-spool-";
+
+std::string RandomName() {
+  uint64_t bits = 0;
+  (void)!getrandom(&bits, sizeof(bits), 0);  // O_EXCL decides, should it fail
+  return kPrefix + std::to_string(bits);
+}
 
 Status NoRoom(size_t bytes, const std::string& what) {
   return ResourceExhausted("cannot get " + HumanBytes(bytes) + " of " + what +
@@ -24,13 +30,14 @@ Status NoRoom(size_t bytes, const std::string& what) {
 }  // namespace
 
 Result<int> OpenSpoolFile(const std::string& directory) {
-  static std::atomic<uint64_t> counter{0};
   ESPALIER_RETURN_IF_ERROR(MakeLocalFileSystem()->MakeDirectory(directory));
-  const std::string path =
-      directory + "/" + kPrefix + std::to_string(getpid()) + "-" + std::to_string(++counter);
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return FileError(errno, "make the spool file", path);
-  unlink(path.c_str());
+  const FileDescriptor parent(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (parent.get() < 0) return FileError(errno, "open the spool directory", directory);
+  const std::string name = RandomName();
+  const int fd =
+      openat(parent.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return FileError(errno, "make a spool file in", directory);
+  unlinkat(parent.get(), name.c_str(), 0);
   return fd;
 }
 
@@ -79,17 +86,6 @@ Result<std::unique_ptr<Region>> Region::InSpool(const std::string& directory, si
   ESPALIER_RETURN_IF_ERROR(file->Grow(bytes));
   char* data = file->data();
   return std::unique_ptr<Region>(new Region(data, bytes, std::move(file)));
-}
-
-Status CleanSpool(const std::string& directory) {
-  const auto files = MakeLocalFileSystem();
-  Result<std::vector<FileInfo>> found = files->List(directory + "/" + kPrefix + "*");
-  if (!found.ok()) return found.status();
-  for (const FileInfo& file : *found) {
-    Status deleted = files->Delete(file.path);
-    if (!deleted.ok() && deleted.code() != StatusCode::kNotFound) return deleted;
-  }
-  return {};
 }
 
 }  // namespace espalier

@@ -1,9 +1,10 @@
 // Memory for rows: on the heap, or a mapped file in a spool directory. The file's pages are the
 // system's to write out and to take back: they do not count as the process's own memory.
 //
-// A spool file is unlinked as soon as it is open, so that it is gone when the process is; one whose
-// process died in between is removed by CleanSpool. Its blocks are reserved at once: a full disk is
-// an error here and not a signal later.
+// A spool file is unlinked as soon as it is open, so that it is gone when the process is. Its name
+// is random and must not exist before, so the directory may be one that other users can write to,
+// such as /tmp: they can neither foresee nor open the file, and nothing of theirs is removed. Its
+// blocks are reserved at once: a full disk is an error here and not a signal later.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,8 @@
 
 namespace espalier {
 
-// A new file in the directory, which is made when it is not there: its descriptor, which is the
-// caller's to close.
+// Makes a file in the directory, which is made if it does not exist. Returns its descriptor, which
+// the caller closes.
 Result<int> OpenSpoolFile(const std::string& directory);
 
 // A mapped file that grows. Thread rule: as plain memory.
@@ -61,9 +62,5 @@ class Region {
   const size_t size_;
   const std::unique_ptr<SpoolFile> file_;  // that the bytes lie in; null: in memory
 };
-
-// Removes spool files that earlier processes left in `directory`; one that does not exist is fine.
-// Only for the one process that uses the directory, before its first InSpool.
-Status CleanSpool(const std::string& directory);
 
 }  // namespace espalier

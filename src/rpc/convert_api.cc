@@ -65,8 +65,8 @@ Result<JobSnapshot> FromProto(const pb::JobSnapshot& in) {
   s.name = f.Text("name", in.name(), kNameBytesMax);
   s.state = static_cast<JobState>(
       f.In("state", in.state(), pb::JOB_STATE_QUEUED, pb::JOB_STATE_CANCELLED) - 1);
-  s.waiting_because = f.Text("waiting_because", in.waiting_because(), kTextBytesMax);
-  s.trouble = f.Text("trouble", in.trouble(), kTextBytesMax);
+  s.waiting_because = f.Line("waiting_because", in.waiting_because(), kTextBytesMax);
+  s.trouble = f.Line("trouble", in.trouble(), kTextBytesMax);
   s.output = f.Text("output", in.output(), kTextBytesMax);
   if (!f.Few("workers", in.workers_size(), kMembersMax)) return f.status();
   for (const std::string& w : in.workers())
@@ -85,7 +85,7 @@ Result<JobSnapshot> FromProto(const pb::JobSnapshot& in) {
   s.start_phase_ms = f.NotNegative("start_phase_ms", in.start_phase_ms());
   s.survey_phase_ms = f.NotNegative("survey_phase_ms", in.survey_phase_ms());
   s.train_phase_ms = f.NotNegative("train_phase_ms", in.train_phase_ms());
-  s.inferred = f.Text("inferred", in.inferred(), kTextBytesMax);
+  s.inferred = f.Line("inferred", in.inferred(), kTextBytesMax);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return s;
 }

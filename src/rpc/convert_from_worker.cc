@@ -49,7 +49,7 @@ void Set(const Heartbeat& m, pb::FromWorker* out) {
 Result<FromWorker> Get(const pb::Heartbeat& in) {
   Fields f("Heartbeat");
   Heartbeat m{{in.job()}, {in.generation()}, f.NotNegative("step", in.step()), {}};
-  m.waiting_because = f.Text("waiting_because", in.waiting_because(), kTextBytesMax);
+  m.waiting_because = f.Line("waiting_because", in.waiting_because(), kTextBytesMax);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return FromWorker(std::move(m));
 }
@@ -166,7 +166,7 @@ void Set(const Leaving& m, pb::FromWorker* out) {
 
 Result<FromWorker> Get(const pb::Leaving& in) {
   Fields f("Leaving");
-  Leaving m{f.Text("reason", in.reason(), kTextBytesMax)};
+  Leaving m{f.Line("reason", in.reason(), kTextBytesMax)};
   ESPALIER_RETURN_IF_ERROR(f.status());
   return FromWorker(std::move(m));
 }
@@ -201,7 +201,7 @@ Result<FromWorker> Get(const pb::StateKept& in) {
   StateKept m;
   GetPoint(in, f, &m);
   m.step = f.NotNegative("step", in.step());
-  m.path = f.Text("path", in.path(), kTextBytesMax);
+  m.path = f.Line("path", in.path(), kTextBytesMax);
   if (in.has_why()) m.why = RequiredError(in.why(), f);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return FromWorker(std::move(m));
@@ -286,7 +286,7 @@ void Set(const Goodbye& m, pb::FromWorker* out) {
 
 Result<FromWorker> Get(const pb::Goodbye& in) {
   Fields f("Goodbye");
-  Goodbye m{f.Text("reason", in.reason(), kTextBytesMax)};
+  Goodbye m{f.Line("reason", in.reason(), kTextBytesMax)};
   ESPALIER_RETURN_IF_ERROR(f.status());
   return FromWorker(std::move(m));
 }

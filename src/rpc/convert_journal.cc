@@ -35,6 +35,7 @@ void Set(const JobAccepted& e, pb::JournalEntry* out) {
   p->set_kind(KindToProto(s.kind));
   p->set_model_sha256(s.model_sha256);
   p->set_star(s.star);
+  p->set_output_place(s.output_place);
   ToProto(s.tokens, p->mutable_tokens());
   if (s.input == nullptr) return;
   ToProto(*s.input, p->mutable_input());
@@ -74,6 +75,7 @@ Result<JournalEntry> Get(const pb::JobAccepted& in) {
   s.kind = KindFromProto(in.kind(), f);
   s.model_sha256 = f.Text("model_sha256", in.model_sha256(), kNameBytesMax);
   s.star = in.star();
+  s.output_place = f.Text("output_place", in.output_place(), kTextBytesMax);
   s.input = InputFromProto(in, f);
   s.tokens = Part(f, "tokens", FromProto(in.tokens()));
   ESPALIER_RETURN_IF_ERROR(f.status());
@@ -169,6 +171,20 @@ Result<JournalEntry> Get(const pb::GenerationReserved& in) {
   Fields f("GenerationReserved");
   GenerationReserved e;
   GetPoint(in, f, &e);
+  ESPALIER_RETURN_IF_ERROR(f.status());
+  return JournalEntry(e);
+}
+
+void Set(const MergeTried& e, pb::JournalEntry* out) {
+  out->mutable_merge_tried()->set_job(e.job.value);
+  out->mutable_merge_tried()->set_times(e.times);
+}
+
+Result<JournalEntry> Get(const pb::MergeTried& in) {
+  Fields f("MergeTried");
+  MergeTried e;
+  e.job = {f.Id("job", in.job())};
+  e.times = f.In("times", in.times(), int64_t{0}, std::numeric_limits<int64_t>::max());
   ESPALIER_RETURN_IF_ERROR(f.status());
   return JournalEntry(e);
 }
@@ -272,6 +288,8 @@ Result<JournalEntry> DecodeJournalEntry(std::string_view bytes) {
       return rpc::Get(proto.history_recorded());
     case v1::JournalEntry::kGenerationReserved:
       return rpc::Get(proto.generation_reserved());
+    case v1::JournalEntry::kMergeTried:
+      return rpc::Get(proto.merge_tried());
     case v1::JournalEntry::kTokensReplaced:
       return rpc::Get(proto.tokens_replaced());
     case v1::JournalEntry::kTrainingStarted:

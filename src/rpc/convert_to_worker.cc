@@ -135,8 +135,8 @@ Result<ToWorker> Get(const pb::StartTraining& in) {
   m.planned = in.planned();
   m.reverts = in.reverts();
   m.holder = f.In("holder", in.holder(), 0, std::max(0, in.members_size() - 1));
-  m.submitted_ms = f.In("submitted_ms", in.submitted_ms(), int64_t{0},
-                        std::numeric_limits<int64_t>::max());
+  m.submitted_ms =
+      f.In("submitted_ms", in.submitted_ms(), int64_t{0}, std::numeric_limits<int64_t>::max());
   if (!f.status().ok()) return f.status();
   for (const pb::Member& member : in.members()) {
     m.members.push_back({{f.Id("members.worker", member.worker())},
@@ -231,7 +231,7 @@ Result<ToWorker> Get(const pb::Release& in) {
   Release m;
   m.incarnation = {f.Id("incarnation", in.incarnation())};
   GetPoint(in, f, &m);
-  m.reason = f.Text("reason", in.reason(), kTextBytesMax);
+  m.reason = f.Line("reason", in.reason(), kTextBytesMax);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return ToWorker(std::move(m));
 }
@@ -242,7 +242,7 @@ void Set(const Dismiss& m, pb::ToWorker* out) {
 
 Result<ToWorker> Get(const pb::Dismiss& in) {
   Fields f("Dismiss");
-  Dismiss m{f.Text("reason", in.reason(), kTextBytesMax)};
+  Dismiss m{f.Line("reason", in.reason(), kTextBytesMax)};
   ESPALIER_RETURN_IF_ERROR(f.status());
   return ToWorker(std::move(m));
 }

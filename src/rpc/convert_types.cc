@@ -50,7 +50,7 @@ Status ErrorFromProto(const pb::ErrorDetail& in, Status* out) {
   if (in.messages_size() == 0) f.Fail("messages", "are missing");
   Status status;
   for (int i = in.messages_size() - 1; i >= 0; --i) {
-    std::string message = f.Text("messages", in.messages(i), kStatusMessageBytesMax);
+    std::string message = f.Line("messages", in.messages(i), kStatusMessageBytesMax);
     status = status.ok() ? Status(static_cast<StatusCode>(code), std::move(message))
                          : status.Wrap(std::move(message));
   }
@@ -164,7 +164,7 @@ Result<Progress> FromProto(const pb::Progress& in) {
   p.accuracy = in.accuracy();
   p.learning_rate = f.Finite("learning_rate", in.learning_rate());
   p.rows_per_second = f.Finite("rows_per_second", in.rows_per_second());
-  p.phase = f.Text("phase", in.phase(), kNameBytesMax);
+  p.phase = f.Line("phase", in.phase(), kNameBytesMax);
   p.phase_share = f.Finite("phase_share", in.phase_share());
   ESPALIER_RETURN_IF_ERROR(f.status());
   return p;
@@ -241,7 +241,7 @@ Result<JobResult> FromProto(const pb::JobResult& in) {
     r.classes.push_back(f.Text("classes", c, kTextBytesMax));
   r.weights_sha256 = f.Text("weights_sha256", in.weights_sha256(), kNameBytesMax);
   r.bundle = f.Text("bundle", in.bundle(), kTextBytesMax);
-  r.stopped_because = f.Text("stopped_because", in.stopped_because(), kNameBytesMax);
+  r.stopped_because = f.Line("stopped_because", in.stopped_because(), kNameBytesMax);
   r.step_ms_p50 = f.Finite("step_ms_p50", in.step_ms_p50());
   r.step_ms_p99 = f.Finite("step_ms_p99", in.step_ms_p99());
   r.skipped_rows = f.NotNegative("skipped_rows", in.skipped_rows());

@@ -43,6 +43,10 @@ std::string Fields::Text(std::string_view field, const std::string& value, size_
   return {};
 }
 
+std::string Fields::Line(std::string_view field, const std::string& value, size_t bytes_max) {
+  return Printable(Text(field, value, bytes_max), std::string::npos);
+}
+
 bool Fields::Few(std::string_view field, int64_t count, int64_t count_max) {
   if (count <= count_max) return true;
   Fail(field,

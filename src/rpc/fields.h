@@ -42,6 +42,9 @@ class Fields {
   uint64_t Id(std::string_view field, uint64_t value);
   double Finite(std::string_view field, double value);
   std::string Text(std::string_view field, const std::string& value, size_t bytes_max);
+  // A text for people: as Text, without control characters (Printable), which could change what a
+  // terminal shows or add lines to a log.
+  std::string Line(std::string_view field, const std::string& value, size_t bytes_max);
   // False when a list is longer than allowed: the caller must then not read it.
   bool Few(std::string_view field, int64_t count, int64_t count_max);
   // A message that must be present.

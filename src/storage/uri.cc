@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <filesystem>
 
 #include "src/base/text.h"
 
@@ -59,6 +60,18 @@ Result<Uri> ParseLocal(std::string_view rest, const std::string& text) {
 }
 
 }  // namespace
+
+std::string CanonicalPath(const std::string& text) {
+  const Result<Uri> uri = ParseUri(text);
+  if (!uri.ok()) return text;
+  if (uri->kind != Uri::Kind::kLocal) return uri->prefix + uri->path;
+  std::error_code error;
+  const std::filesystem::path place = std::filesystem::weakly_canonical(uri->path, error);
+  if (error) return text;
+  // "a/" is "a".
+  return (place.has_filename() || !place.has_relative_path() ? place : place.parent_path())
+      .string();
+}
 
 Result<HostPort> ParseHostPort(std::string_view text, const std::string& what) {
   const auto bad = [&](const std::string& why) {

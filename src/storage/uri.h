@@ -33,6 +33,11 @@ struct Uri {
 // or port, a relative path after a host.
 Result<Uri> ParseUri(const std::string& text);
 
+// Returns the same text for all names of one place: without `.`, `..` and symbolic links, as far as
+// the path exists. A name that cannot be resolved is returned as it is. (Two URIs of one HDFS, as
+// hdfs:// and webhdfs://, stay two places.)
+std::string CanonicalPath(const std::string& text);
+
 // Host and port of "host", "host:1", "[::1]:1". `what` names the text in an error.
 struct HostPort {
   std::string host;  // without brackets

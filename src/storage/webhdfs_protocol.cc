@@ -103,6 +103,10 @@ Result<HostPort> RedirectTarget(const std::string& location, bool secure) {
   Result<HostPort> target =
       ParseHostPort(std::string_view(location).substr(begin, end - begin), "its redirect");
   if (!target.ok()) return Unavailable("it redirects to an address without a valid host and port");
+  // A NameNode must not make this process fetch what only this process can reach.
+  if (!std::string_view(location).substr(end).starts_with("/webhdfs/v1/")) {
+    return Unavailable("it redirects to a path that is not a DataNode's, /webhdfs/v1/...");
+  }
   if (target->port == 0) target->port = https ? 443 : 80;
   return target;
 }

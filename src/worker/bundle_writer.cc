@@ -25,7 +25,7 @@ template Result<std::string> WriteBundle<float>(const FileSystem&, ModelDocument
                                                 const std::function<bool()>&);
 template Result<std::string> WriteBundle<double>(const FileSystem&, ModelDocument,
                                                  const NetworkShape&, const AlignedVector<double>&,
-                                                 const std::vector<HistoryRow>&, const OutputWriter&,
-                                                const std::function<bool()>&);
+                                                 const std::vector<HistoryRow>&,
+                                                 const OutputWriter&, const std::function<bool()>&);
 
 }  // namespace espalier

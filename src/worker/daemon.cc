@@ -353,7 +353,8 @@ class Daemon {
 // What is needed of this machine: files and ports.
 Result<std::unique_ptr<PeerNetwork>> Start(const WorkerOptions& options, PeerOptions* peers) {
   ESPALIER_RETURN_IF_ERROR(CheckListen(options.listen, options.tls.any(), options.insecure));
-  ESPALIER_RETURN_IF_ERROR(CleanSpool(options.spool_directory));
+  ESPALIER_ASSIGN_OR_RETURN(const int spool, OpenSpoolFile(options.spool_directory));  // it can be
+  close(spool);
   peers->keepalive_timeout_ms = options.peer_timeout_ms;
   if (options.tls.any()) {
     ESPALIER_ASSIGN_OR_RETURN(peers->security.keychain, Keychain::Open(options.tls));

@@ -36,8 +36,7 @@ bool JobCheckpoints::Due(const RootState& state) {
   }
   if (of_ != order.generation) {
     of_ = order.generation;
-    checkpointer_->Begin(HeaderOf(order, state.step, state.accepted),
-                         WriterOf(order, state.self));
+    checkpointer_->Begin(HeaderOf(order, state.step, state.accepted), WriterOf(order, state.self));
   }
   return checkpointer_->Due(state.step);
 }

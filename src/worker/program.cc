@@ -85,8 +85,7 @@ void FillDefaults(WorkerOptions& o) {
   }
   if (o.spool_directory.empty()) {
     const std::string tmp = Variable("TMPDIR");
-    o.spool_directory =
-        (tmp.empty() ? "/tmp" : tmp) + "/espalier-spool-" + std::to_string(getuid());
+    o.spool_directory = tmp.empty() ? "/tmp" : tmp;
   }
   const HadoopEnvironment hadoop = ReadHadoopEnvironment(Variable);
   if (o.hadoop_conf_dir.empty()) o.hadoop_conf_dir = hadoop.conf_dir;

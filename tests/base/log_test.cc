@@ -51,6 +51,15 @@ TEST_CASE("each event is one line with time, level, daemon and message") {
       text, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} info worker-7 two\\nlines\n)")));
 }
 
+TEST_CASE("a log line cannot change what a terminal shows") {
+  const std::string text = Written([](const std::string&) {
+    OpenLog("w", LogLevel::kInfo);
+    LogInfo("red \x1b[31m, back \r, bell \a, tab \t, del \x7f, \xc3\xa9");
+  });
+  CHECK(text.ends_with(
+      " info w red \\x1b[31m, back \\x0d, bell \\x07, tab \t, del \\x7f, \xc3\xa9\n"));
+}
+
 TEST_CASE("to the journal lines carry its priorities and no time") {
   const std::string text = Written([](const std::string& stream) {
     OpenLog("w", LogLevel::kDebug, stream);

@@ -226,8 +226,8 @@ TEST_CASE("a commit that is stopped leaves nothing, at whichever of its steps") 
     for (int steps = 0;; ++steps) {
       int left = steps;
       REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7).name).ok());
-      const Status put = PutBundle(*place.files, BundleOf(1), output, WriterOf(7),
-                                   [&] { return left-- <= 0; });
+      const Status put =
+          PutBundle(*place.files, BundleOf(1), output, WriterOf(7), [&] { return left-- <= 0; });
       if (put.ok()) break;
       CHECK((put.code() == StatusCode::kCancelled || Holds(place, BundleOf(1))));
       if (Holds(place, BundleOf(1))) REQUIRE(place.files->RemoveTree(output.path).ok());
@@ -239,11 +239,10 @@ TEST_CASE("a commit that is stopped leaves nothing, at whichever of its steps") 
 TEST_CASE("a writer removes what those before it have begun, and nothing else") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
-    for (const char* begun :
-         {"m.writing-g1-m4-t7000-job-7", "m.draft-g1-m4-t7000-job-7", "m.fenced-g1-m5-t7000-job-7",
-          "m.writing-g3-m0-t7000-job-7", "m.writing-g8-m0-t6000-job-6",
-          "m.writing-g1-m0-t6500-job-9", "m.writing-g1-m0-t8000-job-2",
-          "mm.writing-g1-m4-t7000-job-7"}) {
+    for (const char* begun : {"m.writing-g1-m4-t7000-job-7", "m.draft-g1-m4-t7000-job-7",
+                              "m.fenced-g1-m5-t7000-job-7", "m.writing-g3-m0-t7000-job-7",
+                              "m.writing-g8-m0-t6000-job-6", "m.writing-g1-m0-t6500-job-9",
+                              "m.writing-g1-m0-t8000-job-2", "mm.writing-g1-m4-t7000-job-7"}) {
       place.Put(std::string(begun) + "/new/model.json", "{}");
     }
     REQUIRE(Commit(*place.files, BundleOf(1), {place.root + "/m", false}, WriterOf(7, 2)).ok());

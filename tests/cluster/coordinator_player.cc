@@ -271,6 +271,7 @@ void CoordinatorPlayer::DoSubmit(const Command& c) {
   s.kind = FromName<JobKind>(c.Text("kind", "train")).value();
   s.job_yaml = "name: " + s.name;
   s.output = c.Text("output", "/models/" + s.name);
+  s.output_place = c.Text("place");
   s.workers_min = c.Number("min", 1);
   s.workers_max = c.Number("max", 0);
   s.leaves = c.Number("leaves", 8);
@@ -425,6 +426,9 @@ void CoordinatorPlayer::Tell(const JournalEntry& entry) {
     for (const Member& m : e->members) members += " " + ToString(m.worker);
     Say("persist started " + Point(e->job, e->generation) + " with" + members +
         (e->leaves.empty() ? "" : ", leaves"));
+  }
+  if (const auto* e = std::get_if<MergeTried>(&entry); e != nullptr && e->times != 1) {
+    Say("persist merges of " + ToString(e->job) + " tried " + std::to_string(e->times));
   }
   if (const auto* e = std::get_if<SurveyRecorded>(&entry)) {
     Say("persist survey of " + ToString(e->job));

@@ -242,6 +242,7 @@ class Chaos {
     CHECK(e.generation.value > started_[e.job]);
     reserved_[e.job] = e.generation.value;
   }
+  void Persisted(const MergeTried& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const TrainingStarted& e) { CHECK(started_.contains(e.job)); }
   void Persisted(const IncarnationTaken&) {}
   void Persisted(const TokensReplaced& e) { CHECK(!ended_.contains(e.job)); }

@@ -46,8 +46,7 @@ class TokensOfAJob {
     return work;
   }
   CoordinatorActions Submit(JobKind kind = JobKind::kTrain,
-                            StorageTokens tokens = {{kFiles, "first"}},
-                            int64_t workers_min = 1) {
+                            StorageTokens tokens = {{kFiles, "first"}}, int64_t workers_min = 1) {
     Submission s;
     s.kind = kind;
     s.client_request_id = "id-" + std::to_string(journal_.size());

@@ -15,7 +15,7 @@ const char* KindOf(const JournalEntry& entry) {
   static constexpr const char* kKinds[] = {
       "WorkerIdGiven",    "JobAccepted",        "GenerationStarted", "SurveyRecorded",
       "HistoryRecorded",  "TrainingStarted",    "JobEnded",          "JobForgotten",
-      "IncarnationTaken", "GenerationReserved", "TokensReplaced"};
+      "IncarnationTaken", "GenerationReserved", "TokensReplaced",    "MergeTried"};
   static_assert(std::size(kKinds) == std::variant_size_v<JournalEntry>);
   return kKinds[entry.index()];
 }

@@ -1,5 +1,8 @@
 #include "src/data/row_store.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <random>
 #include <thread>
@@ -174,13 +177,21 @@ TEST_CASE("rows that fit nowhere are an error with the numbers") {
             .ok());
 }
 
-TEST_CASE("orphans in the spool are removed at start, other files are not") {
-  TemporaryDirectory dir;
+TEST_CASE("a spool file has no name, and nothing else in its directory is touched") {
+  const TemporaryDirectory dir, others;
+  others.Put("precious", "kept");
+  REQUIRE(symlink((others / "precious").c_str(), (dir / "espalier-spool-1-1").c_str()) == 0);
   dir.Put("espalier-spool-123-1", "rows");
-  dir.Put("other", "kept");
-  CHECK(CleanSpool(dir.path()).ok());
-  CHECK(MakeLocalFileSystem()->List(dir.path())->size() == 1);
-  CHECK(CleanSpool(dir / "nowhere").ok());
+  const auto before = MakeFileSystem()->Names(dir.path()).value();
+  const Result<int> file = OpenSpoolFile(dir.path());
+  REQUIRE(file.ok());
+  struct stat s;
+  REQUIRE(fstat(*file, &s) == 0);
+  CHECK(s.st_nlink == 0);
+  CHECK((s.st_mode & 0777) == 0600);
+  close(*file);
+  CHECK(MakeFileSystem()->Names(dir.path()).value() == before);
+  CHECK(MakeFileSystem()->ReadAll(others / "precious", 100).value() == "kept");
 }
 
 TEST_CASE("a spool without room is an error and not a signal") {

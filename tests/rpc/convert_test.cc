@@ -205,6 +205,22 @@ TEST_CASE("bytes that are not UTF-8 are replaced in texts for people") {
   REQUIRE(back.ParseFromString(Proto<pb::FromWorker>(goodbye).SerializeAsString()));
 }
 
+TEST_CASE("control characters of workers do not reach terminals and logs") {
+  const std::string bad = "\x1b[2Jgone\r\n", shown = "\\x1b[2Jgone\\x0d\\x0a";
+  const auto taken = [](const FromWorker& message) {
+    return FromProto(Proto<pb::FromWorker>(message)).value();
+  };
+  const auto failed = taken(JobFailed{{1}, {1}, Unavailable(bad).Wrap("x")});
+  CHECK(std::get<JobFailed>(failed).error.ToString() == "x <- " + shown);
+  CHECK(std::get<Goodbye>(taken(Goodbye{bad})).reason == shown);
+  CHECK(std::get<Leaving>(taken(Leaving{bad})).reason == shown);
+  CHECK(std::get<Heartbeat>(taken(Heartbeat{{1}, {1}, 0, bad})).waiting_because == shown);
+  CHECK(std::get<StateKept>(taken(StateKept{{1}, {1}, 1, bad, {}})).path == shown);
+  Progress progress{{1}, {1}};
+  progress.phase = bad;
+  CHECK(std::get<Progress>(taken(progress)).phase == shown);
+}
+
 // What does not parse, or parses to something odd, must be refused or taken, never crash.
 template <typename P>
 void Mutate(const std::string& bytes, std::mt19937& random) {

@@ -187,7 +187,8 @@ inline Submission SampleSubmission() {
           .tokens = SampleTokens(),
           .kind = JobKind::kPredict,
           .model_sha256 = "c0de",
-          .star = true};
+          .star = true,
+          .output_place = "/place"};
 }
 
 // One of each kind, in the order of the variant.
@@ -208,7 +209,8 @@ inline std::vector<JournalEntry> SampleEntries() {
           JobForgotten{{7}},
           IncarnationTaken{{9}},
           GenerationReserved{{7}, {4}},
-          TokensReplaced{{7}, SampleTokens()}};
+          TokensReplaced{{7}, SampleTokens()},
+          MergeTried{{7}, 2}};
 }
 
 }  // namespace espalier

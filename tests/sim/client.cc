@@ -12,6 +12,7 @@ namespace {
 constexpr const char* kLimits[] = {
     "times without a step between them",
     "no others came within",
+    "times while it merged",
 };
 
 // What an undisturbed run tells, each evaluation once and in order; else what is wrong.

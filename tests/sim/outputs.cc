@@ -15,9 +15,9 @@ OutputResult Seen(const std::optional<SimBundle>& there, const SimBundle& own) {
   if (!there) {
     content = OutputContent::kNothing;
   } else if (there->job == own.job) {
-    content = there->hash == own.hash               ? OutputContent::kDone
+    content = there->hash == own.hash              ? OutputContent::kDone
               : there->generation > own.generation ? OutputContent::kNewer
-                                                    : OutputContent::kOwn;
+                                                   : OutputContent::kOwn;
   }
   return {Status::Ok(), {}, content};
 }

@@ -202,6 +202,11 @@ WriterName SimRunner::WriterOf(const MemberOrder& order) const {
 }
 
 void SimRunner::Commit() {
+  if (world_.Strikes(Fault::kPausedCommit)) world_.PauseLong(worker_);
+  After(1, [this] { BeginCommit(); });
+}
+
+void SimRunner::BeginCommit() {
   const WriterName writer = WriterOf(end_.order);
   if (world_.bugs(Bug::kReserveLate)) world_.outputs.Reserve(output_, writer);
   bundle_ = {WeightsHash(member_->machine().state().parameters), job_, writer.generation};

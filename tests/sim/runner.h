@@ -54,6 +54,7 @@ class SimRunner {
   void OnEnd(const SimMember::End& end);
   WriterName WriterOf(const MemberOrder& order) const;
   void Commit();
+  void BeginCommit();
   void CommitStep();
   void Committed();
   void Idle();

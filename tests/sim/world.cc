@@ -151,7 +151,8 @@ void World::RunUntilHealed() {
     if (client.open() < 1 || (client.open() < 2 && !corrupting_ && dice.Once(400))) {
       const int64_t most = dice.Between(1, 6);
       client.Submit(static_cast<int>(dice.Below(ToyJob::kKinds)),
-                    dice.Between(1, std::min<int64_t>(most, 3)), dice.Once(3) ? 0 : most + 2, dice.Once(3));
+                    dice.Between(1, std::min<int64_t>(most, 3)), dice.Once(3) ? 0 : most + 2,
+                    dice.Once(3));
     }
     if (!Step()) return;
     MaybeStrike();

@@ -1,6 +1,10 @@
 #include "src/storage/uri.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+
+#include "tests/storage/temporary_directory.h"
 
 namespace espalier {
 namespace {
@@ -54,6 +58,26 @@ TEST_CASE("other schemes and crooked addresses are refused with what is expected
           2 * std::string::npos);
   }
   CHECK(ParseUri(std::string("/a\0b", 4)).status().code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("all names of one place have one canonical form") {
+  const TemporaryDirectory dir;
+  REQUIRE(MakeFileSystem()->MakeDirectory(dir / "a/b").ok());
+  REQUIRE(symlink((dir / "a").c_str(), (dir / "link").c_str()) == 0);
+  const std::string place = CanonicalPath(dir / "a/new");
+  for (const char* name : {"a/new/", "a//new", "a/./new", "a/b/../new", "link/new", "link/b/../new",
+                           "a/none/../new"}) {
+    CHECK(CanonicalPath(dir / name) == place);
+    CHECK(CanonicalPath("file://" + dir / name) == place);
+  }
+  REQUIRE(symlink((dir / "a/new").c_str(), (dir / "output").c_str()) == 0);
+  CHECK(CanonicalPath(dir / "output") == dir / "output");  // a link that leads nowhere
+  REQUIRE(MakeFileSystem()->MakeDirectory(dir / "a/new").ok());
+  CHECK(CanonicalPath(dir / "output") == place);
+  CHECK(CanonicalPath(dir / "a/newer") != place);
+  CHECK(CanonicalPath("hdfs://ns/a//c/") == "hdfs://ns/a/c");
+  CHECK(CanonicalPath("ftp://x/y") == "ftp://x/y");
+  CHECK(CanonicalPath("/") == "/");
 }
 
 }  // namespace

@@ -16,7 +16,13 @@ Result<std::string> Write(const std::string& output, bool overwrite, float first
   parameters[0] = first_weight;
   ModelDocument document;
   document.job.output = {output, overwrite};
-  return WriteBundle<float>(*MakeFileSystem(), document, shape, parameters, {}, {{1}, {1}, 0});
+  static uint64_t jobs = 0;
+  OutputWriter writer;
+  writer.name = {{++jobs}, {1}, 0, static_cast<int64_t>(jobs)};
+  writer.submission = std::to_string(jobs);
+  const auto files = MakeFileSystem();
+  (void)ReserveOutput(*files, output, writer.name);
+  return WriteBundle<float>(*files, document, shape, parameters, {}, writer, {});
 }
 
 std::vector<std::string> Names(const fs::path& directory) {
@@ -34,8 +40,9 @@ TEST_CASE("a bundle appears whole, and nothing else is left") {
   REQUIRE(sha.ok());
   CHECK(sha->size() == 64);
   CHECK(Names(scratch / "deep") == std::vector<std::string>{"model"});
-  CHECK(Names(scratch / "deep/model") ==
-        std::vector<std::string>{"README.md", "history.csv", "model.json", "weights.safetensors"});
+  CHECK(Names(scratch / "deep/model") == std::vector<std::string>{kWriterFile, "README.md",
+                                                                  "history.csv", "model.json",
+                                                                  "weights.safetensors"});
 }
 
 TEST_CASE("an output that came into being meanwhile is not touched") {

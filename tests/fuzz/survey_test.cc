@@ -1,0 +1,185 @@
+// What a hostile member may report of its shards: whatever the coordinator takes, its merge ends
+// with a result or an error.
+#include <catch2/catch.hpp>
+#include <limits>
+#include <random>
+
+#include "src/cluster/survey_shards.h"
+#include "tests/data/fixture.h"
+#include "tests/testing/scale.h"
+
+namespace espalier {
+namespace {
+
+using Random = std::mt19937_64;
+
+int64_t Count(Random& random) {
+  constexpr int64_t kCounts[] = {0, 1, -1, 2, 5, 1000, int64_t{1} << 40, INT64_MAX, INT64_MIN};
+  return kCounts[random() % std::size(kCounts)];
+}
+
+double Value(Random& random) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kValues[] = {0,         1,          -1,
+                                1e308,     -1e308,     5e-324,
+                                kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()};
+  return kValues[random() % std::size(kValues)];
+}
+
+void Mutate(std::map<std::string, int64_t>* counts, Random& random) {
+  switch (random() % 4) {
+    case 0:
+      return counts->clear();
+    case 1:
+      (*counts)[std::string(random() % 3, '\xff')] = Count(random);
+      return;
+    case 2:
+      if (!counts->empty()) counts->erase(counts->begin());
+      return;
+    default:
+      if (!counts->empty()) counts->begin()->second = Count(random);
+  }
+}
+
+void Mutate(std::vector<ColumnStats>* columns, Random& random) {
+  if (random() % 8 == 0) return columns->resize(random() % 4);
+  if (columns->empty()) return;
+  ColumnStats& c = (*columns)[random() % columns->size()];
+  switch (random() % 6) {
+    case 0:
+      c.count = Count(random);
+      return;
+    case 1:
+      c.nulls = Count(random);
+      return;
+    case 2:
+      c.mean = Value(random);
+      return;
+    case 3:
+      c.m2 = Value(random);
+      return;
+    case 4:
+      c.min = Value(random);
+      return;
+    default:
+      c.max = Value(random);
+  }
+}
+
+void Mutate(RowSample* sample, Random& random) {
+  switch (random() % 4) {
+    case 0:
+      return sample->keys.resize(random() % 5);
+    case 1:
+      return sample->values.resize(random() % 9);
+    case 2:
+      if (!sample->values.empty()) sample->values[0] = Value(random);
+      return;
+    default:
+      if (!sample->keys.empty()) sample->keys[0] = random();
+  }
+}
+
+void Mutate(ShardSurvey* s, Random& random) {
+  switch (random() % 15) {
+    case 0:
+      s->shard = static_cast<int32_t>(Count(random));
+      return;
+    case 1:
+      s->train_rows = Count(random);
+      return;
+    case 2:
+      s->validation_rows = Count(random);
+      return;
+    case 3:
+      s->test_rows = Count(random);
+      return;
+    case 4:
+      s->dropped_rows = Count(random);
+      return;
+    case 5:
+      s->skipped_rows = Count(random);
+      return;
+    case 6:
+      s->skipped.resize(random() % 4, Status::Ok());
+      return;
+    case 7:
+      s->storage = static_cast<StorageType>(random() % 4);
+      return;
+    case 8:
+      return Mutate(&s->features, random);
+    case 9:
+      return Mutate(&s->targets, random);
+    case 10:
+      return Mutate(&s->labels, random);
+    case 11:
+      return Mutate(&s->evaluation_labels, random);
+    case 12:
+      if (random() % 4 == 0) return s->categories.resize(random() % 3);
+      if (!s->categories.empty()) Mutate(&s->categories[0], random);
+      return;
+    case 13:
+      return Mutate(&s->sample, random);
+    default:
+      s->train_weight = Value(random);
+      s->nonzeros = Count(random);
+  }
+}
+
+void SetUp(DataFixture* f, Task task) {
+  std::string csv = "a,b,c,y\n";
+  for (int i = 0; i < 60; ++i) {
+    csv += std::to_string(i) + "," + (i % 7 == 0 ? "" : std::to_string(i * i % 11)) + "," +
+           "uvw"[i % 3] + "," + std::to_string(i % 2) + "\n";
+  }
+  f->Train(csv);
+  f->job.data.shard_bytes = 200;
+  f->job.data.validation.fraction = 0.2;
+  f->job.data.features.nulls.kind = NullKind::kMean;
+  f->job.data.features.scale.kind = ScaleKind::kRobust;
+  f->job.model.task = task;
+}
+
+TEST_CASE("whatever members report, its merge is a result or an error") {
+  const Task task = GENERATE(Task::kClassification, Task::kRegression);
+  DataFixture f;
+  SetUp(&f, task);
+  const auto honest = f.Survey();
+  INFO(honest.status().ToString());
+  REQUIRE(honest.ok());
+  REQUIRE(f.shards.size() > 2);
+  int64_t taken = 0, merged = 0;
+  for (uint64_t seed = 1; seed <= 2000 * TestScale(); ++seed) {
+    Random random(seed);
+    std::vector<ShardSurvey> surveys;
+    for (const SurveyedShard& shard : f.shards) surveys.push_back(shard.survey);
+    for (uint64_t i = 0; i <= random() % 4; ++i) {
+      Mutate(&surveys[random() % surveys.size()], random);
+    }
+    std::vector<int32_t> all;
+    ShardSurveys parts;
+    for (size_t i = 0; i < surveys.size(); ++i) {
+      all.push_back(static_cast<int32_t>(i));
+      parts.push_back(std::make_shared<const ShardSurvey>(surveys[i]));
+    }
+    if (!CheckSurvey(f.plan, JobKind::kTrain, all, parts).ok()) continue;
+    ++taken;
+    merged += MergeShardSurveys(f.plan, f.job, std::move(surveys), f.files.get()).ok();
+  }
+  CHECK(taken > 200);
+  CHECK(merged > 20);
+}
+
+TEST_CASE("a member that reports no labels is refused by the shard") {
+  DataFixture f;
+  SetUp(&f, Task::kClassification);
+  REQUIRE(f.Survey().ok());
+  std::vector<ShardSurvey> surveys;
+  for (const SurveyedShard& shard : f.shards) surveys.push_back(shard.survey);
+  for (ShardSurvey& s : surveys) s.labels.clear();
+  const auto merged = MergeShardSurveys(f.plan, f.job, std::move(surveys), f.files.get());
+  CHECK(merged.status().message() == "the survey of shard 0 does not fit the schema");
+}
+
+}  // namespace
+}  // namespace espalier
