@@ -58,8 +58,8 @@ Status ReserveOutput(const FileSystem& files, const std::string& output, const W
 Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec& output,
                  const OutputWriter& writer, const std::function<bool()>& stopped = {});
 
-// Fences the writers that `stale` selects: none of them changes the output from now on. Removes what
-// they left, and moves an old bundle that one had set aside back.
+// Fences the writers that `stale` selects: none of them changes the output from now on. Removes
+// what they left, and moves an old bundle that one had set aside back.
 Status FenceOutput(const FileSystem& files, const std::string& output,
                    const std::function<bool(const WriterName&)>& stale);
 

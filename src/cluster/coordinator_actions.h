@@ -55,7 +55,7 @@ struct Submission {
   std::string model_sha256 = {};
   // Members exchange messages with the root alone (asynchronous training), not along the tree.
   bool star = false;
-  // Canonical form of `output` (storage/uri.h): two names of one place have the same. Empty: that of
+  // Canonical form of `output` (storage/uri.h): two names of one place have the same. Empty: it is
   // `output` itself.
   std::string output_place = {};
   const std::string& OutputPlace() const { return output_place.empty() ? output : output_place; }

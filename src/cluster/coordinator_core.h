@@ -288,6 +288,7 @@ class CoordinatorCore : CoordinatorRecords {
     MemberState* member = nullptr;
   };
   Place Judge(Worker& worker, JobPoint point, const char* what);
+  static Status CheckRoot(JobRecord& job, const Worker& worker, const char* what);
   void Blame(JobRecord& job, const Worker& worker, Status error);
   void EnterTraining(JobRecord& job);
   // Also a later life is to know that all members had their orders.

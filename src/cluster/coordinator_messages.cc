@@ -92,6 +92,19 @@ CoordinatorCore::Place CoordinatorCore::Judge(Worker& worker, JobPoint point, co
   return {&job, &job.members[worker.place]};
 }
 
+// What only the root of the summation tree may report. REQUIRES: the job has leaves.
+Status CoordinatorCore::CheckRoot(JobRecord& job, const Worker& worker, const char* what) {
+  if (job.root_of != job.snapshot.generation) {
+    Ownership ownership;
+    for (const LeafInterval& i : job.leaves) ownership.intervals.push_back({i.begin, i.end});
+    job.root =
+        static_cast<size_t>(RootOf(PlanTree(ownership, static_cast<int32_t>(job.snapshot.leaves))));
+    job.root_of = job.snapshot.generation;
+  }
+  if (worker.place == job.root) return Status::Ok();
+  return FailedPrecondition(std::string(what) + " came from another member than the root");
+}
+
 // The job fails because this worker said what cannot be true.
 void CoordinatorCore::Blame(JobRecord& job, const Worker& worker, Status error) {
   Fail(job, error.Wrap(Label(worker) + " broke the protocol"));
@@ -131,6 +144,7 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
   if (s.ok() && job.leaves.empty()) {
     s = FailedPrecondition("Progress came before StartTraining");
   }
+  if (s.ok()) s = CheckRoot(job, worker, "Progress");
   if (!s.ok()) {
     Blame(job, worker, std::move(s));
     return;
@@ -159,6 +173,7 @@ void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
   if (s.ok() && job.leaves.empty()) {
     s = FailedPrecondition("HistoryEntry came before StartTraining");
   }
+  if (s.ok() && !earlier) s = CheckRoot(job, worker, "HistoryEntry");
   if (!s.ok()) {
     Blame(job, worker, std::move(s));
     return;
@@ -211,6 +226,10 @@ void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
   Status s = CheckResult(message.result);
   if (s.ok() && at.job->leaves.empty()) {
     s = FailedPrecondition("JobDone came before StartTraining");
+  }
+  if (s.ok()) s = CheckRoot(*at.job, worker, "JobDone");
+  if (s.ok() && !at.job->met) {
+    s = FailedPrecondition("JobDone came before all members were ready");
   }
   if (!s.ok()) {
     Blame(*at.job, worker, std::move(s));

@@ -143,7 +143,9 @@ struct CoordinatorRecords {
     std::vector<double> validation_confusion, test_confusion;
     std::map<std::string, TokenState> tokens;  // by file system
     int64_t merges_tried = 0;                  // in a row, in all lives, without an end
-    bool cleared = false;   // of a job that has ended: nothing is left of it beside its output
+    bool cleared = false;  // of a job that has ended: nothing is left of it beside its output
+    size_t root = 0;       // index of the member that is the root of generation `root_of`
+    Generation root_of;
     bool reverts = false;   // states differed, and not all members have gone back yet
     bool met = false;       // all members of this generation were ready, so all had their orders
     bool outdated = false;  // after a restart: its members are not all in the newest generation

@@ -2,10 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "src/base/file_descriptor.h"
 #include "src/base/text.h"
@@ -14,13 +14,7 @@
 namespace espalier {
 namespace {
 
-constexpr char kPrefix[] = "espalier-spool-";
-
-std::string RandomName() {
-  uint64_t bits = 0;
-  (void)!getrandom(&bits, sizeof(bits), 0);  // O_EXCL decides, should it fail
-  return kPrefix + std::to_string(bits);
-}
+constexpr char kName[] = "espalier-spool-XXXXXX";
 
 Status NoRoom(size_t bytes, const std::string& what) {
   return ResourceExhausted("cannot get " + HumanBytes(bytes) + " of " + what +
@@ -33,11 +27,10 @@ Result<int> OpenSpoolFile(const std::string& directory) {
   ESPALIER_RETURN_IF_ERROR(MakeLocalFileSystem()->MakeDirectory(directory));
   const FileDescriptor parent(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (parent.get() < 0) return FileError(errno, "open the spool directory", directory);
-  const std::string name = RandomName();
-  const int fd =
-      openat(parent.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  std::string path = directory + "/" + kName;
+  const int fd = mkostemp(path.data(), O_CLOEXEC);
   if (fd < 0) return FileError(errno, "make a spool file in", directory);
-  unlinkat(parent.get(), name.c_str(), 0);
+  unlinkat(parent.get(), path.c_str() + path.rfind('/') + 1, 0);
   return fd;
 }
 

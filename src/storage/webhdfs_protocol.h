@@ -24,8 +24,9 @@ std::string OperationUrl(const HostPort& name_node, bool secure, std::string_vie
 // All bytes but letters, digits, - . _ ~ and `kept` as %XX.
 std::string PercentEncoded(std::string_view text, std::string_view kept = {});
 
-// Host and port of where a reply redirects to. kUnavailable unless it is http or https, with `secure`
-// https, and its path one of WebHDFS. The address itself may carry a token and is in no message.
+// Host and port of where a reply redirects to. kUnavailable unless it is http or https, with
+// `secure` https, and its path one of WebHDFS. The address itself may carry a token and is in no
+// message.
 Result<HostPort> RedirectTarget(const std::string& location, bool secure);
 
 // The error that Hadoop describes in a reply: {"RemoteException": {...}}.

@@ -62,8 +62,8 @@ struct MemberHooks {
   // a state may take longer than others wait for a link. Calls BeginWith, GoOnFrom, CouldNotRead,
   // or none of them.
   std::function<Status(const StartTraining& order)> find_state;
-  // At a member that is to be the root, before it reports that it is ready; any thread. Reserves the
-  // output for the generation (bundle/output.h).
+  // At a member that is to be the root, before it reports that it is ready; any thread. Reserves
+  // the output for the generation (bundle/output.h).
   std::function<Status(const StartTraining& order, int32_t self)> reserve_output;
   // At the root, on the job's thread; steps wait for them. Whether the state should be kept soon;
   // and: all members hold this one.

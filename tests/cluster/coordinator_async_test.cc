@@ -30,7 +30,7 @@ constexpr const char* kLosesOne = R"(> a breaks
 constexpr const char* kGoesOn = R"(> b is ready round=41
 > c is ready round=41
 > d is ready round=1
-> d progresses step=41
+> b progresses step=41
 )";
 
 bool Has(const std::string& played, const std::string& words) {

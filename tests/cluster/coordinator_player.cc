@@ -302,9 +302,8 @@ void CoordinatorPlayer::Merged(const Command& c) {
 
 void CoordinatorPlayer::Fenced(const Command& c) {
   OutputFenced fenced{{IdOf(c.Word(1))}, std::optional<Generation>()};
-  if (c.options.contains("written")) {
-    fenced.written = Generation{static_cast<uint64_t>(c.Number("written", 1))};
-  }
+  const auto written = static_cast<uint64_t>(c.Number("written", 0));
+  if (written != 0) fenced.written = Generation{written};
   if (c.options.contains("error")) fenced.written = Unavailable(c.Text("error"));
   Feed(fenced);
 }
@@ -427,9 +426,8 @@ void CoordinatorPlayer::Tell(const JournalEntry& entry) {
     Say("persist started " + Point(e->job, e->generation) + " with" + members +
         (e->leaves.empty() ? "" : ", leaves"));
   }
-  if (const auto* e = std::get_if<MergeTried>(&entry); e != nullptr && e->times != 1) {
-    Say("persist merges of " + ToString(e->job) + " tried " + std::to_string(e->times));
-  }
+  const auto* tried = std::get_if<MergeTried>(&entry);
+  if (tried && tried->times != 1) Say("persist merge " + std::to_string(tried->times) + " again");
   if (const auto* e = std::get_if<SurveyRecorded>(&entry)) {
     Say("persist survey of " + ToString(e->job));
   }

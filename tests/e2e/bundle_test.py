@@ -82,7 +82,7 @@ class BundleTest(EspalierTest):
 
     def test_the_bundle_holds_model_history_and_readme(self):
         self.assertEqual(sorted(os.listdir(self.bundle)), [
-            "README.md", "history.csv", "model.json", "weights.safetensors"])
+            ".writer.json", "README.md", "history.csv", "model.json", "weights.safetensors"])
         model = json.loads(self.read("model.json"))
         text = json.dumps(model)
         for word in ("spec", "schema", "preprocessing", "metrics", "fingerprint", "arithmetic"):

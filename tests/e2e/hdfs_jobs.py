@@ -11,7 +11,7 @@ from hadoop import Hdfs  # in tools/lib, which `espalier` puts on the path
 
 MIB = 1 << 20
 HOSTS = ["localhost", "127.0.0.2"]  # of the DataNodes
-BUNDLE = ["README.md", "history.csv", "model.json", "weights.safetensors"]
+BUNDLE = [".writer.json", "README.md", "history.csv", "model.json", "weights.safetensors"]
 
 
 def table(rows, seed=3):
@@ -102,5 +102,5 @@ class HdfsTest(EspalierTest):
         self.assertEqual(len(files["history.csv"].decode().splitlines()), 1 + result["epochs"])
         self.assertTrue(files["README.md"])
         temporary = [n for n in self.names() if n.startswith(".") or "writing" in n or
-                     "replaced" in n]
+                     "draft" in n or "fenced" in n]
         self.assertEqual(temporary, [])

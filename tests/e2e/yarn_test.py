@@ -57,7 +57,8 @@ class ContainersTest(YarnTest):
         done = json_lines(out)[-1]
         self.assertEqual(done["weights_sha256"], local["weights_sha256"])
         self.assertEqual(sorted(self.hdfs.files.names(self.home + "/model")),
-                         ["README.md", "history.csv", "model.json", "weights.safetensors"])
+                         [".writer.json", "README.md", "history.csv", "model.json",
+                          "weights.safetensors"])
         self.await_empty()
         self.yarn("status", "once-upon", code=2)
         self.assertEqual(len(self.hdfs.files.names(self.base() + "/packages")), 1)

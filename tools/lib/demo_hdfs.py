@@ -23,7 +23,7 @@ from hadoop_state import has_state
 from hadoop_webhdfs import WebHdfsError
 
 TARGET = "hdfs:///mnist"  # on the default file system of HADOOP_CONF_DIR
-BUNDLE = ["README.md", "history.csv", "model.json", "weights.safetensors"]
+BUNDLE = [".writer.json", "README.md", "history.csv", "model.json", "weights.safetensors"]
 
 
 def say(words):
