@@ -88,6 +88,7 @@ struct CoordinatorCoreOptions {
   int64_t join_timeout_ms = 60'000;           // for one that joins, to fetch such a state
   int64_t rebalance_interval_ms = 60'000;     // a job's surplus workers change at most so often
   int64_t workers_max = 1000;                 // attached at a time; open streams: twice as many
+  int64_t workers_a_name_max = 0;             // of one certificate; 0: names prove nothing
   int64_t jobs_queued_max = 1000;
   int64_t jobs_kept_max = 200;                 // ended jobs remembered
   int64_t history_rows_max = kHistoryRowsMax;  // a job; the oldest rows go first
@@ -144,6 +145,7 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const Goodbye& message);
   void Greet(SessionId id, Session& session, const Hello& hello);
   Status CheckHello(const Hello& hello) const;
+  Status CheckShare(const Hello& hello) const;
   void Attach(SessionId id, Session& session, const Hello& hello);
   void Reattach(SessionId id, Session& session, Worker& worker, const Hello& hello);
   void Refuse(SessionId session, Status why);

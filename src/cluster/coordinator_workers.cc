@@ -128,7 +128,9 @@ void CoordinatorCore::Obey(Worker& worker, const Goodbye& message) {
 
 void CoordinatorCore::Greet(SessionId id, Session& session, const Hello& hello) {
   if (Status s = CheckHello(hello); !s.ok()) {
-    s.code() == StatusCode::kUnavailable ? SendAway(id, std::move(s)) : Refuse(id, std::move(s));
+    const bool later =
+        s.code() == StatusCode::kUnavailable || s.code() == StatusCode::kResourceExhausted;
+    later ? SendAway(id, std::move(s)) : Refuse(id, std::move(s));
     return;
   }
   if (!HeedNumbers(id, hello)) return;
@@ -169,6 +171,7 @@ Status CoordinatorCore::CheckHello(const Hello& hello) const {
         "': a model's bits would depend on who trained it. Give all workers the same build, "
         "OpenBLAS and `kernel` (the default, Haswell, runs on every supported processor)");
   }
+  ESPALIER_RETURN_IF_ERROR(CheckShare(hello));
   const bool full = static_cast<int64_t>(workers_.size()) >= options_.workers_max;
   if (full && std::none_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
         const bool awaited = entry.second.awaited && entry.first == hello.worker;
@@ -178,6 +181,22 @@ Status CoordinatorCore::CheckHello(const Hello& hello) const {
                              " workers are attached, the limit of this coordinator");
   }
   return Status::Ok();
+}
+
+// One certificate must leave places to others. A worker's name begins with that of its certificate.
+Status CoordinatorCore::CheckShare(const Hello& hello) const {
+  if (options_.workers_a_name_max == 0) return Status::Ok();
+  const auto owner = [](const std::string& name) { return name.substr(0, name.find(':')); };
+  const std::string its = owner(hello.name);
+  int64_t attached = 0;
+  for (const auto& [id, worker] : workers_) {
+    attached += worker.hello.session != hello.session && owner(worker.hello.name) == its;
+  }
+  if (attached < options_.workers_a_name_max) return Status::Ok();
+  return ResourceExhausted(std::to_string(attached) + " workers of the certificate " + Quoted(its) +
+                           " are attached, at most " + std::to_string(options_.workers_a_name_max) +
+                           " may be: raise workers_max of the coordinator, or give workers "
+                           "certificates of their own");
 }
 
 void CoordinatorCore::Attach(SessionId id, Session& session, const Hello& hello) {

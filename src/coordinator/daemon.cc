@@ -20,6 +20,7 @@ constexpr int64_t kShutdownLimitMs = 2000;  // for open calls to end
 constexpr int64_t kTicksAnInterval = 4;
 constexpr int64_t kStatusIntervalMs = 5000;
 constexpr int kTokenThreads = 4;
+constexpr int64_t kWorkersACertificate = 8;  // may attach, at least
 
 int64_t SystemUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -46,6 +47,9 @@ CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnatio
   core.join_timeout_ms = options.join_timeout_ms;
   core.rebalance_interval_ms = options.rebalance_interval_ms;
   core.workers_max = options.workers_max;
+  if (options.tls.any()) {
+    core.workers_a_name_max = std::max<int64_t>(kWorkersACertificate, options.workers_max / 2);
+  }
   core.survey_bytes_max = options.survey_bytes_max;
   core.jobs_queued_max = options.queue_max;
   core.jobs_kept_max = options.jobs_kept_max;

@@ -163,6 +163,7 @@ void JobRunner::Run() {
     LogWarning(ToString(job_) + " fails here: " + end.ToString());
     Tell(JobFailed{job_, generation_, end});
   }
+  ReleaseReserved();
 }
 
 Result<SurveyOne> JobRunner::WorkOf(const StartSurvey& order) {

@@ -72,10 +72,12 @@ Status JobRunner::Reserve(const WriterName& writer) {
     std::lock_guard lock(mutex_);
     reserved_.insert(writer);
   }
-  return ReserveOutput(*files_, spec_.output.path, writer);
+  const Status made = ReserveOutput(*files_, spec_.output.path, writer);
+  if (aborted_) ReleaseReserved();  // the job's thread may have ended already
+  return made;
 }
 
-// Another member, or this one in a later generation, is to write the output.
+// Another member, or this one in a later generation, is to write the output; or the job is over.
 void JobRunner::ReleaseReserved() {
   std::set<WriterName> reserved;
   {

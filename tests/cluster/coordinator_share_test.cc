@@ -1,0 +1,37 @@
+// How many places workers of one certificate may take.
+#include <catch2/catch.hpp>
+
+#include "src/cluster/coordinator_core.h"
+
+namespace espalier {
+namespace {
+
+CoordinatorActions Attach(CoordinatorCore& core, uint64_t session, const std::string& name) {
+  Hello hello;
+  hello.version = kVersion;
+  hello.arithmetic_id = "a";
+  hello.session = "session " + std::to_string(session);
+  hello.name = name;
+  hello.address = "host:" + std::to_string(session);
+  core.Step(SessionOpened{{session}, "peer"}, 1000);
+  return core.Step(WorkerMessage{{session}, hello}, 1000);
+}
+
+TEST_CASE("one certificate leaves places to others, who may come later") {
+  CoordinatorCoreOptions options;
+  options.incarnation = {1};
+  options.workers_a_name_max = 2;
+  CoordinatorCore core(options);
+  CHECK(Attach(core, 1, "node-1:1").close.empty());
+  CHECK(Attach(core, 2, "node-1:2").close.empty());
+  const CoordinatorActions third = Attach(core, 3, "node-1:3");
+  REQUIRE(third.close.size() == 1);
+  CHECK(third.close[0].why.code() == StatusCode::kResourceExhausted);
+  CHECK(third.send.empty());  // no Refused, which would be final
+  CHECK(Attach(core, 4, "node-11").close.empty());
+  core.Step(SessionClosed{{1}, Status::Ok()}, 1000);
+  CHECK(Attach(core, 5, "node-1").close.empty());
+}
+
+}  // namespace
+}  // namespace espalier
