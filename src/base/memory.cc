@@ -57,4 +57,10 @@ int64_t PhysicalMemoryBytes() {
   return ControlGroupMemoryBytes(membership.str(), "/sys/fs/cgroup", machine);
 }
 
+Status OutOfMemory() {
+  return ResourceExhausted(
+      "an allocation failed: this process has no more memory. Take a smaller model, a lower "
+      "train.batch or fewer train.leaves, or raise what limits the process");
+}
+
 }  // namespace espalier

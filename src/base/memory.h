@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <string>
+
+#include "src/base/status.h"
 
 namespace espalier {
 
@@ -15,5 +18,18 @@ int64_t PhysicalMemoryBytes();
 // `most`.
 int64_t ControlGroupMemoryBytes(const std::string& membership, const std::string& root,
                                 int64_t most);
+
+// An allocation failed: kResourceExhausted.
+Status OutOfMemory();
+
+// What `body` returns, a Status or a Result; OutOfMemory when an allocation within it fails.
+template <typename Body>
+auto CatchOutOfMemory(Body&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
 
 }  // namespace espalier

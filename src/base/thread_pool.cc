@@ -1,5 +1,7 @@
 #include "src/base/thread_pool.h"
 
+#include <utility>
+
 namespace espalier {
 
 ComputePool::ComputePool(int threads, std::function<void()> on_start)
@@ -33,10 +35,17 @@ void ComputePool::ParallelFor(int64_t count, const std::function<void(int64_t)>&
   TakeIndices();
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return running_ == 0; });
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void ComputePool::TakeIndices() {
-  for (int64_t i = next_++; i < count_; i = next_++) (*body_)(i);
+  try {
+    for (int64_t i = next_++; i < count_; i = next_++) (*body_)(i);
+  } catch (...) {
+    next_ = count_;
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+  }
 }
 
 void ComputePool::Run() {

@@ -90,9 +90,10 @@ struct CoordinatorCoreOptions {
   int64_t workers_max = 1000;                 // attached at a time; open streams: twice as many
   int64_t workers_a_name_max = 0;             // of one certificate; 0: names prove nothing
   int64_t jobs_queued_max = 1000;
-  int64_t jobs_kept_max = 200;                 // ended jobs remembered
-  int64_t history_rows_max = kHistoryRowsMax;  // a job; the oldest rows go first
-  int64_t skipped_rows_kept_max = 20;          // positions of skipped rows kept a shard
+  int64_t plans_bytes_max = int64_t{512} << 20;  // of all jobs that have not ended (PlanBytes)
+  int64_t jobs_kept_max = 200;                   // ended jobs remembered
+  int64_t history_rows_max = kHistoryRowsMax;    // a job; the oldest rows go first
+  int64_t skipped_rows_kept_max = 20;            // positions of skipped rows kept a shard
   // Of the confusion matrices of ended jobs, all together; the newest job's are always kept.
   int64_t confusion_bytes_max = 64 << 20;
   int64_t survey_bytes_max = int64_t{2} << 30;  // of surveys that wait for their merge, all jobs
@@ -163,6 +164,8 @@ class CoordinatorCore : CoordinatorRecords {
   void CheckCancelling(JobRecord& job);
   void AnswerCancelling(JobRecord& job);
   Status CheckSubmission(const Submission& submission) const;
+  Status CheckPlanSize(const Submission& submission) const;
+  Status CheckModelSize(const Submission& submission) const;
   void StartJobs();
   void StartJob(JobRecord& job, const std::vector<Worker*>& workers);
   // Makes these the members of a new generation, in this order.

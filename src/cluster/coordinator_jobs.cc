@@ -16,6 +16,25 @@ Status HasEnded(const JobSnapshot& s) {
 
 }  // namespace
 
+int64_t PlanBytes(const Submission& submission) {
+  auto bytes = static_cast<int64_t>(submission.job_yaml.size());
+  if (submission.input == nullptr) return bytes;
+  const InputPlan& input = *submission.input;
+  const auto of_text = [](const std::string& text) {
+    return static_cast<int64_t>(sizeof(text) + text.capacity());
+  };
+  for (const InputFile& f : input.files) {
+    bytes += static_cast<int64_t>(sizeof(f) + f.path.capacity() + 4 * f.columns.capacity());
+  }
+  bytes += static_cast<int64_t>(sizeof(Shard) * input.shards.size());
+  for (const auto& hosts : input.hosts) {
+    bytes += static_cast<int64_t>(sizeof(hosts));
+    for (const std::string& host : hosts) bytes += of_text(host);
+  }
+  for (const std::string& name : input.schema.names) bytes += of_text(name);
+  return bytes;
+}
+
 void CoordinatorCore::On(const Submit& event) {
   const Submission& submission = event.submission;
   if (const auto known = FindSubmission(submission.client_request_id)) {
@@ -29,6 +48,7 @@ void CoordinatorCore::On(const Submit& event) {
   const JobId id{next_job_++};
   JobRecord& job = jobs_[id];
   job.submission = submission;
+  job.plan_bytes = PlanBytes(submission);
   JobSnapshot& s = job.snapshot;
   s.job = id;
   s.kind = submission.kind;
@@ -65,8 +85,10 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
                              " jobs wait already, the limit of this coordinator: submit again "
                              "when some have ended");
   }
+  if (Status s = CheckPlanSize(submission); !s.ok()) return s;
   if (submission.kind == JobKind::kTrain) {
     if (Status s = CheckSurveySize(*submission.input, options_.survey_bytes_max); !s.ok()) return s;
+    if (Status s = CheckModelSize(submission); !s.ok()) return s;
   }
   if (submission.output.empty()) return Status::Ok();  // an evaluation without a report
   for (const auto& [id, job] : jobs_) {
@@ -77,6 +99,35 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
     }
   }
   return Status::Ok();
+}
+
+// A job that alone has more than that may run when there is no other.
+Status CoordinatorCore::CheckPlanSize(const Submission& submission) const {
+  int64_t held = 0;
+  for (const auto& [id, job] : jobs_) held += job.plan_bytes;
+  const int64_t bytes = PlanBytes(submission);
+  if (held == 0 || held + bytes <= options_.plans_bytes_max) return Status::Ok();
+  return ResourceExhausted(
+      "the job's list of files and shards takes " + HumanBytes(static_cast<uint64_t>(bytes)) +
+      ", and those of jobs that run or wait " + HumanBytes(static_cast<uint64_t>(held)) +
+      "; this coordinator has room for " +
+      HumanBytes(static_cast<uint64_t>(options_.plans_bytes_max)) +
+      ": submit again when some have ended, or use fewer files or a larger data.shard_bytes");
+}
+
+// Without workers nothing is known: what does not fit then fails where it is to begin.
+Status CoordinatorCore::CheckModelSize(const Submission& submission) const {
+  int64_t largest = -1;
+  for (const auto& [id, worker] : workers_) {
+    largest = std::max(largest, worker.hello.memory_bytes);
+  }
+  if (largest < 0 || submission.least_model_bytes <= largest) return Status::Ok();
+  return ResourceExhausted(
+      "model.hidden: the weights between these layers, with gradients and the optimizer's state, "
+      "need a worker with memory_bytes_max of " +
+      HumanBytes(static_cast<uint64_t>(submission.least_model_bytes)) +
+      " or more; the largest one attached has " + HumanBytes(static_cast<uint64_t>(largest)) +
+      ": take narrower layers, raise memory_bytes_max, or attach workers with more memory");
 }
 
 void CoordinatorCore::On(const CancelJob& event) {
@@ -391,6 +442,7 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
   const int64_t bytes_done = job.surveyed.bytes_done;
   job.submission.job_yaml.clear();
   job.submission.input.reset();
+  job.plan_bytes = 0;
   ForgetSurvey(job);
   job.surveyed.bytes_done = bytes_done;
   job.survey.reset();

@@ -31,6 +31,7 @@ void CoordinatorCore::Recall(const JobAccepted& e) {
   next_job_ = std::max(next_job_, e.job.value + 1);
   JobRecord& job = jobs_[e.job];
   job.submission = e.submission;
+  job.plan_bytes = PlanBytes(job.submission);
   JobSnapshot& s = job.snapshot;
   s.job = e.job;
   s.kind = e.submission.kind;

@@ -68,7 +68,7 @@ struct WorkerOptions {
   // For people; "": host:pid, with tls the certificate's name:pid.
   std::string name;
   int threads = 0;               // that compute; 0: one a core
-  int64_t memory_bytes_max = 0;  // for rows; 0: half of the machine's memory
+  int64_t memory_bytes_max = 0;  // for model and rows; 0: half of the machine's memory
   std::string spool_directory;   // rows beyond that; "": TMPDIR, or /tmp
   int64_t spool_bytes_max = int64_t{64} << 30;
   int64_t cache_bytes_max = int64_t{16} << 30;  // of what jobs with workers.cache_input read

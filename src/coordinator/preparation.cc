@@ -22,6 +22,7 @@
 #include "src/scoring/staging.h"
 #include "src/storage/delegation_tokens.h"
 #include "src/storage/uri.h"
+#include "src/training/memory_plan.h"
 
 namespace espalier {
 namespace {
@@ -97,6 +98,7 @@ Result<Submission> PrepareTraining(const SubmitRequest& request, const StorageOp
   submission.workers_min = job.workers.min;
   submission.workers_max = job.workers.max;
   submission.leaves = LeafCount(job.train);
+  submission.least_model_bytes = LeastModelBytes(job);
   submission.star = job.train.mode == TrainMode::kAsync;
   submission.input = std::make_shared<const InputPlan>(std::move(input));
   submission.tokens = request.tokens;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/memory.h"
 #include "src/base/text.h"
 #include "src/data/sparse_choice.h"
 #include "src/model/arithmetic.h"
@@ -11,6 +10,7 @@
 #include "src/model/optimizer.h"
 #include "src/plan/ownership.h"
 #include "src/plan/rows.h"
+#include "src/training/memory_plan.h"
 #include "src/worker/async_exchange.h"
 #include "src/worker/reducer.h"
 
@@ -41,61 +41,6 @@ TrainingPlan PlanOf(const JobSpec& spec, const NetworkShape& shape, const Survey
           classes ? survey.preprocessing.class_weights : std::vector<double>()};
 }
 
-// Most rows of a step that a leaf has.
-int64_t LeafStepRows(const TrainingPlan& plan) {
-  const auto ceil = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
-  return ceil(ceil(plan.train_rows, LeafCount(plan.train)),
-              std::max<int64_t>(1, plan.StepsPerEpoch()));
-}
-
-// A member's vectors like the parameters: those of the state in `states` copies (the state, that
-// which all had agreed on or that is written, and, beside others, the one that is being compared);
-// the gradient as it is computed and as it is summed. Who holds the parameters for `pushers` others
-// has them on the way to each of those, or its gradient.
-int64_t VectorCount(const TrainingPlan& plan, int64_t states, int64_t pushers) {
-  const TrainSpec& train = plan.train;
-  const bool best = train.early_stopping && train.early_stopping->restore_best;
-  const bool averages = train.averaging.kind != AveragingKind::kNone;
-  return states * (1 + SlotCount(train.optimizer) + plan.Accumulates() + averages + best) + 2 +
-         2 * pushers;
-}
-
-// Of one leaf's rows: inputs, and of each layer's units the value, its gradient and what that
-// needs.
-int64_t LeafNumbers(const TrainingPlan& plan) {
-  int64_t a_row = plan.shape.sparse ? 0 : plan.shape.inputs();
-  for (const LayerShape& layer : plan.shape.layers) a_row += 3 * layer.out;
-  return LeafStepRows(plan) * a_row;
-}
-
-// `leaves`: that the worker has.
-template <typename T>
-Status CheckMemory(const TrainingPlan& plan, int64_t leaves, int64_t states, int64_t pushers) {
-  if (const int64_t rows = LeafStepRows(plan); rows >= kLeafRowsMax) {
-    return InvalidArgument("train.batch: a leaf has " + HumanCount(rows) +
-                           " rows of a step, expected fewer than " + HumanCount(kLeafRowsMax) +
-                           ": lower train.batch or raise train.leaves");
-  }
-  constexpr int64_t kSize = sizeof(T);
-  const int64_t count = ParameterCount(plan.shape);
-  const auto model = static_cast<double>(count) * VectorCount(plan, states, pushers) * kSize;
-  const auto rows = static_cast<double>(LeafNumbers(plan)) * leaves * kSize;
-  const bool evaluates = plan.validation_rows > 0 || plan.test_rows > 0;
-  const auto totals = static_cast<double>(evaluates ? EvaluationBytes(plan.shape, leaves) : 0);
-  const int64_t memory = PhysicalMemoryBytes();
-  if (model + rows + totals <= static_cast<double>(memory)) return {};
-  const auto shown = [](double n) { return HumanBytes(static_cast<uint64_t>(n)); };
-  return ResourceExhausted(
-      "the model has " + HumanCount(count) + " parameters and takes " + shown(model) +
-      (pushers > 0 ? " on the one that holds them for " + std::to_string(pushers) + " other workers"
-                   : " on each worker") +
-      ", and the rows of a step another " + shown(rows) +
-      (evaluates ? " and the totals of an evaluation " + shown(totals) : "") + "; this one has " +
-      shown(static_cast<double>(memory)) +
-      " of memory: take a smaller model, a lower train.batch or fewer train.leaves" +
-      (pushers > 0 ? ", fewer workers" : "") + ", or workers with more");
-}
-
 double Quantile(std::vector<float> values, double q) {
   if (values.empty()) return 0;
   const auto at = values.begin() + static_cast<int64_t>(q * static_cast<double>(values.size() - 1));
@@ -110,7 +55,10 @@ Result<std::unique_ptr<TypedJobMember<T>>> TypedJobMember<T>::Make(
     const JobSpec& spec, std::shared_ptr<const SurveyResult> survey, int threads,
     PeerNetwork& peers, MemberHooks hooks) {
   ESPALIER_ASSIGN_OR_RETURN(NetworkShape shape, ShapeOf(spec, *survey));
-  ESPALIER_RETURN_IF_ERROR(CheckMemory<T>(PlanOf(spec, shape, *survey), 1, 2, 0));
+  const TrainingPlan plan = PlanOf(spec, shape, *survey);
+  ESPALIER_RETURN_IF_ERROR(CheckLeafRows(plan));
+  ESPALIER_RETURN_IF_ERROR(
+      CheckMemory(PlanMemory(plan, {}, sizeof(T)), {}, hooks.memory_bytes_max));
   return std::unique_ptr<TypedJobMember>(new TypedJobMember(
       spec, std::move(survey), std::move(shape), threads, peers, std::move(hooks)));
 }
@@ -127,7 +75,10 @@ TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const Sur
       hooks_(std::move(hooks)),
       pool_(threads, PrepareComputeThread),
       machine_(PlanOf(spec, shape_, *survey_)),
-      rows_([this](const OwnRows::Request& rows) { return hooks_.load(*survey_, rows); }),
+      rows_([this](OwnRows::Request rows) {
+        rows.memory_bytes += model_bytes_;
+        return hooks_.load(*survey_, rows);
+      }),
       row_source_(rows_) {
   machine_.Begin();
 }
@@ -197,15 +148,16 @@ void TypedJobMember<T>::Proceed(const espalier::Proceed& proceed) {
 }
 
 template <typename T>
-Result<typename TypedJobMember<T>::Place> TypedJobMember<T>::PlaceIn(
-    const TrainingOrder& order) const {
+Result<typename TypedJobMember<T>::Place> TypedJobMember<T>::PlaceIn(const TrainingOrder& order) {
   ESPALIER_ASSIGN_OR_RETURN(const Ownership ownership, OwnershipOf(order.order, leaves_));
   Place place{order, PlanTree(ownership, leaves_), ownership.intervals[order.self], false};
   place.root = place.tree[order.self].is_root();
   const auto others = static_cast<int64_t>(place.tree.size()) - 1;
-  ESPALIER_RETURN_IF_ERROR(
-      CheckMemory<T>(PlanOf(spec_, shape_, *survey_), place.own.end - place.own.begin,
-                     async() || others == 0 ? 2 : 3, async() && place.root ? others : 0));
+  const MemoryPart part{place.own.end - place.own.begin, async() || others == 0 ? 2 : 3,
+                        async() && place.root ? others : 0};
+  const MemoryPlan memory = PlanMemory(PlanOf(spec_, shape_, *survey_), part, sizeof(T));
+  ESPALIER_RETURN_IF_ERROR(CheckMemory(memory, part, hooks_.memory_bytes_max));
+  model_bytes_ = BudgetedBytes(memory.total_bytes());
   return place;
 }
 

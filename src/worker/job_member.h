@@ -73,6 +73,7 @@ struct MemberHooks {
                                                   const OwnRows::Request& rows)>
       load;
   int64_t sum_timeout_ms = 600'000;  // how long a step waits for the sums of others
+  int64_t memory_bytes_max = 0;      // for model and rows (training/memory_plan.h)
   StepProbe* probe = nullptr;        // of a test
 };
 
@@ -117,7 +118,7 @@ class JobMember {
   virtual HeldState Held() const = 0;
   // The newest state that all members had; step 0: none.
   virtual HeldState Agreed() const = 0;
-  // The last run ended because states differ: the one that is held may be wrong.
+  // The last run ended because states differ, or without memory: the state held may be wrong.
   virtual bool differs() const = 0;
 };
 
@@ -168,7 +169,8 @@ class TypedJobMember final : public JobMember {
     LeafSpan own;
     bool root = false;
   };
-  Result<Place> PlaceIn(const TrainingOrder& order) const;
+  // kResourceExhausted: it takes more memory than there is.
+  Result<Place> PlaceIn(const TrainingOrder& order);
   RowRanges RangesOf(LeafSpan own) const;
   Status Reserve(const Place& place) const;
   void Connect(const Place& place);
@@ -207,6 +209,7 @@ class TypedJobMember final : public JobMember {
   const MemberHooks hooks_;
   ComputePool pool_;
   StepMachine<T> machine_;
+  std::atomic<int64_t> model_bytes_{0};  // of memory_bytes_max: what is not for rows
   OwnRows rows_;
   StoredRows<T> row_source_;
   StepTimes times_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/base/memory.h"
 #include "src/cluster/arrangement.h"
 #include "src/training/state_codec.h"
 #include "src/worker/async_trainer.h"
@@ -42,12 +43,18 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
     running_ = start.generation;
     if (switch_to_ > running_) trainer->SwitchTo(switch_to_);
   }
-  auto end = trainer->Run();
+  bool out_of_memory = true;
+  auto end = CatchOutOfMemory([&] {
+    auto ended = trainer->Run();
+    out_of_memory = false;
+    return ended;
+  });
   {
     std::lock_guard lock(mutex_);
     trainer_ = nullptr;
   }
   if (!end.ok()) {
+    if (out_of_memory) differs_ = true;  // what is held may be half of an update
     if (const auto d = trainer->divergence()) {
       broken_ = differs_ = true;
       hooks_.tell(StatesDiffer{start.job, start.generation, d->step, d->members});

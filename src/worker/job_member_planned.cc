@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/memory.h"
 #include "src/worker/job_member.h"
 
 namespace espalier {
@@ -46,11 +47,12 @@ void TypedJobMember<T>::Prepare(const TrainingOrder& order) {
   preparing_ = std::thread([this, order, number, last = std::move(preparing_)]() mutable {
     if (last.joinable()) last.join();
     const auto stopped = [this, number] { return preparation_ != number; };
-    Result<Place> place = PlaceIn(order);
-    Status staged = place.status();
     const StartTraining& start = order.order;
-    if (place.ok()) staged = rows_.Stage(RangesOf(place->own), start.generation, stopped);
-    if (staged.ok() && !stopped()) staged = Reserve(*place);
+    const Status staged = CatchOutOfMemory([&]() -> Status {
+      ESPALIER_ASSIGN_OR_RETURN(const Place place, PlaceIn(order));
+      ESPALIER_RETURN_IF_ERROR(rows_.Stage(RangesOf(place.own), start.generation, stopped));
+      return stopped() ? Status::Ok() : Reserve(place);
+    });
     if (stopped()) return;
     if (!staged.ok()) {
       hooks_.tell(JobFailed{start.job, start.generation, staged});

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/base/memory.h"
 #include "src/base/text.h"
 #include "src/base/thread_pool.h"
 #include "src/config/job_yaml.h"
@@ -155,10 +156,13 @@ Status JobRunner::ReadJob() {
 }
 
 void JobRunner::Run() {
-  const Status read = ReadJob();
+  const Status read = CatchOutOfMemory([this] { return ReadJob(); });
   while (const std::optional<Order> order = WaitForOrder()) {
     Status end = read;
-    if (read.ok()) end = std::visit([this](const auto& o) { return Perform(o); }, *order);
+    if (read.ok()) {
+      end = CatchOutOfMemory(
+          [&] { return std::visit([this](const auto& o) { return Perform(o); }, *order); });
+    }
     if (end.ok() || interrupted_) continue;
     LogWarning(ToString(job_) + " fails here: " + end.ToString());
     Tell(JobFailed{job_, generation_, end});

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/base/memory.h"
 #include "src/bundle/initial_weights.h"
 #include "src/bundle/output.h"
 #include "src/model/arithmetic.h"
@@ -32,6 +33,7 @@ Status JobRunner::Train(const TrainingOrder& order) {
     hooks.on_agreed = [this](const RootState& state) { checkpoints_->WriteIfDue(state); };
     hooks.probe = options_.probe;
     hooks.sum_timeout_ms = options_.sum_timeout_ms;
+    hooks.memory_bytes_max = std::min(options_.memory_bytes_max, PhysicalMemoryBytes());
     hooks.load = [this](const SurveyResult& survey, const OwnRows::Request& rows) {
       return LoadRows(survey, rows);
     };

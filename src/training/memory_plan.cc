@@ -1,0 +1,105 @@
+#include "src/training/memory_plan.h"
+
+#include <algorithm>
+#include <string>
+
+#include "src/base/text.h"
+#include "src/model/leaf_pass.h"
+#include "src/model/metrics.h"
+#include "src/model/optimizer.h"
+#include "src/plan/rows.h"
+
+namespace espalier {
+namespace {
+
+// Most rows of a step that a leaf has.
+int64_t LeafStepRows(const TrainingPlan& plan) {
+  const auto ceil = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  return ceil(ceil(plan.train_rows, LeafCount(plan.train)),
+              std::max<int64_t>(1, plan.StepsPerEpoch()));
+}
+
+// Vectors like the parameters in one job state (training_state.h), whose sums are kept or not.
+int64_t StateVectors(const TrainSpec& train, bool accumulates) {
+  const bool best = train.early_stopping && train.early_stopping->restore_best;
+  const bool averages = train.averaging.kind != AveragingKind::kNone;
+  return 1 + SlotCount(train.optimizer) + accumulates + averages + best;
+}
+
+// Of a worker: those of its states; the gradient as it is computed and as it is summed; and, for
+// each pusher, the parameters on the way to it or its gradient.
+int64_t VectorCount(int64_t state_vectors, const MemoryPart& part) {
+  return part.states * state_vectors + 2 + 2 * part.pushers;
+}
+
+// Of one leaf's rows: inputs, and of each layer's units the value, its gradient and what that
+// needs.
+int64_t LeafNumbers(const TrainingPlan& plan) {
+  int64_t a_row = plan.shape.sparse ? 0 : plan.shape.inputs();
+  for (const LayerShape& layer : plan.shape.layers) a_row += 3 * layer.out;
+  return LeafStepRows(plan) * a_row;
+}
+
+std::string Shown(double bytes) { return HumanBytes(static_cast<uint64_t>(bytes)); }
+
+}  // namespace
+
+MemoryPlan PlanMemory(const TrainingPlan& plan, const MemoryPart& part, int64_t element_bytes) {
+  const int64_t vectors = VectorCount(StateVectors(plan.train, plan.Accumulates()), part);
+  const bool evaluates = plan.validation_rows > 0 || plan.test_rows > 0;
+  const auto element = static_cast<double>(element_bytes);
+  MemoryPlan out;
+  out.parameters = ParameterCount(plan.shape);
+  out.model_bytes = static_cast<double>(out.parameters) * static_cast<double>(vectors) * element;
+  out.rows_bytes =
+      static_cast<double>(LeafNumbers(plan)) * static_cast<double>(part.leaves) * element;
+  if (evaluates) {
+    out.totals_bytes = static_cast<double>(EvaluationBytes(plan.shape, part.leaves));
+  }
+  return out;
+}
+
+int64_t BudgetedBytes(double bytes) {
+  constexpr double kMost = 9e18;
+  return std::max<int64_t>(0, static_cast<int64_t>(std::min(bytes, kMost)) - kModelAllowance);
+}
+
+Status CheckMemory(const MemoryPlan& plan, const MemoryPart& part, int64_t budget) {
+  if (BudgetedBytes(plan.total_bytes()) <= budget) return {};
+  const std::string holder =
+      part.pushers == 0
+          ? " on each worker"
+          : " on the one that holds them for " + std::to_string(part.pushers) + " other workers";
+  return ResourceExhausted("the model has " + HumanCount(plan.parameters) +
+                           " parameters and takes " + Shown(plan.model_bytes) + " of memory" +
+                           holder + ", the rows of a step " + Shown(plan.rows_bytes) +
+                           " and an evaluation " + Shown(plan.totals_bytes) + ": " +
+                           Shown(plan.total_bytes()) + " in all; this worker may use " +
+                           Shown(static_cast<double>(budget + kModelAllowance)) +
+                           " (memory_bytes_max and " + Shown(kModelAllowance) +
+                           "): take a smaller model, a lower train.batch or fewer train.leaves" +
+                           (part.pushers > 0 ? ", fewer workers" : "") +
+                           ", raise memory_bytes_max, or take workers with more memory");
+}
+
+Status CheckLeafRows(const TrainingPlan& plan) {
+  const int64_t rows = LeafStepRows(plan);
+  if (rows < kLeafRowsMax) return {};
+  return InvalidArgument("train.batch: a leaf has " + HumanCount(rows) +
+                         " rows of a step, expected fewer than " + HumanCount(kLeafRowsMax) +
+                         ": lower train.batch or raise train.leaves");
+}
+
+int64_t LeastModelBytes(const JobSpec& job) {
+  double weights = 0;
+  const std::vector<int64_t>& hidden = job.model.hidden;
+  for (size_t i = 1; i < hidden.size(); ++i) {
+    weights += static_cast<double>(hidden[i - 1]) * static_cast<double>(hidden[i]);
+  }
+  const bool searches = job.train.optimizer.kind == OptimizerKind::kLbfgs;
+  const int64_t vectors = VectorCount(StateVectors(job.train, searches), {});
+  const double element = job.model.precision == Precision::kFloat64 ? 8 : 4;
+  return BudgetedBytes(weights * static_cast<double>(vectors) * element);
+}
+
+}  // namespace espalier

@@ -1,0 +1,71 @@
+// What is refused when it is submitted, by its size: of the model, and of the list of shards.
+#include <catch2/catch.hpp>
+
+#include "src/cluster/coordinator_core.h"
+
+namespace espalier {
+namespace {
+
+void Attach(CoordinatorCore& core, uint64_t session, int64_t memory_bytes) {
+  Hello hello;
+  hello.version = kVersion;
+  hello.arithmetic_id = "a";
+  hello.session = "session " + std::to_string(session);
+  hello.name = "node-" + std::to_string(session);
+  hello.address = "host:" + std::to_string(session);
+  hello.memory_bytes = memory_bytes;
+  core.Step(SessionOpened{{session}, "peer"}, 1000);
+  core.Step(WorkerMessage{{session}, hello}, 1000);
+}
+
+Status Submitted(CoordinatorCore& core, const std::string& id, int64_t least_model_bytes,
+                 size_t shards = 1) {
+  Submission submission;
+  submission.client_request_id = id;
+  submission.output = "/out/" + id;
+  InputPlan input;
+  input.shards.resize(shards);
+  submission.input = std::make_shared<const InputPlan>(input);
+  submission.least_model_bytes = least_model_bytes;
+  const CoordinatorActions actions = core.Step(Submit{{1}, submission}, 1000);
+  REQUIRE(actions.reply.size() == 1);
+  const Result<JobId>& result = actions.reply[0].result;
+  return result.ok() ? Status::Ok() : result.status();
+}
+
+TEST_CASE("a model that fits into no attached worker is refused, by the largest one's memory") {
+  CoordinatorCoreOptions options;
+  options.incarnation = {1};
+  CoordinatorCore core(options);
+  CHECK(Submitted(core, "a", int64_t{1} << 40).ok());  // larger workers may come
+  Attach(core, 1, 1 << 20);
+  Attach(core, 2, 1 << 22);
+  const Status refused = Submitted(core, "b", (1 << 22) + 1);
+  CHECK(refused.code() == StatusCode::kResourceExhausted);
+  CHECK_THAT(refused.message(), Catch::Contains("memory_bytes_max"));
+  CHECK(Submitted(core, "c", 1 << 22).ok());
+}
+
+TEST_CASE("the plans of jobs that have not ended are bounded in bytes, in later lives too") {
+  CoordinatorCoreOptions options;
+  options.incarnation = {1};
+  options.plans_bytes_max = 100'000;
+  CoordinatorCore core(options);
+  CHECK(Submitted(core, "alone", 0, 10'000).ok());  // more than the limit, but there is no other
+  const Status refused = Submitted(core, "more", 0);
+  CHECK(refused.code() == StatusCode::kResourceExhausted);
+  CHECK_THAT(refused.message(), Catch::Contains("data.shard_bytes"));
+  CHECK(Submitted(core, "alone", 0, 10'000).ok());  // the same job once more
+
+  const CoordinatorActions cancelled = core.Step(CancelJob{{2}, {1}, "why"}, 1000);
+  REQUIRE(cancelled.reply.size() == 1);
+  CHECK(Submitted(core, "a", 0, 2000).ok());
+  CHECK(Submitted(core, "b", 0, 2000).ok());
+  CHECK(Submitted(core, "c", 0, 2000).code() == StatusCode::kResourceExhausted);
+  options.incarnation = {2};
+  CoordinatorCore next(options, core.Remember());
+  CHECK(Submitted(next, "c", 0, 2000).code() == StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace espalier
