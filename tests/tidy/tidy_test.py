@@ -116,6 +116,18 @@ class TidyTest(unittest.TestCase):
         self.assert_found("size", "tests/golden.txt", "x\n" * 250_001)
         self.assert_found("top", "notes/a.txt", "x\n")
 
+    def test_a_test_that_a_page_names_exists(self):
+        tests = {"tests/rpc/a_test.cc": 'TEST_CASE("one is one") {}\n',
+                 "tests/e2e/b_test.py": "def test_two():\n    pass\n"}
+        good = '`rpc/a_test.cc` "one is one"; `e2e/b_test.py`\n"test_two"\n'
+        self.assertEqual(run_on({**tests, "docs/a.md": good})[0], 0)
+        for wrong in (good.replace("one is one", "one is"), good.replace("a_test", "c_test"),
+                      good.replace('is one"', 'is one", "two is two"'),
+                      good.replace("test_two", "test_tw")):
+            code, out = run_on({**tests, "docs/a.md": wrong})
+            self.assertEqual(code, 1, wrong)
+            self.assertRegex(out, r"docs/a.md:[12]: docs: tests/")
+
     def test_unformatted_code(self):
         style = {".clang-format": "BasedOnStyle: Google\nColumnLimit: 100\n"}
         code, out = run_on({**style, "src/base/a.cc": "int  a;\n"})
