@@ -87,6 +87,14 @@ void SetArguments(const TransportSettings& settings,
   set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
 }
 
+// Returns the address as gRPC is to dial it. gRPC takes "xds:7700" for a URI of its scheme xds and
+// runs that resolver, also when xds is the name of a host.
+std::string Target(const std::string& address) {
+  const Result<Address> parsed = ParseAddress(address);
+  const bool named = parsed.ok() && parsed->path.empty() && !address.starts_with('[');
+  return named ? "dns:///" + address : address;
+}
+
 grpc::StatusCode CodeToGrpc(StatusCode code) {
   switch (code) {
     case StatusCode::kOk:
@@ -157,7 +165,7 @@ Connection MakeChannel(const std::string& address, const TransportSettings& sett
     expected.host = security.keychain->files().server_name;
   }
   out.channel = grpc::CreateCustomChannel(
-      address, MakeChannelCredentials(security, expected, out.verdict), args);
+      Target(address), MakeChannelCredentials(security, expected, out.verdict), args);
   return out;
 }
 
@@ -203,7 +211,7 @@ void AskForTls(const std::string& address, std::function<void(bool)> told) {
   args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   question->stub = std::make_unique<grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>>(
-      grpc::CreateCustomChannel(address, MakeProbeCredentials(question->verdict), args));
+      grpc::CreateCustomChannel(Target(address), MakeProbeCredentials(question->verdict), args));
   question->context.set_deadline(Deadline(kProbeTimeoutMs));
   question->stub->UnaryCall(&question->context, "/probe", {}, &question->request,
                             &question->response,

@@ -113,6 +113,15 @@ TEST_CASE("a coordinator that cannot be reached says so to a client and asks the
   CHECK(ApiClient::Make("nonsense").status().code() == StatusCode::kInvalidArgument);
 }
 
+TEST_CASE("a host is dialled as a host, also if gRPC has a scheme of its name") {
+  for (const char* host : {"xds", "google-c2p", "unix-abstract", "ipv4"}) {
+    const std::string address = std::string(host) + ":7";
+    const Status status = (*ApiClient::Make(address))->List().status();
+    CHECK(status.code() == StatusCode::kUnavailable);
+    CHECK_THAT(status.message(), Catch::Contains("DNS resolution failed for " + address));
+  }
+}
+
 TEST_CASE("a watcher gets every history row once, however slow it is, and then the end") {
   Coordinator c;
   const auto client = c.Client();
