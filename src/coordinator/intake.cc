@@ -1,9 +1,12 @@
 #include "src/coordinator/intake.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/base/text.h"
 #include "src/coordinator/preparation.h"
 #include "src/coordinator/token_keeper.h"
 
@@ -23,6 +26,21 @@ StorageOptions PatienceOfIntake(StorageOptions storage) {
   http.reply_ms = std::min(http.reply_ms, kStorageGiveUpMs);
   http.stall_ms = std::min(http.stall_ms, kStorageGiveUpMs);
   return storage;
+}
+
+std::set<std::string> FileSystemsNamed(const std::string& job_yaml) {
+  const auto of_scheme = [](unsigned char c) { return std::isalnum(c) || c == '+' || c == '-'; };
+  std::set<std::string> out;
+  constexpr std::string_view kMark = "://";
+  for (size_t at = job_yaml.find(kMark); at != std::string::npos; at = job_yaml.find(kMark, at)) {
+    size_t begin = at;
+    while (begin > 0 && of_scheme(job_yaml[begin - 1])) --begin;
+    at += kMark.size();
+    const size_t end = std::min(job_yaml.find_first_of("/\"' \t\r\n,]}", at), job_yaml.size());
+    if (end > at) out.insert(job_yaml.substr(begin, end - begin));
+  }
+  if (out.empty()) out.insert("");
+  return out;
 }
 
 Intake::Intake(const StorageOptions& storage, const IntakeLimits& limits, Post post, Ready ready)
@@ -47,31 +65,72 @@ void Intake::Add(SubmitRequest request, CallerGone gone, Done<JobId> done) {
                            "; submit again in a moment (its log tells when storage is away)"));
     return;
   }
+  std::set<std::string> file_systems = FileSystemsNamed(request.job_yaml);
+  for (const std::string& name : file_systems) {
+    const int taken = by_file_system_[name].taken;
+    if (taken < std::max(1, limits_.reading_max / 2)) continue;
+    done(ResourceExhausted("too many submissions wait for " +
+                           (name.empty() ? "the default file system" : Printable(name, 200)) +
+                           ": " + std::to_string(taken) +
+                           "; submit again in a moment (the coordinator's log tells when storage "
+                           "is away)"));
+    return;
+  }
   ++reading_;
   Reading& reading = by_id_[request.client_request_id];
   reading.callers.push_back({std::move(gone), std::move(done)});
   reading.dropped = std::make_shared<std::atomic<bool>>(false);
-  pool_.Submit([this, request = std::move(request), dropped = reading.dropped] {
-    Read(request, dropped);
-    --reading_;
-  });
+  for (const std::string& name : file_systems) ++by_file_system_[name].taken;
+  waiting_.push_back({std::move(request), std::move(file_systems), reading.dropped});
+  ReadNext();
+}
+
+// Hands to the pool all that may be read at once, oldest first.
+void Intake::ReadNext() {
+  const int most = std::max(1, limits_.threads / 2);
+  const auto may = [&](const Waiting& w) {
+    return std::all_of(w.file_systems.begin(), w.file_systems.end(), [&](const std::string& name) {
+      return by_file_system_[name].reading < most;
+    });
+  };
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    if (!may(*it)) {
+      ++it;
+      continue;
+    }
+    for (const std::string& name : it->file_systems) ++by_file_system_[name].reading;
+    pool_.Submit([this, waiting = std::move(*it)] { Read(waiting); });
+    it = waiting_.erase(it);
+  }
 }
 
 // On a thread of the pool.
-void Intake::Read(const SubmitRequest& request, std::shared_ptr<std::atomic<bool>> dropped) {
-  if (*dropped) return;
-  StorageOptions storage = WithTokens(storage_, request.tokens);
-  storage.webhdfs.http.cancelled = [dropped] { return dropped->load(); };
-  Result<Submission> prepared = PrepareSubmission(request, storage);
-  post_([this, id = request.client_request_id, dropped, prepared = std::move(prepared)]() mutable {
-    End(id, *dropped, std::move(prepared));
+void Intake::Read(const Waiting& waiting) {
+  Result<Submission> prepared = Cancelled("the submission was withdrawn");
+  if (!*waiting.dropped) {
+    StorageOptions storage = WithTokens(storage_, waiting.request.tokens);
+    storage.webhdfs.http.cancelled = [dropped = waiting.dropped] { return dropped->load(); };
+    prepared = PrepareSubmission(waiting.request, storage);
+  }
+  --reading_;
+  post_([this, waiting, prepared = std::move(prepared)]() mutable {
+    End(waiting, std::move(prepared));
   });
 }
 
-void Intake::End(const std::string& id, const std::atomic<bool>& dropped,
-                 Result<Submission> prepared) {
+void Intake::GiveUpPlace(const Waiting& waiting) {
+  for (const std::string& name : waiting.file_systems) {
+    if (--by_file_system_[name].taken == 0) by_file_system_.erase(name);
+  }
+}
+
+void Intake::End(const Waiting& read, Result<Submission> prepared) {
+  for (const std::string& name : read.file_systems) --by_file_system_[name].reading;
+  GiveUpPlace(read);
+  ReadNext();
   DropAbandoned();
-  if (dropped) return;  // and the id may be another reading's by now
+  if (*read.dropped) return;  // and the id may be another reading's by now
+  const std::string& id = read.request.client_request_id;
   std::vector<Done<JobId>> callers;
   for (Caller& caller : by_id_.at(id).callers) callers.push_back(std::move(caller.done));
   by_id_.erase(id);
@@ -84,6 +143,12 @@ void Intake::Withdraw(const std::string& client_request_id) {
   const auto it = by_id_.find(client_request_id);
   if (it == by_id_.end()) return;
   *it->second.dropped = true;
+  std::erase_if(waiting_, [&](const Waiting& w) {
+    if (w.dropped != it->second.dropped) return false;
+    GiveUpPlace(w);
+    --reading_;
+    return true;
+  });
   for (const Caller& caller : it->second.callers) {
     caller.done(Cancelled("the submission was withdrawn"));
   }
@@ -106,6 +171,8 @@ void Intake::DropAbandoned() {
 void Intake::Close() {
   for (auto& [id, reading] : by_id_) *reading.dropped = true;
   by_id_.clear();
+  reading_ -= static_cast<int>(waiting_.size());
+  waiting_.clear();
 }
 
 }  // namespace espalier

@@ -5,13 +5,18 @@
 // submission whose callers have all gone away, or that was withdrawn, is dropped, so that no job
 // starts of which its submitter was told that it failed.
 //
+// Submissions that name one file system take at most half of the threads, and of the places: one
+// that is away keeps nobody from submitting a job on another.
+//
 // Thread rule: all calls from one thread, the one that `post` brings calls to; but busy() from any.
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +33,10 @@ struct IntakeLimits {
   int threads = 32;  // they mostly wait
   int reading_max = 128;
 };
+
+// The file systems that a job's text names, such as "hdfs://host:8020"; "" when it names none. Read
+// without parsing: names in comments count.
+std::set<std::string> FileSystemsNamed(const std::string& job_yaml);
 
 // Storage as it is to be read at submit: somebody is waiting for the answer.
 StorageOptions PatienceOfIntake(StorageOptions storage);
@@ -65,15 +74,30 @@ class Intake {
     std::vector<Caller> callers;
     std::shared_ptr<std::atomic<bool>> dropped;  // ends the waits of who reads it
   };
-  void Read(const SubmitRequest& request, std::shared_ptr<std::atomic<bool>> dropped);
-  void End(const std::string& id, const std::atomic<bool>& dropped, Result<Submission> prepared);
+  // A submission that waits for a thread.
+  struct Waiting {
+    SubmitRequest request;
+    std::set<std::string> file_systems;
+    std::shared_ptr<std::atomic<bool>> dropped;
+  };
+  // How many submissions name a file system.
+  struct Load {
+    int taken = 0;    // that wait or are read
+    int reading = 0;  // that are read
+  };
+  void ReadNext();
+  void GiveUpPlace(const Waiting& waiting);
+  void Read(const Waiting& waiting);
+  void End(const Waiting& read, Result<Submission> prepared);
 
   const StorageOptions storage_;
   const IntakeLimits limits_;
   const Post post_;
   const Ready ready_;
   std::map<std::string, Reading> by_id_;
-  std::atomic<int> reading_{0};  // with those that were dropped and have not ended
+  std::deque<Waiting> waiting_;
+  std::map<std::string, Load> by_file_system_;
+  std::atomic<int> reading_{0};  // with those that wait, and those dropped that have not ended
   JobPool pool_;                 // last: its jobs refer to what stands above
 };
 

@@ -101,22 +101,40 @@ TEST_CASE("the coordinator's patience with storage ends before the client's with
 
 TEST_CASE("submissions that wait for storage do not hold up one that need not") {
   FakeHdfs hdfs(IsStarting);
-  Desk desk(kForever, {.threads = 4, .reading_max = 4});
-  for (const char* name : {"a", "b", "c"}) desk.Add(Request(name, hdfs.base), name);
+  Desk desk(kForever, {.threads = 2, .reading_max = 8});
+  for (const char* name : {"a", "b", "c", "d"}) desk.Add(Request(name, hdfs.base), name);
   desk.Add(Request("local"), "local");
   desk.RunOne();
   CHECK(desk.answers.at("local").ok());
   CHECK(desk.answers.size() == 1);
+  desk.Add(Request("e", hdfs.base), "e");
+  CHECK(desk.answers.at("e").status().code() == StatusCode::kResourceExhausted);
+  CHECK_THAT(desk.answers.at("e").status().message(),
+             Catch::StartsWith("too many submissions wait for " + hdfs.base + ": 4"));
+  desk.intake->Withdraw("b");  // gives up its place
+  desk.Add(Request("f", hdfs.base), "f");
+  CHECK(desk.answers.count("f") == 0);
 }
 
 TEST_CASE("there is a limit to the submissions that are read at a time, which is told") {
-  FakeHdfs hdfs(InSafeMode);
-  Desk desk(300, {.threads = 1, .reading_max = 2});
-  for (const char* name : {"a", "b"}) desk.Add(Request(name, hdfs.base), name);
+  FakeHdfs hdfs(IsStarting);
+  Desk desk(kForever, {.threads = 1, .reading_max = 2});
+  desk.Add(Request("a", hdfs.base), "a");
+  desk.Add(Request("b"), "b");
   desk.Add(Request("surplus"), "surplus");
   CHECK(desk.answers.at("surplus").status().code() == StatusCode::kResourceExhausted);
   CHECK_THAT(desk.answers.at("surplus").status().message(),
              Catch::StartsWith("too many submissions are being read: 2"));
+}
+
+TEST_CASE("a job's text names its file systems") {
+  using Names = std::set<std::string>;
+  CHECK(FileSystemsNamed("data: {train: hdfs://a:8020/x, test: 'webhdfs://b/y'}\noutput: /z") ==
+        Names{"hdfs://a:8020", "webhdfs://b"});
+  CHECK(FileSystemsNamed("{\"output\":\"hdfs://a\"}") == Names{"hdfs://a"});
+  CHECK(FileSystemsNamed("output: hdfs:///x") == Names{""});
+  CHECK(FileSystemsNamed("://") == Names{""});
+  CHECK(FileSystemsNamed("") == Names{""});
 }
 
 TEST_CASE("a submission that nobody waits for any more makes no job and frees its thread") {
