@@ -138,12 +138,15 @@ std::optional<OutputAction> OutputCommit::Next(const OutputResult& last) {
     case OutputOp::kInspect:
       return Inspected(last);
     case OutputOp::kWriteDraft:
+      // kNotFound: the slot was fenced, and its draft removed.
+      if (s.code() == StatusCode::kNotFound) return End(Superseded(self_));
       return s.ok() ? Do(OutputOp::kFill) : End(s);
     case OutputOp::kFill:
       if (!s.ok()) return End(s.code() == StatusCode::kNotFound ? Superseded(self_) : s);
       drafted_ = false;
       filled_ = true;
-      return Place();
+      --inspections_;
+      return Do(OutputOp::kInspect);  // it may have changed in the minutes that a draft takes
     case OutputOp::kExchange:
       if (s.code() == StatusCode::kUnimplemented) {
         swaps_ = false;

@@ -190,13 +190,16 @@ Status CoordinatorCore::CheckShare(const Hello& hello) const {
   const std::string its = owner(hello.name);
   int64_t attached = 0;
   for (const auto& [id, worker] : workers_) {
-    attached += worker.hello.session != hello.session && owner(worker.hello.name) == its;
+    // A member of an earlier life that comes back (FindAwaited) has its place already.
+    const bool itself = worker.hello.session == hello.session ||
+                        (worker.awaited && id == hello.worker && worker.hello.name == hello.name);
+    attached += !itself && owner(worker.hello.name) == its;
   }
   if (attached < options_.workers_a_name_max) return Status::Ok();
   return ResourceExhausted(std::to_string(attached) + " workers of the certificate " + Quoted(its) +
                            " are attached, at most " + std::to_string(options_.workers_a_name_max) +
                            " may be: raise workers_max of the coordinator, or give workers "
-                           "certificates of their own");
+                           "separate certificates");
 }
 
 void CoordinatorCore::Attach(SessionId id, Session& session, const Hello& hello) {

@@ -91,6 +91,23 @@ std::string OperationUrl(const HostPort& name_node, bool secure, std::string_vie
   return url;
 }
 
+// Whether a client or server may take the path for another one: "." or "..", as they are or as %2e.
+bool HasDotSegment(std::string_view path) {
+  std::string segment;
+  for (size_t i = 0; i <= path.size(); ++i) {
+    if (i == path.size() || path[i] == '/' || path[i] == '\\') {
+      if (segment == "." || segment == "..") return true;
+      segment.clear();
+    } else if (path.substr(i, 3) == "%2e" || path.substr(i, 3) == "%2E") {
+      segment += '.';
+      i += 2;
+    } else {
+      segment += path[i];
+    }
+  }
+  return false;
+}
+
 Result<HostPort> RedirectTarget(const std::string& location, bool secure) {
   const bool http = location.starts_with("http://"), https = location.starts_with("https://");
   if (!https && (!http || secure)) {
@@ -104,7 +121,9 @@ Result<HostPort> RedirectTarget(const std::string& location, bool secure) {
       ParseHostPort(std::string_view(location).substr(begin, end - begin), "its redirect");
   if (!target.ok()) return Unavailable("it redirects to an address without a valid host and port");
   // A NameNode must not make this process fetch what only this process can reach.
-  if (!std::string_view(location).substr(end).starts_with("/webhdfs/v1/")) {
+  const std::string_view path = std::string_view(location).substr(end);
+  if (!path.starts_with("/webhdfs/v1/") ||
+      HasDotSegment(path.substr(0, path.find_first_of("?#")))) {
     return Unavailable("it redirects to a path that is not a DataNode's, /webhdfs/v1/...");
   }
   if (target->port == 0) target->port = https ? 443 : 80;

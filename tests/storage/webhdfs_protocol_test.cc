@@ -17,12 +17,15 @@ TEST_CASE("any name is percent-encoded") {
 TEST_CASE("redirects are taken apart; https does not go back to http") {
   CHECK(RedirectTarget("http://h:9864/webhdfs/v1/x?delegation=t", false).value() ==
         HostPort{"h", 9864});
+  CHECK(RedirectTarget("http://h:1/webhdfs/v1/x..y/...?a=/../b", false).ok());
   CHECK(RedirectTarget("https://[::1]/webhdfs/v1/x", true).value() == HostPort{"::1", 443});
   CHECK_FALSE(RedirectTarget("http://h:1/webhdfs/v1/x", true).ok());
   for (const char* bad :
        {"", "/webhdfs/v1/x", "ftp://h/webhdfs/v1/x", "http://", "http://h:0/webhdfs/v1/x",
         "http://u:p@h/webhdfs/v1/x", "http://h:1", "http://h:1/", "http://h:1/latest/meta-data/",
-        "http://h:1?/webhdfs/v1/x", "http://h:1/x/webhdfs/v1/y", "http://h:1/webhdfs/v1"}) {
+        "http://h:1?/webhdfs/v1/x", "http://h:1/x/webhdfs/v1/y", "http://h:1/webhdfs/v1",
+        "http://h:1/webhdfs/v1/../../latest/meta-data", "http://h:1/webhdfs/v1/%2e%2E/x",
+        "http://h:1/webhdfs/v1/x/.%2e?op=OPEN", "http://h:1/webhdfs/v1/..\\x"}) {
     CHECK_FALSE(RedirectTarget(bad, false).ok());
   }
 }
