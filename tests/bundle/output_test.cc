@@ -236,6 +236,37 @@ TEST_CASE("a commit that is stopped leaves nothing, at whichever of its steps") 
   }
 }
 
+// Somebody saves a file in the output while the draft is being written.
+class BusyFiles : public PassingFiles {
+ public:
+  using PassingFiles::PassingFiles;
+  using PassingFiles::WriteAtomically;
+  Status WriteAtomically(const std::string& path, std::string_view content,
+                         const std::string& writer) const override {
+    if (path.ends_with("weights.safetensors")) on_weights();
+    return PassingFiles::WriteAtomically(path, content, writer);
+  }
+  std::function<void()> on_weights;
+};
+
+TEST_CASE("what people save in the output while a draft is written is not replaced") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const OutputSpec output = {place.root + "/m", true};
+    REQUIRE(Commit(*place.files, BundleOf(1), output, WriterOf(6)).ok());
+    BusyFiles files(*place.files);
+    int seen = 0;
+    files.on_weights = [&] {
+      if (++seen == 1) place.Put("m/notes.md", "mine");
+    };
+    CHECK_FALSE(Commit(files, BundleOf(2), output, WriterOf(7)).ok());
+    CHECK(seen > 0);
+    CHECK(place.Get("m/notes.md") == "mine");
+    CHECK(Holds(place, BundleOf(1)));
+    CHECK(place.Names() == std::vector<std::string>{"m"});
+  }
+}
+
 TEST_CASE("a writer removes what those before it have begun, and nothing else") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);

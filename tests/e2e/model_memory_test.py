@@ -51,12 +51,15 @@ class ModelMemoryTest(EspalierTest):
 
     def test_a_failed_allocation_ends_the_job_and_not_the_worker(self):
         cluster = Cluster(self, 2, threads=2, worker_flags=["--memory-bytes-max", "1TiB"])
-        for worker in cluster.workers.values():
-            with open("/proc/%d/statm" % worker.pid) as f:
+        pids = [worker.pid for worker in cluster.workers.values()]
+        for pid in pids:
+            with open("/proc/%d/statm" % pid) as f:
                 space = int(f.read().split()[0]) * resource.getpagesize()
-            resource.prlimit(worker.pid, resource.RLIMIT_AS, (space + 256 * MIB,) * 2)
+            resource.prlimit(pid, resource.RLIMIT_AS, (space + 256 * MIB, resource.RLIM_INFINITY))
         job = cluster.submit(self.job("big", self.spec([6000, 6000])))
         self.assertIn("an allocation failed", self.failed(cluster, job))
+        for pid in pids:
+            resource.prlimit(pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
         self.assert_works(cluster)
 
 
