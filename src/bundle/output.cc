@@ -67,40 +67,66 @@ std::string EncodeWriter(const OutputWriter& writer, const std::string& weights_
   Json json;
   json["job"] = writer.name.job.value;
   json["generation"] = writer.name.generation.value;
+  json["submitted_ms"] = static_cast<uint64_t>(std::max<int64_t>(0, writer.name.submitted_ms));
   json["incarnation"] = writer.incarnation.value;
   json["submission"] = TextToJson(writer.submission);
   json["weights_sha256"] = weights_sha256;
   return json.dump() + "\n";
 }
 
+// What a bundle records of its writer.
 struct WriterRecord {
-  Generation generation;
+  WriterName name;
+  std::string submission;
   std::string weights_sha256;
 };
 
-// Returns what the bundle at `output` records, if it is of this submission.
-Result<std::optional<WriterRecord>> ReadWriter(const FileSystem& files, const std::string& output,
-                                               const std::string& submission) {
+// Returns the record of the bundle at `output`; nullopt for a bundle of version 0.1.0, a damaged
+// record, or no bundle.
+Result<std::optional<WriterRecord>> ReadWriter(const FileSystem& files, const std::string& output) {
   const std::optional<WriterRecord> none;
   const auto text = files.ReadAll(output + "/" + kWriterFile, kWriterBytesMax);
   if (!text.ok()) {
-    const StatusCode code = text.status().code();
-    const bool away = code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded;
-    if (away) return text.status();
-    return none;  // a bundle of version 0.1.0, or none at all
+    switch (text.status().code()) {
+      case StatusCode::kUnavailable:
+      case StatusCode::kDeadlineExceeded:
+      case StatusCode::kResourceExhausted:
+      case StatusCode::kCancelled:
+        return text.status();
+      default:
+        return none;
+    }
   }
   const Json json = ParseJson(*text);
-  if (!json.is_object() || !json.contains("submission") || !json.contains("generation") ||
-      !json.contains("weights_sha256")) {
+  if (!json.is_object()) return none;
+  for (const char* key : {"job", "generation", "submitted_ms"}) {
+    if (!json.contains(key) || !json[key].is_number_unsigned()) return none;
+  }
+  if (!json.contains("submission") || !json.contains("weights_sha256") ||
+      !json["weights_sha256"].is_string() || json["submitted_ms"].get<uint64_t>() > INT64_MAX) {
     return none;
   }
-  const auto of = TextFromJson(json["submission"], "submission");
-  if (!of.ok() || *of != submission || !json["generation"].is_number_unsigned() ||
-      !json["weights_sha256"].is_string()) {
-    return none;
-  }
-  return std::optional(WriterRecord{{json["generation"].get<uint64_t>()},
+  auto submission = TextFromJson(json["submission"], "submission");
+  if (!submission.ok()) return none;
+  return std::optional(WriterRecord{{{json["job"].get<uint64_t>()},
+                                     {json["generation"].get<uint64_t>()},
+                                     0,
+                                     json["submitted_ms"].get<int64_t>()},
+                                    *std::move(submission),
                                     json["weights_sha256"].get<std::string>()});
+}
+
+// kFailedPrecondition if the bundle is of a job that was submitted after the writer's.
+Status CheckNotLater(const WriterRecord& record, const std::string& output,
+                     const WriterName& writer) {
+  const bool same_job = record.name.IsOf(writer.job, writer.submitted_ms);
+  if (same_job || !record.name.Supersedes(writer)) return Status::Ok();
+  return FailedPrecondition(
+      "output: " + output + " holds the model of " + ToString(record.name.job) + ", submitted " +
+      HumanDuration(record.name.submitted_ms - writer.submitted_ms) + " after " +
+      ToString(writer.job) +
+      ". Submit this job again to replace that model. If it was submitted first, synchronize the "
+      "clocks of the coordinators.");
 }
 
 // Performs the actions of a commit or a sweep on a file system.
@@ -185,12 +211,15 @@ class CommitShell : private OutputShell {
     const auto content = [](OutputContent c) { return OutputResult{Status::Ok(), {}, c}; };
     const auto there = files_.Stat(output_);
     if (there.status().code() == StatusCode::kNotFound) return content(OutputContent::kNothing);
-    const auto record = ReadWriter(files_, output_, writer_.submission);
+    const auto record = ReadWriter(files_, output_);
     if (!record.ok()) return {record.status(), {}, {}};
-    if (const auto& of = *record) {
+    if (const auto& of = *record; of && of->submission == writer_.submission) {
       if (of->weights_sha256 == bundle_.weights_sha256) return content(OutputContent::kDone);
-      const bool newer = of->generation > writer_.name.generation;
+      const bool newer = of->name.generation > writer_.name.generation;
       return content(newer ? OutputContent::kNewer : OutputContent::kOwn);
+    } else if (of) {
+      Status later = CheckNotLater(*of, output_, writer_.name);
+      if (!later.ok()) return {std::move(later), {}, {}};
     }
     Status replaceable = CheckOutput(files_, {output_, overwrite_});
     return {std::move(replaceable), {}, OutputContent::kReplaceable};
@@ -271,7 +300,10 @@ Status ProbeOutput(const FileSystem& files, const OutputSpec& output, const std:
 }
 
 Status ReserveOutput(const FileSystem& files, const std::string& output, const WriterName& writer) {
-  return files.MakeDirectory(SlotOf(WithoutSlashes(output), writer)).Wrap("output");
+  const std::string path = WithoutSlashes(output);
+  ESPALIER_ASSIGN_OR_RETURN(const auto record, ReadWriter(files, path));
+  if (record) ESPALIER_RETURN_IF_ERROR(CheckNotLater(*record, path, writer));
+  return files.MakeDirectory(SlotOf(path, writer)).Wrap("output");
 }
 
 Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec& spec,
@@ -301,9 +333,9 @@ Status FenceOutput(const FileSystem& files, const std::string& output,
 
 Result<std::optional<Generation>> WrittenBy(const FileSystem& files, const std::string& output,
                                             const std::string& submission) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto record,
-                            ReadWriter(files, WithoutSlashes(output), submission));
-  return record ? std::optional(record->generation) : std::nullopt;
+  ESPALIER_ASSIGN_OR_RETURN(const auto record, ReadWriter(files, WithoutSlashes(output)));
+  const bool of_it = record && record->submission == submission;
+  return of_it ? std::optional(record->name.generation) : std::nullopt;
 }
 
 }  // namespace espalier

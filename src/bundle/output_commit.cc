@@ -138,7 +138,7 @@ std::optional<OutputAction> OutputCommit::Next(const OutputResult& last) {
     case OutputOp::kInspect:
       return Inspected(last);
     case OutputOp::kWriteDraft:
-      // kNotFound: the slot was fenced, and its draft removed.
+      // kNotFound: another writer fenced the slot and removed the draft.
       if (s.code() == StatusCode::kNotFound) return End(Superseded(self_));
       return s.ok() ? Do(OutputOp::kFill) : End(s);
     case OutputOp::kFill:
@@ -146,7 +146,7 @@ std::optional<OutputAction> OutputCommit::Next(const OutputResult& last) {
       drafted_ = false;
       filled_ = true;
       --inspections_;
-      return Do(OutputOp::kInspect);  // it may have changed in the minutes that a draft takes
+      return Do(OutputOp::kInspect);  // a draft can take minutes
     case OutputOp::kExchange:
       if (s.code() == StatusCode::kUnimplemented) {
         swaps_ = false;

@@ -86,7 +86,7 @@ TEST_CASE("what does not fit into a header beside the job is left out of it") {
   CHECK(kept() == 0);
 }
 
-TEST_CASE("a checkpoint that is cut off anywhere, grows, or has any byte flipped is refused") {
+TEST_CASE("a truncated, extended or flipped checkpoint is refused") {
   const std::string good = EncodeCheckpoint(Header(12), StateOf(12));
   const auto refused = [](std::string bytes) {
     const auto decoded = DecodeCheckpoint(std::move(bytes));

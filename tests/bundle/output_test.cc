@@ -157,7 +157,7 @@ TEST_CASE("the old bundle comes back when its writer dies between two renames") 
 }
 
 // Job 7 is paused in generation 1, generation 2 ends it, and job 8 replaces its model.
-TEST_CASE("a writer that was paused at any moment never replaces a newer model") {
+TEST_CASE("a writer paused at any step never replaces a newer model") {
   const bool overwrite = GENERATE(false, true), repeated = GENERATE(false, true);
   const Bundle old = BundleOf(3, "old"), bundle = BundleOf(1), newer = BundleOf(2, "newer");
   for (const Place& place : MakePlaces()) {
@@ -236,8 +236,32 @@ TEST_CASE("a commit that is stopped leaves nothing, at whichever of its steps") 
   }
 }
 
-// Somebody saves a file in the output while the draft is being written.
-class BusyFiles : public PassingFiles {
+// Jobs 7 and 8 are of two coordinators, so no coordinator keeps them from one output.
+TEST_CASE("a fenced job that tries again keeps a later job's model") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const OutputSpec output = {place.root + "/m", true};
+    REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7, 1).name).ok());
+    REQUIRE(Commit(*place.files, BundleOf(2), output, WriterOf(8)).ok());
+    CHECK(PutBundle(*place.files, BundleOf(1), output, WriterOf(7, 1)).code() ==
+          StatusCode::kFailedPrecondition);
+    const Status again = ReserveOutput(*place.files, output.path, WriterOf(7, 2).name);
+    CHECK(again.code() == StatusCode::kFailedPrecondition);
+    CHECK_THAT(again.message(),
+               Catch::Contains("job-8") && Catch::Contains("submitted 1.0 s after"));
+    // A slot made by a worker that read the output before job 8 wrote it.
+    REQUIRE(
+        place.files->MakeDirectory(output.path + ".writing-" + WriterOf(7, 2).name.Text()).ok());
+    CHECK(PutBundle(*place.files, BundleOf(1), output, WriterOf(7, 2)).code() ==
+          StatusCode::kFailedPrecondition);
+    CHECK(Holds(place, BundleOf(2)));
+    CHECK(place.Names() == std::vector<std::string>{"m"});
+    CHECK(Commit(*place.files, BundleOf(3), output, WriterOf(9)).ok());
+  }
+}
+
+// Saves a file in the output while the draft is being written.
+class SavingFiles : public PassingFiles {
  public:
   using PassingFiles::PassingFiles;
   using PassingFiles::WriteAtomically;
@@ -249,12 +273,12 @@ class BusyFiles : public PassingFiles {
   std::function<void()> on_weights;
 };
 
-TEST_CASE("what people save in the output while a draft is written is not replaced") {
+TEST_CASE("a file saved in the output during a draft is kept") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
     const OutputSpec output = {place.root + "/m", true};
     REQUIRE(Commit(*place.files, BundleOf(1), output, WriterOf(6)).ok());
-    BusyFiles files(*place.files);
+    SavingFiles files(*place.files);
     int seen = 0;
     files.on_weights = [&] {
       if (++seen == 1) place.Put("m/notes.md", "mine");
