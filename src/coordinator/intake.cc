@@ -67,13 +67,16 @@ void Intake::Add(SubmitRequest request, CallerGone gone, Done<JobId> done) {
   }
   std::set<std::string> file_systems = FileSystemsNamed(request.job_yaml);
   for (const std::string& name : file_systems) {
-    const int taken = by_file_system_[name].taken;
-    if (taken < std::max(1, limits_.reading_max / 2)) continue;
+    const auto load = by_file_system_.find(name);
+    const int taken = load == by_file_system_.end() ? 0 : load->second.taken;
+    const int most = std::max(1, limits_.reading_max / 2);
+    if (taken < most) continue;
     done(ResourceExhausted("too many submissions wait for " +
                            (name.empty() ? "the default file system" : Printable(name, 200)) +
-                           ": " + std::to_string(taken) +
-                           "; submit again in a moment (the coordinator's log tells when storage "
-                           "is away)"));
+                           " (found " + std::to_string(taken) + ", expected fewer than " +
+                           std::to_string(most) +
+                           "). Submit again in a moment. The coordinator's log reports unreachable "
+                           "storage."));
     return;
   }
   ++reading_;
@@ -85,7 +88,7 @@ void Intake::Add(SubmitRequest request, CallerGone gone, Done<JobId> done) {
   ReadNext();
 }
 
-// Hands to the pool all that may be read at once, oldest first.
+// Starts waiting submissions, oldest first, within the limits of their file systems.
 void Intake::ReadNext() {
   const int most = std::max(1, limits_.threads / 2);
   const auto may = [&](const Waiting& w) {

@@ -5,8 +5,8 @@
 // submission whose callers have all gone away, or that was withdrawn, is dropped, so that no job
 // starts of which its submitter was told that it failed.
 //
-// Submissions that name one file system take at most half of the threads, and of the places: one
-// that is away keeps nobody from submitting a job on another.
+// Submissions on one file system take at most half of the threads and half of the places, so an
+// unreachable file system does not block jobs on others. Each spelling of a name counts separately.
 //
 // Thread rule: all calls from one thread, the one that `post` brings calls to; but busy() from any.
 #pragma once
@@ -34,8 +34,8 @@ struct IntakeLimits {
   int reading_max = 128;
 };
 
-// The file systems that a job's text names, such as "hdfs://host:8020"; "" when it names none. Read
-// without parsing: names in comments count.
+// Returns the file systems in a job's text, like "hdfs://host:8020", or "" if there is none. The
+// text is searched and not parsed, so comments count.
 std::set<std::string> FileSystemsNamed(const std::string& job_yaml);
 
 // Storage as it is to be read at submit: somebody is waiting for the answer.
@@ -74,16 +74,16 @@ class Intake {
     std::vector<Caller> callers;
     std::shared_ptr<std::atomic<bool>> dropped;  // ends the waits of who reads it
   };
-  // A submission that waits for a thread.
+  // Submission that waits for a thread.
   struct Waiting {
     SubmitRequest request;
     std::set<std::string> file_systems;
     std::shared_ptr<std::atomic<bool>> dropped;
   };
-  // How many submissions name a file system.
+  // Submissions on one file system.
   struct Load {
-    int taken = 0;    // that wait or are read
-    int reading = 0;  // that are read
+    int taken = 0;    // waiting or being read
+    int reading = 0;  // being read
   };
   void ReadNext();
   void GiveUpPlace(const Waiting& waiting);

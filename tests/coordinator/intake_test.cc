@@ -99,7 +99,7 @@ TEST_CASE("the coordinator's patience with storage ends before the client's with
         ApiClientOptions().submit_timeout_ms);
 }
 
-TEST_CASE("submissions that wait for storage do not hold up one that need not") {
+TEST_CASE("slow storage does not delay submissions on other storage") {
   FakeHdfs hdfs(IsStarting);
   Desk desk(kForever, {.threads = 2, .reading_max = 8});
   for (const char* name : {"a", "b", "c", "d"}) desk.Add(Request(name, hdfs.base), name);
@@ -110,13 +110,13 @@ TEST_CASE("submissions that wait for storage do not hold up one that need not") 
   desk.Add(Request("e", hdfs.base), "e");
   CHECK(desk.answers.at("e").status().code() == StatusCode::kResourceExhausted);
   CHECK_THAT(desk.answers.at("e").status().message(),
-             Catch::StartsWith("too many submissions wait for " + hdfs.base + ": 4"));
+             Catch::StartsWith("too many submissions wait for " + hdfs.base + " (found 4"));
   desk.intake->Withdraw("b");  // gives up its place
   desk.Add(Request("f", hdfs.base), "f");
   CHECK(desk.answers.count("f") == 0);
 }
 
-TEST_CASE("there is a limit to the submissions that are read at a time, which is told") {
+TEST_CASE("the limit of concurrent submissions is reported") {
   FakeHdfs hdfs(IsStarting);
   Desk desk(kForever, {.threads = 1, .reading_max = 2});
   desk.Add(Request("a", hdfs.base), "a");
@@ -127,7 +127,7 @@ TEST_CASE("there is a limit to the submissions that are read at a time, which is
              Catch::StartsWith("too many submissions are being read: 2"));
 }
 
-TEST_CASE("a job's text names its file systems") {
+TEST_CASE("FileSystemsNamed finds the file systems of a job text") {
   using Names = std::set<std::string>;
   CHECK(FileSystemsNamed("data: {train: hdfs://a:8020/x, test: 'webhdfs://b/y'}\noutput: /z") ==
         Names{"hdfs://a:8020", "webhdfs://b"});
